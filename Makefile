@@ -36,7 +36,7 @@ map: ## draw docs/figures/map.svg, the path of a text through the modules, from 
 	@scripts/install-deps.sh --docs
 	@scripts/map.sh docs/figures/map.svg
 
-long: ## run the tests that take hours: killed runs and exports, attacks on certificates, exact losses against samples, token ids of 50 model folders against transformers, data races, fuzzing with libFuzzer (FUZZ_SECONDS per program, default 600)
+long: ## run the tests that take hours: killed runs and exports, attacks on certificates, exact losses against samples, token ids of 50 model folders against transformers, all frozen commands against CORPUS_REVISION (default HEAD^), failing allocations, data races, fuzzing with libFuzzer (FUZZ_SECONDS per program, default 600)
 	@scripts/install-deps.sh --check
 	@scripts/build.sh release -j$(JOBS) nvdp test_job test_pretrain test_model test_rdp test_vib test_share test_cli test_transformers
 	@for module in job pretrain; do NVDP_KILLS=500 $(BUILD)/release/tests/test_$$module --filter 'dp/killed*' -j1; done
@@ -49,6 +49,9 @@ long: ## run the tests that take hours: killed runs and exports, attacks on cert
 	@NVDP_TRIES=100000 $(BUILD)/release/tests/test_vib --filter 'word/*' -j1
 	@NVDP_SAMPLES=1000000 $(BUILD)/release/tests/test_share --filter 'exact_loss/*' -j1
 	@NVDP_FOLDERS="50 2000" $(BUILD)/release/tests/test_transformers --filter 'transformers/folders*' -j1
+	@scripts/corpus.sh record $(or $(CORPUS_REVISION),HEAD^)
+	@scripts/corpus.sh compare
+	@scripts/corpus.sh allocations
 	@scripts/threads.sh
 	@scripts/fuzz.sh
 

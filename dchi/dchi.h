@@ -1,38 +1,79 @@
 /* Text privatization, internal: declarations shared by the files of this module.
  *
- *     vectors.c       the table of word vectors, distances
- *     mechanisms.c    the table of mechanisms                            (mechanism.h, members.inc)
+ *     vectors.c       the table of word vectors, distances, scratch memory that a call reuses
+ *     mechanisms.c    the table of mechanisms                            (members.inc)
  *     nearest.c       the nearest row, by float32 products and a check in double
  *     distribution.c  exact distributions, divergences, the worst case over the vocabulary
- *     loss.c          delta and epsilon of pairs of texts
+ *     loss.c          delta and epsilon of pairs of texts; all pairs of noised vectors of texts
  *     sample.c        draws
- *     scratch.c       scratch memory that a call reuses
- *     geometry.c      distances within a table, plausible deniability
- *     inversion.c     attackers that guess the token
- *     privacy.c       all pairs of texts in a data set                   (privacy.h)
- *     sequence.c      the same for one noised vector per text            (privacy.h)
- *     options.c       the options of a mechanism                         (options.h)
- *     sanitizer.c     a mechanism over the words or WordPieces of a table  (sanitizer.h) */
+ *     analyses.c      distances within a table, plausible deniability, attackers that guess the token
+ *     privacy.c       all pairs of texts in a data set
+ *     token_options.c the options of a mechanism                         (token_options.h) */
 #ifndef NVDP_DCHI_DCHI_H
 #define NVDP_DCHI_DCHI_H
 
+#include "base/array.h"
 #include "base/random.h"
-#include "dchi/mechanism.h"
 #include "tensor/bf16.h"
 #include "tensor/vector.h"
-#include "text/vector_rows.h"
+#include "text/vectors.h"
 #include <nvdp/dchi.h>
+#include <stdbool.h>
+
+/* ---- the table of mechanisms ----
+ *
+ * No other file depends on a mechanism's name: it reads a property of the row. The rows are
+ * defined with the mathematics (distribution.c, sample.c) and listed in members.inc. The value
+ * of an option that names a mechanism is 0 for "none", else 1 plus the index of the row, which
+ * is enum nvdp_dchi_mechanism. */
+struct nvdp__token_row {
+    const char *citation; /* name, kind of output, source; for statements */
+    const char *scale;    /* the paper's name for eta */
+    /* If not `exact`, draws are the word's vector plus Laplace noise. An exact mechanism draws
+     * tokens with known probabilities: uniformly for any input without uses_eta, else by the
+     * exponential mechanism over distances. */
+    bool exact;
+    bool uses_eta; /* if false, eta must be 0 */
+    /* protects only the sensitive tokens; leaves others unchanged with probability 1 - p */
+    bool uses_p;
+    bool gives_vectors; /* outputs noised word vectors instead of tokens */
+    bool on_sequence;   /* outputs one noised vector per text */
+    /* With gives_vectors: the mechanism that outputs the token nearest to the vector. */
+    enum nvdp_dchi_mechanism nearest;
+    /* the mechanism whose divergences bound this one's; NULL: its own are exact */
+    const char *bound_of;
+    /* The largest log ratio between a word without a vector and another word, as a multiple of
+     * the worst case of two words with vectors; +inf: no bound is proven. statement.c derives
+     * it. */
+    double unknown;
+    int place; /* position in reports, whose order differs from the table's */
+};
+
+/* Returns the row of an option's value: for 0 ("none") a row without properties, or NULL if the value is none of the
+ * option's. */
+const struct nvdp__token_row *nvdp__token_row(int choice);
+/* The same for a mechanism over a table, or NULL if the value is no mechanism. */
+const struct nvdp__token_row *nvdp__dchi_row(enum nvdp_dchi_mechanism mechanism);
+const char *nvdp__dchi_name(enum nvdp_dchi_mechanism mechanism);
+
+/* The values of options: "none" and the mechanisms of tokens; the second list adds those of one
+ * vector per text. */
+extern const char *const nvdp__token_mechanism_names[];
+extern const char *const nvdp__text_noise_names[];
 
 /* c_j ~ step_j q_j, in 8 bits, of some rows of a table. sum: step sum_k q_k; half: |c|^2/2; length, rest: upper bounds
  * of |step q|, |c - step q|. */
 struct nvdp__coarse {
-    int8_t *q; /* [rows, dim] */
+    struct nvdp__memory
+        memory; /* the owner of the arrays; it is empty if another struct owns them */
+    int8_t *q;  /* [rows, dim] */
     float *step, *sum, *half, *length, *rest;
 };
 
 struct nvdp_vectors {
     size_t count, dim;
     struct nvdp__vector_rows rows;
+    struct nvdp__memory memory; /* of mean, norm and centered */
     /* Scores of nearest.c: c_j = scale (row_j - mean), scale a power of two, |c_jk| <= 2. */
     double *mean; /* [dim] */
     double scale;
@@ -62,7 +103,7 @@ struct nvdp_dchi {
 };
 
 /* A table of at most NVDP__FEW_NUMBERS keeps them as doubles, with 5 bytes more for products: for speed. A larger one
- * has what vector_rows.h needs, 4 bytes per number as a rule, and computes the rest again for each pass over it. */
+ * has what text/vectors.h needs, 4 bytes per number as a rule, and computes the rest again for each pass over it. */
 enum { NVDP__FEW_NUMBERS = 1 << 25 };
 /* Creates a table of at least one row; takes over the rows, even on error. `few` is NVDP__FEW_NUMBERS except in
  * tests. */
@@ -79,7 +120,7 @@ static inline const double *nvdp__row(const struct nvdp_vectors *vectors, size_t
 }
 /* |point - row| of a token. */
 double nvdp__distance_from(const struct nvdp_vectors *vectors, const double *point, size_t token);
-double nvdp__token_distance(const struct nvdp_vectors *vectors, size_t a, size_t b);
+
 /* Writes c_j of a row, rounded to float32. */
 void nvdp__vectors_center_row(const struct nvdp_vectors *vectors, size_t token, float *c);
 
@@ -111,6 +152,8 @@ nvdp_status nvdp__dchi_check(struct nvdp_context *ctx, const struct nvdp_dchi *d
 /* Turns the distances of n <= NVDP__DCHI_BLOCK tokens [n, count] into their log probabilities. */
 void nvdp__dchi_rows(const struct nvdp_dchi *dchi, size_t n, const int32_t *tokens, double *rows);
 
+/* Sorts n tokens; returns how many differ, which come first. */
+size_t nvdp__sort_distinct(size_t n, int32_t *token);
 /* P(x|x) of n tokens, for known probabilities; leaves those of unknown tokens. */
 nvdp_status nvdp__dchi_unchanged(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
                                  const int32_t *tokens, double *same);
@@ -166,23 +209,31 @@ struct nvdp__dchi_scratch {
     struct nvdp__bf16_engine *integers; /* holds rows of the table in its own layout */
     struct nvdp__coarse coarse;         /* rows that the table does not keep */
 };
-void *nvdp__dchi_scratch(struct nvdp_context *ctx, struct nvdp__dchi_scratch *scratch,
-                         enum nvdp__scratch_block block, size_t count, size_t size);
-/* Like NVDP__NEW, but the memory keeps its previous content. */
-#define NVDP__SCRATCH(ctx, scratch, block, pointer, count)                                         \
-    (((pointer) = nvdp__dchi_scratch(ctx, scratch, block, count, sizeof *(pointer))) != NULL       \
-         ? NVDP_OK                                                                                 \
-         : NVDP_ERR_MEMORY)
+struct nvdp__scratch_array {
+    enum nvdp__scratch_block block;
+    struct nvdp__array array;
+};
+nvdp_status nvdp__dchi_scratch(struct nvdp_context *ctx, struct nvdp__dchi_scratch *scratch,
+                               const struct nvdp__scratch_array *array, size_t arrays);
+/* Like NVDP__ARRAYS, but the memory of a block keeps its previous content. Example:
+ * NVDP__SCRATCH(ctx, scratch, NVDP__IN_BLOCK(PLACE, place, n), NVDP__IN_BLOCK(ROWS, rows, n * dim)). */
+#define NVDP__SCRATCH(ctx, scratch, ...)                                                           \
+    nvdp__dchi_scratch(ctx, scratch, (const struct nvdp__scratch_array[]){__VA_ARGS__},            \
+                       sizeof((const struct nvdp__scratch_array[]){__VA_ARGS__}) /                 \
+                           sizeof(struct nvdp__scratch_array))
+#define NVDP__IN_BLOCK(name, pointer, count)                                                       \
+    { NVDP__SCRATCH_##name, NVDP__ITEMS(pointer, count) }
 void nvdp__dchi_scratch_release(struct nvdp__dchi_scratch *scratch);
 
-/* nvdp_dchi_sample(), nvdp_vectors_nearest() and nvdp_dchi_perturb() with reused memory. */
+/* nvdp_dchi_sample(), nvdp__vectors_nearest() and nvdp_dchi_perturb() with reused memory. */
 nvdp_status nvdp__dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi,
                               struct nvdp__dchi_scratch *scratch, size_t texts,
                               const size_t *offset, const int32_t *tokens, const uint64_t *seed,
                               uint64_t first, int32_t *out);
-nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
-                                  struct nvdp__dchi_scratch *scratch, size_t n,
-                                  const double *points, int32_t *nearest);
+nvdp_status nvdp__vectors_nearest_reusing(struct nvdp_context *ctx,
+                                          const struct nvdp_vectors *vectors,
+                                          struct nvdp__dchi_scratch *scratch, size_t n,
+                                          const double *points, int32_t *nearest);
 nvdp_status nvdp__dchi_perturb_texts(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                      struct nvdp__dchi_scratch *scratch, size_t texts,
                                      const size_t *offset, const int32_t *tokens,
@@ -193,9 +244,7 @@ struct nvdp__token_place {
     uint64_t text;
     uint32_t position;
 };
-/* The draws of nvdp_dchi_perturb(), and for one vector per text those of
- * nvdp_sequence_laplace(), for tokens and texts in any order. Neither checks nor allocates.
- * scratch [threads, dim]; out may be in. */
+/* The draws of nvdp_dchi_perturb() for tokens in any order. Neither checks nor allocates. scratch [threads, dim]. */
 void nvdp__dchi_perturb(const struct nvdp_dchi *dchi, const struct nvdp__noise *noise, int threads,
                         size_t n, const struct nvdp__token_place *place, const int32_t *tokens,
                         double *scratch, double *out);
@@ -204,6 +253,9 @@ nvdp_status nvdp__sequence_check(struct nvdp_context *ctx, double eta, double cl
 /* Scales in [dim] to norm at most `clip`, which rounding never exceeds; out is 0 if in is not
  * finite. */
 void nvdp__sequence_clip(size_t dim, double clip, const double *in, double *out);
+/* Adds the noise of laplace to one vector per text (Qu et al. 2021, section 3.2.3), whose norm is clipped first. It is
+ * eta |s - s'|-private; with vectors of norm at most C, 2 C eta-private for any two. A vector with a number that is not
+ * finite counts as 0, so that no text is rejected. Neither checks nor allocates. scratch [threads, dim]; out may be in. */
 void nvdp__sequence_perturb(const struct nvdp__noise *noise, int threads, double eta, double clip,
                             size_t texts, size_t dim, const struct nvdp__token_place *place,
                             const double *in, double *scratch, double *out);
@@ -219,5 +271,78 @@ void nvdp__coarse_release(struct nvdp__coarse *coarse);
 nvdp_status nvdp__vectors_extremes(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
                                    size_t n, const int32_t *tokens, double *nearest,
                                    double *farthest);
+
+/* Measures plausible deniability of tokens (Feyisetan et al. 2020; Yue et al. 2021, section 5.5). N_w is the
+ * probability that a token is unchanged; S_w is the number of distinct outputs in `draws` draws. For laplace, the
+ * output is the token nearest to the vector. N_w is exact if the distribution is known.
+ * ctx: records messages, can cancel, provides threads
+ * dchi: mechanism
+ * n: number of tokens
+ * tokens: [n] below V, or NVDP_DCHI_UNKNOWN
+ * draws: number of draws per token
+ * seed: seed of the draws
+ * same: [n] N_w in [0, 1]
+ * distinct: [n] S_w, at most draws
+ * Returns NVDP_ERR_ARGUMENT for an invalid token, NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
+nvdp_status nvdp__dchi_deniability(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
+                                   const int32_t *tokens, size_t draws, uint64_t seed, double *same,
+                                   double *distinct);
+
+/* Counts S*_y (Yue et al. 2021, section 5.5): the number of inputs that became y at least once in `draws` draws
+ * each, with the draws of nvdp__dchi_deniability().
+ * ctx: records messages, can cancel, provides threads
+ * dchi: mechanism
+ * n: number of inputs
+ * tokens: [n] below V, or NVDP_DCHI_UNKNOWN
+ * draws: number of draws per input
+ * seed: seed of the draws
+ * inputs: [V] S*_y, at most n
+ * Returns as nvdp__dchi_deniability() */
+nvdp_status nvdp__dchi_sources(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
+                               const int32_t *tokens, size_t draws, uint64_t seed, double *inputs);
+
+/* Measures the distances of a table. O(n V d).
+ * ctx: records messages, provides threads; the same bits for any number
+ * vectors: table
+ * tokens: n: number of tokens drawn without replacement; 0: all
+ * seed: seed of the draws
+ * out: the distances
+ * Returns NVDP_ERR_ARGUMENT for a struct without its size, NVDP_ERR_MEMORY */
+nvdp_status nvdp__vectors_geometry(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                   size_t tokens, uint64_t seed, struct nvdp_geometry *out);
+
+/* Finds the token nearest to each of n points, in the Euclidean norm; for ties the lowest.
+ *
+ * Products of blocks compute the scores |c|^2/2 - y.c: for 32 points or more in 8-bit integers if the processor
+ * supports such products, else in float32. Tokens that could still be nearest, given the error of the scores, are
+ * compared again in double, so the result equals that of a search in double. O(n V d); memory 16 MiB and 4 d for
+ * each of at most 1,024 points, and for 4,096 tokens of a large table.
+ * ctx: records messages, provides threads; the result is the same for any number
+ * vectors: table
+ * n: number of points
+ * points: [n, d] finite
+ * nearest: [n] tokens
+ * Returns NVDP_ERR_ARGUMENT for a point that is not finite, NVDP_ERR_MEMORY */
+nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                  size_t n, const double *points, int32_t *nearest);
+
+/* Computes distances to the k-th nearest other token (Qu et al. 2021, Figure 3). O(n V (d + log V)).
+ * ctx: records messages, can cancel, provides threads; the same bits for any number
+ * vectors: table
+ * n: number of tokens
+ * tokens: [n] below V
+ * m: number of neighbor ranks
+ * k: [m] neighbor ranks, 1 (the nearest) to V - 1
+ * distance: [n, m]
+ * Returns NVDP_ERR_ARGUMENT for an invalid token or k, NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
+nvdp_status nvdp__vectors_neighbors(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                    size_t n, const int32_t *tokens, size_t m, const size_t *k,
+                                    double *distance);
+
+/* Copies the vector of a token.
+ * vectors: table
+ * token: below V
+ * out: [d] */
+void nvdp__vectors_row(const struct nvdp_vectors *vectors, size_t token, double *out);
 
 #endif

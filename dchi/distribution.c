@@ -58,17 +58,13 @@ nvdp_status nvdp_dchi_create(struct nvdp_context *ctx, const struct nvdp_vectors
             "text privatization: %s: expected at least one sensitive token, found none",
             nvdp__dchi_name(mechanism));
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
-    made->vectors = vectors;
-    made->mechanism = mechanism;
-    made->row = row;
-    made->eta = eta;
-    made->p = p;
+    *made = (struct nvdp_dchi){
+        .vectors = vectors, .mechanism = mechanism, .row = row, .eta = eta, .p = p};
     if (row->uses_p) {
         NVDP_TRY(NVDP__NEW(ctx, made->sensitive, vectors->count));
         memcpy(made->sensitive, sensitive, vectors->count);
     }
-    NVDP__HAND_OVER(out, made);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, made);
 }
 
 void nvdp_dchi_free(struct nvdp_dchi *dchi) {
@@ -142,10 +138,8 @@ nvdp_status nvdp_dchi_log_probabilities(struct nvdp_context *ctx, const struct n
                           "text privatization: a Laplace mechanism has no table of output "
                           "probabilities, because its outputs are vectors");
     NVDP_TRY(nvdp__dchi_check(ctx, dchi, n, tokens));
-    const size_t blocks = nvdp__blocks(n, BLOCK);
-    const int threads = nvdp_context_threads(ctx);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (size_t b = 0; b < blocks; b++)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(nvdp_context_threads(ctx))
+    for (size_t b = 0; b < nvdp__blocks(n, BLOCK); b++)
         nvdp__dchi_rows(dchi, nvdp__block_length(n, BLOCK, b), tokens + b * BLOCK,
                         log_p + b * BLOCK * dchi->vectors->count);
     return NVDP_OK;
@@ -172,8 +166,7 @@ static void add_weights(const struct nvdp_dchi *dchi, size_t n, const double *fr
     }
 }
 
-/* Sorts n tokens; returns how many differ, which come first. */
-static size_t sort_distinct(size_t n, int32_t *token) {
+size_t nvdp__sort_distinct(size_t n, int32_t *token) {
     size_t distinct = 0;
     qsort(token, n, sizeof *token, nvdp__by_int32);
     for (size_t i = 0; i < n; i++)
@@ -196,11 +189,10 @@ nvdp_status nvdp__dchi_unchanged(struct nvdp_context *ctx, const struct nvdp_dch
         else
             token[own++] = tokens[i];
     }
-    own = sort_distinct(own, token);
-    NVDP_TRY(NVDP__NEW(ctx, from, own * dim));
-    NVDP_TRY(NVDP__NEW(ctx, sum, own));
+    own = nvdp__sort_distinct(own, token);
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(from, own * dim), NVDP__ITEMS(sum, own)));
     for (size_t i = 0; i < own; i++)
-        nvdp_vectors_row(dchi->vectors, (size_t)token[i], from + i * dim);
+        nvdp__vectors_row(dchi->vectors, (size_t)token[i], from + i * dim);
     const int threads = nvdp_context_threads(ctx);
     const size_t share = nvdp__min(nvdp__blocks(own, (size_t)threads), SHARE);
     const size_t shares = own > 0 ? nvdp__blocks(own, share) : 0;
@@ -267,8 +259,9 @@ nvdp_status nvdp_dchi_divergence(struct nvdp_context *ctx, const struct nvdp_dch
     }
     const int limit = nvdp_context_threads(ctx);
     const int threads = length < (size_t)limit ? (int)length : limit;
-    NVDP_TRY(NVDP__NEW(ctx, part, length * m));
-    NVDP_TRY(NVDP__NEW(ctx, rows, nvdp__dchi_exact(dchi) ? (size_t)threads * 2 * count : 0));
+    NVDP_TRY(
+        NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(part, length * m),
+                     NVDP__ITEMS(rows, nvdp__dchi_exact(dchi) ? (size_t)threads * 2 * count : 0)));
     if (length > 0) {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t i = 0; i < length; i++)
@@ -329,7 +322,8 @@ static struct best search(const struct nvdp_dchi *dchi, const struct candidates 
 static nvdp_status diameter_bound(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                   double factor, double *out) {
     const struct nvdp_vectors *vectors = dchi->vectors;
-    double *mean = NULL, largest[2] = {-INFINITY, -INFINITY}; /* not protected, protected */
+    nvdp__autofree double *mean = NULL;
+    double largest[2] = {-INFINITY, -INFINITY}; /* not protected, protected */
     double scratch[NVDP__ROW_WIDEST];
     size_t n = 0;
     NVDP_TRY(NVDP__NEW(ctx, mean, vectors->dim));
@@ -348,7 +342,6 @@ static nvdp_status diameter_bound(struct nvdp_context *ctx, const struct nvdp_dc
         *of = d > *of ? d : *of;
     }
     *out = fmax(2 * dchi->eta * largest[1], dchi->eta * (largest[0] + largest[1]) + factor);
-    free(mean);
     return NVDP_OK;
 }
 
@@ -366,35 +359,10 @@ void nvdp__dchi_draw(struct nvdp__stream *stream, size_t n, size_t all, int32_t 
 static double log_sum_of(const struct nvdp_dchi *dchi, const struct candidates *of, size_t i,
                          const double *row) {
     const int32_t x = of->token[i], y = i < of->protected ? x : of->token[0];
-    const double d = nvdp__token_distance(dchi->vectors, (size_t)x, (size_t)y);
+    double scratch[NVDP__ROW_WIDEST];
+    const double d =
+        nvdp__distance_from(dchi->vectors, nvdp__row(dchi->vectors, (size_t)x, scratch), (size_t)y);
     return -dchi->eta / 2 * d - row[y] - (i < of->protected ? 0 : of->factor);
-}
-
-/* Draws up to `inputs` protected and `inputs` other tokens; 0: takes all. *others: number of tokens that are not
- * protected. */
-static nvdp_status choose_candidates(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
-                                     size_t inputs, uint64_t seed, struct candidates *of,
-                                     size_t *others) {
-    const struct nvdp__noise noise = {.seed = seed};
-    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
-    const size_t count = dchi->vectors->count;
-    size_t protected = 0, end = count;
-    NVDP_TRY(NVDP__NEW(ctx, of->token, count));
-    for (size_t x = 0; x < count; x++) /* the others from the end */
-        of->token[nvdp__comes_out(dchi, x) ? protected ++ : --end] = (int32_t)x;
-    *others = count - protected;
-    of->protected = inputs == 0 ? protected : nvdp__min(inputs, protected);
-    const size_t some = inputs == 0 ? *others : nvdp__min(inputs, *others);
-    of->all = of->protected + some;
-    nvdp__dchi_draw(&stream, of->protected, protected, of->token);
-    nvdp__dchi_draw(&stream, some, *others, of->token + protected);
-    memmove(of->token + of->protected, of->token + protected, some * sizeof *of->token);
-    return NVDP__NEW(ctx, of->log_sum, of->all);
-}
-
-/* Blocks between two checks for cancellation. */
-static size_t chunk_of(int threads) {
-    return 16 * (size_t)threads;
 }
 
 /* Computes of->log_sum for a mechanism with a table of output probabilities. */
@@ -402,10 +370,11 @@ static nvdp_status sum_candidates(struct nvdp_context *ctx, const struct nvdp_dc
                                   struct candidates *of) {
     const size_t count = dchi->vectors->count, blocks = nvdp__blocks(of->all, BLOCK);
     const int threads = nvdp_context_threads(ctx);
+    const size_t chunk = 16 * (size_t)threads; /* blocks between two checks for cancellation */
     nvdp__autofree double *rows = NULL;
     NVDP_TRY(NVDP__NEW(ctx, rows, (size_t)threads * BLOCK * count));
-    for (size_t first = 0; first < blocks; first += chunk_of(threads)) {
-        const size_t end = nvdp__min(blocks, first + chunk_of(threads));
+    for (size_t first = 0; first < blocks; first += chunk) {
+        const size_t end = nvdp__min(blocks, first + chunk);
         NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t b = first; b < end; b++) {
@@ -423,10 +392,11 @@ static nvdp_status search_candidates(struct nvdp_context *ctx, const struct nvdp
                                      const struct candidates *of, struct best *best) {
     const size_t blocks = nvdp__blocks(of->protected, BLOCK);
     const int threads = nvdp_context_threads(ctx);
+    const size_t chunk = 16 * (size_t)threads; /* blocks between two checks for cancellation */
     nvdp__autofree struct best *found = NULL;
     NVDP_TRY(NVDP__NEW(ctx, found, blocks));
-    for (size_t first = 0; first < blocks; first += chunk_of(threads)) {
-        const size_t end = nvdp__min(blocks, first + chunk_of(threads));
+    for (size_t first = 0; first < blocks; first += chunk) {
+        const size_t end = nvdp__min(blocks, first + chunk);
         NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t b = first; b < end; b++)
@@ -437,36 +407,45 @@ static nvdp_status search_candidates(struct nvdp_context *ctx, const struct nvdp
         if (found[b].value > best->value) *best = found[b];
         best->bound = bound;
     }
-    if (of->all < dchi->vectors->count)
-        NVDP_TRY(diameter_bound(ctx, dchi, of->factor, &best->bound));
-    return NVDP_OK;
+    return of->all < dchi->vectors->count ? diameter_bound(ctx, dchi, of->factor, &best->bound)
+                                          : NVDP_OK;
 }
 
 nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t inputs,
                             uint64_t seed, struct nvdp_dchi_worst *out) {
-    nvdp_status status = NVDP_OK;
     const bool random = nvdp__dchi_uniform(dchi), exact = nvdp__dchi_exact(dchi) && !random;
     const size_t count = dchi->vectors->count;
-    struct nvdp_dchi_worst worst = {.struct_size = sizeof worst};
+    const struct nvdp__noise noise = {.seed = seed};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
     struct candidates of = {.rate = exact ? dchi->eta / 2 : dchi->eta,
                             .factor = dchi->sensitive != NULL ? -log(dchi->p) : 0};
     struct best best = {.value = -INFINITY, .bound = -INFINITY};
-    size_t others = 0;
-    NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
-    NVDP_TRY_OR_CLEAN(choose_candidates(ctx, dchi, inputs, seed, &of, &others));
-    if (exact) NVDP_TRY_OR_CLEAN(sum_candidates(ctx, dchi, &of));
-    if (!random) NVDP_TRY_OR_CLEAN(search_candidates(ctx, dchi, &of, &best));
-    worst.inputs = of.protected;
-    worst.finite = best.value > 0 ? best.value : 0;
-    worst.x = best.x;
-    worst.x2 = best.x2;
-    worst.bound = best.bound > 0 ? best.bound : 0;
+    size_t protected = 0, end = count;
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    /* draws up to `inputs` protected and `inputs` other tokens; 0: takes all */
+    NVDP_TRY(NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(of.token, count)));
+    for (size_t x = 0; x < count; x++) /* the others from the end */
+        of.token[nvdp__comes_out(dchi, x) ? protected ++ : --end] = (int32_t)x;
+    const size_t others = count - protected;
+    of.protected = inputs == 0 ? protected : nvdp__min(inputs, protected);
+    const size_t some = inputs == 0 ? others : nvdp__min(inputs, others);
+    of.all = of.protected + some;
+    nvdp__dchi_draw(&stream, of.protected, protected, of.token);
+    nvdp__dchi_draw(&stream, some, others, of.token + protected);
+    memmove(of.token + of.protected, of.token + protected, some * sizeof *of.token);
+    NVDP_TRY(NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(of.log_sum, of.all)));
+    if (exact) NVDP_TRY(sum_candidates(ctx, dchi, &of));
+    if (!random) NVDP_TRY(search_candidates(ctx, dchi, &of, &best));
+    const double finite = best.value > 0 ? best.value : 0;
     /* a token that stays unchanged with probability 1 - p is not an output of any other */
-    worst.infinite = (double)others / (double)count;
-    worst.value = others > 0 && count > 1 ? INFINITY : worst.finite;
-    NVDP__GIVE(out, &worst);
-cleanup:
-    free(of.token);
-    free(of.log_sum);
-    return status;
+    const struct nvdp_dchi_worst worst = {.struct_size = sizeof worst,
+                                          .inputs = of.protected,
+                                          .finite = finite,
+                                          .x = best.x,
+                                          .x2 = best.x2,
+                                          .bound = best.bound > 0 ? best.bound : 0,
+                                          .infinite = (double)others / (double)count,
+                                          .value = others > 0 && count > 1 ? INFINITY : finite};
+    return NVDP__GIVE(out, &worst);
 }

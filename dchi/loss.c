@@ -1,7 +1,10 @@
-/* The privacy loss of two texts: delta at an epsilon, and epsilon at a delta. */
+/* The privacy loss of two texts, which is delta at an epsilon, and epsilon at a delta; the privacy of one noised vector per
+ * text (Qu et al. 2021, section 3.2.3), over all pairs of a data set. */
 #include "rdp/loss.h"
-#include "dchi/dchi.h"
 
+#include "dchi/dchi.h"
+#include "dchi/token_options.h"
+#include "rdp/pairs.h"
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +25,12 @@ static const double max_range = 1e12;
 struct pair {
     struct nvdp_context *ctx;
     const struct nvdp_dchi *dchi;
-    double delta, epsilon, precision; /* precision: width of the answer in proportion to it */
+    double delta, epsilon;
     size_t length;
     const int32_t *a, *b; /* [length] */
     int threads;
     size_t n, *position;          /* [n] */
+    struct nvdp__memory memory;   /* of the following arrays */
     double *rows;                 /* [threads, 2, V] */
     double *means;                /* [n, TILTS] M(k) of each position */
     double *range;                /* [n] max difference of two losses */
@@ -69,9 +73,23 @@ static void means(const struct pair *of, size_t i) {
                          : tilt(t) * nvdp_renyi_laplace(1 + tilt(t), dim, s);
 }
 
-/* Removes positions with equal distributions, because the grid would round their zero losses up. */
-static void remove_equal(struct pair *of) {
+/* Finds the positions whose outputs differ, without those of equal distributions: the grid would round their zero
+ * losses up. */
+static nvdp_status find_positions(struct pair *of) {
+    const size_t count = of->dchi->vectors->count;
     size_t n = 0;
+    NVDP_TRY(NVDP__NEW(of->ctx, of->position, of->length));
+    for (size_t i = 0; i < of->length; i++)
+        if (of->a[i] != of->b[i]) of->position[of->n++] = i;
+    const int limit = nvdp_context_threads(of->ctx);
+    of->threads = of->n < (size_t)limit ? (int)(of->n > 0 ? of->n : 1) : limit;
+    const size_t rows = nvdp__dchi_exact(of->dchi) ? (size_t)of->threads * 2 * count : 0;
+    NVDP_TRY(NVDP__ARRAYS(of->ctx, &of->memory, NVDP__ITEMS(of->rows, rows),
+                          NVDP__ITEMS(of->means, of->n * TILTS), NVDP__ITEMS(of->range, of->n),
+                          NVDP__ITEMS(of->equal, of->n), NVDP__ITEMS(of->part, of->n)));
+#pragma omp parallel for schedule(dynamic, 1) num_threads(of->threads)
+    for (size_t i = 0; i < of->n; i++)
+        means(of, i);
     for (size_t i = 0; i < of->n; i++) {
         if (of->equal[i]) continue;
         memmove(of->means + n * TILTS, of->means + i * TILTS, TILTS * sizeof *of->means);
@@ -79,37 +97,14 @@ static void remove_equal(struct pair *of) {
         of->position[n++] = of->position[i];
     }
     of->n = n;
-}
-
-static nvdp_status find_positions(struct pair *of) {
-    const size_t count = of->dchi->vectors->count;
-    NVDP_TRY(NVDP__NEW(of->ctx, of->position, of->length));
-    for (size_t i = 0; i < of->length; i++)
-        if (of->a[i] != of->b[i]) of->position[of->n++] = i;
-    const int limit = nvdp_context_threads(of->ctx);
-    of->threads = of->n < (size_t)limit ? (int)(of->n > 0 ? of->n : 1) : limit;
-    NVDP_TRY(NVDP__NEW(of->ctx, of->rows,
-                       nvdp__dchi_exact(of->dchi) ? (size_t)of->threads * 2 * count : 0));
-    NVDP_TRY(NVDP__NEW(of->ctx, of->means, of->n * TILTS));
-    NVDP_TRY(NVDP__NEW(of->ctx, of->range, of->n));
-    NVDP_TRY(NVDP__NEW(of->ctx, of->equal, of->n));
-    NVDP_TRY(NVDP__NEW(of->ctx, of->part, of->n));
-#pragma omp parallel for schedule(dynamic, 1) num_threads(of->threads)
-    for (size_t i = 0; i < of->n; i++)
-        means(of, i);
-    remove_equal(of);
     return NVDP_OK;
 }
 
 static void release(struct pair *of) {
     for (size_t i = 0; i < of->n && of->part != NULL; i++)
         free(of->part[i].mass);
-    free(of->part);
     free(of->position);
-    free(of->rows);
-    free(of->means);
-    free(of->range);
-    free(of->equal);
+    nvdp__memory_release(&of->memory);
 }
 
 /* Returns the tilt with the best bound, and the bound: Canonne, Kamath & Steinke 2020, Proposition 12, in either
@@ -158,56 +153,53 @@ static bool only_bounded(const struct pair *of) {
     return only;
 }
 
-static nvdp_status epsilon_or_delta(struct pair *of, struct nvdp_interval *out) {
-    nvdp_status status = NVDP_OK;
-    const bool asks_delta = isnan(of->delta);
-    struct nvdp__loss loss = {0};
+/* Answers the question about two texts: epsilon at delta, or delta at epsilon if delta is NaN. precision: width of the
+ * answer in proportion to it. */
+static nvdp_status ask(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double delta,
+                       double epsilon, double precision, size_t length_a, const int32_t *a,
+                       size_t length_b, const int32_t *b, struct nvdp_interval *out) {
+    const bool asks_delta = isnan(delta);
+    const double other_length = asks_delta ? 1 : INFINITY;
+    nvdp__auto(nvdp__loss_free) struct nvdp__loss loss = {0};
+    nvdp__auto(release) struct pair of = {.ctx = ctx,
+                                          .dchi = dchi,
+                                          .delta = delta,
+                                          .epsilon = epsilon,
+                                          .length = length_a,
+                                          .a = a,
+                                          .b = b};
     double range = 0, bound;
-    NVDP_TRY_OR_CLEAN(find_positions(of));
-    if (of->n == 0) {
-        *out = (struct nvdp_interval){0, 0};
-        goto cleanup;
+    NVDP_TRY(nvdp__dchi_check(ctx, dchi, length_a, a));
+    NVDP_TRY(nvdp__dchi_check(ctx, dchi, length_b, b));
+    if (length_a != length_b) {
+        *out = (struct nvdp_interval){other_length, other_length};
+        return NVDP_OK;
     }
-    for (size_t i = 0; i < of->n; i++)
-        range += of->range[i];
-    if (isinf(range) || (!nvdp__dchi_exact(of->dchi) && range > max_range)) {
+    NVDP_TRY(find_positions(&of));
+    *out = (struct nvdp_interval){0, 0};
+    if (of.n == 0) return NVDP_OK;
+    for (size_t i = 0; i < of.n; i++)
+        range += of.range[i];
+    if (isinf(range) || (!nvdp__dchi_exact(dchi) && range > max_range)) {
         /* because |L| <= range/2 */
-        *out = (struct nvdp_interval){0, asks_delta ? of->epsilon < range / 2 : range / 2};
-        goto cleanup;
+        out->high = asks_delta ? epsilon < range / 2 : range / 2;
+        return NVDP_OK;
     }
-    const double best = best_tilt(of, &bound), size = asks_delta ? of->epsilon : bound;
+    const double best = best_tilt(&of, &bound), size = asks_delta ? epsilon : bound;
     const double step =
-        fmax(of->precision * fmax(size, 0.1) / (double)of->n, range / (double)MAX_POINTS);
-    const double k = fmin(best, max_tilted / (step * (double)of->n));
-    NVDP_TRY_OR_CLEAN(grid_losses(of, k, step));
-    NVDP_TRY_OR_CLEAN(nvdp__loss_sum(of->ctx, of->n, of->part, k, step, &loss));
-    *out = asks_delta ? nvdp__loss_delta(&loss, of->epsilon) : nvdp__loss_epsilon(&loss, of->delta);
-    if (only_bounded(of)) out->low = 0;
-cleanup:
-    nvdp__loss_free(&loss);
-    release(of);
-    return status;
+        fmax(precision * fmax(size, 0.1) / (double)of.n, range / (double)MAX_POINTS);
+    const double k = fmin(best, max_tilted / (step * (double)of.n));
+    NVDP_TRY(grid_losses(&of, k, step));
+    NVDP_TRY(nvdp__loss_sum(ctx, of.n, of.part, k, step, &loss));
+    *out = asks_delta ? nvdp__loss_delta(&loss, epsilon) : nvdp__loss_epsilon(&loss, delta);
+    if (only_bounded(&of)) out->low = 0;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double delta,
                                double precision, size_t length, const int32_t *a, const int32_t *b,
                                struct nvdp_interval *out) {
-    struct pair of = {.ctx = ctx,
-                      .dchi = dchi,
-                      .delta = delta,
-                      .epsilon = NAN,
-                      .precision = precision,
-                      .length = length,
-                      .a = a,
-                      .b = b};
-    return epsilon_or_delta(&of, out);
-}
-
-static nvdp_status check_texts(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
-                               size_t length_a, const int32_t *a, size_t length_b,
-                               const int32_t *b) {
-    NVDP_TRY(nvdp__dchi_check(ctx, dchi, length_a, a));
-    return nvdp__dchi_check(ctx, dchi, length_b, b);
+    return ask(ctx, dchi, delta, NAN, precision, length, a, length, b, out);
 }
 
 static const double precise = 1e-3;
@@ -219,11 +211,7 @@ nvdp_status nvdp_dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi *
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "text privatization: delta: expected a number between 0 and 1, found %g",
                           delta);
-    NVDP_TRY(check_texts(ctx, dchi, length_a, a, length_b, b));
-    if (length_a == length_b)
-        return nvdp__dchi_epsilon(ctx, dchi, delta, precise, length_a, a, b, out);
-    *out = (struct nvdp_interval){INFINITY, INFINITY};
-    return NVDP_OK;
+    return ask(ctx, dchi, delta, NAN, precise, length_a, a, length_b, b, out);
 }
 
 nvdp_status nvdp_dchi_delta(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double epsilon,
@@ -234,16 +222,71 @@ nvdp_status nvdp_dchi_delta(struct nvdp_context *ctx, const struct nvdp_dchi *dc
             ctx, NVDP_ERR_ARGUMENT,
             "text privatization: epsilon: expected a finite number of at least 0, found %g",
             epsilon);
-    NVDP_TRY(check_texts(ctx, dchi, length_a, a, length_b, b));
-    struct pair of = {.ctx = ctx,
-                      .dchi = dchi,
-                      .delta = NAN,
-                      .epsilon = epsilon,
-                      .precision = precise,
-                      .length = length_a,
-                      .a = a,
-                      .b = b};
-    if (length_a == length_b) return epsilon_or_delta(&of, out);
-    *out = (struct nvdp_interval){1, 1};
-    return NVDP_OK;
+    return ask(ctx, dchi, NAN, epsilon, precise, length_a, a, length_b, b, out);
+}
+
+/* ==== one noised vector per text ==== */
+
+struct work {
+    struct nvdp_context *ctx;
+    size_t texts, dim;
+    double *distance, *value; /* [N (N-1) / 2] eta |s - s'| for texts i > j in order; D_l */
+};
+
+/* struct nvdp__divergence_source: both sides have the same noise, so both directions are equal. */
+static nvdp_status fill(void *of, double order, double *matrix) {
+    const struct work *work = of;
+    const size_t n = work->texts;
+    NVDP_TRY(nvdp__renyi_laplaces(work->ctx, order, work->dim, n * (n - 1) / 2, work->distance,
+                                  work->value));
+    for (size_t i = 0, at = 0; i < n; i++) {
+        matrix[i * n + i] = 0;
+        for (size_t j = 0; j < i; j++)
+            matrix[i * n + j] = matrix[j * n + i] = work->value[at++];
+    }
+    return nvdp__check_cancelled(work->ctx, "cancelled");
+}
+
+nvdp_status nvdp__sequence_privacy(struct nvdp_context *ctx, double eta, double clip, size_t texts,
+                                   size_t dim, const double *states,
+                                   const struct nvdp__privacy_options *options, double *matrix,
+                                   struct nvdp_privacy_report *out) {
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    double *clipped; /* [N, d] */
+    struct work work = {.ctx = ctx, .texts = texts, .dim = dim};
+    const struct nvdp__divergence_source source = {fill, &work};
+    struct nvdp_posteriors shape = {.texts = texts,
+                                    .dim = dim,
+                                    .kappa = 1,
+                                    .policy = NVDP_LENGTH_PUBLIC, /* every sample has one row */
+                                    .method = "sequence-laplace"};
+    struct nvdp_privacy_report made = NVDP_RESULT(struct nvdp_privacy_report);
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
+    NVDP_TRY(nvdp__sequence_check(ctx, eta, clip, dim));
+    if (options->pairs.adjacency != NVDP_ADJACENT_ALL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "adjacency: expected all with sequence-laplace, which shares one vector "
+                          "per text whatever the length of the text");
+    NVDP_TRY(NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(shape.offset, texts + 1),
+                          NVDP__ITEMS(work.distance, texts * (texts - 1) / 2),
+                          NVDP__ITEMS(work.value, texts * (texts - 1) / 2),
+                          NVDP__ITEMS(clipped, texts * dim)));
+    for (size_t i = 0; i <= texts; i++)
+        shape.offset[i] = i;
+    for (size_t i = 0; i < texts; i++)
+        nvdp__sequence_clip(dim, clip, states + i * dim, clipped + i * dim);
+#pragma omp parallel for schedule(dynamic, 8) num_threads(nvdp_context_threads(ctx))
+    for (size_t i = 0; i < texts; i++)
+        for (size_t j = 0; j < i; j++)
+            work.distance[i * (i - 1) / 2 + j] =
+                eta * nvdp__distance(dim, clipped + i * dim, clipped + j * dim);
+    NVDP_TRY(nvdp__privacy_measure_source(ctx, &shape, &source, options, matrix, NULL, &made));
+    made.shape.policy = NVDP_LENGTH_HIDDEN;
+    if (isfinite(clip)) {
+        made.bound.clip_sequence = clip;
+        made.bound.sum = nvdp_renyi_laplace(options->pairs.order, dim, 2 * clip * eta);
+        made.bound.loss = 2 * clip * eta;
+    }
+    return NVDP__GIVE(out, &made);
 }

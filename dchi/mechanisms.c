@@ -1,5 +1,5 @@
 /* The table of mechanisms of text privatization, and the functions that read it. */
-#include "dchi/mechanism.h"
+#include "dchi/dchi.h"
 #include "options/schema.h"
 
 #include <stdio.h>
@@ -91,6 +91,5 @@ nvdp_status nvdp_text_mechanism_describe(struct nvdp_context *ctx, const char *n
         .gives_vectors = row->gives_vectors,
         .on_sequence = row->on_sequence,
         .place = row->place};
-    NVDP__GIVE(out, &made);
-    return NVDP_OK;
+    return NVDP__GIVE(out, &made);
 }

@@ -15,7 +15,7 @@
  *
  * If the processor multiplies 8-bit integers, which is two to four times as fast, batches of at least a few
  * dozen points use these products: z ~ z' = min + step u with u in 0..255, c_j ~ c'_j = step_j q_j with q in
- * -127..127 (u in 0..127 and q in -64..64 with AVX2 alone, byte_product.h), and
+ * -127..127 (u in 0..127 and q in -64..64 with AVX2 alone, tensor/int8.c), and
  *
  *     z'.c'_j                =  step_j (step sum_k u_k q_jk + min sum_k q_jk),     the sums exact,
  *     |z.c_j - z'.c'_j|     <=  |z - z'| |c'_j|  +  |z| |c_j - c'_j|               (Cauchy & Schwarz),
@@ -27,7 +27,6 @@
  * of a batch then use. */
 #include "dchi/dchi.h"
 #include "tensor/bf16.h"
-#include "tensor/byte_product.h"
 #include "tensor/int8.h"
 #include "tensor/ops.h"
 #include "tensor/vector.h"
@@ -54,12 +53,7 @@ enum {
 /* ---- the table ---- */
 
 void nvdp__coarse_release(struct nvdp__coarse *coarse) {
-    free(coarse->q);
-    free(coarse->step);
-    free(coarse->sum);
-    free(coarse->half);
-    free(coarse->length);
-    free(coarse->rest);
+    nvdp__memory_release(&coarse->memory);
     *coarse = (struct nvdp__coarse){0};
 }
 
@@ -75,12 +69,10 @@ static size_t coarse_size(size_t rows, size_t dim) {
 
 static nvdp_status coarse_create(struct nvdp_context *ctx, size_t rows, size_t dim,
                                  struct nvdp__coarse *out) {
-    NVDP_TRY(NVDP__NEW(ctx, out->step, rows));
-    NVDP_TRY(NVDP__NEW(ctx, out->sum, rows));
-    NVDP_TRY(NVDP__NEW(ctx, out->half, rows));
-    NVDP_TRY(NVDP__NEW(ctx, out->length, rows));
-    NVDP_TRY(NVDP__NEW(ctx, out->rest, rows));
-    return NVDP__NEW(ctx, out->q, coarse_size(rows, dim));
+    return NVDP__ARRAYS(ctx, &out->memory, NVDP__ITEMS(out->step, rows),
+                        NVDP__ITEMS(out->sum, rows), NVDP__ITEMS(out->half, rows),
+                        NVDP__ITEMS(out->length, rows), NVDP__ITEMS(out->rest, rows),
+                        NVDP__ITEMS(out->q, coarse_size(rows, dim)));
 }
 
 /* A row in integers, and what they leave out. */
@@ -182,9 +174,10 @@ nvdp_status nvdp__vectors_center(struct nvdp_context *ctx, struct nvdp_vectors *
     const size_t count = vectors->count, dim = vectors->dim;
     const int threads = nvdp__table_threads(ctx, count * dim);
     double max = 0;
-    NVDP_TRY(NVDP__NEW(ctx, vectors->mean, dim));
-    NVDP_TRY(NVDP__NEW(ctx, vectors->norm, count));
-    if (keep) NVDP_TRY(NVDP__NEW(ctx, vectors->centered, count * dim));
+    NVDP_TRY(NVDP__ARRAYS(ctx, &vectors->memory, NVDP__ITEMS(vectors->mean, dim),
+                          NVDP__ITEMS(vectors->norm, count),
+                          NVDP__ITEMS(vectors->centered, keep ? count * dim : 0)));
+    if (!keep) vectors->centered = NULL;
     if (keep && dim <= MAX_DIM) NVDP_TRY(coarse_create(ctx, count, dim, &vectors->coarse));
     find_mean(vectors, threads);
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(max : max)
@@ -285,12 +278,6 @@ struct slack {
     float sign, relative, absolute;
 };
 
-static struct slack slack_of(double sign, size_t dim, double size) {
-    const double terms = (double)dim + 16;
-    return (struct slack){(float)sign, (float)(1.01 * terms * 0x1p-24 * size),
-                          (float)(terms * 0x1p-120 * (1 + size))};
-}
-
 /* Bounds sign times the scores of n rows from their products; returns the smallest upper bound. */
 NVDP__CLONES
 static float bound_floats(size_t n, const struct sizes *of, struct slack e,
@@ -322,8 +309,10 @@ static void search(const struct nvdp_vectors *vectors, const double *point, doub
     }
     const float own = except < n ? dot[except] : 0;
     if (except < n) dot[except] = (float)(best->sign * -INFINITY);
-    const float above =
-        bound_floats(n, of, slack_of(best->sign, vectors->dim, size), dot, low, group);
+    const double terms = (double)vectors->dim + 16;
+    const struct slack e = {(float)best->sign, (float)(1.01 * terms * 0x1p-24 * size),
+                            (float)(terms * 0x1p-120 * (1 + size))};
+    const float above = bound_floats(n, of, e, dot, low, group);
     if (except < n) dot[except] = own;
     best->bound = above < best->bound ? above : best->bound;
     compare(vectors, point, first, n, low, group, best);
@@ -348,7 +337,7 @@ static void search_block(struct nvdp__device *dev, const struct nvdp_vectors *ve
             of.length[j] = (float)(vectors->norm[from + j] * (1 + 1e-6));
         }
         const float *c = centered_rows(vectors, dev->threads, from, wide, rows);
-        nvdp__gemm(dev, 1, false, nvdp__f32(n, dim, z), true, nvdp__f32(wide, dim, c), 0,
+        nvdp__gemm(dev, 1, NVDP__TRANSPOSE_B, nvdp__f32(n, dim, z), nvdp__f32(wide, dim, c), 0,
                    nvdp__f32(n, wide, dot));
 #pragma omp parallel for schedule(dynamic, 16) num_threads(dev->threads)
         for (size_t i = 0; i < n; i++)
@@ -418,8 +407,13 @@ static float bound_integers(size_t n, const struct nvdp__coarse *of, const struc
 }
 
 static struct nvdp__coarse coarse_from(const struct nvdp__coarse *of, size_t first, size_t bytes) {
-    return (struct nvdp__coarse){of->q + bytes,    of->step + first,   of->sum + first,
-                                 of->half + first, of->length + first, of->rest + first};
+    return (struct nvdp__coarse){{0},
+                                 of->q + bytes,
+                                 of->step + first,
+                                 of->sum + first,
+                                 of->half + first,
+                                 of->length + first,
+                                 of->rest + first};
 }
 
 /* The quantized rows [first, first + n), first a multiple of PACKED: those of the table, or made for them. */
@@ -468,12 +462,10 @@ static void search_bytes(const struct searches *of, int threads, size_t n, const
                          size_t start, size_t rows, const struct nvdp__coarse *tile,
                          int32_t *sums) {
     const size_t width = nvdp__byte_width(of->vectors->dim);
-    const size_t blocks = nvdp__blocks(n, NVDP__BYTE_POINTS);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (size_t b = 0; b < blocks; b++) {
+    for (size_t from = 0; from < n; from += NVDP__BYTE_POINTS) {
         int32_t *own = sums + (size_t)omp_get_thread_num() * NVDP__BYTE_POINTS * PART;
-        const size_t from = b * NVDP__BYTE_POINTS;
-        const size_t some = nvdp__block_length(n, NVDP__BYTE_POINTS, b);
+        const size_t some = nvdp__min(n - from, NVDP__BYTE_POINTS);
         for (size_t first = 0; first < rows; first += PART) {
             const size_t length = nvdp__min(rows - first, PART);
             const size_t stride = nvdp__blocks(length, PACKED) * PACKED;
@@ -507,11 +499,10 @@ static nvdp_status quantize_points(struct nvdp_context *ctx, const struct nvdp_v
     const int threads = nvdp_context_threads(ctx);
     const bool bytes = by_bytes();
     const int largest = bytes ? NVDP__BYTE_LARGEST_U : nvdp__int8_largest();
-    const size_t blocks = nvdp__blocks(n, each);
     double *z = NULL;
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_CENTRED, z, (size_t)threads * dim));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__IN_BLOCK(CENTRED, z, (size_t)threads * dim)));
 #pragma omp parallel for schedule(static) num_threads(threads)
-    for (size_t b = 0; b < blocks; b++) {
+    for (size_t b = 0; b < nvdp__blocks(n, each); b++) {
         uint8_t own[NVDP__BYTE_POINTS * MAX_DIM];
         const size_t some = nvdp__block_length(n, each, b);
         uint8_t *to = bytes ? own : u + b * each * dim;
@@ -540,11 +531,11 @@ static nvdp_status search_by_integers(struct nvdp_context *ctx, const struct nvd
     if (!bytes && scratch->integers == NULL) NVDP_TRY(nvdp__int8_products(ctx, &scratch->integers));
     if (vectors->coarse.q == NULL && scratch->coarse.q == NULL)
         NVDP_TRY(coarse_create(ctx, TILE, dim, &scratch->coarse));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_ROUGH, rough, many));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_BYTES, u,
-                           nvdp__blocks(many, TOGETHER) * TOGETHER * nvdp__byte_width(dim)));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PRODUCTS, sums,
-                           bytes ? (size_t)threads * NVDP__BYTE_POINTS * PART : TOGETHER * TILE));
+    NVDP_TRY(NVDP__SCRATCH(
+        ctx, scratch, NVDP__IN_BLOCK(ROUGH, rough, many),
+        NVDP__IN_BLOCK(BYTES, u, nvdp__blocks(many, TOGETHER) * TOGETHER * nvdp__byte_width(dim)),
+        NVDP__IN_BLOCK(PRODUCTS, sums,
+                       bytes ? (size_t)threads * NVDP__BYTE_POINTS * PART : TOGETHER * TILE)));
     for (size_t first = 0; first < n; first += many) {
         const size_t now = nvdp__min(n - first, many);
         const struct searches of = {vectors, points + first * dim, rough, ways,
@@ -584,11 +575,10 @@ static nvdp_status search_all(struct nvdp_context *ctx, const struct nvdp_vector
     bool done;
     NVDP_TRY(search_by_integers(ctx, vectors, scratch, n, points, ways, best, &done));
     if (done) return NVDP_OK;
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FLOATS, z, block * dim));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_SUMS, norm, block));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PRODUCTS, dot, block * wide));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_ROWS, rows,
-                           vectors->centered != NULL ? 0 : wide * dim));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__IN_BLOCK(FLOATS, z, block * dim),
+                           NVDP__IN_BLOCK(SUMS, norm, block),
+                           NVDP__IN_BLOCK(PRODUCTS, dot, block * wide),
+                           NVDP__IN_BLOCK(ROWS, rows, vectors->centered != NULL ? 0 : wide * dim)));
     for (size_t first = 0; first < n; first += block) {
         NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
         search_block(&dev, vectors, nvdp__min(n - first, block), points + first * dim, ways,
@@ -597,9 +587,10 @@ static nvdp_status search_all(struct nvdp_context *ctx, const struct nvdp_vector
     return NVDP_OK;
 }
 
-nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
-                                  struct nvdp__dchi_scratch *scratch, size_t n,
-                                  const double *points, int32_t *nearest) {
+nvdp_status nvdp__vectors_nearest_reusing(struct nvdp_context *ctx,
+                                          const struct nvdp_vectors *vectors,
+                                          struct nvdp__dchi_scratch *scratch, size_t n,
+                                          const double *points, int32_t *nearest) {
     struct nearest *best = NULL;
     for (size_t i = 0; i < n * vectors->dim; i++)
         if (!isfinite(points[i]))
@@ -607,7 +598,7 @@ nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_ve
                 ctx, NVDP_ERR_ARGUMENT,
                 "nearest token: point %zu, dimension %zu: expected a finite number, found %g",
                 i / vectors->dim, i % vectors->dim, points[i]);
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_BEST, best, n));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__IN_BLOCK(BEST, best, n)));
     for (size_t i = 0; i < n; i++)
         best[i] = (struct nearest){INFINITY, INFINITY, 1, 0, -1, 0};
     NVDP_TRY(search_all(ctx, vectors, scratch, n, points, 1, best));
@@ -616,12 +607,10 @@ nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_ve
     return NVDP_OK;
 }
 
-nvdp_status nvdp_vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
-                                 size_t n, const double *points, int32_t *nearest) {
-    struct nvdp__dchi_scratch scratch = {0};
-    nvdp_status status = nvdp__vectors_nearest(ctx, vectors, &scratch, n, points, nearest);
-    nvdp__dchi_scratch_release(&scratch);
-    return status;
+nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                  size_t n, const double *points, int32_t *nearest) {
+    nvdp__auto(nvdp__dchi_scratch_release) struct nvdp__dchi_scratch scratch = {0};
+    return nvdp__vectors_nearest_reusing(ctx, vectors, &scratch, n, points, nearest);
 }
 
 nvdp_status nvdp__vectors_extremes(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
@@ -631,13 +620,13 @@ nvdp_status nvdp__vectors_extremes(struct nvdp_context *ctx, const struct nvdp_v
     nvdp__auto(nvdp__dchi_scratch_release) struct nvdp__dchi_scratch scratch = {0};
     nvdp__autofree double *points = NULL;
     nvdp__autofree struct nearest *best = NULL;
-    NVDP_TRY(NVDP__NEW(ctx, points, block * dim));
-    NVDP_TRY(NVDP__NEW(ctx, best, 2 * block));
+    NVDP_TRY(
+        NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(points, block * dim), NVDP__ITEMS(best, 2 * block)));
     for (size_t first = 0; first < n; first += block) {
         const size_t now = nvdp__min(n - first, block);
         for (size_t i = 0; i < now; i++) {
             const int32_t x = tokens[first + i];
-            nvdp_vectors_row(vectors, (size_t)x, points + i * dim);
+            nvdp__vectors_row(vectors, (size_t)x, points + i * dim);
             best[2 * i] = (struct nearest){INFINITY, INFINITY, 1, 0, x, 0};
             best[2 * i + 1] = (struct nearest){INFINITY, 0, -1, 0, x, 0};
         }

@@ -3,9 +3,12 @@
  * Positions are drawn independently. The divergence of two texts of the same length is therefore
  * a sum over positions of divergences between two tokens. Every distinct pair of tokens is
  * computed once, at all orders together. Start with nvdp__dchi_privacy at the end. */
-#include "dchi/options.h"
+#include "dchi/dchi.h"
+#include "dchi/token_options.h"
 
+#include "base/array.h"
 #include "base/random.h"
+#include "base/result.h"
 #include "rdp/loss.h"
 #include "rdp/pairs.h"
 #include "tensor/vector.h"
@@ -38,43 +41,46 @@ struct token_pair {
     uint32_t a, b;
 };
 
+/* Indices of token pairs by open addressing; at least twice as many slots as pairs. */
+struct table {
+    uint32_t *slot; /* index + 1; 0: empty */
+    size_t slots;
+};
+
 struct work {
     struct nvdp_context *ctx;
     const struct nvdp_dchi *dchi;
-    const struct nvdp_token_texts *texts;
+    const struct nvdp__token_texts *texts;
     bool same_length; /* pairs of different length are skipped instead of +inf */
     struct order *orders;
     size_t m, bases;
     int32_t *token; /* [tokens] distinct, ascending */
     size_t tokens;
-    size_t *by_shape; /* [N] texts, those of the same shape adjacent */
-    size_t *group;    /* [N] in that order: the end of each text's shape */
-    size_t *begin;    /* [N + 1] in that order: its first entry */
+    struct nvdp__memory memory; /* of all arrays but `pair` and the table's */
+    size_t *by_shape;           /* [N] texts, those of the same shape adjacent */
+    size_t *group;              /* [N] in that order: the end of each text's shape */
+    size_t *begin;              /* [N + 1] in that order: its first entry */
     uint32_t
         /* for each pair of texts of the same shape and each position: 2 * index of the token
          * pair + reversed */
         *entry;
     struct token_pair *pair;
     size_t pairs, capacity;
-    double *value; /* [pairs, 2, m] */
+    struct table table; /* finds a pair while the pairs are listed */
+    double *value;      /* [pairs, 2, m] */
 };
-
-static int ascending(const void *left, const void *right) {
-    const double a = ((const struct order *)left)->order, b = ((const struct order *)right)->order;
-    return (a > b) - (a < b);
-}
 
 static nvdp_status plan(struct work *work, const struct nvdp__privacy_options *options,
                         double reach) {
     nvdp__autofree const char **text = NULL;
     size_t n = 0, m = 0;
     NVDP_TRY(nvdp__list_split(work->ctx, options->moments, &text, &n));
-    NVDP_TRY(NVDP__NEW(work->ctx, work->orders, n + 2));
+    NVDP_TRY(NVDP__ARRAYS(work->ctx, &work->memory, NVDP__ITEMS(work->orders, n + 2)));
     for (size_t i = 0; i < n; i++)
         work->orders[i] = (struct order){.order = nvdp__strtod(text[i], NULL) + 1};
     work->orders[n++] = (struct order){.order = options->bdp.published_moment + 1};
     work->orders[n++] = (struct order){.order = options->pairs.order};
-    qsort(work->orders, n, sizeof *work->orders, ascending);
+    NVDP__SORT(work->orders, n, NVDP__UP(struct order, order));
     for (size_t i = 0; i < n; i++) {
         struct order made = work->orders[i];
         if (m > 0 && work->orders[m - 1].order == made.order) continue;
@@ -103,72 +109,50 @@ static nvdp_status plan(struct work *work, const struct nvdp__privacy_options *o
 
 /* ---- the pairs of tokens at the same position ---- */
 
-static size_t first_of(const struct nvdp_token_texts *texts, size_t i) {
+static size_t first_of(const struct nvdp__token_texts *texts, size_t i) {
     return texts->first != NULL ? texts->first[i] : 0;
 }
 
-static size_t length_of(const struct nvdp_token_texts *texts, size_t i) {
+static size_t length_of(const struct nvdp__token_texts *texts, size_t i) {
     return texts->offset[i + 1] - texts->offset[i];
-}
-
-static bool one_shape(const struct nvdp_token_texts *texts, size_t i, size_t j) {
-    return length_of(texts, i) == length_of(texts, j) && first_of(texts, i) == first_of(texts, j);
 }
 
 struct shaped {
     size_t length, first, text;
 };
-static int by_shape(const void *left, const void *right) {
-    const struct shaped *a = left, *b = right;
-    if (a->length != b->length) return a->length < b->length ? -1 : 1;
-    if (a->first != b->first) return a->first < b->first ? -1 : 1;
-    return (a->text > b->text) - (a->text < b->text);
-}
 
+/* Sorts the texts by shape, and lists the distinct tokens. */
 static nvdp_status sort_texts(struct work *work) {
-    const struct nvdp_token_texts *texts = work->texts;
-    const size_t n = texts->texts;
-    struct shaped *shaped = NULL;
-    NVDP_TRY(NVDP__NEW(work->ctx, work->by_shape, n));
-    NVDP_TRY(NVDP__NEW(work->ctx, work->group, n));
-    NVDP_TRY(NVDP__NEW(work->ctx, work->begin, n + 1));
+    const struct nvdp__token_texts *texts = work->texts;
+    const size_t n = texts->texts, tokens = texts->offset[n];
+    nvdp__autofree struct shaped *shaped = NULL;
     NVDP_TRY(NVDP__NEW(work->ctx, shaped, n));
+    NVDP_TRY(NVDP__ARRAYS(work->ctx, &work->memory, NVDP__ITEMS(work->by_shape, n),
+                          NVDP__ITEMS(work->group, n), NVDP__ITEMS(work->begin, n + 1),
+                          NVDP__ITEMS(work->token, tokens)));
     for (size_t i = 0; i < n; i++)
         shaped[i] = (struct shaped){length_of(texts, i), first_of(texts, i), i};
-    qsort(shaped, n, sizeof *shaped, by_shape);
+    NVDP__SORT(shaped, n, NVDP__UP(struct shaped, length), NVDP__UP(struct shaped, first),
+               NVDP__UP(struct shaped, text));
     for (size_t i = 0; i < n; i++)
         work->by_shape[i] = shaped[i].text;
     for (size_t i = n; i-- > 0;)
-        work->group[i] = i + 1 < n && one_shape(texts, shaped[i].text, shaped[i + 1].text)
+        work->group[i] = i + 1 < n && shaped[i].length == shaped[i + 1].length &&
+                                 shaped[i].first == shaped[i + 1].first
                              ? work->group[i + 1]
                              : i + 1;
-    free(shaped);
+    memcpy(work->token, texts->tokens, tokens * sizeof *work->token);
+    work->tokens = nvdp__sort_distinct(tokens, work->token);
     return NVDP_OK;
 }
-
-static nvdp_status list_tokens(struct work *work) {
-    const size_t n = work->texts->offset[work->texts->texts];
-    NVDP_TRY(NVDP__NEW(work->ctx, work->token, n));
-    memcpy(work->token, work->texts->tokens, n * sizeof *work->token);
-    qsort(work->token, n, sizeof *work->token, nvdp__by_int32);
-    for (size_t i = 0; i < n; i++)
-        if (work->tokens == 0 || work->token[work->tokens - 1] != work->token[i])
-            work->token[work->tokens++] = work->token[i];
-    return NVDP_OK;
-}
-
-/* Indices of token pairs by open addressing; at least twice as many slots as pairs. */
-struct table {
-    uint32_t *slot; /* index + 1; 0: empty */
-    size_t slots;
-};
 
 static size_t slot_of(const struct table *table, struct token_pair pair) {
     const uint64_t hash = (((uint64_t)pair.a << 32) | pair.b) * UINT64_C(0x9E3779B97F4A7C15);
     return (size_t)(hash >> 20) & (table->slots - 1);
 }
 
-static nvdp_status grow(struct work *work, struct table *table) {
+static nvdp_status grow(struct work *work) {
+    struct table *table = &work->table;
     struct table made = {.slots = table->slots == 0 ? 1024 : 2 * table->slots};
     NVDP_TRY(NVDP__NEW(work->ctx, made.slot, made.slots));
     for (size_t i = 0; i < work->pairs; i++) {
@@ -182,9 +166,9 @@ static nvdp_status grow(struct work *work, struct table *table) {
     return NVDP_OK;
 }
 
-static nvdp_status number_of(struct work *work, struct table *table, struct token_pair pair,
-                             uint32_t *number) {
-    if (table->slot == NULL || 2 * (work->pairs + 1) > table->slots) NVDP_TRY(grow(work, table));
+static nvdp_status number_of(struct work *work, struct token_pair pair, uint32_t *number) {
+    struct table *table = &work->table;
+    if (table->slot == NULL || 2 * (work->pairs + 1) > table->slots) NVDP_TRY(grow(work));
     size_t at = slot_of(table, pair);
     for (; table->slot[at] != 0; at = (at + 1) & (table->slots - 1)) {
         const struct token_pair *known = &work->pair[table->slot[at] - 1];
@@ -196,9 +180,7 @@ static nvdp_status number_of(struct work *work, struct table *table, struct toke
                               "pairs: expected at most %zu pairs of tokens, found more: measure a "
                               "sample of the texts",
                               work->pairs);
-        NVDP_TRY(nvdp__reserve(work->ctx, &work->pair, &work->capacity, work->pairs + 1,
-                               sizeof *work->pair));
-        work->pair[work->pairs++] = pair;
+        NVDP_TRY(NVDP__PUSH(work->ctx, work->pair, work->pairs, work->capacity, pair));
         table->slot[at] = (uint32_t)work->pairs;
     }
     *number = table->slot[at] - 1;
@@ -206,13 +188,11 @@ static nvdp_status number_of(struct work *work, struct table *table, struct toke
 }
 
 static nvdp_status list_pairs(struct work *work) {
-    nvdp_status status = NVDP_OK;
-    const struct nvdp_token_texts *texts = work->texts;
+    const struct nvdp__token_texts *texts = work->texts;
     const size_t n = texts->texts;
-    struct table table = {0};
-    uint32_t *token_index = NULL;
+    nvdp__autofree uint32_t *token_index = NULL;
     size_t entries = 0, tokens = texts->offset[n];
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, token_index, tokens));
+    NVDP_TRY(NVDP__NEW(work->ctx, token_index, tokens));
     for (size_t i = 0; i < tokens; i++)
         token_index[i] =
             (uint32_t)((const int32_t *)bsearch(&texts->tokens[i], work->token, work->tokens,
@@ -220,7 +200,7 @@ static nvdp_status list_pairs(struct work *work) {
                        work->token);
     for (size_t i = 0; i < n; i++)
         entries += (work->group[i] - i - 1) * length_of(texts, work->by_shape[i]);
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, work->entry, entries));
+    NVDP_TRY(NVDP__ARRAYS(work->ctx, &work->memory, NVDP__ITEMS(work->entry, entries)));
     entries = 0;
     for (size_t i = 0; i < n; i++) {
         const uint32_t *a = token_index + texts->offset[work->by_shape[i]];
@@ -232,30 +212,26 @@ static nvdp_status list_pairs(struct work *work) {
                 const bool reversed = a[k] > b[k];
                 *entry = UINT32_MAX;
                 if (a[k] == b[k]) continue;
-                NVDP_TRY_OR_CLEAN(number_of(work, &table,
-                                            reversed ? (struct token_pair){b[k], a[k]}
-                                                     : (struct token_pair){a[k], b[k]},
-                                            entry));
+                NVDP_TRY(number_of(work,
+                                   reversed ? (struct token_pair){b[k], a[k]}
+                                            : (struct token_pair){a[k], b[k]},
+                                   entry));
                 *entry = 2 * *entry + reversed;
             }
         }
     }
     work->begin[n] = entries;
-cleanup:
-    free(table.slot);
-    free(token_index);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- token pairs of a Laplace mechanism: a function of their distance ---- */
 
 static nvdp_status laplace_pairs(struct work *work) {
     const size_t dim = work->dchi->vectors->dim, m = work->m;
-    const int threads = nvdp_context_threads(work->ctx);
     nvdp__autofree double *distance = NULL, *value = NULL;
-    NVDP_TRY(NVDP__NEW(work->ctx, distance, work->pairs));
-    NVDP_TRY(NVDP__NEW(work->ctx, value, work->pairs));
-#pragma omp parallel for schedule(dynamic, 64) num_threads(threads)
+    NVDP_TRY(NVDP__ARRAYS(work->ctx, NULL, NVDP__ITEMS(distance, work->pairs),
+                          NVDP__ITEMS(value, work->pairs)));
+#pragma omp parallel for schedule(dynamic, 64) num_threads(nvdp_context_threads(work->ctx))
     for (size_t i = 0; i < work->pairs; i++)
         distance[i] = nvdp__dchi_distance(work->dchi, work->token[work->pair[i].a],
                                           work->token[work->pair[i].b]);
@@ -403,9 +379,8 @@ static nvdp_status slow_pairs(struct work *work) {
     const int threads = nvdp_context_threads(work->ctx);
     nvdp__autofree double *rows = NULL, *orders = NULL, *out = NULL;
     const size_t slow = work->orders[0].way == SLOW; /* moments are above 0 */
-    NVDP_TRY(NVDP__NEW(work->ctx, rows, (size_t)threads * 2 * count));
-    NVDP_TRY(NVDP__NEW(work->ctx, out, (size_t)threads * m));
-    NVDP_TRY(NVDP__NEW(work->ctx, orders, m));
+    NVDP_TRY(NVDP__ARRAYS(work->ctx, NULL, NVDP__ITEMS(rows, (size_t)threads * 2 * count),
+                          NVDP__ITEMS(out, (size_t)threads * m), NVDP__ITEMS(orders, m)));
     for (size_t k = 0; k < m; k++)
         orders[k] = work->orders[k].order;
     for (size_t first = 0; first < work->pairs; first += 4096) {
@@ -428,26 +403,25 @@ static nvdp_status slow_pairs(struct work *work) {
 }
 
 static nvdp_status santext_pairs(struct work *work) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp_dchi *dchi = work->dchi;
     const size_t count = dchi->vectors->count, dim = dchi->vectors->dim, m = work->m;
     const int threads = nvdp_context_threads(work->ctx);
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
     struct tile tile = {0};
-    struct scaled *z = NULL;
-    double *log_sum = NULL, *scratch = NULL;
-    uint32_t *summed =
-        NULL; /* [n] pairs of known tokens, one of them sensitive: these have finite divergences */
+    struct scaled *z;
+    double *log_sum, *scratch;
+    /* [n] pairs of known tokens, one of them sensitive: these have finite divergences */
+    uint32_t *summed;
     size_t n = 0;
-    struct nvdp__meter meter;
+    nvdp__auto(nvdp__meter_end) struct nvdp__meter meter = {0};
     nvdp__meter_begin(&meter, work->ctx, "pairs", "output", 0, count);
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, tile.weight, work->tokens * WIDTH));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, tile.log_weight, work->tokens * WIDTH));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, tile.power, work->tokens * work->bases * WIDTH));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, tile.outputs, dim * WIDTH));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, z, work->tokens));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, log_sum, work->tokens));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, scratch, (size_t)threads * 2 * m * WIDTH));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, summed, work->pairs));
+    NVDP_TRY(NVDP__ARRAYS(work->ctx, &memory, NVDP__ITEMS(tile.weight, work->tokens * WIDTH),
+                          NVDP__ITEMS(tile.log_weight, work->tokens * WIDTH),
+                          NVDP__ITEMS(tile.power, work->tokens * work->bases * WIDTH),
+                          NVDP__ITEMS(tile.outputs, dim * WIDTH), NVDP__ITEMS(z, work->tokens),
+                          NVDP__ITEMS(log_sum, work->tokens),
+                          NVDP__ITEMS(scratch, (size_t)threads * 2 * m * WIDTH),
+                          NVDP__ITEMS(summed, work->pairs)));
     for (size_t x = 0; x < work->tokens; x++)
         z[x].largest = is_sensitive(work, (uint32_t)x) ? 0 : -INFINITY;
     for (size_t i = 0; i < work->pairs; i++) {
@@ -459,8 +433,8 @@ static nvdp_status santext_pairs(struct work *work) {
     for (size_t y = 0; y < count && n > 0;) {
         for (tile.width = 0; y < count && tile.width < WIDTH; y++)
             if (dchi->sensitive == NULL || dchi->sensitive[y] != 0)
-                nvdp_vectors_row(dchi->vectors, y, tile.outputs + tile.width++ * dim);
-        NVDP_TRY_OR_CLEAN(nvdp__check_cancelled(work->ctx, "cancelled"));
+                nvdp__vectors_row(dchi->vectors, y, tile.outputs + tile.width++ * dim);
+        NVDP_TRY(nvdp__check_cancelled(work->ctx, "cancelled"));
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
         for (size_t x = 0; x < work->tokens; x++)
             fill_tile(work, &tile, x, &z[x]);
@@ -479,18 +453,7 @@ static nvdp_status santext_pairs(struct work *work) {
         divergences(work, a, b, h, log_sum, work->value + 2 * i * m);
         divergences(work, b, a, h, log_sum, work->value + (2 * i + 1) * m);
     }
-    NVDP_TRY_OR_CLEAN(slow_pairs(work));
-cleanup:
-    nvdp__meter_end(&meter);
-    free(tile.weight);
-    free(tile.log_weight);
-    free(tile.power);
-    free(tile.outputs);
-    free(z);
-    free(log_sum);
-    free(scratch);
-    free(summed);
-    return status;
+    return slow_pairs(work);
 }
 
 /* ---- the texts ---- */
@@ -499,7 +462,6 @@ cleanup:
 static nvdp_status fill(void *of, double order, double *matrix) {
     const struct work *work = of;
     const size_t n = work->texts->texts, m = work->m;
-    const int threads = nvdp_context_threads(work->ctx);
     size_t k = 0;
     while (work->orders[k].order != order)
         k++;
@@ -507,7 +469,7 @@ static nvdp_status fill(void *of, double order, double *matrix) {
         matrix[i] = work->same_length ? NAN : INFINITY;
     for (size_t i = 0; i < n; i++)
         matrix[i * n + i] = 0;
-#pragma omp parallel for schedule(dynamic, 8) num_threads(threads)
+#pragma omp parallel for schedule(dynamic, 8) num_threads(nvdp_context_threads(work->ctx))
     for (size_t i = 0; i < n; i++) {
         const uint32_t *entry = work->entry + work->begin[i];
         const size_t text = work->by_shape[i], length = length_of(work->texts, text);
@@ -528,14 +490,8 @@ static nvdp_status fill(void *of, double order, double *matrix) {
 }
 
 static void release(struct work *work) {
-    free(work->orders);
-    free(work->token);
-    free(work->by_shape);
-    free(work->group);
-    free(work->begin);
-    free(work->entry);
+    nvdp__memory_release(&work->memory);
     free(work->pair);
-    free(work->value);
 }
 
 /* Upper bound of eta/2 times the distance of two vectors. */
@@ -556,9 +512,11 @@ static nvdp_status prepare(struct work *work, const struct nvdp__privacy_options
     const bool random = nvdp__dchi_uniform(work->dchi);
     NVDP_TRY(plan(work, options, random ? 0 : reach_of(work->dchi)));
     NVDP_TRY(sort_texts(work));
-    NVDP_TRY(list_tokens(work));
-    NVDP_TRY(list_pairs(work));
-    NVDP_TRY(NVDP__NEW(work->ctx, work->value, work->pairs * 2 * work->m));
+    const nvdp_status listed = list_pairs(work);
+    free(work->table.slot);
+    NVDP_TRY(listed);
+    NVDP_TRY(NVDP__ARRAYS(work->ctx, &work->memory,
+                          NVDP__ITEMS(work->value, work->pairs * 2 * work->m)));
     if (random) return NVDP_OK;
     return nvdp__dchi_exact(work->dchi) ? santext_pairs(work) : laplace_pairs(work);
 }
@@ -570,17 +528,11 @@ struct candidate {
     double epsilon;
     size_t p, q;
 };
-static int descending(const void *left, const void *right) {
-    const struct candidate *a = left, *b = right;
-    if (a->epsilon != b->epsilon) return a->epsilon > b->epsilon ? -1 : 1;
-    if (a->p != b->p) return a->p < b->p ? -1 : 1;
-    return (a->q > b->q) - (a->q < b->q);
-}
 
 /* Treats several releases of one pair as one longer text, because releases are independent. */
 static nvdp_status exact_epsilon(struct work *work, int releases, double delta, size_t p, size_t q,
                                  struct nvdp_interval *out) {
-    const struct nvdp_token_texts *texts = work->texts;
+    const struct nvdp__token_texts *texts = work->texts;
     const size_t length = length_of(texts, p);
     nvdp__autofree int32_t *a = NULL;
     NVDP_TRY(NVDP__NEW(work->ctx, a, 2 * (size_t)releases * length));
@@ -595,7 +547,7 @@ static nvdp_status exact_epsilon(struct work *work, int releases, double delta, 
 
 /* True if two texts of the same shape have the same output distribution. */
 static bool same_output(const struct work *work, size_t p, size_t q) {
-    const struct nvdp_token_texts *texts = work->texts;
+    const struct nvdp__token_texts *texts = work->texts;
     return nvdp__dchi_uniform(work->dchi) ||
            memcmp(texts->tokens + texts->offset[p], texts->tokens + texts->offset[q],
                   length_of(texts, p) * sizeof *texts->tokens) == 0;
@@ -615,7 +567,8 @@ static nvdp_status largest_epsilon(struct work *work, const struct nvdp__privacy
             if (p != q && !isnan(epsilon[p * n + q]))
                 list[candidates++] =
                     (struct candidate){same_output(work, p, q) ? 0 : epsilon[p * n + q], p, q};
-    qsort(list, candidates, sizeof *list, descending);
+    NVDP__SORT(list, candidates, NVDP__DOWN(struct candidate, epsilon),
+               NVDP__UP(struct candidate, p), NVDP__UP(struct candidate, q));
     for (; done < candidates && done < MAX_EVALUATED; done++) {
         struct nvdp_interval found;
         if (done > 0 && list[done].epsilon <= out->epsilon.high) break;
@@ -639,7 +592,7 @@ static nvdp_status largest_epsilon(struct work *work, const struct nvdp__privacy
 /* ---- everything ---- */
 
 static nvdp_status check_texts(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
-                               const struct nvdp_token_texts *texts) {
+                               const struct nvdp__token_texts *texts) {
     for (size_t i = 0; i < texts->texts; i++)
         if (first_of(texts, i) > length_of(texts, i))
             return nvdp__fail(
@@ -650,7 +603,7 @@ static nvdp_status check_texts(struct nvdp_context *ctx, const struct nvdp_dchi 
 }
 
 static void describe(const struct work *work, struct nvdp_dchi_report *out) {
-    const struct nvdp_token_texts *texts = work->texts;
+    const struct nvdp__token_texts *texts = work->texts;
     const size_t n = texts->texts;
     out->mechanism = work->dchi->mechanism;
     out->eta = work->dchi->eta;
@@ -676,17 +629,8 @@ struct parts {
     struct nvdp_dchi_worst worst;
 };
 
-void nvdp_dchi_report_free(struct nvdp_dchi_report *report) {
-    if (report == NULL) return;
-    nvdp_privacy_report_free(report->same);
-    nvdp_privacy_report_free(report->pairs);
-    free(report->pairs);
-    report->pairs = report->same = NULL;
-    report->worst = NULL;
-}
-
 nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
-                               const struct nvdp_token_texts *texts,
+                               const struct nvdp__token_texts *texts,
                                const struct nvdp__privacy_options *options, double *matrix,
                                struct nvdp_dchi_report *out) {
     static const double max_work = 1.5e10; /* work limit for the vocabulary's worst case */
@@ -699,8 +643,8 @@ nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi 
                                     .kappa = 1,
                                     .policy = NVDP_LENGTH_PUBLIC};
     struct nvdp__privacy_options same = *options;
-    nvdp__auto(nvdp_dchi_report_free) struct nvdp_dchi_report made =
-        NVDP_RESULT(struct nvdp_dchi_report);
+    nvdp__autoresult struct nvdp_dchi_report made =
+        NVDP__RESULT(struct nvdp_dchi_report, nvdp__dchi_report_kind);
     struct parts *parts = NULL;
     nvdp__autofree double *epsilon = NULL;
     NVDP_TRY(nvdp__can_give(ctx, out));
@@ -737,13 +681,4 @@ nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi 
     NVDP__GIVE(out, &made);
     made.pairs = made.same = NULL;
     return NVDP_OK;
-}
-
-nvdp_status nvdp_dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
-                              const struct nvdp_token_texts *texts,
-                              const struct nvdp_config *config, double *matrix,
-                              struct nvdp_dchi_report *out) {
-    struct nvdp__privacy_options options = nvdp__privacy_defaults();
-    if (config != NULL) NVDP_TRY(nvdp__config_values(ctx, config, &nvdp__privacy_schema, &options));
-    return nvdp__dchi_privacy(ctx, dchi, texts, &options, matrix, out);
 }

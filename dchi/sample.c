@@ -43,6 +43,10 @@ struct source {
     struct nvdp__noise noise;
 };
 
+static void close_source(struct source *source) {
+    nvdp__release_key_wipe(&source->key);
+}
+
 static nvdp_status open_source(struct nvdp_context *ctx, const uint64_t *seed, struct source *out) {
     out->noise = (struct nvdp__noise){.seed = seed != NULL ? *seed : 0};
     if (seed != NULL) return NVDP_OK;
@@ -55,7 +59,7 @@ static nvdp_status find_places(struct nvdp_context *ctx, struct nvdp__dchi_scrat
                                size_t texts, const size_t *offset, uint64_t first,
                                struct nvdp__token_place **out) {
     struct nvdp__token_place *place = NULL;
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PLACE, place, offset[texts]));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__IN_BLOCK(PLACE, place, offset[texts])));
     for (size_t t = 0; t < texts; t++)
         for (size_t i = offset[t]; i < offset[t + 1]; i++)
             place[i] = (struct nvdp__token_place){first + t, (uint32_t)(i - offset[t])};
@@ -113,9 +117,8 @@ nvdp_status nvdp__dchi_perturb_texts(struct nvdp_context *ctx, const struct nvdp
                                      struct nvdp__dchi_scratch *scratch, size_t texts,
                                      const size_t *offset, const int32_t *tokens,
                                      const uint64_t *seed, uint64_t first, double *out) {
-    nvdp_status status = NVDP_OK;
     const int threads = nvdp_context_threads(ctx);
-    struct source source = {0};
+    nvdp__auto(close_source) struct source source = {0};
     struct nvdp__token_place *place = NULL;
     double *normals = NULL;
     if (nvdp__dchi_exact(dchi))
@@ -123,24 +126,19 @@ nvdp_status nvdp__dchi_perturb_texts(struct nvdp_context *ctx, const struct nvdp
                           "text privatization: expected a Laplace mechanism, the only kind that "
                           "outputs noisy vectors");
     NVDP_TRY(nvdp__dchi_check(ctx, dchi, offset[texts], tokens));
-    NVDP_TRY_OR_CLEAN(find_places(ctx, scratch, texts, offset, first, &place));
-    NVDP_TRY_OR_CLEAN(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_NORMALS, normals,
-                                    (size_t)threads * dchi->vectors->dim));
-    NVDP_TRY_OR_CLEAN(open_source(ctx, seed, &source));
+    NVDP_TRY(find_places(ctx, scratch, texts, offset, first, &place));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch,
+                           NVDP__IN_BLOCK(NORMALS, normals, (size_t)threads * dchi->vectors->dim)));
+    NVDP_TRY(open_source(ctx, seed, &source));
     nvdp__dchi_perturb(dchi, &source.noise, threads, offset[texts], place, tokens, normals, out);
-cleanup:
-    nvdp__release_key_wipe(&source.key);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_dchi_perturb(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t texts,
                               const size_t *offset, const int32_t *tokens, const uint64_t *seed,
                               uint64_t first, double *out) {
-    struct nvdp__dchi_scratch scratch = {0};
-    nvdp_status status =
-        nvdp__dchi_perturb_texts(ctx, dchi, &scratch, texts, offset, tokens, seed, first, out);
-    nvdp__dchi_scratch_release(&scratch);
-    return status;
+    nvdp__auto(nvdp__dchi_scratch_release) struct nvdp__dchi_scratch scratch = {0};
+    return nvdp__dchi_perturb_texts(ctx, dchi, &scratch, texts, offset, tokens, seed, first, out);
 }
 
 nvdp_status nvdp__sequence_check(struct nvdp_context *ctx, double eta, double clip, size_t dim) {
@@ -177,28 +175,6 @@ void nvdp__sequence_perturb(const struct nvdp__noise *noise, int threads, double
         add_noise(&stream, eta, dim, out + i * dim, scratch + (size_t)omp_get_thread_num() * dim,
                   out + i * dim);
     }
-}
-
-nvdp_status nvdp_sequence_laplace(struct nvdp_context *ctx, double eta, double clip, size_t texts,
-                                  size_t dim, const double *in, const uint64_t *seed,
-                                  uint64_t first, double *out) {
-    nvdp_status status = NVDP_OK;
-    const int threads = nvdp_context_threads(ctx);
-    struct source source = {0};
-    struct nvdp__token_place *place = NULL;
-    double *scratch = NULL;
-    NVDP_TRY(nvdp__sequence_check(ctx, eta, clip, dim));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, scratch, (size_t)threads * dim));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, place, texts));
-    for (size_t i = 0; i < texts; i++)
-        place[i].text = first + i;
-    NVDP_TRY_OR_CLEAN(open_source(ctx, seed, &source));
-    nvdp__sequence_perturb(&source.noise, threads, eta, clip, texts, dim, place, in, scratch, out);
-cleanup:
-    nvdp__release_key_wipe(&source.key);
-    free(place);
-    free(scratch);
-    return status;
 }
 
 /* ---- tokens ----
@@ -276,7 +252,7 @@ static void weigh(size_t n, float slope, float shift, const float *restrict row,
         weigh_each(n, slope, shift, row, weight);
 }
 
-static double weight_of(nvdp__bf16 weight) {
+static double weight_as_double(nvdp__bf16 weight) {
     return (double)nvdp__bfloat16_to_float(weight);
 }
 
@@ -338,10 +314,10 @@ static void weigh_span(const struct nvdp_dchi *dchi, size_t span, float shift, c
 static void sum_weights(size_t n, const nvdp__bf16 *const *weight, double *sum) {
     double sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
     for (size_t y = 0; y < n; y++) {
-        sum0 += weight_of(weight[0][y]);
-        sum1 += weight_of(weight[1][y]);
-        sum2 += weight_of(weight[2][y]);
-        sum3 += weight_of(weight[3][y]);
+        sum0 += weight_as_double(weight[0][y]);
+        sum1 += weight_as_double(weight[1][y]);
+        sum2 += weight_as_double(weight[2][y]);
+        sum3 += weight_as_double(weight[3][y]);
     }
     sum[0] = sum0;
     sum[1] = sum1;
@@ -431,7 +407,7 @@ static size_t propose(const struct nvdp_dchi *dchi, int32_t x, const struct nvdp
     for (size_t i = 0; i < span_length(dchi->vectors, low); i++) {
         if (weights[i] == 0) continue;
         found = low * SPAN + i; /* the last one if rounding leaves a remainder */
-        *weight = weight_of(weights[i]);
+        *weight = weight_as_double(weights[i]);
         if (left < *weight) break;
         left -= *weight;
     }
@@ -502,10 +478,9 @@ struct lists {
 
 static nvdp_status make_lists(struct nvdp_context *ctx, struct nvdp__dchi_scratch *scratch,
                               size_t count, size_t n, const int32_t *tokens, struct lists *lists) {
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_HEAD, lists->head, count));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_NEXT, lists->next, n));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_DISTINCT, lists->distinct,
-                           count < n ? count : n));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__IN_BLOCK(HEAD, lists->head, count),
+                           NVDP__IN_BLOCK(NEXT, lists->next, n),
+                           NVDP__IN_BLOCK(DISTINCT, lists->distinct, count < n ? count : n)));
     for (size_t x = 0; x < count; x++)
         lists->head[x] = -1;
     for (size_t i = 0; i < n; i++) {
@@ -514,23 +489,6 @@ static nvdp_status make_lists(struct nvdp_context *ctx, struct nvdp__dchi_scratc
         lists->next[i] = lists->head[tokens[i]];
         lists->head[tokens[i]] = (int64_t)i;
     }
-    return NVDP_OK;
-}
-
-/* Memory for the spans of all threads, behind each other in one block. */
-static nvdp_status make_spans(struct nvdp_context *ctx, struct nvdp__dchi_scratch *scratch,
-                              int threads, size_t dim, struct span **out) {
-    struct span *spans = NULL;
-    float *memory = NULL;
-    const size_t each = (size_t)SPAN * dim;
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_SPANS, spans, (size_t)threads));
-    NVDP_TRY(
-        NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PRODUCTS, memory, (size_t)threads * 2 * each));
-    for (size_t t = 0; t < (size_t)threads; t++) {
-        spans[t].rows = memory + 2 * t * each;
-        spans[t].panel = memory + (2 * t + 1) * each;
-    }
-    *out = spans;
     return NVDP_OK;
 }
 
@@ -557,12 +515,11 @@ static nvdp_status reserve_proposals(struct nvdp_context *ctx, const struct nvdp
     const size_t n = of->largest;
     if (stores)
         NVDP_TRY(
-            NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_WEIGHTS, of->weights, n * vectors->count));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FLOATS, of->z, n * vectors->dim));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_SUMS, of->sum, n * of->sums));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_MADE, of->made, n));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FRESH, of->fresh, n));
-    return NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FRESH_TOKENS, of->x, n);
+            NVDP__SCRATCH(ctx, scratch, NVDP__IN_BLOCK(WEIGHTS, of->weights, n * vectors->count)));
+    return NVDP__SCRATCH(ctx, scratch, NVDP__IN_BLOCK(FLOATS, of->z, n * vectors->dim),
+                         NVDP__IN_BLOCK(SUMS, of->sum, n * of->sums),
+                         NVDP__IN_BLOCK(MADE, of->made, n), NVDP__IN_BLOCK(FRESH, of->fresh, n),
+                         NVDP__IN_BLOCK(FRESH_TOKENS, of->x, n));
 }
 
 /* Takes the cached proposals of n tokens, and prepares those that are missing. */
@@ -595,11 +552,18 @@ static nvdp_status sample_exact(struct nvdp_context *ctx, struct nvdp_dchi *dchi
     struct lists lists = {0};
     struct proposals of = {0};
     struct span *spans = NULL;
+    float *products = NULL; /* memory for the spans of all threads */
     double *rows = NULL;
+    const size_t each = (size_t)SPAN * dchi->vectors->dim;
     NVDP_TRY(make_lists(ctx, scratch, count, n, tokens, &lists));
-    NVDP_TRY(make_spans(ctx, scratch, threads, dchi->vectors->dim, &spans));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__IN_BLOCK(SPANS, spans, (size_t)threads),
+                           NVDP__IN_BLOCK(PRODUCTS, products, (size_t)threads * 2 * each)));
+    for (size_t t = 0; t < (size_t)threads; t++) {
+        spans[t].rows = products + 2 * t * each;
+        spans[t].panel = products + (2 * t + 1) * each;
+    }
     NVDP_TRY(reserve_proposals(ctx, dchi, scratch, lists.n, &of));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_ROWS, rows, (size_t)threads * count));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__IN_BLOCK(ROWS, rows, (size_t)threads * count)));
     if (dchi->kept == NULL) NVDP_TRY(NVDP__NEW(ctx, dchi->kept, count));
     for (size_t first = 0, now; first < lists.n; first += now) {
         const int32_t *distinct = lists.distinct + first;
@@ -631,13 +595,14 @@ static nvdp_status sample_nearest(struct nvdp_context *ctx, const struct nvdp_dc
     const size_t block = nvdp__min(n, nvdp__max(PERTURBED / dim, 1));
     const int threads = nvdp_context_threads(ctx);
     double *points = NULL, *normals = NULL;
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_POINTS, points, block * dim));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_NORMALS, normals, (size_t)threads * dim));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__IN_BLOCK(POINTS, points, block * dim),
+                           NVDP__IN_BLOCK(NORMALS, normals, (size_t)threads * dim)));
     for (size_t first = 0; first < n; first += block) {
         const size_t now = nvdp__min(n - first, block);
         nvdp__dchi_perturb(dchi, &source->noise, threads, now, place + first, tokens + first,
                            normals, points);
-        NVDP_TRY(nvdp__vectors_nearest(ctx, dchi->vectors, scratch, now, points, out + first));
+        NVDP_TRY(
+            nvdp__vectors_nearest_reusing(ctx, dchi->vectors, scratch, now, points, out + first));
     }
     return NVDP_OK;
 }
@@ -646,8 +611,7 @@ nvdp_status nvdp__dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi,
                               struct nvdp__dchi_scratch *scratch, size_t texts,
                               const size_t *offset, const int32_t *tokens, const uint64_t *seed,
                               uint64_t first, int32_t *out) {
-    nvdp_status status = NVDP_OK;
-    struct source source = {0};
+    nvdp__auto(close_source) struct source source = {0};
     struct nvdp__token_place *place = NULL;
     const size_t n = offset[texts];
     int32_t *drawn = NULL;
@@ -657,14 +621,14 @@ nvdp_status nvdp__dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi,
                           "which outputs vectors",
                           nvdp__dchi_name(dchi->mechanism));
     NVDP_TRY(nvdp__dchi_check(ctx, dchi, n, tokens));
-    NVDP_TRY_OR_CLEAN(find_places(ctx, scratch, texts, offset, first, &place));
-    NVDP_TRY_OR_CLEAN(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_DRAWN, drawn, n));
-    NVDP_TRY_OR_CLEAN(open_source(ctx, seed, &source));
+    NVDP_TRY(find_places(ctx, scratch, texts, offset, first, &place));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__IN_BLOCK(DRAWN, drawn, n)));
+    NVDP_TRY(open_source(ctx, seed, &source));
     const bool random = nvdp__dchi_uniform(dchi);
     if (!random && nvdp__dchi_exact(dchi))
-        NVDP_TRY_OR_CLEAN(sample_exact(ctx, dchi, scratch, &source, n, place, tokens, drawn));
+        NVDP_TRY(sample_exact(ctx, dchi, scratch, &source, n, place, tokens, drawn));
     else if (!random)
-        NVDP_TRY_OR_CLEAN(sample_nearest(ctx, dchi, scratch, &source, n, place, tokens, drawn));
+        NVDP_TRY(sample_nearest(ctx, dchi, scratch, &source, n, place, tokens, drawn));
     for (size_t i = 0; i < n; i++) {
         if (!random && tokens[i] >= 0) continue;
         struct nvdp__stream stream =
@@ -672,17 +636,12 @@ nvdp_status nvdp__dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi,
         drawn[i] = any_token(dchi, &stream);
     }
     if (n > 0) memcpy(out, drawn, n * sizeof *out);
-cleanup:
-    nvdp__release_key_wipe(&source.key);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi, size_t texts,
                              const size_t *offset, const int32_t *tokens, const uint64_t *seed,
                              uint64_t first, int32_t *out) {
-    struct nvdp__dchi_scratch scratch = {0};
-    nvdp_status status =
-        nvdp__dchi_sample(ctx, dchi, &scratch, texts, offset, tokens, seed, first, out);
-    nvdp__dchi_scratch_release(&scratch);
-    return status;
+    nvdp__auto(nvdp__dchi_scratch_release) struct nvdp__dchi_scratch scratch = {0};
+    return nvdp__dchi_sample(ctx, dchi, &scratch, texts, offset, tokens, seed, first, out);
 }

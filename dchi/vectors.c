@@ -1,7 +1,12 @@
-/* The table of word vectors, and distances to its rows. */
-#include "dchi/dchi.h"
-#include "tensor/vector.h"
+/* The table of word vectors, distances to its rows, and scratch memory that one call reuses. */
+#include "base/own.h"
 
+#include "base/random.h"
+#include "dchi/dchi.h"
+#include "options/schema.h"
+#include "tensor/ops.h"
+#include "tensor/vector.h"
+#include <omp.h>
 #include <stdlib.h>
 
 /* Finds the first number that is too large, or none. Numbers of text files were compared as they were read. */
@@ -27,21 +32,17 @@ static nvdp_status check_numbers(struct nvdp_context *ctx, const struct nvdp__ve
 
 nvdp_status nvdp__vectors_adopt(struct nvdp_context *ctx, struct nvdp__vector_rows *rows,
                                 size_t few, struct nvdp_vectors **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_vectors *made = NULL;
-    const bool keep = rows->count <= few / rows->dim;
-    NVDP_TRY_OR_CLEAN(check_numbers(ctx, rows));
-    if (keep) NVDP_TRY_OR_CLEAN(nvdp__vector_rows_expand(rows));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, made, 1));
-    made->count = rows->count;
-    made->dim = rows->dim;
-    NVDP__HAND_OVER(&made->rows, *rows);
-    NVDP_TRY_OR_CLEAN(nvdp__vectors_center(ctx, made, keep));
-    NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp__vector_rows_release(rows);
-    nvdp_vectors_free(made);
-    return status;
+    nvdp__auto(nvdp__vector_rows_release) struct nvdp__vector_rows own = *rows;
+    nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *made = NULL;
+    const bool keep = own.count <= few / own.dim;
+    *rows = (struct nvdp__vector_rows){0};
+    NVDP_TRY(check_numbers(ctx, &own));
+    if (keep) NVDP_TRY(nvdp__vector_rows_expand(&own));
+    NVDP_TRY(NVDP__NEW(ctx, made, 1));
+    *made = (struct nvdp_vectors){.count = own.count, .dim = own.dim};
+    NVDP__HAND_OVER(&made->rows, own);
+    NVDP_TRY(nvdp__vectors_center(ctx, made, keep));
+    return NVDP__HAND_OVER(out, made);
 }
 
 nvdp_status nvdp_vectors_create(struct nvdp_context *ctx, size_t count, size_t dim,
@@ -62,9 +63,7 @@ nvdp_status nvdp_vectors_create(struct nvdp_context *ctx, size_t count, size_t d
 void nvdp_vectors_free(struct nvdp_vectors *vectors) {
     if (vectors == NULL) return;
     nvdp__vector_rows_release(&vectors->rows);
-    free(vectors->mean);
-    free(vectors->centered);
-    free(vectors->norm);
+    nvdp__memory_release(&vectors->memory);
     nvdp__coarse_release(&vectors->coarse);
     free(vectors);
 }
@@ -77,7 +76,7 @@ size_t nvdp_vectors_dim(const struct nvdp_vectors *vectors) {
     return vectors->dim;
 }
 
-void nvdp_vectors_row(const struct nvdp_vectors *vectors, size_t token, double *out) {
+void nvdp__vectors_row(const struct nvdp_vectors *vectors, size_t token, double *out) {
     nvdp__vector_row_part(&vectors->rows, token, 0, vectors->dim, out);
 }
 
@@ -146,7 +145,30 @@ double nvdp__distance_from(const struct nvdp_vectors *vectors, const double *poi
     return nvdp__distance(vectors->dim, point, nvdp__row(vectors, token, scratch));
 }
 
-double nvdp__token_distance(const struct nvdp_vectors *vectors, size_t a, size_t b) {
-    double scratch[NVDP__ROW_WIDEST];
-    return nvdp__distance_from(vectors, nvdp__row(vectors, a, scratch), b);
+/* ==== scratch memory that one call reuses from batch to batch ==== */
+
+nvdp_status nvdp__dchi_scratch(struct nvdp_context *ctx, struct nvdp__dchi_scratch *scratch,
+                               const struct nvdp__scratch_array *array, size_t arrays) {
+    for (size_t i = 0; i < arrays; i++) {
+        const struct nvdp__array *of = &array[i].array;
+        void **at = &scratch->block[array[i].block].at;
+        size_t *have = &scratch->block[array[i].block].bytes, bytes;
+        const bool fits = nvdp__mul(of->count, of->size, &bytes) && bytes <= *have;
+        if (*at == NULL || !fits) {
+            free(*at);
+            *at = nvdp__calloc(ctx, of->count, of->size);
+            *have = *at != NULL ? bytes : 0;
+        }
+        if (*at == NULL) return NVDP_ERR_MEMORY;
+        memcpy(of->pointer, at, sizeof *at); /* a pointer of any type */
+    }
+    return NVDP_OK;
+}
+
+void nvdp__dchi_scratch_release(struct nvdp__dchi_scratch *scratch) {
+    for (int i = 0; i < NVDP__SCRATCH_BLOCKS; i++)
+        free(scratch->block[i].at);
+    nvdp__bf16_free(scratch->integers);
+    nvdp__coarse_release(&scratch->coarse);
+    *scratch = (struct nvdp__dchi_scratch){0};
 }

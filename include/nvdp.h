@@ -34,9 +34,9 @@
  *
  * - <b>Errors, messages, options:</b> nvdp/status.h, nvdp/context.h (log, progress, cancel), nvdp/config.h (options
  *   by name), nvdp/version.h.
- * - <b>Texts:</b> nvdp/dataset.h (nvdp_dataset_load()), nvdp/tokenizer.h.
+ * - <b>Texts:</b> nvdp/dataset.h (nvdp_dataset_load_file()), nvdp/tokenizer.h.
  * - <b>Encoders:</b> nvdp/encoder.h (hidden states and sentence vectors), nvdp/bert.h (configurations),
- *   nvdp/precision.h, nvdp/safetensors.h, nvdp/pretrain.h (nvdp_pretrain(): encoders from plain text).
+ *   nvdp/precision.h, nvdp/pretrain.h (nvdp_pretrain(): encoders from plain text).
  * - <b>Training:</b> nvdp/method.h (the mechanisms), nvdp/train.h (nvdp_train(): from options to a run directory),
  *   nvdp/trainer.h (one step at a time), nvdp/ranks.h (several processes), nvdp/model.h, nvdp/bottleneck.h (for other
  *   frameworks).
@@ -49,12 +49,12 @@
  * - <b>Sharing:</b> nvdp/share.h (nvdp_export(), nvdp_verify(), nvdp_reuse()).
  * - <b>Attacks:</b> nvdp/attack.h (nvdp_attack()), nvdp/audit.h (lower bounds on epsilon).
  * - <b>Text privatization:</b> nvdp/dchi.h (mechanisms on word vectors), nvdp/sanitize.h (texts and files),
- *   nvdp/text_privacy.h.
+ *   nvdp/text_privacy.h, nvdp/analysis.h.
  *
  * @section way From text to sample
  *
  * @verbatim
- *     TSV row     nvdp_dataset_load()        token ids: nvdp/dataset.h, nvdp/tokenizer.h
+ *     TSV row     nvdp_train(), nvdp_export()   token ids: nvdp/dataset.h, nvdp/tokenizer.h
  *     hidden      nvdp_encode()              states of the encoder: nvdp/bert.h, nvdp/evaluate.h
  *     posterior   nvdp_run_posteriors()      alpha, mu, log variance: nvdp/posteriors.h
  *     sample      nvdp_export()              the shared file: nvdp/share.h
@@ -78,7 +78,7 @@
  *     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
  *     nvdp_status status = nvdp_context_create(&ctx);
  *     if (status != NVDP_OK) return 1;
- *     status = nvdp_train_config_create(ctx, &config);
+ *     status = nvdp_config_create(ctx, "train", &config);
  *     if (status == NVDP_OK) status = nvdp_config_set(config, "task", "mrpc");
  *     if (status == NVDP_OK) status = nvdp_config_set(config, "data", "glue/MRPC");
  *     if (status == NVDP_OK) status = nvdp_config_set(config, "model", "models/compact");
@@ -88,7 +88,7 @@
  *     if (status == NVDP_OK) status = nvdp_train(ctx, config, &result);
  *     if (status == NVDP_OK) printf("accuracy %.3f\n", result.test->mean[0]);
  *     if (status != NVDP_OK) fprintf(stderr, "%s\n", nvdp_context_error(ctx));
- *     nvdp_train_result_free(&result);
+ *     nvdp_result_free(&result);
  *     nvdp_config_free(config);
  *     nvdp_context_free(ctx);
  *     return status != NVDP_OK;
@@ -121,6 +121,7 @@
 #define NVDP_H
 
 #include <nvdp/account.h>
+#include <nvdp/analysis.h>
 #include <nvdp/attack.h>
 #include <nvdp/audit.h>
 #include <nvdp/bert.h>
@@ -146,7 +147,6 @@
 #include <nvdp/ranks.h>
 #include <nvdp/rdp.h>
 #include <nvdp/result.h>
-#include <nvdp/safetensors.h>
 #include <nvdp/sanitize.h>
 #include <nvdp/search.h>
 #include <nvdp/share.h>

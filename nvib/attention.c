@@ -22,8 +22,7 @@
 void nvdp__denoise_bias(const struct nvdp__device *dev, size_t rows, size_t dim, size_t head_dim,
                         const float *log_pi, const float *z, float *bias) {
     double scale = 0.5 / sqrt((double)head_dim);
-    int team = nvdp__team(dev, rows * dim);
-#pragma omp parallel for num_threads(team)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, rows, dim))
     for (size_t r = 0; r < rows; r++) {
         double weight = log_pi != NULL ? log_pi[r] : 0;
         bias[r] = (float)(weight - scale * nvdp__dot_f64(dim, z + r * dim, z + r * dim));
@@ -40,8 +39,7 @@ void nvdp__denoise_bias_backward(const struct nvdp__device *dev, size_t rows, si
                                  size_t head_dim, const float *z, const float *dbias, float *dz,
                                  float *dlog_pi) {
     float scale = (float)(1 / sqrt((double)head_dim));
-    int team = nvdp__team(dev, rows * dim);
-#pragma omp parallel for num_threads(team)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, rows, dim))
     for (size_t r = 0; r < rows; r++) {
         if (dlog_pi != NULL) dlog_pi[r] = dbias[r];
         denoise_subtract_row(dim, scale * dbias[r], z + r * dim, dz + r * dim);
@@ -107,15 +105,10 @@ nvdp_status nvdp__block_declare(struct nvdp__sealed_block *block, struct nvdp__p
         {"nvdp.output.dense", block->dim, block->inner, &block->output},
         {"nvdp.output.LayerNorm", block->dim, 0, &block->output_norm},
     };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        NVDP_TRY(table[i].in > 0
-                     ? nvdp__declare_dense(params, table[i].prefix, table[i].out, table[i].in,
-                                           NVDP__PARAM_OPTIONAL, table[i].dense)
-                     : nvdp__declare_norm(params, table[i].prefix, table[i].out,
-                                          NVDP__PARAM_OPTIONAL, table[i].dense));
-    }
-    block->cache = nvdp__calloc(params->ctx, 1, sizeof *block->cache);
-    return block->cache != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        NVDP_TRY(nvdp__declare_part(params, table[i].prefix, table[i].out, table[i].in, true,
+                                    NVDP__PARAM_OPTIONAL, table[i].dense));
+    return NVDP__NEW(params->ctx, block->cache, 1);
 }
 
 void nvdp__block_release(struct nvdp__sealed_block *block) {
@@ -196,14 +189,10 @@ nvdp_status nvdp__block_plan(struct nvdp__sealed_block *block, const struct nvdp
             *tensors[i].tensor =
                 nvdp__arena_tensor(arena, dev, NVDP__F32, tensors[i].rows, tensors[i].cols);
     }
-    c->bias = nvdp__arena_take(arena, max_rows);
-    c->lse = nvdp__arena_take(arena, q * block->heads);
-    c->scratch = nvdp__arena_take(arena, nvdp__attend_scratch(dev, NVDP__F32, first ? 1 : longest,
-                                                              longest, p / block->heads));
-    c->mean = nvdp__arena_take(arena, q);
-    c->rstd = nvdp__arena_take(arena, q);
-    c->out_mean = nvdp__arena_take(arena, q);
-    c->out_rstd = nvdp__arena_take(arena, q);
+    const size_t scratch =
+        nvdp__attend_scratch(dev, NVDP__F32, first ? 1 : longest, longest, p / block->heads);
+    NVDP__TAKE(arena, {&c->bias, max_rows}, {&c->lse, q * block->heads}, {&c->scratch, scratch},
+               {&c->mean, q}, {&c->rstd, q}, {&c->out_mean, q}, {&c->out_rstd, q});
     if (weighted) c->weight = nvdp__arena_take(arena, max_rows);
     if (!first) c->pooled = nvdp__arena_take(arena, max_texts * p);
     if (training) c->d_bias = nvdp__arena_take(arena, max_rows);
@@ -288,10 +277,6 @@ static struct nvdp__norm norm_of(const struct nvdp__sealed_block *block,
     return made;
 }
 
-static enum nvdp__act act_of(const struct nvdp__sealed_block *block) {
-    return nvdp__act_of(block->act);
-}
-
 static void dense(const struct nvdp__device *dev, const struct nvdp__params *params,
                   const struct nvdp__dense *index, struct nvdp__tensor x, struct nvdp__tensor y) {
     struct nvdp__linear layer = nvdp__dense_linear(params, index, x.rows);
@@ -327,7 +312,7 @@ nvdp_status nvdp__block_forward(struct nvdp__sealed_block *block, const struct n
     nvdp__norm_forward(dev, &norm, attended, block->residual ? c->query_input : none,
                        block->residual ? attended : none, y, none);
     dense(dev, params, &block->intermediate, y, c->inner);
-    nvdp__activation_forward(dev, act_of(block), nvdp__with_rows(c->inner, q),
+    nvdp__activation_forward(dev, nvdp__act_of(block->act), nvdp__with_rows(c->inner, q),
                              nvdp__with_rows(c->activated, q));
     dense(dev, params, &block->output, nvdp__with_rows(c->activated, q), c->sum);
     norm = norm_of(block, params, &block->output_norm, c->out_mean, c->out_rstd);
@@ -395,8 +380,8 @@ void nvdp__block_backward(struct nvdp__sealed_block *block, const struct nvdp__d
     nvdp__norm_backward(dev, &norm, nvdp__with_rows(c->sum, q), d, NVDP__NO_TENSOR);
     dense_backward(dev, params, &block->output, c->q_offset, nvdp__with_rows(c->activated, q), d,
                    d_wide, false);
-    nvdp__activation_backward(dev, act_of(block), nvdp__with_rows(c->inner, q), d_wide, d_wide,
-                              NVDP__NO_TENSOR);
+    nvdp__activation_backward(dev, nvdp__act_of(block->act), nvdp__with_rows(c->inner, q), d_wide,
+                              d_wide, NVDP__NO_TENSOR);
     dense_backward(dev, params, &block->intermediate, c->q_offset,
                    nvdp__with_rows(c->attended_out, q), d_wide, d,
                    true); /* d already contains the residual's gradient */

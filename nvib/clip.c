@@ -122,8 +122,7 @@ void nvdp__clip_forward(const struct nvdp__device *dev, const struct nvdp__clip 
                         const struct nvdp__posterior *posterior,
                         const struct nvdp__unclipped *before) {
     size_t dim = posterior->dim;
-    int team = nvdp__team(dev, posterior->rows * dim);
-#pragma omp parallel for num_threads(team)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, posterior->rows, dim))
     for (size_t t = 0; t < posterior->rows; t++) {
         float *m = posterior->mu + t * dim;
         float *v = posterior->logvar + t * dim;
@@ -177,8 +176,7 @@ void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip
                          const struct nvdp__posterior *posterior,
                          const struct nvdp__unclipped *before, const struct nvdp__posterior *d) {
     size_t dim = posterior->dim;
-    int team = nvdp__team(dev, posterior->rows * dim);
-#pragma omp parallel for num_threads(team)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, posterior->rows, dim))
     for (size_t t = 0; t < posterior->rows; t++) {
         if (!(before->mu_norm[t] <= clip->radius))
             scaled_gradient(dim, posterior->mu + t * dim,
@@ -210,9 +208,8 @@ void nvdp__clip_sequence_forward(const struct nvdp__device *dev, double radius, 
                                  const int32_t *offset, const struct nvdp__posterior *posterior,
                                  float *factor) {
     double ball = nvdp__sequence_ball(radius);
-    int team = nvdp__team(dev, posterior->rows * posterior->dim);
     memset(posterior->logvar, 0, posterior->rows * posterior->dim * sizeof *posterior->logvar);
-#pragma omp parallel for num_threads(team)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, posterior->rows, posterior->dim))
     for (size_t b = 0; b < texts; b++) {
         float *m = posterior->mu + (size_t)offset[b] * posterior->dim;
         size_t n = (size_t)(offset[b + 1] - offset[b]) * posterior->dim;
@@ -226,8 +223,7 @@ void nvdp__clip_sequence_forward(const struct nvdp__device *dev, double radius, 
 void nvdp__clip_sequence_backward(const struct nvdp__device *dev, size_t texts,
                                   const int32_t *offset, const struct nvdp__posterior *posterior,
                                   const float *factor, const struct nvdp__posterior *d) {
-    int team = nvdp__team(dev, posterior->rows * posterior->dim);
-#pragma omp parallel for num_threads(team)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, posterior->rows, posterior->dim))
     for (size_t b = 0; b < texts; b++) {
         size_t first = (size_t)offset[b] * posterior->dim;
         size_t n = (size_t)(offset[b + 1] - offset[b]) * posterior->dim;

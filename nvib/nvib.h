@@ -8,6 +8,7 @@
  *     release.c      weights of releases, rounded onto a grid
  *     regularizer.c  L_G and L_D, published and exact
  *     attention.c    the sealed block: denoising attention and a feed-forward layer
+ *     gauss.c        the parts that all Gaussian mechanisms share
  *     nvib.c         the mechanism composed of these
  *
  * Sizes: T token rows, p dims, R sample rows, B texts. */
@@ -36,20 +37,6 @@ void nvdp__quadratic_forward(const struct nvdp__device *dev, size_t rows, size_t
 void nvdp__quadratic_backward(const struct nvdp__device *dev, size_t rows, size_t dim,
                               const float *x, const struct nvdp__quadratic *w,
                               const float *dlog_alpha, float *dx, const struct nvdp__quadratic *dw);
-
-/* Declares one gain per row index: gain i multiplies the i-th row of each text. */
-nvdp_status nvdp__row_gain_declare(struct nvdp__params *params, const char *name, size_t length,
-                                   size_t *index);
-/* Sets the first gain to 1 and the others to 1/length. */
-void nvdp__row_gain_initialize(const struct nvdp__device *dev, struct nvdp__params *params,
-                               size_t index);
-/* y = gain_i x for x and y [rows, dim]. */
-void nvdp__row_gain_forward(const struct nvdp__device *dev, size_t texts, const int32_t *offset,
-                            size_t dim, const float *gain, const float *x, float *y);
-/* dy becomes dx; adds to d_gain [length]. */
-void nvdp__row_gain_backward(const struct nvdp__device *dev, size_t texts, const int32_t *offset,
-                             size_t dim, size_t length, const float *gain, const float *x,
-                             float *dy, float *d_gain);
 
 /* ---- clip.c ---- */
 
@@ -156,14 +143,10 @@ void nvdp__dirichlet_sample_backward(const struct nvdp__device *dev,
 
 /* ---- regularizer.c ---- */
 
-enum nvdp__kl_form {
-    NVDP__KL_PUBLISHED, /* as in the papers: means over dimensions and over components */
-    NVDP__KL_EXACT      /* in nats: divergence of the sample from the sample of an empty text */
-};
 /* Computes L_G and L_D of each text (host [texts]; NULL: skip) over its own components; the
  * exact L_D includes padding. Adds weight_g dL_G + weight_d dL_D to d (NULL: skip). */
 struct nvdp__kl {
-    enum nvdp__kl_form which;
+    enum nvdp__regularizer which;
     struct nvdp__form of;
     double weight_g, weight_d;
 };
@@ -173,8 +156,8 @@ void nvdp__kl_losses(const struct nvdp__device *dev, const struct nvdp__kl *kl, 
 /* For Gaussians without weights: the sum of D(N(mu, var) || N(0, I)), nats, over the rows
  * offset[b]..offset[b+1] of a text; published: their mean. Adds the gradient times `weight` to d
  * (NULL: skip). */
-void nvdp__gaussian_losses(const struct nvdp__device *dev, enum nvdp__kl_form which, double weight,
-                           size_t texts, const int32_t *offset,
+void nvdp__gaussian_losses(const struct nvdp__device *dev, enum nvdp__regularizer which,
+                           double weight, size_t texts, const int32_t *offset,
                            const struct nvdp__posterior *posterior, const struct nvdp__posterior *d,
                            double *loss);
 
@@ -235,37 +218,88 @@ void nvdp__block_backward(struct nvdp__sealed_block *block, const struct nvdp__d
                           const struct nvdp__params *params, const struct nvdp__sample *sample,
                           const float *d_pooled, float *dz, float *dlog_pi);
 
-/* ---- nvib.c: the mechanism ---- */
+/* ---- gauss.c: what all Gaussian mechanisms share ---- */
 
-extern const struct nvdp__mechanism nvdp__mechanism_nvdp;
-
-struct nvdp__nvib {
+/* The first member of a mechanism's struct, so that the struct is passed to the functions that take `self`. S sources. */
+struct nvdp__gauss {
+    const struct nvdp__mechanism *mechanism;
     struct nvdp_context *ctx;
     const struct nvdp__bert *bert;
     struct nvdp__nvib_config config; /* resolved */
     struct nvdp__form form;
     size_t hidden_size, dim; /* D, p */
     struct nvdp__dense mu;
-    struct nvdp__dense logvar;                        /* unused under a sequence clip */
-    size_t alpha_weight, alpha_bias, alpha_quadratic; /* w1, b, w2; unused without weights */
-    struct nvdp__sealed_block block;
     struct nvdp__clip clip;
     bool clips, sequence; /* clip each vector; clip the means of a text together with variances 1 */
     bool gains;           /* multiply each row's means by its gain */
     size_t row_gain;      /* [length] */
 
     struct nvdp__sample_rows rows;
-    struct nvdp__posterior posterior; /* [T,p], clipped */
+    struct nvdp__posterior posterior; /* [S,p], clipped */
     struct nvdp__unclipped before;    /* values before clipping */
     float *factor;                    /* [texts] of the sequence clip */
-    float *ungained;                  /* [T,p] means before their gains */
-    float *z, *log_pi, *dlogg;        /* [R,p], [R], [R]; no log_pi and dlogg without weights */
-    float *clean;                     /* [R,p] un-noised queries, or NULL */
+    float *ungained;                  /* [S,p] means before their gains */
+    float *z, *log_pi;                /* [R,p], [R]; no log_pi without weights */
+    float *pooled;                    /* [texts,p]; NULL if a sealed block pools */
     struct nvdp__posterior d;         /* training: gradients */
-    float *d_z, *d_log_pi, *d_clean;
+    float *d_z;                       /* [R,p] */
 };
 
-/* posterior.c: forward turns hidden states into the clipped posterior; backward turns nvib->d
+/* `config` is resolved, and `of` is as in nvdp__form_of(); the other members are zero. */
+struct nvdp__gauss nvdp__gauss_of(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
+                                  const struct nvdp__bert *bert,
+                                  const struct nvdp__nvib_config *config, struct nvdp__form of);
+/* Frees `self`, a mechanism that owns nothing beyond its struct nvdp__gauss. */
+void nvdp__gauss_release(void *self);
+/* A narrow latent is initialized from the principal directions of hidden states. */
+bool nvdp__gauss_wants_hidden(const void *self);
+struct nvdp__view nvdp__gauss_view(const void *self);
+size_t nvdp__gauss_replaced(const void *self);
+/* Takes all arrays but `pooled` from the arena. */
+nvdp_status nvdp__gauss_plan(struct nvdp__gauss *g, const struct nvdp__device *dev,
+                             size_t max_tokens, size_t max_texts, bool training,
+                             struct nvdp__arena *arena);
+/* Numbers the rows of a batch. */
+nvdp_status nvdp__gauss_fill(struct nvdp__gauss *g, const struct nvdp__batch *batch);
+
+/* Declares the layer "NAME" of the means, and the gains "NAME.gain" if there are any. */
+nvdp_status nvdp__means_declare(struct nvdp__gauss *g, struct nvdp__params *params,
+                                const char *name);
+/* Initializes the layer of the means (mechanism.h), and the gains: the first is 1, the others are 1/length. */
+nvdp_status nvdp__gauss_initialize(const struct nvdp__gauss *g, const struct nvdp__device *dev,
+                                   struct nvdp__params *params, uint64_t seed, size_t rows,
+                                   const float *hidden);
+/* Sets posterior.mu from the sources x [S, D], before any clip. */
+void nvdp__means_forward(const struct nvdp__gauss *g, const struct nvdp__device *dev,
+                         const struct nvdp__params *params, struct nvdp__tensor x);
+/* Sets dx from d.mu, which it overwrites, and adds to the gradients of layer and gains. */
+void nvdp__means_backward(const struct nvdp__gauss *g, const struct nvdp__device *dev,
+                          const struct nvdp__params *params, struct nvdp__tensor x,
+                          struct nvdp__tensor dx);
+/* Applies the clips of the mechanism to the posterior. */
+void nvdp__gauss_clip(const struct nvdp__gauss *g, const struct nvdp__device *dev);
+void nvdp__gauss_clip_backward(const struct nvdp__gauss *g, const struct nvdp__device *dev);
+/* Sets d.mu and d.logvar to the gradients that the sample's d_z [R, p] gives. */
+void nvdp__gauss_backward(struct nvdp__gauss *g, const struct nvdp__device *dev, const float *d_z);
+/* Sets the losses of Gaussians without weights, which have no L_D, and adds their gradients to d. */
+void nvdp__gauss_losses(const struct nvdp__gauss *g, const struct nvdp__device *dev,
+                        const struct nvdp__penalty *penalty);
+
+/* ---- nvib.c: the mechanism ---- */
+
+extern const struct nvdp__mechanism nvdp__mechanism_nvdp;
+
+struct nvdp__nvib {
+    struct nvdp__gauss gauss;
+    struct nvdp__dense logvar;                        /* unused under a sequence clip */
+    size_t alpha_weight, alpha_bias, alpha_quadratic; /* w1, b, w2; unused without weights */
+    struct nvdp__sealed_block block;
+    float *dlogg; /* [R] d log g / d log alpha; NULL without weights, and in inference */
+    float *clean; /* [R,p] un-noised queries, or NULL */
+    float *d_log_pi, *d_clean; /* training */
+};
+
+/* posterior.c: forward turns hidden states into the clipped posterior; backward turns gauss.d
  * into d_hidden (set). */
 void nvdp__nvib_posterior_forward(struct nvdp__nvib *nvib, const struct nvdp__encoded *in);
 void nvdp__nvib_posterior_backward(struct nvdp__nvib *nvib, const struct nvdp__encoded *in,

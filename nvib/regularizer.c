@@ -241,7 +241,7 @@ void nvdp__kl_losses(const struct nvdp__device *dev, const struct nvdp__kl *kl, 
         text.log_alpha = posterior->log_alpha + token_offset[b];
         if (d != NULL) text.dlog_alpha = d->log_alpha + token_offset[b];
         double sum = pseudo_counts(&text, kl->of.prior_alpha);
-        bool exact = kl->which == NVDP__KL_EXACT;
+        bool exact = kl->which == NVDP__REGULARIZER_KL;
         double g = exact ? exact_gaussian(kl, &text) : published_gaussian(kl, &text, sum);
         double l = exact ? exact_dirichlet(kl, &text, sum) : published_dirichlet(kl, &text, sum);
         if (loss_g != NULL) loss_g[b] = g;
@@ -249,15 +249,16 @@ void nvdp__kl_losses(const struct nvdp__device *dev, const struct nvdp__kl *kl, 
     }
 }
 
-void nvdp__gaussian_losses(const struct nvdp__device *dev, enum nvdp__kl_form which, double weight,
-                           size_t texts, const int32_t *offset,
+void nvdp__gaussian_losses(const struct nvdp__device *dev, enum nvdp__regularizer which,
+                           double weight, size_t texts, const int32_t *offset,
                            const struct nvdp__posterior *posterior, const struct nvdp__posterior *d,
                            double *loss) {
-    int team = nvdp__team(dev, 8 * (size_t)offset[texts] * posterior->dim);
-#pragma omp parallel for schedule(dynamic) num_threads(team)
+#pragma omp parallel for schedule(dynamic)                                                         \
+    num_threads(nvdp__matrix_team(dev, 8 * (size_t)offset[texts], posterior->dim))
     for (size_t b = 0; b < texts; b++) {
         struct text text = text_at(posterior, d, offset, b);
-        double share = which == NVDP__KL_PUBLISHED && text.tokens > 0 ? 1 / (double)text.tokens : 1;
+        double share =
+            which == NVDP__REGULARIZER_PUBLISHED && text.tokens > 0 ? 1 / (double)text.tokens : 1;
         text.dim *= text.tokens; /* treated as one long row */
         double sum = token_kl(&text, 0, weight * share);
         if (loss != NULL) loss[b] = share * sum;

@@ -49,11 +49,7 @@ static size_t text_of(size_t texts, const int32_t *offset, size_t row) {
     size_t high = texts;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if ((size_t)offset[middle] <= row) {
-            low = middle;
-        } else {
-            high = middle;
-        }
+        *((size_t)offset[middle] <= row ? &low : &high) = middle;
     }
     return low;
 }
@@ -97,10 +93,9 @@ void nvdp__gauss_sample_backward(const struct nvdp__device *dev,
                                  const float *dz, const struct nvdp__posterior *d) {
     const int32_t *src = layout->src;
     size_t dim = posterior->dim;
-    int team = nvdp__team(dev, layout->rows * dim);
     /* The kappa rows of a token are adjacent: the iteration of the first one processes all, in
      * order. */
-#pragma omp parallel for num_threads(team)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, layout->rows, dim))
     for (size_t first = 0; first < layout->rows; first++) {
         if (src[first] < 0 || (first > 0 && src[first - 1] == src[first])) continue;
         size_t t = (size_t)src[first] * dim;
@@ -174,8 +169,7 @@ void nvdp__dirichlet_sample(const struct nvdp__device *dev, const struct nvdp__d
 void nvdp__dirichlet_sample_backward(const struct nvdp__device *dev,
                                      const struct nvdp__sample_rows *layout, const float *log_pi,
                                      const float *dlogg, const float *dlog_pi, float *dlog_alpha) {
-    int team = nvdp__team(dev, 8 * layout->rows);
-#pragma omp parallel for num_threads(team)
+#pragma omp parallel for num_threads(nvdp__team(dev, 8 * layout->rows))
     for (size_t b = 0; b < layout->texts; b++) {
         double total = 0;
         for (int32_t r = layout->offset[b]; r < layout->offset[b + 1]; r++) {

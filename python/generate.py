@@ -1,22 +1,28 @@
 """Writes the typed parts of the package from the library's tables and headers: the options of training as a dataclass, and the results
-of calls as dataclasses with their units. `python generate.py` writes the files, with the package on the path; a test checks that they
-are current.
+of calls as dataclasses with their units. `generate.py [FOLDER]` writes the files that changed, into python/nvdp or the folder. The build
+calls it; NVDP_LIBRARY names the library.
 """
 
 from __future__ import annotations
 
 import keyword
 import math
+import os
 import re
 import sys
 import textwrap
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nvdp._lib import ffi, is_nested, lib, record, shared, text
-
 HERE = Path(__file__).resolve().parent
+if "nvdp" not in sys.modules:  # whose __init__ imports the files that are written here
+    sys.modules["nvdp"] = types.ModuleType("nvdp")
+    sys.modules["nvdp"].__path__ = [str(HERE / "nvdp")]
+
+from nvdp._lib import AS_JSON, ffi, is_nested, lib, record, shared, text  # noqa: E402
+
 WIDTH = 140
 
 
@@ -43,7 +49,7 @@ TYPES = {"flag": "bool", "integer": "int", "seed": "int", "real": "Union[float, 
 
 def rows(kind: str) -> Iterator[tuple[Any, list[str]]]:
     """Yields the options of a kind of work, each with its choices."""
-    config = shared().config(getattr(lib, f"nvdp_{kind}_config_create"), {})
+    config = shared().config(kind, {})
     for i in range(lib.nvdp_config_count(config)):
         row, choices = lib.nvdp_config_option(config, i), []
         while row.choices != ffi.NULL and row.choices[len(choices)] != ffi.NULL:
@@ -208,11 +214,11 @@ def results() -> str:
         table_classes(lib.nvdp_result_table_find(name.encode()), made)
     comments = headers()
     kinds.update((f"struct {name}", "") for name in TABLES.values())
-    source = "".join(path.read_text("utf-8") for path in sorted((HERE / "nvdp").glob("*.py")) if path.name != "results.py")
+    source = "".join(path.read_text("utf-8") for path in sorted((HERE / "nvdp").glob("*.py")) if path.name not in FILES)
     used = set(re.findall(r'"struct (nvdp_\w+)(?: \*|\[\])?"', source))
     for name in sorted(used):
         struct = ffi.typeof(f"struct {name}")
-        if name in PLAIN or "struct_size" in dict(struct.fields or ()) and not hasattr(lib, f"{name}_json"):
+        if name in PLAIN or "struct_size" in dict(struct.fields or ()) and struct.cname not in AS_JSON:
             struct_classes(struct, comments, made, kinds)
     lines = ['"""Results of calls as dataclasses. generate.py writes this file from the result tables and headers of the library.',
              "", "Each is a Record: a dict whose items are attributes too. Divergences and epsilons are in nats.", '"""', "",
@@ -226,10 +232,17 @@ def results() -> str:
 
 FILES = {"training_options.py": options, "results.py": results}
 
-if __name__ == "__main__":
+
+def write(folder: Path) -> None:
+    """Replaces the files that differ; other processes see the old file or the new one."""
+    folder.mkdir(parents=True, exist_ok=True)
     for name, make in FILES.items():
-        path, want = HERE / "nvdp" / name, make()
+        path, want = folder / name, make()
         if not path.is_file() or path.read_text("utf-8") != want:
-            path.write_text(want, "utf-8")
-            print(f"{path}: written")
-    sys.exit(0)
+            partial = path.with_name(f"{name}.{os.getpid()}.tmp")
+            partial.write_text(want, "utf-8")
+            partial.replace(path)
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "nvdp")

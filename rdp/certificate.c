@@ -18,10 +18,6 @@
 /* A clip compares norms in float, so a row's norm may exceed the radius by this factor. */
 static const double FLOAT_MARGIN = 1 + 0x1p-23;
 
-static bool is_bounded(double low, double high) {
-    return isfinite(low) && isfinite(high);
-}
-
 /* The ranges of the variances and pseudo-counts of a text's rows, padding included if there can
  * be any. */
 static void ranges(const struct nvdp_limits *limits, double variance[2], double alpha[2]) {
@@ -58,9 +54,8 @@ static __attribute__((format(printf, 5, 6))) void check(struct checks *to, bool 
                                                         const char *found, ...) {
     struct nvdp_condition *condition = &to->claim->condition[to->claim->conditions++];
     va_list args;
-    condition->holds = holds;
+    *condition = (struct nvdp_condition){.holds = holds};
     nvdp__snprintf(condition->what, sizeof condition->what, "%s", what);
-    condition->option[0] = '\0';
     if (!holds && to->remedies != NULL)
         to->remedies->need(need, condition->option, sizeof condition->option);
     va_start(args, found);
@@ -111,10 +106,9 @@ static void check_noise(struct checks *to) {
 static void check_radius(struct checks *to) {
     const double radius = radius_of(to->limits);
     const bool holds = isfinite(radius);
-    char text[NVDP__BOUND_TEXT];
     check(to, holds, "the norm of all means of a text together is bounded", NVDP__NEED_RADIUS,
           holds ? "at most %s, in standard deviations of the noise" : "no bound",
-          nvdp__bound(text, radius));
+          nvdp__bound(radius).text);
 }
 
 static void check_weights(struct checks *to, bool shared) {
@@ -134,10 +128,9 @@ static void check_weights(struct checks *to, bool shared) {
 static void check_rows(struct checks *to) {
     const struct nvdp_limits *limits = to->limits;
     const double radius = row_radius(limits);
-    const bool spread = is_bounded(limits->logvar_min, limits->logvar_max);
-    char text[NVDP__BOUND_TEXT];
+    const bool spread = isfinite(limits->logvar_min) && isfinite(limits->logvar_max);
     check(to, isfinite(radius), "the norm of each vector's mean is bounded", NVDP__NEED_ROW_RADIUS,
-          isfinite(radius) ? "at most %s" : "no bound", nvdp__bound(text, radius));
+          isfinite(radius) ? "at most %s" : "no bound", nvdp__bound(radius).text);
     check(to, spread, "the variances are bounded", NVDP__NEED_VARIANCE_BOUNDS,
           spread ? "log variances from %g to %g" : "no bound", limits->logvar_min,
           limits->logvar_max);
@@ -195,11 +188,6 @@ static double all_samples(const struct at_order *at, int releases) {
 
 static double epsilon_at(const struct at_order *at, int releases, double delta) {
     return nvdp_renyi_epsilon(at->order, all_samples(at, releases), delta);
-}
-
-/* Rounds delta up: by the error of its logarithm, and to a positive number. */
-static double safe_delta(double delta, double error) {
-    return fmin(fmax(delta * (1 + error), DBL_TRUE_MIN), 1);
 }
 
 /* The same bound solved for delta: log delta = s (S D + log(s/l) - eps) - log l. */
@@ -278,7 +266,8 @@ static void prove(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
         double delta = exact ? nvdp_gdp_delta(up, here) : 1;
         for (size_t k = 0; k < ORDERS && !exact; k++)
             delta = fmin(delta, delta_at(&at[k], to->releases, here));
-        delta = mu == 0 ? delta : safe_delta(delta, 1e-12);
+        /* above the error of its logarithm, and positive */
+        if (mu != 0) delta = fmin(fmax(delta * (1 + 1e-12), DBL_TRUE_MIN), 1);
         to->curve[i].delta = delta;
         /* half of 1 + total variation, which is at most (e^eps - 1 + 2 delta)/(e^eps + 1) */
         if (!exact && here >= 0)
@@ -352,23 +341,26 @@ static void prove_word(const struct nvdp_limits *limits, struct nvdp_certificate
                                      .phrase_epsilon = NAN,
                                      .phrase_radius = NAN};
     if (!(clip.word > 0) || !unit || !to->claim[NVDP_THEOREM_SEQUENCE].holds) return;
-    word->holds = true;
-    word->clip = clip.word;
-    word->window = clip.window;
-    word->mu = nvdp__word_mu(&clip, 1, 1, to->releases);
-    word->delta = to->delta;
-    word->epsilon = nvdp_gdp_epsilon(word->mu, to->delta);
-    word->radius = nvdp__word_radius(&clip, 1);
-    word->phrase_mu = nvdp__word_mu(&clip, NVDP_PHRASE_WORDS, NVDP_PHRASE_WORDS, to->releases);
-    word->phrase_epsilon = nvdp_gdp_epsilon(word->phrase_mu, to->delta);
-    word->phrase_radius = nvdp__word_radius(&clip, NVDP_PHRASE_WORDS);
-    word->guesses = to->guesses;
+    const double mu = nvdp__word_mu(&clip, 1, 1, to->releases);
+    const double phrase_mu =
+        nvdp__word_mu(&clip, NVDP_PHRASE_WORDS, NVDP_PHRASE_WORDS, to->releases);
+    *word = (struct nvdp_word_claim){.holds = true,
+                                     .clip = clip.word,
+                                     .window = clip.window,
+                                     .mu = mu,
+                                     .delta = to->delta,
+                                     .epsilon = nvdp_gdp_epsilon(mu, to->delta),
+                                     .radius = nvdp__word_radius(&clip, 1),
+                                     .phrase_mu = phrase_mu,
+                                     .phrase_epsilon = nvdp_gdp_epsilon(phrase_mu, to->delta),
+                                     .phrase_radius = nvdp__word_radius(&clip, NVDP_PHRASE_WORDS),
+                                     .guesses = to->guesses};
     for (size_t i = 0; i < word->guesses; i++) {
         const double baseline = to->guess[i].baseline;
         const size_t numbers = limits->rows * limits->dim;
-        word->guess[i] = (struct nvdp_guess){
+        word->guess[i] = (struct nvdp_bounded_guess){
             baseline, nvdp_guess_bound(baseline, word->radius, to->releases, numbers)};
-        word->phrase_guess[i] = (struct nvdp_guess){
+        word->phrase_guess[i] = (struct nvdp_bounded_guess){
             baseline, nvdp_guess_bound(baseline, word->phrase_radius, to->releases, numbers)};
     }
 }
@@ -402,31 +394,20 @@ static nvdp_status check_limits(struct nvdp_context *ctx, const struct nvdp_limi
     return NVDP_OK;
 }
 
-static nvdp_status take_points(struct nvdp_context *ctx,
-                               const struct nvdp__privacy_options *options,
-                               struct nvdp_certificate *to) {
-    const char **text = NULL;
-    NVDP_TRY(nvdp__list_split(ctx, options->exact.epsilons, &text, &to->points));
-    for (size_t i = 0; i < to->points; i++) {
-        to->curve[i].epsilon = nvdp__strtod(text[i], NULL);
-        to->curve[i].delta = 1; /* unless a theorem proves less */
-    }
-    free(text);
-    return nvdp__guess_baselines(ctx, options, &to->guesses, to->guess);
-}
-
 nvdp_status nvdp__certify_each(struct nvdp_context *ctx, const struct nvdp_limits *limits,
                                const struct nvdp__privacy_options *given,
                                const struct nvdp__remedies *remedies, size_t count,
                                const int *releases, struct nvdp_certificate *out) {
     struct nvdp__privacy_options options = *given;
     struct nvdp_limits of = {0};
+    nvdp__autofree const char **text = NULL;
     struct at_order at[NVDP_THEOREMS][ORDERS] = {{{0}}};
     memcpy(&of, limits, nvdp__min(limits->struct_size, sizeof of));
     options.bdp.gamma = 1e-300; /* nothing is estimated */
     NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, &options));
     NVDP_TRY(check_limits(ctx, &of));
     struct nvdp_certificate made = {.struct_size = sizeof made,
+                                    .kind = &nvdp__certificate_kind,
                                     .theorem = NVDP_THEOREM_NONE,
                                     .delta = options.bdp.delta,
                                     .epsilon = INFINITY,
@@ -439,7 +420,12 @@ nvdp_status nvdp__certify_each(struct nvdp_context *ctx, const struct nvdp_limit
                                     .weights_found = NAN,
                                     .information = INFINITY,
                                     .named_bound = 1};
-    NVDP_TRY(take_points(ctx, &options, &made));
+    NVDP_TRY(nvdp__list_split(ctx, options.exact.epsilons, &text, &made.points));
+    for (size_t i = 0; i < made.points; i++) {
+        made.curve[i].epsilon = nvdp__strtod(text[i], NULL);
+        made.curve[i].delta = 1; /* unless a theorem proves less */
+    }
+    NVDP_TRY(nvdp__guess_baselines(ctx, &options, &made.guesses, made.guess));
     check_all(&of, remedies, &made);
     for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++)
         if (made.claim[theorem].holds && theorem != NVDP_THEOREM_SEQUENCE)
@@ -509,23 +495,6 @@ static const struct nvdp_condition *missing(const struct nvdp_certificate *from)
     return first;
 }
 
-static void say_why(const struct nvdp_certificate *from, FILE *to) {
-    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
-    if (from->theorem == NVDP_THEOREM_SEQUENCE)
-        nvdp__fprintf(
-            to,
-            "The mechanism is Gaussian: the means of a text, in standard deviations of the "
-            "noise, have norm C = %s at most. Its privacy loss curve is that of mu-GDP with "
-            "mu = %s.\n",
-            nvdp__bound(a, from->radius), nvdp__bound(b, from->mu));
-    else
-        nvdp__fprintf(
-            to,
-            "The proof uses Renyi divergences: at order %.4g no two texts are more than %s "
-            "nats apart by the vectors of a sample and %s by its weights.\n",
-            from->order, nvdp__bound(a, from->vectors), nvdp__bound(b, from->weights));
-}
-
 double nvdp__named_bound(double clip, int releases, size_t dim) {
     return nvdp_guess_bound(1. / NVDP_USEFUL_CANDIDATES, clip, releases, dim);
 }
@@ -534,31 +503,30 @@ double nvdp__named_bound_of(enum nvdp_theorem theorem, double clip, int releases
                             double epsilon, double delta) {
     return theorem == NVDP_THEOREM_SEQUENCE
                ? nvdp__named_bound(clip, releases, dim)
-               : nvdp_guess_from_curve(1. / NVDP_USEFUL_CANDIDATES, 1, &epsilon, &delta);
+               : nvdp__guess_from_curve(1. / NVDP_USEFUL_CANDIDATES, 1, &epsilon, &delta);
 }
 
 bool nvdp__is_useful(double epsilon, double named_bound) {
     return epsilon <= NVDP_USEFUL_EPSILON && named_bound <= NVDP_USEFUL_NAMED;
 }
 
-const char *nvdp__proven_text(double epsilon, double delta, double named_bound, const char *samples,
-                              char text[NVDP__PROVEN_TEXT]) {
-    char bound[NVDP__BOUND_TEXT], rounded[NVDP__BOUND_TEXT], share[NVDP__BOUND_TEXT];
-    struct nvdp__writer to = {text, NVDP__PROVEN_TEXT, 0};
+struct nvdp__claim_text nvdp__proven_text(double epsilon, double delta, double named_bound,
+                                          const char *samples) {
+    struct nvdp__claim_text made;
+    struct nvdp__writer to = {made.text, sizeof made.text, 0};
+    const bool useful = nvdp__is_useful(epsilon, named_bound);
     nvdp__append(&to,
-                 nvdp__is_useful(epsilon, named_bound)
-                     ? "Proven: epsilon %s at delta %s, %s, any two texts."
-                     : "No useful guarantee: epsilon %s at delta %s, %s, is proven for any two "
-                       "texts",
-                 nvdp__bound(bound, epsilon), nvdp__bound(rounded, delta), samples);
-    if (nvdp__is_useful(epsilon, named_bound)) return text;
-    if (named_bound > NVDP_USEFUL_NAMED)
+                 useful ? "Proven: epsilon %s at delta %s, %s, any two texts."
+                        : "No useful guarantee: epsilon %s at delta %s, %s, is proven for any two "
+                          "texts",
+                 nvdp__bound(epsilon).text, nvdp__bound(delta).text, samples);
+    if (!useful && named_bound > NVDP_USEFUL_NAMED)
         nvdp__append(&to,
                      "; somebody who has the model and %d equally likely texts may name the right "
                      "one more than half of the time (at most %s)",
-                     NVDP_USEFUL_CANDIDATES, nvdp__share_bound(share, named_bound));
-    nvdp__append(&to, ".");
-    return text;
+                     NVDP_USEFUL_CANDIDATES, nvdp__share_bound(named_bound).text);
+    if (!useful) nvdp__append(&to, ".");
+    return made;
 }
 
 /* Samples with this mu are within mu/2 of their reference (rdp/word.h). */
@@ -570,34 +538,30 @@ bool nvdp__word_is_useful(const struct nvdp_word_claim *word) {
     return word->holds && is_useful_mu(word->epsilon, word->mu);
 }
 
-const char *nvdp__word_text(const struct nvdp_word_claim *word, size_t releases,
-                            char text[NVDP__WORD_TEXT]) {
-    char bound[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
-    nvdp__snprintf(text, NVDP__WORD_TEXT,
+struct nvdp__claim_text nvdp__word_text(const struct nvdp_word_claim *word, size_t releases) {
+    struct nvdp__claim_text made;
+    nvdp__snprintf(made.text, sizeof made.text,
                    nvdp__word_is_useful(word)
                        ? "Proven per word: epsilon %s at delta %s, %s, any word in place of any "
                          "other, all other words known."
                        : "No useful guarantee per word: the proven epsilon is %s at delta %s, %s.",
-                   nvdp__bound(bound, word->epsilon), nvdp__bound(delta, word->delta),
-                   nvdp__samples_text(releases, samples));
-    return text;
+                   nvdp__bound(word->epsilon).text, nvdp__bound(word->delta).text,
+                   nvdp__samples_text(releases).text);
+    return made;
 }
 
 /* Writes what is proven of several adjacent words, if it is useful. */
 static void write_phrase(const struct nvdp_word_claim *word, FILE *to) {
-    char text[NVDP__BOUND_TEXT];
     fputs(" Punctuation marks and Chinese characters are words of their own. A name, number or "
           "address of k words, such as a phone number or an e-mail address, in place of one of at "
           "most k words has up to k times the mu: for ",
           to);
     if (is_useful_mu(word->phrase_epsilon, word->phrase_mu)) {
         nvdp__fprintf(to, "%d adjacent words epsilon is %s", NVDP_PHRASE_WORDS,
-                      nvdp__bound(text, word->phrase_epsilon));
-        if (word->guesses > 0) {
-            fputs(", and those guesses are right at most ", to);
-            nvdp__list_guesses(word->guesses, word->phrase_guess, true, to);
-            fputs(" of the time", to);
-        }
+                      nvdp__bound(word->phrase_epsilon).text);
+        if (word->guesses > 0)
+            nvdp__fprintf(to, ", and those guesses are right at most %s of the time",
+                          nvdp__bounds_text(word->guesses, word->phrase_guess).text);
     } else {
         nvdp__fprintf(to, "%d adjacent words nothing useful is proven", NVDP_PHRASE_WORDS);
     }
@@ -606,27 +570,23 @@ static void write_phrase(const struct nvdp_word_claim *word, FILE *to) {
 
 void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, bool recognized,
                       FILE *to) {
-    char text[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
     if (word->guesses == 0) {
         nvdp__fprintf(
             to,
             "Proven for each single occurrence of a word: epsilon %s at delta %s, %s, any "
             "word in place of any other.",
-            nvdp__bound(text, word->epsilon), nvdp__bound(delta, word->delta),
-            nvdp__samples_text(releases, samples));
+            nvdp__bound(word->epsilon).text, nvdp__bound(word->delta).text,
+            nvdp__samples_text(releases).text);
     } else {
         nvdp__fprintf(to,
                       "Proven for each single occurrence of a word, for %s: whoever knows all "
-                      "other words of the text and guesses the missing one right ",
-                      nvdp__samples_text(releases, samples));
-        nvdp__list_guesses(word->guesses, word->guess, false, to);
-        fputs(" of the time without the sample is right at most ", to);
-        nvdp__list_guesses(word->guesses, word->guess, true, to);
-        nvdp__fprintf(
-            to,
-            " of the time with it, on average over texts and noise (epsilon %s per word at delta "
-            "%s).",
-            nvdp__bound(text, word->epsilon), nvdp__bound(delta, word->delta));
+                      "other words of the text and guesses the missing one right %s of the time "
+                      "without the sample is right at most %s of the time with it, on average over "
+                      "texts and noise (epsilon %s per word at delta %s).",
+                      nvdp__samples_text(releases).text,
+                      nvdp__baselines_text(word->guesses, word->guess).text,
+                      nvdp__bounds_text(word->guesses, word->guess).text,
+                      nvdp__bound(word->epsilon).text, nvdp__bound(word->delta).text);
         fputs(nvdp__guess_limits, to);
     }
     fputs(recognized ? " The text as a whole may be recognized, and its length guessed from the "
@@ -637,10 +597,9 @@ void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, bool 
     write_phrase(word, to);
 }
 
-static void say(const struct nvdp_certificate *from, FILE *to) {
+static void print_statement(const void *certificate, FILE *to) {
+    const struct nvdp_certificate made = whole(certificate), *from = &made;
     const struct nvdp_condition *lacks = missing(from);
-    char a[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT], word[NVDP__WORD_TEXT],
-        proven[NVDP__PROVEN_TEXT];
     if (from->theorem == NVDP_THEOREM_NONE) {
         nvdp__fprintf(to,
                       "Nothing is proven over all texts, because this condition does not hold: %s "
@@ -655,18 +614,31 @@ static void say(const struct nvdp_certificate *from, FILE *to) {
         nvdp__write_word(&from->word, (size_t)from->releases, !useful, to);
         fputc('\n', to);
     } else if (from->word.holds)
-        nvdp__fprintf(to, "%s\n", nvdp__word_text(&from->word, (size_t)from->releases, word));
+        nvdp__fprintf(to, "%s\n", nvdp__word_text(&from->word, (size_t)from->releases).text);
     nvdp__fprintf(to, "%s\n",
                   nvdp__proven_text(from->epsilon, from->delta, from->named_bound,
-                                    nvdp__samples_text(from->releases, samples), proven));
+                                    nvdp__samples_text(from->releases).text)
+                      .text);
     if (useful && from->guesses > 0) {
         nvdp__write_guesses((size_t)from->releases, from->radius, from->guesses, from->guess, to);
         fputc('\n', to);
     }
     nvdp__fprintf(to, "On average %s at most %s bits about the text.\n",
                   from->releases == 1 ? "a sample carries" : "all samples together carry",
-                  nvdp__bound(a, from->information / M_LN2));
-    say_why(from, to);
+                  nvdp__bound(from->information / M_LN2).text);
+    if (from->theorem == NVDP_THEOREM_SEQUENCE)
+        nvdp__fprintf(
+            to,
+            "The mechanism is Gaussian: the means of a text, in standard deviations of the "
+            "noise, have norm C = %s at most. Its privacy loss curve is that of mu-GDP with "
+            "mu = %s.\n",
+            nvdp__bound(from->radius).text, nvdp__bound(from->mu).text);
+    else
+        nvdp__fprintf(
+            to,
+            "The proof uses Renyi divergences: at order %.4g no two texts are more than %s "
+            "nats apart by the vectors of a sample and %s by its weights.\n",
+            from->order, nvdp__bound(from->vectors).text, nvdp__bound(from->weights).text);
     fputs(
         "The proof assumes exact arithmetic, which our noise sampler provides. The attacker may "
         "know the model.\nNot covered: the texts that the encoder was trained on, labels, and the "
@@ -674,13 +646,8 @@ static void say(const struct nvdp_certificate *from, FILE *to) {
         to);
 }
 
-static void print_statement(const void *certificate, FILE *to) {
-    const struct nvdp_certificate from = whole(certificate);
-    say(&from, to);
-}
-
-nvdp_status nvdp_certificate_statement(struct nvdp_context *ctx,
-                                       const struct nvdp_certificate *certificate, char **out) {
+nvdp_status nvdp__certificate_statement(struct nvdp_context *ctx,
+                                        const struct nvdp_certificate *certificate, char **out) {
     return nvdp__printed(ctx, print_statement, certificate, out);
 }
 
@@ -724,7 +691,10 @@ json_t *nvdp__certificate_summary(const struct nvdp_certificate *from) {
                      number(from->information / M_LN2), "word", pack_word(&from->word));
 }
 
-static json_t *pack(const struct nvdp_certificate *from, const char *statement) {
+json_t *nvdp__certificate_pack(const void *certificate) {
+    const struct nvdp_certificate made = whole(certificate), *from = &made;
+    nvdp__autofree char *statement = NULL;
+    if (nvdp__certificate_statement(NULL, certificate, &statement) != NVDP_OK) return NULL;
     json_t *curve = json_array(), *claims = json_array();
     const bool proven = from->theorem != NVDP_THEOREM_NONE;
     for (size_t i = 0; i < from->points && proven; i++)
@@ -747,27 +717,16 @@ static json_t *pack(const struct nvdp_certificate *from, const char *statement) 
         statement, "word", pack_word(&from->word));
 }
 
-nvdp_status nvdp_certificate_json(struct nvdp_context *ctx,
-                                  const struct nvdp_certificate *certificate, char **out) {
-    const struct nvdp_certificate from = whole(certificate);
-    char *statement = NULL;
-    NVDP_TRY(nvdp_certificate_statement(ctx, certificate, &statement));
-    const nvdp_status status = nvdp__json_text(ctx, pack(&from, statement), "certificate", out);
-    free(statement);
-    return status;
-}
-
 static void print(const void *certificate, FILE *to) {
     const struct nvdp_certificate from = whole(certificate);
-    char bound[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
-    say(&from, to);
+    print_statement(certificate, to);
     fputs("\n\n", to);
     for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++) {
         const struct nvdp_claim *claim = &from.claim[theorem];
         nvdp__fprintf(to, "(%s) %s: ", letters[theorem], names[theorem]);
         if (claim->holds)
-            nvdp__fprintf(to, "holds, epsilon %s at delta %s\n", nvdp__bound(bound, claim->epsilon),
-                          nvdp__bound(delta, from.delta));
+            nvdp__fprintf(to, "holds, epsilon %s at delta %s\n", nvdp__bound(claim->epsilon).text,
+                          nvdp__bound(from.delta).text);
         else
             fputs("does not hold\n", to);
         for (size_t k = 0; k < claim->conditions; k++) {
@@ -785,11 +744,9 @@ static void print(const void *certificate, FILE *to) {
                       "epsilon", "delta");
         for (size_t i = 0; i < from.points; i++)
             nvdp__fprintf(to, "  %12g %12s\n", from.curve[i].epsilon,
-                          nvdp__bound(bound, from.curve[i].delta));
+                          nvdp__bound(from.curve[i].delta).text);
     }
 }
 
-nvdp_status nvdp_certificate_text(struct nvdp_context *ctx,
-                                  const struct nvdp_certificate *certificate, char **out) {
-    return nvdp__printed(ctx, print, certificate, out);
-}
+const struct nvdp_result_kind nvdp__certificate_kind = {
+    .name = "certificate", .pack = nvdp__certificate_pack, .print = print};

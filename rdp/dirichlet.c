@@ -325,9 +325,8 @@ nvdp_status nvdp__weights_create(struct nvdp_context *ctx, const struct nvdp_pos
     *out = (struct nvdp__weights){.set = set};
     if (set->alpha == NULL) return NVDP_OK;
     size_t rows = set->offset[set->texts];
-    NVDP_TRY(NVDP__NEW(ctx, out->alpha, rows));
-    NVDP_TRY(NVDP__NEW(ctx, out->psi, rows));
-    NVDP_TRY(NVDP__NEW(ctx, out->texts, set->texts));
+    NVDP_TRY(NVDP__ARRAYS(ctx, &out->memory, NVDP__ITEMS(out->alpha, rows),
+                          NVDP__ITEMS(out->psi, rows), NVDP__ITEMS(out->texts, set->texts)));
     /* Arguments lie between 1e-100/kappa and 1e100 rows (nvdp_posteriors_check), where psi
      * cannot fail. */
     for (size_t r = 0; r < rows; r++) {
@@ -339,12 +338,6 @@ nvdp_status nvdp__weights_create(struct nvdp_context *ctx, const struct nvdp_pos
         out->texts[i] = text_weights(set, i);
     }
     return NVDP_OK;
-}
-
-void nvdp__weights_free(struct nvdp__weights *weights) {
-    free(weights->alpha);
-    free(weights->psi);
-    free(weights->texts);
 }
 
 bool nvdp__weights_outside(const struct nvdp__weights *weights, double order, size_t i, size_t j) {
@@ -447,8 +440,8 @@ static bool sure(const struct nvdp__plan *plan, double rounding, double whole) {
 }
 
 /* Order 1, one direction; NaN if the rounding is not small. */
-static double quick_kl(const struct nvdp__plan *plan, const struct nvdp__weights *weights, size_t i,
-                       size_t j, const struct beta *p, const struct beta *q, double gaussian) {
+static double fast_kl(const struct nvdp__plan *plan, const struct nvdp__weights *weights, size_t i,
+                      size_t j, const struct beta *p, const struct beta *q, double gaussian) {
     const struct nvdp_posteriors *set = weights->set;
     const double *alpha = weights->alpha + set->offset[i];
     const double *other = weights->alpha + set->offset[j];
@@ -471,8 +464,10 @@ static double quick_kl(const struct nvdp__plan *plan, const struct nvdp__weights
 }
 
 /* Other orders, one direction; NaN also near an edge. */
-static double quick(const struct nvdp__plan *plan, const struct extrapolated *extrapolated,
-                    int side, const double total[2], const struct beta own[2], double gaussian) {
+static double directed_divergence(const struct nvdp__plan *plan,
+                                  const struct extrapolated *extrapolated, int side,
+                                  const double total[2], const struct beta own[2],
+                                  double gaussian) {
     double s = plan->order - 1;
     double c = total[side] + s * (total[side] - total[1 - side]);
     if (extrapolated->near_edge[side] || !(c > 1e-9 * total[side])) return NAN;
@@ -498,14 +493,14 @@ void nvdp__weights_both(const struct nvdp__plan *plan, const struct nvdp__weight
                           own_beta(set, &texts[j], (double)(longest - rows[1]))};
     value[0] = value[1] = NAN;
     if (s == 0 && plan->arithmetic == NVDP_PAIRS_FAST) {
-        value[0] = quick_kl(plan, weights, i, j, &own[0], &own[1], gaussian[0]);
-        value[1] = quick_kl(plan, weights, j, i, &own[1], &own[0], gaussian[1]);
+        value[0] = fast_kl(plan, weights, i, j, &own[0], &own[1], gaussian[0]);
+        value[1] = fast_kl(plan, weights, j, i, &own[1], &own[0], gaussian[1]);
     } else if (s != 0 && !isinf(s)) {
         struct extrapolated extrapolated = plan->arithmetic == NVDP_PAIRS_EXACT
                                                ? extrapolate_exact(s, set, i, j, longest)
                                                : extrapolate_fast(plan, weights, i, j, longest);
-        value[0] = quick(plan, &extrapolated, 0, total, own, gaussian[0]);
-        value[1] = quick(plan, &extrapolated, 1, total, own, gaussian[1]);
+        value[0] = directed_divergence(plan, &extrapolated, 0, total, own, gaussian[0]);
+        value[1] = directed_divergence(plan, &extrapolated, 1, total, own, gaussian[1]);
     }
     if (wanted[0] && isnan(value[0])) value[0] = nvdp__dirichlet_texts(plan->order, set, i, j);
     if (wanted[1] && isnan(value[1])) value[1] = nvdp__dirichlet_texts(plan->order, set, j, i);

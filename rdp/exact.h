@@ -3,7 +3,7 @@
  *     M(z)  =  E e^(z L)  =  exp K(z),     K(z)  =  z D_{z+1}(P||Q),
  *
  * analytic except for cuts and poles on the real axis, left of -1 and right of some s > 0.
- * exact_pair.c stores a pair, exact_exponent.c computes K, and exact.c integrates M to delta(eps).
+ * exact_pairs.c stores a pair, exact_exponent.c computes K, and exact.c integrates M to delta(eps).
  *
  * Unit: with h, a power of 2 near the inverse of the largest dimension's spread, everything is
  * stored for the loss h L: c h for c, h eps for eps, h y, h^2 q0, h s, h E and h v for these numbers
@@ -15,7 +15,7 @@
 
 #include <complex.h>
 
-/* --- exact_pair.c: the pair --- */
+/* --- exact_pairs.c: the pair --- */
 
 struct nvdp__derivatives {
     double first, second, third; /* K', K'', K''' */
@@ -36,13 +36,14 @@ struct nvdp_exact {
     /* The pair in the other direction, if P is so much narrower that 1 + c must be small too;
      * else NULL. */
     struct nvdp_exact *mirror;
-    bool disjoint;  /* P and Q are disjoint: delta is 1 */
-    double unit;    /* h: all following members are for the loss h L */
-    size_t n, wide; /* dimensions of unequal variances; those with y > 1 come first */
-    double *y, *q0; /* [n] */
-    double *s;      /* [wide] */
-    double times;   /* multiplicity of each dimension */
-    double first;   /* times sum E over all dimensions; for wide ones times sum -log(r)/2 */
+    struct nvdp__memory memory; /* of the arrays */
+    bool disjoint;              /* P and Q are disjoint: delta is 1 */
+    double unit;                /* h: all following members are for the loss h L */
+    size_t n, wide;             /* dimensions of unequal variances; those with y > 1 come first */
+    double *y, *q0;             /* [n] */
+    double *s;                  /* [wide] */
+    double times;               /* multiplicity of each dimension */
+    double first; /* times sum E over all dimensions; for wide ones times sum -log(r)/2 */
     /* times sum q0 over those of equal variances: they add (c^2 + c/h)/2 of it to K, of which
      * the c/h part is in `first` */
     double quadratic;

@@ -27,7 +27,7 @@ static double least_bound(const struct nvdp_exact *e, bool of_epsilon, double gi
     enum { STEPS = 60 };
     static const double flat = 1e-13;
     const double middle = log(1 / nvdp__exact_deviation(e)), reach = 200;
-    double low = middle - reach, high = fmin(middle + reach, log(nvdp_exact_strip(e)));
+    double low = middle - reach, high = fmin(middle + reach, log(nvdp_exact_moment_limit(e)));
     double smallest = INFINITY;
     if (!isfinite(middle)) return INFINITY;
     for (int i = 0; i < STEPS; i++) {
@@ -43,7 +43,7 @@ static double least_bound(const struct nvdp_exact *e, bool of_epsilon, double gi
 }
 
 double nvdp__exact_bound(const struct nvdp_exact *e, double delta) {
-    const double deviation = nvdp__exact_deviation(e), strip = nvdp_exact_strip(e);
+    const double deviation = nvdp__exact_deviation(e), strip = nvdp_exact_moment_limit(e);
     if (isinf(deviation)) return INFINITY;
     if (deviation == 0) return 0;
     const double usual = sqrt(-2 * log(delta)) / deviation;

@@ -329,7 +329,7 @@ double complex nvdp__exact_exponent(struct nvdp__expansion *x, double epsilon, d
 
 double nvdp__exact_moment(const struct nvdp_exact *e, double s) {
     double size;
-    if (!(s < nvdp_exact_strip(e))) return INFINITY;
+    if (!(s < nvdp_exact_moment_limit(e))) return INFINITY;
     const double moment = nvdp__exact_log_moment(e, s / e->unit, &size);
     return moment + 8 * DBL_EPSILON * size;
 }

@@ -183,9 +183,7 @@ bool nvdp__chebyshev_fit(double order, int terms, double reach, struct nvdp__che
 
 /* A variance v below this fraction of the largest is left to the plain form: its rounding error
  * is 1e-16 var/v, and so is that of d^2/v. */
-static double floor_share(enum nvdp_pairs_arithmetic arithmetic) {
-    return arithmetic == NVDP_PAIRS_EXACT ? 1e-3 : 1e-9;
-}
+static const double floor_share[] = {[NVDP_PAIRS_FAST] = 1e-9, [NVDP_PAIRS_EXACT] = 1e-3};
 
 struct nvdp__plan nvdp__plan(double order, enum nvdp_pairs_arithmetic arithmetic) {
     struct nvdp__plan made = {.order = nvdp__order(order),
@@ -235,7 +233,7 @@ static bool sure(const struct nvdp__plan *plan, size_t n, const struct nvdp__dim
 static void from_products(const struct nvdp__plan *plan, size_t n, const struct nvdp__dim_range *p,
                           const struct nvdp__dim_range *q, double value[2], bool good[2]) {
     double s = plan->order - 1;
-    double floor = s == 0 ? 0 : floor_share(plan->arithmetic) * fmax(p->max_var, q->max_var);
+    double floor = s == 0 ? 0 : floor_share[plan->arithmetic] * fmax(p->max_var, q->max_var);
     double own = p->logs - q->logs;
     struct nvdp__products got;
     plan->kernels->products(s, floor, n, p, q, &got);

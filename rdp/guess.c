@@ -22,11 +22,16 @@
 #include "base/json.h"
 #include "base/sentence.h"
 #include "rdp/divergence.h"
+#include "rdp/likelihood.h"
 #include "rdp/options.h"
-
+#include "rdp/pairs.h"
+#include "rdp/report.h"
 #include <gsl/gsl_cdf.h>
 #include <nvdp/guess.h>
 #include <nvdp/rdp.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* ---- the noncentral chi-square distribution ---- */
 
@@ -181,8 +186,8 @@ double nvdp_guess_attribute(double prior, double clip, int releases) {
 
 /* success  =  E_x E_{P_x} phi_x  <=  lambda b + E_x delta_x(log lambda) for every lambda =
  * e^epsilon, because E_x E_Q phi_x <= b. */
-double nvdp_guess_from_curve(double baseline, size_t n, const double *epsilon,
-                             const double *delta) {
+double nvdp__guess_from_curve(double baseline, size_t n, const double *epsilon,
+                              const double *delta) {
     double best = 1;
     if (!(baseline >= 0 && baseline <= 1)) return NAN;
     for (size_t i = 0; i < n; i++)
@@ -210,7 +215,7 @@ double nvdp_guess_clip(double baseline, double target, int releases, size_t dim)
 
 /* ---- text and JSON ---- */
 
-json_t *nvdp__guesses_json(size_t guesses, const struct nvdp_guess *guess) {
+json_t *nvdp__guesses_json(size_t guesses, const struct nvdp_bounded_guess *guess) {
     json_t *list = json_array();
     for (size_t i = 0; i < guesses; i++)
         json_array_append_new(list, json_pack("{s:o, s:o}", "baseline",
@@ -219,13 +224,21 @@ json_t *nvdp__guesses_json(size_t guesses, const struct nvdp_guess *guess) {
     return list;
 }
 
-void nvdp__list_guesses(size_t guesses, const struct nvdp_guess *guess, bool bounds, FILE *to) {
-    char text[NVDP__BOUND_TEXT];
+struct nvdp__claim_text nvdp__baselines_text(size_t guesses,
+                                             const struct nvdp_bounded_guess *guess) {
+    struct nvdp__claim_text made = {""};
+    struct nvdp__writer to = {made.text, sizeof made.text, 0};
     for (size_t i = 0; i < guesses; i++)
-        if (bounds)
-            nvdp__fprintf(to, "%s%s", i > 0 ? " / " : "", nvdp__share_bound(text, guess[i].bound));
-        else
-            nvdp__fprintf(to, "%s%.4g %%", i > 0 ? " / " : "", 100 * guess[i].baseline);
+        nvdp__append(&to, "%s%.4g %%", i > 0 ? " / " : "", 100 * guess[i].baseline);
+    return made;
+}
+
+struct nvdp__claim_text nvdp__bounds_text(size_t guesses, const struct nvdp_bounded_guess *guess) {
+    struct nvdp__claim_text made = {""};
+    struct nvdp__writer to = {made.text, sizeof made.text, 0};
+    for (size_t i = 0; i < guesses; i++)
+        nvdp__append(&to, "%s%s", i > 0 ? " / " : "", nvdp__share_bound(guess[i].bound).text);
+    return made;
 }
 
 const char nvdp__guess_limits[] =
@@ -233,15 +246,139 @@ const char nvdp__guess_limits[] =
     "up.";
 
 void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
-                         const struct nvdp_guess *guess, FILE *to) {
-    char text[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
-    nvdp__fprintf(
-        to, "Proven for %s and any attacker, with any other knowledge: a guess that is right ",
-        nvdp__samples_text(releases, samples));
-    nvdp__list_guesses(guesses, guess, false, to);
-    fputs(" of the time without the sample is right at most ", to);
-    nvdp__list_guesses(guesses, guess, true, to);
-    fputs(" of the time with the sample, on average over texts and noise", to);
-    if (!isnan(clip)) nvdp__fprintf(to, " (C = %s)", nvdp__bound(text, clip));
+                         const struct nvdp_bounded_guess *guess, FILE *to) {
+    nvdp__fprintf(to,
+                  "Proven for %s and any attacker, with any other knowledge: a guess that is right "
+                  "%s of the time without the sample is right at most %s of the time with the "
+                  "sample, on average over texts and noise",
+                  nvdp__samples_text(releases).text, nvdp__baselines_text(guesses, guess).text,
+                  nvdp__bounds_text(guesses, guess).text);
+    if (!isnan(clip)) nvdp__fprintf(to, " (C = %s)", nvdp__bound(clip).text);
     nvdp__fprintf(to, ".%s", nvdp__guess_limits);
+}
+
+/* --- measured posteriors --- */
+
+/* The guess bound of measured posteriors for the prior "one of these texts, equally likely".
+ *
+ * The reference Q is also a posterior. In each row it has the mean of the texts' pseudo-counts,
+ * the mean of their means, and the mean of their variances plus the variance of their means.
+ * With D_x = D_l(P_x || Q), S samples and l > 1, the joint distribution of text and sample has
+ * the divergence
+ *
+ *     D  =  log E_x e^((l-1) S D_x) / (l-1)    (at order 1: S E_x D_x, an upper bound of the mutual information)
+ *
+ * from the distribution in which they are independent. Processing never increases a divergence,
+ * so a guess with baseline b is right with probability at most the largest p with d_l(p || b) <=
+ * D (nvdp_renyi_probability_bound()). The result is the minimum over orders and, under a sequence
+ * clip, of the bound for any texts. */
+
+static const double orders[] = {1, 1.02, 1.05, 1.1, 1.2, 1.4, 1.7, 2, 3, 4, 6, 8, 12, 16, 32};
+
+enum { ORDERS = sizeof orders / sizeof *orders };
+
+/* Fits row r of Q. Texts that end before it have padding there or, under public lengths, no row. */
+static void fit_row(const struct nvdp_posteriors *set, size_t r, struct nvdp_posteriors *to,
+                    double *square) {
+    const bool hidden = set->policy == NVDP_LENGTH_HIDDEN;
+    const size_t dim = set->dim;
+    double *mean = to->mu + r * dim, *variance = to->logvar + r * dim, alpha = 0, texts = 0;
+    for (size_t i = 0; i < set->texts; i++)
+        texts += hidden || r < nvdp__rows(set, i);
+    memset(square, 0, dim * sizeof *square);
+    for (size_t i = 0; i < set->texts; i++) {
+        const bool there = r < nvdp__rows(set, i);
+        const size_t row = set->offset[i] + r;
+        if (!there && !hidden) continue;
+        if (set->alpha != NULL) alpha += there ? set->alpha[row] : set->pad_alpha;
+        for (size_t k = 0; k < dim; k++) {
+            const double mu = there ? set->mu[row * dim + k] : 0;
+            mean[k] += mu / texts;
+            square[k] += mu * mu / texts;
+            variance[k] += (there ? exp(set->logvar[row * dim + k]) : 1) / texts;
+        }
+    }
+    if (set->alpha != NULL) to->alpha[r] = alpha / texts;
+    for (size_t k = 0; k < dim; k++)
+        variance[k] = log(variance[k] + fmax(square[k] - mean[k] * mean[k], 0));
+}
+
+/* D as defined above; d: [n] divergences of the texts at this order. */
+static double joint(double order, size_t n, const double *d, double releases) {
+    double largest = 0, sum = 0;
+    for (size_t i = 0; i < n; i++)
+        largest = fmax(largest, releases * d[i]);
+    if (isinf(largest)) return INFINITY;
+    for (size_t i = 0; i < n; i++)
+        sum += order > 1 ? exp((order - 1) * (releases * d[i] - largest)) : releases * d[i];
+    const double mean = order > 1 ? largest + log(sum / (double)n) / (order - 1) : sum / (double)n;
+    return mean * (1 + 1e-12);
+}
+
+/* d[o N + i]: D_l(P_i || Q) at order o.  pair: [threads] sets of two texts: Q, and room for any text of the set. */
+static nvdp_status measure_all(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                               struct nvdp_posteriors **pair, double *d) {
+    enum { TEXTS_PER_CHECK = 512 };
+    const size_t n = set->texts;
+    for (size_t first = 0; first < n; first += TEXTS_PER_CHECK) {
+        const size_t end = nvdp__min(first + TEXTS_PER_CHECK, n);
+        NVDP_TRY(nvdp__check_cancelled(ctx, "privacy: cancelled"));
+#pragma omp parallel for schedule(dynamic, 8) num_threads(nvdp_context_threads(ctx))
+        for (size_t i = first; i < end; i++) {
+            struct nvdp_posteriors *own = pair[omp_get_thread_num()];
+            own->offset[2] = own->offset[1] + nvdp__rows(set, i); /* text i follows Q */
+            nvdp__posteriors_copy(set, set->offset[i], nvdp__rows(set, i), own, own->offset[1]);
+            for (size_t o = 0; o < ORDERS; o++)
+                d[o * n + i] = nvdp_renyi_texts(orders[o], own, 1, 0);
+        }
+    }
+    return NVDP_OK;
+}
+
+struct pairs {
+    size_t n;
+    struct nvdp_posteriors **pair; /* [n] of each thread */
+};
+
+static void release(struct pairs *pairs) {
+    for (size_t t = 0; t < pairs->n && pairs->pair != NULL; t++)
+        nvdp_posteriors_free(pairs->pair[t]);
+    free(pairs->pair);
+}
+
+nvdp_status nvdp__measure_guesses(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                                  int releases, struct nvdp_guess_summary *to) {
+    const size_t n = set->texts;
+    nvdp__auto(release) struct pairs own = {.n = (size_t)nvdp_context_threads(ctx)};
+    nvdp__autofree double *d = NULL, *square = NULL;
+    size_t rows = 0;
+    for (size_t i = 0; i < n; i++)
+        rows = nvdp__max(rows, nvdp__rows(set, i));
+    to->information = log((double)n); /* the prior's own information */
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(own.pair, own.n), NVDP__ITEMS(d, ORDERS * n),
+                          NVDP__ITEMS(square, set->dim)));
+    for (size_t t = 0; t < own.n; t++) {
+        NVDP_TRY(nvdp__posteriors_like(ctx, set, 2, 2 * rows, &own.pair[t]));
+        own.pair[t]->offset[1] = own.pair[t]->offset[2] = rows;
+    }
+    for (size_t r = 0; r < rows; r++) {
+        NVDP_TRY(nvdp__check_cancelled(ctx, "privacy: cancelled"));
+        fit_row(set, r, own.pair[0], square);
+    }
+    for (size_t t = 1; t < own.n; t++)
+        nvdp__posteriors_copy(own.pair[0], 0, rows, own.pair[t], 0);
+    NVDP_TRY(measure_all(ctx, set, own.pair, d));
+    for (size_t g = 0; g < to->count; g++)
+        to->guess[g].bound =
+            fmin(to->guess[g].bound, nvdp__guess_limit(set, to->guess[g].baseline, releases));
+    for (size_t o = 0; o < ORDERS; o++) {
+        const double divergence = joint(orders[o], n, d + o * n, releases);
+        if (!isfinite(divergence)) break; /* infinite also at every larger order */
+        if (orders[o] == 1) to->information = fmin(to->information, divergence);
+        for (size_t g = 0; g < to->count; g++)
+            to->guess[g].bound =
+                fmin(to->guess[g].bound,
+                     nvdp_renyi_probability_bound(orders[o], divergence, to->guess[g].baseline));
+    }
+    return NVDP_OK;
 }

@@ -35,29 +35,25 @@ static const double *row_of(const struct nvdp__pairs *pairs, enum kind kind, siz
     return from[kind] + (set->offset[text] + row) * (kind == ALPHA ? 1 : set->dim);
 }
 
-static void ranges_free(struct ranges *ranges) {
-    for (int kind = 0; kind < KINDS; kind++) {
-        free(ranges->of[kind]);
-    }
-}
-
+/* `memory` owns the arrays. */
 static nvdp_status ranges_create(const struct nvdp__pairs *pairs,
-                                 const struct nvdp__adjacent_texts *group, struct ranges *out) {
+                                 const struct nvdp__adjacent_texts *group,
+                                 struct nvdp__memory *memory, struct ranges *out) {
     const struct nvdp_posteriors *set = pairs->set;
     const double weight = 1 / (double)group->n;
-    nvdp__auto(ranges_free) struct ranges made = {.dim = set->dim};
-    for (size_t i = 0; i < group->n; i++) {
-        made.rows = nvdp__max(made.rows, nvdp__rows(set, group->text[i]));
-    }
-    for (enum kind kind = MU; kind < (set->alpha != NULL ? KINDS : ALPHA); kind++) {
-        NVDP_TRY(NVDP__NEW(pairs->ctx, made.of[kind], made.rows * (kind == ALPHA ? 1 : made.dim)));
-    }
-    const int threads = nvdp_context_threads(pairs->ctx);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (size_t row = 0; row < made.rows; row++) {
-        for (enum kind kind = MU; kind < KINDS && made.of[kind] != NULL; kind++) {
-            size_t width = kind == ALPHA ? 1 : made.dim;
-            struct span *span = made.of[kind] + row * width;
+    *out = (struct ranges){.dim = set->dim};
+    for (size_t i = 0; i < group->n; i++)
+        out->rows = nvdp__max(out->rows, nvdp__rows(set, group->text[i]));
+    const size_t items = out->rows * out->dim;
+    NVDP_TRY(NVDP__ARRAYS(pairs->ctx, memory, NVDP__ITEMS(out->of[MU], items),
+                          NVDP__ITEMS(out->of[LOGVAR], items), NVDP__ITEMS(out->of[VAR], items),
+                          NVDP__ITEMS(out->of[ALPHA], out->rows)));
+    if (set->alpha == NULL) out->of[ALPHA] = NULL;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(nvdp_context_threads(pairs->ctx))
+    for (size_t row = 0; row < out->rows; row++) {
+        for (enum kind kind = MU; kind < KINDS && out->of[kind] != NULL; kind++) {
+            size_t width = kind == ALPHA ? 1 : out->dim;
+            struct span *span = out->of[kind] + row * width;
             for (size_t k = 0; k < width; k++) {
                 span[k] = (struct span){.low = INFINITY, .high = -INFINITY};
             }
@@ -73,7 +69,6 @@ static nvdp_status ranges_create(const struct nvdp__pairs *pairs,
             }
         }
     }
-    NVDP__HAND_OVER(out, made);
     return NVDP_OK;
 }
 
@@ -102,8 +97,9 @@ static bool outside(double order, const struct span *var) {
 nvdp_status nvdp__group_infinite(const struct nvdp__pairs *pairs, double order,
                                  const struct nvdp__adjacent_texts *group, bool *found, size_t *p,
                                  size_t *q) {
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
     struct ranges ranges;
-    NVDP_TRY(ranges_create(pairs, group, &ranges));
+    NVDP_TRY(ranges_create(pairs, group, &memory, &ranges));
     *found = false;
     for (size_t at = 0; at < ranges.rows * ranges.dim && !*found; at++) {
         const struct span *var = &ranges.of[VAR][at];
@@ -127,7 +123,6 @@ nvdp_status nvdp__group_infinite(const struct nvdp__pairs *pairs, double order,
         *q = text_with(pairs, group, ALPHA, row, 0, alpha->high);
         *found = true;
     }
-    ranges_free(&ranges);
     return NVDP_OK;
 }
 
@@ -191,7 +186,7 @@ struct bounding {
     const struct nvdp__adjacent_texts *group;
     double order;
     double weight_order;
-    struct ranges ranges;
+    const struct ranges *ranges;
     struct choice *dims;           /* [rows, dim] */
     struct weight_choice *weights; /* [rows] */
     struct sums *padding;          /* [rows + 1]: padding from this row on */
@@ -338,14 +333,12 @@ static double order_of_weights(double order, const struct ranges *ranges) {
 }
 
 /* Makes the choices, and the sums of padding, from the ranges of the group. */
-static nvdp_status prepare(struct bounding *work) {
-    struct nvdp_context *ctx = work->pairs->ctx;
-    const struct ranges *ranges = &work->ranges;
+static nvdp_status prepare(struct bounding *work, struct nvdp__memory *memory) {
+    const struct ranges *ranges = work->ranges;
     size_t rows = ranges->rows;
     size_t items = rows * ranges->dim;
-    NVDP_TRY(NVDP__NEW(ctx, work->dims, items));
-    NVDP_TRY(NVDP__NEW(ctx, work->weights, rows));
-    NVDP_TRY(NVDP__NEW(ctx, work->padding, rows + 1));
+    NVDP_TRY(NVDP__ARRAYS(work->pairs->ctx, memory, NVDP__ITEMS(work->dims, items),
+                          NVDP__ITEMS(work->weights, rows), NVDP__ITEMS(work->padding, rows + 1)));
     work->weight_order = order_of_weights(work->order, ranges);
     for (size_t at = 0; at < items; at++) {
         work->dims[at] =
@@ -364,33 +357,23 @@ static nvdp_status prepare(struct bounding *work) {
 nvdp_status nvdp__bounds_create(const struct nvdp__pairs *pairs, double order,
                                 const struct nvdp__adjacent_texts *group,
                                 struct nvdp__bounds *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__bounds made = {.n = group->n};
-    struct bounding work = {.pairs = pairs, .group = group, .order = order};
-    NVDP_TRY_OR_CLEAN(ranges_create(pairs, group, &work.ranges));
-    NVDP_TRY_OR_CLEAN(prepare(&work));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(pairs->ctx, made.from, NVDP__BOUND_SETS * group->n));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(pairs->ctx, made.to, NVDP__BOUND_SETS * group->n));
     const size_t n = group->n;
-    const int threads = nvdp_context_threads(pairs->ctx);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (size_t i = 0; i < n; i++) {
-        add_text(&work, i, &made);
-    }
-    *out = made;
-    made = (struct nvdp__bounds){0};
-cleanup:
-    nvdp__bounds_free(&made);
-    ranges_free(&work.ranges);
-    free(work.dims);
-    free(work.weights);
-    free(work.padding);
-    return status;
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    struct ranges ranges;
+    struct bounding work = {.pairs = pairs, .group = group, .order = order, .ranges = &ranges};
+    *out = (struct nvdp__bounds){.n = n};
+    NVDP_TRY(ranges_create(pairs, group, &memory, &ranges));
+    NVDP_TRY(prepare(&work, &memory));
+    NVDP_TRY(NVDP__NEW(pairs->ctx, out->from, 2 * NVDP__BOUND_SETS * n));
+    out->to = out->from + NVDP__BOUND_SETS * n;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(nvdp_context_threads(pairs->ctx))
+    for (size_t i = 0; i < n; i++)
+        add_text(&work, i, out);
+    return NVDP_OK;
 }
 
 void nvdp__bounds_free(struct nvdp__bounds *bounds) {
-    free(bounds->from);
-    free(bounds->to);
+    free(bounds->from); /* also frees `to`, which follows it */
 }
 
 void nvdp__bounds_row(const struct nvdp__bounds *bounds, size_t i, bool as_q, double *gaussian,
@@ -426,7 +409,7 @@ struct search {
     const struct nvdp__pairs *pairs;
     const struct nvdp__adjacent_texts *group;
     struct nvdp__plan fast, exact;
-    struct nvdp__bounds bounds;
+    const struct nvdp__bounds *bounds;
     double *scratch; /* [threads, 2 n] */
     struct nvdp__largest best;
 };
@@ -463,7 +446,7 @@ static void search_row(const struct search *search, size_t i, bool as_q, double 
     size_t n = search->group->n;
     double *gaussian = scratch;
     double *weights = scratch + n;
-    nvdp__bounds_row(&search->bounds, i, as_q, gaussian, weights);
+    nvdp__bounds_row(search->bounds, i, as_q, gaussian, weights);
     for (size_t j = 0; j < n; j++) {
         size_t p = as_q ? j : i;
         size_t q = as_q ? i : j;
@@ -478,7 +461,7 @@ static void probe_row(const struct search *search, size_t i, double *scratch,
                       struct nvdp__largest *best) {
     size_t n = search->group->n;
     size_t at = i == 0 ? 1 : 0;
-    nvdp__bounds_row(&search->bounds, i, false, scratch, scratch + n);
+    nvdp__bounds_row(search->bounds, i, false, scratch, scratch + n);
     for (size_t j = 0; j < n; j++) {
         bool more = scratch[j] + scratch[n + j] > scratch[at] + scratch[n + at];
         if (j != i && more) at = j;
@@ -490,14 +473,13 @@ static void probe_row(const struct search *search, size_t i, double *scratch,
 static nvdp_status all_rows(struct search *search, bool probe) {
     struct nvdp_context *ctx = search->pairs->ctx;
     const size_t n = search->group->n;
-    const int threads = nvdp_context_threads(ctx);
     struct nvdp__meter meter;
     nvdp__meter_begin(&meter, ctx, "pairs", "text", 0, n);
     for (size_t first = 0; first < n && search->best.value < INFINITY; first += ROWS_A_ROUND) {
         struct nvdp__largest found[ROWS_A_ROUND];
         const size_t end = nvdp__min(first + ROWS_A_ROUND, n);
         NVDP_TRY(nvdp__pairs_go_on(&meter, first, n, "texts"));
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(nvdp_context_threads(ctx))
         for (size_t i = first; i < end; i++) {
             const size_t mine = (size_t)omp_get_thread_num();
             struct nvdp__largest *to = &found[i - first];
@@ -546,31 +528,31 @@ static void climb(struct search *search) {
 nvdp_status nvdp__pairs_largest(struct nvdp__pairs *pairs, double order,
                                 const struct nvdp__adjacent_texts *group,
                                 struct nvdp__largest *out) {
-    nvdp_status status = NVDP_OK;
+    nvdp__auto(nvdp__bounds_free) struct nvdp__bounds bounds = {0};
+    nvdp__autofree double *scratch = NULL;
     bool infinite = false;
     size_t threads = (size_t)nvdp_context_threads(pairs->ctx);
     order = nvdp__order(order);
     struct search search = {.pairs = pairs,
                             .group = group,
+                            .bounds = &bounds,
                             .fast = nvdp__plan(order, NVDP_PAIRS_FAST),
                             .exact = nvdp__plan(order, NVDP_PAIRS_EXACT),
                             .best.value = -1};
     nvdp__pairs_padding(pairs, &search.fast);
     size_t p = group->text[0];
     size_t q = group->text[1];
-    NVDP_TRY_OR_CLEAN(nvdp__group_infinite(pairs, order, group, &infinite, &p, &q));
+    NVDP_TRY(nvdp__group_infinite(pairs, order, group, &infinite, &p, &q));
     if (infinite || isinf(order)) { /* at order infinity, finite pairs are equal texts: 0 */
         *out = (struct nvdp__largest){.value = infinite ? INFINITY : 0, .p = p, .q = q};
-        goto cleanup;
+        return NVDP_OK;
     }
-    NVDP_TRY_OR_CLEAN(nvdp__bounds_create(pairs, order, group, &search.bounds));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(pairs->ctx, search.scratch, threads * 2 * group->n));
-    NVDP_TRY_OR_CLEAN(all_rows(&search, true));
+    NVDP_TRY(nvdp__bounds_create(pairs, order, group, &bounds));
+    NVDP_TRY(NVDP__NEW(pairs->ctx, scratch, threads * 2 * group->n));
+    search.scratch = scratch;
+    NVDP_TRY(all_rows(&search, true));
     climb(&search);
-    NVDP_TRY_OR_CLEAN(all_rows(&search, false));
+    NVDP_TRY(all_rows(&search, false));
     *out = search.best;
-cleanup:
-    nvdp__bounds_free(&search.bounds);
-    free(search.scratch);
-    return status;
+    return NVDP_OK;
 }

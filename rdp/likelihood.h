@@ -12,7 +12,7 @@
 #ifndef NVDP_RDP_LIKELIHOOD_H
 #define NVDP_RDP_LIKELIHOOD_H
 
-#include "base/base.h"
+#include "base/array.h"
 #include <nvdp/linkage.h>
 #include <nvdp/posteriors.h>
 
@@ -29,9 +29,10 @@ struct nvdp__evidence {
     double *cut;     /* [rows] number of these at or below the end of their grid */
     double *squares; /* [rows + 1] sum of squares of all vectors of earlier rows */
 };
-nvdp_status nvdp__evidence_create(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
-                                  size_t room, struct nvdp__evidence *out);
-void nvdp__evidence_release(struct nvdp__evidence *evidence);
+/* Creates `count` of them, whose arrays `memory` owns. */
+nvdp_status nvdp__evidence_create(struct nvdp_context *ctx, struct nvdp__memory *memory,
+                                  const struct nvdp_posteriors *set, size_t room, size_t count,
+                                  struct nvdp__evidence *out);
 /* Resets to zero samples, of the shape of text i's samples. */
 void nvdp__evidence_begin(struct nvdp__evidence *evidence, const struct nvdp_posteriors *set,
                           size_t i);
@@ -45,6 +46,7 @@ void nvdp__evidence_finish(struct nvdp__evidence *evidence, const struct nvdp_po
 
 /* Quantities that do not depend on the samples. */
 struct nvdp__likelihood {
+    struct nvdp__memory memory; /* of the arrays */
     const struct nvdp_posteriors *set;
     double *precision; /* [T, p] e^-logvar */
     double *logvar;    /* [T] sum over a row */

@@ -12,7 +12,7 @@
 #ifndef NVDP_RDP_LOSS_H
 #define NVDP_RDP_LOSS_H
 
-#include "base/base.h"
+#include "base/array.h"
 #include "rdp/divergence.h"
 
 /* nvdp_renyi_laplace() of n distances by interpolation, with an error of at most 1e-14. */
@@ -53,7 +53,8 @@ struct nvdp__loss {
     double width;                       /* n h */
     int64_t first;
     size_t n;
-    double *above, *weighted; /* [n] e^(k i h) sum_{j >= i} p_j e^(-k j h), the same with k+1 */
+    struct nvdp__memory memory; /* of the arrays */
+    double *above, *weighted;   /* [n] e^(k i h) sum_{j >= i} p_j e^(-k j h), the same with k+1 */
 };
 nvdp_status nvdp__loss_sum(struct nvdp_context *ctx, size_t parts,
                            const struct nvdp__loss_part *part, double k, double step,

@@ -1,7 +1,9 @@
 /* Entry points: the divergences of all pairs, and the report of a set of posteriors. Read plan,
  * then run. */
+#include "base/array.h"
 #include "base/own.h"
 #include "rdp/pairs.h"
+#include "rdp/report.h"
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,9 +110,10 @@ struct measure {
     const struct nvdp__privacy_options *options;
     double *kept; /* [N, N] the caller's matrix; NULL: not needed */
     struct nvdp__pairs *pairs;
-    struct step *steps;
+    double last_moment;         /* K */
+    struct nvdp__memory memory; /* of the following arrays */
+    struct step *steps;         /* [step_count] */
     size_t step_count;
-    double last_moment;              /* K */
     double *matrix;                  /* [N, N] at the current order */
     double *symmetric;               /* [threads, N] divergences of one text */
     struct nvdp_bdp_cost *published; /* [N] */
@@ -120,44 +123,32 @@ struct measure {
     bool sampled;                    /* `set` is drawn: no summary of its pairs */
 };
 
-static int by_order(const void *a, const void *b) {
-    double x = ((const struct step *)a)->order;
-    double y = ((const struct step *)b)->order;
-    return (x > y) - (x < y);
-}
-
-/* Reads the moments of the option, with room for two more steps. */
-static nvdp_status read_moments(struct measure *work, size_t *count) {
+/* Lists the distinct orders to visit, ascending: those of the moments, of the published column and of the summary. */
+static nvdp_status plan(struct measure *work) {
+    const double published = work->options->bdp.published_moment;
     nvdp__autofree const char **text = NULL;
-    NVDP_TRY(nvdp__list_split(work->ctx, work->options->moments, &text, count));
-    NVDP_TRY(NVDP__NEW(work->ctx, work->steps, *count + 2));
-    if (*count == 0)
+    size_t count;
+    NVDP_TRY(nvdp__list_split(work->ctx, work->options->moments, &text, &count));
+    NVDP_TRY(NVDP__ARRAYS(work->ctx, &work->memory, NVDP__ITEMS(work->steps, count + 2)));
+    struct step *all = work->steps;
+    if (count == 0)
         return nvdp__fail(work->ctx, NVDP_ERR_ARGUMENT,
                           "moments: expected at least one number, found none");
-    for (size_t k = 0; k < *count; k++) {
+    for (size_t k = 0; k < count; k++) {
         char *end;
         double moment = nvdp__strtod(text[k], &end);
         if (end == text[k] || *end != '\0' || !(moment > 0 && moment <= 1e6))
             return nvdp__fail(work->ctx, NVDP_ERR_ARGUMENT,
                               "moments, entry %zu: expected a number in (0, 1e6], found %s", k,
                               text[k]);
-        work->steps[k] = (struct step){.order = moment + 1, .moment = moment, .best = true};
+        all[k] = (struct step){.order = moment + 1, .moment = moment, .best = true};
         work->last_moment = fmax(work->last_moment, moment);
     }
-    return NVDP_OK;
-}
-
-/* Lists the distinct orders to visit, ascending. */
-static nvdp_status plan(struct measure *work) {
-    size_t count;
-    NVDP_TRY(read_moments(work, &count));
-    struct step *all = work->steps;
-    double published = work->options->bdp.published_moment;
     all[count++] = (struct step){.order = published + 1, .moment = published, .published = true};
     if (!work->sampled) {
         all[count++] = (struct step){.order = work->options->pairs.order, .summary = true};
     }
-    qsort(all, count, sizeof *all, by_order);
+    NVDP__SORT(all, count, NVDP__UP(struct step, order));
     for (size_t k = 0; k < count; k++) {
         struct step *last = work->step_count > 0 ? &all[work->step_count - 1] : NULL;
         if (last == NULL || last->order != all[k].order) {
@@ -172,28 +163,9 @@ static nvdp_status plan(struct measure *work) {
     return NVDP_OK;
 }
 
-static nvdp_status allocate(struct measure *work) {
-    size_t texts = work->set->texts;
-    size_t threads = (size_t)nvdp_context_threads(work->ctx);
-    NVDP_TRY(NVDP__NEW(work->ctx, work->matrix, texts * texts));
-    NVDP_TRY(NVDP__NEW(work->ctx, work->epsilon, texts * texts));
-    for (size_t i = 0; i < texts * texts; i++)
-        work->epsilon[i] = INFINITY;
-    NVDP_TRY(NVDP__NEW(work->ctx, work->symmetric, threads * texts));
-    NVDP_TRY(NVDP__NEW(work->ctx, work->published, texts));
-    NVDP_TRY(NVDP__NEW(work->ctx, work->best, texts));
-    return NVDP__NEW(work->ctx, work->settled, texts);
-}
-
 static void release(struct measure *work) {
     nvdp__pairs_free(work->pairs);
-    free(work->steps);
-    free(work->matrix);
-    free(work->epsilon);
-    free(work->symmetric);
-    free(work->published);
-    free(work->best);
-    free(work->settled);
+    nvdp__memory_release(&work->memory);
 }
 
 /* The cost of text i: its population is the texts adjacent to it. Fewer than two give no
@@ -244,8 +216,7 @@ static void improve(struct measure *work, size_t i, const struct nvdp_bdp_cost *
 
 static void account(struct measure *work, const struct step *step) {
     const size_t texts = work->set->texts;
-    const int threads = nvdp_context_threads(work->ctx);
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(nvdp_context_threads(work->ctx))
     {
         const size_t mine = (size_t)omp_get_thread_num();
 #pragma omp for schedule(dynamic, 8)
@@ -266,12 +237,12 @@ static nvdp_status explain(struct measure *work, const struct step *step,
                            struct nvdp_privacy_report *report) {
     struct nvdp_infinite_summary why;
     if (work->source != NULL) return NVDP_OK;
-    const bool smallest = step->best && report->infinite_best->struct_size == 0;
+    const bool smallest = step->best && report->bdp.best->infinite_pairs->struct_size == 0;
     if (!(step->summary || step->published || smallest)) return NVDP_OK;
     NVDP_TRY(nvdp__infinite_of_matrix(work->ctx, step->order, work->set, work->matrix, &why));
     if (step->summary) *report->infinite = why;
-    if (step->published) *report->infinite_published = why;
-    if (smallest) *report->infinite_best = why;
+    if (step->published) *report->bdp.published->infinite_pairs = why;
+    if (smallest) *report->bdp.best->infinite_pairs = why;
     return NVDP_OK;
 }
 
@@ -301,10 +272,11 @@ static nvdp_status run_step(struct measure *work, const struct step *step,
     return explain(work, step, report);
 }
 
-static struct nvdp_bdp_column column(const struct measure *work,
-                                     const struct nvdp_bdp_cost *costs) {
+/* Fills a column, whose causes of infinite pairs stay. */
+static void fill_column(const struct measure *work, const struct nvdp_bdp_cost *costs,
+                        struct nvdp_bdp_column *column) {
     size_t texts = work->set->texts;
-    struct nvdp_bdp_column made = {.worst = costs[0]};
+    struct nvdp_bdp_column made = {.worst = costs[0], .infinite_pairs = column->infinite_pairs};
     double sum = 0;
     for (size_t i = 0; i < texts; i++) {
         if (costs[i].epsilon > made.worst.epsilon) {
@@ -316,62 +288,64 @@ static struct nvdp_bdp_column column(const struct measure *work,
     }
     made.mean_epsilon = sum / (double)texts;
     made.floor = log(1 / work->options->bdp.delta) / made.worst.moment;
-    return made;
+    *column = made;
 }
 
-/* Summarizes the epsilons, none of which is above the one that a sequence clip proves; the matrix
- * holds the values' order. */
-static void summarize_epsilon(const struct measure *work, struct nvdp_epsilon_summary *out) {
-    const struct nvdp__bdp_options *bdp = &work->options->bdp;
-    *out = (struct nvdp_epsilon_summary){
-        .delta = bdp->delta, .releases = bdp->releases, .texts = work->set->texts};
+static void describe(const struct measure *work, struct nvdp_privacy_report *report) {
     const struct nvdp_posteriors *set = work->set;
+    const struct nvdp__bdp_options *bdp = &work->options->bdp;
+    struct nvdp_epsilon_summary *epsilon = report->epsilon;
+    report->bdp.delta = bdp->delta;
+    report->bdp.gamma = bdp->gamma;
+    report->bdp.releases = bdp->releases;
+    fill_column(work, work->published, report->bdp.published);
+    fill_column(work, work->best, report->bdp.best);
+    /* No epsilon is above the one that a sequence clip proves. The matrix holds the values' order. */
     if (nvdp__clip_proves(set)) {
         const double proven =
             nvdp_gdp_epsilon(2 * set->clip_sequence * sqrt(bdp->releases), bdp->delta);
         for (size_t i = 0; i < set->texts * set->texts; i++)
             work->epsilon[i] = fmin(work->epsilon[i], proven);
     }
-    out->pairs =
-        nvdp__matrix_summarize(work->set, work->epsilon, work->matrix, &out->sum, &out->infinite);
-}
-
-static void describe(const struct measure *work, struct nvdp_privacy_report *report) {
-    const struct nvdp_posteriors *set = work->set;
-    report->bdp_delta = work->options->bdp.delta;
-    report->bdp_gamma = work->options->bdp.gamma;
-    report->bdp_releases = work->options->bdp.releases;
-    *report->published = column(work, work->published);
-    *report->best = column(work, work->best);
-    summarize_epsilon(work, report->epsilon);
-    report->dim = set->dim;
-    report->kappa = set->kappa;
-    report->policy = set->policy;
-    memcpy(report->method, set->method, sizeof report->method);
-    report->clip_sequence = set->clip_sequence;
-    report->bound = nvdp__clip_proves(set)
-                        ? nvdp_renyi_sequence_bound(work->options->pairs.order, set->clip_sequence)
-                        : INFINITY;
-    report->bound_loss = INFINITY;
-    report->bdp_texts = set->texts;
+    *epsilon = (struct nvdp_epsilon_summary){
+        .delta = bdp->delta, .releases = bdp->releases, .texts = set->texts};
+    epsilon->pairs =
+        nvdp__matrix_summarize(set, work->epsilon, work->matrix, &epsilon->sum, &epsilon->infinite);
+    report->shape.dim = set->dim;
+    report->shape.kappa = set->kappa;
+    report->shape.policy = set->policy;
+    memcpy(report->shape.method, set->method, sizeof report->shape.method);
+    report->bound.clip_sequence = set->clip_sequence;
+    report->bound.sum =
+        nvdp__clip_proves(set)
+            ? nvdp_renyi_sequence_bound(work->options->pairs.order, set->clip_sequence)
+            : INFINITY;
+    report->bound.loss = INFINITY;
+    report->bdp.texts = set->texts;
     for (size_t i = 0; i < set->texts; i++) {
-        if (work->published[i].m < MIN_TEXTS) report->small_population = true;
+        if (work->published[i].m < MIN_TEXTS) report->bdp.small_population = true;
     }
 }
 
 /* Processes all orders of all pairs of work->set. */
 static nvdp_status run(struct measure *work, struct nvdp_privacy_report *report) {
+    const size_t texts = work->set->texts, threads = (size_t)nvdp_context_threads(work->ctx);
     NVDP_TRY(plan(work));
-    NVDP_TRY(allocate(work));
+    NVDP_TRY(NVDP__ARRAYS(work->ctx, &work->memory, NVDP__ITEMS(work->matrix, texts * texts),
+                          NVDP__ITEMS(work->epsilon, texts * texts),
+                          NVDP__ITEMS(work->symmetric, threads * texts),
+                          NVDP__ITEMS(work->published, texts), NVDP__ITEMS(work->best, texts),
+                          NVDP__ITEMS(work->settled, texts)));
+    for (size_t i = 0; i < texts * texts; i++)
+        work->epsilon[i] = INFINITY;
     if (work->source == NULL) {
         NVDP_TRY(nvdp__pairs_create(work->ctx, work->set, &work->pairs));
     } else {
         NVDP_TRY(NVDP__NEW(work->ctx, work->pairs, 1));
         *work->pairs = (struct nvdp__pairs){.ctx = work->ctx, .set = work->set};
     }
-    for (size_t k = 0; k < work->step_count; k++) {
+    for (size_t k = 0; k < work->step_count; k++)
         NVDP_TRY(run_step(work, &work->steps[k], report));
-    }
     describe(work, report);
     return NVDP_OK;
 }
@@ -397,8 +371,8 @@ static nvdp_status run_drawn(struct measure *work, struct nvdp_privacy_report *r
     NVDP_TRY(nvdp__posteriors_draw(work->ctx, whole, texts, config->seed, index, &part));
     work->set = part;
     NVDP_TRY(run(work, report));
-    report->published->worst_text = index[report->published->worst_text];
-    report->best->worst_text = index[report->best->worst_text];
+    report->bdp.published->worst_text = index[report->bdp.published->worst_text];
+    report->bdp.best->worst_text = index[report->bdp.best->worst_text];
     report->epsilon->sum.max_p = index[report->epsilon->sum.max_p];
     report->epsilon->sum.max_q = index[report->epsilon->sum.max_q];
     return NVDP_OK;
@@ -411,42 +385,35 @@ struct parts {
     struct nvdp_bdp_column published, best;
     struct nvdp_epsilon_summary epsilon;
     struct nvdp_exact_summary exact;
-    struct nvdp_exact_bounds exact_bounds;
     struct nvdp_infinite_summary infinite, infinite_published, infinite_best;
     struct nvdp_linkage linkage;
 };
 
-static nvdp_status create_report(struct nvdp_context *ctx, bool of_posteriors, bool exact,
+enum { OF_POSTERIORS = 1, WITH_EXACT_LOSS = 2 };
+
+/* Makes an empty report with the parts that the flags name. */
+static nvdp_status create_report(struct nvdp_context *ctx, unsigned flags,
                                  struct nvdp_privacy_report *out) {
+    const bool of_posteriors = (flags & OF_POSTERIORS) != 0, exact = (flags & WITH_EXACT_LOSS) != 0;
     struct parts *parts = NULL;
     NVDP_TRY(NVDP__NEW(ctx, parts, 1));
-    *out = (struct nvdp_privacy_report){.struct_size = sizeof *out,
-                                        .pairs = &parts->pairs,
-                                        .published = &parts->published,
-                                        .best = &parts->best,
-                                        .epsilon = &parts->epsilon,
-                                        .row_p = -1,
-                                        .row_q = -1};
-    if (exact) {
-        parts->exact.struct_size = sizeof parts->exact;
-        out->exact = &parts->exact;
-        out->exact_bounds = &parts->exact_bounds;
-    }
-    if (!of_posteriors) return NVDP_OK;
+    parts->exact.struct_size = sizeof parts->exact;
     parts->posterior.struct_size = sizeof parts->posterior;
     parts->linkage.struct_size = sizeof parts->linkage;
-    out->posterior = &parts->posterior;
-    out->infinite = &parts->infinite;
-    out->infinite_published = &parts->infinite_published;
-    out->infinite_best = &parts->infinite_best;
-    out->linkage = &parts->linkage;
+    parts->published.infinite_pairs = of_posteriors ? &parts->infinite_published : NULL;
+    parts->best.infinite_pairs = of_posteriors ? &parts->infinite_best : NULL;
+    *out =
+        (struct nvdp_privacy_report){.struct_size = sizeof *out,
+                                     .kind = &nvdp__privacy_kind,
+                                     .pairs = &parts->pairs,
+                                     .bdp = {.published = &parts->published, .best = &parts->best},
+                                     .epsilon = &parts->epsilon,
+                                     .exact = exact ? &parts->exact : NULL,
+                                     .posterior = of_posteriors ? &parts->posterior : NULL,
+                                     .infinite = of_posteriors ? &parts->infinite : NULL,
+                                     .linkage = of_posteriors ? &parts->linkage : NULL,
+                                     .argmax_rows = {.p = -1, .q = -1}};
     return NVDP_OK;
-}
-
-void nvdp_privacy_report_free(struct nvdp_privacy_report *report) {
-    if (report == NULL) return;
-    free(report->pairs);
-    *report = (struct nvdp_privacy_report){.struct_size = report->struct_size};
 }
 
 nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
@@ -455,25 +422,25 @@ nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
                                   struct nvdp_privacy_report *out) {
     nvdp__auto(release) struct measure work = {
         .ctx = ctx, .set = posteriors, .options = options, .kept = matrix};
-    nvdp__auto(nvdp_privacy_report_free) struct nvdp_privacy_report report =
-        NVDP_RESULT(struct nvdp_privacy_report);
+    nvdp__autoresult struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(check(ctx, posteriors, options, matrix, &work.sampled));
-    NVDP_TRY(create_report(ctx, true, options->exact.wanted, &report));
+    NVDP_TRY(
+        create_report(ctx, OF_POSTERIORS | (options->exact.wanted ? WITH_EXACT_LOSS : 0), &report));
     NVDP_TRY(nvdp_posteriors_summarize(ctx, posteriors, report.posterior));
     nvdp__posteriors_digest(posteriors, report.digest);
     for (size_t i = 0; i < posteriors->texts; i++) {
-        report.components = nvdp__max(report.components, nvdp_sample_components(posteriors, i));
+        report.shape.components =
+            nvdp__max(report.shape.components, nvdp__sample_components(posteriors, i));
     }
     NVDP_TRY(work.sampled ? run_drawn(&work, &report) : run(&work, &report));
-    NVDP_TRY(nvdp__guess_baselines(ctx, options, &report.guesses, report.guess));
-    NVDP_TRY(nvdp__measure_guesses(ctx, posteriors, options->bdp.releases, &report));
-    if (options->exact.wanted)
-        NVDP_TRY(nvdp__exact_pairs(ctx, posteriors, options, report.exact, report.exact_bounds));
+    NVDP_TRY(nvdp__guess_baselines(ctx, options, &report.guesses.count, report.guesses.guess));
+    NVDP_TRY(nvdp__measure_guesses(ctx, posteriors, options->bdp.releases, &report.guesses));
+    if (options->exact.wanted) NVDP_TRY(nvdp__exact_pairs(ctx, posteriors, options, report.exact));
     const int64_t *id = posteriors->id;
     if (id != NULL) {
-        report.row_p = id[report.pairs->sum.max_p];
-        report.row_q = id[report.pairs->sum.max_q];
+        report.argmax_rows.p = id[report.pairs->sum.max_p];
+        report.argmax_rows.q = id[report.pairs->sum.max_q];
     }
     NVDP__GIVE(out, &report);
     report.pairs = NULL;
@@ -488,8 +455,7 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
                                          struct nvdp_privacy_report *out) {
     nvdp__auto(release) struct measure work = {
         .ctx = ctx, .set = shape, .source = source, .options = options, .kept = matrix};
-    nvdp__auto(nvdp_privacy_report_free) struct nvdp_privacy_report report =
-        NVDP_RESULT(struct nvdp_privacy_report);
+    nvdp__autoresult struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     const size_t texts = shape->texts;
     NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
     NVDP_TRY(nvdp__privacy_check_source(ctx, options));
@@ -503,9 +469,9 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
                           "{max-pairs}: every pair of texts is measured, %zu: expected 0, or a "
                           "sample of the texts",
                           texts * (texts - 1));
-    NVDP_TRY(create_report(ctx, false, false, &report));
+    NVDP_TRY(create_report(ctx, 0, &report));
     for (size_t i = 0; i < texts; i++)
-        report.components = nvdp__max(report.components, nvdp__rows(shape, i));
+        report.shape.components = nvdp__max(report.shape.components, nvdp__rows(shape, i));
     NVDP_TRY(run(&work, &report));
     if (epsilon != NULL) memcpy(epsilon, work.epsilon, texts * texts * sizeof *epsilon);
     NVDP__GIVE(out, &report);

@@ -88,20 +88,18 @@ nvdp_status nvdp__bdp_check(struct nvdp_context *ctx, const struct nvdp__bdp_opt
 /* Checks numbers joined by commas (NULL: none) against low and high; adds their count to *n. */
 static nvdp_status check_list(struct nvdp_context *ctx, const char *name, const char *list,
                               double low, double high, size_t *n) {
-    const char **text = NULL;
+    nvdp__autofree const char **text = NULL;
     size_t count = 0;
-    nvdp_status status = NVDP_OK;
     NVDP_TRY(nvdp__list_split(ctx, list, &text, &count));
-    for (size_t i = 0; i < count && status == NVDP_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         char *end;
         const double value = nvdp__strtod(text[i], &end);
         if (end == text[i] || *end != '\0' || !(value > low && value < high))
-            status = nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected %s, found '%s'", name,
-                                isinf(high) ? "finite numbers" : "numbers in (0, 1)", text[i]);
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected %s, found '%s'", name,
+                              isinf(high) ? "finite numbers" : "numbers in (0, 1)", text[i]);
     }
     *n += count;
-    free(text);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status check_exact(struct nvdp_context *ctx, const struct nvdp__exact_options *exact) {
@@ -139,12 +137,11 @@ nvdp_status nvdp__privacy_check_source(struct nvdp_context *ctx,
 }
 
 nvdp_status nvdp__guess_baselines(struct nvdp_context *ctx, const struct nvdp__privacy_options *all,
-                                  size_t *guesses, struct nvdp_guess guess[NVDP_GUESSES]) {
-    const char **text = NULL;
+                                  size_t *guesses, struct nvdp_bounded_guess guess[NVDP_GUESSES]) {
+    nvdp__autofree const char **text = NULL;
     NVDP_TRY(nvdp__list_split(ctx, all->baselines, &text, guesses));
     for (size_t i = 0; i < *guesses; i++)
-        guess[i] = (struct nvdp_guess){nvdp__strtod(text[i], NULL), 1};
-    free(text);
+        guess[i] = (struct nvdp_bounded_guess){nvdp__strtod(text[i], NULL), 1};
     return NVDP_OK;
 }
 
@@ -163,6 +160,4 @@ struct nvdp__privacy_options nvdp__privacy_defaults(void) {
     return made;
 }
 
-nvdp_status nvdp_privacy_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
-    return nvdp__config_create(ctx, &nvdp__privacy_schema, out);
-}
+const struct nvdp__kind nvdp__kind_privacy = {"privacy", {&nvdp__privacy_schema}};

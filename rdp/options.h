@@ -5,6 +5,7 @@
 #include "options/rows.h"
 #include <jansson.h>
 #include <nvdp/certificate.h>
+#include <nvdp/linkage.h>
 
 /* The divergences. */
 struct nvdp__pairs_options {
@@ -73,11 +74,11 @@ void nvdp__posteriors_digest(const struct nvdp_posteriors *set, char hex[65]);
 /* Reads the baselines of the options, each with the bound 1. */
 nvdp_status nvdp__guess_baselines(struct nvdp_context *ctx,
                                   const struct nvdp__privacy_options *options, size_t *guesses,
-                                  struct nvdp_guess guess[NVDP_GUESSES]);
-/* Lowers the bounds to->guess and sets to->information for a measured set (guess_measured.c).
+                                  struct nvdp_bounded_guess guess[NVDP_GUESSES]);
+/* Lowers the bounds of the baselines and sets the information for a measured set (guess.c).
  * O(N rows dim) per order. */
 nvdp_status nvdp__measure_guesses(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
-                                  int releases, struct nvdp_privacy_report *to);
+                                  int releases, struct nvdp_guess_summary *to);
 
 struct nvdp__remedies; /* report.h */
 /* nvdp_certify() from a plain struct, of which it reads delta, releases and the curve's
@@ -98,15 +99,24 @@ double nvdp__certified_divergence(const struct nvdp_limits *limits, enum nvdp_th
 /* The numbers of the certificate that result.json stores, without theorems and statement; null
  * if nothing is proven. */
 json_t *nvdp__certificate_summary(const struct nvdp_certificate *certificate);
+/* The JSON object of a struct nvdp_certificate; NULL: out of memory. */
+json_t *nvdp__certificate_pack(const void *certificate);
+extern const struct nvdp_result_kind nvdp__certificate_kind;
 /* [{"baseline": B, "bound": P}, ...]; json_decref(). */
-json_t *nvdp__guesses_json(size_t guesses, const struct nvdp_guess *guess);
-/* Writes the baselines, or their bounds: "50 % / 0.1 %". */
-void nvdp__list_guesses(size_t guesses, const struct nvdp_guess *guess, bool bounds, FILE *to);
+json_t *nvdp__guesses_json(size_t guesses, const struct nvdp_bounded_guess *guess);
+/* A sentence, or a list of guesses, by value: as struct nvdp__short_text. */
+struct nvdp__claim_text {
+    char text[NVDP_LINKAGE_SENTENCE];
+};
+/* Returns the baselines, "50 % / 0.1 %", and their bounds in the same form. */
+struct nvdp__claim_text nvdp__baselines_text(size_t guesses,
+                                             const struct nvdp_bounded_guess *guess);
+struct nvdp__claim_text nvdp__bounds_text(size_t guesses, const struct nvdp_bounded_guess *guess);
 /* Sentences on the limits of every guess bound. */
 extern const char nvdp__guess_limits[];
 /* Writes the guess bounds as sentences; clip NaN: without the clip. */
 void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
-                         const struct nvdp_guess *guess, FILE *to);
+                         const struct nvdp_bounded_guess *guess, FILE *to);
 /* Returns the bound of naming one of NVDP_USEFUL_CANDIDATES equally likely texts from Gaussian samples; the arguments are
  * those of nvdp_guess_bound(). */
 double nvdp__named_bound(double clip, int releases, size_t dim);
@@ -116,17 +126,14 @@ double nvdp__named_bound_of(enum nvdp_theorem theorem, double clip, int releases
                             double epsilon, double delta);
 /* Decides whether a guarantee is useful: the one rule for runs, files, ledgers and words. */
 bool nvdp__is_useful(double epsilon, double named_bound);
-/* Writes what an epsilon proves of any two texts, useful or not, and returns the text. `samples`: "one sample". */
-enum { NVDP__PROVEN_TEXT = 320 };
-const char *nvdp__proven_text(double epsilon, double delta, double named_bound, const char *samples,
-                              char text[NVDP__PROVEN_TEXT]);
+/* Returns what an epsilon proves of any two texts, useful or not. `samples`: "one sample". */
+struct nvdp__claim_text nvdp__proven_text(double epsilon, double delta, double named_bound,
+                                          const char *samples);
 /* Returns true if something is proven per word, and useful: the candidates are words at one place, all other words
  * known. */
 bool nvdp__word_is_useful(const struct nvdp_word_claim *word);
-/* Writes the claim per word, useful or not, as one sentence without numbers of guesses. */
-enum { NVDP__WORD_TEXT = 192 };
-const char *nvdp__word_text(const struct nvdp_word_claim *word, size_t releases,
-                            char text[NVDP__WORD_TEXT]);
+/* Returns the claim per word, useful or not, as one sentence without numbers of guesses. */
+struct nvdp__claim_text nvdp__word_text(const struct nvdp_word_claim *word, size_t releases);
 /* Writes the claim per word as sentences. recognized: nothing useful is proven of the text as a whole. */
 void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, bool recognized,
                       FILE *to);

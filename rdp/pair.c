@@ -17,7 +17,7 @@
 
 enum { BLOCK = 64 };
 
-size_t nvdp_sample_components(const struct nvdp_posteriors *posteriors, size_t i) {
+size_t nvdp__sample_components(const struct nvdp_posteriors *posteriors, size_t i) {
     size_t tokens =
         posteriors->policy == NVDP_LENGTH_HIDDEN ? posteriors->length : nvdp__rows(posteriors, i);
     return tokens + (posteriors->alpha != NULL ? 1 : 0);
@@ -95,24 +95,22 @@ nvdp_status nvdp__pairs_create(struct nvdp_context *ctx, const struct nvdp_poste
     const size_t pads = posteriors->policy == NVDP_LENGTH_HIDDEN ? rows : 0;
     nvdp__autoptr(nvdp__pairs_free) struct nvdp__pairs *made = NULL;
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
-    made->ctx = ctx;
-    made->set = posteriors;
-    made->segments = (dim + NVDP__CHUNK - 1) / NVDP__CHUNK;
-    made->block_rows = made->segments > 1 ? 1 : NVDP__CHUNK / dim;
-    made->width = (dim + made->segments - 1) / made->segments;
-    NVDP_TRY(NVDP__NEW(ctx, made->var, rows * dim));
-    NVDP_TRY(NVDP__NEW(ctx, made->logs, rows * made->segments));
-    NVDP_TRY(NVDP__NEW(ctx, made->max_var, texts));
-    NVDP_TRY(NVDP__NEW(ctx, made->spread, texts));
-    NVDP_TRY(NVDP__NEW(ctx, made->to_pad, pads));
-    NVDP_TRY(NVDP__NEW(ctx, made->from_pad, pads));
+    const size_t segments = (dim + NVDP__CHUNK - 1) / NVDP__CHUNK;
+    *made = (struct nvdp__pairs){.ctx = ctx,
+                                 .set = posteriors,
+                                 .segments = segments,
+                                 .block_rows = segments > 1 ? 1 : NVDP__CHUNK / dim,
+                                 .width = (dim + segments - 1) / segments,
+                                 .shortest = SIZE_MAX};
+    NVDP_TRY(NVDP__ARRAYS(ctx, &made->memory, NVDP__ITEMS(made->var, rows * dim),
+                          NVDP__ITEMS(made->logs, rows * segments),
+                          NVDP__ITEMS(made->max_var, texts), NVDP__ITEMS(made->spread, texts),
+                          NVDP__ITEMS(made->to_pad, pads), NVDP__ITEMS(made->from_pad, pads)));
     NVDP_TRY(nvdp__weights_create(ctx, posteriors, &made->weights));
-    const int threads = nvdp_context_threads(ctx);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(nvdp_context_threads(ctx))
     for (size_t i = 0; i < texts; i++) {
         prepare_text(made, i);
     }
-    made->shortest = SIZE_MAX;
     for (size_t i = 0; i < texts; i++) {
         made->shortest = nvdp__min(made->shortest, nvdp__rows(posteriors, i));
     }
@@ -122,13 +120,8 @@ nvdp_status nvdp__pairs_create(struct nvdp_context *ctx, const struct nvdp_poste
 
 void nvdp__pairs_free(struct nvdp__pairs *pairs) {
     if (pairs == NULL) return;
-    free(pairs->var);
-    free(pairs->logs);
-    free(pairs->max_var);
-    free(pairs->spread);
-    nvdp__weights_free(&pairs->weights);
-    free(pairs->to_pad);
-    free(pairs->from_pad);
+    nvdp__memory_release(&pairs->memory);
+    nvdp__memory_release(&pairs->weights.memory);
     free(pairs);
 }
 
@@ -163,8 +156,7 @@ void nvdp__pairs_padding(struct nvdp__pairs *pairs, const struct nvdp__plan *pla
     const struct nvdp_posteriors *set = pairs->set;
     const size_t texts = set->texts;
     if (set->policy != NVDP_LENGTH_HIDDEN) return;
-    const int threads = nvdp_context_threads(pairs->ctx);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(nvdp_context_threads(pairs->ctx))
     for (size_t i = 0; i < texts; i++) {
         double sum[2] = {0, 0};
         for (size_t row = set->offset[i + 1]; row > set->offset[i] + pairs->shortest; row--) {
@@ -281,7 +273,7 @@ bool nvdp__adjacent(const struct nvdp_posteriors *set, enum nvdp_adjacency adjac
 
 double nvdp__divisor(const struct nvdp_posteriors *set, enum nvdp__unit unit, size_t i) {
     if (unit == NVDP__SUM) return 1;
-    double components = (double)nvdp_sample_components(set, i) * set->kappa;
+    double components = (double)nvdp__sample_components(set, i) * set->kappa;
     return unit == NVDP__PER_COMPONENT ? components : components * (double)set->dim;
 }
 

@@ -2,7 +2,7 @@
 #ifndef NVDP_RDP_PAIRS_H
 #define NVDP_RDP_PAIRS_H
 
-#include "base/base.h"
+#include "base/array.h"
 #include "rdp/divergence.h"
 #include "rdp/kernels.h"
 #include "rdp/options.h"
@@ -41,16 +41,17 @@ struct nvdp__text_weights {
     double size;        /* magnitude that determines the rounding of the sums */
 };
 struct nvdp__weights {
+    struct nvdp__memory memory; /* of the arrays */
     const struct nvdp_posteriors *set;
     double *alpha;                    /* [T] alpha/kappa */
     double *psi;                      /* [T] digamma of alpha */
     double pad_psi;                   /* digamma of pad_alpha/kappa */
     struct nvdp__text_weights *texts; /* [N] */
 };
-/* Creates nothing if the posteriors have no weights; call nvdp__weights_free in any case. */
+/* Creates nothing if the posteriors have no weights. The caller releases out->memory. */
 nvdp_status nvdp__weights_create(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                  struct nvdp__weights *out);
-void nvdp__weights_free(struct nvdp__weights *weights);
+
 /* True if a common extrapolated pseudo-count of D(i || j) is clearly below 0: a cheap test for
  * +inf. Borderline cases are left to the functions that compute the value. */
 bool nvdp__weights_outside(const struct nvdp__weights *weights, double order, size_t i, size_t j);
@@ -67,13 +68,14 @@ void nvdp__weights_both(const struct nvdp__plan *plan, const struct nvdp__weight
 struct nvdp__pairs {
     struct nvdp_context *ctx;
     const struct nvdp_posteriors *set;
-    size_t block_rows; /* rows of a block; 1 if rows are split */
-    size_t segments;   /* parts of a row; 1 if rows are whole */
-    size_t width;      /* dimensions of a part; the last one of a row may be smaller */
-    double *var;       /* [T, p] exp(logvar) */
-    double *logs;      /* [T, segments] log product of the variances from the block's beginning */
-    double *max_var;   /* [N] largest variance */
-    double *spread;    /* [N] largest |logvar| */
+    struct nvdp__memory memory; /* of the arrays */
+    size_t block_rows;          /* rows of a block; 1 if rows are split */
+    size_t segments;            /* parts of a row; 1 if rows are whole */
+    size_t width;               /* dimensions of a part; the last one of a row may be smaller */
+    double *var;                /* [T, p] exp(logvar) */
+    double *logs;    /* [T, segments] log product of the variances from the block's beginning */
+    double *max_var; /* [N] largest variance */
+    double *spread;  /* [N] largest |logvar| */
     struct nvdp__weights weights;
     size_t shortest;  /* rows of the shortest text */
     double *to_pad;   /* [T] at the current order: sum of D(row || padding) from this row
@@ -134,7 +136,7 @@ nvdp_status nvdp__pairs_go_on(struct nvdp__meter *meter, size_t done, size_t all
  * maximum. */
 #define NVDP__DOUBT 2e-6
 
-/* --- statistics.c --- */
+/* --- sampled.c: quantiles and intervals --- */
 
 /* Nearest rank: the value at rank ceil(level n) of the n sorted values. Reorders
  * values[first..n); values[0..first) must already be the smallest. */
@@ -243,7 +245,7 @@ nvdp_status nvdp__pairs_sampled(struct nvdp_context *ctx, const struct nvdp_post
                                 struct nvdp_pairs_summary *out,
                                 struct nvdp_infinite_summary *infinite);
 
-/* --- infinite.c --- */
+/* --- all_pairs.c: causes of infinite pairs --- */
 
 /* Max number of pairs whose causes are determined. */
 enum { NVDP__MAX_INFINITE = 1 << 14 };
@@ -270,7 +272,7 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
                                          double *matrix, double *epsilon,
                                          struct nvdp_privacy_report *out);
 
-/* --- gdp.c --- */
+/* --- conversions.c: Gaussian DP --- */
 
 /* The mu whose curve contains this point, epsilon >= 0. */
 double nvdp__gdp_of(double epsilon, double log_delta);
@@ -295,7 +297,7 @@ nvdp_status nvdp__exact_mu(struct nvdp_exact *exact, double delta, double *mu, b
  * the bounds, memory 40 N^2 bytes. */
 nvdp_status nvdp__exact_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                               const struct nvdp__privacy_options *options,
-                              struct nvdp_exact_summary *out, struct nvdp_exact_bounds *bounds);
+                              struct nvdp_exact_summary *out);
 
 /* --- posteriors.c --- */
 
@@ -316,6 +318,12 @@ enum {
     NVDP__EPOCH_INFINITE = 4,
     NVDP__EPOCH_ATTACK = 5
 };
+/* Creates a set of `texts` texts and `rows` rows with the attributes of another set. */
+nvdp_status nvdp__posteriors_like(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
+                                  size_t texts, size_t rows, struct nvdp_posteriors **out);
+/* Copies rows [first, +rows) to row `at` of a set with the same width. */
+void nvdp__posteriors_copy(const struct nvdp_posteriors *from, size_t first, size_t rows,
+                           struct nvdp_posteriors *to, size_t at);
 /* Selects texts by index, with their ids. */
 nvdp_status nvdp__posteriors_select(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
                                     size_t texts, const size_t *index,
@@ -325,7 +333,7 @@ nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_po
                                   size_t texts, uint64_t seed, size_t *index,
                                   struct nvdp_posteriors **out);
 
-/* --- bdp.c: arithmetic without a context --- */
+/* --- conversions.c: arithmetic of Bayesian DP without a context --- */
 
 /* Computes the cost from X_j = scale x[j] >= 0, for a valid configuration; m >= 2. */
 struct nvdp_bdp_cost nvdp__bdp_cost(const struct nvdp__bdp_options *config, double moment,
@@ -337,9 +345,36 @@ double nvdp__epsilon_more(double s, double delta);
 double nvdp__bdp_epsilon(const struct nvdp__bdp_options *config, double moment, int calls,
                          double cost);
 
-/* The values of nvdp_spread_level() and similar functions. */
+/* The values of nvdp__spread_level() and similar functions. */
 extern const double nvdp__spread_level[NVDP_SPREAD_QUANTILES];
 extern const double nvdp__exact_fpr[NVDP_EXACT_FPRS];
 extern const double nvdp__pair_quantile_level[NVDP_PAIR_QUANTILES];
+
+/* --- posteriors_file.c --- */
+
+/* Writes the divergences of all ordered pairs of n texts to a file of kind pairs/1: dataset `rd`, attribute `order`.
+ * matrix [n, n] is in nats, row P, column Q; infinities are kept. `id` [n] has the row numbers of the texts, which are
+ * written as dataset `id`; NULL: none. The file appears when it is complete. Returns NVDP_ERR_ARGUMENT without texts or
+ * matrix. */
+nvdp_status nvdp__pairs_write(struct nvdp_context *ctx, const char *path, size_t n, double order,
+                              const double *matrix, const int64_t *id);
+
+/* Finds the causes of infinite divergences of pairs of texts at an order. O(pairs components p).
+ * ctx: records messages; may be NULL
+ * order: l > 0
+ * posteriors: a set that passes nvdp_posteriors_check()
+ * pairs: number of pairs
+ * pair: [pairs, 2] indices of the texts of P and of Q, below posteriors->texts
+ * out: the causes
+ * Returns NVDP_ERR_ARGUMENT for an order <= 0, NVDP_ERR_MEMORY */
+nvdp_status nvdp__renyi_infinite(struct nvdp_context *ctx, double order,
+                                 const struct nvdp_posteriors *posteriors, size_t pairs,
+                                 const size_t *pair, struct nvdp_infinite_summary *out);
+
+/* Returns the number of components of a text's sample, including prior and padding.
+ * posteriors: the set
+ * i: index of the text
+ * Returns number of components; each has kappa vectors */
+size_t nvdp__sample_components(const struct nvdp_posteriors *posteriors, size_t i);
 
 #endif

@@ -19,8 +19,7 @@ void nvdp__posteriors_digest(const struct nvdp_posteriors *set, char hex[NVDP__D
     const double numbers[] = {set->prior_alpha, set->pad_alpha, set->clip_sequence};
     const uint64_t sizes[] = {set->texts, set->dim, (uint64_t)set->kappa, (uint64_t)set->policy,
                               set->length};
-    struct nvdp__digest digest;
-    nvdp__digest_begin(&digest);
+    struct nvdp__digest digest = nvdp__digest_begin();
     nvdp__digest_text(&digest, NVDP_VERSION);
     nvdp__digest_text(&digest, set->method);
     nvdp__digest_bytes(&digest, numbers, sizeof numbers);
@@ -47,16 +46,15 @@ nvdp_status nvdp_posteriors_create(struct nvdp_context *ctx, size_t texts, size_
             "posteriors: expected fewer numbers, found %zu texts with %zu rows of width %zu", texts,
             rows, dim);
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
-    made->texts = texts;
-    made->dim = dim;
-    made->prior_alpha = 1;
-    made->pad_alpha = 1;
-    made->kappa = 1;
-    made->policy = NVDP_LENGTH_PUBLIC;
-    NVDP_TRY(NVDP__NEW(ctx, made->offset, texts + 1));
+    *made = (struct nvdp_posteriors){.texts = texts,
+                                     .dim = dim,
+                                     .prior_alpha = 1,
+                                     .pad_alpha = 1,
+                                     .kappa = 1,
+                                     .policy = NVDP_LENGTH_PUBLIC};
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(made->offset, texts + 1),
+                          NVDP__ITEMS(made->mu, items), NVDP__ITEMS(made->logvar, items)));
     if (with_alpha) NVDP_TRY(NVDP__NEW(ctx, made->alpha, rows));
-    NVDP_TRY(NVDP__NEW(ctx, made->mu, items));
-    NVDP_TRY(NVDP__NEW(ctx, made->logvar, items));
     NVDP__HAND_OVER(out, made);
     return NVDP_OK;
 }
@@ -189,48 +187,31 @@ nvdp_status nvdp_posteriors_check(struct nvdp_context *ctx,
 
 /* --- Drawn subsets --- */
 
-/* The first `texts` of a shuffle, in ascending order. */
-static nvdp_status draw_texts(struct nvdp_context *ctx, size_t all, size_t texts, uint64_t seed,
-                              size_t *index) {
+/* Draws the first `texts` of a shuffle, in ascending order. */
+nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
+                                  size_t texts, uint64_t seed, size_t *index,
+                                  struct nvdp_posteriors **out) {
+    const size_t all = from->texts;
     const struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream =
         nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, NVDP__EPOCH_TEXTS, 0);
     nvdp__autofree int64_t *order = NULL;
     nvdp__autofree bool *drawn = NULL;
-    NVDP_TRY(NVDP__NEW(ctx, order, all));
-    NVDP_TRY(NVDP__NEW(ctx, drawn, all));
-    for (size_t i = 0; i < all; i++) {
-        order[i] = (int64_t)i;
-    }
-    nvdp__stream_shuffle(&stream, all, order);
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(order, all), NVDP__ITEMS(drawn, all)));
+    nvdp__stream_permutation(&stream, all, order);
     for (size_t i = 0; i < texts; i++) {
         drawn[order[i]] = true;
     }
     for (size_t i = 0, k = 0; i < all; i++) {
         if (drawn[i]) index[k++] = i;
     }
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
-                                  size_t texts, uint64_t seed, size_t *index,
-                                  struct nvdp_posteriors **out) {
-    NVDP_TRY(draw_texts(ctx, from->texts, texts, seed, index));
     return nvdp__posteriors_select(ctx, from, texts, index, out);
 }
 
-nvdp_status nvdp__posteriors_select(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
-                                    size_t texts, const size_t *index,
-                                    struct nvdp_posteriors **out) {
-    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *made = NULL;
-    const size_t dim = from->dim;
-    size_t rows = 0;
-    for (size_t i = 0; i < texts; i++) {
-        rows += nvdp__rows(from, index[i]);
-    }
-    NVDP_TRY(nvdp_posteriors_create(ctx, texts, rows, dim, from->alpha != NULL, &made));
-    if (from->id != NULL) NVDP_TRY(NVDP__NEW(ctx, made->id, texts));
-    if (from->label != NULL) NVDP_TRY(NVDP__NEW(ctx, made->label, texts));
+nvdp_status nvdp__posteriors_like(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
+                                  size_t texts, size_t rows, struct nvdp_posteriors **out) {
+    NVDP_TRY(nvdp_posteriors_create(ctx, texts, rows, from->dim, from->alpha != NULL, out));
+    struct nvdp_posteriors *made = *out;
     made->prior_alpha = from->prior_alpha;
     made->pad_alpha = from->pad_alpha;
     made->kappa = from->kappa;
@@ -239,15 +220,31 @@ nvdp_status nvdp__posteriors_select(struct nvdp_context *ctx, const struct nvdp_
     made->clip_sequence = from->clip_sequence;
     made->split = from->split;
     memcpy(made->method, from->method, sizeof made->method);
+    return NVDP_OK;
+}
+
+void nvdp__posteriors_copy(const struct nvdp_posteriors *from, size_t first, size_t rows,
+                           struct nvdp_posteriors *to, size_t at) {
+    const size_t dim = from->dim;
+    memcpy(to->mu + at * dim, from->mu + first * dim, rows * dim * sizeof *to->mu);
+    memcpy(to->logvar + at * dim, from->logvar + first * dim, rows * dim * sizeof *to->logvar);
+    if (from->alpha != NULL) memcpy(to->alpha + at, from->alpha + first, rows * sizeof *to->alpha);
+}
+
+nvdp_status nvdp__posteriors_select(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
+                                    size_t texts, const size_t *index,
+                                    struct nvdp_posteriors **out) {
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *made = NULL;
+    size_t rows = 0;
+    for (size_t i = 0; i < texts; i++)
+        rows += nvdp__rows(from, index[i]);
+    NVDP_TRY(nvdp__posteriors_like(ctx, from, texts, rows, &made));
+    if (from->id != NULL) NVDP_TRY(NVDP__NEW(ctx, made->id, texts));
+    if (from->label != NULL) NVDP_TRY(NVDP__NEW(ctx, made->label, texts));
     for (size_t i = 0; i < texts; i++) {
-        size_t row = made->offset[i];
-        size_t first = from->offset[index[i]];
-        size_t n = nvdp__rows(from, index[i]);
-        memcpy(made->mu + row * dim, from->mu + first * dim, n * dim * sizeof *made->mu);
-        memcpy(made->logvar + row * dim, from->logvar + first * dim, n * dim * sizeof *made->mu);
-        if (from->alpha != NULL)
-            memcpy(made->alpha + row, from->alpha + first, n * sizeof *made->alpha);
-        made->offset[i + 1] = row + n;
+        const size_t n = nvdp__rows(from, index[i]);
+        nvdp__posteriors_copy(from, from->offset[index[i]], n, made, made->offset[i]);
+        made->offset[i + 1] = made->offset[i] + n;
         if (from->id != NULL) made->id[i] = from->id[index[i]];
         if (from->label != NULL) made->label[i] = from->label[index[i]];
     }
@@ -258,10 +255,6 @@ nvdp_status nvdp__posteriors_select(struct nvdp_context *ctx, const struct nvdp_
 /* --- Descriptive statistics --- */
 
 const double nvdp__spread_level[NVDP_SPREAD_QUANTILES] = {.05, .25, .5, .75, .95};
-
-double nvdp_spread_level(size_t i) {
-    return i < NVDP_SPREAD_QUANTILES ? nvdp__spread_level[i] : NAN;
-}
 
 /* Reorders values. */
 static struct nvdp_spread spread(size_t n, double *values) {
@@ -324,18 +317,6 @@ static void count_alpha(const struct nvdp_posteriors *set, size_t tokens,
     }
 }
 
-static void mean_gaussians(const struct nvdp_posteriors *set, size_t tokens,
-                           struct nvdp_posterior_summary *to) {
-    size_t entries = tokens * set->dim;
-    double mu = 0, sigma = 0;
-    for (size_t k = 0; k < entries; k++) {
-        mu += fabs(set->mu[k]);
-        sigma += exp(set->logvar[k] / 2);
-    }
-    to->mean_abs_mu = entries > 0 ? mu / (double)entries : NAN;
-    to->mean_sigma = entries > 0 ? sigma / (double)entries : NAN;
-}
-
 nvdp_status nvdp_posteriors_summarize(struct nvdp_context *ctx,
                                       const struct nvdp_posteriors *posteriors,
                                       struct nvdp_posterior_summary *out) {
@@ -343,9 +324,10 @@ nvdp_status nvdp_posteriors_summarize(struct nvdp_context *ctx,
     struct nvdp_posterior_summary made = {
         .texts = texts, .tokens = posteriors->offset[texts], .weighted = posteriors->alpha != NULL};
     NVDP_TRY(nvdp__can_give(ctx, out));
-    double *values = nvdp__calloc(ctx, texts, 3 * sizeof *values);
-    if (values == NULL) return NVDP_ERR_MEMORY;
-    double *vectors = values, *vectors_l2 = values + texts, *share = values + 2 * texts;
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    double *vectors, *vectors_l2, *share;
+    NVDP_TRY(NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(vectors, texts), NVDP__ITEMS(vectors_l2, texts),
+                          NVDP__ITEMS(share, texts)));
     for (size_t i = 0; made.weighted && i < texts; i++) {
         count_vectors(posteriors, i, &vectors[i], &vectors_l2[i], &share[i]);
     }
@@ -354,8 +336,14 @@ nvdp_status nvdp_posteriors_summarize(struct nvdp_context *ctx,
     made.vectors_l2 = spread(counted, vectors_l2);
     made.token_share = spread(counted, share);
     if (made.weighted) count_alpha(posteriors, made.tokens, &made);
-    mean_gaussians(posteriors, made.tokens, &made);
-    free(values);
+    const size_t entries = made.tokens * posteriors->dim;
+    double mu = 0, sigma = 0;
+    for (size_t k = 0; k < entries; k++) {
+        mu += fabs(posteriors->mu[k]);
+        sigma += exp(posteriors->logvar[k] / 2);
+    }
+    made.mean_abs_mu = entries > 0 ? mu / (double)entries : NAN;
+    made.mean_sigma = entries > 0 ? sigma / (double)entries : NAN;
     NVDP__GIVE(out, &made);
     return NVDP_OK;
 }

@@ -6,7 +6,9 @@
  *
  * Kind pairs/1: rd [N, N] f64, the divergence of every ordered pair of texts, row against
  * column, for one release; attribute order. */
+#include "base/own.h"
 #include "hdf5/hdf5.h"
+#include "rdp/pairs.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -91,20 +93,17 @@ static nvdp_status read_policy(const struct source *source) {
         source->to->policy = NVDP_LENGTH_PUBLIC;
         return NVDP_OK;
     }
-    char *text = NULL;
+    nvdp__autofree char *text = NULL;
     NVDP_TRY(nvdp__h5_get_string(source->file, "length_policy", &text));
-    nvdp_status status = NVDP_OK;
     bool hidden = strcmp(text, "hidden") == 0;
-    if (!hidden && strcmp(text, "public") != 0)
-        status = NVDP__BAD_FILE(
-            source, "attribute length_policy: expected hidden or public, found '%s'", text);
     source->to->policy = hidden ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC;
-    free(text);
-    return status;
+    if (hidden || strcmp(text, "public") == 0) return NVDP_OK;
+    return NVDP__BAD_FILE(source, "attribute length_policy: expected hidden or public, found '%s'",
+                          text);
 }
 
 /* Reads an integer >= 1, which h5py users may have written as a float. */
-static nvdp_status read_whole(const struct source *source, const char *name, int *out) {
+static nvdp_status read_positive_integer(const struct source *source, const char *name, int *out) {
     double value = 0;
     NVDP_TRY(nvdp__h5_get_real(source->file, name, &value));
     if (!(value >= 1 && value <= INT32_MAX) || value != floor(value))
@@ -122,7 +121,7 @@ static nvdp_status read_hidden(const struct source *source) {
     if (to->policy != NVDP_LENGTH_HIDDEN) return NVDP_OK;
     if (!nvdp__h5_has_attribute(source->file, "length"))
         return missing(source, "length", "required by length_policy hidden");
-    NVDP_TRY(read_whole(source, "length", &length));
+    NVDP_TRY(read_positive_integer(source, "length", &length));
     to->length = (size_t)length;
     if (nvdp__h5_has_attribute(source->file, "clip_sequence"))
         NVDP_TRY(nvdp__h5_get_real(source->file, "clip_sequence", &to->clip_sequence));
@@ -139,38 +138,23 @@ static nvdp_status read_method(const struct source *source) {
         memcpy(to->method, "nvdp", sizeof "nvdp");
         return NVDP_OK;
     }
-    char *text = NULL;
+    nvdp__autofree char *text = NULL;
     NVDP_TRY(nvdp__h5_get_string(source->file, "method", &text));
-    nvdp_status status = NVDP_OK;
     size_t size = strlen(text) + 1;
-    if (size <= sizeof to->method) {
-        memcpy(to->method, text, size);
-    } else {
-        status =
-            NVDP__BAD_FILE(source, "attribute method: expected at most %zu characters, found %zu",
-                           sizeof to->method - 1, size - 1);
-    }
-    free(text);
-    return status;
-}
-
-static nvdp_status read_attributes(const struct source *source) {
-    struct nvdp_posteriors *to = source->to;
-    if (nvdp__h5_has_attribute(source->file, "prior_alpha"))
-        NVDP_TRY(nvdp__h5_get_real(source->file, "prior_alpha", &to->prior_alpha));
-    if (nvdp__h5_has_attribute(source->file, "kappa"))
-        NVDP_TRY(read_whole(source, "kappa", &to->kappa));
-    NVDP_TRY(read_policy(source));
-    NVDP_TRY(read_hidden(source));
-    return read_method(source);
+    if (size > sizeof to->method)
+        return NVDP__BAD_FILE(source,
+                              "attribute method: expected at most %zu characters, found %zu",
+                              sizeof to->method - 1, size - 1);
+    memcpy(to->method, text, size);
+    return NVDP_OK;
 }
 
 /* Reads the file's signed offsets; nvdp_posteriors_check checks their order. */
 static nvdp_status read_offsets(const struct source *source) {
     size_t texts = source->texts;
     size_t *offset = source->to->offset;
-    nvdp__autofree int64_t *raw = nvdp__calloc(source->ctx, texts + 1, sizeof *raw);
-    if (raw == NULL) return NVDP_ERR_MEMORY;
+    nvdp__autofree int64_t *raw = NULL;
+    NVDP_TRY(NVDP__NEW(source->ctx, raw, texts + 1));
     NVDP_TRY(nvdp__h5_read_rows(source->file, "offset", NVDP__H5_I64, 0, texts + 1, raw));
     for (size_t i = 0; i <= texts; i++) {
         if (raw[i] < 0 || (uint64_t)raw[i] > source->rows)
@@ -188,39 +172,37 @@ static nvdp_status read_offsets(const struct source *source) {
     return NVDP_OK;
 }
 
-static nvdp_status read_arrays(const struct source *source) {
-    struct nvdp__h5 *file = source->file;
-    struct nvdp_posteriors *to = source->to;
-    size_t rows = source->rows;
-    NVDP_TRY(read_offsets(source));
-    NVDP_TRY(nvdp__h5_read_rows(file, "mu", NVDP__H5_F64, 0, rows, to->mu));
-    NVDP_TRY(nvdp__h5_read_rows(file, "logvar", NVDP__H5_F64, 0, rows, to->logvar));
-    if (source->with_alpha)
-        NVDP_TRY(nvdp__h5_read_rows(file, "alpha", NVDP__H5_F64, 0, rows, to->alpha));
-    if (!source->with_id) return NVDP_OK;
-    to->id = nvdp__calloc(source->ctx, source->texts, sizeof *to->id);
-    if (to->id == NULL) return NVDP_ERR_MEMORY;
-    return nvdp__h5_read_rows(file, "id", NVDP__H5_I64, 0, source->texts, to->id);
-}
-
 nvdp_status nvdp_posteriors_read(struct nvdp_context *ctx, const char *path,
                                  struct nvdp_posteriors **out) {
-    nvdp_status status = NVDP_OK;
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *made = NULL;
     struct source source = {.ctx = ctx, .path = path};
-    NVDP_TRY_OR_CLEAN(nvdp__h5_open(ctx, path, "posteriors", 1, &source.file));
-    NVDP_TRY_OR_CLEAN(read_shapes(&source));
-    NVDP_TRY_OR_CLEAN(check_size(&source));
-    NVDP_TRY_OR_CLEAN(nvdp_posteriors_create(ctx, source.texts, source.rows, source.dim,
-                                             source.with_alpha, &source.to));
-    NVDP_TRY_OR_CLEAN(read_attributes(&source));
-    NVDP_TRY_OR_CLEAN(read_arrays(&source));
-    NVDP_TRY_OR_CLEAN(nvdp_posteriors_check(ctx, source.to, path));
-    *out = source.to;
-    source.to = NULL;
-cleanup:
-    nvdp_posteriors_free(source.to);
-    nvdp__h5_free(source.file);
-    return status;
+    NVDP_TRY(nvdp__h5_open(ctx, path, "posteriors", 1, &file));
+    source.file = file;
+    NVDP_TRY(read_shapes(&source));
+    NVDP_TRY(check_size(&source));
+    NVDP_TRY(nvdp_posteriors_create(ctx, source.texts, source.rows, source.dim, source.with_alpha,
+                                    &made));
+    source.to = made;
+    if (nvdp__h5_has_attribute(file, "prior_alpha"))
+        NVDP_TRY(nvdp__h5_get_real(file, "prior_alpha", &made->prior_alpha));
+    if (nvdp__h5_has_attribute(file, "kappa"))
+        NVDP_TRY(read_positive_integer(&source, "kappa", &made->kappa));
+    NVDP_TRY(read_policy(&source));
+    NVDP_TRY(read_hidden(&source));
+    NVDP_TRY(read_method(&source));
+    NVDP_TRY(read_offsets(&source));
+    NVDP_TRY(nvdp__h5_read_rows(file, "mu", NVDP__H5_F64, 0, source.rows, made->mu));
+    NVDP_TRY(nvdp__h5_read_rows(file, "logvar", NVDP__H5_F64, 0, source.rows, made->logvar));
+    if (source.with_alpha)
+        NVDP_TRY(nvdp__h5_read_rows(file, "alpha", NVDP__H5_F64, 0, source.rows, made->alpha));
+    if (source.with_id) {
+        NVDP_TRY(NVDP__NEW(ctx, made->id, source.texts));
+        NVDP_TRY(nvdp__h5_read_rows(file, "id", NVDP__H5_I64, 0, source.texts, made->id));
+    }
+    NVDP_TRY(nvdp_posteriors_check(ctx, made, path));
+    NVDP__HAND_OVER(out, made);
+    return NVDP_OK;
 }
 
 /* --- writing posteriors --- */
@@ -234,8 +216,8 @@ static nvdp_status write_reals(struct nvdp_context *ctx, struct nvdp__h5 *file, 
         if ((double)(float)values[k] != values[k])
             return nvdp__h5_write(file, name, NVDP__H5_F64, rank, shape, values);
     }
-    nvdp__autofree float *narrow = nvdp__calloc(ctx, slice * width, sizeof *narrow);
-    if (narrow == NULL) return NVDP_ERR_MEMORY;
+    nvdp__autofree float *narrow = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, narrow, slice * width));
     NVDP_TRY(nvdp__h5_dataset(file, name, NVDP__H5_F32, rank, shape));
     for (size_t first = 0; first < shape[0]; first += slice) {
         size_t rows = shape[0] - first < slice ? shape[0] - first : slice;
@@ -247,48 +229,40 @@ static nvdp_status write_reals(struct nvdp_context *ctx, struct nvdp__h5 *file, 
     return NVDP_OK;
 }
 
-static nvdp_status write_attributes(struct nvdp__h5 *file, const struct nvdp_posteriors *from) {
-    bool hidden = from->policy == NVDP_LENGTH_HIDDEN;
+nvdp_status nvdp_posteriors_write(struct nvdp_context *ctx, const char *path,
+                                  const struct nvdp_posteriors *posteriors) {
+    const struct nvdp_posteriors *from = posteriors;
+    const size_t shape[2] = {from->offset[from->texts], from->dim};
+    const bool hidden = from->policy == NVDP_LENGTH_HIDDEN;
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+    NVDP_TRY(nvdp_posteriors_check(ctx, from, ""));
+    if (from->alpha == NULL && from->method[0] == '\0')
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "%s: posteriors without alpha need the name of a method, found none",
+                          path);
+    NVDP_TRY(nvdp__h5_create(ctx, path, "posteriors/1", &file));
     NVDP_TRY(nvdp__h5_set_string(file, "method", from->method));
     NVDP_TRY(nvdp__h5_set_string(file, "length_policy", hidden ? "hidden" : "public"));
     NVDP_TRY(nvdp__h5_set_int(file, "kappa", from->kappa));
     if (hidden) NVDP_TRY(nvdp__h5_set_int(file, "length", (int64_t)from->length));
     if (from->clip_sequence > 0)
         NVDP_TRY(nvdp__h5_set_real(file, "clip_sequence", from->clip_sequence));
-    if (from->alpha == NULL) return NVDP_OK;
-    NVDP_TRY(nvdp__h5_set_real(file, "prior_alpha", from->prior_alpha));
-    return hidden ? nvdp__h5_set_real(file, "pad_alpha", from->pad_alpha) : NVDP_OK;
-}
-
-static nvdp_status write_arrays(struct nvdp_context *ctx, struct nvdp__h5 *file,
-                                const struct nvdp_posteriors *from) {
-    size_t shape[2] = {from->offset[from->texts], from->dim};
+    if (from->alpha != NULL) NVDP_TRY(nvdp__h5_set_real(file, "prior_alpha", from->prior_alpha));
+    if (from->alpha != NULL && hidden)
+        NVDP_TRY(nvdp__h5_set_real(file, "pad_alpha", from->pad_alpha));
     NVDP_TRY(nvdp__h5_write_sizes(file, "offset", from->texts + 1, from->offset));
     if (from->alpha != NULL) NVDP_TRY(write_reals(ctx, file, "alpha", 1, shape, from->alpha));
     NVDP_TRY(write_reals(ctx, file, "mu", 2, shape, from->mu));
     NVDP_TRY(write_reals(ctx, file, "logvar", 2, shape, from->logvar));
-    if (from->id == NULL) return NVDP_OK;
-    return nvdp__h5_write(file, "id", NVDP__H5_I64, 1, &from->texts, from->id);
-}
-
-nvdp_status nvdp_posteriors_write(struct nvdp_context *ctx, const char *path,
-                                  const struct nvdp_posteriors *posteriors) {
-    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
-    NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, ""));
-    if (posteriors->alpha == NULL && posteriors->method[0] == '\0')
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "%s: posteriors without alpha need the name of a method, found none",
-                          path);
-    NVDP_TRY(nvdp__h5_create(ctx, path, "posteriors/1", &file));
-    NVDP_TRY(write_attributes(file, posteriors));
-    NVDP_TRY(write_arrays(ctx, file, posteriors));
+    if (from->id != NULL)
+        NVDP_TRY(nvdp__h5_write(file, "id", NVDP__H5_I64, 1, &from->texts, from->id));
     return nvdp__h5_commit(file, true);
 }
 
 /* --- pairs --- */
 
-nvdp_status nvdp_pairs_write(struct nvdp_context *ctx, const char *path, size_t n, double order,
-                             const double *matrix, const int64_t *id) {
+nvdp_status nvdp__pairs_write(struct nvdp_context *ctx, const char *path, size_t n, double order,
+                              const double *matrix, const int64_t *id) {
     if (n == 0 || matrix == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "%s: no pairs were measured, so there is nothing to write", path);

@@ -2,7 +2,11 @@
 #ifndef NVDP_RDP_REPORT_H
 #define NVDP_RDP_REPORT_H
 
+#include "base/result.h"
+
+#include "rdp/options.h"
 #include <jansson.h>
+#include <nvdp/certificate.h>
 #include <nvdp/privacy.h>
 #include <stddef.h>
 
@@ -27,15 +31,48 @@ struct nvdp__remedies {
     void (*infinite)(const struct nvdp_infinite_summary *from, bool exact, FILE *to);
 };
 
-/* The object of nvdp_privacy_report_json(); NULL: out of memory, or a method name that is not
- * UTF-8. */
-json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report);
-/* The tables of nvdp_privacy_report_text(), without its first and last lines.  remedies NULL: none are named. */
+/* Returns the JSON object of a struct nvdp_privacy_report; NULL: out of memory, or a method name that is not UTF-8. */
+json_t *nvdp__privacy_report_pack(const void *report);
+/* Prints the tables of a report, without the first and the last lines.  remedies NULL: none are named. */
 void nvdp__privacy_report_tables(const struct nvdp_privacy_report *report,
                                  const struct nvdp__remedies *remedies, FILE *to);
-/* nvdp_privacy_report_text() with these remedies. */
-nvdp_status nvdp__privacy_report_text(struct nvdp_context *ctx,
-                                      const struct nvdp_privacy_report *report,
-                                      const struct nvdp__remedies *remedies, char **out);
+/* Prints the text of a report, with these remedies. */
+void nvdp__privacy_report_print(const struct nvdp_privacy_report *report,
+                                const struct nvdp__remedies *remedies, FILE *to);
+/* Prints the few lines of a report that matter most. */
+void nvdp__privacy_report_summary(const void *report, FILE *to);
+/* The kinds of these results. src/model defines the report's, because its text names remedies. */
+extern const struct nvdp_result_kind nvdp__privacy_kind, nvdp__linkage_kind;
+
+/* Writes a certificate in plain English, one paragraph without line ends: the guarantee, what it rests on, and what
+ * it does not cover. Without a guarantee: the condition that fails, and the option that would meet it.
+ * ctx: records messages; may be NULL
+ * certificate: from nvdp_certify()
+ * out: the text; free()
+ * Returns NVDP_ERR_MEMORY */
+nvdp_status nvdp__certificate_statement(struct nvdp_context *ctx,
+                                        const struct nvdp_certificate *certificate, char **out);
+
+/* Bounds the success of a guess from an exact privacy loss curve delta(epsilon) = sup_S P_x(S) - e^epsilon Q(S).
+ * The reference Q does not depend on the text. The curve may be the supremum or the mean over x. Returns the
+ * minimum of e^epsilon b + delta(epsilon) over the given points; every point gives a bound. O(n).
+ * baseline: b in [0, 1]
+ * n: number of points
+ * epsilon: [n] nats; may be negative
+ * delta: [n] in [0, 1]
+ * Returns probability in [b, 1]; NaN for another baseline */
+double nvdp__guess_from_curve(double baseline, size_t n, const double *epsilon,
+                              const double *delta);
+
+/* Returns the result as a sentence: "Someone who has the model and these 872 texts names the right text for 21 % of
+ * the samples (95 % interval: 18 to 24 %; chance: 0.11 %)." If the texts have labels, the sentence also says how often
+ * a reader who knows them names the text.
+ * linkage: from nvdp_linkage_measure()
+ * Returns printable ASCII */
+struct nvdp__claim_text nvdp__linkage_sentence(const struct nvdp_linkage *linkage);
+/* Returns whether there is a linkage that was measured. */
+bool nvdp__linkage_measured(const struct nvdp_linkage *linkage);
+/* Returns the JSON object of a linkage, with its sentence; null if it was not measured. */
+json_t *nvdp__linkage_pack(const void *linkage);
 
 #endif

@@ -1,14 +1,117 @@
+/* Statistics: quantiles and confidence intervals, then those of all pairs from a sample of the pairs.
+ *
+ * No call of GSL here can reach its error handler, which aborts: arguments are checked before.
+ * GSL's iterative inverse of the beta distribution may fail to converge, so bisection replaces
+ * it. */
+#include "base/random.h"
+#include "rdp/pairs.h"
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_sort_double.h>
+#include <gsl/gsl_statistics_double.h>
+#include <stdlib.h>
+
+const double nvdp__pair_quantile_level[NVDP_PAIR_QUANTILES] = {.5, .9, .95, .99, .999};
+
+size_t nvdp__quantile_place(size_t n, double level) {
+    double rank = ceil(level * (double)n - 1e-9); /* .95 * 20 is 19 */
+    return nvdp__min(rank < 1 ? 0 : (size_t)rank - 1, n - 1);
+}
+
+double nvdp__quantile(size_t n, size_t first, double level, double *values, size_t *place) {
+    size_t at = nvdp__quantile_place(n, level);
+    if (at >= first) gsl_stats_select(values + first, 1, n - first, at - first);
+    *place = at;
+    return values[at];
+}
+
+double nvdp__student_quantile(double tail, double freedom) {
+    if (!(tail > 0 && tail < 1 && freedom >= 1)) return NAN;
+    return gsl_cdf_tdist_Qinv(tail, freedom);
+}
+
+struct nvdp_interval nvdp__interval_student(double confidence, size_t n, double mean, double sd) {
+    if (n < 2) return (struct nvdp_interval){NAN, NAN};
+    double t = nvdp__student_quantile((1 - confidence) / 2, (double)(n - 1));
+    double reach = t * sd / sqrt((double)n);
+    return (struct nvdp_interval){mean - reach, mean + reach};
+}
+
+/* Maurer & Pontil 2009, Theorem 4, on either side with probability alpha/2 = 1/x:
+ *
+ *     sd sqrt(2 log(2x) / n)  +  7 max log(2x) / (3 (n-1)),    sd with n-1. */
+struct nvdp_interval nvdp__interval_bernstein(double confidence, size_t n, double mean, double sd,
+                                              double max) {
+    if (n < 2) return (struct nvdp_interval){0, max};
+    double tail = log(2 / ((1 - confidence) / 2));
+    double reach = sd * sqrt(2 * tail / (double)n) + 7 * max * tail / (3 * ((double)n - 1));
+    return (struct nvdp_interval){fmax(mean - reach, 0), fmin(mean + reach, max)};
+}
+
+/* P(Binomial(n, p) <= k) = 1 - I_p(k+1, n-k). */
+static double binomial(size_t n, double p, size_t k) {
+    return k >= n ? 1 : gsl_cdf_beta_Q(p, (double)k + 1, (double)(n - k));
+}
+
+/* The smallest k with P(Binomial(n, p) <= k) >= probability. */
+static size_t binomial_inverse(size_t n, double p, double probability) {
+    size_t low = 0;
+    size_t high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (binomial(n, p, middle) >= probability) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
+/* The number of values at or below the quantile is Binomial(n, >= level), the number below it
+ * Binomial(n, <= level). Value `low` is above it with P(Bin <= low - 1) <= alpha/2, value `high`
+ * below it with P(Bin >= high) <= alpha/2. */
+void nvdp__interval_ranks(double confidence, size_t n, double level, size_t *low, size_t *high) {
+    double tail = (1 - confidence) / 2;
+    size_t smallest = binomial_inverse(n, level, tail);
+    *low = binomial(n, level, smallest) <= tail ? smallest + 1 : smallest;
+    *high = binomial_inverse(n, level, 1 - tail) + 1;
+}
+
+/* The x in (0, 1) at which gsl_cdf_beta_P(x, a, b) reaches `probability`, to the last bit.
+ * gsl_cdf_beta_Pinv fails, through the error handler, from a + b = 1e5 on. */
+static double beta_inverse(double probability, double a, double b) {
+    double low = 0, high = 1;
+    for (;;) {
+        double x = low + (high - low) / 2;
+        if (!(x > low && x < high)) return x;
+        *(gsl_cdf_beta_P(x, a, b) < probability ? &low : &high) = x;
+    }
+}
+
+/* Clopper & Pearson 1934; the upper end is one minus the lower end of the complement. */
+struct nvdp_interval nvdp__interval_share(double confidence, size_t n, size_t successes) {
+    double tail = (1 - confidence) / 2;
+    struct nvdp_interval made = {0, 1};
+    if (successes > 0)
+        made.low = beta_inverse(tail, (double)successes, (double)(n - successes) + 1);
+    if (successes < n)
+        made.high = 1 - beta_inverse(tail, (double)(n - successes), (double)successes + 1);
+    return made;
+}
+
+double nvdp__share_error(double share, size_t n) {
+    const double one = 1 / (double)n, inner = fmin(fmax(share, one), 1 - one);
+    return sqrt(inner * (1 - inner) / (double)n);
+}
+
+/* ---- statistics of all pairs from a sample of them ---- */
+
 /* Statistics of all pairs from a sample of them.
  *
  * The largest divergence comes from nvdp__pairs_largest and is exact, and so is the decision
  * whether any pair is infinite. Pairs are drawn uniformly from the adjacent ordered ones, with
  * replacement, from a stream of their own: pair k depends only on the seed and k. Mean and
- * quantiles are those of the drawn pairs, with confidence intervals (rdp/statistics.c). */
-#include "base/random.h"
-#include "rdp/pairs.h"
-#include <gsl/gsl_sort_double.h>
-#include <stdlib.h>
-
+ * quantiles are those of the drawn pairs, with confidence intervals. */
 /* --- Groups of adjacent texts: any two texts of a group are adjacent, texts of different groups
  * are not --- */
 
@@ -19,24 +122,19 @@ struct groups {
     uint64_t pairs; /* ordered */
 };
 
-static void groups_free(struct groups *groups) {
-    free(groups->text);
-    free(groups->group);
-}
-
-/* If the length decides, texts of one length follow those of a smaller length. */
+/* `memory` owns the arrays. If the length decides, texts of one length follow those of a smaller length. */
 static nvdp_status groups_create(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
-                                 enum nvdp_adjacency adjacency, struct groups *out) {
+                                 enum nvdp_adjacency adjacency, struct nvdp__memory *memory,
+                                 struct groups *out) {
     bool by_length = adjacency == NVDP_ADJACENT_SAME_LENGTH;
-    nvdp__auto(groups_free) struct groups made = {0};
     nvdp__autofree size_t *first = NULL; /* [rows + 1] index of the first text with so many rows */
     size_t rows = 0;
     for (size_t i = 0; by_length && i < set->texts; i++) {
         rows = nvdp__max(rows, nvdp__rows(set, i));
     }
-    NVDP_TRY(NVDP__NEW(ctx, made.text, set->texts));
-    NVDP_TRY(NVDP__NEW(ctx, made.group, set->texts));
     NVDP_TRY(NVDP__NEW(ctx, first, rows + 2));
+    NVDP_TRY(NVDP__ARRAYS(ctx, memory, NVDP__ITEMS(out->text, set->texts),
+                          NVDP__ITEMS(out->group, set->texts)));
     for (size_t i = 0; i < set->texts; i++) {
         first[(by_length ? nvdp__rows(set, i) : 0) + 1]++;
     }
@@ -44,39 +142,25 @@ static nvdp_status groups_create(struct nvdp_context *ctx, const struct nvdp_pos
         size_t n = first[length + 1];
         first[length + 1] += first[length];
         if (n < 2) continue;
-        made.group[made.count++] =
-            (struct nvdp__adjacent_texts){.text = made.text + first[length], .n = n};
-        made.pairs += (uint64_t)n * (n - 1);
+        out->group[out->count++] =
+            (struct nvdp__adjacent_texts){.text = out->text + first[length], .n = n};
+        out->pairs += (uint64_t)n * (n - 1);
     }
     for (size_t i = 0; i < set->texts; i++) {
-        made.text[first[by_length ? nvdp__rows(set, i) : 0]++] = i;
+        out->text[first[by_length ? nvdp__rows(set, i) : 0]++] = i;
     }
-    *out = made;
-    made = (struct groups){0};
     return NVDP_OK;
-}
-
-/* The ordered pair with index `at` < pairs. */
-static void groups_pair(const struct groups *groups, uint64_t at, size_t *i, size_t *j) {
-    const struct nvdp__adjacent_texts *group = groups->group;
-    for (; at >= (uint64_t)group->n * (group->n - 1); group++) {
-        at -= (uint64_t)group->n * (group->n - 1);
-    }
-    size_t a = (size_t)(at / (group->n - 1));
-    size_t b = (size_t)(at % (group->n - 1));
-    *i = group->text[a];
-    *j = group->text[b < a ? b : b + 1];
 }
 
 nvdp_status nvdp__pairs_is_sampled(struct nvdp_context *ctx,
                                    const struct nvdp_posteriors *posteriors,
                                    const struct nvdp__pairs_options *config, bool *sampled) {
-    struct groups groups;
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    struct groups groups = {0};
     *sampled = false;
     if (config->max_pairs == 0) return NVDP_OK;
-    NVDP_TRY(groups_create(ctx, posteriors, config->adjacency, &groups));
+    NVDP_TRY(groups_create(ctx, posteriors, config->adjacency, &memory, &groups));
     *sampled = groups.pairs > config->max_pairs;
-    groups_free(&groups);
     return NVDP_OK;
 }
 
@@ -130,14 +214,19 @@ static nvdp_status find_largest(struct sampled *work, struct nvdp_pairs_summary 
     return NVDP_OK;
 }
 
-/* Pair k of the draw. */
+/* Pair k of the draw: the ordered pair with index `at` among those of all groups. */
 static void draw(const struct sampled *work, size_t k, size_t *i, size_t *j) {
     const struct nvdp__noise noise = {.seed = work->config->seed};
     struct nvdp__stream stream =
         nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, NVDP__EPOCH_PAIRS, k);
     __extension__ typedef unsigned __int128 wide;
-    wide at = (wide)nvdp__stream_u64(&stream) * work->groups.pairs;
-    groups_pair(&work->groups, (uint64_t)(at >> 64), i, j);
+    uint64_t at = (uint64_t)((wide)nvdp__stream_u64(&stream) * work->groups.pairs >> 64);
+    const struct nvdp__adjacent_texts *group = work->groups.group;
+    for (; at >= (uint64_t)group->n * (group->n - 1); group++)
+        at -= (uint64_t)group->n * (group->n - 1);
+    const size_t a = (size_t)(at / (group->n - 1)), b = (size_t)(at % (group->n - 1));
+    *i = group->text[a];
+    *j = group->text[b < a ? b : b + 1];
 }
 
 static nvdp_status evaluate(struct sampled *work) {
@@ -254,14 +343,15 @@ static nvdp_status explain(const struct sampled *work, const struct nvdp_pairs_s
         draw(work, k, &pair[2 * n], &pair[2 * n + 1]);
         n++;
     }
-    return nvdp_renyi_infinite(work->ctx, work->config->order, work->set, n, pair, out);
+    return nvdp__renyi_infinite(work->ctx, work->config->order, work->set, n, pair, out);
 }
 
 nvdp_status nvdp__pairs_sampled(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                 const struct nvdp__pairs_options *config,
                                 struct nvdp_pairs_summary *out,
                                 struct nvdp_infinite_summary *infinite) {
-    nvdp_status status = NVDP_OK;
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    nvdp__autoptr(nvdp__pairs_free) struct nvdp__pairs *pairs = NULL;
     struct sampled work = {
         .ctx = ctx, .set = posteriors, .config = config, .order = nvdp__order(config->order)};
     struct nvdp_pairs_summary made = {.struct_size = sizeof made,
@@ -269,22 +359,17 @@ nvdp_status nvdp__pairs_sampled(struct nvdp_context *ctx, const struct nvdp_post
                                       .adjacency = config->adjacency,
                                       .arithmetic = config->arithmetic,
                                       .texts = posteriors->texts};
-    NVDP_TRY_OR_CLEAN(groups_create(ctx, posteriors, config->adjacency, &work.groups));
+    NVDP_TRY(groups_create(ctx, posteriors, config->adjacency, &memory, &work.groups));
     made.pairs = work.groups.pairs;
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, work.value, config->max_pairs));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, work.from, config->max_pairs));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, work.sorted, config->max_pairs));
-    NVDP_TRY_OR_CLEAN(nvdp__pairs_create(ctx, posteriors, &work.pairs));
-    NVDP_TRY_OR_CLEAN(find_largest(&work, &made));
-    NVDP_TRY_OR_CLEAN(evaluate(&work));
+    NVDP_TRY(NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(work.value, config->max_pairs),
+                          NVDP__ITEMS(work.from, config->max_pairs),
+                          NVDP__ITEMS(work.sorted, config->max_pairs)));
+    NVDP_TRY(nvdp__pairs_create(ctx, posteriors, &pairs));
+    work.pairs = pairs;
+    NVDP_TRY(find_largest(&work, &made));
+    NVDP_TRY(evaluate(&work));
     summarize(&work, &made);
-    if (infinite != NULL) NVDP_TRY_OR_CLEAN(explain(&work, &made, infinite));
+    if (infinite != NULL) NVDP_TRY(explain(&work, &made, infinite));
     *out = made;
-cleanup:
-    nvdp__pairs_free(work.pairs);
-    groups_free(&work.groups);
-    free(work.value);
-    free(work.from);
-    free(work.sorted);
-    return status;
+    return NVDP_OK;
 }

@@ -62,6 +62,7 @@ part "wording (prose.py, codespell)" wording
 part "layout (clang-format)" layout
 part "documentation (Doxygen)" scripts/docs.sh
 part "demo, and notebooks where Jupyter is installed" demo_and_notebooks
+part "frozen commands" scripts/corpus.sh check
 part "gcc, warnings are errors" scripts/build.sh gcc -j"$jobs"
 part "clang, warnings are errors" scripts/build.sh clang -j"$jobs"
 part "clang-tidy" tidy

@@ -1,8 +1,10 @@
 #!/bin/sh
-# corpus.sh record [REVISION], compare [CASE...], allocations [N]: proves that a change keeps the program's behavior to the byte.
-# record builds REVISION (default: HEAD) and runs the frozen commands of tests/corpus; compare runs them with this work tree and
-# prints each output or file that differs (exit status 1); allocations lets N allocations of ten commands fail (default: all)
-# under the address sanitizer. Digests depend on the processor and the compiler, so both runs belong on one machine.
+# corpus.sh record [REVISION], compare [CASE...], check, freeze, allocations [N]: proves that a change keeps the program's
+# behavior to the byte. record builds REVISION (default: HEAD) and runs the frozen commands of tests/corpus; compare runs them
+# with this work tree and prints each output or file that differs (exit status 1). Most digests depend on the processor, so
+# both runs belong on one machine. check runs the cases whose digests no processor changes, and compares them with
+# tests/corpus/digests; freeze writes that file, for a change on purpose. allocations lets allocations of ten commands fail
+# under the address sanitizer: each of a command that has at most N (default: 300), else every k-th.
 # NVDP_CORPUS_RECORD=FILE: a recording made elsewhere on this machine, which record writes and compare reads (default:
 # build/corpus/recorded.json). Runs of several work trees wait for each other, for all use the folder /tmp/nvdp-corpus.
 set -eu
@@ -27,12 +29,16 @@ compare)
     python3 tests/corpus/corpus.py run build/release "$out/now.json" ${1:+--cases "$@"}
     python3 tests/corpus/corpus.py compare "$recorded" "$out/now.json" --text ${1:+--cases "$@"}
     ;;
+check | freeze)
+    scripts/build.sh release nvdp nvdp_demo still
+    python3 tests/corpus/corpus.py check build/release $([ "$what" = check ] || echo --freeze)
+    ;;
 allocations)
     scripts/build.sh debug-asan nvdp nvdp_demo still
-    python3 tests/corpus/corpus.py allocations build/debug-asan --most "${1:-100000}"
+    python3 tests/corpus/corpus.py allocations build/debug-asan --most "${1:-300}"
     ;;
 *)
-    sed -n '2,7s/^# //p' "$0" >&2
+    sed -n '2,9s/^# //p' "$0" >&2
     exit 2
     ;;
 esac

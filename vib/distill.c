@@ -12,29 +12,20 @@
  * fixed width do not do.
  *
  * Backwards, with g the gradient of a unit vector u = y/|y|: dy = (g - u (u . g))/|y|. */
-#include "vib/distill.h"
 #include "nvib/nvib.h"
 #include "tensor/ops.h"
+#include "vib/vib.h"
 
 #include <math.h>
 
 void nvdp__distill_plan(struct nvdp__distill *step, struct nvdp__arena *arena) {
     const size_t n = step->max_texts, wide = n * step->width, narrow = n * step->dim;
-    step->x = nvdp__arena_take(arena, wide);
-    step->target = nvdp__arena_take(arena, wide);
-    step->mu = nvdp__arena_take(arena, narrow);
-    step->d_mu = nvdp__arena_take(arena, narrow);
-    step->length_v = nvdp__arena_take(arena, n);
-    for (size_t k = 0; k < 2; k++) {
-        step->e[k] = nvdp__arena_take(arena, narrow);
-        step->z[k] = nvdp__arena_take(arena, narrow);
-        step->dz[k] = nvdp__arena_take(arena, narrow);
-        step->u[k] = nvdp__arena_take(arena, wide);
-        step->du[k] = nvdp__arena_take(arena, wide);
-        step->length_y[k] = nvdp__arena_take(arena, n);
-    }
-    step->logits = nvdp__arena_take(arena, n * n);
-    step->label = nvdp__arena_take(arena, n);
+    NVDP__TAKE(arena, {&step->x, wide}, {&step->target, wide}, {&step->mu, narrow},
+               {&step->d_mu, narrow}, {&step->length_v, n});
+    for (size_t k = 0; k < 2; k++)
+        NVDP__TAKE(arena, {&step->e[k], narrow}, {&step->z[k], narrow}, {&step->dz[k], narrow},
+                   {&step->u[k], wide}, {&step->du[k], wide}, {&step->length_y[k], n});
+    NVDP__TAKE(arena, {&step->logits, n * n}, {&step->label, n});
 }
 
 /* Makes the rows unit vectors; a row of zeros stays one, with length 1. */
@@ -62,7 +53,7 @@ static void normalize_backward(size_t n, size_t dim, double scale, const float *
 static void find_means(const struct nvdp__device *dev, struct nvdp__distill *step, size_t n,
                        const float *map) {
     const size_t d = step->width, p = step->dim;
-    nvdp__gemm(dev, 1, false, nvdp__f32(n, d, step->x), true, nvdp__f32(p, d, map), 0,
+    nvdp__gemm(dev, 1, NVDP__TRANSPOSE_B, nvdp__f32(n, d, step->x), nvdp__f32(p, d, map), 0,
                nvdp__f32(n, p, step->mu));
     normalize(n, p, step->mu, step->mu, step->length_v);
 }
@@ -73,7 +64,7 @@ static void draw_and_decode(const struct nvdp__device *dev, struct nvdp__distill
     const size_t d = step->width, p = step->dim;
     for (size_t i = 0; i < n * p; i++)
         step->z[k][i] = (float)(step->clip * step->mu[i] + step->e[k][i]);
-    nvdp__gemm(dev, 1, false, nvdp__f32(n, p, step->z[k]), true, nvdp__f32(d, p, decoder), 0,
+    nvdp__gemm(dev, 1, NVDP__TRANSPOSE_B, nvdp__f32(n, p, step->z[k]), nvdp__f32(d, p, decoder), 0,
                nvdp__f32(n, d, step->u[k]));
 }
 
@@ -96,7 +87,7 @@ static double forward(const struct nvdp__device *dev, struct nvdp__distill *step
         for (size_t i = 0; i < n; i++)
             cosine += nvdp__dot_f64(d, step->u[k] + i * d, step->target + i * d) / 2;
     }
-    nvdp__gemm(dev, (float)(1 / step->temperature), false, nvdp__f32(n, d, step->u[0]), true,
+    nvdp__gemm(dev, (float)(1 / step->temperature), NVDP__TRANSPOSE_B, nvdp__f32(n, d, step->u[0]),
                nvdp__f32(n, d, step->u[1]), 0, nvdp__f32(n, n, step->logits));
     for (size_t i = 0; i < n; i++)
         step->label[i] = (float)i;
@@ -109,20 +100,21 @@ static void backward(const struct nvdp__device *dev, struct nvdp__distill *step,
     const struct nvdp__tensor logits = nvdp__f32(n, n, step->logits);
     for (size_t k = 0; k < 2; k++) {
         float *du = step->du[k];
-        nvdp__gemm(dev, (float)(1 / step->temperature), k == 1, logits, false,
+        nvdp__gemm(dev, (float)(1 / step->temperature),
+                   k == 1 ? NVDP__TRANSPOSE_A : NVDP__AS_STORED, logits,
                    nvdp__f32(n, d, step->u[1 - k]), 0, nvdp__f32(n, d, du));
         for (size_t i = 0; i < n * d; i++)
             du[i] -= (float)(step->cosine / 2 / (double)n * step->target[i]);
         normalize_backward(n, d, 1, step->u[k], step->length_y[k], du);
-        nvdp__gemm(dev, 1, true, nvdp__f32(n, d, du), false, nvdp__f32(n, p, step->z[k]),
+        nvdp__gemm(dev, 1, NVDP__TRANSPOSE_A, nvdp__f32(n, d, du), nvdp__f32(n, p, step->z[k]),
                    k == 0 ? 0 : 1, nvdp__f32(d, p, d_decoder));
-        nvdp__gemm(dev, 1, false, nvdp__f32(n, d, du), false, nvdp__f32(d, p, decoder), 0,
+        nvdp__gemm(dev, 1, NVDP__AS_STORED, nvdp__f32(n, d, du), nvdp__f32(d, p, decoder), 0,
                    nvdp__f32(n, p, step->dz[k]));
     }
     for (size_t i = 0; i < n * p; i++)
         step->d_mu[i] = step->dz[0][i] + step->dz[1][i];
     normalize_backward(n, p, step->clip, step->mu, step->length_v, step->d_mu);
-    nvdp__gemm(dev, 1, true, nvdp__f32(n, p, step->d_mu), false, nvdp__f32(n, d, step->x), 0,
+    nvdp__gemm(dev, 1, NVDP__TRANSPOSE_A, nvdp__f32(n, p, step->d_mu), nvdp__f32(n, d, step->x), 0,
                nvdp__f32(p, d, d_map));
 }
 

@@ -7,7 +7,8 @@
  * vtdp adds one more encoder layer and treats each token, or with `pools first` one pooled
  * vector per text. The rows of functions are at the end. */
 #include "vib/vib.h"
-#include "mechanism/method.h"
+#include "encoder/row.h"
+#include "mechanism/mechanism.h"
 #include "tensor/per_example.h"
 #include "tensor/vector.h"
 
@@ -36,8 +37,7 @@ void nvdp__softplus_logvar(const struct nvdp__device *dev, size_t n, const float
 
 void nvdp__softplus_logvar_backward(const struct nvdp__device *dev, size_t n, const float *rho,
                                     const float *dlogvar, float *drho) {
-    int team = nvdp__team(dev, 16 * n);
-#pragma omp parallel for num_threads(team)
+#pragma omp parallel for num_threads(nvdp__team(dev, 16 * n))
     for (size_t i = 0; i < n; i++) {
         double x = rho[i];
         double slope = x < FAR_BELOW ? 2 : 2 / ((1 + exp(-x)) * nvdp__softplus(x));
@@ -47,8 +47,8 @@ void nvdp__softplus_logvar_backward(const struct nvdp__device *dev, size_t n, co
 
 /* ---- configuration ---- */
 
-static bool pools_last(const struct nvdp__nvib_config *config) {
-    return config->vib.vtdp_pool == NVDP__VTDP_POOL_LAST;
+static bool is_pooled_first(const struct nvdp__nvib_config *config) {
+    return config->vib.vtdp_pool == NVDP__VTDP_POOL_FIRST;
 }
 
 struct nvdp__nvib_config nvdp__without_weights(const struct nvdp__nvib_config *config) {
@@ -64,10 +64,11 @@ struct nvdp__nvib_config nvdp__without_weights(const struct nvdp__nvib_config *c
 nvdp_status nvdp__check_pool(struct nvdp_context *ctx, const struct nvdp__mechanism *mechanism,
                              enum nvdp_pool pool) {
     if (pool != NVDP_POOL_WEIGHTED) return NVDP_OK;
-    return nvdp__fail(
-        ctx, NVDP_ERR_ARGUMENT,
-        "pool: method %s has no weights: expected auto, first or mean, found weighted",
-        mechanism->name);
+    return nvdp__blame_value(
+        ctx, "pool",
+        nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                   "pool: method %s has no weights: expected auto, first or mean, found weighted",
+                   mechanism->name));
 }
 
 /* Checks the options of all three forms, resolves "auto", and sets the options that none of the
@@ -80,7 +81,7 @@ static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_
     if (made.latent_dim == 0) made.latent_dim = bert->hidden_size;
     /* The mean of vtdp reads all shared rows; reading the first token gives no better trade-off.
      * But if the means of a text share one norm, a mean over noisy rows loses most of it. */
-    bool tokens = mechanism->variant == NVDP__VIB_VTDP && pools_last(&made);
+    bool tokens = mechanism->variant == NVDP__VIB_VTDP && !is_pooled_first(&made);
     bool mean = tokens && !nvdp__clips_sequence(&made.clip);
     if (made.pool == NVDP_POOL_AUTO) made.pool = mean ? NVDP_POOL_MEAN : NVDP_POOL_FIRST;
     NVDP_TRY(nvdp__check_pool(ctx, mechanism, made.pool));
@@ -104,33 +105,39 @@ static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_
 
 /* ---- parameters and their initial values ---- */
 
+static const struct nvdp__pass extra_pass = {.training = false}; /* no dropout */
+
 static void release(void *self) {
     struct nvdp__vib *vib = self;
     if (vib == NULL) return;
-    nvdp__extra_release(&vib->extra);
-    nvdp__sample_rows_release(&vib->rows);
-    free(vib);
+    nvdp__bert_cache_release(&vib->extra.cache);
+    nvdp__bert_release(&vib->extra.bert);
+    nvdp__gauss_release(vib);
 }
 NVDP__AUTOPTR(struct nvdp__vib, release)
 
 /* The form whose trained standard deviations are in use; VIB_FIXED: none are trained. */
 static enum nvdp__vib_form spread(const struct nvdp__vib *vib) {
-    return vib->sequence ? NVDP__VIB_FIXED : vib->which;
+    return vib->gauss.sequence ? NVDP__VIB_FIXED : vib->which;
 }
 
-static nvdp_status declare(struct nvdp__vib *vib, struct nvdp__params *params) {
-    unsigned flags = NVDP__PARAM_OPTIONAL;
-    size_t p = vib->dim, d = vib->hidden_size;
-    if (vib->which == NVDP__VIB_VTDP)
-        NVDP_TRY(nvdp__extra_declare(&vib->extra, vib->bert, "vtdp", params));
-    NVDP_TRY(nvdp__declare_dense(params, "vib.mu", p, d, flags, &vib->mu));
-    if (vib->gains)
-        NVDP_TRY(nvdp__row_gain_declare(params, "vib.mu.gain", vib->form.length, &vib->row_gain));
-    if (spread(vib) == NVDP__VIB_LEARNED)
-        return nvdp__params_add(params, "vib.rho", 1, p, 1, flags, &vib->rho_vector);
-    if (spread(vib) == NVDP__VIB_VTDP)
-        return nvdp__declare_dense(params, "vib.rho", p, d, flags, &vib->rho);
-    return NVDP_OK;
+/* Declares a layer of the encoder's sizes, "<prefix>.attention.self.query.weight" and so on; a checkpoint
+ * may lack it. */
+static nvdp_status declare_extra(struct nvdp__extra *extra, const struct nvdp__bert *below,
+                                 const char *prefix, struct nvdp__params *params) {
+    if (below->row->pass->declare_extra == NULL)
+        return nvdp__fail(
+            params->ctx, NVDP_ERR_ARGUMENT,
+            "method: expected one without an additional layer of the encoder with %s, "
+            "found %s",
+            below->row->title, prefix);
+    extra->bert.row = below->row;
+    extra->bert.config = below->config;
+    extra->bert.config.num_hidden_layers = 1;
+    NVDP_TRY(nvdp__bert_cache_create(params->ctx, &extra->bert, NVDP__KEEP_LAST, &extra->cache));
+    extra->cache.above = true;
+    extra->cache.keep_hidden = true; /* the output has its own buffer */
+    return below->row->pass->declare_extra(&extra->bert, below, prefix, params);
 }
 
 static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
@@ -140,27 +147,19 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
     NVDP_TRY(resolve(mechanism, ctx, &bert->config, &resolved));
     nvdp__autoptr(release) struct nvdp__vib *vib = nvdp__calloc(ctx, 1, sizeof *vib);
     if (vib == NULL) return NVDP_ERR_MEMORY;
-    bool tokens = mechanism->variant == NVDP__VIB_VTDP && pools_last(&resolved);
-    *vib = (struct nvdp__vib){.ctx = ctx,
-                              .bert = bert,
-                              .which = (enum nvdp__vib_form)mechanism->variant,
-                              .config = resolved,
-                              .form = nvdp__form_of(&resolved, false, !tokens),
-                              .hidden_size = bert->config.hidden_size,
-                              .dim = resolved.latent_dim,
-                              .clip = nvdp__clip_applied(&resolved.clip),
-                              .clips = !nvdp__clips_sequence(&resolved.clip),
-                              .sequence = nvdp__clips_sequence(&resolved.clip),
-                              .gains = tokens && resolved.row_index == NVDP__ROW_INDEX_TRAINED};
-    NVDP_TRY(declare(vib, params));
-    NVDP__HAND_OVER(self, vib);
-    return NVDP_OK;
-}
-
-/* A narrow latent is initialized from the principal directions of hidden states. */
-static bool wants_hidden(const void *self) {
-    const struct nvdp__vib *vib = self;
-    return vib->dim < vib->hidden_size;
+    bool tokens = mechanism->variant == NVDP__VIB_VTDP && !is_pooled_first(&resolved);
+    vib->gauss =
+        nvdp__gauss_of(mechanism, ctx, bert, &resolved, (struct nvdp__form){.single = !tokens});
+    vib->which = (enum nvdp__vib_form)mechanism->variant;
+    const struct nvdp__gauss *g = &vib->gauss;
+    const unsigned flags = NVDP__PARAM_OPTIONAL;
+    if (vib->which == NVDP__VIB_VTDP) NVDP_TRY(declare_extra(&vib->extra, bert, "vtdp", params));
+    NVDP_TRY(nvdp__means_declare(&vib->gauss, params, "vib.mu"));
+    if (spread(vib) == NVDP__VIB_LEARNED)
+        NVDP_TRY(nvdp__params_add(params, "vib.rho", 1, g->dim, 1, flags, &vib->rho_vector));
+    if (spread(vib) == NVDP__VIB_VTDP)
+        NVDP_TRY(nvdp__declare_dense(params, "vib.rho", g->dim, g->hidden_size, flags, &vib->rho));
+    return NVDP__HAND_OVER(self, vib);
 }
 
 /* Initially softplus(rho) = e^(logvar/2); the means start as in NVIB. */
@@ -168,23 +167,17 @@ static nvdp_status initialize(void *self, const struct nvdp__device *dev,
                               struct nvdp__params *params, uint64_t seed, size_t rows,
                               const float *hidden) {
     struct nvdp__vib *vib = self;
-    double sigma = exp(0.5 * nvdp__start_logvar(&vib->config));
+    const struct nvdp__gauss *g = &vib->gauss;
+    double sigma = exp(0.5 * nvdp__start_logvar(&g->config));
     float rho = (float)(sigma + log(-expm1(-sigma)));
     if (spread(vib) == NVDP__VIB_LEARNED) nvdp__params_fill(dev, params, vib->rho_vector, rho);
-    if (vib->gains) nvdp__row_gain_initialize(dev, params, vib->row_gain);
-    if (vib->which == NVDP__VIB_VTDP) nvdp__extra_initialize(&vib->extra, vib->bert, dev, params);
+    if (vib->which == NVDP__VIB_VTDP) /* copies the encoder's last layer */
+        g->bert->row->pass->initialize_extra(&vib->extra.bert, g->bert, dev, params);
     if (spread(vib) == NVDP__VIB_VTDP) {
         nvdp__params_fill(dev, params, vib->rho.weight, 0);
         nvdp__params_fill(dev, params, vib->rho.bias, rho);
     }
-    return nvdp__means_initialize(vib->ctx, dev, params, &vib->mu, vib->config.mu_tau, seed, rows,
-                                  hidden);
-}
-
-static struct nvdp__view view(const void *self) {
-    const struct nvdp__vib *vib = self;
-    return (struct nvdp__view){vib->dim, vib->form, &vib->posterior,
-                               nvdp__sample_of(&vib->rows, vib->dim, vib->z, NULL)};
+    return nvdp__gauss_initialize(g, dev, params, seed, rows, hidden);
 }
 
 /* ---- plan ---- */
@@ -193,42 +186,31 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
                         size_t max_texts, size_t longest, bool training,
                         struct nvdp__arena *arena) {
     struct nvdp__vib *vib = self;
-    bool single = vib->form.single;
-    size_t p = vib->dim, d = vib->hidden_size;
-    NVDP_TRY(nvdp__sample_rows_plan(vib->ctx, &vib->form, max_tokens, max_texts, &vib->rows));
-    size_t rows = vib->rows.max_rows;
-    size_t sources = nvdp__padded_rows(dev, vib->rows.max_sources);
-    if (vib->which == NVDP__VIB_VTDP)
-        nvdp__extra_plan(&vib->extra, dev, max_tokens, max_texts, longest, training, arena);
+    struct nvdp__gauss *g = &vib->gauss;
+    const size_t p = g->dim, d = g->hidden_size;
+    NVDP_TRY(nvdp__gauss_plan(g, dev, max_tokens, max_texts, training, arena));
+    const size_t sources = nvdp__padded_rows(dev, g->rows.max_sources);
+    if (vib->which == NVDP__VIB_VTDP) {
+        vib->extra.cache.training = training;
+        nvdp__bert_plan(&vib->extra.bert, dev, max_tokens, max_texts, longest, arena,
+                        &vib->extra.cache);
+    }
     nvdp__dense_plan(dev, arena, sources, d, p);
-    if (single) vib->pooled_states = nvdp__arena_take(arena, sources * d);
-    vib->posterior = (struct nvdp__posterior){.dim = p,
-                                              .mu = nvdp__arena_take(arena, sources * p),
-                                              .logvar = nvdp__arena_take(arena, sources * p)};
-    vib->rho_out = nvdp__arena_take(arena, spread(vib) == NVDP__VIB_VTDP ? sources * p : p);
-    if (vib->clips) vib->before = nvdp__unclipped_plan(arena, sources, p, false);
-    if (vib->sequence) vib->factor = nvdp__arena_take(arena, max_texts);
-    if (vib->gains) vib->ungained = nvdp__arena_take(arena, sources * p);
-    vib->z = nvdp__arena_take(arena, rows * p);
-    vib->pooled = nvdp__arena_take(arena, max_texts * p);
-    if (!training) return NVDP_OK;
-    vib->d = (struct nvdp__posterior){.dim = p,
-                                      .mu = nvdp__arena_take(arena, sources * p),
-                                      .logvar = nvdp__arena_take(arena, sources * p)};
-    vib->d_z = nvdp__arena_take(arena, rows * p);
-    if (single) vib->d_x = nvdp__arena_take(arena, sources * d);
+    if (g->form.single) vib->pooled_states = nvdp__arena_take(arena, sources * d);
+    NVDP__TAKE(arena, {&vib->rho_out, spread(vib) == NVDP__VIB_VTDP ? sources * p : p},
+               {&g->pooled, max_texts * p});
+    if (training && g->form.single) vib->d_x = nvdp__arena_take(arena, sources * d);
     return NVDP_OK;
 }
 
 /* ---- one pooled vector per text, from its tokens' states or from its sample ---- */
 
-static void pool_rows(const struct nvdp__device *dev, bool first, size_t texts, size_t dim,
-                      const int32_t *offset, const float *x, float *y) {
-    if (first) {
+void nvdp__pool_rows(const struct nvdp__device *dev, bool first, size_t texts, size_t dim,
+                     const int32_t *offset, const float *x, float *y) {
+    if (first)
         nvdp__rows_gather(dev, texts, dim, offset, x, y);
-    } else {
+    else
         nvdp__pool_forward(dev, texts, dim, offset, NULL, x, y);
-    }
 }
 
 /* Sets dx [rows of all texts, dim]. */
@@ -243,8 +225,8 @@ static void pool_rows_backward(const struct nvdp__device *dev, bool first, size_
 }
 
 /* True if the classifier reads only one row of a sample. */
-static bool reads_first(const struct nvdp__vib *vib) {
-    return vib->form.single || vib->config.pool == NVDP_POOL_FIRST;
+static bool reads_first(const struct nvdp__gauss *g) {
+    return g->form.single || g->config.pool == NVDP_POOL_FIRST;
 }
 
 /* ---- forward ---- */
@@ -252,8 +234,8 @@ static bool reads_first(const struct nvdp__vib *vib) {
 /* logvar [S, p] of the sources, before clipping. */
 static void logvar_forward(struct nvdp__vib *vib, const struct nvdp__device *dev,
                            const struct nvdp__params *params, struct nvdp__tensor x) {
-    size_t sources = vib->rows.sources, p = vib->dim;
-    float *logvar = vib->posterior.logvar;
+    size_t sources = x.rows, p = vib->gauss.dim;
+    float *logvar = vib->gauss.posterior.logvar;
     if (spread(vib) == NVDP__VIB_VTDP) {
         struct nvdp__linear rho = nvdp__dense_linear(params, &vib->rho, sources);
         nvdp__dense_forward(dev, &rho, x, nvdp__f32(sources, p, vib->rho_out));
@@ -263,67 +245,61 @@ static void logvar_forward(struct nvdp__vib *vib, const struct nvdp__device *dev
     if (vib->which == NVDP__VIB_LEARNED)
         nvdp__softplus_logvar(dev, p, nvdp__value(params, vib->rho_vector), logvar);
     for (size_t i = 0; i < p && vib->which == NVDP__VIB_FIXED; i++)
-        logvar[i] = (float)(2 * log(vib->config.vib.sigma));
+        logvar[i] = (float)(2 * log(vib->gauss.config.vib.sigma));
     for (size_t s = 1; s < sources; s++)
         nvdp__copy(dev, p, logvar, logvar + s * p);
 }
 
 static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
     struct nvdp__vib *vib = self;
+    struct nvdp__gauss *g = &vib->gauss;
     const struct nvdp__device *dev = in->dev;
     const struct nvdp__batch *batch = in->batch;
-    size_t d = vib->hidden_size;
-    NVDP_TRY(nvdp__sample_rows_fill(vib->ctx, &vib->form, batch, &vib->rows));
+    NVDP_TRY(nvdp__gauss_fill(g, batch));
     vib->states = in->hidden;
-    if (vib->which == NVDP__VIB_VTDP)
-        vib->states = nvdp__extra_forward(&vib->extra, dev, in->params, batch, in->hidden);
-    vib->x = vib->form.single ? vib->pooled_states : vib->states;
-    if (vib->form.single)
-        pool_rows(dev, vib->config.pool == NVDP_POOL_FIRST, batch->texts, d, batch->offset,
-                  vib->states, vib->pooled_states);
-    vib->posterior.rows = vib->rows.sources;
-    struct nvdp__linear mu = nvdp__dense_linear(in->params, &vib->mu, vib->rows.sources);
-    struct nvdp__tensor x = nvdp__f32(vib->rows.sources, d, vib->x);
-    nvdp__dense_forward(
-        dev, &mu, x, nvdp__f32(x.rows, vib->dim, vib->gains ? vib->ungained : vib->posterior.mu));
-    if (vib->gains)
-        nvdp__row_gain_forward(dev, batch->texts, batch->offset, vib->dim,
-                               nvdp__value(in->params, vib->row_gain), vib->ungained,
-                               vib->posterior.mu);
-    if (!vib->sequence) logvar_forward(vib, dev, in->params, x);
-    if (vib->clips) nvdp__clip_forward(dev, &vib->clip, &vib->posterior, &vib->before);
-    if (vib->sequence)
-        nvdp__clip_sequence_forward(dev, vib->config.clip.sequence, vib->rows.texts,
-                                    vib->rows.source_offset, &vib->posterior, vib->factor);
+    if (vib->which == NVDP__VIB_VTDP) { /* the states have room for nvdp__padded_rows(T) rows */
+        vib->extra.cache.hidden[0] = (float *)in->hidden; /* backward reads it too */
+        nvdp__bert_forward(&vib->extra.bert, dev, in->params, batch, &extra_pass,
+                           &vib->extra.cache);
+        vib->states = vib->extra.cache.hidden[1];
+    }
+    vib->x = g->form.single ? vib->pooled_states : vib->states;
+    if (g->form.single)
+        nvdp__pool_rows(dev, g->config.pool == NVDP_POOL_FIRST, batch->texts, g->hidden_size,
+                        batch->offset, vib->states, vib->pooled_states);
+    const struct nvdp__tensor x = nvdp__f32(g->rows.sources, g->hidden_size, vib->x);
+    nvdp__means_forward(g, dev, in->params, x);
+    if (!g->sequence) logvar_forward(vib, dev, in->params, x);
+    nvdp__gauss_clip(g, dev);
     return NVDP_OK;
 }
 
-static nvdp_status forward(void *self, const struct nvdp__encoded *in,
-                           const struct nvdp__draw *draw, float **pooled) {
-    struct nvdp__vib *vib = self;
-    NVDP_TRY(infer(vib, in));
-    nvdp__gauss_sample(in->dev, draw, &vib->rows, &vib->posterior, vib->z);
-    pool_rows(in->dev, reads_first(vib), vib->rows.texts, vib->dim, vib->rows.offset, vib->z,
-              vib->pooled);
-    *pooled = vib->pooled;
+nvdp_status nvdp__pooled_forward(void *self, const struct nvdp__encoded *in,
+                                 const struct nvdp__draw *draw, float **pooled) {
+    const struct nvdp__gauss *g = self;
+    NVDP_TRY(g->mechanism->infer(self, in));
+    nvdp__gauss_sample(in->dev, draw, &g->rows, &g->posterior, g->z);
+    nvdp__pool_rows(in->dev, reads_first(g), g->rows.texts, g->dim, g->rows.offset, g->z,
+                    g->pooled);
+    *pooled = g->pooled;
     return NVDP_OK;
 }
 
-static nvdp_status check_sample(const struct nvdp__vib *vib, const struct nvdp__sample *sample) {
-    if (sample->dim != vib->dim)
-        return nvdp__fail(vib->ctx, NVDP_ERR_ARGUMENT,
-                          "sample: expected vectors of width %zu, found width %zu", vib->dim,
+static nvdp_status check_sample(const struct nvdp__gauss *g, const struct nvdp__sample *sample) {
+    if (sample->dim != g->dim)
+        return nvdp__fail(g->ctx, NVDP_ERR_ARGUMENT,
+                          "sample: expected vectors of width %zu, found width %zu", g->dim,
                           sample->dim);
-    if (sample->texts > vib->rows.max_texts || sample->rows > vib->rows.max_rows)
-        return nvdp__fail(vib->ctx, NVDP_ERR_ARGUMENT,
+    if (sample->texts > g->rows.max_texts || sample->rows > g->rows.max_rows)
+        return nvdp__fail(g->ctx, NVDP_ERR_ARGUMENT,
                           "sample: expected at most %zu texts and %zu rows, found %zu and %zu",
-                          vib->rows.max_texts, vib->rows.max_rows, sample->texts, sample->rows);
+                          g->rows.max_texts, g->rows.max_rows, sample->texts, sample->rows);
     for (size_t b = 0; b < sample->texts; b++) {
         int32_t rows = sample->offset[b + 1] - sample->offset[b];
-        if (rows == 1 || (rows > 1 && !vib->form.single)) continue;
-        return nvdp__fail(vib->ctx, NVDP_ERR_ARGUMENT,
+        if (rows == 1 || (rows > 1 && !g->form.single)) continue;
+        return nvdp__fail(g->ctx, NVDP_ERR_ARGUMENT,
                           "sample of text %zu: expected %s, found %d rows", b,
-                          vib->form.single ? "one row" : "at least one row", (int)rows);
+                          g->form.single ? "one row" : "at least one row", (int)rows);
     }
     return NVDP_OK;
 }
@@ -331,11 +307,26 @@ static nvdp_status check_sample(const struct nvdp__vib *vib, const struct nvdp__
 static nvdp_status forward_sample(void *self, const struct nvdp__device *dev,
                                   const struct nvdp__params *params,
                                   const struct nvdp__sample *given, float **pooled) {
-    struct nvdp__vib *vib = self;
+    const struct nvdp__gauss *g = self;
     (void)params;
-    NVDP_TRY(check_sample(vib, given));
-    pool_rows(dev, reads_first(vib), given->texts, vib->dim, given->offset, given->z, vib->pooled);
-    *pooled = vib->pooled;
+    NVDP_TRY(check_sample(g, given));
+    nvdp__pool_rows(dev, reads_first(g), given->texts, g->dim, given->offset, given->z, g->pooled);
+    *pooled = g->pooled;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__single_forward_sample(void *self, const struct nvdp__device *dev,
+                                        const struct nvdp__params *params,
+                                        const struct nvdp__sample *given, float **pooled) {
+    const struct nvdp__gauss *g = self;
+    (void)params;
+    if (given->dim != g->dim || given->texts > g->rows.max_texts || given->rows != given->texts)
+        return nvdp__fail(g->ctx, NVDP_ERR_ARGUMENT,
+                          "sample: expected one vector of width %zu for each of at most %zu texts, "
+                          "found width %zu and %zu vectors for %zu texts",
+                          g->dim, g->rows.max_texts, given->dim, given->rows, given->texts);
+    nvdp__copy(dev, given->rows * g->dim, given->z, g->pooled);
+    *pooled = g->pooled;
     return NVDP_OK;
 }
 
@@ -345,27 +336,28 @@ static nvdp_status forward_sample(void *self, const struct nvdp__device *dev,
 static void logvar_backward(struct nvdp__vib *vib, const struct nvdp__device *dev,
                             const struct nvdp__params *params, struct nvdp__tensor x,
                             struct nvdp__tensor dx) {
-    size_t sources = vib->rows.sources, p = vib->dim;
-    float *d_logvar = vib->d.logvar;
+    size_t sources = x.rows, p = vib->gauss.dim;
+    float *d_logvar = vib->gauss.d.logvar;
     if (spread(vib) == NVDP__VIB_VTDP) {
         struct nvdp__linear rho = nvdp__dense_linear(params, &vib->rho, sources);
-        rho.offset = vib->rows.source_offset;
+        rho.offset = vib->gauss.rows.source_offset;
         nvdp__softplus_logvar_backward(dev, sources * p, vib->rho_out, d_logvar, d_logvar);
         nvdp__dense_backward(dev, &rho, x, nvdp__f32(sources, p, d_logvar), dx, true);
     }
-    if (spread(vib) == NVDP__VIB_LEARNED && dev->per_example != NULL) { /* each source is a text */
+    if (spread(vib) != NVDP__VIB_LEARNED) return;
+    const float *rho = nvdp__value(params, vib->rho_vector);
+    if (dev->per_example != NULL) { /* each source is a text */
         float *d_rho = nvdp__per_example_vectors(dev, nvdp__grad(params, vib->rho_vector), p);
         for (size_t s = 0; s < sources && d_rho != NULL; s++)
-            nvdp__softplus_logvar_backward(dev, p, nvdp__value(params, vib->rho_vector),
-                                           d_logvar + s * p, d_rho + s * p);
-    } else if (spread(vib) == NVDP__VIB_LEARNED) {
-        float *d_rho = vib->rho_out;
-        nvdp__zero(dev, p, d_rho);
-        for (size_t s = 0; s < sources; s++)
-            nvdp__add(dev, p, d_logvar + s * p, d_rho);
-        nvdp__softplus_logvar_backward(dev, p, nvdp__value(params, vib->rho_vector), d_rho, d_rho);
-        nvdp__add(dev, p, d_rho, nvdp__grad(params, vib->rho_vector));
+            nvdp__softplus_logvar_backward(dev, p, rho, d_logvar + s * p, d_rho + s * p);
+        return;
     }
+    float *d_rho = vib->rho_out;
+    nvdp__zero(dev, p, d_rho);
+    for (size_t s = 0; s < sources; s++)
+        nvdp__add(dev, p, d_logvar + s * p, d_rho);
+    nvdp__softplus_logvar_backward(dev, p, rho, d_rho, d_rho);
+    nvdp__add(dev, p, d_rho, nvdp__grad(params, vib->rho_vector));
 }
 
 /* Propagates the gradients of pooled vector and regularizer to the posterior before clipping,
@@ -373,46 +365,25 @@ static void logvar_backward(struct nvdp__vib *vib, const struct nvdp__device *de
 static void backward(void *self, const struct nvdp__encoded *in,
                      const struct nvdp__penalty *penalty, float *d_pooled, float *d_hidden) {
     struct nvdp__vib *vib = self;
+    struct nvdp__gauss *g = &vib->gauss;
     const struct nvdp__device *dev = in->dev;
     const struct nvdp__batch *batch = in->batch;
-    const struct nvdp__sample_rows *layout = &vib->rows;
-    size_t sources = layout->sources, p = vib->dim, d = vib->hidden_size;
-    pool_rows_backward(dev, reads_first(vib), layout->texts, p, layout->offset, vib->z, d_pooled,
-                       vib->d_z);
-    vib->d.rows = sources;
-    nvdp__zero(dev, sources * p, vib->d.mu);
-    nvdp__zero(dev, sources * p, vib->d.logvar);
-    nvdp__gauss_sample_backward(dev, layout, &vib->posterior, vib->z, vib->d_z, &vib->d);
-    bool exact = vib->config.regularizer == NVDP__REGULARIZER_KL;
-    nvdp__gaussian_losses(dev, exact ? NVDP__KL_EXACT : NVDP__KL_PUBLISHED, penalty->weight_g,
-                          layout->texts, layout->source_offset, &vib->posterior, &vib->d,
-                          penalty->loss_g);
-    /* L_D does not exist without weights */
-    memset(penalty->loss_d, 0, layout->texts * sizeof *penalty->loss_d);
-    if (vib->clips) nvdp__clip_backward(dev, &vib->clip, &vib->posterior, &vib->before, &vib->d);
-    if (vib->sequence)
-        nvdp__clip_sequence_backward(dev, layout->texts, layout->source_offset, &vib->posterior,
-                                     vib->factor, &vib->d);
-    if (vib->gains)
-        nvdp__row_gain_backward(dev, batch->texts, batch->offset, p, vib->form.length,
-                                nvdp__value(in->params, vib->row_gain), vib->ungained, vib->d.mu,
-                                nvdp__grad(in->params, vib->row_gain));
-    float *d_x = vib->form.single ? vib->d_x : d_hidden;
-    struct nvdp__linear mu = nvdp__dense_linear(in->params, &vib->mu, sources);
-    mu.offset = layout->source_offset;
-    struct nvdp__tensor x = nvdp__f32(sources, d, vib->x), dx = nvdp__f32(sources, d, d_x);
-    nvdp__dense_backward(dev, &mu, x, nvdp__f32(sources, p, vib->d.mu), dx, false);
+    const size_t sources = g->rows.sources, d = g->hidden_size;
+    const struct nvdp__tensor x = nvdp__f32(sources, d, vib->x),
+                              dx = nvdp__f32(sources, d, g->form.single ? vib->d_x : d_hidden);
+    pool_rows_backward(dev, reads_first(g), g->rows.texts, g->dim, g->rows.offset, g->z, d_pooled,
+                       g->d_z);
+    nvdp__gauss_backward(g, dev, g->d_z);
+    nvdp__gauss_losses(g, dev, penalty);
+    nvdp__gauss_clip_backward(g, dev);
+    nvdp__means_backward(g, dev, in->params, x, dx);
     logvar_backward(vib, dev, in->params, x, dx);
-    if (vib->form.single)
-        pool_rows_backward(dev, vib->config.pool == NVDP_POOL_FIRST, batch->texts, d, batch->offset,
-                           vib->states, d_x, d_hidden);
+    if (g->form.single)
+        pool_rows_backward(dev, g->config.pool == NVDP_POOL_FIRST, batch->texts, d, batch->offset,
+                           vib->states, vib->d_x, d_hidden);
     if (vib->which == NVDP__VIB_VTDP)
-        nvdp__extra_backward(&vib->extra, dev, in->params, batch, d_hidden);
-}
-
-static size_t replaced(const void *self) {
-    const struct nvdp__vib *vib = self;
-    return nvdp__clip_replaced(&vib->rows, vib->dim, &vib->before, vib->factor);
+        nvdp__bert_backward(&vib->extra.bert, dev, in->params, batch, &extra_pass,
+                            &vib->extra.cache, d_hidden);
 }
 
 /* ---- the three forms ---- */
@@ -420,9 +391,9 @@ static size_t replaced(const void *self) {
 #define VIB(label, which)                                                                          \
     {                                                                                              \
         .name = label, .variant = which, .private_ = true, .resolve = resolve, .create = create,   \
-        .release = release, .wants_hidden = wants_hidden, .initialize = initialize, .plan = plan,  \
-        .view = view, .forward = forward, .infer = infer, .forward_sample = forward_sample,        \
-        .backward = backward, .replaced = replaced                                                 \
+        .release = release, .wants_hidden = nvdp__gauss_wants_hidden, .initialize = initialize,    \
+        .plan = plan, .view = nvdp__gauss_view, .forward = nvdp__pooled_forward, .infer = infer,   \
+        .forward_sample = forward_sample, .backward = backward, .replaced = nvdp__gauss_replaced   \
     }
 
 const struct nvdp__mechanism nvdp__mechanisms_vib[] = {
@@ -431,13 +402,9 @@ const struct nvdp__mechanism nvdp__mechanisms_vib[] = {
     [NVDP__VIB_VTDP] = VIB("vtdp", NVDP__VIB_VTDP),
 };
 
-static bool always(const struct nvdp__nvib_config *config) {
+bool nvdp__always_single(const struct nvdp__nvib_config *config) {
     (void)config;
     return true;
-}
-
-static bool is_pooled_first(const struct nvdp__nvib_config *config) {
-    return config->vib.vtdp_pool == NVDP__VTDP_POOL_FIRST;
 }
 
 static void fixed_limits(const struct nvdp__nvib_config *config, struct nvdp_limits *limits) {
@@ -457,8 +424,8 @@ static nvdp_status trained_limits(struct nvdp_context *ctx, const struct nvdp__d
     const double low = limits->logvar_min, high = limits->logvar_max;
     if (index == SIZE_MAX) return NVDP_OK;
     const size_t n = params->entry[index].count;
-    float *logvar = nvdp__calloc(ctx, n, sizeof *logvar);
-    if (logvar == NULL) return NVDP_ERR_MEMORY;
+    nvdp__autofree float *logvar = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, logvar, n));
     nvdp__softplus_logvar(dev, n, nvdp__value(params, index), logvar);
     limits->logvar_min = INFINITY;
     limits->logvar_max = -INFINITY;
@@ -467,7 +434,6 @@ static nvdp_status trained_limits(struct nvdp_context *ctx, const struct nvdp__d
         limits->logvar_min = fmin(limits->logvar_min, own);
         limits->logvar_max = fmax(limits->logvar_max, own);
     }
-    free(logvar);
     return NVDP_OK;
 }
 
@@ -485,7 +451,7 @@ const struct nvdp__method nvdp__method_row_vib_fixed = {
     .description = "one pooled vector per text, with Gaussian noise of a fixed scale",
     .own_noise = true,
     .unread = unread_fixed,
-    .single = always,
+    .single = nvdp__always_single,
     .limits = fixed_limits};
 const struct nvdp__method nvdp__method_row_vib_learned = {
     .mechanism = &nvdp__mechanisms_vib[NVDP__VIB_LEARNED],
@@ -493,7 +459,7 @@ const struct nvdp__method nvdp__method_row_vib_learned = {
         "one pooled vector per text, with Gaussian noise whose scale is trained for each dimension",
     .own_noise = true,
     .unread = unread_learned,
-    .single = always,
+    .single = nvdp__always_single,
     .limits = learned_limits,
     .trained_limits = trained_limits};
 const struct nvdp__method nvdp__method_row_vtdp = {

@@ -44,14 +44,14 @@ int main(void) {
     if (make(ctx, &posteriors) != NVDP_OK) goto cleanup;
     if (nvdp_posteriors_write(ctx, path, posteriors) != NVDP_OK) goto cleanup;
     if (nvdp_posteriors_read(ctx, path, &again) != NVDP_OK) goto cleanup;
-    if (nvdp_privacy_config_create(ctx, &config) != NVDP_OK) goto cleanup;
+    if (nvdp_config_create(ctx, "privacy", &config) != NVDP_OK) goto cleanup;
     if (nvdp_config_set(config, "order", "2") != NVDP_OK) goto cleanup;
     if (nvdp_privacy_measure(ctx, again, config, NULL, &report) != NVDP_OK) goto cleanup;
-    if (nvdp_privacy_report_text(ctx, &report, &text) != NVDP_OK) goto cleanup;
+    if (nvdp_result_text(ctx, &report, NULL, &text) != NVDP_OK) goto cleanup;
     fputs(text, stdout);
     failed = report.pairs->pairs != (size_t)TEXTS * (TEXTS - 1);
 cleanup:
-    nvdp_privacy_report_free(&report);
+    nvdp_result_free(&report);
     free(text);
     if (failed) fprintf(stderr, "02_privacy: %s\n", nvdp_context_error(ctx));
     unlink(path);

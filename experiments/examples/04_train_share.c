@@ -84,7 +84,7 @@ static nvdp_status configure(struct nvdp_config *config, const struct paths *p) 
 static nvdp_status train(struct nvdp_context *ctx, const struct paths *p,
                          struct nvdp_train_result *result) {
     struct nvdp_config *config = NULL;
-    nvdp_status status = nvdp_train_config_create(ctx, &config);
+    nvdp_status status = nvdp_config_create(ctx, "train", &config);
     if (status == NVDP_OK) status = configure(config, p);
     if (status == NVDP_OK) status = nvdp_train(ctx, config, result);
     nvdp_config_free(config);
@@ -94,7 +94,7 @@ static nvdp_status train(struct nvdp_context *ctx, const struct paths *p,
 static nvdp_status give_away(struct nvdp_context *ctx, const struct paths *p,
                              struct nvdp_export_result *result) {
     struct nvdp_config *config = NULL;
-    nvdp_status status = nvdp_export_config_create(ctx, &config);
+    nvdp_status status = nvdp_config_create(ctx, "export", &config);
     if (status == NVDP_OK) status = nvdp_config_set(config, "run", p->run);
     if (status == NVDP_OK) status = nvdp_config_set(config, "split", "train,dev");
     if (status == NVDP_OK) status = nvdp_config_set(config, "with-labels", "true");
@@ -107,7 +107,7 @@ static nvdp_status give_away(struct nvdp_context *ctx, const struct paths *p,
 static nvdp_status read_it(struct nvdp_context *ctx, const struct paths *p,
                            struct nvdp_reuse_result *result) {
     struct nvdp_config *config = NULL;
-    nvdp_status status = nvdp_reuse_config_create(ctx, &config);
+    nvdp_status status = nvdp_config_create(ctx, "reuse", &config);
     if (status == NVDP_OK) status = nvdp_config_set(config, "file", p->shared);
     if (status == NVDP_OK) status = nvdp_reuse(ctx, config, result);
     nvdp_config_free(config);
@@ -134,9 +134,9 @@ static nvdp_status go(struct nvdp_context *ctx, const struct paths *p, double *a
     printf("reader   accuracy %.3f from the file alone\n", reused.scores->mean[0]);
     *accuracy = reused.scores->mean[0];
 cleanup:
-    nvdp_train_result_free(&trained);
-    nvdp_export_result_free(&exported);
-    nvdp_reuse_result_free(&reused);
+    nvdp_result_free(&trained);
+    nvdp_result_free(&exported);
+    nvdp_result_free(&reused);
     return status;
 }
 

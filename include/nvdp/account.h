@@ -8,7 +8,7 @@
  * Adjacency is zero-out (Kairouz et al. 2021): an example is present, or a null example takes its place. The
  * gradient of the null example is 0; q, sigma, C, the divisor and the number of steps are the same. Adding or
  * removing an example is the same relation only if none of these depends on the number of examples N. It is not
- * covered if q = B/N or the divisor is q N; N is then public. Replacing an example costs more: nvdp_account_risk.
+ * covered if q = B/N or the divisor is q N; N is then public. Replacing an example costs more: nvdp_example_risk.
  *
  * Two accountants give upper bounds of the same epsilon. The Renyi accountant adds the divergences of the steps at
  * each order and converts the best order. The accountant of the privacy loss distribution (PLD) evaluates a Fourier
@@ -58,7 +58,7 @@ struct nvdp_account {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     double delta;       /**< the given delta */
     double rdp_epsilon; /**< by Renyi divergences, plus the epsilons of `beside` */
-    /** Order of rdp_epsilon, from nvdp_account_order(); NaN: none. */
+    /** Order of rdp_epsilon; NaN: none. */
     double rdp_order;
     double pld_epsilon; /**< by the privacy loss distribution */
 };
@@ -74,12 +74,6 @@ struct nvdp_account {
  * @param rate  q in [0, 1]
  * @return nats; NaN for anything else */
 double nvdp_renyi_subsampled(double order, double noise, double rate);
-
-/** Returns the i-th order that nvdp_account() tries: eight per decade of order - 1 from 1.0001 to 1.1, then 1.1, 1.2
- * ... 10.9, 11, 12 ... 63, 128, 256 ... 2^24. The orders from 1.1 to 1024 are those of TF-Privacy.
- * @param i index, from 0
- * @return NaN beyond the last order */
-double nvdp_account_order(size_t i);
 
 /** Computes epsilon by both accountants. Takes about ten milliseconds for any number of steps; up to a second for
  * little noise, or for few steps with a low sampling probability.
@@ -110,37 +104,9 @@ nvdp_status nvdp_account_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_
 nvdp_status nvdp_account_delta(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                                double epsilon, double *delta);
 
-/** Computes delta(epsilon) of a run at many epsilons, in both directions, by the privacy loss distribution. The
- * curves contain everything that the outputs of the run reveal about one example.
- *
- *     present(e)  =  sup_S  P(S) - e^e Q(S),        absent(e)  =  sup_S  Q(S) - e^e P(S),
- *
- * P: the example is in the training set; Q: it is not. A value at a negative epsilon comes from the other direction:
- * present(-e) = 1 - e^-e + e^-e absent(e). Every value is an upper bound. The success of a guess with success
- * probability b without the run is at most the minimum over l > 0 of l b + present(log l).
- * @param ctx     records messages
- * @param run     computations that read the examples
- * @param n       number of epsilons; about five milliseconds each, up to half a second as in nvdp_account()
- * @param epsilon [n] nats, any number except NaN
- * @param present [n] [0, 1]; NULL: not wanted; untouched on error
- * @param absent  [n] [0, 1]; NULL: not wanted; untouched on error
- * @return NVDP_ERR_ARGUMENT, whose message names value and range; NVDP_ERR_MEMORY */
-nvdp_status nvdp_account_deltas(struct nvdp_context *ctx, const struct nvdp_dp_run *run, size_t n,
-                                const double *epsilon, double *present, double *absent);
-
-/** Bounds the success of membership inference: guessing whether an example was in the training set, with the model
- * and knowledge of everything else.
- * @param ctx   records messages
- * @param run   computations that read the examples
- * @param prior p, probability that the example was in it, without the model; [0, 1]
- * @param bound 1 - p + p present(log((1-p)/p)), at least max(p, 1-p); untouched on error
- * @return as nvdp_account() */
-nvdp_status nvdp_account_membership(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
-                                    double prior, double *bound);
-
 /** Upper bounds of what an attacker learns from a model about one of its examples, from the trade-off curve of its
  * training. */
-struct nvdp_account_risk {
+struct nvdp_example_risk {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     double delta;       /**< delta of the account */
     /** Smallest mu of a Gaussian mechanism (Dong, Roth & Su 2022) whose delta(epsilon) is nowhere below the run's,
@@ -149,13 +115,12 @@ struct nvdp_account_risk {
     double mu;
     /** Epsilon at `delta` for replacing an example, by group privacy from the whole curve; may be +inf. */
     double replaced_epsilon;
-    /** Success of guessing whether an example was in the training set, 1/2 without the model:
-     * nvdp_account_membership(). */
+    /** Success of guessing whether an example was in the training set, 1/2 without the model. */
     double membership;
     size_t guesses; /**< number of entries of `guess` */
     /** Bounds for any guess about one example that is right with probability `baseline` without it, given everything
      * else. */
-    struct nvdp_guess guess[NVDP_GUESSES];
+    struct nvdp_bounded_guess guess[NVDP_GUESSES];
 };
 
 /** Computes the risk of one example. Evaluates about 50 points of the curve: half a second; the time grows with
@@ -167,9 +132,9 @@ struct nvdp_account_risk {
  * @param baseline [n] in [0, 1]
  * @param out      the risk; untouched on error
  * @return as nvdp_account() */
-nvdp_status nvdp_account_risk(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+nvdp_status nvdp_example_risk(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                               const struct nvdp_account *account, size_t n, const double *baseline,
-                              struct nvdp_account_risk *out);
+                              struct nvdp_example_risk *out);
 
 /** Finds the smallest noise of the last phase that keeps a run within a budget. The result is up to a relative 1e-4
  * above the minimum, and never below.
@@ -212,7 +177,7 @@ struct nvdp_dp_facts {
     uint64_t shards;
     bool seeded;               /**< the noise came from a seed: for experiments, not private */
     enum nvdp_dp_public shows; /**< quantity that reveals N */
-    const struct nvdp_account_risk *risk; /**< NULL: leave the risk out */
+    const struct nvdp_example_risk *risk; /**< NULL: leave the risk out */
     /** Number of steps that were done, if training ended before the run's planned steps. 0: all, or unknown. */
     uint64_t steps_done;
 };

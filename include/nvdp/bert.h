@@ -99,19 +99,6 @@ nvdp_status nvdp_bert_config_default(struct nvdp_context *ctx, struct nvdp_bert_
 nvdp_status nvdp_bert_config_find(struct nvdp_context *ctx, const char *name,
                                   struct nvdp_bert_config *out);
 
-/** Checks that the encoder supports a configuration.
- * @param ctx    records errors
- * @param config the configuration
- * @return NVDP_ERR_ARGUMENT if a member is out of its range (the message names the member, the value and the range)
- *         or the struct has no size */
-nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx, const struct nvdp_bert_config *config);
-
-/** Returns the name of a model type.
- * @param type one of enum nvdp_model_type
- * @return "model_type" in config.json: "bert", "distilbert", "roberta", "bilstm", "mpnet", "electra", "xlm-roberta",
- *         "modernbert", "words", "word-windows" */
-const char *nvdp_model_type_name(enum nvdp_model_type type);
-
 /** Reads DIR/config.json. Missing members have the values of BERT-base (pad_token_id of RoBERTa, XLM-RoBERTa and MPNet: 1). hidden_size,
  * num_hidden_layers, num_attention_heads, intermediate_size and vocab_size are required.
  * @param ctx       records errors
@@ -123,21 +110,6 @@ const char *nvdp_model_type_name(enum nvdp_model_type type);
  *         NVDP_ERR_MEMORY */
 nvdp_status nvdp_bert_config_read(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp_bert_config *out);
-
-/** Returns the number of parameters of the encoder, including its pooler or the equivalent of its type.
- * @param config a configuration that passes nvdp_bert_config_check()
- * @return number of elements of all tensors; 0 for a struct without its size */
-size_t nvdp_bert_parameter_count(const struct nvdp_bert_config *config);
-
-/** Checks that the vocabulary of a directory has the size in its configuration.
- * @param ctx            records errors
- * @param directory      the directory, for the message
- * @param config         its configuration
- * @param tokenizer_size number of pieces of its tokenizer
- * @return NVDP_ERR_INPUT if the two sizes differ; the message has both */
-nvdp_status nvdp_bert_check_vocabulary(struct nvdp_context *ctx, const char *directory,
-                                       const struct nvdp_bert_config *config,
-                                       size_t tokenizer_size);
 
 /** Creates a Hugging Face directory of a BERT with random weights: config.json, model.safetensors (float32) and,
  * with a vocabulary, a copy of it as vocab.txt. The same seed gives the same weights.

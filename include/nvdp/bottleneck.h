@@ -16,7 +16,7 @@ NVDP_BEGIN_DECLS
 /** Checks the options of a bottleneck on an encoder, and resolves those that are "auto" or 0 or follow from others, as
  * training does. Length 0 becomes max-length.
  * @param ctx    records messages; may be NULL
- * @param config from nvdp_train_config_create(); needs neither task nor data nor model
+ * @param config of kind "train"; needs neither task nor data nor model
  * @param width  length of the encoder's hidden states
  * @param heads  attention heads of the encoder: the maximum of the sealed block
  * @param limits the limits of the posteriors over all texts, for nvdp_certify(), without those that trained parameters

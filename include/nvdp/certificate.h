@@ -98,19 +98,20 @@ struct nvdp_word_claim {
     double delta;   /**< the option delta */
     double radius;  /**< radius for guesses about one word, one sample */
     size_t guesses; /**< number of entries of `guess` */
-    struct nvdp_guess
+    struct nvdp_bounded_guess
         guess[NVDP_GUESSES]; /**< upper bounds for a guess about the word, all other words known */
     double phrase_mu; /**< mu for NVDP_PHRASE_WORDS adjacent words in place of as many others */
     double phrase_epsilon; /**< at `delta`, in nats */
     double phrase_radius;  /**< radius for guesses about up to so many adjacent words, one sample */
     /** `guesses` upper bounds for a guess about these words. */
-    struct nvdp_guess phrase_guess[NVDP_GUESSES];
+    struct nvdp_bounded_guess phrase_guess[NVDP_GUESSES];
 };
 
 /** A proven guarantee. For any two texts x, x' and every set S, P_x(S) <= e^epsilon P_x'(S) + delta, where P_x is
  * the distribution of all `releases` samples of x together. */
 struct nvdp_certificate {
-    size_t struct_size; /**< NVDP_RESULT() sets it */
+    size_t struct_size;                  /**< NVDP_RESULT() sets it */
+    const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
     /** The theorem with the smallest epsilon; NVDP_THEOREM_NONE: nothing is proven. */
     enum nvdp_theorem theorem;
     double delta;   /**< the option delta */
@@ -142,7 +143,7 @@ struct nvdp_certificate {
     size_t numbers;                         /**< numbers per sample: vectors times dimensions */
     size_t guesses; /**< number of baselines of the option baseline; 0 if nothing is proven */
     /** Upper bounds of the success of any guess from the samples. */
-    struct nvdp_guess guess[NVDP_GUESSES];
+    struct nvdp_bounded_guess guess[NVDP_GUESSES];
     /** Upper bound of the mutual information between a text and its samples, over all priors, in nats; +inf if
      * nothing is proven. */
     double information;
@@ -167,22 +168,14 @@ struct nvdp_certificate {
  *
  * Tries about 70 orders; each takes milliseconds.
  * @param ctx    records messages; may be NULL
- * @param limits from nvdp_model_limits(), or set by the caller
- * @param config from nvdp_privacy_config_create(); reads delta, releases, at-epsilon and baseline; NULL: the defaults
+ * @param limits of a mechanism
+ * @param config of kind "privacy"; reads delta, releases, at-epsilon and baseline; NULL: the defaults
  * @param out    the certificate; NVDP_OK with NVDP_THEOREM_NONE if no theorem holds
  * @return NVDP_ERR_ARGUMENT for options or limits out of their range, NVDP_ERR_MEMORY */
 nvdp_status nvdp_certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
                          const struct nvdp_config *config, struct nvdp_certificate *out);
 
-/** Returns the limits of a model's mechanism, including its trained standard deviations.
- * @param ctx   records messages
- * @param model a loaded model
- * @param out   made with NVDP_RESULT(); `noise` is false for a method without noise
- * @return NVDP_OK, or NVDP_ERR_ARGUMENT if `out` has no struct_size */
-nvdp_status nvdp_model_limits(struct nvdp_context *ctx, const struct nvdp_model *model,
-                              struct nvdp_limits *out);
-
-/** Calls nvdp_certify() with the limits from nvdp_model_limits().
+/** Calls nvdp_certify() with the limits of a model, including its trained standard deviations.
  * @param ctx    records messages
  * @param model  a loaded model
  * @param config as in nvdp_certify()
@@ -190,31 +183,6 @@ nvdp_status nvdp_model_limits(struct nvdp_context *ctx, const struct nvdp_model 
  * @return as nvdp_certify() */
 nvdp_status nvdp_model_certificate(struct nvdp_context *ctx, const struct nvdp_model *model,
                                    const struct nvdp_config *config, struct nvdp_certificate *out);
-
-/** Writes a certificate in plain English, one paragraph without line ends: the guarantee, what it rests on, and what
- * it does not cover. Without a guarantee: the condition that fails, and the option that would meet it.
- * @param ctx         records messages; may be NULL
- * @param certificate from nvdp_certify()
- * @param out         the text; free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_certificate_statement(struct nvdp_context *ctx,
-                                       const struct nvdp_certificate *certificate, char **out);
-
-/** Writes a certificate as one JSON object (docs/formats.md).
- * @param ctx         records messages; may be NULL
- * @param certificate from nvdp_certify()
- * @param out         the text; free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_certificate_json(struct nvdp_context *ctx,
-                                  const struct nvdp_certificate *certificate, char **out);
-
-/** Writes a certificate as text: the theorems with their conditions, the curve, the statement.
- * @param ctx         records messages
- * @param certificate from nvdp_certify()
- * @param out         the text; free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_certificate_text(struct nvdp_context *ctx,
-                                  const struct nvdp_certificate *certificate, char **out);
 
 NVDP_END_DECLS
 #endif

@@ -1,12 +1,11 @@
 /** @file config.h
  * Options by name: one configuration object for every kind of work.
  *
- * Each kind of work has a constructor, such as nvdp_train_config_create(), that makes a configuration with the
- * defaults. nvdp_config_set() sets an option from text, as on the command line of `nvdp`. The function that does the
- * work takes the configuration.
+ * nvdp_config_create() makes a configuration with the defaults of a kind of work. nvdp_config_set() sets an option
+ * from text, as on the command line of `nvdp`. The function that does the work takes the configuration.
  *
  *     struct nvdp_config *config = NULL;
- *     nvdp_train_config_create(ctx, &config);
+ *     nvdp_config_create(ctx, "train", &config);
  *     nvdp_config_set(config, "task", "mrpc");
  *     nvdp_config_set(config, "lambda-g", "1e-3");
  *     nvdp_train(ctx, config, &result);
@@ -98,24 +97,35 @@ struct nvdp_option {
 /** Options with their values; opaque. */
 struct nvdp_config;
 
-/** Creates a configuration without options, for nvdp_config_add().
- * @param ctx records messages; outlives the configuration
- * @param out the configuration; nvdp_config_free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
+/** Creates a configuration with the options of a kind of work and their defaults.
+ *
+ *     train, pretrain           nvdp_train(), nvdp_pretrain()
+ *     mlm                       nvdp_mlm_evaluate()
+ *     run                       nvdp_run_posteriors()
+ *     evaluate, predict         nvdp_evaluate(); nvdp_predict(), nvdp_predict_texts()
+ *     encoder, encode           nvdp_encoder_load(), nvdp_encode()
+ *     privacy                   nvdp_privacy_measure(), nvdp_renyi_pairs(), nvdp_certify()
+ *     sanitizer, sanitize       nvdp_sanitizer_create(), nvdp_sanitize()
+ *     text-privacy              nvdp_text_privacy()
+ *     token-texts               the texts that nvdp_analyse() reads
+ *     attack                    nvdp_attack()
+ *     export, reuse             nvdp_export(), nvdp_reuse()
+ *     gate                      nvdp_gate()
+ *
+ * Several kinds, joined by commas, share one configuration: "run,privacy". An option that two kinds have takes the
+ * default of the first, and is set for both.
+ * @param ctx   records messages; outlives the configuration
+ * @param kinds the names, with '-' or '_'; NULL: no options, for nvdp_config_add()
+ * @param out   the configuration; nvdp_config_free()
+ * @return NVDP_ERR_ARGUMENT for an unknown kind, or for more than five tables of options; NVDP_ERR_MEMORY */
+nvdp_status nvdp_config_create(struct nvdp_context *ctx, const char *kinds,
+                               struct nvdp_config **out);
 
 /** Copies a configuration, without options that a program added.
  * @param config the original
  * @param out    the copy; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_config_copy(const struct nvdp_config *config, struct nvdp_config **out);
-
-/** Moves all options of one configuration to another, for a program that does two kinds of work with the same
- * options. An option that both have takes its value from `config`, and later settings apply to both.
- * @param config receives the options, after its own
- * @param other  freed, also on error
- * @return NVDP_ERR_MEMORY; NVDP_ERR_ARGUMENT for more than five kinds of work */
-nvdp_status nvdp_config_join(struct nvdp_config *config, struct nvdp_config *other);
 
 /** Frees a configuration and the texts that it returned.
  * @param config may be NULL */

@@ -139,6 +139,11 @@ int nvdp_context_threads(const struct nvdp_context *ctx);
  * @return one line of at most 2047 bytes, "" without a failure; valid until the next call on the context */
 const char *nvdp_context_error(const struct nvdp_context *ctx);
 
+/** Returns the option that the caller used wrongly, if the message of the last failure begins with "option NAME".
+ * @param ctx context
+ * @return the name, such as "max-pairs"; NULL: none; valid until the next call on the context */
+const char *nvdp_context_wrong_option(const struct nvdp_context *ctx);
+
 /** @name For a program's own work
  * A program that does long work of its own between calls of the library can report through the same context, so that
  * its user sees one interface. In all of these functions, @p ctx may be NULL: nothing happens.

@@ -55,7 +55,7 @@ enum nvdp_split {
 };
 
 enum {
-    NVDP_METRICS = 3 /**< maximum number of metrics of a task */
+    NVDP_METRICS_MAX = 3 /**< maximum number of metrics of a task */
 };
 
 /** Properties of a task, with a user's options applied. */
@@ -69,8 +69,8 @@ struct nvdp_task {
     const char *const *labels; /**< [classes] label names in files; NULL for regression */
     double label_min;          /**< minimum score of a regression; -infinity if unbounded */
     double label_max;          /**< maximum score of a regression; infinity if unbounded */
-    int metrics;               /**< number of metrics: 1 to NVDP_METRICS */
-    enum nvdp_metric metric[NVDP_METRICS]; /**< the metrics; the first selects the best epoch */
+    int metrics;               /**< number of metrics: 1 to NVDP_METRICS_MAX */
+    enum nvdp_metric metric[NVDP_METRICS_MAX]; /**< the metrics; the first selects the best epoch */
 };
 
 /** Finds a task by name.
@@ -104,7 +104,7 @@ struct nvdp_dataset {
     /** Number of skipped rows: invalid rows if requested, and MNLI's rows without a gold label. */
     size_t bad_rows;
     void *storage;         /**< internal storage, such as class names */
-    enum nvdp_split split; /**< the split that nvdp_dataset_load() read; else train */
+    enum nvdp_split split; /**< the split that was read; else train */
 };
 
 /** Options for reading a split. nvdp_dataset_config_default() fills it up to its size; members beyond the size have
@@ -138,28 +138,13 @@ struct nvdp_dataset_config {
  * @return NVDP_ERR_ARGUMENT for a struct without its size */
 nvdp_status nvdp_dataset_config_default(struct nvdp_context *ctx, struct nvdp_dataset_config *out);
 
-/** Reads and tokenizes a split on the context's threads. Accepts a leading byte-order mark, CRLF and a missing last
- * newline. GLUE's files have no quoting; a user's own may be quoted TSV, CSV or JSON lines (docs/formats.md).
- * Notices count unusual texts. GLUE's test labels are hidden: `label` is NULL. O(bytes of the file).
- * @param ctx       records errors; may be NULL, and then uses one thread
- * @param tokenizer tokenizes the texts
- * @param config    options
- * @param split     the split
- * @param out       the data set; nvdp_dataset_free(); untouched on error
- * @return NVDP_ERR_INPUT for an empty file, rows with a wrong number of columns, unknown labels and scores out of
- *         range, with a message such as "FILE:LINE: expected N columns, found M"; NVDP_ERR_ARGUMENT for options that
- *         do not fit the task; NVDP_ERR_IO; NVDP_ERR_MEMORY */
-nvdp_status nvdp_dataset_load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                              const struct nvdp_dataset_config *config, enum nvdp_split split,
-                              struct nvdp_dataset **out);
-
 /** Reads one named file with the task's columns, and labels if it has them, or with one text per line (formats.md).
  * @param ctx       records errors; may be NULL
  * @param tokenizer tokenizes the texts
  * @param config    options; the directory is not used
  * @param path      the file
  * @param out       the data set; untouched on error
- * @return as nvdp_dataset_load() */
+ * @return as nvdp_run_posteriors() */
 nvdp_status nvdp_dataset_load_file(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                    const struct nvdp_dataset_config *config, const char *path,
                                    struct nvdp_dataset **out);
@@ -178,32 +163,9 @@ nvdp_status nvdp_dataset_from_texts(struct nvdp_context *ctx,
                                     size_t count, const char *const *text, const char *const *pair,
                                     struct nvdp_dataset **out);
 
-/** Copies selected texts of a data set to a new one. O(tokens selected).
- * @param ctx  records errors; may be NULL
- * @param from the data set
- * @param n    number of selected texts
- * @param rows [n] their indices, in the order of the new data set; may repeat
- * @param out  the new data set; untouched on error
- * @return NVDP_ERR_ARGUMENT if a row is not below from->count; NVDP_ERR_MEMORY */
-nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_dataset *from, size_t n,
-                                const size_t *rows, struct nvdp_dataset **out);
-
 /** Frees a data set.
  * @param dataset may be NULL */
 void nvdp_dataset_free(struct nvdp_dataset *dataset);
-
-/** Splits a data set into two, stratified by class, or by tenths of the ranked scores. Largest remainders set the
- * share of every stratum. Both parts keep the file's order. O(texts log texts).
- * @param ctx        records errors; may be NULL
- * @param from       the data set
- * @param fraction   share of texts that are held out, between 0 and 1
- * @param seed       seed of the choice
- * @param train      the remaining texts, at least one; untouched on error
- * @param validation the held-out texts, at least one; untouched on error
- * @return NVDP_ERR_ARGUMENT for a fraction out of range; NVDP_ERR_INPUT for fewer than 2 texts; NVDP_ERR_MEMORY */
-nvdp_status nvdp_dataset_holdout(struct nvdp_context *ctx, const struct nvdp_dataset *from,
-                                 double fraction, uint64_t seed, struct nvdp_dataset **train,
-                                 struct nvdp_dataset **validation);
 
 NVDP_END_DECLS
 #endif

@@ -54,26 +54,6 @@ size_t nvdp_vectors_count(const struct nvdp_vectors *vectors);
  * @param vectors table
  * @return d */
 size_t nvdp_vectors_dim(const struct nvdp_vectors *vectors);
-/** Copies the vector of a token.
- * @param vectors table
- * @param token   below V
- * @param out     [d] */
-void nvdp_vectors_row(const struct nvdp_vectors *vectors, size_t token, double *out);
-
-/** Finds the token nearest to each of n points, in the Euclidean norm; for ties the lowest.
- *
- * Products of blocks compute the scores |c|^2/2 - y.c: for 32 points or more in 8-bit integers if the processor
- * supports such products, else in float32. Tokens that could still be nearest, given the error of the scores, are
- * compared again in double, so the result equals that of a search in double. O(n V d); memory 16 MiB and 4 d for
- * each of at most 1,024 points, and for 4,096 tokens of a large table.
- * @param ctx     records messages, provides threads; the result is the same for any number
- * @param vectors table
- * @param n       number of points
- * @param points  [n, d] finite
- * @param nearest [n] tokens
- * @return NVDP_ERR_ARGUMENT for a point that is not finite, NVDP_ERR_MEMORY */
-nvdp_status nvdp_vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
-                                 size_t n, const double *points, int32_t *nearest);
 
 /** Mechanisms. */
 enum nvdp_dchi_mechanism {
@@ -95,7 +75,7 @@ struct nvdp_text_mechanism_info {
     bool uses_eta;      /**< false: eta must be 0 */
     bool uses_p;        /**< protects only the sensitive tokens, and uses p */
     bool gives_vectors; /**< gives noised word vectors instead of tokens */
-    bool on_sequence;   /**< gives one noised vector per text: nvdp_sequence_laplace() */
+    bool on_sequence;   /**< gives one noised vector per text */
     int place;          /**< position in reports, from 0 */
 };
 /** Describes a mechanism of text privatization.
@@ -187,22 +167,6 @@ nvdp_status nvdp_dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi, s
 nvdp_status nvdp_dchi_perturb(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t texts,
                               const size_t *offset, const int32_t *tokens, const uint64_t *seed,
                               uint64_t first, double *out);
-
-/** Adds the noise of laplace to one vector per text (Qu et al. 2021, section 3.2.3). It is eta |s - s'|-private;
- * with vectors scaled to norm at most C, 2 C eta-private for any two. O(texts d).
- * @param ctx   records messages, provides threads
- * @param eta   > 0 and finite
- * @param clip  C > 0; INFINITY: no clip
- * @param texts number of texts
- * @param dim   d, at least 1
- * @param in    [texts, d]; a vector with a number that is not finite counts as 0, so that no text is rejected
- * @param seed  as in nvdp_dchi_sample()
- * @param first number of the first text
- * @param out   [texts, d]; may be in
- * @return NVDP_ERR_ARGUMENT for a value out of its range, NVDP_ERR_UNSUPPORTED without a source of randomness */
-nvdp_status nvdp_sequence_laplace(struct nvdp_context *ctx, double eta, double clip, size_t texts,
-                                  size_t dim, const double *in, const uint64_t *seed,
-                                  uint64_t first, double *out);
 
 /** Computes Renyi divergences D_l(M(a) || M(b)) between the outputs of two texts, as sums over their positions. For
  * texts of one token, they are those of the tokens. Order INFINITY is the largest log ratio of any output. Lengths
@@ -316,58 +280,6 @@ struct nvdp_geometry {
      * all tokens were measured. */
     double diameter_bound;
 };
-
-/** Measures the distances of a table. O(n V d).
- * @param ctx      records messages, provides threads; the same bits for any number
- * @param vectors  table
- * @param tokens   n: number of tokens drawn without replacement; 0: all
- * @param seed     seed of the draws
- * @param[out] out the distances
- * @return NVDP_ERR_ARGUMENT for a struct without its size, NVDP_ERR_MEMORY */
-nvdp_status nvdp_vectors_geometry(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
-                                  size_t tokens, uint64_t seed, struct nvdp_geometry *out);
-
-/** Measures plausible deniability of tokens (Feyisetan et al. 2020; Yue et al. 2021, section 5.5). N_w is the
- * probability that a token is unchanged; S_w is the number of distinct outputs in `draws` draws. For laplace, the
- * output is the token nearest to the vector. N_w is exact if the distribution is known.
- * @param ctx      records messages, can cancel, provides threads
- * @param dchi     mechanism
- * @param n        number of tokens
- * @param tokens   [n] below V, or NVDP_DCHI_UNKNOWN
- * @param draws    number of draws per token
- * @param seed     seed of the draws
- * @param same     [n] N_w in [0, 1]
- * @param distinct [n] S_w, at most draws
- * @return NVDP_ERR_ARGUMENT for an invalid token, NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
-nvdp_status nvdp_dchi_deniability(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
-                                  const int32_t *tokens, size_t draws, uint64_t seed, double *same,
-                                  double *distinct);
-
-/** Counts S*_y (Yue et al. 2021, section 5.5): the number of inputs that became y at least once in `draws` draws
- * each, with the draws of nvdp_dchi_deniability().
- * @param ctx    records messages, can cancel, provides threads
- * @param dchi   mechanism
- * @param n      number of inputs
- * @param tokens [n] below V, or NVDP_DCHI_UNKNOWN
- * @param draws  number of draws per input
- * @param seed   seed of the draws
- * @param inputs [V] S*_y, at most n
- * @return as nvdp_dchi_deniability() */
-nvdp_status nvdp_dchi_sources(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
-                              const int32_t *tokens, size_t draws, uint64_t seed, double *inputs);
-
-/** Computes distances to the k-th nearest other token (Qu et al. 2021, Figure 3). O(n V (d + log V)).
- * @param ctx      records messages, can cancel, provides threads; the same bits for any number
- * @param vectors  table
- * @param n        number of tokens
- * @param tokens   [n] below V
- * @param m        number of neighbor ranks
- * @param k        [m] neighbor ranks, 1 (the nearest) to V - 1
- * @param distance [n, m]
- * @return NVDP_ERR_ARGUMENT for an invalid token or k, NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
-nvdp_status nvdp_vectors_neighbors(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
-                                   size_t n, const int32_t *tokens, size_t m, const size_t *k,
-                                   double *distance);
 
 /** Accuracy of attackers who guess a token from its output. The prior draws the inputs. */
 struct nvdp_inversion {

@@ -32,16 +32,12 @@ struct nvdp_encoder_info {
     const char *prompt;
 };
 
-/** Creates the options of nvdp_encoder_load(): model, max-length, pool, normalize, batch, as in nvdp_encode().
- * @param ctx      outlives the configuration
- * @param[out] out the configuration; nvdp_config_free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_encoder_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
-
 /** Loads a directory in Hugging Face or sentence-transformers layout, or RUN/model of a run of method base or reg.
  * O(size of the weights).
+ *
+ * Options (kind "encoder"): model, max-length, pool, normalize, batch, as in nvdp_encode().
  * @param ctx      outlives the encoder
- * @param config   from nvdp_encoder_config_create()
+ * @param config   of kind "encoder"
  * @param[out] out the encoder; nvdp_encoder_free(); untouched on error
  * @return as nvdp_encode() and nvdp_tokenizer_load() */
 nvdp_status nvdp_encoder_load(struct nvdp_context *ctx, const struct nvdp_config *config,

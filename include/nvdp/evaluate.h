@@ -10,43 +10,23 @@
 
 NVDP_BEGIN_DECLS
 
-/** Creates the options of nvdp_evaluate(): run, split (default dev), data, limit, batch, seed, draws.
- * @param ctx outlives the configuration
- * @param out nvdp_config_free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_evaluate_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
-
-/** Creates the options of nvdp_predict(): run, split (default test), data, limit, batch, seed, out; and those of
- * nvdp_predict_texts(): run, input, samples, probabilities, batch, seed, out.
- * @param ctx outlives the configuration
- * @param out nvdp_config_free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_predict_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
-
-/** Creates the options of nvdp_run_posteriors(): run, split (default dev), data, limit, batch, seed.
- * @param ctx outlives the configuration
- * @param out nvdp_config_free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_run_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
-
-/** Scores of a run on a split. nvdp_evaluation_free(). */
+/** Scores of a run on a split. nvdp_result_free(). */
 struct nvdp_evaluation {
-    size_t struct_size;         /**< NVDP_RESULT() sets it */
-    char task[16];              /**< "sst2", ... */
-    char method[16];            /**< "nvdp", ... */
-    char split[24];             /**< "dev", ... */
-    char protocol[16];          /**< data that selected the epoch: "holdout", "dev" */
-    struct nvdp_scores *scores; /**< mean and standard deviation over draws of the noise */
+    size_t struct_size;                  /**< NVDP_RESULT() sets it */
+    const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
+    char task[16];                       /**< "sst2", ... */
+    char method[16];                     /**< "nvdp", ... */
+    char split[24];                      /**< "dev", ... */
+    char protocol[16];                   /**< data that selected the epoch: "holdout", "dev" */
+    struct nvdp_scores *scores;          /**< mean and standard deviation over draws of the noise */
 };
-
-/** Frees what the struct points to.
- * @param evaluation filled by a function below, or with its size only; NULL is allowed */
-void nvdp_evaluation_free(struct nvdp_evaluation *evaluation);
 
 /** Scores a run's best model on a split with fresh noise. Takes `draws` forward passes over the split; one for
  * methods without noise.
+ *
+ * Options (kind "evaluate"): run, split (default dev), data, limit, batch, seed, draws.
  * @param ctx    reports progress, records messages, can cancel
- * @param config from nvdp_evaluate_config_create()
+ * @param config of kind "evaluate"
  * @param out    what an earlier call put there is freed; untouched on error
  * @return NVDP_ERR_IO if there is no such run; NVDP_ERR_STATE for an unfinished run; NVDP_ERR_INPUT for a split
  *         without labels; NVDP_ERR_NUMERIC for outputs that are not finite; NVDP_ERR_CANCELLED */
@@ -75,8 +55,11 @@ nvdp_status nvdp_evaluate_classes(struct nvdp_context *ctx, const struct nvdp_co
                                   struct nvdp_class_score **classes);
 
 /** Writes the predictions for a split in the format of GLUE's leaderboard: lines "index<TAB>prediction".
+ *
+ * Options (kind "predict"): run, split (default test), data, limit, batch, seed, out; and those of
+ * nvdp_predict_texts(): run, input, samples, probabilities, batch, seed, out.
  * @param ctx     reports progress, records messages, can cancel
- * @param config  from nvdp_predict_config_create(); without "out", the file is RUN/predictions_SPLIT.tsv
+ * @param config  of kind "predict"; without "out", the file is RUN/predictions_SPLIT.tsv
  * @param written the path; free(); NULL: not wanted
  * @return as nvdp_evaluate() */
 nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -90,7 +73,7 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *con
  * tasks with pairs, a tab separates the two texts of a line. Predictions are means of probabilities or of scores
  * over "samples" draws of the noise; methods without noise take one.
  * @param ctx    reports progress, records messages, can cancel
- * @param config from nvdp_predict_config_create()
+ * @param config of kind "predict"
  * @param write  receives the lines without "out"; NULL: "out" is required
  * @param user   passed to write
  * @param texts  number of texts; NULL: not wanted
@@ -105,28 +88,24 @@ nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_confi
  * @param ctx     reports progress, records messages, can cancel
  * @param model   from nvdp_model_load(), without token-noise
  * @param dataset texts, tokenized with the model's tokenizer
- * @param config  from nvdp_predict_config_create(): samples, probabilities, batch, seed, out
+ * @param config  of kind "predict": samples, probabilities, batch, seed, out
  * @param write   receives the lines without "out"; NULL: "out" is required
  * @param user    passed to write
- * @return as nvdp_model_predict(); NVDP_ERR_ARGUMENT for a model that tags words */
+ * @return as nvdp_model_posteriors(); NVDP_ERR_ARGUMENT for a model that tags words */
 nvdp_status nvdp_predict_dataset(struct nvdp_context *ctx, struct nvdp_model *model,
                                  const struct nvdp_dataset *dataset,
                                  const struct nvdp_config *config, nvdp_write_fn write, void *user);
 
 /** Computes the posteriors of a split's texts.
+ *
+ * Options (kind "run"): run, split (default dev), data, limit, batch, seed.
  * @param ctx    reports progress, records messages, can cancel
- * @param config from nvdp_run_config_create()
+ * @param config of kind "run"
  * @param out    nvdp_posteriors_free()
  * @return as nvdp_evaluate(); NVDP_ERR_ARGUMENT for methods without a bottleneck, and runs with token-noise
  *         (nvdp_run_text_privacy(), nvdp_run_sequence_privacy()) */
 nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
                                 struct nvdp_posteriors **out);
-
-/** Creates the options of nvdp_encode(): model, jsonl, out, all-layers, max-length, batch, pool, normalize.
- * @param ctx outlives the configuration
- * @param out nvdp_config_free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_encode_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
 /** Result of nvdp_encode(): the size of the output, and settings that come from the model's directory unless an
  * option sets them. */
@@ -155,8 +134,10 @@ struct nvdp_encoding {
  * modules.json, the folders of its modules (Pooling, Dense, Normalize) and sentence_bert_config.json. The result then
  * equals that of sentence-transformers (Reimers & Gurevych 2019). The directory's default prompt is put before each
  * text. Another "pool" leaves Dense modules and the prompt out.
+ *
+ * Options (kind "encode"): model, jsonl, out, all-layers, max-length, batch, pool, normalize.
  * @param ctx    reports progress, records messages, can cancel
- * @param config from nvdp_encode_config_create()
+ * @param config of kind "encode"
  * @param out    the result; NULL: not wanted
  * @return NVDP_ERR_ARGUMENT for options out of range, for models with a bottleneck, and if "out" is "jsonl";
  *         NVDP_ERR_INPUT for an invalid text (the message names the line) and for other modules and poolings (the

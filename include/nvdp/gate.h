@@ -9,6 +9,7 @@
 #include <nvdp/context.h>
 #include <nvdp/export.h>
 #include <nvdp/rdp.h>
+#include <nvdp/result.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,16 +17,16 @@
 NVDP_BEGIN_DECLS
 
 /** Size in bytes of a check's name, including its NUL. */
-#define NVDP_GATE_NAME 160
+#define NVDP_GATE_NAME_SIZE 160
 /** Size in bytes of a check's reason, including its NUL. */
 #define NVDP_GATE_REASON 512
 
 /** One check of a policy. */
 struct nvdp_gate_check {
-    char name[NVDP_GATE_NAME]; /**< the measure, as the policy names it */
-    double at_most;            /**< upper limit; NaN: none */
-    double at_least;           /**< lower limit; NaN: none */
-    double found;              /**< the number; NaN: it could not be measured */
+    char name[NVDP_GATE_NAME_SIZE]; /**< the measure, as the policy names it */
+    double at_most;                 /**< upper limit; NaN: none */
+    double at_least;                /**< lower limit; NaN: none */
+    double found;                   /**< the number; NaN: it could not be measured */
     bool passed; /**< the number is finite and within the limits, and nothing speaks against it */
     char reason[NVDP_GATE_REASON]; /**< why the check fails; "" if it passes */
     double seconds;                /**< time to measure it; 0 if an earlier check measured it too */
@@ -34,25 +35,19 @@ struct nvdp_gate_check {
     size_t texts; /**< texts that were measured or attacked; 0: none, as for a proof */
 };
 
-/** Result of nvdp_gate(); nvdp_gate_result_free(). */
+/** Result of nvdp_gate(); nvdp_result_free(). */
 struct nvdp_gate_result {
-    size_t struct_size;            /**< NVDP_RESULT() sets it */
-    bool passed;                   /**< all checks pass */
-    size_t checks;                 /**< number of checks, at least 1 */
-    size_t failed;                 /**< number of checks that fail */
-    struct nvdp_gate_check *check; /**< [checks] in the order of the policy */
-    double delta;                  /**< delta of the policy */
+    size_t struct_size;                  /**< NVDP_RESULT() sets it */
+    const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
+    bool passed;                         /**< all checks pass */
+    size_t checks;                       /**< number of checks, at least 1 */
+    size_t failed;                       /**< number of checks that fail */
+    struct nvdp_gate_check *check;       /**< [checks] in the order of the policy */
+    double delta;                        /**< delta of the policy */
     size_t
         releases; /**< samples of a text: of the policy, or more if the ledger or the file counts more */
     char split[24]; /**< texts of the run that were measured; "": the target is a file */
 };
-
-/** Creates the options of nvdp_gate(): policy (a JSON file, presets/policies/README.md, or the name of one in the library: certified, attacks), target (the directory of a run, or a shared
- * file), split, data, limit, public, prior, shared, seed, ledger, ledger-key.
- * @param ctx outlives the configuration
- * @param out the configuration; nvdp_config_free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_gate_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
 /** Measures what a policy limits, and compares. Computes the certificate, the ledger's sums and every attack anew. Uses
  * the run's record of nvdp_privacy_measure() if it has the same options and the digest of the same posteriors, and else
@@ -65,34 +60,16 @@ nvdp_status nvdp_gate_config_create(struct nvdp_context *ctx, struct nvdp_config
  *
  * nvdp_verify() checks the shared file once; if it finds a fault, every check fails. A shared file without its run shows
  * only what it states, so checks of anything else fail.
+ *
+ * Options (kind "gate"): policy (a JSON file, presets/policies/README.md, or the name of one in the library: certified,
+ * attacks), target (the directory of a run, or a shared file), split, data, limit, public, prior, shared, seed, ledger, ledger-key.
  * @param ctx    reports progress, records messages, can cancel
- * @param config from nvdp_gate_config_create()
+ * @param config of kind "gate"
  * @param out    the result, also if checks fail; untouched on error
  * @return NVDP_ERR_INPUT for a file that is no policy: the message names line and key; NVDP_ERR_IO for a target
  *         that does not exist; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_gate(struct nvdp_context *ctx, const struct nvdp_config *config,
                       struct nvdp_gate_result *out);
-
-/** Frees the checks and zeroes the struct.
- * @param result filled by nvdp_gate(), or zeros */
-void nvdp_gate_result_free(struct nvdp_gate_result *result);
-
-/** Writes a result as one JSON object.
- * @param ctx    records messages
- * @param result from nvdp_gate()
- * @param out    the text; free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_gate_json(struct nvdp_context *ctx, const struct nvdp_gate_result *result,
-                           char **out);
-
-/** Writes a result as text: an aligned table (measure, limit, found with its interval, pass), then why checks fail. Numbers under an upper
- * limit are rounded up.
- * @param ctx    records messages
- * @param result from nvdp_gate()
- * @param out    the text; free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_gate_text(struct nvdp_context *ctx, const struct nvdp_gate_result *result,
-                           char **out);
 
 /** Writes a result as JUnit XML, a test case per check.
  * @param ctx    records messages

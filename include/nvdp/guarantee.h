@@ -26,7 +26,7 @@ struct nvdp_guarantee {
     double clip;     /**< C, in standard deviations of the noise; NaN: no clip */
     size_t numbers;  /**< numbers per sample; 0: unknown */
     size_t guesses;  /**< number of entries of `guess` */
-    struct nvdp_guess guess[NVDP_GUESSES]; /**< proven guess bounds */
+    struct nvdp_bounded_guess guess[NVDP_GUESSES]; /**< proven guess bounds */
     double information; /**< proven bound of the mutual information, in nats; NaN: unknown */
     size_t texts;       /**< number of measured texts; 0: none */
     double order;       /**< order of the Renyi divergences below */
@@ -39,19 +39,13 @@ struct nvdp_guarantee {
      * private; +inf: training is private at an unknown epsilon. */
     double training_epsilon;
     double training_delta;       /**< delta of training_epsilon */
-    double training_mu;          /**< nvdp_account_risk.mu; +inf: not recorded */
+    double training_mu;          /**< nvdp_example_risk.mu; +inf: not recorded */
     bool partial;                /**< `texts` are a subset of the texts of their split */
     size_t of_texts;             /**< number of texts of the split; 0: unknown */
     struct nvdp_word_claim word; /**< the claim per word */
     /** nvdp_certificate.named_bound. If it is NaN or 0, it is unknown, and a bound that follows from `epsilon` is used. */
     double named_bound;
 };
-
-/** Returns true if a useful guarantee is known: samples are noised, the proven epsilon is at most NVDP_USEFUL_EPSILON,
- * and `named_bound` is at most NVDP_USEFUL_NAMED. A run and the files of its samples have the same verdict.
- * @param of the guarantee
- * @return whether the samples have a useful guarantee over all texts */
-bool nvdp_guarantee_is_useful(const struct nvdp_guarantee *of);
 
 /** Writes the summary as one paragraph without line ends. Bounds are rounded in the safe direction.
  * @param ctx records messages; may be NULL

@@ -20,7 +20,7 @@ NVDP_BEGIN_DECLS
 #define NVDP_GUESSES 8
 
 /** A baseline and its bound. */
-struct nvdp_guess {
+struct nvdp_bounded_guess {
     double baseline; /**< b: success probability of the best guess without a sample */
     double bound;    /**< upper bound of the success probability with the samples */
 };
@@ -72,16 +72,6 @@ double nvdp_guess_clip(double baseline, double target, int releases, size_t dim)
  * @param dim      d, numbers per sample; 0: unknown
  * @return nats (divide by log 2 for bits); NaN for an argument out of its range */
 double nvdp_guess_information(double clip, int releases, size_t dim);
-
-/** Bounds the success of a guess from an exact privacy loss curve delta(epsilon) = sup_S P_x(S) - e^epsilon Q(S).
- * The reference Q does not depend on the text. The curve may be the supremum or the mean over x. Returns the
- * minimum of e^epsilon b + delta(epsilon) over the given points; every point gives a bound. O(n).
- * @param baseline b in [0, 1]
- * @param n        number of points
- * @param epsilon  [n] nats; may be negative
- * @param delta    [n] in [0, 1]
- * @return probability in [b, 1]; NaN for another baseline */
-double nvdp_guess_from_curve(double baseline, size_t n, const double *epsilon, const double *delta);
 
 NVDP_END_DECLS
 #endif

@@ -7,6 +7,7 @@
 #define NVDP_LINKAGE_H
 
 #include <nvdp/rdp.h>
+#include <nvdp/result.h>
 
 NVDP_BEGIN_DECLS
 
@@ -29,13 +30,14 @@ struct nvdp_linkage_labeled {
 /** Success of re-identification. A trial is all samples of one text. The attacker ranks the listed texts by their
  * likelihood; no other guess is better if all texts are equally likely. */
 struct nvdp_linkage {
-    size_t struct_size; /**< 0: not measured */
-    size_t texts;       /**< N: the listed texts, whose samples are the trials */
-    size_t of_texts;    /**< number of texts that the N texts were drawn from */
-    int releases;       /**< K, number of samples per trial, known to be of one text */
-    size_t trials;      /**< number of guesses */
-    double confidence;  /**< confidence of the intervals: .95 */
-    double first;       /**< share of trials whose text is the most likely */
+    size_t struct_size;                  /**< 0: not measured */
+    const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
+    size_t texts;                        /**< N: the listed texts, whose samples are the trials */
+    size_t of_texts;                     /**< number of texts that the N texts were drawn from */
+    int releases;      /**< K, number of samples per trial, known to be of one text */
+    size_t trials;     /**< number of guesses */
+    double confidence; /**< confidence of the intervals: .95 */
+    double first;      /**< share of trials whose text is the most likely */
     struct nvdp_interval first_interval; /**< Clopper & Pearson 1934 */
     double first_chance;                 /**< 1/N */
     double ten; /**< share of trials whose text is among the ten most likely */
@@ -77,23 +79,8 @@ nvdp_status nvdp_linkage_measure(struct nvdp_context *ctx, const struct nvdp_pos
                                  int releases, size_t texts, uint64_t seed,
                                  struct nvdp_linkage *out);
 
-/** Size in bytes of a sentence of nvdp_linkage_sentence(), including its NUL. */
+/** Size in bytes of a sentence about linkage, including its NUL. */
 #define NVDP_LINKAGE_SENTENCE 480
-
-/** Writes the result as a sentence: "Someone who has the model and these 872 texts names the right text for 21 % of
- * the samples (95 % interval: 18 to 24 %; chance: 0.11 %)." If the texts have labels, the sentence also says how often
- * a reader who knows them names the text.
- * @param linkage  from nvdp_linkage_measure()
- * @param[out] out the sentence, in printable ASCII */
-void nvdp_linkage_sentence(const struct nvdp_linkage *linkage, char out[NVDP_LINKAGE_SENTENCE]);
-
-/** Writes the sentence and all numbers as one JSON object (docs/formats.md).
- * @param ctx      records messages; may be NULL
- * @param linkage  from nvdp_linkage_measure()
- * @param[out] out the text; free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_linkage_json(struct nvdp_context *ctx, const struct nvdp_linkage *linkage,
-                              char **out);
 
 NVDP_END_DECLS
 #endif

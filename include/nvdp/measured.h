@@ -6,28 +6,56 @@
 #ifndef NVDP_MEASURED_H
 #define NVDP_MEASURED_H
 
+#include <nvdp/certificate.h>
 #include <nvdp/config.h>
 #include <nvdp/context.h>
+#include <nvdp/privacy.h>
+#include <nvdp/text_privacy.h>
+#include <nvdp/train.h>
 
 NVDP_BEGIN_DECLS
 
+/** The measures that nvdp_measure() made. It owns everything that it points to: nvdp_result_free(). */
+struct nvdp_measured {
+    size_t struct_size;                  /**< NVDP_RESULT() sets it */
+    const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
+    /** Privacy of the training texts; NULL if there is no run, or if its training was not private. */
+    struct nvdp_training_privacy *training;
+    /** Measures of posteriors, or of states with noise. NULL if no vectors were measured. */
+    struct nvdp_privacy_report *vectors;
+    struct nvdp_dchi_report
+        *tokens; /**< measures of texts under a mechanism on tokens; NULL: none */
+    struct nvdp_certificate *certificate; /**< with the option certify, else NULL */
+    /** First lines about a run (nvdp_guarantee_line() and nvdp_guarantee_guesses()), each with its line end; NULL if the
+     * run's noise is on tokens, if the run is not finished, or without a run. */
+    char *guarantee;
+    /** The report with the training's guarantee, or the certificate, as one JSON object; NULL if there is neither. */
+    char *json;
+    char *unsaved; /**< why the report could not be saved; NULL: it was saved, or is not saved */
+};
+
+/** Measures the privacy of what is shared: of a run, of a file of posteriors (option posteriors), or of the texts of a
+ * task under a mechanism that privatizes them token by token. For a run, the report is written to
+ * RUN/nvdp_measured_name(); so it is for a folder of privatized texts. A run whose method has no samples to measure has
+ * only the guarantee of its training. With the option certify, certifies the run and measures nothing.
+ * @param ctx    reports progress, records messages, can cancel
+ * @param run    directory of a run; NULL: none
+ * @param config options of the kinds "run,text-privacy". Options posteriors,
+ *               posteriors-out, pairs, out and certify are read if the configuration has them (nvdp_config_add())
+ * @param out    the result; untouched on error
+ * @return NVDP_ERR_ARGUMENT for options that do not fit what is measured; otherwise as nvdp_run_posteriors(),
+ *         nvdp_privacy_measure(), nvdp_text_privacy() and nvdp_model_certificate() */
+nvdp_status nvdp_measure(struct nvdp_context *ctx, const char *run,
+                         const struct nvdp_config *config, struct nvdp_measured *out);
+
 /** Returns the file name of a measurement with a configuration: "privacy.json", "privacy-limit-20.json".
  * @param ctx    records messages
- * @param config options of nvdp_run_config_create() and nvdp_privacy_config_create(), joined; others are ignored
+ * @param config of kinds "run,privacy"; other options are ignored
  * @param stem   "privacy"; "certificate" for certificates; "measured" in a directory of privatized texts
  * @param out    the name; free()
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_measured_name(struct nvdp_context *ctx, const struct nvdp_config *config,
                                const char *stem, char **out);
-
-/** Adds to a report the options that differ from their defaults (`settings`). If the report has a number of texts,
- * also adds whether these are all texts of the split (`complete`).
- * @param ctx    records messages
- * @param config the options of the measurement
- * @param text   a report as one JSON object, from malloc(); replaced by the object with both keys
- * @return NVDP_ERR_ARGUMENT: not one JSON object; NVDP_ERR_MEMORY; *text is kept */
-nvdp_status nvdp_measured_label(struct nvdp_context *ctx, const struct nvdp_config *config,
-                                char **text);
 
 /** Lists the measurements of a run as a JSON array with an object per file privacy*.json: `file`, `complete`,
  * `texts`, `of_texts` (texts of the split; null: unknown), `releases` and `settings` (null for older versions). The

@@ -63,22 +63,6 @@ nvdp_status nvdp_model_info(struct nvdp_context *ctx, const struct nvdp_model *m
  * @return owned by the model */
 const struct nvdp_tokenizer *nvdp_model_tokenizer(const struct nvdp_model *model);
 
-/** Computes the classifier's outputs for every text, from one sample each with fresh noise. Results depend on the
- * seed, the draw and the index of the text in its data set, but not on batches or threads. O(tokens) passes through
- * the encoder.
- * @param ctx     messages, progress and cancelling
- * @param model   a loaded model
- * @param dataset texts, tokenized with the model's tokenizer
- * @param batch   texts per forward pass, at least 1
- * @param seed    seed of the noise; unused for methods without a bottleneck
- * @param draw    number of the sample; another number gives other noise
- * @param outputs [dataset->count, outputs], row-major: logits, or the value of the regression
- * @return NVDP_OK; NVDP_ERR_ARGUMENT for batch 0 or a text longer than the bottleneck's length; NVDP_ERR_CANCELLED;
- *         NVDP_ERR_MEMORY */
-nvdp_status nvdp_model_predict(struct nvdp_context *ctx, struct nvdp_model *model,
-                               const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
-                               uint32_t draw, float *outputs);
-
 /** Computes the posterior of every text, the distribution of its samples. Draws nothing. O(tokens) passes through
  * the encoder.
  * @param ctx     messages, progress and cancelling

@@ -30,26 +30,11 @@ enum nvdp_precision {
  * @return "f32", "bf16" or "int8" */
 const char *nvdp_precision_name(enum nvdp_precision precision);
 
-/** Checks for bfloat16 products.
- * @return the reason why they are unavailable (the build lacks oneDNN, the processor lacks the instructions); NULL
- *         if they are available */
-const char *nvdp_bf16_missing(void);
-
-/** Checks for int8 products.
- * @return the reason why they are unavailable (the build lacks oneDNN, the processor lacks 8-bit dot products); NULL
- *         if they are available */
-const char *nvdp_int8_missing(void);
-
 /** Sets the precision of models and encoders that are created from now on; the initial precision is f32. If bf16 is
  * unavailable, they use f32, and a notice states the reason. If int8 is unavailable, creating them fails.
  * @param ctx       the context
  * @param precision the precision */
 void nvdp_context_set_precision(struct nvdp_context *ctx, enum nvdp_precision precision);
-
-/** Returns the precision that was set.
- * @param ctx the context
- * @return the precision, even if it is unavailable */
-enum nvdp_precision nvdp_context_precision(const struct nvdp_context *ctx);
 
 NVDP_END_DECLS
 

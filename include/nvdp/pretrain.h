@@ -11,17 +11,9 @@
 
 NVDP_BEGIN_DECLS
 
-/** Creates the options of pretraining with their defaults; nvdp_config_option() describes each. "arch" (tiny, mini,
- * small, base: Turc et al. 2019) implies "layers" and "hidden"; "lr" 0 means 3e-3 with optimizer muon and 5e-4 with
- * adamw.
- * @param ctx outlives the configuration
- * @param out the configuration; nvdp_config_free(); untouched on error
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_pretrain_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
-
 /** Writes the configuration as a JSON object, with zeros replaced by the values that they mean, as in pretrain.json.
  * @param ctx    records errors; may be NULL
- * @param config from nvdp_pretrain_config_create()
+ * @param config of kind "pretrain"
  * @param out    the text; free(); untouched on error
  * @return NVDP_ERR_ARGUMENT for a configuration of another kind; NVDP_ERR_MEMORY */
 nvdp_status nvdp_pretrain_config_json(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -45,9 +37,10 @@ struct nvdp_mlm_scores {
     double perplexity;  /**< exp(nll) */
 };
 
-/** Result of nvdp_pretrain(); result.json has the same numbers. nvdp_pretrain_result_free(). */
+/** Result of nvdp_pretrain(); result.json has the same numbers. nvdp_result_free(). */
 struct nvdp_pretrain_result {
     size_t struct_size;                  /**< NVDP_RESULT() sets it */
+    const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
     uint64_t steps;                      /**< number of optimizer steps */
     uint64_t tokens;                     /**< number of training tokens, including special ones */
     uint64_t masked;                     /**< number of predicted positions */
@@ -63,10 +56,6 @@ struct nvdp_pretrain_result {
     double drawing_seconds; /**< time of the draws for "privatize", included in `seconds` */
 };
 
-/** Frees what a result points to.
- * @param result filled by nvdp_pretrain(), or with its size only; NULL is allowed */
-void nvdp_pretrain_result_free(struct nvdp_pretrain_result *result);
-
 /** Size of a run. */
 struct nvdp_pretrain_plan {
     size_t struct_size;  /**< NVDP_RESULT() sets it */
@@ -78,7 +67,7 @@ struct nvdp_pretrain_plan {
 
 /** Plans a run without writing anything.
  * @param ctx    records messages; must not be NULL
- * @param config from nvdp_pretrain_config_create()
+ * @param config of kind "pretrain"
  * @param out    the plan; untouched on error
  * @return as nvdp_pretrain() for errors that can be found without training */
 nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -87,8 +76,12 @@ nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_confi
 /** Trains and writes a directory in Hugging Face's layout (BertForPreTraining). The option "resume" continues a run
  * that was cancelled or killed. Its result is the same bit for bit, for the same number of threads. Time and memory
  * are those of nvdp_pretrain_plan(). A step allocates no memory except scratch memory for the draws of "privatize".
+ *
+ * Options (kind "pretrain"); nvdp_config_option() describes each. "arch" (tiny, mini,
+ * small, base: Turc et al. 2019) implies "layers" and "hidden"; "lr" 0 means 3e-3 with optimizer muon and 5e-4 with
+ * adamw.
  * @param ctx    reports progress, records messages, can cancel
- * @param config from nvdp_pretrain_config_create(). With "resume", only "cache" and "overwrite" are read: a resumed run
+ * @param config of kind "pretrain". With "resume", only "cache" and "overwrite" are read: a resumed run
  *               keeps its own options
  * @param out    the result; what an earlier call put there is freed; untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range (the message names field, range and value) and a directory that
@@ -97,17 +90,13 @@ nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_confi
 nvdp_status nvdp_pretrain(struct nvdp_context *ctx, const struct nvdp_config *config,
                           struct nvdp_pretrain_result *out);
 
-/** Creates the options of nvdp_mlm_evaluate(), with their defaults: model, text, length, batch, mask-prob,
- * whole-word, seed, limit, cache, positions.
- * @param ctx outlives the configuration
- * @param out the configuration; nvdp_config_free(); untouched on error
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_mlm_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
-
 /** Scores a masked language model on windows of a text, in the context's precision. Windows and masks depend only on
  * text, length, share and seed, so every model has the same task.
+ *
+ * Options (kind "mlm"): model, text, length, batch, mask-prob,
+ * whole-word, seed, limit, cache, positions.
  * @param ctx    reports progress, records messages, can cancel
- * @param config from nvdp_mlm_config_create()
+ * @param config of kind "mlm"
  * @param out    the scores; untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range; NVDP_ERR_INPUT and NVDP_ERR_IO for texts and model;
  *         NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */

@@ -15,34 +15,6 @@
 
 NVDP_BEGIN_DECLS
 
-/** Creates the options of nvdp_renyi_pairs() and nvdp_privacy_measure():
- *
- *     order             order l > 0 of the divergences; 1.1
- *     adjacency         all, same-length: enum nvdp_adjacency; all
- *     arithmetic        fast, exact: enum nvdp_pairs_arithmetic; fast
- *     max-pairs         0: every pair.  If there are more ordered pairs than this number (at least 2):
- *                       the largest divergence is still found exactly, by bounds; mean, quantiles and
- *                       the share of infinite pairs are estimated from this number of pairs, drawn
- *                       uniformly.  Needs no N x N memory and allows N > 20000; 0
- *     seed              seed of the drawn pairs; 1
- *     delta             delta_mu in (0, 1), failure probability of the statement; 1e-5
- *     gamma             failure probability of the estimate by Student's t, in (0, 0.5); 1e-6
- *     releases          T >= 1, number of samples shared per text; 1
- *     published-moment  k in (0, 1e6] of the `published` column, whose order is k+1; 1.1
- *     moments           grid of k for the `best` column, each in (0, 1e6]; .05 to 64
- *     baseline          baselines of guesses, each in (0, 1), at most NVDP_GUESSES; .5, .001, 1e-6
- *     exact             also compute the exact loss (struct nvdp_exact_summary) of posteriors; needs
- *                       every pair; false
- *     exact-pairs       number of pairs drawn for its mean; 200
- *     at-epsilon        epsilons of its curves; 0 to 32
- *     at-delta          deltas of its curves, each in (0, 1); none
- *     pair              "I,J": a pair whose curve is computed besides those of the worst and a typical
- *                       pair
- * @param ctx      outlives the configuration
- * @param[out] out the configuration; nvdp_config_free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_privacy_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
-
 /** Bayesian DP of one text at one moment, with all intermediate results. */
 struct nvdp_bdp_cost {
     size_t struct_size; /**< NVDP_RESULT() sets it */
@@ -102,6 +74,9 @@ struct nvdp_bdp_column {
     size_t worst_text;          /**< index of that text, from 0 */
     double floor; /**< log(1/delta)/k at the worst text's k: epsilon if all divergences were 0 */
     size_t infinite_texts; /**< number of texts whose epsilon is infinite */
+    /** Causes of infinite pairs at the order of the published moment, or, for the best moment, of the smallest moment of
+     * the grid, or NULL if the input is not posteriors. */
+    struct nvdp_infinite_summary *infinite_pairs;
 };
 
 /** Converts a Renyi divergence of one order to the epsilon of (epsilon, delta)-indistinguishability (Canonne, Kamath
@@ -129,10 +104,6 @@ struct nvdp_epsilon_summary {
 
 /** Number of quantiles of a spread. */
 #define NVDP_SPREAD_QUANTILES 5
-/** Returns the level of a quantile of struct nvdp_spread: .05 .25 .5 .75 .95.
- * @param i index, from 0
- * @return NaN for i >= NVDP_SPREAD_QUANTILES */
-double nvdp_spread_level(size_t i);
 
 /** Mean and quantiles of a per-text number; NaN without texts. */
 struct nvdp_spread {
@@ -193,7 +164,7 @@ struct nvdp_exact_pair {
     /** Epsilon at the delta of the summary. +inf if the public lengths differ; an upper bound if nvdp_exact_bounds
      * says so. */
     double epsilon;
-    double strip;  /**< nvdp_exact_strip() */
+    double strip;  /**< nvdp_exact_moment_limit() */
     double mu;     /**< nvdp_exact_gdp() down to that delta */
     size_t points; /**< number of points of the curve */
     struct {
@@ -202,28 +173,6 @@ struct nvdp_exact_pair {
     } curve[NVDP_EXACT_POINTS]; /**< at-epsilon's points, then at-delta's */
     /** True positive rate of the best test at the false positive rate nvdp_exact_fpr(). */
     double tpr[NVDP_EXACT_FPRS];
-};
-
-/** Exact epsilons at one delta, over all pairs. The search for the largest first bounds every pair by Renyi
- * divergences of orders chosen for that pair. It then integrates only the pairs whose bound exceeds the largest
- * epsilon found so far. */
-struct nvdp_exact_summary {
-    size_t struct_size; /**< NVDP_RESULT() sets it */
-    double delta;       /**< the option delta */
-    int releases;       /**< T, number of samples per text */
-    size_t pairs;       /**< number of ordered adjacent pairs */
-    size_t evaluated;   /**< number of pairs that the search for the largest integrated */
-    /** Number of pairs drawn for the mean, uniformly with replacement; all pairs if there are not more. */
-    size_t drawn;
-    size_t infinite;    /**< drawn pairs whose public lengths differ */
-    double mean;        /**< mean over the drawn pairs; +inf if any is infinite */
-    double mean_finite; /**< mean over the finite drawn pairs; NaN without any */
-    double confidence;  /**< confidence of mean_interval: .95 */
-    /** Student's t interval of the mean over all finite pairs. */
-    struct nvdp_interval mean_interval;
-    struct nvdp_exact_pair worst;   /**< pair with the largest epsilon */
-    struct nvdp_exact_pair typical; /**< drawn pair nearest to mean_finite */
-    struct nvdp_exact_pair asked;   /**< pair of the option pair; points is 0 without the option */
 };
 
 /** Flags for the numbers of a pair's exact loss. */
@@ -246,104 +195,140 @@ struct nvdp_exact_bounds {
     unsigned asked;   /**< flags of the pair of the option pair */
 };
 
-/** All measures of a set of posteriors. It owns the structs that it points to: nvdp_privacy_report_free(). */
-struct nvdp_privacy_report {
-    size_t struct_size;               /**< NVDP_RESULT() sets it */
-    struct nvdp_pairs_summary *pairs; /**< divergences over all pairs */
-    /** Statistics of the posteriors; NULL if the input is not posteriors. */
-    struct nvdp_posterior_summary *posterior;
-    double bdp_delta;                  /**< delta_mu of Bayesian DP */
-    double bdp_gamma;                  /**< gamma of Bayesian DP */
-    int bdp_releases;                  /**< T of Bayesian DP */
-    struct nvdp_bdp_column *published; /**< at the published moment */
-    struct nvdp_bdp_column *best;      /**< at each text's best moment of the grid */
-    size_t bdp_texts;                  /**< number of texts; a random subset if pairs are drawn */
-    /** Some text has fewer than 64 others: the bound of Bayesian DP is unreliable. */
-    bool small_population;
+/** Exact epsilons at one delta, over all pairs. The search for the largest first bounds every pair by Renyi
+ * divergences of orders chosen for that pair. It then integrates only the pairs whose bound exceeds the largest
+ * epsilon found so far. */
+struct nvdp_exact_summary {
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    double delta;       /**< the option delta */
+    int releases;       /**< T, number of samples per text */
+    size_t pairs;       /**< number of ordered adjacent pairs */
+    size_t evaluated;   /**< number of pairs that the search for the largest integrated */
+    /** Number of pairs drawn for the mean, uniformly with replacement; all pairs if there are not more. */
+    size_t drawn;
+    size_t infinite;    /**< drawn pairs whose public lengths differ */
+    double mean;        /**< mean over the drawn pairs; +inf if any is infinite */
+    double mean_finite; /**< mean over the finite drawn pairs; NaN without any */
+    double confidence;  /**< confidence of mean_interval: .95 */
+    /** Student's t interval of the mean over all finite pairs. */
+    struct nvdp_interval mean_interval;
+    struct nvdp_exact_pair worst;    /**< pair with the largest epsilon */
+    struct nvdp_exact_pair typical;  /**< drawn pair nearest to mean_finite */
+    struct nvdp_exact_pair asked;    /**< pair of the option pair; points is 0 without the option */
+    struct nvdp_exact_bounds bounds; /**< numbers of this summary that are upper bounds */
+};
+
+/** Content of a sample. */
+struct nvdp_sample_shape {
     size_t components;              /**< number of components of the longest sample */
     size_t dim;                     /**< p */
     int kappa;                      /**< vectors per component */
     enum nvdp_length_policy policy; /**< whether the length policy hides lengths */
     char method[32];                /**< method of the posteriors */
-    double clip_sequence;           /**< C of the posteriors' sequence clip; 0: no clip */
-    /** Upper bound of the divergence of any two texts, seen or not, at this order (nvdp_renyi_sequence_bound()).
-     * +inf without a sequence clip, and for shared weights, which that bound does not cover. */
-    double bound;
-    /** Epsilon at bdp_delta, converted from divergences; at most a sequence clip's. */
-    struct nvdp_epsilon_summary *epsilon;
+};
+
+/** Rows of the two texts whose divergence is the largest: pairs.sum.max_p and pairs.sum.max_q. */
+struct nvdp_pair_rows {
+    /** nvdp_posteriors.id of P (for a run, its row number in the file, from 0); -1 without ids. */
+    int64_t p;
+    int64_t q; /**< nvdp_posteriors.id of Q */
+    /** Split of these rows, such as "dev"; the caller may set it before the report is printed. */
+    char split[24];
+};
+
+/** Upper bounds that a sequence clip proves for one release of any two texts, measured or not. */
+struct nvdp_clip_bound {
+    double clip_sequence; /**< C of the posteriors' sequence clip; 0: no clip */
+    /** Upper bound of the divergence at the order of the divergences (nvdp_renyi_sequence_bound()). +inf without a
+     * sequence clip, and for shared weights, which that bound does not cover. */
+    double sum;
     /** Upper bound of the divergence at every order, so of every log density ratio; +inf for Gaussians. */
-    double bound_loss;
-    struct nvdp_exact_summary *exact; /**< NULL unless the option exact is true */
-    /** Causes of infinite pairs at the order of the divergences; NULL, as the next two, if the input is not
-     * posteriors. */
+    double loss;
+};
+
+/** Bayesian DP at the published moment and at the best one. */
+struct nvdp_bdp_summary {
+    double delta; /**< delta_mu */
+    double gamma; /**< failure probability of the estimate */
+    int releases; /**< T */
+    size_t texts; /**< number of texts; a random subset if pairs are drawn */
+    /** Some text has fewer than 64 others: the bound of Bayesian DP is unreliable. */
+    bool small_population;
+    struct nvdp_bdp_column *published; /**< at the published moment */
+    struct nvdp_bdp_column *best;      /**< at each text's best moment of the grid */
+};
+
+/** Guess bounds for all `bdp.releases` samples and the prior "one of these texts". They are measured and do not hold
+ * for other texts. */
+struct nvdp_guess_summary {
+    /** Number of baselines of the option baseline, or 0 if the input is not posteriors. */
+    size_t count;
+    struct nvdp_bounded_guess guess[NVDP_GUESSES]; /**< baselines and their bounds */
+    /** Upper bound of the mutual information between these texts and their samples, in nats. */
+    double information;
+};
+
+/** All measures of a set of posteriors. It owns the structs that it points to: nvdp_result_free(). */
+struct nvdp_privacy_report {
+    size_t struct_size;                  /**< NVDP_RESULT() sets it */
+    const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
+    struct nvdp_sample_shape shape;      /**< content of a sample */
+    struct nvdp_pairs_summary *pairs;    /**< divergences over all pairs */
+    /** Causes of infinite pairs at the order of the divergences, or NULL if the input is not posteriors. */
     struct nvdp_infinite_summary *infinite;
-    /** Causes at the order of the published moment. */
-    struct nvdp_infinite_summary *infinite_published;
-    /** Causes at the order of the smallest moment of the grid. */
-    struct nvdp_infinite_summary *infinite_best;
+    struct nvdp_pair_rows argmax_rows; /**< rows of the pair with the largest divergence */
+    struct nvdp_clip_bound bound;      /**< bounds that a sequence clip proves */
+    /** Epsilon at bdp.delta, converted from divergences; at most a sequence clip's. */
+    struct nvdp_epsilon_summary *epsilon;
+    struct nvdp_exact_summary *exact; /**< NULL unless the option exact is true */
+    struct nvdp_bdp_summary bdp;      /**< Bayesian DP */
+    /** Statistics of the posteriors, or NULL if the input is not posteriors. */
+    struct nvdp_posterior_summary *posterior;
     /** Re-identification; the caller fills it (nvdp_linkage_measure()). Its number of texts is 0 until then; NULL if
      * the input is not posteriors. */
     struct nvdp_linkage *linkage;
-    /** nvdp_posteriors.id of pairs.sum.max_p (for a run, its row number in the file, from 0); -1 without ids. */
-    int64_t row_p;
-    int64_t row_q; /**< nvdp_posteriors.id of pairs.sum.max_q */
-    /** Split of these rows, such as "dev"; the caller may set it before the report is printed. */
-    char split[24];
-    /** Number of baselines of the option baseline; 0 if the input is not posteriors. */
-    size_t guesses;
-    /** Guess bounds for all `bdp_releases` samples and the prior "one of these texts". They are measured and do not
-     * hold for other texts. */
-    struct nvdp_guess guess[NVDP_GUESSES];
-    /** Upper bound of the mutual information between these texts and their samples, in nats. */
-    double information;
-    /** Marks the numbers of `exact` that are upper bounds; NULL without `exact`. */
-    struct nvdp_exact_bounds *exact_bounds;
+    struct nvdp_guess_summary guesses; /**< guess bounds */
     /** Digest of the measured posteriors and the library's version, hexadecimal: equal only for the same texts under the same model. It
      * confirms a guess of all texts, so do not publish it. "" if the input is not posteriors. */
     char digest[65];
 };
 
-/** Frees what a report points to.
- * @param report filled by a function of the library, or with its size only; NULL is allowed */
-void nvdp_privacy_report_free(struct nvdp_privacy_report *report);
-
 /** Measures everything: one pass over all pairs at the order of the divergences, and one pass per order k+1 of the
  * moments. Memory: 3 N^2 doubles. With max-pairs, Bayesian DP is measured on a random subset of texts: as many as
  * have at most max-pairs ordered pairs.
+ *
+ * Options (kind "privacy"):
+ *
+ *     order             order l > 0 of the divergences; 1.1
+ *     adjacency         all, same-length: enum nvdp_adjacency; all
+ *     arithmetic        fast, exact: enum nvdp_pairs_arithmetic; fast
+ *     max-pairs         0: every pair.  If there are more ordered pairs than this number (at least 2):
+ *                       the largest divergence is still found exactly, by bounds; mean, quantiles and
+ *                       the share of infinite pairs are estimated from this number of pairs, drawn
+ *                       uniformly.  Needs no N x N memory and allows N > 20000; 0
+ *     seed              seed of the drawn pairs; 1
+ *     delta             delta_mu in (0, 1), failure probability of the statement; 1e-5
+ *     gamma             failure probability of the estimate by Student's t, in (0, 0.5); 1e-6
+ *     releases          T >= 1, number of samples shared per text; 1
+ *     published-moment  k in (0, 1e6] of the `published` column, whose order is k+1; 1.1
+ *     moments           grid of k for the `best` column, each in (0, 1e6]; .05 to 64
+ *     baseline          baselines of guesses, each in (0, 1), at most NVDP_GUESSES; .5, .001, 1e-6
+ *     exact             also compute the exact loss (struct nvdp_exact_summary) of posteriors; needs
+ *                       every pair; false
+ *     exact-pairs       number of pairs drawn for its mean; 200
+ *     at-epsilon        epsilons of its curves; 0 to 32
+ *     at-delta          deltas of its curves, each in (0, 1); none
+ *     pair              "I,J": a pair whose curve is computed besides those of the worst and a typical
+ *                       pair
  * @param ctx        records messages, reports progress, can cancel
  * @param posteriors 2 or more texts; checked
- * @param config     from nvdp_privacy_config_create(); NULL: the defaults
+ * @param config     of kind "privacy"; NULL: the defaults
  * @param matrix     as in nvdp_renyi_pairs()
- * @param out        the report; nvdp_privacy_report_free()
+ * @param out        the report; nvdp_result_free()
  * @return as nvdp_renyi_pairs() and nvdp_bdp() */
 nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                  const struct nvdp_config *config, double *matrix,
                                  struct nvdp_privacy_report *out);
-
-/** Writes the report as one JSON object (docs/formats.md).
- * @param ctx    records messages; may be NULL
- * @param report the report
- * @param out    the text; free()
- * @return NVDP_ERR_NUMERIC if the method's name is not UTF-8, NVDP_ERR_MEMORY */
-nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
-                                     const struct nvdp_privacy_report *report, char **out);
-
-/** Writes the most important numbers of the report: re-identification, guess bounds, the largest and the mean
- * divergence and epsilon.
- * @param ctx    records messages
- * @param report the report
- * @param out    the text; free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_privacy_report_summary(struct nvdp_context *ctx,
-                                        const struct nvdp_privacy_report *report, char **out);
-
-/** Writes the report as aligned tables, with units and scope.
- * @param ctx    records messages
- * @param report the report
- * @param out    the text; free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_privacy_report_text(struct nvdp_context *ctx,
-                                     const struct nvdp_privacy_report *report, char **out);
 
 NVDP_END_DECLS
 #endif

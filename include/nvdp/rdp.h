@@ -82,7 +82,7 @@ double nvdp_renyi_probability_bound(double order, double divergence, double chan
  *     1/(l-1) log { z (z/w)^n [ K_{n+1}(z) I_n(w) + z/w K_n(z) I_{n+1}(w) ] };
  *
  * approximately l eta^2 |x - x'|^2 / (2d) for small distances, and at most eta |x - x'|, the divergence of order
- * infinity. rdp/laplace.c has the derivation. The relative error is below 1e-11, also near order 1. O(d + log w).
+ * infinity. rdp/loss.c has the derivation. The relative error is below 1e-11, also near order 1. O(d + log w).
  * @param order    l > 0
  * @param dim      d >= 1
  * @param distance eta |x - x'| >= 0
@@ -165,7 +165,7 @@ void nvdp_exact_free(struct nvdp_exact *exact);
  * divergences of order 1 + s.
  * @param exact the loss
  * @return above 0; +inf if no variance of P is larger, and no pseudo-count of P smaller, than that of Q */
-double nvdp_exact_strip(const struct nvdp_exact *exact);
+double nvdp_exact_moment_limit(const struct nvdp_exact *exact);
 
 /** Computes the curve at one epsilon, by an integral of the moment generating function through its saddle point
  * (rdp/exact.c). The relative error of delta is below 1e-10 down to 1e-300, and below 1e-6 in the worst case. It is
@@ -246,12 +246,6 @@ double nvdp_gdp_epsilon(double mu, double delta);
  * @return mu, never above the exact value; NaN for another epsilon or delta */
 double nvdp_gdp_mu(double epsilon, double delta);
 
-/** Returns the number of components of a text's sample, including prior and padding.
- * @param posteriors the set
- * @param i          index of the text
- * @return number of components; each has kappa vectors */
-size_t nvdp_sample_components(const struct nvdp_posteriors *posteriors, size_t i);
-
 /** Adjacency: the ordered pairs (i, j), i != j, of a set of texts that count. */
 enum nvdp_adjacency {
     NVDP_ADJACENT_ALL,        /**< all texts are adjacent, as in the paper */
@@ -266,10 +260,6 @@ enum nvdp_pairs_arithmetic {
 
 /** Number of quantiles of a summary. */
 #define NVDP_PAIR_QUANTILES 5
-/** Returns the level of a quantile of struct nvdp_divergence_summary: .5 .9 .95 .99 .999.
- * @param i index, from 0
- * @return NaN for i >= NVDP_PAIR_QUANTILES */
-double nvdp_pair_quantile_level(size_t i);
 
 /** Statistics of divergences, in nats. */
 struct nvdp_divergence_summary {
@@ -330,7 +320,7 @@ struct nvdp_pairs_summary {
  * Memory: O(N + max-pairs).
  * @param ctx        records messages, reports progress, can cancel
  * @param posteriors 2 or more texts; checked
- * @param config     from nvdp_privacy_config_create(); reads order, adjacency, arithmetic, max-pairs and seed; NULL:
+ * @param config     of kind "privacy"; reads order, adjacency, arithmetic, max-pairs and seed; NULL:
  *                   the defaults
  * @param matrix     [N, N] nats, row P, column Q, diagonal 0, NaN for pairs that are not adjacent; NULL: not wanted;
  *                   must be NULL if pairs are drawn
@@ -378,18 +368,6 @@ struct nvdp_infinite_summary {
     /** Indexed by enum nvdp_infinite_cause. */
     struct nvdp_infinite_part cause[NVDP_INFINITE_CAUSES];
 };
-
-/** Finds the causes of infinite divergences of pairs of texts at an order. O(pairs components p).
- * @param ctx        records messages; may be NULL
- * @param order      l > 0
- * @param posteriors a set that passes nvdp_posteriors_check()
- * @param pairs      number of pairs
- * @param pair       [pairs, 2] indices of the texts of P and of Q, below posteriors->texts
- * @param out        the causes
- * @return NVDP_ERR_ARGUMENT for an order <= 0, NVDP_ERR_MEMORY */
-nvdp_status nvdp_renyi_infinite(struct nvdp_context *ctx, double order,
-                                const struct nvdp_posteriors *posteriors, size_t pairs,
-                                const size_t *pair, struct nvdp_infinite_summary *out);
 
 NVDP_END_DECLS
 #endif

@@ -19,6 +19,12 @@
 
 NVDP_BEGIN_DECLS
 
+/** A JSON value of the library jansson. */
+struct json_t;
+
+/** The kind of a result: how the library prints and frees it; opaque. */
+struct nvdp_result_kind;
+
 /** Type of a row's value. */
 enum nvdp_result_type {
     NVDP_RESULT_REAL,  /**< double */
@@ -26,7 +32,7 @@ enum nvdp_result_type {
     NVDP_RESULT_FLAG,  /**< bool, or an enum whose 1 is true */
     NVDP_RESULT_TEXT,  /**< const char * */
     NVDP_RESULT_CHARS, /**< char array in the struct */
-    NVDP_RESULT_WORD,  /**< int, enum or bool; `word` returns its text */
+    NVDP_RESULT_ENUM,  /**< int, enum or bool; its text is in `words`, or `word` returns it */
     /** Two doubles, the upper end at `high`; absent if the lower end is NaN. */
     NVDP_RESULT_INTERVAL,
     NVDP_RESULT_TABLE, /**< one struct, with the table `of` */
@@ -49,7 +55,7 @@ enum nvdp_result_absent {
      * the default is null. */
     NVDP_ABSENT_INHERITED,
     NVDP_ABSENT_NULL,    /**< null */
-    NVDP_ABSENT_NAN,     /**< "nan" for real numbers, else null */
+    NVDP_ABSENT_NAN,     /**< "nan" for real numbers and ends of intervals, else null */
     NVDP_ABSENT_OMITTED, /**< neither key nor value */
     NVDP_ABSENT_ERROR,   /**< an error, also for infinities: the number must be finite */
     NVDP_ABSENT_HIDDEN,  /**< the key is always omitted */
@@ -72,29 +78,49 @@ struct nvdp_result_row {
     /** Name in the text; NULL: no line, or `print` writes it. With `of`: the struct, or each of the list, is a line of a
      * grid, whose columns are the labelled rows of its table. */
     const char *label;
-    int decimals;        /**< decimals of a real number in the text; 0: four digits */
-    const char *after;   /**< text after the number; NULL: none */
-    double scale;        /**< factor of the number in the text; 0: 1 */
-    int bound;           /**< 1: upper bound, rounded up; -1: lower bound, down; scale 100: % */
-    size_t error;        /**< offset of a standard error; 0: none */
-    size_t array;        /**< numbers that JSON lists; 0: no list */
-    size_t high;         /**< offset of an interval's upper end */
-    size_t length;       /**< offset of a list's length */
+    int decimals;      /**< decimals of a real number in the text; 0: four digits */
+    const char *after; /**< text after the number; NULL: none */
+    double scale;      /**< factor of the number in the text; 0: 1 */
+    int bound;         /**< 1: upper bound, rounded up; -1: lower bound, down; scale 100: % */
+    size_t error;      /**< offset of a standard error; 0: none */
+    size_t array;      /**< numbers that JSON lists; 0: no list */
+    /** [array] Levels of quantiles, which are real numbers: JSON is an object with a key per level, a grid has a column per level; NULL: none. */
+    const double *levels;
+    const char *text; /**< [TEXT] the text itself, if it is the same for every result */
+    const char
+        *note;     /**< [TABLE] text that JSON adds to the struct, as its key "note"; NULL: none */
+    size_t high;   /**< offset of an interval's upper end */
+    size_t length; /**< offset of a list's length */
     size_t length_width; /**< size of that length in bytes */
-    bool indirect;       /**< the member is a pointer to the struct or list */
+    bool indirect;       /**< the member is a pointer to the value */
+    size_t within; /**< [indirect] offset of the value in the struct that the pointer leads to */
     enum nvdp_result_absent absent;     /**< of this row in all views */
     const struct nvdp_result_table *of; /**< the table of a struct or list */
-    /** Returns the text of an enum's value; in lines also of a flag's. */
-    const char *(*word)(int value);
+    const char *const *
+        words; /**< texts of the values of an enum from 0, or of a flag in lines; NULL: `word` returns the text of an enum */
+    const char *(*word)(int value); /**< returns the text of an enum's value */
     /** Computes a number that is not a member; needs no offset. */
     double (*real)(const void *result);
     bool (*present)(const void *result); /**< returns whether the value exists; NULL: always */
+    /** Offset of a number or flag without which the value does not exist. It is in the struct of the table, or, if
+     * `indirect`, in the struct that the pointer leads to. */
+    size_t positive;
+    size_t positive_width; /**< size of that number in bytes; 0: there is none */
+    bool positive_real;    /**< that number is a double */
     /** Writes the row's lines with nvdp_result_line(). */
     void (*print)(const void *result, struct nvdp_result_lines *to);
+    /** Returns the JSON of the value, which it gets, if no type describes the value. */
+    struct json_t *(*json)(const void *value);
 };
 /** Sets `offset` and `width` of a row for `member` of struct `type`. */
 #define NVDP_RESULT_AT(type, member)                                                               \
     .offset = offsetof(type, member), .width = sizeof(((type *)0)->member)
+/** Sets `positive` of a row: the value exists if `member`, a number or flag of struct `type`, is above 0. */
+#define NVDP_RESULT_IF(type, member)                                                               \
+    .positive = offsetof(type, member), .positive_width = sizeof(((type *)0)->member),             \
+    .positive_real = _Generic(((type *)0)->member, double                                          \
+                              : true, default                                                      \
+                              : false)
 /** Makes a row of a plain member with the member's name. More members of the row may follow. */
 #define NVDP_RESULT_ROW(struct_, member, unit_, scope_, better_, ...)                                   \
     {                                                                                                   \
@@ -149,24 +175,28 @@ const struct nvdp_result_table *nvdp_result_table(size_t i);
  * @return NULL if there is none */
 const struct nvdp_result_table *nvdp_result_table_find(const char *name);
 
-/** Writes a result as one JSON object.
- * @param ctx    records messages
- * @param table  table of the struct
- * @param view   name of the view; NULL, or a name that the table does not have: all rows, null for NaN
- * @param result the struct
+/** Writes a result as one JSON object (docs/formats.md).
+ * @param ctx    records messages; may be NULL
+ * @param result a struct with a member `kind`, or a result of nvdp_attack(), filled by the library
+ * @param view   "file" for the keys that a file of the result has; NULL: all
  * @param out    the text; free()
- * @return NVDP_ERR_NUMERIC for a number that must be finite and is not; NVDP_ERR_MEMORY */
-nvdp_status nvdp_result_json(struct nvdp_context *ctx, const struct nvdp_result_table *table,
-                             const char *view, const void *result, char **out);
+ * @return NVDP_ERR_ARGUMENT if the library did not fill the struct, or if its kind has no JSON; NVDP_ERR_NUMERIC for a
+ *         number that must be finite and is not, or for a text that is not UTF-8; NVDP_ERR_MEMORY */
+nvdp_status nvdp_result_json(struct nvdp_context *ctx, const void *result, const char *view,
+                             char **out);
 
-/** Writes a result as text, one line per value, in the order of the view "terminal". Omits absent values.
- * @param ctx    records messages
- * @param table  table of the struct
- * @param result the struct
+/** Writes a result as text, as the program prints it: aligned, with units; upper bounds are rounded up.
+ * @param ctx    records messages; may be NULL
+ * @param result as in nvdp_result_json()
+ * @param view   "summary" for the few lines that matter most, which a nvdp_privacy_report has; NULL: all
  * @param out    the text; free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_result_text(struct nvdp_context *ctx, const struct nvdp_result_table *table,
-                             const void *result, char **out);
+ * @return NVDP_ERR_ARGUMENT if the library did not fill the struct, or if its kind has no such text; NVDP_ERR_MEMORY */
+nvdp_status nvdp_result_text(struct nvdp_context *ctx, const void *result, const char *view,
+                             char **out);
+
+/** Frees the memory that a result owns, and sets the pointers to it to NULL. Numbers and text arrays stay.
+ * @param result a struct with a member `kind`. Does nothing if it is NULL, or if no function filled it */
+void nvdp_result_free(void *result);
 
 /** Writes a line of a row's `print`: a name, padded to the column of values, and its value.
  * @param to     the argument of `print`

@@ -7,7 +7,7 @@
  *
  * @code{.c}
  *     struct nvdp_config *config = NULL;
- *     nvdp_sanitizer_config_create(ctx, &config);
+ *     nvdp_config_create(ctx, "sanitizer", &config);
  *     nvdp_config_set(config, "vectors", "glove.6B.300d.txt");
  *     nvdp_config_set(config, "mechanism", "santext");
  *     nvdp_config_set(config, "epsilon", "2");
@@ -23,6 +23,7 @@
 #define NVDP_SANITIZE_H
 
 #include <nvdp/dchi.h>
+#include <nvdp/result.h>
 #include <nvdp/tokenizer.h>
 
 NVDP_BEGIN_DECLS
@@ -55,7 +56,7 @@ struct nvdp_sanitizer_info {
     bool pieces;     /**< tokens are an encoder's WordPieces, not words */
     /** Words without a vector are dropped; false: a uniformly drawn token replaces them. */
     bool drops;
-    /** V_S or the vocabulary comes from the texts and is not chosen yet: nvdp_sanitizer_count(). */
+    /** V_S or the vocabulary comes from the texts and is not chosen yet. */
     bool counting;
     /** The vocabulary consists of the words of the texts (vocabulary-from TASK), which is not private. */
     bool own_words;
@@ -66,13 +67,6 @@ struct nvdp_sanitizer_info {
     size_t unmatched;
 };
 
-/** Creates the options of nvdp_sanitizer_create(): mechanism; model or vectors; vocabulary-from; eta (or epsilon);
- * oov; for santext-plus p, sensitive and one of sensitive-from, sensitive-list, sensitive-from-data; public-independent.
- * @param ctx      outlives the configuration
- * @param[out] out the configuration; nvdp_config_free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_sanitizer_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
-
 /** Reads the table and creates the mechanism.
  *
  * A file of word vectors is text, plain or compressed by xz, and is read sequentially, twice. A line has a word and
@@ -80,18 +74,20 @@ nvdp_status nvdp_sanitizer_config_create(struct nvdp_context *ctx, struct nvdp_c
  * encoder is read.
  *
  * V_S of santext-plus are the floor(w V) tokens with the lowest counts in the lines of sensitive-from (ties: the
- * lower row first), or the words of sensitive-list. With sensitive-from-data, nvdp_sanitizer_choose() creates the
- * mechanism.
+ * lower row first), or the words of sensitive-list. With sensitive-from-data, the mechanism is
+ * created when nvdp_sanitize() or nvdp_text_privacy() has counted the words of the texts.
  *
  * vocabulary-from keeps the words of a file of vectors that occur in a public text (one text per line). If it is the
- * name of a task, the words are those of the texts given to nvdp_sanitizer_count(), and nvdp_sanitizer_choose()
- * creates the mechanism. That vocabulary is not private.
+ * name of a task, the words are those of its texts, and the mechanism is created when they are counted. That vocabulary is not private.
  *
  * The texts of the files sensitive-from and vocabulary-from are compared with every text that is privatized. A text
  * that is among them is refused, because the mechanism depends on it. With public-independent the owner declares that
  * these files were chosen independently of the private texts; they are then not compared, and statements say so.
+ *
+ * Options (kind "sanitizer"): mechanism; model or vectors; vocabulary-from; eta (or epsilon);
+ * oov; for santext-plus p, sensitive and one of sensitive-from, sensitive-list, sensitive-from-data; public-independent.
  * @param ctx      records messages: a notice about equal vectors, a warning about words that no text can contain
- * @param config   from nvdp_sanitizer_config_create()
+ * @param config   of kind "sanitizer"
  * @param[out] out the sanitizer; nvdp_sanitizer_free(); untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range; NVDP_ERR_IO; NVDP_ERR_INPUT, whose message names file and
  *         line, for vectors of unequal length, a number that is not finite, a repeated word, a first line that
@@ -115,12 +111,8 @@ nvdp_status nvdp_sanitizer_describe(const struct nvdp_sanitizer *sanitizer,
 const struct nvdp_vectors *nvdp_sanitizer_vectors(const struct nvdp_sanitizer *sanitizer);
 /** Returns the mechanism.
  * @param sanitizer sanitizer
- * @return owned by the sanitizer; NULL before nvdp_sanitizer_choose() if that is needed */
+ * @return owned by the sanitizer; NULL if the words of the texts choose it */
 struct nvdp_dchi *nvdp_sanitizer_dchi(const struct nvdp_sanitizer *sanitizer);
-/** Returns which tokens are sensitive.
- * @param sanitizer sanitizer
- * @return [V] 1 or 0, owned by the sanitizer; NULL for mechanisms other than santext-plus, and until they are chosen */
-const unsigned char *nvdp_sanitizer_sensitive(const struct nvdp_sanitizer *sanitizer);
 
 /** Returns a token's word or WordPiece.
  * @param sanitizer sanitizer
@@ -132,16 +124,6 @@ const char *nvdp_sanitizer_word(const struct nvdp_sanitizer *sanitizer, int32_t 
  * @param word      UTF-8, as in the file or the vocabulary
  * @return the token, or NVDP_DCHI_UNKNOWN */
 int32_t nvdp_sanitizer_find(const struct nvdp_sanitizer *sanitizer, const char *word);
-/** Returns the token of a WordPiece id.
- * @param sanitizer with an encoder's table
- * @param id        id of the tokenizer
- * @return token; NVDP_DCHI_UNKNOWN for ids that are not regular, and for all ids if tokens are words */
-int32_t nvdp_sanitizer_token(const struct nvdp_sanitizer *sanitizer, int32_t id);
-/** Returns the WordPiece id of a token.
- * @param sanitizer with an encoder's table
- * @param token     below V
- * @return id, or -1 if there is none */
-int32_t nvdp_sanitizer_piece(const struct nvdp_sanitizer *sanitizer, int32_t token);
 
 /** Tokenizes a text. Words without a vector ([UNK] for WordPieces) become NVDP_DCHI_UNKNOWN, or are dropped if oov
  * is drop. Several threads may call it at the same time, with different lists and without a context.
@@ -170,19 +152,6 @@ void nvdp_token_list_free(struct nvdp_token_list *list);
 nvdp_status nvdp_sanitizer_text(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
                                 size_t n, const int32_t *token, char **out);
 
-/** Counts a text's tokens, if V_S or the vocabulary comes from the texts.
- * @param sanitizer with sensitive-from-data or vocabulary-from TASK, before nvdp_sanitizer_choose()
- * @param n         number of tokens
- * @param token     [n]; skips those that are not below V */
-void nvdp_sanitizer_count(struct nvdp_sanitizer *sanitizer, size_t n, const int32_t *token);
-/** Chooses vocabulary and V_S by the counts and creates the mechanism. Does nothing if there is one already.
- * Choosing the vocabulary renumbers the tokens.
- * @param ctx       records messages
- * @param sanitizer sanitizer
- * @return NVDP_ERR_ARGUMENT if the share w leaves no sensitive token; NVDP_ERR_INPUT if no word was counted, and for
- *         invalid sensitive-from and sensitive-list as in nvdp_sanitizer_create(); NVDP_ERR_IO; NVDP_ERR_MEMORY */
-nvdp_status nvdp_sanitizer_choose(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer);
-
 /* ---- files ---- */
 
 /** Sizes of nvdp_sanitize_result. */
@@ -193,17 +162,18 @@ enum {
     NVDP_SANITIZE_STATEMENT_SIZE = 4096, /**< bytes of the statement, including its NUL */
 };
 
-/** Result of nvdp_sanitize(). nvdp_sanitize_result_free(). */
+/** Result of nvdp_sanitize(). nvdp_result_free(). */
 struct nvdp_sanitize_result {
-    size_t struct_size; /**< NVDP_RESULT() sets it */
-    uint64_t texts;     /**< number of texts; a pair counts as two */
-    uint64_t tokens;    /**< number of output tokens */
-    double changed;     /**< share of tokens that were changed; NaN for laplace */
-    double oov;         /**< share of words without a vector */
-    size_t measured;    /**< number of tokens drawn from the texts to measure n_w and s_w */
-    size_t draws;       /**< number of draws per such token */
-    double n_w;         /**< mean probability that a token is unchanged */
-    double s_w;         /**< mean number of distinct outputs of `draws` draws */
+    size_t struct_size;                  /**< NVDP_RESULT() sets it */
+    const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
+    uint64_t texts;                      /**< number of texts; a pair counts as two */
+    uint64_t tokens;                     /**< number of output tokens */
+    double changed;  /**< share of tokens that were changed, or NaN if the output is vectors */
+    double oov;      /**< share of words without a vector */
+    size_t measured; /**< number of tokens drawn from the texts to measure n_w and s_w */
+    size_t draws;    /**< number of draws per such token */
+    double n_w;      /**< mean probability that a token is unchanged */
+    double s_w;      /**< mean number of distinct outputs of `draws` draws */
     /** Upper bound of epsilon of local differential privacy for one token, over any two words with vectors: eta
      * times the bound on distances; +inf for santext-plus. */
     double epsilon;
@@ -222,18 +192,6 @@ struct nvdp_sanitize_result {
     double row_epsilon;
 };
 
-/** Frees what a result points to.
- * @param result filled by nvdp_sanitize(), or with its size only; NULL is allowed */
-void nvdp_sanitize_result_free(struct nvdp_sanitize_result *result);
-
-/** Creates the options of nvdp_sanitize(): task and data, or text; text-column, text-pair-column, label-column; out,
- * overwrite; mechanism, model or vectors, and the others of nvdp_sanitizer_config_create(); insecure-seed;
- * measure-tokens, draws. "seed" is for the program's analyses and is rejected here.
- * @param ctx      outlives the configuration
- * @param[out] out the configuration; nvdp_config_free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
-
 /** Privatizes a task's files, or a text, token by token.
  *
  * For a task, writes every existing split to the directory `out`, with the same columns. Texts are privatized.
@@ -250,8 +208,12 @@ nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_co
  *
  * Draws are those of nvdp_dchi_sample(), from the operating system's generator. With insecure-seed they come from
  * that seed, for tests and experiments; a warning, the statement and privacy.json say so.
+ *
+ * Options (kind "sanitize"): task and data, or text; text-column, text-pair-column, label-column; out,
+ * overwrite; mechanism, model or vectors, and the others of kind "sanitizer"; insecure-seed;
+ * measure-tokens, draws. "seed" is for the program's analyses and is rejected here.
  * @param ctx      reports progress, can cancel; warns if more than half of the words have no vector
- * @param config   from nvdp_sanitize_config_create()
+ * @param config   of kind "sanitize"
  * @param write    receives the lines without `out`; NULL: `out` is required
  * @param user     passed to write
  * @param[out] out the result; what an earlier call put there is freed; untouched on error; NULL: not wanted
@@ -263,57 +225,6 @@ nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *co
                           nvdp_write_fn write, void *user, struct nvdp_sanitize_result *out);
 
 /* ---- token representations ---- */
-
-/** A file of kind representations/1, open for reading; opaque. */
-struct nvdp_representations;
-
-/** Content of such a file. Arrays belong to the file and live until it is closed. */
-struct nvdp_representations_info {
-    size_t struct_size; /**< NVDP_RESULT() sets it */
-    size_t rows;        /**< N, number of rows of the task, or of texts */
-    size_t columns;     /**< number of texts per row: 1, or 2 for a task of pairs */
-    /** Number of tokens of all texts. Only regular tokens: no [CLS], no [SEP]; texts are not cut. */
-    size_t tokens;
-    size_t dim;       /**< d, length of a vector */
-    double eta;       /**< eta of the noise, nats per unit of distance */
-    double step;      /**< every value is a multiple of it */
-    bool pieces;      /**< tokens are WordPieces, not words */
-    const char *task; /**< "sst2", ...; "none" for one text per line */
-    /** [N columns + 1] Text c of row i has number t = i columns + c and the tokens offset[t] to offset[t + 1]; a
-     * text may have none. */
-    const int64_t *offset;
-    const int64_t *id;    /**< [N] row number in the input file, from 0, without the header */
-    const int32_t *split; /**< [N] enum nvdp_split; NULL: no splits */
-    /** [N] class index or score, NaN for a row without a label; NULL: no labels. */
-    const float *label;
-};
-
-/** Opens a file. Reads and checks everything except the vectors.
- * @param ctx      records messages; outlives the file
- * @param path     the file
- * @param[out] out the file; nvdp_representations_close(); untouched on error
- * @return NVDP_ERR_IO; NVDP_ERR_INPUT for another kind, a missing part, inconsistent shapes, or decreasing offsets;
- *         NVDP_ERR_MEMORY */
-nvdp_status nvdp_representations_open(struct nvdp_context *ctx, const char *path,
-                                      struct nvdp_representations **out);
-/** Closes a file.
- * @param file may be NULL */
-void nvdp_representations_close(struct nvdp_representations *file);
-/** Returns the content of a file, except the vectors.
- * @param file file
- * @param[in,out] out filled up to its struct_size
- * @return NVDP_ERR_ARGUMENT for a struct without its size */
-nvdp_status nvdp_representations_describe(const struct nvdp_representations *file,
-                                          struct nvdp_representations_info *out);
-/** Reads vectors. Rows a to b have the tokens offset[a columns] to offset[b columns].
- * @param file   file
- * @param first  first token
- * @param tokens number of tokens
- * @param z      [tokens, d]
- * @return NVDP_ERR_ARGUMENT for tokens that the file does not have, NVDP_ERR_INPUT for a number that is not finite,
- *         NVDP_ERR_IO */
-nvdp_status nvdp_representations_read(struct nvdp_representations *file, size_t first,
-                                      size_t tokens, float *z);
 
 NVDP_END_DECLS
 #endif

@@ -29,17 +29,18 @@ struct nvdp_persons {
     double delta;     /**< delta of epsilon, 1e-5 */
     double mu;        /**< its mu; +inf: a release is not Gaussian */
     size_t guesses;   /**< number of entries of `guess`; 0 if mu is not finite */
-    struct nvdp_guess guess[NVDP_GUESSES]; /**< upper bounds for any guess about a person */
+    struct nvdp_bounded_guess guess[NVDP_GUESSES]; /**< upper bounds for any guess about a person */
 };
 
-/** Result of nvdp_export(); nvdp_export_result_free(). */
+/** Result of nvdp_export(); nvdp_result_free(). */
 struct nvdp_export_result {
-    size_t struct_size; /**< NVDP_RESULT() sets it */
-    size_t texts;       /**< N */
-    size_t samples;     /**< S, samples per text */
-    size_t components;  /**< number of components of the longest sample, including the prior's */
-    size_t dim;         /**< p, the width of a vector */
-    uint64_t bytes;     /**< size of the file */
+    size_t struct_size;                  /**< NVDP_RESULT() sets it */
+    const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
+    size_t texts;                        /**< N */
+    size_t samples;                      /**< S, samples per text */
+    size_t components; /**< number of components of the longest sample, including the prior's */
+    size_t dim;        /**< p, the width of a vector */
+    uint64_t bytes;    /**< size of the file */
     char statement[NVDP_STATEMENT_SIZE]; /**< the file's statement, in plain English */
     /** For the owner: divergences of one sample per text, in nats, over pairs of the texts; Bayesian DP of all
      * samples. NULL with fewer than 2 texts. */
@@ -75,20 +76,6 @@ struct nvdp_export_result {
      * on earlier samples. */
     double spent_proven_epsilon;
 };
-
-/** Releases what a result holds.
- * @param result of an nvdp_export() that succeeded; NULL is allowed */
-void nvdp_export_result_free(struct nvdp_export_result *result);
-
-/** Creates the options of nvdp_export(): run, or model (a public encoder without training, by the method sentence) with
- * center, public-independent, clip-sequence or certified-epsilon, reduce, text-column; input or split; data, limit,
- * out, model-out, samples, grid, card, model-id, with-labels, sign, ledger, ledger-key, no-ledger, budget-samples,
- * budget-epsilon, person, person-epsilon, receiver, overwrite, batch, insecure-seed, order, delta, measure-texts,
- * publish-measured.
- * @param ctx      outlives the configuration
- * @param[out] out the configuration; nvdp_config_free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
 /** Draws the samples of every text and writes them to a file of kind embeddings/2 (embeddings/1 for grid float16).
  * Without publish-measured nothing else in the file is derived from the content of the texts: number, order, row numbers,
@@ -131,8 +118,14 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  *
  * One pass of the encoder over the texts, and one over the measured texts; O(n^2 k p) for the pairs of n measured
  * texts with k components.
+ *
+ * Options (kind "export"): run, or model (a public encoder without training, by the method sentence) with
+ * center, public-independent, clip-sequence or certified-epsilon, reduce, text-column; input or split; data, limit,
+ * out, model-out, samples, grid, card, model-id, with-labels, sign, ledger, ledger-key, no-ledger, budget-samples,
+ * budget-epsilon, person, person-epsilon, receiver, overwrite, batch, insecure-seed, order, delta, measure-texts,
+ * publish-measured.
  * @param ctx      reports progress, records messages, can cancel
- * @param config   from nvdp_export_config_create(). "insecure-seed" takes the noise from that seed: for tests; the file
+ * @param config   of kind "export". "insecure-seed" takes the noise from that seed: for tests; the file
  *                 says so
  * @param[out] out the result; untouched on error; NULL: not wanted
  * @return NVDP_ERR_ARGUMENT for options out of range; an existing file without "overwrite"; a run with token-noise;
@@ -204,7 +197,7 @@ struct nvdp_verification {
 
 /** Checks a file of kind embeddings/2 (or embeddings/1, which states less) for consistency, without the model and
  * the texts. In a folder, all files are checked, and must be of one run and mechanism, with one model-id
- * (nvdp_export_config_create()). Statement and guarantee are those of the file with the weakest guarantee. Before
+ * (kind "export"). Statement and guarantee are those of the file with the weakest guarantee. Before
  * them stands that the samples of a text in several files add up. The checks:
  *
  * - it has the datasets, attributes and shapes of its format, and no other bytes;
@@ -365,13 +358,14 @@ nvdp_status nvdp_shared_vectors(struct nvdp_context *ctx, const struct nvdp_shar
 nvdp_status nvdp_shared_decode(struct nvdp_context *ctx, const struct nvdp_shared *shared,
                                size_t first, size_t texts, float *out, size_t *width);
 
-/** Result of nvdp_reuse(). nvdp_reuse_result_free(). */
+/** Result of nvdp_reuse(). nvdp_result_free(). */
 struct nvdp_reuse_result {
-    size_t struct_size; /**< NVDP_RESULT() sets it */
-    size_t train_texts; /**< number of training texts */
-    size_t classes;     /**< number of classes of the labels; 1 for scores */
-    size_t best_epoch;  /**< epoch whose averaged weights were kept, from 1; for the first seed */
-    double seconds;     /**< duration of the whole call */
+    size_t struct_size;                  /**< NVDP_RESULT() sets it */
+    const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
+    size_t train_texts;                  /**< number of training texts */
+    size_t classes;    /**< number of classes of the labels; it is 1 if the labels are scores */
+    size_t best_epoch; /**< epoch whose averaged weights were kept, from 1; for the first seed */
+    double seconds;    /**< duration of the whole call */
     /** On texts that the reader was not trained on, over all samples of a text and all seeds. */
     struct nvdp_scores *scores;
     size_t seeds;     /**< number of readers, each with its own seed */
@@ -380,40 +374,21 @@ struct nvdp_reuse_result {
     double seed_sd;
 };
 
-/** Frees what a result points to.
- * @param result filled by nvdp_reuse(), or with its size only; NULL is allowed */
-void nvdp_reuse_result_free(struct nvdp_reuse_result *result);
-
-/** Creates the options of nvdp_reuse(): file, labels, eval-file, eval-labels, regression, init, heads, pool, epochs,
- * batch, patience, lr, weight-decay, warmup, seed, seeds, out, overwrite.
- * @param ctx      outlives the configuration
- * @param[out] out the configuration; nvdp_config_free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_reuse_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
-
 /** Trains a reader (denoising attention of Henderson & Fehr 2023, feed-forward layer, classifier) from a file of
  * embeddings alone. Scores the reader on other texts: those of another file, those of the file's dev split, or a
  * tenth that is held out. The weights are averages over epochs; the smallest loss on a tenth of the training texts
  * selects the epoch.
+ *
+ * Options (kind "reuse"): file, labels, eval-file, eval-labels, regression, init, heads, pool, epochs,
+ * batch, patience, lr, weight-decay, warmup, seed, seeds, out, overwrite.
  * @param ctx      reports progress, records messages, can cancel
- * @param config   from nvdp_reuse_config_create()
+ * @param config   of kind "reuse"
  * @param[out] out the scores; what an earlier call put there is freed; untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range, or a directory that is not empty without "overwrite";
  *         NVDP_ERR_INPUT for a damaged file, labels that do not fit it, or too few labeled texts; NVDP_ERR_NUMERIC
  *         if the loss is not a number; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *config,
                        struct nvdp_reuse_result *out);
-
-/** Writes the divergences of all ordered pairs of texts to a file of kind pairs/1: dataset `rd`, attribute `order`.
- * @param ctx    context
- * @param path   the file; it appears when it is complete
- * @param n      number of texts, at least 1
- * @param order  order of the Renyi divergence
- * @param matrix [n, n] in nats: row P, column Q, as in nvdp_renyi_pairs(); infinities are kept
- * @param id     [n] row numbers of the texts (nvdp_posteriors.id), written as dataset `id`; NULL: none
- * @return NVDP_ERR_ARGUMENT without texts or matrix; NVDP_ERR_IO; NVDP_ERR_MEMORY */
-nvdp_status nvdp_pairs_write(struct nvdp_context *ctx, const char *path, size_t n, double order,
-                             const double *matrix, const int64_t *id);
 
 /** Format and length of a description. */
 enum nvdp_description {

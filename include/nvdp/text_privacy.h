@@ -11,48 +11,6 @@
 
 NVDP_BEGIN_DECLS
 
-/** Texts as tokens of a table. */
-struct nvdp_token_texts {
-    size_t texts;          /**< N */
-    const size_t *offset;  /**< [N + 1] first token of each text, from 0 */
-    const int32_t *tokens; /**< [offset[N]] below V, or NVDP_DCHI_UNKNOWN */
-    /** [N] number of tokens in the first part of each pair; NULL: single texts. Two pairs have the same length if
-     * both parts have. */
-    const size_t *first;
-    /** Number of words without a vector, including dropped ones; not an input. */
-    size_t unknown;
-};
-
-/** Creates the options of nvdp_token_texts_read(): task, data, text-column, text-pair-column, split (default dev);
- * or text, a file with one text per line; limit, seed.
- * @param ctx      outlives the configuration
- * @param[out] out the configuration; nvdp_config_free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_token_texts_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
-
-/** Reads the texts of a task's split, or of a file, as tokens of a sanitizer. If V_S or the vocabulary comes from
- * the texts, counts those of every split, as nvdp_sanitize() does, and calls nvdp_sanitizer_choose(). O(bytes);
- * memory for the file.
- * @param ctx       records messages
- * @param config    from nvdp_token_texts_config_create(), or with its options
- * @param sanitizer the sanitizer
- * @param[out] out  the texts; with `limit` a seeded sample in the file's order; nvdp_token_texts_free(); untouched on
- *                  error
- * @return NVDP_ERR_ARGUMENT for options out of range; NVDP_ERR_INPUT, whose message names file and line;
- *         NVDP_ERR_IO; NVDP_ERR_MEMORY */
-nvdp_status nvdp_token_texts_read(struct nvdp_context *ctx, const struct nvdp_config *config,
-                                  struct nvdp_sanitizer *sanitizer, struct nvdp_token_texts *out);
-/** Frees the arrays and zeroes the struct.
- * @param texts filled by nvdp_token_texts_read(), or zeros */
-void nvdp_token_texts_free(struct nvdp_token_texts *texts);
-/** Counts each token of texts, as the prior of an attacker. O(V + tokens).
- * @param texts      texts
- * @param vocabulary V
- * @param counts     [V] number of occurrences of each token
- * @return number of tokens with a vector, the sum of the counts */
-size_t nvdp_token_texts_count(const struct nvdp_token_texts *texts, size_t vocabulary,
-                              double *counts);
-
 /* ---- analyses ---- */
 
 /** Mean and quantiles; no member will be added. */
@@ -97,9 +55,9 @@ struct nvdp_deniability {
     size_t tokens;              /**< number of measured tokens */
     size_t inputs;              /**< number of distinct tokens among them */
     size_t draws;               /**< number of draws per token */
-    struct nvdp_summary n_w;    /**< N_w over the tokens: nvdp_dchi_deniability() */
-    struct nvdp_summary s_w;    /**< S_w over the tokens: nvdp_dchi_deniability() */
-    struct nvdp_summary s_star; /**< S*_y over the output tokens: nvdp_dchi_sources() */
+    struct nvdp_summary n_w;    /**< N_w over the tokens */
+    struct nvdp_summary s_w;    /**< S_w over the tokens */
+    struct nvdp_summary s_star; /**< S*_y over the output tokens */
     struct nvdp_summary h_0;    /**< entropy log S_w, nats */
     struct nvdp_summary h_inf;  /**< entropy -log N_w, nats; +inf where N_w is 0 */
 };
@@ -121,11 +79,12 @@ nvdp_status nvdp_deniability_measure(struct nvdp_context *ctx, const struct nvdp
 /** Privacy of texts under a mechanism. Lengths are public: pairs of different lengths are +inf, and pairs of equal
  * length are reported separately. */
 struct nvdp_dchi_report {
-    size_t struct_size;                /**< NVDP_RESULT() sets it */
-    struct nvdp_privacy_report *pairs; /**< the pairs of the option adjacency */
-    struct nvdp_privacy_report *same;  /**< pairs of equal length; NULL without any */
-    size_t equal_length;               /**< number of ordered pairs of equal length */
-    size_t other_length;               /**< number of ordered pairs of different lengths */
+    size_t struct_size;                  /**< NVDP_RESULT() sets it */
+    const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
+    struct nvdp_privacy_report *pairs;   /**< the pairs of the option adjacency */
+    struct nvdp_privacy_report *same;    /**< pairs of equal length; NULL if there are none */
+    size_t equal_length;                 /**< number of ordered pairs of equal length */
+    size_t other_length;                 /**< number of ordered pairs of different lengths */
     /** Interval that contains the largest exact epsilon, at bdp_delta, of the pairs of equal length
      * (nvdp_dchi_epsilon()). */
     struct nvdp_interval epsilon;
@@ -154,108 +113,45 @@ struct nvdp_dchi_report {
     bool insecure_seed;
 };
 
-/** Frees what a report holds.
- * @param report filled by one of the functions below, or with its size only; NULL is allowed */
-void nvdp_dchi_report_free(struct nvdp_dchi_report *report);
-
-/** Measures all ordered pairs of texts, as nvdp_privacy_measure() does for posteriors. Divergences are sums over
- * positions of nvdp_dchi_divergence(), within 1e-12 nats per token (divided by order - 1 if order < 2). For
- * laplace-nearest they are the divergences of laplace, which are upper bounds. max-pairs is not supported.
- *
- * Each pair of tokens is computed once, for all orders together. O(P V) for P distinct pairs of tokens at the same
- * position of texts of equal length, and O(T V d) for T distinct tokens; O(P d) for laplace. Memory: 400 P bytes, 1
- * KiB per token, and 4 N^2 doubles. The result has the same bits for any number of threads.
- * @param ctx      records messages, reports progress, can cancel, provides threads
- * @param dchi     mechanism
- * @param texts    2 to 20000
- * @param config   from nvdp_privacy_config_create(); NULL: the defaults
- * @param matrix   [N, N] as in nvdp_renyi_pairs(); NULL: not wanted
- * @param[out] out the report; nvdp_dchi_report_free()
- * @return NVDP_ERR_ARGUMENT for an option, a token or a number of texts out of its range, drawn pairs, or the exact
- *         loss; NVDP_ERR_INPUT without adjacent texts; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
-nvdp_status nvdp_dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
-                              const struct nvdp_token_texts *texts,
-                              const struct nvdp_config *config, double *matrix,
-                              struct nvdp_dchi_report *out);
-
-/** Writes the report as one JSON object (docs/formats.md): that of nvdp_privacy_report_json() and more.
- * @param ctx    records messages; may be NULL
- * @param report the report
- * @param out    the text; free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_dchi_report_json(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,
-                                  char **out);
-
-/** Writes the report as text.
- * @param ctx    records messages
- * @param report the report
- * @param out    the text; free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_dchi_report_text(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,
-                                  char **out);
-
-/** Measures the privacy of one noised vector per text (nvdp_sequence_laplace()), as nvdp_privacy_measure() does for
- * posteriors. D_l of a pair is nvdp_renyi_laplace(l, d, eta |s - s'|), within 1e-12. With a clip, the report has
- * the bound for any two texts: the divergence at distance 2 C eta. A vector does not depend on the text's length.
- * max-pairs is not supported. O(N^2 d); memory 4 N^2 doubles.
- * @param ctx      records messages, reports progress, can cancel, provides threads
- * @param eta      > 0 and finite
- * @param clip     C > 0, maximum norm to which vectors are scaled down; INFINITY: no clip
- * @param texts    N, 2 to 20000
- * @param dim      d, at least 1
- * @param states   [N, d] vectors before clip and noise; a vector with a number that is not finite counts as 0, as when
- *                 it is shared
- * @param config   from nvdp_privacy_config_create(); NULL: the defaults
- * @param matrix   [N, N] as in nvdp_renyi_pairs(); NULL: not wanted
- * @param[out] out the report; nvdp_privacy_report_free()
- * @return NVDP_ERR_ARGUMENT for a value or an option out of its range, drawn pairs, or the exact loss;
- *         NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
-nvdp_status nvdp_sequence_privacy(struct nvdp_context *ctx, double eta, double clip, size_t texts,
-                                  size_t dim, const double *states,
-                                  const struct nvdp_config *config, double *matrix,
-                                  struct nvdp_privacy_report *out);
-
-/** Creates the options of nvdp_text_privacy(): those of nvdp_token_texts_read(), nvdp_sanitizer_create() and
- * nvdp_privacy_config_create(); and sanitized, a directory from nvdp_sanitize().
- * @param ctx      outlives the configuration
- * @param[out] out the configuration; nvdp_config_free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_text_privacy_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
-
 /** Measures the original texts of a split under a sanitizer.
  *
  * With `sanitized`, the sanitizer is that of the directory. Its privacy.json provides mechanism, eta, p, oov, the
  * share of sensitive tokens, and sensitive-from-data. The caller must give the same vectors, and the same file of
  * sensitive tokens, again; digests are compared. A directory of an older version without digests is accepted with a
  * warning.
- * @param ctx         as in nvdp_dchi_privacy()
- * @param config      from nvdp_text_privacy_config_create()
+ *
+ * Options (kind "text-privacy"): the texts, as task, data, text-column, text-pair-column and split (default dev), or as
+ * text, a file with one text per line; limit, seed; those of nvdp_sanitizer_create() and nvdp_privacy_measure(); and
+ * sanitized, a directory from nvdp_sanitize().
+ * @param ctx         reports progress, can cancel
+ * @param config      of kind "text-privacy"
  * @param[out] matrix [N, N] as in nvdp_renyi_pairs(), allocated; free(); NULL: not wanted
- * @param[out] out    the report; nvdp_dchi_report_free()
- * @return NVDP_ERR_INPUT for a directory of another mechanism than these options; else as nvdp_sanitizer_create(),
- *         nvdp_dataset_load() and nvdp_dchi_privacy() */
+ * @param[out] out    the report; nvdp_result_free()
+ * @return NVDP_ERR_INPUT for a directory of another mechanism than these options, for texts that cannot be read (the
+ *         message names file and line), or without adjacent texts; NVDP_ERR_ARGUMENT for options out of range, drawn
+ *         pairs, or the exact loss; NVDP_ERR_IO; NVDP_ERR_MEMORY; else as nvdp_sanitizer_create() */
 nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
                               double **matrix, struct nvdp_dchi_report *out);
 
 /** Measures the original texts of a split for a run that was trained with token-noise. Uses the word embeddings that
  * the run began with, and texts cut to its max-length.
- * @param ctx         as in nvdp_dchi_privacy()
- * @param config      from nvdp_run_config_create() joined with nvdp_privacy_config_create()
+ * @param ctx         reports progress, can cancel
+ * @param config      of kinds "run,privacy"
  * @param[out] matrix as in nvdp_text_privacy()
- * @param[out] out    the report; nvdp_dchi_report_free()
+ * @param[out] out    the report; nvdp_result_free()
  * @return NVDP_ERR_ARGUMENT for a run without token-noise, or with sequence-laplace; else as nvdp_run_posteriors()
- *         and nvdp_dchi_privacy() */
+ *         and nvdp_text_privacy() */
 nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
                                   double **matrix, struct nvdp_dchi_report *out);
 
 /** Measures what a run with token-noise sequence-laplace shares of a split's texts: the last state of the first
  * token, by the run's own encoder.
- * @param ctx         as in nvdp_sequence_privacy()
- * @param config      from nvdp_run_config_create() joined with nvdp_privacy_config_create()
+ * @param ctx         reports progress, can cancel
+ * @param config      of kinds "run,privacy"
  * @param[out] matrix as in nvdp_text_privacy()
- * @param[out] out    the report; nvdp_privacy_report_free()
+ * @param[out] out    the report; nvdp_result_free()
  * @return NVDP_ERR_ARGUMENT for a run without sequence-laplace; else as nvdp_run_posteriors() and
- *         nvdp_sequence_privacy() */
+ *         nvdp_text_privacy() */
 nvdp_status nvdp_run_sequence_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
                                       double **matrix, struct nvdp_privacy_report *out);
 

@@ -14,24 +14,14 @@
 
 NVDP_BEGIN_DECLS
 
-/** Creates the options of training, with their defaults; nvdp_config_option() describes each. Some values imply
- * others, unless those are set:
- *
- * - method "reg": dropout and classifier-dropout 0.1, weight-decay 0.01, decay-to pretrained;
- * - regularizer "kl": kl-schedule warmup, kl-delay 0.2 and kl-ramp 0.5. At full weight from the first step, the
- *   exact divergence would overwhelm an untrained classifier.
- * @param ctx outlives the configuration
- * @param out nvdp_config_free()
- * @return NVDP_ERR_MEMORY */
-nvdp_status nvdp_train_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
-
 /** Scores of a model on a split: mean and standard deviation of each metric over draws of the noise. */
 struct nvdp_scores {
-    size_t struct_size;                    /**< NVDP_RESULT() sets it */
-    int metrics;                           /**< number of metrics of the task: 1 to NVDP_METRICS */
-    enum nvdp_metric metric[NVDP_METRICS]; /**< the metrics; the first one selects epochs */
-    double mean[NVDP_METRICS];             /**< mean over draws, in [-1, 1]; Welford's method */
-    double sd[NVDP_METRICS];               /**< standard deviation over draws; 0 for one draw */
+    size_t struct_size;                  /**< NVDP_RESULT() sets it */
+    const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
+    int metrics; /**< number of metrics of the task: 1 to NVDP_METRICS_MAX */
+    enum nvdp_metric metric[NVDP_METRICS_MAX]; /**< the metrics; the first one selects epochs */
+    double mean[NVDP_METRICS_MAX];             /**< mean over draws, in [-1, 1]; Welford's method */
+    double sd[NVDP_METRICS_MAX]; /**< standard deviation over draws; 0 if there is one draw */
     /** Accuracy of always predicting the most frequent class; NaN for regression. */
     double majority;
     size_t n;     /**< number of texts; of words for tasks with tags */
@@ -40,23 +30,24 @@ struct nvdp_scores {
      * macro-F1 and Matthews' correlation keep the number of texts per class. Accuracies of 0 and 1 have the
      * interval of Clopper & Pearson. NaN if all samples give the same value (as for a constant classifier), for
      * tasks with tags, and if it is not computed (validation). */
-    double low[NVDP_METRICS];
-    double high[NVDP_METRICS]; /**< upper end of the interval */
+    double low[NVDP_METRICS_MAX];
+    double high[NVDP_METRICS_MAX]; /**< upper end of the interval */
 };
 
-/** Result of nvdp_train(); RUN/result.json has the same numbers. nvdp_train_result_free(). */
+/** Result of nvdp_train(); RUN/result.json has the same numbers. nvdp_result_free(). */
 struct nvdp_train_result {
-    size_t struct_size;       /**< NVDP_RESULT() sets it */
-    size_t epochs_run;        /**< number of finished epochs */
-    size_t best_epoch;        /**< epoch whose weights were kept, from 1 */
-    uint64_t steps;           /**< number of optimizer steps */
-    double best_validation;   /**< first metric at the best epoch */
-    struct nvdp_scores *test; /**< kept weights on the dev file, with fresh noise */
-    double seconds;           /**< time of the training steps */
-    double tokens_per_second; /**< in training steps, which have no padding */
-    double loss_g;            /**< Gaussian regularizer, mean over the last epoch, before lambda */
-    double loss_d;            /**< Dirichlet regularizer, mean over the last epoch, before lambda */
-    bool early_stopped;       /**< patience ran out before the last epoch */
+    size_t struct_size;                  /**< NVDP_RESULT() sets it */
+    const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
+    size_t epochs_run;                   /**< number of finished epochs */
+    size_t best_epoch;                   /**< epoch whose weights were kept, from 1 */
+    uint64_t steps;                      /**< number of optimizer steps */
+    double best_validation;              /**< first metric at the best epoch */
+    struct nvdp_scores *test;            /**< kept weights on the dev file, with fresh noise */
+    double seconds;                      /**< time of the training steps */
+    double tokens_per_second;            /**< in training steps, which have no padding */
+    double loss_g;      /**< Gaussian regularizer, mean over the last epoch, before lambda */
+    double loss_d;      /**< Dirichlet regularizer, mean over the last epoch, before lambda */
+    bool early_stopped; /**< patience ran out before the last epoch */
     /** Upper bound of the divergence of any two texts, seen or not, at order 1.1, in nats
      * (nvdp_renyi_sequence_bound()); +inf: nothing is proven. */
     double bound;
@@ -69,16 +60,19 @@ struct nvdp_train_result {
     double score_seconds;      /**< time of validation and final score, not in `seconds` */
 };
 
-/** Frees what a result points to.
- * @param result filled by nvdp_train(), or with its size only; NULL is allowed */
-void nvdp_train_result_free(struct nvdp_train_result *result);
-
 /** Trains and scores a model and writes the run directory. The option "resume" continues a run that was cancelled or
  * killed. Its result is the same bit for bit, for the same number of threads.
  *
  * Time and memory are those of nvdp_train_plan(). A step allocates no memory.
+ *
+ * Options (kind "train"); nvdp_config_option() describes each. Some values imply
+ * others, unless those are set:
+ *
+ * - method "reg": dropout and classifier-dropout 0.1, weight-decay 0.01, decay-to pretrained;
+ * - regularizer "kl": kl-schedule warmup, kl-delay 0.2 and kl-ramp 0.5. At full weight from the first step, the
+ *   exact divergence would overwhelm an untrained classifier.
  * @param ctx    reports progress, records messages, can cancel
- * @param config from nvdp_train_config_create(). With "resume", options that affect the result must equal those of the
+ * @param config of kind "train". With "resume", options that affect the result must equal those of the
  *               run if they are set; other options take effect
  * @param out    must not be NULL; what an earlier call put there is freed; untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range and a directory that is not empty; NVDP_ERR_INPUT and
@@ -87,9 +81,10 @@ void nvdp_train_result_free(struct nvdp_train_result *result);
 nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_config *config,
                        struct nvdp_train_result *out);
 
-/** Privacy of a model's training for its training texts. nvdp_training_privacy_free(). */
+/** Privacy of a model's training for its training texts. nvdp_result_free(). */
 struct nvdp_training_privacy {
-    size_t struct_size; /**< NVDP_RESULT() sets it */
+    size_t struct_size;                  /**< NVDP_RESULT() sets it */
+    const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
     /** The model was trained with differential privacy. If false, the members below are 0 or NULL. */
     bool is_private;
     bool finished;      /**< the training has ended */
@@ -102,17 +97,13 @@ struct nvdp_training_privacy {
     struct nvdp_dp_steps steps;
     struct nvdp_account *account; /**< epsilon at delta, under zero-out adjacency (account.h) */
     /** Mu, replacement, membership, guesses at baselines 1/2 and 1/1000. */
-    struct nvdp_account_risk *risk;
+    struct nvdp_example_risk *risk;
     uint64_t steps_done; /**< number of steps that were done; 0: unknown */
 };
 
-/** Frees what the struct points to.
- * @param training filled by nvdp_training_privacy(), or with its size only; NULL is allowed */
-void nvdp_training_privacy_free(struct nvdp_training_privacy *training);
-
 /** Reads how the model in a directory was trained, and recomputes the privacy of its training. A private vocabulary
  * of the same texts is included. So is the private training of the initial model, if it saw the same texts. For a
- * run, training of the initial model on other texts does not count. Takes half a second; see nvdp_account_risk().
+ * run, training of the initial model on other texts does not count. Takes half a second; see nvdp_example_risk().
  * @param ctx       records messages
  * @param directory a run of nvdp_train() or nvdp_pretrain(), or a model that nvdp_pretrain() wrote
  * @param out       untouched on error
@@ -125,7 +116,7 @@ nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *director
 
 /** Checks that model and data exist and fit the options. Reads no text and no weight.
  * @param ctx    records messages
- * @param config from nvdp_train_config_create(); does not repeat the checks of nvdp_config_check()
+ * @param config of kind "train"; does not repeat the checks of nvdp_config_check()
  * @return NVDP_ERR_IO for files that cannot be read; NVDP_ERR_INPUT and NVDP_ERR_ARGUMENT if the model does not fit */
 nvdp_status nvdp_train_check(struct nvdp_context *ctx, const struct nvdp_config *config);
 
@@ -165,7 +156,7 @@ struct nvdp_train_plan {
 
 /** Plans a run: reads data and checkpoint, and counts. Trains and writes nothing.
  * @param ctx      records messages
- * @param config   from nvdp_train_config_create()
+ * @param config   of kind "train"
  * @param resolved the configuration with zeros and "auto" resolved for the model; nvdp_config_free(). NULL: not wanted
  * @param out      the plan
  * @return as nvdp_train() */

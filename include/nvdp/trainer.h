@@ -43,7 +43,7 @@ struct nvdp_trainer_step {
  *
  * Time and memory are those of the parameters of `bert`, four times for training.
  * @param ctx      context; must outlive the trainer
- * @param config   from nvdp_train_config_create(); only read
+ * @param config   of kind "train"; only read
  * @param bert     encoder sizes
  * @param training true: a step is forward, backward, clipping, AdamW; false: a forward pass
  * @param steps    number of steps of the learning rate schedule, at least 1. As many random batches are made, but at

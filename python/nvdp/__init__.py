@@ -6,6 +6,11 @@ the C library libnvdp. Failures raise NvdpError with the library's message. Long
 Arrays are NumPy arrays and are not copied. Messages go to the logger "nvdp".
 """
 
+from importlib.util import find_spec as _find_spec
+
+if _find_spec("nvdp.results") is None:
+    raise ImportError("nvdp.results: expected a module that the build writes, found none; build again with a Python that has cffi and numpy (NVDP_PYTHON)")
+
 from . import results as results
 from ._lib import NvdpError, NvdpValueError, Record
 from ._lib import lib as _library

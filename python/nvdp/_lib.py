@@ -275,16 +275,16 @@ class Context:
         self.call(function, *arguments, out)
         return record(out[0])
 
-    def json(self, function: Callable[..., int], *arguments: Any) -> Record:
-        """Returns the JSON object that function(context, *arguments, out) writes."""
+    def json(self, result: Any, view: Any = ffi.NULL) -> Record:
+        """Returns a result of the library as its JSON object."""
         out = ffi.new("char **")
-        self.call(function, *arguments, out)
+        self.call(lib.nvdp_result_json, result, view, out)
         return from_json(owned_text(out[0]))
 
-    def config(self, create: Callable[..., int], options: Mapping[str, Any]) -> Any:
-        """Creates a configuration and sets options by name; None keeps the default."""
+    def config(self, kinds: str, options: Mapping[str, Any]) -> Any:
+        """Creates a configuration for kinds of work, joined by commas, and sets options by name; None keeps the default."""
         out = ffi.new("struct nvdp_config **")
-        self.quick(create, self.pointer, out)
+        self.quick(lib.nvdp_config_create, self.pointer, c_text(kinds, "kind"), out)
         config = self._own(lib.nvdp_config_free, out)
         self._set(config, options)
         return config
@@ -297,16 +297,6 @@ class Context:
                     self.quick(lib.nvdp_config_set, config, c_text(plain, "option"), c_text(as_text(value), name))
                 except NvdpError as reason:
                     raise type(reason)(str(reason).replace(f"option {plain}:", f"option {name}:"), reason.status) from None
-
-    def joined(self, creates: Sequence[Callable[..., int]], options: Mapping[str, Any]) -> Any:
-        """Creates one configuration with the options of several kinds of work."""
-        config = self.config(creates[0], {})
-        for create in creates[1:]:
-            other = ffi.new("struct nvdp_config **")
-            self.call(create, other)
-            self._call(lib.nvdp_config_join, config, other[0])  # which frees the other
-        self._set(config, options)
-        return config
 
     def set_threads(self, threads: int | None) -> None:
         if threads is not None:
@@ -406,8 +396,7 @@ def result_of(kind: str) -> Any:
 
 def freed(kind: str) -> Any:
     """Returns result_of(kind), whose parts the library frees when it is collected."""
-    free = getattr(lib, kind.removeprefix("struct ") + "_free")
-    return ffi.gc(result_of(kind), free)
+    return ffi.gc(result_of(kind), lib.nvdp_result_free)
 
 
 def _enum_name(kind: Any, value: int) -> str:
@@ -435,12 +424,15 @@ def _member(kind: Any, value: Any) -> Any:
     return value
 
 
+# Results whose record is their JSON object, not a copy of the struct.
+AS_JSON = {f"struct nvdp_{name}" for name in ("certificate", "dchi_report", "linkage", "privacy_report")}
+
+
 def is_nested(kind: Any) -> bool:
-    """Returns whether a pointer leads to a text, or to a result that becomes part of the record: one that the library does not write
-    as JSON itself."""
+    """Returns whether a pointer leads to a text, or to a result that becomes part of the record."""
     item = kind.item
     return item.cname in ("char", "const char") or (
-        item.kind == "struct" and "struct_size" in dict(item.fields or ()) and not hasattr(lib, item.cname.removeprefix("struct ") + "_json")
+        item.kind == "struct" and "struct_size" in dict(item.fields or ()) and item.cname not in AS_JSON
     )
 
 

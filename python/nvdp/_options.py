@@ -1,4 +1,4 @@
-"""The behaviour of nvdp.TrainingOptions; its fields are in training_options.py, which generate.py writes."""
+"""The behaviour of nvdp.TrainingOptions; its fields are in training_options.py, which the build writes (generate.py)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Options:
 
     def __post_init__(self) -> None:
         context = Context()
-        config = context.config(lib.nvdp_train_config_create, {})
+        config = context.config("train", {})
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = self[field.name]
             if value is not None:

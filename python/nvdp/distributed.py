@@ -201,7 +201,7 @@ def release_function(run: Run | str | PathLike[str], out: str | PathLike[str], *
             raise NvdpValueError(f"{name}: expected an option of a partition's file, found one that the function sets itself")
     if options.get("sign") is not None:
         options["sign"] = absolute(options["sign"], "sign")
-    Context().config(lib.nvdp_export_config_create, options)  # refuses unknown names and values at once
+    Context().config("export", options)  # refuses unknown names and values at once
     folder = Path(absolute(out, "out"))
     book = Path(absolute(ledger, "ledger")) if ledger is not None else run.path / "ledger"
     secret = absolute(ledger_key, "ledger_key") if ledger_key is not None else f"{book}.key"

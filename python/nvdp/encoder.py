@@ -27,7 +27,7 @@ class Encoder:
         self._context.set_threads(threads)
         self.path = absolute(model, "model")
         self._options = {"threads": threads, **options}
-        config = self._context.config(lib.nvdp_encoder_config_create, {"model": self.path, **options})
+        config = self._context.config("encoder", {"model": self.path, **options})
         self._pointer = self._context.make("struct nvdp_encoder", lib.nvdp_encoder_free, lib.nvdp_encoder_load, config)
         out = result_of("struct nvdp_encoder_info")
         lib.nvdp_encoder_describe(self._pointer, out)

@@ -12,7 +12,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ._lib import Context, NvdpValueError, array, ffi, lib, pointer, rebuild, record, result_of, shared, upper
-from .results import Account, AccountRisk, BdpCost, ExactPoint, SampleAudit
+from .results import Account, BdpCost, ExactPoint, ExampleRisk, SampleAudit
 
 
 def _rows(function: Callable[..., float], order: float, arrays: Sequence[Any], name: str) -> Any:
@@ -182,7 +182,7 @@ class ExactLoss:
     @property
     def strip(self) -> float:
         """Limit of the finite moments of the loss, a number without a unit: Renyi divergences of orders below 1 + strip are finite."""
-        return lib.nvdp_exact_strip(self._pointer)
+        return lib.nvdp_exact_moment_limit(self._pointer)
 
     def _number(self, function: Callable[..., int], value: float) -> float:
         out = ffi.new("double *")
@@ -339,13 +339,13 @@ class Accountant:
         """Computes an upper bound of delta at an epsilon, by the privacy loss distribution."""
         return self._ask("double", lib.nvdp_account_delta, epsilon)
 
-    def risk(self, delta: float, baselines: Sequence[float] = (0.5, 0.001)) -> AccountRisk:
+    def risk(self, delta: float, baselines: Sequence[float] = (0.5, 0.001)) -> ExampleRisk:
         """Bounds what a model reveals about one training example: `mu`, `replaced_epsilon`, `membership` (success of guessing whether
         the model was trained on it; 1/2 without the model) and `guess` (success of any guess, per baseline without the model)."""
         baselines = list(baselines)
-        account, found, run = result_of("struct nvdp_account"), result_of("struct nvdp_account_risk"), self._run()
+        account, found, run = result_of("struct nvdp_account"), result_of("struct nvdp_example_risk"), self._run()
         shared().call(lib.nvdp_account, run[0], delta, account)
-        shared().call(lib.nvdp_account_risk, run[0], account, len(baselines), ffi.new("double[]", baselines), found)
+        shared().call(lib.nvdp_example_risk, run[0], account, len(baselines), ffi.new("double[]", baselines), found)
         return record(found[0])
 
     def noise(self, epsilon: float, delta: float) -> float:

@@ -168,7 +168,7 @@ class Posteriors:
 
         options: adjacency ("all", "same-length"), arithmetic ("fast", "exact").
         """
-        config = self._context.config(lib.nvdp_privacy_config_create, {"order": order, **options})
+        config = self._context.config("privacy", {"order": order, **options})
         matrix = np.empty((len(self), len(self)))
         found = self._context.result("struct nvdp_pairs_summary", lib.nvdp_renyi_pairs, self._pointer, config,
                                      pointer(matrix, writable=True))  # fmt: skip
@@ -181,11 +181,11 @@ class Posteriors:
 
         options: order, delta, gamma, releases, exact=True, max_pairs, pair="I,J" ... (`nvdp privacy --help=all`).
         """
-        config = self._context.config(lib.nvdp_privacy_config_create, options)
+        config = self._context.config("privacy", options)
         report = freed("struct nvdp_privacy_report")
         self._context.call(lib.nvdp_privacy_measure, self._pointer, config, ffi.NULL, report)
-        self._context.call(lib.nvdp_linkage_measure, self._pointer, report.bdp_releases, 1000, int(options.get("seed", 1)), report.linkage)
-        return self._context.json(lib.nvdp_privacy_report_json, report)
+        self._context.call(lib.nvdp_linkage_measure, self._pointer, report.bdp.releases, 1000, int(options.get("seed", 1)), report.linkage)
+        return self._context.json(report)
 
     def _linkage(self, releases: int, texts: int, seed: int) -> Any:
         found = result_of("struct nvdp_linkage")
@@ -196,7 +196,7 @@ class Posteriors:
         """Measures re-identification: how often an attacker with the model and the texts names the text of `releases` samples, by the
         best possible guess. Returns `sentence`, and the numbers with their intervals. texts: maximum number of texts, drawn
         randomly; 0: all."""
-        return self._context.json(lib.nvdp_linkage_json, self._linkage(releases, texts, seed))
+        return self._context.json(self._linkage(releases, texts, seed))
 
     def summary(self) -> Record:
         """Returns statistics of the posteriors: spread of weights, means, standard deviations. They guarantee nothing."""

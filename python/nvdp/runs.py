@@ -319,7 +319,7 @@ def _train(options: dict[str, Any], progress: Progress, threads: int | None) -> 
     for name in ("data", "representations", "from_base", "sensitive_from", "sensitive_list"):
         if isinstance(options.get(name), (str, PathLike)) and os.path.exists(options[name]):
             options[name] = absolute(options[name], name)
-    config = _known(lambda: context.config(lib.nvdp_train_config_create, options), train)
+    config = _known(lambda: context.config("train", options), train)
     run = options.get("resume") or options["out"]
     try:
         with showing(context, progress):
@@ -430,10 +430,7 @@ def presets() -> dict[str, Record]:
 def options(kind: str = "train") -> list[Record]:
     """Returns the options of a kind of work: "train", "privacy", "export", "evaluate", "predict", "sanitizer" or "encoder". Each has
     name, type, help, default_value, unit, min, max, group."""
-    create = getattr(lib, f"nvdp_{kind}_config_create", None) if isinstance(kind, str) else None
-    if create is None:
-        raise NvdpValueError(f"kind: expected the name of a configuration, such as train, privacy or export, found {kind}")
-    config = shared().config(create, {})
+    config = shared().config(kind, {})
     found = [record(lib.nvdp_config_option(config, i)[0]) for i in range(lib.nvdp_config_count(config))]
     for one in found:
         one.help = as_python(one.help)
@@ -482,7 +479,7 @@ def measured(context: Context, kind: str, function: Callable[..., int], config: 
     """Returns the report of a measure of texts, "privacy" or "dchi", as its JSON object."""
     report = freed(f"struct nvdp_{kind}_report")
     context.call(function, config, ffi.NULL, report)
-    return context.json(getattr(lib, f"nvdp_{kind}_report_json"), report)
+    return context.json(report)
 
 
 def text_privacy(**options: Any) -> Record:
@@ -493,7 +490,7 @@ def text_privacy(**options: Any) -> Record:
     directory from `nvdp sanitize`, instead of mechanism and eta; order, delta ...
     """
     context = Context()
-    return measured(context, "dchi", lib.nvdp_text_privacy, context.config(lib.nvdp_text_privacy_config_create, options))
+    return measured(context, "dchi", lib.nvdp_text_privacy, context.config("text-privacy", options))
 
 
 def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: Any) -> SanitizeResult:
@@ -504,7 +501,7 @@ def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: 
     """
     check_callback(progress)
     context = _context(None)
-    config = context.config(lib.nvdp_sanitize_config_create, {"out": absolute(out, "out"), **options})
+    config = context.config("sanitize", {"out": absolute(out, "out"), **options})
     found = freed("struct nvdp_sanitize_result")
     with showing(context, progress):
         context.call(lib.nvdp_sanitize, config, ffi.NULL, ffi.NULL, found)
@@ -667,10 +664,10 @@ class Run:
                 options, split = {**options, "data": folder}, "test"
             elif labels is not None or pairs is not None:
                 raise NvdpValueError("texts: expected texts with labels or pairs, found none")
-            config = self._context.config(lib.nvdp_evaluate_config_create, {"run": self.path, "split": split, **options})
+            config = self._context.config("evaluate", {"run": self.path, "split": split, **options})
             self._context.call(lib.nvdp_evaluate, config, out)
         found = record(out[0])
-        scores = self._context.json(lib.nvdp_result_json, lib.nvdp_result_table_find(b"scores"), b"file", out.scores)
+        scores = self._context.json(out.scores, b"file")
         found["scores"] = _scores(scores)
         return found
 
@@ -697,7 +694,7 @@ class Run:
 
     def _lines(self, texts: Any, pairs: Any, options: Mapping[str, Any]) -> bytes:
         """Predicts with the loaded model; returns lines of JSON."""
-        config = self._context.config(lib.nvdp_predict_config_create, {"run": self.path, **options})
+        config = self._context.config("predict", {"run": self.path, **options})
         length = self._once("max_length", lambda: self.info.max_length)
         data, lines = self.tokenizer._dataset(texts, pairs, length), bytearray()
         data.split = lib.NVDP_SPLIT_TEST
@@ -716,7 +713,7 @@ class Run:
             source, target = Path(folder, "texts"), Path(folder, "predictions")
             rows = zip(texts) if pairs is None else zip(texts, pairs)
             source.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
-            config = self._context.config(lib.nvdp_predict_config_create, {"run": self.path, "input": source, "out": target, **options})
+            config = self._context.config("predict", {"run": self.path, "input": source, "out": target, **options})
             self._context.call(lib.nvdp_predict_texts, config, ffi.NULL, ffi.NULL, ffi.NULL)
             return target.read_bytes()
 
@@ -724,7 +721,7 @@ class Run:
                    batch: int = 32, **options: Any) -> Posteriors:  # fmt: skip
         """Computes the posteriors of texts, or of a split of the run's data (options: data, limit, seed)."""
         if texts is None:
-            config = self._context.config(lib.nvdp_run_config_create,
+            config = self._context.config("run",
                                           {"run": self.path, "split": split, "batch": batch, **options})  # fmt: skip
             made = self._context.make("struct nvdp_posteriors", lib.nvdp_posteriors_free, lib.nvdp_run_posteriors, config)
         else:
@@ -746,7 +743,7 @@ class Run:
         texts = None if texts is None else text_list(texts, some=True)
         noise = self.config.get("token_noise", "none")
         if noise != "none" and texts is None:
-            config = self._context.joined((lib.nvdp_run_config_create, lib.nvdp_privacy_config_create),
+            config = self._context.config("run,privacy",
                                           {"run": self.path, "split": split, "limit": limit, **options})  # fmt: skip
             kind = "privacy" if text_mechanism(self._context, noise).on_sequence else "dchi"
             measure = lib.nvdp_run_sequence_privacy if kind == "privacy" else lib.nvdp_run_text_privacy
@@ -758,10 +755,10 @@ class Run:
         """Returns the proven guarantee over all texts, seen or not, in nats: `epsilon` at `delta` for all `releases` samples of a text,
         `theorem` ("none": nothing is proven, and epsilon is inf), `statement` ...; as `nvdp privacy RUN --certify --json`.
         options: delta (1e-5), releases (1, whatever the training promised), at_epsilon."""
-        config = self._context.config(lib.nvdp_privacy_config_create, options)
+        config = self._context.config("privacy", options)
         found = result_of("struct nvdp_certificate")
         self._context.call(lib.nvdp_model_certificate, self._model, config, found)
-        return self._context.json(lib.nvdp_certificate_json, found)
+        return self._context.json(found)
 
     @property
     def _described(self) -> Record:

@@ -167,7 +167,7 @@ class Sanitizer(Mechanism):
             if options.get(name) is not None:
                 options[name] = absolute(options[name], name)
         self._again = rebuild, (Sanitizer, (), options)
-        config = context.config(lib.nvdp_sanitizer_config_create, options)
+        config = context.config("sanitizer", options)
         self._sanitizer = context.make("struct nvdp_sanitizer", lib.nvdp_sanitizer_free, lib.nvdp_sanitizer_create, config)
         mechanism = lib.nvdp_sanitizer_dchi(self._sanitizer)
         if mechanism == ffi.NULL:

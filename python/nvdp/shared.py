@@ -393,9 +393,9 @@ def export_encoder(texts: Iterable[str], out: str | PathLike[str] = "shared.h5",
 def _export(context: Context, options: dict[str, Any]) -> ExportResult:
     """Runs nvdp_export() with these options."""
     result = freed("struct nvdp_export_result")
-    context.call(lib.nvdp_export, context.config(lib.nvdp_export_config_create, options), result)
+    context.call(lib.nvdp_export, context.config("export", options), result)
     found = record(result[0])
-    found["privacy"] = context.json(lib.nvdp_privacy_report_json, result.privacy) if result.privacy else None
+    found["privacy"] = context.json(result.privacy) if result.privacy else None
     return found
 
 
@@ -437,7 +437,7 @@ def gate(policy: str | PathLike[str] | Mapping[str, Any], run: Any, *, progress:
                 json.dump(policy, file, indent=1)
         else:
             path = str(policy) if str(policy) in ("attacks", "certified") else absolute(policy, "policy")
-        config = context.config(lib.nvdp_gate_config_create, {"policy": path, "target": absolute(getattr(run, "path", run), "run"), **options})
+        config = context.config("gate", {"policy": path, "target": absolute(getattr(run, "path", run), "run"), **options})
         with showing(context, progress):
             context.call(lib.nvdp_gate, config, found)
-    return context.json(lib.nvdp_gate_json, found)
+    return context.json(found)

@@ -387,22 +387,33 @@ class _Layer(nn.Module):
 # --- the bottleneck ---
 
 
+_DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+
+
 def _tensors(path: Path) -> dict[str, Tensor]:
-    """Returns the tensors of a safetensors file in float32."""
-    context, found = Context(), {}
-    file = context.make("struct nvdp_safetensors", lib.nvdp_safetensors_close, lib.nvdp_safetensors_open, str(path).encode())
-    for i in range(lib.nvdp_safetensors_count(file)):
-        info = lib.nvdp_safetensors_at(file, i)
-        values = np.empty([info.shape[k] for k in range(info.rank)], np.float32)
-        lib.nvdp_safetensors_read_f32(info, pointer(values, "float", writable=True))
-        found[text(info.name)] = torch.from_numpy(values)
+    """Returns the tensors of a safetensors file in float32. Raises NvdpError if the file is damaged or has other types."""
+    data, found = path.read_bytes(), {}
+    start = 8 + int.from_bytes(data[:8], "little")
+    try:
+        for name, about in json.loads(data[8:start]).items():
+            if name == "__metadata__":
+                continue
+            if about["dtype"] not in _DTYPES:
+                raise ValueError(f"tensor '{name}': expected one of {', '.join(_DTYPES)}, found {about['dtype']}")
+            first, end = about["data_offsets"]
+            if not 0 <= first <= end <= len(data) - start:
+                raise ValueError(f"tensor '{name}': expected bytes {first} to {end}, found {len(data) - start} bytes of tensors")
+            values = torch.frombuffer(bytearray(data[start + first : start + end]), dtype=_DTYPES[about["dtype"]])
+            found[name] = values.reshape(about["shape"]).to(torch.float32)
+    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise NvdpError(f"{path}: expected a complete safetensors file: {error}; copy the file again or train again", "ERR_INPUT") from error
     return found
 
 
 def _resolve(options: Mapping[str, Any], source: str, saved: str | None, width: int, heads: int) -> tuple[Record, Record]:
     """Returns the settings of a bottleneck and the limits of its posteriors, from options by name or from a JSON object of them."""
     context, out, limits = Context(), ffi.new("char **"), result_of("struct nvdp_limits")
-    config = context.config(lib.nvdp_train_config_create, options)
+    config = context.config("train", options)
     if saved is not None:
         context._call(lib.nvdp_config_load_text, config, source.encode(), saved.encode())
     context.call(lib.nvdp_bottleneck_resolve, config, width, heads, limits, out)
@@ -669,8 +680,8 @@ class Bottleneck(nn.Module):
                 weight = self.rho.value
                 own = self(weight.new_zeros(1, 1, self.width)).logvar.double()
             limits.logvar_min, limits.logvar_max = own.min().item(), own.max().item()
-        context.call(lib.nvdp_certify, limits, context.config(lib.nvdp_privacy_config_create, options), found)
-        return context.json(lib.nvdp_certificate_json, found)
+        context.call(lib.nvdp_certify, limits, context.config("privacy", options), found)
+        return context.json(found)
 
 
 def _method(name: str) -> int:

@@ -13,5 +13,7 @@ if [ -n "$missing" ]; then
     exit 77
 fi
 export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
+# this Python may have cffi while that of the build has not
+NVDP_LIBRARY=$build/libnvdp.so PYTHONDONTWRITEBYTECODE=1 "$python" "$here/../generate.py"
 NVDP_LIBRARY=$build/libnvdp.so NVDP_SOURCE=$here/../.. PYTHONPATH=$here/..${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1 \
     PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 exec "$python" -m pytest -q "$here" -c "$here/../pyproject.toml" "$@"

@@ -145,7 +145,7 @@ def test_reuse(release, tmp_path):
     held = nvdp.release_function(release.run, tmp_path / "held", label="stars", row="row", ledger=tmp_path / "ledger2", threads=1)
     held(partition(100, 12)), held(partition(120, 12))
     context = Context()
-    config = context.config(lib.nvdp_reuse_config_create, {"file": release.out, "eval-file": held.out, "epochs": 1})
+    config = context.config("reuse", {"file": release.out, "eval-file": held.out, "epochs": 1})
     found = context.result("struct nvdp_reuse_result", lib.nvdp_reuse, config)
     assert found.train_texts == 43 and found.classes == 2 and found.scores.n == 24  # less a tenth that selects the epoch
 

@@ -253,8 +253,8 @@ def test_an_interrupt_with_the_last_event(compact, monkeypatch):
         context.call(nvdp._lib.lib.nvdp_context_set_threads, 1)
 
 
-def test_encoder_as_sentence_transformers(compact):
-    encoder = nvdp.Encoder(compact, pool="mean", threads=1)
+def test_encoder_as_sentence_transformers(bundled):
+    encoder = nvdp.Encoder(bundled, pool="mean", threads=1)
     texts = [f"film {i}" for i in range(10)]
     want, asked = encoder.encode(texts), []
     np.testing.assert_allclose(encoder.encode(texts, batch_size=3), want, atol=1e-5)

@@ -5,6 +5,7 @@ import math
 import os
 import pickle
 import runpy
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -242,6 +243,16 @@ def test_of_a_run(run):
     assert bottleneck(hidden).losses()[0].mean().item() < before
     with pytest.raises(nvdp.NvdpError, match="bottleneck, found base"):
         nvdp.torch.Bottleneck(run.path / "base")
+
+
+def test_damaged_weights(run, tmp_path):
+    folder = shutil.copytree(run.path / "model", tmp_path / "model")
+    weights = folder / "model.safetensors"
+    whole = weights.read_bytes()
+    for damaged in whole[:-4], whole[:100], b"", whole.replace(b'"F32"', b'"I32"', 1):
+        weights.write_bytes(damaged)
+        with pytest.raises(nvdp.NvdpError, match="model.safetensors: expected"):
+            nvdp.torch.Bottleneck(folder)
 
 
 def test_arguments():

@@ -26,7 +26,7 @@ def test_generated_files_are_current():
     generate = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generate)
     for name, make in generate.FILES.items():
-        assert (SOURCE / name).read_text("utf-8") == make(), f"python generate.py writes {name} again"
+        assert (SOURCE / name).read_text("utf-8") == make(), f"{name}: the build writes it again"
 
 
 def test_options_are_documented():
@@ -45,7 +45,7 @@ def test_results(run):
     assert type(run.result) is results.TrainResult and run.result.test.metrics.accuracy.mean == run.result["test"]["metrics"]["accuracy"]["mean"]
     assert {field.name for field in dataclasses.fields(run.result)} <= set(run.result) | {"certified"}
     risk = nvdp.Accountant([(1.0, 0.1, 10)]).risk(1e-5)
-    assert repr(risk).startswith("AccountRisk(delta=1e-05, mu=") and len(risk.guess) == len(risk["guess"]) == 2
+    assert repr(risk).startswith("ExampleRisk(delta=1e-05, mu=") and len(risk.guess) == len(risk["guess"]) == 2
     assert dataclasses.asdict(risk)["mu"] == risk.mu and pickle.loads(pickle.dumps(risk)) == risk
     account = nvdp.account(1.0, 0.1, 10, 1e-5)
     account.note = "mine"

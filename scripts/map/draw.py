@@ -1,4 +1,4 @@
-"""draw.py STEP.trace WHOLE.trace OUT.svg: draws the figure of CONTRIBUTING.md, and prints the files of a training step.
+"""draw.py STEP.trace WHOLE.trace OUT.svg: draws the figure of docs/architecture.md, and prints the files of a training step.
 
 A trace (trace.c) has a line per pair of functions: caller, callee, number of calls, order of the first call. A module is a
 directory. The figure shows the files of each module in the order in which a training run first reaches them, and the calls
@@ -8,8 +8,8 @@ import os
 import subprocess
 import sys
 
-# From the top of the map to the bottom (CONTRIBUTING.md).
-LAYERS = [["train"], ["model"], ["nvib", "vib", "dchi"], ["rdp", "mechanism"], ["bert", "text"], ["tensor"], ["base"]]
+# From the top of the map to the bottom (docs/architecture.md).
+LAYERS = [["train"], ["job"], ["model"], ["nvib", "vib", "dchi"], ["rdp", "mechanism"], ["encoder", "text"], ["tensor"], ["base", "options"]]
 
 
 def module(path):
@@ -70,7 +70,7 @@ def figure(calls):
     between = {}
     for a, b, n in calls:
         pair = module(a[1]), module(b[1])
-        if pair[0] != pair[1] and "cli" not in pair and "base" not in pair:  # base is below everything
+        if pair[0] != pair[1] and not {"cli", "base", "options"} & set(pair):  # all modules call base and options
             between[pair] = between.get(pair, 0) + n
     yield "digraph map {"
     yield '  graph [rankdir=TB, nodesep=0.5, ranksep=0.55]; node [shape=plain, fontname="sans-serif", fontsize=11];'

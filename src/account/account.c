@@ -148,7 +148,10 @@ double nvdp_renyi_subsampled(double order, double noise, double rate) {
 
 enum { NEAR = 24, TENTHS = 99, WHOLE = 53, POWERS = 18 };
 
-double nvdp_account_order(size_t i) {
+/* Returns the i-th order that nvdp_account() tries: eight per decade of order - 1 from 1.0001 to 1.1, then 1.1, 1.2
+ * ... 10.9, 11, 12 ... 63, 128, 256 ... 2^24. The orders from 1.1 to 1024 are those of TF-Privacy. Returns NaN beyond
+ * the last order. */
+static double order_at(size_t i) {
     if (i < NEAR) return 1 + pow(10, (double)i / 8 - 4);
     if (i < NEAR + TENTHS) return 1 + ((double)(i - NEAR) + 1) / 10;
     if (i < NEAR + TENTHS + WHOLE) return 11 + (double)(i - NEAR - TENTHS);
@@ -191,8 +194,8 @@ static struct bound renyi_epsilon(const struct nvdp_dp_run *run, double delta) {
     struct bound best = {NAN, INFINITY};
     if (!trains(run)) best.epsilon = delta >= rest.delta ? rest.epsilon : INFINITY;
     if (!trains(run) || delta <= rest.delta) return best;
-    for (size_t i = 0; !isnan(nvdp_account_order(i)); i++) {
-        const double l = nvdp_account_order(i);
+    for (size_t i = 0; !isnan(order_at(i)); i++) {
+        const double l = order_at(i);
         const double epsilon =
             nvdp_renyi_epsilon(l, trained(run, l), delta - rest.delta) + rest.epsilon;
         if (epsilon < best.epsilon) {
@@ -282,8 +285,8 @@ nvdp_status nvdp_account_delta(struct nvdp_context *ctx, const struct nvdp_dp_ru
     return NVDP_OK;
 }
 
-nvdp_status nvdp_account_deltas(struct nvdp_context *ctx, const struct nvdp_dp_run *run, size_t n,
-                                const double *epsilon, double *present, double *absent) {
+nvdp_status nvdp__account_deltas(struct nvdp_context *ctx, const struct nvdp_dp_run *run, size_t n,
+                                 const double *epsilon, double *present, double *absent) {
     nvdp_status status = NVDP_OK;
     double(*made)[2] = NULL;
     NVDP_TRY_OR_CLEAN(check(ctx, run));

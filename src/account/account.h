@@ -3,7 +3,7 @@
 #ifndef NVDP_SRC_ACCOUNT_ACCOUNT_H
 #define NVDP_SRC_ACCOUNT_ACCOUNT_H
 
-#include "base/base.h"
+#include "base/array.h"
 #include <math.h>
 #include <nvdp/account.h>
 
@@ -74,8 +74,9 @@ void nvdp__step_free(struct nvdp__step *step);
 /* The pair on the cells' ends. */
 struct nvdp__atoms {
     size_t n;
-    double *loss;     /* [n] L */
-    double *log_mass; /* [n] log of the base's mass */
+    struct nvdp__memory memory; /* of the arrays */
+    double *loss;               /* [n] L */
+    double *log_mass;           /* [n] log of the base's mass */
     /* base - 1 and mixture - base: the masses that the finite losses lack, which sums of atoms
      * could not resolve */
     double base_less, mixture_less;
@@ -91,19 +92,21 @@ double nvdp__atoms_log_moment(const struct nvdp__atoms *atoms, double k);
 /* The same at k + iu for many u. */
 struct nvdp__tilted {
     const struct nvdp__atoms *atoms;
-    double x;         /* the exponent of w: k + 1, or -k */
-    double top;       /* the following members are multiplied by e^-top */
-    double sum;       /* E e^(kL) - 1 */
-    size_t n;         /* number of atoms that matter */
-    double *loss;     /* [n] */
-    double *weight;   /* [n] b w^x */
-    double *rotation; /* [4 n] scratch */
+    double x;                   /* the exponent of w: k + 1, or -k */
+    double top;                 /* the following members are multiplied by e^-top */
+    double sum;                 /* E e^(kL) - 1 */
+    size_t n;                   /* number of atoms that matter */
+    struct nvdp__memory memory; /* of the arrays */
+    double *loss;               /* [n] */
+    double *weight;             /* [n] b w^x */
+    double *rotation;           /* [4 n] scratch */
     double error_parts[4];
 };
-/* Leaves out atoms with a total weight below `lost`, which the error includes. */
+/* Leaves out atoms with a total weight below `lost`, which the error includes. Release with
+ * nvdp__memory_release(&out->memory). */
 nvdp_status nvdp__tilt(struct nvdp_context *ctx, const struct nvdp__atoms *atoms, double k,
                        double lost, struct nvdp__tilted *out);
-void nvdp__tilted_free(struct nvdp__tilted *tilted);
+
 /* log E_P e^((k + iu) L), and a bound on its rounding error. */
 struct nvdp__log_moment {
     double real, imaginary, error;
@@ -111,5 +114,23 @@ struct nvdp__log_moment {
 /* Computes the moments at u = 0, spacing, 2 spacing, ... */
 void nvdp__tilted_moments(struct nvdp__tilted *tilted, double spacing, size_t n,
                           struct nvdp__log_moment *out);
+
+/* Computes delta(epsilon) of a run at many epsilons, in both directions, by the privacy loss distribution. The
+ * curves contain everything that the outputs of the run reveal about one example.
+ *
+ *     present(e)  =  sup_S  P(S) - e^e Q(S),        absent(e)  =  sup_S  Q(S) - e^e P(S),
+ *
+ * P: the example is in the training set; Q: it is not. A value at a negative epsilon comes from the other direction:
+ * present(-e) = 1 - e^-e + e^-e absent(e). Every value is an upper bound. The success of a guess with success
+ * probability b without the run is at most the minimum over l > 0 of l b + present(log l).
+ * ctx: records messages
+ * run: computations that read the examples
+ * n: number of epsilons; about five milliseconds each, up to half a second as in nvdp_account()
+ * epsilon: [n] nats, any number except NaN
+ * present: [n] [0, 1]; NULL: not wanted; untouched on error
+ * absent: [n] [0, 1]; NULL: not wanted; untouched on error
+ * Returns NVDP_ERR_ARGUMENT, whose message names value and range; NVDP_ERR_MEMORY */
+nvdp_status nvdp__account_deltas(struct nvdp_context *ctx, const struct nvdp_dp_run *run, size_t n,
+                                 const double *epsilon, double *present, double *absent);
 
 #endif

@@ -43,21 +43,28 @@ static const double ROUNDING = 1e-13;     /* relative error of closed forms, of 
 struct losses {
     const struct nvdp_dp_run *run;
     enum nvdp__direction direction;
-    double gauss;      /* variance of the steps without sampling */
-    double log_finite; /* of the mechanisms beside the training */
-    double infinite;   /* upper bound of the probability of an infinite loss */
-    size_t count;      /* number of different settings of sampled steps */
+    double gauss;               /* variance of the steps without sampling */
+    double log_finite;          /* of the mechanisms beside the training */
+    double infinite;            /* upper bound of the probability of an infinite loss */
+    size_t count;               /* number of different settings of sampled steps */
+    struct nvdp__memory memory; /* of the arrays */
     struct nvdp__step *step;
     struct nvdp__atoms *atoms;
+    struct nvdp__tilted *tilted; /* of a contour */
 };
 
+static nvdp_status losses_allocate(struct nvdp_context *ctx, size_t count, struct losses *out) {
+    return NVDP__ARRAYS(ctx, &out->memory, NVDP__ITEMS(out->step, count),
+                        NVDP__ITEMS(out->atoms, count), NVDP__ITEMS(out->tilted, count));
+}
+
 static void losses_free(struct losses *losses) {
-    for (size_t i = 0; i < losses->count; i++) {
+    for (size_t i = 0; i < losses->count && losses->tilted != NULL; i++) {
         nvdp__step_free(&losses->step[i]);
         nvdp__atoms_free(&losses->atoms[i]);
+        nvdp__memory_release(&losses->tilted[i].memory);
     }
-    free(losses->step);
-    free(losses->atoms);
+    nvdp__memory_release(&losses->memory);
 }
 
 /* Number of steps with the setting of phase i; 0 if an earlier phase has the same setting. */
@@ -95,8 +102,7 @@ static nvdp_status losses_create(struct nvdp_context *ctx, const struct nvdp_dp_
     size_t sampled = 0;
     for (size_t i = 0; i < run->phases; i++)
         sampled += run->phase[i].rate < 1 && steps_like(run, i) > 0;
-    NVDP_TRY(NVDP__NEW(ctx, made.step, run->phases));
-    NVDP_TRY(NVDP__NEW(ctx, made.atoms, run->phases));
+    NVDP_TRY(losses_allocate(ctx, run->phases, &made));
     for (size_t i = 0; i < run->phases; i++) {
         const struct nvdp_dp_steps like = {run->phase[i].noise, run->phase[i].rate,
                                            steps_like(run, i)};
@@ -180,12 +186,12 @@ struct contour {
     double k, window, variance, scale, slack, phase_slack, infinite;
     bool wide; /* the variance is larger than requested, because there would be too many nodes */
     size_t n;
-    double *real, *imaginary; /* [n] e^-scale F(k + 2 pi i n/R), doubled for n > 0 */
+    struct nvdp__memory memory; /* of the arrays */
+    double *real, *imaginary;   /* [n] e^-scale F(k + 2 pi i n/R), doubled for n > 0 */
 };
 
 static void contour_free(struct contour *contour) {
-    free(contour->real);
-    free(contour->imaginary);
+    nvdp__memory_release(&contour->memory);
 }
 
 /* The distance from eps, on side +1 or -1, beyond which f is below e^-ALIASES f(eps), f(eps) =
@@ -241,23 +247,20 @@ static void finish(struct contour *contour, const struct nvdp__log_moment *sum) 
 static nvdp_status contour_create(struct nvdp_context *ctx, const struct losses *losses,
                                   const struct nvdp__local *local, double low, double error,
                                   struct contour *out) {
-    nvdp_status status = NVDP_OK;
     const double k = local->k, epsilon = local->epsilon, log_delta = local->log_delta;
-    struct contour made = {.k = k, .infinite = losses->infinite};
-    struct nvdp__step *step = NULL;
-    struct nvdp__atoms *atoms = NULL;
-    struct nvdp__tilted *tilted = NULL;
-    struct nvdp__log_moment *one = NULL, *sum = NULL;
+    nvdp__auto(contour_free) struct contour made = {.k = k, .infinite = losses->infinite};
+    nvdp__auto(losses_free) struct losses fine = {.count = losses->count};
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    struct nvdp__log_moment *one, *sum;
     double work = 0;
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, step, losses->count));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, atoms, losses->count));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, tilted, losses->count));
-    for (size_t i = 0; i < losses->count; i++) {
-        NVDP_TRY_OR_CLEAN(nvdp__step_refine(ctx, &losses->step[i], losses->direction, local,
-                                            error / 3 / (double)losses->count, &step[i]));
-        NVDP_TRY_OR_CLEAN(nvdp__step_atoms(ctx, &step[i], losses->direction, &atoms[i]));
-        NVDP_TRY_OR_CLEAN(nvdp__tilt(ctx, &atoms[i], k, NEGLIGIBLE / step[i].times, &tilted[i]));
-        work += (double)tilted[i].n;
+    NVDP_TRY(losses_allocate(ctx, fine.count, &fine));
+    for (size_t i = 0; i < fine.count; i++) {
+        struct nvdp__step *step = &fine.step[i];
+        NVDP_TRY(nvdp__step_refine(ctx, &losses->step[i], losses->direction, local,
+                                   error / 3 / (double)losses->count, step));
+        NVDP_TRY(nvdp__step_atoms(ctx, step, losses->direction, &fine.atoms[i]));
+        NVDP_TRY(nvdp__tilt(ctx, &fine.atoms[i], k, NEGLIGIBLE / step->times, &fine.tilted[i]));
+        work += (double)fine.tilted[i].n;
     }
     made.window =
         fmax(reach(losses, k, epsilon, log_delta, -1), reach(losses, k, low, log_delta, 1));
@@ -269,15 +272,14 @@ static nvdp_status contour_create(struct nvdp_context *ctx, const struct losses 
     made.wide = times > 1;
     made.variance *= pow(fmax(times, 1), 2);
     made.n = (size_t)(end / sqrt(made.variance)) + 2;
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, made.real, made.n));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, made.imaginary, made.n));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, one, made.n));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, sum, made.n));
+    NVDP_TRY(NVDP__ARRAYS(ctx, &made.memory, NVDP__ITEMS(made.real, made.n),
+                          NVDP__ITEMS(made.imaginary, made.n)));
+    NVDP_TRY(NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(one, made.n), NVDP__ITEMS(sum, made.n)));
     for (size_t n = 0; n < made.n; n++)
         sum[n].real = losses->log_finite;
     for (size_t i = 0; i < losses->count; i++) {
-        nvdp__tilted_moments(&tilted[i], 2 * M_PI / made.window, made.n, one);
-        add_moments(&made, step[i].times, one, sum);
+        nvdp__tilted_moments(&fine.tilted[i], 2 * M_PI / made.window, made.n, one);
+        add_moments(&made, fine.step[i].times, one, sum);
     }
     for (size_t i = 0; i < losses->run->besides; i++) {
         for (size_t n = 0; n < made.n; n++)
@@ -287,19 +289,7 @@ static nvdp_status contour_create(struct nvdp_context *ctx, const struct losses 
     }
     finish(&made, sum);
     NVDP__HAND_OVER(out, made);
-cleanup:
-    for (size_t i = 0; i < losses->count; i++) {
-        if (step != NULL) nvdp__step_free(&step[i]);
-        if (atoms != NULL) nvdp__atoms_free(&atoms[i]);
-        if (tilted != NULL) nvdp__tilted_free(&tilted[i]);
-    }
-    free(step);
-    free(atoms);
-    free(tilted);
-    free(one);
-    free(sum);
-    contour_free(&made);
-    return status;
+    return NVDP_OK;
 }
 
 /* An upper bound of delta(eps), tight near the epsilon of the contour. */
@@ -392,7 +382,7 @@ static nvdp_status lower_epsilon(struct nvdp_context *ctx, const struct losses *
     struct nvdp__local local = {.epsilon = *epsilon, .log_delta = log(delta - losses->infinite)};
     bool close = false;
     for (int pass = 0; pass < MAX_PASSES; pass++) {
-        struct contour contour = {0};
+        nvdp__auto(contour_free) struct contour contour = {0};
         const double before = *epsilon;
         find_saddle(losses, &local);
         const double low = close ? before : 0, scout = close ? 1 : 8;
@@ -404,7 +394,6 @@ static nvdp_status lower_epsilon(struct nvdp_context *ctx, const struct losses *
         contour_local(&contour, *epsilon, &local);
         const bool done = close && fine_enough(&contour, &asked, &local);
         close = before - *epsilon <= 0.02 * *epsilon;
-        contour_free(&contour);
         if (*epsilon == 0 || (close && done)) break;
     }
     return NVDP_OK;
@@ -412,44 +401,39 @@ static nvdp_status lower_epsilon(struct nvdp_context *ctx, const struct losses *
 
 nvdp_status nvdp__pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run *run, double delta,
                               double *epsilon) {
-    nvdp_status status = NVDP_OK;
     double found = 0, k;
     if (variation(run) <= delta) {
         *epsilon = 0;
         return NVDP_OK;
     }
     for (int direction = NVDP__PRESENT; direction >= NVDP__ABSENT; direction--) {
-        struct losses losses = {0};
+        nvdp__auto(losses_free) struct losses losses = {0};
         const double rest = delta - infinite_beside(run);
         if (!(log(rest) > MIN_LOG)) { /* the shares of smaller ones would underflow */
             found = INFINITY;
             break;
         }
-        NVDP_TRY_OR_CLEAN(
-            losses_create(ctx, run, (enum nvdp__direction)direction, log(rest), &losses));
+        NVDP_TRY(losses_create(ctx, run, (enum nvdp__direction)direction, log(rest), &losses));
         const double log_delta = log(delta - losses.infinite);
         double one = fmax(minimize(&losses, BOUND_EPSILON, log_delta, &k), 0);
         if (one > found && !(minimize(&losses, BOUND_DELTA, found, &k) <= log_delta)) {
-            status = lower_epsilon(ctx, &losses, delta, &one);
+            NVDP_TRY(lower_epsilon(ctx, &losses, delta, &one));
             found = fmax(found, one);
         }
-        losses_free(&losses);
-        NVDP_TRY_OR_CLEAN(status);
     }
     *epsilon = found;
-cleanup:
-    return status;
+    return NVDP_OK;
 }
 
 /* Each delta allows tails of steps that are a share of it, and shorter tails give a better
  * bound: begins with the longest tails. */
 static nvdp_status one_delta(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                              enum nvdp__direction direction, double epsilon, double *delta) {
-    nvdp__auto(losses_free) struct losses losses = {0};
-    nvdp__auto(contour_free) struct contour contour = {0};
     struct nvdp__local local = {.epsilon = epsilon};
     double log_delta = MIN_LOG, best = variation(run);
     for (int pass = 0; pass < 3 * MAX_PASSES; pass++) {
+        nvdp__auto(losses_free) struct losses losses = {0};
+        nvdp__auto(contour_free) struct contour contour = {0};
         double k;
         bool done = false;
         NVDP_TRY(losses_create(ctx, run, direction, log_delta, &losses));
@@ -466,13 +450,9 @@ static nvdp_status one_delta(struct nvdp_context *ctx, const struct nvdp_dp_run 
             best = fmin(best, found);
             next = fmin(log(found), next);
             done = next > log_delta - 5 && fine_enough(&contour, &asked, &local);
-            contour_free(&contour);
-            contour = (struct contour){0};
         }
         if (done) break;
         log_delta = fmax(next, MIN_LOG);
-        losses_free(&losses);
-        losses = (struct losses){0};
     }
     *delta = best > 0 || variation(run) == 0 ? best : DBL_TRUE_MIN;
     return NVDP_OK;

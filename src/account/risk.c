@@ -2,7 +2,7 @@
  *
  * P: the run's output if the example is in the training set; Q: if it is zeroed out. With
  *
- *     delta(e)  =  sup_S  P(S) - e^e Q(S)                 (nvdp_account_deltas, an upper bound)
+ *     delta(e)  =  sup_S  P(S) - e^e Q(S)                 (nvdp__account_deltas, an upper bound)
  *
  * a test that answers yes with probability b under Q answers yes with probability at most
  *
@@ -34,14 +34,6 @@ struct curve {
     double epsilon[GRID + 1], present[GRID + 1], absent[GRID + 1];
 };
 
-static nvdp_status open_curve(struct nvdp_context *ctx, const struct nvdp_dp_run *run, double end,
-                              struct curve *c) {
-    *c = (struct curve){.ctx = ctx, .run = run};
-    for (int i = 0; i <= GRID; i++)
-        c->epsilon[i] = end * i / GRID;
-    return nvdp_account_deltas(ctx, run, GRID + 1, c->epsilon, c->present, c->absent);
-}
-
 /* A function of e to be minimized, by golden section search in the interval around the grid's
  * minimum. */
 struct search {
@@ -52,7 +44,7 @@ struct search {
 
 static nvdp_status try_at(struct search *s, double e, double *value) {
     double present, absent;
-    NVDP_TRY(nvdp_account_deltas(s->curve->ctx, s->curve->run, 1, &e, &present, &absent));
+    NVDP_TRY(nvdp__account_deltas(s->curve->ctx, s->curve->run, 1, &e, &present, &absent));
     *value = s->value(e, present, absent, s->parameter);
     s->best = fmin(s->best, *value);
     return NVDP_OK;
@@ -112,22 +104,6 @@ static nvdp_status guess(const struct curve *c, double b, double *out) {
     return NVDP_OK;
 }
 
-nvdp_status nvdp_account_membership(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
-                                    double prior, double *bound) {
-    const double odds = log((1 - prior) / prior);
-    double present;
-    if (!(prior >= 0 && prior <= 1))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "prior: expected a number in [0, 1], found %g",
-                          prior);
-    if (isinf(odds)) {
-        *bound = 1;
-        return NVDP_OK;
-    }
-    NVDP_TRY(nvdp_account_deltas(ctx, run, 1, &odds, &present, NULL));
-    *bound = fmin(fmax(1 - prior + prior * present, fmax(prior, 1 - prior)), 1);
-    return NVDP_OK;
-}
-
 /* ---- mu ---- */
 
 /* The mu of the curve through this point, negated. */
@@ -174,11 +150,11 @@ static nvdp_status replaced(struct nvdp_context *ctx, const struct nvdp_dp_run *
 
 /* ---- the report of all risks ---- */
 
-nvdp_status nvdp_account_risk(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
+nvdp_status nvdp_example_risk(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                               const struct nvdp_account *account, size_t n, const double *baseline,
-                              struct nvdp_account_risk *out) {
-    struct curve curve;
-    struct nvdp_account_risk made = {
+                              struct nvdp_example_risk *out) {
+    struct curve curve = {.ctx = ctx, .run = run};
+    struct nvdp_example_risk made = {
         .struct_size = sizeof made, .delta = account->delta, .mu = INFINITY, .guesses = n};
     const double epsilon = account->pld_epsilon;
     NVDP_TRY(nvdp__can_give(ctx, out));
@@ -189,7 +165,10 @@ nvdp_status nvdp_account_risk(struct nvdp_context *ctx, const struct nvdp_dp_run
         if (!(baseline[i] >= 0 && baseline[i] <= 1))
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                               "baseline: expected a number in [0, 1], found %g", baseline[i]);
-    NVDP_TRY(open_curve(ctx, run, isfinite(epsilon) ? fmax(epsilon, 1e-3) : 20, &curve));
+    const double end = isfinite(epsilon) ? fmax(epsilon, 1e-3) : 20;
+    for (int i = 0; i <= GRID; i++)
+        curve.epsilon[i] = end * i / GRID;
+    NVDP_TRY(nvdp__account_deltas(ctx, run, GRID + 1, curve.epsilon, curve.present, curve.absent));
     made.membership = (1 + fmin(fmin(curve.present[0], curve.absent[0]), 1)) / 2;
     if (isfinite(epsilon)) NVDP_TRY(gaussian(&curve, &made.mu));
     for (size_t i = 0; i < n; i++) {
@@ -212,7 +191,6 @@ struct statement {
 static void write_answer(FILE *to, const struct statement *of) {
     const struct nvdp_account *account = of->account;
     const uint64_t examples = of->facts->examples;
-    char pld[NVDP__BOUND_TEXT], rdp[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     fputs(of->facts->seeded ? "INSECURE: the noise comes from a seed, and who knows the seed can "
                               "remove it. With other noise, the"
                             : NVDP__PROVEN_INEXACT("this training's") ": the",
@@ -220,7 +198,7 @@ static void write_answer(FILE *to, const struct statement *of) {
     nvdp__fprintf(to,
                   " training is (epsilon %s, delta %s)-differentially private for one training "
                   "example, against whoever sees the model and all of its states.",
-                  nvdp__bound(pld, account->pld_epsilon), nvdp__bound(delta, account->delta));
+                  nvdp__bound(account->pld_epsilon).text, nvdp__bound(account->delta).text);
     if (of->facts->example != NULL) nvdp__fprintf(to, " An example is %s.", of->facts->example);
     if (examples > 0) nvdp__fprintf(to, " There are %llu examples.", (unsigned long long)examples);
     fputc('\n', to);
@@ -232,7 +210,7 @@ static void write_answer(FILE *to, const struct statement *of) {
     nvdp__fprintf(to,
                   "Epsilon is from the privacy loss distribution, rounded up; Renyi divergences "
                   "give %s",
-                  nvdp__bound(rdp, account->rdp_epsilon));
+                  nvdp__bound(account->rdp_epsilon).text);
     if (account->rdp_order > 1) nvdp__fprintf(to, " (order %g)", account->rdp_order);
     fputs(".", to);
     if (of->run->besides > 0) {
@@ -244,29 +222,28 @@ static void write_answer(FILE *to, const struct statement *of) {
         nvdp__fprintf(to,
                       " It includes epsilon %s and delta %s of earlier computations on the "
                       "examples.",
-                      nvdp__bound(pld, rest.epsilon), nvdp__bound(delta, rest.delta));
+                      nvdp__bound(rest.epsilon).text, nvdp__bound(rest.delta).text);
     }
     fputc('\n', to);
 }
 
-static void write_risk(FILE *to, const struct nvdp_account_risk *risk) {
-    char share[NVDP__BOUND_TEXT], mu[NVDP__BOUND_TEXT];
+static void write_risk(FILE *to, const struct nvdp_example_risk *risk) {
     if (risk == NULL) return;
     nvdp__fprintf(
         to,
         "An attacker who has the model and knows all other examples guesses whether an example "
         "was used: right 50 %% of the time without the model, at most %s with it. ",
-        nvdp__share_bound(share, risk->membership));
+        nvdp__share_bound(risk->membership).text);
     for (size_t i = 0; i < risk->guesses; i++) {
         nvdp__fprintf(to, "%s%s", i == 0 ? "Any other guess about it: right " : "; ",
-                      nvdp__share_bound(share, risk->guess[i].baseline));
+                      nvdp__share_bound(risk->guess[i].baseline).text);
         nvdp__fprintf(to, " without, at most %s with the model",
-                      nvdp__share_bound(share, risk->guess[i].bound));
+                      nvdp__share_bound(risk->guess[i].bound).text);
     }
     nvdp__fprintf(to,
                   "%sThese are averages. At deltas of at least this one, a Gaussian mechanism of "
                   "mu %s leaks no less (numerical, not proven; it says nothing of smaller ones).\n",
-                  risk->guesses > 0 ? ". " : "", nvdp__bound(mu, risk->mu));
+                  risk->guesses > 0 ? ". " : "", nvdp__bound(risk->mu).text);
 }
 
 static void write_adjacency(FILE *to, const struct statement *of) {
@@ -277,8 +254,7 @@ static void write_adjacency(FILE *to, const struct statement *of) {
         [NVDP_DP_PUBLIC_DIVISOR] =
             ("The number of examples N is public, since sums and their noise "
              "are divided by Q N")};
-    const struct nvdp_account_risk *risk = of->facts->risk;
-    char replaced[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
+    const struct nvdp_example_risk *risk = of->facts->risk;
     nvdp__fprintf(
         to,
         "Neighbours (zero-out): the same examples, but one has a gradient of 0; probabilities, "
@@ -286,8 +262,8 @@ static void write_adjacency(FILE *to, const struct statement *of) {
         shows[of->facts->shows]);
     if (risk != NULL)
         nvdp__fprintf(to, "; replacing one costs epsilon %s at delta %s",
-                      nvdp__bound(replaced, risk->replaced_epsilon),
-                      nvdp__bound(delta, of->account->delta));
+                      nvdp__bound(risk->replaced_epsilon).text,
+                      nvdp__bound(of->account->delta).text);
     fputs(".\n", to);
 }
 
@@ -362,10 +338,10 @@ static const struct nvdp_result_table pld_table = {
 
 static void print_rdp(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_account *account = result;
-    char bound[NVDP__BOUND_TEXT], order[48] = "";
+    char order[48] = "";
     if (account->rdp_order > 1)
         nvdp__snprintf(order, sizeof order, " at the best order, %g", account->rdp_order);
-    nvdp_result_line(to, "by RDP", "epsilon %s%s", nvdp__bound(bound, account->rdp_epsilon), order);
+    nvdp_result_line(to, "by RDP", "epsilon %s%s", nvdp__bound(account->rdp_epsilon).text, order);
 }
 
 const struct nvdp_result_table nvdp__result_account = {
@@ -379,16 +355,16 @@ const struct nvdp_result_table nvdp__result_account = {
          .help = "by the privacy loss distribution", .of = &pld_table},
         {0}}};
 
-#define ROW(member, ...) NVDP_RESULT_ROW(struct nvdp_account_risk, member, __VA_ARGS__)
+#define ROW(member, ...) NVDP_RESULT_ROW(struct nvdp_example_risk, member, __VA_ARGS__)
 
 static const struct nvdp_result_table guess_table = {
     .name = "guess",
     .help = "the bound of a guess",
-    .size = sizeof(struct nvdp_guess),
+    .size = sizeof(struct nvdp_bounded_guess),
     .rows = (const struct nvdp_result_row[]){
-        NVDP_RESULT_ROW(struct nvdp_guess, baseline, NULL, NVDP_SCOPE_TEXT, 0,
+        NVDP_RESULT_ROW(struct nvdp_bounded_guess, baseline, NULL, NVDP_SCOPE_TEXT, 0,
                         "chance of being right without the model"),
-        NVDP_RESULT_ROW(struct nvdp_guess, bound, NULL, NVDP_SCOPE_TEXT, -1,
+        NVDP_RESULT_ROW(struct nvdp_bounded_guess, bound, NULL, NVDP_SCOPE_TEXT, -1,
                         "largest chance of being right with the model"),
         {0}}};
 
@@ -410,30 +386,28 @@ static const struct nvdp_result_table membership_table = {
          .help = "share of examples that were trained on", .real = half},
         {"bound", NVDP_RESULT_REAL, .scope = NVDP_SCOPE_TEXT, .better = -1,
          .help = "largest chance of being right with the model",
-         NVDP_RESULT_AT(struct nvdp_account_risk, membership)},
+         NVDP_RESULT_AT(struct nvdp_example_risk, membership)},
         {0}}};
 
 static void print_membership(const void *result, struct nvdp_result_lines *to) {
-    const struct nvdp_account_risk *risk = result;
-    char with[NVDP__BOUND_TEXT], without[NVDP__BOUND_TEXT];
+    const struct nvdp_example_risk *risk = result;
     nvdp_result_line(to, "membership",
                      "a guess whether an example was trained on that is right 50 %% of the time "
                      "without the model is right at most %s of the time with it",
-                     nvdp__share_bound(with, risk->membership));
+                     nvdp__share_bound(risk->membership).text);
     for (size_t i = 0; i < risk->guesses; i++)
         nvdp_result_line(to, i == 0 ? "other guesses" : "",
                          "a guess about one training example that is right %s of the time without "
                          "the model is right at most %s of the time with it",
-                         nvdp__share_bound(without, risk->guess[i].baseline),
-                         nvdp__share_bound(with, risk->guess[i].bound));
+                         nvdp__share_bound(risk->guess[i].baseline).text,
+                         nvdp__share_bound(risk->guess[i].bound).text);
 }
 
 static void print_replaced(const void *result, struct nvdp_result_lines *to) {
-    const struct nvdp_account_risk *risk = result;
-    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
+    const struct nvdp_example_risk *risk = result;
     nvdp_result_line(to, "replacing one",
                      "epsilon %s at delta %s if one training example is replaced by another",
-                     nvdp__bound(epsilon, risk->replaced_epsilon), nvdp__bound(delta, risk->delta));
+                     nvdp__bound(risk->replaced_epsilon).text, nvdp__bound(risk->delta).text);
 }
 
 const struct nvdp_result_table nvdp__result_risk = {
@@ -442,10 +416,10 @@ const struct nvdp_result_table nvdp__result_risk = {
     .sized = true,
     .rows =
         (const struct nvdp_result_row[]){
-            {"adjacency", NVDP_RESULT_WORD, .scope = NVDP_SCOPE_MODEL,
+            {"adjacency", NVDP_RESULT_ENUM, .scope = NVDP_SCOPE_MODEL,
              .help = "two data sets are adjacent if one has nothing in place of an example of the "
                      "other",
-             NVDP_RESULT_AT(struct nvdp_account_risk, struct_size), .word = zero_out},
+             NVDP_RESULT_AT(struct nvdp_example_risk, struct_size), .word = zero_out},
             ROW(mu, NULL, NVDP_SCOPE_MODEL, -1, "mu of the Gaussian mechanism that leaks as much"),
             ROW(replaced_epsilon, "nats", NVDP_SCOPE_MODEL, -1, "epsilon for replacing an example",
                 .print = print_replaced),
@@ -454,8 +428,8 @@ const struct nvdp_result_table nvdp__result_risk = {
              .print = print_membership},
             {"guess", NVDP_RESULT_LIST, .scope = NVDP_SCOPE_MODEL,
              .help = "guesses about one example",
-             .offset = offsetof(struct nvdp_account_risk, guess), .of = &guess_table,
-             NVDP_RESULT_LENGTH(struct nvdp_account_risk, guesses)},
+             .offset = offsetof(struct nvdp_example_risk, guess), .of = &guess_table,
+             NVDP_RESULT_LENGTH(struct nvdp_example_risk, guesses)},
             {0}},
     .views = (const struct nvdp_result_view[]){
         {"terminal", .keys = (const struct nvdp_result_key[]){{.row = "membership"}, {0}}}, {0}}};

@@ -132,8 +132,8 @@ nvdp_status nvdp__step_atoms(struct nvdp_context *ctx, const struct nvdp__step *
                              enum nvdp__direction direction, struct nvdp__atoms *out) {
     nvdp__auto(nvdp__atoms_free) struct nvdp__atoms made = {.n = step->n + 1,
                                                             .direction = direction};
-    NVDP_TRY(NVDP__NEW(ctx, made.loss, made.n));
-    NVDP_TRY(NVDP__NEW(ctx, made.log_mass, made.n));
+    NVDP_TRY(NVDP__ARRAYS(ctx, &made.memory, NVDP__ITEMS(made.loss, made.n),
+                          NVDP__ITEMS(made.log_mass, made.n)));
     for (size_t i = 0; i < made.n; i++) {
         made.loss[i] = nvdp__step_loss(step->end[i], step->noise, step->rate);
         made.log_mass[i] = -INFINITY;
@@ -150,8 +150,7 @@ nvdp_status nvdp__step_atoms(struct nvdp_context *ctx, const struct nvdp__step *
 }
 
 void nvdp__atoms_free(struct nvdp__atoms *atoms) {
-    free(atoms->loss);
-    free(atoms->log_mass);
+    nvdp__memory_release(&atoms->memory);
 }
 
 /* ---- moments ---- */
@@ -214,41 +213,33 @@ enum { TURNS = 32 };
 
 nvdp_status nvdp__tilt(struct nvdp_context *ctx, const struct nvdp__atoms *atoms, double k,
                        double lost, struct nvdp__tilted *out) {
-    nvdp__auto(nvdp__tilted_free) struct nvdp__tilted made = {.atoms = atoms,
-                                                              .x = exponent(atoms, k)};
-    NVDP_TRY(NVDP__NEW(ctx, made.loss, atoms->n));
-    NVDP_TRY(NVDP__NEW(ctx, made.weight, atoms->n));
-    NVDP_TRY(NVDP__NEW(ctx, made.rotation, 4 * atoms->n));
-    made.top = scale_of(atoms, made.x);
-    made.sum = lacking(atoms, made.x, made.top);
+    *out = (struct nvdp__tilted){.atoms = atoms, .x = exponent(atoms, k)};
+    NVDP_TRY(NVDP__ARRAYS(ctx, &out->memory, NVDP__ITEMS(out->loss, atoms->n),
+                          NVDP__ITEMS(out->weight, atoms->n),
+                          NVDP__ITEMS(out->rotation, 4 * atoms->n)));
+    out->top = scale_of(atoms, out->x);
+    out->sum = lacking(atoms, out->x, out->top);
     for (size_t i = 0; i < atoms->n; i++) {
         const double log_mass = atoms->log_mass[i], loss = fabs(atoms->loss[i]);
-        const double y = made.x * atoms->loss[i], plain = exp(log_mass - made.top);
-        const double drift = made.x * rest_of(log_mass, atoms->loss[i], made.top);
-        const double weight = exp(log_mass + y - made.top);
-        made.sum += rest_of(log_mass, y, made.top) - drift;
+        const double y = out->x * atoms->loss[i], plain = exp(log_mass - out->top);
+        const double drift = out->x * rest_of(log_mass, atoms->loss[i], out->top);
+        const double weight = exp(log_mass + y - out->top);
+        out->sum += rest_of(log_mass, y, out->top) - drift;
         if (plain == 0 && weight == 0) continue;
         const double units = 8 + fabs(log_mass) + fabs(y);
         const double size = fabs(y) < 1 ? (weight + plain) * y * y : weight + plain * (1 + fabs(y));
-        made.error_parts[0] += units * (size + fabs(drift));
+        out->error_parts[0] += units * (size + fabs(drift));
         if (weight < lost / (double)atoms->n) {
-            made.error_parts[0] += weight / DBL_EPSILON;
+            out->error_parts[0] += weight / DBL_EPSILON;
             continue;
         }
-        made.loss[made.n] = atoms->loss[i];
-        made.weight[made.n++] = weight;
-        made.error_parts[1] += (units + TURNS) * weight * loss;
-        made.error_parts[2] += (units + TURNS) * weight * loss * loss;
-        made.error_parts[3] += (units + TURNS) * weight;
+        out->loss[out->n] = atoms->loss[i];
+        out->weight[out->n++] = weight;
+        out->error_parts[1] += (units + TURNS) * weight * loss;
+        out->error_parts[2] += (units + TURNS) * weight * loss * loss;
+        out->error_parts[3] += (units + TURNS) * weight;
     }
-    NVDP__HAND_OVER(out, made);
     return NVDP_OK;
-}
-
-void nvdp__tilted_free(struct nvdp__tilted *tilted) {
-    free(tilted->loss);
-    free(tilted->weight);
-    free(tilted->rotation);
 }
 
 /* Sums weights times sin^2 and sin cos of half angles, and rotates the angles to the next node. */

@@ -5,10 +5,15 @@
 #ifndef NVDP_SRC_ATTACK_ATTACK_H
 #define NVDP_SRC_ATTACK_ATTACK_H
 
-#include "attack/options.h"
+#include "attack/audit.h"
 #include "base/sentence.h"
 #include "options/result.h"
+#include "options/schema.h"
 #include <jansson.h>
+#include <nvdp/attack.h>
+#include <nvdp/certificate.h>
+#include <nvdp/linkage.h>
+#include <nvdp/rdp.h>
 #include <stdio.h>
 
 struct nvdp__text_attack; /* texts.h */
@@ -49,7 +54,6 @@ struct nvdp__attack {
     void (*release)(void *found); /* NULL: the struct owns no memory */
     /* The rest of a row that ends in NVDP__LEARNER (texts.h). */
     nvdp_status (*learn)(struct nvdp__text_attack *attack);
-    enum nvdp_text_attacker attacker; /* for nvdp_attack_texts() */
 };
 
 /* Names and rows in the table's order, NULL-terminated; the help of `kind`. */
@@ -64,14 +68,329 @@ extern const char nvdp__attack_kind_help[];
 #define NVDP__ATTACK_RUN_OPTIONS NVDP__ATTACK_OPTIONS, "run", "split", "data", "limit", "batch"
 #define NVDP__ATTACK_POSTERIORS_OPTIONS NVDP__ATTACK_RUN_OPTIONS, "posteriors", "releases"
 
-/* The table of struct nvdp_canary_audit (exposure_row.c). */
+/* Computes the certificate of a run's mechanism for the attack's releases, at delta and at a list of epsilons (NULL:
+ * none). */
+nvdp_status nvdp__attacked_certificate(const struct nvdp__attacked *attacked,
+                                       const struct nvdp_model *model, double delta,
+                                       const char *epsilons, struct nvdp_certificate *out);
+/* Adds the shared file, the releases and the seed, which are options; for `add`. */
+bool nvdp__add_source(const struct nvdp__attacked *attacked, const void *found, json_t *object);
+
+/* The table of struct nvdp__canary_audit (exposure.c). */
 extern const struct nvdp_result_table nvdp__result_canary_audit;
 
-bool nvdp__attack_takes(const struct nvdp__attack *attack, const char *option);
+/* Returns the JSON object of a struct nvdp_attack_result; NULL: out of memory. */
+json_t *nvdp__attack_pack(const void *result);
+
+/* Returns true if an option is in the NULL-terminated list of those that apply to an attack. */
+bool nvdp__attack_takes(const char *const *names, const char *option);
 
 /* Reports a share of right guesses above its proven bound.  Writes nothing if it is not above, or nothing is proven. */
 void nvdp__share_verdict(const struct nvdp__attacked *attacked, const char *what,
                          const struct nvdp_interval *interval, double baseline, double bound,
                          struct nvdp__writer *say);
+
+/* ---- the options: one struct per kind of target ---- */
+
+struct nvdp__exposure_options {
+    const char *model, *secrets,
+        *reference;    /* secrets NULL: planted.json in the model's directory */
+    size_t candidates; /* 0: all */
+    uint64_t seed;
+    size_t guess_in, guess_out; /* both 0: several numbers are tried */
+    double delta, confidence;   /* delta 0: the delta of the model's account, or 1e-5 */
+};
+extern const struct nvdp__schema nvdp__exposure_schema;
+
+/* Options of attacks on the data that a run shares. */
+struct nvdp__attack_options {
+    int releases;
+    uint64_t seed;
+    const char *pair; /* "I,J"; NULL: drawn */
+    size_t pairs, samples;
+    double delta, confidence; /* delta 0: .01 */
+    size_t texts;             /* 0: all */
+};
+extern const struct nvdp__schema nvdp__attack_schema;
+
+/* Options of attackers that learn from public texts. */
+struct nvdp__text_attack_options {
+    uint64_t seed;
+    const char *known; /* a file of public texts */
+    size_t known_limit, seeds;
+    const char *prior; /* directory of a masked language model; NULL: none */
+    size_t beam;
+    int releases;
+    const char *shared; /* a file with the samples; NULL: samples are drawn */
+    /* of invert */
+    size_t tokens, steps;          /* steps 0: by the number of public texts */
+    const char *attacked;          /* file of the texts of `posteriors` */
+    const char *public_posteriors; /* those of the public texts */
+    const char *encoder;           /* directory of the encoder that made them; NULL: not known */
+    const char *surrogate; /* encoder of an attacker without the victim's; NULL: it has that */
+    size_t aligned;        /* its pairs of texts and samples */
+    size_t search;         /* rounds */
+    /* of membership */
+    int members; /* enum nvdp__members */
+    size_t shadows;
+    const char *shadow_runs; /* NULL: RUN.shadows */
+};
+enum nvdp__members { NVDP__MEMBERS_SHARED, NVDP__MEMBERS_TRAINING };
+extern const char *const nvdp__members_of[];
+extern const struct nvdp__schema nvdp__text_attack_schema;
+
+/* ---- results, and the functions that fill and release them ---- */
+
+/* One secret that was planted, or not, and the model's prediction of it. */
+struct nvdp__secret_exposure {
+    char form[20];        /* format of the secret: "HSH" has one S */
+    bool window;          /* a training example of its own; false: within the text */
+    bool coin;            /* a canary: a fair coin decided whether to plant it */
+    uint64_t occurrences; /* number of times it was planted */
+    double loss;          /* -log p(S | the other words), nats */
+    double rank;          /* rank of S among the candidates, 1 is most likely; a tie counts 1/2 */
+    double exposure;      /* log2 candidates - log2 rank, bits */
+    /* Sum of log p of the words given the others: all words of a canary, S of another secret. For a canary with a
+     * reference, minus the sum under the reference. */
+    double score;
+};
+
+/* Secrets with the same form, place and number of occurrences. */
+struct nvdp__exposure_group {
+    char form[20];        /* nvdp__secret_exposure.form */
+    bool window;          /* nvdp__secret_exposure.window */
+    bool coin;            /* nvdp__secret_exposure.coin */
+    uint64_t occurrences; /* nvdp__secret_exposure.occurrences */
+    size_t secrets;       /* number of secrets */
+    double loss;          /* mean, nats */
+    double exposure;      /* mean, bits */
+    /* 95 % interval of `exposure`: Student's t, or the limit of Clopper & Pearson if all ranks are 1; NaN for one
+     * secret. */
+    struct nvdp_interval interval;
+    double first; /* share of secrets with rank 1 */
+};
+
+/* Result of nvdp__exposure(). */
+struct nvdp__exposures {
+    size_t struct_size; /* NVDP_RESULT() sets it */
+    size_t candidates;  /* number of candidates per ranking, including the secret */
+    /* Number of whole words in the vocabulary: all candidates, or the words from which candidates are drawn. */
+    size_t whole_words;
+    size_t secrets;                       /* number of secrets */
+    struct nvdp__secret_exposure *secret; /* [secrets] in the file's order */
+    size_t groups;                        /* number of groups */
+    struct nvdp__exposure_group *group;   /* [groups] by form, place and number of occurrences */
+    /* Audit of the canaries; its `canaries` is 0 without canaries. */
+    struct nvdp__canary_audit audit;
+    bool dp;     /* config.json of the model records private pretraining */
+    bool seeded; /* its noise came from a seed */
+    /* Epsilon of the model's accountant at audit.delta; +inf if nothing is guaranteed. */
+    double upper;
+};
+
+/* Measures how well a model predicts secrets that were planted into its training text (nvdp_pretrain(), option
+ * plant) (Carlini et al. 2019; Hoory et al. 2021, section 5.2).
+ *
+ * Each secret is a text of its own, in which [MASK] replaces S. The model's probability ranks S among all whole
+ * words of the vocabulary, or among randomly drawn ones. The exposure of a secret that was not planted is log2
+ * e = 1.44 bits on average, because S is drawn uniformly. Canaries in the file are audited in one run
+ * (nvdp__audit_canaries()) by their `score`. A typical reference is the model that training began from.
+ *
+ * Takes one pass of the model per word of each canary and one per other secret, 64 per batch, in the context's
+ * precision.
+ *
+ * Options (kind "attack"): model, secrets, reference, candidates, seed, guess-in, guess-out, delta,
+ * confidence.
+ * ctx: reports progress, records messages, can cancel
+ * config: of kind "attack"
+ * out: the result; nvdp__exposures_free(); untouched on error
+ * Returns NVDP_ERR_ARGUMENT for options out of range; NVDP_ERR_INPUT for an invalid file of secrets (the message
+ *         names the field), a model without a masked-LM head, or a reference with another vocabulary;
+ *         NVDP_ERR_UNSUPPORTED for a model that is not BERT with WordPieces; NVDP_ERR_IO; NVDP_ERR_CANCELLED;
+ *         NVDP_ERR_MEMORY */
+nvdp_status nvdp__exposure(struct nvdp_context *ctx, const struct nvdp_config *config,
+                           struct nvdp__exposures *out);
+
+/* Default delta of the epsilons of two texts: n samples show nothing about events rarer than one in n. */
+#define NVDP__PAIR_DELTA 0.01
+
+/* Result of distinguishing two texts by the likelihood ratio of their samples. */
+struct nvdp__pair_attack {
+    size_t p; /* index of the text of P, from 0 */
+    /* Index of the text of Q. If `word` is not 0: of the text whose word stands in Q in place of P's. */
+    size_t q;
+    /* Lower bound of epsilon at the delta, from the error rates of one test on held-out samples; 0: nothing is
+     * shown. */
+    double shown;
+    double ceiling; /* lower bound that a perfect test would have shown */
+    /* Exact epsilon, the maximum of both directions (nvdp_exact_epsilon()), or an upper bound if double precision
+     * cannot represent its integral. */
+    double exact;
+    size_t held[2]; /* number of held-out samples of P and of Q */
+    /* Number of held-out samples of each that the test assigns to P (to Q if favors_q). */
+    size_t hits[2];
+    bool favors_q; /* the test detects Q */
+    /* Share of all samples whose own text is the more likely of the two; ties count half. */
+    double right;
+    /* Expected `right` of the best test, (1 + delta(0))/2; as exact as `exact`. */
+    double right_max;
+    /* shown <= exact <= min(proven, certified) and right_interval.low <= most <= proven_right. If `bounded`, only
+     * `shown` and `right_interval` are compared with the bounds, not `exact` and `most` with proven ones. */
+    bool holds;
+    /* Interval of `right` (Clopper & Pearson 1934). It holds simultaneously with `shown`, for all pairs. */
+    struct nvdp_interval right_interval;
+    /* `right` without noise, from the posteriors themselves: 1, or 1/2 if both texts have the same posterior. */
+    double states;
+    /* `exact`, `most` or both are upper bounds, because double precision cannot represent the integral. */
+    bool bounded;
+    /* Q is the text of P with another word in this place, from 1; 0: both are texts of the set. */
+    size_t word;
+    /* Adjacent words of P that differ from those of Q, and of Q; 0 without a certificate per word. */
+    size_t changed[2];
+    double proven; /* proven epsilon for texts that differ in so many words, else `certified` */
+    /* Proven upper bound of `right` for such a pair; NaN: nothing is proven. */
+    double proven_right;
+};
+
+/* Result of nvdp__attack_pairs(). */
+struct nvdp__pair_attacks {
+    size_t struct_size;             /* NVDP_RESULT() sets it */
+    double delta;                   /* delta of all epsilons */
+    double confidence;              /* simultaneous confidence of all `shown` */
+    int releases;                   /* K */
+    size_t samples;                 /* number of trials per text, of K samples each */
+    double certified;               /* proven epsilon over all texts; +inf: nothing is proven */
+    bool holds;                     /* true if it holds for all pairs */
+    size_t pairs;                   /* number of pairs */
+    struct nvdp__pair_attack *pair; /* [pairs] */
+    /* Proven upper bound of the share right for any two texts (nvdp_guess_bound() of 1/2); NaN: nothing is proven. */
+    double guess;
+    /* All pairs have equal posteriors even without noise: the attack shows nothing. */
+    bool weak;
+    /* Proven epsilon for texts that differ in one word; NaN: nothing is proven per word. */
+    double word_epsilon;
+    double word_guess; /* proven upper bound of the share right for such texts; NaN as above */
+};
+
+/* Measures re-identification as nvdp_linkage_measure() does, but with the samples of a shared file. This includes
+ * the rounding of the shared values.
+ * ctx: as in nvdp_linkage_measure()
+ * posteriors: the texts; only those in the file are attacked, found by `id` and `split` (unknown: any split).
+ *                   Without `id` here or in the file: all texts, in the file's order
+ * path: a file of kind embeddings/1 or /2 (nvdp_export()): HDF5, .safetensors or .parquet
+ * releases: K, at most the file's number of samples S per text; each text has S/K trials
+ * out: the result; untouched on error
+ * Returns NVDP_ERR_INPUT for an invalid file, fewer than 2 of the texts in it, or a file of another model; else as
+ *         nvdp_linkage_measure(). The check of the model compares method, shapes and grid. It also counts how often
+ *         a sample is more likely under its own text than under another one; the number must be within 4.4 standard
+ *         deviations of that for drawn samples */
+nvdp_status nvdp__attack_shared(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
+                                const char *path, int releases, struct nvdp_linkage *out);
+
+/* Metrics of attackers that learn from public texts, with their names: X(name, text) is expanded once per metric. "first" and
+ * "among ten" are the shares of tokens named first or among the first ten, "rare" those of rare tokens, "set" the set of a text's
+ * tokens. "nearest" is that attacker on the same samples, "over nearest" the difference to it. From BLEU-4 on a
+ * guessed text is compared with the true one; "cosine" is that of their vectors without noise. "TPR" and "FPR" are the
+ * rates of texts that are called members, of members and of others. */
+#define NVDP__TEXT_METRIC_MAP(X)                                                                   \
+    X(FIRST, "first")                                                                              \
+    X(AMONG_TEN, "among ten")                                                                      \
+    X(RARE_FIRST, "rare, first")                                                                   \
+    X(RARE_AMONG_TEN, "rare, among ten")                                                           \
+    X(WHOLE_TEXT, "whole text")                                                                    \
+    X(SET_PRECISION, "set, precision")                                                             \
+    X(SET_RECALL, "set, recall")                                                                   \
+    X(SET_F1, "set, F1")                                                                           \
+    X(NEAREST_FIRST, "nearest, first")                                                             \
+    X(FIRST_OVER_NEAREST, "first, over nearest")                                                   \
+    X(NEAREST_RARE_FIRST, "nearest, rare, first")                                                  \
+    X(RARE_OVER_NEAREST, "rare, over nearest")                                                     \
+    X(NEAREST_WHOLE_TEXT, "nearest, whole text")                                                   \
+    X(WHOLE_OVER_NEAREST, "whole, over nearest")                                                   \
+    X(PRECISION, "precision")                                                                      \
+    X(RECALL, "recall")                                                                            \
+    X(F1, "F1")                                                                                    \
+    X(ACCURACY, "accuracy")                                                                        \
+    X(AUC, "AUC")                                                                                  \
+    X(BLEU, "BLEU-4")                                                                              \
+    X(ROUGE, "ROUGE-L")                                                                            \
+    X(WORDS_F1, "words, F1")                                                                       \
+    X(EXACT, "exact match")                                                                        \
+    X(ENTITY_RECALL, "entities, recall")                                                           \
+    X(COSINE, "cosine")                                                                            \
+    X(TPR_PERCENT, "TPR at FPR 1 %")                                                               \
+    X(TPR_PERMILLE, "TPR at FPR 0.1 %")
+
+/* Kind of a score. Metrics keep their numbers; new ones are added at the end. */
+enum nvdp__text_metric {
+#define NVDP__TEXT_METRIC_ENUM(name, text) NVDP__TEXT_METRIC_##name, /* text */
+    NVDP__TEXT_METRIC_MAP(NVDP__TEXT_METRIC_ENUM)
+#undef NVDP__TEXT_METRIC_ENUM
+        NVDP__TEXT_METRIC_COUNT /* how many metrics there are; none itself */
+};
+
+/* Returns a metric's name, such as "among ten".
+ * metric: any value
+ * Returns static text; "unknown" for other values */
+const char *nvdp__text_metric_name(enum nvdp__text_metric metric);
+
+/* One score of an attacker. */
+struct nvdp__text_score {
+    /* "release": samples, drawn or from a file; "states": the same without noise; "prior": no observation, or
+     * for invert, samples of other texts; "reference", for informed: a sample of the text without the word; for
+     * membership "replaced": a file with a public text in the text's place, "loss" and "shadows": of training. */
+    char observed[16];
+    enum nvdp__text_metric metric; /* kind of score */
+    double value;                  /* over all texts and seeds; NaN: there was nothing to guess */
+    /* 95 % interval over texts and seeds; with one seed, over texts only. For rates of membership it covers the choice
+     * of the threshold, so its ends can be 0 and 1. */
+    struct nvdp_interval interval;
+    /* Success of the best guess without samples. NaN unless the score is the success of a guess from "release" and
+     * the run has a sequence clip without shared weights. For tokens, the guesser knows each text's length, each
+     * token's position and the label that a shared file states. For informed: the larger of "prior" and the upper end
+     * of "reference". */
+    double baseline;
+    /* nvdp_guess_bound() of the baseline, which no attacker exceeds; NaN like the baseline. */
+    double bound;
+};
+
+/* Result of nvdp__learn() (texts.h). */
+struct nvdp__text_attack_result {
+    size_t struct_size; /* NVDP_RESULT() sets it */
+    char
+        attacker[16]; /* "nearest", "token", "language", "informed", "bag", "attribute", "invert" */
+    size_t texts;     /* number of attacked texts */
+    size_t public_texts; /* number of public texts that the attacker learned from */
+    /* Number of times that noise was drawn and learned from; for a file, number of its draws that were used. */
+    size_t seeds;
+    /* Weight of the masked language model in the prior, 0 to 1, chosen on public texts: for samples, for states,
+     * for no observation. 0 for attackers other than language and informed. */
+    double weight[3];
+    size_t scores;                  /* number of scores */
+    struct nvdp__text_score *score; /* [scores] */
+    /* Number of attacked texts that are also public texts: the attacker learned from them, so scores are too high. */
+    size_t both;
+    /* The attacker finds nothing even without noise: no score of "states" is above that of "prior" with disjoint
+     * intervals; for invert, "words, F1" by at least .1. Then low scores show nothing. Membership of training has no control: false. */
+    bool weak;
+    bool holds; /* no score's interval lies above its bound */
+    /* Words that informed tries in each place, the most probable ones without the sample, if it does not try all public
+     * words; else 0. */
+    size_t tried;
+    /* Number of different labels that the shared file states for its texts, which baselines and bounds count as known;
+     * 0: none, or no file. */
+    size_t labels;
+    /* The public texts have labels too, so the attacker (except invert) learned what a label says about a text. */
+    bool labels_learned;
+};
+
+/* Free the arrays of a result, and zero the struct. The rows of the table of attacks point to these functions, so the
+ * type is void.
+ * exposures: a struct nvdp__exposures
+ * scores: a struct nvdp__text_attack_result
+ * attacks: a struct nvdp__pair_attacks */
+void nvdp__exposures_free(void *exposures);
+void nvdp__text_attack_free(void *scores);
+void nvdp__pair_attacks_free(void *attacks);
 
 #endif

@@ -1,26 +1,26 @@
 /* Computes lower bounds on epsilon from an attacker's guesses about canaries (nvdp/audit.h), for exposure.c and
  * users of the library.  The order: p-value, epsilon, canaries. */
+#include "attack/audit.h"
+#include "base/array.h"
+#include "base/base.h"
 #include "options/schema.h"
-
+#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <nvdp/audit.h>
 #include <stdlib.h>
-
-static double log_choose(double n, double k) {
-    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1);
-}
 
 /* log P[Binomial(r, q) = v] with q = 1/(1 + e^-epsilon):
  *     log C(r, v) + v log q + (r - v) log(1 - q),   log q = -log1p(e^-epsilon), log(1-q) = log q - epsilon. */
 static double log_mass(double r, double v, double epsilon) {
     const double log_q = -log1p(exp(-epsilon));
-    return log_choose(r, v) + r * log_q - (r - v) * epsilon;
+    const double log_choose = lgamma(r + 1) - lgamma(v + 1) - lgamma(r - v + 1);
+    return log_choose + r * log_q - (r - v) * epsilon;
 }
 
 /* Computes the p-value from f(v) = P[W >= v] and the differences f(v - i) - f(v).  Both are sums of probabilities,
  * so small tails keep their digits. */
-double nvdp_audit_p_value(uint64_t canaries, uint64_t guesses, uint64_t correct, double epsilon,
-                          double delta) {
+double nvdp__audit_p_value(uint64_t canaries, uint64_t guesses, uint64_t correct, double epsilon,
+                           double delta) {
     const double r = (double)guesses, m = (double)canaries;
     if (guesses > canaries || correct > guesses || !(epsilon >= 0) || !(delta >= 0 && delta <= 1))
         return NAN;
@@ -36,18 +36,18 @@ double nvdp_audit_p_value(uint64_t canaries, uint64_t guesses, uint64_t correct,
 
 /* Any epsilon whose p-value is at most 1 - confidence is a lower bound, even if p does not rise with epsilon
  * everywhere: an epsilon-private mechanism is also private with any larger epsilon. */
-double nvdp_audit_epsilon(uint64_t canaries, uint64_t guesses, uint64_t correct, double delta,
-                          double confidence) {
+double nvdp__audit_epsilon(uint64_t canaries, uint64_t guesses, uint64_t correct, double delta,
+                           double confidence) {
     enum { LARGEST = 64, HALVINGS = 60 };
     const double level = 1 - confidence;
     double low = 0, high = LARGEST;
     if (!(confidence > 0 && confidence < 1) ||
-        isnan(nvdp_audit_p_value(canaries, guesses, correct, 0, delta)))
+        isnan(nvdp__audit_p_value(canaries, guesses, correct, 0, delta)))
         return NAN;
-    if (nvdp_audit_p_value(canaries, guesses, correct, 0, delta) > level) return 0;
+    if (nvdp__audit_p_value(canaries, guesses, correct, 0, delta) > level) return 0;
     for (int i = 0; i < HALVINGS; i++) {
         const double middle = (low + high) / 2;
-        if (nvdp_audit_p_value(canaries, guesses, correct, middle, delta) <= level)
+        if (nvdp__audit_p_value(canaries, guesses, correct, middle, delta) <= level)
             low = middle;
         else
             high = middle;
@@ -63,13 +63,6 @@ struct canary {
     bool in;
 };
 
-/* Sorts by descending score. */
-static int by_score(const void *x, const void *y) {
-    const struct canary *a = x, *b = y;
-    if (a->score != b->score) return a->score > b->score ? -1 : 1;
-    return (a->number > b->number) - (a->number < b->number);
-}
-
 /* Returns the probability that a canary that was in scores above one that was not.  Equal scores count half. */
 static double area(size_t n, const struct canary *canary, double in) {
     double above = 0, wins = 0;
@@ -83,21 +76,10 @@ static double area(size_t n, const struct canary *canary, double in) {
     return wins / (in * ((double)n - in));
 }
 
-static struct nvdp_audit_guesses guess(size_t n, const struct canary *canary, size_t in, size_t out,
-                                       double delta, double confidence) {
-    struct nvdp_audit_guesses way = {.in = in, .out = out};
-    for (size_t i = 0; i < in; i++)
-        way.correct += canary[i].in;
-    for (size_t i = 0; i < out; i++)
-        way.correct += !canary[n - 1 - i].in;
-    way.epsilon = nvdp_audit_epsilon(n, in + out, way.correct, delta, confidence);
-    return way;
-}
-
-nvdp_status nvdp_audit_canaries(struct nvdp_context *ctx, size_t canaries, const double *score,
-                                const unsigned char *included, size_t in, size_t not_in,
-                                double delta, double confidence, struct nvdp_canary_audit *out) {
-    struct nvdp_canary_audit made = {
+nvdp_status nvdp__audit_canaries(struct nvdp_context *ctx, size_t canaries, const double *score,
+                                 const unsigned char *included, size_t in, size_t not_in,
+                                 double delta, double confidence, struct nvdp__canary_audit *out) {
+    struct nvdp__canary_audit made = {
         .struct_size = sizeof made, .canaries = canaries, .delta = delta, .confidence = confidence};
     const bool given = in + not_in > 0;
     nvdp__autofree struct canary *canary = NULL;
@@ -120,21 +102,108 @@ nvdp_status nvdp_audit_canaries(struct nvdp_context *ctx, size_t canaries, const
         canary[i] = (struct canary){score[i], i, included[i] != 0};
         made.included += included[i] != 0;
     }
-    qsort(canary, canaries, sizeof *canary, by_score);
+    NVDP__SORT(canary, canaries, NVDP__DOWN(struct canary, score), NVDP__UP(struct canary, number));
     made.auc = area(canaries, canary, (double)made.included);
-    made.ways = given ? 1 : NVDP_AUDIT_WAYS;
+    made.ways = given ? 1 : NVDP__AUDIT_WAYS;
     for (size_t i = 0; i < made.ways; i++) {
-        const size_t each = canaries >> (NVDP_AUDIT_WAYS - i);
+        const size_t each = canaries >> (NVDP__AUDIT_WAYS - i);
         const double level = 1 - (1 - confidence) / (double)made.ways;
-        made.way[i] =
-            guess(canaries, canary, given ? in : each, given ? not_in : each, delta, level);
-        made.epsilon = fmax(made.epsilon, made.way[i].epsilon);
-        const uint64_t guesses = made.way[i].in + made.way[i].out;
+        struct nvdp__audit_guesses *way = &made.way[i];
+        *way = (struct nvdp__audit_guesses){.in = given ? in : each, .out = given ? not_in : each};
+        const uint64_t guesses = way->in + way->out;
+        for (size_t k = 0; k < way->in; k++)
+            way->correct += canary[k].in;
+        for (size_t k = 0; k < way->out; k++)
+            way->correct += !canary[canaries - 1 - k].in;
+        way->epsilon = nvdp__audit_epsilon(canaries, guesses, way->correct, delta, level);
+        made.epsilon = fmax(made.epsilon, way->epsilon);
         made.curve_epsilon =
             fmax(made.curve_epsilon,
-                 nvdp_audit_curve_epsilon(canaries, guesses, made.way[i].correct, delta, level));
-        made.mu = fmax(made.mu, nvdp_audit_mu(canaries, guesses, made.way[i].correct, level));
+                 nvdp__audit_curve_epsilon(canaries, guesses, way->correct, delta, level));
+        made.mu = fmax(made.mu, nvdp__audit_mu(canaries, guesses, way->correct, level));
     }
-    NVDP__GIVE(out, &made);
-    return NVDP_OK;
+    return NVDP__GIVE(out, &made);
+}
+
+/* ---- the whole trade-off curve ---- */
+
+/* Audits a trade-off curve by the guesses.  The order: curves, rejection, lower bounds.
+ *
+ * Theorem (Mahloujifar, Melis & Chaudhuri 2024, for two possible values of each canary).  Fair coins u decide about m
+ * canaries; from the output the attacker guesses c' of them, C of which are right.  Let F(x) be the largest P_u(S)
+ * among events S with P_u'(S) = x, for any u and u' that differ in one coin; F = 1 - f is concave.  With p_t = P(C = t),
+ *
+ *     sum_{t > i} t p_t / m  <=  F( sum_{t >= i} (c' - t) p_t / m )        for every i.
+ *
+ * Proof.  Take the event that guess j is right and C > i.  If coin j is flipped, the same output has guess j wrong and
+ * C >= i.  The mean over u and j of the first is the left side, of the second the sum in brackets; F is concave. []
+ *
+ * Let r_i = sum_{t >= i} t p_t / m and h_i = sum_{t >= i} (c' - t) p_t / m, whose sum is c'/m P(C >= i).  If P(C >= c)
+ * is p, then r_c >= p c/m, and from i = c - 1 down to 0
+ *
+ *     h_i  >=  max(h_{i+1}, F^-1(r_{i+1})),       r_i  =  r_{i+1} + i/(c' - i) (h_i - h_{i+1}).
+ *
+ * At fixed r_{i+1}, r_i falls with h_{i+1}.  But with a_i = i/(c' - i), which falls with i, each step keeps an order:
+ * if r_{i+1}, r_{i+1} + h_{i+1} and r_{i+1} - a_i h_{i+1} are no smaller, then r_i, r_i + h_i and r_i - a_{i-1} h_i are
+ * no smaller.  A larger p, a larger r_c at the same sum, or an h_i above its bound is larger in this order, so equality
+ * gives the smallest h_0 + r_0.  If that exceeds c'/m, no mechanism with this curve has P(C >= c) = p or more.
+ *
+ * Sums are of positive terms.  r is never below p c/m; an h that underflows would not change a digit of r, and smaller
+ * h reject less. */
+
+/* A trade-off curve. */
+struct curve {
+    bool normal;    /* N(0, 1) against N(mu, 1); else (epsilon, delta) */
+    double epsilon; /* or mu */
+    double delta;
+};
+
+/* F^-1: the smallest x with F(x) >= y; INFINITY if there is none.  F(x) = Phi(Phi^-1(x) + mu), or
+ * min(1, e^epsilon x + delta, 1 - e^-epsilon (1 - delta - x)). */
+static double inverse(const struct curve *curve, double y) {
+    if (y > 1) return INFINITY;
+    if (curve->normal)
+        return y == 1 ? 1 : gsl_cdf_ugaussian_P(gsl_cdf_ugaussian_Pinv(y) - curve->epsilon);
+    return fmax(0, fmax((y - curve->delta) * exp(-curve->epsilon),
+                        1 - curve->delta - exp(curve->epsilon) * (1 - y)));
+}
+
+/* Returns true if no mechanism with the curve has `correct` right guesses or more with probability p.  SLACK is far
+ * above the rounding errors. */
+static bool rejects(const struct curve *curve, double m, double guesses, double correct, double p) {
+    static const double SLACK = 1e-9;
+    const double all = guesses / m * (1 + SLACK);
+    double r = p * correct / m, h = p * (guesses - correct) / m;
+    for (double i = correct - 1; i >= 0 && r + h <= all; i--) {
+        const double more = fmax(0, inverse(curve, r) - h);
+        r += i / (guesses - i) * more;
+        h += more;
+    }
+    return r + h > all;
+}
+
+/* Finds the largest epsilon or mu that is rejected.  Larger ones are rejected less. */
+static double largest(struct curve curve, uint64_t canaries, uint64_t guesses, uint64_t correct,
+                      double confidence) {
+    enum { LARGEST = 64, HALVINGS = 44 };
+    double low = 0, high = LARGEST;
+    if (guesses > canaries || correct > guesses || !(confidence > 0 && confidence < 1)) return NAN;
+    if (correct == 0) return 0;
+    for (int i = 0; i < HALVINGS; i++) {
+        curve.epsilon = (low + high) / 2;
+        *(rejects(&curve, (double)canaries, (double)guesses, (double)correct, 1 - confidence)
+              ? &low
+              : &high) = curve.epsilon;
+    }
+    return low;
+}
+
+double nvdp__audit_mu(uint64_t canaries, uint64_t guesses, uint64_t correct, double confidence) {
+    return largest((struct curve){.normal = true}, canaries, guesses, correct, confidence);
+}
+
+double nvdp__audit_curve_epsilon(uint64_t canaries, uint64_t guesses, uint64_t correct,
+                                 double delta, double confidence) {
+    if (!(delta >= 0 && delta <= 1)) return NAN;
+    return largest((struct curve){.delta = delta}, canaries, guesses, correct, confidence);
 }

@@ -18,11 +18,12 @@
  * where p is wrong: reading a sample can then correct p. The baseline is the larger of the two, for the reference the
  * upper end of its interval, and a violation is a lower end above the bound of that: two standard errors on either
  * side. */
+#include "attack/attack.h"
 #include "attack/language.h"
-#include "mechanism/method.h"
+#include "mechanism/mechanism.h"
 #include "rdp/word.h"
 #include "text/tokenizer.h"
-#include "vib/word.h"
+#include "vib/vib.h"
 
 #include <cblas.h>
 #include <gsl/gsl_sort.h>
@@ -51,6 +52,7 @@ struct informed {
     struct nvdp__batch *batch;  /* texts to compute vectors of */
     double *computed;           /* [words of the batch, p] their vectors */
     /* the current text */
+    int32_t *copy;                 /* [tokens of the longest word] */
     size_t n, elements;            /* words; words and borders */
     size_t *word, *first, *pieces; /* [longest] number in words; first token; tokens */
     size_t *element, *start;       /* [longest] of a word; [longest + 1] first tokens of elements */
@@ -77,17 +79,10 @@ struct informed {
 };
 
 static void release(struct informed *s) {
-    if (s->alone != s->part) free(s->part);
-    void *const memory[] = {s->times,     s->word,  s->first,     s->pieces, s->element,  s->start,
-                            s->sum,       s->rest,  s->z,         s->along,  s->others,   s->factor,
-                            s->half,      s->score, s->prior,     s->log_p,  s->answer,   s->id,
-                            s->frequency, s->hits,  s->candidate, s->vector, s->computed, s->alone};
-    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
-        free(memory[i]);
+    free(s->times);
     nvdp__strings_release(&s->words);
     nvdp__batch_free(s->batch);
     nvdp__masked_lm_free(s->model);
-    nvdp__tokens_release(&s->tokens);
 }
 
 /* --- words --- */
@@ -112,12 +107,12 @@ static nvdp_status read_text(struct informed *s, const struct nvdp_dataset *data
 }
 
 static nvdp_status read_words(struct informed *s) {
-    const struct nvdp__text_attack *a = s->attack;
+    struct nvdp__text_attack *a = s->attack;
     const struct nvdp_dataset *known = a->known.data, *attacked = a->attacked.data;
     s->room = nvdp__max(known->longest, attacked->longest) + 2;
-    size_t **const of_text[] = {&s->word, &s->first, &s->pieces, &s->element, &s->start};
-    for (size_t k = 0; k < sizeof of_text / sizeof *of_text; k++)
-        NVDP_TRY(NVDP__NEW(a->ctx, *of_text[k], s->room));
+    NVDP_TRY(NVDP__ATTACK_ARRAYS(a, NVDP__ITEMS(s->word, s->room), NVDP__ITEMS(s->first, s->room),
+                                 NVDP__ITEMS(s->pieces, s->room), NVDP__ITEMS(s->element, s->room),
+                                 NVDP__ITEMS(s->start, s->room)));
     for (size_t i = 0; i < known->count; i++) {
         NVDP_TRY(read_text(s, known, i));
         NVDP_TRY(
@@ -129,19 +124,19 @@ static nvdp_status read_words(struct informed *s) {
     }
     for (size_t i = 0; i < attacked->count; i++)
         NVDP_TRY(read_text(s, attacked, i));
-    if (s->count > 1) return NVDP_OK;
-    return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
-                      "%s: expected public texts with at least 2 words, found %zu",
-                      a->options->known, s->count);
+    if (s->count <= 1)
+        return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
+                          "%s: expected public texts with at least 2 words, found %zu",
+                          a->options->known, s->count);
+    return NVDP__ATTACK_ARRAYS(a, NVDP__ITEMS(s->copy, s->words.longest / sizeof *s->copy));
 }
 
-/* The ids of a word. */
-static const int32_t *ids_of(const struct informed *s, size_t word, size_t *n, int32_t *copy) {
-    size_t size;
-    const char *bytes = nvdp__string(&s->words, word, &size);
-    memcpy(copy, bytes, size); /* strings are not aligned */
-    *n = size / sizeof *copy;
-    return copy;
+/* Returns the n ids of a word, in s->copy. */
+static const int32_t *ids_of(const struct informed *s, size_t word, size_t *n) {
+    const struct nvdp__field bytes = nvdp__string(&s->words, word);
+    memcpy(s->copy, bytes.text, bytes.size); /* strings are not aligned */
+    *n = bytes.size / sizeof *s->copy;
+    return s->copy;
 }
 
 /* --- vectors --- */
@@ -181,31 +176,28 @@ static nvdp_status plan_vectors(struct informed *s) {
     struct nvdp_context *ctx = s->attack->ctx;
     const size_t word = s->words.longest / sizeof(int32_t);
     const size_t longest = s->window > 0 ? s->attack->attacked.data->longest + word : word;
-    NVDP_TRY(NVDP__NEW(ctx, s->computed, TOGETHER * longest * s->dim));
-    NVDP_TRY(NVDP__NEW(ctx, s->candidate, s->count));
-    NVDP_TRY(NVDP__NEW(ctx, s->vector, s->room * s->dim));
-    NVDP_TRY(nvdp__batch_create(ctx, TOGETHER, longest, &s->batch));
-    NVDP_TRY(nvdp__model_plan(s->attack->run.model, TOGETHER, longest, false));
     s->tried = s->window > 0 ? nvdp__min(s->count, TRIED) : s->count;
     s->attack->tried = s->tried < s->count ? s->tried : 0;
+    NVDP_TRY(NVDP__ATTACK_ARRAYS(s->attack, NVDP__ITEMS(s->computed, TOGETHER * longest * s->dim),
+                                 NVDP__ITEMS(s->candidate, s->count),
+                                 NVDP__ITEMS(s->vector, s->room * s->dim),
+                                 NVDP__ITEMS(s->part, s->window > 0 ? s->tried * s->dim : 0)));
     for (size_t k = 0; k < s->count; k++)
         s->candidate[k] = k;
-    return s->window > 0 ? NVDP__NEW(ctx, s->part, s->tried * s->dim) : NVDP_OK;
+    NVDP_TRY(nvdp__batch_create(ctx, TOGETHER, longest, &s->batch));
+    return nvdp__model_plan(s->attack->run.model, TOGETHER, longest, false);
 }
 
 /* r = 0: computes v_w of all words, which are D_w in every text. */
 static nvdp_status compute_words(struct informed *s) {
-    struct nvdp_context *ctx = s->attack->ctx;
     const size_t all = s->words.count;
-    nvdp__autofree int32_t *copy = NULL;
     if (s->window > 0) return NVDP_OK;
-    NVDP_TRY(NVDP__NEW(ctx, copy, s->words.longest / sizeof *copy));
-    NVDP_TRY(NVDP__NEW(ctx, s->alone, all * s->dim));
+    NVDP_TRY(NVDP__ATTACK_ARRAYS(s->attack, NVDP__ITEMS(s->alone, all * s->dim)));
     for (size_t at = 0; at < all; at += TOGETHER) {
         nvdp__batch_clear(s->batch);
         for (size_t w = at; w < nvdp__min(all, at + TOGETHER); w++) {
             size_t n;
-            const int32_t *id = ids_of(s, w, &n, copy);
+            const int32_t *id = ids_of(s, w, &n);
             put(s, n, id, NVDP__WORD_BEGINS);
             nvdp__batch_end(s->batch, w);
         }
@@ -249,18 +241,16 @@ static nvdp_status compute_parts(struct informed *s, const struct nvdp_dataset *
     const size_t at = s->element[j], p = s->dim, reach = 2 * s->window;
     const size_t from = at > reach ? at - reach : 0, to = nvdp__min(at + reach + 1, s->elements);
     size_t words = 0;
-    nvdp__autofree int32_t *copy = NULL;
     if (s->window == 0) return NVDP_OK;
     for (size_t k = 0; k < s->n; k++)
         words += s->element[k] >= from && s->element[k] < to;
-    NVDP_TRY(NVDP__NEW(s->attack->ctx, copy, s->words.longest / sizeof *copy));
     gsl_sort_largest_index(s->candidate, s->tried, s->prior, 1, s->count);
     memset(s->part, 0, s->tried * p * sizeof *s->part);
     for (size_t done = 0; done < s->tried; done += s->batch->texts) {
         nvdp__batch_clear(s->batch);
         for (size_t k = done; k < nvdp__min(s->tried, done + TOGETHER); k++) {
             size_t n;
-            const int32_t *id = ids_of(s, s->candidate[k], &n, copy);
+            const int32_t *id = ids_of(s, s->candidate[k], &n);
             put_text(s, data, i, from, to, at, n, id);
         }
         NVDP_TRY(compute(s));
@@ -272,16 +262,15 @@ static nvdp_status compute_parts(struct informed *s, const struct nvdp_dataset *
 
 /* --- priors --- */
 
-static nvdp_status count_pieces(struct informed *s, int32_t *copy) {
+static nvdp_status count_pieces(struct informed *s) {
     struct nvdp__tokens *t = &s->tokens;
-    struct nvdp_context *ctx = s->attack->ctx;
     const size_t vocabulary = nvdp_tokenizer_size(nvdp_model_tokenizer(s->attack->run.model));
-    NVDP_TRY(NVDP__NEW(ctx, t->place, vocabulary));
-    NVDP_TRY(NVDP__NEW(ctx, t->id, vocabulary));
-    NVDP_TRY(NVDP__NEW(ctx, t->times, vocabulary));
+    NVDP_TRY(NVDP__ATTACK_ARRAYS(s->attack, NVDP__ITEMS(t->place, vocabulary),
+                                 NVDP__ITEMS(t->id, vocabulary),
+                                 NVDP__ITEMS(t->times, vocabulary)));
     for (size_t w = 0; w < s->words.count; w++) {
         size_t n;
-        const int32_t *id = ids_of(s, w, &n, copy);
+        const int32_t *id = ids_of(s, w, &n);
         for (size_t k = 0; k < n; k++)
             if (t->place[id[k]] == 0) {
                 t->id[t->count] = id[k];
@@ -296,21 +285,19 @@ static nvdp_status count_pieces(struct informed *s, int32_t *copy) {
 static nvdp_status open_model(struct informed *s) {
     struct nvdp__text_attack *a = s->attack;
     double single = 0, all = 0;
-    nvdp__autofree int32_t *copy = NULL;
     if (a->options->prior == NULL) return NVDP_OK;
-    NVDP_TRY(NVDP__NEW(a->ctx, copy, s->words.longest / sizeof *copy));
-    NVDP_TRY(count_pieces(s, copy));
+    NVDP_TRY(count_pieces(s));
     NVDP_TRY(nvdp__masked_lm_open(a, a->options->prior, &s->tokens, &s->model, &s->language));
     for (size_t k = 0; k < s->count; k++) {
         size_t n;
-        ids_of(s, k, &n, copy);
+        ids_of(s, k, &n);
         all += s->times[k];
         single += n == 1 ? s->times[k] : 0;
     }
     s->single = log(single / all);
-    NVDP_TRY(NVDP__NEW(a->ctx, s->answer, TOGETHER * s->tokens.count));
-    NVDP_TRY(NVDP__NEW(a->ctx, s->log_p, TOGETHER * s->count));
-    return NVDP__NEW(a->ctx, s->id, TOGETHER * s->room);
+    return NVDP__ATTACK_ARRAYS(a, NVDP__ITEMS(s->answer, TOGETHER * s->tokens.count),
+                               NVDP__ITEMS(s->log_p, TOGETHER * s->count),
+                               NVDP__ITEMS(s->id, TOGETHER * s->room));
 }
 
 /* Turns answers about pieces into log_p [count], whose sum over words of one piece stays `single`. */
@@ -318,15 +305,13 @@ static void of_words(const struct informed *s, const double *answer, double *log
     double sum = 0;
     for (int pass = 0; pass < 2; pass++)
         for (size_t k = 0; k < s->count; k++) {
-            size_t size;
-            const char *bytes = nvdp__string(&s->words, k, &size);
-            int32_t id;
-            memcpy(&id, bytes, sizeof id);
-            const double one = size == sizeof id ? answer[s->tokens.place[id] - 1] : -INFINITY;
+            size_t n;
+            const int32_t *id = ids_of(s, k, &n);
+            const double one = n == 1 ? answer[s->tokens.place[*id] - 1] : -INFINITY;
             if (pass == 0)
                 sum += exp(one);
             else
-                log_p[k] = size == sizeof id && sum > 0 ? one - log(sum) + s->single : s->usual[k];
+                log_p[k] = n == 1 && sum > 0 ? one - log(sum) + s->single : s->usual[k];
         }
 }
 
@@ -368,15 +353,6 @@ static void set_prior(struct informed *s, size_t j, double weight) {
                       : weight == 1
                           ? s->log_p[j * s->count + k]
                           : (1 - weight) * s->usual[k] + weight * s->log_p[j * s->count + k];
-}
-
-/* Number of candidates before this word by score [count]; `count` for a word that is none. */
-static size_t before(const struct informed *s, const double *score, size_t word) {
-    size_t above = 0;
-    if (word >= s->count) return s->count;
-    for (size_t k = 0; k < s->count; k++)
-        above += nvdp__goes_before(score[k], k, score[word], word);
-    return above;
 }
 
 static size_t together(const struct informed *s) {
@@ -435,8 +411,10 @@ static double *counts(const struct informed *s, int observation, int what) {
 }
 
 static void count_guess(struct informed *s, int observation, size_t at, size_t word) {
-    const bool rare = word >= s->count || s->times[word] < RARE;
-    const size_t above = before(s, s->score, word);
+    const bool candidate = word < s->count, rare = !candidate || s->times[word] < RARE;
+    size_t above = candidate ? 0 : s->count; /* candidates before the word */
+    for (size_t k = 0; candidate && k < s->count; k++)
+        above += nvdp__goes_before(s->score[k], k, s->score[word], word);
     const bool first = above == 0, ten = above < nvdp__min(TOP, s->count);
     counts(s, observation, FIRST)[at] += first;
     counts(s, observation, AMONG_TEN)[at] += ten;
@@ -545,12 +523,12 @@ static void observe(struct informed *s, size_t i) {
 
 static nvdp_status add_scores(struct informed *s) {
     static const struct {
-        enum nvdp_text_metric metric;
+        enum nvdp__text_metric metric;
         int hits, of;
-    } of[] = {{NVDP_TEXT_METRIC_FIRST, FIRST, WORDS},
-              {NVDP_TEXT_METRIC_AMONG_TEN, AMONG_TEN, WORDS},
-              {NVDP_TEXT_METRIC_RARE_FIRST, RARE_FIRST, RARE_WORDS},
-              {NVDP_TEXT_METRIC_RARE_AMONG_TEN, RARE_TEN, RARE_WORDS}};
+    } of[] = {{NVDP__TEXT_METRIC_FIRST, FIRST, WORDS},
+              {NVDP__TEXT_METRIC_AMONG_TEN, AMONG_TEN, WORDS},
+              {NVDP__TEXT_METRIC_RARE_FIRST, RARE_FIRST, RARE_WORDS},
+              {NVDP__TEXT_METRIC_RARE_AMONG_TEN, RARE_TEN, RARE_WORDS}};
     enum { METRICS = sizeof of / sizeof *of };
     struct nvdp__text_attack *a = s->attack;
     const struct nvdp__clip_config *clip = &a->run.model->info.nvib.clip;
@@ -564,7 +542,7 @@ static nvdp_status add_scores(struct informed *s) {
                 o == NVDP__OBSERVED_RELEASE || o == NVDP__OBSERVED_REFERENCE ? seeds : 1,
                 a->attacked.data->count, counts(s, o, of[k].hits), counts(s, o, of[k].of), 0));
     for (size_t k = 0; k < METRICS; k++) {
-        struct nvdp_text_score *score = &a->score[first + k];
+        struct nvdp__text_score *score = &a->score[first + k];
         const double prior = score[NVDP__OBSERVED_PRIOR * METRICS].value;
         const double reference = score[NVDP__OBSERVED_REFERENCE * METRICS].interval.high;
         if (isnan(prior) || isnan(reference)) continue; /* no such words */
@@ -596,16 +574,14 @@ static nvdp_status reserve(struct informed *s) {
     struct nvdp__text_attack *a = s->attack;
     const size_t seeds = a->options->seeds, texts = a->attacked.data->count;
     double all = 0;
-    double **const per_word[] = {&s->others, &s->factor, &s->half, &s->score, &s->prior};
     s->labels = nvdp__known_labels(a);
-    NVDP_TRY(NVDP__NEW(a->ctx, s->frequency, (1 + s->labels) * s->count));
-    for (size_t i = 0; i < sizeof per_word / sizeof *per_word; i++)
-        NVDP_TRY(NVDP__NEW(a->ctx, *per_word[i], s->count));
-    NVDP_TRY(NVDP__NEW(a->ctx, s->sum, s->dim));
-    NVDP_TRY(NVDP__NEW(a->ctx, s->rest, s->dim));
-    NVDP_TRY(NVDP__NEW(a->ctx, s->z, seeds * s->dim));
-    NVDP_TRY(NVDP__NEW(a->ctx, s->along, (1 + seeds) * s->count));
-    NVDP_TRY(NVDP__NEW(a->ctx, s->hits, OBSERVATIONS * COUNTS * seeds * texts));
+    NVDP_TRY(NVDP__ATTACK_ARRAYS(a, NVDP__ITEMS(s->frequency, (1 + s->labels) * s->count),
+                                 NVDP__ITEMS(s->others, s->count), NVDP__ITEMS(s->factor, s->count),
+                                 NVDP__ITEMS(s->half, s->count), NVDP__ITEMS(s->score, s->count),
+                                 NVDP__ITEMS(s->prior, s->count), NVDP__ITEMS(s->sum, s->dim),
+                                 NVDP__ITEMS(s->rest, s->dim), NVDP__ITEMS(s->z, seeds * s->dim),
+                                 NVDP__ITEMS(s->along, (1 + seeds) * s->count),
+                                 NVDP__ITEMS(s->hits, OBSERVATIONS * COUNTS * seeds * texts)));
     for (size_t k = 0; k < s->count; k++)
         all += s->times[k];
     for (size_t k = 0; k < s->count; k++)
@@ -619,7 +595,6 @@ static nvdp_status attack_informed(struct nvdp__text_attack *a) {
     const struct nvdp_dataset *data = a->attacked.data;
     nvdp__auto(release) struct informed s = {
         .attack = a, .words.ctx = a->ctx, .dim = info->nvib.latent_dim};
-    struct nvdp__meter meter;
     if (!nvdp__method_row(info->method)->words)
         return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
                           "attack informed: expected a run whose method has a certificate per "
@@ -636,9 +611,8 @@ static nvdp_status attack_informed(struct nvdp__text_attack *a) {
     NVDP_TRY(choose_weight(&s, &a->weight[0]));
     for (size_t o = 1; o < NVDP__OBSERVEDS; o++)
         a->weight[o] = a->weight[0];
-    nvdp__meter_begin(&meter, a->ctx, "informed", "text", 0, data->count);
+    nvdp__attack_begin(a, "informed", "text", data->count);
     for (size_t i = 0; i < data->count; i++) {
-        NVDP_TRY(nvdp__check_cancelled(a->ctx, "attack: cancelled"));
         NVDP_TRY(read_text(&s, data, i));
         choose_frequency(&s, &a->attacked, i);
         NVDP_TRY(compute_text(&s, data, i));
@@ -653,16 +627,13 @@ static nvdp_status attack_informed(struct nvdp__text_attack *a) {
                 guess(&s, i, from + j);
             }
         }
-        nvdp__meter_update(&meter, i + 1, (double)(i + 1), "text", NAN);
+        NVDP_TRY(nvdp__attack_advance(a, 1, NAN));
     }
-    nvdp__meter_end(&meter);
+    nvdp__meter_end(&a->meter);
     return add_scores(&s);
 }
 
 static const char *const options[] = {NVDP__LEARNER_OPTIONS, "releases", "prior", NULL};
 
-const struct nvdp__attack nvdp__attack_row_informed = {.learn = attack_informed,
-                                                       .per_word = true,
-                                                       .attacker = NVDP_ATTACKER_INFORMED,
-                                                       .options = options,
-                                                       NVDP__LEARNER};
+const struct nvdp__attack nvdp__attack_row_informed = {
+    .learn = attack_informed, .per_word = true, .options = options, NVDP__LEARNER};

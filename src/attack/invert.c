@@ -3,14 +3,14 @@
  * the one whose vectors, computed without noise by the victim's encoder, and words fit the sample best (invert_search.c);
  * without the encoder, the likeliest.  An attacker with a surrogate encoder reads and compares mapped samples instead. */
 #include "attack/invert.h"
+#include "attack/attack.h"
 
 #include "attack/audit.h"
-#include "attack/text_scores.h"
+#include "attack/texts.h"
 #include "base/file.h"
 #include "base/own.h"
-#include "bert/checkpoint.h"
-#include "bert/encode.h"
-#include "bert/encode_texts.h"
+#include "encoder/checkpoint.h"
+#include "encoder/encode.h"
 #include "rdp/divergence.h"
 #include "rdp/likelihood.h"
 #include "rdp/pairs.h"
@@ -28,20 +28,27 @@ struct attack {
     int32_t *ids;                    /* [GROUP * beam, length] */
     struct nvdp__written *written;   /* [GROUP * beam] */
     struct nvdp__text_counts *count; /* [seeds, texts] */
-    struct nvdp__meter meter;
-    size_t done, draws[NVDP__OBSERVEDS];
+    size_t draws[NVDP__OBSERVEDS];
     bool aligned; /* the attack's texts have mapped samples, and these their own ones: */
     struct nvdp__texts known, attacked;
     struct nvdp__alignment alignment;
 };
 
+/* Gives the texts their own samples again. */
+static void close_surrogate(struct attack *t) {
+    struct nvdp__text_attack *a = t->inverter.attack;
+    if (!t->aligned) return;
+    nvdp_posteriors_free(a->known.set);
+    nvdp_posteriors_free(a->attacked.set);
+    a->known = t->known;
+    a->attacked = t->attacked;
+    t->aligned = false;
+}
+
 static void release(struct attack *t) {
+    close_surrogate(t);
     nvdp__inverter_release(&t->inverter);
     nvdp__judge_release(&t->judge);
-    free(t->ids);
-    free(t->written);
-    free(t->count);
-    nvdp__alignment_release(&t->alignment);
 }
 
 /* --- words --- */
@@ -64,37 +71,13 @@ static size_t words_of(const struct nvdp_tokenizer *tokenizer, size_t n, const i
     return words;
 }
 
-nvdp_status nvdp__reread(struct nvdp_context *ctx, const struct nvdp_tokenizer *from,
-                         const struct nvdp_dataset *data, const char *prompt,
-                         const struct nvdp_tokenizer *to, size_t length,
-                         struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__guess_strings all = {0};
-    const char **text = NULL;
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, all.start, data->count));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, text, data->count));
-    for (size_t i = 0; i < data->count; i++) {
-        all.start[i] = all.used;
-        NVDP_TRY_OR_CLEAN(nvdp__spell(ctx, from, data->offset[i + 1] - data->offset[i],
-                                      data->ids + data->offset[i], prompt, &all));
-    }
-    for (size_t i = 0; i < data->count; i++)
-        text[i] = all.text + all.start[i];
-    NVDP_TRY_OR_CLEAN(nvdp_dataset_from_texts(ctx, to, length, data->count, text, NULL, out));
-cleanup:
-    free(all.text);
-    free(all.start);
-    free(text);
-    return status;
-}
-
 /* --- the victim's vectors of guesses --- */
 
 /* Opens the encoder of a directory with its pooling. */
 static nvdp_status load_encoder(struct nvdp_context *ctx, const char *directory,
                                 struct nvdp_encoder_info *info, struct nvdp_encoder **out) {
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-    NVDP_TRY(nvdp_encoder_config_create(ctx, &config));
+    NVDP_TRY(nvdp_config_create(ctx, "encoder", &config));
     NVDP_TRY(nvdp_config_set(config, "model", directory));
     NVDP_TRY(nvdp_encoder_load(ctx, config, out));
     NVDP_TRY(nvdp_encoder_describe(*out, info));
@@ -129,7 +112,7 @@ static void count_entities(const struct attack *t, size_t text, size_t m, const 
     }
     n = nvdp__min(n, NVDP__TEXT_WORDS);
     count->names = (double)n;
-    count->named = (double)nvdp__words_in_common(n, entity, m, guess);
+    count->named = (double)nvdp__common_grams(1, n, entity, m, guess);
 }
 
 static nvdp_status guess_group(struct attack *t, const struct nvdp__sight *sight, size_t first,
@@ -164,27 +147,17 @@ static nvdp_status guess_group(struct attack *t, const struct nvdp__sight *sight
 
 /* --- scores --- */
 
-struct keyed {
-    size_t group; /* of the text's label */
-    int64_t key;  /* of the text's words */
-};
-
-static int by_key(const void *x, const void *y) {
-    const struct keyed *a = x, *b = y;
-    if (a->group != b->group) return a->group < b->group ? -1 : 1;
-    return (a->key > b->key) - (a->key < b->key);
-}
-
 /* Computes the success of the best guess without samples: the most frequent text, cut as the guesses are, among those
  * with the same label [texts] (NULL: unknown). */
 static nvdp_status most_frequent(const struct nvdp__inverter *v, const float *label,
                                  double *share) {
     const struct nvdp_dataset *data = v->attacked;
-    nvdp__autofree struct keyed *key = NULL;
+    nvdp__autofree struct nvdp__spot *spot = NULL;
     nvdp__autofree size_t *group = NULL;
-    size_t groups, times = 0, largest = 0, right = 0;
-    NVDP_TRY(NVDP__NEW(v->attack->ctx, key, data->count));
-    NVDP_TRY(NVDP__NEW(v->attack->ctx, group, data->count));
+    nvdp__autofree double *times = NULL;
+    size_t groups;
+    NVDP_TRY(NVDP__ARRAYS(v->attack->ctx, NULL, NVDP__ITEMS(spot, data->count),
+                          NVDP__ITEMS(group, data->count), NVDP__ITEMS(times, data->count)));
     if (label != NULL)
         NVDP_TRY(nvdp__label_groups(v->attack->ctx, data->count, label, group, &groups));
     for (size_t i = 0; i < data->count; i++) {
@@ -193,16 +166,9 @@ static nvdp_status most_frequent(const struct nvdp__inverter *v, const float *la
                                   data->ids + data->offset[i], words);
         for (size_t k = 0; k < n; k++)
             hash = nvdp__fnv1a(hash, words[k]);
-        key[i] = (struct keyed){group[i], (int64_t)hash};
+        spot[i] = (struct nvdp__spot){.label = group[i], .key = (int64_t)hash};
     }
-    qsort(key, data->count, sizeof *key, by_key);
-    for (size_t i = 0; i < data->count; i++) {
-        const bool same = i > 0 && key[i].group == key[i - 1].group;
-        times = same && key[i].key == key[i - 1].key ? times + 1 : 1;
-        largest = same ? nvdp__max(largest, times) : 1;
-        if (i + 1 == data->count || key[i + 1].group != key[i].group) right += largest;
-    }
-    *share = (double)right / (double)data->count;
+    *share = nvdp__most_frequent(data->count, spot, false, 1, times) / (double)data->count;
     return NVDP_OK;
 }
 
@@ -224,45 +190,28 @@ static void pool(const struct nvdp__texts *corpus, enum nvdp__observed observed,
 /* Replaces the samples of the texts by the vectors of the surrogate encoder: those of the public texts, and room for
  * mapped samples of the others. */
 static nvdp_status open_surrogate(struct attack *t) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__text_attack *a = t->inverter.attack;
     const size_t p = a->known.set->dim, pairs = a->options->aligned;
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
-    struct nvdp_posteriors *own[2] = {NULL};
-    struct nvdp_dataset *data = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *known = NULL, *attacked = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *data = NULL;
     nvdp_encoder_free(t->judge.encoder);
     t->judge.encoder = NULL;
-    NVDP_TRY_OR_CLEAN(load_encoder(a->ctx, a->options->surrogate, &info, &t->judge.encoder));
-    NVDP_TRY_OR_CLEAN(nvdp__reread(a->ctx, t->tokenizer, a->known.data, info.prompt,
-                                   nvdp_encoder_tokenizer(t->judge.encoder),
-                                   nvdp__min(info.max_length, MAX_LENGTH), &data));
-    NVDP_TRY_OR_CLEAN(nvdp__vectors_encode(a->ctx, t->judge.encoder, data, &own[0]));
-    NVDP_TRY_OR_CLEAN(
-        nvdp__vectors_create(a->ctx, a->attacked.set->texts, info.vector_size, &own[1]));
-    NVDP_TRY_OR_CLEAN(nvdp__alignment_create(a->ctx, nvdp__min(pairs, a->known.set->texts), p,
-                                             info.vector_size, &t->alignment));
+    NVDP_TRY(load_encoder(a->ctx, a->options->surrogate, &info, &t->judge.encoder));
+    NVDP_TRY(nvdp__reread(a->ctx, t->tokenizer, a->known.data, info.prompt,
+                          nvdp_encoder_tokenizer(t->judge.encoder),
+                          nvdp__min(info.max_length, MAX_LENGTH), &data));
+    NVDP_TRY(nvdp__vectors_encode(a->ctx, t->judge.encoder, data, &known));
+    NVDP_TRY(nvdp__vectors_create(a->ctx, a->attacked.set->texts, info.vector_size, &attacked));
+    NVDP_TRY(nvdp__alignment_create(a->ctx, &a->memory, nvdp__min(pairs, a->known.set->texts), p,
+                                    info.vector_size, &t->alignment));
     t->known = a->known;
     t->attacked = a->attacked;
-    a->known.set = own[0];
-    a->attacked.set = own[1];
+    NVDP__HAND_OVER(&a->known.set, known);
+    NVDP__HAND_OVER(&a->attacked.set, attacked);
     a->attacked.shared = NULL;
-    own[0] = own[1] = NULL;
     t->aligned = true;
-cleanup:
-    nvdp_posteriors_free(own[0]);
-    nvdp_posteriors_free(own[1]);
-    nvdp_dataset_free(data);
-    return status;
-}
-
-static void close_surrogate(struct attack *t) {
-    struct nvdp__text_attack *a = t->inverter.attack;
-    if (!t->aligned) return;
-    nvdp_posteriors_free(a->known.set);
-    nvdp_posteriors_free(a->attacked.set);
-    a->known = t->known;
-    a->attacked = t->attacked;
-    t->aligned = false;
+    return NVDP_OK;
 }
 
 /* Learns the map from the first public texts' samples, or with `apply` maps the attacked texts' samples. */
@@ -276,8 +225,7 @@ static nvdp_status align(struct attack *t, enum nvdp__observed observed, uint64_
     size_t most = 1;
     for (size_t i = 0; i < n; i++)
         most = nvdp__max(most, nvdp__release_rows(corpus->set, i));
-    NVDP_TRY(NVDP__NEW(a->ctx, z, most * (p + 1)));
-    NVDP_TRY(NVDP__NEW(a->ctx, row, p));
+    NVDP_TRY(NVDP__ARRAYS(a->ctx, NULL, NVDP__ITEMS(z, most * (p + 1)), NVDP__ITEMS(row, p)));
     if (observed == NVDP__OBSERVED_PRIOR) observed = NVDP__OBSERVED_RELEASE;
     for (size_t i = 0; i < n; i++) {
         pool(corpus, observed, seed, i, z, apply ? row : map->x + i * p);
@@ -302,17 +250,20 @@ static nvdp_status score(struct attack *t, enum nvdp__observed observed) {
     /* the map's error is the noise of the vectors that the model learns from */
     const enum nvdp__observed reads =
         t->aligned && observed == NVDP__OBSERVED_STATES ? NVDP__OBSERVED_RELEASE : observed;
+    const struct nvdp__sight known = {&a->known, reads, a->options->seed, 0};
     double share;
     if (t->aligned) NVDP_TRY(align(t, observed, a->options->seed, false));
-    NVDP_TRY(nvdp__inverter_train(v, reads, &t->done, &t->meter));
+    NVDP_TRY(nvdp__inverter_begin(v, &known));
+    NVDP_TRY(nvdp__piece_reader_fit(v, &known));
+    NVDP_TRY(nvdp__row_reader_fit(v, &known));
+    NVDP_TRY(nvdp__inverter_train(v, &known));
     for (size_t s = 0; s < draws; s++) {
         const struct nvdp__sight sight = {&a->attacked, reads, a->options->seed + s, 0};
         if (t->aligned) NVDP_TRY(align(t, observed, a->options->seed + s, true));
         for (size_t i = 0; i < n; i += GROUP) {
             const size_t group = nvdp__min(n - i, GROUP);
             NVDP_TRY(guess_group(t, &sight, i, group, t->count + s * n + i));
-            t->done += group;
-            nvdp__meter_update(&t->meter, t->done, (double)t->done, "step", NAN);
+            NVDP_TRY(nvdp__attack_advance(a, group, NAN));
         }
     }
     NVDP_TRY(nvdp__add_text_scores(a, observed, draws, n, t->count));
@@ -325,52 +276,45 @@ static nvdp_status score(struct attack *t, enum nvdp__observed observed) {
 
 /* --- the attack --- */
 
-static nvdp_status reserve(struct attack *t) {
+/* Attacks with an open model; `exact`: the samples have no noise, so there are no other states. */
+static nvdp_status attack_texts(struct attack *t, bool exact) {
     struct nvdp__inverter *v = &t->inverter;
     struct nvdp__text_attack *a = v->attack;
     const size_t candidates = GROUP * a->options->beam;
+    size_t steps = 0;
+    for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
+        t->draws[observed] = nvdp__draws(a, observed);
+    if (a->options->surrogate != NULL) NVDP_TRY(open_surrogate(t));
     NVDP_TRY(nvdp__reread(a->ctx, t->tokenizer, a->known.data, NULL, v->tokenizer, v->length,
                           &v->known));
     NVDP_TRY(nvdp__reread(a->ctx, t->tokenizer, a->attacked.data, NULL, v->tokenizer, v->length,
                           &v->attacked));
     NVDP_TRY(nvdp__inverter_reserve(v));
+    NVDP_TRY(nvdp__piece_reader_create(a->ctx, &a->memory, v->inputs, v->bert.vocab_size, v->known,
+                                       &v->reader));
+    NVDP_TRY(nvdp__row_reader_create(v));
     NVDP_TRY(nvdp__judge_create(&t->judge, GROUP));
-    NVDP_TRY(NVDP__NEW(a->ctx, t->ids, candidates * v->length));
-    NVDP_TRY(NVDP__NEW(a->ctx, t->written, candidates));
-    return NVDP__NEW(a->ctx, t->count, a->options->seeds * a->attacked.set->texts);
-}
-
-/* Attacks with an open model; `exact`: the samples have no noise, so there are no other states. */
-static nvdp_status attack_texts(struct attack *t, bool exact) {
-    struct nvdp__inverter *v = &t->inverter;
-    struct nvdp__text_attack *a = v->attack;
-    size_t steps = 0;
-    for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
-        t->draws[observed] = nvdp__draws(a, observed);
-    if (a->options->surrogate != NULL) NVDP_TRY(open_surrogate(t));
-    NVDP_TRY(reserve(t));
+    NVDP_TRY(NVDP__ATTACK_ARRAYS(
+        a, NVDP__ITEMS(t->ids, candidates * v->length), NVDP__ITEMS(t->written, candidates),
+        NVDP__ITEMS(t->count, a->options->seeds * a->attacked.set->texts)));
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
         if (!exact || observed != NVDP__OBSERVED_STATES)
             steps += nvdp__inverter_steps(v) + t->draws[observed] * a->attacked.set->texts;
-    nvdp__meter_begin(&t->meter, a->ctx, "invert", "step", 0, steps);
+    nvdp__attack_begin(a, "invert", "step", steps);
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
         if (!exact || observed != NVDP__OBSERVED_STATES)
             NVDP_TRY(score(t, (enum nvdp__observed)observed));
-    nvdp__meter_end(&t->meter);
+    nvdp__meter_end(&a->meter);
     return NVDP_OK;
 }
 
 static nvdp_status attack_run(struct nvdp__text_attack *a) {
-    nvdp_status status = NVDP_OK;
-    struct attack t = {.inverter.attack = a, .tokenizer = nvdp_model_tokenizer(a->run.model)};
-    t.judge.inverter = &t.inverter;
-    NVDP_TRY_OR_CLEAN(nvdp__wordpiece_only(a->ctx, t.tokenizer));
-    NVDP_TRY_OR_CLEAN(nvdp__inverter_open(&t.inverter));
-    NVDP_TRY_OR_CLEAN(attack_texts(&t, false));
-cleanup:
-    close_surrogate(&t);
-    release(&t);
-    return status;
+    nvdp__auto(release) struct attack t = {.inverter.attack = a,
+                                           .tokenizer = nvdp_model_tokenizer(a->run.model),
+                                           .judge.inverter = &t.inverter};
+    NVDP_TRY(nvdp__wordpiece_only(a->ctx, t.tokenizer));
+    NVDP_TRY(nvdp__inverter_open(&t.inverter));
+    return attack_texts(&t, false);
 }
 
 /* --- vectors that are not a run's --- */
@@ -419,9 +363,8 @@ static nvdp_status open_given(struct attack *t, const char *path, const char *ve
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *encoded = NULL;
     size_t all = 0;
     NVDP_TRY(read_texts(a, path, o->prior, t->inverter.length, NULL, limit, &all, &out->data));
-    if (directory == NULL || strcmp(vectors, directory) != 0) {
+    if (directory == NULL || strcmp(vectors, directory) != 0)
         return read_vectors(a->ctx, vectors, all, out->data, &out->set);
-    }
     NVDP_TRY(nvdp_encoder_describe(t->judge.encoder, &info));
     /* sentences are encoded in the parts that the prior's tokenizer makes of them */
     if (out->data->tag != NULL)
@@ -487,47 +430,42 @@ static nvdp_status check_vectors(const struct nvdp__text_attack *a, const char *
     return NVDP_OK;
 }
 
+static void close_given(struct nvdp__text_attack *a) {
+    nvdp_dataset_free(a->attacked.data); /* which otherwise is the run's */
+    nvdp__text_attack_close(a);
+}
+
 static nvdp_status attack_given(const struct nvdp__attacked *attacked, const char *vectors,
-                                struct nvdp_text_attack *out) {
-    nvdp_status status = NVDP_OK;
+                                struct nvdp__text_attack_result *out) {
     struct nvdp_context *ctx = attacked->ctx;
     struct nvdp__text_attack_options options;
-    struct nvdp__text_attack a = {
+    nvdp__auto(close_given) struct nvdp__text_attack a = {
         .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
-    struct attack t = {.inverter.attack = &a, .judge.inverter = &t.inverter};
+    nvdp__auto(release) struct attack t = {.inverter.attack = &a, .judge.inverter = &t.inverter};
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
-    NVDP_TRY_OR_CLEAN(
-        nvdp__config_open(ctx, attacked->config, &nvdp__text_attack_schema, &options));
+    NVDP_TRY(nvdp__config_open(ctx, attacked->config, &nvdp__text_attack_schema, &options));
     const char *directory = nvdp__is_directory(vectors) ? vectors : options.encoder;
     const bool exact = nvdp__is_directory(vectors) || nvdp__ends_with(vectors, ".npy");
     if (exact) options.seeds = 1; /* there is no noise to draw */
-    NVDP_TRY_OR_CLEAN(check_given(&a, vectors, directory));
-    NVDP_TRY_OR_CLEAN(nvdp__inverter_open(&t.inverter));
+    NVDP_TRY(check_given(&a, vectors, directory));
+    NVDP_TRY(nvdp__inverter_open(&t.inverter));
     t.tokenizer = t.inverter.tokenizer;
-    if (directory != NULL) NVDP_TRY_OR_CLEAN(load_encoder(ctx, directory, &info, &t.judge.encoder));
-    NVDP_TRY_OR_CLEAN(open_given(&t, options.attacked, vectors, directory, 0, &a.attacked));
-    NVDP_TRY_OR_CLEAN(open_given(
-        &t, options.known, options.public_posteriors != NULL ? options.public_posteriors : vectors,
-        directory, options.known_limit, &a.known));
-    NVDP_TRY_OR_CLEAN(check_vectors(&a, vectors, info.vector_size));
-    NVDP_TRY_OR_CLEAN(attack_texts(&t, exact));
+    if (directory != NULL) NVDP_TRY(load_encoder(ctx, directory, &info, &t.judge.encoder));
+    NVDP_TRY(open_given(&t, options.attacked, vectors, directory, 0, &a.attacked));
+    NVDP_TRY(open_given(&t, options.known,
+                        options.public_posteriors != NULL ? options.public_posteriors : vectors,
+                        directory, options.known_limit, &a.known));
+    NVDP_TRY(check_vectors(&a, vectors, info.vector_size));
+    NVDP_TRY(attack_texts(&t, exact));
     close_surrogate(&t);
-    NVDP_TRY_OR_CLEAN(nvdp__learned(&a, attacked->kind, out));
-cleanup:
-    close_surrogate(&t);
-    release(&t);
-    nvdp_posteriors_free(a.known.set);
-    nvdp_posteriors_free(a.attacked.set);
-    nvdp_dataset_free(a.known.data);
-    nvdp_dataset_free(a.attacked.data);
-    free(a.score);
-    return status;
+    return nvdp__learned(&a, attacked->kind, out);
 }
 
-/* Refuses options that would have no effect. */
-static nvdp_status check_options(const struct nvdp__attacked *attacked, const char *vectors) {
+static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
     static const char *const of_vectors[] = {"attacked", "public-posteriors", "encoder"};
     const struct nvdp_config *config = attacked->config;
+    const char *vectors = nvdp_config_get(config, "posteriors");
+    /* refuses options that would have no effect */
     for (size_t k = 0; vectors == NULL && k < sizeof of_vectors / sizeof *of_vectors; k++)
         if (nvdp_config_get(config, of_vectors[k]) != NULL)
             return nvdp__fail(attacked->ctx, NVDP_ERR_ARGUMENT,
@@ -542,17 +480,7 @@ static nvdp_status check_options(const struct nvdp__attacked *attacked, const ch
     if (surrogate == NULL && nvdp_config_is_set(config, "aligned"))
         return nvdp__fail(attacked->ctx, NVDP_ERR_ARGUMENT,
                           "{aligned}: needs {surrogate}, found none");
-    return NVDP_OK;
-}
-
-static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
-    const char *vectors = nvdp_config_get(attacked->config, "posteriors");
-    if ((vectors != NULL) == (nvdp_config_get(attacked->config, "run") != NULL))
-        return nvdp__fail(attacked->ctx, NVDP_ERR_ARGUMENT,
-                          "expected exactly one of the options run and posteriors");
-    NVDP_TRY(check_options(attacked, vectors));
-    return vectors != NULL ? attack_given(attacked, vectors, found)
-                           : nvdp__learner_run(attacked, found);
+    return vectors != NULL ? attack_given(attacked, vectors, found) : nvdp__learn(attacked, found);
 }
 
 static const char *const options[] = {NVDP__LEARNER_OPTIONS,
@@ -572,7 +500,6 @@ static const char *const options[] = {NVDP__LEARNER_OPTIONS,
 const struct nvdp__attack nvdp__attack_row_invert = {.target = NVDP_ATTACK_POSTERIORS,
                                                      .opens = true,
                                                      .learn = attack_run,
-                                                     .attacker = NVDP_ATTACKER_INVERT,
                                                      .options = options,
                                                      NVDP__LEARNER_RESULT,
                                                      .run = run};

@@ -9,7 +9,7 @@
 #define NVDP_SRC_ATTACK_INVERT_H
 
 #include "attack/texts.h"
-#include "bert/encode.h"
+#include "encoder/encode.h"
 #include "job/optimizer.h"
 #include "pretrain/evaluate.h"
 
@@ -59,7 +59,7 @@ struct nvdp__inverter {
     bool guess_length;                     /* the number of tokens is not public */
     size_t rows, spread;        /* max. vectors that are read of a sample; rows that each becomes */
     size_t inputs;              /* dim, plus 1 if there are weights */
-    double *shift, *scale;      /* [inputs] */
+    struct nvdp__scale scale;   /* of the vectors */
     struct nvdp__params params; /* of `in`: inputs -> spread * hidden */
     struct nvdp__dense in;
     struct nvdp__optimizer optimizer[2]; /* of the model; of `in` */
@@ -85,6 +85,23 @@ nvdp_status nvdp__inverter_open(struct nvdp__inverter *inverter);
 /* After inverter->known and ->attacked are set: plans and allocates. */
 nvdp_status nvdp__inverter_reserve(struct nvdp__inverter *inverter);
 void nvdp__inverter_release(struct nvdp__inverter *inverter);
+/* Texts, one after the other. */
+struct nvdp__guess_strings {
+    char *text;
+    size_t used, capacity;
+    size_t *start; /* [n] */
+};
+/* Returns the letters of a piece, NULL for [CLS] and [SEP].  *continues is false at a text's beginning; it becomes true
+ * if the piece continues a word. */
+const char *nvdp__letters(const struct nvdp_tokenizer *tokenizer, int32_t id, bool *continues);
+/* Appends a text: its words, separated by blanks. */
+nvdp_status nvdp__spell(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer, size_t n,
+                        const int32_t *id, const char *prompt, struct nvdp__guess_strings *to);
+/* Reads the texts of a data set again, with another tokenizer, cut to `length` tokens. */
+nvdp_status nvdp__reread(struct nvdp_context *ctx, const struct nvdp_tokenizer *from,
+                         const struct nvdp_dataset *data, const char *prompt,
+                         const struct nvdp_tokenizer *to, size_t length, struct nvdp_dataset **out);
+
 /* Returns the number of vectors that are read beside text i. */
 size_t nvdp__inverter_rows(const struct nvdp__inverter *inverter, const struct nvdp__sight *sight,
                            size_t i);
@@ -96,9 +113,10 @@ void nvdp__inverter_mean(struct nvdp__inverter *inverter, const struct nvdp__sig
                          float *mean);
 /* Returns the number of steps of one training. */
 size_t nvdp__inverter_steps(const struct nvdp__inverter *inverter);
-/* Trains from the pretrained weights; `done` counts steps for the meter. */
-nvdp_status nvdp__inverter_train(struct nvdp__inverter *inverter, enum nvdp__observed observed,
-                                 size_t *done, struct nvdp__meter *meter);
+/* Learns `known`, the public texts with their samples as observed: takes the pretrained weights and standardizes the
+ * vectors; trains.  In between, the readers below learn from the standardized vectors. */
+nvdp_status nvdp__inverter_begin(struct nvdp__inverter *inverter, const struct nvdp__sight *known);
+nvdp_status nvdp__inverter_train(struct nvdp__inverter *inverter, const struct nvdp__sight *known);
 
 /* Build a batch: remove all texts; add [CLS], n pieces (NULL: no text, for the length), [SEP] and the vectors of text
  * i, and return the row of [CLS]; run the model without training.  Answers are in model.nll, model.best and, for at most
@@ -112,10 +130,11 @@ nvdp_status nvdp__inverter_run(struct nvdp__inverter *inverter, const struct nvd
 
 /* ---- invert_reader.c: words that are read off a sample without the model ---- */
 
-nvdp_status nvdp__piece_reader_create(struct nvdp_context *ctx, size_t inputs, size_t pieces,
+/* `memory` owns the arrays. */
+nvdp_status nvdp__piece_reader_create(struct nvdp_context *ctx, struct nvdp__memory *memory,
+                                      size_t inputs, size_t pieces,
                                       const struct nvdp_dataset *known,
                                       struct nvdp__piece_reader *out);
-void nvdp__piece_reader_release(struct nvdp__piece_reader *reader);
 /* Learns inverter->reader from the public texts. */
 nvdp_status nvdp__piece_reader_fit(struct nvdp__inverter *inverter,
                                    const struct nvdp__sight *sight);
@@ -129,11 +148,10 @@ void nvdp__piece_reader_tell(struct nvdp__piece_reader *reader, float *x, float 
 void nvdp__piece_reader_read(const struct nvdp__piece_reader *reader, size_t n, const float *x,
                              float *out);
 
-/* ---- invert_rows.c: words that are read off the vectors of tokens ---- */
+/* ---- invert_reader.c: words that are read off the vectors of tokens ---- */
 
 /* Opens inverter->row_reader if the samples of a run have a vector per token. */
 nvdp_status nvdp__row_reader_create(struct nvdp__inverter *inverter);
-void nvdp__row_reader_release(struct nvdp__row_reader *reader);
 /* Chooses its share, after the piece reader has learned. */
 nvdp_status nvdp__row_reader_fit(struct nvdp__inverter *inverter, const struct nvdp__sight *sight);
 /* Writes the named texts of n samples, in the model's tokens. */
@@ -144,13 +162,6 @@ void nvdp__row_reader_count(const struct nvdp_dataset *named, size_t i, size_t p
                             float *count);
 /* Returns the expected number of a piece by the mean vector and the named text. */
 double nvdp__row_reader_mix(double share, float mean, float named);
-
-/* ---- invert.c ---- */
-
-/* Reads the texts of a data set again, with another tokenizer, cut to `length` tokens. */
-nvdp_status nvdp__reread(struct nvdp_context *ctx, const struct nvdp_tokenizer *from,
-                         const struct nvdp_dataset *data, const char *prompt,
-                         const struct nvdp_tokenizer *to, size_t length, struct nvdp_dataset **out);
 
 /* ---- invert_decode.c ---- */
 
@@ -177,18 +188,6 @@ nvdp_status nvdp__inverter_fill(struct nvdp__inverter *inverter, const struct nv
 
 /* ---- invert_search.c ---- */
 
-/* Texts, one after the other. */
-struct nvdp__guess_strings {
-    char *text;
-    size_t used, capacity;
-    size_t *start; /* [n] */
-};
-/* Returns the letters of a piece, NULL for [CLS] and [SEP].  *continues is false at a text's beginning; it becomes true
- * if the piece continues a word. */
-const char *nvdp__letters(const struct nvdp_tokenizer *tokenizer, int32_t id, bool *continues);
-/* Appends a text: its words, separated by blanks. */
-nvdp_status nvdp__spell(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer, size_t n,
-                        const int32_t *id, const char *prompt, struct nvdp__guess_strings *to);
 /* Makes a set with one vector per text and almost no noise. */
 nvdp_status nvdp__vectors_create(struct nvdp_context *ctx, size_t n, size_t dim,
                                  struct nvdp_posteriors **out);
@@ -229,7 +228,7 @@ void nvdp__judge_change(const struct nvdp__inverter *inverter, const struct nvdp
 nvdp_status nvdp__judge_compare(struct nvdp__judge *judge, const struct nvdp__texts *corpus,
                                 size_t first, size_t n, struct nvdp__written *written);
 
-/* ---- invert_align.c: without the victim's encoder ---- */
+/* ---- linear.c: without the victim's encoder ---- */
 
 /* Factorizes gram + penalty tr(gram)/n I (lower triangles [n, n]); false if it is not positive definite. */
 bool nvdp__ridge_factor(size_t n, const double *gram, double penalty, double *factor);
@@ -243,12 +242,12 @@ struct nvdp__alignment {
     double *error;          /* two of [to]: variance of the map's error on held-out pairs */
     double *row;            /* [to] */
 };
-/* Release it also after an error.  The caller fills x and y before the fit. */
-nvdp_status nvdp__alignment_create(struct nvdp_context *ctx, size_t pairs, size_t from, size_t to,
+/* `memory` owns the arrays.  The caller fills x and y before the fit. */
+nvdp_status nvdp__alignment_create(struct nvdp_context *ctx, struct nvdp__memory *memory,
+                                   size_t pairs, size_t from, size_t to,
                                    struct nvdp__alignment *out);
 nvdp_status nvdp__alignment_fit(struct nvdp_context *ctx, struct nvdp__alignment *alignment);
 /* Maps a sample; overwrites x. */
 void nvdp__alignment_apply(const struct nvdp__alignment *alignment, double *x, double *out);
-void nvdp__alignment_release(struct nvdp__alignment *alignment);
 
 #endif

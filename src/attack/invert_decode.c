@@ -25,11 +25,12 @@ struct writer {
     size_t first, texts, beam;
     size_t tries;                /* fills of each candidate, which follow each other in its `id` */
     struct candidate *candidate; /* [texts, beam] */
-    double *log_p;               /* [texts * beam, length] */
     double *length;              /* [texts, length] log p of each number of tokens */
     bool *asked;                 /* [length] places of a candidate */
     float *read;                 /* [texts * beam, pieces] expected numbers */
     size_t round;                /* of the search; 0: none */
+    struct request *request;     /* [texts * beam, length] tokens that are asked for */
+    struct nvdp__memory memory;
 };
 
 /* --- lengths --- */
@@ -149,8 +150,8 @@ static int32_t name(const struct nvdp__inverter *v, const float *given, const fl
     return (int32_t)found;
 }
 
-/* Marks the places of a candidate that a round asks for, the least certain ones. */
-static void mark(const struct candidate *c, size_t round, bool *asked) {
+/* Masks the places of a candidate that a round asks for, the least certain ones. `asked` is scratch, [n]. */
+static void put_masks(const struct candidate *c, size_t round, int32_t mask, bool *asked) {
     const size_t many = round == 0 ? c->n : c->n * (ROUNDS - round) / ROUNDS;
     for (size_t k = 0; k < c->n; k++)
         asked[k] = round == 0;
@@ -160,6 +161,8 @@ static void mark(const struct candidate *c, size_t round, bool *asked) {
             if (!asked[k] && (least == c->n || c->log_p[k] < c->log_p[least])) least = k;
         asked[least] = true;
     }
+    for (size_t k = 0; k < c->n; k++)
+        if (asked[k]) c->id[k] = mask;
 }
 
 /* A token that is asked for, and the answers. */
@@ -226,8 +229,9 @@ static nvdp_status ask(struct writer *w, size_t round, size_t n, struct request 
 }
 
 /* Predicts the masked tokens of all candidates. */
-static nvdp_status fill(struct writer *w, size_t round, struct request *request) {
+static nvdp_status fill(struct writer *w, size_t round) {
     const struct nvdp__inverter *v = w->inverter;
+    struct request *request = w->request;
     const int32_t mask = nvdp_tokenizer_special(v->tokenizer, NVDP_TOKEN_MASK);
     const size_t block = v->model.heads.block;
     size_t n = 0, from = 0, texts = 0;
@@ -254,17 +258,6 @@ static nvdp_status fill(struct writer *w, size_t round, struct request *request)
     return NVDP_OK;
 }
 
-static nvdp_status run_round(struct writer *w, size_t round, struct request *request) {
-    const struct nvdp__inverter *v = w->inverter;
-    for (size_t b = 0; b < w->texts * w->beam; b++) {
-        struct candidate *c = &w->candidate[b];
-        mark(c, round, w->asked);
-        for (size_t k = 0; k < c->n; k++)
-            if (w->asked[k]) c->id[k] = nvdp_tokenizer_special(v->tokenizer, NVDP_TOKEN_MASK);
-    }
-    return fill(w, round, request);
-}
-
 /* --- texts --- */
 
 /* Reads the numbers of pieces off the samples of n texts, for each of `beam` candidates. */
@@ -284,21 +277,17 @@ static nvdp_status read_samples(struct writer *w) {
 }
 
 static void release(struct writer *w) {
-    free(w->candidate);
-    free(w->log_p);
-    free(w->length);
-    free(w->asked);
+    nvdp__memory_release(&w->memory);
 }
 
-/* Allocates candidates whose tokens are in `ids`. */
-static nvdp_status reserve(struct writer *w, struct request **request) {
-    struct nvdp_context *ctx = w->inverter->attack->ctx;
+/* Allocates candidates, whose tokens are the caller's. */
+static nvdp_status reserve(struct writer *w) {
     const size_t all = w->texts * w->beam, length = w->inverter->length;
-    NVDP_TRY(NVDP__NEW(ctx, w->candidate, all));
-    NVDP_TRY(NVDP__NEW(ctx, w->log_p, all * length));
-    NVDP_TRY(NVDP__NEW(ctx, *request, all * length));
+    double *log_p;
+    NVDP_TRY(NVDP__ARRAYS(w->inverter->attack->ctx, &w->memory, NVDP__ITEMS(w->candidate, all),
+                          NVDP__ITEMS(log_p, all * length), NVDP__ITEMS(w->request, all * length)));
     for (size_t b = 0; b < all; b++)
-        w->candidate[b].log_p = w->log_p + b * length;
+        w->candidate[b].log_p = log_p + b * length;
     return NVDP_OK;
 }
 
@@ -313,8 +302,7 @@ nvdp_status nvdp__inverter_fill(struct nvdp__inverter *v, const struct nvdp__sig
                                            .tries = NVDP__TRIES,
                                            .read = read,
                                            .round = round};
-    nvdp__autofree struct request *request = NULL;
-    NVDP_TRY(reserve(&w, &request));
+    NVDP_TRY(reserve(&w));
     for (size_t b = 0; b < n * w.beam; b++) {
         w.candidate[b].text = first + b / w.beam;
         w.candidate[b].n = written[b * w.tries].n;
@@ -327,34 +315,35 @@ nvdp_status nvdp__inverter_fill(struct nvdp__inverter *v, const struct nvdp__sig
             memcpy(copy->id, w.candidate[b].id, copy->n * sizeof *copy->id);
         }
     }
-    return fill(&w, 0, request);
+    return fill(&w, 0);
 }
 
 nvdp_status nvdp__inverter_write(struct nvdp__inverter *v, const struct nvdp__sight *sight,
                                  size_t first, size_t n, int32_t *ids,
                                  struct nvdp__written *written) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_context *ctx = v->attack->ctx;
-    struct writer w = {.inverter = v,
-                       .sight = sight,
-                       .first = first,
-                       .texts = n,
-                       .beam = v->attack->options->beam,
-                       .tries = 1};
-    struct request *request = NULL;
+    nvdp__auto(release) struct writer w = {.inverter = v,
+                                           .sight = sight,
+                                           .first = first,
+                                           .texts = n,
+                                           .beam = v->attack->options->beam,
+                                           .tries = 1};
     const size_t all = n * w.beam;
-    NVDP_TRY_OR_CLEAN(reserve(&w, &request));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, w.length, n * v->length));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, w.asked, v->length));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, w.read, all * v->bert.vocab_size));
-    NVDP_TRY_OR_CLEAN(read_samples(&w));
-    if (v->guess_length) NVDP_TRY_OR_CLEAN(guess_lengths(&w));
+    const int32_t mask = nvdp_tokenizer_special(v->tokenizer, NVDP_TOKEN_MASK);
+    NVDP_TRY(reserve(&w));
+    NVDP_TRY(NVDP__ARRAYS(v->attack->ctx, &w.memory, NVDP__ITEMS(w.length, n * v->length),
+                          NVDP__ITEMS(w.asked, v->length),
+                          NVDP__ITEMS(w.read, all * v->bert.vocab_size)));
+    NVDP_TRY(read_samples(&w));
+    if (v->guess_length) NVDP_TRY(guess_lengths(&w));
     for (size_t i = 0; i < n; i++)
         choose_lengths(&w, i);
     for (size_t b = 0; b < all; b++)
         w.candidate[b].id = ids + b * v->length;
-    for (size_t round = 0; round < ROUNDS; round++)
-        NVDP_TRY_OR_CLEAN(run_round(&w, round, request));
+    for (size_t round = 0; round < ROUNDS; round++) {
+        for (size_t b = 0; b < all; b++)
+            put_masks(&w.candidate[b], round, mask, w.asked);
+        NVDP_TRY(fill(&w, round));
+    }
     for (size_t b = 0; b < all; b++) {
         const struct candidate *c = &w.candidate[b];
         double sum = c->log_length;
@@ -362,9 +351,5 @@ nvdp_status nvdp__inverter_write(struct nvdp__inverter *v, const struct nvdp__si
             sum += c->log_p[k];
         written[b] = (struct nvdp__written){c->n, c->id, sum / (double)nvdp__max(c->n, 1)};
     }
-cleanup:
-    release(&w);
-    free(w.read);
-    free(request);
-    return status;
+    return NVDP_OK;
 }

@@ -1,7 +1,7 @@
-/* The model of the attacker that writes texts (invert.h): opening, memory, what it reads, a step, training. */
+/* The model of the attacker that writes texts (invert.h): opening, memory, texts, what it reads, a step, training. */
 #include "attack/invert.h"
 #include "base/random.h"
-#include "bert/checkpoint.h"
+#include "encoder/checkpoint.h"
 #include "rdp/divergence.h"
 #include "rdp/pairs.h"
 #include "tensor/int8.h"
@@ -21,7 +21,7 @@ enum {
     SPECIALS = 2,
     MAX_TOKENS = 512
 };
-static const double RATE = 5e-4, IN_RATE = 1e-3, MIN_LOG_WEIGHT = -20, START = .1;
+static const double RATE = 5e-4, IN_RATE = 1e-3, START = .1;
 static const float DROPOUT = .1F;
 
 /* --- opening --- */
@@ -41,10 +41,8 @@ nvdp_status nvdp__inverter_open(struct nvdp__inverter *v) {
 }
 
 void nvdp__inverter_release(struct nvdp__inverter *v) {
-    for (size_t k = 0; k < 2; k++) {
+    for (size_t k = 0; k < 2; k++)
         nvdp__optimizer_release(&v->optimizer[k]);
-        free(v->best[k]);
-    }
     nvdp__params_release(&v->params);
     nvdp__arena_release(&v->arena);
     if (v->model.ctx != NULL) nvdp__pretrain_model_release(&v->model);
@@ -53,15 +51,6 @@ void nvdp__inverter_release(struct nvdp__inverter *v) {
     nvdp_dataset_free(v->attacked);
     nvdp__batch_free(v->batch);
     nvdp__masked_release(&v->masked);
-    free(v->start);
-    free(v->shift);
-    free(v->host);
-    free(v->place);
-    free(v->z);
-    free(v->order);
-    free(v->ordinary);
-    nvdp__piece_reader_release(&v->reader);
-    nvdp__row_reader_release(&v->row_reader);
 }
 
 /* The lengths are public if every sample has as many vectors as its text has tokens. */
@@ -93,25 +82,14 @@ size_t nvdp__inverter_rows(const struct nvdp__inverter *v, const struct nvdp__si
 
 static void carve(struct nvdp__inverter *v, size_t vectors, size_t tokens) {
     const size_t dim = v->bert.hidden_size;
-    v->x = nvdp__arena_take(&v->arena, vectors * v->inputs);
-    v->out = nvdp__arena_take(&v->arena, vectors * v->spread * dim);
-    v->words = nvdp__arena_take(&v->arena, tokens * dim);
-}
-
-static nvdp_status list_ordinary(struct nvdp__inverter *v) {
-    struct nvdp__piece_table pieces = {0};
-    const size_t count = nvdp_tokenizer_size(v->tokenizer);
-    NVDP_TRY(NVDP__NEW(v->attack->ctx, v->ordinary, count));
-    NVDP_TRY(nvdp__pieces_create(v->attack->ctx, v->tokenizer, &pieces));
-    for (size_t k = 0; k < pieces.ordinary_count; k++)
-        v->ordinary[pieces.ordinary[k]] = 1;
-    nvdp__pieces_release(&pieces);
-    return NVDP_OK;
+    NVDP__TAKE(&v->arena, {&v->x, vectors * v->inputs}, {&v->out, vectors * v->spread * dim},
+               {&v->words, tokens * dim});
 }
 
 nvdp_status nvdp__inverter_reserve(struct nvdp__inverter *v) {
     struct nvdp__text_attack *a = v->attack;
     struct nvdp_context *ctx = a->ctx;
+    struct nvdp__piece_table pieces = {0};
     const struct nvdp_posteriors *sets[] = {a->known.set, a->attacked.set};
     const size_t dim = v->bert.hidden_size, p = sets[0]->dim;
     /* a guess may have more tokens than any text */
@@ -121,7 +99,7 @@ nvdp_status nvdp__inverter_reserve(struct nvdp__inverter *v) {
             v->rows = nvdp__max(v->rows, all_rows(sets[s], i));
     v->rows = nvdp__min(v->rows, v->length);
     v->spread = v->rows == 1 ? SPREAD : 1;
-    v->inputs = p + (sets[0]->alpha != NULL);
+    v->inputs = v->scale.inputs = p + (sets[0]->alpha != NULL);
     v->guess_length = hides_length(v);
     v->held = nvdp__min(v->known->count / HELD_OUT, MAX_HELD);
     if (v->length >= nvdp_tokenizer_size(v->tokenizer) ||
@@ -143,45 +121,86 @@ nvdp_status nvdp__inverter_reserve(struct nvdp__inverter *v) {
     NVDP_TRY(nvdp__arena_allocate(ctx, &v->arena));
     carve(v, vectors, tokens);
     NVDP_TRY(nvdp__arena_check(ctx, &v->arena));
-    NVDP_TRY(NVDP__NEW(ctx, v->start, v->model.params.total));
-    NVDP_TRY(NVDP__NEW(ctx, v->best[0], v->model.params.total));
-    NVDP_TRY(NVDP__NEW(ctx, v->best[1], v->params.total));
-    NVDP_TRY(NVDP__NEW(ctx, v->shift, 2 * v->inputs));
-    NVDP_TRY(NVDP__NEW(ctx, v->host, vectors * v->inputs));
-    NVDP_TRY(NVDP__NEW(ctx, v->place, tokens + vectors * v->spread));
-    NVDP_TRY(NVDP__NEW(ctx, v->z, max_rows * (p + 1)));
-    NVDP_TRY(NVDP__NEW(ctx, v->order, v->known->count));
-    NVDP_TRY(nvdp__piece_reader_create(ctx, v->inputs, v->bert.vocab_size, v->known, &v->reader));
-    v->scale = v->shift + v->inputs;
-    v->at = v->place + tokens;
-    v->log_pi = v->z + max_rows * p;
+    NVDP_TRY(NVDP__ATTACK_ARRAYS(
+        a, NVDP__ITEMS(v->start, v->model.params.total),
+        NVDP__ITEMS(v->best[0], v->model.params.total), NVDP__ITEMS(v->best[1], v->params.total),
+        NVDP__ITEMS(v->scale.shift, v->inputs), NVDP__ITEMS(v->scale.by, v->inputs),
+        NVDP__ITEMS(v->host, vectors * v->inputs), NVDP__ITEMS(v->place, tokens),
+        NVDP__ITEMS(v->at, vectors * v->spread), NVDP__ITEMS(v->z, max_rows * p),
+        NVDP__ITEMS(v->log_pi, max_rows), NVDP__ITEMS(v->order, v->known->count),
+        NVDP__ITEMS(v->ordinary, nvdp_tokenizer_size(v->tokenizer))));
     nvdp__copy(&v->model.dev, v->model.params.total, v->model.params.value, v->start);
-    NVDP_TRY(nvdp__row_reader_create(v));
-    return list_ordinary(v);
+    NVDP_TRY(nvdp__pieces_create(ctx, v->tokenizer, &pieces));
+    for (size_t k = 0; k < pieces.ordinary_count; k++)
+        v->ordinary[pieces.ordinary[k]] = 1;
+    nvdp__pieces_release(&pieces);
+    return NVDP_OK;
+}
+
+/* --- texts --- */
+
+const char *nvdp__letters(const struct nvdp_tokenizer *tokenizer, int32_t id, bool *continues) {
+    const char *piece = nvdp_tokenizer_piece(tokenizer, id);
+    if (id == nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS) ||
+        id == nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP))
+        return NULL;
+    *continues = *continues && strncmp(piece, "##", 2) == 0;
+    return piece + (*continues ? 2 : 0);
+}
+
+nvdp_status nvdp__spell(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer, size_t n,
+                        const int32_t *id, const char *prompt, struct nvdp__guess_strings *to) {
+    size_t need = to->used + (prompt != NULL ? strlen(prompt) : 0) + 1;
+    for (size_t k = 0; k < n; k++)
+        need += strlen(nvdp_tokenizer_piece(tokenizer, id[k])) + 1;
+    NVDP_TRY(nvdp__reserve(ctx, &to->text, &to->capacity, need, 1));
+    char *at = to->text + to->used;
+    if (prompt != NULL) at = stpcpy(at, prompt);
+    const char *first = at;
+    for (size_t k = 0; k < n; k++) {
+        bool continues = at > first;
+        const char *letters = nvdp__letters(tokenizer, id[k], &continues);
+        if (letters == NULL) continue;
+        if (!continues && at > first) *at++ = ' ';
+        at = stpcpy(at, letters);
+    }
+    *at++ = '\0';
+    to->used = (size_t)(at - to->text);
+    return NVDP_OK;
+}
+
+static void release_strings(struct nvdp__guess_strings *strings) {
+    free(strings->text);
+}
+
+nvdp_status nvdp__reread(struct nvdp_context *ctx, const struct nvdp_tokenizer *from,
+                         const struct nvdp_dataset *data, const char *prompt,
+                         const struct nvdp_tokenizer *to, size_t length,
+                         struct nvdp_dataset **out) {
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    nvdp__auto(release_strings) struct nvdp__guess_strings all = {0};
+    const char **text;
+    NVDP_TRY(NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(all.start, data->count),
+                          NVDP__ITEMS(text, data->count)));
+    for (size_t i = 0; i < data->count; i++) {
+        all.start[i] = all.used;
+        NVDP_TRY(nvdp__spell(ctx, from, data->offset[i + 1] - data->offset[i],
+                             data->ids + data->offset[i], prompt, &all));
+    }
+    for (size_t i = 0; i < data->count; i++)
+        text[i] = all.text + all.start[i];
+    return nvdp_dataset_from_texts(ctx, to, length, data->count, text, NULL, out);
 }
 
 /* --- what the model reads --- */
 
 void nvdp__inverter_observe(struct nvdp__inverter *v, const struct nvdp__sight *sight, size_t i,
                             float *x) {
-    const struct nvdp_posteriors *set = sight->corpus->set;
-    const size_t p = set->dim, kappa = (size_t)set->kappa, prior = set->alpha != NULL ? kappa : 0;
-    const size_t rows = nvdp__inverter_rows(v, sight, i);
-    memset(x, 0, rows * v->inputs * sizeof *x);
-    nvdp__observe(
-        sight->corpus,
-        sight->observed == NVDP__OBSERVED_PRIOR ? NVDP__OBSERVED_RELEASE : sight->observed,
-        sight->seed, sight->draw, source(sight, i), prior + rows * kappa, v->z, v->log_pi);
-    for (size_t r = 0; r < rows; r++) {
-        float *to = x + r * v->inputs;
-        double share = 0;
-        for (size_t k = prior + r * kappa, last = k + kappa; k < last; k++) {
-            for (size_t d = 0; d < p; d++)
-                to[d] += (float)(v->z[k * p + d] / (double)kappa);
-            if (prior > 0) share += exp(v->log_pi[k]);
-        }
-        if (prior > 0) to[p] = (float)fmax(log(share), MIN_LOG_WEIGHT);
-    }
+    nvdp__observe_tokens(sight->corpus,
+                         sight->observed == NVDP__OBSERVED_PRIOR ? NVDP__OBSERVED_RELEASE
+                                                                 : sight->observed,
+                         sight->seed, sight->draw, source(sight, i),
+                         nvdp__inverter_rows(v, sight, i), v->z, v->log_pi, x);
 }
 
 void nvdp__inverter_mean(struct nvdp__inverter *v, const struct nvdp__sight *sight, size_t i,
@@ -191,28 +210,9 @@ void nvdp__inverter_mean(struct nvdp__inverter *v, const struct nvdp__sight *sig
     for (size_t d = 0; d < v->inputs; d++) {
         double sum = 0;
         for (size_t r = 0; r < rows; r++)
-            sum += (double)v->host[r * v->inputs + d] - v->shift[d];
-        mean[d] = (float)(sum * v->scale[d] / (double)nvdp__max(rows, 1));
+            sum += (double)v->host[r * v->inputs + d] - v->scale.shift[d];
+        mean[d] = (float)(sum * v->scale.by[d] / (double)nvdp__max(rows, 1));
     }
-}
-
-/* Computes the shift and scale that standardize the vectors of the texts to learn from (Welford 1962). */
-static void standardize(struct nvdp__inverter *v, const struct nvdp__sight *sight) {
-    double count = 0;
-    memset(v->shift, 0, 2 * v->inputs * sizeof *v->shift);
-    for (size_t i = 0; i < v->known->count - v->held; i++) {
-        nvdp__inverter_observe(v, sight, i, v->host);
-        for (size_t r = 0; r < nvdp__inverter_rows(v, sight, i); r++) {
-            count++;
-            for (size_t d = 0; d < v->inputs; d++) {
-                const double off = (double)v->host[r * v->inputs + d] - v->shift[d];
-                v->shift[d] += off / count;
-                v->scale[d] += off * off * (1 - 1 / count);
-            }
-        }
-    }
-    for (size_t d = 0; d < v->inputs; d++)
-        v->scale[d] = v->scale[d] > 0 ? sqrt(count / v->scale[d]) : 0;
 }
 
 /* --- batches --- */
@@ -233,10 +233,7 @@ static void put_sample(struct nvdp__inverter *v, const struct nvdp__sight *sight
     const size_t rows = nvdp__inverter_rows(v, sight, i);
     float *x = v->host + v->vectors * v->inputs;
     nvdp__inverter_observe(v, sight, i, x);
-    for (size_t k = 0; k < rows * v->inputs; k++) {
-        const size_t d = k % v->inputs;
-        x[k] = (float)(((double)x[k] - v->shift[d]) * v->scale[d]);
-    }
+    nvdp__scale_apply(&v->scale, rows, x);
     for (size_t k = 0; k < rows * v->spread; k++) {
         const size_t at = batch->tokens, row = v->vectors * v->spread + k;
         nvdp__batch_put(batch, -1);
@@ -304,11 +301,6 @@ static void put_masked(struct nvdp__inverter *v, const struct nvdp__sight *sight
     }
 }
 
-static void put_length(struct nvdp__inverter *v, const struct nvdp__sight *sight, size_t i) {
-    const size_t n = v->known->offset[i + 1] - v->known->offset[i] - SPECIALS;
-    nvdp__inverter_ask(v, nvdp__inverter_put(v, sight, i, 0, NULL), (int32_t)n);
-}
-
 static nvdp_status step(struct nvdp__inverter *v, const struct nvdp__pass *pass, double factor,
                         double *loss) {
     struct nvdp__pretrain_losses losses;
@@ -342,28 +334,22 @@ static nvdp_status held_out(struct nvdp__inverter *v, const struct nvdp__sight *
     return NVDP_OK;
 }
 
-static nvdp_status begin(struct nvdp__inverter *v, const struct nvdp__sight *sight) {
+nvdp_status nvdp__inverter_begin(struct nvdp__inverter *v, const struct nvdp__sight *sight) {
     const struct nvdp__device *dev = &v->model.dev;
-    const double rate[] = {RATE, IN_RATE};
-    const struct nvdp__params *params[] = {&v->model.params, &v->params};
     nvdp__copy(dev, v->model.params.total, v->start, v->model.params.value);
     nvdp__params_normal(dev, &v->params, v->in.weight, START / sqrt((double)v->inputs),
                         sight->seed);
     nvdp__params_normal(dev, &v->params, v->in.bias, START / 2, sight->seed + 1);
     nvdp__weights_changed(dev);
-    for (size_t k = 0; k < 2; k++) {
-        nvdp__optimizer_release(&v->optimizer[k]);
-        v->optimizer[k] = (struct nvdp__optimizer){.adamw = {.lr = rate[k],
-                                                             .beta1 = .9,
-                                                             .beta2 = .999,
-                                                             .adam_eps = 1e-8,
-                                                             .weight_decay = .01,
-                                                             .clip_norm = 1}};
-        NVDP_TRY(nvdp__optimizer_create(v->attack->ctx, params[k], &v->optimizer[k]));
+    NVDP_TRY(nvdp__attack_optimizer(v->attack->ctx, &v->model.params, RATE, &v->optimizer[0]));
+    NVDP_TRY(nvdp__attack_optimizer(v->attack->ctx, &v->params, IN_RATE, &v->optimizer[1]));
+    nvdp__scale_begin(&v->scale);
+    for (size_t i = 0; i < v->known->count - v->held; i++) {
+        nvdp__inverter_observe(v, sight, i, v->host);
+        nvdp__scale_add(&v->scale, nvdp__inverter_rows(v, sight, i), v->host);
     }
-    standardize(v, sight);
-    NVDP_TRY(nvdp__piece_reader_fit(v, sight));
-    return nvdp__row_reader_fit(v, sight);
+    nvdp__scale_end(&v->scale);
+    return NVDP_OK;
 }
 
 size_t nvdp__inverter_steps(const struct nvdp__inverter *v) {
@@ -372,21 +358,9 @@ size_t nvdp__inverter_steps(const struct nvdp__inverter *v) {
     return given > 0 ? given : nvdp__max(EPOCHS * each, MIN_STEPS);
 }
 
-/* Keeps the weights if they fit held-out texts best so far. */
-static nvdp_status check(struct nvdp__inverter *v, const struct nvdp__sight *sight, double *best) {
-    double found;
-    NVDP_TRY(held_out(v, sight, &found));
-    if (!(found < *best)) return NVDP_OK;
-    *best = found;
-    nvdp__copy(&v->model.dev, v->model.params.total, v->model.params.value, v->best[0]);
-    nvdp__copy(&v->model.dev, v->params.total, v->params.value, v->best[1]);
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__inverter_train(struct nvdp__inverter *v, enum nvdp__observed observed,
-                                 size_t *done, struct nvdp__meter *meter) {
+nvdp_status nvdp__inverter_train(struct nvdp__inverter *v, const struct nvdp__sight *known) {
     struct nvdp__text_attack *a = v->attack;
-    struct nvdp__sight sight = {&a->known, observed, a->options->seed, 0};
+    struct nvdp__sight sight = *known;
     const size_t texts = v->known->count - v->held, steps = nvdp__inverter_steps(v);
     const struct nvdp__noise noise = {.seed = a->options->seed};
     /* texts that are read only a few times need no dropout */
@@ -395,10 +369,9 @@ nvdp_status nvdp__inverter_train(struct nvdp__inverter *v, enum nvdp__observed o
                               .hidden_dropout = dropout,
                               .attention_dropout = dropout,
                               .seed = a->options->seed};
-    double best = INFINITY, loss;
+    double best = INFINITY, error = INFINITY, loss;
     size_t next = texts;
     uint32_t epoch = 0;
-    NVDP_TRY(begin(v, &sight));
     for (; pass.step < steps; pass.step++) {
         nvdp__inverter_clear(v);
         for (size_t k = 0; k < BATCH && (k == 0 || next < texts); k++, next++) {
@@ -411,17 +384,20 @@ nvdp_status nvdp__inverter_train(struct nvdp__inverter *v, enum nvdp__observed o
             struct nvdp__stream stream =
                 nvdp__stream_open(&noise, NVDP__PURPOSE_MASK, pass.step, i);
             put_masked(v, &sight, i, &stream, false);
-            if (v->guess_length && k % LENGTHS == 0) put_length(v, &sight, i);
+            if (v->guess_length && k % LENGTHS == 0) {
+                const size_t n = v->known->offset[i + 1] - v->known->offset[i] - SPECIALS;
+                nvdp__inverter_ask(v, nvdp__inverter_put(v, &sight, i, 0, NULL), (int32_t)n);
+            }
         }
         NVDP_TRY(step(v, &pass, nvdp__lr_factor(pass.step, steps, .1), &loss));
-        if ((pass.step + 1) * CHECKS / steps > pass.step * CHECKS / steps) {
-            struct nvdp__sight held = sight;
-            held.draw = 0;
-            NVDP_TRY(check(v, &held, &best));
+        const bool checks = (pass.step + 1) * CHECKS / steps > pass.step * CHECKS / steps;
+        if (checks) NVDP_TRY(held_out(v, known, &error));
+        if (checks && error < best) { /* the weights fit held-out texts best so far */
+            best = error;
+            nvdp__copy(&v->model.dev, v->model.params.total, v->model.params.value, v->best[0]);
+            nvdp__copy(&v->model.dev, v->params.total, v->params.value, v->best[1]);
         }
-        ++*done;
-        nvdp__meter_update(meter, *done, (double)*done, "step", loss);
-        NVDP_TRY(nvdp__check_cancelled(a->ctx, "attack: cancelled"));
+        NVDP_TRY(nvdp__attack_advance(a, 1, loss));
     }
     nvdp__copy(&v->model.dev, v->model.params.total, v->best[0], v->model.params.value);
     nvdp__copy(&v->model.dev, v->params.total, v->best[1], v->params.value);

@@ -10,7 +10,8 @@
  *
  * with the width h that fits held-out public texts best.  An infinite one gives the regression. */
 #include "attack/invert.h"
-
+#include "base/own.h"
+#include "rdp/pairs.h"
 #include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
@@ -21,31 +22,18 @@ static const double PENALTIES[] = {1e-2, 1e-1, 1, 10, 1e4};
 static const double WIDTHS[] = {INFINITY, .5, .2, .1, .05, .02};
 static const double LEAST_WEIGHT = 1e-4; /* of the nearest text's one */
 
-nvdp_status nvdp__piece_reader_create(struct nvdp_context *ctx, size_t inputs, size_t pieces,
+nvdp_status nvdp__piece_reader_create(struct nvdp_context *ctx, struct nvdp__memory *memory,
+                                      size_t inputs, size_t pieces,
                                       const struct nvdp_dataset *known,
                                       struct nvdp__piece_reader *out) {
-    *out = (struct nvdp__piece_reader){.inputs = inputs, .pieces = pieces, .known = known};
-    out->texts = nvdp__min(known->count, MAX_TEXTS);
-    NVDP_TRY(NVDP__NEW(ctx, out->vector, out->texts * inputs));
-    NVDP_TRY(NVDP__NEW(ctx, out->between, inputs));
-    NVDP_TRY(NVDP__NEW(ctx, out->near, out->texts));
-    NVDP_TRY(NVDP__NEW(ctx, out->map, pieces * inputs));
-    NVDP_TRY(NVDP__NEW(ctx, out->rate, pieces));
-    NVDP_TRY(NVDP__NEW(ctx, out->mean, inputs));
-    NVDP_TRY(NVDP__NEW(ctx, out->gram, 2 * inputs * inputs));
-    return NVDP__NEW(ctx, out->product, 2 * pieces * inputs);
-}
-
-void nvdp__piece_reader_release(struct nvdp__piece_reader *r) {
-    free(r->map);
-    free(r->rate);
-    free(r->mean);
-    free(r->gram);
-    free(r->product);
-    free(r->vector);
-    free(r->between);
-    free(r->near);
-    *r = (struct nvdp__piece_reader){0};
+    const size_t texts = nvdp__min(known->count, MAX_TEXTS);
+    *out = (struct nvdp__piece_reader){
+        .inputs = inputs, .pieces = pieces, .known = known, .texts = texts};
+    return NVDP__ARRAYS(ctx, memory, NVDP__ITEMS(out->vector, texts * inputs),
+                        NVDP__ITEMS(out->between, inputs), NVDP__ITEMS(out->near, texts),
+                        NVDP__ITEMS(out->map, pieces * inputs), NVDP__ITEMS(out->rate, pieces),
+                        NVDP__ITEMS(out->mean, inputs), NVDP__ITEMS(out->gram, 2 * inputs * inputs),
+                        NVDP__ITEMS(out->product, 2 * pieces * inputs));
 }
 
 void nvdp__piece_reader_read(const struct nvdp__piece_reader *r, size_t n, const float *x,
@@ -56,12 +44,6 @@ void nvdp__piece_reader_read(const struct nvdp__piece_reader *r, size_t n, const
 
 /* --- texts with similar vectors --- */
 
-static int by_distance(const void *a, const void *b) {
-    const struct nvdp__near *x = a, *y = b;
-    if (x->distance != y->distance) return x->distance < y->distance ? -1 : 1;
-    return x->text < y->text ? -1 : x->text > y->text;
-}
-
 void nvdp__piece_reader_compare(struct nvdp__piece_reader *r, const float *x) {
     for (size_t i = 0; i < r->texts; i++) {
         const float *of = r->vector + i * r->inputs;
@@ -70,7 +52,8 @@ void nvdp__piece_reader_compare(struct nvdp__piece_reader *r, const float *x) {
             sum += (double)((x[d] - of[d]) * (x[d] - of[d]));
         r->near[i] = (struct nvdp__near){.distance = sum / (double)r->inputs, .text = i};
     }
-    qsort(r->near, r->texts, sizeof *r->near, by_distance);
+    NVDP__SORT(r->near, r->texts, NVDP__UP(struct nvdp__near, distance),
+               NVDP__UP(struct nvdp__near, text));
 }
 
 /* Sets the weights of texts; returns how many are not 0. */
@@ -151,8 +134,7 @@ static void sum_up(struct nvdp__inverter *v, const struct nvdp__sight *sight, si
 /* Sets the map for a penalty. */
 static bool solve(struct nvdp__piece_reader *r, double penalty) {
     const int p = (int)r->inputs, pieces = (int)r->pieces;
-    double *factor = r->gram + r->inputs * r->inputs;
-    double *map = r->product + r->pieces * r->inputs;
+    double *factor = r->gram + r->inputs * r->inputs, *map = r->product + r->pieces * r->inputs;
     memcpy(map, r->product, r->pieces * r->inputs * sizeof *map);
     if (!nvdp__ridge_factor(r->inputs, r->gram, penalty, factor)) return false;
     cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, pieces, p, 1,
@@ -172,17 +154,6 @@ static double error_of(const struct nvdp__inverter *v, size_t h, const float *re
         sum += (double)read[k] * (double)read[k];
     for (size_t k = offset[0] + 1; k + 1 < offset[1]; k++)
         sum -= 2 * (double)read[v->known->ids[k]];
-    return sum;
-}
-
-/* Returns the errors of the map for all held-out texts. */
-static double error_of_map(struct nvdp__inverter *v, const float *x, float *read) {
-    double sum = 0;
-    v->reader.width = INFINITY;
-    for (size_t h = 0; h < v->held; h++) {
-        nvdp__piece_reader_expect(&v->reader, x + h * v->reader.inputs, read);
-        sum += error_of(v, h, read);
-    }
     return sum;
 }
 
@@ -214,9 +185,8 @@ nvdp_status nvdp__piece_reader_fit(struct nvdp__inverter *v, const struct nvdp__
     nvdp__autofree float *x = NULL, *read = NULL;
     nvdp__autofree double *wide = NULL;
     double best = INFINITY, penalty = 0;
-    NVDP_TRY(NVDP__NEW(ctx, x, nvdp__max(v->held, 1) * p));
-    NVDP_TRY(NVDP__NEW(ctx, read, r->pieces));
-    NVDP_TRY(NVDP__NEW(ctx, wide, p));
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(x, nvdp__max(v->held, 1) * p),
+                          NVDP__ITEMS(read, r->pieces), NVDP__ITEMS(wide, p)));
     r->texts = nvdp__min(n, MAX_TEXTS);
     sum_up(v, sight, n, x, wide);
     for (size_t h = 0; h < v->held; h++) {
@@ -226,7 +196,12 @@ nvdp_status nvdp__piece_reader_fit(struct nvdp__inverter *v, const struct nvdp__
     }
     for (size_t k = 0; k < sizeof PENALTIES / sizeof *PENALTIES; k++) {
         if (!solve(r, PENALTIES[k])) continue;
-        const double found = error_of_map(v, x, read);
+        double found = 0; /* the errors of the map alone, for all held-out texts */
+        r->width = INFINITY;
+        for (size_t h = 0; h < v->held; h++) {
+            nvdp__piece_reader_expect(r, x + h * p, read);
+            found += error_of(v, h, read);
+        }
         NVDP_TRY(nvdp__check_cancelled(ctx, "attack: cancelled"));
         if (!(found < best)) continue;
         best = found;
@@ -236,4 +211,133 @@ nvdp_status nvdp__piece_reader_fit(struct nvdp__inverter *v, const struct nvdp__
         return nvdp__fail(ctx, NVDP_ERR_NUMERIC,
                           "{public}: expected finite samples, from which words can be read");
     return choose_width(v, x, read);
+}
+
+/* ---- the vectors of tokens ---- */
+
+/* The words of a text, read off the vectors of its tokens (invert.h).  The Gaussians of named.c name the token of each
+ * vector.  The named text is one of the first guesses, and its pieces are mixed with those that the mean vector tells:
+ *
+ *     E n_k  =  (1 - s) E n_k(mean)  +  s n_k(named),
+ *
+ * with the share s and the exponent of the densities that fit held-out public texts best.  Samples of one vector, or
+ * whose vectors are not those of the tokens, are not named: s = 0. */
+
+enum { MAX_TRIED = 60 };
+static const double SHARES[] = {0, .25, .5, .75, 1};
+
+static bool one_per_token(const struct nvdp__texts *corpus) {
+    const struct nvdp_dataset *data = corpus->data;
+    for (size_t i = 0; i < corpus->set->texts; i++)
+        if (nvdp__rows(corpus->set, i) != data->offset[i + 1] - data->offset[i]) return false;
+    return true;
+}
+
+nvdp_status nvdp__row_reader_create(struct nvdp__inverter *v) {
+    struct nvdp__text_attack *a = v->attack;
+    struct nvdp__row_reader *r = &v->row_reader;
+    if (v->rows == 1 || a->run.model == NULL || !one_per_token(&a->known) ||
+        !one_per_token(&a->attacked))
+        return NVDP_OK;
+    NVDP_TRY(nvdp__centroids_create(a, "on tokens", &r->centroids));
+    r->opened = true;
+    return NVDP__ATTACK_ARRAYS(a, NVDP__ITEMS(r->score, NVDP__ROWS * r->centroids.known.count));
+}
+
+nvdp_status nvdp__row_reader_name(struct nvdp__inverter *v, const struct nvdp__sight *sight,
+                                  size_t first, size_t n, struct nvdp_dataset **out) {
+    struct nvdp__text_attack *a = v->attack;
+    struct nvdp__row_reader *r = &v->row_reader;
+    const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(a->run.model);
+    const size_t count = r->centroids.known.count;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *named = NULL;
+    NVDP_TRY(nvdp__dataset_create(a->ctx, n, false, &named));
+    for (size_t i = 0; i < n; i++)
+        named->offset[i + 1] = nvdp__min(nvdp__rows(sight->corpus->set, first + i), v->length);
+    NVDP_TRY(nvdp__dataset_lay_out(a->ctx, named));
+    for (size_t i = 0; i < n; i++) {
+        const size_t rows = named->offset[i + 1] - named->offset[i];
+        for (size_t from = 0; from < rows; from += NVDP__ROWS) {
+            const size_t some = nvdp__min(rows - from, NVDP__ROWS);
+            nvdp__centroids_score(a, sight->corpus, sight->observed, sight->seed, first + i, from,
+                                  some, &r->centroids, r->score);
+            for (size_t k = 0; k < some; k++)
+                named->ids[named->offset[i] + from + k] =
+                    r->centroids.known.id[nvdp__top(count, r->score + k * count)];
+        }
+        /* the vectors of [CLS] and [SEP] are no words'; a cut text ends without [SEP] */
+        named->ids[named->offset[i]] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS);
+        if (rows == (size_t)nvdp__rows(sight->corpus->set, first + i))
+            named->ids[named->offset[i] + rows - 1] =
+                nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
+    }
+    return nvdp__reread(a->ctx, tokenizer, named, NULL, v->tokenizer, v->length, out);
+}
+
+/* Adds the squared errors for one held-out text, but for a term that does not depend on the share. */
+static void add_errors(const struct nvdp__inverter *v, size_t text, const float *read,
+                       const float *count, double *error) {
+    const size_t *offset = v->known->offset + text;
+    for (size_t s = 0; s < sizeof SHARES / sizeof *SHARES; s++) {
+        double sum = 0;
+        for (size_t k = 0; k < v->reader.pieces; k++)
+            sum += pow(nvdp__row_reader_mix(SHARES[s], read[k], count[k]), 2);
+        for (size_t k = offset[0] + 1; k + 1 < offset[1]; k++) {
+            const int32_t id = v->known->ids[k];
+            sum -= 2 * nvdp__row_reader_mix(SHARES[s], read[id], count[id]);
+        }
+        error[s] += sum;
+    }
+}
+
+double nvdp__row_reader_mix(double share, float mean, float named) {
+    return (1 - share) * (double)mean + share * (double)named;
+}
+
+void nvdp__row_reader_count(const struct nvdp_dataset *named, size_t i, size_t pieces,
+                            float *count) {
+    memset(count, 0, pieces * sizeof *count);
+    for (size_t k = named->offset[i] + 1; k + 1 < named->offset[i + 1]; k++)
+        count[named->ids[k]]++;
+}
+
+nvdp_status nvdp__row_reader_fit(struct nvdp__inverter *v, const struct nvdp__sight *sight) {
+    struct nvdp__text_attack *a = v->attack;
+    struct nvdp__row_reader *r = &v->row_reader;
+    const size_t pieces = v->reader.pieces;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *named = NULL;
+    nvdp__autofree float *x = NULL, *read = NULL, *count = NULL;
+    double best = INFINITY, exponent = 1;
+    r->share = 0;
+    if (!r->opened || sight->observed == NVDP__OBSERVED_PRIOR) return NVDP_OK;
+    const size_t held =
+        nvdp__min(nvdp__min(v->held, v->known->count - r->centroids.known.texts), MAX_TRIED);
+    const size_t first = v->known->count - held;
+    NVDP_TRY(NVDP__ARRAYS(a->ctx, NULL, NVDP__ITEMS(x, v->inputs),
+                          NVDP__ITEMS(read, nvdp__max(held, 1) * pieces),
+                          NVDP__ITEMS(count, pieces)));
+    for (size_t h = 0; h < held; h++) {
+        nvdp__inverter_mean(v, sight, first + h, x);
+        nvdp__piece_reader_tell(&v->reader, x, read + h * pieces);
+    }
+    for (size_t e = 0; e < NVDP__EXPONENTS && held > 0; e++) {
+        double error[sizeof SHARES / sizeof *SHARES] = {0};
+        nvdp__centroids_prepare(a, sight->observed, nvdp__exponents[e], &r->centroids);
+        nvdp_dataset_free(named);
+        named = NULL;
+        NVDP_TRY(nvdp__row_reader_name(v, sight, first, held, &named));
+        for (size_t h = 0; h < held; h++) {
+            nvdp__row_reader_count(named, h, pieces, count);
+            add_errors(v, first + h, read + h * pieces, count, error);
+        }
+        for (size_t s = 0; s < sizeof SHARES / sizeof *SHARES; s++) {
+            if (!(error[s] < best)) continue;
+            best = error[s];
+            r->share = SHARES[s];
+            exponent = nvdp__exponents[e];
+        }
+        NVDP_TRY(nvdp__check_cancelled(a->ctx, "attack: cancelled"));
+    }
+    nvdp__centroids_prepare(a, sight->observed, exponent, &r->centroids);
+    return NVDP_OK;
 }

@@ -9,7 +9,7 @@
 #include "attack/invert.h"
 #include "base/own.h"
 #include "base/random.h"
-#include "bert/encode.h"
+#include "encoder/encode.h"
 #include "rdp/likelihood.h"
 
 #include <math.h>
@@ -20,38 +20,6 @@ static const double LEAST = .05; /* weight of a token that the sample asks for *
 /* The rank of a guess is its agreement minus CLOSENESS log(1 - cosine): at a cosine of .75 both count the same, and of
  * guesses with almost the sample's vector the cosine decides. */
 static const double CLOSENESS = .25, LEAST_DISTANCE = 1e-6;
-
-/* --- texts --- */
-
-const char *nvdp__letters(const struct nvdp_tokenizer *tokenizer, int32_t id, bool *continues) {
-    const char *piece = nvdp_tokenizer_piece(tokenizer, id);
-    if (id == nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS) ||
-        id == nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP))
-        return NULL;
-    *continues = *continues && strncmp(piece, "##", 2) == 0;
-    return piece + (*continues ? 2 : 0);
-}
-
-nvdp_status nvdp__spell(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer, size_t n,
-                        const int32_t *id, const char *prompt, struct nvdp__guess_strings *to) {
-    size_t need = to->used + (prompt != NULL ? strlen(prompt) : 0) + 1;
-    for (size_t k = 0; k < n; k++)
-        need += strlen(nvdp_tokenizer_piece(tokenizer, id[k])) + 1;
-    NVDP_TRY(nvdp__reserve(ctx, &to->text, &to->capacity, need, 1));
-    char *at = to->text + to->used;
-    if (prompt != NULL) at = stpcpy(at, prompt);
-    const char *first = at;
-    for (size_t k = 0; k < n; k++) {
-        bool continues = at > first;
-        const char *letters = nvdp__letters(tokenizer, id[k], &continues);
-        if (letters == NULL) continue;
-        if (!continues && at > first) *at++ = ' ';
-        at = stpcpy(at, letters);
-    }
-    *at++ = '\0';
-    to->used = (size_t)(at - to->text);
-    return NVDP_OK;
-}
 
 /* --- the victim's vectors of guesses --- */
 
@@ -67,45 +35,31 @@ static void release_guesses(struct nvdp__judge *t) {
 
 nvdp_status nvdp__judge_create(struct nvdp__judge *t, size_t group) {
     const struct nvdp__inverter *v = t->inverter;
-    struct nvdp_context *ctx = v->attack->ctx;
     const size_t all = group * v->attack->options->beam, trials = all * NVDP__TRIES;
-    NVDP_TRY(NVDP__NEW(ctx, t->strings.start, trials));
-    NVDP_TRY(NVDP__NEW(ctx, t->text, trials));
-    NVDP_TRY(NVDP__NEW(ctx, t->of, trials));
-    NVDP_TRY(NVDP__NEW(ctx, t->seen, group * v->rows * v->inputs));
+    NVDP_TRY(NVDP__ATTACK_ARRAYS(v->attack, NVDP__ITEMS(t->strings.start, trials),
+                                 NVDP__ITEMS(t->text, trials), NVDP__ITEMS(t->of, trials),
+                                 NVDP__ITEMS(t->seen, group * v->rows * v->inputs)));
     if (!nvdp__judge_embeds(t)) return NVDP_OK;
-    NVDP_TRY(NVDP__NEW(ctx, t->mean, (group + all + trials) * v->inputs));
-    NVDP_TRY(NVDP__NEW(ctx, t->read, (all + group) * v->bert.vocab_size));
-    NVDP_TRY(NVDP__NEW(ctx, t->tokens, group));
-    NVDP_TRY(NVDP__NEW(ctx, t->ids, trials * v->length));
-    t->told = t->read + all * v->bert.vocab_size;
-    return NVDP__NEW(ctx, t->trial, trials);
+    return NVDP__ATTACK_ARRAYS(
+        v->attack, NVDP__ITEMS(t->mean, (group + all + trials) * v->inputs),
+        NVDP__ITEMS(t->read, all * v->bert.vocab_size),
+        NVDP__ITEMS(t->told, group * v->bert.vocab_size), NVDP__ITEMS(t->tokens, group),
+        NVDP__ITEMS(t->ids, trials * v->length), NVDP__ITEMS(t->trial, trials));
 }
 
 void nvdp__judge_release(struct nvdp__judge *t) {
     nvdp_encoder_free(t->encoder);
     release_guesses(t);
     free(t->strings.text);
-    free(t->strings.start);
-    free(t->text);
-    free(t->of);
-    free(t->seen);
-    free(t->mean);
-    free(t->read);
-    free(t->tokens);
-    free(t->ids);
-    free(t->trial);
 }
 
 nvdp_status nvdp__vectors_create(struct nvdp_context *ctx, size_t n, size_t dim,
                                  struct nvdp_posteriors **out) {
-    struct nvdp_posteriors *made = NULL;
-    NVDP_TRY(nvdp_posteriors_create(ctx, n, n, dim, false, &made));
+    NVDP_TRY(nvdp_posteriors_create(ctx, n, n, dim, false, out));
     for (size_t i = 0; i <= n; i++)
-        made->offset[i] = i;
+        (*out)->offset[i] = i;
     for (size_t k = 0; k < n * dim; k++)
-        made->logvar[k] = -300;
-    *out = made;
+        (*out)->logvar[k] = -300;
     return NVDP_OK;
 }
 
@@ -120,8 +74,7 @@ nvdp_status nvdp__vectors_encode(struct nvdp_context *ctx, struct nvdp_encoder *
     NVDP_TRY(nvdp__vectors_create(ctx, data->count, info.vector_size, &made));
     for (size_t k = 0; k < data->count * info.vector_size; k++)
         made->mu[k] = (double)vector[k];
-    NVDP__HAND_OVER(out, made);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, made);
 }
 
 static bool same(const struct nvdp__written *a, const struct nvdp__written *b) {
@@ -291,7 +244,7 @@ static nvdp_status offer(struct nvdp__judge *t, const struct nvdp__sight *sight,
     struct nvdp__inverter *v = t->inverter;
     struct nvdp__piece_reader *r = &v->reader;
     const double share = v->row_reader.share;
-    struct nvdp_dataset *named = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *named = NULL;
     if (share > 0) NVDP_TRY(nvdp__row_reader_name(v, sight, first, n, &named));
     for (size_t i = 0; i < n; i++) {
         float *told = t->told + i * r->pieces, *count = t->read;
@@ -312,22 +265,7 @@ static nvdp_status offer(struct nvdp__judge *t, const struct nvdp__sight *sight,
                 copy(v->known, r->near[b % r->texts].text, v->length, to);
         }
     }
-    nvdp_dataset_free(named);
     return NVDP_OK;
-}
-
-/* Keeps the better ones of all candidates and trials, `of_each` for each candidate; the length must be right if it is
- * public. */
-static void keep_best(struct nvdp__judge *t, size_t all, size_t of_each,
-                      struct nvdp__written *written, float *mean, const float *of_trial) {
-    const struct nvdp__inverter *v = t->inverter;
-    const size_t beam = v->attack->options->beam;
-    for (size_t k = 0; k < all * of_each; k++) {
-        const size_t i = k / (beam * of_each) * beam;
-        if (v->guess_length || t->trial[k].n == written[i].n)
-            keep(beam, v->inputs, written + i, mean + i * v->inputs, &t->trial[k],
-                 of_trial + k * v->inputs);
-    }
 }
 
 nvdp_status nvdp__judge_search(struct nvdp__judge *t, const struct nvdp__sight *sight, size_t first,
@@ -364,7 +302,13 @@ nvdp_status nvdp__judge_search(struct nvdp__judge *t, const struct nvdp__sight *
         if (round > 0) NVDP_TRY(nvdp__inverter_fill(v, sight, first, n, round, t->read, t->trial));
         NVDP_TRY(rank(t, sight, first, trials, beam * NVDP__TRIES, t->trial, of_trial));
         add_agreement(t, trials, beam * NVDP__TRIES, t->trial);
-        keep_best(t, all, NVDP__TRIES, written, mean, of_trial);
+        /* the better ones of all candidates and trials; the length must be right if it is public */
+        for (size_t k = 0; k < trials; k++) {
+            const size_t i = k / (beam * NVDP__TRIES) * beam;
+            if (v->guess_length || t->trial[k].n == written[i].n)
+                keep(beam, inputs, written + i, mean + i * inputs, &t->trial[k],
+                     of_trial + k * inputs);
+        }
     }
     return NVDP_OK;
 }

@@ -1,16 +1,223 @@
-/* Names the text of a sample, close to Bayes' answer.  Vectors are scored as in nearest.c; a masked language model and
+/* Searches for the likeliest text under scores of each token at each place and a language model that predicts one
+ * place from all others.  Such a masked model has no order to follow.
+ *
+ * The search starts with the best token at each place and sweeps over the places repeatedly (iterated conditional
+ * modes: Besag 1986; for masked language models: Wang & Cho 2019), but keeps the best few texts instead of one.  A
+ * text x whose token x_t at place t is replaced by y gains
+ *
+ *     s_t(y) + w log p(y | others)  -  s_t(x_t) - w log p(x_t | others)
+ *
+ * in log likelihood.  This is exact if the language model's answers belong to one distribution over texts (Brook's
+ * lemma: Besag 1974): sums of such steps compare any two texts.  For a masked model it is approximate, as
+ * pseudo-log-likelihoods are (Salazar et al. 2020). */
+#include "attack/language.h"
+#include <math.h>
+#include <stdlib.h>
+
+enum { SWEEPS = 4 };
+static const double DECIDED = 20; /* nats ahead of all other tokens: the model is not asked */
+
+struct candidate { /* a candidate text */
+    int32_t *id;
+    double score; /* relative to the other candidates */
+};
+
+struct beam {
+    struct candidate *best, *next; /* [beam] the present candidates, best first; the next ones */
+    size_t count;
+    int32_t *before;      /* [n] the best candidate before this sweep */
+    unsigned char *asked; /* [n] */
+    size_t *as,
+        *question; /* [beam] the first candidate that equals each one except at this place; its question */
+    bool done;
+};
+
+struct search {
+    struct nvdp_context *ctx;
+    const struct nvdp__language *language;
+    const int32_t *token;
+    double weight;
+    size_t width, texts;
+    const struct nvdp__found_text *text;
+    struct beam *beam;               /* [texts] */
+    struct nvdp__question *question; /* [together] */
+    double *log_p;                   /* [together, count] */
+    struct pick {
+        size_t from, k;
+        double score;
+    } * pick; /* [width] */
+    struct nvdp__memory *memory;
+};
+
+/* Takes the best token at each place alone. */
+static nvdp_status begin(struct search *s, size_t i) {
+    const struct nvdp__found_text *text = &s->text[i];
+    struct beam *b = &s->beam[i];
+    const size_t n = text->n, count = s->language->count;
+    int32_t *ids;
+    NVDP_TRY(NVDP__ARRAYS(s->ctx, s->memory, NVDP__ITEMS(b->best, s->width),
+                          NVDP__ITEMS(b->next, s->width), NVDP__ITEMS(ids, 2 * s->width * n),
+                          NVDP__ITEMS(b->before, n), NVDP__ITEMS(b->asked, n),
+                          NVDP__ITEMS(b->as, s->width), NVDP__ITEMS(b->question, s->width)));
+    for (size_t k = 0; k < s->width; k++) {
+        b->best[k].id = ids + k * n;
+        b->next[k].id = ids + (s->width + k) * n;
+    }
+    b->count = 1;
+    b->done = s->weight == 0;
+    for (size_t j = 0; j < n; j++) {
+        const double *score = text->score + j * count;
+        if (text->open[j]) {
+            const size_t top = nvdp__top(count, score);
+            for (size_t k = 0; k < count; k++)
+                b->asked[j] |= k != top && score[k] > score[top] - DECIDED;
+            text->id[j] = s->token[top];
+        }
+        b->best[0].id[j] = text->id[j];
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status ask(struct search *s, size_t n) {
+    NVDP_TRY(nvdp__check_cancelled(s->ctx, "attack: cancelled"));
+    return n == 0 ? NVDP_OK : s->language->ask(s->language->of, n, s->question, s->log_p);
+}
+
+/* Adds one question for all candidates that are equal except at place j. */
+static void add_questions(struct search *s, size_t i, size_t j, size_t *questions) {
+    struct beam *b = &s->beam[i];
+    const size_t n = s->text[i].n;
+    for (size_t k = 0; k < b->count; k++) {
+        const int32_t *id = b->best[k].id;
+        size_t as = 0;
+        while (as < k &&
+               (memcmp(b->best[as].id, id, j * sizeof *id) != 0 ||
+                memcmp(b->best[as].id + j + 1, id + j + 1, (n - j - 1) * sizeof *id) != 0))
+            as++;
+        b->as[k] = as;
+        b->question[k] = as < k ? b->question[as] : *questions;
+        if (as == k) s->question[(*questions)++] = (struct nvdp__question){id, n, j};
+    }
+}
+
+/* Keeps the best candidates over all tokens at place j. */
+static void extend(struct search *s, size_t i, size_t j) {
+    struct beam *b = &s->beam[i];
+    const size_t count = s->language->count, n = s->text[i].n;
+    const double *score = s->text[i].score + j * count;
+    size_t picks = 0;
+    for (size_t from = 0; from < b->count; from++) {
+        if (b->as[from] < from) continue;
+        const double *log_p = s->log_p + b->question[from] * count;
+        double rest = -INFINITY; /* score of the text without place j */
+        for (size_t m = from; m < b->count; m++)
+            for (size_t k = 0; k < count && b->as[m] == from; k++)
+                if (s->token[k] == b->best[m].id[j])
+                    rest = fmax(rest, b->best[m].score - score[k] - s->weight * log_p[k]);
+        for (size_t k = 0; k < count; k++) {
+            const struct pick found = {from, k, rest + score[k] + s->weight * log_p[k]};
+            if (picks == s->width && !(found.score > s->pick[picks - 1].score)) continue;
+            size_t at = picks < s->width ? picks++ : picks - 1;
+            for (; at > 0 && found.score > s->pick[at - 1].score; at--)
+                s->pick[at] = s->pick[at - 1];
+            s->pick[at] = found;
+        }
+    }
+    for (size_t k = 0; k < picks; k++) {
+        memcpy(b->next[k].id, b->best[s->pick[k].from].id, n * sizeof *b->next[k].id);
+        b->next[k].id[j] = s->token[s->pick[k].k];
+        b->next[k].score = s->pick[k].score;
+    }
+    struct candidate *swapped = b->best;
+    b->best = b->next;
+    b->next = swapped;
+    b->count = picks;
+}
+
+static nvdp_status sweep(struct search *s, size_t longest) {
+    for (size_t i = 0; i < s->texts; i++)
+        memcpy(s->beam[i].before, s->beam[i].best[0].id, s->text[i].n * sizeof(int32_t));
+    for (size_t j = 0; j < longest; j++) {
+        size_t questions = 0;
+        for (size_t i = 0; i < s->texts; i++)
+            if (!s->beam[i].done && j < s->text[i].n && s->beam[i].asked[j])
+                add_questions(s, i, j, &questions);
+        NVDP_TRY(ask(s, questions));
+        for (size_t i = 0; i < s->texts; i++)
+            if (!s->beam[i].done && j < s->text[i].n && s->beam[i].asked[j]) extend(s, i, j);
+    }
+    for (size_t i = 0; i < s->texts; i++)
+        s->beam[i].done |=
+            memcmp(s->beam[i].before, s->beam[i].best[0].id, s->text[i].n * sizeof(int32_t)) == 0;
+    return NVDP_OK;
+}
+
+/* Asks the language model about each place of the found texts. */
+static nvdp_status finish(struct search *s) {
+    const size_t count = s->language->count;
+    size_t n = 0;
+    nvdp__autofree double **row = NULL;
+    NVDP_TRY(NVDP__NEW(s->ctx, row, s->language->together));
+    for (size_t i = 0; i <= s->texts; i++) {
+        const bool end = i == s->texts;
+        for (size_t j = 0; j < (end ? 1 : s->text[i].n); j++) {
+            if (n == s->language->together || end) {
+                NVDP_TRY(ask(s, n));
+                for (size_t q = 0; q < n; q++)
+                    memcpy(row[q], s->log_p + q * count, count * sizeof *row[q]);
+                n = 0;
+            }
+            if (end || s->text[i].log_p == NULL) continue;
+            memset(s->text[i].log_p + j * count, 0, count * sizeof *s->text[i].log_p);
+            if (!s->beam[i].asked[j]) continue;
+            row[n] = s->text[i].log_p + j * count;
+            s->question[n++] = (struct nvdp__question){s->text[i].id, s->text[i].n, j};
+        }
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__find_texts(struct nvdp_context *ctx, const struct nvdp__language *language,
+                             const int32_t *token, double weight, size_t beam, size_t texts,
+                             const struct nvdp__found_text *text) {
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    struct search s = {.ctx = ctx,
+                       .memory = &memory,
+                       .language = language,
+                       .token = token,
+                       .weight = weight,
+                       .width = beam,
+                       .texts = texts,
+                       .text = text};
+    size_t longest = 0;
+    bool asks = weight != 0;
+    for (size_t i = 0; i < texts; i++) {
+        longest = nvdp__max(longest, text[i].n);
+        asks |= text[i].log_p != NULL;
+    }
+    NVDP_TRY(NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(s.beam, texts), NVDP__ITEMS(s.pick, beam),
+                          NVDP__ITEMS(s.question, language->together + 1),
+                          NVDP__ITEMS(s.log_p, (language->together + 1) * language->count)));
+    for (size_t i = 0; i < texts; i++)
+        NVDP_TRY(begin(&s, i));
+    for (size_t k = 0; k < SWEEPS && weight != 0; k++)
+        NVDP_TRY(sweep(&s, longest));
+    for (size_t i = 0; i < texts; i++)
+        memcpy(text[i].id, s.beam[i].best[0].id, text[i].n * sizeof *text[i].id);
+    return asks ? finish(&s) : NVDP_OK;
+}
+
+/* ---- the attack ---- */
+
+/* Names the text of a sample, close to Bayes' answer.  Vectors are scored as in named.c; a masked language model and
  * the frequencies of tokens give the prior probability of texts.  A text maximizes the sum
  *
  *     e log p(z_t | x_t)  +  (1 - w) log f(x_t)  +  w log p(x_t | others)
  *
- * over all places (search.c).  f is the frequency of a token among public texts; if the attacked file states labels,
+ * over all places (nvdp__find_texts).  f is the frequency of a token among public texts; if the attacked file states labels,
  * among those with the label of the sample.  The exponent e and the weight w are chosen to identify the most tokens of
- * held-out public texts.  First e is chosen without the model, as in nearest.c.  Then e and w are chosen together,
+ * held-out public texts.  First e is chosen without the model, as in named.c.  Then e and w are chosen together,
  * twice, each time for the texts found with the previous choice. */
-#include "attack/language.h"
-
-#include <math.h>
-#include <stdlib.h>
 
 enum { ROUNDS = 2, GROUP = 16 };
 static const double WEIGHTS[] = {0, 0.1, 0.2, 0.35, 0.5, 0.75, 1};
@@ -35,20 +242,10 @@ struct reader {
     int32_t *id;          /* [rows] */
     unsigned char *open;
     struct nvdp__found_text text[GROUP];
-    size_t done;
-    struct nvdp__meter meter;
 };
 
 static void release(struct reader *r) {
-    nvdp__centroids_release(&r->centroids);
     nvdp__masked_lm_free(r->model);
-    free(r->frequency);
-    free(r->prior);
-    free(r->log_p);
-    free(r->score);
-    free(r->row);
-    free(r->id);
-    free(r->open);
 }
 
 /* Returns the number of texts to search for at once. */
@@ -70,13 +267,11 @@ static nvdp_status reserve(struct reader *r) {
                           "{beam}: expected at most %zu candidate texts, found %zu",
                           r->language.together, a->options->beam);
     r->rows = group_of(r) * nvdp__longest(a);
-    NVDP_TRY(NVDP__NEW(a->ctx, r->frequency, (1 + known->labels) * known->count));
-    NVDP_TRY(NVDP__NEW(a->ctx, r->prior, r->rows));
-    NVDP_TRY(NVDP__NEW(a->ctx, r->score, r->rows * known->count));
-    NVDP_TRY(NVDP__NEW(a->ctx, r->log_p, r->rows * known->count));
-    NVDP_TRY(NVDP__NEW(a->ctx, r->row, known->count));
-    NVDP_TRY(NVDP__NEW(a->ctx, r->id, r->rows));
-    NVDP_TRY(NVDP__NEW(a->ctx, r->open, r->rows));
+    NVDP_TRY(NVDP__ATTACK_ARRAYS(
+        a, NVDP__ITEMS(r->frequency, (1 + known->labels) * known->count),
+        NVDP__ITEMS(r->prior, r->rows), NVDP__ITEMS(r->score, r->rows * known->count),
+        NVDP__ITEMS(r->log_p, r->rows * known->count), NVDP__ITEMS(r->row, known->count),
+        NVDP__ITEMS(r->id, r->rows), NVDP__ITEMS(r->open, r->rows)));
     (void)nvdp__tokens_frequency(known, r->frequency);
     for (size_t k = 0; k < known->labels * known->count; k++)
         r->frequency[known->count + k] = r->frequency[k % known->count] + known->lift[k];
@@ -197,8 +392,7 @@ static nvdp_status choose(struct reader *r, enum nvdp__observed observed, struct
             const size_t n = nvdp__min(end - i, group);
             NVDP_TRY(find(r, texts, observed, r->attack->options->seed, i, n, by, round > 0));
             count_right(r, texts->data, i, n, by, exponents, weights, right);
-            r->done += n;
-            nvdp__meter_update(&r->meter, r->done, (double)r->done, "text", NAN);
+            NVDP_TRY(nvdp__attack_advance(r->attack, n, NAN));
         }
         for (size_t w = 0; w < weights; w++) /* on ties, prefers the smaller weight of the model */
             for (size_t e = 0; e < exponents; e++) {
@@ -208,7 +402,8 @@ static nvdp_status choose(struct reader *r, enum nvdp__observed observed, struct
             }
         if (round == 0) *alone = *by;
         if (round == 0 || by->exponent != last.exponent || by->weight != last.weight) continue;
-        r->done += (rounds - 1 - round) * (end - from); /* further rounds would find the same */
+        r->attack->done +=
+            (rounds - 1 - round) * (end - from); /* further rounds would find the same */
         break;
     }
     return NVDP_OK;
@@ -217,50 +412,41 @@ static nvdp_status choose(struct reader *r, enum nvdp__observed observed, struct
 /* --- the attack --- */
 
 static nvdp_status attack_language(struct nvdp__text_attack *a) {
-    nvdp_status status = NVDP_OK;
     const size_t n = a->attacked.data->count, seeds = a->options->seeds;
-    struct reader r = {.attack = a};
-    struct nvdp__correct hits = {0}, nearest = {0};
-    NVDP_TRY_OR_CLEAN(reserve(&r));
-    NVDP_TRY_OR_CLEAN(nvdp__correct_create(a->ctx, seeds * n, &hits));
-    NVDP_TRY_OR_CLEAN(nvdp__correct_create(a->ctx, seeds * n, &nearest));
+    nvdp__auto(release) struct reader r = {.attack = a};
+    struct nvdp__correct hits, nearest;
+    NVDP_TRY(reserve(&r));
+    NVDP_TRY(nvdp__correct_create(a->ctx, &a->memory, seeds * n, &hits));
+    NVDP_TRY(nvdp__correct_create(a->ctx, &a->memory, seeds * n, &nearest));
     const size_t rounds = r.model != NULL ? ROUNDS + 1 : 1, group = group_of(&r);
     const size_t held = a->known.data->count - r.centroids.known.texts;
-    nvdp__meter_begin(&r.meter, a->ctx, "language", "text", 0,
-                      NVDP__OBSERVEDS * rounds * held +
-                          (nvdp__draws(a, NVDP__OBSERVED_RELEASE) + 2) * n);
+    nvdp__attack_begin(a, "language", "text",
+                       NVDP__OBSERVEDS * rounds * held +
+                           (nvdp__draws(a, NVDP__OBSERVED_RELEASE) + 2) * n);
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
         const size_t draws = nvdp__draws(a, observed);
         struct mixture by, alone = {1, 0};
         nvdp__centroids_prepare(a, observed, 1, &r.centroids);
         nvdp__correct_clear(seeds * n, &hits);
         nvdp__correct_clear(seeds * n, &nearest);
-        NVDP_TRY_OR_CLEAN(choose(&r, observed, &by, &alone));
+        NVDP_TRY(choose(&r, observed, &by, &alone));
         a->weight[observed] = by.weight;
         for (size_t s = 0; s < draws; s++)
             for (size_t i = 0; i < n; i += group) {
                 const size_t m = nvdp__min(n - i, group);
-                NVDP_TRY_OR_CLEAN(
-                    find(&r, &a->attacked, observed, a->options->seed + s, i, m, &by, false));
+                NVDP_TRY(find(&r, &a->attacked, observed, a->options->seed + s, i, m, &by, false));
                 count_found(&r, a->attacked.data, i, m, s * n + i, &by, NULL, &hits);
                 count_found(&r, a->attacked.data, i, m, s * n + i, &by, &alone, &nearest);
-                r.done += m;
-                nvdp__meter_update(&r.meter, r.done, (double)r.done, "text", NAN);
+                NVDP_TRY(nvdp__attack_advance(a, m, NAN));
             }
-        NVDP_TRY_OR_CLEAN(nvdp__add_hits(a, observed, draws, &r.centroids.known, &hits));
-        NVDP_TRY_OR_CLEAN(nvdp__add_gain(a, observed, draws, &hits, &nearest));
+        NVDP_TRY(nvdp__add_hits(a, observed, draws, &r.centroids.known, &hits));
+        NVDP_TRY(nvdp__add_gain(a, observed, draws, &hits, &nearest));
     }
-    nvdp__meter_end(&r.meter);
-cleanup:
-    release(&r);
-    free(hits.of[0]);
-    free(nearest.of[0]);
-    return status;
+    nvdp__meter_end(&a->meter);
+    return NVDP_OK;
 }
 
 static const char *const options[] = {NVDP__LEARNER_OPTIONS, "releases", "prior", "beam", NULL};
 
-const struct nvdp__attack nvdp__attack_row_language = {.learn = attack_language,
-                                                       .attacker = NVDP_ATTACKER_LANGUAGE,
-                                                       .options = options,
-                                                       NVDP__LEARNER};
+const struct nvdp__attack nvdp__attack_row_language = {
+    .learn = attack_language, .options = options, NVDP__LEARNER};

@@ -1,9 +1,10 @@
-/* Names texts under a language model: the answers of the model, and the search. */
+/* Names texts under a language model: the answers of the model, the search, and questions to a masked language model. */
 #ifndef NVDP_SRC_ATTACK_LANGUAGE_H
 #define NVDP_SRC_ATTACK_LANGUAGE_H
 
 #include "attack/texts.h"
 #include "base/base.h"
+#include "pretrain/evaluate.h"
 
 /* A question: which token is at place `which` of a text, given its other tokens? */
 struct nvdp__question {
@@ -18,7 +19,7 @@ struct nvdp__language {
     void *of;
 };
 
-/* --- search.c --- */
+/* --- language.c: the search --- */
 
 /* A text to search for. */
 struct nvdp__found_text {
@@ -37,7 +38,7 @@ nvdp_status nvdp__find_texts(struct nvdp_context *ctx, const struct nvdp__langua
                              const int32_t *token, double weight, size_t beam, size_t texts,
                              const struct nvdp__found_text *text);
 
-/* --- prior.c: a masked language model --- */
+/* --- questions.c: a masked language model --- */
 
 struct nvdp__masked_lm;
 /* Opens the model in a directory, which answers with the tokens of `known`; `known` must outlive it.  NVDP_ERR_INPUT
@@ -47,5 +48,46 @@ nvdp_status nvdp__masked_lm_open(struct nvdp__text_attack *attack, const char *d
                                  struct nvdp__language *language);
 void nvdp__masked_lm_free(struct nvdp__masked_lm *model);
 NVDP__AUTOPTR(struct nvdp__masked_lm, nvdp__masked_lm_free)
+
+/* ---- questions: which word is masked in this text? ---- */
+
+enum { NVDP__QUESTIONS = 64, NVDP__QUESTION_ENDS = 2 }; /* questions at once; [CLS] and [SEP] */
+
+/* A model, and the questions that it is asked together. Zero the struct before; release it, also after an error. */
+struct nvdp__questions {
+    struct nvdp_context *ctx;
+    struct nvdp_bert_config bert;
+    struct nvdp_tokenizer *tokenizer;
+    /* The answers to question i: model.nll[i], the likeliest piece model.best[i] and, for at most `together` questions,
+     * weights of all pieces, exp(logit - max), in row i of model.heads.logits. */
+    struct nvdp__pretrain_model model;
+    size_t length, together; /* max. pieces of a text, with [CLS] and [SEP] */
+    struct nvdp__batch *batch;
+    struct nvdp__masked masked;
+    struct nvdp_tokens pieces; /* of the word that was read last */
+    int32_t unknown;           /* [UNK] */
+};
+
+/* Opens the model of a directory (nvdp__mlm_open()). */
+nvdp_status nvdp__questions_open(struct nvdp_context *ctx, const char *directory,
+                                 struct nvdp__questions *q);
+/* Allocates memory for texts of `length` pieces. NVDP_ERR_ARGUMENT if the model does not accept them. */
+nvdp_status nvdp__questions_plan(struct nvdp__questions *q, size_t length);
+void nvdp__questions_release(struct nvdp__questions *q);
+
+/* Finds the piece that is the word; -1: none. Then the *n pieces *id stand for it: that one, or those that the tokenizer
+ * makes of the word, without "##" at its beginning if it continues another one, or [UNK]. They are valid until the next
+ * call. */
+nvdp_status nvdp__questions_read(struct nvdp__questions *q, const char *word, bool continues,
+                                 int32_t *whole, size_t *n, const int32_t **id);
+
+/* Add a question: begin with [CLS], put pieces, mask one place, whose piece is `label`, put pieces, end with [SEP]. */
+void nvdp__question_begin(struct nvdp__questions *q);
+void nvdp__question_put(struct nvdp__questions *q, size_t n, const int32_t *piece);
+void nvdp__question_mask(struct nvdp__questions *q, int32_t label);
+void nvdp__question_end(struct nvdp__questions *q);
+/* Asks all questions, if there are any. Remove them after the answers were read. */
+nvdp_status nvdp__questions_ask(struct nvdp__questions *q);
+void nvdp__questions_clear(struct nvdp__questions *q);
 
 #endif

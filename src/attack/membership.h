@@ -1,14 +1,16 @@
 /* Membership: was a text among those whose samples were shared, or that a model was trained on?
  *
- * Scores of texts are in membership_file.c and membership_training.c; membership_roc.c compares them, with what is
- * proven; membership.c has the row in the table of attacks. */
+ * Scores of texts are in membership_file.c and membership_training.c; membership.c compares them, with what is
+ * proven, and has the row in the table of attacks. */
 #ifndef NVDP_SRC_ATTACK_MEMBERSHIP_H
 #define NVDP_SRC_ATTACK_MEMBERSHIP_H
 
+#include "attack/attack.h"
+#include "attack/audit.h"
 #include "attack/texts.h"
 #include <nvdp/certificate.h>
 
-/* ---- membership_roc.c ---- */
+/* ---- membership.c: the ROC curve ---- */
 
 /* An upper bound of the true positive rate (TPR) of every test by its false positive rate (FPR): the smallest of
  *
@@ -40,14 +42,14 @@ nvdp_status nvdp__add_roc(struct nvdp__text_attack *attack, enum nvdp__observed 
 /* ---- the result ---- */
 
 struct nvdp__membership {
-    struct nvdp_text_attack scores; /* begins with the size of the whole */
-    int of;                         /* option members */
-    size_t members, others;         /* texts that are scored */
-    size_t repeated;                /* texts that were left out because they occur more than once */
-    size_t shadows;                 /* shadow runs; 0: none */
-    double epsilon, delta, mu;      /* what is proven; +inf: nothing */
+    struct nvdp__text_attack_result scores; /* begins with the size of the whole */
+    int of;                                 /* option members */
+    size_t members, others;                 /* texts that are scored */
+    size_t repeated;           /* texts that were left out because they occur more than once */
+    size_t shadows;            /* shadow runs; 0: none */
+    double epsilon, delta, mu; /* what is proven; +inf: nothing */
     double tpr[NVDP__MEMBERSHIP_RATES]; /* proven upper bounds; NaN: none */
-    struct nvdp_canary_audit audit;     /* its `canaries` is 0: none */
+    struct nvdp__canary_audit audit;    /* its `canaries` is 0: none */
 };
 /* Sets the members epsilon to tpr. */
 void nvdp__membership_proven(const struct nvdp__tradeoff *proven, double epsilon, double delta,

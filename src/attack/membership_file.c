@@ -19,6 +19,7 @@
  * pairs of files, and TPR <= T(FPR) with the concave bound T of one pair (Jensen).  The same
  * holds for each text of a given file and the file with a public text in its place ("replaced").  It does not hold
  * between texts of a given file and others: they may differ without any sample. */
+#include "attack/audit.h"
 #include "attack/membership.h"
 #include "base/own.h"
 #include "base/random.h"
@@ -61,6 +62,7 @@ struct scorer {
     double *density[GROUPS]; /* [BLOCK, n] */
     double *own;             /* [in->n] of the text's own sample */
     size_t *place;           /* [texts of the set] 1 + place in `in`; 0: not there */
+    struct nvdp__memory memory;
 };
 
 static nvdp_status create(struct scorer *s) {
@@ -68,12 +70,12 @@ static nvdp_status create(struct scorer *s) {
     for (size_t g = 0; g < GROUPS; g++) {
         rows = nvdp__max(rows, nvdp__linkage_rows(s->group[g]->set, 0, NULL));
         NVDP_TRY(nvdp__likelihood_create(s->ctx, s->group[g]->set, &s->likelihood[g]));
-        NVDP_TRY(NVDP__NEW(s->ctx, s->density[g], BLOCK * s->group[g]->n));
+        NVDP_TRY(
+            NVDP__ARRAYS(s->ctx, &s->memory, NVDP__ITEMS(s->density[g], BLOCK * s->group[g]->n)));
     }
-    for (size_t i = 0; i < BLOCK; i++)
-        NVDP_TRY(nvdp__evidence_create(s->ctx, s->file->set, rows, &s->evidence[i]));
-    NVDP_TRY(NVDP__NEW(s->ctx, s->own, s->group[IN]->n));
-    NVDP_TRY(NVDP__NEW(s->ctx, s->place, s->file->set->texts));
+    NVDP_TRY(nvdp__evidence_create(s->ctx, &s->memory, s->file->set, rows, BLOCK, s->evidence));
+    NVDP_TRY(NVDP__ARRAYS(s->ctx, &s->memory, NVDP__ITEMS(s->own, s->group[IN]->n),
+                          NVDP__ITEMS(s->place, s->file->set->texts)));
     for (size_t k = 0; k < s->group[IN]->n; k++) {
         s->place[s->group[IN]->text[k]] = k + 1;
         s->own[k] = -INFINITY;
@@ -82,14 +84,9 @@ static nvdp_status create(struct scorer *s) {
 }
 
 static void destroy(struct scorer *s) {
-    for (size_t g = 0; g < GROUPS; g++) {
+    for (size_t g = 0; g < GROUPS; g++)
         nvdp__likelihood_release(&s->likelihood[g]);
-        free(s->density[g]);
-    }
-    for (size_t i = 0; i < BLOCK; i++)
-        nvdp__evidence_release(&s->evidence[i]);
-    free(s->own);
-    free(s->place);
+    nvdp__memory_release(&s->memory);
 }
 
 /* Computes the log densities of n samples [n, texts], the texts of group g. */
@@ -203,7 +200,7 @@ nvdp_status nvdp__membership_scores(struct nvdp_context *ctx, const struct nvdp_
 
 /* --- texts --- */
 
-/* The texts of an attack.  `texts` has one array for all lists. */
+/* The texts of an attack, whose memory is that of the attack. */
 struct chosen {
     size_t *file; /* texts whose samples are in the file */
     size_t files;
@@ -212,54 +209,36 @@ struct chosen {
     unsigned char *included; /* [in.n] of drawn pairs: a coin shared the first text of pair k */
 };
 
-static void release(struct chosen *c) {
-    struct nvdp__candidates *const all[] = {&c->in, &c->out, &c->background};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        free(all[i]->text);
-        free(all[i]->score);
-    }
-    free(c->file);
-    free(c->replaced);
-    free(c->included);
-}
-
 struct keyed {
     int64_t key;
     size_t text;
 };
 
-static int by_key(const void *x, const void *y) {
-    const struct keyed *a = x, *b = y;
-    const int order = nvdp__by_int64(&a->key, &b->key);
-    return order != 0 ? order : (a->text > b->text) - (a->text < b->text);
-}
-
 nvdp_status nvdp__membership_list(struct nvdp_context *ctx, uint64_t seed,
                                   const struct nvdp_dataset *data,
                                   const struct nvdp_dataset *besides, bool first, size_t **out,
                                   size_t *count) {
-    nvdp__autofree struct keyed *key = NULL, *other = NULL;
+    nvdp__autofree struct keyed *key = NULL;
+    nvdp__autofree int64_t *other = NULL;
     nvdp__autofree size_t *made = NULL;
     size_t n = 0;
     const size_t others = besides != NULL ? besides->count : 0;
     const struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream =
         nvdp__stream_open(&noise, NVDP__PURPOSE_CANDIDATE, besides != NULL, 0);
-    NVDP_TRY(NVDP__NEW(ctx, key, data->count));
-    NVDP_TRY(NVDP__NEW(ctx, other, others + 1));
-    NVDP_TRY(NVDP__NEW(ctx, made, data->count));
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(key, data->count), NVDP__ITEMS(other, others + 1),
+                          NVDP__ITEMS(made, data->count)));
     for (size_t i = 0; i < data->count; i++)
         key[i] = (struct keyed){nvdp__dataset_key(data, i), i};
     for (size_t i = 0; i < others; i++)
-        other[i] = (struct keyed){nvdp__dataset_key(besides, i), 0};
-    qsort(key, data->count, sizeof *key, by_key);
-    qsort(other, others, sizeof *other, by_key);
+        other[i] = nvdp__dataset_key(besides, i);
+    NVDP__SORT(key, data->count, NVDP__UP(struct keyed, key), NVDP__UP(struct keyed, text));
+    qsort(other, others, sizeof *other, nvdp__by_int64);
     for (size_t i = 0, end; i < data->count; i = end) {
-        const struct keyed wanted = {key[i].key, 0};
         for (end = i + 1; end < data->count && key[end].key == key[i].key;)
             end++;
         if ((end == i + 1 || first) &&
-            bsearch(&wanted, other, others, sizeof *other, by_key) == NULL)
+            bsearch(&key[i].key, other, others, sizeof *other, nvdp__by_int64) == NULL)
             made[n++] = key[i].text;
     }
     for (size_t i = n; i > 1; i--) { /* Fisher & Yates */
@@ -267,18 +246,14 @@ nvdp_status nvdp__membership_list(struct nvdp_context *ctx, uint64_t seed,
         made[i - 1] = made[k];
         made[k] = kept;
     }
-    *out = made;
     *count = n;
-    made = NULL;
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, made);
 }
 
-static nvdp_status make_list(struct nvdp_context *ctx, const struct nvdp_posteriors *set, size_t n,
-                             struct nvdp__candidates *list) {
-    list->set = set;
-    list->n = n;
-    NVDP_TRY(NVDP__NEW(ctx, list->text, n));
-    return NVDP__NEW(ctx, list->score, n);
+static nvdp_status make_list(struct nvdp__text_attack *a, const struct nvdp_posteriors *set,
+                             size_t n, struct nvdp__candidates *list) {
+    *list = (struct nvdp__candidates){.set = set, .n = n};
+    return NVDP__ATTACK_ARRAYS(a, NVDP__ITEMS(list->text, n), NVDP__ITEMS(list->score, n));
 }
 
 /* Pairs the texts at random; a coin decides which one of a pair is in the file.  The public texts are the background.
@@ -297,11 +272,10 @@ static nvdp_status draw_pairs(struct nvdp__text_attack *a, struct chosen *c, siz
                           "membership: expected at least %d different texts, of which a coin "
                           "shares half, found %zu in the split; take a larger split or {limit}",
                           2 * FEWEST, n);
-    NVDP_TRY(make_list(ctx, set, n / 2, &c->in));
-    NVDP_TRY(make_list(ctx, set, n / 2, &c->out));
-    NVDP_TRY(make_list(ctx, a->known.set, a->known.data->count, &c->background));
-    NVDP_TRY(NVDP__NEW(ctx, c->included, n / 2));
-    NVDP_TRY(NVDP__NEW(ctx, c->file, n / 2));
+    NVDP_TRY(make_list(a, set, n / 2, &c->in));
+    NVDP_TRY(make_list(a, set, n / 2, &c->out));
+    NVDP_TRY(make_list(a, a->known.set, a->known.data->count, &c->background));
+    NVDP_TRY(NVDP__ATTACK_ARRAYS(a, NVDP__ITEMS(c->included, n / 2), NVDP__ITEMS(c->file, n / 2)));
     c->files = n / 2;
     for (size_t k = 0; k < n / 2; k++) {
         c->included[k] = (unsigned char)nvdp__stream_below(&coin, 2);
@@ -330,11 +304,11 @@ static nvdp_status take_file(struct nvdp__text_attack *a, struct chosen *c, size
             "membership: expected at least %d texts that are in the shared file once, and "
             "%d different public texts that are not in it, found %zu and %zu",
             FEWEST, 2 * FEWEST, n, publics);
-    NVDP_TRY(make_list(ctx, a->attacked.set, n, &c->in));
-    NVDP_TRY(make_list(ctx, a->known.set, publics / 2, &c->out));
-    NVDP_TRY(make_list(ctx, a->known.set, publics - publics / 2, &c->background));
-    NVDP_TRY(NVDP__NEW(ctx, c->replaced, n));
-    NVDP_TRY(NVDP__NEW(ctx, c->file, data->count));
+    NVDP_TRY(make_list(a, a->attacked.set, n, &c->in));
+    NVDP_TRY(make_list(a, a->known.set, publics / 2, &c->out));
+    NVDP_TRY(make_list(a, a->known.set, publics - publics / 2, &c->background));
+    NVDP_TRY(
+        NVDP__ATTACK_ARRAYS(a, NVDP__ITEMS(c->replaced, n), NVDP__ITEMS(c->file, data->count)));
     c->files = data->count;
     for (size_t i = 0; i < data->count; i++)
         c->file[i] = i;
@@ -346,28 +320,11 @@ static nvdp_status take_file(struct nvdp__text_attack *a, struct chosen *c, size
 
 /* --- what is proven --- */
 
-/* The file has all its samples of a text, so a certificate of fewer proves nothing of it. */
-static nvdp_status check_releases(const struct nvdp__text_attack *a) {
-    const size_t samples = a->file.file->shape.samples;
-    if ((size_t)a->options->releases == samples) return NVDP_OK;
-    return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
-                      "{releases}: expected %zu, all samples of a text in %s, found %d", samples,
-                      a->file.path, a->options->releases);
-}
-
 static nvdp_status prove(const struct nvdp__attacked *attacked, const struct nvdp_model *model,
                          double delta, struct nvdp__tradeoff *proven,
                          struct nvdp__membership *out) {
-    struct nvdp_context *ctx = attacked->ctx;
     struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-    char at[32];
-    nvdp__snprintf(at, sizeof at, "%.17g", delta);
-    NVDP_TRY(nvdp_privacy_config_create(ctx, &config));
-    NVDP_TRY(nvdp_config_set(config, "delta", at));
-    NVDP_TRY(nvdp_config_set(config, "releases", nvdp_config_get(attacked->config, "releases")));
-    NVDP_TRY(nvdp_config_set(config, "at-epsilon", EPSILONS));
-    NVDP_TRY(nvdp_model_certificate(ctx, model, config, &certificate));
+    NVDP_TRY(nvdp__attacked_certificate(attacked, model, delta, EPSILONS, &certificate));
     *proven = (struct nvdp__tradeoff){.mu = isfinite(certificate.mu) ? certificate.mu : INFINITY};
     for (size_t i = 0; i < certificate.points && isinf(proven->mu); i++)
         nvdp__tradeoff_add(proven, certificate.curve[i].epsilon, certificate.curve[i].delta);
@@ -381,7 +338,7 @@ static nvdp_status prove(const struct nvdp__attacked *attacked, const struct nvd
  * are found, so the score shows only whether the others have different posteriors. */
 static nvdp_status score_states(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                 const struct chosen *c) {
-    int64_t *key = NULL;
+    nvdp__autofree int64_t *key = NULL;
     const struct nvdp__candidates *const both[] = {&c->in, &c->out};
     NVDP_TRY(NVDP__NEW(ctx, key, c->files));
     for (size_t i = 0; i < c->files; i++)
@@ -392,24 +349,21 @@ static nvdp_status score_states(struct nvdp_context *ctx, const struct nvdp_post
             const int64_t own = (int64_t)nvdp__posterior_key(both[g]->set, both[g]->text[k]);
             both[g]->score[k] = bsearch(&own, key, c->files, sizeof *key, nvdp__by_int64) != NULL;
         }
-    free(key);
     return NVDP_OK;
 }
 
 /* Audits the coins of drawn pairs: their score is that of the pair's first text minus that of the second. */
 static nvdp_status audit(struct nvdp_context *ctx, const struct chosen *c,
                          struct nvdp__membership *out) {
-    double *score = NULL;
-    out->audit = (struct nvdp_canary_audit)NVDP_RESULT(struct nvdp_canary_audit);
+    nvdp__autofree double *score = NULL;
+    out->audit = (struct nvdp__canary_audit)NVDP_RESULT(struct nvdp__canary_audit);
     NVDP_TRY(NVDP__NEW(ctx, score, c->in.n));
     for (size_t k = 0; k < c->in.n; k++) {
         const double in = c->in.score[k], other = c->out.score[k];
         score[k] = in == other ? 0 : c->included[k] ? in - other : other - in;
     }
-    const nvdp_status status = nvdp_audit_canaries(ctx, c->in.n, score, c->included, 0, 0,
-                                                   out->delta, CONFIDENCE, &out->audit);
-    free(score);
-    return status;
+    return nvdp__audit_canaries(ctx, c->in.n, score, c->included, 0, 0, out->delta, CONFIDENCE,
+                                &out->audit);
 }
 
 static nvdp_status measure(const struct nvdp__attacked *attacked, struct nvdp__text_attack *a,
@@ -424,7 +378,11 @@ static nvdp_status measure(const struct nvdp__attacked *attacked, struct nvdp__t
         given ? nvdp__shared_source(&a->file)
               : (struct nvdp__sample_source){nvdp__linkage_draw, &sampler, -INFINITY};
     NVDP_TRY(nvdp__config_open(ctx, attacked->config, &nvdp__attack_schema, &options));
-    if (given) NVDP_TRY(check_releases(a));
+    /* the file has all its samples of a text, so a certificate of fewer proves nothing of it */
+    if (given && (size_t)a->options->releases != a->file.file->shape.samples)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "{releases}: expected %zu, all samples of a text in %s, found %d",
+                          a->file.file->shape.samples, a->file.path, a->options->releases);
     NVDP_TRY(given ? take_file(a, c, &out->repeated) : draw_pairs(a, c, &out->repeated));
     const struct nvdp__sampled_file file = {a->attacked.set, &source, a->options->releases,
                                             c->files,        c->file, a->options->seed};
@@ -444,15 +402,14 @@ static nvdp_status measure(const struct nvdp__attacked *attacked, struct nvdp__t
     NVDP_TRY(nvdp__add_roc(a, NVDP__OBSERVED_STATES, c->in.n, c->in.score, c->out.n, c->out.score,
                            NULL));
     a->scores -= 3; /* the area alone */
-    return nvdp__add_value(a, NVDP__OBSERVED_PRIOR, NVDP_TEXT_METRIC_AUC, .5, 0, 0);
+    return nvdp__add_value(a, NVDP__OBSERVED_PRIOR, NVDP__TEXT_METRIC_AUC, .5, 0, 0);
 }
 
 nvdp_status nvdp__membership_file(const struct nvdp__attacked *attacked,
                                   struct nvdp__membership *out) {
     nvdp__auto(nvdp__text_attack_close) struct nvdp__text_attack a = {0};
-    nvdp__auto(release) struct chosen c = {0};
-    NVDP_TRY(nvdp__text_attack_open(attacked->ctx, attacked->attack, attacked->kind,
-                                    attacked->config, &a));
+    struct chosen c = {0};
+    NVDP_TRY(nvdp__text_attack_open(attacked, &a));
     NVDP_TRY(measure(attacked, &a, &c, out));
     NVDP_TRY(nvdp__learned(&a, attacked->kind, &out->scores));
     out->scores.seeds = 1;

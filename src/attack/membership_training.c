@@ -18,7 +18,9 @@
 #include "base/file.h"
 #include "base/own.h"
 #include "base/random.h"
-#include "options/option.h"
+#include "model/model.h"
+#include "options/schema.h"
+#include "text/dataset.h"
 
 #include <math.h>
 #include <nvdp/train.h>
@@ -97,43 +99,34 @@ struct training {
     bool held;            /* the others are its held-out texts */
     size_t draws;
     struct measured group[GROUPS]; /* members, others */
+    struct nvdp__text_attack attack;
 };
 
 static void close_training(struct training *t) {
-    for (size_t g = 0; g < GROUPS; g++) {
+    for (size_t g = 0; g < GROUPS; g++)
         nvdp_dataset_free(t->group[g].data);
-        free(t->group[g].loss);
-        free(t->group[g].phi);
-    }
+    nvdp__memory_release(&t->attack.memory);
+    free(t->attack.score);
     nvdp__run_close(&t->run);
 }
 
 /* Takes the texts of `from` that occur in it once and not in `besides`, in a random order. */
 static nvdp_status take(struct training *t, const struct nvdp_dataset *from,
                         const struct nvdp_dataset *besides, struct measured *to) {
-    size_t *row = NULL, n;
+    nvdp__autofree size_t *row = NULL;
+    size_t n;
     NVDP_TRY(nvdp__membership_list(t->ctx, t->options.seed, from, besides, false, &row, &n));
     if (t->where.limit > 0) n = nvdp__min(n, t->where.limit);
-    nvdp_status status = nvdp_dataset_select(t->ctx, from, n, row, &to->data);
-    free(row);
-    if (status == NVDP_OK) status = NVDP__NEW(t->ctx, to->loss, n + 1);
-    if (status == NVDP_OK) status = NVDP__NEW(t->ctx, to->phi, n + 1);
-    return status;
+    NVDP_TRY(nvdp__dataset_select(t->ctx, from, n, row, &to->data));
+    return NVDP__ATTACK_ARRAYS(&t->attack, NVDP__ITEMS(to->loss, n + 1),
+                               NVDP__ITEMS(to->phi, n + 1));
 }
 
-/* Reads the texts of --public, or of the dev file. */
-static nvdp_status load_others(struct training *t, struct nvdp_dataset **out) {
-    struct nvdp_dataset_config config = nvdp__run_dataset_config(&t->run, t->where.data);
-    const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(t->run.model);
-    if (t->options.known == NULL)
-        return nvdp_dataset_load(t->ctx, tokenizer, &config, NVDP_SPLIT_DEV, out);
-    config.limit = t->options.known_limit;
-    config.limit_seed = t->options.seed;
-    return nvdp_dataset_load_file(t->ctx, tokenizer, &config, t->options.known, out);
-}
-
+/* Takes the texts of training, and others: the held-out ones, or those of --public or of the dev file. */
 static nvdp_status divide(struct training *t) {
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *train = NULL, *others = NULL;
+    struct nvdp_dataset_config config = nvdp__run_dataset_config(&t->run, t->where.data);
+    const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(t->run.model);
     const bool holdout = t->run.config.protocol == NVDP_PROTOCOL_HOLDOUT;
     t->held = holdout && t->options.known == NULL;
     if (holdout)
@@ -141,8 +134,13 @@ static nvdp_status divide(struct training *t) {
     if (!t->held) {
         nvdp_dataset_free(others);
         others = NULL;
-        NVDP_TRY(load_others(t, &others));
     }
+    if (!t->held && t->options.known == NULL)
+        NVDP_TRY(nvdp__dataset_load(t->ctx, tokenizer, &config, NVDP_SPLIT_DEV, NULL, &others));
+    config.limit = t->options.known_limit;
+    config.limit_seed = t->options.seed;
+    if (t->options.known != NULL)
+        NVDP_TRY(nvdp_dataset_load_file(t->ctx, tokenizer, &config, t->options.known, &others));
     if (!nvdp__dataset_labeled(others))
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                           "%s: expected texts with labels, whose losses are compared, found none",
@@ -161,41 +159,10 @@ static nvdp_status divide(struct training *t) {
 
 /* --- shadow runs --- */
 
-/* Returns the options of shadow run k, from 1: those of the run, with a seed of its own, which draws its texts.  Half
- * of all texts are trained on. */
-static struct nvdp__train_options shadow_options(const struct training *t, const char *out,
-                                                 size_t k) {
-    struct nvdp__train_options made = t->run.config;
-    const double texts = (double)t->run.dataset->count;
-    made.out = out;
-    made.resume = NULL;
-    made.overwrite = false;
-    made.seed = t->run.config.seed + k;
-    made.limit_train =
-        (size_t)nvdp__min((size_t)(texts / 2 / (1 - made.holdout) + .5), t->run.dataset->count);
-    if (t->where.data != NULL) made.data = t->where.data;
-    return made;
-}
-
-static nvdp_status check_shadows(const struct training *t) {
-    const struct nvdp__train_options *run = &t->run.config;
-    if (nvdp__dp_wanted(&run->dp)) /* a hash of the text chooses */
-        return nvdp__fail(
-            t->ctx, NVDP_ERR_ARGUMENT,
-            "{shadows}: expected a run without private training, whose held-out texts "
-            "would be held out of each shadow run too; leave {shadows} out");
-    if (t->held && run->limit_train == 0 && run->folds == 0) return NVDP_OK;
-    return nvdp__fail(
-        t->ctx, NVDP_ERR_ARGUMENT,
-        "{shadows}: expected a run whose train file has all its texts, those that it "
-        "held out too: a run with {protocol} holdout and without {limit-train} and "
-        "{folds}, attacked without {public}; train such a run, or leave {shadows} out");
-}
-
 /* Returns the row of an option that affects the result and differs, or NULL.  Of paths, files must differ. */
 static const struct nvdp_option *differing(const struct nvdp__train_options *wanted,
                                            const struct nvdp__train_options *found,
-                                           char text[2][NVDP__NUMBER_SIZE], const char *as[2]) {
+                                           char text[2][NVDP__NUMBER_TEXT], const char *as[2]) {
     const void *const of[] = {wanted, found};
     struct nvdp__place place;
     for (size_t i = 0; nvdp__schema_row(&nvdp__train_schema, i, &place); i++) {
@@ -213,109 +180,85 @@ static const struct nvdp_option *differing(const struct nvdp__train_options *wan
     return NULL;
 }
 
-/* Fails if DIR is a run with other options than a shadow run has. */
-static nvdp_status check_shadow(const struct training *t,
-                                const struct nvdp__train_options *wanted) {
-    struct nvdp__train_options found;
-    json_t *owner = NULL;
-    NVDP_TRY(nvdp__run_read_config(t->ctx, wanted->out, &found, &owner));
-    char text[2][NVDP__NUMBER_SIZE];
-    const char *as[2];
-    const struct nvdp_option *row = differing(wanted, &found, text, as);
-    const nvdp_status status =
-        row == NULL
-            ? NVDP_OK
-            : nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                         "%s: expected shadow run of %s, with %s %s, found %s; remove the folder, "
-                         "or name another one with {shadow-runs}",
-                         wanted->out, t->name, nvdp__as_option(t->ctx, row->name).text, as[0],
-                         as[1]);
-    json_decref(owner);
-    return status;
-}
-
-/* Trains the run, or what is left of it. */
+/* Trains the run, or what is left of it. Fails if the folder is a run with other options than a shadow run has. */
 static nvdp_status train_shadow(const struct training *t, struct nvdp__train_options *options) {
-    nvdp__auto(nvdp_train_result_free) struct nvdp_train_result result =
-        NVDP_RESULT(struct nvdp_train_result);
-    nvdp__autofree char *begun = nvdp__join(t->ctx, options->out, "run.json");
-    nvdp__autofree char *ended = nvdp__join(t->ctx, options->out, "result.json");
-    if (begun == NULL || ended == NULL) return NVDP_ERR_MEMORY;
-    if (nvdp__exists(begun)) {
-        NVDP_TRY(check_shadow(t, options));
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    struct nvdp__train_options found;
+    nvdp__autoptr(json_decref) json_t *owner = NULL;
+    if (nvdp__exists(nvdp__path(options->out, "run.json").text)) {
+        NVDP_TRY(nvdp__run_read_config(t->ctx, options->out, &found, &owner));
+        char text[2][NVDP__NUMBER_TEXT];
+        const char *as[2];
+        const struct nvdp_option *row = differing(options, &found, text, as);
+        if (row != NULL)
+            return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                              "%s: expected shadow run of %s, with %s %s, found %s; remove the "
+                              "folder, or name another one with {shadow-runs}",
+                              options->out, t->name, nvdp__as_option(t->ctx, row->name).text, as[0],
+                              as[1]);
         options->resume = options->out;
     }
-    if (!nvdp__exists(ended)) NVDP_TRY(nvdp__train(t->ctx, options, &result));
-    return NVDP_OK;
+    return nvdp__exists(nvdp__path(options->out, "result.json").text)
+               ? NVDP_OK
+               : nvdp__train(t->ctx, options, &result);
 }
 
 static nvdp_status train_shadows(const struct training *t, const char *folder) {
-    nvdp_status status = NVDP_OK;
-    const double start = nvdp__now();
+    const double start = nvdp__now(), texts = (double)t->run.dataset->count;
     const size_t all = t->options.shadows;
-    char *out = NULL;
     NVDP_TRY(nvdp__make_directory(t->ctx, folder));
-    for (size_t k = 1; k <= all && status == NVDP_OK; k++) {
-        out = nvdp__format(t->ctx, "%s/%zu", folder, k);
-        if (out == NULL) return NVDP_ERR_MEMORY;
+    for (size_t k = 1; k <= all; k++) {
+        const struct nvdp__path out = nvdp__path_format("%s/%zu", folder, k);
         const double spent = nvdp__now() - start;
         char left[64] = "";
         if (k > 1)
             nvdp__snprintf(left, sizeof left, "; about %.0f s are left for all",
                            spent / (double)(k - 1) * (double)(all - k + 1));
-        nvdp__log(t->ctx, NVDP_LOG_INFO, "shadow run %zu of %zu: %s%s", k, all, out, left);
-        struct nvdp__train_options options = shadow_options(t, out, k);
-        status = train_shadow(t, &options);
-        free(out);
+        nvdp__log(t->ctx, NVDP_LOG_INFO, "shadow run %zu of %zu: %s%s", k, all, out.text, left);
+        /* a shadow run has the options of the run, and a seed of its own, which draws its texts */
+        struct nvdp__train_options options = t->run.config;
+        options.out = out.text;
+        options.resume = NULL;
+        options.overwrite = false;
+        options.seed = t->run.config.seed + k;
+        /* half of all texts are trained on */
+        options.limit_train = (size_t)nvdp__min((size_t)(texts / 2 / (1 - options.holdout) + .5),
+                                                t->run.dataset->count);
+        if (t->where.data != NULL) options.data = t->where.data;
+        NVDP_TRY(train_shadow(t, &options));
     }
-    return status;
+    return NVDP_OK;
 }
 
 /* --- scores by shadow runs --- */
 
-/* Marks the texts of a group that a shadow run was trained on. */
-static nvdp_status find_seen(const struct training *t, const struct nvdp__run *shadow,
-                             const struct nvdp_dataset *data, bool *seen) {
-    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *train = NULL, *held = NULL;
-    NVDP_TRY(nvdp__train_holdout(t->ctx, &shadow->config, shadow->dataset, &train, &held));
-    for (size_t i = 0; i < data->count; i++)
-        seen[i] = bsearch(&data->index[i], train->index, train->count, sizeof *train->index,
-                          nvdp__by_int64) != NULL; /* in the file's order */
-    return NVDP_OK;
-}
-
 /* Adds the logits of one shadow run. */
 static nvdp_status add_shadow(struct training *t, const char *out,
                               struct nvdp__shadow_sums *const sums[GROUPS]) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__run shadow = {0};
+    nvdp__auto(nvdp__run_close) struct nvdp__run shadow = {0};
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
     struct nvdp__run_options options = t->where;
-    struct measured m = {0};
-    bool *seen = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *train = NULL, *held = NULL;
+    struct measured m;
     const size_t most = nvdp__max(t->group[0].data->count, t->group[1].data->count);
     options.run = out;
     options.limit = 0;
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(t->ctx, m.loss, most));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(t->ctx, m.phi, most));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(t->ctx, seen, most));
-    NVDP_TRY_OR_CLEAN(nvdp__run_open(t->ctx, &options, &shadow));
+    NVDP_TRY(NVDP__ARRAYS(t->ctx, &memory, NVDP__ITEMS(m.loss, most), NVDP__ITEMS(m.phi, most)));
+    NVDP_TRY(nvdp__run_open(t->ctx, &options, &shadow));
+    NVDP_TRY(nvdp__train_holdout(t->ctx, &shadow.config, shadow.dataset, &train, &held));
     for (size_t g = 0; g < GROUPS; g++) {
         m.data = t->group[g].data;
-        NVDP_TRY_OR_CLEAN(find_seen(t, &shadow, m.data, seen));
-        NVDP_TRY_OR_CLEAN(
-            measure(t->ctx, shadow.model, t->where.batch, t->options.seed, t->draws, &m));
+        NVDP_TRY(measure(t->ctx, shadow.model, t->where.batch, t->options.seed, t->draws, &m));
         for (size_t i = 0; i < m.data->count; i++) {
-            sums[g][i].n[seen[i]]++;
-            sums[g][i].sum[seen[i]] += m.phi[i];
-            sums[g][i].square[seen[i]] += m.phi[i] * m.phi[i];
+            const bool seen =
+                bsearch(&m.data->index[i], train->index, train->count, sizeof *train->index,
+                        nvdp__by_int64) != NULL; /* in the file's order */
+            sums[g][i].n[seen]++;
+            sums[g][i].sum[seen] += m.phi[i];
+            sums[g][i].square[seen] += m.phi[i] * m.phi[i];
         }
     }
-cleanup:
-    nvdp__run_close(&shadow);
-    free(m.loss);
-    free(m.phi);
-    free(seen);
-    return status;
+    return NVDP_OK;
 }
 
 static double log_normal(double x, double mean, double variance) {
@@ -359,35 +302,25 @@ nvdp_status nvdp__shadow_scores(struct nvdp_context *ctx, size_t n,
 
 /* Replaces the losses of all texts by minus their scores. */
 static nvdp_status attack_by_shadows(struct training *t) {
-    nvdp_status status = NVDP_OK;
     const size_t members = t->group[0].data->count, others = t->group[1].data->count;
-    struct nvdp__shadow_sums *sums = NULL;
-    double *phi = NULL, *score = NULL;
-    char *folder = t->options.shadow_runs != NULL ? nvdp__strdup(t->ctx, t->options.shadow_runs)
-                                                  : nvdp__format(t->ctx, "%s.shadows", t->name);
-    NVDP_TRY_OR_CLEAN(NVDP__MADE(folder));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(t->ctx, sums, members + others));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(t->ctx, phi, members + others));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(t->ctx, score, members + others));
-    NVDP_TRY_OR_CLEAN(train_shadows(t, folder));
-    for (size_t k = 1; k <= t->options.shadows; k++) {
-        char *out = nvdp__format(t->ctx, "%s/%zu", folder, k);
-        NVDP_TRY_OR_CLEAN(NVDP__MADE(out));
-        status = add_shadow(t, out, (struct nvdp__shadow_sums *[]){sums, sums + members});
-        free(out);
-        NVDP_TRY_OR_CLEAN(status);
-    }
+    struct nvdp__shadow_sums *sums;
+    double *phi, *score;
+    const struct nvdp__path folder = t->options.shadow_runs != NULL
+                                         ? nvdp__path_format("%s", t->options.shadow_runs)
+                                         : nvdp__path_format("%s.shadows", t->name);
+    NVDP_TRY(NVDP__ATTACK_ARRAYS(&t->attack, NVDP__ITEMS(sums, members + others),
+                                 NVDP__ITEMS(phi, members + others),
+                                 NVDP__ITEMS(score, members + others)));
+    NVDP_TRY(train_shadows(t, folder.text));
+    for (size_t k = 1; k <= t->options.shadows; k++)
+        NVDP_TRY(add_shadow(t, nvdp__path_format("%s/%zu", folder.text, k).text,
+                            (struct nvdp__shadow_sums *[]){sums, sums + members}));
     memcpy(phi, t->group[0].phi, members * sizeof *phi);
     memcpy(phi + members, t->group[1].phi, others * sizeof *phi);
-    NVDP_TRY_OR_CLEAN(nvdp__shadow_scores(t->ctx, members + others, sums, phi, score));
+    NVDP_TRY(nvdp__shadow_scores(t->ctx, members + others, sums, phi, score));
     for (size_t i = 0; i < members + others; i++)
         *(i < members ? &t->group[0].loss[i] : &t->group[1].loss[i - members]) = -score[i];
-cleanup:
-    free(sums);
-    free(phi);
-    free(score);
-    free(folder);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- what is proven --- */
@@ -397,7 +330,8 @@ cleanup:
  * accountant's mu is numerical, so it proves nothing. */
 static nvdp_status prove(const struct training *t, struct nvdp__tradeoff *proven,
                          struct nvdp__membership *out) {
-    struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
+    nvdp__autoresult struct nvdp_training_privacy training =
+        NVDP_RESULT(struct nvdp_training_privacy);
     *proven = (struct nvdp__tradeoff){.mu = INFINITY};
     nvdp__membership_proven(proven, INFINITY, NAN, out);
     NVDP_TRY(nvdp_training_privacy(t->ctx, t->name, &training, NULL));
@@ -406,7 +340,6 @@ static nvdp_status prove(const struct training *t, struct nvdp__tradeoff *proven
         nvdp__tradeoff_add(proven, epsilon, delta);
         nvdp__membership_proven(proven, epsilon, delta, out);
     }
-    nvdp_training_privacy_free(&training);
     return NVDP_OK;
 }
 
@@ -446,45 +379,52 @@ static nvdp_status open_training(const struct nvdp__attacked *attacked, struct t
     if (t->options.shadows > 0 && t->options.shadows < 2)
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                           "{shadows}: expected 0 or at least 2, found 1");
-    NVDP_TRY(nvdp_model_limits(t->ctx, t->run.model, &limits));
+    NVDP_TRY(nvdp__model_limits(t->ctx, t->run.model, &limits));
     t->draws = limits.noise ? t->options.seeds : 1;
     NVDP_TRY(divide(t));
-    return t->options.shadows > 0 ? check_shadows(t) : NVDP_OK;
+    const struct nvdp__train_options *run = &t->run.config;
+    if (t->options.shadows > 0 && nvdp__dp_wanted(&run->dp)) /* a hash of the text chooses */
+        return nvdp__fail(
+            t->ctx, NVDP_ERR_ARGUMENT,
+            "{shadows}: expected a run without private training, whose held-out texts "
+            "would be held out of each shadow run too; leave {shadows} out");
+    if (t->options.shadows == 0 || (t->held && run->limit_train == 0 && run->folds == 0))
+        return NVDP_OK;
+    return nvdp__fail(
+        t->ctx, NVDP_ERR_ARGUMENT,
+        "{shadows}: expected a run whose train file has all its texts, those that it "
+        "held out too: a run with {protocol} holdout and without {limit-train} and "
+        "{folds}, attacked without {public}; train such a run, or leave {shadows} out");
 }
 
-static nvdp_status add_scores(struct training *t, struct nvdp__text_attack *a,
-                              enum nvdp__observed observed, const struct nvdp__tradeoff *proven) {
+static nvdp_status add_scores(struct training *t, enum nvdp__observed observed,
+                              const struct nvdp__tradeoff *proven) {
     for (size_t g = 0; g < GROUPS; g++) /* members have small losses */
         for (size_t i = 0; i < t->group[g].data->count; i++)
             t->group[g].loss[i] *= -1;
-    return nvdp__add_roc(a, observed, t->group[0].data->count, t->group[0].loss,
+    return nvdp__add_roc(&t->attack, observed, t->group[0].data->count, t->group[0].loss,
                          t->group[1].data->count, t->group[1].loss, proven);
 }
 
 nvdp_status nvdp__membership_training(const struct nvdp__attacked *attacked,
                                       struct nvdp__membership *out) {
-    nvdp_status status = NVDP_OK;
-    struct training t = {.ctx = attacked->ctx};
-    struct nvdp__text_attack a = {.ctx = attacked->ctx, .options = &t.options};
+    nvdp__auto(close_training) struct training t = {
+        .ctx = attacked->ctx, .attack = {.ctx = attacked->ctx, .options = &t.options}};
+    struct nvdp__text_attack *a = &t.attack;
     struct nvdp__tradeoff proven;
-    NVDP_TRY_OR_CLEAN(open_training(attacked, &t));
-    a.attacked.data = t.group[0].data;
-    a.known.data = t.group[1].data;
-    NVDP_TRY_OR_CLEAN(prove(&t, &proven, out));
-    out->members = a.attacked.data->count;
-    out->others = a.known.data->count;
+    NVDP_TRY(open_training(attacked, &t));
+    a->attacked.data = t.group[0].data;
+    a->known.data = t.group[1].data;
+    NVDP_TRY(prove(&t, &proven, out));
+    out->members = a->attacked.data->count;
+    out->others = a->known.data->count;
     out->shadows = t.options.shadows;
     for (size_t g = 0; g < GROUPS; g++)
-        NVDP_TRY_OR_CLEAN(
-            measure(t.ctx, t.run.model, t.where.batch, t.options.seed, t.draws, &t.group[g]));
-    NVDP_TRY_OR_CLEAN(add_scores(&t, &a, NVDP__OBSERVED_LOSS, t.held ? &proven : NULL));
+        NVDP_TRY(measure(t.ctx, t.run.model, t.where.batch, t.options.seed, t.draws, &t.group[g]));
+    NVDP_TRY(add_scores(&t, NVDP__OBSERVED_LOSS, t.held ? &proven : NULL));
     if (t.options.shadows > 0) {
-        NVDP_TRY_OR_CLEAN(attack_by_shadows(&t));
-        NVDP_TRY_OR_CLEAN(add_scores(&t, &a, NVDP__OBSERVED_SHADOWS, NULL));
+        NVDP_TRY(attack_by_shadows(&t));
+        NVDP_TRY(add_scores(&t, NVDP__OBSERVED_SHADOWS, NULL));
     }
-    NVDP_TRY_OR_CLEAN(nvdp__learned(&a, attacked->kind, &out->scores));
-cleanup:
-    free(a.score);
-    close_training(&t);
-    return status;
+    return nvdp__learned(a, attacked->kind, &out->scores);
 }

@@ -171,6 +171,5 @@ nvdp_status nvdp__npy_read(struct nvdp_context *ctx, const char *path, size_t sh
     NVDP_TRY(NVDP__NEW(ctx, made, count));
     NVDP_TRY(read_values(&h, h.end, size - start - length, made));
     memcpy(shape, h.shape, sizeof h.shape);
-    NVDP__HAND_OVER(value, made);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(value, made);
 }

@@ -1,16 +1,147 @@
-/* Distinguishes two texts by the likelihood ratio of their samples, and compares the epsilon that this shows with
- * the exact one and the certified one. */
+/* Pairs of texts: their words, the test that distinguishes their samples, and the row in the table of attacks. */
 #include "attack/pair.h"
+#include "attack/attack.h"
 #include "attack/audit.h"
-#include "attack/options.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "base/own.h"
 #include "base/random.h"
+#include "base/sentence.h"
+#include "mechanism/mechanism.h"
 #include "rdp/likelihood.h"
 #include "rdp/pairs.h"
 #include "share/sampler.h"
-
+#include "text/dataset.h"
+#include "text/tokenizer.h"
+#include "train/run.h"
 #include <math.h>
+#include <nvdp/certificate.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- the words of two texts: how many differ, what is proven for them, and texts one word apart ---- */
+
+double nvdp__pair_mu(const struct nvdp__word_clip *clip, const size_t changed[2], int releases) {
+    return changed[0] + changed[1] > 0 ? nvdp__word_mu(clip, changed[0], changed[1], releases) : 0;
+}
+
+/* A text's tokens and their marks. */
+struct view {
+    const int32_t *id, *mark;
+    size_t tokens;
+};
+
+static struct view view(const struct nvdp_dataset *data, size_t i) {
+    const size_t at = data->offset[i];
+    return (struct view){data->ids + at, data->types + at, data->offset[i + 1] - at};
+}
+
+static size_t count_words(const struct view *text, size_t from, size_t to) {
+    size_t words = 0;
+    for (size_t t = from; t < to; t = nvdp__word_end(text->mark, t, text->tokens))
+        words++;
+    return words;
+}
+
+static bool begins(const struct view *text, size_t t) {
+    return t == text->tokens || text->mark[t] != NVDP__WORD_CONTINUES;
+}
+
+static bool same(const struct view *a, size_t i, const struct view *b, size_t j) {
+    return a->id[i] == b->id[j] && a->mark[i] == b->mark[j];
+}
+
+void nvdp__pair_change(const struct nvdp_dataset *data, size_t p, size_t q, size_t changed[2]) {
+    const struct view a = view(data, p), b = view(data, q);
+    const size_t shorter = nvdp__min(a.tokens, b.tokens);
+    size_t head = 0, tail = 0, to = 0;
+    for (size_t t = 0; t <= shorter; t++) {
+        if (begins(&a, t) && begins(&b, t)) head = t;
+        if (t == shorter || !same(&a, t, &b, t)) break;
+    }
+    while (to < shorter - head && same(&a, a.tokens - 1 - to, &b, b.tokens - 1 - to)) {
+        to++;
+        if (begins(&a, a.tokens - to)) tail = to;
+    }
+    changed[0] = count_words(&a, head, a.tokens - tail);
+    changed[1] = count_words(&b, head, b.tokens - tail);
+}
+
+/* Finds the first token of word k, not counting borders; returns the number of words if there are fewer. */
+static size_t find_word(const struct view *text, size_t k, size_t *first) {
+    size_t words = 0;
+    for (size_t t = 0; t < text->tokens; t = nvdp__word_end(text->mark, t, text->tokens)) {
+        if (text->mark[t] == NVDP__WORD_BORDER) continue;
+        *first = t;
+        if (words++ == k) break;
+    }
+    return words;
+}
+
+/* Draws one word of the pair's text P, pair->word, and the number *source of a word of its text Q. Returns false if the two
+ * words are equal, or a text has no word. */
+static bool nvdp__pair_draw_word(struct nvdp__stream *stream, const struct nvdp_dataset *data,
+                                 struct nvdp__pair_attack *pair, size_t *source) {
+    const struct view text = view(data, pair->p), other = view(data, pair->q);
+    size_t at = 0, from = 0;
+    const size_t words = find_word(&text, SIZE_MAX, &at),
+                 others = find_word(&other, SIZE_MAX, &from);
+    if (words == 0 || others == 0) return false;
+    pair->word = 1 + nvdp__stream_below(stream, words);
+    *source = nvdp__stream_below(stream, others);
+    find_word(&text, pair->word - 1, &at);
+    find_word(&other, *source, &from);
+    const size_t n = nvdp__word_end(text.mark, at, text.tokens) - at,
+                 m = nvdp__word_end(other.mark, from, other.tokens) - from;
+    pair->changed[0] = pair->changed[1] = 1;
+    return n != m || memcmp(text.id + at, other.id + from, n * sizeof *text.id) != 0;
+}
+
+/* Appends tokens from .. to - 1 of a text. */
+static void append(const struct view *text, size_t from, size_t to, struct nvdp_dataset *out,
+                   size_t *used) {
+    memcpy(out->ids + *used, text->id + from, (to - from) * sizeof *out->ids);
+    memcpy(out->types + *used, text->mark + from, (to - from) * sizeof *out->types);
+    *used += to - from;
+}
+
+/* Computes the posteriors of both texts of every pair: text 2i is P; in text 2i + 1 a word of text q, its number
+ * source[i], replaces word pair->word of P. */
+static nvdp_status nvdp__pair_replace(struct nvdp_context *ctx,
+                                      const struct nvdp__pair_words *words, size_t pairs,
+                                      const struct nvdp__pair_attack *pair, const size_t *source,
+                                      struct nvdp_posteriors **out) {
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *made = NULL;
+    size_t used = 0;
+    NVDP_TRY(nvdp__dataset_create(ctx, 2 * pairs, false, &made));
+    for (int fill = 0; fill < 2; fill++) {
+        for (size_t i = 0; i < pairs; i++) {
+            const struct view text = view(words->data, pair[i].p),
+                              other = view(words->data, pair[i].q);
+            size_t at = 0, from = 0;
+            find_word(&text, pair[i].word - 1, &at);
+            find_word(&other, source[i], &from);
+            const size_t end = nvdp__word_end(text.mark, at, text.tokens),
+                         to = nvdp__word_end(other.mark, from, other.tokens);
+            if (fill == 0) {
+                made->offset[2 * i + 1] = text.tokens;
+                made->offset[2 * i + 2] = text.tokens - (end - at) + (to - from);
+                continue;
+            }
+            append(&text, 0, text.tokens, made, &used);
+            append(&text, 0, at, made, &used);
+            append(&other, from, to, made, &used);
+            append(&text, end, text.tokens, made, &used);
+        }
+        if (fill == 0) NVDP_TRY(nvdp__dataset_lay_out(ctx, made));
+    }
+    return nvdp_model_posteriors(ctx, words->model, made, words->batch, out);
+}
+
+/* ---- the test of two texts ---- */
+
+/* Distinguishes two texts by the likelihood ratio of their samples, and compares the epsilon that this shows with
+ * the exact one and the certified one. */
 
 enum { BLOCK = 64 };
 /* The relative rounding error of an epsilon: from the bisection of the exact one, and from means clipped in float32. */
@@ -18,6 +149,7 @@ static const double SLACK = 1e-6;
 
 struct attack {
     struct nvdp_context *ctx;
+    struct nvdp__memory memory, of_pair; /* released at the end, and after each pair */
     const struct nvdp_posteriors *set;
     size_t text[2]; /* P and Q in the set */
     const struct nvdp__attack_options *options;
@@ -27,9 +159,15 @@ struct attack {
     double confidence;
 };
 
+static void release(struct attack *a) {
+    nvdp__memory_release(&a->memory);
+    nvdp__memory_release(&a->of_pair);
+    nvdp__likelihood_release(&a->likelihood);
+}
+
 /* --- the choice of pairs --- */
 
-static nvdp_status read_pair(struct attack *a, struct nvdp_pair_attack *pair) {
+static nvdp_status read_pair(struct attack *a, struct nvdp__pair_attack *pair) {
     char more;
     const size_t texts = a->set->texts;
     const bool two = sscanf(a->options->pair, "%zu,%zu%c", &pair->p, &pair->q, &more) == 2;
@@ -49,7 +187,7 @@ static nvdp_status read_pair(struct attack *a, struct nvdp_pair_attack *pair) {
 /* Draws uniformly among pairs of equal length (any pair if lengths are hidden); with `words`, also a word of P and
  * another one of Q, the number *source of its words, to replace it. Fails after many tries without success. */
 static nvdp_status draw_pair(struct attack *a, size_t number, const struct nvdp__pair_words *words,
-                             struct nvdp_pair_attack *pair, size_t *source) {
+                             struct nvdp__pair_attack *pair, size_t *source) {
     enum { TRIES = 100000 };
     const struct nvdp__noise noise = {.seed = a->options->seed};
     struct nvdp__stream stream =
@@ -72,8 +210,7 @@ static nvdp_status draw_pair(struct attack *a, size_t number, const struct nvdp_
 static nvdp_status draw_losses(struct attack *a, int side) {
     const struct nvdp__sampler release = {.posteriors = a->set, .noise.seed = a->options->seed};
     const struct nvdp__sample_source source = {nvdp__linkage_draw, &release, -INFINITY};
-    const size_t n = a->options->samples;
-    const size_t each = (size_t)a->options->releases;
+    const size_t n = a->options->samples, each = (size_t)a->options->releases;
     struct nvdp__trial trial[BLOCK];
     double density[BLOCK][2];
     for (size_t first = 0; first < n; first += BLOCK) {
@@ -92,7 +229,7 @@ static nvdp_status draw_losses(struct attack *a, int side) {
 }
 
 /* Computes the larger exact epsilon of both directions, and the max. accuracy of any test. */
-static nvdp_status integrate(struct attack *a, struct nvdp_pair_attack *pair) {
+static nvdp_status integrate(struct attack *a, struct nvdp__pair_attack *pair) {
     nvdp__autoptr(nvdp_exact_free) struct nvdp_exact *exact = NULL;
     double epsilon = 0, even = 0;
     bool is_bound = false;
@@ -111,14 +248,12 @@ static nvdp_status integrate(struct attack *a, struct nvdp_pair_attack *pair) {
     return NVDP_OK;
 }
 
-static nvdp_status distinguish(struct attack *a, struct nvdp_pair_attack *pair) {
+static nvdp_status distinguish(struct attack *a, struct nvdp__pair_attack *pair) {
     struct nvdp_sample_audit audit;
     const size_t n = a->options->samples, count[2] = {n, n};
     const size_t rows = nvdp__linkage_rows(a->set, 2, a->text);
-    for (size_t i = 0; i < BLOCK; i++) {
-        nvdp__evidence_release(&a->evidence[i]);
-        NVDP_TRY(nvdp__evidence_create(a->ctx, a->set, rows, &a->evidence[i]));
-    }
+    nvdp__memory_release(&a->of_pair);
+    NVDP_TRY(nvdp__evidence_create(a->ctx, &a->of_pair, a->set, rows, BLOCK, a->evidence));
     for (int side = 0; side < 2; side++)
         NVDP_TRY(draw_losses(a, side));
     for (size_t i = 0; i < n; i++)
@@ -144,14 +279,15 @@ static nvdp_status distinguish(struct attack *a, struct nvdp_pair_attack *pair) 
 
 /* --- all pairs --- */
 
-void nvdp_pair_attacks_free(struct nvdp_pair_attacks *attacks) {
-    free(attacks->pair);
-    *attacks = (struct nvdp_pair_attacks){0};
+void nvdp__pair_attacks_free(void *attacks) {
+    struct nvdp__pair_attacks *of = attacks;
+    free(of->pair);
+    *of = (struct nvdp__pair_attacks){0};
 }
 
 /* Sets what is proven for the pair: for any two texts, and for the words in which these two differ. */
 static void set_proven(const struct attack *a, const struct nvdp__pair_words *words,
-                       const struct nvdp_pair_attacks *all, struct nvdp_pair_attack *pair) {
+                       const struct nvdp__pair_attacks *all, struct nvdp__pair_attack *pair) {
     pair->proven = all->certified;
     pair->proven_right = all->guess;
     if (words == NULL) return;
@@ -162,7 +298,7 @@ static void set_proven(const struct attack *a, const struct nvdp__pair_words *wo
 }
 
 /* Compares what the attack found with what is proven or claimed. An upper bound may exceed the proven bound. */
-static bool holds(const struct nvdp_pair_attack *pair, double certified) {
+static bool holds(const struct nvdp__pair_attack *pair, double certified) {
     const double limit = fmin(pair->proven, certified);
     const bool proven = pair->bounded || (pair->exact <= limit * (1 + SLACK) + SLACK &&
                                           !(pair->right_max > pair->proven_right * (1 + SLACK)));
@@ -171,16 +307,10 @@ static bool holds(const struct nvdp_pair_attack *pair, double certified) {
            !(pair->right_interval.low > pair->proven_right * (1 + SLACK)) && proven;
 }
 
-nvdp_status nvdp_attack_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
-                              double certified, const struct nvdp_config *config,
-                              struct nvdp_pair_attacks *out) {
-    return nvdp__attack_pairs(ctx, posteriors, NULL, certified, config, out);
-}
-
 /* Checks the arguments, and fills in what is known before the attack. `whole`: number of pairs of whole texts; the
  * others differ in words. */
 static nvdp_status plan(struct attack *a, const struct nvdp__pair_words *words, size_t *whole,
-                        struct nvdp_pair_attacks *out) {
+                        struct nvdp__pair_attacks *out) {
     const struct nvdp__attack_options *options = a->options;
     if (!(out->certified >= 0))
         return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
@@ -209,43 +339,42 @@ static nvdp_status plan(struct attack *a, const struct nvdp__pair_words *words, 
 
 nvdp_status nvdp__attack_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                const struct nvdp__pair_words *words, double certified,
-                               const struct nvdp_config *config, struct nvdp_pair_attacks *out) {
-    nvdp_status status = NVDP_OK;
+                               const struct nvdp_config *config, struct nvdp__pair_attacks *out) {
     struct nvdp__attack_options options;
-    struct attack a = {.ctx = ctx, .set = posteriors, .options = &options};
-    struct nvdp_pair_attacks made = {.struct_size = sizeof made, .certified = certified};
-    struct nvdp_posteriors *replaced = NULL;
-    size_t *source = NULL, whole = 0;
+    nvdp__auto(release) struct attack a = {.ctx = ctx, .set = posteriors, .options = &options};
+    nvdp__auto(nvdp__pair_attacks_free) struct nvdp__pair_attacks made = {
+        .struct_size = sizeof made, .certified = certified};
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *replaced = NULL;
+    size_t *source, whole = 0;
     struct nvdp__meter meter;
-    NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__can_give(ctx, out));
     nvdp__schema_default(&nvdp__attack_schema, &options);
-    if (config != NULL)
-        NVDP_TRY_OR_CLEAN(nvdp__config_open(ctx, config, &nvdp__attack_schema, &options));
-    if (options.delta == 0) options.delta = NVDP_PAIR_DELTA;
-    NVDP_TRY_OR_CLEAN(plan(&a, words, &whole, &made));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, made.pair, made.pairs));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, source, made.pairs));
-    for (int side = 0; side < 2; side++)
-        NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, a.loss[side], options.samples));
+    if (config != NULL) NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__attack_schema, &options));
+    if (options.delta == 0) options.delta = NVDP__PAIR_DELTA;
+    NVDP_TRY(plan(&a, words, &whole, &made));
+    NVDP_TRY(NVDP__NEW(ctx, made.pair, made.pairs));
+    NVDP_TRY(NVDP__ARRAYS(ctx, &a.memory, NVDP__ITEMS(source, made.pairs),
+                          NVDP__ITEMS(a.loss[0], options.samples),
+                          NVDP__ITEMS(a.loss[1], options.samples)));
     for (size_t i = 0; i < made.pairs; i++)
-        NVDP_TRY_OR_CLEAN(options.pair != NULL ? read_pair(&a, made.pair)
-                                               : draw_pair(&a, i, i < whole ? NULL : words,
-                                                           &made.pair[i], &source[i]));
+        NVDP_TRY(options.pair != NULL
+                     ? read_pair(&a, made.pair)
+                     : draw_pair(&a, i, i < whole ? NULL : words, &made.pair[i], &source[i]));
     if (made.pairs > whole)
-        NVDP_TRY_OR_CLEAN(nvdp__pair_replace(ctx, words, made.pairs - whole, made.pair + whole,
-                                             source + whole, &replaced));
+        NVDP_TRY(nvdp__pair_replace(ctx, words, made.pairs - whole, made.pair + whole,
+                                    source + whole, &replaced));
     nvdp__meter_begin(&meter, ctx, "pairs", "pair", 0, made.pairs);
     for (size_t i = 0; i < made.pairs; i++) {
-        struct nvdp_pair_attack *pair = &made.pair[i];
+        struct nvdp__pair_attack *pair = &made.pair[i];
         if (i == 0 || i == whole) {
             a.set = i == 0 ? posteriors : replaced;
             nvdp__likelihood_release(&a.likelihood);
-            NVDP_TRY_OR_CLEAN(nvdp__likelihood_create(ctx, a.set, &a.likelihood));
+            NVDP_TRY(nvdp__likelihood_create(ctx, a.set, &a.likelihood));
         }
         a.text[0] = i < whole ? pair->p : 2 * (i - whole);
         a.text[1] = i < whole ? pair->q : a.text[0] + 1;
         set_proven(&a, words, &made, pair);
-        NVDP_TRY_OR_CLEAN(distinguish(&a, pair));
+        NVDP_TRY(distinguish(&a, pair));
         pair->holds = holds(pair, certified);
         made.weak = made.weak && pair->states <= .5;
         made.holds = made.holds && pair->holds;
@@ -254,14 +383,202 @@ nvdp_status nvdp__attack_pairs(struct nvdp_context *ctx, const struct nvdp_poste
     nvdp__meter_end(&meter);
     NVDP__GIVE(out, &made);
     made.pair = NULL;
-cleanup:
-    for (size_t i = 0; i < BLOCK; i++)
-        nvdp__evidence_release(&a.evidence[i]);
-    nvdp__likelihood_release(&a.likelihood);
-    nvdp_pair_attacks_free(&made);
-    nvdp_posteriors_free(replaced);
-    free(source);
-    free(a.loss[0]);
-    free(a.loss[1]);
-    return status;
+    return NVDP_OK;
 }
+
+/* ---- the row in the table of attacks ---- */
+
+/* Names the epsilon that the exact epsilons of the pairs must not exceed. */
+static const char *promise(const struct nvdp__attacked *attacked) {
+    return isnan(attacked->claimed) ? "certified" : "claimed";
+}
+
+static bool has_words(const void *pair) {
+    const size_t *changed = ((const struct nvdp__pair_attack *)pair)->changed;
+    return changed[0] + changed[1] > 0;
+}
+
+static double words_apart(const void *pair) {
+    const size_t *changed = ((const struct nvdp__pair_attack *)pair)->changed;
+    return (double)nvdp__max(changed[0], changed[1]);
+}
+
+/* clang-format off */
+#define PAIR(member, ...) NVDP_RESULT_ROW(struct nvdp__pair_attack, member, __VA_ARGS__)
+#define PAIRS(member, ...) NVDP_RESULT_ROW(struct nvdp__pair_attacks, member, __VA_ARGS__)
+#define NAMED(name, type, member, better, help_) \
+    name, type, NULL, NVDP_SCOPE_PAIR, better, help_, NVDP_RESULT_AT(struct nvdp__pair_attack, member)
+
+static const struct nvdp_result_table pair_table = {
+    .name = "pair", .help = "an attack on two texts", .size = sizeof(struct nvdp__pair_attack),
+    .rows = (const struct nvdp_result_row[]){
+        PAIR(p, NULL, NVDP_SCOPE_PAIR, 0, "index of P", .label = "text P"),
+        PAIR(q, NULL, NVDP_SCOPE_PAIR, 0, "index of Q, or of the text of the word that Q has in place of P's",
+             .label = "text Q"),
+        PAIR(word, NULL, NVDP_SCOPE_PAIR, 0, "word of P that Q has another word for, from 1",
+             .label = "word", NVDP_RESULT_IF(struct nvdp__pair_attack, word)),
+        {NAMED("changed", NVDP_RESULT_COUNT, changed[0], 0, "adjacent words that differ, of P and of Q"),
+         .array = 2, .present = has_words},
+        {.name = "apart", .type = NVDP_RESULT_REAL, .unit = "words", .scope = NVDP_SCOPE_PAIR,
+         .help = "the larger of these two numbers", .label = "words", .real = words_apart, .present = has_words},
+        PAIR(shown, "nats", NVDP_SCOPE_PAIR, -1, "lower bound of epsilon", .label = "shown >=", .decimals = 4, .bound = -1),
+        PAIR(ceiling, "nats", NVDP_SCOPE_PAIR, 0, "what a perfect test would have shown",
+             .label = "ceiling", .decimals = 4),
+        PAIR(exact, "nats", NVDP_SCOPE_PAIR, -1, "exact epsilon", .label = "exact", .decimals = 4, .bound = 1),
+        PAIR(proven, "nats", NVDP_SCOPE_PAIR, -1, "proven epsilon for texts that differ in so many words",
+             .label = "proven", .decimals = 4, .bound = 1, .present = has_words),
+        PAIR(right, NULL, NVDP_SCOPE_PAIR, -1, "share of right guesses",
+             .label = "right %", .scale = 100, .decimals = 2),
+        {NAMED("right_interval", NVDP_RESULT_INTERVAL, right_interval.low, 0, "interval of right"),
+         .high = offsetof(struct nvdp__pair_attack, right_interval.high), .absent = NVDP_ABSENT_EACH,
+         .label = "interval", .scale = 100, .decimals = 2},
+        PAIR(states, NULL, NVDP_SCOPE_PAIR, -1, "right without noise",
+             .label = "no noise %", .scale = 100, .decimals = 2),
+        {NAMED("most", NVDP_RESULT_REAL, right_max, -1, "expected right of the best test"),
+         .label = "at most %", .scale = 100, .decimals = 2, .bound = 1},
+        PAIR(proven_right, NULL, NVDP_SCOPE_PAIR, -1, "proven upper bound of right for such texts",
+             .label = "proven %", .scale = 100, .decimals = 2, .bound = 1, .present = has_words),
+        {NAMED("held", NVDP_RESULT_COUNT, held[0], 0, "held-out samples of P and of Q"), .array = 2},
+        {NAMED("hits", NVDP_RESULT_COUNT, hits[0], 0, "those that the test detects"), .array = 2},
+        {NAMED("favours_q", NVDP_RESULT_FLAG, favors_q, 0, "the test detects Q")},
+        PAIR(bounded, NULL, NVDP_SCOPE_PAIR, 0, "exact and most are upper bounds", .label = "bounds only"),
+        PAIR(holds, NULL, NVDP_SCOPE_PAIR, 0, "no number exceeds its bound",
+             .label = "bounds hold", .words = (const char *const[]){"VIOLATION", "yes"}),
+        {0}}};
+
+const struct nvdp_result_table nvdp__result_pair_attacks = {
+    .name = "pair_attacks", .help = "attacks on pairs of texts", .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        PAIRS(delta, NULL, NVDP_SCOPE_RUN, 0, "delta of all epsilons"),
+        PAIRS(confidence, NULL, NVDP_SCOPE_RUN, 0, "simultaneous confidence"),
+        PAIRS(releases, "samples", NVDP_SCOPE_RUN, 0, "samples per trial"),
+        PAIRS(samples, "trials", NVDP_SCOPE_RUN, 0, "trials per text"),
+        PAIRS(guess, NULL, NVDP_SCOPE_RUN, -1, "proven upper bound of right"),
+        PAIRS(word_epsilon, "nats", NVDP_SCOPE_RUN, -1, "proven epsilon for texts that differ in one word"),
+        PAIRS(word_guess, NULL, NVDP_SCOPE_RUN, -1, "proven upper bound of right for such texts"),
+        PAIRS(weak, NULL, NVDP_SCOPE_RUN, 0, "nothing is right without noise"),
+        PAIRS(holds, NULL, NVDP_SCOPE_RUN, 0, "no number exceeds its bound"),
+        {"pairs", NVDP_RESULT_LIST, .scope = NVDP_SCOPE_PAIR, .help = "the pairs", .label = "",
+         NVDP_RESULT_AT(struct nvdp__pair_attacks, pair), .indirect = true, .of = &pair_table,
+         NVDP_RESULT_LENGTH(struct nvdp__pair_attacks, pairs)},
+        {0}}};
+/* clang-format on */
+
+static bool add_promise(const struct nvdp__attacked *attacked, const void *found, json_t *object) {
+    const double certified = ((const struct nvdp__pair_attacks *)found)->certified;
+    return json_object_set_new(object, promise(attacked), nvdp__json_known(certified)) == 0;
+}
+
+static bool is_weak(const void *found) {
+    return ((const struct nvdp__pair_attacks *)found)->weak;
+}
+
+static void print_head(const struct nvdp__attacked *attacked, const void *of, FILE *to) {
+    const struct nvdp__pair_attacks *found = of;
+    nvdp__print_row(to, "samples",
+                    "%zu of each text%s; half choose the test, the other half measure it",
+                    found->samples, found->releases > 1 ? ", each with several releases" : "");
+    nvdp__print_row(
+        to, "epsilon",
+        "at delta %g; confidence of shown and of the interval: %g %% for all %zu pairs together",
+        found->delta, 100 * found->confidence, found->pairs);
+    if (isfinite(found->certified))
+        nvdp__print_row(to, promise(attacked), "%s for any two texts",
+                        nvdp__bound(found->certified).text);
+    if (!isnan(found->guess))
+        nvdp__print_row(to, "proven", "right at most %s of the time, for any two texts",
+                        nvdp__share_bound(found->guess).text);
+    if (!isnan(found->word_epsilon)) {
+        nvdp__print_row(to, "per word", "%s for any two texts that differ in one word",
+                        nvdp__bound(found->word_epsilon).text);
+        nvdp__print_row(to, "", "right at most %s of the time, for any two such texts",
+                        nvdp__share_bound(found->word_guess).text);
+    }
+    fputc('\n', to);
+}
+
+/* Reports the first pair above a proven limit: the sampler, densities, integral or proof is wrong, or it is chance. */
+static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
+                          struct nvdp__writer *say) {
+    const struct nvdp__pair_attacks *found = of;
+    for (size_t i = 0; i < found->pairs; i++) {
+        const struct nvdp__pair_attack *p = &found->pair[i];
+        if (p->holds) continue;
+        nvdp__append(say, "%s: VIOLATION: texts %zu and ", attacked->name, p->p);
+        if (p->word > 0)
+            nvdp__append(say, "the same with a word of text %zu as word %zu", p->q, p->word);
+        else
+            nvdp__append(say, "%zu", p->q);
+        if (has_words(p))
+            nvdp__append(say, ", which differ in %zu adjacent words by %zu,", p->changed[0],
+                         p->changed[1]);
+        nvdp__append(say,
+                     " at delta %g: expected shown <= exact <= %s, found %s, %s, %s; and a "
+                     "lower bound of right below its upper bounds, found %s, %s, %s; "
+                     "confidence of shown and right: %g %%",
+                     found->delta, p->proven < found->certified ? "proven" : promise(attacked),
+                     nvdp__bound_below(p->shown).text, nvdp__bound(p->exact).text,
+                     nvdp__bound(fmin(p->proven, found->certified)).text,
+                     nvdp__bound_below(p->right_interval.low).text, nvdp__bound(p->right_max).text,
+                     nvdp__bound(isnan(p->proven_right) ? 1 : p->proven_right).text,
+                     100 * found->confidence);
+        return;
+    }
+}
+
+static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
+    struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
+    struct nvdp__run_options options, bare;
+    struct nvdp__attack_options limits;
+    nvdp__auto(nvdp__run_close) struct nvdp__run opened = {0};
+    struct nvdp__pair_words words;
+    certificate.epsilon = INFINITY;
+    if (nvdp_config_get(attacked->config, "run") != NULL) {
+        /* the texts are needed only if the method has a certificate per word */
+        NVDP_TRY(nvdp__config_open(attacked->ctx, attacked->config, &nvdp__run_schema, &options));
+        bare = options;
+        bare.split = NULL;
+        NVDP_TRY(nvdp__run_open_bottleneck(attacked->ctx, &bare, &opened));
+        if (nvdp__method_row(opened.model->info.method)->words)
+            NVDP_TRY(nvdp__run_load_texts(attacked->ctx, &options, &opened));
+        NVDP_TRY(nvdp__config_open(attacked->ctx, attacked->config, &nvdp__attack_schema, &limits));
+        NVDP_TRY(nvdp__attacked_certificate(attacked, opened.model,
+                                            limits.delta > 0 ? limits.delta : NVDP__PAIR_DELTA,
+                                            NULL, &certificate));
+    }
+    if (certificate.word.holds)
+        words = (struct nvdp__pair_words){
+            .data = opened.dataset,
+            .model = opened.model,
+            .clip = {.word = certificate.word.clip,
+                     .text = certificate.radius,
+                     .window = (double)opened.model->info.nvib.clip.window},
+            .batch = options.batch};
+    return nvdp__attack_pairs(attacked->ctx, attacked->posteriors,
+                              certificate.word.holds ? &words : NULL,
+                              isnan(attacked->claimed) ? certificate.epsilon : attacked->claimed,
+                              attacked->config, found);
+}
+
+static const char *const pair_options[] = {NVDP__ATTACK_POSTERIORS_OPTIONS,
+                                           "pair",
+                                           "pairs",
+                                           "samples",
+                                           "claimed",
+                                           "delta",
+                                           "confidence",
+                                           NULL};
+
+const struct nvdp__attack nvdp__attack_row_pair = {
+    .target = NVDP_ATTACK_POSTERIORS,
+    .per_word = true,
+    .right = "the more likely of two texts, mean over pairs",
+    .options = pair_options,
+    .size = sizeof(struct nvdp__pair_attacks),
+    .run = run,
+    .table = &nvdp__result_pair_attacks,
+    .add = add_promise,
+    .head = print_head,
+    .weak = is_weak,
+    .verdict = write_verdict,
+    .release = nvdp__pair_attacks_free};

@@ -2,6 +2,7 @@
 #ifndef NVDP_SRC_ATTACK_PAIR_H
 #define NVDP_SRC_ATTACK_PAIR_H
 
+#include "attack/attack.h"
 #include "model/model.h"
 #include "rdp/word.h"
 #include <nvdp/attack.h>
@@ -20,19 +21,34 @@ struct nvdp__pair_words {
 double nvdp__pair_mu(const struct nvdp__word_clip *clip, const size_t changed[2], int releases);
 /* Counts the words between the longest common beginning and end of two texts, in each; a border is a word. */
 void nvdp__pair_change(const struct nvdp_dataset *data, size_t p, size_t q, size_t changed[2]);
-/* Draws one word of the pair's text P, pair->word, and the number *source of a word of its text Q. Returns false if the two
- * words are equal, or a text has no word. */
-bool nvdp__pair_draw_word(struct nvdp__stream *stream, const struct nvdp_dataset *data,
-                          struct nvdp_pair_attack *pair, size_t *source);
-/* Computes the posteriors of both texts of every pair: text 2i is P; in text 2i + 1 a word of text q, its number
- * source[i], replaces word pair->word of P. */
-nvdp_status nvdp__pair_replace(struct nvdp_context *ctx, const struct nvdp__pair_words *words,
-                               size_t pairs, const struct nvdp_pair_attack *pair,
-                               const size_t *source, struct nvdp_posteriors **out);
-/* As nvdp_attack_pairs(); with `words`, also compares with the certificate per word, and attacks as many drawn pairs of
- * texts one word apart. */
+/* Distinguishes two texts by their samples, for several pairs. Samples of both texts are drawn as in nvdp_export(),
+ * but from the seed and without the grid. The score is the log ratio of their densities; no test is better (Neyman
+ * & Pearson 1933). Half of the samples choose a threshold and a direction; the other half measure the error rates.
+ * They give
+ *
+ *     epsilon  >=  log((TPR - delta) / FPR)                         (Kairouz, Oh & Viswanath 2015)
+ *
+ * with the limits of Clopper & Pearson. This lower bound must not exceed the exact epsilon of the pair, which must
+ * not exceed the epsilon that is proven over all texts. The share of samples whose own text is the more likely must
+ * not exceed, beyond its interval, the share of the best test. Otherwise the sampler, the densities, the integral or
+ * the proof is wrong, except with probability 1 - confidence.
+ *
+ * O(pairs x samples x tokens x p); one second for 10,000 samples of 30 tokens in 384 dimensions.
+ *
+ * Options (kind "attack"): releases, seed, pair, pairs, samples, delta, confidence; and `texts`,
+ * for nvdp_linkage_measure().
+ * ctx: records messages, can cancel
+ * posteriors: 2 or more texts; checked
+ * certified: proven epsilon >= 0 at the delta, for `releases` samples; INFINITY: nothing is proven
+ * config: of kind "attack"; NULL: the defaults
+ * out: the result, also if a comparison fails; nvdp__pair_attacks_free(); untouched on error
+ * Returns NVDP_ERR_ARGUMENT for options or `certified` out of range, or two texts with different public lengths;
+ *         NVDP_ERR_INPUT for posteriors that fail nvdp_posteriors_check(), or without two texts of the same length;
+ *         NVDP_ERR_NUMERIC; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY
+ * words: not NULL: also compares with the certificate per word, and attacks as many drawn pairs of texts one word
+ * apart */
 nvdp_status nvdp__attack_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                const struct nvdp__pair_words *words, double certified,
-                               const struct nvdp_config *config, struct nvdp_pair_attacks *out);
+                               const struct nvdp_config *config, struct nvdp__pair_attacks *out);
 
 #endif

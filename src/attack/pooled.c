@@ -2,6 +2,7 @@
  * vector has two or three parts: a mean over all vectors of a sample, the vector of the first token, [CLS], and the
  * weighted mean if there are weights.  A label that the attacked file states adds an indicator to it.  In the first
  * mean, a row's weight is the share of public texts in which it belongs to a token. */
+#include "attack/audit.h"
 #include "attack/texts.h"
 #include "rdp/pairs.h"
 
@@ -22,10 +23,9 @@ struct reader {
     struct nvdp__text_attack *attack;
     size_t width, outputs, draws, labels; /* labels: those that are inputs */
     bool softmax;
-    double *all_x,
-        *all_y;    /* first the `draws` - 1 further samples of the training texts, then x and y */
-    double *x, *y; /* [known, width], [known, outputs] */
-    double *p;     /* [known, outputs] */
+    double *x,
+        *y; /* [known, width], [known, outputs], after `draws` - 1 samples of the training texts */
+    double *p;              /* [known, outputs] */
     double *seen, *guess;   /* [attacked, width], [attacked, outputs] */
     double *weight, *trial; /* [outputs, width] */
     double penalty;         /* 0: not chosen yet */
@@ -33,30 +33,16 @@ struct reader {
     double *own; /* [max. rows]: the share of public texts whose k-th row belongs to a token */
 };
 
-static void release(struct reader *r) {
-    free(r->all_y);
-    free(r->all_x);
-    free(r->p);
-    free(r->seen);
-    free(r->guess);
-    free(r->weight);
-    free(r->trial);
-    free(r->z);
-    free(r->own);
-}
-
 static size_t trained(const struct reader *r) {
     const size_t known = r->attack->known.data->count;
     return known - known / HELD_OUT;
 }
 
 /* Computes r->own.  A row of padding or of the prior has noise only. */
-static nvdp_status count_own(struct reader *r) {
+static void count_own(struct reader *r, size_t largest) {
     const struct nvdp__text_attack *a = r->attack;
     const struct nvdp_posteriors *set = a->known.set;
     const struct nvdp__form form = nvdp__form_of_posteriors(set);
-    const size_t largest = nvdp__max_rows(a);
-    NVDP_TRY(NVDP__NEW(a->ctx, r->own, largest));
     for (size_t k = 0; k < largest; k++) {
         size_t own = 0, all = 0;
         for (size_t i = 0; i < a->known.data->count; i++) {
@@ -66,29 +52,29 @@ static nvdp_status count_own(struct reader *r) {
         }
         r->own[k] = all > 0 ? (double)own / (double)all : 1;
     }
-    return NVDP_OK;
 }
 
 static nvdp_status reserve(struct reader *r) {
-    const struct nvdp__text_attack *a = r->attack;
+    struct nvdp__text_attack *a = r->attack;
     const struct nvdp_posteriors *set = a->known.set;
     const size_t known = a->known.data->count, attacked = a->attacked.data->count;
+    const size_t largest = nvdp__max_rows(a);
     r->labels = nvdp__known_labels(a);
     r->width = (set->alpha != NULL ? 3 : 2) * set->dim + r->labels + 1;
     const size_t samples = nvdp__min(SAMPLES, nvdp__min(ANSWERS / r->outputs, NUMBERS / r->width));
     r->draws = nvdp__max(1, nvdp__min(MAX_DRAWS, samples / known));
     const size_t before = (r->draws - 1) * trained(r);
-    NVDP_TRY(NVDP__NEW(a->ctx, r->all_y, (before + known) * r->outputs));
-    NVDP_TRY(NVDP__NEW(a->ctx, r->all_x, (before + known) * r->width));
-    r->y = r->all_y + before * r->outputs;
-    r->x = r->all_x + before * r->width;
-    NVDP_TRY(NVDP__NEW(a->ctx, r->p, known * r->outputs));
-    NVDP_TRY(NVDP__NEW(a->ctx, r->seen, attacked * r->width));
-    NVDP_TRY(NVDP__NEW(a->ctx, r->guess, attacked * r->outputs));
-    NVDP_TRY(NVDP__NEW(a->ctx, r->weight, r->outputs * r->width));
-    NVDP_TRY(NVDP__NEW(a->ctx, r->trial, r->outputs * r->width));
-    NVDP_TRY(count_own(r));
-    return NVDP__NEW(a->ctx, r->z, nvdp__max_rows(a) * (set->dim + 1));
+    double *all_x, *all_y; /* first the further samples of the training texts, then x and y */
+    NVDP_TRY(NVDP__ATTACK_ARRAYS(
+        a, NVDP__ITEMS(all_y, (before + known) * r->outputs),
+        NVDP__ITEMS(all_x, (before + known) * r->width), NVDP__ITEMS(r->p, known * r->outputs),
+        NVDP__ITEMS(r->seen, attacked * r->width), NVDP__ITEMS(r->guess, attacked * r->outputs),
+        NVDP__ITEMS(r->weight, r->outputs * r->width), NVDP__ITEMS(r->trial, r->outputs * r->width),
+        NVDP__ITEMS(r->own, largest), NVDP__ITEMS(r->z, largest * (set->dim + 1))));
+    r->y = all_y + before * r->outputs;
+    r->x = all_x + before * r->width;
+    count_own(r, largest);
+    return NVDP_OK;
 }
 
 /* Computes x [texts, width] for the first texts of a corpus: the mean over all releases of a text.  The last column is
@@ -156,7 +142,8 @@ static double share_of(const struct reader *r, size_t k, size_t label) {
 static nvdp_status learn_shares(struct reader *r) {
     const struct nvdp__text_attack *a = r->attack;
     const struct nvdp__texts *const corpus[] = {&a->known, &a->attacked};
-    double *const to[] = {r->p, r->guess}, *share = NULL; /* [labels + 1]: no label comes last */
+    double *const to[] = {r->p, r->guess};
+    nvdp__autofree double *share = NULL; /* [labels + 1]: no label comes last */
     NVDP_TRY(NVDP__NEW(a->ctx, share, r->labels + 1));
     for (size_t k = 0; k < r->outputs; k++) {
         for (size_t label = 0; label <= r->labels; label++)
@@ -166,7 +153,6 @@ static nvdp_status learn_shares(struct reader *r) {
                 to[c][i * r->outputs + k] =
                     share[nvdp__min(nvdp__known_label(corpus[c], i, r->labels), r->labels)];
     }
-    free(share);
     return NVDP_OK;
 }
 
@@ -176,8 +162,7 @@ static nvdp_status learn(struct reader *r, enum nvdp__observed observed, uint64_
     const size_t known = a->known.data->count, n = trained(r), held = known - n;
     const size_t size = r->outputs * r->width, attacked = a->attacked.data->count;
     const size_t before = observed == NVDP__OBSERVED_RELEASE ? (r->draws - 1) * n : 0;
-    double *x = r->x - before * r->width;
-    double best = INFINITY;
+    double *x = r->x - before * r->width, best = INFINITY;
     if (observed == NVDP__OBSERVED_PRIOR) return learn_shares(r);
     for (size_t i = 0; i < before; i += n)
         pool(r, &a->known, observed, seed, (uint32_t)(i / n) + 1, n, x + i * r->width);
@@ -211,12 +196,6 @@ struct word {
     int32_t id;
     size_t texts;
 };
-
-static int by_texts(const void *x, const void *y) {
-    const struct word *a = x, *b = y;
-    if (a->texts != b->texts) return a->texts > b->texts ? -1 : 1;
-    return (a->id > b->id) - (a->id < b->id);
-}
 
 /* Sets mark [vocabulary] to i + 1 for the distinct pieces of text i, and returns their number.  i must rise between
  * calls. */
@@ -294,7 +273,7 @@ static nvdp_status choose_words(struct reader *r, size_t vocabulary, size_t *mar
                 mark[known->ids[k]] = SIZE_MAX; /* once per text */
             }
     }
-    qsort(word, vocabulary, sizeof *word, by_texts);
+    NVDP__SORT(word, vocabulary, NVDP__DOWN(struct word, texts), NVDP__UP(struct word, id));
     while (r->outputs < WORDS && r->outputs < vocabulary && word[r->outputs].texts >= MIN_TEXTS)
         r->outputs++;
     if (r->outputs > 0) return NVDP_OK;
@@ -308,17 +287,16 @@ static nvdp_status attack_bag(struct nvdp__text_attack *a) {
     const struct nvdp_dataset *known = a->known.data;
     const size_t n = a->attacked.data->count, most = nvdp__max(known->count, n);
     const size_t all = a->options->seeds * n;
-    nvdp__auto(release) struct reader r = {.attack = a};
-    nvdp__autofree struct word *word = NULL;
-    nvdp__autofree size_t *mark = NULL;
-    nvdp__autofree double *scratch = NULL, *memory = NULL;
-    NVDP_TRY(NVDP__NEW(a->ctx, word, vocabulary));
-    NVDP_TRY(NVDP__NEW(a->ctx, mark, vocabulary));
-    NVDP_TRY(NVDP__NEW(a->ctx, scratch, 3 * most));
-    NVDP_TRY(NVDP__NEW(a->ctx, memory, 5 * all)); /* [seeds, n] of each number */
-    const struct tally held = {scratch, scratch + most, scratch + 2 * most};
-    const struct tally tally = {memory, memory + all, memory + 2 * all};
-    double *twice = memory + 3 * all, *sum = memory + 4 * all; /* F1 = 2 hits / (guesses + words) */
+    struct reader r = {.attack = a};
+    struct word *word;
+    size_t *mark;
+    struct tally held, tally;
+    double *twice, *sum; /* F1 = 2 hits / (guesses + words) */
+    NVDP_TRY(NVDP__ATTACK_ARRAYS(a, NVDP__ITEMS(word, vocabulary), NVDP__ITEMS(mark, vocabulary),
+                                 NVDP__ITEMS(held.hits, most), NVDP__ITEMS(held.guesses, most),
+                                 NVDP__ITEMS(held.words, most), NVDP__ITEMS(tally.hits, all),
+                                 NVDP__ITEMS(tally.guesses, all), NVDP__ITEMS(tally.words, all),
+                                 NVDP__ITEMS(twice, all), NVDP__ITEMS(sum, all)));
     NVDP_TRY(choose_words(&r, vocabulary, mark, word));
     NVDP_TRY(reserve(&r));
     memset(mark, 0, vocabulary * sizeof *mark);
@@ -341,11 +319,11 @@ static nvdp_status attack_bag(struct nvdp__text_attack *a) {
             twice[i] = 2 * tally.hits[i];
             sum[i] = tally.guesses[i] + tally.words[i];
         }
-        NVDP_TRY(nvdp__add_score(a, observed, NVDP_TEXT_METRIC_PRECISION, seeds, n, tally.hits,
+        NVDP_TRY(nvdp__add_score(a, observed, NVDP__TEXT_METRIC_PRECISION, seeds, n, tally.hits,
                                  tally.guesses, 0));
-        NVDP_TRY(nvdp__add_score(a, observed, NVDP_TEXT_METRIC_RECALL, seeds, n, tally.hits,
+        NVDP_TRY(nvdp__add_score(a, observed, NVDP__TEXT_METRIC_RECALL, seeds, n, tally.hits,
                                  tally.words, 0));
-        NVDP_TRY(nvdp__add_score(a, observed, NVDP_TEXT_METRIC_F1, seeds, n, twice, sum, 0));
+        NVDP_TRY(nvdp__add_score(a, observed, NVDP__TEXT_METRIC_F1, seeds, n, twice, sum, 0));
     }
     return NVDP_OK;
 }
@@ -378,12 +356,12 @@ static nvdp_status check_labels(struct nvdp__text_attack *a) {
 static nvdp_status area(struct nvdp__text_attack *a, const struct reader *r, double *scores,
                         unsigned char *positive, double *out) {
     const struct nvdp_dataset *data = a->attacked.data;
-    struct nvdp_canary_audit audit = NVDP_RESULT(struct nvdp_canary_audit);
+    struct nvdp__canary_audit audit = NVDP_RESULT(struct nvdp__canary_audit);
     for (size_t i = 0; i < data->count; i++) {
         scores[i] = r->guess[i * r->outputs + 1];
         positive[i] = data->label[i] == 1;
     }
-    NVDP_TRY(nvdp_audit_canaries(a->ctx, data->count, scores, positive, 1, 0, 0, .95, &audit));
+    NVDP_TRY(nvdp__audit_canaries(a->ctx, data->count, scores, positive, 1, 0, 0, .95, &audit));
     *out = audit.auc;
     return NVDP_OK;
 }
@@ -402,19 +380,12 @@ static void bound_label(struct nvdp__text_attack *a, const double *count, size_t
     nvdp__bound_score(a, baseline, bound);
 }
 
-/* Bounds the area: it is the success of guessing which of two texts of different classes is the positive one.  The
- * joint means of both texts have norm at most C sqrt(2). */
-static double area_limit(const struct nvdp__text_attack *a) {
-    const struct nvdp_posteriors *set = a->attacked.set;
-    return isnan(nvdp__guess_limit(set, .5, 1))
-               ? NAN
-               : nvdp_guess_bound(.5, set->clip_sequence, 2 * a->options->releases, 0);
-}
-
 /* Adds the mean area of all seeds, for texts of which yes are positive.  Its variance is that over texts (Hanley &
- * McNeil 1982) and that over seeds, of_seeds. */
+ * McNeil 1982) and that over seeds, of_seeds.  The area is the success of guessing which of two texts of different
+ * classes is the positive one, and the joint means of both texts have norm at most C sqrt(2): so it is bounded. */
 static nvdp_status add_area(struct nvdp__text_attack *a, int observed, double auc, double yes,
                             double of_seeds, size_t seeds) {
+    const struct nvdp_posteriors *set = a->attacked.set;
     const size_t n = a->attacked.data->count;
     const double no = (double)n - yes, q = auc / (2 - auc), w = 2 * auc * auc / (1 + auc);
     const double of_texts =
@@ -422,34 +393,28 @@ static nvdp_status add_area(struct nvdp__text_attack *a, int observed, double au
     /* the number of disjoint pairs */
     const double off = auc == 0 || auc == 1 ? nvdp__unseen((size_t)fmin(yes, no))
                                             : nvdp__half_width(of_texts, n, of_seeds, seeds);
-    NVDP_TRY(nvdp__add_value(a, observed, NVDP_TEXT_METRIC_AUC, auc, off, 0));
-    if (observed == NVDP__OBSERVED_RELEASE) nvdp__bound_score(a, .5, area_limit(a));
+    NVDP_TRY(nvdp__add_value(a, observed, NVDP__TEXT_METRIC_AUC, auc, off, 0));
+    if (observed == NVDP__OBSERVED_RELEASE)
+        nvdp__bound_score(
+            a, .5,
+            isnan(nvdp__guess_limit(set, .5, 1))
+                ? NAN
+                : nvdp_guess_bound(.5, set->clip_sequence, 2 * a->options->releases, 0));
     return NVDP_OK;
 }
 
-/* Returns the class of text i with the largest probability. */
-static size_t guessed_class(const struct reader *r, size_t i) {
-    size_t top = 0;
-    for (size_t k = 1; k < r->outputs; k++)
-        if (r->guess[i * r->outputs + k] > r->guess[i * r->outputs + top]) top = k;
-    return top;
-}
-
 static nvdp_status attack_attribute(struct nvdp__text_attack *a) {
-    nvdp__auto(release) struct reader r = {.attack = a, .softmax = true};
+    struct reader r = {.attack = a, .softmax = true};
     const struct nvdp_dataset *known = a->known.data, *attacked = a->attacked.data;
     const size_t n = attacked->count;
-    nvdp__autofree double *hits = NULL, *of = NULL, *scores = NULL,
-                          *count = NULL; /* [outputs] texts per class */
-    nvdp__autofree unsigned char *positive = NULL;
+    double *hits, *of, *scores, *count; /* count: [outputs] texts per class */
+    unsigned char *positive;
     NVDP_TRY(check_labels(a));
     r.outputs = (size_t)known->task->classes;
-    NVDP_TRY(NVDP__NEW(a->ctx, count, r.outputs));
     NVDP_TRY(reserve(&r));
-    NVDP_TRY(NVDP__NEW(a->ctx, hits, a->options->seeds * n));
-    NVDP_TRY(NVDP__NEW(a->ctx, of, a->options->seeds * n));
-    NVDP_TRY(NVDP__NEW(a->ctx, scores, n));
-    NVDP_TRY(NVDP__NEW(a->ctx, positive, n));
+    NVDP_TRY(NVDP__ATTACK_ARRAYS(
+        a, NVDP__ITEMS(count, r.outputs), NVDP__ITEMS(hits, a->options->seeds * n),
+        NVDP__ITEMS(of, a->options->seeds * n), NVDP__ITEMS(scores, n), NVDP__ITEMS(positive, n)));
     for (size_t i = 0; i < known->count; i++)
         r.y[i * r.outputs + (size_t)known->label[i]] = 1;
     for (size_t i = 0; i < n; i++)
@@ -462,7 +427,8 @@ static nvdp_status attack_attribute(struct nvdp__text_attack *a) {
         for (size_t s = 0; s < seeds; s++) {
             NVDP_TRY(learn(&r, observed, a->options->seed + s));
             for (size_t i = 0; i < n; i++) {
-                hits[s * n + i] = guessed_class(&r, i) == (size_t)attacked->label[i];
+                hits[s * n + i] =
+                    nvdp__top(r.outputs, r.guess + i * r.outputs) == (size_t)attacked->label[i];
                 of[s * n + i] = 1;
             }
             double found = 0;
@@ -471,7 +437,7 @@ static nvdp_status attack_attribute(struct nvdp__text_attack *a) {
             auc += off / (double)(s + 1);
             square += off * (found - auc);
         }
-        NVDP_TRY(nvdp__add_score(a, observed, NVDP_TEXT_METRIC_ACCURACY, seeds, n, hits, of, 0));
+        NVDP_TRY(nvdp__add_score(a, observed, NVDP__TEXT_METRIC_ACCURACY, seeds, n, hits, of, 0));
         if (observed == NVDP__OBSERVED_RELEASE) bound_label(a, count, r.outputs);
         if (r.outputs != 2 || yes == 0 || yes == (double)n) continue;
         NVDP_TRY(add_area(a, observed, auc, yes,
@@ -483,9 +449,7 @@ static nvdp_status attack_attribute(struct nvdp__text_attack *a) {
 static const char *const options[] = {NVDP__LEARNER_OPTIONS, "releases", NULL};
 
 const struct nvdp__attack nvdp__attack_row_bag = {
-    .learn = attack_bag, .attacker = NVDP_ATTACKER_BAG, .options = options, NVDP__LEARNER};
+    .learn = attack_bag, .options = options, NVDP__LEARNER};
 
-const struct nvdp__attack nvdp__attack_row_attribute = {.learn = attack_attribute,
-                                                        .attacker = NVDP_ATTACKER_ATTRIBUTE,
-                                                        .options = options,
-                                                        NVDP__LEARNER};
+const struct nvdp__attack nvdp__attack_row_attribute = {
+    .learn = attack_attribute, .options = options, NVDP__LEARNER};

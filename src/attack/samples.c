@@ -2,6 +2,7 @@
  * another sixth, and measures its error rates on the remaining half.  The order: samples, scores, test. */
 #include "attack/audit.h"
 #include "attack/texts.h"
+#include "base/array.h"
 #include "base/random.h"
 #include "options/result.h"
 #include "options/schema.h"
@@ -46,32 +47,30 @@ struct work {
     double log_det[SCORES][2]; /* of the factors */
     double *pooled, *row;      /* [dim, dim], [BLOCK, dim] */
     double *sorted[2];         /* scores of the choosing rows, ascending */
+    struct nvdp__memory memory;
 };
 
-static nvdp_status check_cancelled(struct nvdp_context *ctx) {
-    return nvdp__check_cancelled(ctx, "audit: cancelled");
+static void release(struct work *work) {
+    nvdp__memory_release(&work->memory);
 }
 
 /* --- the samples --- */
 
-static nvdp_status order(struct work *work, const struct nvdp_samples *of, uint64_t seed,
-                         uint64_t number) {
+static nvdp_status shuffle_rows(struct work *work, const struct nvdp_samples *of, uint64_t seed,
+                                uint64_t number) {
     struct side *side = &work->side[number];
     const struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_SPLIT, 0, number);
     nvdp__autofree int64_t *item = NULL;
     const size_t n = of->count, d = work->dim;
     NVDP_TRY(NVDP__NEW(work->ctx, item, n));
-    for (size_t i = 0; i < n; i++)
-        item[i] = (int64_t)i;
-    nvdp__stream_shuffle(&stream, n, item);
+    nvdp__stream_permutation(&stream, n, item);
     side->count = n;
     side->train = n / 3;
     side->held = n - n / 2;
-    NVDP_TRY(NVDP__NEW(work->ctx, side->x, n * d));
-    NVDP_TRY(NVDP__NEW(work->ctx, side->mean, d));
-    NVDP_TRY(NVDP__NEW(work->ctx, side->cov, d * d));
-    NVDP_TRY(NVDP__NEW(work->ctx, side->score, n - side->train));
+    NVDP_TRY(NVDP__ARRAYS(work->ctx, &work->memory, NVDP__ITEMS(side->x, n * d),
+                          NVDP__ITEMS(side->mean, d), NVDP__ITEMS(side->cov, d * d),
+                          NVDP__ITEMS(side->score, n - side->train)));
     for (size_t i = 0; i < n; i++)
         memcpy(side->x + i * d, of->value + (size_t)item[i] * d, d * sizeof *side->x);
     return NVDP_OK;
@@ -139,7 +138,7 @@ static nvdp_status factorize(struct work *work, const double *cov, size_t rows, 
                           failed);
     for (size_t j = 0; j < d; j++)
         *log_det += log(l[j * d + j]);
-    return check_cancelled(work->ctx);
+    return nvdp__check_cancelled(work->ctx, "audit: cancelled");
 }
 
 static nvdp_status fit(struct work *work) {
@@ -282,70 +281,48 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_samples *p,
                       delta, confidence);
 }
 
-static nvdp_status reserve(struct work *work) {
-    const size_t d = work->dim;
-    nvdp_status status = NVDP__NEW(work->ctx, work->pooled, d * d);
-    if (status == NVDP_OK) status = NVDP__NEW(work->ctx, work->row, BLOCK * d);
-    for (int s = 0; s < 2 && status == NVDP_OK; s++) {
-        status = NVDP__NEW(work->ctx, work->sorted[s],
-                           work->side[0].count +
-                               work->side[1].count); /* either side may be stored here */
-        for (int score = 0; score < SCORES && status == NVDP_OK; score++)
-            if (s == 0 || score == NVDP_AUDIT_GAUSSIAN)
-                status = NVDP__NEW(work->ctx, work->factor[score][s], d * d);
-    }
-    return status;
-}
-
-static void release(struct work *work) {
-    for (int s = 0; s < 2; s++) {
-        struct side *side = &work->side[s];
-        free(side->x);
-        free(side->mean);
-        free(side->cov);
-        free(side->score);
-        free(work->sorted[s]);
-        for (int score = 0; score < SCORES; score++)
-            free(work->factor[score][s]);
-    }
-    free(work->pooled);
-    free(work->row);
+/* Allocates the scores to sort, of which either side may be the longer one. */
+static nvdp_status reserve_sorted(struct work *work) {
+    const size_t all = work->side[0].count + work->side[1].count;
+    return NVDP__ARRAYS(work->ctx, &work->memory, NVDP__ITEMS(work->sorted[0], all),
+                        NVDP__ITEMS(work->sorted[1], all));
 }
 
 nvdp_status nvdp__audit_scores(struct nvdp_context *ctx, const size_t count[2],
                                double *const score[2], double delta, double confidence,
                                struct nvdp_sample_audit *out) {
-    nvdp_status status = NVDP_OK;
-    struct work work = {.ctx = ctx};
+    nvdp__auto(release) struct work work = {.ctx = ctx};
     struct nvdp_sample_audit made = {
         .struct_size = sizeof made, .delta = delta, .confidence = confidence};
     double best_bound = -INFINITY;
-    for (int s = 0; s < 2; s++) {
+    for (int s = 0; s < 2; s++)
         work.side[s] = (struct side){.count = count[s], .held = count[s] / 2, .score = score[s]};
-        NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, work.sorted[s], count[0] + count[1]));
-    }
+    NVDP_TRY(reserve_sorted(&work));
     for (int way = 0; way < 2; way++)
         choose(&work, NVDP_AUDIT_LINEAR, way == 1, &made, &best_bound);
     measure(&work, &made);
     *out = made;
-cleanup:
-    free(work.sorted[0]);
-    free(work.sorted[1]);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_audit_samples(struct nvdp_context *ctx, const struct nvdp_samples *p,
                                const struct nvdp_samples *q, double delta, double confidence,
                                uint64_t seed, struct nvdp_sample_audit *out) {
     nvdp__auto(release) struct work work = {.ctx = ctx, .dim = p->dim};
+    const size_t square = p->dim * p->dim;
     struct nvdp_sample_audit made = {
         .struct_size = sizeof made, .delta = delta, .confidence = confidence};
     double best_bound = -INFINITY;
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(check(ctx, p, q, delta, confidence));
-    NVDP_TRY(order(&work, p, seed, 0));
-    NVDP_TRY(order(&work, q, seed, 1));
-    NVDP_TRY(reserve(&work));
+    NVDP_TRY(shuffle_rows(&work, p, seed, 0));
+    NVDP_TRY(shuffle_rows(&work, q, seed, 1));
+    NVDP_TRY(NVDP__ARRAYS(ctx, &work.memory, NVDP__ITEMS(work.pooled, square),
+                          NVDP__ITEMS(work.row, BLOCK * p->dim),
+                          NVDP__ITEMS(work.factor[NVDP_AUDIT_LINEAR][0], square),
+                          NVDP__ITEMS(work.factor[NVDP_AUDIT_GAUSSIAN][0], square),
+                          NVDP__ITEMS(work.factor[NVDP_AUDIT_GAUSSIAN][1], square)));
+    NVDP_TRY(reserve_sorted(&work));
     standardize(&work);
     NVDP_TRY(fit(&work));
     for (int tried = 0; tried <= SCORES;
@@ -356,11 +333,10 @@ nvdp_status nvdp_audit_samples(struct nvdp_context *ctx, const struct nvdp_sampl
             scores(&work, score, &work.side[s]);
         for (int way = 0; way < 2 && tried < SCORES; way++)
             choose(&work, score, way == 1, &made, &best_bound);
-        NVDP_TRY(check_cancelled(ctx));
+        NVDP_TRY(nvdp__check_cancelled(ctx, "audit: cancelled"));
     }
     measure(&work, &made);
-    NVDP__GIVE(out, &made);
-    return NVDP_OK;
+    return NVDP__GIVE(out, &made);
 }
 
 /* --- the result table --- */
@@ -382,10 +358,6 @@ static const char *score_name(int score) {
     return score == NVDP_AUDIT_LINEAR ? "linear" : "gaussian";
 }
 
-static const char *side_name(int favors_q) {
-    return favors_q ? "q" : "p";
-}
-
 static void print_shown(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_sample_audit *a = result;
     nvdp_result_line(to, "epsilon", ">= %.3f at delta %g with confidence %g %%",
@@ -395,11 +367,10 @@ static void print_shown(const void *result, struct nvdp_result_lines *to) {
 static void print_test(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_sample_audit *a = result;
     const char is = a->favors_q ? 'Q' : 'P', other = a->favors_q ? 'P' : 'Q';
-    char most[NVDP__BOUND_TEXT];
     nvdp_result_line(to, "right", "%.4g %% of %c, at least %.4g %%", 100 * true_share(a), is,
                      nvdp__lower_bound(100 * a->least_true, 2));
     nvdp_result_line(to, "wrong", "%.4g %% of %c, at most %s", 100 * false_share(a), other,
-                     nvdp__share_bound(most, a->most_false));
+                     nvdp__share_bound(a->most_false).text);
     nvdp_result_line(to, "test", "decides for %c if the %s score is above %.6g", is,
                      score_name(a->score), a->threshold);
     nvdp_result_line(to, "held out", "%zu of P, %zu of Q", a->held[0], a->held[1]);
@@ -426,9 +397,9 @@ const struct nvdp_result_table nvdp__result_sample_audit = {
             .after = "; even a perfect test shows no more with so many samples"),
         ROW(delta, NULL, 0, "delta of epsilon"),
         ROW(confidence, NULL, 0, "confidence of the bound"),
-        {"says", NVDP_RESULT_WORD, .help = "the input that the test detects", .word = side_name, .print = print_test,
+        {"says", NVDP_RESULT_ENUM, .help = "the input that the test detects", .words = (const char *const[]){"p", "q"}, .print = print_test,
          NVDP_RESULT_AT(struct nvdp_sample_audit, favors_q)},
-        {"score", NVDP_RESULT_WORD, .help = "score of the test", .word = score_name,
+        {"score", NVDP_RESULT_ENUM, .help = "score of the test", .word = score_name,
          NVDP_RESULT_AT(struct nvdp_sample_audit, score)},
         ROW(threshold, "nats", 0, "scores above it count"),
         {"held_out", NVDP_RESULT_COUNT, .help = "held-out samples of P and of Q", .array = 2,

@@ -1,10 +1,10 @@
 /* Attacks the samples in a shared file: finds its texts, checks that the samples belong to them, and re-identifies
  * them. */
+#include "attack/attack.h"
 #include "attack/texts.h"
-
 #include "base/own.h"
 #include "rdp/pairs.h"
-
+#include "rdp/report.h"
 #include <math.h>
 #include <nvdp/attack.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum { BLOCK = 16, MAX_SAMPLES = 8 };
 static const double APART = 4.4;
 
 void nvdp__shared_release(struct nvdp__shared_texts *shared) {
-    nvdp__embeddings_free(shared->file);
+    nvdp_shared_free(shared->file);
     free(shared->text);
     *shared = (struct nvdp__shared_texts){0};
 }
@@ -22,24 +22,20 @@ void nvdp__shared_release(struct nvdp__shared_texts *shared) {
 /* --- the texts of the file --- */
 
 struct entry {
-    int64_t id;
+    int64_t id; /* first: bsearch finds it as a number */
     size_t number;
 };
 
-static int by_id(const void *x, const void *y) {
-    return nvdp__by_int64(&((const struct entry *)x)->id, &((const struct entry *)y)->id);
-}
-
 static nvdp_status find_ids(struct nvdp_context *ctx, size_t texts, const int64_t *id, int split,
                             struct nvdp__shared_texts *s) {
-    const struct nvdp__embeddings *file = s->file;
+    const struct nvdp_shared *file = s->file;
     nvdp__autofree struct entry *entry = NULL;
     size_t n = 0;
     NVDP_TRY(NVDP__NEW(ctx, entry, file->shape.texts));
     for (size_t k = 0; k < file->shape.texts; k++)
         if (split < 0 || file->split == NULL || file->split[k] == split)
             entry[n++] = (struct entry){file->id[k], k};
-    qsort(entry, n, sizeof *entry, by_id);
+    NVDP__SORT(entry, n, NVDP__UP(struct entry, id), NVDP__UP(struct entry, number));
     for (size_t k = 1; k < n; k++)
         if (entry[k].id == entry[k - 1].id)
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
@@ -48,8 +44,7 @@ static nvdp_status find_ids(struct nvdp_context *ctx, size_t texts, const int64_
                               s->path, entry[k - 1].number, entry[k].number,
                               (long long)entry[k].id);
     for (size_t i = 0; i < texts; i++) {
-        const struct entry wanted = {.id = id[i]},
-                           *found = bsearch(&wanted, entry, n, sizeof *entry, by_id);
+        const struct entry *found = bsearch(&id[i], entry, n, sizeof *entry, nvdp__by_int64);
         s->text[i] = found != NULL ? found->number : SIZE_MAX;
     }
     return NVDP_OK;
@@ -57,7 +52,7 @@ static nvdp_status find_ids(struct nvdp_context *ctx, size_t texts, const int64_
 
 nvdp_status nvdp__shared_open(struct nvdp_context *ctx, const char *path, size_t n,
                               const int64_t *id, int split, struct nvdp__shared_texts *s) {
-    NVDP_TRY(nvdp__embeddings_read(ctx, path, &s->file));
+    NVDP_TRY(nvdp_shared_read(ctx, path, &s->file));
     NVDP_TRY(NVDP__NEW(ctx, s->text, n));
     s->path = path;
     if (id != NULL && s->file->id != NULL) return find_ids(ctx, n, id, split, s);
@@ -101,17 +96,10 @@ nvdp_status nvdp__shared_present(struct nvdp_context *ctx, size_t n, struct nvdp
 
 /* --- their samples --- */
 
-/* Returns the lower end of the grid of log weights: the smallest int16 but one, at which a release rounds
- * (share/release.c). */
-static double end_of(const struct nvdp__embeddings *file) {
-    return file->shape.grid == NVDP__H5_F16 ? -65504
-                                            : -ldexp(INT16_MAX, file->shape.log_pi_exponent);
-}
-
 void nvdp__shared_take(const void *of, size_t i, size_t sample, size_t vectors, double *z,
                        double *log_pi) {
     const struct nvdp__shared_texts *s = of;
-    const struct nvdp__embeddings *file = s->file;
+    const struct nvdp_shared *file = s->file;
     const size_t p = file->shape.dim, at = s->text[i] * file->shape.samples + sample;
     const size_t first = (size_t)file->offset[at];
     float *narrow = (float *)(void *)z; /* narrow values are widened in place, from the last on */
@@ -126,7 +114,11 @@ void nvdp__shared_take(const void *of, size_t i, size_t sample, size_t vectors, 
 }
 
 struct nvdp__sample_source nvdp__shared_source(const struct nvdp__shared_texts *s) {
-    return (struct nvdp__sample_source){nvdp__shared_take, s, end_of(s->file)};
+    const struct nvdp__embeddings_shape *shape = &s->file->shape;
+    /* the lower end of the grid of log weights: the smallest int16 but one, at which a release rounds (share/release.c) */
+    const double end =
+        shape->grid == NVDP__H5_F16 ? -65504 : -ldexp(INT16_MAX, shape->log_pi_exponent);
+    return (struct nvdp__sample_source){nvdp__shared_take, s, end};
 }
 
 /* --- checks --- */
@@ -169,37 +161,30 @@ static nvdp_status count_own(struct nvdp_context *ctx, const struct nvdp_posteri
  * another model. */
 static nvdp_status check_samples(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                  const struct nvdp__shared_texts *s) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__likelihood likelihood = {0};
-    struct nvdp__evidence evidence[BLOCK] = {0};
+    nvdp__auto(nvdp__likelihood_release) struct nvdp__likelihood likelihood = {0};
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    struct nvdp__evidence evidence[BLOCK];
     const struct nvdp__sampler release = {.posteriors = set, .noise.seed = 1};
     const struct nvdp__sample_source drawn = {nvdp__linkage_draw, &release, -INFINITY},
                                      shared = nvdp__shared_source(s);
     const size_t rows = nvdp__linkage_rows(set, 0, NULL);
     const size_t samples = nvdp__min(s->file->shape.samples, MAX_SAMPLES);
     double want, found, n;
-    NVDP_TRY_OR_CLEAN(nvdp__likelihood_create(ctx, set, &likelihood));
-    for (size_t i = 0; i < BLOCK; i++)
-        NVDP_TRY_OR_CLEAN(nvdp__evidence_create(ctx, set, rows, &evidence[i]));
-    NVDP_TRY_OR_CLEAN(count_own(ctx, set, &likelihood, &drawn, samples, evidence, &want, &n));
-    NVDP_TRY_OR_CLEAN(count_own(ctx, set, &likelihood, &shared, samples, evidence, &found, &n));
+    NVDP_TRY(nvdp__likelihood_create(ctx, set, &likelihood));
+    NVDP_TRY(nvdp__evidence_create(ctx, &memory, set, rows, BLOCK, evidence));
+    NVDP_TRY(count_own(ctx, set, &likelihood, &drawn, samples, evidence, &want, &n));
+    NVDP_TRY(count_own(ctx, set, &likelihood, &shared, samples, evidence, &found, &n));
     const double share = (want + found) / (2 * n);
-    if (n > 0 && want - found > APART * sqrt(2 * n * share * (1 - share)))
-        NVDP_TRY_OR_CLEAN(
-            nvdp__fail(ctx, NVDP_ERR_INPUT,
-                       "%s: expected samples of these texts drawn by this model: %.1f %% of such "
-                       "samples fit their own text better than another one, found only %.1f %%",
-                       s->path, 100 * want / n, 100 * found / n));
-cleanup:
-    for (size_t i = 0; i < BLOCK; i++)
-        nvdp__evidence_release(&evidence[i]);
-    nvdp__likelihood_release(&likelihood);
-    return status;
+    if (!(n > 0 && want - found > APART * sqrt(2 * n * share * (1 - share)))) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: expected samples of these texts drawn by this model: %.1f %% of such "
+                      "samples fit their own text better than another one, found only %.1f %%",
+                      s->path, 100 * want / n, 100 * found / n);
 }
 
 nvdp_status nvdp__shared_check(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                const struct nvdp__shared_texts *s) {
-    const struct nvdp__embeddings *file = s->file;
+    const struct nvdp_shared *file = s->file;
     const struct nvdp__embeddings_shape *shape = &file->shape;
     if (shape->dim != set->dim || shape->kappa != set->kappa ||
         shape->weights != (set->alpha != NULL) || shape->policy != set->policy ||
@@ -243,8 +228,8 @@ nvdp_status nvdp__shared_check(struct nvdp_context *ctx, const struct nvdp_poste
 
 /* --- the attack --- */
 
-nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
-                               const char *path, int releases, struct nvdp_linkage *out) {
+nvdp_status nvdp__attack_shared(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
+                                const char *path, int releases, struct nvdp_linkage *out) {
     nvdp__auto(nvdp__shared_release) struct nvdp__shared_texts shared = {
         .releases = releases > 0 ? (size_t)releases : 0};
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set =
@@ -264,6 +249,69 @@ nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_poste
     const struct nvdp__sample_source source = nvdp__shared_source(&shared);
     NVDP_TRY(nvdp__linkage(ctx, set, &source, releases,
                            shared.file->shape.samples / (size_t)releases, &made));
-    NVDP__GIVE(out, &made);
-    return NVDP_OK;
+    return NVDP__GIVE(out, &made);
 }
+
+/* ---- the attack reidentify: the text of a sample ---- */
+
+static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
+    struct nvdp_context *ctx = attacked->ctx;
+    struct nvdp__attack_options options;
+    const char *shared = nvdp_config_get(attacked->config, "shared");
+    NVDP_TRY(nvdp__config_open(ctx, attacked->config, &nvdp__attack_schema, &options));
+    return shared != NULL
+               ? nvdp__attack_shared(ctx, attacked->posteriors, shared, options.releases, found)
+               : nvdp_linkage_measure(ctx, attacked->posteriors, options.releases, options.texts,
+                                      options.seed, found);
+}
+
+/* Returns true if the attacker is too weak for any conclusion: without noise it is right no more often than by
+ * chance. */
+static bool is_weak(const void *of) {
+    const struct nvdp_linkage *found = of;
+    return found->states <= found->first_chance * (1 + 1e-9);
+}
+
+static bool add_sentence(const struct nvdp__attacked *attacked, const void *of, json_t *object) {
+    (void)attacked;
+    return json_object_set_new(object, "sentence", json_string(nvdp__linkage_sentence(of).text)) ==
+               0 &&
+           json_object_set_new(object, "weak", json_boolean(is_weak(of))) == 0;
+}
+
+static void print_sentence(const struct nvdp__attacked *attacked, const void *of, FILE *to) {
+    const struct nvdp_linkage *found = of;
+    nvdp__print_wrapped(to, nvdp__linkage_sentence(found).text);
+    if (nvdp_config_get(attacked->config, "shared") != NULL && found->labeled.labels > 0)
+        nvdp__print_wrapped(to, "The file states the labels, so every reader has them.");
+    putc('\n', to);
+}
+
+static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
+                          struct nvdp__writer *say) {
+    const struct nvdp_linkage *found = of;
+    nvdp__share_verdict(attacked, "the right text", &found->first_interval, found->first_chance,
+                        found->first_bound, say);
+    nvdp__share_verdict(attacked, "among the top ten", &found->ten_interval, found->ten_chance,
+                        found->ten_bound, say);
+    nvdp__share_verdict(attacked, "the right text, label known", &found->labeled.first_interval,
+                        found->labeled.first_chance, found->labeled.first_bound, say);
+    nvdp__share_verdict(attacked, "among the top ten, label known", &found->labeled.ten_interval,
+                        found->labeled.ten_chance, found->labeled.ten_bound, say);
+}
+
+static const char *const reidentify_options[] = {NVDP__ATTACK_POSTERIORS_OPTIONS, "texts", "shared",
+                                                 NULL};
+
+const struct nvdp__attack nvdp__attack_row_reidentify = {
+    .target = NVDP_ATTACK_POSTERIORS,
+    .right = "the most likely of the measured texts",
+    .options = reidentify_options,
+    .exclusive = {"texts", "shared"},
+    .size = sizeof(struct nvdp_linkage),
+    .run = run,
+    .table = &nvdp__result_linkage,
+    .add = add_sentence,
+    .head = print_sentence,
+    .weak = is_weak,
+    .verdict = write_verdict};

@@ -1,10 +1,13 @@
 /* Runs attackers that learn from public texts: samples, scores with intervals, and the attack.  Read texts.h first. */
 #include "attack/texts.h"
+#include "attack/attack.h"
+#include "base/own.h"
 #include "base/random.h"
 #include "rdp/divergence.h"
 #include "rdp/likelihood.h"
 #include "rdp/pairs.h"
 #include "share/sampler.h"
+#include "text/dataset.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
@@ -15,6 +18,8 @@ static const char *const observed_names[] = {
     [NVDP__OBSERVED_PRIOR] = "prior",       [NVDP__OBSERVED_REFERENCE] = "reference",
     [NVDP__OBSERVED_REPLACED] = "replaced", [NVDP__OBSERVED_LOSS] = "loss",
     [NVDP__OBSERVED_SHADOWS] = "shadows"};
+
+static const double MIN_LOG_WEIGHT = -20;
 
 /* --- samples --- */
 
@@ -30,7 +35,7 @@ void nvdp__observe(const struct nvdp__texts *corpus, enum nvdp__observed observe
         return;
     }
     if (observed == NVDP__OBSERVED_RELEASE) {
-        nvdp__sampler_draw_first(&release, i, corpus->first_key + i, vectors, z, log_pi);
+        nvdp__sampler_draw(&release, i, corpus->first_key + i, vectors, z, log_pi);
         return;
     }
     const size_t rows = nvdp__release_rows(set, i), tokens = nvdp__rows(set, i), p = set->dim;
@@ -47,6 +52,66 @@ void nvdp__observe(const struct nvdp__texts *corpus, enum nvdp__observed observe
     }
     for (size_t r = 0; r < rows && set->alpha != NULL; r++)
         log_pi[r] -= log(all);
+}
+
+void nvdp__observe_tokens(const struct nvdp__texts *corpus, enum nvdp__observed observed,
+                          uint64_t seed, uint32_t draw, size_t i, size_t rows, double *z,
+                          double *log_pi, float *to) {
+    const struct nvdp_posteriors *set = corpus->set;
+    const size_t p = set->dim, kappa = (size_t)set->kappa, prior = set->alpha != NULL ? kappa : 0;
+    const size_t inputs = p + (prior > 0);
+    nvdp__observe(corpus, observed, seed, draw, i, prior + rows * kappa, z, log_pi);
+    memset(to, 0, rows * inputs * sizeof *to);
+    for (size_t r = 0; r < rows; r++, to += inputs) {
+        double share = 0;
+        for (size_t k = prior + r * kappa, last = k + kappa; k < last; k++) {
+            for (size_t d = 0; d < p; d++)
+                to[d] += (float)(z[k * p + d] / (double)kappa);
+            if (prior > 0) share += exp(log_pi[k]);
+        }
+        if (prior > 0) to[p] = (float)fmax(log(share), MIN_LOG_WEIGHT);
+    }
+}
+
+void nvdp__scale_begin(struct nvdp__scale *s) {
+    s->count = 0;
+    memset(s->shift, 0, s->inputs * sizeof *s->shift);
+    memset(s->by, 0, s->inputs * sizeof *s->by);
+}
+
+/* Adds to the means and, in `by`, to the sums of squared deviations (Welford 1962). */
+void nvdp__scale_add(struct nvdp__scale *s, size_t rows, const float *x) {
+    for (size_t r = 0; r < rows; r++) {
+        const double count = ++s->count;
+        for (size_t d = 0; d < s->inputs; d++) {
+            const double off = (double)x[r * s->inputs + d] - s->shift[d];
+            s->shift[d] += off / count;
+            s->by[d] += off * off * (1 - 1 / count);
+        }
+    }
+}
+
+void nvdp__scale_end(struct nvdp__scale *s) {
+    for (size_t d = 0; d < s->inputs; d++)
+        s->by[d] = s->by[d] > 0 ? sqrt(s->count / s->by[d]) : 0;
+}
+
+void nvdp__scale_apply(const struct nvdp__scale *s, size_t rows, float *x) {
+    for (size_t r = 0; r < rows; r++, x += s->inputs)
+        for (size_t d = 0; d < s->inputs; d++)
+            x[d] = (float)(((double)x[d] - s->shift[d]) * s->by[d]);
+}
+
+nvdp_status nvdp__attack_optimizer(struct nvdp_context *ctx, const struct nvdp__params *params,
+                                   double rate, struct nvdp__optimizer *out) {
+    nvdp__optimizer_release(out);
+    *out = (struct nvdp__optimizer){.adamw = {.lr = rate,
+                                              .beta1 = .9,
+                                              .beta2 = .999,
+                                              .adam_eps = 1e-8,
+                                              .weight_decay = .01,
+                                              .clip_norm = 1}};
+    return nvdp__optimizer_create(ctx, params, out);
 }
 
 size_t nvdp__draws(const struct nvdp__text_attack *attack, enum nvdp__observed observed) {
@@ -70,42 +135,55 @@ size_t nvdp__longest(const struct nvdp__text_attack *attack) {
                      nvdp__linkage_rows(attack->attacked.set, 0, NULL));
 }
 
+/* --- progress --- */
+
+void nvdp__attack_begin(struct nvdp__text_attack *a, const char *name, const char *unit,
+                        size_t total) {
+    a->done = 0;
+    nvdp__meter_begin(&a->meter, a->ctx, name, unit, 0, total);
+}
+
+nvdp_status nvdp__attack_advance(struct nvdp__text_attack *a, size_t n, double loss) {
+    a->done += n;
+    nvdp__meter_update(&a->meter, a->done, (double)a->done, a->meter.report.unit, loss);
+    return nvdp__check_cancelled(a->ctx, "attack: cancelled");
+}
+
 /* --- scores --- */
 
 static const char *const metric_names[] = {
-#define NAME(name, text) [NVDP_TEXT_METRIC_##name] = text,
-    NVDP_TEXT_METRIC_MAP(NAME)
+#define NAME(name, text) [NVDP__TEXT_METRIC_##name] = text,
+    NVDP__TEXT_METRIC_MAP(NAME)
 #undef NAME
 };
 
-const char *nvdp_text_metric_name(enum nvdp_text_metric metric) {
-    return (unsigned)metric < NVDP_TEXT_METRIC_COUNT ? metric_names[metric] : "unknown";
+const char *nvdp__text_metric_name(enum nvdp__text_metric metric) {
+    return (unsigned)metric < NVDP__TEXT_METRIC_COUNT ? metric_names[metric] : "unknown";
 }
 
 nvdp_status nvdp__add_value(struct nvdp__text_attack *attack, enum nvdp__observed observed,
-                            enum nvdp_text_metric metric, double value, double off, double min) {
-    NVDP_TRY(nvdp__reserve(attack->ctx, &attack->score, &attack->room, attack->scores + 1,
-                           sizeof *attack->score));
-    struct nvdp_text_score *to = &attack->score[attack->scores++];
-    nvdp__snprintf(to->observed, sizeof to->observed, "%s", observed_names[observed]);
-    to->metric = metric;
-    to->value = value;
-    to->baseline = to->bound = NAN;
-    to->interval = isnan(off)
-                       ? (struct nvdp_interval){NAN, NAN}
-                       : (struct nvdp_interval){fmax(value - off, min), fmin(value + off, 1)};
-    return NVDP_OK;
+                            enum nvdp__text_metric metric, double value, double off, double min) {
+    struct nvdp__text_score made = {
+        .metric = metric,
+        .value = value,
+        .baseline = NAN,
+        .bound = NAN,
+        .interval = isnan(off)
+                        ? (struct nvdp_interval){NAN, NAN}
+                        : (struct nvdp_interval){fmax(value - off, min), fmin(value + off, 1)}};
+    nvdp__snprintf(made.observed, sizeof made.observed, "%s", observed_names[observed]);
+    return NVDP__PUSH(attack->ctx, attack->score, attack->scores, attack->room, made);
 }
 
 void nvdp__bound_score(struct nvdp__text_attack *attack, double baseline, double bound) {
-    struct nvdp_text_score *last = &attack->score[attack->scores - 1];
+    struct nvdp__text_score *last = &attack->score[attack->scores - 1];
     last->baseline = isnan(bound) ? NAN : baseline;
     last->bound = bound;
 }
 
 /* Finds the score of the same metric with nothing observed, or NULL. */
-static const struct nvdp_text_score *prior_score(const struct nvdp__text_attack *a,
-                                                 enum nvdp_text_metric metric) {
+static const struct nvdp__text_score *prior_score(const struct nvdp__text_attack *a,
+                                                  enum nvdp__text_metric metric) {
     for (size_t i = 0; i < a->scores; i++)
         if (strcmp(a->score[i].observed, observed_names[NVDP__OBSERVED_PRIOR]) == 0 &&
             a->score[i].metric == metric)
@@ -115,10 +193,10 @@ static const struct nvdp_text_score *prior_score(const struct nvdp__text_attack 
 
 /* Returns true if a score is a valid comparison with nothing observed.  A set's recall and F1 are not: naming many
  * random tokens raises them. */
-static bool is_control(enum nvdp_text_metric metric) {
-    return metric <= NVDP_TEXT_METRIC_WHOLE_TEXT || metric == NVDP_TEXT_METRIC_F1 ||
-           metric == NVDP_TEXT_METRIC_ACCURACY || metric == NVDP_TEXT_METRIC_AUC ||
-           metric == NVDP_TEXT_METRIC_WORDS_F1;
+static bool is_control(enum nvdp__text_metric metric) {
+    return metric <= NVDP__TEXT_METRIC_WHOLE_TEXT || metric == NVDP__TEXT_METRIC_F1 ||
+           metric == NVDP__TEXT_METRIC_ACCURACY || metric == NVDP__TEXT_METRIC_AUC ||
+           metric == NVDP__TEXT_METRIC_WORDS_F1;
 }
 
 /* Two 95 % intervals of equal width are disjoint in this direction by chance in one of 350 cases; for five
@@ -131,11 +209,11 @@ bool nvdp__reads_states(const struct nvdp__text_attack *a) {
         states |= strcmp(a->score[i].observed, observed_names[NVDP__OBSERVED_STATES]) == 0;
     const char *control = observed_names[states ? NVDP__OBSERVED_STATES : NVDP__OBSERVED_RELEASE];
     for (size_t i = 0; i < a->scores; i++) {
-        const struct nvdp_text_score *score = &a->score[i],
-                                     *nothing = prior_score(a, score->metric);
+        const struct nvdp__text_score *score = &a->score[i],
+                                      *nothing = prior_score(a, score->metric);
         if (strcmp(score->observed, control) != 0 || !is_control(score->metric) || nothing == NULL)
             continue;
-        const double clear = score->metric == NVDP_TEXT_METRIC_WORDS_F1 ? CLEAR : 0;
+        const double clear = score->metric == NVDP__TEXT_METRIC_WORDS_F1 ? CLEAR : 0;
         if (score->interval.low > fmax(nothing->value, nothing->interval.high) &&
             score->value >= nothing->value + clear)
             return true;
@@ -172,7 +250,7 @@ double nvdp__unseen(size_t trials) {
  * Both include the rest, which is not subtracted: three seeds estimate it too poorly.  If none or all are right, the
  * errors are 0, which does not prove that none can occur: then Clopper & Pearson's limit applies. */
 nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observed observed,
-                            enum nvdp_text_metric metric, size_t seeds, size_t n,
+                            enum nvdp__text_metric metric, size_t seeds, size_t n,
                             const double *hits, const double *of, double min) {
     double sum = 0, all = 0, texts = 0, columns = 0;
     size_t trials = 0;
@@ -205,28 +283,6 @@ nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observe
 }
 
 /* --- the attack --- */
-
-nvdp_status nvdp_text_attack_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
-    struct nvdp_config *made = NULL, *more = NULL;
-    nvdp_status status = nvdp_run_config_create(ctx, &made);
-    if (status == NVDP_OK) status = nvdp__config_create(ctx, &nvdp__text_attack_schema, &more);
-    if (status == NVDP_OK) status = nvdp_config_join(made, more);
-    if (status == NVDP_OK) *out = made;
-    if (status != NVDP_OK) nvdp_config_free(made);
-    return status;
-}
-
-static nvdp_status check(struct nvdp_context *ctx, const struct nvdp__attack *attack,
-                         const char *name, const struct nvdp__text_attack_options *options) {
-    if (options->releases > 1 && !nvdp__attack_takes(attack, "releases"))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "{releases}: expected 1 for attack %s, which reads one sample, found %d",
-                          name, options->releases);
-    if (options->prior == NULL || nvdp__attack_takes(attack, "prior")) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "prior: attack %s uses no language model; leave out %s", name,
-                      options->prior);
-}
 
 static nvdp_status open_known(struct nvdp__text_attack *a, const struct nvdp__run_options *run) {
     struct nvdp_dataset_config config = nvdp__run_dataset_config(&a->run, run->data);
@@ -263,21 +319,22 @@ static nvdp_status open_shared(struct nvdp__text_attack *a) {
                                shared));
     NVDP_TRY(NVDP__NEW(a->ctx, row, all->count));
     NVDP_TRY(nvdp__shared_present(a->ctx, all->count, shared, row, &n));
-    NVDP_TRY(nvdp_dataset_select(a->ctx, all, n, row, &there));
+    NVDP_TRY(nvdp__dataset_select(a->ctx, all, n, row, &there));
     nvdp_dataset_free(all);
     a->run.dataset = there;
     a->attacked.shared = shared;
     return NVDP_OK;
 }
 
-void nvdp_text_attack_free(struct nvdp_text_attack *attack) {
-    free(attack->score);
-    *attack = (struct nvdp_text_attack){0};
+void nvdp__text_attack_free(void *scores) {
+    struct nvdp__text_attack_result *of = scores;
+    free(of->score);
+    *of = (struct nvdp__text_attack_result){0};
 }
 
 nvdp_status nvdp__learned(struct nvdp__text_attack *a, const char *name,
-                          struct nvdp_text_attack *out) {
-    struct nvdp_text_attack made = {.struct_size = sizeof made};
+                          struct nvdp__text_attack_result *out) {
+    struct nvdp__text_attack_result made = {.struct_size = sizeof made};
     NVDP_TRY(nvdp__dataset_overlap(a->ctx, a->attacked.data, a->known.data, &made.both));
     nvdp__snprintf(made.attacker, sizeof made.attacker, "%s", name);
     made.texts = a->attacked.data->count;
@@ -288,31 +345,34 @@ nvdp_status nvdp__learned(struct nvdp__text_attack *a, const char *name,
     made.weak = !nvdp__reads_states(a);
     made.holds = nvdp__scores_hold(a);
     if (a->attacked.set != NULL && a->attacked.set->label != NULL) {
-        size_t *group = NULL;
+        nvdp__autofree size_t *group = NULL;
         NVDP_TRY(NVDP__NEW(a->ctx, group, made.texts));
-        const nvdp_status status =
-            nvdp__label_groups(a->ctx, made.texts, a->attacked.set->label, group, &made.labels);
-        free(group);
-        NVDP_TRY(status);
+        NVDP_TRY(
+            nvdp__label_groups(a->ctx, made.texts, a->attacked.set->label, group, &made.labels));
         made.labels_learned = nvdp__known_labels(a) > 0;
     }
     made.scores = a->scores;
     made.score = a->score;
     a->score = NULL;
-    NVDP__GIVE(out, &made);
-    return NVDP_OK;
+    return NVDP__GIVE(out, &made);
 }
 
-nvdp_status nvdp__text_attack_open(struct nvdp_context *ctx, const struct nvdp__attack *attack,
-                                   const char *name, const struct nvdp_config *config,
+nvdp_status nvdp__text_attack_open(const struct nvdp__attacked *attacked,
                                    struct nvdp__text_attack *a) {
     struct nvdp__run_options run;
-    a->ctx = ctx;
+    struct nvdp_context *ctx = a->ctx = attacked->ctx;
     a->options = &a->given;
     a->known.first_key = UINT64_C(1) << 40;
-    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, &run));
-    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__text_attack_schema, &a->given));
-    NVDP_TRY(check(ctx, attack, name, &a->given));
+    NVDP_TRY(nvdp__config_open(ctx, attacked->config, &nvdp__run_schema, &run));
+    NVDP_TRY(nvdp__config_open(ctx, attacked->config, &nvdp__text_attack_schema, &a->given));
+    if (a->given.releases > 1 && !nvdp__attack_takes(attacked->attack->options, "releases"))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "{releases}: expected 1 for attack %s, which reads one sample, found %d",
+                          attacked->kind, a->given.releases);
+    if (a->given.prior != NULL && !nvdp__attack_takes(attacked->attack->options, "prior"))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "prior: attack %s uses no language model; leave out %s", attacked->kind,
+                          a->given.prior);
     NVDP_TRY(nvdp__run_open_bottleneck(ctx, &run, &a->run));
     NVDP_TRY(open_shared(a));
     a->attacked.data = a->run.dataset;
@@ -330,25 +390,15 @@ void nvdp__text_attack_close(struct nvdp__text_attack *a) {
     nvdp_dataset_free(a->known.data);
     nvdp__shared_release(&a->file);
     nvdp__run_close(&a->run);
+    nvdp__memory_release(&a->memory);
     free(a->score);
 }
 
-nvdp_status nvdp__learn(struct nvdp_context *ctx, const struct nvdp__attack *attack,
-                        const char *name, const struct nvdp_config *config,
-                        struct nvdp_text_attack *out) {
+nvdp_status nvdp__learn(const struct nvdp__attacked *attacked, void *found) {
     nvdp__auto(nvdp__text_attack_close) struct nvdp__text_attack a = {0};
-    NVDP_TRY(nvdp__can_give(ctx, out));
-    NVDP_TRY(nvdp__text_attack_open(ctx, attack, name, config, &a));
-    NVDP_TRY(attack->learn(&a));
-    return nvdp__learned(&a, name, out);
-}
-
-nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,
-                              const struct nvdp_config *config, struct nvdp_text_attack *out) {
-    for (size_t i = 0; nvdp__attacks[i] != NULL; i++)
-        if (nvdp__attacks[i]->learn != NULL && nvdp__attacks[i]->attacker == attacker)
-            return nvdp__learn(ctx, nvdp__attacks[i], nvdp__attack_names[i], config, out);
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "attacker %d: expected an attack that learns from public texts",
-                      (int)attacker);
+    struct nvdp__text_attack_result *out = found;
+    NVDP_TRY(nvdp__can_give(attacked->ctx, out));
+    NVDP_TRY(nvdp__text_attack_open(attacked, &a));
+    NVDP_TRY(attacked->attack->learn(&a));
+    return nvdp__learned(&a, attacked->kind, out);
 }

@@ -7,8 +7,10 @@
 #define NVDP_SRC_ATTACK_TEXTS_H
 
 #include "attack/attack.h"
+#include "base/array.h"
+#include "job/optimizer.h"
 #include "rdp/likelihood.h"
-#include "share/embeddings_file.h"
+#include "share/release.h"
 #include "share/sampler.h"
 #include "train/run.h"
 
@@ -17,7 +19,7 @@
 /* Set to zero before use.  Release it even after a failure to open it. */
 struct nvdp__shared_texts {
     const char *path;
-    struct nvdp__embeddings *file;
+    struct nvdp_shared *file;
     size_t *text;    /* [texts] their numbers in the file; SIZE_MAX: not in the file */
     size_t releases; /* samples that are known to belong to one text */
     /* This seed selects the first `releases` samples of a text, the next seed the following ones. */
@@ -75,15 +77,45 @@ struct nvdp__text_attack {
     struct nvdp__run run;
     struct nvdp__texts known, attacked;
     double weight[NVDP__OBSERVEDS]; /* of the language model */
-    size_t tried;                   /* as in struct nvdp_text_attack */
-    struct nvdp_text_score *score;  /* [room] */
+    size_t tried;                   /* as in struct nvdp__text_attack_result */
+    struct nvdp__text_score *score; /* [room] */
     size_t scores, room;
+    struct nvdp__memory memory; /* arrays that are released with the attack */
+    struct nvdp__meter meter;
+    size_t done; /* for the meter */
 };
+
+/* Allocates arrays that live as long as the attack: a list of NVDP__ITEMS (base/array.h). */
+#define NVDP__ATTACK_ARRAYS(attack, ...) NVDP__ARRAYS((attack)->ctx, &(attack)->memory, __VA_ARGS__)
+/* Reports progress: begins with `total` steps of a unit; counts n of them. NVDP_ERR_CANCELLED if the context is
+ * cancelled. */
+void nvdp__attack_begin(struct nvdp__text_attack *attack, const char *name, const char *unit,
+                        size_t total);
+nvdp_status nvdp__attack_advance(struct nvdp__text_attack *attack, size_t n, double loss);
 
 /* Returns the sample of text i as observed: the first `vectors` rows of z and at least as many of log_pi (if there
  * are weights).  `draw` numbers the samples; in a file it counts from those that the seed selects. */
 void nvdp__observe(const struct nvdp__texts *corpus, enum nvdp__observed observed, uint64_t seed,
                    uint32_t draw, size_t i, size_t vectors, double *z, double *log_pi);
+/* Computes the first `rows` tokens' vectors of such a sample, to [rows, dim, plus 1 if there are weights]: the mean over
+ * kappa, and the logarithm of the weights' sum.  z, log_pi: scratch for one sample. */
+void nvdp__observe_tokens(const struct nvdp__texts *corpus, enum nvdp__observed observed,
+                          uint64_t seed, uint32_t draw, size_t i, size_t rows, double *z,
+                          double *log_pi, float *to);
+/* The means of vectors, and the factors that give each dimension a standard deviation of 1; 0 for a constant one. */
+struct nvdp__scale {
+    size_t inputs;
+    double count, *shift, *by; /* vectors that were added; [inputs] */
+};
+/* Begins, adds vectors [rows, inputs], ends, then standardizes vectors in place. */
+void nvdp__scale_begin(struct nvdp__scale *scale);
+void nvdp__scale_add(struct nvdp__scale *scale, size_t rows, const float *x);
+void nvdp__scale_end(struct nvdp__scale *scale);
+void nvdp__scale_apply(const struct nvdp__scale *scale, size_t rows, float *x);
+
+/* Creates the optimizer with which attackers train a network: AdamW with this learning rate. Releases an earlier one. */
+nvdp_status nvdp__attack_optimizer(struct nvdp_context *ctx, const struct nvdp__params *params,
+                                   double rate, struct nvdp__optimizer *out);
 /* Returns the number of times that the attacked texts are observed, each with other noise: the option `seeds`, or as
  * many as the file has. */
 size_t nvdp__draws(const struct nvdp__text_attack *attack, enum nvdp__observed observed);
@@ -94,11 +126,11 @@ size_t nvdp__longest(const struct nvdp__text_attack *attack);
  * and seeds are random, tokens are not (linearized ratio).  NaN if the sum of `of` is 0.  `min` is the minimum: 0
  * for a share, -1 for a difference. */
 nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observed observed,
-                            enum nvdp_text_metric metric, size_t seeds, size_t n,
+                            enum nvdp__text_metric metric, size_t seeds, size_t n,
                             const double *hits, const double *of, double min);
 /* Adds value +- off, limited to `min` and 1. */
 nvdp_status nvdp__add_value(struct nvdp__text_attack *attack, enum nvdp__observed observed,
-                            enum nvdp_text_metric metric, double value, double off, double min);
+                            enum nvdp__text_metric metric, double value, double off, double min);
 /* Sets the baseline of the last score, the success of the best guess without samples, and its guess bound. */
 void nvdp__bound_score(struct nvdp__text_attack *attack, double baseline, double bound);
 /* Returns true if a score of the states is above the same score of nothing, with disjoint intervals. */
@@ -112,44 +144,63 @@ double nvdp__half_width(double of_texts, size_t n, double of_seeds, size_t seeds
  * 1934). */
 double nvdp__unseen(size_t trials);
 
-/* --- learned.c: parts that the rows of these attackers share --- */
+/* --- text_scores.c: parts that the rows of these attackers share --- */
 
 #define NVDP__LEARNER_OPTIONS NVDP__ATTACK_RUN_OPTIONS, "shared", "public", "public-limit", "seeds"
 extern const char *const nvdp__learner_options[]; /* these options only */
-nvdp_status nvdp__learner_run(const struct nvdp__attacked *attacked, void *found);
 bool nvdp__learner_add(const struct nvdp__attacked *attacked, const void *found, json_t *object);
 bool nvdp__learner_weak(const void *found);
 void nvdp__learner_head(const struct nvdp__attacked *attacked, const void *found, FILE *to);
 void nvdp__learner_verdict(const struct nvdp__attacked *attacked, const void *found,
                            struct nvdp__writer *say);
-void nvdp__learner_release(void *found);
 extern const struct nvdp_result_table nvdp__result_text_score;
-/* Ends the row of a learning attacker, after .learn, .attacker and .options.  An attacker whose options include
+/* Ends the row of a learning attacker, after .learn and .options.  An attacker whose options include
  * `releases` reads several samples of a text; with `prior` it also uses a language model. */
-#define NVDP__LEARNER .target = NVDP_ATTACK_RUN, .run = nvdp__learner_run, NVDP__LEARNER_RESULT
+#define NVDP__LEARNER .target = NVDP_ATTACK_RUN, .run = nvdp__learn, NVDP__LEARNER_RESULT
 #define NVDP__LEARNER_RESULT                                                                       \
-    .right = "learned from public texts", .size = sizeof(struct nvdp_text_attack),                 \
+    .right = "learned from public texts", .size = sizeof(struct nvdp__text_attack_result),         \
     .table = &nvdp__result_text_attack, .add = nvdp__learner_add, .head = nvdp__learner_head,      \
-    .weak = nvdp__learner_weak, .verdict = nvdp__learner_verdict, .release = nvdp__learner_release
+    .weak = nvdp__learner_weak, .verdict = nvdp__learner_verdict,                                  \
+    .release = nvdp__text_attack_free
 
-/* Attacks a run's texts with one attacker: nvdp_attack_texts() by the row. */
-nvdp_status nvdp__learn(struct nvdp_context *ctx, const struct nvdp__attack *attack,
-                        const char *name, const struct nvdp_config *config,
-                        struct nvdp_text_attack *out);
+/* Attacks the samples that a run shares of a split's texts. The attacker learns from public texts and from any
+ * number of samples of them. Two controls are measured too: the same attacker on states without noise, and guesses
+ * from frequencies alone. The result is not a bound: other attackers may find more.
+ *
+ * With the option shared, the samples are those of a file of nvdp_export(), for the split's texts in it, found by
+ * split and id. The first `releases` samples of a text serve the first of `seeds`, the next ones the next seed, as
+ * far as they go.
+ *
+ * Takes a pass of the encoder over attacked and public texts. Then nearest: O(tokens x distinct tokens x p). bag:
+ * O(public texts x 300 p) per step of descent. token: ten epochs of O(public tokens x distinct tokens x min(p, 128))
+ * per seed. language: up to four times `beam` passes of the masked language model per token, 64 per batch.
+ * informed: O(words of the texts x distinct public words x p), and a pass of such a model per word. invert: trains
+ * such a model three times, and 8 `beam` passes of it per text and seed.
+ *
+ * Options (kind "attack"): those of nvdp_run_posteriors(), and seed, public, public-limit,
+ * seeds, prior, beam, releases (not for token and invert), shared; tokens, steps, attacked,
+ * public-posteriors, encoder, surrogate, aligned (for invert); members, shadows, shadow-runs (for membership).
+ * attacked: context, row, kind and config of the attack
+ * found: a struct nvdp__text_attack_result; nvdp__text_attack_free(); untouched on error
+ * Returns as nvdp_run_posteriors(); NVDP_ERR_ARGUMENT without public texts, for options of another attacker, or for
+ *         nearest, token and language on methods with one vector per text; NVDP_ERR_UNSUPPORTED for a prior of a run
+ *         without WordPieces; NVDP_ERR_INPUT for texts without labels, fewer than 20 public texts, a prior without a
+ *         masked-LM head, or a shared file that nvdp__attack_shared() would reject or that has fewer than 2 of the
+ *         split's texts */
+nvdp_status nvdp__learn(const struct nvdp__attacked *attacked, void *found);
 /* The parts of nvdp__learn before and after the row's `learn`: opens run, texts, posteriors and shared file.  `a` is
  * zero before; close it even after a failure. */
-nvdp_status nvdp__text_attack_open(struct nvdp_context *ctx, const struct nvdp__attack *attack,
-                                   const char *name, const struct nvdp_config *config,
+nvdp_status nvdp__text_attack_open(const struct nvdp__attacked *attacked,
                                    struct nvdp__text_attack *a);
 void nvdp__text_attack_close(struct nvdp__text_attack *a);
 /* Fills the result from the scores, which it takes, and the texts. */
 nvdp_status nvdp__learned(struct nvdp__text_attack *attack, const char *name,
-                          struct nvdp_text_attack *out);
+                          struct nvdp__text_attack_result *out);
 
 /* --- named.c: naming tokens --- */
 
 /* The tokens of the public texts to learn from: all texts except the last ones, which are held out.  Set to zero
- * before use. */
+ * before use.  The arrays are those of the attack. */
 struct nvdp__tokens {
     size_t count, texts; /* tokens; texts to learn from */
     size_t *place;       /* [vocabulary] 1 + index below `count`; 0: not seen */
@@ -164,7 +215,6 @@ struct nvdp__tokens {
 /* NVDP_ERR_ARGUMENT, with the attacker's name, if a text has only one vector. */
 nvdp_status nvdp__tokens_count(struct nvdp__text_attack *attack, const char *attacker,
                                struct nvdp__tokens *tokens);
-void nvdp__tokens_release(struct nvdp__tokens *tokens);
 /* Returns the lift [count] of the label of text i, or NULL if the attacker knows no labels. */
 const double *nvdp__tokens_lift(const struct nvdp__tokens *tokens, const struct nvdp__texts *corpus,
                                 size_t i);
@@ -180,16 +230,30 @@ double nvdp__tokens_frequency(const struct nvdp__tokens *tokens, double *log_f);
 /* Returns false for [CLS] and [SEP], which every text has. */
 bool nvdp__token_counts(const struct nvdp__text_attack *attack, int32_t id);
 
-/* Counts of right names per text, seed after seed.  of[0] owns the memory. */
-enum { NVDP__GUESS_COUNTS = 13 };
+/* Returns the index of the largest score, the first one on ties. */
+size_t nvdp__top(size_t count, const double *score);
+
+/* A key, and what an attacker knows about it: a token with the length and label of its text and its place there; or a
+ * whole text, with place 0. */
+struct nvdp__spot {
+    size_t length, label, place;
+    int64_t key;
+    bool rare;
+};
+/* Sorts n spots.  Sums the counts of the `top` most frequent keys over all lengths, labels and places; with `rare`, only
+ * rare tokens count.  Scratch: times [n]. */
+double nvdp__most_frequent(size_t n, struct nvdp__spot *spot, bool rare, size_t top, double *times);
+
+/* Counts of right names per text, seed after seed. */
+enum { NVDP__NAMED_FIRST = 0, NVDP__GUESS_COUNTS = 13 };
 struct nvdp__correct {
     double *of
         [NVDP__GUESS_COUNTS]; /* [texts]: counts of tokens, then of the set of tokens named first */
 };
-nvdp_status nvdp__correct_create(struct nvdp_context *ctx, size_t texts,
-                                 struct nvdp__correct *hits);
+/* Creates counts of so many texts, which `memory` owns. */
+nvdp_status nvdp__correct_create(struct nvdp_context *ctx, struct nvdp__memory *memory,
+                                 size_t texts, struct nvdp__correct *hits);
 void nvdp__correct_clear(size_t texts, const struct nvdp__correct *hits);
-double nvdp__correct_first(const struct nvdp__correct *hits, size_t text); /* tokens named first */
 /* Returns true if a token is named before another one.  On ties the smaller place is first. */
 static inline bool nvdp__goes_before(double score, size_t place, double other, size_t other_place) {
     return score > other || (score == other && place < other_place);
@@ -211,11 +275,11 @@ nvdp_status nvdp__add_gain(struct nvdp__text_attack *attack, enum nvdp__observed
                            size_t seeds, const struct nvdp__correct *hits,
                            const struct nvdp__correct *nearest);
 
-/* --- nearest.c: a Gaussian for each token --- */
+/* --- named.c: a Gaussian for each token --- */
 
 enum { NVDP__EXPONENTS = 5, NVDP__ROWS = 128 };
 extern const double nvdp__exponents[NVDP__EXPONENTS];
-/* Set to zero before use.  Release it even after a failure to create it. */
+/* Set to zero before use.  The arrays are those of the attack. */
 struct nvdp__centroids {
     struct nvdp__tokens known; /* `count` of them */
     size_t dim;
@@ -229,7 +293,6 @@ struct nvdp__centroids {
 };
 nvdp_status nvdp__centroids_create(struct nvdp__text_attack *attack, const char *attacker,
                                    struct nvdp__centroids *centroids);
-void nvdp__centroids_release(struct nvdp__centroids *centroids);
 /* Prepares the densities for `observed`, with an exponent. */
 void nvdp__centroids_prepare(const struct nvdp__text_attack *attack, enum nvdp__observed observed,
                              double exponent, struct nvdp__centroids *centroids);
@@ -239,7 +302,7 @@ void nvdp__centroids_score(const struct nvdp__text_attack *attack, const struct 
                            enum nvdp__observed observed, uint64_t seed, size_t i, size_t first,
                            size_t rows, const struct nvdp__centroids *centroids, double *score);
 
-/* --- linear.c: logistic regression --- */
+/* --- linear.c: logistic regression, Cholesky factors --- */
 
 /* Minimizes the mean over n rows of the cross entropy of y [n, outputs] given x [n, width], plus an l2 penalty.  The
  * penalty is l2/2 times the squares of the weights without the last column, where x is 1.  y has one distribution
@@ -257,5 +320,41 @@ double nvdp__logistic_loss(size_t n, size_t outputs, const double *p, const doub
 /* Replaces the lower triangle of a symmetric matrix [n, n] by its Cholesky factor; false, and the *failed column, if it
  * is not positive definite. */
 bool nvdp__cholesky(size_t n, double *a, size_t *failed);
+
+/* ---- text_scores.c: guessed texts ---- */
+
+/* Scores of guessed texts against the true ones: BLEU-4, ROUGE-L, F1 of words, with bootstrap intervals.
+ *
+ * A text is a sequence of words, each given by a key.  Sums over texts determine all scores, so a bootstrap resamples
+ * texts and adds their counts. */
+
+enum { NVDP__BLEU_ORDERS = 4, NVDP__TEXT_WORDS = 512 };
+
+/* Counts of one text, or their sums. */
+struct nvdp__text_counts {
+    double texts;
+    double grams[NVDP__BLEU_ORDERS],
+        right[NVDP__BLEU_ORDERS]; /* n-grams of the guess; clipped matches */
+    double words, guessed;        /* in the true text; in the guess */
+    double rouge, f1;             /* of the text; sums of them */
+    double exact;
+    double named, names;    /* entity words in the true text that the guess has; all of them */
+    double cosine, cosines; /* of the re-embedded guess; how many were computed */
+};
+
+/* Compares a guess of m words with a text of n words, both at most NVDP__TEXT_WORDS. */
+struct nvdp__text_counts nvdp__text_compare(size_t n, const uint64_t *text, size_t m,
+                                            const uint64_t *guess);
+/* Counts the n-grams of `order` words of a guess that the text has; each of the text's n-grams matches once. */
+size_t nvdp__common_grams(size_t order, size_t n, const uint64_t *text, size_t m,
+                          const uint64_t *guess);
+/* Returns the BLEU-4 of a corpus (Papineni et al. 2002): the brevity penalty times the geometric mean of the precisions
+ * of n-grams, where 1 is added to the matches and n-grams of n > 1 (Lin & Och 2004). */
+double nvdp__bleu(const struct nvdp__text_counts *sum);
+
+/* Adds all scores of [seeds, n] guesses, with 95 % intervals by the percentiles of a bootstrap over texts, drawn with
+ * the attack's seed.  A score of no or all texts has the limit of Clopper & Pearson. */
+nvdp_status nvdp__add_text_scores(struct nvdp__text_attack *attack, enum nvdp__observed observed,
+                                  size_t seeds, size_t n, const struct nvdp__text_counts *count);
 
 #endif

@@ -5,8 +5,9 @@
  * token by P(label | token)/P(label). */
 #include "attack/texts.h"
 #include "base/random.h"
-#include "bert/checkpoint.h"
-#include "bert/encoder.h"
+#include "encoder/checkpoint.h"
+#include "encoder/encoder.h"
+#include "encoder/row.h"
 #include "job/optimizer.h"
 
 #include <math.h>
@@ -21,7 +22,7 @@ enum {
     MAX_WIDTH = 128,
     ROWS = 256
 };
-static const double RATE = 3e-3, MIN_LOG_WEIGHT = -20; /* min. log weight */
+static const double RATE = 3e-3;
 
 struct layer {
     struct nvdp__text_attack *attack;
@@ -40,58 +41,28 @@ struct layer {
     struct nvdp__batch *batch;         /* of at most BATCH texts */
     double *z, *log_pi;                /* of one sample */
     float *host;                       /* [tokens, inputs] */
-    double *shift, *scale;             /* [inputs] */
+    struct nvdp__scale scale;          /* of the inputs */
     int32_t *row, *label, *id, *first; /* [tokens] vectors to name, their labels; [ROWS] */
     double *nll, *score;               /* [ROWS], [count] */
     float *answer;                     /* [ROWS, count] logits on the host */
     int64_t *order;                    /* [texts] */
-    size_t done;                       /* steps and texts, for the meter */
-    struct nvdp__meter meter;
 };
 
 static void release(struct layer *l) {
-    nvdp__tokens_release(&l->known);
     nvdp__optimizer_release(&l->optimizer);
     nvdp__bert_cache_release(&l->cache);
     nvdp__bert_release(&l->bert);
     nvdp__params_release(&l->params);
     nvdp__arena_release(&l->arena);
     nvdp__batch_free(l->batch);
-    free(l->best);
-    free(l->z);
-    free(l->host);
-    free(l->shift);
-    free(l->row);
-    free(l->nll);
-    free(l->answer);
-    free(l->order);
 }
 
 /* --- the network --- */
 
-static nvdp_status declare(struct layer *l, size_t longest) {
-    struct nvdp_bert_config config = nvdp__bert_config_default();
-    config.hidden_size = l->width;
-    config.num_hidden_layers = 1;
-    config.num_attention_heads = HEADS;
-    config.intermediate_size = 4 * l->width;
-    config.vocab_size = config.type_vocab_size = 1;
-    config.max_position_embeddings = longest;
-    nvdp__params_init(&l->params, l->attack->ctx);
-    NVDP_TRY(nvdp__declare_dense(&l->params, "input", l->width, l->inputs, 0, &l->in));
-    NVDP_TRY(nvdp__bert_declare(&l->bert, &config, false, &l->params));
-    NVDP_TRY(nvdp__declare_dense(&l->params, "output", l->known.count, l->width, 0, &l->out));
-    NVDP_TRY(nvdp__params_allocate(&l->params, true));
-    return nvdp__bert_cache_create(l->attack->ctx, &l->bert, true, false, &l->cache);
-}
-
 static void carve(struct layer *l, size_t tokens, size_t longest) {
-    l->x = nvdp__arena_take(&l->arena, tokens * l->inputs);
-    l->words = nvdp__arena_take(&l->arena, tokens * l->width);
-    l->d = nvdp__arena_take(&l->arena, tokens * l->width);
-    l->rows = nvdp__arena_take(&l->arena, ROWS * l->width);
-    l->d_rows = nvdp__arena_take(&l->arena, ROWS * l->width);
-    l->logits = nvdp__arena_take(&l->arena, ROWS * l->known.count);
+    NVDP__TAKE(&l->arena, {&l->x, tokens * l->inputs}, {&l->words, tokens * l->width},
+               {&l->d, tokens * l->width}, {&l->rows, ROWS * l->width},
+               {&l->d_rows, ROWS * l->width}, {&l->logits, ROWS * l->known.count});
     nvdp__bert_plan(&l->bert, &l->dev, tokens, BATCH, longest, &l->arena, &l->cache);
 }
 
@@ -100,34 +71,40 @@ static nvdp_status reserve(struct layer *l) {
     const size_t longest = nvdp__longest(a), max_rows = nvdp__max_rows(a);
     const size_t p = a->known.set->dim, tokens = BATCH * longest;
     l->dev = nvdp__device_cpu(a->ctx);
-    l->inputs = p + (a->known.set->alpha != NULL);
+    l->inputs = l->scale.inputs = p + (a->known.set->alpha != NULL);
     l->width = nvdp__min((p + WIDTH_STEP - 1) / WIDTH_STEP * WIDTH_STEP, MAX_WIDTH);
     NVDP_TRY(nvdp__tokens_count(a, "token", &l->known));
-    NVDP_TRY(declare(l, longest));
+    struct nvdp_bert_config config = nvdp__bert_config_default();
+    config.hidden_size = l->width;
+    config.num_hidden_layers = 1;
+    config.num_attention_heads = HEADS;
+    config.intermediate_size = 4 * l->width;
+    config.vocab_size = config.type_vocab_size = 1;
+    config.max_position_embeddings = longest;
+    nvdp__params_init(&l->params, a->ctx);
+    NVDP_TRY(nvdp__declare_dense(&l->params, "input", l->width, l->inputs, 0, &l->in));
+    NVDP_TRY(nvdp__bert_declare(&l->bert, &config, false, &l->params));
+    NVDP_TRY(nvdp__declare_dense(&l->params, "output", l->known.count, l->width, 0, &l->out));
+    NVDP_TRY(nvdp__params_allocate(&l->params, true));
+    NVDP_TRY(nvdp__bert_cache_create(a->ctx, &l->bert, NVDP__KEEP_TRAINING, &l->cache));
     NVDP_TRY(nvdp__batch_create(a->ctx, BATCH, longest, &l->batch));
     carve(l, tokens, longest);
     NVDP_TRY(nvdp__arena_allocate(a->ctx, &l->arena));
     carve(l, tokens, longest);
     NVDP_TRY(nvdp__arena_check(a->ctx, &l->arena));
-    NVDP_TRY(NVDP__NEW(a->ctx, l->best, l->params.total));
-    NVDP_TRY(NVDP__NEW(a->ctx, l->z, max_rows * (p + 1)));
-    NVDP_TRY(NVDP__NEW(a->ctx, l->host, tokens * l->inputs));
-    NVDP_TRY(NVDP__NEW(a->ctx, l->shift, 2 * l->inputs));
-    NVDP_TRY(NVDP__NEW(a->ctx, l->row, 3 * tokens + ROWS));
-    NVDP_TRY(NVDP__NEW(a->ctx, l->nll, ROWS + l->known.count));
-    NVDP_TRY(NVDP__NEW(a->ctx, l->answer, ROWS * l->known.count));
-    l->log_pi = l->z + max_rows * p;
-    l->scale = l->shift + l->inputs;
-    l->label = l->row + tokens;
-    l->id = l->label + tokens;
-    l->first = l->id + tokens;
-    l->score = l->nll + ROWS;
-    return NVDP__NEW(a->ctx, l->order, a->known.data->count);
+    return NVDP__ATTACK_ARRAYS(
+        a, NVDP__ITEMS(l->best, l->params.total), NVDP__ITEMS(l->z, max_rows * p),
+        NVDP__ITEMS(l->log_pi, max_rows), NVDP__ITEMS(l->host, tokens * l->inputs),
+        NVDP__ITEMS(l->scale.shift, l->inputs), NVDP__ITEMS(l->scale.by, l->inputs),
+        NVDP__ITEMS(l->row, tokens), NVDP__ITEMS(l->label, tokens), NVDP__ITEMS(l->id, tokens),
+        NVDP__ITEMS(l->first, ROWS), NVDP__ITEMS(l->nll, ROWS),
+        NVDP__ITEMS(l->score, l->known.count), NVDP__ITEMS(l->answer, ROWS * l->known.count),
+        NVDP__ITEMS(l->order, a->known.data->count));
 }
 
 /* Sets random weights whose output is the tokens' frequencies. */
 static void initialize(struct layer *l, uint64_t seed) {
-    nvdp__bert_initialize(&l->bert, &l->dev, &l->params, seed);
+    l->bert.row->initialize(&l->bert, &l->dev, &l->params, seed);
     nvdp__params_normal(&l->dev, &l->params, l->in.weight, 1 / sqrt((double)l->inputs), seed);
     nvdp__params_fill(&l->dev, &l->params, l->in.bias, 0);
     nvdp__params_fill(&l->dev, &l->params, l->out.weight, 0);
@@ -141,56 +118,21 @@ static void initialize(struct layer *l, uint64_t seed) {
 /* Puts one sample of each of n texts, by `rows` or from `first` on, into the batch and l->host, unscaled. */
 static void observe(struct layer *l, const struct nvdp__texts *corpus, enum nvdp__observed observed,
                     uint64_t seed, uint32_t draw, const int64_t *rows, size_t first, size_t n) {
-    const struct nvdp_posteriors *set = corpus->set;
-    const size_t p = set->dim, kappa = (size_t)set->kappa, prior = set->alpha != NULL ? kappa : 0;
     nvdp__batch_fill(l->batch, corpus->data, rows, first, n);
     memset(l->batch->types, 0, l->batch->tokens * sizeof *l->batch->types);
-    memset(l->host, 0, l->batch->tokens * l->inputs * sizeof *l->host);
     for (size_t i = 0; i < n; i++) {
         const size_t start = (size_t)l->batch->offset[i], end = (size_t)l->batch->offset[i + 1];
-        nvdp__observe(corpus, observed, seed, draw, rows != NULL ? (size_t)rows[i] : first + i,
-                      prior + (end - start) * kappa, l->z, l->log_pi);
-        for (size_t r = start; r < end; r++) {
-            float *to = l->host + r * l->inputs;
-            double share = 0;
-            for (size_t k = prior + (r - start) * kappa, last = k + kappa; k < last; k++) {
-                for (size_t d = 0; d < p; d++)
-                    to[d] += (float)(l->z[k * p + d] / (double)kappa);
-                if (prior > 0) share += exp(l->log_pi[k]);
-            }
-            if (prior > 0) to[p] = (float)fmax(log(share), MIN_LOG_WEIGHT);
-        }
+        nvdp__observe_tokens(corpus, observed, seed, draw,
+                             rows != NULL ? (size_t)rows[i] : first + i, end - start, l->z,
+                             l->log_pi, l->host + start * l->inputs);
     }
-}
-
-/* Computes the shift and scale that standardize the public texts. */
-static void standardize(struct layer *l, enum nvdp__observed observed, uint64_t seed) {
-    double count = 0;
-    memset(l->shift, 0, 2 * l->inputs * sizeof *l->shift);
-    for (size_t i = 0; i < l->known.texts; i++) {
-        observe(l, &l->attack->known, observed, seed, 0, NULL, i, 1);
-        for (size_t r = 0; r < l->batch->tokens; r++) { /* Welford 1962 */
-            count++;
-            for (size_t d = 0; d < l->inputs; d++) {
-                const double off = (double)l->host[r * l->inputs + d] - l->shift[d];
-                l->shift[d] += off / count;
-                l->scale[d] += off * off * (1 - 1 / count);
-            }
-        }
-    }
-    for (size_t d = 0; d < l->inputs; d++)
-        l->scale[d] = l->scale[d] > 0 ? sqrt(count / l->scale[d]) : 0;
 }
 
 /* Returns the last hidden state [tokens, width] of the observed batch. */
 static const float *forward(struct layer *l, const struct nvdp__pass *pass) {
     const size_t tokens = l->batch->tokens;
     const struct nvdp__linear in = nvdp__dense_linear(&l->params, &l->in, tokens);
-    for (size_t r = 0; r < tokens; r++)
-        for (size_t d = 0; d < l->inputs; d++) {
-            float *x = l->host + r * l->inputs + d;
-            *x = (float)(((double)*x - l->shift[d]) * l->scale[d]);
-        }
+    nvdp__scale_apply(&l->scale, tokens, l->host);
     nvdp__upload(&l->dev, tokens * l->inputs, l->host, l->x);
     nvdp__dense_forward(&l->dev, &in, nvdp__f32(tokens, l->inputs, l->x),
                         nvdp__f32(tokens, l->width, l->words));
@@ -241,12 +183,6 @@ static double loss(struct layer *l, const struct nvdp__pass *pass, double *token
 
 /* --- training --- */
 
-static nvdp_status advance(struct layer *l, double loss) {
-    l->done++;
-    nvdp__meter_update(&l->meter, l->done, (double)l->done, "step", loss);
-    return nvdp__check_cancelled(l->attack->ctx, "attack: cancelled");
-}
-
 static nvdp_status step(struct layer *l, const struct nvdp__pass *pass, double factor) {
     const size_t tokens = l->batch->tokens;
     double count = 0, norm;
@@ -257,7 +193,7 @@ static nvdp_status step(struct layer *l, const struct nvdp__pass *pass, double f
     nvdp__dense_backward(&l->dev, &in, nvdp__f32(tokens, l->inputs, l->x),
                          nvdp__f32(tokens, l->width, l->d), NVDP__NO_TENSOR, false);
     NVDP_TRY(nvdp__optimizer_step(&l->optimizer, &l->dev, &l->params, factor, &norm));
-    return advance(l, sum / count);
+    return nvdp__attack_advance(l->attack, 1, sum / count);
 }
 
 /* Returns the mean -log p over held-out public texts. */
@@ -284,15 +220,13 @@ static nvdp_status train(struct layer *l, enum nvdp__observed observed, uint64_t
     size_t steps;
     const size_t texts = l->known.texts, epochs = epochs_of(l, &steps);
     struct nvdp__pass pass = {.training = true, .hidden_dropout = .1F, .seed = seed};
-    nvdp__optimizer_release(&l->optimizer);
-    l->optimizer = (struct nvdp__optimizer){.adamw = {.lr = RATE,
-                                                      .beta1 = .9,
-                                                      .beta2 = .999,
-                                                      .adam_eps = 1e-8,
-                                                      .weight_decay = .01,
-                                                      .clip_norm = 1}};
-    NVDP_TRY(nvdp__optimizer_create(l->attack->ctx, &l->params, &l->optimizer));
-    standardize(l, observed, seed);
+    NVDP_TRY(nvdp__attack_optimizer(l->attack->ctx, &l->params, RATE, &l->optimizer));
+    nvdp__scale_begin(&l->scale);
+    for (size_t i = 0; i < texts; i++) {
+        observe(l, &l->attack->known, observed, seed, 0, NULL, i, 1);
+        nvdp__scale_add(&l->scale, l->batch->tokens, l->host);
+    }
+    nvdp__scale_end(&l->scale);
     initialize(l, seed);
     double smallest = held_out(l, observed, seed);
     nvdp__copy(&l->dev, l->params.total, l->params.value, l->best);
@@ -349,39 +283,33 @@ static void guess(struct layer *l, enum nvdp__observed observed, uint64_t seed, 
 }
 
 static nvdp_status attack_token(struct nvdp__text_attack *a) {
-    nvdp_status status = NVDP_OK;
     const size_t n = a->attacked.data->count;
     size_t steps;
-    struct layer l = {.attack = a};
-    struct nvdp__correct hits = {0};
-    NVDP_TRY_OR_CLEAN(reserve(&l));
-    NVDP_TRY_OR_CLEAN(nvdp__correct_create(a->ctx, a->options->seeds * n, &hits));
+    nvdp__auto(release) struct layer l = {.attack = a};
+    struct nvdp__correct hits;
+    NVDP_TRY(reserve(&l));
+    NVDP_TRY(nvdp__correct_create(a->ctx, &a->memory, a->options->seeds * n, &hits));
     epochs_of(&l, &steps);
-    nvdp__meter_begin(&l.meter, a->ctx, "token", "step", 0,
-                      (nvdp__draws(a, NVDP__OBSERVED_RELEASE) + a->options->seeds) * (steps + n) +
-                          n);
+    nvdp__attack_begin(a, "token", "step",
+                       (nvdp__draws(a, NVDP__OBSERVED_RELEASE) + a->options->seeds) * (steps + n) +
+                           n);
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
         const size_t seeds =
             observed == NVDP__OBSERVED_STATES ? a->options->seeds : nvdp__draws(a, observed);
         nvdp__correct_clear(a->options->seeds * n, &hits);
         for (size_t s = 0; s < seeds; s++) {
             if (observed != NVDP__OBSERVED_PRIOR)
-                NVDP_TRY_OR_CLEAN(train(&l, observed, a->options->seed + s));
+                NVDP_TRY(train(&l, observed, a->options->seed + s));
             for (size_t i = 0; i < n; i++) {
                 guess(&l, observed, a->options->seed + s, i, s * n + i, &hits);
-                NVDP_TRY_OR_CLEAN(advance(&l, NAN));
+                NVDP_TRY(nvdp__attack_advance(a, 1, NAN));
             }
         }
-        NVDP_TRY_OR_CLEAN(nvdp__add_hits(a, observed, seeds, &l.known, &hits));
+        NVDP_TRY(nvdp__add_hits(a, observed, seeds, &l.known, &hits));
     }
-    nvdp__meter_end(&l.meter);
-cleanup:
-    release(&l);
-    free(hits.of[0]);
-    return status;
+    nvdp__meter_end(&a->meter);
+    return NVDP_OK;
 }
 
-const struct nvdp__attack nvdp__attack_row_token = {.learn = attack_token,
-                                                    .attacker = NVDP_ATTACKER_TOKEN,
-                                                    .options = nvdp__learner_options,
-                                                    NVDP__LEARNER};
+const struct nvdp__attack nvdp__attack_row_token = {
+    .learn = attack_token, .options = nvdp__learner_options, NVDP__LEARNER};

@@ -1,10 +1,36 @@
-/* Arrays that grow, arrays sorted by members of their items, and paths by value. */
+/* Arrays that are allocated together, arrays that grow, arrays sorted by members of their items, and paths by value. */
 #ifndef NVDP_SRC_BASE_ARRAY_H
 #define NVDP_SRC_BASE_ARRAY_H
 
 #include "base/base.h"
 #include <limits.h>
 #include <stddef.h>
+
+/* ---- arrays that are allocated, and released, together ---- */
+
+/* The owner of arrays; set to zero before use. nvdp__memory_release leaves it at zero. */
+struct nvdp__memory {
+    void **item;
+    size_t count, capacity;
+};
+void nvdp__memory_release(struct nvdp__memory *memory);
+
+/* One of several arrays to allocate: a pointer, and the number of its items. */
+struct nvdp__array {
+    void *pointer; /* the address of the pointer */
+    size_t count, size;
+};
+#define NVDP__ITEMS(pointer, count)                                                                \
+    { &(pointer), count, sizeof *(pointer) }
+nvdp_status nvdp__arrays(struct nvdp_context *ctx, struct nvdp__memory *memory,
+                         const struct nvdp__array *array, size_t arrays);
+/* Allocates zeroed arrays, which `memory` then owns; NULL: each pointer owns its own. A status.
+ * Example: NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(x, rows * width), NVDP__ITEMS(label, rows)). */
+#define NVDP__ARRAYS(ctx, memory, ...)                                                             \
+    nvdp__arrays(ctx, memory, (const struct nvdp__array[]){__VA_ARGS__},                           \
+                 sizeof((const struct nvdp__array[]){__VA_ARGS__}) / sizeof(struct nvdp__array))
+
+/* ---- arrays that grow ---- */
 
 /* Appends the value to an array of `count` items with room for `capacity`, and grows the array if it is full. A status. */
 #define NVDP__PUSH(ctx, array, count, capacity, ...)                                               \
@@ -71,6 +97,25 @@ void nvdp__sort(void *array, size_t count, size_t size, const struct nvdp__key *
 #define NVDP__SORT(array, count, ...)                                                              \
     nvdp__sort(array, count, sizeof *(array), NVDP__KEYS(__VA_ARGS__))
 
+/* An item of a heap, whose item with the least (first, second) is popped first. */
+struct nvdp__heap_item {
+    uint64_t first, second;
+    size_t of; /* what the item stands for */
+};
+/* The array has room for one more item. */
+void nvdp__heap_push(struct nvdp__heap_item *heap, size_t *count, struct nvdp__heap_item item);
+struct nvdp__heap_item nvdp__heap_pop(struct nvdp__heap_item *heap, size_t *count);
+
+/* Memory that is released all at once: blocks of block_size bytes, or the default if it is 0. Zero it; release it. */
+struct nvdp__pool {
+    char **block;
+    size_t blocks, capacity, used, size; /* of the last block */
+    size_t block_size;
+};
+/* Returns n bytes in *out, aligned for any type if all requests are multiples of 8. */
+nvdp_status nvdp__pool_take(struct nvdp_context *ctx, struct nvdp__pool *pool, size_t n, void *out);
+void nvdp__pool_release(struct nvdp__pool *pool);
+
 /* A path by value. A path that is too long is cut to a length that every system call refuses with ENAMETOOLONG. */
 struct nvdp__path {
     char text[PATH_MAX + 1];
@@ -78,5 +123,7 @@ struct nvdp__path {
 /* DIRECTORY/name, as nvdp__join() returns it. */
 struct nvdp__path nvdp__path(const char *directory, const char *name);
 struct nvdp__path nvdp__path_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The folder of a path, as dirname() finds it. */
+struct nvdp__path nvdp__path_folder(const char *path);
 
 #endif

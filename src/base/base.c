@@ -1,13 +1,15 @@
-/* Messages, checked memory and progress. Uses only the public context, so that programs can
+/* Messages, checked memory, progress, and facts about this process. Uses only the public context, so that programs can
  * compile it too. */
 #include "base/base.h"
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,14 +21,20 @@ static const double REPORT_INTERVAL = 0.1; /* seconds */
 
 /* --- messages --- */
 
+/* Returns the length of the option's name if {name} begins the text, else 0. */
+static size_t option_length(const char *text) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    const size_t length = *text == '{' ? strspn(text + 1, letters) : 0;
+    return length > 0 && text[1 + length] == '}' ? length : 0;
+}
+
 /* Writes the text, cut to `size`, with each {name} of an option as the context's caller writes it. */
 static void name_options(const struct nvdp_context *ctx, const char *text, size_t size, char *out) {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
     const bool dashes = nvdp_context_option_style(ctx) == NVDP_OPTION_STYLE_DASHES;
     size_t used = 0;
     while (*text != '\0' && used + 1 < size) {
-        const size_t length = *text == '{' ? strspn(text + 1, letters) : 0;
-        if (length == 0 || text[1 + length] != '}') {
+        const size_t length = option_length(text);
+        if (length == 0) {
             out[used++] = *text++;
             continue;
         }
@@ -65,10 +73,34 @@ struct nvdp__naming nvdp__as_option(const struct nvdp_context *ctx, const char *
         va_end(args);                                                                              \
     } while (0)
 
+static void blame(struct nvdp_context *ctx, const char *name, size_t length, bool of_call) {
+    struct nvdp__blame made = {.of_call = of_call};
+    nvdp__snprintf(made.option, sizeof made.option, "%.*s", (int)length, name);
+    if (nvdp__set_blame != NULL) nvdp__set_blame(ctx, made);
+}
+
 nvdp_status nvdp__fail(struct nvdp_context *ctx, nvdp_status status, const char *format, ...) {
+    static const char word[] = "option ";
     char text[NVDP__MESSAGE_SIZE];
     FORMAT(ctx, text, format);
     nvdp_context_set_error(ctx, text);
+    const bool of_call = strncmp(format, word, strlen(word)) == 0;
+    if (of_call) format += strlen(word);
+    blame(ctx, format + 1, option_length(format), of_call);
+    return status;
+}
+
+nvdp_status nvdp__fail_option(struct nvdp_context *ctx, nvdp_status status, const char *name,
+                              const char *format, ...) {
+    char text[NVDP__MESSAGE_SIZE];
+    FORMAT(ctx, text, format);
+    nvdp__fail(ctx, status, "option %s%s", nvdp__as_option(ctx, name).text, text);
+    blame(ctx, name, strlen(name), true);
+    return status;
+}
+
+nvdp_status nvdp__blame_value(struct nvdp_context *ctx, const char *name, nvdp_status status) {
+    blame(ctx, name, strlen(name), false);
     return status;
 }
 
@@ -260,4 +292,50 @@ void nvdp__meter_end(struct nvdp__meter *meter) {
     meter->report.eta_seconds = 0;
     meter->report.finished = true;
     nvdp_context_report(meter->ctx, &meter->report);
+}
+
+/* --- this process and its machine, read from /proc --- */
+
+enum { LINE_SIZE = 4096, START_FIELD = 22, AFTER_NAME = 3 };
+
+/* Field 22 of /proc/self/stat: clock ticks after boot. Field 2, the name in parentheses, may
+ * contain anything, so parsing starts after the last ')'. */
+static double start_ticks(const char *stat) {
+    const char *at = strrchr(stat, ')');
+    for (int field = AFTER_NAME; at != NULL && field <= START_FIELD; field++) {
+        at = strchr(at + 1, ' ');
+    }
+    unsigned long long ticks;
+    return at != NULL && sscanf(at, "%llu", &ticks) == 1 ? (double)ticks : NAN;
+}
+
+double nvdp__process_age(void) {
+    char line[LINE_SIZE] = "";
+    nvdp__autoptr(fclose) FILE *file = fopen("/proc/self/stat", "re");
+    bool read = file != NULL && fgets(line, sizeof line, file) != NULL;
+    struct timespec now;
+    long ticks = sysconf(_SC_CLK_TCK);
+    if (!read || ticks <= 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0) return NAN;
+    double age =
+        (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - start_ticks(line) / (double)ticks;
+    return age < 0 ? 0 : age; /* rounding of a tick may give a negative age; NaN stays */
+}
+
+size_t nvdp__peak_rss(void) {
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+    return (size_t)usage.ru_maxrss * 1024; /* kibibytes on Linux */
+}
+
+void nvdp__processor_name(size_t size, char *name) {
+    char line[LINE_SIZE];
+    nvdp__snprintf(name, size, "unknown");
+    nvdp__autoptr(fclose) FILE *file = fopen("/proc/cpuinfo", "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", strlen("model name")) != 0 || colon == NULL) continue;
+        line[strcspn(line, "\n")] = '\0';
+        nvdp__snprintf(name, size, "%s", colon[1] == ' ' ? colon + 2 : colon + 1);
+        return;
+    }
 }

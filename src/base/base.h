@@ -1,4 +1,4 @@
-/* Internal base: errors, logging, checked memory, progress. Every other file of the library
+/* Internal base: errors, logging, checked memory, progress, facts about this process. Every other file of the library
  * includes this header.
  *
  * All of src/base except context.c uses only the public headers. The programs (src/cli,
@@ -8,12 +8,20 @@
 #define NVDP_SRC_BASE_BASE_H
 
 #include <nvdp/context.h>
+#include <nvdp/result.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { NVDP__MESSAGE_SIZE = 2048 };
+
+/* A range of bytes in a text owned by somebody else; not NUL-terminated. */
+struct nvdp__field {
+    const char *text;
+    size_t size;
+};
 
 /* An option's name as the caller of ctx writes it: max-pairs is "--max-pairs" or "max_pairs" (nvdp_context_set_option_style). */
 struct nvdp__naming {
@@ -24,14 +32,29 @@ struct nvdp__naming nvdp__as_option(const struct nvdp_context *ctx, const char *
 struct nvdp__naming nvdp__with_options(const struct nvdp_context *ctx, const char *text);
 
 /* Records the message (printf form) in ctx and returns status.  ctx may be NULL.  In the format, but not in its arguments,
- * {max-pairs} stands for the option of that name; so it does in the other functions that record or log a message. */
+ * {max-pairs} stands for the option of that name; so it does in the other functions that record or log a message.
+ * A format that begins with {max-pairs} or "option {max-pairs}" blames that option (below). */
 nvdp_status nvdp__fail(struct nvdp_context *ctx, nvdp_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The same with ": strerror(err)" appended. */
 nvdp_status nvdp__fail_errno(struct nvdp_context *ctx, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Records "option NAME" followed by the formatted text, and blames the option of that name. */
+nvdp_status nvdp__fail_option(struct nvdp_context *ctx, nvdp_status status, const char *name,
+                              const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* Puts "prefix: " before the recorded message and returns status. */
 nvdp_status nvdp__fail_prefix(struct nvdp_context *ctx, nvdp_status status, const char *prefix);
+
+/* The option that the recorded message is about. The next message removes it. */
+struct nvdp__blame {
+    char option[64]; /* "": none */
+    bool of_call;    /* the message begins with the word option, so the call is wrong */
+};
+struct nvdp__blame nvdp__blame(const struct nvdp_context *ctx);
+/* The setter is absent from programs, which compile this header without the library's context. */
+__attribute__((weak)) void nvdp__set_blame(struct nvdp_context *ctx, struct nvdp__blame blame);
+/* Blames the option of this name for the recorded message, whose text stays. Returns status. */
+nvdp_status nvdp__blame_value(struct nvdp_context *ctx, const char *name, nvdp_status status);
 
 /* Fails with NVDP_ERR_INPUT about the file of->path, recorded in of->ctx. */
 #define NVDP__BAD_FILE(of, format, ...)                                                            \
@@ -60,10 +83,12 @@ void nvdp__log(struct nvdp_context *ctx, enum nvdp_log_level level, const char *
  * is initialized where it is declared. NVDP__HAND_OVER or NULL passes what it owns to another owner.
  *     nvdp__autofree char *path            calls free(path)
  *     nvdp__autoptr(json_decref) json_t *x calls json_decref(x); NVDP__AUTOPTR defines it beside the declaration of json_decref
- *     nvdp__auto(lines_close) struct l x   calls lines_close(&x) */
+ *     nvdp__auto(lines_close) struct l x   calls lines_close(&x)
+ *     nvdp__autoresult struct nvdp_linkage x calls nvdp_result_free(&x), for a result of any kind */
 #define nvdp__autofree __attribute__((cleanup(nvdp__free_owned)))
 #define nvdp__autoptr(release) __attribute__((cleanup(release##_owned)))
 #define nvdp__auto(release) __attribute__((cleanup(release)))
+#define nvdp__autoresult __attribute__((cleanup(nvdp_result_free)))
 #define NVDP__AUTOPTR(type, release)                                                               \
     static inline void release##_owned(type **owner) {                                             \
         if (*owner != NULL) release(*owner);                                                       \
@@ -77,8 +102,12 @@ static inline void nvdp__free_owned(void *owner) {
 void nvdp__close_owned(const int *fd); /* closes the descriptor unless it is negative */
 
 /* Passes ownership to the caller: *out = made, and zeroes made, so that its scope releases
- * nothing. */
-#define NVDP__HAND_OVER(out, made) ((void)(*(out) = (made)), (void)memset(&(made), 0, sizeof(made)))
+ * nothing. Its value is NVDP_OK, with which a function can return. */
+#define NVDP__HAND_OVER(out, made) ((void)(*(out) = (made)), nvdp__emptied(&(made), sizeof(made)))
+static inline nvdp_status nvdp__emptied(void *owner, size_t size) {
+    memset(owner, 0, size);
+    return NVDP_OK;
+}
 /* NVDP_ERR_MEMORY if one of the pointers is NULL. */
 #define NVDP__MADE(...)                                                                            \
     nvdp__made((const void *const[]){__VA_ARGS__},                                                 \
@@ -153,5 +182,19 @@ static inline size_t nvdp__min(size_t a, size_t b) {
 static inline size_t nvdp__max(size_t a, size_t b) {
     return a > b ? a : b;
 }
+
+/* Returns the precision that was set.
+ * ctx: the context
+ * Returns the precision, even if it is unavailable */
+enum nvdp_precision nvdp__context_precision(const struct nvdp_context *ctx);
+
+/* --- this process and its machine --- */
+
+/* Seconds since the process started, in clock ticks (10 ms); NaN without /proc. */
+double nvdp__process_age(void);
+/* Peak resident memory in bytes; 0 if unknown. */
+size_t nvdp__peak_rss(void);
+/* The processor's model name, truncated to fit; "unknown" if /proc does not state it. */
+void nvdp__processor_name(size_t size, char *name);
 
 #endif

@@ -1,10 +1,11 @@
 /* Digests, and files of the cache: made, read and written as cache.h describes. */
 #include "base/cache.h"
+#include "base/array.h"
+#include "base/own.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,8 +15,10 @@ static const size_t FILE_LIMIT = (size_t)1 << 36; /* bytes */
 
 /* --- digests --- */
 
-void nvdp__digest_begin(struct nvdp__digest *digest) {
-    crypto_generichash_init(&digest->state, NULL, 0, NVDP__DIGEST_BYTES);
+struct nvdp__digest nvdp__digest_begin(void) {
+    struct nvdp__digest digest;
+    crypto_generichash_init(&digest.state, NULL, 0, NVDP__DIGEST_BYTES);
+    return digest;
 }
 
 void nvdp__digest_bytes(struct nvdp__digest *digest, const void *bytes, size_t count) {
@@ -31,6 +34,11 @@ void nvdp__digest_text(struct nvdp__digest *digest, const char *text) {
 
 void nvdp__digest_number(struct nvdp__digest *digest, uint64_t number) {
     nvdp__digest_bytes(digest, &number, sizeof number);
+}
+
+void nvdp__digest_numbers(struct nvdp__digest *digest, const uint64_t *number, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        nvdp__digest_number(digest, number[i]);
 }
 
 void nvdp__digest_end(struct nvdp__digest *digest, char hex[NVDP__DIGEST_HEX]) {
@@ -53,20 +61,21 @@ struct nvdp__cache_header nvdp__cache_header(const char *kind, uint32_t version,
 
 nvdp_status nvdp__cache_make(struct nvdp_context *ctx, const char *directory) {
     if (nvdp__is_directory(directory)) return NVDP_OK;
-    char *copy = nvdp__strdup(ctx, directory); /* dirname() modifies it */
-    if (copy == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__make_directory(ctx, dirname(copy));
-    if (status == NVDP_OK && mkdir(directory, 0700) != 0 && !nvdp__is_directory(directory))
-        status = nvdp__fail_errno(ctx, errno, "%s: cannot make the directory", directory);
-    free(copy);
-    return status;
+    NVDP_TRY(nvdp__make_directory(ctx, nvdp__path_folder(directory).text));
+    if (mkdir(directory, 0700) == 0 || nvdp__is_directory(directory)) return NVDP_OK;
+    return nvdp__fail_errno(ctx, errno, "%s: cannot make the directory", directory);
 }
 
 char *nvdp__cache_path(struct nvdp_context *ctx, const char *directory, const char *kind,
                        const char *hex) {
-    size_t length = strlen(directory);
-    const char *between = length > 0 && directory[length - 1] == '/' ? "" : "/";
-    return nvdp__format(ctx, "%s%s%s-%s", directory, between, kind, hex);
+    return nvdp__format(ctx, "%s%s%s-%s", directory, nvdp__path_separator(directory), kind, hex);
+}
+
+char *nvdp__cache_path_of(struct nvdp_context *ctx, const char *directory, const char *kind,
+                          struct nvdp__digest *digest) {
+    char hex[NVDP__DIGEST_HEX];
+    nvdp__digest_end(digest, hex);
+    return nvdp__cache_path(ctx, directory, kind, hex);
 }
 
 struct entry {
@@ -83,10 +92,10 @@ static bool is_cached(const char *name) {
 }
 
 void nvdp__cache_trim(struct nvdp_context *ctx, const char *directory, uint64_t limit) {
-    struct entry *entry = NULL;
+    nvdp__autofree struct entry *entry = NULL;
     size_t count = 0, capacity = 0, removed = 0;
     uint64_t all = 0, freed = 0;
-    DIR *folder = opendir(directory);
+    nvdp__autoptr(closedir) DIR *folder = opendir(directory);
     if (folder == NULL) return;
     for (const struct dirent *next; (next = readdir(folder)) != NULL;) {
         struct stat info;
@@ -110,8 +119,6 @@ void nvdp__cache_trim(struct nvdp_context *ctx, const char *directory, uint64_t 
         nvdp__log(ctx, NVDP_LOG_INFO,
                   "%s: removed the %zu files that were used longest ago, %.2f GiB", directory,
                   removed, (double)freed / (1 << 30));
-    free(entry);
-    closedir(folder);
 }
 
 void nvdp__cache_use(const char *path) {
@@ -131,7 +138,7 @@ static bool is_whole(const char *bytes, size_t count, const char *kind, uint32_t
 
 nvdp_status nvdp__cache_read(struct nvdp_context *ctx, const char *path, const char *kind,
                              uint32_t version, char **bytes, size_t *count) {
-    char *read = NULL;
+    nvdp__autofree char *read = NULL;
     size_t size = 0;
     *bytes = NULL;
     if (!nvdp__exists(path)) return NVDP_OK;
@@ -141,14 +148,12 @@ nvdp_status nvdp__cache_read(struct nvdp_context *ctx, const char *path, const c
         nvdp__log(ctx, NVDP_LOG_NOTICE,
                   "%s: the cache file is damaged or unreadable; nvdp computes its contents again",
                   path);
-        free(read);
         return NVDP_OK;
     }
     nvdp__cache_use(path);
     *count = size - sizeof(struct nvdp__cache_header);
     memmove(read, read + sizeof(struct nvdp__cache_header), *count + 1); /* with the final NUL */
-    *bytes = read;
-    return NVDP_OK;
+    return NVDP__HAND_OVER(bytes, read);
 }
 
 nvdp_status nvdp__cache_write(struct nvdp_context *ctx, const char *path, const char *kind,

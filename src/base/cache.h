@@ -1,4 +1,4 @@
-/* A folder of files that can be recreated: DIR/KIND-HASH, each named by the hash of everything
+/* Digests, and a folder of files that can be recreated: DIR/KIND-HASH, each named by the hash of everything
  * that it depends on. Several processes may share it: files appear complete or not at all, and a
  * damaged file is recreated by its next reader. Cached files contain processed texts, so only
  * the owner can read the folder. */
@@ -7,6 +7,8 @@
 
 #include "base/file.h"
 #include <sodium.h>
+#include <stdint.h>
+#include <string.h>
 
 /* --- BLAKE2b-256 over values of several types: names of cached files, and checksums --- */
 
@@ -16,12 +18,17 @@ struct nvdp__digest {
     crypto_generichash_state state;
 };
 
-void nvdp__digest_begin(struct nvdp__digest *digest);
+struct nvdp__digest nvdp__digest_begin(void);
 /* Adds the length of the value, then its bytes, so that different lists of values give different
  * bytes. */
 void nvdp__digest_bytes(struct nvdp__digest *digest, const void *bytes, size_t count);
 void nvdp__digest_text(struct nvdp__digest *digest, const char *text); /* NULL is not "" */
 void nvdp__digest_number(struct nvdp__digest *digest, uint64_t number);
+/* Adds each of several numbers. */
+#define NVDP__DIGEST_NUMBERS(digest, ...)                                                          \
+    nvdp__digest_numbers(digest, (const uint64_t[]){__VA_ARGS__},                                  \
+                         sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+void nvdp__digest_numbers(struct nvdp__digest *digest, const uint64_t *number, size_t count);
 /* Writes the digest as hexadecimal digits. */
 void nvdp__digest_end(struct nvdp__digest *digest, char hex[NVDP__DIGEST_HEX]);
 
@@ -49,6 +56,9 @@ nvdp_status nvdp__cache_make(struct nvdp_context *ctx, const char *directory);
 /* "DIRECTORY/KIND-HEX" */
 char *nvdp__cache_path(struct nvdp_context *ctx, const char *directory, const char *kind,
                        const char *hex);
+/* The same, with the digits of the digest, which it ends. */
+char *nvdp__cache_path_of(struct nvdp_context *ctx, const char *directory, const char *kind,
+                          struct nvdp__digest *digest);
 
 /* Removes the cached files that were used longest ago until the others have at most `limit` bytes. Leaves other files of
  * the folder, and files that are being written. A process that reads a removed file can read it to its end. */
@@ -62,5 +72,22 @@ nvdp_status nvdp__cache_read(struct nvdp_context *ctx, const char *path, const c
                              uint32_t version, char **bytes, size_t *count);
 nvdp_status nvdp__cache_write(struct nvdp_context *ctx, const char *path, const char *kind,
                               uint32_t version, const char *bytes, size_t count);
+
+/* --- SHA-256 of values and names, the same on every machine --- */
+
+/* Adds a number as eight bytes, least significant byte first. */
+static inline void nvdp__sha256_number(crypto_hash_sha256_state *sha, uint64_t number) {
+    unsigned char bytes[8];
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (unsigned char)(number >> 8 * i);
+    }
+    crypto_hash_sha256_update(sha, bytes, sizeof bytes);
+}
+
+/* Adds the length of a text, then its bytes. */
+static inline void nvdp__sha256_text(crypto_hash_sha256_state *sha, const char *text) {
+    nvdp__sha256_number(sha, strlen(text));
+    crypto_hash_sha256_update(sha, (const unsigned char *)text, strlen(text));
+}
 
 #endif

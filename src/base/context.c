@@ -1,6 +1,7 @@
 /* The context: callbacks, threads, the recorded message. Only this file accesses its members. */
-#include "base/escape.h"
+#include "base/base.h"
 #include "base/ranks.h"
+#include "base/sentence.h"
 
 #include <nvdp/precision.h>
 #include <nvdp/version.h>
@@ -26,6 +27,7 @@ struct nvdp_context {
     struct nvdp_ranks ranks;  /* size 0: alone */
     uint64_t fail_allocation; /* allocations until the one that fails; 0: none fails */
     char error[NVDP__MESSAGE_SIZE];
+    struct nvdp__blame blame; /* of `error` */
 };
 
 /* --- status and version --- */
@@ -113,7 +115,7 @@ void nvdp_context_set_precision(struct nvdp_context *ctx, enum nvdp_precision pr
     ctx->precision = precision;
 }
 
-enum nvdp_precision nvdp_context_precision(const struct nvdp_context *ctx) {
+enum nvdp_precision nvdp__context_precision(const struct nvdp_context *ctx) {
     return ctx->precision;
 }
 
@@ -135,7 +137,21 @@ static void copy_line(const char *message, char text[NVDP__MESSAGE_SIZE]) {
 }
 
 void nvdp_context_set_error(struct nvdp_context *ctx, const char *message) {
-    if (ctx != NULL) copy_line(message, ctx->error);
+    if (ctx == NULL) return;
+    copy_line(message, ctx->error);
+    ctx->blame.option[0] = '\0';
+}
+
+const char *nvdp_context_wrong_option(const struct nvdp_context *ctx) {
+    return ctx->blame.of_call && ctx->blame.option[0] != '\0' ? ctx->blame.option : NULL;
+}
+
+struct nvdp__blame nvdp__blame(const struct nvdp_context *ctx) {
+    return ctx->blame;
+}
+
+void nvdp__set_blame(struct nvdp_context *ctx, struct nvdp__blame blame) {
+    if (ctx != NULL) ctx->blame = blame;
 }
 
 void nvdp_context_log(struct nvdp_context *ctx, enum nvdp_log_level level, const char *message) {

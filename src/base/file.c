@@ -1,17 +1,22 @@
-/* Files as in file.h: atomic writing and its leftovers, then opening, paths, and streams that call a
- * function. input.c reads. */
+/* Files as in file.h: atomic writing and its leftovers, then opening, paths, streams that call a
+ * function, and output directories. input.c reads. */
 #include "base/file.h"
-#include "base/own.h"
 
+#include "base/array.h"
+#include "base/own.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <libgen.h>
+#include <limits.h>
 #include <math.h>
 #include <sodium.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,34 +54,27 @@ bool nvdp__is_unnamed(const char *temporary) {
 
 /* Opens a file without a name in the folder of path; -1 if that is impossible. */
 static int open_unnamed(const char *path) {
-    char *copy = strdup(path); /* dirname() modifies it */
-    const int fd = copy != NULL ? open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
-    free(copy);
-    return fd;
+    return open(nvdp__path_folder(path).text, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
 }
 
 /* Creates such a file and returns its place in /proc.  Leaves *name NULL if that is impossible. */
 static nvdp_status create_unnamed(struct nvdp_context *ctx, const char *path, char **name,
                                   int *fd) {
-    const int opened = open_unnamed(path);
+    nvdp__auto(nvdp__close_owned) int opened = open_unnamed(path);
     if (opened < 0) return NVDP_OK;
-    char *place = nvdp__format(ctx, "%s%d", of_process, opened);
-    if (place != NULL && access(place, W_OK) == 0) {
-        *name = place;
-        *fd = opened;
-        return NVDP_OK;
-    }
-    const nvdp_status status = NVDP__MADE(place);
-    close(opened);
-    free(place);
-    return status;
+    const struct nvdp__path place = nvdp__path_format("%s%d", of_process, opened);
+    if (access(place.text, W_OK) != 0) return NVDP_OK;
+    *name = nvdp__strdup(ctx, place.text);
+    NVDP_TRY(NVDP__MADE(*name));
+    *fd = opened;
+    opened = -1;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__check_room(struct nvdp_context *ctx, const char *path, uint64_t bytes) {
-    const int fd = open_unnamed(path);
+    nvdp__auto(nvdp__close_owned) int fd = open_unnamed(path);
     const int err =
         fd >= 0 && bytes <= INT64_MAX && fallocate(fd, 0, 0, (off_t)bytes) != 0 ? errno : 0;
-    if (fd >= 0) close(fd);
     if (err != ENOSPC && err != EDQUOT && err != EFBIG) return NVDP_OK;
     return nvdp__fail_errno(ctx, err, "%s: cannot write %.0f MiB", path,
                             ceil((double)bytes / (1 << 20)));
@@ -100,61 +98,48 @@ static nvdp_status create_temporary(struct nvdp_context *ctx, const char *path, 
         return NVDP_OK;
     }
     for (int n = 0; n < MAX_TEMPORARY; n++) {
-        char *temporary = nvdp__format(ctx, "%s.partial-%ld-%d", path, (long)getpid(), n);
-        if (temporary == NULL) return NVDP_ERR_MEMORY;
-        int opened = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        int err = errno;
-        if (opened >= 0 && claim(opened)) {
-            if (replaced) (void)!fchmod(opened, info.st_mode & 07777);
-            *name = temporary;
-            *fd = opened;
-            return NVDP_OK;
-        }
-        free(temporary);
-        if (opened >= 0) close(opened);
-        if (opened < 0 && err != EEXIST)
-            return nvdp__fail_errno(ctx, err, "%s: cannot write", path);
+        nvdp__autofree char *temporary =
+            nvdp__format(ctx, "%s.partial-%ld-%d", path, (long)getpid(), n);
+        NVDP_TRY(NVDP__MADE(temporary));
+        nvdp__auto(nvdp__close_owned) int opened =
+            open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (opened < 0 && errno != EEXIST)
+            return nvdp__fail_errno(ctx, errno, "%s: cannot write", path);
+        if (opened < 0 || !claim(opened)) continue;
+        if (replaced) (void)!fchmod(opened, info.st_mode & 07777);
+        NVDP__HAND_OVER(name, temporary);
+        *fd = opened;
+        opened = -1;
+        return NVDP_OK;
     }
     return nvdp__fail_errno(ctx, EEXIST, "%s: cannot write", path);
 }
 
 nvdp_status nvdp__check_folder_of(struct nvdp_context *ctx, const char *path) {
-    nvdp_status status = NVDP_OK;
-    char *target = path != NULL ? target_of(ctx, path) : NULL;
+    nvdp__autofree char *target = path != NULL ? target_of(ctx, path) : NULL;
     if (path == NULL) return NVDP_OK;
-    NVDP_TRY_OR_CLEAN(NVDP__MADE(target));
+    NVDP_TRY(NVDP__MADE(target));
     const char *folder = dirname(target); /* modifies target */
     struct stat info;
     const int err = stat(folder, &info) != 0 ? errno : S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
     if (err == ENOENT)
-        status =
-            nvdp__fail(ctx, NVDP_ERR_IO, "%s: cannot write: %s; make the folder first: mkdir -p %s",
-                       path, strerror(err), folder);
-    else if (err != 0)
-        status = nvdp__fail_errno(ctx, err, "%s: cannot write", path);
-cleanup:
-    free(target);
-    return status;
+        return nvdp__fail(ctx, NVDP_ERR_IO,
+                          "%s: cannot write: %s; make the folder first: mkdir -p %s", path,
+                          strerror(err), folder);
+    return err == 0 ? NVDP_OK : nvdp__fail_errno(ctx, err, "%s: cannot write", path);
 }
 
 nvdp_status nvdp__output_open(struct nvdp_context *ctx, const char *path,
                               struct nvdp__output *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__output output = {.ctx = ctx};
-    int fd = -1;
+    nvdp__auto(nvdp__output_abort) struct nvdp__output output = {.ctx = ctx};
+    nvdp__auto(nvdp__close_owned) int fd = -1;
     output.path = target_of(ctx, path);
-    if (output.path == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
-    NVDP_TRY_OR_CLEAN(create_temporary(ctx, output.path, true, &output.temporary, &fd));
+    NVDP_TRY(NVDP__MADE(output.path));
+    NVDP_TRY(create_temporary(ctx, output.path, true, &output.temporary, &fd));
     output.file = fdopen(fd, "wb");
-    if (output.file == NULL)
-        NVDP_TRY_OR_CLEAN(nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
-    *out = output;
-cleanup:
-    if (status != NVDP_OK) {
-        if (fd >= 0) close(fd);
-        nvdp__output_abort(&output);
-    }
-    return status;
+    if (output.file == NULL) return nvdp__fail_errno(ctx, errno, "%s: cannot write", path);
+    fd = -1;
+    return NVDP__HAND_OVER(out, output);
 }
 
 static nvdp_status write_error(const struct nvdp__output *out, int err) {
@@ -176,14 +161,9 @@ nvdp_status nvdp__output_printf(struct nvdp__output *out, const char *format, ..
 }
 
 void nvdp__sync_directory(const char *path) {
-    char *copy = strdup(path); /* dirname() modifies it */
-    if (copy == NULL) return;
-    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)!fsync(fd);
-        close(fd);
-    }
-    free(copy);
+    nvdp__auto(nvdp__close_owned) int fd =
+        open(nvdp__path_folder(path).text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) (void)!fsync(fd);
 }
 
 /* Renames without replacing. If the file system does not support this, links and unlinks; if it
@@ -199,33 +179,28 @@ static int rename_to_new(const char *from, const char *to) {
 }
 
 /* Gives a file without a name a temporary one, and renames it onto a file that exists. */
-static int link_onto(struct nvdp_context *ctx, const char *from, const char *to) {
+static int link_onto(const char *from, const char *to) {
     int done = -1;
     for (int n = 0; n < MAX_TEMPORARY && done != 0; n++) {
-        char *name = nvdp__format(ctx, "%s.partial-%ld-%d", to, (long)getpid(), n);
-        errno = ENOMEM;
-        done = name != NULL ? linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) : -1;
-        const int err = errno;
-        const bool renamed = done == 0 && rename(name, to) == 0;
-        if (done == 0 && !renamed) {
+        const struct nvdp__path name =
+            nvdp__path_format("%s.partial-%ld-%d", to, (long)getpid(), n);
+        done = linkat(AT_FDCWD, from, AT_FDCWD, name.text, AT_SYMLINK_FOLLOW);
+        if (done != 0 && errno != EEXIST) return -1;
+        if (done == 0 && rename(name.text, to) != 0) {
             const int failed = errno;
-            unlink(name);
-            free(name);
+            unlink(name.text);
             errno = failed;
             return 1;
         }
-        free(name);
-        errno = err;
-        if (done != 0 && err != EEXIST) return -1;
     }
     return done;
 }
 
 /* Renames, or links a file that has no name, which is forgotten if it got one. */
-static int give_name(struct nvdp_context *ctx, char *from, const char *to, bool replace) {
+static int give_name(char *from, const char *to, bool replace) {
     if (!nvdp__is_unnamed(from)) return replace ? rename(from, to) : rename_to_new(from, to);
     int done = linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW);
-    if (done != 0 && errno == EEXIST && replace) done = link_onto(ctx, from, to);
+    if (done != 0 && errno == EEXIST && replace) done = link_onto(from, to);
     if (done >= 0) from[0] = '\0';
     return done;
 }
@@ -234,7 +209,7 @@ static int give_name(struct nvdp_context *ctx, char *from, const char *to, bool 
 static nvdp_status rename_onto(struct nvdp_context *ctx, char *from, const char *to, bool replace) {
     struct stat info;
     replace = replace || (stat(to, &info) == 0 && info.st_size == 0);
-    if (give_name(ctx, from, to, replace) != 0)
+    if (give_name(from, to, replace) != 0)
         return errno == ENOMEM ? nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", to)
                : errno == EEXIST && !replace
                    ? nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use {overwrite}", to)
@@ -250,20 +225,17 @@ nvdp_status nvdp__output_flush(struct nvdp__output *out) {
 }
 
 nvdp_status nvdp__output_commit(struct nvdp__output *out, bool replace) {
-    nvdp_status status = NVDP_OK;
-    NVDP_TRY_OR_CLEAN(nvdp__output_flush(out));
+    nvdp_status status = nvdp__output_flush(out);
     /* All is on the disk: fclose() has nothing left to do. */
-    NVDP_TRY_OR_CLEAN(rename_onto(out->ctx, out->temporary, out->path, replace));
-    free(out->temporary);
-    out->temporary = NULL;
-cleanup:
+    if (status == NVDP_OK) status = rename_onto(out->ctx, out->temporary, out->path, replace);
+    if (status == NVDP_OK) out->temporary[0] = '\0'; /* has its name: nothing to remove */
     nvdp__output_abort(out);
     return status;
 }
 
 void nvdp__output_abort(struct nvdp__output *out) {
     if (out->file != NULL) fclose(out->file);
-    if (out->temporary != NULL) unlink(out->temporary);
+    if (out->temporary != NULL && out->temporary[0] != '\0') unlink(out->temporary);
     free(out->temporary);
     free(out->path);
     *out = (struct nvdp__output){0};
@@ -284,35 +256,25 @@ static bool is_temporary_name(const char *name, const char *of) {
            pid[digits + 1 + strspn(pid + digits + 1, "0123456789")] == '\0';
 }
 
-static void remove_leftover(struct nvdp_context *ctx, const char *path) {
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) return;
-    if (nvdp__lock_whole(fd) && unlink(path) == 0)
-        nvdp__log(ctx, NVDP_LOG_NOTICE,
-                  "%s: removed this incomplete file; the process that wrote it was stopped", path);
-    close(fd);
-}
-
 nvdp_status nvdp__remove_leftovers(struct nvdp_context *ctx, const char *directory,
                                    const char *of) {
     nvdp__autoptr(closedir) DIR *folder = opendir(directory);
     for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
         if (!is_temporary_name(entry->d_name, of)) continue;
-        char *found = nvdp__join(ctx, directory, entry->d_name);
-        NVDP_TRY(NVDP__MADE(found));
-        remove_leftover(ctx, found);
-        free(found);
+        const struct nvdp__path path = nvdp__path(directory, entry->d_name);
+        nvdp__auto(nvdp__close_owned) int fd =
+            open(path.text, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (fd >= 0 && nvdp__lock_whole(fd) && unlink(path.text) == 0)
+            nvdp__log(ctx, NVDP_LOG_NOTICE,
+                      "%s: removed this incomplete file; the process that wrote it was stopped",
+                      path.text);
     }
     return NVDP_OK;
 }
 
 nvdp_status nvdp__remove_leftovers_of(struct nvdp_context *ctx, const char *path) {
-    char *folder = nvdp__strdup(ctx, path), *name = nvdp__strdup(ctx, path);
-    nvdp_status status = NVDP__MADE(folder, name);
-    if (status == NVDP_OK) status = nvdp__remove_leftovers(ctx, dirname(folder), basename(name));
-    free(folder);
-    free(name);
-    return status;
+    struct nvdp__path name = nvdp__path_format("%s", path); /* basename() modifies it */
+    return nvdp__remove_leftovers(ctx, nvdp__path_folder(path).text, basename(name.text));
 }
 
 nvdp_status nvdp__create_temporary(struct nvdp_context *ctx, const char *path, char **temporary,
@@ -331,16 +293,12 @@ nvdp_status nvdp__create_temporary(struct nvdp_context *ctx, const char *path, c
 
 nvdp_status nvdp__publish(struct nvdp_context *ctx, char *temporary, const char *path,
                           bool replace) {
-    nvdp_status status = NVDP_OK;
-    char *target = target_of(ctx, path);
-    int fd = open(temporary, O_WRONLY | O_CLOEXEC);
-    NVDP_TRY_OR_CLEAN(NVDP__MADE(target));
-    if (fd < 0 || fsync(fd) != 0)
-        NVDP_TRY_OR_CLEAN(nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
-    NVDP_TRY_OR_CLEAN(rename_onto(ctx, temporary, target, replace));
-cleanup:
-    free(target);
-    if (fd >= 0) close(fd);
+    nvdp__autofree char *target = target_of(ctx, path);
+    nvdp__auto(nvdp__close_owned) int fd = open(temporary, O_WRONLY | O_CLOEXEC);
+    const nvdp_status status = target == NULL ? NVDP_ERR_MEMORY
+                               : fd < 0 || fsync(fd) != 0
+                                   ? nvdp__fail_errno(ctx, errno, "%s: cannot write", path)
+                                   : rename_onto(ctx, temporary, target, replace);
     if (status != NVDP_OK) unlink(temporary);
     return status;
 }
@@ -424,6 +382,11 @@ bool nvdp__ends_with(const char *name, const char *end) {
     return n > m && strcmp(name + n - m, end) == 0;
 }
 
+const char *nvdp__file_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
 const char *nvdp__path_separator(const char *directory) {
     const size_t length = strlen(directory);
     return length == 0 || directory[length - 1] == '/' ? "" : "/";
@@ -454,23 +417,11 @@ bool nvdp__same_file(const char *p, const char *q) {
            a.st_ino == b.st_ino;
 }
 
-bool nvdp__same_content(const char *p, const char *q) {
-    struct stat a, b;
-    char from_p[BUFSIZ], from_q[BUFSIZ];
-    if (nvdp__same_file(p, q)) return true;
-    if (p == NULL || q == NULL || stat(p, &a) != 0 || stat(q, &b) != 0 || !S_ISREG(a.st_mode) ||
-        !S_ISREG(b.st_mode) || a.st_size != b.st_size)
-        return false;
-    FILE *of_p = fopen(p, "rb"), *of_q = fopen(q, "rb");
-    bool same = of_p != NULL && of_q != NULL;
-    size_t read = 1;
-    while (same && read > 0) {
-        read = fread(from_p, 1, sizeof from_p, of_p);
-        same = fread(from_q, 1, sizeof from_q, of_q) == read && memcmp(from_p, from_q, read) == 0;
-    }
-    if (of_p != NULL) fclose(of_p);
-    if (of_q != NULL) fclose(of_q);
-    return same;
+nvdp_status nvdp__write_text(struct nvdp_context *ctx, const char *path, const char *text) {
+    nvdp__auto(nvdp__output_abort) struct nvdp__output to = {0};
+    NVDP_TRY(nvdp__output_open(ctx, path, &to));
+    NVDP_TRY(nvdp__output_printf(&to, "%s\n", text));
+    return nvdp__output_commit(&to, true);
 }
 
 nvdp_status nvdp__refuse_same(struct nvdp_context *ctx, const char *option, const char *out,
@@ -485,21 +436,16 @@ nvdp_status nvdp__refuse_same(struct nvdp_context *ctx, const char *option, cons
 }
 
 bool nvdp__directory_empty(const char *path) {
-    DIR *directory = opendir(path);
+    nvdp__autoptr(closedir) DIR *directory = opendir(path);
     if (directory == NULL) return errno == ENOENT;
-    bool empty = true;
-    for (struct dirent *entry = readdir(directory); entry != NULL && empty;
-         entry = readdir(directory)) {
-        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-    }
-    closedir(directory);
-    return empty;
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) return false;
+    return true;
 }
 
 nvdp_status nvdp__make_directory(struct nvdp_context *ctx, const char *path) {
-    nvdp__autofree char *partial = nvdp__strdup(ctx, path);
-    if (partial == NULL) return NVDP_ERR_MEMORY;
-    char *slash = partial;
+    struct nvdp__path copy = nvdp__path_format("%s", path);
+    char *const partial = copy.text, *slash = partial;
     do {
         slash = strchr(slash + (*slash != '\0'), '/');
         if (slash != NULL) *slash = '\0';
@@ -553,4 +499,105 @@ FILE *nvdp__writing_open(struct nvdp_context *ctx, const struct nvdp__writing *s
         fopencookie((void *)(uintptr_t)sink, "w", (cookie_io_functions_t){.write = to_sink});
     if (made == NULL) (void)nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
     return made;
+}
+
+/* --- output directories: locking, checks of runs, removal of files --- */
+
+nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite,
+                               const char *ways) {
+    if (nvdp__exists(directory) && !nvdp__is_directory(directory))
+        return nvdp__fail_errno(ctx, ENOTDIR, "%s: cannot write the run to this folder", directory);
+    if (overwrite || !nvdp__exists(directory) || nvdp__directory_empty(directory)) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the output directory is not empty; use %s",
+                      directory, nvdp__with_options(ctx, ways).text);
+}
+
+nvdp_status nvdp__outdir_lock(struct nvdp_context *ctx, const char *directory, DIR **lock) {
+    if (*lock != NULL) return NVDP_OK;
+    NVDP_TRY(nvdp__make_directory(ctx, directory));
+    DIR *opened = opendir(directory);
+    if (opened != NULL && flock(dirfd(opened), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        closedir(opened);
+        return nvdp__fail(
+            ctx, NVDP_ERR_STATE,
+            "%s: another process is writing to this folder; wait until it has finished", directory);
+    }
+    *lock = opened;
+    return nvdp__outdir_tidy(ctx, directory);
+}
+
+/* Unlocks even if a process forked in the meantime still has the directory open. */
+void nvdp__outdir_unlock(DIR *lock) {
+    if (lock == NULL) return;
+    (void)flock(dirfd(lock), LOCK_UN);
+    closedir(lock);
+}
+
+/* True if DIRECTORY/name exists.  A path that no system call takes does not. */
+static bool holds(const char *directory, const char *name) {
+    return nvdp__exists(nvdp__path_format("%s/%s", directory, name).text);
+}
+
+nvdp_status nvdp__outdir_check_ended(struct nvdp_context *ctx, const char *run) {
+    if (!holds(run, "run.json") || holds(run, "result.json")) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_STATE,
+                      "%s: expected a finished run, but result.json is missing, because the run "
+                      "was stopped or is still training; finish it with: nvdp train --resume %s",
+                      run, run);
+}
+
+nvdp_status nvdp__outdir_check_run(struct nvdp_context *ctx, const char *run) {
+    if (holds(run, "run.json")) return NVDP_OK;
+    const bool pretrained = holds(run, "pretrain.json");
+    const bool ended = !holds(run, "state.ckpt") || holds(run, "result.json");
+    return nvdp__fail(
+        ctx, NVDP_ERR_INPUT, "%s: expected the folder of a run of nvdp train, found %s%s", run,
+        nvdp__exists(run) && !nvdp__is_directory(run) ? "a file" : "no run.json",
+        pretrained && ended ? ": the folder has a pretrained model"
+        : pretrained        ? ": the folder has a pretraining that was stopped or is still running"
+        : ended             ? ""
+                            : ": a training began in this folder but cannot be resumed without "
+                              "run.json; train again");
+}
+
+nvdp_status nvdp__outdir_check_model(struct nvdp_context *ctx, const char *model) {
+    static const char own[] = "/model";
+    size_t length = strlen(model);
+    struct nvdp__path run = nvdp__path(model, "..");
+    while (length > 1 && model[length - 1] == '/')
+        length--;
+    const bool named =
+        length >= sizeof own && strncmp(model + length - strlen(own), own, strlen(own)) == 0;
+    /* RUN/model/.. is RUN; shortened for the message */
+    if (named) run.text[length - strlen(own)] = '\0';
+    if (!named && !nvdp__same_file(model, nvdp__path(model, "../model").text)) return NVDP_OK;
+    return nvdp__outdir_check_ended(ctx, run.text);
+}
+
+/* Removes matching files. glob() would also treat the directory's own name as a pattern. */
+static nvdp_status remove_matching(struct nvdp_context *ctx, const char *directory,
+                                   const char *pattern) {
+    nvdp__autoptr(closedir) DIR *folder = opendir(directory);
+    for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;)
+        if (fnmatch(pattern, entry->d_name, FNM_PERIOD) == 0)
+            NVDP_TRY(nvdp__remove(ctx, nvdp__path(directory, entry->d_name).text));
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__outdir_remove(struct nvdp_context *ctx, const char *directory,
+                                const char *const *name, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const struct nvdp__path path = nvdp__path(directory, name[i]);
+        const char *last = strrchr(path.text, '/');
+        NVDP_TRY(strchr(name[i], '*') == NULL
+                     ? nvdp__remove(ctx, path.text)
+                     : remove_matching(ctx, nvdp__path_folder(path.text).text,
+                                       last != NULL ? last + 1 : path.text));
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__outdir_tidy(struct nvdp_context *ctx, const char *directory) {
+    NVDP_TRY(nvdp__remove_leftovers(ctx, directory, NULL));
+    return nvdp__remove_leftovers(ctx, nvdp__path(directory, "model").text, NULL);
 }

@@ -1,8 +1,9 @@
-/* Files: reads, and writes that appear under their final name only when complete. */
+/* Files: reads, and writes that appear under their final name only when complete; output directories. */
 #ifndef NVDP_SRC_BASE_FILE_H
 #define NVDP_SRC_BASE_FILE_H
 
 #include "base/base.h"
+#include <dirent.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -35,6 +36,8 @@ nvdp_status nvdp__output_flush(struct nvdp__output *out);
 nvdp_status nvdp__output_commit(struct nvdp__output *out, bool replace);
 /* Closes and removes the temporary file; harmless after a commit and on a zeroed struct. */
 void nvdp__output_abort(struct nvdp__output *out);
+/* Writes the text and a line end to a new file, which replaces the file of that name. */
+nvdp_status nvdp__write_text(struct nvdp_context *ctx, const char *path, const char *text);
 
 /* For libraries that write by name (HDF5): creates an empty temporary file and returns its name
  * (free()). With `lock` it is locked until that is closed, temporary files without a writer are
@@ -86,6 +89,8 @@ nvdp_status nvdp__write_file(struct nvdp_context *ctx, const char *path, const v
                              size_t count);
 /* True if a name has that ending and something before it. */
 bool nvdp__ends_with(const char *name, const char *end);
+/* Returns the name of a file without its folder. */
+const char *nvdp__file_name(const char *path);
 /* Returns the characters between a directory and a name in it: "/", or "" if the directory is empty or ends in "/". */
 const char *nvdp__path_separator(const char *directory);
 char *nvdp__join(struct nvdp_context *ctx, const char *directory, const char *name);
@@ -95,8 +100,6 @@ bool nvdp__exists(const char *path);
 bool nvdp__is_directory(const char *path);
 /* True if both exist and are the same file or folder, whatever their names; NULL: no file. */
 bool nvdp__same_file(const char *p, const char *q);
-/* True also if one file is a copy of the other. Reads both if their sizes are equal. */
-bool nvdp__same_content(const char *p, const char *q);
 /* Fails with NVDP_ERR_ARGUMENT, naming the option of `out`, if writing `out` would replace its
  * own input; NULL: no file. */
 nvdp_status nvdp__refuse_same(struct nvdp_context *ctx, const char *option, const char *out,
@@ -145,19 +148,20 @@ struct nvdp__lines {
     size_t line;   /* number of the current line, from 1; 0 before the first */
     uint64_t read; /* bytes read so far */
 };
-struct nvdp__line {
-    const char *text; /* valid until the next call */
-    size_t size;
-};
 enum { NVDP__LONGEST_LINE = 1 << 26 };
 nvdp_status nvdp__lines_open(struct nvdp_context *ctx, const char *path, struct nvdp__lines *lines);
-/* Returns the next line without its LF or CRLF, and without a byte-order mark in the first line;
- * *found is false at the end. NVDP_ERR_INPUT for a line over the limit. */
-nvdp_status nvdp__lines_next(struct nvdp__lines *lines, struct nvdp__line *line, bool *found);
+/* Returns the next line without its LF or CRLF, and without a byte-order mark in the first line,
+ * valid until the next call; *found is false at the end. NVDP_ERR_INPUT for a line over the limit. */
+nvdp_status nvdp__lines_next(struct nvdp__lines *lines, struct nvdp__field *line, bool *found);
 /* Returns the next `size` bytes, or fewer at the end of the file, whatever they are. After a look they come again. */
-nvdp_status nvdp__lines_peek(struct nvdp__lines *lines, size_t size, struct nvdp__line *bytes);
-nvdp_status nvdp__lines_take(struct nvdp__lines *lines, size_t size, struct nvdp__line *bytes);
+nvdp_status nvdp__lines_peek(struct nvdp__lines *lines, size_t size, struct nvdp__field *bytes);
+nvdp_status nvdp__lines_take(struct nvdp__lines *lines, size_t size, struct nvdp__field *bytes);
 void nvdp__lines_close(struct nvdp__lines *lines);
+/* Takes the part before the next `end` from the front of *rest, and passes over this end. Without one, takes everything,
+ * and rest->text becomes NULL. */
+struct nvdp__field nvdp__take_part(struct nvdp__field *rest, char end);
+/* Bytes of a byte-order mark at the beginning of the text. */
+size_t nvdp__byte_order_mark(const char *bytes, size_t count);
 
 /* Opens a stream that passes its output to a function, in unbuffered parts of a line or more;
  * fclose() it. Flushing the stream passes on what is buffered. NULL: out of memory, recorded. */
@@ -166,5 +170,36 @@ struct nvdp__writing {
     void *user;
 };
 FILE *nvdp__writing_open(struct nvdp_context *ctx, const struct nvdp__writing *sink);
+
+/* --- output directories of training --- */
+
+/* Checks that results may be written: the directory is new or empty, or `overwrite` is set.
+ * `ways`: the options, for the message, that allow a nonempty directory. */
+nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite,
+                               const char *ways);
+/* Makes the directory if necessary, removes leftovers, and locks it for one writer until
+ * nvdp__outdir_unlock or the end of the process. A lock already held in *lock is kept.
+ * NVDP_ERR_STATE if another process has the lock. On a network file system the lock works only
+ * among processes of one machine; if directories cannot be locked, every process succeeds. */
+nvdp_status nvdp__outdir_lock(struct nvdp_context *ctx, const char *directory, DIR **lock);
+void nvdp__outdir_unlock(DIR *lock); /* NULL allowed */
+NVDP__AUTOPTR(DIR, nvdp__outdir_unlock)
+/* The options for work that can be resumed. */
+#define NVDP__RUN_WAYS "{resume} or {overwrite}"
+/* Fails with NVDP_ERR_STATE if the folder is an unfinished run of nvdp train: it has run.json
+ * but not result.json, which is written last. Its model is from some epoch, and resuming would
+ * replace it. */
+nvdp_status nvdp__outdir_check_ended(struct nvdp_context *ctx, const char *run);
+/* Fails with NVDP_ERR_INPUT if the folder has no run.json, and says what else it may be. */
+nvdp_status nvdp__outdir_check_run(struct nvdp_context *ctx, const char *run);
+/* The same as nvdp__outdir_check_ended for the folder RUN/model under any name; accepts other folders. */
+nvdp_status nvdp__outdir_check_model(struct nvdp_context *ctx, const char *model);
+/* Removes the named files and folders if they exist; a name with * in its last part is a
+ * pattern. */
+nvdp_status nvdp__outdir_remove(struct nvdp_context *ctx, const char *directory,
+                                const char *const *name, size_t count);
+/* Removes the leftovers (nvdp__remove_leftovers) of ended processes in the directory and in its
+ * folder `model`; files that other processes are writing stay. */
+nvdp_status nvdp__outdir_tidy(struct nvdp_context *ctx, const char *directory);
 
 #endif

@@ -1,5 +1,6 @@
 /* Files that are read once from their start (file.h): streams, then what lies over every reader of texts: unpacking
  * (gzip, xz), decoding (UTF-16), refusing by name what is not text. Then whole files and lines. */
+#include "base/array.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -159,8 +160,7 @@ static nvdp_status end_member(struct nvdp__input *input) {
         input->ended = input->have == 0;
         if (input->ended) return NVDP_OK;
     }
-    if (inflateReset(&input->gz) == Z_OK) return NVDP_OK;
-    return damaged(input, "damaged data");
+    return inflateReset(&input->gz) == Z_OK ? NVDP_OK : damaged(input, "damaged data");
 }
 
 static nvdp_status step_gzip(struct nvdp__input *input, size_t room, uint8_t *bytes, size_t *made) {
@@ -295,8 +295,7 @@ static nvdp_status look(struct nvdp__input *input) {
         NVDP_TRY(recognize(input, input->text, input->text_have));
     }
     if (input->encoding == UTF8) return NVDP_OK;
-    input->wide = nvdp__calloc(input->ctx, READ_BYTES, 1);
-    if (input->wide == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__NEW(input->ctx, input->wide, READ_BYTES));
     if (input->packing == PLAIN)
         input->used = 2; /* behind the mark */
     else
@@ -356,21 +355,19 @@ static nvdp_status decode(struct nvdp__input *input) {
 
 nvdp_status nvdp__input_open(struct nvdp_context *ctx, const char *path, struct nvdp__input **out) {
     struct stat info;
-    nvdp__autoptr(nvdp__input_close) struct nvdp__input *input =
-        nvdp__calloc(ctx, 1, sizeof *input);
-    if (input == NULL) return NVDP_ERR_MEMORY;
+    nvdp__autoptr(nvdp__input_close) struct nvdp__input *input = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, input, 1));
     input->ctx = ctx;
     input->fd = -1;
     input->xz = (lzma_stream)LZMA_STREAM_INIT;
     input->path = nvdp__strdup(ctx, path);
-    input->buffer = nvdp__calloc(ctx, READ_BYTES, 1);
-    input->text = nvdp__calloc(ctx, 2 * READ_BYTES, 1);
-    NVDP_TRY(NVDP__MADE(input->path, input->buffer, input->text));
+    NVDP_TRY(NVDP__MADE(input->path));
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(input->buffer, READ_BYTES),
+                          NVDP__ITEMS(input->text, 2 * READ_BYTES)));
     NVDP_TRY(open_stream(ctx, path, &input->fd));
     if (fstat(input->fd, &info) == 0 && S_ISREG(info.st_mode)) input->size = (uint64_t)info.st_size;
     NVDP_TRY(look(input));
-    NVDP__HAND_OVER(out, input);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, input);
 }
 
 void nvdp__input_close(struct nvdp__input *input) {
@@ -401,8 +398,8 @@ void nvdp__input_log(const struct nvdp__input *input) {
                   input->path);
 }
 
-static nvdp_status read_whole(struct nvdp__input *input, size_t limit, char **bytes,
-                              size_t *count) {
+static nvdp_status read_all_bytes(struct nvdp__input *input, size_t limit, char **bytes,
+                                  size_t *count) {
     struct nvdp_context *ctx = input->ctx;
     nvdp__autofree char *text = NULL;
     size_t capacity = 0, have = 0, got = 0;
@@ -422,35 +419,45 @@ static nvdp_status read_whole(struct nvdp__input *input, size_t limit, char **by
     }
     nvdp__input_log(input);
     text[have] = '\0';
-    *bytes = text;
     *count = have;
-    text = NULL;
-    return NVDP_OK;
+    return NVDP__HAND_OVER(bytes, text);
 }
 
 nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t limit, char **bytes,
                             size_t *count) {
     struct nvdp__input raw = {.ctx = ctx, .path = (char *)(uintptr_t)path};
+    nvdp__auto(nvdp__close_owned) int fd = -1;
     struct stat info;
-    NVDP_TRY(nvdp__open_regular(ctx, path, &raw.fd));
-    if (fstat(raw.fd, &info) == 0) raw.size = (uint64_t)info.st_size;
-    nvdp_status status = read_whole(&raw, limit, bytes, count);
-    close(raw.fd);
-    return status;
+    NVDP_TRY(nvdp__open_regular(ctx, path, &fd));
+    raw.fd = fd;
+    if (fstat(fd, &info) == 0) raw.size = (uint64_t)info.st_size;
+    return read_all_bytes(&raw, limit, bytes, count);
 }
 
 nvdp_status nvdp__read_stream(struct nvdp_context *ctx, const char *path, size_t limit,
                               char **bytes, size_t *count) {
-    struct nvdp__input *input = NULL;
+    nvdp__autoptr(nvdp__input_close) struct nvdp__input *input = NULL;
     NVDP_TRY(nvdp__input_open(ctx, path, &input));
-    nvdp_status status = read_whole(input, limit, bytes, count);
-    nvdp__input_close(input);
-    return status;
+    return read_all_bytes(input, limit, bytes, count);
 }
 
 /* --- lines --- */
 
-static const char BYTE_ORDER_MARK[] = "\xEF\xBB\xBF";
+struct nvdp__field nvdp__take_part(struct nvdp__field *rest, char end) {
+    const char *stop = rest->size > 0 ? memchr(rest->text, end, rest->size) : NULL;
+    struct nvdp__field part = *rest;
+    *rest = (struct nvdp__field){0};
+    if (stop == NULL) return part;
+    *rest = (struct nvdp__field){stop + 1, (size_t)(part.text + part.size - stop) - 1};
+    part.size = (size_t)(stop - part.text);
+    return part;
+}
+
+size_t nvdp__byte_order_mark(const char *bytes, size_t count) {
+    static const char mark[] = "\xEF\xBB\xBF";
+    const size_t size = sizeof mark - 1;
+    return count >= size && memcmp(bytes, mark, size) == 0 ? size : 0;
+}
 
 nvdp_status nvdp__lines_open(struct nvdp_context *ctx, const char *path,
                              struct nvdp__lines *lines) {
@@ -476,7 +483,7 @@ static nvdp_status read_more(struct nvdp__lines *lines) {
     return NVDP_OK;
 }
 
-nvdp_status nvdp__lines_next(struct nvdp__lines *lines, struct nvdp__line *line, bool *found) {
+nvdp_status nvdp__lines_next(struct nvdp__lines *lines, struct nvdp__field *line, bool *found) {
     size_t searched = 0;
     const char *end = NULL;
     for (;;) {
@@ -494,24 +501,20 @@ nvdp_status nvdp__lines_next(struct nvdp__lines *lines, struct nvdp__line *line,
     lines->used += end != NULL ? size + 1 : size;
     lines->line += *found;
     if (size > 0 && text[size - 1] == '\r') size--;
-    const size_t mark = sizeof BYTE_ORDER_MARK - 1;
-    if (lines->line == 1 && size >= mark && memcmp(text, BYTE_ORDER_MARK, mark) == 0) {
-        text += mark;
-        size -= mark;
-    }
-    *line = (struct nvdp__line){text, size};
+    const size_t mark = lines->line == 1 ? nvdp__byte_order_mark(text, size) : 0;
+    *line = (struct nvdp__field){text + mark, size - mark};
     return NVDP_OK;
 }
 
-nvdp_status nvdp__lines_peek(struct nvdp__lines *lines, size_t size, struct nvdp__line *bytes) {
+nvdp_status nvdp__lines_peek(struct nvdp__lines *lines, size_t size, struct nvdp__field *bytes) {
     while (lines->have - lines->used < size && !lines->ended)
         NVDP_TRY(read_more(lines));
-    *bytes = (struct nvdp__line){lines->buffer + lines->used,
-                                 nvdp__min(lines->have - lines->used, size)};
+    *bytes = (struct nvdp__field){lines->buffer + lines->used,
+                                  nvdp__min(lines->have - lines->used, size)};
     return NVDP_OK;
 }
 
-nvdp_status nvdp__lines_take(struct nvdp__lines *lines, size_t size, struct nvdp__line *bytes) {
+nvdp_status nvdp__lines_take(struct nvdp__lines *lines, size_t size, struct nvdp__field *bytes) {
     NVDP_TRY(nvdp__lines_peek(lines, size, bytes));
     lines->used += bytes->size;
     return NVDP_OK;

@@ -1,6 +1,7 @@
 /* JSON files and their members (json.h), then numbers and dates. */
 #include "base/json.h"
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/own.h"
 #include <math.h>
@@ -52,8 +53,7 @@ static nvdp_status read_value(struct nvdp_context *ctx, const char *path, bool a
     if (json_is_array(value) != array)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a JSON %s, found an %s", path,
                           array ? "array" : "object", array ? "object" : "array");
-    NVDP__HAND_OVER(out, value);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, value);
 }
 
 nvdp_status nvdp__json_read(struct nvdp_context *ctx, const char *path, json_t **out) {
@@ -66,11 +66,8 @@ nvdp_status nvdp__json_read_array(struct nvdp_context *ctx, const char *path, js
 
 nvdp_status nvdp__json_read_optional(struct nvdp_context *ctx, const char *directory,
                                      const char *name, json_t **out) {
-    char *path = nvdp__join(ctx, directory, name);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__exists(path) ? nvdp__json_read(ctx, path, out) : NVDP_OK;
-    free(path);
-    return status;
+    const struct nvdp__path path = nvdp__path(directory, name);
+    return nvdp__exists(path.text) ? nvdp__json_read(ctx, path.text, out) : NVDP_OK;
 }
 
 nvdp_status nvdp__json_text(struct nvdp_context *ctx, json_t *value, const char *what, char **out) {
@@ -82,17 +79,19 @@ nvdp_status nvdp__json_text(struct nvdp_context *ctx, json_t *value, const char 
     return NVDP_OK;
 }
 
-nvdp_status nvdp__json_put(struct nvdp__output *out, const json_t *value) {
-    char *text =
-        json_dumps(value, JSON_INDENT(INDENT) | JSON_REAL_PRECISION(DIGITS) | JSON_ENCODE_ANY);
-    nvdp_status status =
-        text == NULL
-            ? nvdp__fail(out->ctx, NVDP_ERR_MEMORY,
-                         "%s: cannot write JSON: out of memory, or a text that is not UTF-8",
-                         out->path)
-            : nvdp__output_printf(out, "%s\n", text);
+json_t *nvdp__json_taken(char *text) {
+    json_t *value = text != NULL ? json_loads(text, 0, NULL) : NULL;
     free(text);
-    return status;
+    return value;
+}
+
+nvdp_status nvdp__json_put(struct nvdp__output *out, const json_t *value) {
+    nvdp__autofree char *text =
+        json_dumps(value, JSON_INDENT(INDENT) | JSON_REAL_PRECISION(DIGITS) | JSON_ENCODE_ANY);
+    if (text != NULL) return nvdp__output_printf(out, "%s\n", text);
+    return nvdp__fail(out->ctx, NVDP_ERR_MEMORY,
+                      "%s: cannot write JSON: out of memory, or a text that is not UTF-8",
+                      out->path);
 }
 
 nvdp_status nvdp__json_write(struct nvdp_context *ctx, const char *path, const json_t *value) {
@@ -105,12 +104,12 @@ nvdp_status nvdp__json_write(struct nvdp_context *ctx, const char *path, const j
 /* Reports the value found, truncated to a reasonable length. */
 static nvdp_status wrong(struct nvdp_context *ctx, const char *path, const char *key,
                          const json_t *found, const char *expected) {
-    char *text = json_dumps(found, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(DIGITS));
+    nvdp__autofree char *text =
+        json_dumps(found, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(DIGITS));
     bool cut = text != NULL && strlen(text) > QUOTE_SIZE;
-    nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected %s, found %.*s%s", path, key, expected,
-               QUOTE_SIZE, text != NULL ? text : "something else", cut ? "..." : "");
-    free(text);
-    return NVDP_ERR_INPUT;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected %s, found %.*s%s", path, key,
+                      expected, QUOTE_SIZE, text != NULL ? text : "something else",
+                      cut ? "..." : "");
 }
 
 /* A null value counts as missing: checkpoints write defaults this way. */
@@ -182,12 +181,18 @@ nvdp_status nvdp__json_string(struct nvdp_context *ctx, const char *path, const 
 
 json_t *nvdp__json_number(double value) {
     if (isnan(value)) return json_string("nan");
-    if (isinf(value)) return json_string(value > 0 ? "inf" : "-inf");
-    return json_real(value);
+    return isinf(value) ? json_string(value > 0 ? "inf" : "-inf") : json_real(value);
 }
 
 json_t *nvdp__json_known(double value) {
     return isnan(value) ? json_null() : nvdp__json_number(value);
+}
+
+/* Writes a time in UTC, ISO 8601. */
+static void write_time(time_t time, char out[32]) {
+    struct tm utc = {0};
+    gmtime_r(&time, &utc);
+    strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
 void nvdp__creation_date(char out[32]) {
@@ -198,16 +203,11 @@ void nvdp__creation_date(char out[32]) {
         long long seconds = strtoll(epoch, &end, 10);
         if (*end == '\0' && seconds >= 0) now = (time_t)seconds;
     }
-    struct tm utc = {0};
-    gmtime_r(&now, &utc);
-    strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    write_time(now, out);
 }
 
 json_t *nvdp__now_json(void) {
     char text[32];
-    time_t now = time(NULL);
-    struct tm utc;
-    gmtime_r(&now, &utc);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    write_time(time(NULL), text);
     return json_string(text);
 }

@@ -17,6 +17,8 @@ nvdp_status nvdp__json_read_optional(struct nvdp_context *ctx, const char *direc
 nvdp_status nvdp__json_write(struct nvdp_context *ctx, const char *path, const json_t *value);
 /* Returns the same text in *out, free(), and releases the value.  NULL fails with "WHAT: out of memory". */
 nvdp_status nvdp__json_text(struct nvdp_context *ctx, json_t *value, const char *what, char **out);
+/* Parses a text of the public interface, and frees the text.  NULL: memory is short, or the text is NULL. */
+json_t *nvdp__json_taken(char *text);
 /* Writes to an open output, without committing it. */
 nvdp_status nvdp__json_put(struct nvdp__output *out, const json_t *value);
 

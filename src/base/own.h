@@ -15,9 +15,9 @@
 #include <nvdp/model.h>
 #include <nvdp/posteriors.h>
 #include <nvdp/rdp.h>
-#include <nvdp/safetensors.h>
 #include <nvdp/sanitize.h>
 #include <nvdp/search.h>
+#include <nvdp/share.h>
 #include <nvdp/tokenizer.h>
 #include <nvdp/trainer.h>
 
@@ -32,10 +32,10 @@ NVDP__AUTOPTR(struct nvdp_sanitizer, nvdp_sanitizer_free)
 NVDP__AUTOPTR(struct nvdp_model, nvdp_model_free)
 NVDP__AUTOPTR(struct nvdp_attack_result, nvdp_attack_free)
 NVDP__AUTOPTR(struct nvdp_trainer, nvdp_trainer_free)
-NVDP__AUTOPTR(struct nvdp_safetensors, nvdp_safetensors_close)
 NVDP__AUTOPTR(struct nvdp_dchi, nvdp_dchi_free)
+NVDP__AUTOPTR(struct nvdp_vectors, nvdp_vectors_free)
 NVDP__AUTOPTR(struct nvdp_encoder, nvdp_encoder_free)
 NVDP__AUTOPTR(struct nvdp_search, nvdp_search_free)
-NVDP__AUTOPTR(struct nvdp_representations, nvdp_representations_close)
+NVDP__AUTOPTR(struct nvdp_shared, nvdp_shared_free)
 
 #endif

@@ -183,7 +183,7 @@ INLINE void cosine_and_sine(double v, double *cosine, double *sine) {
 INLINE void box_muller_lanes(int count, const uint32_t *restrict words, double *restrict out) {
 #pragma omp simd
     for (int i = 0; i < count; i++) {
-        /* take_words wrote them all: NOLINTBEGIN(clang-analyzer-core.CallAndMessage) */
+        /* nvdp__stream_words wrote them all: NOLINTBEGIN(clang-analyzer-core.CallAndMessage) */
         double u = open_uniform(words[4 * i], words[4 * i + 1]);
         double v = open_uniform(words[4 * i + 2], words[4 * i + 3]);
         /* NOLINTEND(clang-analyzer-core.CallAndMessage) */
@@ -326,7 +326,8 @@ uint32_t nvdp__stream_u32(struct nvdp__stream *stream) {
 
 /* Returns the next n words: the rest of the buffer, whole blocks, and the beginning of one more
  * block. */
-static void take_words(struct nvdp__stream *stream, size_t n, uint32_t *words) {
+void nvdp__stream_words(struct nvdp__stream *stream, size_t n, void *to) {
+    uint32_t *words = to;
     while (n > 0 && stream->used < stream->have) {
         *words++ = stream->buffer[stream->used++];
         n--;
@@ -336,10 +337,6 @@ static void take_words(struct nvdp__stream *stream, size_t n, uint32_t *words) {
     for (size_t i = blocks * BLOCK_WORDS; i < n; i++) {
         words[i] = nvdp__stream_u32(stream);
     }
-}
-
-void nvdp__stream_words(struct nvdp__stream *stream, size_t n, void *words) {
-    take_words(stream, n, words);
 }
 
 uint64_t nvdp__stream_u64(struct nvdp__stream *stream) {
@@ -356,7 +353,7 @@ double nvdp__stream_uniform(struct nvdp__stream *stream) {
 double nvdp__stream_normal(struct nvdp__stream *stream) {
     uint32_t words[4];
     double pair[2];
-    take_words(stream, 4, words);
+    nvdp__stream_words(stream, 4, words);
     box_muller(1, words, pair);
     return pair[0];
 }
@@ -366,7 +363,7 @@ static size_t some_normals(struct nvdp__stream *stream, size_t left, double *out
     uint32_t words[4 * CHUNK_PAIRS];
     size_t pairs = left / 2 + left % 2;
     if (pairs > CHUNK_PAIRS) pairs = CHUNK_PAIRS;
-    take_words(stream, 4 * pairs, words);
+    nvdp__stream_words(stream, 4 * pairs, words);
     box_muller(pairs, words, out);
     return left < 2 * pairs ? left : 2 * pairs;
 }
@@ -411,4 +408,10 @@ void nvdp__stream_shuffle(struct nvdp__stream *stream, size_t n, int64_t *items)
         items[i - 1] = items[j];
         items[j] = swapped;
     }
+}
+
+void nvdp__stream_permutation(struct nvdp__stream *stream, size_t n, int64_t *items) {
+    for (size_t i = 0; i < n; i++)
+        items[i] = (int64_t)i;
+    nvdp__stream_shuffle(stream, n, items);
 }

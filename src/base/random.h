@@ -93,6 +93,8 @@ void nvdp__stream_normals_f64(struct nvdp__stream *stream, size_t n, double *out
 uint64_t nvdp__stream_below(struct nvdp__stream *stream, uint64_t n);
 /* Fisher-Yates shuffle. */
 void nvdp__stream_shuffle(struct nvdp__stream *stream, size_t n, int64_t *items);
+/* Writes a random order of 0..n-1. */
+void nvdp__stream_permutation(struct nvdp__stream *stream, size_t n, int64_t *items);
 
 /* Box-Muller: pairs p = 0..n-1 take words 4p..4p+3 and give out[2p], out[2p+1]. */
 void nvdp__box_muller(size_t pairs, const uint32_t *words, double *out);

@@ -76,19 +76,25 @@ nvdp_status nvdp__rank_agree(struct nvdp_context *ctx, nvdp_status status) {
     code[ranks->rank] = status;
     char message[NVDP__MESSAGE_SIZE] = "";
     memcpy(message, nvdp_context_error(ctx), sizeof message);
+    const struct nvdp__blame blame = nvdp__blame(ctx);
     nvdp_status own = ranks->sum(ranks->user, code, (size_t)ranks->size);
     for (int r = 0; r < ranks->size && own == NVDP_OK; r++) {
         if (code[r] == 0) continue;
         own = ranks->broadcast(ranks->user, r, message, sizeof message);
         if (own != NVDP_OK) break;
         message[sizeof message - 1] = '\0';
-        if (r == 0 || (nvdp_status)code[r] == NVDP_ERR_CANCELLED)
-            return nvdp__fail(ctx, (nvdp_status)code[r], "%s", message);
+        if (r == 0 || (nvdp_status)code[r] == NVDP_ERR_CANCELLED) {
+            nvdp__fail(ctx, (nvdp_status)code[r], "%s", message);
+            if (r == ranks->rank) nvdp__set_blame(ctx, blame);
+            return (nvdp_status)code[r];
+        }
         return nvdp__fail(ctx, (nvdp_status)code[r], "rank %d: %s", r, message);
     }
     if (status == NVDP_OK || own == NVDP_OK) return own;
     /* the callback failed, so the other ranks do not learn of it */
-    return nvdp__fail(ctx, status, "%s", message);
+    nvdp__fail(ctx, status, "%s", message);
+    nvdp__set_blame(ctx, blame);
+    return status;
 }
 
 nvdp_status nvdp__rank_any(struct nvdp_context *ctx, bool here, bool *anywhere) {

@@ -2,10 +2,12 @@
  * posteriors, text privatization, noise. */
 #include "bench/bench.h"
 
+#include "base/array.h"
+#include "base/base.h"
 #include "base/exact_normal.h"
 #include "base/file.h"
-#include "base/machine.h"
 #include "base/own.h"
+#include "base/sentence.h"
 
 #include <math.h>
 #include <nvdp/privacy.h>
@@ -31,9 +33,7 @@ static struct bench_times times_of(size_t count, double *seconds) {
 /* Untimed steps before the timed ones. */
 enum { WARMUP = 1, MAX_STEPS = 100000 };
 
-struct bench_config bench_config_default(void) {
-    return (struct bench_config){.work = BENCH_TRAIN, .arch = "base", .steps = 3};
-}
+const struct bench_config bench_config_default = {.work = BENCH_TRAIN, .arch = "base", .steps = 3};
 
 static nvdp_status find_sizes(struct nvdp_context *ctx, const struct bench_config *config,
                               struct nvdp_bert_config *bert) {
@@ -101,16 +101,25 @@ static void conclude(const struct bench_config *config, const struct nvdp_traine
     double dropout = strtod(nvdp_config_get(config->train, "dropout"), NULL);
     double trained = trains ? (layers - frozen) / layers : 0;
     double passes = 1 + 2 * trained; /* each of the two gradients takes one product */
-    r->step = times_of(config->steps, seconds);
-    double total = r->step.mean * (double)config->steps;
-    r->tokens_per_second = (double)r->tokens / total;
-    r->gflops = passes * flops / total / 1e9;
-    r->encoder_gflops = passes * 2 * 12 * d * d * layers * r->tokens_per_second / 1e9;
-    if (trains) r->dropout = dropout >= 0 ? dropout : bert->hidden_dropout_prob;
-    r->parameters = info->parameters;
-    r->precision = info->precision;
-    r->weights_seconds = info->weights_seconds;
-    r->peak_rss = nvdp__peak_rss();
+    const struct bench_times step = times_of(config->steps, seconds);
+    const double total = step.mean * (double)config->steps, rate = (double)r->tokens / total;
+    *r = (struct bench_result){
+        .step = step,
+        .texts = r->texts,
+        .tokens = r->tokens,
+        .tokens_per_second = rate,
+        .tokens_per_second_best = r->tokens_per_second_best,
+        .gflops = passes * flops / total / 1e9,
+        .encoder_gflops = passes * 2 * 12 * d * d * layers * rate / 1e9,
+        .precision = info->precision,
+        .dropout = !trains        ? 0
+                   : dropout >= 0 ? dropout
+                                  : bert->hidden_dropout_prob,
+        .parameters = info->parameters,
+        .peak_rss = nvdp__peak_rss(),
+        .start_to_first_step_seconds = r->start_to_first_step_seconds,
+        .weights_seconds = info->weights_seconds,
+    };
     nvdp__processor_name(sizeof r->machine, r->machine);
 }
 
@@ -123,8 +132,7 @@ nvdp_status run_bench(struct nvdp_context *ctx, const struct bench_config *confi
     nvdp__autofree double *seconds = NULL;
     double flops = 0;
     NVDP_TRY(find_sizes(ctx, config, &bert));
-    seconds = nvdp__calloc(ctx, config->steps, sizeof *seconds);
-    if (seconds == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__NEW(ctx, seconds, config->steps));
     NVDP_TRY(nvdp_trainer_create(ctx, config->train, &bert, config->work == BENCH_TRAIN,
                                  config->steps + WARMUP, &trainer));
     if (config->batches != NULL) NVDP_TRY(nvdp__output_open(ctx, config->batches, &batches));
@@ -165,10 +173,8 @@ enum {
 };
 static const double mu_sd = 0.3, logvar_sd = 0.1, log_alpha_sd = 0.2;
 
-struct bench_rd_config bench_rd_config_default(void) {
-    return (struct bench_rd_config){
-        .texts = 408, .components = 129, .dim = 768, .order = 1.1, .steps = 1, .seed = 1};
-}
+const struct bench_rd_config bench_rd_config_default = {
+    .texts = 408, .components = 129, .dim = 768, .order = 1.1, .steps = 1, .seed = 1};
 
 static nvdp_status check_rd(struct nvdp_context *ctx, const struct bench_rd_config *c) {
     const struct {
@@ -229,29 +235,28 @@ nvdp_status bench_rd(struct nvdp_context *ctx, const struct bench_rd_config *con
                      struct bench_rd_result *out) {
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *measure = NULL;
-    char order[32];
     struct nvdp_pairs_summary summary = NVDP_RESULT(struct nvdp_pairs_summary);
-    struct bench_rd_result result = {0};
     nvdp__autofree double *seconds = NULL;
-    snprintf(order, sizeof order, "%.17g", config->order);
     NVDP_TRY(check_rd(ctx, config));
-    NVDP_TRY(nvdp_privacy_config_create(ctx, &measure));
-    NVDP_TRY(nvdp_config_set(measure, "order", order));
-    seconds = nvdp__calloc(ctx, config->steps, sizeof *seconds);
-    if (seconds == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(nvdp_config_create(ctx, "privacy", &measure));
+    NVDP_TRY(nvdp_config_set(measure, "order", nvdp__short_text("%.17g", config->order).text));
+    NVDP_TRY(NVDP__NEW(ctx, seconds, config->steps));
     NVDP_TRY(make_posteriors(ctx, config, &posteriors));
     for (size_t i = 0; i < config->steps; i++) {
         double start = nvdp__now();
         NVDP_TRY(nvdp_renyi_pairs(ctx, posteriors, measure, NULL, &summary));
         seconds[i] = nvdp__now() - start;
     }
-    result.step = times_of(config->steps, seconds);
-    result.pairs = summary.pairs;
-    result.sum = summary.sum;
-    result.pairs_per_second = (double)summary.pairs / result.step.mean;
-    result.pair_elements_per_second =
-        result.pairs_per_second * (double)config->components * (double)config->dim;
-    result.peak_rss = nvdp__peak_rss();
+    const struct bench_times step = times_of(config->steps, seconds);
+    const double rate = (double)summary.pairs / step.mean;
+    struct bench_rd_result result = {
+        .step = step,
+        .pairs = summary.pairs,
+        .pairs_per_second = rate,
+        .pair_elements_per_second = rate * (double)config->components * (double)config->dim,
+        .peak_rss = nvdp__peak_rss(),
+        .sum = summary.sum,
+    };
     nvdp__processor_name(sizeof result.machine, result.machine);
     *out = result;
     return NVDP_OK;
@@ -259,10 +264,8 @@ nvdp_status bench_rd(struct nvdp_context *ctx, const struct bench_rd_config *con
 
 /* ---- text privatization ---- */
 
-struct bench_sanitize_config bench_sanitize_config_default(void) {
-    return (struct bench_sanitize_config){
-        .vocabulary = 30522, .dim = 768, .texts = 256, .length = 32, .steps = 3, .seed = 1};
-}
+const struct bench_sanitize_config bench_sanitize_config_default = {
+    .vocabulary = 30522, .dim = 768, .texts = 256, .length = 32, .steps = 3, .seed = 1};
 
 /* The table and its mechanism: the sanitizer's, or a random normal table. */
 struct drawing {
@@ -271,6 +274,12 @@ struct drawing {
     struct nvdp_dchi *own;
     struct nvdp_dchi *dchi;
 };
+
+static void release_drawing(struct drawing *drawing) {
+    nvdp_dchi_free(drawing->own);
+    nvdp_vectors_free(drawing->vectors);
+    nvdp_sanitizer_free(drawing->sanitizer);
+}
 
 static nvdp_status make_table(struct nvdp_context *ctx, const struct bench_sanitize_config *c,
                               struct drawing *out) {
@@ -312,12 +321,13 @@ static nvdp_status make_table(struct nvdp_context *ctx, const struct bench_sanit
 
 nvdp_status bench_sanitize(struct nvdp_context *ctx, const struct bench_sanitize_config *config,
                            struct bench_sanitize_result *out) {
-    nvdp_status status = NVDP_OK;
     struct bench_sanitize_result result = {0};
-    struct drawing drawing = {0};
-    size_t *offset = NULL, changed = 0;
-    int32_t *tokens = NULL, *drawn = NULL;
-    double *seconds = NULL, *points = NULL, start = nvdp__now();
+    nvdp__auto(release_drawing) struct drawing drawing = {0};
+    nvdp__autofree size_t *offset = NULL;
+    nvdp__autofree int32_t *tokens = NULL, *drawn = NULL;
+    nvdp__autofree double *seconds = NULL, *points = NULL;
+    double start = nvdp__now();
+    size_t changed = 0;
     struct nvdp_text_mechanism_info info = NVDP_RESULT(struct nvdp_text_mechanism_info);
     if (config->texts < 1 || config->length < 1 || config->steps < 1 ||
         config->texts > MAX_TOKENS || config->length > MAX_TOKENS / config->texts ||
@@ -326,9 +336,9 @@ nvdp_status bench_sanitize(struct nvdp_context *ctx, const struct bench_sanitize
                           "texts x length: expected at most %d tokens and 1 to %d steps, found %zu "
                           "x %zu tokens and %zu steps",
                           MAX_TOKENS, MAX_RD_STEPS, config->texts, config->length, config->steps);
-    NVDP_TRY_OR_CLEAN(
+    NVDP_TRY(
         nvdp_text_mechanism_describe(ctx, nvdp_config_get(config->sanitizer, "mechanism"), &info));
-    NVDP_TRY_OR_CLEAN(make_table(ctx, config, &drawing));
+    NVDP_TRY(make_table(ctx, config, &drawing));
     result.table_seconds = nvdp__now() - start;
     const struct nvdp_vectors *table =
         drawing.sanitizer != NULL ? nvdp_sanitizer_vectors(drawing.sanitizer) : drawing.vectors;
@@ -336,11 +346,10 @@ nvdp_status bench_sanitize(struct nvdp_context *ctx, const struct bench_sanitize
     result.dim = nvdp_vectors_dim(table);
     const bool vectors = info.gives_vectors;
     result.tokens = config->texts * config->length;
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, offset, config->texts + 1));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, tokens, result.tokens));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, drawn, result.tokens));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, points, vectors ? result.tokens * result.dim : 0));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, seconds, config->steps));
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(offset, config->texts + 1),
+                          NVDP__ITEMS(tokens, result.tokens), NVDP__ITEMS(drawn, result.tokens),
+                          NVDP__ITEMS(points, vectors ? result.tokens * result.dim : 0),
+                          NVDP__ITEMS(seconds, config->steps)));
     for (size_t i = 0; i <= config->texts; i++)
         offset[i] = i * config->length;
     for (size_t step = 0; step <= config->steps; step++) { /* the first is not timed */
@@ -349,13 +358,10 @@ nvdp_status bench_sanitize(struct nvdp_context *ctx, const struct bench_sanitize
         for (size_t i = 0; i < result.tokens; i++)
             tokens[i] = (int32_t)nvdp__stream_below(&stream, result.vocabulary);
         start = nvdp__now();
-        if (vectors) {
-            NVDP_TRY_OR_CLEAN(nvdp_dchi_perturb(ctx, drawing.dchi, config->texts, offset, tokens,
-                                                &config->seed, step * config->texts, points));
-        } else {
-            NVDP_TRY_OR_CLEAN(nvdp_dchi_sample(ctx, drawing.dchi, config->texts, offset, tokens,
-                                               &config->seed, step * config->texts, drawn));
-        }
+        NVDP_TRY(vectors ? nvdp_dchi_perturb(ctx, drawing.dchi, config->texts, offset, tokens,
+                                             &config->seed, step * config->texts, points)
+                         : nvdp_dchi_sample(ctx, drawing.dchi, config->texts, offset, tokens,
+                                            &config->seed, step * config->texts, drawn));
         if (step == 0) continue;
         seconds[step - 1] = nvdp__now() - start;
         for (size_t i = 0; i < result.tokens; i++)
@@ -367,25 +373,14 @@ nvdp_status bench_sanitize(struct nvdp_context *ctx, const struct bench_sanitize
     result.peak_rss = nvdp__peak_rss();
     nvdp__processor_name(sizeof result.machine, result.machine);
     *out = result;
-cleanup:
-    nvdp_dchi_free(drawing.own);
-    nvdp_vectors_free(drawing.vectors);
-    nvdp_sanitizer_free(drawing.sanitizer);
-    free(offset);
-    free(tokens);
-    free(drawn);
-    free(points);
-    free(seconds);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- noise ---- */
 
 enum { NOISE_CHUNK = 1 << 12 }; /* values of one stream */
 
-struct bench_noise_config bench_noise_config_default(void) {
-    return (struct bench_noise_config){.values = 1 << 22, .steps = 3};
-}
+const struct bench_noise_config bench_noise_config_default = {.values = 1 << 22, .steps = 3};
 
 /* Draws one chunk and returns the sum of its values, so that the compiler keeps them. */
 static double draw_noise(const struct nvdp__noise *noise, size_t chunk, bool exact) {

@@ -27,9 +27,8 @@ struct bench_config {
     size_t steps;        /* timed steps; one untimed step precedes them */
     const char *batches; /* JSON lines file for the timed batches, or NULL */
 };
-/* Returns the defaults: training of arch base, 32 texts of 128 tokens, 3 steps, the checkpoint's
- * dropout (0.1). */
-struct bench_config bench_config_default(void);
+/* Training of arch base, 32 texts of 128 tokens, 3 steps, the checkpoint's dropout (0.1). */
+extern const struct bench_config bench_config_default;
 
 struct bench_times {
     size_t count;
@@ -70,8 +69,8 @@ struct bench_rd_config {
     size_t steps; /* number of passes over all pairs */
     uint64_t seed;
 };
-/* Returns the defaults: 408 texts, 129 components, 768 dimensions, order 1.1, one pass. */
-struct bench_rd_config bench_rd_config_default(void);
+/* 408 texts, 129 components, 768 dimensions, order 1.1, one pass. */
+extern const struct bench_rd_config bench_rd_config_default;
 
 struct bench_rd_result {
     struct bench_times step;
@@ -96,8 +95,8 @@ struct bench_sanitize_config {
     size_t steps;         /* timed steps; one untimed step precedes them */
     uint64_t seed;
 };
-/* Returns the defaults: 30,522 tokens of 768 dimensions, 256 texts of 32 tokens, 3 steps. */
-struct bench_sanitize_config bench_sanitize_config_default(void);
+/* 30,522 tokens of 768 dimensions, 256 texts of 32 tokens, 3 steps. */
+extern const struct bench_sanitize_config bench_sanitize_config_default;
 
 struct bench_sanitize_result {
     struct bench_times step;
@@ -118,8 +117,8 @@ struct bench_noise_config {
     size_t values; /* per step */
     size_t steps;  /* timed steps; one untimed step precedes them */
 };
-/* Returns the defaults: 4,194,304 values, 3 steps. */
-struct bench_noise_config bench_noise_config_default(void);
+/* 4,194,304 values, 3 steps. */
+extern const struct bench_noise_config bench_noise_config_default;
 
 struct bench_noise_speed {
     struct bench_times step;

@@ -49,7 +49,7 @@ const struct nvdp_result_table bench_steps_table = {
         STEPS(texts, "texts", NVDP_SCOPE_RUN, 0, "in the timed steps", .label = "texts"),
         STEPS(tokens, "tokens", NVDP_SCOPE_RUN, 0, "in the timed steps", .label = "tokens"),
         STEPS(parameters, NULL, NVDP_SCOPE_MODEL, 0, "weights of the model", .label = "parameters"),
-        {"precision", NVDP_RESULT_WORD, .scope = NVDP_SCOPE_RUN, .help = "f32, bf16 or int8",
+        {"precision", NVDP_RESULT_ENUM, .scope = NVDP_SCOPE_RUN, .help = "f32, bf16 or int8",
          NVDP_RESULT_AT(struct bench_result, precision), .label = "precision",
          .word = precision_name},
         STEPS(dropout, NULL, NVDP_SCOPE_RUN, 0, "of the steps"),

@@ -82,15 +82,15 @@ static void print(struct cli *cli, const struct values *v,
                   const struct nvdp_training_privacy *training, const char *statement) {
     const struct nvdp_dp_steps *steps = &training->steps;
     const bool budget = v->epsilon > 0; /* the noise is the answer */
-    if (!budget) cli_training_print(cli, training);
+    if (!budget) cli_training_print(training);
     cli_row("noise", "%g%s", v->shards > 1 ? v->noise : steps->noise,
             budget ? ", the minimum for this budget" : "");
     if (v->shards > 1) cli_row("of all shards", "%g", steps->noise);
-    if (budget) cli_training_print(cli, training);
+    if (budget) cli_training_print(training);
     cli_row("sample rate", "%g", steps->rate);
     cli_row("steps", "%llu, %g epochs", (unsigned long long)steps->steps,
             (double)steps->steps * steps->rate);
-    cli_print_result(cli, "account", training->account);
+    cli_print_result("account", training->account);
     if (v->delta > 0 && !cli_given(cli, "delta"))
         cli_row("delta", "%g, the default of --delta", v->delta);
     putchar('\n');
@@ -106,8 +106,9 @@ static double up(double x) {
 /* Prints the account of a run from its records. */
 static int account_run(struct cli *cli) {
     static const char *const none[] = {NULL};
-    struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
-    char *statement = NULL;
+    nvdp__autoresult struct nvdp_training_privacy training =
+        NVDP_RESULT(struct nvdp_training_privacy);
+    nvdp__autofree char *statement = NULL;
     const char *other = cli_given_one(cli, none, false);
     if (other != NULL)
         return cli_usage(
@@ -123,17 +124,14 @@ static int account_run(struct cli *cli) {
             "text: nvdp privacy %s. How much noise private training needs: nvdp "
             "account --epsilon E --sample-rate Q --steps N --delta D",
             cli->arg[0], cli->arg[0]);
-    int code = CLI_SUCCESS;
     if (cli->json) {
-        json_t *object = cli_training_json(cli, &training);
+        json_t *object = NULL;
+        CLI_DO(cli, nvdp__result_pack(cli->ctx, &training, NULL, &object));
         json_object_set_new(object, "statement", json_string(statement));
-        code = cli_print_json(cli, object);
-    } else {
-        print(cli, &(struct values){0}, &training, statement);
+        return cli_print_json(cli, object);
     }
-    nvdp_training_privacy_free(&training);
-    free(statement);
-    return code;
+    print(cli, &(struct values){0}, &training, statement);
+    return CLI_SUCCESS;
 }
 
 static int run(struct cli *cli) {
@@ -142,7 +140,7 @@ static int run(struct cli *cli) {
     if (cli->args > 0) return account_run(cli);
     CLI_TRY(check(cli, &v));
     struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
-    struct nvdp_account_risk risk = NVDP_RESULT(struct nvdp_account_risk);
+    struct nvdp_example_risk risk = NVDP_RESULT(struct nvdp_example_risk);
     struct nvdp_training_privacy training = {
         .struct_size = sizeof training,
         .is_private = true,
@@ -154,7 +152,7 @@ static int run(struct cli *cli) {
     const bool beside = v.vocab_epsilon != 0 || v.vocab_delta != 0;
     const struct nvdp_dp_run work = {&training.steps, 1, &vocabulary, beside};
     double *noise = &training.steps.noise;
-    char *statement = NULL;
+    nvdp__autofree char *statement = NULL;
     if (v.epsilon > 0) {
         CLI_DO(cli,
                nvdp_account_noise(cli->ctx, &work, v.epsilon, v.delta, NVDP_ACCOUNTANT_PLD, noise));
@@ -162,12 +160,11 @@ static int run(struct cli *cli) {
         *noise = v.noise * sqrt((double)v.shards);
     }
     CLI_DO(cli, nvdp_account(cli->ctx, &work, v.delta, &account));
-    CLI_DO(cli, nvdp_account_risk(cli->ctx, &work, &account, sizeof baselines / sizeof *baselines,
+    CLI_DO(cli, nvdp_example_risk(cli->ctx, &work, &account, sizeof baselines / sizeof *baselines,
                                   baselines, &risk));
     const struct nvdp_dp_facts facts = {
         .clip = v.clip, .examples = v.examples, .shards = v.shards, .risk = &risk};
     CLI_DO(cli, nvdp_account_statement(cli->ctx, &work, &facts, &account, &statement));
-    int code = CLI_SUCCESS;
     if (cli->json) {
         json_t *object = json_pack(
             "{s:{s:f, s:f, s:f, s:I, s:f, s:I, s:o, s:o, s:[f,f]}, s:s}", "settings", "noise",
@@ -176,13 +173,11 @@ static int run(struct cli *cli) {
             v.examples > 0 ? json_integer((json_int_t)v.examples) : json_null(), "clip",
             v.clip > 0 ? json_real(v.clip) : json_null(), "vocabulary", v.vocab_epsilon,
             v.vocab_delta, "statement", statement);
-        object = cli_add_result(cli, object, "account", NULL, &account);
-        code = cli_print_json(cli, cli_add_result(cli, object, "risk", NULL, &risk));
-    } else {
-        print(cli, &v, &training, statement);
+        object = cli_add_result(object, "account", NULL, &account);
+        return cli_print_json(cli, cli_add_result(object, "risk", NULL, &risk));
     }
-    free(statement);
-    return code;
+    print(cli, &v, &training, statement);
+    return CLI_SUCCESS;
 }
 
 const struct cli_command cli_command_account = {

@@ -16,6 +16,11 @@ struct values {
     size_t steps;
 };
 
+static void release(const struct values *values) {
+    nvdp_config_free(values->train);
+    nvdp_config_free(values->sanitizer);
+}
+
 #define RD(field) NVDP_OPTION_AT(struct values, rd.field)
 
 static const struct nvdp_option options[] = {
@@ -94,25 +99,12 @@ static const char *const of_sanitize[] = {"mechanism", "eta",   "vectors", "voca
                                           "model",     "texts", "length",  "dim",
                                           "steps",     "seed",  NULL};
 
-static int check_options(struct cli *cli) {
-    const char *work = cli->arg[0];
-    const char *name = strcmp(work, "rd") == 0         ? cli_given_one(cli, of_rd, false)
-                       : strcmp(work, "noise") == 0    ? cli_given_one(cli, of_noise, false)
-                       : strcmp(work, "sanitize") == 0 ? cli_given_one(cli, of_sanitize, false)
-                                                       : cli_given_one(cli, not_training, true);
-    return name == NULL ? CLI_SUCCESS
-                        : cli_usage(cli, "option --%s does not apply to '%s'", name, work);
-}
-
 /* Copies the sanitizer's options from the command's own. */
 static int make_sanitizer_config(struct cli *cli, struct values *values) {
-    static const char *const names[] = {"mechanism", "eta", "vectors", "model"};
+    static const char *const names[] = {"mechanism", "eta", "vectors", "model", NULL};
     struct bench_sanitize_config *config = &values->sanitize;
-    nvdp_status status = nvdp_sanitizer_config_create(cli->ctx, &values->sanitizer);
-    for (size_t i = 0; i < sizeof names / sizeof *names && status == NVDP_OK; i++)
-        status =
-            nvdp_config_set(values->sanitizer, names[i], nvdp_config_get(cli->config, names[i]));
-    if (status != NVDP_OK) return cli_fail(cli, status);
+    CLI_DO(cli, nvdp_config_create(cli->ctx, "sanitizer", &values->sanitizer));
+    CLI_DO(cli, cli_copy_options(cli, names, false, values->sanitizer));
     config->sanitizer = values->sanitizer;
     config->seed = values->rd.seed;
     if (cli_given(cli, "texts")) config->texts = values->rd.texts;
@@ -124,26 +116,22 @@ static int make_sanitizer_config(struct cli *cli, struct values *values) {
 }
 
 /* Copies the training options of the step from the command's own. */
-static int make_train_config(struct cli *cli, struct values *values) {
+static nvdp_status make_train_config(struct cli *cli, struct values *values) {
     static const char *const names[] = {"method",        "batch",      "precision", "dropout",
                                         "freeze-layers", "latent-dim", "data",      "task",
-                                        "max-length",    "model",      "seed"};
-    nvdp_status status = nvdp_train_config_create(cli->ctx, &values->train);
-    for (size_t i = 0; i < sizeof names / sizeof *names && status == NVDP_OK; i++)
-        status = nvdp_config_set(values->train, names[i], nvdp_config_get(cli->config, names[i]));
-    if (status == NVDP_OK && cli_given(cli, "length"))
-        status =
-            nvdp_config_set(values->train, "max-length", nvdp_config_get(cli->config, "length"));
-    if (status == NVDP_OK && cli_given(cli, "dp")) {
-        /* With a task's texts, draws `batch` of them per step on average. Random texts are just one batch, so all are
-         * drawn. */
-        status = cli_given(cli, "data") ? nvdp_config_set(values->train, "dp-batch",
-                                                          nvdp_config_get(cli->config, "batch"))
-                                        : nvdp_config_set(values->train, "dp-sample-rate", "1");
-        if (status == NVDP_OK) status = nvdp_config_set(values->train, "dp-noise", "1");
-    }
+                                        "max-length",    "model",      "seed",      NULL};
+    NVDP_TRY(nvdp_config_create(cli->ctx, "train", &values->train));
+    NVDP_TRY(cli_copy_options(cli, names, false, values->train));
     values->config.train = values->train;
-    return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
+    if (cli_given(cli, "length"))
+        NVDP_TRY(
+            nvdp_config_set(values->train, "max-length", nvdp_config_get(cli->config, "length")));
+    if (!cli_given(cli, "dp")) return NVDP_OK;
+    /* With a task's texts, draws `batch` of them per step on average. Random texts are just one batch, so all are drawn. */
+    NVDP_TRY(cli_given(cli, "data")
+                 ? nvdp_config_set(values->train, "dp-batch", nvdp_config_get(cli->config, "batch"))
+                 : nvdp_config_set(values->train, "dp-sample-rate", "1"));
+    return nvdp_config_set(values->train, "dp-noise", "1");
 }
 
 static int resolve(struct cli *cli, struct values *values) {
@@ -154,7 +142,11 @@ static int resolve(struct cli *cli, struct values *values) {
         strcmp(work, "noise") != 0 && !sanitize)
         return cli_usage(cli, "expected one of train, encode, rd, sanitize and noise, found '%s'",
                          work);
-    CLI_TRY(check_options(cli));
+    const char *name = strcmp(work, "rd") == 0      ? cli_given_one(cli, of_rd, false)
+                       : strcmp(work, "noise") == 0 ? cli_given_one(cli, of_noise, false)
+                       : sanitize                   ? cli_given_one(cli, of_sanitize, false)
+                                                    : cli_given_one(cli, not_training, true);
+    if (name != NULL) return cli_usage(cli, "option --%s does not apply to '%s'", name, work);
     if (sanitize) return make_sanitizer_config(cli, values);
     config->work = strcmp(work, "encode") == 0 ? BENCH_ENCODE : BENCH_TRAIN;
     bool data = cli_given(cli, "data");
@@ -179,7 +171,8 @@ static int resolve(struct cli *cli, struct values *values) {
         values->rd.steps = values->steps;
         values->noise.steps = values->steps;
     }
-    return make_train_config(cli, values);
+    CLI_DO(cli, make_train_config(cli, values));
+    return CLI_SUCCESS;
 }
 
 /* --- output; then train and encode --- */
@@ -187,9 +180,9 @@ static int resolve(struct cli *cli, struct values *values) {
 /* Prints a result after its work, or adds it to the configuration (stolen) and prints both. */
 static int show(struct cli *cli, json_t *config, const struct nvdp_result_table *table,
                 const void *result) {
-    if (cli->json) return cli_print_json(cli, cli_add_table(cli, config, table, NULL, result));
+    if (cli->json) return cli_print_json(cli, nvdp__result_put(config, table, NULL, result));
     json_decref(config);
-    cli_print_table(cli, table, result);
+    cli_print_table(table, result);
     cli_row("threads", "%d", nvdp_context_threads(cli->ctx));
     return CLI_SUCCESS;
 }
@@ -264,20 +257,16 @@ static int run_noise(struct cli *cli, const struct values *values) {
 }
 
 static int run(struct cli *cli) {
-    struct values values = {.config = bench_config_default(),
-                            .rd = bench_rd_config_default(),
-                            .sanitize = bench_sanitize_config_default(),
-                            .noise = bench_noise_config_default()};
-    int code = cli_begin(cli, &values);
-    if (code == CLI_SUCCESS) code = resolve(cli, &values);
-    if (code == CLI_SUCCESS)
-        code = strcmp(cli->arg[0], "rd") == 0         ? run_rd(cli, &values)
-               : strcmp(cli->arg[0], "sanitize") == 0 ? run_sanitize(cli, &values)
-               : strcmp(cli->arg[0], "noise") == 0    ? run_noise(cli, &values)
-                                                      : run_steps(cli, &values);
-    nvdp_config_free(values.train);
-    nvdp_config_free(values.sanitizer);
-    return code;
+    nvdp__auto(release) struct values values = {.config = bench_config_default,
+                                                .rd = bench_rd_config_default,
+                                                .sanitize = bench_sanitize_config_default,
+                                                .noise = bench_noise_config_default};
+    CLI_TRY(cli_begin(cli, &values));
+    CLI_TRY(resolve(cli, &values));
+    return strcmp(cli->arg[0], "rd") == 0         ? run_rd(cli, &values)
+           : strcmp(cli->arg[0], "sanitize") == 0 ? run_sanitize(cli, &values)
+           : strcmp(cli->arg[0], "noise") == 0    ? run_noise(cli, &values)
+                                                  : run_steps(cli, &values);
 }
 
 const struct cli_command cli_command_bench = {

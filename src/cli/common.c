@@ -1,6 +1,6 @@
-/* Functions that the subcommands share: signals, messages, the cache folder, runs and posteriors, start and end of an
+/* Functions that the subcommands share: signals, messages, JSON, the cache folder, runs, private training, start and end of an
  * invocation. cli_begin() comes first in every subcommand. */
-#include "ranks.h"
+#include "common.h"
 
 #include "base/json.h"
 #include <signal.h>
@@ -27,37 +27,27 @@ bool cli_interrupted(void) {
     return interrupted != 0;
 }
 
-/* Gives signal handlers their own stack. oneDNN's float32 products point the stack register into the heap while they
- * run (oneDNN issue 4845, fixed in 2026), so a handler's frame on that stack would overwrite malloc's data. The kernel
- * delivers a process's signals to the main thread. Child processes inherit the stack from fork(). */
-static void use_own_stack(void) {
-    static _Alignas(64) char memory[1 << 16];
-    const stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
-    stack_t present;
-    if (sigaltstack(NULL, &present) == 0 && (present.ss_flags & SS_DISABLE) == 0) return;
-    (void)sigaltstack(&stack, NULL);
-}
-
-static void set_handler(int number, int flags) {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = flags | SA_ONSTACK};
+void cli_catch(int number, bool always) {
+    struct sigaction action = {.sa_handler = on_signal,
+                               .sa_flags = SA_ONSTACK | (always ? 0 : (int)SA_RESETHAND)};
     sigemptyset(&action.sa_mask);
     sigaction(number, &action, NULL);
 }
 
-void cli_catch(int number) {
-    set_handler(number, (int)SA_RESETHAND);
-}
-
-void cli_catch_pipe(void) {
-    set_handler(SIGPIPE, 0);
-}
-
 /* Makes the first SIGINT or SIGTERM ask the library to stop and save; the second ends the program. Ignores SIGXFSZ: a
- * file that exceeds the size limit then fails with a message. */
+ * file that exceeds the size limit then fails with a message.
+ *
+ * Gives signal handlers their own stack. oneDNN's float32 products point the stack register into the heap while they
+ * run (oneDNN issue 4845, fixed in 2026), so a handler's frame on that stack would overwrite malloc's data. The kernel
+ * delivers a process's signals to the main thread. Child processes inherit the stack from fork(). */
 static void catch_signals(void) {
-    use_own_stack();
-    cli_catch(SIGINT);
-    cli_catch(SIGTERM);
+    static _Alignas(64) char memory[1 << 16];
+    const stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
+    stack_t present;
+    if (sigaltstack(NULL, &present) != 0 || (present.ss_flags & SS_DISABLE) != 0)
+        (void)sigaltstack(&stack, NULL);
+    cli_catch(SIGINT, false);
+    cli_catch(SIGTERM, false);
     signal(SIGXFSZ, SIG_IGN);
 }
 
@@ -114,127 +104,113 @@ int cli_error(struct cli *cli, int code, const char *format, ...) {
     return code;
 }
 
-static int exit_code(nvdp_status status) {
-    switch (status) {
-    case NVDP_OK:
-        return CLI_SUCCESS;
-    case NVDP_ERR_ARGUMENT:
-        return CLI_USAGE;
-    case NVDP_ERR_INPUT:
-        return CLI_BAD_INPUT;
-    case NVDP_ERR_CANCELLED:
-        return CLI_INTERRUPTED;
-    default:
-        return CLI_FAILURE;
-    }
-}
-
 int cli_fail(struct cli *cli, nvdp_status status) {
+    const int code = status == NVDP_ERR_ARGUMENT    ? CLI_USAGE
+                     : status == NVDP_ERR_INPUT     ? CLI_BAD_INPUT
+                     : status == NVDP_ERR_CANCELLED ? CLI_INTERRUPTED
+                                                    : CLI_FAILURE;
     const char *message = cli->ctx != NULL ? nvdp_context_error(cli->ctx) : "";
     if (*message == '\0')
         message = status == NVDP_ERR_CANCELLED ? "interrupted" : nvdp_status_text(status);
     /* An invalid option is a usage error, which names --help. */
-    if (status == NVDP_ERR_ARGUMENT && strncmp(message, "option --", strlen("option --")) == 0)
+    if (status == NVDP_ERR_ARGUMENT && nvdp_context_wrong_option(cli->ctx) != NULL)
         return cli_usage(cli, "%s", message);
-    return cli_error(cli, exit_code(status), "%s", message);
+    return cli_error(cli, code, "%s", message);
 }
 
-enum { PATH_ROOM = 4096 };
+int cli_print_json(struct cli *cli, json_t *object) {
+    if (object == NULL) return cli_error(cli, CLI_FAILURE, "out of memory");
+    int failed = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    json_decref(object);
+    if (failed != 0 || putchar('\n') == EOF)
+        return cli_error(cli, CLI_FAILURE, "cannot write to stdout");
+    return CLI_SUCCESS;
+}
 
-/* Returns $XDG_CACHE_HOME/nvdp or ~/.cache/nvdp. Ignores relative folders, as the XDG specification demands. */
-static const char *usual_cache(char path[PATH_ROOM]) {
-    const char *cache = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
+int cli_show(struct cli *cli, json_t *object, const char *name, const void *result) {
+    if (cli->json) return cli_print_json(cli, cli_add_result(object, name, NULL, result));
+    json_decref(object);
+    cli_print_result(name, result);
+    return CLI_SUCCESS;
+}
+
+int cli_resolve_cache(struct cli *cli, bool no_cache) {
+    enum { PATH_ROOM = 4096 };
+    char path[PATH_ROOM];
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int length = -1;
+    if (no_cache && cli_given(cli, "cache"))
+        return cli_usage(cli, "options --cache and --no-cache exclude each other");
+    if (no_cache || cli_given(cli, "cache")) return CLI_SUCCESS;
+    /* Relative folders are ignored, as the XDG specification demands. */
     if (cache != NULL && cache[0] == '/')
         length = snprintf(path, PATH_ROOM, "%s/nvdp", cache);
     else if (home != NULL && home[0] == '/')
         length = snprintf(path, PATH_ROOM, "%s/.cache/nvdp", home);
-    return length > 0 && length < PATH_ROOM ? path : NULL;
+    if (length <= 0 || length >= PATH_ROOM) return CLI_SUCCESS;
+    CLI_DO(cli, nvdp_config_set(cli->config, "cache", path));
+    return CLI_SUCCESS;
 }
 
-int cli_resolve_cache(struct cli *cli, bool no_cache) {
-    char path[PATH_ROOM];
-    if (no_cache && cli_given(cli, "cache"))
-        return cli_usage(cli, "options --cache and --no-cache exclude each other");
-    if (no_cache || cli_given(cli, "cache") || usual_cache(path) == NULL) return CLI_SUCCESS;
-    nvdp_status status = nvdp_config_set(cli->config, "cache", path);
-    return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
+nvdp_status cli_copy_options(const struct cli *cli, const char *const *names, bool given,
+                             struct nvdp_config *to) {
+    for (; *names != NULL; names++)
+        if (!given || cli_given(cli, *names))
+            NVDP_TRY(nvdp_config_set(to, *names, nvdp_config_get(cli->config, *names)));
+    return NVDP_OK;
 }
 
 /* --- runs --- */
 
 json_t *cli_run_config(const char *directory) {
-    char *path = NULL;
-    if (asprintf(&path, "%s/run.json", directory) < 0) return NULL;
-    json_t *root = NULL;
-    (void)nvdp__json_read(NULL, path, &root);
-    json_t *config = json_incref(json_object_get(root, "config"));
-    json_decref(root);
-    free(path);
-    return config;
-}
-
-int cli_check_source(struct cli *cli, const char *path) {
-    static const char *const of_runs[] = {"split", "data", "limit", "batch", NULL};
-    if ((cli->args == 1) == (path != NULL))
-        return cli_usage(cli, "expected exactly one of RUN and --posteriors FILE.h5");
-    const char *one = path != NULL ? cli_given_one(cli, of_runs, true) : NULL;
-    if (one == NULL) return CLI_SUCCESS;
-    return cli_usage(cli, "option --%s chooses texts of a run and does not apply to --posteriors",
-                     one);
-}
-
-int cli_posteriors(struct cli *cli, const char *path, struct nvdp_posteriors **posteriors) {
-    CLI_TRY(cli_check_source(cli, path));
-    if (path != NULL) {
-        CLI_DO(cli, nvdp_posteriors_read(cli->ctx, path, posteriors));
-        return CLI_SUCCESS;
-    }
-    CLI_DO(cli, nvdp_config_set(cli->config, "run", cli->arg[0]));
-    CLI_DO(cli, nvdp_run_posteriors(cli->ctx, cli->config, posteriors));
-    return CLI_SUCCESS;
-}
-
-int cli_certificate(struct cli *cli, const struct nvdp_config *config,
-                    struct nvdp_certificate *certificate) {
-    struct nvdp_model *model = NULL;
-    char *directory = NULL;
-    if (asprintf(&directory, "%s/model", cli->arg[0]) < 0)
-        return cli_error(cli, CLI_FAILURE, "out of memory");
-    nvdp_status status = nvdp_model_load(cli->ctx, directory, &model);
-    if (status == NVDP_OK) status = nvdp_model_certificate(cli->ctx, model, config, certificate);
-    nvdp_model_free(model);
-    free(directory);
-    return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
+    nvdp__autoptr(json_decref) json_t *root = NULL;
+    (void)nvdp__json_read(NULL, nvdp__path(directory, "run.json").text, &root);
+    return json_incref(json_object_get(root, "config"));
 }
 
 void cli_print_guarantee(struct cli *cli, const char *run) {
     struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
-    char *line = NULL, *guesses = NULL;
+    nvdp__autofree char *line = NULL, *guesses = NULL;
     if (nvdp_run_guarantee(cli->ctx, run, &found) == NVDP_OK &&
         nvdp_guarantee_line(cli->ctx, &found, &line) == NVDP_OK &&
         nvdp_guarantee_guesses(cli->ctx, &found, &guesses) == NVDP_OK)
         printf("%s\n%s%s", line, guesses, guesses[0] != '\0' ? "\n" : "");
-    free(line);
-    free(guesses);
 }
 
 json_t *cli_guarantee_json(struct cli *cli, const char *run) {
     struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
-    char *line = NULL;
+    nvdp__autofree char *line = NULL;
     if (nvdp_run_guarantee(cli->ctx, run, &found) == NVDP_OK)
         (void)nvdp_guarantee_line(cli->ctx, &found, &line);
-    json_t *made = line != NULL ? json_string(line) : json_null();
-    free(line);
-    return made;
+    return line != NULL ? json_string(line) : json_null();
+}
+
+/* --- privacy of a model's training texts --- */
+
+void cli_training_print(const struct nvdp_training_privacy *training) {
+    cli_print_result("training", training);
+    cli_print_result("risk", training->risk);
+}
+
+int cli_end_training(struct cli *cli, const char *out, json_t *object) {
+    nvdp__autoresult struct nvdp_training_privacy training =
+        NVDP_RESULT(struct nvdp_training_privacy);
+    nvdp__autoptr(json_decref) json_t *printed = object;
+    CLI_DO(cli, nvdp_training_privacy(cli->ctx, out, &training, NULL));
+    if (training.is_private && cli->json) {
+        json_t *of_training = NULL;
+        CLI_DO(cli, nvdp__result_pack(cli->ctx, &training, NULL, &of_training));
+        json_object_set_new(printed, "training", of_training);
+    } else if (training.is_private) {
+        cli_training_print(&training);
+    }
+    return cli->json ? cli_print_json(cli, json_incref(printed)) : CLI_SUCCESS;
 }
 
 /* --- beginning and end --- */
 
 int cli_begin(struct cli *cli, void *values) {
-    nvdp_status status = nvdp_context_create(&cli->ctx);
-    if (status != NVDP_OK) return cli_fail(cli, status);
+    CLI_DO(cli, nvdp_context_create(&cli->ctx));
     cli->printed = json_object();
     nvdp_context_set_option_style(cli->ctx, NVDP_OPTION_STYLE_DASHES);
     nvdp_context_set_log(cli->ctx, on_log, cli); /* set before parsing: options may cause notices */

@@ -1,13 +1,17 @@
 /* Declarations that the subcommands share: the invocation, exit codes, messages, options and output. Read struct
- * cli_command and struct cli first; main.c dispatches, common.c, options.c and output.c implement. */
+ * cli_command and struct cli first; main.c dispatches, common.c, arguments.c and output.c implement. */
 #ifndef NVDP_SRC_CLI_COMMON_H
 #define NVDP_SRC_CLI_COMMON_H
 
+#include "base/array.h"
 #include "base/json.h"
+#include "base/own.h"
+#include "base/result.h"
 #include "base/sentence.h"
 #include "sweep/sweep.h"
 #include <jansson.h>
 #include <nvdp.h>
+#include <stdarg.h>
 
 /* Exit codes of the program; scripts depend on them. */
 enum {
@@ -28,11 +32,8 @@ struct cli_command {
     const char *args;
     const char *description; /* above the options in --help */
     const char *examples;    /* below them */
-    /* Creates the configuration of the library's kind of work; NULL: none. */
-    nvdp_status (*create)(struct nvdp_context *ctx, struct nvdp_config **out);
-    nvdp_status (*more[2])(struct nvdp_context *ctx,
-                           struct nvdp_config **out); /* further kinds, joined to it */
-    const char *heading;                              /* heading of options that have none */
+    const char *kinds;       /* of work, for nvdp_config_create(); NULL: none */
+    const char *heading;     /* heading of options that have none */
     /* the command's own options, ended by a zeroed row; NULL: none */
     const struct nvdp_option *options;
     bool takes_precision, no_json; /* whether common options apply */
@@ -55,7 +56,7 @@ struct cli_setting {
     const char *value;
 };
 
-struct cli_ranks; /* ranks.h */
+struct cli_ranks; /* mpi.c or ranks_none.c */
 
 /* One invocation. */
 struct cli {
@@ -106,12 +107,15 @@ int cli_fail(struct cli *cli, nvdp_status status);
 /* Sets the option "cache" to the usual folder ($XDG_CACHE_HOME/nvdp or ~/.cache/nvdp), if there is one, unless --cache
  * or --no-cache was given. Returns CLI_SUCCESS or CLI_USAGE. */
 int cli_resolve_cache(struct cli *cli, bool no_cache);
+/* Copies the named options, of which `names` ends with NULL, to another configuration. `given`: only those that were
+ * given. */
+nvdp_status cli_copy_options(const struct cli *cli, const char *const *names, bool given,
+                             struct nvdp_config *to);
 /* Returns the options in a folder's run.json; json_decref(). Returns NULL if the folder is not a run of nvdp train. */
 json_t *cli_run_config(const char *directory);
-/* Fails unless exactly one of a posteriors file and a run is given, or if options of runs accompany a file. */
-int cli_check_source(struct cli *cli, const char *path);
-/* Reads posteriors from the file, or if `path` is NULL computes them for the run in the argument. */
-int cli_posteriors(struct cli *cli, const char *path, struct nvdp_posteriors **posteriors);
+/* Prints the result's table `name`, or in JSON adds its keys to the object (stolen) and prints the object. Returns the
+ * exit code. */
+int cli_show(struct cli *cli, json_t *object, const char *name, const void *result);
 /* Prints a text and frees it. Returns CLI_FAILURE if it cannot be written. */
 int cli_put(char *text);
 /* Prints the first line about a run's privacy (nvdp/guarantee.h), and the proven guess bounds if there are any. Prints
@@ -119,22 +123,16 @@ int cli_put(char *text);
 void cli_print_guarantee(struct cli *cli, const char *run);
 /* Returns the same line as a JSON string, or null for a folder without such records. */
 json_t *cli_guarantee_json(struct cli *cli, const char *run);
-/* Computes the certificate of the run's mechanism. `config` is from nvdp_privacy_config_create(). */
-int cli_certificate(struct cli *cli, const struct nvdp_config *config,
-                    struct nvdp_certificate *certificate);
-/* Makes the first signal of this number request a stop. */
-void cli_catch(int number);
-/* Makes a reader that goes away ask the library to stop, as often as it happens. */
-void cli_catch_pipe(void);
+/* Makes the first signal of this number, or every one, request a stop. */
+void cli_catch(int number, bool always);
 /* Returns true after SIGINT or SIGTERM. */
 bool cli_interrupted(void);
 
-/* --- options.c ---
+/* --- arguments.c ---
  * A subcommand's options are the library's for its kind of work and the command's own, joined in one configuration
  * (nvdp/config.h). argp fills it from the command line; --config FILE.json adds values from files.
  *
- * To port a subcommand to a kind of work of the library: name the constructor in its struct cli_command (`.create =
- * nvdp_train_config_create`), move the library's rows from its table to the library's, and pass cli->config to the
+ * To port a subcommand to a kind of work of the library: name it in its struct cli_command (`.kinds = "train"`), move the library's rows from its table to the library's, and pass cli->config to the
  * function that does the work. In the rows that stay, `.after` names the preceding option in --help. */
 
 /* Creates cli->config, whose own rows store into `values`, and reads cli->argv and the files that it names. Options on
@@ -150,8 +148,9 @@ const char *cli_given_one(const struct cli *cli, const char *const *names, bool 
 /* Fails if a required option is missing. */
 int cli_need(struct cli *cli);
 
-/* Shows a sweep's state: on a terminal a table that is redrawn in place, elsewhere a line every half minute. */
-void cli_sweep_show(struct cli *cli, const struct sweep_state *state);
+/* Shows a sweep's state: on a terminal a table that is redrawn in place, elsewhere a line every half minute. `user` is
+ * the invocation. */
+void cli_sweep_show(const struct sweep_state *state, void *user);
 
 /* --- streams.c --- */
 
@@ -172,11 +171,10 @@ void cli_meter_clear(struct cli_meter *meter);
 enum { CLI_DURATION_ROOM = 32 };
 void cli_duration(double seconds, char text[CLI_DURATION_ROOM]);
 
-/* --- training.c --- */
+/* --- privacy of training texts --- */
 
 /* Print the privacy of a private training and its consequences, as lines or as part of a --json object. */
-void cli_training_print(struct cli *cli, const struct nvdp_training_privacy *training);
-json_t *cli_training_json(struct cli *cli, const struct nvdp_training_privacy *training);
+void cli_training_print(const struct nvdp_training_privacy *training);
 /* Ends the output of a training: prints the privacy of `out` if it was private, or adds it to the --json object and
  * prints that. Returns the exit code. */
 int cli_end_training(struct cli *cli, const char *out, json_t *object);
@@ -184,20 +182,13 @@ int cli_end_training(struct cli *cli, const char *out, json_t *object);
 /* Prints the --json object and releases it (NULL: out of memory). Returns the exit code. */
 int cli_print_json(struct cli *cli, json_t *object);
 #define cli_number nvdp__json_known
-/* Adds a result's keys (nvdp/result.h) to a --json object and returns it. On error returns NULL and releases the
- * object. */
-json_t *cli_add_table(struct cli *cli, json_t *object, const struct nvdp_result_table *table,
-                      const char *view, const void *result);
+/* Adds the keys of a result to a --json object, as nvdp__result_put() does, with the name of one of the library's tables. */
+#define cli_add_result(object, name, view, result)                                                 \
+    nvdp__result_put(object, nvdp_result_table_find(name), view, result)
 /* Prints a result's lines. */
-void cli_print_table(struct cli *cli, const struct nvdp_result_table *table, const void *result);
-/* The same with the name of one of the library's tables. */
-#define cli_add_result(cli, object, name, view, result)                                            \
-    cli_add_table(cli, object, nvdp_result_table_find(name), view, result)
-#define cli_print_result(cli, name, result)                                                        \
-    cli_print_table(cli, nvdp_result_table_find(name), result)
+#define cli_print_table(table, result) nvdp__result_print(table, result, stdout)
+#define cli_print_result(name, result) cli_print_table(nvdp_result_table_find(name), result)
 #define cli_row(...) nvdp__print_row(stdout, __VA_ARGS__)
-/* Writes the text and a line end to a temporary file beside `path`, then renames it. */
-int cli_write_text(struct cli *cli, const char *path, const char *text);
 
 extern const struct cli_command cli_command_pretrain, cli_command_train, cli_command_eval,
     cli_command_predict, cli_command_privacy, cli_command_sanitize, cli_command_export,
@@ -206,21 +197,25 @@ extern const struct cli_command cli_command_pretrain, cli_command_train, cli_com
     cli_command_attack, cli_command_audit, cli_command_verify, cli_command_explain,
     cli_command_search, cli_command_gate, cli_command_manual;
 extern const char cli_purpose[], cli_exit_codes[]; /* texts of --help and the man page */
-/* Returns all commands in the order of nvdp --help, ended by NULL. */
-const struct cli_command *const *cli_commands(void);
+extern const struct cli_command
+    *const cli_commands[]; /* in the order of nvdp --help, ended by NULL */
 
-/* ---- nvdp sanitize --analyse (analyse.c): what a mechanism does to a vocabulary, and what an attacker makes of it ---- */
+/* --- sanitize.c --- */
 
-enum cli_analysis {
-    CLI_ANALYSE_NONE,
-    CLI_ANALYSE_GEOMETRY,
-    CLI_ANALYSE_DENIABILITY,
-    CLI_ANALYSE_INVERSION,
-    CLI_ANALYSE_MASK,
-    CLI_ANALYSE_REPLACEMENTS
-};
-extern const char *const cli_analyses[];
-/* Analyzes with the configuration of the command, and prints a table or JSON. */
-int cli_analyse(struct cli *cli, enum cli_analysis which);
+extern const char *const cli_analyses[]; /* names; the first one is none, the last one NULL */
+/* nvdp sanitize --analyse: analyzes with the configuration of the command, and prints tables or JSON. */
+int cli_analyse(struct cli *cli);
+
+/* --- mpi.c or ranks_none.c --- */
+
+/* Processes that mpirun started together for training. mpi.c implements this if the build has MPI; otherwise
+ * ranks_none.c, in which every process is alone. */
+
+/* Joins the other processes, if any, and sets the ranks of the context. Only rank 0 prints. */
+int cli_ranks_begin(struct cli *cli);
+/* Returns false if the message is withheld until it is known whether rank 0 has one. */
+bool cli_ranks_say(struct cli *cli, const char *format, va_list args);
+/* Leaves the job and returns the exit code. Ends the other processes if they are still working. */
+int cli_ranks_end(struct cli *cli, int code);
 
 #endif

@@ -1,5 +1,7 @@
 /* nvdp explain: translates a guarantee (nats, epsilon, a clip, a run) into bounds on what an attacker can achieve.
  * Sections: guess bounds, a Gaussian example for comparison, bounds from a divergence. */
+#include "base/array.h"
+#include "base/own.h"
 #include "base/sentence.h"
 #include "common.h"
 
@@ -89,29 +91,18 @@ static int read_baselines(struct cli *cli, const struct values *v, double out[NV
     return CLI_SUCCESS;
 }
 
-static const char *percent(double value, char text[NVDP__BOUND_TEXT]) {
-    snprintf(text, NVDP__BOUND_TEXT, "%.4g %%", 100 * value);
-    return text;
-}
-
 static void guess_row(const char *what, double without, double with) {
-    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
-    printf("  %-46s %12s %12s\n", what, percent(without, a), nvdp__share_bound(b, with));
+    char percent[32];
+    snprintf(percent, sizeof percent, "%.4g %%", 100 * without);
+    printf("  %-46s %12s %12s\n", what, percent, nvdp__share_bound(with).text);
 }
 
-static json_t *guesses_json(size_t guesses, const struct nvdp_guess *guess) {
+static json_t *guesses_json(size_t guesses, const struct nvdp_bounded_guess *guess) {
     json_t *array = json_array();
     for (size_t i = 0; i < guesses; i++)
         json_array_append_new(
             array, json_pack("{s:f, s:f}", "baseline", guess[i].baseline, "bound", guess[i].bound));
     return array;
-}
-
-static json_t *word_json(const struct nvdp_word_claim *word) {
-    return json_pack("{s:f, s:f, s:o, s:{s:i, s:o, s:o}}", "epsilon", word->epsilon, "delta",
-                     word->delta, "guess", guesses_json(word->guesses, word->guess), "phrase",
-                     "words", NVDP_PHRASE_WORDS, "epsilon", cli_number(word->phrase_epsilon),
-                     "guess", guesses_json(word->guesses, word->phrase_guess));
 }
 
 /* Returns an upper bound on the information of the samples about their text, in nats; NaN without a sequence clip. */
@@ -122,16 +113,22 @@ static double information_of(const struct guarantee *of) {
 static json_t *answer_json(const struct values *v, const struct guarantee *of, const char *scope,
                            size_t count, const double *baseline) {
     const double p = v->attribute;
-    json_t *guesses = json_array();
+    const struct nvdp_word_claim *word = of->word;
+    struct nvdp_bounded_guess guess[NVDP_GUESSES];
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(guesses, json_pack("{s:f, s:f}", "baseline", baseline[i], "bound",
-                                                 bound(of, baseline[i])));
-    json_t *made = json_pack("{s:s, s:o, s:{s:I, s:f}, s:i, s:o}", "scope", scope, "guess", guesses,
-                             "named", "texts", (json_int_t)v->texts, "bound",
-                             bound(of, 1 / (double)v->texts), "releases", of->releases,
+        guess[i] = (struct nvdp_bounded_guess){baseline[i], bound(of, baseline[i])};
+    json_t *made = json_pack("{s:s, s:o, s:{s:I, s:f}, s:i, s:o}", "scope", scope, "guess",
+                             guesses_json(count, guess), "named", "texts", (json_int_t)v->texts,
+                             "bound", bound(of, 1 / (double)v->texts), "releases", of->releases,
                              "information_bits", cli_number(information_of(of) / M_LN2));
     if (of->clip > 0) json_object_set_new(made, "clip_sequence", json_real(of->clip));
-    if (of->word != NULL) json_object_set_new(made, "word", word_json(of->word));
+    if (word != NULL)
+        json_object_set_new(
+            made, "word",
+            json_pack("{s:f, s:f, s:o, s:{s:i, s:o, s:o}}", "epsilon", word->epsilon, "delta",
+                      word->delta, "guess", guesses_json(word->guesses, word->guess), "phrase",
+                      "words", NVDP_PHRASE_WORDS, "epsilon", cli_number(word->phrase_epsilon),
+                      "guess", guesses_json(word->guesses, word->phrase_guess)));
     if (p > 0)
         json_object_set_new(made, "attribute",
                             json_pack("{s:f, s:f, s:f}", "prior", p, "baseline", fmax(p, 1 - p),
@@ -166,7 +163,6 @@ static int answer(struct cli *cli, const struct values *v, const struct guarante
                   const char *scope) {
     double baseline[NVDP_GUESSES];
     size_t count = 0;
-    char text[NVDP__BOUND_TEXT];
     const double information = information_of(of);
     CLI_TRY(read_baselines(cli, v, baseline, &count));
     if (cli->json) return cli_print_json(cli, answer_json(v, of, scope, count, baseline));
@@ -175,14 +171,14 @@ static int answer(struct cli *cli, const struct values *v, const struct guarante
         printf("\nOn average, %s at most %s bits about the text; to name one of %zu texts takes "
                "%.3g bits.\n",
                of->releases == 1 ? "a sample carries" : "the samples together carry",
-               nvdp__bound(text, information / M_LN2), v->texts, log2((double)v->texts));
+               nvdp__bound(information / M_LN2).text, v->texts, log2((double)v->texts));
     puts("The attacker may know the model and anything else.  The bounds are averages over texts "
          "and noise: single\nguesses can be nearly certain.  Further samples of the text, or of "
          "related texts, add up.");
     if (of->word != NULL)
         printf("For %d adjacent words in place of others, epsilon is %s at delta %g. The size of a "
                "sample depends on the length\nof its text.\n",
-               NVDP_PHRASE_WORDS, nvdp__bound(text, of->word->phrase_epsilon), of->word->delta);
+               NVDP_PHRASE_WORDS, nvdp__bound(of->word->phrase_epsilon).text, of->word->delta);
     if (v->attribute > 0 && of->clip > 0)
         puts("The bound of the attribute holds for an attacker who knows nothing else about the "
              "text; with other\nknowledge, use the bound for the attacker's own baseline.");
@@ -191,21 +187,19 @@ static int answer(struct cli *cli, const struct values *v, const struct guarante
 
 static int explain_clip(struct cli *cli, const struct values *v) {
     const struct guarantee of = {.clip = v->clip, .releases = (int)v->releases, .dim = v->dim};
-    char text[NVDP__BOUND_TEXT], epsilon[NVDP__BOUND_TEXT];
     if (!cli->json)
-        printf("Proven by a sequence clip C = %s, for %zu sample%s of a text (epsilon %s at delta "
-               "%g):\n\n",
-               nvdp__bound(text, v->clip), v->releases, v->releases == 1 ? "" : "s",
-               nvdp__bound(epsilon,
-                           nvdp_gdp_epsilon(2 * v->clip * sqrt((double)v->releases), v->delta)),
-               v->delta);
+        printf(
+            "Proven by a sequence clip C = %s, for %zu sample%s of a text (epsilon %s at delta "
+            "%g):\n\n",
+            nvdp__bound(v->clip).text, v->releases, v->releases == 1 ? "" : "s",
+            nvdp__bound(nvdp_gdp_epsilon(2 * v->clip * sqrt((double)v->releases), v->delta)).text,
+            v->delta);
     return answer(cli, v, &of, "proven");
 }
 
 static int explain_epsilon(struct cli *cli, const struct values *v, double epsilon) {
     const struct guarantee any = {.epsilon = epsilon, .delta = v->delta, .releases = 1};
     const struct guarantee clip = {.clip = nvdp_gdp_mu(epsilon, v->delta) / 2, .releases = 1};
-    char text[NVDP__BOUND_TEXT];
     if (v->releases != 1 || v->dim != 0)
         return cli_usage(
             cli, "EPSILON already covers all samples together; leave out --releases and --dim");
@@ -214,7 +208,7 @@ static int explain_epsilon(struct cli *cli, const struct values *v, double epsil
         printf("Epsilon %g at delta %g for all shared data of a text, for any two texts, proven by "
                "a sequence clip\n(C = %s, as nvdp train --certified-epsilon and nvdp export "
                "--certified-epsilon do):\n\n",
-               epsilon, v->delta, nvdp__bound_below(text, clip.clip));
+               epsilon, v->delta, nvdp__bound_below(clip.clip).text);
         CLI_TRY(answer(cli, v, &clip, "proven"));
         putchar('\n');
     }
@@ -225,8 +219,8 @@ static int explain_epsilon(struct cli *cli, const struct values *v, double epsil
 /* Prints the guess bounds that nvdp privacy measured, at its baselines. */
 static int explain_measured(struct cli *cli, const struct values *v) {
     size_t i;
-    char *path = NULL, *text = NULL;
-    json_t *privacy = NULL, *guesses = NULL;
+    char *text = NULL;
+    nvdp__autoptr(json_decref) json_t *privacy = NULL;
     const json_t *guess;
     if (v->releases != 1 || cli_given(cli, "attribute") || cli_given(cli, "texts"))
         return cli_usage(cli,
@@ -234,28 +228,21 @@ static int explain_measured(struct cli *cli, const struct values *v) {
                          "leave out all options but --baseline",
                          cli->arg[0]);
     CLI_DO(cli, nvdp_measured_list(cli->ctx, cli->arg[0], &text));
-    json_t *all = json_loads(text, 0, NULL);
+    nvdp__autoptr(json_decref) json_t *all = nvdp__json_taken(text);
     const json_t *best = json_array_get(all, 0);
     const char *file = json_string_value(json_object_get(best, "file"));
     const bool complete = json_is_true(json_object_get(best, "complete"));
     const size_t texts = (size_t)json_integer_value(json_object_get(best, "texts"));
-    if (file != NULL && asprintf(&path, "%s/%s", cli->arg[0], file) > 0)
-        privacy = json_load_file(path, 0, NULL);
-    guesses = json_incref(json_object_get(privacy, "guess"));
-    json_decref(privacy);
-    json_decref(all);
-    free(text);
-    free(path);
-    if (!json_is_array(guesses)) {
-        json_decref(guesses);
+    if (file != NULL) privacy = json_load_file(nvdp__path(cli->arg[0], file).text, 0, NULL);
+    json_t *guesses = json_object_get(privacy, "guess");
+    if (!json_is_array(guesses))
         return cli_error(cli, CLI_FAILURE,
                          "%s: this run has no proven bound and no measurement; measure it first: "
                          "nvdp privacy %s --baseline %s",
                          cli->arg[0], cli->arg[0], v->baseline);
-    }
     if (cli->json)
         return cli_print_json(cli,
-                              json_pack("{s:s, s:I, s:b, s:o}", "scope", "measured", "texts",
+                              json_pack("{s:s, s:I, s:b, s:O}", "scope", "measured", "texts",
                                         (json_int_t)texts, "complete", complete, "guess", guesses));
     printf("Measured on %s%zu texts, all equally likely; these are no bounds for other texts:\n\n",
            complete ? "" : "a sample of ", texts);
@@ -264,15 +251,13 @@ static int explain_measured(struct cli *cli, const struct values *v) {
     json_array_foreach(guesses, i, guess) guess_row(
         "any guess with this baseline", json_number_value(json_object_get(guess, "baseline")),
         json_number_value(json_object_get(guess, "bound")));
-    json_decref(guesses);
     return CLI_SUCCESS;
 }
 
 static int print_line(struct cli *cli, const struct nvdp_guarantee *of) {
-    char *line = NULL;
+    nvdp__autofree char *line = NULL;
     CLI_DO(cli, nvdp_guarantee_line(cli->ctx, of, &line));
     if (!cli->json) printf("%s\n\n", line);
-    free(line);
     return CLI_SUCCESS;
 }
 
@@ -280,8 +265,8 @@ static int print_line(struct cli *cli, const struct nvdp_guarantee *of) {
 static int explain_run(struct cli *cli, const struct values *v) {
     struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
     struct nvdp_certificate proven = NVDP_RESULT(struct nvdp_certificate);
-    struct nvdp_config *config = NULL;
-    char releases[24], delta[32];
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_model_free) struct nvdp_model *model = NULL;
     CLI_DO(cli, nvdp_run_guarantee(cli->ctx, cli->arg[0], &found));
     if (!found.noise || found.token_noise) {
         CLI_TRY(print_line(cli, &found));
@@ -290,16 +275,13 @@ static int explain_run(struct cli *cli, const struct values *v) {
             "%s: this run shares no random samples of its texts, so no guess can be bounded",
             cli->arg[0]);
     }
-    snprintf(releases, sizeof releases, "%zu", v->releases);
-    snprintf(delta, sizeof delta, "%.17g",
-             found.delta > 0 && !cli_given(cli, "delta") ? found.delta : v->delta);
-    CLI_DO(cli, nvdp_privacy_config_create(cli->ctx, &config));
-    nvdp_status status = nvdp_config_set(config, "releases", releases);
-    if (status == NVDP_OK) status = nvdp_config_set(config, "delta", delta);
-    if (status == NVDP_OK) status = nvdp_config_set(config, "baseline", v->baseline);
-    int code = status == NVDP_OK ? cli_certificate(cli, config, &proven) : cli_fail(cli, status);
-    nvdp_config_free(config);
-    if (code != CLI_SUCCESS) return code;
+    const double delta = found.delta > 0 && !cli_given(cli, "delta") ? found.delta : v->delta;
+    CLI_DO(cli, nvdp_config_create(cli->ctx, "privacy", &config));
+    CLI_DO(cli, nvdp_config_set(config, "releases", nvdp__short_text("%zu", v->releases).text));
+    CLI_DO(cli, nvdp_config_set(config, "delta", nvdp__short_text("%.17g", delta).text));
+    CLI_DO(cli, nvdp_config_set(config, "baseline", v->baseline));
+    CLI_DO(cli, nvdp_model_load(cli->ctx, nvdp__path(cli->arg[0], "model").text, &model));
+    CLI_DO(cli, nvdp_model_certificate(cli->ctx, model, config, &proven));
     if (isfinite(found.epsilon) && proven.theorem != NVDP_THEOREM_NONE) {
         found.epsilon = proven.epsilon; /* of as many samples as the rows below */
         found.delta = proven.delta;
@@ -354,7 +336,6 @@ static json_t *rows_json(const struct nvdp_verification *found) {
 }
 
 static void print_rows(const struct nvdp_verification *found) {
-    char epsilon[NVDP__BOUND_TEXT], two[NVDP__BOUND_TEXT], hundred[NVDP__BOUND_TEXT];
     puts("\nIf a text, or a person, stands in several rows of the file, the rows add up. The right "
          "one of 2 or 100 equally\nlikely texts or persons is then named with at most this "
          "probability:\n");
@@ -362,8 +343,8 @@ static void print_rows(const struct nvdp_verification *found) {
            "one of 100, at most");
     for (size_t i = 0; i < ROW_COUNTS; i++) {
         const struct guarantee of = of_rows(found, numbers_of_rows[i]);
-        printf("  %-28zu %12s %22s %22s\n", numbers_of_rows[i], nvdp__bound(epsilon, of.epsilon),
-               nvdp__share_bound(two, bound(&of, .5)), nvdp__share_bound(hundred, bound(&of, .01)));
+        printf("  %-28zu %12s %22s %22s\n", numbers_of_rows[i], nvdp__bound(of.epsilon).text,
+               nvdp__share_bound(bound(&of, .5)).text, nvdp__share_bound(bound(&of, .01)).text);
     }
 }
 
@@ -406,12 +387,10 @@ static int explain_file(struct cli *cli, const struct values *v) {
         json_object_set_new(made, "delta", json_real(of.delta));
         return cli_print_json(cli, made);
     }
-    char epsilon[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
     printf(
         "Epsilon %s at delta %g is about one row (%s). For any two texts, it is hard to tell from "
         "which of the two\nthe row was drawn. In terms of guesses:\n\n",
-        nvdp__bound(epsilon, of.epsilon), of.delta,
-        nvdp__samples_text((double)found.samples, samples));
+        nvdp__bound(of.epsilon).text, of.delta, nvdp__samples_text((double)found.samples).text);
     CLI_TRY(answer(cli, v, &of, "proven"));
     print_rows(&found);
     puts("\nNot covered: what the file says without noise (number and order of rows, labels if it "
@@ -459,8 +438,8 @@ static const char *share(double value, char text[24]) {
 }
 
 static void row(const char *what, double chance, double bound, double gaussian) {
-    char a[24], b[NVDP__BOUND_TEXT], c[24];
-    printf("  %-46s %12s %12s %12s\n", what, share(chance, a), nvdp__share_bound(b, bound),
+    char a[24], c[24];
+    printf("  %-46s %12s %12s %12s\n", what, share(chance, a), nvdp__share_bound(bound).text,
            share(gaussian, c));
 }
 
@@ -469,7 +448,7 @@ static void print(const struct values *v, double nats) {
     const double some = v->texts < 20 ? (1 + 1 / texts) / 2 : .1; /* above chance */
     const double log_some[] = {log(some), log1p(-some)},
                  log_one[] = {-log(texts), log1p(-1 / texts)};
-    char text[96], a[24], factor[NVDP__BOUND_TEXT], least[NVDP__BOUND_TEXT];
+    char text[96], a[24];
     printf("Samples of any two texts have a Renyi divergence of at most %g nats, order %g, in both "
            "directions, over all\nshared data (the row \"sum\" of nvdp privacy). No reader who has "
            "the model exceeds the column \"bound\".\nThe column \"Gaussian\" is an example: "
@@ -488,15 +467,15 @@ static void print(const struct values *v, double nats) {
            "of at most e^%g = %s. Naming\n%s of %zu texts needs at least %s nats, naming all "
            "of them log %zu = %.3g. If NATS is a mean over pairs,\nsome pairs are farther apart; a "
            "maximum over measured pairs is no bound for other texts.\n\n",
-           nats, nvdp__bound(factor, exp(nats)), share(some, a), v->texts,
-           nvdp__bound_below(least, nvdp_renyi_discrete(v->order, 2, log_some, log_one)), v->texts,
+           nats, nvdp__bound(exp(nats)).text, share(some, a), v->texts,
+           nvdp__bound_below(nvdp_renyi_discrete(v->order, 2, log_some, log_one)).text, v->texts,
            log(texts));
-    char clip[NVDP__BOUND_TEXT], share[NVDP__BOUND_TEXT];
     const double radius = sqrt(nats / (2 * v->order));
+    const struct nvdp__short_text clip = nvdp__bound_below(radius);
     printf("If a sequence clip proves these nats (C = %s), at most %s name the right one of %zu "
            "texts: nvdp explain\n--clip-sequence %s\n\n",
-           nvdp__bound_below(clip, radius),
-           nvdp__share_bound(share, nvdp_guess_bound(1 / texts, radius, 1, 0)), v->texts, clip);
+           clip.text, nvdp__share_bound(nvdp_guess_bound(1 / texts, radius, 1, 0)).text, v->texts,
+           clip.text);
     puts(
         "Sources: for two texts (1 + TV)/2 with TV <= sqrt(1 - e^-KL) (Bretagnolle & Huber 1979), "
         "where KL is at most\na divergence of an order above 1; otherwise the data processing "
@@ -553,8 +532,8 @@ static int run(struct cli *cli) {
                               "none");
     const bool there = stat(cli->arg[0], &info) == 0;
     if (there && S_ISDIR(info.st_mode)) {
-        json_t *run = cli_run_config(cli->arg[0]); /* NULL: a folder with the files of a release */
-        json_decref(run);
+        /* NULL: a folder with the files of a release */
+        nvdp__autoptr(json_decref) json_t *run = cli_run_config(cli->arg[0]);
         return run != NULL ? explain_run(cli, &values) : explain_file(cli, &values);
     }
     if (there) return explain_file(cli, &values);

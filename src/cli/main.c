@@ -1,6 +1,6 @@
 /* nvdp: finds the subcommand, runs it, exits with its code. Reading order: memory and environment, which must be
  * prepared before libraries start; the table of subcommands; main(). */
-#include "ranks.h"
+#include "common.h"
 
 #include "base/sentence.h"
 #include <argp.h>
@@ -79,7 +79,7 @@ static void keep_standard_files(void) {
 
 /* --- the subcommands --- */
 
-static const struct cli_command *const commands[] = {
+const struct cli_command *const cli_commands[] = {
     &cli_command_pretrain,
     &cli_command_train,
     &cli_command_eval,
@@ -104,11 +104,7 @@ static const struct cli_command *const commands[] = {
     &cli_command_manual,
     NULL,
 };
-static const size_t command_count = sizeof commands / sizeof *commands - 1;
-
-const struct cli_command *const *cli_commands(void) {
-    return commands;
-}
+static const size_t command_count = sizeof cli_commands / sizeof *cli_commands - 1;
 
 const char cli_purpose[] =
     "Trains text encoders with noisy output that can be given away, measures the privacy of\nthat "
@@ -128,7 +124,7 @@ static void print_version(FILE *to, struct argp_state *state) {
 static void print_help(FILE *to) {
     fprintf(to, "Usage: nvdp SUBCOMMAND [OPTION...]\n%s\n\nSubcommands:\n", cli_purpose);
     for (size_t i = 0; i < command_count; i++)
-        fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+        fprintf(to, "  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
     fprintf(
         to,
         "\n"
@@ -144,16 +140,10 @@ static void print_help(FILE *to) {
         cli_exit_codes);
 }
 
-static const struct cli_command *find_command(const char *name) {
-    for (size_t i = 0; i < command_count; i++)
-        if (strcmp(commands[i]->name, name) == 0) return commands[i];
-    return NULL;
-}
-
 static int usage(const char *complaint, const char *what) {
     struct nvdp__guess guess = {.word = what};
     for (size_t i = 0; i < command_count; i++)
-        nvdp__guess(&guess, commands[i]->name);
+        nvdp__guess(&guess, cli_commands[i]->name);
     fprintf(stderr, "nvdp: %s%s%s%s%s\nnvdp: try nvdp --help\n", complaint, *what ? " '" : "", what,
             *what ? "'" : "", guess.text);
     return CLI_USAGE;
@@ -200,7 +190,8 @@ int main(int argc, char **argv) {
         argv[2] = "--help";
     }
     if (first[0] == '-') return usage("unknown option", first);
-    const struct cli_command *command = find_command(first);
-    if (command == NULL) return usage("unknown subcommand", first);
-    return run_command(command, argc - 1, argv + 1);
+    for (size_t i = 0; i < command_count; i++)
+        if (strcmp(cli_commands[i]->name, first) == 0)
+            return run_command(cli_commands[i], argc - 1, argv + 1);
+    return usage("unknown subcommand", first);
 }

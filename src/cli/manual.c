@@ -1,5 +1,6 @@
 /* nvdp manual: writes man pages and shell completions from the same tables as --help. Sections: the options of a
  * subcommand, man, bash, zsh, the files. */
+#include "base/file.h"
 #include "common.h"
 
 #include <ctype.h>
@@ -11,23 +12,15 @@
 
 /* Own rows of a subcommand need memory for values, which nothing reads. */
 enum { VALUES_ROOM = 4096 };
-struct listed {
-    struct cli cli;
-    const struct cli_command *command;
-    _Alignas(16) char values[VALUES_ROOM];
-};
 
-static int list(struct cli *cli, const struct cli_command *command, struct listed *out) {
-    memset(out, 0, sizeof *out);
-    out->command = command;
-    out->cli = (struct cli){.command = command, .name = cli->name, .ctx = cli->ctx};
-    return cli_make_options(&out->cli, out->values);
+static void release(const struct cli *listed) {
+    nvdp_config_free(listed->config);
 }
 
 /* Returns the next shown option; NULL: no more. */
-static const struct nvdp_option *next(const struct listed *listed, size_t *i) {
-    while (*i < nvdp_config_count(listed->cli.config)) {
-        const struct nvdp_option *option = nvdp_config_option(listed->cli.config, (*i)++);
+static const struct nvdp_option *next(const struct cli *listed, size_t *i) {
+    while (*i < nvdp_config_count(listed->config)) {
+        const struct nvdp_option *option = nvdp_config_option(listed->config, (*i)++);
         if ((option->traits & (NVDP_TRAIT_POSITIONAL | NVDP_TRAIT_HIDDEN)) == 0) return option;
     }
     return NULL;
@@ -41,6 +34,11 @@ static bool is_path(const char *placeholder) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strlen(names[i]) == n && strncmp(placeholder, names[i], n) == 0) return true;
     return false;
+}
+
+static void put_choices(FILE *to, const char *const *choices) {
+    for (const char *const *choice = choices; *choice != NULL; choice++)
+        fprintf(to, "%s%s", choice > choices ? " " : "", *choice);
 }
 
 /* --- man --- */
@@ -91,7 +89,7 @@ static void put_option(FILE *to, const struct nvdp_option *option) {
     fputc('\n', to);
 }
 
-static void put_page(FILE *to, const struct listed *listed) {
+static void put_page(FILE *to, const struct cli *listed) {
     const struct cli_command *command = listed->command;
     const char *heading = NULL, *above;
     const struct nvdp_option *option;
@@ -135,7 +133,7 @@ static void put_main_page(FILE *to, const struct cli_command *const *commands) {
 
 /* --- bash --- */
 
-static void put_bash(FILE *to, const struct listed *listed) {
+static void put_bash(FILE *to, const struct cli *listed) {
     const struct nvdp_option *option;
     fprintf(to, "    %s)\n        options=\"--help", listed->command->name);
     for (size_t i = 0; (option = next(listed, &i)) != NULL;)
@@ -146,8 +144,7 @@ static void put_bash(FILE *to, const struct listed *listed) {
         fprintf(to, "        --%s) ", option->name);
         if (option->choices != NULL) {
             fputs("values=\"", to);
-            for (const char *const *choice = option->choices; *choice != NULL; choice++)
-                fprintf(to, "%s%s", choice > option->choices ? " " : "", *choice);
+            put_choices(to, option->choices);
             fputs("\" ;;\n", to);
         } else {
             fputs(is_path(option->placeholder) ? "files=1 ;;\n" : "return ;;\n", to);
@@ -204,7 +201,7 @@ static void put_zsh_text(FILE *to, const char *text) {
     }
 }
 
-static void put_zsh(FILE *to, const struct listed *listed) {
+static void put_zsh(FILE *to, const struct cli *listed) {
     const struct nvdp_option *option;
     fprintf(to, "    %s)\n        _arguments '--help[this subcommand'\\''s options]'",
             listed->command->name);
@@ -219,8 +216,7 @@ static void put_zsh(FILE *to, const struct listed *listed) {
             fputc(':', to);
             if (option->choices != NULL) {
                 fputc('(', to);
-                for (const char *const *choice = option->choices; *choice != NULL; choice++)
-                    fprintf(to, "%s%s", choice > option->choices ? " " : "", *choice);
+                put_choices(to, option->choices);
                 fputc(')', to);
             } else if (is_path(option->placeholder)) {
                 fputs("_files", to);
@@ -252,68 +248,41 @@ static void put_zsh_head(FILE *to, const struct cli_command *const *commands) {
 
 /* --- the files --- */
 
-struct sheet {
-    FILE *to;
-    char *text;
-    size_t size;
-};
-
-static int open_sheet(struct cli *cli, struct sheet *sheet) {
-    *sheet = (struct sheet){0};
-    sheet->to = open_memstream(&sheet->text, &sheet->size);
-    return sheet->to != NULL ? CLI_SUCCESS : cli_error(cli, CLI_FAILURE, "out of memory");
-}
-
-/* Writes DIR/name. cli_write_text() adds the last line end, so it is removed here. */
-static int write_sheet(struct cli *cli, struct sheet *sheet, const char *name) {
-    char *path = NULL;
-    int code = CLI_FAILURE;
-    if (fclose(sheet->to) != 0 || asprintf(&path, "%s/%s", cli->arg[0], name) < 0)
-        code = cli_error(cli, CLI_FAILURE, "out of memory");
-    else {
-        if (sheet->size > 0 && sheet->text[sheet->size - 1] == '\n')
-            sheet->text[sheet->size - 1] = '\0';
-        code = cli_write_text(cli, path, sheet->text);
-    }
-    free(path);
-    free(sheet->text);
-    return code;
-}
-
-static int write_page(struct cli *cli, const struct listed *listed) {
-    struct sheet page;
-    char name[64];
-    CLI_TRY(open_sheet(cli, &page));
-    put_page(page.to, listed);
-    snprintf(name, sizeof name, "nvdp-%s.1", listed->command->name);
-    return write_sheet(cli, &page, name);
+/* Begins DIR/name. */
+static nvdp_status begin(struct cli *cli, const char *name, struct nvdp__output *sheet) {
+    return nvdp__output_open(cli->ctx, nvdp__path(cli->arg[0], name).text, sheet);
 }
 
 static int run(struct cli *cli) {
-    struct sheet bash, zsh, page;
+    nvdp__auto(nvdp__output_abort) struct nvdp__output bash = {0}, zsh = {0}, page = {0};
     CLI_TRY(cli_begin(cli, NULL));
-    const struct cli_command *const *commands = cli_commands();
     (void)mkdir(cli->arg[0], 0777); /* a failure shows when a file is written */
-    CLI_TRY(open_sheet(cli, &page));
-    put_main_page(page.to, commands);
-    CLI_TRY(write_sheet(cli, &page, "nvdp.1"));
-    CLI_TRY(open_sheet(cli, &bash));
-    CLI_TRY(open_sheet(cli, &zsh));
-    put_bash_head(bash.to, commands);
-    put_zsh_head(zsh.to, commands);
-    for (const struct cli_command *const *command = commands; *command != NULL; command++) {
-        static struct listed listed;
-        int code = list(cli, *command, &listed);
-        if (code == CLI_SUCCESS) code = write_page(cli, &listed);
-        put_bash(bash.to, &listed);
-        put_zsh(zsh.to, &listed);
-        nvdp_config_free(listed.cli.config);
-        CLI_TRY(code);
+    CLI_DO(cli, begin(cli, "nvdp.1", &page));
+    put_main_page(page.file, cli_commands);
+    CLI_DO(cli, nvdp__output_commit(&page, true));
+    CLI_DO(cli, begin(cli, "nvdp.bash", &bash));
+    CLI_DO(cli, begin(cli, "_nvdp", &zsh));
+    put_bash_head(bash.file, cli_commands);
+    put_zsh_head(zsh.file, cli_commands);
+    for (const struct cli_command *const *command = cli_commands; *command != NULL; command++) {
+        _Alignas(16) char values[VALUES_ROOM] = {0};
+        nvdp__auto(release) struct cli listed = {
+            .command = *command, .name = cli->name, .ctx = cli->ctx};
+        nvdp__auto(nvdp__output_abort) struct nvdp__output sheet = {0};
+        char name[64];
+        snprintf(name, sizeof name, "nvdp-%s.1", listed.command->name);
+        CLI_TRY(cli_make_options(&listed, values));
+        CLI_DO(cli, begin(cli, name, &sheet));
+        put_page(sheet.file, &listed);
+        CLI_DO(cli, nvdp__output_commit(&sheet, true));
+        put_bash(bash.file, &listed);
+        put_zsh(zsh.file, &listed);
     }
-    fputs(bash_foot, bash.to);
-    fputs("    esac\nfi\n", zsh.to);
-    CLI_TRY(write_sheet(cli, &bash, "nvdp.bash"));
-    return write_sheet(cli, &zsh, "_nvdp");
+    fputs(bash_foot, bash.file);
+    fputs("    esac\nfi\n", zsh.file);
+    CLI_DO(cli, nvdp__output_commit(&bash, true));
+    CLI_DO(cli, nvdp__output_commit(&zsh, true));
+    return CLI_SUCCESS;
 }
 
 const struct cli_command cli_command_manual = {

@@ -2,7 +2,7 @@
  *
  * All waiting is polling: a process that waits yields its processor, and notices if another process is gone; MPI's own
  * waits would never return then. A thread drives pending sums while the others compute. */
-#include "ranks.h"
+#include "common.h"
 
 #include "base/base.h"
 
@@ -276,7 +276,7 @@ static nvdp_status open_ranks(struct cli *cli, struct cli_ranks *r, int level) {
     MPI_Comm_set_errhandler(r->work, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(r->leave, MPI_ERRORS_RETURN);
     share_processors(cli, look_around(r));
-    cli_catch(SIGUSR1); /* mpirun forwards it, and then does not kill processes */
+    cli_catch(SIGUSR1, false); /* mpirun forwards it, and then does not kill processes */
     r->driven = level >= MPI_THREAD_SERIALIZED && pthread_create(&r->driver, NULL, drive, r) == 0;
     return nvdp_context_set_ranks(cli->ctx, &ranks);
 }

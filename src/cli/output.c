@@ -1,8 +1,7 @@
-/* Output of the subcommands: results on stdout (tables, or one JSON object), progress on stderr. Sections: results, the
+/* Output of the subcommands: texts on stdout, progress on stderr. Sections: texts, the
  * progress bar, the state of a sweep. */
 #include "common.h"
 
-#include "base/file.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -10,44 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
-/* --- results --- */
+/* --- texts --- */
 
-int cli_print_json(struct cli *cli, json_t *object) {
-    if (object == NULL) return cli_error(cli, CLI_FAILURE, "out of memory");
-    int failed = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-    json_decref(object);
-    if (failed != 0 || putchar('\n') == EOF)
-        return cli_error(cli, CLI_FAILURE, "cannot write to stdout");
-    return CLI_SUCCESS;
-}
-
-json_t *cli_add_table(struct cli *cli, json_t *object, const struct nvdp_result_table *table,
-                      const char *view, const void *result) {
-    char *text = NULL;
-    json_t *keys = NULL;
-    if (nvdp_result_json(cli->ctx, table, view, result, &text) == NVDP_OK)
-        keys = json_loads(text, 0, NULL);
-    free(text);
-    if (json_object_update_new(object, keys) == 0) return object;
-    json_decref(object);
-    return NULL;
-}
-
-void cli_print_table(struct cli *cli, const struct nvdp_result_table *table, const void *result) {
-    char *text = NULL;
-    if (nvdp_result_text(cli->ctx, table, result, &text) == NVDP_OK) (void)cli_put(text);
-}
-
-int cli_write_text(struct cli *cli, const char *path, const char *text) {
-    struct nvdp__output to = {0};
-    nvdp_status status = nvdp__output_open(cli->ctx, path, &to);
-    if (status == NVDP_OK) status = nvdp__output_printf(&to, "%s\n", text);
-    if (status == NVDP_OK) status = nvdp__output_commit(&to, true);
-    nvdp__output_abort(&to);
-    return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
+int cli_put(char *text) {
+    nvdp__autofree char *owned = text;
+    return fputs(owned, stdout) != EOF ? CLI_SUCCESS : CLI_FAILURE;
 }
 
 /* --- progress --- */
@@ -56,16 +24,10 @@ enum { LINE_ROOM = 256, MIN_BAR = 10, MAX_BAR = 40, NAME_WIDTH = 24 };
 /* seconds */
 static const double bar_interval = 0.1, line_interval = 10, table_interval = 30;
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 void cli_meter_open(struct cli_meter *meter) {
     const char *term = getenv("TERM");
     meter->terminal = isatty(STDERR_FILENO) && (term == NULL || strcmp(term, "dumb") != 0);
-    meter->last_update = now();
+    meter->last_update = nvdp__now();
 }
 
 void cli_meter_clear(struct cli_meter *meter) {
@@ -73,14 +35,6 @@ void cli_meter_clear(struct cli_meter *meter) {
     if (meter->drawn) cli_control("\r\033[K");
     meter->lines = 0;
     meter->drawn = false;
-}
-
-__attribute__((format(printf, 2, 3))) static void append(char *line, const char *format, ...) {
-    size_t used = strlen(line);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line + used, LINE_ROOM - used, format, args);
-    va_end(args);
 }
 
 void cli_duration(double seconds, char text[CLI_DURATION_ROOM]) {
@@ -93,29 +47,23 @@ void cli_duration(double seconds, char text[CLI_DURATION_ROOM]) {
     }
 }
 
-static void append_duration(char *line, double seconds) {
-    char text[CLI_DURATION_ROOM];
-    cli_duration(seconds, text);
-    append(line, "%s", text);
-}
-
 /* Formats progress without the bar: "540/1200 steps  812 token/s  loss 0.3122  ETA 1:02". */
-static void describe(const struct nvdp_progress *progress, char *line) {
-    append(line, "%llu", (unsigned long long)progress->done);
-    if (progress->total > 0) append(line, "/%llu", (unsigned long long)progress->total);
-    append(line, " %ss", progress->unit != NULL ? progress->unit : "item");
+static void describe(const struct nvdp_progress *progress, char line[LINE_ROOM]) {
+    struct nvdp__writer to = {line, LINE_ROOM, 0};
+    char seconds[CLI_DURATION_ROOM];
+    nvdp__append(&to, "%llu", (unsigned long long)progress->done);
+    if (progress->total > 0) nvdp__append(&to, "/%llu", (unsigned long long)progress->total);
+    nvdp__append(&to, " %ss", progress->unit != NULL ? progress->unit : "item");
     if (isfinite(progress->rate) && progress->rate > 0)
-        append(line, progress->rate < 10 ? "  %.2f %s/s" : "  %.0f %s/s", progress->rate,
-               progress->rate_unit != NULL ? progress->rate_unit : "item");
-    if (!isnan(progress->loss)) append(line, "  loss %.4f", progress->loss);
-    if (!isnan(progress->accuracy)) append(line, "  accuracy %.3f", progress->accuracy);
-    if (progress->finished) {
-        append(line, "  in ");
-        append_duration(line, progress->elapsed_seconds);
-    } else if (isfinite(progress->eta_seconds)) {
-        append(line, "  ETA ");
-        append_duration(line, progress->eta_seconds);
-    }
+        nvdp__append(&to, progress->rate < 10 ? "  %.2f %s/s" : "  %.0f %s/s", progress->rate,
+                     progress->rate_unit != NULL ? progress->rate_unit : "item");
+    if (!isnan(progress->loss)) nvdp__append(&to, "  loss %.4f", progress->loss);
+    if (!isnan(progress->accuracy)) nvdp__append(&to, "  accuracy %.3f", progress->accuracy);
+    cli_duration(progress->finished ? progress->elapsed_seconds : progress->eta_seconds, seconds);
+    if (progress->finished)
+        nvdp__append(&to, "  in %s", seconds);
+    else if (isfinite(progress->eta_seconds))
+        nvdp__append(&to, "  ETA %s", seconds);
 }
 
 static struct winsize screen(void) {
@@ -127,8 +75,8 @@ static struct winsize screen(void) {
 }
 
 static void draw_bar(const struct nvdp_progress *progress, const char *text) {
-    char head[LINE_ROOM] = "";
-    append(head, "%-10s", progress->phase != NULL ? progress->phase : "");
+    char head[LINE_ROOM];
+    snprintf(head, sizeof head, "%-10s", progress->phase != NULL ? progress->phase : "");
     int width = screen().ws_col;
     int room = width - (int)strlen(head) - (int)strlen(text) - 12;
     cli_control("\r\033[K");
@@ -150,7 +98,7 @@ static void draw_bar(const struct nvdp_progress *progress, const char *text) {
 
 void cli_meter_show(struct cli_meter *meter, const struct cli *cli,
                     const struct nvdp_progress *progress) {
-    double time = now();
+    double time = nvdp__now();
     double interval = meter->terminal ? bar_interval : line_interval;
     if (meter->terminal && progress->finished) {
         cli_meter_clear(meter);
@@ -210,15 +158,6 @@ static void describe_job(const struct sweep_job *job, char line[LINE_ROOM]) {
              job->elsewhere ? " elsewhere" : "");
 }
 
-static void put_jobs(struct cli_meter *meter, int width, const struct sweep_state *state) {
-    for (size_t k = 0; k < state->jobs; k++) {
-        char line[LINE_ROOM], indented[LINE_ROOM + 2];
-        describe_job(&state->job[k], line);
-        snprintf(indented, sizeof indented, "  %s", line);
-        put(meter, width, indented);
-    }
-}
-
 /* Formats the totals: "12 of 40 done, 1 failed, 2 running (1 elsewhere), 3:21, ETA 10:00". */
 static void summarize(const struct sweep_state *state, char line[LINE_ROOM]) {
     char passed[CLI_DURATION_ROOM], left[CLI_DURATION_ROOM] = "unknown", others[48] = "";
@@ -235,13 +174,19 @@ static void draw(struct cli_meter *meter, const struct sweep_state *state) {
     struct winsize size = screen();
     cli_meter_clear(meter);
     if (state->groups + state->jobs + 3 < size.ws_row) put_groups(meter, size.ws_col, state);
-    if (state->jobs + 3 < size.ws_row) put_jobs(meter, size.ws_col, state);
+    for (size_t k = 0; k < state->jobs && state->jobs + 3 < size.ws_row; k++) {
+        char indented[LINE_ROOM + 2];
+        describe_job(&state->job[k], line);
+        snprintf(indented, sizeof indented, "  %s", line);
+        put(meter, size.ws_col, indented);
+    }
     summarize(state, line);
     put(meter, size.ws_col, line);
     fflush(stderr);
 }
 
-void cli_sweep_show(struct cli *cli, const struct sweep_state *state) {
+void cli_sweep_show(const struct sweep_state *state, void *user) {
+    struct cli *cli = user;
     char line[LINE_ROOM];
     if (cli->quiet) return;
     if (cli->meter.terminal) {
@@ -250,8 +195,8 @@ void cli_sweep_show(struct cli *cli, const struct sweep_state *state) {
     }
     /* The first ETA is printed as soon as it is known. */
     bool news = !isnan(state->eta_seconds) && !cli->meter.told_eta;
-    if (!news && now() - cli->meter.last_update < table_interval) return;
-    cli->meter.last_update = now();
+    if (!news && nvdp__now() - cli->meter.last_update < table_interval) return;
+    cli->meter.last_update = nvdp__now();
     if (news) cli->meter.told_eta = true;
     summarize(state, line);
     fprintf(stderr, "%s: %s\n", cli->name, line);
@@ -259,10 +204,4 @@ void cli_sweep_show(struct cli *cli, const struct sweep_state *state) {
         describe_job(&state->job[k], line);
         fprintf(stderr, "%s: %s\n", cli->name, line);
     }
-}
-
-int cli_put(char *text) {
-    const bool whole = fputs(text, stdout) != EOF;
-    free(text);
-    return whole ? CLI_SUCCESS : CLI_FAILURE;
 }

@@ -45,23 +45,20 @@ static void put_file(FILE *list, const char *file) {
  * a second name, else from files, and appends `more`. */
 static int set_files(struct cli *cli, const char *name, const char *second, char *const *more,
                      int count) {
-    char *text = NULL;
+    nvdp__autofree char *text = NULL;
     size_t size = 0;
     const char *joined = nvdp_config_get(cli->config, name);
     bool given = false;
-    FILE *list = open_memstream(&text, &size);
+    nvdp__autoptr(fclose) FILE *list = open_memstream(&text, &size);
     if (list == NULL) return cli_error(cli, CLI_FAILURE, "out of memory");
     for (size_t i = 0; i < cli->settings; i++) {
         const char *as = cli->setting[i].option->name;
         if (strcmp(as, name) != 0 && (second == NULL || strcmp(as, second) != 0)) continue;
-        if (strcmp(cli->setting[i].value, "-") == 0) {
-            (void)fclose(list);
-            free(text);
+        if (strcmp(cli->setting[i].value, "-") == 0)
             return cli_usage(cli,
                              "option --%s: expected a file, found standard input: the texts are "
                              "read several times; write them to a file first",
                              as);
-        }
         put_file(list, cli->setting[i].value);
         name = as;
         given = true;
@@ -69,10 +66,9 @@ static int set_files(struct cli *cli, const char *name, const char *second, char
     if (!given && joined != NULL) fputs(joined, list);
     for (int i = 0; i < count; i++)
         put_file(list, more[i]);
-    nvdp_status status = fclose(list) == 0 ? NVDP_OK : NVDP_ERR_MEMORY;
-    if (status == NVDP_OK && size > 0) status = nvdp_config_set(cli->config, name, text);
-    free(text);
-    return status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
+    if (fflush(list) != 0) return cli_fail(cli, NVDP_ERR_MEMORY);
+    if (size > 0) CLI_DO(cli, nvdp_config_set(cli->config, name, text));
+    return CLI_SUCCESS;
 }
 
 /* --- the configuration --- */
@@ -114,8 +110,7 @@ static int resolve(struct cli *cli, const struct values *values) {
     if (get(cli, "text") == NULL) return cli_usage(cli, "option --text is needed");
     if (get(cli, "out") == NULL && values->dry_run) /* nothing is written */
         (void)nvdp_config_set(cli->config, "out", "model");
-    if (get(cli, "out") == NULL) return cli_usage(cli, "option --out is needed");
-    return check_sizes(cli);
+    return get(cli, "out") == NULL ? cli_usage(cli, "option --out is needed") : check_sizes(cli);
 }
 
 /* --- --eval --- */
@@ -125,10 +120,11 @@ static int evaluate(struct cli *cli, const struct values *values) {
         "eval",  "model",     "text",       "length",    "batch", "seed",
         "limit", "mask-prob", "whole-word", "precision", "cache", "no-cache",
         "out",   "threads",   "quiet",      "json",      NULL};
-    static const char *const same[] = {"model",      "text", "length", "batch", "mask-prob",
-                                       "whole-word", "seed", "limit",  "cache", NULL};
+    static const char *const same[] = {"model", "text",  "length", "mask-prob", "whole-word",
+                                       "seed",  "limit", "cache",  NULL};
+    static const char *const batch[] = {"batch", NULL}; /* whose default differs */
     struct nvdp_mlm_scores scores = NVDP_RESULT(struct nvdp_mlm_scores);
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     CLI_TRY(only(cli, allowed, "does not apply to --eval"));
     if (cli->ranks != NULL)
         return cli_usage(cli, "option --eval: expected one process, found several under mpirun");
@@ -137,19 +133,12 @@ static int evaluate(struct cli *cli, const struct values *values) {
     nvdp_context_set_precision(cli->ctx, strcmp(get(cli, "precision"), "bf16") == 0
                                              ? NVDP_PRECISION_BF16
                                              : NVDP_PRECISION_F32);
-    nvdp_status status = nvdp_mlm_config_create(cli->ctx, &config);
-    for (const char *const *name = same; status == NVDP_OK && *name != NULL; name++) {
-        if (strcmp(*name, "batch") == 0 && !cli_given(cli, *name)) continue; /* its own default */
-        status = nvdp_config_set(config, *name, get(cli, *name));
-    }
-    if (status == NVDP_OK) status = nvdp_config_set(config, "positions", get(cli, "out"));
-    if (status == NVDP_OK) status = nvdp_mlm_evaluate(cli->ctx, config, &scores);
-    nvdp_config_free(config);
-    if (status != NVDP_OK) return cli_fail(cli, status);
-    if (cli->json)
-        return cli_print_json(cli, cli_add_result(cli, json_object(), "mlm", NULL, &scores));
-    cli_print_result(cli, "mlm", &scores);
-    return CLI_SUCCESS;
+    CLI_DO(cli, nvdp_config_create(cli->ctx, "mlm", &config));
+    CLI_DO(cli, cli_copy_options(cli, same, false, config));
+    CLI_DO(cli, cli_copy_options(cli, batch, true, config));
+    CLI_DO(cli, nvdp_config_set(config, "positions", get(cli, "out")));
+    CLI_DO(cli, nvdp_mlm_evaluate(cli->ctx, config, &scores));
+    return cli_show(cli, json_object(), "mlm", &scores);
 }
 
 /* --- --dry-run --- */
@@ -157,38 +146,34 @@ static int evaluate(struct cli *cli, const struct values *values) {
 static int dry_run(struct cli *cli) {
     struct nvdp_pretrain_plan plan = NVDP_RESULT(struct nvdp_pretrain_plan);
     char *text = NULL;
-    nvdp_status status = nvdp_pretrain_plan(cli->ctx, cli->config, &plan);
-    if (status == NVDP_OK) status = nvdp_pretrain_config_json(cli->ctx, cli->config, &text);
-    if (status != NVDP_OK) return cli_fail(cli, status);
-    json_t *configuration = json_loads(text, 0, NULL);
-    free(text);
+    CLI_DO(cli, nvdp_pretrain_plan(cli->ctx, cli->config, &plan));
+    CLI_DO(cli, nvdp_pretrain_config_json(cli->ctx, cli->config, &text));
+    json_t *configuration = nvdp__json_taken(text);
     if (cli->json)
         return cli_print_json(
             cli, json_pack("{s:o, s:o}", "configuration", configuration, "plan",
-                           cli_add_result(cli, json_object(), "pretrain_plan", NULL, &plan)));
+                           cli_add_result(json_object(), "pretrain_plan", NULL, &plan)));
     int code = cli_print_json(cli, configuration);
-    cli_print_result(cli, "pretrain_plan", &plan);
+    cli_print_result("pretrain_plan", &plan);
     return code;
 }
 
 /* --- the result --- */
 
 static int pretrain(struct cli *cli, const struct values *values) {
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
+    nvdp__autoresult struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     CLI_TRY(resolve(cli, values));
     if (values->dry_run) return dry_run(cli);
     CLI_DO(cli, nvdp_pretrain(cli->ctx, cli->config, &result));
     const char *out = get(cli, get(cli, "resume") != NULL ? "resume" : "out");
     json_t *object = NULL;
     if (cli->json) {
-        object = cli_add_result(cli, json_pack("{s:s}", "out", out), "pretrain", NULL, &result);
+        object = cli_add_result(json_pack("{s:s}", "out", out), "pretrain", NULL, &result);
     } else {
-        cli_print_result(cli, "pretrain", &result);
+        cli_print_result("pretrain", &result);
         cli_row("model", "%s", out);
     }
-    const int code = cli_end_training(cli, out, object);
-    nvdp_pretrain_result_free(&result);
-    return code;
+    return cli_end_training(cli, out, object);
 }
 
 static int run(struct cli *cli) {
@@ -216,7 +201,7 @@ const struct cli_command cli_command_pretrain = {
                 "  nvdp pretrain --resume bert\n"
                 "  mpirun -n 4 nvdp pretrain --config bert.json   (docs/clusters.md)\n"
                 "  nvdp pretrain --eval --model bert-128 --text held-out.txt --json\n",
-    .create = nvdp_pretrain_config_create,
+    .kinds = "pretrain",
     .options = options,
     .together = true,
     .run = run,

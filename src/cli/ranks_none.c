@@ -1,5 +1,5 @@
-/* ranks.h for builds without MPI: every process is alone. */
-#include "ranks.h"
+/* Ranks for builds without MPI: every process is alone. */
+#include "common.h"
 
 int cli_ranks_begin(struct cli *cli) {
     (void)cli;

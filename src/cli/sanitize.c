@@ -1,17 +1,160 @@
-/* nvdp sanitize: privatizes texts token by token, or with --analyse examines the mechanism (analyse.c). */
+/* nvdp sanitize: privatizes texts token by token, or with --analyse examines what a mechanism does to a vocabulary, and what an
+ * attacker makes of it. The library analyzes; this file has the tables that show an analysis. */
 #include "common.h"
 
 #include "base/sentence.h"
+#include <math.h>
+#include <nvdp/analysis.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ==== --analyse ==== */
+
+const char *const cli_analyses[] = {"none",           "geometry",     "deniability", "inversion",
+                                    "mask-inference", "replacements", NULL};
+
+/* An analysis, and the texts that were analyzed. nvdp_result_free() releases it, because it begins with a result. */
+struct shown {
+    struct nvdp_analysis found;
+    struct origin {
+        const char *text, *task, *split; /* NULL: none */
+        size_t texts;
+    } texts, *of; /* NULL: the vocabulary alone */
+};
+
+#define ORIGIN(member, ...)                                                                        \
+    NVDP_RESULT_ROW(struct origin, member, NULL, NVDP_SCOPE_FILE, 0, __VA_ARGS__,                  \
+                    .absent = NVDP_ABSENT_OMITTED)
+static const struct nvdp_result_table origin_table = {
+    .name = "origin",
+    .rows = (const struct nvdp_result_row[]){ORIGIN(text, "file of the texts"),
+                                             ORIGIN(task, "task of the texts"),
+                                             ORIGIN(split, "split of the task"),
+                                             ORIGIN(texts, "number of texts"),
+                                             {0}}};
+
+static void print_vocabulary(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_analysis *a = result;
+    nvdp_result_line(to, "vocabulary", "%zu %s, %zu dimensions", a->vocabulary,
+                     a->pieces ? "WordPieces" : "words", a->dim);
+    if (a->texts > 0)
+        nvdp_result_line(to, "texts", "%zu, %zu tokens, of which %zu have no vector", a->texts,
+                         a->text_tokens, a->text_unknown);
+    if (a->distances != NULL || a->deniability != NULL)
+        nvdp_result_line(to, "measured", "%zu tokens of the %s", a->tokens,
+                         a->texts > 0 ? "texts" : "vocabulary");
+}
+
+#define FOUND(member, ...)                                                                         \
+    NVDP_RESULT_ROW(struct nvdp_analysis, member, NULL, NVDP_SCOPE_FILE, 0, __VA_ARGS__)
+static const struct nvdp_result_table analysis_table = {
+    .name = "analysis",
+    .rows = (const struct nvdp_result_row[]){
+        FOUND(analysis, "kind of analysis"),
+        FOUND(mechanism, "mechanism; none: the vectors, or the texts as they are"),
+        FOUND(eta, "nats per unit of distance"),
+        FOUND(vocabulary, "tokens with a vector", .print = print_vocabulary),
+        FOUND(dim, "length of a vector"),
+        FOUND(tokens, "analyzed tokens"),
+        {"of", NVDP_RESULT_TABLE, .help = "the texts", NVDP_RESULT_AT(struct shown, of),
+         .indirect = true, .of = &origin_table},
+        FOUND(text_tokens, "tokens of the texts"),
+        FOUND(text_unknown, "words without a vector"),
+        FOUND(seed, "seed of the draws"),
+        {0}}};
+
+#define OUTPUT(struct_, member, ...)                                                               \
+    NVDP_RESULT_ROW(struct_, member, NULL, NVDP_SCOPE_FILE, 0, __VA_ARGS__)
+static const struct nvdp_result_table output_table = {
+    .name = "output",
+    .size = sizeof(struct nvdp_replaced),
+    .rows =
+        (const struct nvdp_result_row[]){{"token", NVDP_RESULT_TEXT, .help = "the output",
+                                          NVDP_RESULT_AT(struct nvdp_replaced, token)},
+                                         OUTPUT(struct nvdp_replaced, share, "share of the draws"),
+                                         {0}}};
+static const struct nvdp_result_table replacement_table = {
+    .name = "replacement",
+    .size = sizeof(struct nvdp_replacement),
+    .rows = (const struct nvdp_result_row[]){
+        {"token", NVDP_RESULT_TEXT, .help = "the token",
+         NVDP_RESULT_AT(struct nvdp_replacement, token)},
+        OUTPUT(struct nvdp_replacement, count, "occurrences in the texts"),
+        OUTPUT(struct nvdp_replacement, outputs, "different outputs"),
+        {"most_frequent", NVDP_RESULT_LIST, .help = "the most frequent outputs",
+         NVDP_RESULT_AT(struct nvdp_replacement, most_frequent), .indirect = true,
+         .of = &output_table, NVDP_RESULT_LENGTH(struct nvdp_replacement, listed)},
+        {0}}};
+static const struct nvdp_result_table replacements_table = {
+    .name = "replacements",
+    .rows = (const struct nvdp_result_row[]){
+        {"replacements", NVDP_RESULT_LIST, .help = "outputs of each token",
+         NVDP_RESULT_AT(struct nvdp_analysis, replacement), .indirect = true,
+         .of = &replacement_table, NVDP_RESULT_LENGTH(struct nvdp_analysis, replacements)},
+        FOUND(draws, "draws of each token"),
+        {0}}};
+
+static void print_replacements(const struct nvdp_analysis *a) {
+    printf("%-18s%7s  most frequent\n", "token", "outputs");
+    for (size_t i = 0; i < a->replacements; i++) {
+        const struct nvdp_replacement *of = &a->replacement[i];
+        printf("%-18s%7zu", of->token, of->outputs);
+        for (size_t j = 0; j < of->listed; j++)
+            printf("  %s %.1f %%", of->most_frequent[j].token, 100 * of->most_frequent[j].share);
+        putchar('\n');
+    }
+}
+
+/* Prints a part of the analysis, or adds it to the JSON object. Returns the object. */
+static json_t *give(struct cli *cli, json_t *object, const struct nvdp_result_table *table,
+                    const void *found) {
+    if (cli->json) return nvdp__result_put(object, table, NULL, found);
+    cli_print_table(table, found);
+    return object;
+}
+
+int cli_analyse(struct cli *cli) {
+    nvdp__autoresult struct shown shown = {.found = NVDP_RESULT(struct nvdp_analysis),
+                                           .texts = {.text = nvdp_config_get(cli->config, "text")}};
+    const struct nvdp_analysis *a = &shown.found;
+    const char *mask_model = nvdp_config_get(cli->config, "mask-model");
+    CLI_DO(cli, nvdp_analyse(cli->ctx, cli->config, &shown.found));
+    const struct {
+        const char *table;
+        const void *found;
+    } parts[] = {{"distances", a->distances},
+                 {"deniability", a->deniability},
+                 {"inversion", a->inversion},
+                 {"mask_inference", a->mask_inference}};
+    cli_meter_clear(&cli->meter);
+    shown.texts.texts = a->texts;
+    if (shown.texts.text == NULL) {
+        shown.texts.task = nvdp_config_get(cli->config, "task");
+        shown.texts.split = nvdp_config_get(cli->config, "split");
+    }
+    if (a->texts > 0) shown.of = &shown.texts;
+    json_t *object = give(cli, json_object(), &analysis_table, &shown);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].found != NULL)
+            object = give(cli, object, nvdp_result_table_find(parts[i].table), parts[i].found);
+    if (a->replacement != NULL && !cli->json)
+        print_replacements(a);
+    else if (a->replacement != NULL)
+        object = give(cli, object, &replacements_table, a);
+    if (a->mask_inference != NULL)
+        json_object_set_new(object, "mask_model", json_string(mask_model));
+    if (!isnan(a->noise)) json_object_set_new(object, "noise", cli_number(a->noise));
+    if (cli->json) return cli_print_json(cli, object);
+    json_decref(object);
+    if (!isnan(a->noise)) cli_row("noise, mean norm", "%.4g", a->noise);
+    return CLI_SUCCESS;
+}
+
+/* ==== nvdp sanitize ==== */
 
 struct values {
-    enum cli_analysis analyse;
-    const char *split;
-    size_t limit;
-    size_t top;
-    const char *mask_model;
-    size_t max_length;
+    int analyse; /* index in cli_analyses */
 };
 
 static const struct nvdp_option options[] = {
@@ -24,41 +167,35 @@ static const struct nvdp_option options[] = {
      "none", NVDP_OPTION_AT(struct values, analyse), .choices = cli_analyses,
      .group = "Analyses:", .traits = NVDP_TRAIT_BASIC},
     {"split", NVDP_OPTION_TEXT, "NAME",
-     "split of the task: train, dev, test, dev-mismatched or test-mismatched", "dev",
-     NVDP_OPTION_AT(struct values, split)},
+     "split of the task: train, dev, test, dev-mismatched or test-mismatched", "dev", .min = 0},
     {"limit", NVDP_OPTION_INTEGER, "N", "only use a seeded sample of N texts; 0: all", "0",
-     NVDP_OPTION_AT(struct values, limit), .unit = "texts"},
+     .unit = "texts"},
     {"top", NVDP_OPTION_INTEGER, "N", "replacements: number of outputs listed per token", "10",
-     NVDP_OPTION_AT(struct values, top), .min = 1, .max = 1 << 24},
+     .min = 1, .max = 1 << 24},
     {"mask-model", NVDP_OPTION_TEXT, "DIR",
-     "mask-inference: the attacker's model, a BERT with a masked-LM head",
-     NVDP_OPTION_AT(struct values, mask_model)},
+     "mask-inference: the attacker's model, a BERT with a masked-LM head", .default_value = NULL},
     {"max-length", NVDP_OPTION_INTEGER, "N",
      "mask-inference: maximum number of tokens that the model sees at once; 0: 128, or fewer if "
      "the model takes fewer",
-     "0", NVDP_OPTION_AT(struct values, max_length), .unit = "tokens"},
+     "0", .unit = "tokens"},
     {0},
 };
 
-static int print(struct cli *cli, const struct nvdp_sanitize_result *result, FILE *to) {
-    char *text = NULL;
+static void print(struct cli *cli, const struct nvdp_sanitize_result *result, FILE *to) {
     const char *out = nvdp_config_get(cli->config, "out");
-    CLI_DO(cli, nvdp_result_text(cli->ctx, nvdp_result_table_find("sanitize"), result, &text));
     if (out != NULL) nvdp__print_row(to, "output", "%s", out);
-    fputs(text, to);
-    free(text);
+    nvdp__result_print(nvdp_result_table_find("sanitize"), result, to);
     for (size_t i = 0; i < result->examples; i++)
         fprintf(to, "%s  - %s\n  + %s\n", i == 0 ? "\n" : "", result->before[i], result->after[i]);
     fprintf(to, "\n");
     nvdp__print_wrapped(to, result->statement);
-    return CLI_SUCCESS;
 }
 
 static int run(struct cli *cli) {
-    struct nvdp_sanitize_result result = NVDP_RESULT(struct nvdp_sanitize_result);
+    nvdp__autoresult struct nvdp_sanitize_result result = NVDP_RESULT(struct nvdp_sanitize_result);
     struct values values = {0};
     CLI_TRY(cli_begin(cli, &values));
-    if (values.analyse != CLI_ANALYSE_NONE) return cli_analyse(cli, values.analyse);
+    if (values.analyse > 0) return cli_analyse(cli);
     static const char *const of_analyses[] = {"split",      "limit",      "top",
                                               "mask-model", "max-length", NULL};
     const char *name =
@@ -78,19 +215,15 @@ static int run(struct cli *cli) {
     if (cli->json && out == NULL)
         return cli_usage(cli, "--json needs --out: without it the texts go to standard output");
     CLI_DO(cli, nvdp_sanitize(cli->ctx, cli->config, cli_write, stdout, &result));
-    int code = CLI_SUCCESS;
     cli_meter_clear(&cli->meter);
     if (cli->json)
-        code = cli_print_json(
-            cli, cli_add_result(cli,
-                                json_pack("{s:s?, s:I, s:I}", "out", out, "vocabulary",
+        return cli_print_json(
+            cli, cli_add_result(json_pack("{s:s?, s:I, s:I}", "out", out, "vocabulary",
                                           (json_int_t)result.sanitizer->tokens, "sensitive",
                                           (json_int_t)result.sanitizer->sensitive),
                                 "sanitize", "json", &result));
-    else if (out != NULL || !cli->quiet)
-        code = print(cli, &result, out != NULL ? stdout : stderr);
-    nvdp_sanitize_result_free(&result);
-    return code;
+    if (out != NULL || !cli->quiet) print(cli, &result, out != NULL ? stdout : stderr);
+    return CLI_SUCCESS;
 }
 
 const struct cli_command cli_command_sanitize = {
@@ -113,7 +246,7 @@ const struct cli_command cli_command_sanitize = {
                 "  nvdp sanitize --analyse mask-inference --task sst2 --data SST-2 \\\n"
                 "    --mechanism santext --epsilon 14 --model bert-base-uncased \\\n"
                 "    --mask-model bert-base-uncased --precision bf16\n",
-    .create = nvdp_sanitize_config_create,
+    .kinds = "sanitize",
     .options = options,
     .takes_precision = true,
     .run = run,

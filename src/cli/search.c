@@ -2,7 +2,7 @@
 #include "common.h"
 
 #include "base/file.h"
-#include "share/query.h"
+#include "share/release.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ struct queries {
     size_t count, capacity;
 };
 
-static void release(struct queries *queries) {
+static void release(const struct queries *queries) {
     for (size_t i = 0; i < queries->count; i++)
         free(queries->text[i]);
     free(queries->text);
@@ -40,22 +40,21 @@ static void release(struct queries *queries) {
 
 static nvdp_status add(struct cli *cli, struct queries *queries, const char *file, const char *text,
                        size_t size) {
-    NVDP_TRY(nvdp__reserve(cli->ctx, &queries->text, &queries->capacity, queries->count + 1,
-                           sizeof *queries->text));
     json_t *utf8 = json_stringn(text, size);
     json_decref(utf8);
     if (utf8 == NULL)
         return nvdp__fail(cli->ctx, NVDP_ERR_INPUT, "%s%c%zu: expected UTF-8, found other bytes",
                           NVDP__QUERY(file, queries->count));
-    char *copy = nvdp__format(cli->ctx, "%.*s", (int)size, text);
-    if (copy == NULL) return NVDP_ERR_MEMORY;
-    queries->text[queries->count++] = copy;
+    nvdp__autofree char *copy = nvdp__format(cli->ctx, "%.*s", (int)size, text);
+    NVDP_TRY(NVDP__MADE(copy));
+    NVDP_TRY(NVDP__PUSH(cli->ctx, queries->text, queries->count, queries->capacity, copy));
+    copy = NULL;
     return NVDP_OK;
 }
 
 static nvdp_status read_lines(struct cli *cli, const char *path, struct queries *queries) {
     nvdp__auto(nvdp__lines_close) struct nvdp__lines lines = {0};
-    struct nvdp__line line;
+    struct nvdp__field line;
     bool found = true;
     NVDP_TRY(nvdp__lines_open(cli->ctx, path, &lines));
     for (;;) {
@@ -149,43 +148,31 @@ static void print(const struct nvdp_search_info *info, const struct queries *que
     nvdp__print_wrapped(stdout, note);
 }
 
-static int search(struct cli *cli, const struct values *values, struct queries *queries,
-                  struct nvdp_shared **shared, struct nvdp_search **opened, struct nvdp_hit **hit) {
-    struct nvdp_search_info info = NVDP_RESULT(struct nvdp_search_info);
-    const double start = nvdp__now();
-    if (values->query != NULL)
-        CLI_DO(cli, add(cli, queries, NULL, values->query, strlen(values->query)));
-    else
-        CLI_DO(cli, read_lines(cli, values->queries, queries));
-    CLI_DO(cli, nvdp_shared_read(cli->ctx, cli->arg[0], shared));
-    CLI_DO(cli, nvdp_search_open(cli->ctx, *shared, values->model, opened));
-    CLI_DO(cli, nvdp_search_describe(*opened, &info));
-    const double loaded = nvdp__now();
-    const size_t count = nvdp__min((size_t)values->top, info.texts);
-    CLI_DO(cli, NVDP__NEW(cli->ctx, *hit, queries->count * nvdp__max(count, 1)));
-    CLI_DO(cli, nvdp_search_texts(cli->ctx, *opened, values->queries, queries->count,
-                                  (const char *const *)queries->text, (size_t)values->top, *hit));
-    const double seconds[] = {loaded - start, nvdp__now() - loaded};
-    if (cli->json) return cli_print_json(cli, to_json(&info, queries, count, *hit, seconds));
-    print(&info, queries, count, *hit, seconds);
-    return CLI_SUCCESS;
-}
-
 static int run(struct cli *cli) {
     struct values values = {.top = 10};
-    struct queries queries = {0};
-    struct nvdp_shared *shared = NULL;
-    struct nvdp_search *opened = NULL;
-    struct nvdp_hit *hit = NULL;
+    nvdp__auto(release) struct queries queries = {0};
+    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *shared = NULL;
+    nvdp__autoptr(nvdp_search_free) struct nvdp_search *opened = NULL;
+    nvdp__autofree struct nvdp_hit *hit = NULL;
+    struct nvdp_search_info info = NVDP_RESULT(struct nvdp_search_info);
     CLI_TRY(cli_begin(cli, &values));
     if ((values.query == NULL) == (values.queries == NULL))
         return cli_usage(cli, "expected exactly one of --query and --queries");
-    const int code = search(cli, &values, &queries, &shared, &opened, &hit);
-    free(hit);
-    nvdp_search_free(opened);
-    nvdp_shared_free(shared);
-    release(&queries);
-    return code;
+    const double start = nvdp__now();
+    CLI_DO(cli, values.query != NULL ? add(cli, &queries, NULL, values.query, strlen(values.query))
+                                     : read_lines(cli, values.queries, &queries));
+    CLI_DO(cli, nvdp_shared_read(cli->ctx, cli->arg[0], &shared));
+    CLI_DO(cli, nvdp_search_open(cli->ctx, shared, values.model, &opened));
+    CLI_DO(cli, nvdp_search_describe(opened, &info));
+    const double loaded = nvdp__now();
+    const size_t count = nvdp__min((size_t)values.top, info.texts);
+    CLI_DO(cli, NVDP__NEW(cli->ctx, hit, queries.count * nvdp__max(count, 1)));
+    CLI_DO(cli, nvdp_search_texts(cli->ctx, opened, values.queries, queries.count,
+                                  (const char *const *)queries.text, (size_t)values.top, hit));
+    const double seconds[] = {loaded - start, nvdp__now() - loaded};
+    if (cli->json) return cli_print_json(cli, to_json(&info, &queries, count, hit, seconds));
+    print(&info, &queries, count, hit, seconds);
+    return CLI_SUCCESS;
 }
 
 const struct cli_command cli_command_search = {

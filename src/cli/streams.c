@@ -1,8 +1,8 @@
 /* Standard output and standard error: every byte that a subcommand prints, or argp and getopt print for it, passes through
- * streams that show untrusted text (base/escape.h).  File names, labels and attributes can then not control a terminal. */
+ * streams that show untrusted text (base/sentence.h).  File names, labels and attributes can then not control a terminal. */
 #include "common.h"
 
-#include "base/escape.h"
+#include "base/sentence.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -58,7 +58,12 @@ __attribute__((format(printf, 2, 3))) static int bad_line(const struct tokenize 
     return cli_error(work->cli, CLI_BAD_INPUT, "%s:%zu: %s", work->values->input, work->line, text);
 }
 
-/* --- plain lines --- */
+static void release(struct tokenize *work) {
+    nvdp_tokens_free(&work->tokens);
+    nvdp_tokenizer_free(work->tokenizer);
+}
+
+/* --- word pieces --- */
 
 static void print_pieces(const struct tokenize *work, size_t count, const int32_t *ids) {
     const size_t first = work->values->special ? 0 : 1,
@@ -68,18 +73,11 @@ static void print_pieces(const struct tokenize *work, size_t count, const int32_
     putchar('\n');
 }
 
-static int plain_line(struct tokenize *work, const char *text, size_t size) {
-    CLI_DO(work->cli, nvdp_tokenizer_encode(work->tokenizer, text, size, NULL, 0,
-                                            work->values->max_length, &work->tokens));
-    print_pieces(work, work->tokens.count, work->tokens.ids);
-    return CLI_SUCCESS;
-}
-
 /* --- tables --- */
 
 static int table(struct tokenize *work) {
     struct nvdp_dataset_config config = NVDP_RESULT(struct nvdp_dataset_config);
-    struct nvdp_dataset *texts = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *texts = NULL;
     CLI_DO(work->cli, nvdp_dataset_config_default(work->cli->ctx, &config));
     config.task = NVDP_TASK_TSV;
     config.max_length = work->values->max_length;
@@ -89,23 +87,18 @@ static int table(struct tokenize *work) {
                                              work->values->input, &texts));
     for (size_t i = 0; i < texts->count; i++)
         print_pieces(work, texts->offset[i + 1] - texts->offset[i], texts->ids + texts->offset[i]);
-    nvdp_dataset_free(texts);
     return CLI_SUCCESS;
 }
 
 /* --- JSON lines --- */
 
-struct text {
-    const char *bytes; /* NULL: none; may hold NUL bytes */
-    size_t size;
-};
-
+/* Gets a text, which may hold NUL bytes; it stays NULL if the object has none. */
 static int get_text(const struct tokenize *work, const json_t *object, const char *key,
-                    struct text *out) {
+                    struct nvdp__field *out) {
     const json_t *value = json_object_get(object, key);
     if (value == NULL || json_is_null(value)) return CLI_SUCCESS;
     if (!json_is_string(value)) return bad_line(work, "key '%s': expected a string", key);
-    *out = (struct text){json_string_value(value), json_string_length(value)};
+    *out = (struct nvdp__field){json_string_value(value), json_string_length(value)};
     return CLI_SUCCESS;
 }
 
@@ -131,14 +124,13 @@ static void print_array(const char *name, const int32_t *values, size_t count) {
 
 static int encode_object(struct tokenize *work, const json_t *object) {
     if (!json_is_object(object)) return bad_line(work, "expected an object with the key 'text'");
-    struct text text = {0};
-    struct text pair = {0};
+    struct nvdp__field text = {0}, pair = {0};
     size_t max_length = 0;
     CLI_TRY(get_text(work, object, "text", &text));
-    if (text.bytes == NULL) return bad_line(work, "key 'text' is missing");
+    if (text.text == NULL) return bad_line(work, "key 'text' is missing");
     CLI_TRY(get_text(work, object, "pair", &pair));
-    CLI_TRY(get_max_length(work, object, pair.bytes != NULL, &max_length));
-    CLI_DO(work->cli, nvdp_tokenizer_encode(work->tokenizer, text.bytes, text.size, pair.bytes,
+    CLI_TRY(get_max_length(work, object, pair.text != NULL, &max_length));
+    CLI_DO(work->cli, nvdp_tokenizer_encode(work->tokenizer, text.text, text.size, pair.text,
                                             pair.size, max_length, &work->tokens));
     putchar('{');
     print_array("input_ids", work->tokens.ids, work->tokens.count);
@@ -154,29 +146,28 @@ static int json_line(struct tokenize *work, const char *line, size_t size) {
         blank++;
     if (blank == size) return CLI_SUCCESS; /* mostly the last line */
     json_error_t error;
-    json_t *object =
+    nvdp__autoptr(json_decref) json_t *object =
         json_loadb(line, size, JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
-    if (object == NULL) return bad_line(work, "%s", error.text);
-    int code = encode_object(work, object);
-    json_decref(object);
-    return code;
+    return object == NULL ? bad_line(work, "%s", error.text) : encode_object(work, object);
 }
 
 static int all_lines(struct tokenize *work, const char *path) {
-    struct nvdp__lines lines = {0};
-    struct nvdp__line line;
-    int code = CLI_SUCCESS;
-    nvdp_status status = nvdp__lines_open(work->cli->ctx, path, &lines);
-    while (status == NVDP_OK && code == CLI_SUCCESS) {
-        bool found;
-        status = cli_interrupted() ? NVDP_ERR_CANCELLED : nvdp__lines_next(&lines, &line, &found);
-        if (status != NVDP_OK || !found) break;
+    nvdp__auto(nvdp__lines_close) struct nvdp__lines lines = {0};
+    struct nvdp__field line;
+    CLI_DO(work->cli, nvdp__lines_open(work->cli->ctx, path, &lines));
+    for (bool found;;) {
+        CLI_DO(work->cli,
+               cli_interrupted() ? NVDP_ERR_CANCELLED : nvdp__lines_next(&lines, &line, &found));
+        if (!found) return CLI_SUCCESS;
         work->line = lines.line;
-        code = work->values->jsonl ? json_line(work, line.text, line.size)
-                                   : plain_line(work, line.text, line.size);
+        if (work->values->jsonl) {
+            CLI_TRY(json_line(work, line.text, line.size));
+            continue;
+        }
+        CLI_DO(work->cli, nvdp_tokenizer_encode(work->tokenizer, line.text, line.size, NULL, 0,
+                                                work->values->max_length, &work->tokens));
+        print_pieces(work, work->tokens.count, work->tokens.ids);
     }
-    nvdp__lines_close(&lines);
-    return status != NVDP_OK ? cli_fail(work->cli, status) : code;
 }
 
 /* The name of the file ends as a table's does. */
@@ -201,12 +192,9 @@ static int run(struct cli *cli) {
                          MAX_TOKENS);
     const char *path = strcmp(values.input, "-") == 0 ? "/dev/stdin" : values.input;
     if (path != values.input) values.input = "stdin";
-    struct tokenize work = {.cli = cli, .values = &values};
+    nvdp__auto(release) struct tokenize work = {.cli = cli, .values = &values};
     CLI_DO(cli, nvdp_tokenizer_load(cli->ctx, values.model, &work.tokenizer));
-    int code = !values.jsonl && is_table(path) ? table(&work) : all_lines(&work, path);
-    nvdp_tokens_free(&work.tokens);
-    nvdp_tokenizer_free(work.tokenizer);
-    return code;
+    return !values.jsonl && is_table(path) ? table(&work) : all_lines(&work, path);
 }
 
 const struct cli_command cli_command_tokenize = {

@@ -48,15 +48,7 @@ static double all_seconds(const struct nvdp_train_plan *plan) {
     return plan->base_seconds + plan->train_seconds + plan->score_seconds + plan->prefix_seconds;
 }
 
-/* Returns the plan of one run as JSON. Only all_seconds covers all `runs` of cross validation. */
-static json_t *plan_json(struct cli *cli, const struct nvdp_train_plan *plan, size_t runs) {
-    json_t *object = cli_add_result(cli, json_object(), "train_plan", NULL, plan);
-    json_object_set_new(object, "runs", json_integer((json_int_t)runs));
-    json_object_set_new(object, "all_seconds", cli_number((double)runs * all_seconds(plan)));
-    return object;
-}
-
-static void plan_print(struct cli *cli, const struct nvdp_train_plan *plan, size_t runs) {
+static void plan_print(const struct nvdp_train_plan *plan, size_t runs) {
     const double times = (double)runs;
     char all[CLI_DURATION_ROOM], steps[CLI_DURATION_ROOM], scores[CLI_DURATION_ROOM],
         prefix[CLI_DURATION_ROOM], base[CLI_DURATION_ROOM], of_all[48] = "";
@@ -65,7 +57,7 @@ static void plan_print(struct cli *cli, const struct nvdp_train_plan *plan, size
         cli_row("folds", "%zu, one run after the other; texts and steps are given for the first",
                 runs);
     }
-    cli_print_result(cli, "train_plan", plan);
+    cli_print_result("train_plan", plan);
     if (plan->frozen_parameters > 0)
         cli_row("frozen states", "%.0f MiB in the cache%s",
                 times * (double)plan->prefix_bytes / (1 << 20), of_all);
@@ -96,18 +88,6 @@ static json_t *preset_json(const struct cli *cli) {
     return list;
 }
 
-static void preset_print(const struct cli *cli) {
-    json_t *list = preset_json(cli);
-    const json_t *name;
-    size_t i;
-    cli_row("preset", "%s, which sets:", nvdp_config_get(cli->config, "preset"));
-    json_array_foreach(list, i, name) {
-        const char *option = json_string_value(name);
-        printf("  --%s %s\n", option, nvdp_config_get(cli->config, option));
-    }
-    json_decref(list);
-}
-
 /* Returns the number of runs: the number of folds if --folds is given without --fold, else 1. */
 static size_t count_runs(const struct cli *cli) {
     const size_t folds = strtoul(nvdp_config_get(cli->config, "folds"), NULL, 10);
@@ -118,23 +98,33 @@ static size_t count_runs(const struct cli *cli) {
 
 static int dry_run(struct cli *cli) {
     struct nvdp_train_plan plan = NVDP_RESULT(struct nvdp_train_plan);
-    struct nvdp_config *resolved = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *resolved = NULL;
     char *text = NULL;
     const size_t runs = count_runs(cli);
     if (runs > 1) (void)nvdp_config_set(cli->config, "fold", "1"); /* plans the first fold */
-    nvdp_status status = nvdp_train_plan_measured(cli->ctx, cli->config, &resolved, &plan);
-    if (status == NVDP_OK) status = nvdp_config_json(resolved, &text);
-    nvdp_config_free(resolved);
-    if (status != NVDP_OK) return cli_fail(cli, status);
-    json_t *object = json_loads(text, 0, NULL);
-    free(text);
-    if (cli->json)
-        return cli_print_json(cli,
-                              json_pack("{s:o, s:o, s:o}", "configuration", object, "from_preset",
-                                        preset_json(cli), "plan", plan_json(cli, &plan, runs)));
+    CLI_DO(cli, nvdp_train_plan_measured(cli->ctx, cli->config, &resolved, &plan));
+    CLI_DO(cli, nvdp_config_json(resolved, &text));
+    json_t *object = nvdp__json_taken(text);
+    if (cli->json) { /* only all_seconds covers all runs of cross validation */
+        json_t *planned = cli_add_result(json_object(), "train_plan", NULL, &plan);
+        json_object_set_new(planned, "runs", json_integer((json_int_t)runs));
+        json_object_set_new(planned, "all_seconds", cli_number((double)runs * all_seconds(&plan)));
+        return cli_print_json(cli, json_pack("{s:o, s:o, s:o}", "configuration", object,
+                                             "from_preset", preset_json(cli), "plan", planned));
+    }
     int code = cli_print_json(cli, object);
-    if (nvdp_config_get(cli->config, "preset") != NULL) preset_print(cli);
-    plan_print(cli, &plan, runs);
+    const char *preset = nvdp_config_get(cli->config, "preset");
+    if (preset != NULL) {
+        nvdp__autoptr(json_decref) json_t *list = preset_json(cli);
+        const json_t *name;
+        size_t i;
+        cli_row("preset", "%s, which sets:", preset);
+        json_array_foreach(list, i, name) {
+            const char *option = json_string_value(name);
+            printf("  --%s %s\n", option, nvdp_config_get(cli->config, option));
+        }
+    }
+    plan_print(&plan, runs);
     return code;
 }
 
@@ -143,15 +133,9 @@ static int dry_run(struct cli *cli) {
 static json_t *result_json(struct cli *cli, const char *out,
                            const struct nvdp_train_result *result) {
     json_t *object = json_pack("{s:s}", "out", out);
-    object = cli_add_result(cli, object, "train", "json", result);
+    object = cli_add_result(object, "train", "json", result);
     json_object_set_new(object, "guarantee", cli_guarantee_json(cli, out));
     return object;
-}
-
-static void result_print(struct cli *cli, const char *out, const struct nvdp_train_result *result) {
-    cli_print_result(cli, "train", result);
-    cli_row("run", "%s", out);
-    cli_print_guarantee(cli, out);
 }
 
 /* --- cross validation: a run per fold --- */
@@ -174,23 +158,16 @@ static const char *fold_folder(const char *out, size_t fold, char folder[PATH_MA
 }
 
 /* Trains one fold. Resumes a fold that an interrupted cross validation began. */
-static int train_fold(struct cli *cli, const char *out, size_t fold,
-                      struct nvdp_train_result *result) {
+static nvdp_status train_fold(struct cli *cli, const char *out, size_t fold,
+                              struct nvdp_train_result *result) {
     char folder[PATH_MAX], number[24], record[PATH_MAX + 16];
     snprintf(number, sizeof number, "%zu", fold);
     snprintf(record, sizeof record, "%s/run.json", fold_folder(out, fold, folder));
     const bool begun = !cli_given(cli, "overwrite") && access(record, F_OK) == 0;
-    nvdp_status status = nvdp_config_set(cli->config, "out", folder);
-    if (status == NVDP_OK) status = nvdp_config_set(cli->config, "fold", number);
-    if (status == NVDP_OK) status = nvdp_config_set(cli->config, "resume", begun ? folder : NULL);
-    if (status == NVDP_OK) status = nvdp_train(cli->ctx, cli->config, result);
-    if (status == NVDP_OK) return CLI_SUCCESS;
-    const int code = cli_fail(cli, status);
-    if (status == NVDP_ERR_CANCELLED && !cli->quiet)
-        fprintf(stderr,
-                "%s: run the same command again to continue with this fold and the others\n",
-                cli->name);
-    return code;
+    NVDP_TRY(nvdp_config_set(cli->config, "out", folder));
+    NVDP_TRY(nvdp_config_set(cli->config, "fold", number));
+    NVDP_TRY(nvdp_config_set(cli->config, "resume", begun ? folder : NULL));
+    return nvdp_train(cli->ctx, cli->config, result);
 }
 
 /* Finds the fold whose training has the largest epsilon, the first one without private training. */
@@ -198,64 +175,71 @@ static nvdp_status weakest_fold(struct cli *cli, const char *out, size_t folds,
                                 struct nvdp_training_privacy *training, char folder[PATH_MAX]) {
     size_t weakest = 1;
     for (size_t f = 1; f <= folds; f++) {
-        struct nvdp_training_privacy one = NVDP_RESULT(struct nvdp_training_privacy);
+        nvdp__autoresult struct nvdp_training_privacy one =
+            NVDP_RESULT(struct nvdp_training_privacy);
         NVDP_TRY(nvdp_training_privacy(cli->ctx, fold_folder(out, f, folder), &one, NULL));
         const bool weaker =
             one.is_private &&
             (!training->is_private || one.account->pld_epsilon > training->account->pld_epsilon);
-        if (weaker) {
-            nvdp_training_privacy_free(training);
-            *training = one;
-            weakest = f;
-        } else {
-            nvdp_training_privacy_free(&one);
-        }
+        if (!weaker) continue;
+        nvdp_result_free(training);
+        NVDP__HAND_OVER(training, one);
+        weakest = f;
     }
     fold_folder(out, weakest, folder);
     return NVDP_OK;
 }
 
-static int cross_validate(struct cli *cli, size_t folds) {
-    char folder[PATH_MAX], *out = strdup(nvdp_config_get(cli->config, "out"));
-    struct nvdp_train_result *result = calloc(folds, sizeof *result);
-    int code = CLI_SUCCESS;
-    if (out == NULL || result == NULL)
-        code = cli_error(cli, CLI_FAILURE, "out of memory");
-    else if (mkdir(out, 0777) != 0 && errno != EEXIST)
-        code = cli_error(cli, CLI_FAILURE, "%s: %s", out, strerror(errno));
-    for (size_t f = 0; f < folds && result != NULL && code == CLI_SUCCESS; f++) {
-        result[f].struct_size = sizeof *result;
-        code = train_fold(cli, out, f + 1, &result[f]);
+struct folds {
+    struct nvdp_train_result *result;
+    size_t count;
+};
+
+static void release(const struct folds *folds) {
+    for (size_t f = 0; f < folds->count && folds->result != NULL; f++)
+        nvdp_result_free(&folds->result[f]);
+    free(folds->result);
+}
+
+static int cross_validate(struct cli *cli, size_t count) {
+    char folder[PATH_MAX];
+    nvdp__autofree char *out = nvdp__strdup(cli->ctx, nvdp_config_get(cli->config, "out"));
+    nvdp__auto(release) struct folds folds = {.count = count};
+    nvdp__autoresult struct nvdp_training_privacy training =
+        NVDP_RESULT(struct nvdp_training_privacy);
+    CLI_DO(cli, NVDP__MADE(out));
+    CLI_DO(cli, NVDP__NEW(cli->ctx, folds.result, count));
+    if (mkdir(out, 0777) != 0 && errno != EEXIST)
+        return cli_error(cli, CLI_FAILURE, "%s: %s", out, strerror(errno));
+    for (size_t f = 0; f < count; f++) {
+        folds.result[f].struct_size = sizeof *folds.result;
+        const nvdp_status status = train_fold(cli, out, f + 1, &folds.result[f]);
+        const int code = status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
+        if (status == NVDP_ERR_CANCELLED && !cli->quiet)
+            fprintf(stderr,
+                    "%s: run the same command again to continue with this fold and the others\n",
+                    cli->name);
+        CLI_TRY(code);
     }
-    if (code == CLI_SUCCESS && result != NULL && cli->json) {
+    if (cli->json) {
         json_t *list = json_array();
-        for (size_t f = 0; f < folds; f++)
-            json_array_append_new(list,
-                                  result_json(cli, fold_folder(out, f + 1, folder), &result[f]));
-        code = cli_print_json(cli, json_pack("{s:o}", "folds", list));
-    } else if (code == CLI_SUCCESS && result != NULL) {
-        struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
-        const struct nvdp_scores *first = result[0].test;
-        for (int k = 0; first != NULL && k < first->metrics; k++)
-            print_folds(folds, result, k);
-        cli_row("runs", "%s/fold-1 to fold-%zu", out, folds);
-        const nvdp_status status = weakest_fold(cli, out, folds, &training, folder);
-        if (status != NVDP_OK) code = cli_fail(cli, status);
-        if (status == NVDP_OK) {
-            cli_row("",
-                    "the guarantee below is that of %s, the weakest one; if you give away "
-                    "several models, add their guarantees up",
-                    folder);
-            cli_print_guarantee(cli, folder);
-        }
-        if (status == NVDP_OK && training.is_private) cli_training_print(cli, &training);
-        nvdp_training_privacy_free(&training);
+        for (size_t f = 0; f < count; f++)
+            json_array_append_new(
+                list, result_json(cli, fold_folder(out, f + 1, folder), &folds.result[f]));
+        return cli_print_json(cli, json_pack("{s:o}", "folds", list));
     }
-    for (size_t f = 0; f < folds && result != NULL; f++)
-        nvdp_train_result_free(&result[f]);
-    free(out);
-    free(result);
-    return code;
+    const struct nvdp_scores *first = folds.result[0].test;
+    for (int k = 0; first != NULL && k < first->metrics; k++)
+        print_folds(count, folds.result, k);
+    cli_row("runs", "%s/fold-1 to fold-%zu", out, count);
+    CLI_DO(cli, weakest_fold(cli, out, count, &training, folder));
+    cli_row("",
+            "the guarantee below is that of %s, the weakest one; if you give away several models, "
+            "add their guarantees up",
+            folder);
+    cli_print_guarantee(cli, folder);
+    if (training.is_private) cli_training_print(&training);
+    return CLI_SUCCESS;
 }
 
 static int run(struct cli *cli) {
@@ -265,13 +249,14 @@ static int run(struct cli *cli) {
     if (values.dry_run) return dry_run(cli);
     if (count_runs(cli) > 1 && nvdp_config_get(cli->config, "out") != NULL)
         return cross_validate(cli, count_runs(cli));
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     CLI_DO(cli, nvdp_train(cli->ctx, cli->config, &result));
     const char *out = nvdp_config_get(cli->config, cli_given(cli, "resume") ? "resume" : "out");
-    if (!cli->json) result_print(cli, out, &result);
-    const int code = cli_end_training(cli, out, cli->json ? result_json(cli, out, &result) : NULL);
-    nvdp_train_result_free(&result);
-    return code;
+    if (cli->json) return cli_end_training(cli, out, result_json(cli, out, &result));
+    cli_print_result("train", &result);
+    cli_row("run", "%s", out);
+    cli_print_guarantee(cli, out);
+    return cli_end_training(cli, out, NULL);
 }
 
 const struct cli_command cli_command_train = {
@@ -287,7 +272,7 @@ const struct cli_command cli_command_train = {
                 "    --model minilm --clip-sequence 8 --out run\n"
                 "  nvdp train --resume run\n"
                 "  mpirun -n 4 nvdp train --config mrpc.json --out run4   (docs/clusters.md)\n",
-    .create = nvdp_train_config_create,
+    .kinds = "train",
     .options = options,
     .together = true,
     .run = run,

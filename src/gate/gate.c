@@ -1,17 +1,21 @@
 /* Measures what a policy limits, and compares: the sources of numbers, one check, the result as JSON, text and JUnit
  * XML.  nvdp_gate is the entry. */
 #include "gate/gate.h"
+#include "model/model.h"
 
-#include "base/escape.h"
+#include "attack/attack.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/own.h"
 #include "base/sentence.h"
-#include "dchi/mechanism.h"
+#include "dchi/dchi.h"
 #include "options/result.h"
 #include "options/rows.h"
 #include "options/schema.h"
 #include "rdp/options.h"
+#include "rdp/report.h"
+#include "sanitize/sanitize.h"
 #include "share/ledger.h"
 #include "text/normalize.h"
 #include "train/run.h"
@@ -24,9 +28,9 @@
 #include <nvdp/rdp.h>
 #include <nvdp/share.h>
 #include <nvdp/text_privacy.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* --- options --- */
 
@@ -70,9 +74,7 @@ static const struct nvdp__section section = {.row = rows};
 static const struct nvdp__schema schema = {
     .kind = "gate", .size = sizeof(struct options), .section = &section, .sections = 1};
 
-nvdp_status nvdp_gate_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
-    return nvdp__config_create(ctx, &schema, out);
-}
+const struct nvdp__kind nvdp__kind_gate = {"gate", {&schema}};
 
 /* --- the sources of numbers --- */
 
@@ -102,56 +104,33 @@ struct gate {
     char unread[NVDP__REASON], fault[NVDP__REASON]; /* "": none */
 };
 
-static nvdp_status parse(const struct gate *gate, char *text, json_t **out) {
-    *out = json_loads(text, 0, NULL);
-    free(text);
-    return *out != NULL ? NVDP_OK : nvdp__fail(gate->ctx, NVDP_ERR_MEMORY, "out of memory");
-}
-
-static nvdp_status set(struct nvdp_config *config, const char *name, const char *value) {
-    return value != NULL ? nvdp_config_set(config, name, value) : NVDP_OK;
+static void release_gate(struct gate *gate) {
+    for (size_t i = 0; i < gate->count; i++)
+        json_decref(gate->measured[i].result);
+    free(gate->measured);
+    nvdp__policy_release(&gate->policy);
 }
 
 static nvdp_status set_number(struct nvdp_config *config, const char *name, double value) {
-    char text[32];
-    nvdp__snprintf(text, sizeof text, "%.17g", value);
-    return nvdp_config_set(config, name, text);
+    return nvdp_config_set(config, name, nvdp__short_text("%.17g", value).text);
 }
 
 static nvdp_status set_seed(struct nvdp_config *config, uint64_t seed) {
-    char text[32];
-    nvdp__snprintf(text, sizeof text, "%" PRIu64, seed);
-    return nvdp_config_set(config, "seed", text);
-}
-
-static nvdp_status set_baselines(const struct gate *gate, struct nvdp_config *config) {
-    char text[NVDP_GUESSES * 32] = "";
-    struct nvdp__writer list = {text, sizeof text, 0};
-    for (size_t i = 0; i < gate->policy.baselines; i++)
-        nvdp__append(&list, "%s%.17g", i > 0 ? "," : "", gate->policy.baseline[i]);
-    return gate->policy.baselines > 0 ? nvdp_config_set(config, "baseline", text) : NVDP_OK;
+    return nvdp_config_set(config, "seed", nvdp__short_text("%" PRIu64, seed).text);
 }
 
 /* Sets the options of privacy measurements for all samples that count. */
-static nvdp_status privacy_config(const struct gate *gate, double delta, struct nvdp_config **out) {
+static nvdp_status privacy_config(const struct gate *gate, const char *kinds,
+                                  struct nvdp_config **out) {
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-    const double releases = (double)gate->releases;
-    NVDP_TRY(nvdp_privacy_config_create(gate->ctx, &config));
+    const double releases = (double)gate->releases, delta = gate->policy.delta;
+    NVDP_TRY(nvdp_config_create(gate->ctx, kinds, &config));
     NVDP_TRY(set_number(config, "delta", delta));
     NVDP_TRY(set_number(config, "releases", releases));
     /* Bayesian DP needs a delta above releases times gamma */
     if (nvdp__privacy_defaults().bdp.gamma * releases > delta / 2)
         NVDP_TRY(set_number(config, "gamma", delta / 10 / releases));
-    NVDP__HAND_OVER(out, config);
-    return NVDP_OK;
-}
-
-static nvdp_status certify(const struct gate *gate, const struct nvdp_model *model, double delta,
-                           struct nvdp_certificate *out) {
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-    NVDP_TRY(privacy_config(gate, delta, &config));
-    NVDP_TRY(set_baselines(gate, config));
-    return nvdp_model_certificate(gate->ctx, model, config, out);
+    return NVDP__HAND_OVER(out, config);
 }
 
 static nvdp_status made(const struct gate *gate, json_t *object, json_t **out) {
@@ -178,7 +157,7 @@ static nvdp_status make_stated(const struct gate *gate, double epsilon, double a
         const double b = gate->policy.baseline[i];
         json_array_append_new(guesses,
                               json_pack("{s:f, s:f}", "baseline", b, "bound",
-                                        isnan(mu) ? nvdp_guess_from_curve(b, 1, &epsilon, &at)
+                                        isnan(mu) ? nvdp__guess_from_curve(b, 1, &epsilon, &at)
                                                   : nvdp_guess_bound(b, mu / 2, 1, 0)));
     }
     return made(gate,
@@ -192,7 +171,7 @@ static nvdp_status make_stated(const struct gate *gate, double epsilon, double a
 static nvdp_status counted_epsilon(const struct gate *gate, const struct nvdp_model *model,
                                    const struct nvdp_certificate *of, double *epsilon) {
     struct nvdp_limits limits = NVDP_RESULT(struct nvdp_limits);
-    NVDP_TRY(nvdp_model_limits(gate->ctx, model, &limits));
+    NVDP_TRY(nvdp__model_limits(gate->ctx, model, &limits));
     *epsilon = of->theorem == NVDP_THEOREM_SEQUENCE ? of->epsilon : INFINITY;
     for (size_t k = 0; k < NVDP__LEDGER_ORDERS && of->theorem != NVDP_THEOREM_SEQUENCE; k++) {
         const double order = nvdp__ledger_orders[k],
@@ -211,43 +190,35 @@ static bool proves_less(const json_t *other, const json_t *mine, const char *pat
              nvdp__gate_number(mine, path, false, reason).value);
 }
 
-/* Takes the larger bound of each guess: a smaller epsilon does not bound all guesses better. */
-static void take_guesses(const json_t *other, json_t *mine) {
-    size_t i;
-    json_t *guess;
-    json_array_foreach(json_object_get(mine, "guess"), i, guess) {
-        json_t *bound =
-            json_object_get(json_array_get(json_object_get(other, "guess"), i), "bound");
-        if (json_number_value(bound) > json_number_value(json_object_get(guess, "bound")))
-            json_object_set(guess, "bound", bound);
-    }
-}
-
 /* Takes the larger epsilon of two certificates, the larger one per word and the larger bounds of guesses: they can be of
- * different certificates. */
+ * different certificates, as a smaller epsilon does not bound all guesses better. */
 static nvdp_status take_larger(const struct gate *gate, const json_t *other, json_t **mine) {
     const bool less = proves_less(other, *mine, "epsilon");
     const bool word =
         json_is_object(json_object_get(*mine, "word")) && proves_less(other, *mine, "word.epsilon");
     json_t *per_word = json_object_get(word ? other : *mine, "word"),
-           *made = json_deep_copy(less ? other : *mine);
-    const int failed = made == NULL       ? -1
-                       : per_word != NULL ? json_object_set(made, "word", per_word)
-                                          : (json_object_del(made, "word"), 0);
-    if (failed != 0) {
+           *made = json_deep_copy(less ? other : *mine), *guess;
+    size_t i;
+    if (made == NULL || (per_word != NULL && json_object_set(made, "word", per_word) != 0)) {
         json_decref(made);
         return nvdp__fail(gate->ctx, NVDP_ERR_MEMORY, "gate: out of memory");
     }
-    take_guesses(less ? *mine : other, made);
+    if (per_word == NULL) json_object_del(made, "word");
+    const json_t *guesses = json_object_get(less ? *mine : other, "guess");
+    json_array_foreach(json_object_get(made, "guess"), i, guess) {
+        json_t *bound = json_object_get(json_array_get(guesses, i), "bound");
+        if (json_number_value(bound) > json_number_value(json_object_get(guess, "bound")))
+            json_object_set(guess, "bound", bound);
+    }
     json_decref(*mine);
     *mine = made;
     return NVDP_OK;
 }
 
-/* Returns the path of the run's ledger; free() it.  NULL: out of memory. */
-static char *ledger_of(const struct gate *gate) {
-    return gate->options.ledger != NULL ? nvdp__strdup(gate->ctx, gate->options.ledger)
-                                        : nvdp__join(gate->ctx, gate->options.target, "ledger");
+/* Returns the path of the run's ledger. */
+static struct nvdp__path ledger_of(const struct gate *gate) {
+    return gate->options.ledger != NULL ? nvdp__path_format("%s", gate->options.ledger)
+                                        : nvdp__path(gate->options.target, "ledger");
 }
 
 /* Takes the ledger's sums if they exceed the certificate's, because it counts samples of other mechanisms, too.  Both are
@@ -258,10 +229,8 @@ static nvdp_status take_ledger(const struct gate *gate, const struct nvdp_model 
     struct nvdp_ledger_summary sums = NVDP_RESULT(struct nvdp_ledger_summary);
     double epsilon;
     nvdp__autoptr(json_decref) json_t *stated = NULL;
-    nvdp__autofree char *path = ledger_of(gate);
-    NVDP_TRY(NVDP__MADE(path));
-    NVDP_TRY(nvdp__ledger_summarize(gate->ctx, path, gate->options.ledger_key, gate->options.target,
-                                    gate->policy.delta, &sums));
+    NVDP_TRY(nvdp__ledger_summarize(gate->ctx, ledger_of(gate).text, gate->options.ledger_key,
+                                    gate->options.target, gate->policy.delta, &sums));
     NVDP_TRY(counted_epsilon(gate, model, own, &epsilon));
     const bool more = !(sums.epsilon <= epsilon * room);
     const bool more_words = json_is_object(json_object_get(*mine, "word")) &&
@@ -275,111 +244,72 @@ static nvdp_status take_ledger(const struct gate *gate, const struct nvdp_model 
 static nvdp_status measure_certificate(const struct gate *gate, json_t **out) {
     struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
     nvdp__autoptr(nvdp_model_free) struct nvdp_model *model = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     nvdp__autoptr(json_decref) json_t *found = NULL;
-    nvdp__autofree char *folder = nvdp__join(gate->ctx, gate->options.target, "model");
-    char *text = NULL;
-    NVDP_TRY(NVDP__MADE(folder));
-    NVDP_TRY(nvdp_model_load(gate->ctx, folder, &model));
-    NVDP_TRY(certify(gate, model, gate->policy.delta, &certificate));
-    NVDP_TRY(nvdp_certificate_json(gate->ctx, &certificate, &text));
-    NVDP_TRY(parse(gate, text, &found));
+    const struct nvdp__path folder = nvdp__path(gate->options.target, "model");
+    char baselines[NVDP_GUESSES * 32] = "";
+    struct nvdp__writer list = {baselines, sizeof baselines, 0};
+    NVDP_TRY(nvdp_model_load(gate->ctx, folder.text, &model));
+    NVDP_TRY(privacy_config(gate, "privacy", &config));
+    for (size_t i = 0; i < gate->policy.baselines; i++)
+        nvdp__append(&list, "%s%.17g", i > 0 ? "," : "", gate->policy.baseline[i]);
+    if (list.used > 0) NVDP_TRY(nvdp_config_set(config, "baseline", baselines));
+    NVDP_TRY(nvdp_model_certificate(gate->ctx, model, config, &certificate));
+    NVDP_TRY(made(gate, nvdp__certificate_pack(&certificate), &found));
     if (gate->ledger.releases > 0) NVDP_TRY(take_ledger(gate, model, &certificate, &found));
-    *out = json_incref(found);
-    return NVDP_OK;
-}
-
-/* Reads the run's record of these options.  *out stays NULL if there is none. */
-static nvdp_status read_record(const struct gate *gate, const struct nvdp_config *both,
-                               json_t **out) {
-    nvdp__autofree char *name = NULL;
-    NVDP_TRY(nvdp_measured_name(gate->ctx, both, "privacy", &name));
-    return nvdp__json_read_optional(gate->ctx, gate->options.target, name, out);
-}
-
-static nvdp_status measure_vectors(const struct gate *gate, const struct nvdp_config *both,
-                                   const struct nvdp_posteriors *posteriors, char **text) {
-    nvdp__auto(nvdp_privacy_report_free) struct nvdp_privacy_report report =
-        NVDP_RESULT(struct nvdp_privacy_report);
-    NVDP_TRY(nvdp_privacy_measure(gate->ctx, posteriors, both, NULL, &report));
-    NVDP_TRY(nvdp_linkage_measure(gate->ctx, posteriors, report.bdp_releases, NVDP_LINKAGE_TEXTS,
-                                  gate->options.seed, report.linkage));
-    return nvdp_privacy_report_json(gate->ctx, &report, text);
+    return NVDP__HAND_OVER(out, found);
 }
 
 /* Uses the run's record if it is of the same posteriors: the same texts under the same model.  Measures otherwise. */
 static nvdp_status measure_texts(const struct gate *gate, const struct nvdp_config *both,
                                  json_t **out) {
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
+    nvdp__autoresult struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     nvdp__autoptr(json_decref) json_t *record = NULL;
-    char *text = NULL, digest[65];
+    nvdp__autofree char *name = NULL;
+    char digest[65];
     NVDP_TRY(nvdp_run_posteriors(gate->ctx, both, &posteriors));
-    NVDP_TRY(read_record(gate, both, &record));
+    NVDP_TRY(nvdp_measured_name(gate->ctx, both, "privacy", &name));
+    NVDP_TRY(nvdp__json_read_optional(gate->ctx, gate->options.target, name, &record));
     nvdp__posteriors_digest(posteriors, digest);
     const char *of = json_string_value(json_object_get(record, "digest"));
     if (of != NULL && strcmp(of, digest) == 0) {
-        *out = json_incref(record);
-    } else {
-        NVDP_TRY(measure_vectors(gate, both, posteriors, &text));
-        NVDP_TRY(parse(gate, text, out));
+        return NVDP__HAND_OVER(out, record);
     }
-    return NVDP_OK;
+    NVDP_TRY(nvdp_privacy_measure(gate->ctx, posteriors, both, NULL, &report));
+    NVDP_TRY(nvdp_linkage_measure(gate->ctx, posteriors, report.bdp.releases, NVDP_LINKAGE_TEXTS,
+                                  gate->options.seed, report.linkage));
+    return made(gate, nvdp__privacy_report_pack(&report), out);
 }
 
-/* Measures a run whose users add noise to their own texts.  Its records do not name the texts, so none is used. */
-static nvdp_status measure_tokens(const struct gate *gate, const struct nvdp_config *both,
-                                  bool sequence, json_t **out) {
-    nvdp__auto(nvdp_privacy_report_free) struct nvdp_privacy_report vectors =
-        NVDP_RESULT(struct nvdp_privacy_report);
-    nvdp__auto(nvdp_dchi_report_free) struct nvdp_dchi_report report =
-        NVDP_RESULT(struct nvdp_dchi_report);
-    char *text = NULL;
-    if (sequence) {
-        NVDP_TRY(nvdp_run_sequence_privacy(gate->ctx, both, NULL, &vectors));
-        NVDP_TRY(nvdp_privacy_report_json(gate->ctx, &vectors, &text));
-    } else {
-        NVDP_TRY(nvdp_run_text_privacy(gate->ctx, both, NULL, &report));
-        NVDP_TRY(nvdp_dchi_report_json(gate->ctx, &report, &text));
-    }
-    return parse(gate, text, out);
-}
-
-static nvdp_status measure_privacy(const struct gate *gate, bool exact, json_t **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_config *both = NULL, *privacy = NULL;
+static nvdp_status measure_privacy(const struct gate *gate, json_t **out) {
+    nvdp__autoresult struct nvdp_privacy_report vectors = NVDP_RESULT(struct nvdp_privacy_report);
+    nvdp__autoresult struct nvdp_dchi_report words = NVDP_RESULT(struct nvdp_dchi_report);
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *both = NULL;
+    nvdp__autoptr(json_decref) json_t *owner = NULL;
     struct nvdp__train_options trained;
-    json_t *owner = NULL;
     const struct options *options = &gate->options;
-    NVDP_TRY_OR_CLEAN(nvdp__run_read_config(gate->ctx, options->target, &trained, &owner));
-    NVDP_TRY_OR_CLEAN(nvdp_run_config_create(gate->ctx, &both));
-    NVDP_TRY_OR_CLEAN(privacy_config(gate, gate->policy.delta, &privacy));
-    if (exact) NVDP_TRY_OR_CLEAN(nvdp_config_set(privacy, "exact", "true"));
-    status = nvdp_config_join(both, privacy); /* takes it */
-    privacy = NULL;
-    NVDP_TRY_OR_CLEAN(status);
-    NVDP_TRY_OR_CLEAN(set(both, "run", options->target));
-    NVDP_TRY_OR_CLEAN(set(both, "split", options->split));
-    NVDP_TRY_OR_CLEAN(set(both, "data", options->data));
-    NVDP_TRY_OR_CLEAN(set_number(both, "limit", (double)options->limit));
-    NVDP_TRY_OR_CLEAN(set_seed(both, options->seed));
+    NVDP_TRY(nvdp__run_read_config(gate->ctx, options->target, &trained, &owner));
+    NVDP_TRY(privacy_config(gate, "run,privacy", &both));
+    /* The exact loss, which a check may need, is measured together with the rest. */
+    for (size_t i = 0; i < gate->policy.checks; i++)
+        if (strcmp(gate->policy.check[i].source, "privacy") == 0 &&
+            strncmp(gate->policy.check[i].path, "exact", 5) == 0)
+            NVDP_TRY(nvdp_config_set(both, "exact", "true"));
+    NVDP_TRY(nvdp_config_set(both, "run", options->target));
+    NVDP_TRY(nvdp_config_set(both, "split", options->split));
+    NVDP_TRY(nvdp_config_set(both, "data", options->data));
+    NVDP_TRY(set_number(both, "limit", (double)options->limit));
+    NVDP_TRY(set_seed(both, options->seed));
     const int noise = trained.noise.mechanism;
-    NVDP_TRY_OR_CLEAN(noise == NVDP__NOISE_NONE
-                          ? measure_texts(gate, both, out)
-                          : measure_tokens(gate, both, nvdp__token_row(noise)->on_sequence, out));
-cleanup:
-    nvdp_config_free(both);
-    nvdp_config_free(privacy);
-    json_decref(owner);
-    return status;
-}
-
-/* Replaces the guesses about a person by those of the policy's baselines. */
-static void guess_persons(const struct gate *gate, struct nvdp_persons *person) {
-    if (person->persons == 0 || !isfinite(person->mu) || gate->policy.baselines == 0) return;
-    person->guesses = gate->policy.baselines;
-    for (size_t i = 0; i < person->guesses; i++)
-        person->guess[i] =
-            (struct nvdp_guess){gate->policy.baseline[i],
-                                nvdp_guess_bound(gate->policy.baseline[i], person->mu / 2, 1, 0)};
+    if (noise == NVDP__NOISE_NONE) return measure_texts(gate, both, out);
+    /* The users add noise to their own texts. The records of such a run do not name the texts, so none is used. */
+    if (nvdp__token_row(noise)->on_sequence) {
+        NVDP_TRY(nvdp_run_sequence_privacy(gate->ctx, both, NULL, &vectors));
+        return made(gate, nvdp__privacy_report_pack(&vectors), out);
+    }
+    NVDP_TRY(nvdp_run_text_privacy(gate->ctx, both, NULL, &words));
+    return made(gate, nvdp__dchi_report_pack(&words), out);
 }
 
 /* Returns the path of the shared file; NULL: there is none. */
@@ -391,29 +321,31 @@ static nvdp_status uncounted(const struct gate *gate) {
     return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "the file states that no ledger counts it");
 }
 
-/* Reads the run's ledger, once for all checks.  A run without one has shared nothing. */
-static nvdp_status read_ledger(struct gate *gate) {
-    char *path = gate->is_run ? ledger_of(gate) : NULL;
-    gate->ledger.struct_size = sizeof gate->ledger;
-    if (path == NULL) return gate->is_run ? NVDP_ERR_MEMORY : NVDP_OK;
-    char *key = gate->options.ledger_key != NULL ? nvdp__strdup(gate->ctx, gate->options.ledger_key)
-                                                 : nvdp__format(gate->ctx, "%s.key", path);
-    nvdp_status status = NVDP__MADE(key);
-    if (status == NVDP_OK && gate->options.ledger == NULL)
-        status = nvdp__ledger_elsewhere(gate->ctx, gate->options.target);
-    if (status == NVDP_OK && nvdp__ledger_expected(gate->ctx, path, key))
-        status = nvdp__ledger_summarize(gate->ctx, path, key, gate->options.target,
-                                        NVDP__LEDGER_DELTA, &gate->ledger);
-    else if (status == NVDP_OK && gate->options.ledger != NULL)
-        status = nvdp__fail(gate->ctx, NVDP_ERR_IO,
-                            "%s: expected the ledger of the releases, found none", path);
-    free(path);
-    free(key);
+/* Keeps the message of a failure, because of which checks fail.  Passes on the failures of the gate itself. */
+static nvdp_status keep_fault(const struct gate *gate, nvdp_status status, const char *before,
+                              char fault[NVDP__REASON]) {
     if (status == NVDP_ERR_MEMORY || status == NVDP_ERR_CANCELLED) return status;
     if (status != NVDP_OK)
-        nvdp__snprintf(gate->uncounted, sizeof gate->uncounted, "%s",
-                       nvdp_context_error(gate->ctx));
+        nvdp__snprintf(fault, NVDP__REASON, "%s%s", before, nvdp_context_error(gate->ctx));
     return NVDP_OK;
+}
+
+/* Reads the run's ledger, once for all checks.  A run without one has shared nothing. */
+static nvdp_status read_ledger(struct gate *gate) {
+    const struct nvdp__path path = ledger_of(gate),
+                            key = gate->options.ledger_key != NULL
+                                      ? nvdp__path_format("%s", gate->options.ledger_key)
+                                      : nvdp__path_format("%s.key", path.text);
+    gate->ledger.struct_size = sizeof gate->ledger;
+    if (!gate->is_run) return NVDP_OK;
+    if (gate->options.ledger == NULL)
+        NVDP_TRY(nvdp__ledger_elsewhere(gate->ctx, gate->options.target));
+    if (nvdp__ledger_expected(path.text, key.text))
+        return nvdp__ledger_summarize(gate->ctx, path.text, key.text, gate->options.target,
+                                      NVDP__LEDGER_DELTA, &gate->ledger);
+    if (gate->options.ledger == NULL) return NVDP_OK;
+    return nvdp__fail(gate->ctx, NVDP_ERR_IO, "%s: expected the ledger of the releases, found none",
+                      path.text);
 }
 
 /* Names the first check that fails. */
@@ -440,16 +372,23 @@ static nvdp_status check_counted(const struct gate *gate, const char *path) {
 
 static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
     struct nvdp_ledger_summary found = gate->ledger;
-    nvdp__autofree char *path = ledger_of(gate);
-    NVDP_TRY(NVDP__MADE(path));
+    const struct nvdp__path path = ledger_of(gate);
     if (found.releases == 0)
         return nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
                           "%s: expected the ledger of the releases, found none; export first, or "
                           "name the ledger with {ledger}",
-                          path);
-    NVDP_TRY(check_counted(gate, path));
+                          path.text);
+    NVDP_TRY(check_counted(gate, path.text));
     NVDP_TRY(check_delta(gate, found.delta));
-    guess_persons(gate, &found.person);
+    /* the guesses about a person are those of the policy's baselines */
+    struct nvdp_persons *person = &found.person;
+    if (person->persons > 0 && isfinite(person->mu) && gate->policy.baselines > 0) {
+        person->guesses = gate->policy.baselines;
+        for (size_t i = 0; i < person->guesses; i++)
+            person->guess[i] = (struct nvdp_bounded_guess){
+                gate->policy.baseline[i],
+                nvdp_guess_bound(gate->policy.baseline[i], person->mu / 2, 1, 0)};
+    }
     NVDP_TRY(made(gate, nvdp__result_json(&nvdp__result_ledger, NULL, &found), out));
     if (found.budget_epsilon == 0) json_object_del(*out, "budget_epsilon"); /* 0: none */
     if (found.person_budget == 0) json_object_del(*out, "person_budget");
@@ -501,11 +440,6 @@ static nvdp_status measure_file(const struct gate *gate, const char *source, cha
 
 /* --- an attack --- */
 
-static nvdp_status set_taken(struct nvdp_config *config, const struct nvdp_attack_info *attack,
-                             const char *name, const char *value) {
-    return nvdp__gate_takes(attack, name) ? set(config, name, value) : NVDP_OK;
-}
-
 /* Returns the number of samples of a text that an attack reads together: those that its own options set, those of
  * the file or of the gate, or one if it cannot read more. SIZE_MAX: it attacks training, not samples. */
 static size_t samples_read(const struct gate *gate, const struct nvdp__gate_check *check) {
@@ -517,8 +451,8 @@ static size_t samples_read(const struct gate *gate, const struct nvdp__gate_chec
         (members != NULL && strcmp(members, "training") == 0))
         return SIZE_MAX;
     if (own != NULL && nvdp__gate_option(own, sizeof text, text)) return strtoul(text, NULL, 10);
-    if (!nvdp__gate_takes(attack, "releases")) return 1;
-    return gate->options.shared != NULL && nvdp__gate_takes(attack, "shared")
+    if (!nvdp__attack_takes(attack->options, "releases")) return 1;
+    return gate->options.shared != NULL && nvdp__attack_takes(attack->options, "shared")
                ? nvdp__max(gate->file.samples, (size_t)1)
                : gate->releases;
 }
@@ -529,35 +463,39 @@ static nvdp_status attack_config(const struct gate *gate, const struct nvdp__gat
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     const struct options *options = &gate->options;
     const struct nvdp_attack_info *attack = &check->attack;
+    const struct {
+        const char *name, *value;
+    } texts[] = {{"split", options->split},
+                 {"data", options->data},
+                 {"public", options->known},
+                 {"prior", options->prior},
+                 {"shared", options->shared}};
     const char *key;
     json_t *value;
-    NVDP_TRY(nvdp_attacks_config_create(gate->ctx, &config));
-    NVDP_TRY(set(config, "kind", attack->name));
-    NVDP_TRY(set(config, attack->target == NVDP_ATTACK_MODEL ? "model" : "run", options->target));
-    NVDP_TRY(set_taken(config, attack, "split", options->split));
-    NVDP_TRY(set_taken(config, attack, "data", options->data));
-    NVDP_TRY(set_taken(config, attack, "public", options->known));
-    NVDP_TRY(set_taken(config, attack, "prior", options->prior));
-    NVDP_TRY(set_taken(config, attack, "shared", options->shared));
-    if (nvdp__gate_takes(attack, "limit"))
+    NVDP_TRY(nvdp_config_create(gate->ctx, "attack", &config));
+    NVDP_TRY(nvdp_config_set(config, "kind", attack->name));
+    NVDP_TRY(nvdp_config_set(config, attack->target == NVDP_ATTACK_MODEL ? "model" : "run",
+                             options->target));
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (nvdp__attack_takes(attack->options, texts[i].name))
+            NVDP_TRY(nvdp_config_set(config, texts[i].name, texts[i].value));
+    if (nvdp__attack_takes(attack->options, "limit"))
         NVDP_TRY(set_number(config, "limit", (double)options->limit));
-    if (nvdp__gate_takes(attack, "seed")) NVDP_TRY(set_seed(config, options->seed));
-    if (nvdp__gate_takes(attack, "releases") && samples != SIZE_MAX)
+    if (nvdp__attack_takes(attack->options, "seed")) NVDP_TRY(set_seed(config, options->seed));
+    if (nvdp__attack_takes(attack->options, "releases") && samples != SIZE_MAX)
         NVDP_TRY(set_number(config, "releases", (double)samples));
     json_object_foreach((json_t *)check->options, key, value) {
         char text[NVDP__REASON];
         nvdp__gate_option(value, sizeof text, text);
         NVDP_TRY(nvdp_config_set(config, key, text));
     }
-    NVDP__HAND_OVER(out, config);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, config);
 }
 
 static nvdp_status measure_attack(const struct gate *gate, const struct nvdp__gate_check *check,
                                   struct measured *to) {
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     nvdp__autoptr(nvdp_attack_free) struct nvdp_attack_result *result = NULL;
-    char *text = NULL;
     nvdp__autofree char *verdict = NULL;
     const size_t samples = samples_read(gate, check);
     if (samples < gate->releases)
@@ -566,8 +504,7 @@ static nvdp_status measure_attack(const struct gate *gate, const struct nvdp__ga
                           gate->releases);
     NVDP_TRY(attack_config(gate, check, samples, &config));
     NVDP_TRY(nvdp_attack(gate->ctx, config, &result));
-    NVDP_TRY(nvdp_attack_json(gate->ctx, result, &text));
-    NVDP_TRY(parse(gate, text, &to->result));
+    NVDP_TRY(made(gate, nvdp__attack_pack(result), &to->result));
     NVDP_TRY(nvdp_attack_verdict(gate->ctx, result, &verdict));
     nvdp__snprintf(to->fault, sizeof to->fault, "%s", verdict);
     to->weak = json_is_true(json_object_get(to->result, "weak"));
@@ -576,37 +513,9 @@ static nvdp_status measure_attack(const struct gate *gate, const struct nvdp__ga
 
 /* --- one check --- */
 
-static bool is_exact(const struct nvdp__gate_check *check) {
-    return strcmp(check->source, "privacy") == 0 && strncmp(check->path, "exact", 5) == 0;
-}
-
-/* Returns true if any check of the policy needs the exact loss, which is measured together with the rest. */
-static bool needs_exact(const struct gate *gate) {
-    for (size_t i = 0; i < gate->policy.checks; i++)
-        if (is_exact(&gate->policy.check[i])) return true;
-    return false;
-}
-
-static bool same_attack(const struct nvdp__gate_check *a, const struct nvdp__gate_check *b) {
-    if (a == NULL || strcmp(b->source, "attack") != 0)
-        return a == NULL && strcmp(b->source, "attack") != 0;
-    return strcmp(a->attack.name, b->attack.name) == 0 &&
-           (a->options == b->options || json_equal(a->options, b->options));
-}
-
-/* Takes the certificate of the run, or of the file given with {shared} if it proves less, and the same per word. */
-static nvdp_status measure_larger(const struct gate *gate, struct measured *to) {
-    json_t *file = NULL;
-    NVDP_TRY(measure_certificate(gate, &to->result));
-    if (gate->options.shared == NULL) return NVDP_OK;
-    NVDP_TRY(measure_file(gate, "certificate", to->fault, &file));
-    const nvdp_status status = take_larger(gate, file, &to->result);
-    json_decref(file);
-    return status;
-}
-
 static nvdp_status measure_source(const struct gate *gate, const struct nvdp__gate_check *check,
                                   struct measured *to) {
+    nvdp__autoptr(json_decref) json_t *file = NULL;
     const char *source = check->source;
     if (strcmp(source, "verification") == 0)
         return measure_file(gate, source, to->fault, &to->result);
@@ -617,47 +526,35 @@ static nvdp_status measure_source(const struct gate *gate, const struct nvdp__ga
     if (gate->uncounted[0] != '\0') /* an unknown number of samples */
         return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "%s", gate->uncounted);
     if (strcmp(source, "attack") == 0) return measure_attack(gate, check, to);
-    if (strcmp(source, "privacy") == 0)
-        return measure_privacy(gate, needs_exact(gate), &to->result);
+    if (strcmp(source, "privacy") == 0) return measure_privacy(gate, &to->result);
     if (!gate->is_run) return measure_file(gate, source, to->fault, &to->result);
     if (strcmp(source, "ledger") == 0) return measure_ledger(gate, &to->result);
-    return measure_larger(gate, to);
+    /* the certificate of the run, or of the file given with {shared} if it proves less, and the same per word */
+    NVDP_TRY(measure_certificate(gate, &to->result));
+    if (gate->options.shared == NULL) return NVDP_OK;
+    NVDP_TRY(measure_file(gate, "certificate", to->fault, &file));
+    return take_larger(gate, file, &to->result);
 }
 
 /* Finds the result that a check needs, and measures it the first time.  A failure becomes the result's fault. */
 static nvdp_status find_measured(struct gate *gate, const struct nvdp__gate_check *check,
                                  const struct measured **out) {
-    for (size_t i = 0; i < gate->count; i++)
+    const bool is_attack = strcmp(check->source, "attack") == 0;
+    for (size_t i = 0; i < gate->count; i++) {
+        const struct nvdp__gate_check *other = gate->measured[i].attack;
+        *out = &gate->measured[i];
         if (strcmp(gate->measured[i].source, check->source) == 0 &&
-            same_attack(gate->measured[i].attack, check)) {
-            *out = &gate->measured[i];
+            (!is_attack ||
+             (strcmp(other->attack.name, check->attack.name) == 0 &&
+              (other->options == check->options || json_equal(other->options, check->options)))))
             return NVDP_OK;
-        }
-    NVDP_TRY(nvdp__reserve(gate->ctx, &gate->measured, &gate->capacity, gate->count + 1,
-                           sizeof *gate->measured));
-    struct measured *to = &gate->measured[gate->count++];
-    to->source = check->source;
-    to->attack = strcmp(check->source, "attack") == 0 ? check : NULL;
-    const nvdp_status status = measure_source(gate, check, to);
-    if (status == NVDP_ERR_MEMORY || status == NVDP_ERR_CANCELLED) return status;
-    if (status != NVDP_OK)
-        nvdp__snprintf(to->fault, sizeof to->fault, "not measured: %s",
-                       nvdp_context_error(gate->ctx));
+    }
+    NVDP_TRY(
+        NVDP__PUSH(gate->ctx, gate->measured, gate->count, gate->capacity,
+                   (struct measured){.source = check->source, .attack = is_attack ? check : NULL}));
+    struct measured *to = &gate->measured[gate->count - 1];
     *out = to;
-    return NVDP_OK;
-}
-
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* Replaces what is not UTF-8, such as a cut character or a file's name, because JSON and XML cannot hold it. */
-static void make_text(char *text) {
-    if (nvdp__is_utf8(text, strlen(text))) return;
-    for (; *text != '\0'; text++)
-        if ((unsigned char)*text >= 0x80) *text = '?';
+    return keep_fault(gate, measure_source(gate, check, to), "not measured: ", to->fault);
 }
 
 static struct nvdp__gate_found find_number(const struct gate *gate, const struct measured *measured,
@@ -681,102 +578,93 @@ static size_t texts_of(const struct measured *measured) {
     return texts;
 }
 
-/* Returns the number of texts that a check needs: that of the policy, or fewer if the check itself sets a limit. */
-static size_t texts_needed(const struct gate *gate, const struct nvdp__gate_check *check) {
-    const json_t *limit = json_object_get(check->options, "limit");
-    const size_t own = (size_t)json_integer_value(limit);
-    return own > 0 ? nvdp__min(own, gate->policy.min_texts) : gate->policy.min_texts;
+/* A rule: writes the reason why a check fails, unless an earlier rule has written one. */
+static __attribute__((format(printf, 3, 4))) void fail_if(struct nvdp_gate_check *out, bool fails,
+                                                          const char *format, ...) {
+    va_list args;
+    if (!fails || out->reason[0] != '\0') return;
+    va_start(args, format);
+    nvdp__vsnprintf(out->reason, sizeof out->reason, format, args);
+    va_end(args);
 }
 
-static bool is_of_person(const struct nvdp__gate_check *check) {
-    return strcmp(check->source, "ledger") == 0 &&
-           (strncmp(check->path, "person.", 7) == 0 ||
-            strcmp(check->path, "receiver_person_epsilon") == 0);
-}
-
-/* Returns the number of texts that a person's number may lack: those that no release gives to a person. */
-static size_t lacking(const struct gate *gate, const struct nvdp__gate_check *check) {
-    return is_of_person(check) ? gate->ledger.unnamed_texts : 0;
+/* Applies the rules in their order.  `why`: why there is no number; "": there is one.  `largest` and `smallest` are
+ * compared with the limits. */
+static void apply_rules(const struct gate *gate, const struct nvdp__gate_check *check,
+                        const struct measured *measured, const char *why, double largest,
+                        double smallest, struct nvdp_gate_check *out) {
+    /* the texts of the policy, or fewer if the check itself sets a limit */
+    const json_int_t own = json_integer_value(json_object_get(check->options, "limit"));
+    const size_t needed =
+        own > 0 ? nvdp__min((size_t)own, gate->policy.min_texts) : gate->policy.min_texts;
+    const bool person = strcmp(check->source, "ledger") == 0 &&
+                        (strncmp(check->path, "person.", 7) == 0 ||
+                         strcmp(check->path, "receiver_person_epsilon") == 0);
+    const bool beside = gate->is_run; /* the file is beside a run */
+    fail_if(out, beside && gate->unread[0] != '\0', "not measured: %s", gate->unread);
+    fail_if(out, beside && gate->fault[0] != '\0', "%s", gate->fault);
+    fail_if(out, measured->fault[0] != '\0', "%s", measured->fault);
+    /* texts that no release gives to a person */
+    fail_if(out, person && gate->ledger.unnamed_texts > 0,
+            "%zu of the ledger's texts have no person: the sum of the person who wrote one lacks "
+            "its samples",
+            gate->ledger.unnamed_texts);
+    fail_if(out, person && gate->is_run && gate->ledger.person.persons == 0,
+            "the ledger counts no persons: export with the option person, or leave this check out "
+            "of the policy");
+    fail_if(out, out->texts > 0 && out->texts < needed,
+            "expected at least %zu texts, as min_texts of the policy, found %zu", needed,
+            out->texts);
+    fail_if(out, why[0] != '\0', "%s", why);
+    fail_if(out, !isfinite(out->found), "expected a finite number, found %g", out->found);
+    fail_if(out, largest > check->at_most, "expected at most %.9g, found %.9g%s", check->at_most,
+            largest, largest > out->found ? ", the upper end of the interval" : "");
+    fail_if(out, smallest < check->at_least, "expected at least %.9g, found %.9g%s",
+            check->at_least, smallest,
+            smallest < out->found && !isnan(out->interval.low) ? ", the lower end of the interval"
+                                                               : "");
+    fail_if(out, measured->weak && !isnan(check->at_most),
+            "the attacker is too weak for a conclusion: it finds nothing even without noise");
 }
 
 static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *check,
                              struct nvdp_gate_check *out) {
     const struct measured *measured = NULL;
     const size_t before = gate->count;
-    const double begun = seconds_now();
+    const double begun = nvdp__now();
     NVDP_TRY(find_measured(gate, check, &measured));
     nvdp__snprintf(out->name, sizeof out->name, "%s", check->name);
     out->at_most = check->at_most;
     out->at_least = check->at_least;
-    out->seconds = gate->count > before ? seconds_now() - begun : 0;
+    out->seconds = gate->count > before ? nvdp__now() - begun : 0;
     out->texts = texts_of(measured);
-    const size_t needed = texts_needed(gate, check);
     const bool least = isnan(check->at_most);
-    const struct nvdp__gate_found found = find_number(gate, measured, check, least, out->reason);
+    char why[NVDP__REASON] = "";
+    const struct nvdp__gate_found found = find_number(gate, measured, check, least, why);
     out->found = found.value;
     out->interval = found.interval;
     const double largest = nvdp__gate_end(&found, false);
     double smallest = nvdp__gate_end(&found, true);
     /* of several numbers, the smallest is compared with at_least */
-    if (!least && !isnan(check->at_least) && out->reason[0] == '\0') {
+    if (!least && !isnan(check->at_least) && why[0] == '\0') {
         char unused[NVDP__REASON];
         const struct nvdp__gate_found other = find_number(gate, measured, check, true, unused);
         smallest = nvdp__gate_end(&other, true);
     }
-    /* a file beside a run fails every check if it cannot be read or is wrong */
-    if (gate->is_run && gate->unread[0] != '\0')
-        nvdp__snprintf(out->reason, sizeof out->reason, "not measured: %s", gate->unread);
-    else if (gate->is_run && gate->fault[0] != '\0')
-        nvdp__snprintf(out->reason, sizeof out->reason, "%s", gate->fault);
-    else if (measured->fault[0] != '\0')
-        nvdp__snprintf(out->reason, sizeof out->reason, "%s", measured->fault);
-    else if (lacking(gate, check) > 0)
-        nvdp__snprintf(out->reason, sizeof out->reason,
-                       "%zu of the ledger's texts have no person: the sum of the person who wrote "
-                       "one lacks its samples",
-                       lacking(gate, check));
-    else if (is_of_person(check) && gate->is_run && gate->ledger.person.persons == 0)
-        nvdp__snprintf(out->reason, sizeof out->reason,
-                       "the ledger counts no persons: export with the option person, or leave this "
-                       "check out of the policy");
-    else if (out->texts > 0 && out->texts < needed)
-        nvdp__snprintf(out->reason, sizeof out->reason,
-                       "expected at least %zu texts, as min_texts of the policy, found %zu", needed,
-                       out->texts);
-    else if (out->reason[0] == '\0' && !isfinite(out->found))
-        nvdp__snprintf(out->reason, sizeof out->reason, "expected a finite number, found %g",
-                       out->found);
-    else if (out->reason[0] == '\0' && largest > check->at_most)
-        nvdp__snprintf(out->reason, sizeof out->reason, "expected at most %.9g, found %.9g%s",
-                       check->at_most, largest,
-                       largest > out->found ? ", the upper end of the interval" : "");
-    else if (out->reason[0] == '\0' && smallest < check->at_least)
-        nvdp__snprintf(out->reason, sizeof out->reason, "expected at least %.9g, found %.9g%s",
-                       check->at_least, smallest,
-                       smallest < out->found && !isnan(out->interval.low)
-                           ? ", the lower end of the interval"
-                           : "");
-    else if (out->reason[0] == '\0' && measured->weak && !isnan(check->at_most))
-        nvdp__snprintf(out->reason, sizeof out->reason,
-                       "the attacker is too weak for a conclusion: it finds nothing even without "
-                       "noise");
-    make_text(out->reason);
+    apply_rules(gate, check, measured, why, largest, smallest, out);
+    /* JSON and XML cannot hold what is not UTF-8, such as a cut character or a file's name. */
+    const bool is_text = nvdp__is_utf8(out->reason, strlen(out->reason));
+    for (char *c = out->reason; *c != '\0' && !is_text; c++)
+        if ((unsigned char)*c >= 0x80) *c = '?';
     out->passed = out->reason[0] == '\0';
     return NVDP_OK;
 }
 
 /* --- nvdp_gate --- */
 
-void nvdp_gate_result_free(struct nvdp_gate_result *result) {
-    if (result == NULL) return;
-    free(result->check);
-    *result = (struct nvdp_gate_result){0};
-}
-
-/* Finds out what the target is. */
+/* Finds out what the target is, reads the policy, and refuses a measurement of fewer texts than it accepts. */
 static nvdp_status open_target(struct gate *gate) {
     const struct options *options = &gate->options;
-    char *record = NULL;
     if (options->policy == NULL || options->target == NULL)
         return nvdp__fail(
             gate->ctx, NVDP_ERR_ARGUMENT,
@@ -784,20 +672,14 @@ static nvdp_status open_target(struct gate *gate) {
     if (!nvdp__exists(options->target))
         return nvdp__fail(gate->ctx, NVDP_ERR_IO, "%s: expected a run or a shared file, found none",
                           options->target);
-    record = nvdp__join(gate->ctx, options->target, "run.json");
-    if (record == NULL) return NVDP_ERR_MEMORY;
-    gate->is_run = nvdp__is_directory(options->target) && nvdp__exists(record);
-    free(record);
+    gate->is_run = nvdp__is_directory(options->target) &&
+                   nvdp__exists(nvdp__path(options->target, "run.json").text);
     if (!gate->is_run && (options->shared != NULL || options->ledger != NULL))
         return nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
                           "%s: expected a run with {shared} or {ledger}, found a file",
                           options->target);
-    return NVDP_OK;
-}
-
-/* Refuses a measurement of fewer texts than the policy accepts. */
-static nvdp_status check_limit(const struct gate *gate) {
-    const size_t limit = gate->options.limit, min = gate->policy.min_texts;
+    NVDP_TRY(nvdp__policy_read(gate->ctx, options->policy, &gate->policy));
+    const size_t limit = options->limit, min = gate->policy.min_texts;
     if (limit == 0 || (min > 0 && limit >= min)) return NVDP_OK;
     if (min == 0)
         return nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
@@ -812,50 +694,37 @@ static nvdp_status check_limit(const struct gate *gate) {
 
 /* Verifies the shared file, once for all checks. */
 static nvdp_status verify_file(struct gate *gate) {
-    const char *path = file_of(gate);
-    if (path == NULL) return NVDP_OK;
+    if (file_of(gate) == NULL) return NVDP_OK;
     gate->file.struct_size = sizeof gate->file;
-    const nvdp_status status = nvdp_verify(gate->ctx, path, NULL, &gate->file);
-    if (status == NVDP_ERR_MEMORY || status == NVDP_ERR_CANCELLED) return status;
-    if (status != NVDP_OK)
-        nvdp__snprintf(gate->unread, sizeof gate->unread, "%s", nvdp_context_error(gate->ctx));
-    else
-        find_fault(&gate->file, gate->fault);
+    NVDP_TRY(nvdp_verify(gate->ctx, file_of(gate), NULL, &gate->file));
+    find_fault(&gate->file, gate->fault);
     return NVDP_OK;
 }
 
 nvdp_status nvdp_gate(struct nvdp_context *ctx, const struct nvdp_config *config,
                       struct nvdp_gate_result *out) {
-    nvdp_status status = NVDP_OK;
-    struct gate gate = {.ctx = ctx};
-    struct nvdp_gate_result result = {.struct_size = sizeof result};
-    NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
-    NVDP_TRY_OR_CLEAN(nvdp__config_open(ctx, config, &schema, &gate.options));
-    NVDP_TRY_OR_CLEAN(open_target(&gate));
-    NVDP_TRY_OR_CLEAN(nvdp__policy_read(ctx, gate.options.policy, &gate.policy));
-    NVDP_TRY_OR_CLEAN(check_limit(&gate));
-    NVDP_TRY_OR_CLEAN(verify_file(&gate));
-    NVDP_TRY_OR_CLEAN(read_ledger(&gate));
+    nvdp__auto(release_gate) struct gate gate = {.ctx = ctx};
+    nvdp__autoresult struct nvdp_gate_result result =
+        NVDP__RESULT(struct nvdp_gate_result, nvdp__gate_kind);
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__config_open(ctx, config, &schema, &gate.options));
+    NVDP_TRY(open_target(&gate));
+    NVDP_TRY(keep_fault(&gate, verify_file(&gate), "", gate.unread));
+    NVDP_TRY(keep_fault(&gate, read_ledger(&gate), "", gate.uncounted));
     gate.releases = nvdp__max((size_t)gate.policy.releases, (size_t)gate.ledger.samples);
     gate.releases = nvdp__max(gate.releases, gate.file.samples); /* no ledger may count these */
     result.delta = gate.policy.delta;
     result.releases = gate.releases;
     if (gate.is_run) nvdp__snprintf(result.split, sizeof result.split, "%s", gate.options.split);
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, result.check, gate.policy.checks));
+    NVDP_TRY(NVDP__NEW(ctx, result.check, gate.policy.checks));
     for (; result.checks < gate.policy.checks; result.checks++) {
         struct nvdp_gate_check *check = &result.check[result.checks];
-        NVDP_TRY_OR_CLEAN(nvdp__check_cancelled(ctx, "gate: cancelled"));
-        NVDP_TRY_OR_CLEAN(run_check(&gate, &gate.policy.check[result.checks], check));
+        NVDP_TRY(nvdp__check_cancelled(ctx, "gate: cancelled"));
+        NVDP_TRY(run_check(&gate, &gate.policy.check[result.checks], check));
         result.failed += !check->passed;
     }
     result.passed = result.failed == 0;
     NVDP__GIVE(out, &result);
-    result.check = NULL;
-cleanup:
-    for (size_t i = 0; i < gate.count; i++)
-        json_decref(gate.measured[i].result);
-    free(gate.measured);
-    free(result.check);
-    nvdp__policy_release(&gate.policy);
-    return status;
+    result.check = NULL; /* the caller's */
+    return NVDP_OK;
 }

@@ -11,13 +11,12 @@
 /* One check of a policy.  Texts belong to the policy. */
 struct nvdp__gate_check {
     char name
-        [NVDP_GATE_NAME]; /* as in the policy: "certified_epsilon", "attack attribute: accuracy" */
-    int line;             /* in the policy's file */
-    const char *source;   /* certificate, privacy, ledger, verification, attack */
-    char path[NVDP_GATE_NAME]; /* of the number in the source's JSON */
-    bool one_sample;           /* the number is of one sample; samples add up */
-    const char *number;        /* of an attack, as in the policy; NULL for other sources */
-    double at_most, at_least;  /* NaN: no limit */
+        [NVDP_GATE_NAME_SIZE]; /* as in the policy: "certified_epsilon", "attack attribute: accuracy" */
+    const char *source;        /* certificate, privacy, ledger, verification, attack */
+    char path[NVDP_GATE_NAME_SIZE]; /* of the number in the source's JSON */
+    bool one_sample;                /* the number is of one sample; samples add up */
+    const char *number;             /* of an attack, as in the policy; NULL for other sources */
+    double at_most, at_least;       /* NaN: no limit */
     struct nvdp_attack_info attack;
     const json_t *options; /* of the attack; NULL: none */
 };
@@ -37,8 +36,6 @@ struct nvdp__policy {
 nvdp_status nvdp__policy_read(struct nvdp_context *ctx, const char *path,
                               struct nvdp__policy *policy);
 void nvdp__policy_release(struct nvdp__policy *policy);
-/* Returns true if an option applies to an attack. */
-bool nvdp__gate_takes(const struct nvdp_attack_info *attack, const char *option);
 /* Writes the value of an option as text.  Returns false for a value of another type, or a text that is too long. */
 bool nvdp__gate_option(const json_t *value, size_t size, char *text);
 
@@ -64,5 +61,7 @@ struct nvdp__gate_found nvdp__gate_score(const json_t *result, const char *numbe
                                          char reason[NVDP__REASON]);
 /* Returns true for the name of a metric, with or without _above_prior. */
 bool nvdp__gate_is_score(const char *number);
+
+extern const struct nvdp_result_kind nvdp__gate_kind;
 
 #endif

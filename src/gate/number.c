@@ -1,4 +1,5 @@
 /* Finds a number in the JSON of a result by its path, for any result table. */
+#include "attack/attack.h"
 #include "gate/gate.h"
 
 #include "base/sentence.h"
@@ -71,7 +72,7 @@ static bool is_value(const json_t *member, const char *value, const char *end) {
 /* Returns true if the item has every K=V of the selector, which ends before `end`. */
 static bool is_selected(const json_t *item, const char *selector, const char *end) {
     while (selector < end) {
-        char key[NVDP_GATE_NAME];
+        char key[NVDP_GATE_NAME_SIZE];
         const char *equal = memchr(selector, '=', (size_t)(end - selector));
         const char *comma = memchr(selector, ',', (size_t)(end - selector));
         if (comma == NULL) comma = end;
@@ -101,7 +102,7 @@ static const char *after(const char *path) {
 
 /* Returns the interval of a number of the object: NAME_interval, or `interval` right after the number.  NULL: none. */
 static const json_t *interval_of(const json_t *object, const char *key) {
-    char name[NVDP_GATE_NAME];
+    char name[NVDP_GATE_NAME_SIZE];
     const char *at, *before = "";
     json_t *value;
     nvdp__snprintf(name, sizeof name, "%s_interval", key);
@@ -221,8 +222,8 @@ static size_t metric_length(const char *number) {
 
 bool nvdp__gate_is_score(const char *number) {
     const size_t size = metric_length(number);
-    for (int i = 0; i < NVDP_TEXT_METRIC_COUNT; i++)
-        if (is_metric(nvdp_text_metric_name((enum nvdp_text_metric)i), number, size)) return true;
+    for (int i = 0; i < NVDP__TEXT_METRIC_COUNT; i++)
+        if (is_metric(nvdp__text_metric_name((enum nvdp__text_metric)i), number, size)) return true;
     return false;
 }
 

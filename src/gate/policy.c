@@ -1,7 +1,9 @@
 /* Reads a policy and checks all of it before anything is measured. */
 #include "gate/gate.h"
 
+#include "attack/attack.h"
 #include "base/json.h"
+#include "base/own.h"
 #include "base/sentence.h"
 #include "options/schema.h"
 #include <math.h>
@@ -39,8 +41,7 @@ static int line_of(const char *text, long item, const char *key) {
 
 struct reader {
     struct nvdp_context *ctx;
-    const char *path;
-    char *text;
+    const char *path, *text;
     long item; /* of the list; -1: the outermost object */
     struct nvdp__policy *policy;
 };
@@ -163,7 +164,7 @@ static nvdp_status read_measure(const struct reader *reader, const json_t *objec
                                 const char *measure, struct nvdp__gate_check *check) {
     struct nvdp__guess guess = {.word = measure};
     const char *path = measure;
-    char made[NVDP_GATE_NAME];
+    char made[NVDP_GATE_NAME_SIZE];
     double baseline;
     NVDP_TRY(read_baseline(reader, object, &baseline));
     nvdp__snprintf(check->name, sizeof check->name, "%s", measure);
@@ -210,45 +211,34 @@ static nvdp_status read_measure(const struct reader *reader, const json_t *objec
 
 /* --- attacks --- */
 
-bool nvdp__gate_takes(const struct nvdp_attack_info *attack, const char *option) {
-    for (const char *const *name = attack->options; *name != NULL; name++)
-        if (strcmp(*name, option) == 0) return true;
-    return false;
-}
-
 /* Checks names and values of the options of an attack. */
 static nvdp_status read_options(const struct reader *reader, const json_t *options,
                                 const struct nvdp_attack_info *attack) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     const char *key;
     json_t *value;
     if (!json_is_object(options))
         return bad(reader, "options", "options: expected an object, found another type");
-    NVDP_TRY_OR_CLEAN(nvdp_attacks_config_create(reader->ctx, &config));
+    NVDP_TRY(nvdp_config_create(reader->ctx, "attack", &config));
     json_object_foreach((json_t *)options, key, value) {
         struct nvdp__guess guess = {.word = key};
         char text[NVDP__REASON];
         for (const char *const *name = attack->options; *name != NULL; name++)
             nvdp__guess(&guess, *name);
-        if (!nvdp__gate_takes(attack, key) || strcmp(key, "kind") == 0 || strcmp(key, "run") == 0 ||
-            strcmp(key, "model") == 0)
-            NVDP_TRY_OR_CLEAN(bad(reader, "options", "options: attack %s has no option '%.64s'%s",
-                                  attack->name, key, guess.text));
+        if (!nvdp__attack_takes(attack->options, key) || strcmp(key, "kind") == 0 ||
+            strcmp(key, "run") == 0 || strcmp(key, "model") == 0)
+            return bad(reader, "options", "options: attack %s has no option '%.64s'%s",
+                       attack->name, key, guess.text);
         if (!nvdp__gate_option(value, sizeof text, text))
-            NVDP_TRY_OR_CLEAN(
-                bad(reader, "options",
-                    "options: %.64s: expected a text, a number or true, found another type", key));
-        status = nvdp_config_set(config, key, text);
-        if (status == NVDP_ERR_ARGUMENT) {
-            nvdp__snprintf(text, sizeof text, "%s", nvdp_context_error(reader->ctx));
-            NVDP_TRY_OR_CLEAN(bad(reader, "options", "options: %s", text));
-        }
-        NVDP_TRY_OR_CLEAN(status);
+            return bad(reader, "options",
+                       "options: %.64s: expected a text, a number or true, found another type",
+                       key);
+        const nvdp_status status = nvdp_config_set(config, key, text);
+        if (status == NVDP_ERR_ARGUMENT)
+            return bad(reader, "options", "options: %s", nvdp_context_error(reader->ctx));
+        NVDP_TRY(status);
     }
-cleanup:
-    nvdp_config_free(config);
-    return status;
+    return NVDP_OK;
 }
 
 bool nvdp__gate_option(const json_t *value, size_t size, char *text) {
@@ -313,7 +303,6 @@ static nvdp_status read_check(const struct reader *reader, const json_t *object,
     if ((measure != NULL) == (attack != NULL))
         return bad(reader, NULL, "expected either measure or attack, found %s",
                    measure != NULL ? "both" : "neither");
-    check->line = line_of(reader->text, reader->item, NULL);
     NVDP_TRY(read_number(reader, object, "at_most", NAN, -1e300, 1e300, &check->at_most));
     NVDP_TRY(read_number(reader, object, "at_least", NAN, -1e300, 1e300, &check->at_least));
     if (isnan(check->at_most) && isnan(check->at_least))
@@ -386,24 +375,20 @@ static nvdp_status read_bytes(struct nvdp_context *ctx, const char *path, char *
 
 nvdp_status nvdp__policy_read(struct nvdp_context *ctx, const char *path,
                               struct nvdp__policy *policy) {
-    nvdp_status status = NVDP_OK;
-    struct reader reader = {.ctx = ctx, .path = path, .item = -1, .policy = policy};
+    nvdp__autofree char *text = NULL;
+    nvdp__auto(nvdp__policy_release) struct nvdp__policy made = {0};
+    struct reader reader = {.ctx = ctx, .path = path, .item = -1, .policy = &made};
     json_error_t error;
     size_t size = 0;
-    *policy = (struct nvdp__policy){0};
-    NVDP_TRY_OR_CLEAN(read_bytes(ctx, path, &reader.text, &size));
-    policy->object = json_loadb(reader.text, size, JSON_REJECT_DUPLICATES, &error);
-    if (policy->object == NULL)
-        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%d: expected a policy in JSON: %s",
-                                     path, error.line > 0 ? error.line : 1, error.text));
-    if (!json_is_object(policy->object))
-        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                     "%s:1: expected an object with the key checks, "
-                                     "found another type",
-                                     path));
-    NVDP_TRY_OR_CLEAN(read_policy(&reader));
-cleanup:
-    free(reader.text);
-    if (status != NVDP_OK) nvdp__policy_release(policy);
-    return status;
+    NVDP_TRY(read_bytes(ctx, path, &text, &size));
+    reader.text = text;
+    made.object = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    if (made.object == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%d: expected a policy in JSON: %s", path,
+                          error.line > 0 ? error.line : 1, error.text);
+    if (!json_is_object(made.object))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s:1: expected an object with the key checks, found another type", path);
+    NVDP_TRY(read_policy(&reader));
+    return NVDP__HAND_OVER(policy, made);
 }

@@ -1,6 +1,5 @@
 /* Writes the result of a gate: its table, JSON, text and JUnit XML. */
 #include "options/result.h"
-#include "base/escape.h"
 #include "base/json.h"
 #include "base/sentence.h"
 #include "rdp/options.h"
@@ -52,78 +51,59 @@ const struct nvdp_result_table nvdp__result_gate = {
          NVDP_RESULT_LENGTH(struct nvdp_gate_result, checks)},
         {0}}};
 
-nvdp_status nvdp_gate_json(struct nvdp_context *ctx, const struct nvdp_gate_result *result,
-                           char **out) {
-    return nvdp__json_text(ctx, nvdp__result_json(&nvdp__result_gate, NULL, result), "gate", out);
-}
-
 /* --- text --- */
 
 enum { CELL = 80 };
 
 /* Rounds a number under an upper limit up. */
-static void put_number(const struct nvdp_gate_check *check, double number,
-                       char text[NVDP__BOUND_TEXT]) {
-    if (!isnan(check->at_most) && isnan(check->at_least))
-        nvdp__bound(text, number);
-    else
-        nvdp__snprintf(text, NVDP__BOUND_TEXT, "%.9g", number);
+static struct nvdp__short_text number_text(const struct nvdp_gate_check *check, double number) {
+    const bool limited = !isnan(check->at_most) && isnan(check->at_least);
+    return limited ? nvdp__bound(number) : nvdp__short_text("%.9g", number);
 }
 
-/* Writes the number with its interval: "0.4667 (0.31 to 0.6231)". */
-static void put_found(const struct nvdp_gate_check *check, char text[CELL]) {
-    char found[NVDP__BOUND_TEXT], low[NVDP__BOUND_TEXT], high[NVDP__BOUND_TEXT];
-    put_number(check, check->found, found);
-    put_number(check, check->interval.low, low);
-    put_number(check, check->interval.high, high);
-    if (isnan(check->found))
-        nvdp__snprintf(text, CELL, "-");
-    else if (isnan(check->interval.low))
-        nvdp__snprintf(text, CELL, "%s", found);
-    else
-        nvdp__snprintf(text, CELL, "%s (%s to %s)", found, low, high);
-}
+/* The limit and the number of a check, as text. */
+struct shown {
+    char limit[CELL], found[CELL], texts[CELL]; /* texts: the number of measured texts */
+};
 
-static void put_limit(const struct nvdp_gate_check *check, char text[CELL]) {
+static struct shown show(const struct nvdp_gate_check *check) {
+    struct shown made = {.found = "-", .texts = "-"};
     if (isnan(check->at_least))
-        nvdp__snprintf(text, CELL, "at most %.9g", check->at_most);
+        nvdp__snprintf(made.limit, CELL, "at most %.9g", check->at_most);
     else if (isnan(check->at_most))
-        nvdp__snprintf(text, CELL, "at least %.9g", check->at_least);
+        nvdp__snprintf(made.limit, CELL, "at least %.9g", check->at_least);
     else
-        nvdp__snprintf(text, CELL, "%.9g to %.9g", check->at_least, check->at_most);
-}
-
-/* Writes the number of measured texts. */
-static void put_texts(const struct nvdp_gate_check *check, char text[CELL]) {
-    if (check->texts > 0)
-        nvdp__snprintf(text, CELL, "%zu", check->texts);
-    else
-        nvdp__snprintf(text, CELL, "-");
+        nvdp__snprintf(made.limit, CELL, "%.9g to %.9g", check->at_least, check->at_most);
+    if (!isnan(check->found) && isnan(check->interval.low))
+        nvdp__snprintf(made.found, CELL, "%s", number_text(check, check->found).text);
+    else if (!isnan(check->found)) /* with its interval: "0.4667 (0.31 to 0.6231)" */
+        nvdp__snprintf(made.found, CELL, "%s (%s to %s)", number_text(check, check->found).text,
+                       number_text(check, check->interval.low).text,
+                       number_text(check, check->interval.high).text);
+    if (check->texts > 0) nvdp__snprintf(made.texts, CELL, "%zu", check->texts);
+    return made;
 }
 
 static void print_text(const void *of, FILE *to) {
     const struct nvdp_gate_result *result = of;
     int width = (int)strlen("measure"), limits = (int)strlen("limit"),
         founds = (int)strlen("found");
-    char limit[CELL], found[CELL], texts[CELL], samples[NVDP__SAMPLES_TEXT];
     for (size_t i = 0; i < result->checks; i++) {
-        put_limit(&result->check[i], limit);
-        put_found(&result->check[i], found);
+        const struct shown shown = show(&result->check[i]);
         width = (int)nvdp__max((size_t)width, strlen(result->check[i].name));
-        limits = (int)nvdp__max((size_t)limits, strlen(limit));
-        founds = (int)nvdp__max((size_t)founds, strlen(found));
+        limits = (int)nvdp__max((size_t)limits, strlen(shown.limit));
+        founds = (int)nvdp__max((size_t)founds, strlen(shown.found));
     }
     nvdp__fprintf(to, "%-*s  %-*s  %*s  %6s  pass\n", width, "measure", limits, "limit", founds,
                   "found", "texts");
     for (size_t i = 0; i < result->checks; i++) {
-        put_limit(&result->check[i], limit);
-        put_found(&result->check[i], found);
-        put_texts(&result->check[i], texts);
-        nvdp__fprintf(to, "%-*s  %-*s  %*s  %6s  %s\n", width, result->check[i].name, limits, limit,
-                      founds, found, texts, result->check[i].passed ? "yes" : "NO");
+        const struct shown shown = show(&result->check[i]);
+        nvdp__fprintf(to, "%-*s  %-*s  %*s  %6s  %s\n", width, result->check[i].name, limits,
+                      shown.limit, founds, shown.found, shown.texts,
+                      result->check[i].passed ? "yes" : "NO");
     }
     nvdp__fprintf(to, "For %s of a text, at delta %g%s%s.\n",
-                  nvdp__samples_text(result->releases, samples), result->delta,
+                  nvdp__samples_text(result->releases).text, result->delta,
                   result->split[0] != '\0' ? "; measured on the split " : "", result->split);
     for (size_t i = 0; i < result->checks; i++)
         if (!result->check[i].passed)
@@ -135,10 +115,11 @@ static void print_text(const void *of, FILE *to) {
         nvdp__fprintf(to, "%zu of %zu checks fail.\n", result->failed, result->checks);
 }
 
-nvdp_status nvdp_gate_text(struct nvdp_context *ctx, const struct nvdp_gate_result *result,
-                           char **out) {
-    return nvdp__printed(ctx, print_text, result, out);
-}
+const struct nvdp_result_kind nvdp__gate_kind = {
+    .name = "gate",
+    .rows = &nvdp__result_gate,
+    .print = print_text,
+    .memory = NVDP__OFFSETS(offsetof(struct nvdp_gate_result, check))};
 
 /* --- JUnit XML --- */
 
@@ -176,23 +157,20 @@ static void print_junit(const void *of, FILE *to) {
     fputs("/>\n    </properties>\n", to);
     for (size_t i = 0; i < result->checks; i++) {
         const struct nvdp_gate_check *check = &result->check[i];
-        char limit[CELL], found[CELL], texts[CELL];
-        put_limit(check, limit);
-        put_found(check, found);
-        put_texts(check, texts);
+        const struct shown shown = show(check);
         fputs("    <testcase classname=\"nvdp.gate\"", to);
         put_attribute(to, "name", check->name);
         nvdp__fprintf(to, " time=\"%.3f\">\n", check->seconds);
         if (!check->passed) {
             char message[NVDP_GATE_REASON + 2 * CELL];
-            nvdp__snprintf(message, sizeof message, "limit: %s; found: %s; %s", limit, found,
-                           check->reason);
+            nvdp__snprintf(message, sizeof message, "limit: %s; found: %s; %s", shown.limit,
+                           shown.found, check->reason);
             fputs("      <failure type=\"limit\"", to);
             put_attribute(to, "message", message);
             fputs("/>\n", to);
         }
-        nvdp__fprintf(to, "      <system-out>limit: %s; found: %s; texts: %s</system-out>\n", limit,
-                      found, texts);
+        nvdp__fprintf(to, "      <system-out>limit: %s; found: %s; texts: %s</system-out>\n",
+                      shown.limit, shown.found, shown.texts);
         fputs("    </testcase>\n", to);
     }
     fputs("  </testsuite>\n</testsuites>\n", to);
@@ -200,10 +178,7 @@ static void print_junit(const void *of, FILE *to) {
 
 nvdp_status nvdp_gate_junit(struct nvdp_context *ctx, const struct nvdp_gate_result *result,
                             const char *name, char **out) {
-    char *plain = nvdp__plain_copy(ctx, name);
-    if (plain == NULL) return NVDP_ERR_MEMORY;
-    const struct suite suite = {result, plain};
-    const nvdp_status status = nvdp__printed(ctx, print_junit, &suite, out);
-    free(plain);
-    return status;
+    nvdp__autofree char *plain = nvdp__plain_copy(ctx, name);
+    NVDP_TRY(NVDP__MADE(plain));
+    return nvdp__printed(ctx, print_junit, &(struct suite){result, plain}, out);
 }

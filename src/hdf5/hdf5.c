@@ -276,42 +276,19 @@ static nvdp_status check_library(struct nvdp_context *ctx) {
 /* --- types --- */
 
 /* HDF5 1.10 has no type for f16; this is the type that h5py writes for float16. */
-static hid_t f16_type(void) {
-    hid_t type = H5Tcopy(H5T_IEEE_F32LE);
-    if (type >= 0 && (H5Tset_fields(type, 15, 10, 5, 0, 10) < 0 || H5Tset_size(type, 2) < 0 ||
-                      H5Tset_ebias(type, 15) < 0)) {
-        H5Tclose(type);
+static hid_t file_type(enum nvdp__h5_type type) {
+    const hid_t made = H5Tcopy(type == NVDP__H5_F64   ? H5T_IEEE_F64LE
+                               : type == NVDP__H5_I64 ? H5T_STD_I64LE
+                               : type == NVDP__H5_I32 ? H5T_STD_I32LE
+                               : type == NVDP__H5_I16 ? H5T_STD_I16LE
+                                                      : H5T_IEEE_F32LE);
+    if (type == NVDP__H5_F16 && made >= 0 &&
+        (H5Tset_fields(made, 15, 10, 5, 0, 10) < 0 || H5Tset_size(made, 2) < 0 ||
+         H5Tset_ebias(made, 15) < 0)) {
+        H5Tclose(made);
         return -1;
     }
-    return type;
-}
-
-static bool is_f16(hid_t type) {
-    size_t sign, exponent, exponent_bits, mantissa, mantissa_bits;
-    return H5Tget_class(type) == H5T_FLOAT && H5Tget_size(type) == 2 &&
-           H5Tget_fields(type, &sign, &exponent, &exponent_bits, &mantissa, &mantissa_bits) >= 0 &&
-           exponent_bits == 5 && mantissa_bits == 10 && H5Tget_ebias(type) == 15;
-}
-
-static hid_t file_type(enum nvdp__h5_type type) {
-    return type == NVDP__H5_F16   ? f16_type()
-           : type == NVDP__H5_F32 ? H5Tcopy(H5T_IEEE_F32LE)
-           : type == NVDP__H5_F64 ? H5Tcopy(H5T_IEEE_F64LE)
-           : type == NVDP__H5_I64 ? H5Tcopy(H5T_STD_I64LE)
-           : type == NVDP__H5_I32 ? H5Tcopy(H5T_STD_I32LE)
-                                  : H5Tcopy(H5T_STD_I16LE);
-}
-
-static hid_t memory_type(enum nvdp__h5_type type) {
-    return type == NVDP__H5_F64        ? H5T_NATIVE_DOUBLE
-           : type == NVDP__H5_I64      ? H5T_NATIVE_INT64
-           : nvdp__h5_is_integer(type) ? H5T_NATIVE_INT32
-                                       : H5T_NATIVE_FLOAT;
-}
-
-static size_t file_size(enum nvdp__h5_type type) {
-    static const size_t sizes[] = {2, 4, 8, 8, 4, 2};
-    return sizes[type];
+    return made;
 }
 
 /* HDF5 clips integers that do not fit; this refuses them. Floats may round, even to infinity. */
@@ -325,26 +302,14 @@ static H5T_conv_ret_t refuse_clipping(H5T_conv_except_t what, hid_t from, hid_t 
     return clips && H5Tget_class(to) == H5T_INTEGER ? H5T_CONV_ABORT : H5T_CONV_UNHANDLED;
 }
 
-static hid_t transfer(void) {
-    hid_t plist = H5Pcreate(H5P_DATASET_XFER);
-    if (plist >= 0) H5Pset_type_conv_cb(plist, refuse_clipping, NULL);
-    return plist;
-}
-
 /* --- files --- */
 
 static nvdp_status make(struct nvdp_context *ctx, const char *path, struct nvdp__h5 **out) {
-    struct nvdp__h5 *file = nvdp__calloc(ctx, 1, sizeof *file);
-    if (file == NULL) return NVDP_ERR_MEMORY;
-    file->ctx = ctx;
-    file->id = -1;
-    file->lock = -1;
-    file->path = nvdp__strdup(ctx, path);
-    if (file->path == NULL) {
-        free(file);
-        return NVDP_ERR_MEMORY;
-    }
-    *out = file;
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, file, 1));
+    *file = (struct nvdp__h5){.ctx = ctx, .id = -1, .lock = -1, .path = nvdp__strdup(ctx, path)};
+    NVDP_TRY(NVDP__MADE(file->path));
+    NVDP__HAND_OVER(out, file);
     return NVDP_OK;
 }
 
@@ -356,7 +321,7 @@ nvdp_status nvdp__h5_create(struct nvdp_context *ctx, const char *path, const ch
     NVDP_TRY(make(ctx, path, &file));
     NVDP_TRY(nvdp__create_temporary(ctx, path, &file->temporary, &file->lock));
     file->id = driver_create(file->temporary, &file->disk);
-    if (file->id < 0) NVDP_TRY(write_error(file));
+    if (file->id < 0) return write_error(file);
     NVDP_TRY(nvdp__h5_set_string(file, "nvdp_format", format));
     NVDP__HAND_OVER(out, file);
     return NVDP_OK;
@@ -510,7 +475,7 @@ static hid_t creation(enum nvdp__h5_type type, int rank, const size_t *shape) {
     hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
     if (plist < 0) return -1;
     hsize_t chunk[NVDP__H5_RANK];
-    size_t left = CHUNK_BYTES / file_size(type);
+    size_t left = CHUNK_BYTES / nvdp__h5_stored_size(type);
     bool empty = false;
     for (int d = rank - 1; d >= 0; d--) {
         empty = empty || shape[d] == 0;
@@ -554,87 +519,56 @@ nvdp_status nvdp__h5_dataset(struct nvdp__h5 *file, const char *name, enum nvdp_
 
 /* --- writing rows of one dataset --- */
 
-struct slice {
-    hid_t dataset;
-    hid_t type;   /* in the file */
-    hid_t space;  /* in the file, with the rows selected */
-    hid_t memory; /* the same number of rows in memory */
-    size_t items;
-};
-
-static void close_slice(struct slice *slice) {
-    drop(&slice->type);
-    drop(&slice->space);
-    drop(&slice->memory);
-}
-
-#define SCOPED_SLICE __attribute__((cleanup(close_slice))) struct slice
-
-/* The caller closes the slice, also after a failure. */
-static nvdp_status open_slice(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
-                              size_t first, size_t rows, struct slice *slice) {
-    hsize_t start[NVDP__H5_RANK] = {first};
-    hsize_t shape[NVDP__H5_RANK] = {0};
-    NVDP_TRY(open_dataset(file, name, &slice->dataset));
-    slice->space = H5Dget_space(slice->dataset);
-    slice->type = H5Dget_type(slice->dataset);
-    const int rank = slice->space >= 0 ? H5Sget_simple_extent_dims(slice->space, shape, NULL) : 0;
-    if (rank < 1 ||
-        H5Tget_class(slice->type) != (nvdp__h5_is_integer(type) ? H5T_INTEGER : H5T_FLOAT))
-        return NVDP__H5_INPUT_ERROR(file, "dataset", name,
-                                    ": expected %s, found values of another type",
-                                    nvdp__h5_is_integer(type) ? "integers" : "floats");
-    if (first > shape[0] || rows > shape[0] - first)
-        return nvdp__h5_outside(file->ctx, file->path, name, shape[0], first, rows);
-    shape[0] = rows;
-    slice->items = rows;
-    for (int d = 1; d < rank; d++) {
-        if (!nvdp__mul(slice->items, shape[d], &slice->items))
-            return NVDP__H5_INPUT_ERROR(file, "dataset", name, ": its size %s", "overflows");
-    }
-    slice->memory = H5Screate_simple(rank, shape, NULL);
-    if (slice->memory < 0 ||
-        (slice->items > 0 &&
-         H5Sselect_hyperslab(slice->space, H5S_SELECT_SET, start, NULL, shape, NULL) < 0))
-        return write_error(file);
-    return NVDP_OK;
-}
-
-/* Rounds to f16 (nearest, ties to even) without relying on HDF5's conversion. */
-static nvdp_status round_to_f16(struct nvdp__h5 *file, const char *name, size_t items,
-                                const float *data, uint16_t *rounded) {
-    for (size_t i = 0; i < items; i++) {
-        rounded[i] = nvdp__f16_from_float(data[i]);
-        if ((rounded[i] & 0x7FFF) == 0x7C00 && isfinite(data[i]))
-            return nvdp__fail(
-                file->ctx, NVDP_ERR_NUMERIC,
-                "%s: dataset '%s': expected values within the range of f16, found %.9g", file->path,
-                name, (double)data[i]);
-    }
-    return NVDP_OK;
-}
-
 nvdp_status nvdp__h5_write_rows(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                                 size_t first, size_t rows, const void *data) {
     HUSH;
-    NVDP_TRY(check_writable(file));
-    SCOPED_SLICE slice = {0};
-    NVDP_TRY(open_slice(file, name, type, first, rows, &slice));
-    if (slice.items == 0) return NVDP_OK;
-    file->changed = true;
+    const bool integer = nvdp__h5_is_integer(type);
+    hsize_t start[NVDP__H5_RANK] = {first}, shape[NVDP__H5_RANK] = {0};
+    hid_t dataset = -1, memory = type == NVDP__H5_F64   ? H5T_NATIVE_DOUBLE
+                                 : type == NVDP__H5_I64 ? H5T_NATIVE_INT64
+                                 : integer              ? H5T_NATIVE_INT32
+                                                        : H5T_NATIVE_FLOAT;
+    size_t items = rows;
     nvdp__autofree uint16_t *rounded = NULL;
-    hid_t memory = memory_type(type);
-    nvdp__auto(drop) hid_t plist = transfer();
-    if (type != NVDP__H5_F64 && is_f16(slice.type)) {
-        rounded = nvdp__calloc(file->ctx, slice.items, sizeof *rounded);
-        if (rounded == NULL) return NVDP_ERR_MEMORY;
-        NVDP_TRY(round_to_f16(file, name, slice.items, data, rounded));
+    NVDP_TRY(check_writable(file));
+    NVDP_TRY(open_dataset(file, name, &dataset));
+    SCOPED selected = H5Dget_space(dataset);
+    SCOPED stored = H5Dget_type(dataset);
+    const int rank = selected >= 0 ? H5Sget_simple_extent_dims(selected, shape, NULL) : 0;
+    if (rank < 1 || H5Tget_class(stored) != (integer ? H5T_INTEGER : H5T_FLOAT))
+        return NVDP__H5_INPUT_ERROR(file, "dataset", name,
+                                    ": expected %s, found values of another type",
+                                    integer ? "integers" : "floats");
+    if (first > shape[0] || rows > shape[0] - first)
+        return nvdp__h5_outside(file->ctx, file->path, name, shape[0], first, rows);
+    shape[0] = rows;
+    for (int d = 1; d < rank; d++)
+        if (!nvdp__mul(items, shape[d], &items))
+            return NVDP__H5_INPUT_ERROR(file, "dataset", name, ": its size %s", "overflows");
+    SCOPED space = H5Screate_simple(rank, shape, NULL); /* in memory */
+    if (space < 0 ||
+        (items > 0 && H5Sselect_hyperslab(selected, H5S_SELECT_SET, start, NULL, shape, NULL) < 0))
+        return write_error(file);
+    if (items == 0) return NVDP_OK;
+    file->changed = true;
+    SCOPED plist = H5Pcreate(H5P_DATASET_XFER);
+    if (plist >= 0) H5Pset_type_conv_cb(plist, refuse_clipping, NULL);
+    if (!integer && type != NVDP__H5_F64 && H5Tget_size(stored) == sizeof *rounded) { /* f16 */
+        NVDP_TRY(NVDP__NEW(file->ctx, rounded, items));
+        for (size_t i = 0; i < items; i++) { /* HDF5's conversion may round otherwise */
+            const float value = ((const float *)data)[i];
+            rounded[i] = nvdp__f16_from_float(value);
+            if ((rounded[i] & 0x7FFF) == 0x7C00 && isfinite(value))
+                return nvdp__fail(
+                    file->ctx, NVDP_ERR_NUMERIC,
+                    "%s: dataset '%s': expected values within the range of f16, found %.9g",
+                    file->path, name, (double)value);
+        }
         data = rounded;
-        memory = slice.type;
+        memory = stored;
     }
-    if (H5Dwrite(slice.dataset, memory, slice.memory, slice.space, plist, data) < 0 ||
-        file->disk.error != 0)
-        NVDP_TRY(write_error(file));
+    if (H5Dwrite(dataset, memory, space, selected, plist, data) < 0 || file->disk.error != 0)
+        return write_error(file);
     return NVDP_OK;
 }
 
@@ -646,14 +580,11 @@ nvdp_status nvdp__h5_write(struct nvdp__h5 *file, const char *name, enum nvdp__h
 
 nvdp_status nvdp__h5_write_sizes(struct nvdp__h5 *file, const char *name, size_t count,
                                  const size_t *sizes) {
-    int64_t *wide = nvdp__calloc(file->ctx, count, sizeof *wide);
-    if (wide == NULL) return NVDP_ERR_MEMORY;
-    for (size_t i = 0; i < count; i++) {
+    nvdp__autofree int64_t *wide = NULL;
+    NVDP_TRY(NVDP__NEW(file->ctx, wide, count));
+    for (size_t i = 0; i < count; i++)
         wide[i] = (int64_t)sizes[i];
-    }
-    nvdp_status status = nvdp__h5_write(file, name, NVDP__H5_I64, 1, &count, wide);
-    free(wide);
-    return status;
+    return nvdp__h5_write(file, name, NVDP__H5_I64, 1, &count, wide);
 }
 
 /* --- attributes of the root group --- */
@@ -691,16 +622,16 @@ nvdp_status nvdp__h5_set_int(struct nvdp__h5 *file, const char *name, int64_t va
 
 /* --- the current contents --- */
 
-static nvdp_status take_image(struct nvdp__h5 *file) {
-    if (file->id < 0)
-        return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: the file is already closed", file->path);
-    HUSH;
-    if (H5Fflush(file->id, H5F_SCOPE_LOCAL) < 0 || file->disk.error != 0) return write_error(file);
-    return parse_again(file);
-}
-
 nvdp_status nvdp__h5_contents(struct nvdp__h5 *file, struct nvdp__h5_image **image) {
-    if (file->image == NULL || file->changed) NVDP_TRY(take_image(file));
+    if (file->image == NULL || file->changed) {
+        if (file->id < 0)
+            return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: the file is already closed",
+                              file->path);
+        HUSH;
+        if (H5Fflush(file->id, H5F_SCOPE_LOCAL) < 0 || file->disk.error != 0)
+            return write_error(file);
+        NVDP_TRY(parse_again(file));
+    }
     *image = file->image;
     return NVDP_OK;
 }

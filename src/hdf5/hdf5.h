@@ -23,6 +23,16 @@ static inline bool nvdp__h5_is_integer(enum nvdp__h5_type type) {
     return type == NVDP__H5_I64 || type == NVDP__H5_I32 || type == NVDP__H5_I16;
 }
 
+/* Return the size of a value in the file, and in memory. */
+static inline size_t nvdp__h5_stored_size(enum nvdp__h5_type type) {
+    static const size_t sizes[] = {[NVDP__H5_F16] = 2, [NVDP__H5_F32] = 4, [NVDP__H5_F64] = 8,
+                                   [NVDP__H5_I64] = 8, [NVDP__H5_I32] = 4, [NVDP__H5_I16] = 2};
+    return sizes[type];
+}
+static inline size_t nvdp__h5_memory_size(enum nvdp__h5_type type) {
+    return type == NVDP__H5_F64 || type == NVDP__H5_I64 ? 8 : 4;
+}
+
 struct nvdp__h5;
 enum { NVDP__H5_RANK = 4 }; /* max rank of a dataset */
 
@@ -34,10 +44,10 @@ nvdp_status nvdp__h5_create(struct nvdp_context *ctx, const char *path, const ch
  * them. */
 nvdp_status nvdp__h5_finish(struct nvdp__h5 *file);
 nvdp_status nvdp__h5_replace_text(struct nvdp__h5 *file, const char *name, const char *value);
-/* Closes and renames the file; the object must still be freed. Without `replace`, fails with
- * NVDP_ERR_ARGUMENT if a nonempty file of that name exists by then. */
 /* True if the file being created has no name and never had one. */
 bool nvdp__h5_is_unnamed(const struct nvdp__h5 *file);
+/* Closes and renames the file; the object must still be freed. Without `replace`, fails with
+ * NVDP_ERR_ARGUMENT if a nonempty file of that name exists by then. */
 nvdp_status nvdp__h5_commit(struct nvdp__h5 *file, bool replace);
 /* Opens for reading. `kind` "posteriors" accepts "posteriors/<n>" for n up to `version` and
  * refuses other files by name; NULL accepts any file. */
@@ -83,16 +93,26 @@ nvdp_status nvdp__h5_set_string(struct nvdp__h5 *file, const char *name, const c
 nvdp_status nvdp__h5_set_real(struct nvdp__h5 *file, const char *name, double value);
 nvdp_status nvdp__h5_set_int(struct nvdp__h5 *file, const char *name, int64_t value);
 bool nvdp__h5_has_attribute(struct nvdp__h5 *file, const char *name);
-bool nvdp__h5_is_number(struct nvdp__h5 *file, const char *name); /* false if missing */
-bool nvdp__h5_is_text(struct nvdp__h5 *file, const char *name);   /* false if missing */
 nvdp_status nvdp__h5_get_string(struct nvdp__h5 *file, const char *name, char **value); /* free() */
 nvdp_status nvdp__h5_get_real(struct nvdp__h5 *file, const char *name, double *value);
 nvdp_status nvdp__h5_get_int(struct nvdp__h5 *file, const char *name, int64_t *value);
 /* Prints a number with all digits needed to read it back; free() the result. */
 char *nvdp__h5_real_text(struct nvdp_context *ctx, double value);
-/* Calls visit for every attribute with its value as text. */
-nvdp_status nvdp__h5_list_attributes(struct nvdp__h5 *file,
-                                     void (*visit)(const char *name, const char *value, void *user),
+/* An attribute, and its value: `text` for every type. */
+struct nvdp__h5_value {
+    const char *name, *text;
+    enum {
+        NVDP__H5_VALUE_NONE, /* not a single value, or of another type */
+        NVDP__H5_VALUE_TEXT,
+        NVDP__H5_VALUE_WHOLE,
+        NVDP__H5_VALUE_REAL
+    } type;
+    int64_t whole;
+    double real; /* of both types of numbers */
+};
+typedef nvdp_status nvdp__h5_visit_value(const struct nvdp__h5_value *value, void *user);
+/* Calls visit for every attribute, until it fails. */
+nvdp_status nvdp__h5_list_attributes(struct nvdp__h5 *file, nvdp__h5_visit_value *visit,
                                      void *user);
 
 /* Result of an audit: contents other than attributes of the root group, datasets and HDF5's own

@@ -2,7 +2,7 @@
  * types, and the file's digests. */
 #include "hdf5/hdf5.h"
 
-#include "base/digest.h"
+#include "base/cache.h"
 #include "base/f16.h"
 #include "hdf5/read.h"
 #include <inttypes.h>
@@ -42,31 +42,37 @@ bool nvdp__h5_has(struct nvdp__h5 *file, const char *name) {
     return nvdp__h5_contents(file, &image) == NVDP_OK && nvdp__h5_image_find(image, name) != NULL;
 }
 
-static nvdp_status find(struct nvdp__h5_image *image, const char *name, enum nvdp__h5_type type,
-                        struct nvdp__h5_object **out) {
+/* Fails unless the values have a rank that we read, and can be read. */
+static nvdp_status check_values(struct nvdp__h5_image *image,
+                                const struct nvdp__h5_object *object) {
+    if (object->space.none || object->space.rank < 1 || object->space.rank > NVDP__H5_RANK)
+        return NVDP__H5_INPUT_ERROR(image, "dataset", object->name,
+                                    ": expected 1 to %d dimensions, found %d", NVDP__H5_RANK,
+                                    object->space.rank);
+    return nvdp__h5_image_readable(image, object);
+}
+
+/* Finds a dataset of numbers of this class in the current contents of the file. */
+static nvdp_status find(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
+                        struct nvdp__h5_image **contents, struct nvdp__h5_object **out) {
     char text[16];
-    struct nvdp__h5_object *found = nvdp__h5_image_find(image, name);
-    if (found == NULL) return NVDP__H5_INPUT_ERROR(image, "dataset", name, " is %s", "missing");
-    if (found->stored.kind != (nvdp__h5_is_integer(type) ? NVDP__H5_INTEGER : NVDP__H5_REAL)) {
-        type_text(&found->stored, text);
+    NVDP_TRY(nvdp__h5_contents(file, contents));
+    struct nvdp__h5_image *image = *contents;
+    *out = nvdp__h5_image_find(image, name);
+    if (*out == NULL) return NVDP__H5_INPUT_ERROR(image, "dataset", name, " is %s", "missing");
+    if ((*out)->stored.kind != (nvdp__h5_is_integer(type) ? NVDP__H5_INTEGER : NVDP__H5_REAL)) {
+        type_text(&(*out)->stored, text);
         return NVDP__H5_INPUT_ERROR(image, "dataset", name, ": expected %s, found %s",
                                     nvdp__h5_is_integer(type) ? "integers" : "floats", text);
     }
-    if (found->space.none || found->space.rank < 1 || found->space.rank > NVDP__H5_RANK)
-        return NVDP__H5_INPUT_ERROR(image, "dataset", name,
-                                    ": expected 1 to %d dimensions, found %d", NVDP__H5_RANK,
-                                    found->space.rank);
-    NVDP_TRY(nvdp__h5_image_readable(image, found));
-    *out = found;
-    return NVDP_OK;
+    return check_values(image, *out);
 }
 
 nvdp_status nvdp__h5_shape(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                            int rank, size_t *shape) {
     struct nvdp__h5_image *image = NULL;
     struct nvdp__h5_object *found = NULL;
-    NVDP_TRY(nvdp__h5_contents(file, &image));
-    NVDP_TRY(find(image, name, type, &found));
+    NVDP_TRY(find(file, name, type, &image, &found));
     if (found->space.rank != rank)
         return NVDP__H5_INPUT_ERROR(image, "dataset", name, ": expected %d dimension%s, found %d",
                                     rank, rank == 1 ? "" : "s", found->space.rank);
@@ -148,45 +154,29 @@ static nvdp_status convert(struct nvdp__h5_image *image, const struct nvdp__h5_o
     return NVDP_OK;
 }
 
-static size_t memory_size(enum nvdp__h5_type type) {
-    return type == NVDP__H5_F64 || type == NVDP__H5_I64 ? 8 : 4;
-}
-
-/* True if stored values have the layout of the memory type. */
-static bool is_memory(const struct nvdp__h5_stored *stored, enum nvdp__h5_type type) {
-    return stored->size == memory_size(type) && !stored->big_endian &&
-           (stored->kind == NVDP__H5_REAL || stored->is_signed);
-}
-
-/* Computes the number of values in `rows` rows and their bytes; false on overflow. */
-static bool row_size(const struct nvdp__h5_object *object, size_t rows, size_t *items,
-                     size_t *bytes) {
-    *items = rows;
-    for (int d = 1; d < object->space.rank; d++) {
-        if (!nvdp__mul(*items, (size_t)object->space.shape[d], items)) return false;
-    }
-    return nvdp__mul(*items, sizeof(double), bytes) && /* upper bound in memory */
-           nvdp__mul(*items, object->stored.size, bytes);
-}
-
 nvdp_status nvdp__h5_read_rows(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                                size_t first, size_t rows, void *data) {
     struct nvdp__h5_image *image = NULL;
     struct nvdp__h5_object *from = NULL;
     nvdp__autofree unsigned char *raw = NULL;
-    size_t items, bytes;
-    NVDP_TRY(nvdp__h5_contents(file, &image));
-    NVDP_TRY(find(image, name, type, &from));
+    size_t items = rows, bytes = 0;
+    NVDP_TRY(find(file, name, type, &image, &from));
+    const struct nvdp__h5_stored *stored = &from->stored;
     const uint64_t there = from->space.shape[0];
     if (first > there || rows > there - first)
-        NVDP_TRY(nvdp__h5_outside(image->ctx, image->path, name, there, first, rows));
-    if (!row_size(from, rows, &items, &bytes))
-        NVDP_TRY(NVDP__H5_INPUT_ERROR(image, "dataset", name, ": its size %s", "overflows"));
-    if (is_memory(&from->stored, type)) {
+        return nvdp__h5_outside(image->ctx, image->path, name, there, first, rows);
+    bool fits =
+        true; /* the number of values, and their bytes in the file and in memory, fit size_t */
+    for (int d = 1; d < from->space.rank; d++)
+        fits = fits && nvdp__mul(items, (size_t)from->space.shape[d], &items);
+    if (!fits || !nvdp__mul(items, sizeof(double), &bytes) ||
+        !nvdp__mul(items, stored->size, &bytes))
+        return NVDP__H5_INPUT_ERROR(image, "dataset", name, ": its size %s", "overflows");
+    /* stored in the layout of the memory type */
+    if (stored->size == nvdp__h5_memory_size(type) && !stored->big_endian &&
+        (stored->kind == NVDP__H5_REAL || stored->is_signed))
         return nvdp__h5_image_rows(image, from, first, rows, data);
-    }
-    raw = nvdp__calloc(image->ctx, bytes, 1);
-    if (raw == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__NEW(image->ctx, raw, bytes));
     NVDP_TRY(nvdp__h5_image_rows(image, from, first, rows, raw));
     return convert(image, from, type, items, raw, data);
 }
@@ -200,8 +190,8 @@ nvdp_status nvdp__h5_read_column(struct nvdp__h5 *file, const char *name, enum n
     if (there != rows)
         return NVDP__H5_INPUT_ERROR(image, "dataset", name, ": expected %zu rows, found %zu", rows,
                                     there);
-    void *values = nvdp__calloc(image->ctx, rows, memory_size(type));
-    if (values == NULL) return NVDP_ERR_MEMORY;
+    void *values = nvdp__calloc(image->ctx, rows, nvdp__h5_memory_size(type));
+    NVDP_TRY(NVDP__MADE(values));
     memcpy(column, &values, sizeof values);
     return nvdp__h5_read_rows(file, name, type, 0, rows, values);
 }
@@ -233,35 +223,12 @@ bool nvdp__h5_has_attribute(struct nvdp__h5 *file, const char *name) {
            nvdp__h5_image_attribute(image, name) != NULL;
 }
 
-bool nvdp__h5_is_number(struct nvdp__h5 *file, const char *name) {
-    struct nvdp__h5_image *image = NULL;
-    if (nvdp__h5_contents(file, &image) != NVDP_OK) return false;
-    const struct nvdp__h5_attribute *attribute = nvdp__h5_image_attribute(image, name);
-    return attribute != NULL &&
-           (attribute->stored.kind == NVDP__H5_REAL || attribute->stored.kind == NVDP__H5_INTEGER);
-}
-
-static bool is_text(const struct nvdp__h5_attribute *attribute) {
-    return attribute->stored.kind == NVDP__H5_TEXT || attribute->stored.kind == NVDP__H5_HEAPTEXT;
-}
-
-bool nvdp__h5_is_text(struct nvdp__h5 *file, const char *name) {
-    struct nvdp__h5_image *image = NULL;
-    if (nvdp__h5_contents(file, &image) != NVDP_OK) return false;
-    const struct nvdp__h5_attribute *attribute = nvdp__h5_image_attribute(image, name);
-    return attribute != NULL && is_text(attribute);
-}
-
-/* Finds an attribute, which must have one value. */
-static nvdp_status find_attribute(struct nvdp__h5_image *image, const char *name,
-                                  const struct nvdp__h5_attribute **out) {
-    const struct nvdp__h5_attribute *found = nvdp__h5_image_attribute(image, name);
-    if (found == NULL) return NVDP__H5_INPUT_ERROR(image, "attribute", name, " is %s", "missing");
-    if (found->count != 1)
-        return NVDP__H5_INPUT_ERROR(image, "attribute", name,
-                                    ": expected one value, found %" PRIu64, found->count);
-    *out = found;
-    return NVDP_OK;
+static nvdp_status check_single(struct nvdp__h5_image *image,
+                                const struct nvdp__h5_attribute *attribute) {
+    return attribute->count == 1
+               ? NVDP_OK
+               : NVDP__H5_INPUT_ERROR(image, "attribute", attribute->name,
+                                      ": expected one value, found %" PRIu64, attribute->count);
 }
 
 static nvdp_status wrong_class(struct nvdp__h5_image *image, const struct nvdp__h5_attribute *found,
@@ -272,51 +239,54 @@ static nvdp_status wrong_class(struct nvdp__h5_image *image, const struct nvdp__
                                 expected, text);
 }
 
-static nvdp_status read_int(struct nvdp__h5_image *image,
-                            const struct nvdp__h5_attribute *attribute, int64_t *value) {
-    int64_t read;
-    if (!integer_at(&attribute->stored, attribute->bytes, &read))
-        return NVDP__H5_INPUT_ERROR(image, "attribute", attribute->name,
-                                    ": expected an integer of at most %d bits, found a larger one",
-                                    64);
-    *value = read;
-    return NVDP_OK;
+/* Finds an attribute in the current contents of the file.  It must have one value of a kind in the mask `kinds`. */
+static nvdp_status find_attribute(struct nvdp__h5 *file, const char *name, unsigned kinds,
+                                  const char *expected, struct nvdp__h5_image **image,
+                                  const struct nvdp__h5_attribute **out) {
+    NVDP_TRY(nvdp__h5_contents(file, image));
+    *out = nvdp__h5_image_attribute(*image, name);
+    if (*out == NULL) return NVDP__H5_INPUT_ERROR(*image, "attribute", name, " is %s", "missing");
+    NVDP_TRY(check_single(*image, *out));
+    return (kinds & 1U << (*out)->stored.kind) != 0 ? NVDP_OK : wrong_class(*image, *out, expected);
 }
 
 nvdp_status nvdp__h5_get_string(struct nvdp__h5 *file, const char *name, char **value) {
     struct nvdp__h5_image *image = NULL;
-    const struct nvdp__h5_attribute *attribute = NULL;
-    NVDP_TRY(nvdp__h5_contents(file, &image));
-    NVDP_TRY(find_attribute(image, name, &attribute));
-    return is_text(attribute) ? nvdp__h5_image_text(image, attribute, value)
-                              : wrong_class(image, attribute, "a string");
+    const struct nvdp__h5_attribute *found = NULL;
+    NVDP_TRY(find_attribute(file, name, 1U << NVDP__H5_TEXT | 1U << NVDP__H5_HEAPTEXT, "a string",
+                            &image, &found));
+    return nvdp__h5_image_text(image, found, value);
+}
+
+/* Returns a number that is stored as a real number or as an integer. */
+static double number_at(const struct nvdp__h5_attribute *attribute) {
+    const struct nvdp__h5_stored *stored = &attribute->stored;
+    int64_t whole;
+    if (stored->kind == NVDP__H5_REAL) return real_at(stored, attribute->bytes);
+    return integer_at(stored, attribute->bytes, &whole) ? (double)whole
+                                                        : (double)bits_at(stored, attribute->bytes);
 }
 
 nvdp_status nvdp__h5_get_real(struct nvdp__h5 *file, const char *name, double *value) {
     struct nvdp__h5_image *image = NULL;
-    const struct nvdp__h5_attribute *attribute = NULL;
-    int64_t whole;
-    NVDP_TRY(nvdp__h5_contents(file, &image));
-    NVDP_TRY(find_attribute(image, name, &attribute));
-    if (attribute->stored.kind == NVDP__H5_REAL) {
-        *value = real_at(&attribute->stored, attribute->bytes);
-    } else if (attribute->stored.kind == NVDP__H5_INTEGER) {
-        *value = integer_at(&attribute->stored, attribute->bytes, &whole)
-                     ? (double)whole
-                     : (double)bits_at(&attribute->stored, attribute->bytes);
-    } else {
-        return wrong_class(image, attribute, "a number");
-    }
+    const struct nvdp__h5_attribute *found = NULL;
+    NVDP_TRY(find_attribute(file, name, 1U << NVDP__H5_REAL | 1U << NVDP__H5_INTEGER, "a number",
+                            &image, &found));
+    *value = number_at(found);
     return NVDP_OK;
 }
 
 nvdp_status nvdp__h5_get_int(struct nvdp__h5 *file, const char *name, int64_t *value) {
     struct nvdp__h5_image *image = NULL;
-    const struct nvdp__h5_attribute *attribute = NULL;
-    NVDP_TRY(nvdp__h5_contents(file, &image));
-    NVDP_TRY(find_attribute(image, name, &attribute));
-    return attribute->stored.kind == NVDP__H5_INTEGER ? read_int(image, attribute, value)
-                                                      : wrong_class(image, attribute, "an integer");
+    const struct nvdp__h5_attribute *found = NULL;
+    int64_t read;
+    NVDP_TRY(find_attribute(file, name, 1U << NVDP__H5_INTEGER, "an integer", &image, &found));
+    if (!integer_at(&found->stored, found->bytes, &read))
+        return NVDP__H5_INPUT_ERROR(image, "attribute", name,
+                                    ": expected an integer of at most %d bits, found a larger one",
+                                    64);
+    *value = read;
+    return NVDP_OK;
 }
 
 char *nvdp__h5_real_text(struct nvdp_context *ctx, double value) {
@@ -326,39 +296,44 @@ char *nvdp__h5_real_text(struct nvdp_context *ctx, double value) {
     return nvdp__format(ctx, "%.17g", value);
 }
 
-/* The value of an attribute as text; free() it. */
-static nvdp_status print_attribute(struct nvdp__h5_image *image, const char *name, char **text) {
-    const struct nvdp__h5_attribute *attribute = NULL;
-    int64_t whole = 0;
-    char *printed;
-    NVDP_TRY(find_attribute(image, name, &attribute));
-    if (is_text(attribute)) return nvdp__h5_image_text(image, attribute, text);
-    if (attribute->stored.kind == NVDP__H5_INTEGER) {
-        NVDP_TRY(read_int(image, attribute, &whole));
-        printed = nvdp__format(image->ctx, "%lld", (long long)whole);
-    } else if (attribute->stored.kind == NVDP__H5_REAL) {
-        printed = nvdp__h5_real_text(image->ctx, real_at(&attribute->stored, attribute->bytes));
-    } else {
-        printed = nvdp__strdup(image->ctx, "(of another type)");
+/* Fills the value and its type.  *text is the value as text; NULL for an integer that int64_t cannot hold. */
+static nvdp_status read_value(struct nvdp__h5_image *image,
+                              const struct nvdp__h5_attribute *attribute,
+                              struct nvdp__h5_value *value, char **text) {
+    NVDP_TRY(check_single(image, attribute));
+    if (attribute->stored.kind == NVDP__H5_TEXT || attribute->stored.kind == NVDP__H5_HEAPTEXT) {
+        NVDP_TRY(nvdp__h5_image_text(image, attribute, text));
+        value->type = NVDP__H5_VALUE_TEXT;
+        return NVDP_OK;
     }
-    if (printed == NULL) return NVDP_ERR_MEMORY;
-    *text = printed;
-    return NVDP_OK;
+    if (attribute->stored.kind != NVDP__H5_REAL && attribute->stored.kind != NVDP__H5_INTEGER) {
+        *text = nvdp__strdup(image->ctx, "(of another type)");
+        return NVDP__MADE(*text);
+    }
+    value->real = number_at(attribute);
+    value->type = NVDP__H5_VALUE_REAL;
+    if (attribute->stored.kind == NVDP__H5_REAL) {
+        *text = nvdp__h5_real_text(image->ctx, value->real);
+        return NVDP__MADE(*text);
+    }
+    if (!integer_at(&attribute->stored, attribute->bytes, &value->whole)) return NVDP_OK;
+    value->type = NVDP__H5_VALUE_WHOLE;
+    *text = nvdp__format(image->ctx, "%" PRId64, value->whole);
+    return NVDP__MADE(*text);
 }
 
-nvdp_status nvdp__h5_list_attributes(struct nvdp__h5 *file,
-                                     void (*visit)(const char *name, const char *value, void *user),
+nvdp_status nvdp__h5_list_attributes(struct nvdp__h5 *file, nvdp__h5_visit_value *visit,
                                      void *user) {
     struct nvdp__h5_image *image = NULL;
     NVDP_TRY(nvdp__h5_contents(file, &image));
     for (size_t i = 0; i < image->attributes; i++) {
-        const char *name = image->attribute[i].name;
-        char *text = NULL;
-        nvdp_status status = print_attribute(image, name, &text);
+        struct nvdp__h5_value value = {.name = image->attribute[i].name};
+        nvdp__autofree char *text = NULL;
+        nvdp_status status = read_value(image, &image->attribute[i], &value, &text);
         if (status != NVDP_OK && status != NVDP_ERR_INPUT) return status;
         /* an array or a damaged value; the other attributes are still listed */
-        visit(name, status == NVDP_OK ? text : "(not a single value)", user);
-        free(text);
+        value.text = text != NULL ? text : "(not a single value)";
+        NVDP_TRY(visit(&value, user));
     }
     return NVDP_OK;
 }
@@ -370,10 +345,8 @@ nvdp_status nvdp__h5_file_digest(struct nvdp__h5 *file, const char *except,
     struct nvdp__h5_image *image = NULL;
     const struct nvdp__h5_attribute *attribute = NULL;
     crypto_hash_sha256_state sha;
-    NVDP_TRY(nvdp__h5_contents(file, &image));
-    NVDP_TRY(find_attribute(image, except, &attribute));
-    if (attribute->stored.kind != NVDP__H5_TEXT)
-        return wrong_class(image, attribute, "a string of fixed length");
+    NVDP_TRY(find_attribute(file, except, 1U << NVDP__H5_TEXT, "a string of fixed length", &image,
+                            &attribute));
     const size_t first = (size_t)(attribute->bytes - image->at);
     const size_t length = strnlen((const char *)attribute->bytes, attribute->stored.size);
     crypto_hash_sha256_init(&sha);
@@ -385,82 +358,67 @@ nvdp_status nvdp__h5_file_digest(struct nvdp__h5 *file, const char *except,
     return NVDP_OK;
 }
 
-struct digest {
-    struct nvdp__h5_image *image;
-    crypto_hash_sha256_state sha;
-};
-
-static void feed(struct digest *to, size_t count, const void *bytes) {
-    crypto_hash_sha256_update(&to->sha, bytes, count);
-}
-
-static nvdp_status feed_values(struct digest *to, struct nvdp__h5_object *object, size_t rows,
-                               size_t row_bytes) {
-    struct nvdp__h5_image *image = to->image;
-    size_t step = row_bytes > 0 && row_bytes < SLICE_BYTES ? SLICE_BYTES / row_bytes : 1;
-    nvdp__autofree unsigned char *bytes = nvdp__calloc(image->ctx, step, row_bytes);
-    if (bytes == NULL) return NVDP_ERR_MEMORY;
-    for (size_t first = 0; first < rows && row_bytes > 0; first += step) {
-        size_t n = nvdp__min(rows - first, step);
-        NVDP_TRY(nvdp__h5_image_rows(image, object, first, n, bytes));
-        feed(to, n * row_bytes, bytes);
-    }
-    return NVDP_OK;
-}
-
-static nvdp_status feed_dataset(struct digest *to, struct nvdp__h5_object *object) {
+/* Feeds name, type, shape and values of a dataset, the values slice by slice. */
+static nvdp_status feed_dataset(struct nvdp__h5_image *image, struct nvdp__h5_object *object,
+                                crypto_hash_sha256_state *sha) {
     const struct nvdp__h5_stored *stored = &object->stored;
+    const struct nvdp__h5_space *space = &object->space;
     const char *name = object->name;
     char text[16];
     size_t row_bytes = stored->size;
     type_text(stored, text);
     if ((stored->kind != NVDP__H5_REAL && stored->kind != NVDP__H5_INTEGER) || stored->size == 1)
-        return NVDP__H5_INPUT_ERROR(to->image, "dataset", name,
+        return NVDP__H5_INPUT_ERROR(image, "dataset", name,
                                     ": expected f16 to f64 or i16 to i64, found %s", text);
     if (!stored->plain)
         return NVDP__H5_INPUT_ERROR(
-            to->image, "dataset", name,
+            image, "dataset", name,
             ": expected standard %s values, found a nonstandard representation", text);
     if (object->attributes > 0)
-        return NVDP__H5_INPUT_ERROR(to->image, "dataset", name,
-                                    ": expected no attributes, found %s", "some");
-    if (object->space.none || object->space.rank < 1 || object->space.rank > NVDP__H5_RANK)
-        return NVDP__H5_INPUT_ERROR(to->image, "dataset", name,
-                                    ": expected 1 to %d dimensions, found %d", NVDP__H5_RANK,
-                                    object->space.rank);
-    NVDP_TRY(nvdp__h5_image_readable(to->image, object));
-    feed(to, 1, "D");
-    nvdp__sha256_text(&to->sha, name);
-    nvdp__sha256_text(&to->sha, text);
-    nvdp__sha256_number(&to->sha, (uint64_t)object->space.rank);
-    for (int d = 0; d < object->space.rank; d++) {
-        nvdp__sha256_number(&to->sha, object->space.shape[d]);
-        if (d > 0 && !nvdp__mul(row_bytes, (size_t)object->space.shape[d], &row_bytes))
-            return NVDP__H5_INPUT_ERROR(to->image, "dataset", name, ": its size %s", "overflows");
+        return NVDP__H5_INPUT_ERROR(image, "dataset", name, ": expected no attributes, found %s",
+                                    "some");
+    NVDP_TRY(check_values(image, object));
+    crypto_hash_sha256_update(sha, (const unsigned char *)"D", 1);
+    nvdp__sha256_text(sha, name);
+    nvdp__sha256_text(sha, text);
+    nvdp__sha256_number(sha, (uint64_t)space->rank);
+    for (int d = 0; d < space->rank; d++) {
+        nvdp__sha256_number(sha, space->shape[d]);
+        if (d > 0 && !nvdp__mul(row_bytes, (size_t)space->shape[d], &row_bytes))
+            return NVDP__H5_INPUT_ERROR(image, "dataset", name, ": its size %s", "overflows");
     }
-    return feed_values(to, object, (size_t)object->space.shape[0], row_bytes);
+    const size_t rows = (size_t)space->shape[0];
+    const size_t step = row_bytes > 0 && row_bytes < SLICE_BYTES ? SLICE_BYTES / row_bytes : 1;
+    nvdp__autofree unsigned char *bytes = nvdp__calloc(image->ctx, step, row_bytes);
+    NVDP_TRY(NVDP__MADE(bytes));
+    for (size_t first = 0; first < rows && row_bytes > 0; first += step) {
+        const size_t n = nvdp__min(rows - first, step);
+        NVDP_TRY(nvdp__h5_image_rows(image, object, first, n, bytes));
+        crypto_hash_sha256_update(sha, bytes, n * row_bytes);
+    }
+    return NVDP_OK;
 }
 
 /* Feeds an attribute, which must be stored as our writer stores it, so that all readers see the
  * same value. */
-static nvdp_status feed_attribute(struct digest *to, const char *name) {
-    const struct nvdp__h5_attribute *attribute = NULL;
-    char *text = NULL;
-    NVDP_TRY(find_attribute(to->image, name, &attribute));
-    if (!attribute->stored.plain ||
-        (attribute->stored.kind != NVDP__H5_TEXT && attribute->stored.size != 8))
-        return wrong_class(to->image, attribute, "the type that nvdp writes");
-    feed(to, 1, "A");
-    nvdp__sha256_text(&to->sha, name);
-    if (attribute->stored.kind == NVDP__H5_TEXT) {
-        NVDP_TRY(nvdp__h5_image_text(to->image, attribute, &text));
-        nvdp__sha256_text(&to->sha, "text");
-        nvdp__sha256_text(&to->sha, text);
-        free(text);
-    } else {
-        nvdp__sha256_text(&to->sha, attribute->stored.kind == NVDP__H5_INTEGER ? "whole" : "real");
-        nvdp__sha256_number(&to->sha, bits_at(&attribute->stored, attribute->bytes));
-    }
+static nvdp_status feed_attribute(struct nvdp__h5_image *image,
+                                  const struct nvdp__h5_attribute *attribute,
+                                  crypto_hash_sha256_state *sha) {
+    const struct nvdp__h5_stored *stored = &attribute->stored;
+    nvdp__autofree char *text = NULL;
+    NVDP_TRY(check_single(image, attribute));
+    if (!stored->plain || (stored->kind != NVDP__H5_TEXT && stored->size != 8))
+        return wrong_class(image, attribute, "the type that nvdp writes");
+    if (stored->kind == NVDP__H5_TEXT) NVDP_TRY(nvdp__h5_image_text(image, attribute, &text));
+    crypto_hash_sha256_update(sha, (const unsigned char *)"A", 1);
+    nvdp__sha256_text(sha, attribute->name);
+    nvdp__sha256_text(sha, text != NULL                       ? "text"
+                           : stored->kind == NVDP__H5_INTEGER ? "whole"
+                                                              : "real");
+    if (text != NULL)
+        nvdp__sha256_text(sha, text);
+    else
+        nvdp__sha256_number(sha, bits_at(stored, attribute->bytes));
     return NVDP_OK;
 }
 
@@ -468,19 +426,18 @@ nvdp_status nvdp__h5_digest(struct nvdp__h5 *file, const char *except,
                             unsigned char digest[NVDP__H5_DIGEST]) {
     struct nvdp__h5_image *image = NULL;
     NVDP_TRY(nvdp__h5_contents(file, &image));
-    struct digest to = {.image = image};
+    crypto_hash_sha256_state sha;
     if (image->other != NULL)
         return NVDP__H5_INPUT_ERROR(image, "member", image->other,
                                     ": expected only datasets, found %s", "another object");
-    crypto_hash_sha256_init(&to.sha);
-    nvdp__sha256_text(&to.sha, "nvdp digest/1");
-    for (size_t i = 0; i < image->objects; i++) {
-        NVDP_TRY(feed_dataset(&to, &image->object[i]));
-    }
+    crypto_hash_sha256_init(&sha);
+    nvdp__sha256_text(&sha, "nvdp digest/1");
+    for (size_t i = 0; i < image->objects; i++)
+        NVDP_TRY(feed_dataset(image, &image->object[i], &sha));
     for (size_t i = 0; i < image->attributes; i++) {
         if (except == NULL || strcmp(image->attribute[i].name, except) != 0)
-            NVDP_TRY(feed_attribute(&to, image->attribute[i].name));
+            NVDP_TRY(feed_attribute(image, &image->attribute[i], &sha));
     }
-    crypto_hash_sha256_final(&to.sha, digest);
+    crypto_hash_sha256_final(&sha, digest);
     return NVDP_OK;
 }

@@ -3,6 +3,7 @@
 #include "job/dp.h"
 
 #include "account/account.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/own.h"
@@ -65,10 +66,9 @@ nvdp_status nvdp__dp_check(struct nvdp_context *ctx, const struct nvdp__dp_optio
     bool clips = !isinf(options->clip);
     if (!nvdp__dp_wanted(options)) {
         if (options->noise == 0 && options->target_epsilon == 0) return NVDP_OK;
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "option %s needs {dp-batch} or {dp-sample-rate}, found neither%s",
-            nvdp__as_option(ctx, options->noise > 0 ? "dp-noise" : "target-epsilon").text,
+        return nvdp__fail_option(
+            ctx, NVDP_ERR_ARGUMENT, options->noise > 0 ? "dp-noise" : "target-epsilon",
+            " needs {dp-batch} or {dp-sample-rate}, found neither%s",
             options->noise > 0
                 ? ""
                 : nvdp__with_options(
@@ -123,7 +123,6 @@ static nvdp_status check_before(const struct nvdp__dp *dp, double epsilon) {
                             "choose a larger budget, or a starting model with a smaller "
                             "{target-epsilon} and {target-delta}"}};
     struct nvdp_dp_guarantee sum = {0, 0};
-    char cost[NVDP__BOUND_TEXT];
     for (size_t i = 0; i < NVDP__DP_BEFORE; i++) {
         const struct nvdp_dp_guarantee *of = &dp->before[i];
         sum = (struct nvdp_dp_guarantee){sum.epsilon + of->epsilon, sum.delta + of->delta};
@@ -131,13 +130,13 @@ static nvdp_status check_before(const struct nvdp__dp *dp, double epsilon) {
             return nvdp__fail(
                 dp->ctx, NVDP_ERR_ARGUMENT,
                 "option {target-delta}: expected more than %s, %s per example, found %.3g; %s",
-                names[i].whose, nvdp__bound(cost, sum.delta), dp->delta,
+                names[i].whose, nvdp__bound(sum.delta).text, dp->delta,
                 nvdp__with_options(dp->ctx, names[i].less).text);
         if (has(of) && epsilon > 0 && sum.epsilon >= epsilon)
             return nvdp__fail(
                 dp->ctx, NVDP_ERR_ARGUMENT,
                 "option {target-epsilon}: expected more than %s, %s per example, found %g; %s",
-                names[i].whose, nvdp__bound(cost, sum.epsilon), epsilon,
+                names[i].whose, nvdp__bound(sum.epsilon).text, epsilon,
                 nvdp__with_options(dp->ctx, names[i].less).text);
     }
     return NVDP_OK;
@@ -215,9 +214,8 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
         made->source.release = &made->noise_key;
         made->draws.release = &made->draw_key;
     }
-    made->norm = nvdp__calloc(ctx, texts, sizeof *made->norm);
-    made->weight = nvdp__calloc(ctx, texts, sizeof *made->weight);
-    NVDP_TRY(NVDP__MADE(made->norm, made->weight));
+    NVDP_TRY(
+        NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(made->norm, texts), NVDP__ITEMS(made->weight, texts)));
     NVDP__HAND_OVER(out, made);
     return NVDP_OK;
 }
@@ -434,18 +432,9 @@ static nvdp_status put_own(const struct nvdp__dp *dp, json_t *object) {
     return NVDP_OK;
 }
 
-static nvdp_status write_statement(const struct nvdp__dp *dp, const char *directory,
-                                   const char *text) {
-    char *path = nvdp__join(dp->ctx, directory, "dp-statement.txt");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__write_file(dp->ctx, path, text, strlen(text));
-    free(path);
-    return status;
-}
-
 const double nvdp__dp_baselines[NVDP__DP_BASELINES] = {0.5, 0.001};
 
-static json_t *risk_json(const struct nvdp_account_risk *risk) {
+static json_t *risk_json(const struct nvdp_example_risk *risk) {
     json_t *guesses = json_array();
     for (size_t i = 0; i < risk->guesses; i++)
         json_array_append_new(guesses, json_pack("{s:f,s:f}", "baseline", risk->guess[i].baseline,
@@ -461,7 +450,7 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t done,
     json_t *object;
     nvdp__autoptr(json_decref) json_t *risk_object = NULL;
     struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
-    struct nvdp_account_risk risk = NVDP_RESULT(struct nvdp_account_risk);
+    struct nvdp_example_risk risk = NVDP_RESULT(struct nvdp_example_risk);
     struct nvdp_dp_facts facts = {.example = scope->example,
                                   .clip = dp->clip,
                                   .examples = dp->examples,
@@ -475,7 +464,7 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t done,
     if (dp->noise > 0) {
         NVDP_TRY(nvdp_account(dp->ctx, RUN(dp, dp->steps), dp->delta, &account));
         if (directory != NULL) {
-            NVDP_TRY(nvdp_account_risk(dp->ctx, RUN(dp, dp->steps), &account, NVDP__DP_BASELINES,
+            NVDP_TRY(nvdp_example_risk(dp->ctx, RUN(dp, dp->steps), &account, NVDP__DP_BASELINES,
                                        nvdp__dp_baselines, &risk));
             NVDP_TRY(NVDP__MADE(risk_object = risk_json(&risk)));
             facts.risk = &risk;
@@ -509,6 +498,7 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t done,
     if (has(&dp->before[NVDP__DP_VOCABULARY]))
         json_object_set_new(object, "vocabulary", guarantee_json(&dp->before[NVDP__DP_VOCABULARY]));
     NVDP_TRY(put_own(dp, object));
-    if (directory != NULL) NVDP_TRY(write_statement(dp, directory, whole));
-    return NVDP_OK;
+    if (directory == NULL) return NVDP_OK;
+    return nvdp__write_file(dp->ctx, nvdp__path(directory, "dp-statement.txt").text, whole,
+                            strlen(whole));
 }

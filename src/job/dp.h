@@ -12,6 +12,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <nvdp/account.h>
+#include <nvdp/train.h>
 
 /* Selects the processes that add noise: rank 0 adds it to the sum, or each process adds its own
  * noise to its part. */
@@ -81,6 +82,11 @@ bool nvdp__dp_promise(const json_t *dp, bool seeded, struct nvdp_dp_guarantee *o
  * if an earlier version wrote only the steps that were done into result.json. NULL: neither has
  * one. */
 const json_t *nvdp__dp_planned(const json_t *result, const json_t *run);
+/* Returns the JSON object of a struct nvdp_training_privacy of private training; NULL: out of memory. */
+json_t *nvdp__training_pack(const void *training);
+/* nvdp_training_privacy(). `run` is run.json of the directory if it was read before, else NULL. */
+nvdp_status nvdp__training_privacy(struct nvdp_context *ctx, const char *directory, json_t *run,
+                                   struct nvdp_training_privacy *out, char **statement);
 void nvdp__dp_free(struct nvdp__dp *dp); /* NULL allowed */
 NVDP__AUTOPTR(struct nvdp__dp, nvdp__dp_free)
 /* Makes all processes draw the examples, masks, dropout and samples that rank 0 draws.  dp may be NULL. */

@@ -30,17 +30,12 @@ nvdp_status nvdp__grad_sum_create(struct nvdp_context *ctx, struct nvdp__params 
     *out = NULL;
     if (nvdp__ranks(ctx) == NULL) return NVDP_OK;
     if (use == NULL || max_rows > params->entry[use->table].shape[0] / 2) max_rows = 0;
-    struct nvdp__grad_sum *made = nvdp__calloc(ctx, 1, sizeof *made);
-    if (made == NULL) return NVDP_ERR_MEMORY;
+    nvdp__autofree struct nvdp__grad_sum *made = nvdp__calloc(ctx, 1, sizeof *made);
+    NVDP_TRY(NVDP__MADE(made));
     *made = (struct nvdp__grad_sum){.ctx = ctx, .params = params, .max_rows = max_rows};
-    if (max_rows > 0) {
-        made->row = nvdp__calloc(ctx, max_rows * params->entry[use->table].shape[1], sizeof(float));
-        if (made->row == NULL) {
-            free(made);
-            return NVDP_ERR_MEMORY;
-        }
-    }
-    *out = made;
+    if (max_rows > 0)
+        NVDP_TRY(NVDP__NEW(ctx, made->row, max_rows * params->entry[use->table].shape[1]));
+    NVDP__HAND_OVER(out, made);
     return NVDP_OK;
 }
 

@@ -2,11 +2,12 @@
  * steps: the progress line, saved states, stops. */
 #include "job/job.h"
 
-#include "base/ranks.h"
-
+#include "base/array.h"
+#include "base/base.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/machine.h"
+#include "base/own.h"
+#include "base/ranks.h"
 #include <cblas.h>
 #include <gsl/gsl_version.h>
 #include <inttypes.h>
@@ -178,14 +179,8 @@ json_t *nvdp__hardware_json(const struct nvdp_context *ctx) {
 
 nvdp_status nvdp__run_json_write(struct nvdp_context *ctx, const char *directory, const char *name,
                                  json_t *root) {
-    nvdp_status status = NVDP_OK;
-    char *path = nvdp__join(ctx, directory, name);
-    NVDP_TRY_OR_CLEAN(NVDP__MADE(path));
-    if (root == NULL)
-        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
-    NVDP_TRY_OR_CLEAN(nvdp__json_write(ctx, path, root));
-cleanup:
-    json_decref(root);
-    free(path);
-    return status;
+    nvdp__autoptr(json_decref) json_t *owner = root;
+    const struct nvdp__path path = nvdp__path(directory, name);
+    if (owner == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path.text);
+    return nvdp__json_write(ctx, path.text, owner);
 }

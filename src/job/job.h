@@ -3,12 +3,12 @@
 #ifndef NVDP_SRC_JOB_JOB_H
 #define NVDP_SRC_JOB_JOB_H
 
-#include "base/outdir.h"
+#include "base/file.h"
 #include "base/ranks.h"
-#include "bert/encoder.h"
+#include "encoder/encoder.h"
 #include "job/dp.h"
 #include "job/optimizer.h"
-#include "tensor/params.h"
+#include "tensor/tensor.h"
 #include <dirent.h>
 #include <jansson.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
  * guarantee for given texts, and the description in words. */
 #include "job/lineage.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/own.h"
 #include "base/sentence.h"
@@ -57,14 +58,13 @@ static nvdp_status take_list(struct nvdp_context *ctx, const char *directory, co
 static nvdp_status of_training(struct nvdp_context *ctx, const char *model,
                                struct nvdp__lineage *out) {
     nvdp__autoptr(json_decref) json_t *record = NULL, *result = NULL;
-    nvdp__autofree char *run = nvdp__join(ctx, model, "..");
-    if (run == NULL) return NVDP_ERR_MEMORY;
-    if (!nvdp__is_directory(run)) return NVDP_OK;
-    NVDP_TRY(nvdp__json_read_optional(ctx, run, "run.json", &record));
+    const struct nvdp__path run = nvdp__path(model, "..");
+    if (!nvdp__is_directory(run.text)) return NVDP_OK;
+    NVDP_TRY(nvdp__json_read_optional(ctx, run.text, "run.json", &record));
     const char *format = json_string_value(json_object_get(record, "nvdp_format"));
     if (format == NULL || strcmp(format, "run/1") != 0) return NVDP_OK;
-    NVDP_TRY(nvdp__json_read_optional(ctx, run, "result.json", &result));
-    return take_list(ctx, run, record, nvdp__dp_planned(result, record), out);
+    NVDP_TRY(nvdp__json_read_optional(ctx, run.text, "result.json", &result));
+    return take_list(ctx, run.text, record, nvdp__dp_planned(result, record), out);
 }
 
 /* Adds the pretraining in config.json and the trainings before it. If a pretraining was private,
@@ -325,7 +325,6 @@ static void tell(struct nvdp_context *ctx, const json_t *entry, struct nvdp__see
                  const struct nvdp__overlap *overlap, const struct nvdp_dp_guarantee *of) {
     const char *run = json_string_value(json_object_get(entry, "run"));
     const char *name = run != NULL ? run : "a pretraining that its config.json names";
-    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     if (of == NULL)
         nvdp__log(ctx, NVDP_LOG_NOTICE,
                   "private training: the model to begin from has seen %zu short texts (fewer than "
@@ -339,13 +338,13 @@ static void tell(struct nvdp_context *ctx, const json_t *entry, struct nvdp__see
             "of a pair is enough); its own epsilon %s at delta %s is counted (this notice is for "
             "the owner of the texts: the statement does not say which texts, nor how many)",
             name, overlap->rows, seen.texts->rows, overlap->first + 1,
-            nvdp__bound(epsilon, of->epsilon), nvdp__bound(delta, of->delta));
+            nvdp__bound(of->epsilon).text, nvdp__bound(of->delta).text);
     else
         nvdp__log(
             ctx, NVDP_LOG_NOTICE,
             "private training: %s saw the same file, or its texts cannot be compared; its own "
             "epsilon %s at delta %s is counted",
-            name, nvdp__bound(epsilon, of->epsilon), nvdp__bound(delta, of->delta));
+            name, nvdp__bound(of->epsilon).text, nvdp__bound(of->delta).text);
 }
 
 /* Returns whether the statement of this training, or of a later entry that saw all of the entry's
@@ -399,7 +398,6 @@ static void name_texts(FILE *to, const struct nvdp__lineage *lineage, const json
     const struct nvdp_dp_guarantee of = guarantee_of(json_object_get(entry, "dp"));
     const struct nvdp__seen_digests *digests = digests_of(lineage, entry);
     const char *run = json_string_value(json_object_get(entry, "run"));
-    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     size_t i;
     if (json_array_size(files) > 0)
         json_array_foreach(files, i, file)
@@ -415,8 +413,8 @@ static void name_texts(FILE *to, const struct nvdp__lineage *lineage, const json
         fputs(" (a private vocabulary, of which nothing is proven for a whole text)", to);
         return;
     }
-    nvdp__fprintf(to, " (epsilon %s at delta %s", nvdp__bound(epsilon, of.epsilon),
-                  nvdp__bound(delta, of.delta));
+    nvdp__fprintf(to, " (epsilon %s at delta %s", nvdp__bound(of.epsilon).text,
+                  nvdp__bound(of.delta).text);
     if (json_object_get(entry, "windows") != NULL) fputs(" for one example of a text", to);
     nvdp__fprintf(to, "%s)",
                   json_is_true(json_object_get(entry, "seed")) ? ", noise from a seed" : "");

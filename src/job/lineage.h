@@ -74,7 +74,7 @@ nvdp_status nvdp__seen_digests_make(struct nvdp_context *ctx, const struct nvdp_
                                     struct nvdp__seen_digests *out);
 void nvdp__seen_digests_release(struct nvdp__seen_digests *digests);
 
-/* Reads DIR/seen_texts.bin into *out [*count]: release each, and free() the array. Without a
+/* Reads DIR/seen_texts.bin into *out [*count]: release each, and free() the array, also after an error. Without a
  * file there are none. Returns NVDP_ERR_INPUT for a damaged file. */
 nvdp_status nvdp__seen_digests_read(struct nvdp_context *ctx, const char *directory,
                                     struct nvdp__seen_digests **out, size_t *count);

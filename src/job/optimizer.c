@@ -2,6 +2,8 @@
  * nvdp__optimizer_step clips the gradient and updates them. */
 #include "job/optimizer.h"
 
+#include "base/array.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,27 +14,23 @@ static bool is_muons(const struct nvdp__optimizer *optimizer, const struct nvdp_
 static nvdp_status add_spans(struct nvdp__optimizer *optimizer, struct nvdp_context *ctx,
                              const struct nvdp__param *tensor, size_t piece) {
     for (size_t at = 0; at < tensor->count; at += piece) {
-        NVDP_TRY(nvdp__reserve(ctx, &optimizer->span, &optimizer->capacity, optimizer->spans + 1,
-                               sizeof *optimizer->span));
-        optimizer->span[optimizer->spans++] =
-            (struct nvdp__span){.offset = tensor->offset + at,
-                                .count = nvdp__min(tensor->count - at, piece),
-                                .decays = (tensor->flags & NVDP__PARAM_DECAY) != 0,
-                                .by_muon = is_muons(optimizer, tensor)};
+        const struct nvdp__span span = {.offset = tensor->offset + at,
+                                        .count = nvdp__min(tensor->count - at, piece),
+                                        .decays = (tensor->flags & NVDP__PARAM_DECAY) != 0,
+                                        .by_muon = is_muons(optimizer, tensor)};
+        NVDP_TRY(NVDP__PUSH(ctx, optimizer->span, optimizer->spans, optimizer->capacity, span));
     }
     return NVDP_OK;
 }
 
 static nvdp_status add_matrix(struct nvdp__optimizer *optimizer, struct nvdp_context *ctx,
                               const struct nvdp__param *tensor) {
-    NVDP_TRY(nvdp__reserve(ctx, &optimizer->matrix, &optimizer->matrix_capacity,
-                           optimizer->matrices + 1, sizeof *optimizer->matrix));
-    optimizer->matrix[optimizer->matrices++] =
-        (struct nvdp__matrix){.offset = tensor->offset,
-                              .rows = tensor->shape[0],
-                              .cols = tensor->shape[1],
-                              .decays = (tensor->flags & NVDP__PARAM_DECAY) != 0};
-    return NVDP_OK;
+    const struct nvdp__matrix matrix = {.offset = tensor->offset,
+                                        .rows = tensor->shape[0],
+                                        .cols = tensor->shape[1],
+                                        .decays = (tensor->flags & NVDP__PARAM_DECAY) != 0};
+    return NVDP__PUSH(ctx, optimizer->matrix, optimizer->matrices, optimizer->matrix_capacity,
+                      matrix);
 }
 
 static nvdp_status make_spans(struct nvdp__optimizer *optimizer, struct nvdp_context *ctx,
@@ -57,24 +55,13 @@ static nvdp_status make_spans(struct nvdp__optimizer *optimizer, struct nvdp_con
 
 nvdp_status nvdp__optimizer_create(struct nvdp_context *ctx, const struct nvdp__params *params,
                                    struct nvdp__optimizer *optimizer) {
-    nvdp_status status = NVDP_ERR_MEMORY;
-    optimizer->steps_taken = 0;
-    optimizer->spans = 0;
-    optimizer->matrices = 0;
-    optimizer->rows = 0;
-    optimizer->m = nvdp__calloc(ctx, params->total, sizeof *optimizer->m);
-    optimizer->v = nvdp__calloc(ctx, params->total, sizeof *optimizer->v);
-    if (optimizer->m == NULL || optimizer->v == NULL) goto cleanup;
-    NVDP_TRY_OR_CLEAN(make_spans(optimizer, ctx, params));
-    size_t scratch = nvdp__muon_scratch(optimizer->matrices, optimizer->matrix);
-    optimizer->part = nvdp__calloc(ctx, optimizer->spans, sizeof *optimizer->part);
-    optimizer->scratch =
-        nvdp__calloc(ctx, scratch * (size_t)nvdp_context_threads(ctx) + 1, sizeof(float));
-    if (optimizer->part != NULL && optimizer->scratch != NULL) return NVDP_OK;
-    status = NVDP_ERR_MEMORY;
-cleanup:
-    nvdp__optimizer_release(optimizer);
-    return status;
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(optimizer->m, params->total),
+                          NVDP__ITEMS(optimizer->v, params->total)));
+    NVDP_TRY(make_spans(optimizer, ctx, params));
+    const size_t scratch = nvdp__muon_scratch(optimizer->matrices, optimizer->matrix);
+    return NVDP__ARRAYS(
+        ctx, NULL, NVDP__ITEMS(optimizer->part, optimizer->spans),
+        NVDP__ITEMS(optimizer->scratch, scratch * (size_t)nvdp_context_threads(ctx) + 1));
 }
 
 void nvdp__optimizer_release(struct nvdp__optimizer *optimizer) {
@@ -85,15 +72,8 @@ void nvdp__optimizer_release(struct nvdp__optimizer *optimizer) {
     free(optimizer->part);
     free(optimizer->matrix);
     free(optimizer->scratch);
-    optimizer->m = NULL;
-    optimizer->v = NULL;
-    optimizer->anchor = NULL;
-    optimizer->span = NULL;
-    optimizer->part = NULL;
-    optimizer->matrix = NULL;
-    optimizer->scratch = NULL;
-    optimizer->capacity = 0;
-    optimizer->matrix_capacity = 0;
+    const size_t settings = offsetof(struct nvdp__optimizer, steps_taken); /* these stay */
+    memset((char *)optimizer + settings, 0, sizeof *optimizer - settings);
 }
 
 void nvdp__optimizer_restored(const struct nvdp__optimizer *optimizer,

@@ -6,7 +6,7 @@
 #include "job/options.h"
 #include "tensor/ops.h"
 #include "tensor/optimizer.h"
-#include "tensor/params.h"
+#include "tensor/tensor.h"
 
 enum nvdp__optimizer_kind {
     NVDP__OPTIMIZER_ADAMW,
@@ -28,6 +28,7 @@ struct nvdp__optimizer {
     double momentum;                     /* of Muon and SGD */
     struct nvdp__rate rate[NVDP__RATES]; /* set before create; tensors rising */
     size_t rates;                        /* 0: adamw.lr for all tensors */
+    /* what create sets, and release sets to 0, so that create may follow again */
     uint64_t steps_taken;
     float *m, *v;  /* [params->total] */
     float *anchor; /* [params->total] target of weight decay; NULL: 0, as for Muon. Released with
@@ -42,6 +43,7 @@ struct nvdp__optimizer {
     size_t first_row, rows; /* spans of the tracked table; rows 0: no such table */
 };
 
+/* Release the optimizer, also after an error. */
 nvdp_status nvdp__optimizer_create(struct nvdp_context *ctx, const struct nvdp__params *params,
                                    struct nvdp__optimizer *optimizer);
 /* Call it after m and v were read from a file. */

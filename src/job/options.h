@@ -1,5 +1,5 @@
 /* Options that training and pretraining share. Some of them also apply to other trained models
- * (share/reuse.c). */
+ * (attack/reuse.c). */
 #ifndef NVDP_SRC_JOB_OPTIONS_H
 #define NVDP_SRC_JOB_OPTIONS_H
 

@@ -2,6 +2,7 @@
  * memory, keyed digests and their comparison, then the file seen_texts.bin. */
 #include "job/lineage.h"
 
+#include "base/array.h"
 #include "base/cache.h"
 #include "text/normalize.h"
 #include "text/plain_text.h"
@@ -32,11 +33,8 @@ nvdp_status nvdp__seen_texts_add(struct nvdp_context *ctx, struct nvdp__seen_tex
     }
     if (made.words == 0) return NVDP_OK;
     crypto_generichash_final(&hash, made.hash, sizeof made.hash);
-    NVDP_TRY(
-        nvdp__reserve(ctx, &texts->text, &texts->capacity, texts->count + 1, sizeof *texts->text));
     texts->rows += texts->count == 0 || texts->text[texts->count - 1].row != row;
-    texts->text[texts->count++] = made;
-    return NVDP_OK;
+    return NVDP__PUSH(ctx, texts->text, texts->count, texts->capacity, made);
 }
 
 nvdp_status nvdp__seen_texts_of_files(struct nvdp_context *ctx, const char *const *path,
@@ -173,43 +171,32 @@ static nvdp_status take_sections(struct nvdp_context *ctx, const char *path, con
 
 nvdp_status nvdp__seen_digests_read(struct nvdp_context *ctx, const char *directory,
                                     struct nvdp__seen_digests **out, size_t *count) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__cache_header header;
     unsigned char sum[NVDP__DIGEST_BYTES];
-    struct nvdp__seen_digests *made = NULL;
-    char *bytes = NULL, *path = nvdp__join(ctx, directory, digests_file);
-    size_t size = 0, sections = 0;
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    if (!nvdp__exists(path)) goto cleanup;
-    NVDP_TRY_OR_CLEAN(nvdp__read_file(ctx, path, FILE_LIMIT, &bytes, &size));
-    if (size < sizeof header) NVDP_TRY_OR_CLEAN(damaged(ctx, path));
+    const struct nvdp__path path = nvdp__path(directory, digests_file);
+    nvdp__autofree char *bytes = NULL;
+    size_t size = 0;
+    *out = NULL;
+    *count = 0;
+    if (!nvdp__exists(path.text)) return NVDP_OK;
+    NVDP_TRY(nvdp__read_file(ctx, path.text, FILE_LIMIT, &bytes, &size));
+    if (size < sizeof header) return damaged(ctx, path.text);
     memcpy(&header, bytes, sizeof header);
     nvdp__checksum(bytes + sizeof header, size - sizeof header, sum);
     const struct nvdp__cache_header wanted =
         nvdp__cache_header(kind, VERSION, size - sizeof header);
     if (memcmp(&header, &wanted, offsetof(struct nvdp__cache_header, checksum)) != 0 ||
         memcmp(header.checksum, sum, sizeof sum) != 0)
-        NVDP_TRY_OR_CLEAN(damaged(ctx, path));
-    NVDP_TRY_OR_CLEAN(
-        take_sections(ctx, path, bytes + sizeof header, size - sizeof header, &made, &sections));
-    *out = made;
-    *count = sections;
-    made = NULL;
-cleanup:
-    for (size_t i = 0; made != NULL && i < sections; i++)
-        nvdp__seen_digests_release(&made[i]);
-    free(made);
-    free(bytes);
-    free(path);
-    return status;
+        return damaged(ctx, path.text);
+    return take_sections(ctx, path.text, bytes + sizeof header, size - sizeof header, out, count);
 }
 
 nvdp_status nvdp__seen_digests_write(struct nvdp_context *ctx, const char *directory,
                                      const struct nvdp__seen_digests *digests, size_t count) {
     nvdp__auto(nvdp__output_abort) struct nvdp__output output = {0};
-    nvdp__autofree char *bytes = NULL, *path = nvdp__join(ctx, directory, digests_file);
+    nvdp__autofree char *bytes = NULL;
+    const struct nvdp__path path = nvdp__path(directory, digests_file);
     size_t size = 0;
-    if (path == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < count; i++)
         size += sizeof(struct section) + digests[i].count * sizeof *digests[i].digest;
     NVDP_TRY(NVDP__NEW(ctx, bytes, size));
@@ -225,10 +212,10 @@ nvdp_status nvdp__seen_digests_write(struct nvdp_context *ctx, const char *direc
     }
     struct nvdp__cache_header header = nvdp__cache_header(kind, VERSION, size);
     nvdp__checksum(bytes, size, header.checksum);
-    NVDP_TRY(nvdp__output_open(ctx, path, &output));
+    NVDP_TRY(nvdp__output_open(ctx, path.text, &output));
     if (fchmod(fileno(output.file), 0600) != 0)
         return nvdp__fail(ctx, NVDP_ERR_IO,
-                          "%s: cannot make the file private to its owner (mode 0600)", path);
+                          "%s: cannot make the file private to its owner (mode 0600)", path.text);
     NVDP_TRY(nvdp__output_write(&output, &header, sizeof header));
     NVDP_TRY(nvdp__output_write(&output, bytes, size));
     return nvdp__output_commit(&output, true);

@@ -1,7 +1,9 @@
 /* Recomputes the privacy of the training of a folder's model from the run's record, for
  * nvdp_training_privacy; last, its result table. */
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/own.h"
 #include "base/sentence.h"
 #include "job/dp.h"
 #include "options/result.h"
@@ -13,33 +15,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RESULT, RUN, CONFIG, RECORDS };
-
-/* Reads the folder's records, and finds the object `dp` (NULL: not private) and the number of steps
- * that were done. Fails for a folder without a record. */
-static nvdp_status find_record(struct nvdp_context *ctx, const char *directory,
-                               json_t *record[RECORDS], const json_t **dp,
-                               struct nvdp_training_privacy *out) {
-    static const char *const names[RECORDS] = {"result.json", "run.json", "config.json"};
-    bool recorded = false;
-    for (size_t i = 0; i < RECORDS; i++) {
-        NVDP_TRY(nvdp__json_read_optional(ctx, directory, names[i], &record[i]));
-        recorded = recorded || record[i] != NULL;
+/* Reads the folder's records, by their names, and finds the object `dp` (NULL: not private) and the
+ * number of steps that were done. Fails for a folder without a record. */
+static nvdp_status find_record(struct nvdp_context *ctx, const char *directory, json_t *records,
+                               const json_t **dp, struct nvdp_training_privacy *out) {
+    static const char *const names[] = {"result.json", "run.json", "config.json"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_t *record = NULL;
+        if (json_object_get(records, names[i]) != NULL) continue;
+        NVDP_TRY(nvdp__json_read_optional(ctx, directory, names[i], &record));
+        if (record != NULL) json_object_set_new(records, names[i], record);
     }
-    if (!recorded)
+    const json_t *result = json_object_get(records, "result.json"),
+                 *config = json_object_get(records, "config.json");
+    if (json_object_size(records) == 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected the folder of a run or of a model, found neither run.json "
                           "nor config.json",
                           directory);
-    const json_t *ended = json_object_get(record[RESULT], "dp");
-    *dp = nvdp__dp_planned(record[RESULT], record[RUN]);
+    const json_t *ended = json_object_get(result, "dp");
+    *dp = nvdp__dp_planned(result, json_object_get(records, "run.json"));
     if (*dp == NULL)
-        *dp = ended = json_object_get(json_object_get(record[CONFIG], "nvdp_pretraining"), "dp");
+        *dp = ended = json_object_get(json_object_get(config, "nvdp_pretraining"), "dp");
     const json_t *last = ended != NULL ? ended : *dp, *done = json_object_get(last, "steps_done"),
                  *steps = json_object_get(last, "steps"); /* done, of an earlier version */
     out->steps_done = (uint64_t)json_integer_value(done != NULL ? done : steps);
-    out->finished = ended != NULL && (ended == json_object_get(record[RESULT], "dp") ||
-                                      done == NULL || json_equal(done, steps));
+    out->finished = ended != NULL && (ended == json_object_get(result, "dp") || done == NULL ||
+                                      json_equal(done, steps));
     if (ended == NULL && done == NULL) out->steps_done = 0;
     return NVDP_OK;
 }
@@ -77,13 +79,12 @@ static nvdp_status take(struct nvdp_context *ctx, const char *directory, const j
         chosen != NULL ? json_is_true(chosen) : fabs(2 * delta * (double)out->examples - 1) < 1e-9;
     out->is_private = noise > 0;
     if (!out->is_private) return NVDP_OK;
-    NVDP_TRY(NVDP__NEW(ctx, out->account, 1));
-    NVDP_TRY(NVDP__NEW(ctx, out->risk, 1));
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(out->account, 1), NVDP__ITEMS(out->risk, 1)));
     out->account->struct_size = sizeof *out->account;
     out->risk->struct_size = sizeof *out->risk;
     nvdp_status status = nvdp_account(ctx, &run, delta, out->account);
     if (status == NVDP_OK)
-        status = nvdp_account_risk(ctx, &run, out->account, NVDP__DP_BASELINES, nvdp__dp_baselines,
+        status = nvdp_example_risk(ctx, &run, out->account, NVDP__DP_BASELINES, nvdp__dp_baselines,
                                    out->risk);
     if (status != NVDP_OK) return nvdp__fail_prefix(ctx, status, directory);
     const struct nvdp_dp_facts facts = {
@@ -100,37 +101,42 @@ static nvdp_status take(struct nvdp_context *ctx, const char *directory, const j
                              : NVDP_OK;
 }
 
-void nvdp_training_privacy_free(struct nvdp_training_privacy *training) {
-    if (training == NULL) return;
-    free(training->account);
-    free(training->risk);
-    training->account = NULL;
-    training->risk = NULL;
+json_t *nvdp__training_pack(const void *training) {
+    const struct nvdp_training_privacy *from = training;
+    return nvdp__result_put(nvdp__result_json(&nvdp__result_training, NULL, from),
+                            &nvdp__result_risk, NULL, from->risk);
 }
 
-nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *directory,
-                                  struct nvdp_training_privacy *out, char **statement) {
-    nvdp_status status = NVDP_OK;
-    json_t *record[RECORDS] = {NULL};
+static const struct nvdp_result_kind training_kind = {
+    .name = "training",
+    .pack = nvdp__training_pack,
+    .memory = NVDP__OFFSETS(offsetof(struct nvdp_training_privacy, account),
+                            offsetof(struct nvdp_training_privacy, risk))};
+
+nvdp_status nvdp__training_privacy(struct nvdp_context *ctx, const char *directory, json_t *run,
+                                   struct nvdp_training_privacy *out, char **statement) {
+    nvdp__autoptr(json_decref) json_t *records =
+        run != NULL ? json_pack("{s:O}", "run.json", run) : json_object();
     const json_t *dp = NULL;
-    char *text = NULL;
-    struct nvdp_training_privacy made = NVDP_RESULT(struct nvdp_training_privacy);
-    NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
+    nvdp__autofree char *text = NULL;
+    nvdp__autoresult struct nvdp_training_privacy made =
+        NVDP__RESULT(struct nvdp_training_privacy, training_kind);
+    NVDP_TRY(nvdp__can_give(ctx, out));
     if (!nvdp__is_directory(directory))
-        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such directory", directory));
-    NVDP_TRY_OR_CLEAN(find_record(ctx, directory, record, &dp, &made));
-    if (dp != NULL) NVDP_TRY_OR_CLEAN(take(ctx, directory, dp, &made, &text));
-    nvdp_training_privacy_free(out);
+        return nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such directory", directory);
+    NVDP_TRY(find_record(ctx, directory, records, &dp, &made));
+    if (dp != NULL) NVDP_TRY(take(ctx, directory, dp, &made, &text));
+    nvdp_result_free(out);
     NVDP__GIVE(out, &made);
     made.account = NULL;
     made.risk = NULL;
     if (statement != NULL) NVDP__HAND_OVER(statement, text);
-cleanup:
-    nvdp_training_privacy_free(&made);
-    free(text);
-    for (size_t i = 0; i < RECORDS; i++)
-        json_decref(record[i]);
-    return status;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *directory,
+                                  struct nvdp_training_privacy *out, char **statement) {
+    return nvdp__training_privacy(ctx, directory, NULL, out, statement);
 }
 
 /* --- the result table --- */
@@ -146,15 +152,15 @@ ACCOUNT(delta)
 
 static void print_guarantee(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_training_privacy *t = result;
-    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT], mu[NVDP__BOUND_TEXT], planned[96] = "";
+    char planned[96] = "";
     if (t->finished && t->steps_done > 0 && t->steps_done < t->steps.steps)
         nvdp__snprintf(planned, sizeof planned,
                        " (for all %" PRIu64 " planned steps, of which %" PRIu64 " were done)",
                        t->steps.steps, t->steps_done);
     nvdp_result_line(to, "private training",
                      "epsilon %s at delta %s, adjacency zero-out, mu %s%s%s",
-                     nvdp__bound(epsilon, t->account->pld_epsilon),
-                     nvdp__bound(delta, t->account->delta), nvdp__bound(mu, t->risk->mu),
+                     nvdp__bound(t->account->pld_epsilon).text, nvdp__bound(t->account->delta).text,
+                     nvdp__bound(t->risk->mu).text,
                      t->finished ? planned : " (for all planned steps; the run is not finished)",
                      t->seeded ? " (INSECURE: the noise comes from a seed)" : "");
     nvdp_result_line(to, "", "proven " NVDP__EXACT_ARITHMETIC("the training's"));

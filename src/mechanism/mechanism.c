@@ -5,14 +5,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct nvdp__form nvdp__form_of(const struct nvdp__nvib_config *config, bool weights, bool single) {
+struct nvdp__form nvdp__form_of(const struct nvdp__nvib_config *config, struct nvdp__form of) {
     const double length = (double)config->length;
-    bool hidden = config->length_policy == NVDP_LENGTH_HIDDEN;
-    return (struct nvdp__form){.weights = weights,
-                               .single = single,
-                               .length = single   ? 1
-                                         : hidden ? config->length
-                                                  : 0,
+    const bool hidden = config->length_policy == NVDP_LENGTH_HIDDEN;
+    return (struct nvdp__form){.weights = of.weights,
+                               .single = of.single,
+                               .length = of.single ? 1
+                                         : hidden  ? config->length
+                                                   : 0,
                                .kappa = config->kappa,
                                .prior_alpha = config->prior_alpha,
                                .pad_alpha =
@@ -44,92 +44,6 @@ double nvdp__form_alpha(const struct nvdp__form *form, int64_t source) {
     return source == NVDP__PRIOR ? form->prior_alpha : form->pad_alpha;
 }
 
-/* ---- layout ---- */
-
-nvdp_status nvdp__sample_rows_plan(struct nvdp_context *ctx, const struct nvdp__form *form,
-                                   size_t max_tokens, size_t max_texts,
-                                   struct nvdp__sample_rows *layout) {
-    size_t sources = form->single ? max_texts : max_tokens;
-    size_t padded = form->length > 0 ? max_texts * form->length : sources;
-    layout->max_texts = max_texts;
-    layout->max_tokens = max_tokens;
-    layout->max_sources = sources;
-    layout->max_rows = ((form->weights ? max_texts : 0) + padded) * (size_t)form->kappa;
-    layout->texts = 0;
-    if (layout->max_rows > INT32_MAX || max_tokens > INT32_MAX)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "batch: %zu texts: expected at most %d sample rows, found %zu; use a smaller batch",
-            max_texts, INT32_MAX, layout->max_rows);
-    NVDP_TRY(nvdp__reserve(ctx, &layout->offset, &layout->offset_capacity, max_texts + 1,
-                           sizeof *layout->offset));
-    return nvdp__reserve(ctx, &layout->src, &layout->src_capacity, layout->max_rows,
-                         sizeof *layout->src);
-}
-
-struct nvdp__sample nvdp__sample_of(const struct nvdp__sample_rows *layout, size_t dim,
-                                    const float *z, const float *log_pi) {
-    return (struct nvdp__sample){.texts = layout->texts,
-                                 .rows = layout->rows,
-                                 .dim = dim,
-                                 .offset = layout->offset,
-                                 .z = z,
-                                 .log_pi = log_pi};
-}
-
-nvdp_status nvdp__sample_rows_check_single(struct nvdp_context *ctx,
-                                           const struct nvdp__sample_rows *layout, size_t dim,
-                                           const struct nvdp__sample *given) {
-    if (given->dim == dim && given->texts <= layout->max_texts && given->rows == given->texts)
-        return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "sample: expected one vector of width %zu for each of at most %zu texts, "
-                      "found width %zu and %zu vectors for %zu texts",
-                      dim, layout->max_texts, given->dim, given->rows, given->texts);
-}
-
-nvdp_status nvdp__sample_rows_fill(struct nvdp_context *ctx, const struct nvdp__form *form,
-                                   const struct nvdp__batch *batch,
-                                   struct nvdp__sample_rows *layout) {
-    if (batch->texts > layout->max_texts || batch->tokens > layout->max_tokens)
-        return nvdp__fail(
-            ctx, NVDP_ERR_STATE,
-            "batch: %zu texts and %zu tokens exceed the planned maximum of %zu and %zu",
-            batch->texts, batch->tokens, layout->max_texts, layout->max_tokens);
-    for (size_t b = 0; b < batch->texts && form->length > 0 && !form->single; b++) {
-        size_t tokens = (size_t)(batch->offset[b + 1] - batch->offset[b]);
-        if (tokens <= form->length) continue;
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "text %llu of the data set: expected at most length %zu tokens, found "
-                          "%zu; raise length, or shorten the texts",
-                          (unsigned long long)batch->key[b], form->length, tokens);
-    }
-    size_t row = 0;
-    for (size_t b = 0; b < batch->texts; b++) {
-        int32_t first = form->single ? (int32_t)b : batch->offset[b];
-        size_t tokens = form->single ? 1 : (size_t)(batch->offset[b + 1] - first);
-        size_t rows = nvdp__form_rows(form, tokens);
-        layout->offset[b] = (int32_t)row;
-        for (size_t r = 0; r < rows; r++) {
-            int64_t source = nvdp__form_source(form, tokens, r);
-            layout->src[row++] = (int32_t)(source < 0 ? source : first + source);
-        }
-    }
-    layout->offset[batch->texts] = (int32_t)row;
-    layout->texts = batch->texts;
-    layout->tokens = batch->tokens;
-    layout->sources = form->single ? batch->texts : batch->tokens;
-    layout->rows = row;
-    layout->source_offset = form->single ? layout->offset : batch->offset;
-    layout->key = batch->key;
-    return NVDP_OK;
-}
-
-void nvdp__sample_rows_release(struct nvdp__sample_rows *layout) {
-    free(layout->offset);
-    free(layout->src);
-}
-
 /* ---- export of posteriors ---- */
 
 nvdp_status nvdp__posterior_store(struct nvdp_context *ctx, const struct nvdp__posterior *posterior,
@@ -151,3 +65,107 @@ nvdp_status nvdp__posterior_store(struct nvdp_context *ctx, const struct nvdp__p
     }
     return NVDP_OK;
 }
+
+/* ==== the mechanism without noise, BERT's pooler, of methods base and reg ==== */
+
+struct none {
+    struct nvdp_context *ctx;
+    const struct nvdp__bert *bert;
+    size_t max_texts;
+    struct nvdp__pooler pooler;
+};
+
+static nvdp_status none_create(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
+                               const struct nvdp__bert *bert,
+                               const struct nvdp__nvib_config *config, struct nvdp__params *params,
+                               void **self) {
+    (void)mechanism;
+    (void)config;
+    (void)params;
+    struct none *none = nvdp__calloc(ctx, 1, sizeof *none);
+    if (none == NULL) return NVDP_ERR_MEMORY;
+    none->ctx = ctx;
+    none->bert = bert;
+    *self = none;
+    return NVDP_OK;
+}
+
+static struct nvdp__view none_view(const void *self) {
+    const struct none *none = self;
+    return (struct nvdp__view){.width = none->bert->config.hidden_size};
+}
+
+static nvdp_status none_plan(void *self, const struct nvdp__device *dev, size_t max_tokens,
+                             size_t max_texts, size_t longest, bool training,
+                             struct nvdp__arena *arena) {
+    struct none *none = self;
+    (void)dev;
+    (void)max_tokens;
+    (void)longest;
+    none->max_texts = max_texts;
+    if (!none->bert->has_pooler) return NVDP_OK; /* only the states of words are needed */
+    nvdp__pooler_plan(none->bert, max_texts, training, arena, &none->pooler);
+    return NVDP_OK;
+}
+
+static nvdp_status none_forward(void *self, const struct nvdp__encoded *in,
+                                const struct nvdp__draw *draw, float **pooled) {
+    struct none *none = self;
+    size_t texts = in->batch->texts;
+    (void)draw;
+    if (!none->bert->has_pooler)
+        return nvdp__fail(none->ctx, NVDP_ERR_STATE, "method base needs an encoder with a pooler");
+    if (texts > none->max_texts)
+        return nvdp__fail(none->ctx, NVDP_ERR_STATE,
+                          "batch: %zu texts exceed the planned maximum of %zu", texts,
+                          none->max_texts);
+    nvdp__pooler_forward(none->bert, in->dev, in->params, in->batch, in->hidden, &none->pooler);
+    *pooled = none->pooler.pooled;
+    return NVDP_OK;
+}
+
+static void none_backward(void *self, const struct nvdp__encoded *in,
+                          const struct nvdp__penalty *penalty, float *d_pooled, float *d_hidden) {
+    struct none *none = self;
+    for (size_t i = 0; i < in->batch->texts; i++)
+        penalty->loss_g[i] = penalty->loss_d[i] = 0;
+    nvdp__pooler_backward(none->bert, in->dev, in->params, in->batch, &none->pooler, d_pooled,
+                          d_hidden);
+}
+
+static nvdp_status none_infer(void *self, const struct nvdp__encoded *in) {
+    (void)in;
+    return nvdp__fail(((struct none *)self)->ctx, NVDP_ERR_ARGUMENT,
+                      "method base has no posterior");
+}
+
+static nvdp_status none_forward_sample(void *self, const struct nvdp__device *dev,
+                                       const struct nvdp__params *params,
+                                       const struct nvdp__sample *sample, float **pooled) {
+    (void)dev;
+    (void)params;
+    (void)sample;
+    (void)pooled;
+    return nvdp__fail(((struct none *)self)->ctx, NVDP_ERR_ARGUMENT,
+                      "method base has no sample to read");
+}
+
+/* Needs no initialization: the pooler belongs to the encoder. */
+static const struct nvdp__mechanism none = {
+    .name = "none",
+    .create = none_create,
+    .release = free,
+    .plan = none_plan,
+    .view = none_view,
+    .forward = none_forward,
+    .infer = none_infer,
+    .forward_sample = none_forward_sample,
+    .backward = none_backward,
+};
+
+const struct nvdp__method nvdp__method_row_base = {
+    .mechanism = &none,
+    .description = "BERT and a classifier; shares plain embeddings, so nothing is private"};
+const struct nvdp__method nvdp__method_row_reg = {
+    .mechanism = &none,
+    .description = "method base with dropout and weight decay; nothing is private"};

@@ -9,8 +9,11 @@
 #define NVDP_SRC_MECHANISM_MECHANISM_H
 
 #include "base/random.h"
-#include "bert/encoder.h"
-#include "mechanism/options.h"
+#include "encoder/encoder.h"
+#include "mechanism/bottleneck_options.h"
+#include "text/tokenizer.h"
+#include <nvdp/certificate.h>
+#include <nvdp/method.h>
 
 /* ---- the components per text (mechanism.c) ---- */
 
@@ -31,7 +34,8 @@ struct nvdp__form {
 };
 enum { NVDP__PRIOR = -1, NVDP__PADDING = -2 };
 
-struct nvdp__form nvdp__form_of(const struct nvdp__nvib_config *config, bool weights, bool single);
+/* Returns the form of a mechanism with this configuration. `of` says whether there are weights and a single vector. */
+struct nvdp__form nvdp__form_of(const struct nvdp__nvib_config *config, struct nvdp__form of);
 /* The same from stored posteriors. */
 struct nvdp__form nvdp__form_of_posteriors(const struct nvdp_posteriors *posteriors);
 /* Rows of the sample of a text with so many tokens. */
@@ -42,7 +46,7 @@ int64_t nvdp__form_source(const struct nvdp__form *form, size_t tokens, size_t r
 /* The pseudo-count of the prior or of padding. */
 double nvdp__form_alpha(const struct nvdp__form *form, int64_t source);
 
-/* ---- the rows of a batch's sample (mechanism.c) ---- */
+/* ---- the rows of a batch's sample (nvib/gauss.c) ---- */
 
 /* The rows of a batch's sample; arrays in host memory. Sources are the rows of the posterior:
  * tokens, or texts. */
@@ -57,15 +61,6 @@ struct nvdp__sample_rows {
     size_t max_texts, max_tokens, max_sources, max_rows;
     size_t offset_capacity, src_capacity;
 };
-/* Plans for batches of so many tokens and texts; NVDP_ERR_ARGUMENT if rows cannot be numbered. */
-nvdp_status nvdp__sample_rows_plan(struct nvdp_context *ctx, const struct nvdp__form *form,
-                                   size_t max_tokens, size_t max_texts,
-                                   struct nvdp__sample_rows *layout);
-/* NVDP_ERR_STATE for a batch beyond the plan, NVDP_ERR_ARGUMENT for a text longer than `length`. */
-nvdp_status nvdp__sample_rows_fill(struct nvdp_context *ctx, const struct nvdp__form *form,
-                                   const struct nvdp__batch *batch,
-                                   struct nvdp__sample_rows *layout);
-void nvdp__sample_rows_release(struct nvdp__sample_rows *layout);
 
 /* Gaussians of `rows` sources, with pseudo-counts if there are weights; or gradients of these.
  * Tensor memory. */
@@ -99,14 +94,6 @@ struct nvdp__sample {
     const float *z;        /* [R, p] */
     const float *log_pi;   /* [R]; NULL for mechanisms without weights */
 };
-/* The sample of the rows of a batch; log_pi NULL without weights. */
-struct nvdp__sample nvdp__sample_of(const struct nvdp__sample_rows *layout, size_t dim,
-                                    const float *z, const float *log_pi);
-/* NVDP_ERR_ARGUMENT unless a given sample has one vector of this width per text, and no more texts than the plan. */
-nvdp_status nvdp__sample_rows_check_single(struct nvdp_context *ctx,
-                                           const struct nvdp__sample_rows *layout, size_t dim,
-                                           const struct nvdp__sample *given);
-
 /* A mechanism shows these. Only `width` is set without noise. */
 struct nvdp__view {
     size_t width; /* of the pooled vector */
@@ -194,5 +181,63 @@ nvdp_status nvdp__means_initialize(struct nvdp_context *ctx, const struct nvdp__
 /* 2 log(stdev_tau), moved inside the clip set if there is one: outside, a clamp has no gradient,
  * and the variance would never change. */
 double nvdp__start_logvar(const struct nvdp__nvib_config *config);
+
+/* ---- the table of methods ----
+ *
+ * One row for each value of the option "method".
+ *
+ * No other file depends on a method's name: it reads a property of the row. The rows are defined
+ * with the mathematics (nvib/nvib.c, vib/vib.c, mechanism.c) and listed in members.inc. */
+
+struct nvdp__method {
+    const struct nvdp__mechanism *mechanism;
+    const char *description; /* one line, for reports */
+    bool weights;   /* samples have Dirichlet weights, unless the option weights is constant */
+    bool own_noise; /* the noise scale belongs to the model and does not depend on the text */
+    bool block;     /* a sealed block reads the sample and can be published without the encoder */
+    /* Has a certificate per word: a text is a sequence of words, read whole by a word-local
+     * encoder (nvdp__tokenizer_read_words, struct nvdp__encoder_row). */
+    bool words;
+    /* model_type of the only encoder that it takes, and of the one that runs layers over windows of
+     * words; NULL: the model's own */
+    const char *encoder, *window_encoder;
+    /* Training options that this method does not read, NULL-terminated; NULL: none. A method without a bottleneck reads
+     * none of a bottleneck. */
+    const char *const *unread;
+    /* Releases the encoder's own embedding: the encoder is not trained, and the map only with the objective distill.
+     * Training for a task refuses it; nvdp export and the objective distill make its runs, whose files can be searched
+     * (train/sentence_run.h, share/search.c). */
+    bool untrained;
+    bool (*single)(
+        const struct nvdp__nvib_config *config); /* one vector per text; NULL: one per token */
+    /* Narrows the limits that follow from the configuration alone; NULL: none do. */
+    void (*limits)(const struct nvdp__nvib_config *config, struct nvdp_limits *limits);
+    /* Narrows the limits that depend on trained parameters; NULL: none do. */
+    nvdp_status (*trained_limits)(struct nvdp_context *ctx, const struct nvdp__device *dev,
+                                  const struct nvdp__params *params, struct nvdp_limits *limits);
+};
+
+/* Returns the row of a method, or NULL if the value is no method. */
+const struct nvdp__method *nvdp__method_row(enum nvdp_method method);
+/* The same by name. */
+const struct nvdp__method *nvdp__method_named(const char *name);
+size_t nvdp__method_count(void);
+/* True if samples under this configuration have weights; if they are one vector per text. */
+bool nvdp__method_weighted(const struct nvdp__method *method,
+                           const struct nvdp__nvib_config *config);
+bool nvdp__method_single(const struct nvdp__method *method, const struct nvdp__nvib_config *config);
+/* Upper bound, in nats at this order, for the samples of any two texts; +inf if no bound is
+ * proven for everything that is shared. */
+double nvdp__method_bound(enum nvdp_method method, const struct nvdp__nvib_config *config,
+                          double order);
+/* Loads the tokenizer of a model directory as a method reads texts: whole words for a method with a
+ * certificate per word (nvdp__tokenizer_read_words). */
+nvdp_status nvdp__method_tokenizer_load(struct nvdp_context *ctx, enum nvdp_method method,
+                                        const char *directory, struct nvdp_tokenizer **out);
+/* Checks the bottleneck's configuration for an encoder and resolves "auto"; does nothing for a
+ * method without a bottleneck. */
+nvdp_status nvdp__method_resolve(struct nvdp_context *ctx, enum nvdp_method method,
+                                 const struct nvdp_bert_config *bert,
+                                 struct nvdp__nvib_config *config);
 
 #endif

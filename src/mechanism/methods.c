@@ -1,7 +1,7 @@
 /* The table of methods, and the functions that read it. */
 #include "base/own.h"
-#include "mechanism/method.h"
-#include "mechanism/options.h"
+#include "mechanism/bottleneck_options.h"
+#include "mechanism/mechanism.h"
 #include "options/schema.h"
 
 #include <math.h>
@@ -76,8 +76,7 @@ nvdp_status nvdp_method_describe(struct nvdp_context *ctx, enum nvdp_method meth
                                           .is_private = row->mechanism->private_,
                                           .has_weights = row->weights,
                                           .methods = COUNT};
-    NVDP__GIVE(out, &made);
-    return NVDP_OK;
+    return NVDP__GIVE(out, &made);
 }
 
 bool nvdp__method_weighted(const struct nvdp__method *method,
@@ -104,8 +103,7 @@ nvdp_status nvdp__method_tokenizer_load(struct nvdp_context *ctx, enum nvdp_meth
     NVDP_TRY(nvdp_tokenizer_load(ctx, directory, &tokenizer));
     if (nvdp__method_row(method)->words)
         NVDP_TRY(nvdp__tokenizer_read_words(ctx, directory, tokenizer));
-    NVDP__HAND_OVER(out, tokenizer);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, tokenizer);
 }
 
 nvdp_status nvdp__method_resolve(struct nvdp_context *ctx, enum nvdp_method method,

@@ -3,6 +3,7 @@
  *
  *     C = 1/n sum_r (x_r - m)(x_r - m)^T,   m the mean of the n rows
  *     map = the p leading eigenvectors of C, each with the sign that makes its largest entry positive */
+#include "base/array.h"
 #include "mechanism/mechanism.h"
 
 #include <gsl/gsl_eigen.h>
@@ -85,11 +86,11 @@ enum { SPARE = 8, PASSES = 30 };
 static nvdp_status eigenmap(struct nvdp_context *ctx, size_t dim, size_t p, uint64_t seed,
                             const double *cov, float *map) {
     size_t q = 2 * (p + SPARE) < dim ? p + SPARE : dim;
-    double *basis = nvdp__calloc(ctx, 2 * q * dim + 2 * q * q + 5 * q, sizeof *basis);
-    if (basis == NULL) return NVDP_ERR_MEMORY;
-    double *image = basis + q * dim;
-    double *small = image + q * dim;
-    double *vectors = small + q * q;
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    double *basis, *image, *small, *vectors, *line;
+    NVDP_TRY(NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(basis, q * dim), NVDP__ITEMS(image, q * dim),
+                          NVDP__ITEMS(small, q * q), NVDP__ITEMS(vectors, q * q),
+                          NVDP__ITEMS(line, 5 * q)));
     int d = (int)dim, n = (int)q;
     if (q < dim) {
         random_rows(seed, p, q, dim, basis);
@@ -107,44 +108,21 @@ static nvdp_status eigenmap(struct nvdp_context *ctx, size_t dim, size_t p, uint
             basis[i * dim + i] = 1;
         memcpy(small, cov, dim * dim * sizeof *small);
     }
-    eigenvectors(q, small, vectors, vectors + q * q);
+    eigenvectors(q, small, vectors, line);
     take_leading(d, (int)p, n, basis, vectors, image, map);
-    free(basis);
-    return NVDP_OK;
-}
-
-static nvdp_status principal(struct nvdp_context *ctx, size_t rows, size_t dim, size_t p,
-                             const float *hidden, uint64_t seed, float *map) {
-    nvdp_status status = NVDP_ERR_MEMORY;
-    double *x = nvdp__calloc(ctx, rows * dim, sizeof *x);
-    double *cov = nvdp__calloc(ctx, (dim + 1) * dim, sizeof *cov);
-    if (x == NULL || cov == NULL) goto cleanup;
-    for (size_t i = 0; i < rows * dim; i++)
-        x[i] = hidden[i];
-    int before = nvdp__threads_set(nvdp_context_threads(ctx));
-    covariance((int)rows, (int)dim, x, cov + dim * dim, cov);
-    status = eigenmap(ctx, dim, p, seed, cov, map);
-    nvdp__threads_restore(before);
-cleanup:
-    free(x);
-    free(cov);
-    return status;
-}
-
-static nvdp_status random_map(struct nvdp_context *ctx, size_t dim, size_t p, uint64_t seed,
-                              float *map) {
-    double *row = nvdp__calloc(ctx, p * dim, sizeof *row);
-    if (row == NULL) return NVDP_ERR_MEMORY;
-    random_rows(seed, p, p, dim, row);
-    for (size_t i = 0; i < p * dim; i++)
-        map[i] = (float)row[i];
-    free(row);
     return NVDP_OK;
 }
 
 nvdp_status nvdp__pca_map(struct nvdp_context *ctx, size_t rows, size_t dim, size_t p,
                           const float *hidden, uint64_t seed, float *map) {
-    if (rows < p) return random_map(ctx, dim, p, seed, map);
+    if (rows < p) { /* a random orthonormal map */
+        nvdp__autofree double *row = NULL;
+        NVDP_TRY(NVDP__NEW(ctx, row, p * dim));
+        random_rows(seed, p, p, dim, row);
+        for (size_t i = 0; i < p * dim; i++)
+            map[i] = (float)row[i];
+        return NVDP_OK;
+    }
     for (size_t i = 0; i < rows * dim; i++) {
         if (!isfinite(hidden[i])) {
             return nvdp__fail(ctx, NVDP_ERR_NUMERIC,
@@ -153,7 +131,17 @@ nvdp_status nvdp__pca_map(struct nvdp_context *ctx, size_t rows, size_t dim, siz
                               i / dim, (double)hidden[i]);
         }
     }
-    return principal(ctx, rows, dim, p, hidden, seed, map);
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    double *x, *mean, *cov;
+    NVDP_TRY(NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(x, rows * dim), NVDP__ITEMS(mean, dim),
+                          NVDP__ITEMS(cov, dim * dim)));
+    for (size_t i = 0; i < rows * dim; i++)
+        x[i] = hidden[i];
+    int before = nvdp__threads_set(nvdp_context_threads(ctx));
+    covariance((int)rows, (int)dim, x, mean, cov);
+    const nvdp_status status = eigenmap(ctx, dim, p, seed, cov, map);
+    nvdp__threads_restore(before);
+    return status;
 }
 
 enum { MAX_ROWS = 8192 }; /* max hidden states from which principal directions are computed */
@@ -178,52 +166,36 @@ static double spread(size_t rows, size_t d, size_t p, const float *hidden, const
     return sqrt(fmax(0, square) / (double)p);
 }
 
-/* Scales map [p, D] to unit spread about the rows' mean, which bias [p] subtracts. Encoders
- * differ by factors in both, and a latent far narrower than its noise learns nothing. */
-static nvdp_status standardize(struct nvdp_context *ctx, size_t rows, size_t d, size_t p,
-                               const float *hidden, float *map, float *bias) {
-    double *mean = nvdp__calloc(ctx, p, sizeof *mean);
-    if (mean == NULL) return NVDP_ERR_MEMORY;
-    double scale = spread(rows, d, p, hidden, map, mean);
+nvdp_status nvdp__means_initialize(struct nvdp_context *ctx, const struct nvdp__device *dev,
+                                   struct nvdp__params *params, const struct nvdp__dense *mu,
+                                   double mu_tau, uint64_t seed, size_t rows, const float *hidden) {
+    size_t p = params->entry[mu->weight].shape[0];
+    size_t d = params->entry[mu->weight].shape[1];
+    if (rows > MAX_ROWS) rows = MAX_ROWS;
+    if (hidden == NULL || p == d) rows = 0;
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    float *map, *bias, *host;
+    double *mean;
+    NVDP_TRY(NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(map, p * d), NVDP__ITEMS(bias, p),
+                          NVDP__ITEMS(host, rows * d), NVDP__ITEMS(mean, p)));
+    for (size_t i = 0; p == d && i < p; i++) {
+        map[i * d + i] = 1;
+    }
+    if (rows > 0) nvdp__download(dev, rows * d, hidden, host);
+    if (p < d) NVDP_TRY(nvdp__pca_map(ctx, rows, d, p, host, seed, map));
+    /* Scales the map to unit spread about the rows' mean, which the bias subtracts. Encoders differ by factors in
+     * both, and a latent far narrower than its noise learns nothing. */
+    const double scale = p < d && rows >= p ? spread(rows, d, p, host, map, mean) : 0;
     for (size_t i = 0; scale > 0 && i < p; i++) {
         bias[i] = (float)(-mean[i] / scale);
         for (size_t k = 0; k < d; k++)
             map[i * d + k] = (float)(map[i * d + k] / scale);
     }
-    free(mean);
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__means_initialize(struct nvdp_context *ctx, const struct nvdp__device *dev,
-                                   struct nvdp__params *params, const struct nvdp__dense *mu,
-                                   double mu_tau, uint64_t seed, size_t rows, const float *hidden) {
-    nvdp_status status = NVDP_OK;
-    size_t p = params->entry[mu->weight].shape[0];
-    size_t d = params->entry[mu->weight].shape[1];
-    if (rows > MAX_ROWS) rows = MAX_ROWS;
-    if (hidden == NULL || p == d) rows = 0;
-    float *map = nvdp__calloc(ctx, p * d, sizeof *map);
-    float *bias = nvdp__calloc(ctx, p, sizeof *bias);
-    float *host = nvdp__calloc(ctx, rows * d, sizeof *host);
-    if (map == NULL || bias == NULL || host == NULL) {
-        status = NVDP_ERR_MEMORY;
-        goto cleanup;
-    }
-    for (size_t i = 0; p == d && i < p; i++) {
-        map[i * d + i] = 1;
-    }
-    if (rows > 0) nvdp__download(dev, rows * d, hidden, host);
-    if (p < d) NVDP_TRY_OR_CLEAN(nvdp__pca_map(ctx, rows, d, p, host, seed, map));
-    if (p < d && rows >= p) NVDP_TRY_OR_CLEAN(standardize(ctx, rows, d, p, host, map, bias));
     nvdp__upload(dev, p * d, map, nvdp__value(params, mu->weight));
     nvdp__scale(dev, p * d, (float)mu_tau, nvdp__value(params, mu->weight));
     nvdp__upload(dev, p, bias, nvdp__value(params, mu->bias));
     nvdp__scale(dev, p, (float)mu_tau, nvdp__value(params, mu->bias));
-cleanup:
-    free(map);
-    free(bias);
-    free(host);
-    return status;
+    return NVDP_OK;
 }
 
 double nvdp__start_logvar(const struct nvdp__nvib_config *config) {

@@ -2,7 +2,7 @@
  * mechanism guarantees for every text, the training options that remedy findings of certificates
  * and reports, and the certificates. */
 #include "base/sentence.h"
-#include "mechanism/method.h"
+#include "mechanism/mechanism.h"
 #include "model/model.h"
 #include "nvib/nvib.h"
 #include "rdp/options.h"
@@ -20,7 +20,8 @@ struct nvdp_limits nvdp__method_limits(enum nvdp_method method,
     const bool weights = nvdp__method_weighted(row, config),
                sequence = nvdp__clips_sequence(&config->clip);
     const bool single = nvdp__method_single(row, config);
-    const struct nvdp__form form = nvdp__form_of(config, weights, single);
+    const struct nvdp__form form =
+        nvdp__form_of(config, (struct nvdp__form){.weights = weights, .single = single});
     struct nvdp_limits made = {.struct_size = sizeof made,
                                .noise = row->mechanism->private_,
                                .sealed = config->query == NVDP__QUERY_SAMPLED,
@@ -45,15 +46,14 @@ struct nvdp_limits nvdp__method_limits(enum nvdp_method method,
     return made;
 }
 
-nvdp_status nvdp_model_limits(struct nvdp_context *ctx, const struct nvdp_model *model,
-                              struct nvdp_limits *out) {
+nvdp_status nvdp__model_limits(struct nvdp_context *ctx, const struct nvdp_model *model,
+                               struct nvdp_limits *out) {
     struct nvdp_limits made = nvdp__method_limits(model->info.method, &model->info.nvib);
     NVDP_TRY(nvdp__can_give(ctx, out));
     const struct nvdp__method *row = nvdp__method_row(model->info.method);
     if (row->trained_limits != NULL)
         NVDP_TRY(row->trained_limits(ctx, &model->dev, &model->params, &made));
-    NVDP__GIVE(out, &made);
-    return NVDP_OK;
+    return NVDP__GIVE(out, &made);
 }
 
 /* ---- remedies ---- */
@@ -62,23 +62,6 @@ nvdp_status nvdp_model_limits(struct nvdp_context *ctx, const struct nvdp_model 
 static bool is_remedy(size_t method) {
     return nvdp_method_is_private((enum nvdp_method)method) &&
            !nvdp__method_row((enum nvdp_method)method)->untrained;
-}
-
-/* Lists these methods. */
-static void write_methods(char *out, size_t size) {
-    struct nvdp__writer to = {.out = out, .size = size};
-    size_t left = 0;
-    for (size_t i = 0; i < nvdp__method_count(); i++)
-        left += is_remedy(i);
-    nvdp__append(&to, "--method ");
-    for (size_t i = 0; i < nvdp__method_count(); i++)
-        if (is_remedy(i)) {
-            left--;
-            nvdp__append(&to, "%s%s", nvdp_method_name((enum nvdp_method)i),
-                         left > 1    ? ", "
-                         : left == 1 ? " or "
-                                     : "");
-        }
 }
 
 static void write_need(enum nvdp__need need, char *out, size_t size) {
@@ -92,10 +75,20 @@ static void write_need(enum nvdp__need need, char *out, size_t size) {
         [NVDP__NEED_ROW_RADIUS] = "--clip-mu R",
         [NVDP__NEED_VARIANCE_BOUNDS] = "--clip-logvar-min X --clip-logvar-max Y",
     };
-    if (need == NVDP__NEED_NOISE)
-        write_methods(out, size);
-    else
-        nvdp__snprintf(out, size, "%s", options[need]);
+    struct nvdp__writer to = {.out = out, .size = size};
+    size_t left = 0; /* methods that add noise and can be trained */
+    nvdp__append(&to, "%s", need == NVDP__NEED_NOISE ? "--method " : options[need]);
+    if (need != NVDP__NEED_NOISE) return;
+    for (size_t i = 0; i < nvdp__method_count(); i++)
+        left += is_remedy(i);
+    for (size_t i = 0; i < nvdp__method_count(); i++)
+        if (is_remedy(i)) {
+            left--;
+            nvdp__append(&to, "%s%s", nvdp_method_name((enum nvdp_method)i),
+                         left > 1    ? ", "
+                         : left == 1 ? " or "
+                                     : "");
+        }
 }
 
 /* Names whole commands because several commands print this text. */
@@ -130,10 +123,16 @@ static void print_remedies(const struct nvdp_infinite_summary *from, bool exact,
 
 const struct nvdp__remedies nvdp__remedies = {write_need, print_remedies};
 
-nvdp_status nvdp_privacy_report_text(struct nvdp_context *ctx,
-                                     const struct nvdp_privacy_report *report, char **out) {
-    return nvdp__privacy_report_text(ctx, report, &nvdp__remedies, out);
+static void print_report(const void *report, FILE *to) {
+    nvdp__privacy_report_print(report, &nvdp__remedies, to);
 }
+
+const struct nvdp_result_kind nvdp__privacy_kind = {
+    .name = "privacy report",
+    .pack = nvdp__privacy_report_pack,
+    .print = print_report,
+    .summary = nvdp__privacy_report_summary,
+    .memory = NVDP__OFFSETS(offsetof(struct nvdp_privacy_report, pairs))};
 
 /* ---- certificates ---- */
 
@@ -147,6 +146,6 @@ nvdp_status nvdp_certify(struct nvdp_context *ctx, const struct nvdp_limits *lim
 nvdp_status nvdp_model_certificate(struct nvdp_context *ctx, const struct nvdp_model *model,
                                    const struct nvdp_config *config, struct nvdp_certificate *out) {
     struct nvdp_limits limits = NVDP_RESULT(struct nvdp_limits);
-    NVDP_TRY(nvdp_model_limits(ctx, model, &limits));
+    NVDP_TRY(nvdp__model_limits(ctx, model, &limits));
     return nvdp_certify(ctx, &limits, config, out);
 }

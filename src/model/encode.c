@@ -1,6 +1,6 @@
 /* Encodes texts without noise, for nvdp_encode and nvdp_encoder_load. The only check added to
  * bert/ is that the folder does not hold a model of a private method. */
-#include "bert/encode.h"
+#include "encoder/encode.h"
 
 #include "base/json.h"
 #include "base/own.h"

@@ -2,15 +2,15 @@
  * Hugging Face; an "nvdp" object in config.json holds the method, the task and the bottleneck.
  * The first part converts this object, the second part ("directories") saves and loads all
  * files. */
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/outdir.h"
 #include "base/own.h"
-#include "bert/checkpoint.h"
-#include "mechanism/method.h"
-#include "mechanism/options.h"
+#include "encoder/checkpoint.h"
+#include "mechanism/bottleneck_options.h"
+#include "mechanism/mechanism.h"
 #include "model/model.h"
-#include "text/sentence.h"
+#include "text/sentence_folder.h"
 #include "text/task.h"
 #include "text/tokenizer.h"
 
@@ -23,9 +23,8 @@ enum { CONFIG_VERSION = 1, VOCABULARY_LIMIT = 64 << 20 };
 
 static json_t *info_json(const struct nvdp__model_info *info) {
     json_t *labels = json_array();
-    for (int i = 0; info->task.labels != NULL && i < info->task.classes; i++) {
+    for (int i = 0; info->task.labels != NULL && i < info->task.classes; i++)
         json_array_append_new(labels, json_string(info->task.labels[i]));
-    }
     json_t *object =
         json_pack("{s:i,s:s,s:s,s:b,s:b,s:I,s:I,s:o}", "version", CONFIG_VERSION, "method",
                   nvdp_method_name(info->method), "task", info->task.name, "pair", info->task.pair,
@@ -44,17 +43,13 @@ static json_t *info_json(const struct nvdp__model_info *info) {
     return object;
 }
 
-/* Copies of text that outlive the JSON, packed into one block. */
-struct text_pool {
-    char *next;
-};
-
-static const char *keep(struct text_pool *pool, const char *text) {
+/* Copies a text, which then outlives the JSON, to *next, in the block for all texts. */
+static const char *keep_text(char **next, const char *text) {
     if (text == NULL) return NULL;
-    char *copy = pool->next;
+    char *copy = *next;
     size_t size = strlen(text) + 1;
     memcpy(copy, text, size);
-    pool->next += size;
+    *next += size;
     return copy;
 }
 
@@ -92,33 +87,28 @@ static nvdp_status fill_task(struct nvdp_context *ctx, const char *path, const c
 }
 
 static nvdp_status read_labels(struct nvdp_context *ctx, const char *path, const json_t *array,
-                               struct text_pool *pool, struct nvdp_task *task,
-                               const char ***labels) {
+                               char **next, struct nvdp_task *task, const char ***labels) {
     if (task->regression) return NVDP_OK;
     if (!json_is_array(array) || json_array_size(array) != (size_t)task->classes) {
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: key 'nvdp.labels': expected %d names, found %zu", path,
                           task->classes, json_array_size(array));
     }
-    const char **names = nvdp__calloc(ctx, (size_t)task->classes, sizeof *names);
-    if (names == NULL) return NVDP_ERR_MEMORY;
+    nvdp__autofree const char **names = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, names, (size_t)task->classes));
     for (int i = 0; i < task->classes; i++) {
         const char *text = json_string_value(json_array_get(array, (size_t)i));
-        if (text == NULL) {
-            free(names);
+        if (text == NULL)
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
                               "%s: key 'nvdp.labels': entry %d is not a string", path, i);
-        }
-        names[i] = keep(pool, text);
+        names[i] = keep_text(next, text);
     }
     task->labels = names;
-    *labels = names;
-    return NVDP_OK;
+    return NVDP__HAND_OVER(labels, names);
 }
 
 static nvdp_status read_object(struct nvdp_context *ctx, const char *path, const json_t *object,
-                               struct nvdp__model_info *info, struct text_pool *pool,
-                               const char ***labels) {
+                               struct nvdp__model_info *info, char **next, const char ***labels) {
     int64_t version = 0, outputs = 0, max_length = 0;
     NVDP_TRY(nvdp__json_int_required(ctx, path, object, "version", 1, CONFIG_VERSION, &version));
     NVDP_TRY(nvdp__json_int_required(ctx, path, object, "outputs", 1, 1 << 16, &outputs));
@@ -131,14 +121,16 @@ static nvdp_status read_object(struct nvdp_context *ctx, const char *path, const
     info->outputs = (size_t)outputs;
     info->max_length = (size_t)max_length;
     info->task.classes = (int)outputs;
-    info->task.name = keep(pool, task);
+    info->task.name = keep_text(next, task);
     NVDP_TRY(nvdp__json_bool(ctx, path, object, "pair", false, &info->task.pair));
     NVDP_TRY(nvdp__json_bool(ctx, path, object, "regression", false, &info->task.regression));
     const json_t *columns = json_object_get(object, "columns");
-    info->columns.text_column = keep(pool, json_string_value(json_object_get(columns, "text")));
+    info->columns.text_column =
+        keep_text(next, json_string_value(json_object_get(columns, "text")));
     info->columns.text_pair_column =
-        keep(pool, json_string_value(json_object_get(columns, "pair")));
-    info->columns.label_column = keep(pool, json_string_value(json_object_get(columns, "label")));
+        keep_text(next, json_string_value(json_object_get(columns, "pair")));
+    info->columns.label_column =
+        keep_text(next, json_string_value(json_object_get(columns, "label")));
     info->columns.regression = info->task.regression;
     NVDP_TRY(fill_task(ctx, path, task, info));
     if (nvdp_method_is_private(info->method)) {
@@ -147,71 +139,32 @@ static nvdp_status read_object(struct nvdp_context *ctx, const char *path, const
                                    &info->nvib));
         NVDP_TRY(nvdp__method_resolve(ctx, info->method, &info->bert, &info->nvib));
     }
-    return read_labels(ctx, path, json_object_get(object, "labels"), pool, &info->task, labels);
+    return read_labels(ctx, path, json_object_get(object, "labels"), next, &info->task, labels);
 }
 
 nvdp_status nvdp__model_info_read(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp__model_info *out, char **owned,
                                   const char ***labels) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__model_info info = {0};
-    const char **names = NULL;
-    char *text = NULL;
-    json_t *root = NULL;
-    char *path = nvdp__join(ctx, directory, "config.json");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY_OR_CLEAN(nvdp__bert_config_read(ctx, directory, &info.bert));
-    NVDP_TRY_OR_CLEAN(nvdp__json_read(ctx, path, &root));
+    nvdp__autofree char *text = NULL;
+    nvdp__autoptr(json_decref) json_t *root = NULL;
+    const struct nvdp__path path = nvdp__path(directory, "config.json");
+    NVDP_TRY(nvdp__bert_config_read(ctx, directory, &info.bert));
+    NVDP_TRY(nvdp__json_read(ctx, path.text, &root));
     const json_t *object = json_object_get(root, "nvdp");
-    if (!json_is_object(object)) {
-        status = nvdp__fail(
+    if (!json_is_object(object))
+        return nvdp__fail(
             ctx, NVDP_ERR_INPUT,
-            "%s: expected a model that nvdp train wrote, but the object 'nvdp' is missing", path);
-        goto cleanup;
-    }
-    text = nvdp__calloc(ctx, text_size(object) + 1, 1);
-    if (text == NULL) {
-        status = NVDP_ERR_MEMORY;
-        goto cleanup;
-    }
-    struct text_pool pool = {text};
-    NVDP_TRY_OR_CLEAN(read_object(ctx, path, object, &info, &pool, &names));
+            "%s: expected a model that nvdp train wrote, but the object 'nvdp' is missing",
+            path.text);
+    NVDP_TRY(NVDP__NEW(ctx, text, text_size(object) + 1));
+    char *next = text;
+    NVDP_TRY(read_object(ctx, path.text, object, &info, &next, labels)); /* labels are read last */
     *out = info;
-    *owned = text;
-    *labels = names;
-    text = NULL;
-    names = NULL;
-cleanup:
-    free(text);
-    free(names);
-    free(path);
-    json_decref(root);
-    return status;
+    return NVDP__HAND_OVER(owned, text);
 }
 
 /* ---- directories ---- */
-
-/* Copies a file of the source directory if it exists. */
-static nvdp_status copy_file(struct nvdp_context *ctx, const char *from, const char *to,
-                             const char *name) {
-    nvdp_status status = NVDP_OK;
-    char *bytes = NULL;
-    size_t count = 0;
-    char *source = nvdp__model_path(ctx, from, name);
-    char *target = nvdp__join(ctx, to, name);
-    if (source == NULL || target == NULL) {
-        status = NVDP_ERR_MEMORY;
-        goto cleanup;
-    }
-    if (!nvdp__exists(source)) goto cleanup;
-    NVDP_TRY_OR_CLEAN(nvdp__read_file(ctx, source, VOCABULARY_LIMIT, &bytes, &count));
-    NVDP_TRY_OR_CLEAN(nvdp__write_file(ctx, target, bytes, count));
-cleanup:
-    free(bytes);
-    free(source);
-    free(target);
-    return status;
-}
 
 /* Names the outputs as transformers expects; without id2label it assumes two outputs. */
 static json_t *outputs_json(const struct nvdp__model_info *info) {
@@ -238,33 +191,24 @@ nvdp_status nvdp__model_save(const struct nvdp_model *model, const char *directo
     NVDP_TRY(nvdp__make_directory(ctx, directory));
     const char *files[NVDP__TOKENIZER_FILES + 1], *class;
     NVDP_TRY(nvdp__tokenizer_files(ctx, vocabulary_from, files, &class));
-    for (size_t i = 0; files[i] != NULL; i++)
-        NVDP_TRY(copy_file(ctx, vocabulary_from, directory, files[i]));
-    json_t *extra = json_object();
+    for (size_t i = 0; files[i] != NULL; i++) {
+        nvdp__autofree char *bytes = NULL;
+        size_t count = 0;
+        struct nvdp__path source;
+        NVDP_TRY(nvdp__model_path(ctx, vocabulary_from, files[i], &source));
+        if (!nvdp__exists(source.text)) continue;
+        NVDP_TRY(nvdp__read_file(ctx, source.text, VOCABULARY_LIMIT, &bytes, &count));
+        NVDP_TRY(nvdp__write_file(ctx, nvdp__path(directory, files[i]).text, bytes, count));
+    }
+    nvdp__autoptr(json_decref) json_t *extra = json_object();
     json_object_set_new(extra, "nvdp", info_json(&model->info));
     json_object_update_new(extra, outputs_json(&model->info));
     if (class != NULL) json_object_set_new(extra, "tokenizer_class", json_string(class));
     const struct nvdp__names *names = nvdp__names(model->info.bert.model_type);
-    nvdp_status status = nvdp__bert_config_write(
-        ctx, directory, &model->info.bert,
-        model->info.task.tags ? names->tagging : names->classification, extra);
-    json_decref(extra);
-    if (status != NVDP_OK) return status;
+    NVDP_TRY(nvdp__bert_config_write(ctx, directory, &model->info.bert,
+                                     model->info.task.tags ? names->tagging : names->classification,
+                                     extra));
     return nvdp__checkpoint_save(&model->dev, directory, &model->params);
-}
-
-/* Makes every tensor required: a finished model must not lack one. */
-static void require_all(struct nvdp__params *params) {
-    for (size_t i = 0; i < params->count; i++)
-        params->entry[i].flags &= ~(unsigned)NVDP__PARAM_OPTIONAL;
-}
-
-static nvdp_status fingerprint(struct nvdp_model *model, const char *directory) {
-    char *path = nvdp__join(model->ctx, directory, "model.safetensors");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__file_sha256(model->ctx, path, model->info.fingerprint);
-    free(path);
-    return status;
 }
 
 nvdp_status nvdp_model_load(struct nvdp_context *ctx, const char *directory,
@@ -276,16 +220,15 @@ nvdp_status nvdp_model_load(struct nvdp_context *ctx, const char *directory,
     NVDP_TRY(nvdp__outdir_check_model(ctx, directory));
     NVDP_TRY(nvdp__model_info_read(ctx, directory, &info, &owned, &labels));
     NVDP_TRY(nvdp__model_build(ctx, &info, false, &model));
-    model->owned_text = owned;
-    model->owned_labels = labels;
-    owned = NULL;
-    labels = NULL;
-    require_all(&model->params);
+    NVDP__HAND_OVER(&model->owned_text, owned);
+    NVDP__HAND_OVER(&model->owned_labels, labels);
+    for (size_t i = 0; i < model->params.count; i++) /* a finished model must not lack a tensor */
+        model->params.entry[i].flags &= ~(unsigned)NVDP__PARAM_OPTIONAL;
     NVDP_TRY(nvdp__checkpoint_load(&model->dev, directory, &model->params));
-    NVDP_TRY(fingerprint(model, directory));
+    NVDP_TRY(nvdp__file_sha256(ctx, nvdp__path(directory, "model.safetensors").text,
+                               model->info.fingerprint));
     NVDP_TRY(nvdp__method_tokenizer_load(ctx, info.method, directory, &model->tokenizer));
     NVDP_TRY(nvdp__bert_check_rows(ctx, directory, &model->info.bert,
                                    nvdp_tokenizer_size(model->tokenizer)));
-    NVDP__HAND_OVER(out, model);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, model);
 }

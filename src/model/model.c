@@ -2,13 +2,14 @@
  * training, and computes outputs and posteriors of a data set for evaluation. Read from the top;
  * each part uses the parts above. */
 #include "model/model.h"
-#include "mechanism/method.h"
+#include "encoder/encoder.h"
+#include "mechanism/mechanism.h"
 
 #include "base/base.h"
 #include "base/own.h"
 #include "base/random.h"
 #include "base/ranks.h"
-#include "bert/row.h"
+#include "encoder/row.h"
 #include "tensor/per_example.h"
 #include "text/dataset.h"
 
@@ -25,34 +26,20 @@ static struct nvdp__view view_of(const struct nvdp_model *model) {
 
 /* ---- building ---- */
 
-static nvdp_status declare(struct nvdp_model *model, const struct nvdp__mechanism *mechanism) {
-    struct nvdp_context *ctx = model->ctx;
-    const struct nvdp__model_info *info = &model->info;
-    bool pooler = !mechanism->private_ && !info->task.tags;
-    NVDP_TRY(nvdp__bert_declare(&model->bert, &info->bert, pooler, &model->params));
-    model->above = model->params.count;
-    NVDP_TRY(mechanism->create(mechanism, ctx, &model->bert, &info->nvib, &model->params,
-                               &model->bottleneck.self));
-    model->bottleneck.mechanism = mechanism;
-    size_t width = view_of(model).width;
-    /* A bottleneck and a tagging task have a head of one layer; the name of a head above a
-     * pooler depends on the model type. */
-    const char *name = pooler ? nvdp__names(info->bert.model_type)->classifier : "classifier";
-    return nvdp__declare_dense(&model->params, name, info->outputs, width, NVDP__PARAM_OPTIONAL,
-                               &model->classifier);
-}
-
 static nvdp_status check_tags(struct nvdp_context *ctx, const struct nvdp__model_info *info) {
     if (!info->task.tags) return NVDP_OK;
     if (nvdp_method_is_private(info->method))
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "method: task %s labels every word and needs method base or reg, found %s",
-            info->task.name, nvdp_method_name(info->method));
+        return nvdp__blame_value(
+            ctx, "method",
+            nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                       "method: task %s labels every word and needs method base or reg, found %s",
+                       info->task.name, nvdp_method_name(info->method)));
     if (!nvdp__encoder_row(info->bert.model_type)->word_states)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "encoder: task %s labels every word and needs encoder bert, found %s",
-                          info->task.name, nvdp_model_type_name(info->bert.model_type));
+        return nvdp__blame_value(
+            ctx, "encoder",
+            nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                       "encoder: task %s labels every word and needs encoder bert, found %s",
+                       info->task.name, nvdp__model_type_name(info->bert.model_type)));
     return NVDP_OK;
 }
 
@@ -64,26 +51,40 @@ nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model
                           "method: expected a number from 0 to %d, found %d",
                           (int)nvdp__method_count() - 1, (int)info->method);
     }
-    if (with_grad && nvdp_context_precision(ctx) == NVDP_PRECISION_INT8)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "precision: expected f32 or bf16 for training, found int8, which works "
-                          "for encoding and scoring only");
+    if (with_grad && nvdp__context_precision(ctx) == NVDP_PRECISION_INT8)
+        return nvdp__blame_value(
+            ctx, "precision",
+            nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                       "precision: expected f32 or bf16 for training, found int8, which works "
+                       "for encoding and scoring only"));
     const struct nvdp__encoder_row *row = nvdp__encoder_row(info->bert.model_type);
-    if (method->mechanism->private_ && !row->bottleneck)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "method: expected base or reg with %s, found %s",
-                          row->title, nvdp_method_name(info->method));
+    const struct nvdp__mechanism *mechanism = method->mechanism;
+    const bool pooler = !mechanism->private_ && !info->task.tags;
+    if (mechanism->private_ && !row->bottleneck)
+        return nvdp__blame_value(ctx, "method",
+                                 nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                            "method: expected base or reg with %s, found %s",
+                                            row->title, nvdp_method_name(info->method)));
     NVDP_TRY(check_tags(ctx, info));
-    nvdp__autoptr(nvdp_model_free) struct nvdp_model *model = nvdp__calloc(ctx, 1, sizeof *model);
-    if (model == NULL) return NVDP_ERR_MEMORY;
+    nvdp__autoptr(nvdp_model_free) struct nvdp_model *model = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, model, 1));
     model->ctx = ctx;
     model->info = *info;
     nvdp__params_init(&model->params, ctx);
     NVDP_TRY(nvdp__bert_device(ctx, &info->bert, &model->dev));
-    NVDP_TRY(declare(model, method->mechanism));
+    NVDP_TRY(nvdp__bert_declare(&model->bert, &model->info.bert, pooler, &model->params));
+    model->above = model->params.count;
+    NVDP_TRY(mechanism->create(mechanism, ctx, &model->bert, &model->info.nvib, &model->params,
+                               &model->bottleneck.self));
+    model->bottleneck.mechanism = mechanism;
+    /* A bottleneck and a tagging task have a head of one layer; the name of a head above a
+     * pooler depends on the model type. */
+    const char *name = pooler ? nvdp__names(info->bert.model_type)->classifier : "classifier";
+    NVDP_TRY(nvdp__declare_dense(&model->params, name, info->outputs, view_of(model).width,
+                                 NVDP__PARAM_OPTIONAL, &model->classifier));
     NVDP_TRY(nvdp__params_allocate(&model->params, with_grad));
     model->info.parameters = nvdp__params_trainable(&model->params);
-    NVDP__HAND_OVER(out, model);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, model);
 }
 
 nvdp_status nvdp__model_freeze(struct nvdp_model *model, size_t layers) {
@@ -110,86 +111,69 @@ void nvdp__model_freeze_words(struct nvdp_model *model) {
 
 void nvdp_model_free(struct nvdp_model *model) {
     if (model == NULL) return;
-    if (model->bottleneck.mechanism != NULL) {
+    if (model->bottleneck.mechanism != NULL)
         model->bottleneck.mechanism->release(model->bottleneck.self);
-    }
     nvdp__bert_cache_release(&model->cache);
     nvdp__bert_release(&model->bert);
     nvdp__params_release(&model->params);
     nvdp__arena_release(&model->arena);
     nvdp__device_release(&model->dev);
     nvdp_tokenizer_free(model->tokenizer);
-    free(model->loss_g);
+    nvdp__memory_release(&model->losses);
     free(model->owned_text);
     free(model->owned_labels);
     free(model);
 }
 
 void nvdp__model_initialise(struct nvdp_model *model, uint64_t seed) {
-    nvdp__bert_initialize(&model->bert, &model->dev, &model->params, seed);
+    model->bert.row->initialize(&model->bert, &model->dev, &model->params, seed);
     nvdp__model_initialise_classifier(model, seed);
 }
 
 void nvdp__model_initialise_head(struct nvdp_model *model, uint64_t seed) {
-    nvdp__bert_initialize_pooler(&model->bert, &model->dev, &model->params, seed);
+    if (model->bert.row->initialize_new != NULL)
+        model->bert.row->initialize_new(&model->bert, &model->dev, &model->params, seed);
     nvdp__model_initialise_classifier(model, seed);
 }
 
 void nvdp__model_initialise_classifier(struct nvdp_model *model, uint64_t seed) {
-    nvdp__params_normal(&model->dev, &model->params, model->classifier.weight,
-                        model->info.bert.initializer_range, seed);
-    nvdp__params_fill(&model->dev, &model->params, model->classifier.bias, 0);
+    nvdp__dense_initialize(&model->dev, &model->params, &model->classifier,
+                           model->info.bert.initializer_range, seed);
 }
 
-/* Writes the encoder's outputs on the first texts of epoch 0's order into rows [0, *rows) of
- * hidden. */
-static nvdp_status sample_hidden(struct nvdp_model *model, const struct nvdp_dataset *dataset,
-                                 const int64_t *order, struct nvdp__batch *batch, size_t capacity,
-                                 float *hidden, size_t *rows) {
-    size_t width = model->info.bert.hidden_size;
-    struct nvdp__pass pass = {0};
-    *rows = 0;
-    for (size_t first = 0; first < dataset->count; first += SAMPLE_TEXTS) {
-        size_t n = nvdp__min(dataset->count - first, SAMPLE_TEXTS);
-        nvdp__batch_fill(batch, dataset, order + first, 0, n);
-        if (*rows + batch->tokens > capacity) break;
-        nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, &pass, &model->cache);
-        nvdp__copy(&model->dev, batch->tokens * width,
-                   model->cache.hidden[model->info.bert.num_hidden_layers], hidden + *rows * width);
-        *rows += batch->tokens;
-    }
-    return nvdp__device_status(&model->dev);
-}
-
+/* Initializes the bottleneck by the encoder's outputs on the first texts of epoch 0's order. */
 static nvdp_status initialise_from_texts(struct nvdp_model *model,
                                          const struct nvdp_dataset *dataset, uint64_t seed) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__batch *batch = NULL;
-    struct nvdp__arena arena = {0};
-    int64_t *order = nvdp__calloc(model->ctx, dataset->count, sizeof *order);
-    if (order == NULL) return NVDP_ERR_MEMORY;
+    nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
+    nvdp__auto(nvdp__arena_release) struct nvdp__arena arena = {0};
+    nvdp__autofree int64_t *order = NULL;
+    NVDP_TRY(NVDP__NEW(model->ctx, order, dataset->count));
     nvdp__epoch_order(seed, 0, dataset->count, order);
     size_t texts = nvdp__min(SAMPLE_TEXTS, dataset->count);
     size_t capacity = nvdp__max(SAMPLE_ROWS, texts * dataset->longest);
+    const size_t width = model->info.bert.hidden_size;
+    const struct nvdp__pass pass = {0};
     size_t rows = 0;
-    if (model->max_texts < texts || model->longest < dataset->longest) {
-        status = nvdp__fail(model->ctx, NVDP_ERR_STATE,
-                            "the model has no memory plan for %zu texts of %zu tokens", texts,
-                            dataset->longest);
-        goto cleanup;
+    if (model->max_texts < texts || model->longest < dataset->longest)
+        return nvdp__fail(model->ctx, NVDP_ERR_STATE,
+                          "the model has no memory plan for %zu texts of %zu tokens", texts,
+                          dataset->longest);
+    NVDP_TRY(nvdp__batch_create(model->ctx, texts, dataset->longest, &batch));
+    nvdp__arena_take(&arena, capacity * width);
+    NVDP_TRY(nvdp__arena_allocate(model->ctx, &arena));
+    float *hidden = nvdp__arena_take(&arena, capacity * width);
+    for (size_t first = 0; first < dataset->count; first += SAMPLE_TEXTS) {
+        size_t n = nvdp__min(dataset->count - first, SAMPLE_TEXTS);
+        nvdp__batch_fill(batch, dataset, order + first, 0, n);
+        if (rows + batch->tokens > capacity) break;
+        nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, &pass, &model->cache);
+        nvdp__copy(&model->dev, batch->tokens * width,
+                   model->cache.hidden[model->info.bert.num_hidden_layers], hidden + rows * width);
+        rows += batch->tokens;
     }
-    NVDP_TRY_OR_CLEAN(nvdp__batch_create(model->ctx, texts, dataset->longest, &batch));
-    nvdp__arena_take(&arena, capacity * model->info.bert.hidden_size);
-    NVDP_TRY_OR_CLEAN(nvdp__arena_allocate(model->ctx, &arena));
-    float *hidden = nvdp__arena_take(&arena, capacity * model->info.bert.hidden_size);
-    NVDP_TRY_OR_CLEAN(sample_hidden(model, dataset, order, batch, capacity, hidden, &rows));
-    NVDP_TRY_OR_CLEAN(model->bottleneck.mechanism->initialize(model->bottleneck.self, &model->dev,
-                                                              &model->params, seed, rows, hidden));
-cleanup:
-    nvdp__arena_release(&arena);
-    nvdp__batch_free(batch);
-    free(order);
-    return status;
+    NVDP_TRY(nvdp__device_status(&model->dev));
+    return model->bottleneck.mechanism->initialize(model->bottleneck.self, &model->dev,
+                                                   &model->params, seed, rows, hidden);
 }
 
 nvdp_status nvdp__model_initialise_bottleneck(struct nvdp_model *model,
@@ -219,8 +203,7 @@ nvdp_status nvdp_model_info(struct nvdp_context *ctx, const struct nvdp_model *m
         made.length = nvdp__model_form(model).length;
     }
     memcpy(made.fingerprint, info->fingerprint, sizeof made.fingerprint);
-    NVDP__GIVE(out, &made);
-    return NVDP_OK;
+    return NVDP__GIVE(out, &made);
 }
 
 const struct nvdp_tokenizer *nvdp_model_tokenizer(const struct nvdp_model *model) {
@@ -239,21 +222,20 @@ static nvdp_status carve(struct nvdp_model *model, struct nvdp__arena *arena) {
                                                model->max_tokens, model->max_texts, model->longest,
                                                model->training, arena));
     size_t heads = info->task.tags ? model->max_tokens : model->max_texts;
-    model->head_input = nvdp__arena_take(arena, heads * width);
-    model->logits = nvdp__arena_take(arena, heads * info->outputs);
-    if (model->training) {
-        model->d_logits = nvdp__arena_take(arena, heads * info->outputs);
-        model->d_pooled = nvdp__arena_take(arena, heads * width);
-        size_t rows = nvdp__padded_rows(&model->dev, model->max_tokens);
-        model->d_hidden = nvdp__arena_take(arena, rows * info->bert.hidden_size);
-    }
+    NVDP__TAKE(arena, {&model->head_input, heads * width}, {&model->logits, heads * info->outputs});
+    if (model->training)
+        NVDP__TAKE(arena, {&model->d_logits, heads * info->outputs},
+                   {&model->d_pooled, heads * width},
+                   {&model->d_hidden,
+                    nvdp__padded_rows(&model->dev, model->max_tokens) * info->bert.hidden_size});
     return NVDP_OK;
 }
 
 static nvdp_status measure(struct nvdp_model *model, size_t texts, size_t longest, bool training,
                            struct nvdp__arena *arena) {
     nvdp__bert_cache_release(&model->cache);
-    NVDP_TRY(nvdp__bert_cache_create(model->ctx, &model->bert, training, false, &model->cache));
+    NVDP_TRY(nvdp__bert_cache_create(
+        model->ctx, &model->bert, training ? NVDP__KEEP_TRAINING : NVDP__KEEP_LAST, &model->cache));
     NVDP_TRY(nvdp__bert_lanes(&model->bert, &model->dev, &model->cache));
     model->cache.frozen = model->frozen_layers;
     model->cache.per_example = model->per_example;
@@ -273,13 +255,6 @@ nvdp_status nvdp__model_plan_size(struct nvdp_model *model, size_t texts, size_t
     return NVDP_OK;
 }
 
-static nvdp_status allocate_losses(struct nvdp_model *model, size_t texts) {
-    free(model->loss_g);
-    NVDP_TRY(NVDP__NEW(model->ctx, model->loss_g, 2 * texts));
-    model->loss_d = model->loss_g + texts;
-    return NVDP_OK;
-}
-
 nvdp_status nvdp__model_plan(struct nvdp_model *model, size_t texts, size_t longest,
                              bool training) {
     struct nvdp__arena arena = {0};
@@ -287,7 +262,9 @@ nvdp_status nvdp__model_plan(struct nvdp_model *model, size_t texts, size_t long
     nvdp__arena_release(&model->arena);
     model->max_texts = 0;
     nvdp__weights_changed(&model->dev); /* weights were loaded, initialized or written before */
-    NVDP_TRY(allocate_losses(model, texts));
+    nvdp__memory_release(&model->losses);
+    NVDP_TRY(NVDP__ARRAYS(model->ctx, &model->losses, NVDP__ITEMS(model->loss_g, texts),
+                          NVDP__ITEMS(model->loss_d, texts)));
     if (model->noise != NULL)
         NVDP_TRY(nvdp__token_noise_plan(model->noise, &model->dev, model->max_tokens, texts,
                                         model->info.bert.hidden_size));
@@ -379,30 +356,22 @@ static nvdp_status encode(struct nvdp_model *model, const struct nvdp__batch *ba
     return NVDP_OK;
 }
 
-/* Gathers the classifier's input: a vector pooled from a sample of each text, or the state of
- * each word's first token for tagging tasks. */
-static nvdp_status pool(struct nvdp_model *model, const struct nvdp__batch *batch,
-                        const struct nvdp__draw *draw, size_t width) {
-    const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
-    struct nvdp__encoded in = encoded(model, batch);
-    float *pooled = NULL;
-    if (model->info.task.tags) {
-        nvdp__rows_gather(&model->dev, batch->tagged, width, batch->tag_row, in.hidden,
-                          model->head_input);
-        return NVDP_OK;
-    }
-    NVDP_TRY(mechanism->forward(model->bottleneck.self, &in, draw, &pooled));
-    nvdp__copy(&model->dev, batch->texts * width, pooled, model->head_input);
-    return NVDP_OK;
-}
-
-/* Computes the logits from the encoder's output, which stays unchanged. */
+/* Computes the logits from the encoder's output, which stays unchanged. The classifier's input is a vector pooled from
+ * a sample of each text, or for tagging tasks the state of each word's first token. */
 static nvdp_status classify(struct nvdp_model *model, const struct nvdp__batch *batch,
                             const struct nvdp__pass *pass, const struct nvdp__draw *draw,
                             float classifier_dropout) {
     size_t width = view_of(model).width;
     size_t rows = nvdp__model_heads(model, batch);
-    NVDP_TRY(pool(model, batch, draw, width));
+    struct nvdp__encoded in = encoded(model, batch);
+    if (model->info.task.tags) {
+        nvdp__rows_gather(&model->dev, batch->tagged, width, batch->tag_row, in.hidden,
+                          model->head_input);
+    } else {
+        float *pooled = NULL;
+        NVDP_TRY(model->bottleneck.mechanism->forward(model->bottleneck.self, &in, draw, &pooled));
+        nvdp__copy(&model->dev, batch->texts * width, pooled, model->head_input);
+    }
     struct nvdp__dropout drop = head_dropout(pass, classifier_dropout, width);
     nvdp__dropout_apply(&model->dev, &drop, rows * width, model->head_input);
     struct nvdp__linear classifier = classifier_of(model, batch);
@@ -591,14 +560,6 @@ nvdp_status nvdp__model_predict(struct nvdp_model *model, const struct nvdp_data
     return nvdp__rank_sum_floats(model->ctx, values, outputs); /* all but one process have 0 */
 }
 
-nvdp_status nvdp_model_predict(struct nvdp_context *ctx, struct nvdp_model *model,
-                               const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
-                               uint32_t draw, float *outputs) {
-    if (batch == 0)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "batch: expected at least 1, found 0");
-    return nvdp__model_predict(model, dataset, batch, seed, draw, 1, outputs);
-}
-
 nvdp_status nvdp__model_posterior(const struct nvdp_model *model, size_t first_row,
                                   struct nvdp_posteriors *out) {
     return nvdp__posterior_store(model->ctx, view_of(model).posterior, first_row, out);
@@ -644,10 +605,8 @@ void nvdp__model_describe(const struct nvdp_model *model, struct nvdp_posteriors
     posteriors->pad_alpha = form.pad_alpha;
     if (nvdp__clips_sequence(&model->info.nvib.clip))
         posteriors->clip_sequence = model->info.nvib.clip.sequence;
-    const char *name = nvdp_method_name(model->info.method);
-    for (size_t i = 0; i + 1 < sizeof posteriors->method && name[i] != '\0'; i++) {
-        posteriors->method[i] = name[i];
-    }
+    nvdp__snprintf(posteriors->method, sizeof posteriors->method, "%s",
+                   nvdp_method_name(model->info.method));
 }
 
 nvdp_status nvdp_model_posteriors(struct nvdp_context *ctx, struct nvdp_model *model,
@@ -676,6 +635,5 @@ nvdp_status nvdp_model_posteriors(struct nvdp_context *ctx, struct nvdp_model *m
     NVDP_TRY(for_each_batch(model, dataset, batch, "posteriors", take_posterior, &taken));
     nvdp__model_warn_replaced(model, taken.replaced, dataset->count);
     NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, "posterior"));
-    NVDP__HAND_OVER(out, posteriors);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, posteriors);
 }

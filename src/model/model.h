@@ -5,6 +5,7 @@
 #ifndef NVDP_SRC_MODEL_MODEL_H
 #define NVDP_SRC_MODEL_MODEL_H
 
+#include "base/array.h"
 #include "base/cache.h"
 #include "mechanism/mechanism.h"
 #include "model/noise.h"
@@ -54,6 +55,7 @@ struct nvdp_model {
     float *logits;     /* [nvdp__model_heads, outputs] */
     float *d_logits, *d_pooled, *d_hidden;
     double *loss_g, *loss_d; /* host [max_texts] */
+    struct nvdp__memory losses;
 };
 
 /* The loss terms that a training step weights and reports. */
@@ -134,8 +136,10 @@ struct nvdp__draw nvdp__draw_evaluation(uint64_t seed, uint32_t draw);
 /* Writes the last states of first tokens to out [texts, H], without the noise of model->noise. */
 nvdp_status nvdp__model_first_states(struct nvdp_model *model, const struct nvdp_dataset *dataset,
                                      size_t batch, double *out);
-/* nvdp_model_predict for draws first_draw, +1, ... : outputs [draws, N, outputs], N as in
- * nvdp__dataset_outputs. */
+/* Computes the classifier's outputs for every text, from one sample each with fresh noise, for draws first_draw, +1,
+ * ... : outputs [draws, N, outputs], N as in nvdp__dataset_outputs: logits, or the value of the regression.  Results
+ * depend on the seed, the draw and the index of the text in its data set, but not on batches or threads.  The seed is
+ * unused for methods without a bottleneck.  NVDP_ERR_ARGUMENT for a text longer than the bottleneck's length. */
 nvdp_status nvdp__model_predict(struct nvdp_model *model, const struct nvdp_dataset *dataset,
                                 size_t batch, uint64_t seed, uint32_t first_draw, size_t draws,
                                 float *outputs);
@@ -174,6 +178,7 @@ nvdp_status nvdp__prefix_digest(struct nvdp_model *model, const char **hex);
 /* Requires a model with frozen layers. */
 nvdp_status nvdp__prefix_create(struct nvdp_model *model, struct nvdp__prefix **out);
 void nvdp__prefix_free(struct nvdp__prefix *prefix); /* NULL allowed */
+NVDP__AUTOPTR(struct nvdp__prefix, nvdp__prefix_free)
 
 /* Keeps the states of all texts of `dataset`, which must outlive the prefix, in a file of
  * `directory`. If the file does not exist, one process writes it, `batch` texts at a time, and
@@ -186,5 +191,13 @@ size_t nvdp__prefix_bytes(const struct nvdp_bert_config *bert, const struct nvdp
 
 /* Writes the states of the batch's texts into the model's cache. */
 nvdp_status nvdp__prefix_fill(struct nvdp__prefix *prefix, const struct nvdp__batch *batch);
+
+/* Returns the limits of a model's mechanism, including its trained standard deviations.
+ * ctx: records messages
+ * model: a loaded model
+ * out: made with NVDP_RESULT(); `noise` is false for a method without noise
+ * Returns NVDP_OK, or NVDP_ERR_ARGUMENT if `out` has no struct_size */
+nvdp_status nvdp__model_limits(struct nvdp_context *ctx, const struct nvdp_model *model,
+                               struct nvdp_limits *out);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/cache.h"
 #include "dchi/dchi.h"
-#include "dchi/sanitizer.h"
+#include "sanitize/sanitize.h"
 #include "tensor/ops.h"
 #include "text/tokenizer.h"
 #include <math.h>
@@ -70,41 +70,25 @@ nvdp_status nvdp__token_noise_create(struct nvdp_context *ctx,
         .ctx = ctx, .options = *options, .noise = {.seed = seed}, .tokenizer = tokenizer};
     if (!nvdp__token_row(options->mechanism)->on_sequence)
         NVDP_TRY(nvdp__sanitizer_create(ctx, &sanitizer, model, &made->sanitizer));
-    NVDP__HAND_OVER(out, made);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, made);
 }
 
 nvdp_status nvdp__token_noise_given(struct nvdp_context *ctx, size_t dim, nvdp__words_reader read,
                                     void *reader, struct nvdp__token_noise **out) {
-    struct nvdp__token_noise *made = NULL;
-    NVDP_TRY(NVDP__NEW(ctx, made, 1));
-    *made = (struct nvdp__token_noise){.ctx = ctx, .dim = dim, .read = read, .reader = reader};
-    *out = made;
+    NVDP_TRY(NVDP__NEW(ctx, *out, 1));
+    **out = (struct nvdp__token_noise){.ctx = ctx, .dim = dim, .read = read, .reader = reader};
     return NVDP_OK;
 }
 
 struct nvdp__public_texts *nvdp__token_noise_public(const struct nvdp__token_noise *noise) {
-    return noise != NULL && noise->sanitizer != NULL
-               ? nvdp__sanitizer_public(noise->sanitizer, NVDP__OF_SENSITIVE)
-               : NULL;
-}
-
-static void release_plan(struct nvdp__token_noise *noise) {
-    free(noise->place);
-    free(noise->token);
-    free(noise->row);
-    free(noise->point);
-    free(noise->scratch);
-    free(noise->words);
-    noise->place = NULL;
-    noise->token = noise->row = NULL;
-    noise->point = noise->scratch = NULL;
-    noise->words = NULL;
+    if (noise == NULL || noise->sanitizer == NULL) return NULL;
+    struct nvdp__public_texts *public = &noise->sanitizer->public[NVDP__OF_SENSITIVE];
+    return public->keys.count > 0 ? public : NULL;
 }
 
 void nvdp__token_noise_free(struct nvdp__token_noise *noise) {
     if (noise == NULL) return;
-    release_plan(noise);
+    nvdp__memory_release(&noise->memory);
     nvdp_sanitizer_free(noise->sanitizer);
     free(noise);
 }
@@ -130,7 +114,7 @@ static size_t gather(const struct nvdp__token_noise *noise, size_t n, const int3
     size_t found = 0;
     for (size_t i = 0; i < n; i++) {
         if (is_marker(noise->tokenizer, ids[i])) continue;
-        token[found] = nvdp_sanitizer_token(noise->sanitizer, ids[i]);
+        token[found] = nvdp__sanitizer_token(noise->sanitizer, ids[i]);
         row[found++] = (int32_t)i;
     }
     return found;
@@ -140,8 +124,8 @@ static size_t gather(const struct nvdp__token_noise *noise, size_t n, const int3
 
 /* Replaces the tokens of texts [first, end). They are passed as the texts of all rows of the
  * file in this range; rows that are missing from the data set are passed as empty texts. */
-static nvdp_status replace(struct nvdp__token_noise *noise, struct nvdp_dataset *dataset,
-                           size_t first, size_t end) {
+static nvdp_status replace_tokens(struct nvdp__token_noise *noise, struct nvdp_dataset *dataset,
+                                  size_t first, size_t end) {
     struct nvdp_context *ctx = noise->ctx;
     const int64_t *index = dataset->index;
     const size_t from = dataset->offset[first], count = dataset->offset[end] - from;
@@ -150,9 +134,8 @@ static nvdp_status replace(struct nvdp__token_noise *noise, struct nvdp_dataset 
     nvdp__autofree int32_t *token = NULL, *row = NULL;
     nvdp__autofree size_t *offset = NULL;
     size_t n = 0, at = 0;
-    NVDP_TRY(NVDP__NEW(ctx, offset, rows + 1));
-    NVDP_TRY(NVDP__NEW(ctx, token, count));
-    NVDP_TRY(NVDP__NEW(ctx, row, count));
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(offset, rows + 1), NVDP__ITEMS(token, count),
+                          NVDP__ITEMS(row, count)));
     for (size_t i = first; i < end; i++) {
         const size_t start = dataset->offset[i] - from,
                      of_text = dataset->offset[i + 1] - from - start;
@@ -168,11 +151,11 @@ static nvdp_status replace(struct nvdp__token_noise *noise, struct nvdp_dataset 
                               &noise->noise.seed, number_of(dataset->split, (uint64_t)index[first]),
                               token));
     for (size_t i = 0; i < n; i++)
-        ids[row[i]] = nvdp_sanitizer_piece(noise->sanitizer, token[i]);
+        ids[row[i]] = nvdp__sanitizer_piece(noise->sanitizer, token[i]);
     return NVDP_OK;
 }
 
-static nvdp_status draw(struct nvdp__token_noise *noise, struct nvdp_dataset *dataset) {
+static nvdp_status draw_tokens(struct nvdp__token_noise *noise, struct nvdp_dataset *dataset) {
     struct nvdp__meter meter;
     size_t tokens = 0;
     nvdp__meter_begin(&meter, noise->ctx, "privatize", "text", 0, dataset->count);
@@ -180,7 +163,7 @@ static nvdp_status draw(struct nvdp__token_noise *noise, struct nvdp_dataset *da
         for (end = first + 1; end < dataset->count; end++)
             if (dataset->offset[end + 1] - dataset->offset[first] > CHUNK) break;
         NVDP_TRY(nvdp__check_cancelled(noise->ctx, "interrupted"));
-        NVDP_TRY(replace(noise, dataset, first, end));
+        NVDP_TRY(replace_tokens(noise, dataset, first, end));
         tokens += dataset->offset[end] - dataset->offset[first];
         nvdp__meter_update(&meter, end, (double)tokens, "tok", NAN);
     }
@@ -192,12 +175,10 @@ static nvdp_status draw(struct nvdp__token_noise *noise, struct nvdp_dataset *da
  * draws depend on. */
 static char *path_of(const struct nvdp__token_noise *noise, const struct nvdp_dataset *dataset,
                      const char *cache) {
-    char hex[NVDP__DIGEST_HEX];
-    struct nvdp__digest digest;
     const struct nvdp_dchi *dchi = nvdp_sanitizer_dchi(noise->sanitizer);
     const struct nvdp_vectors *vectors = dchi->vectors;
     const size_t texts = dataset->count;
-    nvdp__digest_begin(&digest);
+    struct nvdp__digest digest = nvdp__digest_begin();
     nvdp__digest_text(&digest, NVDP_VERSION);
     nvdp__digest_number(&digest, VERSION);
     nvdp__digest_text(&digest, nvdp__text_noise_names[noise->options.mechanism]);
@@ -216,20 +197,18 @@ static char *path_of(const struct nvdp__token_noise *noise, const struct nvdp_da
     }
     for (size_t row = 0; row < vectors->count; row++)
         nvdp__digest_number(&digest,
-                            (uint64_t)nvdp_sanitizer_piece(noise->sanitizer, (int32_t)row));
+                            (uint64_t)nvdp__sanitizer_piece(noise->sanitizer, (int32_t)row));
     nvdp__digest_text(&digest, noise->tokenizer->digest);
-    nvdp__digest_number(&digest, noise->noise.seed);
-    nvdp__digest_number(&digest, (uint64_t)dataset->split);
+    NVDP__DIGEST_NUMBERS(&digest, noise->noise.seed, (uint64_t)dataset->split);
     nvdp__digest_bytes(&digest, dataset->offset, (texts + 1) * sizeof *dataset->offset);
     nvdp__digest_bytes(&digest, dataset->index, texts * sizeof *dataset->index);
     nvdp__digest_bytes(&digest, dataset->ids, dataset->offset[texts] * sizeof *dataset->ids);
-    nvdp__digest_end(&digest, hex);
-    return nvdp__cache_path(noise->ctx, cache, kind, hex);
+    return nvdp__cache_path_of(noise->ctx, cache, kind, &digest);
 }
 
 /* Writes the draws to the cache. A failure is a notice, not an error. */
-static void keep(struct nvdp_context *ctx, const char *cache, const char *path,
-                 const struct nvdp_dataset *dataset) {
+static void keep_draws(struct nvdp_context *ctx, const char *cache, const char *path,
+                       const struct nvdp_dataset *dataset) {
     nvdp_status status = nvdp__cache_make(ctx, cache);
     if (status == NVDP_OK)
         status = nvdp__cache_write(ctx, path, kind, VERSION, (const char *)dataset->ids,
@@ -257,8 +236,8 @@ nvdp_status nvdp__token_noise_texts(struct nvdp__token_noise *noise, struct nvdp
     if (kept != NULL && size == bytes) {
         memcpy(dataset->ids, kept, bytes);
     } else {
-        NVDP_TRY(draw(noise, dataset));
-        if (path != NULL) keep(ctx, cache, path, dataset);
+        NVDP_TRY(draw_tokens(noise, dataset));
+        if (path != NULL) keep_draws(ctx, cache, path, dataset);
     }
     for (size_t i = 0; i < all; i++) {
         changed += was[i] != dataset->ids[i];
@@ -278,16 +257,17 @@ nvdp_status nvdp__token_noise_plan(struct nvdp__token_noise *noise, const struct
                                    size_t max_tokens, size_t max_texts, size_t dim) {
     const bool sequence = row_of(noise)->on_sequence;
     const size_t rows = sequence ? max_texts : max_tokens;
-    release_plan(noise);
+    nvdp__memory_release(&noise->memory);
     if (gives_tokens(noise)) return NVDP_OK;
-    if (noise->read != NULL) return NVDP__NEW(noise->ctx, noise->words, rows * noise->dim);
+    if (noise->read != NULL)
+        return NVDP__ARRAYS(noise->ctx, &noise->memory,
+                            NVDP__ITEMS(noise->words, rows * noise->dim));
     noise->dim = sequence ? dim : nvdp_vectors_dim(nvdp_sanitizer_vectors(noise->sanitizer));
-    NVDP_TRY(NVDP__NEW(noise->ctx, noise->place, rows));
-    NVDP_TRY(NVDP__NEW(noise->ctx, noise->token, rows));
-    NVDP_TRY(NVDP__NEW(noise->ctx, noise->row, rows));
-    NVDP_TRY(NVDP__NEW(noise->ctx, noise->point, rows * noise->dim));
-    NVDP_TRY(NVDP__NEW(noise->ctx, noise->words, rows * noise->dim));
-    return NVDP__NEW(noise->ctx, noise->scratch, (size_t)dev->threads * noise->dim);
+    return NVDP__ARRAYS(noise->ctx, &noise->memory, NVDP__ITEMS(noise->place, rows),
+                        NVDP__ITEMS(noise->token, rows), NVDP__ITEMS(noise->row, rows),
+                        NVDP__ITEMS(noise->point, rows * noise->dim),
+                        NVDP__ITEMS(noise->words, rows * noise->dim),
+                        NVDP__ITEMS(noise->scratch, (size_t)dev->threads * noise->dim));
 }
 
 nvdp_status nvdp__token_noise_words(struct nvdp__token_noise *noise, const struct nvdp__device *dev,

@@ -16,9 +16,9 @@
 #ifndef NVDP_SRC_MODEL_NOISE_H
 #define NVDP_SRC_MODEL_NOISE_H
 
-#include "base/base.h"
+#include "base/array.h"
 #include "base/random.h"
-#include "dchi/options.h"
+#include "dchi/token_options.h"
 #include "tensor/tensor.h"
 #include "text/batch.h"
 
@@ -55,6 +55,7 @@ struct nvdp__token_noise {
     int32_t *token, *row;
     double *point, *scratch;
     float *words; /* [tokens, dim] */
+    struct nvdp__memory memory;
 };
 
 /* Creates the noise over the word embeddings of the folder `model`. The tokenizer is that of the

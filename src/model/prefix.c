@@ -40,18 +40,14 @@ struct nvdp__prefix_store {
 
 /* --- layout of the file --- */
 
-static size_t rows_at(const struct nvdp_dataset *dataset) {
-    size_t table = sizeof(struct nvdp__cache_header) + dataset->count * sizeof(uint64_t);
-    return (table + LINE - 1) / LINE * LINE;
-}
-
 static size_t row_bytes(const struct nvdp_dataset *dataset, size_t width, size_t first,
                         size_t texts) {
     return (dataset->offset[first + texts] - dataset->offset[first]) * width * sizeof(float);
 }
 
 static size_t place_of(const struct nvdp_dataset *dataset, size_t width, size_t text) {
-    return rows_at(dataset) + dataset->offset[text] * width * sizeof(float);
+    const size_t table = sizeof(struct nvdp__cache_header) + dataset->count * sizeof(uint64_t);
+    return (table + LINE - 1) / LINE * LINE + dataset->offset[text] * width * sizeof(float);
 }
 
 static size_t store_bytes(const struct nvdp_dataset *dataset, size_t width) {
@@ -213,10 +209,10 @@ static nvdp_status make(struct nvdp__prefix *prefix, size_t texts, const char *p
     nvdp_status status = NVDP_OK;
     struct nvdp__prefix_store *store = prefix->store;
     size_t longest = store->dataset->longest;
-    struct nvdp__batch *batch = NULL;
-    float *rows = nvdp__calloc(store->ctx, texts * longest * store->width, sizeof *rows);
+    nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
+    nvdp__autofree float *rows = NULL;
     bool written = false;
-    if (rows == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(store->ctx, rows, texts * longest * store->width));
     NVDP_TRY_OR_CLEAN(nvdp__batch_create(store->ctx, texts, longest, &batch));
     written = reserve(store, fd);
     if (written) NVDP_TRY_OR_CLEAN(write_rows(prefix, batch, rows, fd, &written));
@@ -229,8 +225,6 @@ cleanup:
         close(fd);
         if (status == NVDP_OK) cannot_keep(store, err);
     }
-    nvdp__batch_free(batch);
-    free(rows);
     return status;
 }
 
@@ -258,12 +252,11 @@ static nvdp_status try_to_make(struct nvdp__prefix *prefix, size_t texts, const 
 static nvdp_status open_or_make(struct nvdp__prefix *prefix, size_t texts) {
     struct nvdp__prefix_store *store = prefix->store;
     bool retry = true;
-    nvdp__autofree char *partial = nvdp__format(store->ctx, "%s.partial", store->path);
-    if (partial == NULL) return NVDP_ERR_MEMORY;
+    const struct nvdp__path partial = nvdp__path_format("%s.partial", store->path);
     for (int waits = 0; retry; waits++) {
         open_present(store);
         if (store->fd >= 0) break;
-        NVDP_TRY(try_to_make(prefix, texts, partial, &retry));
+        NVDP_TRY(try_to_make(prefix, texts, partial.text, &retry));
         if (!retry) break;
         if (waits == 0)
             nvdp__log(store->ctx, NVDP_LOG_INFO, "waiting for another process that writes %s",
@@ -338,18 +331,16 @@ size_t nvdp__prefix_bytes(const struct nvdp_bert_config *bert, const struct nvdp
 /* Downloads the weights through the device in chunks. */
 nvdp_status nvdp__prefix_digest(struct nvdp_model *model, const char **hex) {
     const struct nvdp__params *params = &model->params;
-    struct nvdp__digest digest;
     *hex = model->frozen;
     if (model->frozen[0] != '\0') return NVDP_OK;
-    float *chunk = nvdp__calloc(model->ctx, CHUNK, sizeof *chunk);
-    if (chunk == NULL) return NVDP_ERR_MEMORY;
-    nvdp__digest_begin(&digest);
+    nvdp__autofree float *chunk = NULL;
+    NVDP_TRY(NVDP__NEW(model->ctx, chunk, CHUNK));
+    struct nvdp__digest digest = nvdp__digest_begin();
     for (size_t i = 0; i < params->count; i++) {
         const struct nvdp__param *entry = &params->entry[i];
         if ((entry->flags & NVDP__PARAM_FROZEN) == 0) continue;
         nvdp__digest_text(&digest, entry->name);
-        nvdp__digest_number(&digest, entry->shape[0]);
-        nvdp__digest_number(&digest, entry->shape[1]);
+        NVDP__DIGEST_NUMBERS(&digest, entry->shape[0], entry->shape[1]);
         for (size_t at = 0; at < entry->count; at += CHUNK) {
             size_t n = nvdp__min(entry->count - at, CHUNK);
             nvdp__download(&model->dev, n, nvdp__value(params, i) + at, chunk);
@@ -357,17 +348,7 @@ nvdp_status nvdp__prefix_digest(struct nvdp_model *model, const char **hex) {
         }
     }
     nvdp__digest_end(&digest, model->frozen);
-    free(chunk);
     return NVDP_OK;
-}
-
-static void hash_texts(const struct nvdp_dataset *dataset, struct nvdp__digest *digest) {
-    size_t n = dataset->count;
-    size_t tokens = dataset->offset[n];
-    nvdp__digest_bytes(digest, dataset->offset, (n + 1) * sizeof *dataset->offset);
-    nvdp__digest_bytes(digest, dataset->index, n * sizeof *dataset->index);
-    nvdp__digest_bytes(digest, dataset->ids, tokens * sizeof *dataset->ids);
-    nvdp__digest_bytes(digest, dataset->types, tokens * sizeof *dataset->types);
 }
 
 static nvdp_status path_of(const struct nvdp__prefix *prefix, const char *directory,
@@ -375,25 +356,23 @@ static nvdp_status path_of(const struct nvdp__prefix *prefix, const char *direct
     struct nvdp_model *model = prefix->model;
     const struct nvdp_bert_config *bert = &model->info.bert;
     const char *weights = NULL;
-    char hex[NVDP__DIGEST_HEX];
-    struct nvdp__digest digest;
     NVDP_TRY(nvdp__prefix_digest(model, &weights));
-    nvdp__digest_begin(&digest);
+    struct nvdp__digest digest = nvdp__digest_begin();
     nvdp__digest_text(&digest, NVDP_VERSION);
-    nvdp__digest_number(&digest, prefix->layers);
-    nvdp__digest_number(&digest, model->dev.bf16 != NULL);
-    nvdp__digest_number(&digest, bert->num_attention_heads);
-    nvdp__digest_number(&digest, (uint64_t)bert->hidden_act);
-    nvdp__digest_number(&digest, nvdp__first_position(bert));
+    NVDP__DIGEST_NUMBERS(&digest, prefix->layers, model->dev.bf16 != NULL,
+                         bert->num_attention_heads, (uint64_t)bert->hidden_act,
+                         nvdp__first_position(bert));
     nvdp__digest_bytes(&digest, &bert->layer_norm_eps, sizeof bert->layer_norm_eps);
     nvdp__digest_bytes(&digest, &bert->global_rope_theta, sizeof bert->global_rope_theta);
     nvdp__digest_bytes(&digest, &bert->local_rope_theta, sizeof bert->local_rope_theta);
-    nvdp__digest_number(&digest, bert->local_attention);
-    nvdp__digest_number(&digest, bert->global_attn_every_n_layers);
+    NVDP__DIGEST_NUMBERS(&digest, bert->local_attention, bert->global_attn_every_n_layers);
     nvdp__digest_text(&digest, weights);
-    hash_texts(dataset, &digest);
-    nvdp__digest_end(&digest, hex);
-    *path = nvdp__cache_path(model->ctx, directory, "prefix", hex);
+    const size_t n = dataset->count, tokens = dataset->offset[n];
+    nvdp__digest_bytes(&digest, dataset->offset, (n + 1) * sizeof *dataset->offset);
+    nvdp__digest_bytes(&digest, dataset->index, n * sizeof *dataset->index);
+    nvdp__digest_bytes(&digest, dataset->ids, tokens * sizeof *dataset->ids);
+    nvdp__digest_bytes(&digest, dataset->types, tokens * sizeof *dataset->types);
+    *path = nvdp__cache_path_of(model->ctx, directory, "prefix", &digest);
     return *path == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
 }
 
@@ -401,59 +380,36 @@ static nvdp_status path_of(const struct nvdp__prefix *prefix, const char *direct
 
 nvdp_status nvdp__prefix_create(struct nvdp_model *model, struct nvdp__prefix **out) {
     const struct nvdp_bert_config *bert = &model->info.bert;
-    struct nvdp__prefix *made = nvdp__calloc(model->ctx, 1, sizeof *made);
-    if (made == NULL) return NVDP_ERR_MEMORY;
+    nvdp__autoptr(nvdp__prefix_free) struct nvdp__prefix *made = NULL;
+    NVDP_TRY(NVDP__NEW(model->ctx, made, 1));
     *made =
         (struct nvdp__prefix){.model = model, .layers = model->frozen_layers, .dev = model->dev};
-    size_t widest = nvdp__max(bert->intermediate_size, bert->hidden_size);
-    nvdp_status status = NVDP_OK;
     if (model->dev.bf16 == NULL)
-        status = nvdp__rowwise_create(&model->dev, widest, &made->dev.rowwise);
-    if (status != NVDP_OK) {
-        nvdp__prefix_free(made);
-        return status;
-    }
-    *out = made;
-    return NVDP_OK;
+        NVDP_TRY(nvdp__rowwise_create(&model->dev,
+                                      nvdp__max(bert->intermediate_size, bert->hidden_size),
+                                      &made->dev.rowwise));
+    return NVDP__HAND_OVER(out, made);
 }
 
 void nvdp__prefix_free(struct nvdp__prefix *prefix) {
     if (prefix == NULL) return;
     store_close(prefix->store);
-    nvdp__rowwise_free(prefix->dev.rowwise);
+    free(prefix->dev.rowwise);
     free(prefix->row);
     free(prefix);
-}
-
-static nvdp_status open_store(struct nvdp__prefix *prefix, char *path,
-                              const struct nvdp_dataset *dataset, size_t texts) {
-    struct nvdp_context *ctx = prefix->model->ctx;
-    size_t width = prefix->model->info.bert.hidden_size;
-    struct nvdp__prefix_store *store = nvdp__calloc(ctx, 1, sizeof *store);
-    if (store == NULL) {
-        free(path);
-        return NVDP_ERR_MEMORY;
-    }
-    *store = (struct nvdp__prefix_store){
-        .ctx = ctx, .path = path, .fd = -1, .dataset = dataset, .width = width};
-    store->sum = nvdp__calloc(ctx, dataset->count, sizeof *store->sum);
-    prefix->row = nvdp__calloc(ctx, dataset->longest * width, sizeof *prefix->row);
-    prefix->store = store;
-    if (store->sum == NULL || prefix->row == NULL) return NVDP_ERR_MEMORY;
-    return open_or_make(prefix, texts);
 }
 
 nvdp_status nvdp__prefix_keep(struct nvdp__prefix *prefix, const char *directory,
                               const struct nvdp_dataset *dataset, size_t batch) {
     struct nvdp_context *ctx = prefix->model->ctx;
-    char *path = NULL;
+    const size_t width = prefix->model->info.bert.hidden_size;
+    nvdp__autofree char *path = NULL;
     NVDP_TRY(path_of(prefix, directory, dataset, &path));
     if (nvdp__cache_make(ctx, directory) != NVDP_OK) {
         nvdp__log(
             ctx, NVDP_LOG_NOTICE,
             "cannot cache the states of the frozen layers, so they are computed in each step: %s",
             nvdp_context_error(ctx));
-        free(path);
         return NVDP_OK;
     }
     if (!nvdp__exists(path))
@@ -461,12 +417,18 @@ nvdp_status nvdp__prefix_keep(struct nvdp__prefix *prefix, const char *directory
                          NVDP__CACHE_LIMIT -
                              nvdp__min(NVDP__CACHE_LIMIT,
                                        nvdp__prefix_bytes(&prefix->model->info.bert, dataset)));
-    nvdp_status status = open_store(prefix, path, dataset, batch);
-    if (prefix->store != NULL && prefix->store->fd >= 0)
+    NVDP_TRY(NVDP__NEW(ctx, prefix->store, 1));
+    *prefix->store =
+        (struct nvdp__prefix_store){.ctx = ctx, .fd = -1, .dataset = dataset, .width = width};
+    NVDP__HAND_OVER(&prefix->store->path, path);
+    nvdp_status status = NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(prefix->store->sum, dataset->count),
+                                      NVDP__ITEMS(prefix->row, dataset->longest * width));
+    if (status == NVDP_OK) status = open_or_make(prefix, batch);
+    if (prefix->store->fd >= 0)
         nvdp__log(ctx, NVDP_LOG_INFO, "states of %zu texts after %zu frozen layers: %s, %.2f GiB",
                   dataset->count, prefix->layers, prefix->store->path,
                   (double)store_bytes(dataset, prefix->store->width) / (1 << 30));
-    if (prefix->store == NULL || prefix->store->fd >= 0) return status;
+    if (prefix->store->fd >= 0) return status;
     store_close(prefix->store); /* states are computed in each step */
     prefix->store = NULL;
     return status;

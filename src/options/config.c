@@ -1,7 +1,8 @@
 /* Configurations: options by name, for one or several kinds of work, with presets and files.  The order: entries,
  * values, files, presets, conflicts of presets, structs. */
-#include "options/option.h"
+#include "options/schema.h"
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/own.h"
@@ -27,7 +28,11 @@ struct entry {
     char *preset, *next; /* value from the preset; from the preset being read; NULL: none */
 };
 
-enum { PARTS = 5, MAX_FILE = 1 << 24 /* bytes of a configuration file */ };
+enum {
+    PARTS = NVDP__CONFIG_PARTS,
+    KNOWN_SIZE = 512,
+    MAX_FILE = 1 << 24 /* bytes of a configuration file */
+};
 
 /* One kind of work, and the struct that its options fill. */
 struct part {
@@ -57,21 +62,9 @@ static struct entry *find(const struct nvdp_config *config, const char *name) {
     return NULL;
 }
 
-static void free_entry(struct entry *entry) {
-    while (entry != NULL) {
-        struct entry *twin = entry->twin;
-        free(entry->text);
-        free(entry->usual);
-        free(entry->preset);
-        free(entry->next);
-        free(entry);
-        entry = twin;
-    }
-}
-
 /* Sets the value of an entry.  Copies texts. */
 static nvdp_status store(struct nvdp_config *config, struct entry *entry, union nvdp__value value) {
-    char number[NVDP__NUMBER_SIZE];
+    char number[NVDP__NUMBER_TEXT];
     const char *text = nvdp__option_format(&entry->row, &value, number);
     char *copy = text == NULL ? NULL : nvdp__strdup(config->ctx, text);
     if (text != NULL && copy == NULL) return NVDP_ERR_MEMORY;
@@ -103,15 +96,12 @@ static nvdp_status add_entry(struct nvdp_config *config, struct entry *entry) {
         }
         return status;
     }
-    NVDP_TRY(nvdp__reserve(config->ctx, &config->entry, &config->capacity, config->entries + 1,
-                           sizeof *config->entry));
-    for (size_t i = 0; i < config->entries && entry->row.after != NULL; i++) {
+    for (size_t i = 0; i < config->entries && entry->row.after != NULL; i++)
         if (nvdp__option_same(config->entry[i]->row.name, entry->row.after)) at = i + 1;
-    }
+    NVDP_TRY(NVDP__PUSH(config->ctx, config->entry, config->entries, config->capacity, entry));
     memmove(&config->entry[at + 1], &config->entry[at],
-            (config->entries - at) * sizeof *config->entry);
+            (config->entries - 1 - at) * sizeof *config->entry);
     config->entry[at] = entry;
-    config->entries++;
     return NVDP_OK;
 }
 
@@ -134,25 +124,6 @@ static nvdp_status add_row(struct nvdp_config *config, const struct nvdp_option 
     return entry->text != NULL && entry->usual == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
 }
 
-/* Adds the option that every kind of work has.  Its value is stored after the struct of the schema. */
-static nvdp_status add_threads(struct nvdp_config *config, const struct part *part) {
-    char usual[NVDP__NUMBER_SIZE];
-    nvdp__snprintf(usual, sizeof usual, "%d", nvdp_context_threads(config->ctx));
-    const struct nvdp_option row = {.name = threads_name,
-                                    .type = NVDP_OPTION_INTEGER,
-                                    .placeholder = "N",
-                                    .help = "number of threads (default: all processors)",
-                                    .default_value = usual,
-                                    .min = 1,
-                                    .max = 1024,
-                                    .group = "Common options:",
-                                    .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_NO_DEFAULT |
-                                              NVDP_TRAIT_UNSAVED,
-                                    .offset = part->schema->size,
-                                    .width = sizeof(int)};
-    return add_row(config, &row, part->values, false);
-}
-
 nvdp_status nvdp__config_create(struct nvdp_context *ctx, const struct nvdp__schema *schema,
                                 struct nvdp_config **out) {
     struct nvdp__place place;
@@ -164,50 +135,96 @@ nvdp_status nvdp__config_create(struct nvdp_context *ctx, const struct nvdp__sch
         config->part[0] = (struct part){schema, nvdp__calloc(ctx, 1, schema->size + sizeof(int))};
         config->parts = 1;
         if (config->part[0].values == NULL) return NVDP_ERR_MEMORY;
+        for (size_t i = 0; nvdp__schema_row(schema, i, &place); i++) {
+            struct nvdp_option row = *place.row;
+            row.parent = place.parent;
+            row.group = place.group;
+            row.offset = place.offset;
+            NVDP_TRY(add_row(config, &row, config->part[0].values, false));
+        }
+        /* Every kind of work has this option. Its value is stored after the struct of the schema. */
+        char usual[NVDP__NUMBER_TEXT];
+        nvdp__snprintf(usual, sizeof usual, "%d", nvdp_context_threads(ctx));
+        const struct nvdp_option threads = {.name = threads_name,
+                                            .type = NVDP_OPTION_INTEGER,
+                                            .placeholder = "N",
+                                            .help = "number of threads (default: all processors)",
+                                            .default_value = usual,
+                                            .min = 1,
+                                            .max = 1024,
+                                            .group = "Common options:",
+                                            .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_NO_DEFAULT |
+                                                      NVDP_TRAIT_UNSAVED,
+                                            .offset = schema->size,
+                                            .width = sizeof(int)};
+        NVDP_TRY(add_row(config, &threads, config->part[0].values, false));
     }
-    for (size_t i = 0; schema != NULL && nvdp__schema_row(schema, i, &place); i++) {
-        struct nvdp_option row = *place.row;
-        row.parent = place.parent;
-        row.group = place.group;
-        row.offset = place.offset;
-        NVDP_TRY(add_row(config, &row, config->part[0].values, false));
+    return NVDP__HAND_OVER(out, config);
+}
+
+nvdp_status nvdp__config_join(struct nvdp_config *config, struct nvdp_config *other) {
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *owned = other;
+    if (config->parts + owned->parts > PARTS)
+        return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
+                          "expected a configuration with at most %d parts", PARTS);
+    for (size_t i = 0; i < owned->parts; i++)
+        config->part[config->parts++] = owned->part[i];
+    owned->parts = 0;
+    for (size_t i = 0; i < owned->entries; i++) {
+        NVDP_TRY(add_entry(config, owned->entry[i]));
+        owned->entry[i] = NULL;
     }
-    if (schema != NULL) NVDP_TRY(add_threads(config, &config->part[0]));
-    NVDP__HAND_OVER(out, config);
     return NVDP_OK;
 }
 
-nvdp_status nvdp_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
-    return nvdp__config_create(ctx, NULL, out);
+#define KIND(name) &nvdp__kind_##name,
+const struct nvdp__kind *const nvdp__kinds[] = {
+#include "options/kinds.inc"
+    NULL};
+#undef KIND
+
+/* Finds the kind whose name is the first `size` bytes of `name`. */
+static nvdp_status find_kind(struct nvdp_context *ctx, const char *name, size_t size,
+                             const struct nvdp__kind **out) {
+    char known[KNOWN_SIZE];
+    struct nvdp__writer writer = {known, sizeof known, 0};
+    nvdp__autofree char *given = nvdp__format(ctx, "%.*s", (int)size, name);
+    if (given == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; nvdp__kinds[i] != NULL; i++) {
+        *out = nvdp__kinds[i];
+        if (nvdp__option_same((*out)->name, given)) return NVDP_OK;
+        nvdp__append(&writer, "%s%s", i > 0 ? ", " : "", (*out)->name);
+    }
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "kind: expected one of %s, found '%s'", known, given);
 }
 
-nvdp_status nvdp_config_join(struct nvdp_config *config, struct nvdp_config *other) {
-    nvdp_status status = NVDP_OK;
-    if (config->parts + other->parts > PARTS)
-        NVDP_TRY_OR_CLEAN(nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
-                                     "expected a configuration with at most %d parts", PARTS));
-    for (size_t i = 0; i < other->parts; i++) {
-        config->part[config->parts++] = other->part[i];
+nvdp_status nvdp_config_create(struct nvdp_context *ctx, const char *kinds,
+                               struct nvdp_config **out) {
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    struct nvdp_config *next = NULL;
+    const struct nvdp__kind *kind = NULL;
+    if (kinds == NULL) return nvdp__config_create(ctx, NULL, out);
+    for (const char *name = kinds, *end = name; end != NULL; name = end + 1) {
+        end = strchr(name, ',');
+        NVDP_TRY(find_kind(ctx, name, end != NULL ? (size_t)(end - name) : strlen(name), &kind));
+        for (size_t i = 0; i < PARTS && kind->part[i] != NULL; i++) {
+            NVDP_TRY(nvdp__config_create(ctx, kind->part[i], &next));
+            if (config != NULL)
+                NVDP_TRY(nvdp__config_join(config, next));
+            else
+                config = next;
+        }
     }
-    other->parts = 0;
-    for (size_t i = 0; i < other->entries; i++) {
-        struct entry *entry = other->entry[i];
-        other->entry[i] = NULL;
-        status = status == NVDP_OK ? add_entry(config, entry) : status;
-        if (status != NVDP_OK) free_entry(entry);
-    }
-cleanup:
-    nvdp_config_free(other);
-    return status;
+    return NVDP__HAND_OVER(out, config);
 }
 
 nvdp_status nvdp_config_copy(const struct nvdp_config *config, struct nvdp_config **out) {
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *copy = NULL;
     struct nvdp_config *next = NULL;
-    NVDP_TRY(nvdp_config_create(config->ctx, &copy));
+    NVDP_TRY(nvdp__config_create(config->ctx, NULL, &copy));
     for (size_t i = 0; i < config->parts; i++) {
         NVDP_TRY(nvdp__config_create(config->ctx, config->part[i].schema, &next));
-        NVDP_TRY(nvdp_config_join(copy, next));
+        NVDP_TRY(nvdp__config_join(copy, next));
     }
     for (size_t i = 0; i < copy->entries; i++) {
         struct entry *to = copy->entry[i];
@@ -219,14 +236,20 @@ nvdp_status nvdp_config_copy(const struct nvdp_config *config, struct nvdp_confi
         if (from->preset != NULL && to->preset == NULL) return NVDP_ERR_MEMORY;
         if (to->at != NULL) NVDP_TRY(store(copy, to, nvdp__option_at(&from->row, from->at)));
     }
-    NVDP__HAND_OVER(out, copy);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, copy);
 }
 
 void nvdp_config_free(struct nvdp_config *config) {
     if (config == NULL) return;
     for (size_t i = 0; i < config->entries; i++)
-        free_entry(config->entry[i]);
+        for (struct entry *entry = config->entry[i], *twin; entry != NULL; entry = twin) {
+            twin = entry->twin;
+            free(entry->text);
+            free(entry->usual);
+            free(entry->preset);
+            free(entry->next);
+            free(entry);
+        }
     for (size_t i = 0; i < config->parts; i++)
         free(config->part[i].values);
     free(config->entry);
@@ -241,26 +264,21 @@ nvdp_status nvdp_config_add(struct nvdp_config *config, const struct nvdp_option
                row_size < sizeof row ? row_size : sizeof row);
         if (row.name == NULL) return NVDP_OK;
         union nvdp__value value;
-        char expected[NVDP__EXPECTED_SIZE];
         if (find(config, row.name) != NULL)
-            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "option %s is defined twice",
-                              nvdp__as_option(config->ctx, row.name).text);
+            return nvdp__fail_option(config->ctx, NVDP_ERR_ARGUMENT, row.name, " is defined twice");
         if (row.type == NVDP_OPTION_CHOICE && row.choices == NULL)
-            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
-                              "option %s: expected a list of choices, found none",
-                              nvdp__as_option(config->ctx, row.name).text);
+            return nvdp__fail_option(config->ctx, NVDP_ERR_ARGUMENT, row.name,
+                                     ": expected a list of choices, found none");
         const struct nvdp_option usual = {.type = row.type};
         const bool whole = row.type == NVDP_OPTION_INTEGER && row.width == sizeof(int);
         if (row.width != 0 && !whole && row.width != nvdp__option_width(&usual))
-            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
-                              "option %s: expected a struct member of %zu bytes, found one of %zu",
-                              nvdp__as_option(config->ctx, row.name).text,
-                              nvdp__option_width(&usual), row.width);
+            return nvdp__fail_option(config->ctx, NVDP_ERR_ARGUMENT, row.name,
+                                     ": expected a struct member of %zu bytes, found one of %zu",
+                                     nvdp__option_width(&usual), row.width);
         if (row.default_value != NULL && !nvdp__option_parse(&row, row.default_value, &value))
-            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
-                              "option %s: expected %s as its default, found '%s'",
-                              nvdp__as_option(config->ctx, row.name).text,
-                              nvdp__option_expected(&row, " ", expected), row.default_value);
+            return nvdp__fail_option(config->ctx, NVDP_ERR_ARGUMENT, row.name,
+                                     ": expected %s as its default, found '%s'",
+                                     nvdp__option_expected(&row, " ").text, row.default_value);
         NVDP_TRY(add_row(config, &row, values, true));
     }
 }
@@ -297,15 +315,14 @@ static nvdp_status imply(struct nvdp_config *config, const struct nvdp__schema *
 /* Parses `text`.  `path` (NULL: none) is the file that gives it. */
 static nvdp_status read_value(struct nvdp_config *config, const struct entry *entry,
                               const char *path, const char *text, union nvdp__value *value) {
-    char expected[NVDP__EXPECTED_SIZE];
     if (!nvdp__option_parse(&entry->row, text, value))
-        return nvdp__fail(
-            config->ctx, NVDP_ERR_ARGUMENT,
-            path != NULL ? "%s: key '%s': expected %s, found '%s'"
-                         : "%soption %s: expected %s, found '%s'",
-            path != NULL ? path : "",
-            path != NULL ? entry->row.name : nvdp__as_option(config->ctx, entry->row.name).text,
-            nvdp__option_expected(&entry->row, path != NULL ? ", " : " ", expected), text);
+        return path != NULL
+                   ? nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
+                                "%s: key '%s': expected %s, found '%s'", path, entry->row.name,
+                                nvdp__option_expected(&entry->row, ", ").text, text)
+                   : nvdp__fail_option(config->ctx, NVDP_ERR_ARGUMENT, entry->row.name,
+                                       ": expected %s, found '%s'",
+                                       nvdp__option_expected(&entry->row, " ").text, text);
     return nvdp__option_check(config->ctx, path, &entry->row, value);
 }
 
@@ -327,24 +344,19 @@ static nvdp_status check_name(struct nvdp_config *config, const struct entry *en
                       path != NULL ? as : nvdp__as_option(config->ctx, as).text);
 }
 
-/* Returns the current name of a preset, with a notice if an old name was given. */
-static const char *current_preset(struct nvdp_config *config, const char *name) {
-    const char *present = nvdp__preset_name(name);
-    if (present != name)
-        nvdp__log(config->ctx, NVDP_LOG_NOTICE,
-                  "preset %s is now called %s: it sets a price per nat of divergence and gives no "
-                  "guarantee over all texts; preset certified gives one",
-                  name, present);
-    return present;
-}
-
 /* Gives a value to an option.  `as` is the name that the caller used. */
 static nvdp_status give(struct nvdp_config *config, struct entry *entry, const char *as,
                         const char *path, const char *text, enum origin origin) {
     union nvdp__value value = entry->fallback;
     const char *const *sets = entry->row.sets;
     const bool preset = (entry->row.traits & NVDP_TRAIT_PRESET) != 0;
-    if (preset) text = current_preset(config, text);
+    if (preset && nvdp__preset_name(text) != text) {
+        nvdp__log(config->ctx, NVDP_LOG_NOTICE,
+                  "preset %s is now called %s: it sets a price per nat of divergence and gives no "
+                  "guarantee over all texts; preset certified gives one",
+                  text, nvdp__preset_name(text));
+        text = nvdp__preset_name(text);
+    }
     const char *value_text = text != NULL ? text : entry->preset;
     if (value_text != NULL) NVDP_TRY(read_value(config, entry, path, value_text, &value));
     for (size_t i = 0; sets != NULL && sets[i] != NULL; i++)
@@ -401,6 +413,17 @@ bool nvdp_config_is_set(const struct nvdp_config *config, const char *name) {
         if (nvdp_config_is_set(config, entry->row.sets[i])) return true;
     }
     return entry->given;
+}
+
+const char *nvdp__config_given(const struct nvdp_config *config, const char *const *names) {
+    for (size_t i = 0; i < config->entries; i++) {
+        const struct entry *entry = config->entry[i];
+        const char *const *known = names;
+        while (*known != NULL && strcmp(*known, entry->row.name) != 0)
+            known++;
+        if (*known != NULL && entry->given) return *known;
+    }
+    return NULL;
 }
 
 size_t nvdp_config_count(const struct nvdp_config *config) {
@@ -471,45 +494,32 @@ static nvdp_status load_members(struct nvdp_config *config, const char *path, co
         /* saved lists are strings of joined items; in hand-written lists a string is one item */
         bool list =
             entry->row.type == NVDP_OPTION_LIST && (entry->row.traits & NVDP_TRAIT_UNSAVED) != 0;
-        char *text = nvdp__option_text(value, list);
+        nvdp__autofree char *text = nvdp__option_text(value, list);
         if (text == NULL) return out_of_memory(config);
-        nvdp_status status = give(config, entry, entry->row.name, path, text, origin);
-        free(text);
-        NVDP_TRY(status);
+        NVDP_TRY(give(config, entry, entry->row.name, path, text, origin));
     }
     return NVDP_OK;
 }
 
-/* Loads `root`, which came from `path`, and owns it. */
-static nvdp_status load(struct nvdp_config *config, const char *path, json_t *root,
-                        const json_error_t *error, enum origin origin) {
+/* Loads the text of a file, which came from `path`. */
+static nvdp_status load(struct nvdp_config *config, const char *path, const char *bytes,
+                        size_t count, enum origin origin) {
+    json_error_t error;
+    nvdp__autoptr(json_decref) json_t *root =
+        json_loadb(bytes, count, JSON_REJECT_DUPLICATES, &error);
     if (root == NULL)
-        return nvdp__fail(config->ctx, NVDP_ERR_INPUT, "%s:%d: %s", path, error->line, error->text);
+        return nvdp__fail(config->ctx, NVDP_ERR_INPUT, "%s:%d: %s", path, error.line, error.text);
     config->files += origin == GIVEN;
-    nvdp_status status =
-        json_is_object(root)
-            ? load_members(config, path, NULL, root, origin)
-            : nvdp__fail(config->ctx, NVDP_ERR_INPUT, "%s: expected an object of options, found %s",
-                         path, nvdp__json_type(root));
-    json_decref(root);
-    return status;
+    if (json_is_object(root)) return load_members(config, path, NULL, root, origin);
+    return nvdp__fail(config->ctx, NVDP_ERR_INPUT, "%s: expected an object of options, found %s",
+                      path, nvdp__json_type(root));
 }
 
 static nvdp_status load_file(struct nvdp_config *config, const char *path, enum origin origin) {
-    json_error_t error;
-    char *bytes = NULL;
+    nvdp__autofree char *bytes = NULL;
     size_t count = 0;
     NVDP_TRY(nvdp__read_stream(config->ctx, path, MAX_FILE, &bytes, &count));
-    json_t *root = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, &error);
-    free(bytes);
-    return load(config, path, root, &error, origin);
-}
-
-static nvdp_status load_text(struct nvdp_config *config, const char *source, const char *text,
-                             enum origin origin) {
-    json_error_t error;
-    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    return load(config, source, root, &error, origin);
+    return load(config, path, bytes, count, origin);
 }
 
 nvdp_status nvdp_config_load(struct nvdp_config *config, const char *path) {
@@ -518,7 +528,7 @@ nvdp_status nvdp_config_load(struct nvdp_config *config, const char *path) {
 
 nvdp_status nvdp_config_load_text(struct nvdp_config *config, const char *source,
                                   const char *text) {
-    return load_text(config, source, text, GIVEN);
+    return load(config, source, text, strlen(text), GIVEN);
 }
 
 /* --- presets --- */
@@ -531,42 +541,30 @@ const char *nvdp_preset(size_t i, const char **text) {
     return nvdp__presets[last].name;
 }
 
-static nvdp_status no_such_preset(struct nvdp_config *config, const char *name) {
-    char *list = NULL;
-    size_t size = 0;
-    FILE *lines = open_memstream(&list, &size);
-    if (lines == NULL) return out_of_memory(config);
-    for (const struct nvdp__preset *preset = nvdp__presets; preset->name != NULL; preset++) {
-        json_t *root = json_loads(preset->text, 0, NULL);
-        const char *line = json_string_value(json_object_get(root, "description"));
-        nvdp__fprintf(lines, "%s%s (%s)", preset == nvdp__presets ? "" : ", ", preset->name,
-                      line != NULL ? line : "");
-        json_decref(root);
-    }
-    nvdp_status status = fclose(lines) != 0
-                             ? out_of_memory(config)
-                             : nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
-                                          "option {preset}: expected %s, or the path of an options "
-                                          "file (with '/' or ending in .json), found '%s'",
-                                          list, name);
-    free(list);
-    return status;
-}
-
-static bool is_path(const char *name) {
-    return strchr(name, '/') != NULL || nvdp__ends_with(name, ".json");
-}
-
 /* Reads the values of a preset into `next` of its options. */
 static nvdp_status read_preset(struct nvdp_config *config, const char *name) {
     char source[NVDP__KEY_SIZE];
     const struct nvdp__preset *preset = nvdp__presets;
-    if (is_path(name)) return load_file(config, name, PRESET);
+    if (strchr(name, '/') != NULL || nvdp__ends_with(name, ".json"))
+        return load_file(config, name, PRESET);
     while (preset->name != NULL && strcmp(preset->name, name) != 0)
         preset++;
-    if (preset->name == NULL) return no_such_preset(config, name);
+    if (preset->name == NULL) {
+        char text[NVDP__MESSAGE_SIZE] = "";
+        struct nvdp__writer list = {text, sizeof text, 0};
+        for (const struct nvdp__preset *one = nvdp__presets; one->name != NULL; one++) {
+            nvdp__autoptr(json_decref) json_t *root = json_loads(one->text, 0, NULL);
+            const char *line = json_string_value(json_object_get(root, "description"));
+            nvdp__append(&list, "%s%s (%s)", one == nvdp__presets ? "" : ", ", one->name,
+                         line != NULL ? line : "");
+        }
+        return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
+                          "option {preset}: expected %s, or the path of an options file (with '/' "
+                          "or ending in .json), found '%s'",
+                          text, name);
+    }
     nvdp__snprintf(source, sizeof source, "preset %s", name);
-    return load_text(config, source, preset->text, PRESET);
+    return load(config, source, preset->text, strlen(preset->text), PRESET);
 }
 
 /* Replaces the previous preset; NULL removes it.  Changes nothing if the preset cannot be read. */
@@ -607,31 +605,19 @@ static nvdp_status check_parts(const struct nvdp_config *config) {
 
 /* Returns true if the options are consistent once one of them is not given or loses the preset's value. */
 static bool repairs(const struct nvdp_config *config, const struct entry *without) {
-    struct nvdp_config *copy = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *copy = NULL;
     if (nvdp_config_copy(config, &copy) != NVDP_OK) return false;
     struct entry *entry = find(copy, without->row.name);
     if (entry != NULL && !entry->given) { /* NULL: an option of the program, without effect */
         free(entry->preset);
         entry->preset = NULL;
     }
-    const bool good = entry != NULL && nvdp_config_set(copy, entry->row.name, NULL) == NVDP_OK &&
-                      check_parts(copy) == NVDP_OK;
-    nvdp_config_free(copy);
-    return good;
+    return entry != NULL && nvdp_config_set(copy, entry->row.name, NULL) == NVDP_OK &&
+           check_parts(copy) == NVDP_OK;
 }
 
 static bool of_preset(const struct entry *entry) {
     return entry->preset != NULL && !entry->given;
-}
-
-/* Returns the option that a message begins with ("option --clip-mu: ...", "option clip_mu: ..." or "clip_mu: ..."),
- * or NULL. */
-static struct entry *named_option(const struct nvdp_config *config, const char *message) {
-    char name[NVDP__KEY_SIZE];
-    if (strncmp(message, "option ", 7) == 0) message += 7;
-    if (strncmp(message, "--", 2) == 0) message += 2;
-    nvdp__snprintf(name, sizeof name, "%.*s", (int)strcspn(message, ": "), message);
-    return find(config, name);
 }
 
 nvdp_status nvdp__config_blame(const struct nvdp_config *config, nvdp_status status) {
@@ -641,7 +627,8 @@ nvdp_status nvdp__config_blame(const struct nvdp_config *config, nvdp_status sta
         if ((config->entry[i]->row.traits & NVDP_TRAIT_PRESET) != 0) preset = config->entry[i];
     if (status != NVDP_ERR_ARGUMENT || preset == NULL || preset->text == NULL) return status;
     nvdp__snprintf(reason, sizeof reason, "%s", nvdp_context_error(config->ctx));
-    const struct entry *named = named_option(config, reason);
+    const struct nvdp__blame blame = nvdp__blame(config->ctx);
+    const struct entry *named = find(config, blame.option);
     if (named == preset) return status;
     if (named != NULL && of_preset(named)) set = named;
     const bool conflict = check_parts(config) != NVDP_OK && repairs(config, preset);
@@ -654,6 +641,7 @@ nvdp_status nvdp__config_blame(const struct nvdp_config *config, nvdp_status sta
     }
     if (!conflict && set == NULL) {
         nvdp_context_set_error(config->ctx, reason);
+        nvdp__set_blame(config->ctx, blame);
         return status;
     }
     char sets[256] = "", with[256] = "the other options";
@@ -676,14 +664,12 @@ nvdp_status nvdp_config_json(const struct nvdp_config *config, char **out) {
     for (size_t i = 0; i < config->parts; i++)
         NVDP_TRY(
             nvdp__schema_check_texts(config->ctx, config->part[i].schema, config->part[i].values));
-    json_t *object = json_object();
-    int failed = object == NULL;
+    nvdp__autoptr(json_decref) json_t *object = json_object();
     for (size_t i = 0; i < config->parts; i++)
-        failed |= json_object_update_new(
-            object, nvdp__schema_json(config->part[i].schema, config->part[i].values));
-    if (failed == 0) return nvdp__json_text(config->ctx, object, "configuration", out);
-    json_decref(object);
-    return out_of_memory(config);
+        if (json_object_update_new(
+                object, nvdp__schema_json(config->part[i].schema, config->part[i].values)) != 0)
+            return out_of_memory(config);
+    return nvdp__json_text(config->ctx, json_incref(object), "configuration", out);
 }
 
 nvdp_status nvdp__config_values(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -713,7 +699,7 @@ nvdp_status nvdp__config_continue(struct nvdp_context *ctx, const struct nvdp_co
         const struct entry *entry = find(config, place.row->name);
         const struct nvdp_option *row = place.row;
         if (entry->at == NULL) continue;
-        char number[NVDP__NUMBER_SIZE];
+        char number[NVDP__NUMBER_TEXT];
         void *at = (char *)values + place.offset;
         union nvdp__value value = nvdp__option_at(row, at);
         const char *earlier = nvdp__option_format(row, &value, number);
@@ -723,11 +709,10 @@ nvdp_status nvdp__config_continue(struct nvdp_context *ctx, const struct nvdp_co
             if (entry->given || call) memcpy(at, entry->at, row->width);
         } else if (entry->given &&
                    (earlier == NULL || entry->text == NULL || strcmp(earlier, entry->text) != 0)) {
-            return nvdp__fail(
-                ctx, NVDP_ERR_ARGUMENT,
-                "option %s: a resumed run keeps its configuration: expected %s, found %s",
-                nvdp__as_option(ctx, row->name).text, earlier != NULL ? earlier : "none",
-                entry->text != NULL ? entry->text : "none");
+            return nvdp__fail_option(
+                ctx, NVDP_ERR_ARGUMENT, row->name,
+                ": a resumed run keeps its configuration: expected %s, found %s",
+                earlier != NULL ? earlier : "none", entry->text != NULL ? entry->text : "none");
         }
     }
     return NVDP_OK;

@@ -1,19 +1,15 @@
-/* The engine of result tables: prints a struct as JSON and as lines, from its rows.  The order: tables, views,
- * values, JSON, lines, grids. */
+/* The list of result tables, and what programs and Python do with a table (nvdp/result.h).  The engine is in
+ * base/result.c. */
 #include "options/result.h"
 
-#include "base/escape.h"
 #include "base/json.h"
+#include "base/own.h"
 #include "base/sentence.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
-#include <stdint.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* --- the tables --- */
 
 const struct nvdp_result_table *nvdp_result_table(size_t i) {
 #define RESULT(name) &nvdp__result_##name,
@@ -31,257 +27,6 @@ const struct nvdp_result_table *nvdp_result_table_find(const char *name) {
     return NULL;
 }
 
-/* --- the rows of a view --- */
-
-/* A struct of a table, or item k of several. */
-struct place {
-    const struct nvdp_result_table *table;
-    const char *view;
-    enum nvdp_result_absent absent; /* not inherited */
-    const char *result;
-    size_t k;
-    size_t room; /* bytes of the struct */
-};
-
-/* A row of the struct, with the settings of the view. */
-struct entry {
-    const struct nvdp_result_row *row;
-    const char *key, *view;
-    enum nvdp_result_absent absent;
-};
-
-static enum nvdp_result_absent first_of(enum nvdp_result_absent a, enum nvdp_result_absent b) {
-    return a != NVDP_ABSENT_INHERITED ? a : b;
-}
-
-static const struct nvdp_result_view *find_view(const struct nvdp_result_table *table,
-                                                const char *name) {
-    for (const struct nvdp_result_view *view = table->views;
-         name != NULL && view != NULL && view->name != NULL; view++)
-        if (strcmp(view->name, name) == 0) return view;
-    return NULL;
-}
-
-static const struct nvdp_result_key *find_key(const struct nvdp_result_view *view,
-                                              const char *row) {
-    for (const struct nvdp_result_key *key = view != NULL ? view->keys : NULL;
-         key != NULL && key->row != NULL; key++)
-        if (strcmp(key->row, row) == 0) return key;
-    return NULL;
-}
-
-/* Finds the i-th row of a view: first the rows that it names, then the others.  Returns false after the last one. */
-static bool next_entry(const struct place *at, size_t i, struct entry *out) {
-    const struct nvdp_result_view *view = find_view(at->table, at->view);
-    const struct nvdp_result_key *key = view != NULL ? view->keys : NULL;
-    const struct nvdp_result_row *row = at->table->rows;
-    for (; key != NULL && key->row != NULL && i > 0; i--)
-        key++;
-    if (key != NULL && key->row != NULL) {
-        while (row->name != NULL && strcmp(row->name, key->row) != 0)
-            row++;
-    } else {
-        key = NULL;
-        for (; row->name != NULL; row++)
-            if (find_key(view, row->name) == NULL && i-- == 0) break;
-    }
-    *out = (struct entry){row, row->name, at->view, first_of(row->absent, at->absent)};
-    if (key != NULL && key->key != NULL) out->key = key->key;
-    if (key != NULL && key->view != NULL) out->view = key->view;
-    if (key != NULL) out->absent = first_of(key->absent, out->absent);
-    return row->name != NULL;
-}
-
-/* --- values --- */
-
-/* Returns item k of a list of structs, or of parallel arrays. */
-static const char *item(const struct place *at, const struct nvdp_result_row *row) {
-    return at->result + at->k * (at->table->size > 0 ? at->table->size : row->width);
-}
-
-static const void *member(const struct place *at, const struct nvdp_result_row *row) {
-    const char *to = item(at, row) + row->offset;
-    return row->indirect ? *(const void *const *)(const void *)to : to;
-}
-
-static int64_t whole(const void *at, size_t width) {
-    int64_t value = 0;
-    int narrow = 0;
-    if (width == sizeof(bool)) return *(const bool *)at;
-    memcpy(width == sizeof narrow ? (void *)&narrow : (void *)&value, at, width);
-    return width == sizeof narrow ? narrow : value;
-}
-
-static bool flag(const struct place *at, const struct nvdp_result_row *row) {
-    const void *value = member(at, row);
-    return row->width == sizeof(bool) ? *(const bool *)value : whole(value, row->width) == 1;
-}
-
-static double real(const struct place *at, const struct nvdp_result_row *row) {
-    return row->real != NULL ? row->real(item(at, row)) : *(const double *)member(at, row);
-}
-
-static const char *word(const struct place *at, const struct nvdp_result_row *row) {
-    const char *value = member(at, row);
-    if (row->type == NVDP_RESULT_CHARS) return value;
-    return row->type == NVDP_RESULT_TEXT ? *(const char *const *)(const void *)value
-                                         : row->word((int)whole(value, row->width));
-}
-
-static bool is_there(const struct place *at, const struct nvdp_result_row *row) {
-    if (row->real == NULL && row->offset + row->width > at->room) return false;
-    if (row->present != NULL && !row->present(item(at, row))) return false;
-    switch (row->type) {
-    case NVDP_RESULT_REAL:
-    case NVDP_RESULT_INTERVAL:
-        return !isnan(real(at, row));
-    case NVDP_RESULT_TEXT:
-    case NVDP_RESULT_WORD:
-        return word(at, row) != NULL;
-    default:
-        return !row->indirect || member(at, row) != NULL;
-    }
-}
-
-/* Returns the struct of a row that has a table, or the k-th of its list. */
-static struct place inner(const struct place *at, const struct entry *entry, size_t k) {
-    const struct nvdp_result_table *table = entry->row->of;
-    const struct nvdp_result_view *view = find_view(table, entry->view);
-    return (struct place){table,
-                          entry->view,
-                          first_of(view != NULL ? view->absent : 0, at->absent),
-                          member(at, entry->row),
-                          k,
-                          SIZE_MAX};
-}
-
-static struct place outer(const struct nvdp_result_table *table, const char *view,
-                          const void *result) {
-    const struct nvdp_result_view *found = find_view(table, view);
-    const size_t size = table->sized ? *(const size_t *)result : 0;
-    return (struct place){
-        table,  view, first_of(found != NULL ? found->absent : 0, NVDP_ABSENT_NULL),
-        result, 0,    size > 0 ? size : SIZE_MAX};
-}
-
-/* --- JSON --- */
-
-static bool put(json_t *object, const struct place *at, const struct nvdp_result_row *but);
-
-static json_t *object_of(const struct place *at, const struct nvdp_result_row *but) {
-    json_t *object = json_object();
-    if (object != NULL && put(object, at, but)) return object;
-    json_decref(object);
-    return NULL;
-}
-
-static json_t *list_json(const struct place *at, const struct entry *entry) {
-    const struct nvdp_result_row *row = entry->row;
-    const bool map = row->type == NVDP_RESULT_MAP;
-    const size_t count = (size_t)whole(item(at, row) + row->length, row->length_width);
-    json_t *list = map ? json_object() : json_array();
-    bool good = list != NULL;
-    for (size_t k = 0; k < count && good; k++) {
-        const struct place one = inner(at, entry, k);
-        const struct nvdp_result_row *but = map ? one.table->rows : NULL;
-        json_t *value = object_of(&one, but);
-        good = map ? json_object_set_new(list, word(&one, but), value) == 0
-                   : json_array_append_new(list, value) == 0;
-    }
-    if (good) return list;
-    json_decref(list);
-    return NULL;
-}
-
-/* Lists adjacent numbers. */
-static json_t *array_json(const struct place *at, const struct nvdp_result_row *row) {
-    const char *from = member(at, row);
-    json_t *list = json_array();
-    for (size_t i = 0; i < row->array; i++, from += row->width)
-        json_array_append_new(list, row->type == NVDP_RESULT_COUNT
-                                        ? json_integer(whole(from, row->width))
-                                        : nvdp__json_known(*(const double *)(const void *)from));
-    if (json_array_size(list) == row->array) return list;
-    json_decref(list);
-    return NULL;
-}
-
-static json_t *value_json(const struct place *at, const struct entry *entry) {
-    const struct nvdp_result_row *row = entry->row;
-    if (row->array > 0) return array_json(at, row);
-    switch (row->type) {
-    case NVDP_RESULT_REAL:
-        return entry->absent == NVDP_ABSENT_ERROR ? json_real(real(at, row))
-                                                  : nvdp__json_number(real(at, row));
-    case NVDP_RESULT_COUNT:
-        return json_integer(whole(member(at, row), row->width));
-    case NVDP_RESULT_FLAG:
-        return json_boolean(flag(at, row));
-    case NVDP_RESULT_INTERVAL:
-        return json_pack(
-            "[o, o]", nvdp__json_number(real(at, row)),
-            nvdp__json_number(*(const double *)(const void *)(item(at, row) + row->high)));
-    case NVDP_RESULT_TABLE: {
-        const struct place in = inner(at, entry, 0);
-        return object_of(&in, NULL);
-    }
-    case NVDP_RESULT_LIST:
-    case NVDP_RESULT_MAP:
-        return list_json(at, entry);
-    default:
-        return json_string(word(at, row));
-    }
-}
-
-/* Puts all rows except `but`. */
-static bool put(json_t *object, const struct place *at, const struct nvdp_result_row *but) {
-    struct entry entry;
-    for (size_t i = 0; next_entry(at, i, &entry); i++) {
-        json_t *value = NULL;
-        if (entry.row == but || entry.absent == NVDP_ABSENT_HIDDEN) continue;
-        if (is_there(at, entry.row))
-            value = value_json(at, &entry);
-        else if (entry.absent == NVDP_ABSENT_OMITTED)
-            continue;
-        else if (entry.absent == NVDP_ABSENT_NAN && entry.row->type == NVDP_RESULT_REAL)
-            value = nvdp__json_number(NAN);
-        else if (entry.absent == NVDP_ABSENT_EACH && entry.row->type == NVDP_RESULT_INTERVAL)
-            value = json_pack("[n, n]");
-        else if (entry.absent != NVDP_ABSENT_ERROR)
-            value = json_null();
-        if (json_object_set_new(object, entry.key, value) != 0) return false;
-    }
-    return true;
-}
-
-bool nvdp__result_put(json_t *object, const struct nvdp_result_table *table, const char *view,
-                      const void *result) {
-    const struct place at = outer(table, view, result);
-    return put(object, &at, NULL);
-}
-
-json_t *nvdp__result_json(const struct nvdp_result_table *table, const char *view,
-                          const void *result) {
-    const struct place at = outer(table, view, result);
-    return object_of(&at, NULL);
-}
-
-nvdp_status nvdp_result_json(struct nvdp_context *ctx, const struct nvdp_result_table *table,
-                             const char *view, const void *result, char **out) {
-    json_t *object = nvdp__result_json(table, view, result);
-    char *text = object != NULL ? json_dumps(object, JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(object);
-    if (object == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_NUMERIC,
-                          "result '%s': expected finite numbers, found one that is not finite",
-                          table->name);
-    if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
-    *out = text;
-    return NVDP_OK;
-}
-
-/* --- lines of text --- */
-
 void nvdp_result_line(struct nvdp_result_lines *to, const char *name, const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -289,168 +34,45 @@ void nvdp_result_line(struct nvdp_result_lines *to, const char *name, const char
     va_end(args);
 }
 
-/* Appends a number: an upper bound rounded up, a lower bound down, others to the nearest, with the row's decimals, or
- * if it sets none with few significant digits, and thousands as whole numbers. */
-static void say_number(const struct nvdp_result_row *row, double value, struct nvdp__writer *to) {
-    const double scaled = (row->scale != 0 ? row->scale : 1) * value;
-    char text[NVDP__BOUND_TEXT];
-    if (row->bound != 0 && row->decimals > 0)
-        nvdp__append(to, "%.*f", row->decimals,
-                     -row->bound * nvdp__lower_bound(-row->bound * scaled, row->decimals));
-    else if (row->bound < 0)
-        nvdp__append(to, "%s", nvdp__bound_below(text, scaled));
-    else if (row->bound > 0)
-        nvdp__append(to, "%s",
-                     row->scale == 100 ? nvdp__share_bound(text, value)
-                                       : nvdp__bound(text, scaled));
-    else if (row->decimals > 0)
-        nvdp__append(to, "%.*f", row->decimals, scaled);
-    else
-        nvdp__append(to, fabs(scaled) >= 1e3 && fabs(scaled) < 1e7 ? "%.0f" : "%.4g", scaled);
+nvdp_status nvdp_result_json(struct nvdp_context *ctx, const void *result, const char *view,
+                             char **out) {
+    json_t *object = NULL;
+    NVDP_TRY(nvdp__result_pack(ctx, result, view, &object));
+    return nvdp__json_text(ctx, object, nvdp__result_kind(result)->name, out);
 }
 
-static void say_value(const struct place *at, const struct nvdp_result_row *row,
-                      struct nvdp__writer *to) {
-    const bool scaled = row->scale != 0 && row->scale != 1;
-    if (row->type == NVDP_RESULT_REAL) {
-        say_number(row, real(at, row), to);
-        const char *error = item(at, row) + row->error;
-        if (row->error > 0 && *(const double *)(const void *)error > 0)
-            nvdp__append(to, " +- %.2g", *(const double *)(const void *)error);
-    } else if (row->type == NVDP_RESULT_INTERVAL) {
-        say_number(row, real(at, row), to);
-        nvdp__append(to, " to ");
-        say_number(row, *(const double *)(const void *)(item(at, row) + row->high), to);
-    } else if (row->type == NVDP_RESULT_COUNT && scaled) {
-        nvdp__append(to, "%.*f", row->decimals,
-                     row->scale * (double)whole(member(at, row), row->width));
-    } else if (row->type == NVDP_RESULT_COUNT) {
-        nvdp__append(to, "%" PRId64, whole(member(at, row), row->width));
-    } else if (row->type == NVDP_RESULT_FLAG && row->word == NULL) {
-        nvdp__append(to, "%s", flag(at, row) ? "yes" : "no");
-    } else {
-        to->used += nvdp__show_into(to->out + to->used, to->size - to->used, word(at, row));
-    }
-    if (row->after != NULL) nvdp__append(to, "%s", row->after);
+/* Prints the lines of a result whose kind has no text of its own. */
+static void print_rows(const void *result, FILE *to) {
+    nvdp__result_print(nvdp__result_kind(result)->rows, result, to);
 }
 
-enum { VALUE_ROOM = 512, COLUMNS = 20 };
-
-static void print_value(const struct place *at, const struct nvdp_result_row *row, FILE *to) {
-    char text[VALUE_ROOM] = "";
-    struct nvdp__writer writer = {text, sizeof text, 0};
-    const char *after = row->after != NULL ? row->after : "";
-    if (row->type == NVDP_RESULT_TEXT || row->type == NVDP_RESULT_CHARS) {
-        nvdp__print_row(to, row->label, "%s%s", word(at, row), after);
-        return;
-    }
-    say_value(at, row, &writer);
-    nvdp__print_row(to, row->label, "%s", text);
+nvdp_status nvdp_result_text(struct nvdp_context *ctx, const void *result, const char *view,
+                             char **out) {
+    const struct nvdp_result_kind *kind = nvdp__result_kind(result);
+    const bool summary = view != NULL && strcmp(view, "summary") == 0;
+    if (kind != NULL && kind->rows != NULL && kind->print == NULL && !summary)
+        return nvdp__printed(ctx, print_rows, result, out);
+    if (kind == NULL || (summary ? kind->summary : kind->print) == NULL)
+        return nvdp__result_refuse(ctx, kind, summary ? "summary" : "text");
+    return nvdp__printed(ctx, summary ? kind->summary : kind->print, result, out);
 }
 
-static size_t count_of(const struct place *at, const struct nvdp_result_row *row) {
-    return row->type == NVDP_RESULT_TABLE
-               ? 1
-               : (size_t)whole(item(at, row) + row->length, row->length_width);
+/* Frees the memory at an offset of a result, a result if `is_result`, and sets its pointer to NULL. */
+static void free_member(void *result, size_t offset, bool is_result) {
+    void *memory, *const none = NULL;
+    memcpy(&memory, (char *)result + offset, sizeof memory);
+    memcpy((char *)result + offset, &none, sizeof none);
+    if (is_result) nvdp_result_free(memory);
+    free(memory);
 }
 
-/* --- grids: structs as lines, their labelled rows as columns --- */
-
-struct grid {
-    FILE *to; /* NULL: only measures the columns */
-    size_t lines;
-    size_t width[COLUMNS]; /* 0: no line has a value */
-};
-
-/* Texts stand left in their column, numbers right. */
-static bool is_text(const struct nvdp_result_row *row) {
-    return row->type == NVDP_RESULT_TEXT || row->type == NVDP_RESULT_CHARS ||
-           row->type == NVDP_RESULT_WORD;
-}
-
-/* Prints the name at the left and the values of the columns, or measures them.  line NULL: the heads. */
-static void grid_line(struct grid *grid, const char *name, const struct place *heads,
-                      const struct place *line, const char *note) {
-    struct entry entry;
-    grid->lines += grid->to == NULL;
-    if (grid->width[0] < strlen(name)) grid->width[0] = strlen(name);
-    if (grid->to != NULL) nvdp__fprintf(grid->to, "  %-*s", (int)grid->width[0], name);
-    for (size_t i = 0, c = 1; next_entry(heads, i, &entry) && c < COLUMNS; i++) {
-        const struct nvdp_result_row *row = entry.row;
-        char text[VALUE_ROOM] = "-";
-        struct nvdp__writer writer = {text, sizeof text, 0};
-        if (row->label == NULL || entry.absent == NVDP_ABSENT_HIDDEN) continue;
-        const bool there = line != NULL && is_there(line, row);
-        if (line == NULL)
-            nvdp__append(&writer, "%s", row->label);
-        else if (there)
-            say_value(line, row, &writer);
-        if (there || (grid->to == NULL && grid->width[c] > 0))
-            grid->width[c] = nvdp__max(grid->width[c], nvdp__max(strlen(text), strlen(row->label)));
-        if (grid->to != NULL && grid->width[c] > 0)
-            nvdp__fprintf(grid->to, is_text(row) ? "  %-*s" : "  %*s", (int)grid->width[c], text);
-        c++;
-    }
-    if (grid->to != NULL)
-        nvdp__fprintf(grid->to, "%s%s\n", note != NULL ? "  " : "", note != NULL ? note : "");
-}
-
-/* Prints or measures the lines of the entries from `first` on that have the same table; returns the next entry. */
-static size_t grid_lines(struct grid *grid, const struct place *at, size_t first) {
-    const struct nvdp_result_table *of = NULL;
-    struct entry entry;
-    size_t i = first;
-    for (; next_entry(at, i, &entry); i++) {
-        const struct nvdp_result_row *row = entry.row;
-        if (of != NULL && (row->of != of || row->label == NULL)) break;
-        const struct place heads = inner(at, &entry, 0);
-        if (of == NULL && grid->to != NULL && grid->lines > 0)
-            grid_line(grid, "", &heads, NULL, NULL);
-        of = row->of;
-        if (entry.absent == NVDP_ABSENT_HIDDEN || !is_there(at, row)) continue;
-        for (size_t k = 0; k < count_of(at, row); k++) {
-            const struct place line = inner(at, &entry, k);
-            grid_line(grid, row->type == NVDP_RESULT_TABLE ? row->label : "", &line, &line,
-                      row->after);
-        }
-    }
-    return i;
-}
-
-static void print_rows(const struct place *at, FILE *to) {
-    struct entry entry;
-    for (size_t i = 0; next_entry(at, i, &entry); i++) {
-        const struct nvdp_result_row *row = entry.row;
-        if (entry.absent == NVDP_ABSENT_HIDDEN || !is_there(at, row)) continue;
-        if (row->print != NULL) {
-            row->print(item(at, row), (struct nvdp_result_lines *)to);
-        } else if (row->of != NULL && row->label != NULL) {
-            struct grid grid = {.to = NULL};
-            grid_lines(&grid, at, i);
-            grid.to = to;
-            i = grid_lines(&grid, at, i) - 1;
-        } else if (row->of != NULL) {
-            for (size_t k = 0; k < count_of(at, row); k++) {
-                const struct place in = inner(at, &entry, k);
-                print_rows(&in, to);
-            }
-        } else if (row->label != NULL) {
-            print_value(at, row, to);
-        }
-    }
-}
-
-void nvdp__result_print(const struct nvdp_result_table *table, const void *result, FILE *to) {
-    const struct place at = outer(table, "terminal", result);
-    print_rows(&at, to);
-}
-
-static void print_place(const void *at, FILE *to) {
-    print_rows(at, to);
-}
-
-nvdp_status nvdp_result_text(struct nvdp_context *ctx, const struct nvdp_result_table *table,
-                             const void *result, char **out) {
-    const struct place at = outer(table, "terminal", result);
-    return nvdp__printed(ctx, print_place, &at, out);
+void nvdp_result_free(void *result) {
+    const struct nvdp_result_kind *kind = nvdp__result_kind(result), *const none = NULL;
+    if (kind == NULL) return;
+    if (kind->release != NULL) kind->release(result);
+    for (const size_t *at = kind->results; at != NULL && *at > 0; at++)
+        free_member(result, *at, true);
+    for (const size_t *at = kind->memory; at != NULL && *at > 0; at++)
+        free_member(result, *at, false);
+    memcpy((char *)result + offsetof(struct nvdp__result, kind), &none, sizeof none);
 }

@@ -1,5 +1,5 @@
 /* Rows that several kinds of work share.  An option with one meaning has one row, here or in the header of the
- * lowest module that knows the subject (job/options.h, mechanism/options.h, rdp/options.h, dchi/options.h).  The
+ * lowest module that knows the subject (job/options.h, mechanism/bottleneck_options.h, rdp/options.h, dchi/token_options.h).  The
  * arguments of a row are the parts that may differ, the place of its value, NVDP_OPTION_AT(...), and other members,
  * such as `.group`. */
 #ifndef NVDP_SRC_OPTIONS_ROWS_H

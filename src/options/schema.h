@@ -13,10 +13,11 @@
  *         const struct nvdp__schema nvdp__measure_schema = {
  *             .kind = "measure", .size = sizeof(struct nvdp__measure_options),
  *             .section = sections, .sections = 2, .implied = ..., .check = ...};
- *     and `nvdp_measure_config_create(ctx, out)`, which is nvdp__config_create() with this schema;
+ *         const struct nvdp__kind nvdp__kind_measure = {"measure", {&nvdp__measure_schema}};
+ *   - src/options/kinds.inc: the line KIND(measure);
  *   - the function that does the work begins with nvdp__config_open(), which checks the values and
  *     fills the struct, and ends with NVDP__GIVE, which copies the result into the caller's.
- * A subcommand names the constructor in its struct cli_command and keeps only its own rows (src/cli/common.h). */
+ * A subcommand names the kind in its struct cli_command and keeps only its own rows (src/cli/common.h). */
 #ifndef NVDP_SRC_OPTIONS_SCHEMA_H
 #define NVDP_SRC_OPTIONS_SCHEMA_H
 
@@ -89,8 +90,25 @@ extern const struct nvdp__preset nvdp__policies[]; /* of gates; the same */
 
 /* --- configurations: config.c --- */
 
+/* A kind of work of nvdp_config_create(). */
+enum { NVDP__CONFIG_PARTS = 5 };
+struct nvdp__kind {
+    const char *name; /* "text-privacy" */
+    const struct nvdp__schema
+        *part[NVDP__CONFIG_PARTS]; /* whose options are joined; NULL: no more */
+};
+#define KIND(name) extern const struct nvdp__kind nvdp__kind_##name;
+#include "options/kinds.inc"
+#undef KIND
+extern const struct nvdp__kind *const nvdp__kinds[]; /* ended by NULL */
+
+/* Creates a configuration of one schema; NULL: without options. */
 nvdp_status nvdp__config_create(struct nvdp_context *ctx, const struct nvdp__schema *schema,
                                 struct nvdp_config **out);
+/* Moves all options of `other` to `config`, after its own, and frees `other`, also on error.  An option that both have
+ * takes its value from `config`, and later settings apply to both.  NVDP_ERR_ARGUMENT for more than NVDP__CONFIG_PARTS
+ * schemas. */
+nvdp_status nvdp__config_join(struct nvdp_config *config, struct nvdp_config *other);
 /* Fills the plain struct `values` of the schema from a configuration of this kind, and sets the context's number of
  * threads to the option `threads`.  Its texts live as long as the configuration. */
 nvdp_status nvdp__config_values(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -113,8 +131,59 @@ nvdp_status nvdp__config_take(struct nvdp_config *config, const struct nvdp__sch
 
 /* NVDP_ERR_ARGUMENT if the caller did not set the size of the struct.  Call it before the work begins. */
 nvdp_status nvdp__can_give(struct nvdp_context *ctx, const void *out);
-/* Copies `result`, of type *out, up to the size of the caller's struct. */
-void nvdp__give(void *out, const void *result, size_t size);
+/* Copies `result`, of type *out, up to the size of the caller's struct. Returns NVDP_OK. */
+nvdp_status nvdp__give(void *out, const void *result, size_t size);
 #define NVDP__GIVE(out, result) nvdp__give(out, result, sizeof *(result))
+
+/* ---- one option (schema.c): its value from text and from JSON, and as both ---- */
+
+/* A value of any type. */
+union nvdp__value {
+    bool flag;
+    int whole;
+    size_t size;
+    uint64_t seed;
+    double real;
+    const char *text;
+};
+
+bool nvdp__option_is_text(const struct nvdp_option *row);
+/* Treats '_' and '-' as equal. */
+bool nvdp__option_same(const char *name, const char *given);
+/* Returns the row's key in files: its own, or the name with '_' for '-'. */
+void nvdp__option_key(const struct nvdp_option *row, char key[NVDP__KEY_SIZE]);
+/* Returns the size of a value: that of the row if it fills a struct. */
+size_t nvdp__option_width(const struct nvdp_option *row);
+/* Returns the default, or the zero of the type if the row has none. */
+union nvdp__value nvdp__option_default(const struct nvdp_option *row);
+union nvdp__value nvdp__option_at(const struct nvdp_option *row, const void *at);
+
+/* Parses `text`.  Returns false if it is not a valid value. */
+bool nvdp__option_parse(const struct nvdp_option *row, const char *text, union nvdp__value *value);
+/* A description of valid values, for messages. */
+struct nvdp__expected {
+    char text[512];
+};
+/* Describes the valid values.  `separator` is put between choices. */
+struct nvdp__expected nvdp__option_expected(const struct nvdp_option *row, const char *separator);
+/* Checks the range.  `prefix` (NULL: none) precedes the message: the file that has the value. */
+nvdp_status nvdp__option_check(struct nvdp_context *ctx, const char *prefix,
+                               const struct nvdp_option *row, const union nvdp__value *value);
+/* Formats numbers in the fewest digits that restore the same bits. */
+const char *nvdp__option_format(const struct nvdp_option *row, const union nvdp__value *value,
+                                char text[NVDP__NUMBER_TEXT]);
+
+/* Returns the first of the named options, in the order of the configuration, that was given under its own name; `names`
+ * ends with NULL. NULL: none. */
+const char *nvdp__config_given(const struct nvdp_config *config, const char *const *names);
+
+/* Checks that a value in a file can be one of the row's.  `status` is the status of a failure. */
+nvdp_status nvdp__option_check_json(struct nvdp_context *ctx, nvdp_status status, const char *path,
+                                    const char *key, const struct nvdp_option *row,
+                                    const json_t *value);
+/* Returns the text as it would be on the command line.  With `list`, a single string is one item, whatever commas it
+ * has. NULL: out of memory. */
+char *nvdp__option_text(const json_t *value, bool list);
+const char *nvdp__json_type(const json_t *value); /* for example "a number" */
 
 #endif

@@ -2,7 +2,7 @@
  * (corpus.h). In order: the table of pieces, building, opening with all checks, the cache. */
 #include "pretrain/corpus.h"
 
-#include "base/base.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/ranks.h"
 #include "text/plain_text.h"
@@ -54,8 +54,7 @@ nvdp_status nvdp__pieces_create(struct nvdp_context *ctx, const struct nvdp_toke
     if (made.ordinary_count == 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "vocab.txt: expected word pieces besides the special tokens, found none");
-    NVDP__HAND_OVER(pieces, made);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(pieces, made);
 }
 
 void nvdp__pieces_release(struct nvdp__piece_table *pieces) {
@@ -113,24 +112,11 @@ static nvdp_status read_chunk(struct builder *b) {
         NVDP_TRY(nvdp__plain_text_next(b->plain, &line, &found));
         if (!found) break;
         NVDP_TRY(nvdp__reserve(b->ctx, &b->text, &b->text_capacity, b->text_size + line.size, 1));
-        NVDP_TRY(nvdp__reserve(b->ctx, &b->line, &b->line_capacity, b->lines + 1, sizeof *b->line));
         memcpy(b->text + b->text_size, line.text, line.size);
-        b->line[b->lines++] = (struct line){b->text_size, line.size, line.begins};
+        NVDP_TRY(NVDP__PUSH(b->ctx, b->line, b->lines, b->line_capacity,
+                            (struct line){b->text_size, line.size, line.begins}));
         b->text_size += line.size;
     }
-    return NVDP_OK;
-}
-
-/* Appends the sentence's tokens, which lie between [CLS] and [SEP]. */
-static nvdp_status take_sentence(struct worker *w, const char *text, size_t size, bool begins) {
-    NVDP_TRY(nvdp__encode(&w->encoder, text, size, NULL, 0, size + 2));
-    size_t tokens = w->encoder.count - 2;
-    NVDP_TRY(nvdp__reserve(NULL, &w->id, &w->id_capacity, w->ids + tokens, sizeof *w->id));
-    NVDP_TRY(nvdp__reserve(NULL, &w->sentence, &w->sentence_capacity, w->sentences + 1,
-                           sizeof *w->sentence));
-    if (tokens > 0) memcpy(w->id + w->ids, w->encoder.ids + 1, tokens * sizeof *w->id);
-    w->ids += tokens;
-    w->sentence[w->sentences++] = (struct sentence){tokens, begins};
     return NVDP_OK;
 }
 
@@ -145,7 +131,13 @@ static nvdp_status take_lines(const struct builder *b, size_t index) {
         for (size_t at = 0; at < line->size;) {
             const char *text = b->text + line->start + at;
             size_t size = nvdp__sentence_end(text, line->size - at);
-            NVDP_TRY(take_sentence(w, text, size, line->begins && at == 0));
+            NVDP_TRY(nvdp__encode(&w->encoder, text, size, NULL, 0, size + 2));
+            const size_t tokens = w->encoder.count - 2; /* between [CLS] and [SEP] */
+            NVDP_TRY(nvdp__reserve(NULL, &w->id, &w->id_capacity, w->ids + tokens, sizeof *w->id));
+            if (tokens > 0) memcpy(w->id + w->ids, w->encoder.ids + 1, tokens * sizeof *w->id);
+            w->ids += tokens;
+            NVDP_TRY(NVDP__PUSH(NULL, w->sentence, w->sentences, w->sentence_capacity,
+                                (struct sentence){tokens, line->begins && at == 0}));
             at += size;
         }
     }
@@ -170,16 +162,6 @@ static nvdp_status write_bytes(struct builder *b, const void *bytes, size_t size
     return nvdp__output_write(&b->output, bytes, size);
 }
 
-static nvdp_status write_ids(struct builder *b, const struct worker *w) {
-    size_t size = b->header.id_size;
-    NVDP_TRY(nvdp__reserve(b->ctx, &b->packed, &b->packed_capacity, w->ids * size, 1));
-    uint16_t *narrow = b->packed;
-    for (size_t i = 0; size == sizeof *narrow && i < w->ids; i++) {
-        narrow[i] = (uint16_t)w->id[i];
-    }
-    return write_bytes(b, size == sizeof *narrow ? b->packed : (void *)w->id, w->ids * size);
-}
-
 static nvdp_status add_sentence(struct builder *b, const struct sentence *sentence) {
     struct nvdp__corpus_header *h = &b->header;
     b->begins |= sentence->begins;
@@ -196,12 +178,16 @@ static nvdp_status add_sentence(struct builder *b, const struct sentence *senten
 }
 
 static nvdp_status write_chunk(struct builder *b) {
+    const size_t size = b->header.id_size;
     for (size_t i = 0; i < b->workers; i++) {
         const struct worker *w = &b->worker[i];
-        NVDP_TRY(write_ids(b, w));
-        for (size_t s = 0; s < w->sentences; s++) {
+        NVDP_TRY(nvdp__reserve(b->ctx, &b->packed, &b->packed_capacity, w->ids * size, 1));
+        uint16_t *narrow = b->packed;
+        for (size_t k = 0; size == sizeof *narrow && k < w->ids; k++)
+            narrow[k] = (uint16_t)w->id[k];
+        NVDP_TRY(write_bytes(b, size == sizeof *narrow ? b->packed : (void *)w->id, w->ids * size));
+        for (size_t s = 0; s < w->sentences; s++)
             NVDP_TRY(add_sentence(b, &w->sentence[s]));
-        }
     }
     return NVDP_OK;
 }
@@ -229,8 +215,7 @@ static nvdp_status write_rest(struct builder *b) {
 static nvdp_status begin(struct builder *b, const struct nvdp_tokenizer *tokenizer, const char *key,
                          const char *out) {
     b->workers = (size_t)nvdp_context_threads(b->ctx);
-    b->worker = nvdp__calloc(b->ctx, b->workers, sizeof *b->worker);
-    if (b->worker == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__NEW(b->ctx, b->worker, b->workers));
     for (size_t i = 0; i < b->workers; i++) {
         b->worker[i].encoder =
             (struct nvdp__encoder){.tokenizer = tokenizer, .names_are_text = true};
@@ -263,28 +248,23 @@ static void release(struct builder *b) {
     nvdp__plain_text_close(b->plain);
 }
 
-static nvdp_status take_all(struct builder *b) {
-    struct nvdp__meter meter;
-    nvdp__meter_begin(&meter, b->ctx, "tokenise", "token", 0, 0);
-    for (;;) {
-        NVDP_TRY(read_chunk(b));
-        if (b->lines == 0) break;
-        NVDP_TRY(tokenise_chunk(b));
-        NVDP_TRY(write_chunk(b));
-        nvdp__meter_update(&meter, b->header.tokens, (double)b->header.tokens, "tok", NAN);
-        NVDP_TRY(nvdp__check_cancelled(b->ctx, "interrupted while tokenizing"));
-    }
-    nvdp__meter_end(&meter);
-    return NVDP_OK;
-}
-
 nvdp_status nvdp__corpus_build(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                const char *const *path, size_t files, const char *key,
                                const char *out) {
     nvdp__auto(release) struct builder b = {.ctx = ctx};
+    struct nvdp__meter meter;
     NVDP_TRY(nvdp__plain_text_open(ctx, path, files, &b.plain));
     NVDP_TRY(begin(&b, tokenizer, key, out));
-    NVDP_TRY(take_all(&b));
+    nvdp__meter_begin(&meter, ctx, "tokenise", "token", 0, 0);
+    for (;;) {
+        NVDP_TRY(read_chunk(&b));
+        if (b.lines == 0) break;
+        NVDP_TRY(tokenise_chunk(&b));
+        NVDP_TRY(write_chunk(&b));
+        nvdp__meter_update(&meter, b.header.tokens, (double)b.header.tokens, "tok", NAN);
+        NVDP_TRY(nvdp__check_cancelled(ctx, "interrupted while tokenizing"));
+    }
+    nvdp__meter_end(&meter);
     NVDP_TRY(write_rest(&b));
     return nvdp__output_commit(&b.output, true);
 }
@@ -296,71 +276,44 @@ void nvdp__corpus_close(struct nvdp__corpus *corpus) {
     *corpus = (struct nvdp__corpus){0};
 }
 
-struct opening {
-    struct nvdp_context *ctx;
-    const char *path;
-    const struct nvdp__corpus_header *header;
-    struct nvdp__corpus corpus;
-};
+#define REFUSE(ctx, ...) nvdp__fail(ctx, NVDP_ERR_INPUT, __VA_ARGS__)
 
-#define REFUSE(o, ...) nvdp__fail((o)->ctx, NVDP_ERR_INPUT, __VA_ARGS__)
-
-static nvdp_status map_file(struct opening *o) {
-    struct stat info;
-    int fd = -1;
-    NVDP_TRY(nvdp__open_regular(o->ctx, o->path, &fd));
-    if (fstat(fd, &info) != 0 || (uintmax_t)info.st_size < sizeof *o->header) {
-        close(fd);
-        return REFUSE(o, "%s: expected a corpus file, found fewer than its minimum of %zu bytes",
-                      o->path, sizeof *o->header);
-    }
-    o->corpus.map_size = (size_t)info.st_size;
-    void *map = mmap(NULL, o->corpus.map_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    int err = errno;
-    close(fd);
-    if (map == MAP_FAILED)
-        return nvdp__fail_errno(o->ctx, err, "%s: cannot map the file into memory", o->path);
-    o->corpus.map = map;
-    o->header = map;
-    return NVDP_OK;
-}
-
-static nvdp_status check_header(const struct opening *o, const char *key, size_t pieces) {
-    const struct nvdp__corpus_header *h = o->header;
+static nvdp_status check_header(struct nvdp_context *ctx, const char *path,
+                                const struct nvdp__corpus_header *h, const char *key,
+                                size_t pieces) {
     unsigned char digest[NVDP__DIGEST_BYTES];
     if (memcmp(h->magic, "NVDPTOKS", sizeof h->magic) != 0)
-        return REFUSE(o, "%s: expected a corpus file, found other data", o->path);
+        return REFUSE(ctx, "%s: expected a corpus file, found other data", path);
     if (h->version != NVDP__CORPUS_VERSION)
-        return REFUSE(o, "%s: expected version %d of corpus files, found %u", o->path,
+        return REFUSE(ctx, "%s: expected version %d of corpus files, found %u", path,
                       NVDP__CORPUS_VERSION, h->version);
     nvdp__checksum(h, offsetof(struct nvdp__corpus_header, header), digest);
     if (memcmp(digest, h->header, sizeof digest) != 0)
-        return REFUSE(o, "%s: header: the checksum does not match", o->path);
+        return REFUSE(ctx, "%s: header: the checksum does not match", path);
     if (key != NULL && strncmp(h->key, key, sizeof h->key) != 0)
-        return REFUSE(o, "%s: expected the tokens of these texts, found the tokens of other texts",
-                      o->path);
+        return REFUSE(
+            ctx, "%s: expected the tokens of these texts, found the tokens of other texts", path);
     if (h->pieces != pieces)
-        return REFUSE(o, "%s: expected a vocabulary of %zu pieces, found %llu", o->path, pieces,
+        return REFUSE(ctx, "%s: expected a vocabulary of %zu pieces, found %llu", path, pieces,
                       (unsigned long long)h->pieces);
     if (h->id_size != 2 && h->id_size != 4)
-        return REFUSE(o, "%s: expected token ids of 2 or 4 bytes, found %u", o->path, h->id_size);
+        return REFUSE(ctx, "%s: expected token ids of 2 or 4 bytes, found %u", path, h->id_size);
     return NVDP_OK;
 }
 
 /* Sets pointers to the tables after checking that their sizes add up to the file's size. */
-static nvdp_status lay_out(struct opening *o) {
-    const struct nvdp__corpus_header *h = o->header;
-    struct nvdp__corpus *c = &o->corpus;
+static nvdp_status lay_out(struct nvdp_context *ctx, const char *path, struct nvdp__corpus *c) {
+    const struct nvdp__corpus_header *h = c->map;
     size_t limit = c->map_size; /* an upper bound on all counts, so that products cannot overflow */
     if (h->tokens == 0 || h->sentences == 0 || h->documents == 0 || h->tokens > limit ||
         h->sentences > limit || h->documents > limit)
-        return REFUSE(o,
+        return REFUSE(ctx,
                       "%s: expected 1 to %zu tokens, sentences and documents, found other numbers",
-                      o->path, limit);
+                      path, limit);
     size_t ids = (h->tokens * h->id_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     size_t expected = sizeof *h + ids + (h->sentences + h->documents + 2) * sizeof *c->sentence;
     if (expected != c->map_size)
-        return REFUSE(o, "%s: expected %zu bytes, found %zu", o->path, expected, c->map_size);
+        return REFUSE(ctx, "%s: expected %zu bytes, found %zu", path, expected, c->map_size);
     const unsigned char *body = (const unsigned char *)c->map + sizeof *h;
     c->tokens = h->tokens;
     c->sentences = h->sentences;
@@ -380,17 +333,17 @@ static bool is_table(size_t count, const uint64_t *start, size_t end) {
     return start[0] == 0 && start[count] == end;
 }
 
-static nvdp_status check_body(const struct opening *o) {
-    const struct nvdp__corpus_header *h = o->header;
-    const struct nvdp__corpus *c = &o->corpus;
+static nvdp_status check_body(struct nvdp_context *ctx, const char *path,
+                              const struct nvdp__corpus *c) {
+    const struct nvdp__corpus_header *h = c->map;
     unsigned char digest[NVDP__DIGEST_BYTES];
     nvdp__checksum((const unsigned char *)c->map + sizeof *h, c->map_size - sizeof *h, digest);
     if (memcmp(digest, h->body, sizeof digest) != 0)
-        return REFUSE(o, "%s: the data do not match the checksum in the header", o->path);
+        return REFUSE(ctx, "%s: the data do not match the checksum in the header", path);
     if (!is_table(c->sentences, c->sentence, c->tokens) ||
         !is_table(c->documents, c->document, c->sentences))
-        return REFUSE(o, "%s: expected increasing offsets of sentences and documents, found others",
-                      o->path);
+        return REFUSE(
+            ctx, "%s: expected increasing offsets of sentences and documents, found others", path);
     int32_t largest = 0;
     int32_t smallest = 0;
     for (size_t i = 0; i < c->tokens; i++) {
@@ -399,24 +352,29 @@ static nvdp_status check_body(const struct opening *o) {
         smallest = id < smallest ? id : smallest;
     }
     if (smallest < 0 || (uint64_t)largest >= h->pieces)
-        return REFUSE(o, "%s: expected token ids below %llu, found %d", o->path,
+        return REFUSE(ctx, "%s: expected token ids below %llu, found %d", path,
                       (unsigned long long)h->pieces, smallest < 0 ? smallest : largest);
     return NVDP_OK;
 }
 
 nvdp_status nvdp__corpus_open(struct nvdp_context *ctx, const char *path, const char *key,
                               size_t pieces, struct nvdp__corpus *corpus) {
-    nvdp_status status = NVDP_OK;
-    struct opening o = {.ctx = ctx, .path = path};
-    NVDP_TRY_OR_CLEAN(map_file(&o));
-    NVDP_TRY_OR_CLEAN(check_header(&o, key, pieces));
-    NVDP_TRY_OR_CLEAN(lay_out(&o));
-    NVDP_TRY_OR_CLEAN(check_body(&o));
-    *corpus = o.corpus;
-    o.corpus = (struct nvdp__corpus){0};
-cleanup:
-    nvdp__corpus_close(&o.corpus);
-    return status;
+    nvdp__auto(nvdp__corpus_close) struct nvdp__corpus made = {0};
+    struct stat info;
+    nvdp__auto(nvdp__close_owned) int fd = -1;
+    NVDP_TRY(nvdp__open_regular(ctx, path, &fd));
+    if (fstat(fd, &info) != 0 || (uintmax_t)info.st_size < sizeof(struct nvdp__corpus_header))
+        return REFUSE(ctx, "%s: expected a corpus file, found fewer than its minimum of %zu bytes",
+                      path, sizeof(struct nvdp__corpus_header));
+    void *map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (map == MAP_FAILED)
+        return nvdp__fail_errno(ctx, errno, "%s: cannot map the file into memory", path);
+    made.map = map;
+    made.map_size = (size_t)info.st_size;
+    NVDP_TRY(check_header(ctx, path, map, key, pieces));
+    NVDP_TRY(lay_out(ctx, path, &made));
+    NVDP_TRY(check_body(ctx, path, &made));
+    return NVDP__HAND_OVER(corpus, made);
 }
 
 /* ---- the cache ---- */
@@ -424,8 +382,7 @@ cleanup:
 void nvdp__corpus_key(const struct nvdp_tokenizer *tokenizer,
                       const char (*file_digest)[NVDP__DIGEST_HEX], size_t files,
                       char key[NVDP__DIGEST_HEX]) {
-    struct nvdp__digest digest;
-    nvdp__digest_begin(&digest);
+    struct nvdp__digest digest = nvdp__digest_begin();
     nvdp__digest_number(&digest, NVDP__CORPUS_VERSION);
     nvdp__digest_text(&digest, tokenizer->digest);
     for (size_t i = 0; i < files; i++)
@@ -433,56 +390,45 @@ void nvdp__corpus_key(const struct nvdp_tokenizer *tokenizer,
     nvdp__digest_end(&digest, key);
 }
 
-struct texts {
-    struct nvdp_context *ctx;
-    const struct nvdp_tokenizer *tokenizer;
-    const char *const *path;
-    size_t files;
-    char key[NVDP__DIGEST_HEX];
-};
-
-static nvdp_status build_and_open(const struct texts *t, const char *file,
-                                  struct nvdp__corpus *corpus) {
-    NVDP_TRY(nvdp__corpus_build(t->ctx, t->tokenizer, t->path, t->files, t->key, file));
-    return nvdp__corpus_open(t->ctx, file, t->key, nvdp_tokenizer_size(t->tokenizer), corpus);
-}
-
-static nvdp_status find_or_build(const struct texts *t, const char *directory,
+/* Opens a corpus file of the texts, which it builds first: in the cache `directory` if the file is missing or damaged, else
+ * always. */
+static nvdp_status find_or_build(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                                 const char *const *path, size_t files, const char *key,
+                                 const char *directory, const char *file,
                                  struct nvdp__corpus *corpus) {
-    nvdp_status status = NVDP_OK;
-    char *file = nvdp__cache_path(t->ctx, directory, cache_kind, t->key);
-    if (file == NULL) return NVDP_ERR_MEMORY;
-    if (nvdp__exists(file)) {
-        status = nvdp__corpus_open(t->ctx, file, t->key, nvdp_tokenizer_size(t->tokenizer), corpus);
-        if (status != NVDP_ERR_INPUT) goto cleanup;
-        nvdp__log(t->ctx, NVDP_LOG_NOTICE, "%s; nvdp makes this cache file again",
-                  nvdp_context_error(t->ctx));
+    const size_t pieces = nvdp_tokenizer_size(tokenizer);
+    if (directory != NULL && nvdp__exists(file)) {
+        const nvdp_status status = nvdp__corpus_open(ctx, file, key, pieces, corpus);
+        if (status != NVDP_ERR_INPUT) return status;
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s; nvdp makes this cache file again",
+                  nvdp_context_error(ctx));
     }
-    NVDP_TRY_OR_CLEAN(nvdp__cache_make(t->ctx, directory));
-    NVDP_TRY_OR_CLEAN(build_and_open(t, file, corpus));
-cleanup:
-    free(file);
-    return status;
+    if (directory != NULL) NVDP_TRY(nvdp__cache_make(ctx, directory));
+    NVDP_TRY(nvdp__corpus_build(ctx, tokenizer, path, files, key, file));
+    return nvdp__corpus_open(ctx, file, key, pieces, corpus);
 }
 
 nvdp_status nvdp__corpus_cached(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                 const char *const *path,
                                 const char (*file_digest)[NVDP__DIGEST_HEX], size_t files,
                                 const char *directory, struct nvdp__corpus *corpus) {
-    struct texts texts = {.ctx = ctx, .tokenizer = tokenizer, .path = path, .files = files};
-    nvdp__corpus_key(tokenizer, file_digest, files, texts.key);
+    char key[NVDP__DIGEST_HEX];
+    nvdp__corpus_key(tokenizer, file_digest, files, key);
     if (directory != NULL) {
-        nvdp_status status = find_or_build(&texts, directory, corpus);
+        nvdp__autofree char *kept = nvdp__cache_path(ctx, directory, cache_kind, key);
+        NVDP_TRY(NVDP__MADE(kept));
+        const nvdp_status status =
+            find_or_build(ctx, tokenizer, path, files, key, directory, kept, corpus);
         if (status != NVDP_ERR_IO) return status;
         nvdp__log(ctx, NVDP_LOG_NOTICE, "%s; the tokens are not cached", nvdp_context_error(ctx));
     }
     /* A temporary file that is unlinked as soon as it is open. */
     const char *folder = getenv("TMPDIR");
-    char *file = nvdp__format(ctx, "%s/nvdp-%s-%.16s-%ld-%zu", folder != NULL ? folder : "/tmp",
-                              cache_kind, texts.key, (long)getpid(), nvdp__rank(ctx));
-    if (file == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = build_and_open(&texts, file, corpus);
-    unlink(file);
-    free(file);
+    const struct nvdp__path file =
+        nvdp__path_format("%s/nvdp-%s-%.16s-%ld-%zu", folder != NULL ? folder : "/tmp", cache_kind,
+                          key, (long)getpid(), nvdp__rank(ctx));
+    const nvdp_status status =
+        find_or_build(ctx, tokenizer, path, files, key, NULL, file.text, corpus);
+    unlink(file.text);
     return status;
 }

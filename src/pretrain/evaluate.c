@@ -2,15 +2,15 @@
  * nvdp_mlm_evaluate, the last part. First come the windows, the file of predictions and the
  * scores. */
 #include "pretrain/evaluate.h"
+#include "encoder/encoder.h"
+#include "encoder/safetensors.h"
 
-#include "base/ranks.h"
-
-#include "base/base.h"
+#include "base/array.h"
 #include "base/file.h"
-#include "bert/checkpoint.h"
-#include "bert/weights.h"
+#include "base/own.h"
+#include "base/ranks.h"
+#include "encoder/checkpoint.h"
 #include <math.h>
-#include <nvdp/safetensors.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,13 +29,11 @@ nvdp_status nvdp__mlm_evaluator_create(struct nvdp_context *ctx, const struct nv
     NVDP_TRY(nvdp__examples_windows(&made.windows, corpus, pieces, config->length, NULL, 0));
     size_t all = made.windows.count;
     made.count = config->limit > 0 && config->limit < all ? config->limit : all;
-    made.order = nvdp__calloc(ctx, made.count, sizeof *made.order);
-    if (made.order == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__NEW(ctx, made.order, made.count));
     for (size_t i = 0; i < made.count; i++) {
         made.order[i] = (int64_t)((__uint128_t)i * all / made.count);
     }
-    NVDP__HAND_OVER(evaluator, made);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(evaluator, made);
 }
 
 void nvdp__mlm_evaluator_release(struct nvdp__mlm_evaluator *evaluator) {
@@ -56,7 +54,7 @@ struct nvdp__positions {
 
 /* Allocates memory for all scored windows. */
 static nvdp_status create_positions(const struct nvdp__mlm_evaluator *e, double mask_prob,
-                                    struct nvdp__positions *p) {
+                                    struct nvdp__memory *memory, struct nvdp__positions *p) {
     size_t tokens = 0;
     size_t masked = 0;
     for (size_t i = 0; i < e->count; i++) {
@@ -64,13 +62,10 @@ static nvdp_status create_positions(const struct nvdp__mlm_evaluator *e, double 
         tokens += length + SPECIALS;
         masked += nvdp__mask_most(mask_prob, length);
     }
-    p->offset = nvdp__calloc(e->ctx, e->count + 1, sizeof *p->offset);
-    p->id = nvdp__calloc(e->ctx, tokens, sizeof *p->id);
-    p->row = nvdp__calloc(e->ctx, masked, sizeof *p->row);
-    p->label = nvdp__calloc(e->ctx, masked, sizeof *p->label);
-    p->best = nvdp__calloc(e->ctx, masked, sizeof *p->best);
-    p->nll = nvdp__calloc(e->ctx, masked, sizeof *p->nll);
-    return NVDP__MADE(p->offset, p->id, p->row, p->label, p->best, p->nll);
+    return NVDP__ARRAYS(e->ctx, memory, NVDP__ITEMS(p->offset, e->count + 1),
+                        NVDP__ITEMS(p->id, tokens), NVDP__ITEMS(p->row, masked),
+                        NVDP__ITEMS(p->label, masked), NVDP__ITEMS(p->best, masked),
+                        NVDP__ITEMS(p->nll, masked));
 }
 
 static void add_positions(struct nvdp__positions *p, const struct nvdp__batcher *batcher,
@@ -93,25 +88,17 @@ static void add_positions(struct nvdp__positions *p, const struct nvdp__batcher 
 
 static nvdp_status write_positions(struct nvdp_context *ctx, const struct nvdp__positions *p,
                                    const char *path) {
-    const struct nvdp_tensor_source tensors[] = {
-        {"offset", NVDP_DTYPE_I64, 1, {p->windows + 1}, p->offset},
-        {"input_ids", NVDP_DTYPE_I32, 1, {p->tokens}, p->id},
-        {"row", NVDP_DTYPE_I64, 1, {p->masked}, p->row},
-        {"label", NVDP_DTYPE_I32, 1, {p->masked}, p->label},
-        {"predicted", NVDP_DTYPE_I32, 1, {p->masked}, p->best},
-        {"nll", NVDP_DTYPE_F64, 1, {p->masked}, p->nll},
+    const struct nvdp__tensor_source tensors[] = {
+        {"offset", NVDP__DTYPE_I64, 1, {p->windows + 1}, p->offset},
+        {"input_ids", NVDP__DTYPE_I32, 1, {p->tokens}, p->id},
+        {"row", NVDP__DTYPE_I64, 1, {p->masked}, p->row},
+        {"label", NVDP__DTYPE_I32, 1, {p->masked}, p->label},
+        {"predicted", NVDP__DTYPE_I32, 1, {p->masked}, p->best},
+        {"nll", NVDP__DTYPE_F64, 1, {p->masked}, p->nll},
     };
     static const char *const metadata[] = {"nvdp_format", "mlm-positions/1", "unit", "nats", NULL};
-    return nvdp_safetensors_write(ctx, path, sizeof tensors / sizeof tensors[0], tensors, metadata);
-}
-
-static void release_positions(struct nvdp__positions *p) {
-    free(p->offset);
-    free(p->id);
-    free(p->row);
-    free(p->label);
-    free(p->best);
-    free(p->nll);
+    return nvdp__safetensors_write(ctx, path, sizeof tensors / sizeof tensors[0], tensors,
+                                   metadata);
 }
 
 /* ---- scores ---- */
@@ -187,27 +174,22 @@ struct nvdp_coverage nvdp__corpus_coverage(const struct nvdp__corpus *corpus,
 
 /* ---- opening a model ---- */
 
-static nvdp_status check_head(struct nvdp_context *ctx, const char *directory) {
+nvdp_status nvdp__mlm_open(struct nvdp_context *ctx, const char *directory, bool training,
+                           struct nvdp_bert_config *config, struct nvdp_tokenizer **tokenizer,
+                           struct nvdp__pretrain_model *model) {
     static const char head[] = "cls.predictions.transform.dense.weight";
-    nvdp__autoptr(nvdp__weights_close) struct nvdp__weights *weights = NULL;
+    nvdp__autoptr(nvdp__weights_close) struct nvdp__weight_files *weights = NULL;
+    NVDP_TRY(nvdp__bert_config_read(ctx, directory, config));
+    NVDP_TRY(nvdp__pretrain_model_create(ctx, config, NVDP__OBJECTIVE_MLM, training, model));
+    NVDP_TRY(nvdp_tokenizer_load(ctx, directory, tokenizer));
+    NVDP_TRY(nvdp__wordpiece_only(ctx, *tokenizer));
+    NVDP_TRY(nvdp__bert_check_vocabulary(ctx, directory, config, nvdp_tokenizer_size(*tokenizer)));
     NVDP_TRY(nvdp__weights_open(ctx, directory, &weights));
     if (nvdp__weights_find_tensor(weights, head) == NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected a model with a masked-LM head, found an encoder without "
                           "one (tensor '%s' is missing); train a head with nvdp pretrain --init",
-                          nvdp__weights_path(weights), head);
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__mlm_open(struct nvdp_context *ctx, const char *directory, bool training,
-                           struct nvdp_bert_config *config, struct nvdp_tokenizer **tokenizer,
-                           struct nvdp__pretrain_model *model) {
-    NVDP_TRY(nvdp__bert_config_read(ctx, directory, config));
-    NVDP_TRY(nvdp__pretrain_model_create(ctx, config, NVDP__OBJECTIVE_MLM, training, model));
-    NVDP_TRY(nvdp_tokenizer_load(ctx, directory, tokenizer));
-    NVDP_TRY(nvdp__wordpiece_only(ctx, *tokenizer));
-    NVDP_TRY(nvdp_bert_check_vocabulary(ctx, directory, config, nvdp_tokenizer_size(*tokenizer)));
-    NVDP_TRY(check_head(ctx, directory));
+                          weights->path, head);
     return nvdp__pretrain_model_load(model, directory, true);
 }
 
@@ -221,67 +203,38 @@ nvdp_status nvdp__mlm_check_length(struct nvdp_context *ctx, const struct nvdp_b
 
 /* ---- nvdp_mlm_evaluate ---- */
 
-struct evaluation {
-    struct nvdp_context *ctx;
-    const struct nvdp__mlm_options *config;
-    char (*digest)[NVDP__DIGEST_HEX];
-    struct nvdp_tokenizer *tokenizer;
-    struct nvdp__piece_table pieces;
-    struct nvdp__corpus corpus;
-    struct nvdp__pretrain_model model;
-    struct nvdp__mlm_evaluator evaluator;
-    struct nvdp__positions positions;
-};
-
-static nvdp_status open_text(struct evaluation *e) {
-    const struct nvdp__mlm_options *c = e->config;
-    e->digest = nvdp__calloc(e->ctx, c->texts, sizeof *e->digest);
-    if (e->digest == NULL) return NVDP_ERR_MEMORY;
-    for (size_t i = 0; i < c->texts; i++) {
-        NVDP_TRY(nvdp__file_sha256(e->ctx, c->text[i], e->digest[i]));
-    }
-    return nvdp__corpus_cached(e->ctx, e->tokenizer, c->text,
-                               (const char(*)[NVDP__DIGEST_HEX])e->digest, c->texts, c->cache,
-                               &e->corpus);
-}
-
-static nvdp_status open_model(struct evaluation *e) {
-    const struct nvdp__mlm_options *c = e->config;
-    struct nvdp_bert_config bert;
-    NVDP_TRY(nvdp__mlm_open(e->ctx, c->model, false, &bert, &e->tokenizer, &e->model));
-    NVDP_TRY(nvdp__mlm_check_length(e->ctx, &bert, c->length));
-    NVDP_TRY(nvdp__pieces_create(e->ctx, e->tokenizer, &e->pieces));
-    return nvdp__pretrain_model_plan(&e->model, c->batch, c->length,
-                                     nvdp__batcher_masked(c->batch, c->length, c->mask_prob), NULL);
-}
-
 nvdp_status nvdp__mlm_evaluate(struct nvdp_context *ctx, const struct nvdp__mlm_options *config,
                                struct nvdp_mlm_scores *out) {
-    nvdp_status status = NVDP_OK;
-    struct evaluation e = {.ctx = ctx, .config = config};
+    nvdp__autofree char(*digest)[NVDP__DIGEST_HEX] = NULL;
+    nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *tokenizer = NULL;
+    nvdp__auto(nvdp__pieces_release) struct nvdp__piece_table pieces = {0};
+    nvdp__auto(nvdp__corpus_close) struct nvdp__corpus corpus = {0};
+    nvdp__auto(nvdp__pretrain_model_release) struct nvdp__pretrain_model model = {0};
+    nvdp__auto(nvdp__mlm_evaluator_release) struct nvdp__mlm_evaluator evaluator = {0};
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    struct nvdp__positions positions = {0};
+    struct nvdp_bert_config bert;
+    const bool keep = config->positions != NULL;
     if (config->model == NULL || config->texts == 0)
-        NVDP_TRY_OR_CLEAN(
-            nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                       "expected the options model and text, found only one or neither"));
-    NVDP_TRY_OR_CLEAN(nvdp__schema_check(ctx, &nvdp__mlm_schema, config));
-    NVDP_TRY_OR_CLEAN(open_model(&e));
-    NVDP_TRY_OR_CLEAN(open_text(&e));
-    NVDP_TRY_OR_CLEAN(nvdp__mlm_evaluator_create(ctx, &e.corpus, &e.pieces, config, &e.evaluator));
-    bool keep = config->positions != NULL;
-    struct nvdp_mlm_scores scores;
-    if (keep) NVDP_TRY_OR_CLEAN(create_positions(&e.evaluator, config->mask_prob, &e.positions));
-    NVDP_TRY_OR_CLEAN(nvdp__mlm_score(&e.evaluator, &e.model, keep ? &e.positions : NULL, &scores));
-    if (keep) NVDP_TRY_OR_CLEAN(write_positions(ctx, &e.positions, config->positions));
-    *out = scores;
-cleanup:
-    release_positions(&e.positions);
-    nvdp__mlm_evaluator_release(&e.evaluator);
-    if (e.model.ctx != NULL) nvdp__pretrain_model_release(&e.model);
-    nvdp__corpus_close(&e.corpus);
-    nvdp__pieces_release(&e.pieces);
-    nvdp_tokenizer_free(e.tokenizer);
-    free(e.digest);
-    return status;
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "expected the options model and text, found only one or neither");
+    NVDP_TRY(nvdp__schema_check(ctx, &nvdp__mlm_schema, config));
+    NVDP_TRY(nvdp__mlm_open(ctx, config->model, false, &bert, &tokenizer, &model));
+    NVDP_TRY(nvdp__mlm_check_length(ctx, &bert, config->length));
+    NVDP_TRY(nvdp__pieces_create(ctx, tokenizer, &pieces));
+    NVDP_TRY(nvdp__pretrain_model_plan(
+        &model, config->batch, config->length,
+        nvdp__batcher_masked(config->batch, config->length, config->mask_prob), NULL));
+    NVDP_TRY(NVDP__NEW(ctx, digest, config->texts));
+    for (size_t i = 0; i < config->texts; i++)
+        NVDP_TRY(nvdp__file_sha256(ctx, config->text[i], digest[i]));
+    NVDP_TRY(nvdp__corpus_cached(ctx, tokenizer, config->text,
+                                 (const char(*)[NVDP__DIGEST_HEX])digest, config->texts,
+                                 config->cache, &corpus));
+    NVDP_TRY(nvdp__mlm_evaluator_create(ctx, &corpus, &pieces, config, &evaluator));
+    if (keep) NVDP_TRY(create_positions(&evaluator, config->mask_prob, &memory, &positions));
+    NVDP_TRY(nvdp__mlm_score(&evaluator, &model, keep ? &positions : NULL, out));
+    return keep ? write_positions(ctx, &positions, config->positions) : NVDP_OK;
 }
 
 nvdp_status nvdp_mlm_evaluate(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -295,6 +248,5 @@ nvdp_status nvdp_mlm_evaluate(struct nvdp_context *ctx, const struct nvdp_config
     NVDP_TRY(nvdp__list_split(ctx, options.text_list, &list, &options.texts));
     options.text = list;
     NVDP_TRY(nvdp__mlm_evaluate(ctx, &options, &scores));
-    NVDP__GIVE(out, &scores);
-    return NVDP_OK;
+    return NVDP__GIVE(out, &scores);
 }

@@ -6,7 +6,6 @@
 #include "options/schema.h"
 #include "pretrain/examples.h"
 #include "pretrain/model.h"
-#include "pretrain/privatize.h"
 #include <nvdp/pretrain.h>
 
 struct nvdp__mlm_options {

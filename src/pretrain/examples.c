@@ -2,6 +2,7 @@
  * path of a token: windows, pairs, planted secrets, masks, batches. */
 #include "pretrain/examples.h"
 
+#include "base/array.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +16,7 @@ void nvdp__examples_release(struct nvdp__examples *examples) {
 }
 
 static nvdp_status add(struct nvdp__examples *examples, const struct nvdp__example *example) {
-    NVDP_TRY(nvdp__reserve(examples->ctx, &examples->at, &examples->capacity, examples->count + 1,
-                           sizeof *examples->at));
-    examples->at[examples->count++] = *example;
-    return NVDP_OK;
+    return NVDP__PUSH(examples->ctx, examples->at, examples->count, examples->capacity, *example);
 }
 
 /* ---- windows ---- */
@@ -149,25 +147,6 @@ static struct nvdp__example take_own_pair(const struct nvdp__corpus *corpus,
                    : pair_of(start, a, middle, b, limit, false);
 }
 
-nvdp_status nvdp__examples_pairs(struct nvdp__examples *examples, const struct nvdp__corpus *corpus,
-                                 size_t length, uint64_t seed, uint32_t epoch) {
-    struct nvdp__noise noise = {.seed = seed};
-    if (corpus->documents < 2)
-        return nvdp__fail(examples->ctx, NVDP_ERR_INPUT,
-                          "next-sentence prediction: expected a text of at least 2 documents, "
-                          "found 1; separate documents by blank lines");
-    examples->count = 0;
-    for (size_t d = 0; d < corpus->documents; d++) {
-        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_PAIR, epoch, d);
-        for (size_t at = (size_t)corpus->document[d]; at < corpus->document[d + 1];) {
-            struct nvdp__example example =
-                take_pair(corpus, &stream, d, length - PAIR_SPECIALS, &at);
-            NVDP_TRY(add(examples, &example));
-        }
-    }
-    return NVDP_OK;
-}
-
 /* Hashes the document's tokens, so that its cuts depend only on the document itself. */
 static uint64_t document_key(const struct nvdp__corpus *corpus, size_t document) {
     uint64_t key = NVDP__FNV1A;
@@ -177,19 +156,24 @@ static uint64_t document_key(const struct nvdp__corpus *corpus, size_t document)
     return key;
 }
 
-nvdp_status nvdp__examples_own_pairs(struct nvdp__examples *examples,
-                                     const struct nvdp__corpus *corpus,
-                                     const struct nvdp__piece_table *pieces, size_t length,
-                                     uint64_t seed) {
+nvdp_status nvdp__examples_pairs(struct nvdp__examples *examples, const struct nvdp__corpus *corpus,
+                                 const struct nvdp__piece_table *own, size_t length, uint64_t seed,
+                                 uint32_t epoch) {
+    const size_t limit = length - PAIR_SPECIALS;
     struct nvdp__noise noise = {.seed = seed};
+    if (own == NULL && corpus->documents < 2)
+        return nvdp__fail(examples->ctx, NVDP_ERR_INPUT,
+                          "next-sentence prediction: expected a text of at least 2 documents, "
+                          "found 1; separate documents by blank lines");
     examples->count = 0;
     for (size_t d = 0; d < corpus->documents; d++) {
-        struct nvdp__stream stream =
-            nvdp__stream_open(&noise, NVDP__PURPOSE_PAIR, 0, document_key(corpus, d));
+        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_PAIR, epoch,
+                                                       own != NULL ? document_key(corpus, d) : d);
         for (size_t at = (size_t)corpus->document[d]; at < corpus->document[d + 1];) {
-            struct nvdp__example example =
-                take_own_pair(corpus, pieces, &stream, d, length - PAIR_SPECIALS, &at);
-            if (example.first_length > 0 && example.second_length > 0)
+            const struct nvdp__example example =
+                own != NULL ? take_own_pair(corpus, own, &stream, d, limit, &at)
+                            : take_pair(corpus, &stream, d, limit, &at);
+            if (own == NULL || (example.first_length > 0 && example.second_length > 0))
                 NVDP_TRY(add(examples, &example));
         }
     }
@@ -265,14 +249,12 @@ void nvdp__masker_release(struct nvdp__masker *masker) {
 }
 
 size_t nvdp__mask_most(double share, size_t tokens) {
-    size_t limit = (size_t)llround(share * (double)tokens);
-    if (tokens == 0) return 0;
-    return limit > 0 ? limit : 1;
+    return tokens > 0 ? nvdp__max((size_t)llround(share * (double)tokens), 1) : 0;
 }
 
 /* Marks the drawn tokens. Units are tokens, or words as runs of tokens. */
-static void draw(struct nvdp__masker *m, struct nvdp__stream *stream, size_t count,
-                 const int32_t *ids) {
+static void draw_tokens(struct nvdp__masker *m, struct nvdp__stream *stream, size_t count,
+                        const int32_t *ids) {
     const unsigned char *special = m->pieces->special;
     const unsigned char *continues = m->pieces->continues;
     size_t units = 0;
@@ -303,7 +285,7 @@ static void draw(struct nvdp__masker *m, struct nvdp__stream *stream, size_t cou
 void nvdp__mask_text(struct nvdp__masker *m, struct nvdp__stream *stream, size_t count,
                      int32_t *ids, size_t first_row, struct nvdp__masked *masked) {
     const struct nvdp__piece_table *pieces = m->pieces;
-    draw(m, stream, count, ids);
+    draw_tokens(m, stream, count, ids);
     for (size_t i = 0; i < count; i++) {
         if (!m->drawn[i]) continue;
         masked->row[masked->count] = (int32_t)(first_row + i);
@@ -328,8 +310,7 @@ nvdp_status nvdp__batcher_create(struct nvdp_context *ctx, const struct nvdp__co
     NVDP_TRY(
         nvdp__masked_create(ctx, nvdp__batcher_masked(texts, length, mask_prob), &made.masked));
     NVDP_TRY(nvdp__masker_create(ctx, pieces, mask_prob, whole_words, length, &made.masker));
-    NVDP__HAND_OVER(batcher, made);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(batcher, made);
 }
 
 void nvdp__batcher_release(struct nvdp__batcher *batcher) {
@@ -344,7 +325,8 @@ size_t nvdp__batcher_masked(size_t texts, size_t length, double mask_prob) {
 }
 
 /* Writes a token of the text that starts at row `start`; returns the next row. */
-static size_t put(struct nvdp__batch *batch, size_t start, size_t at, int32_t id, int32_t type) {
+static size_t put_token(struct nvdp__batch *batch, size_t start, size_t at, int32_t id,
+                        int32_t type) {
     batch->ids[at] = id;
     batch->types[at] = type;
     batch->positions[at] = (int32_t)(at - start);
@@ -358,7 +340,7 @@ static size_t put_secret(struct nvdp__batcher *b, size_t start, size_t at, size_
     const struct nvdp__secret *secret = &secrets->at[plant->secret];
     if (at + secret->length > end) return at;
     for (size_t i = 0; i < secret->length; i++)
-        at = put(b->batch, start, at, secrets->id[secret->first + i], type);
+        at = put_token(b->batch, start, at, secrets->id[secret->first + i], type);
     return at;
 }
 
@@ -385,23 +367,12 @@ static size_t put_segment(struct nvdp__batcher *b, size_t start, size_t at, uint
         for (; mixed && next < plants->count && plants->at[next].at == first + i; next++)
             at = put_secret(b, start, at, end, &plants->at[next], type);
         if (i < kept)
-            at = put(b->batch, start, at,
-                     whole ? plants->secrets->id[first - plants->text + i]
-                           : nvdp__corpus_id(b->corpus, (size_t)first + i),
-                     type);
+            at = put_token(b->batch, start, at,
+                           whole ? plants->secrets->id[first - plants->text + i]
+                                 : nvdp__corpus_id(b->corpus, (size_t)first + i),
+                           type);
     }
-    return put(b->batch, start, at, b->pieces->sep, type);
-}
-
-/* Writes [CLS] A [SEP] or [CLS] A [SEP] B [SEP], up to masker.longest tokens; returns its end. */
-static size_t put_example(struct nvdp__batcher *b, size_t start,
-                          const struct nvdp__example *example) {
-    const size_t second = example->second_length;
-    const size_t room = b->masker.longest - (second > 0 ? PAIR_SPECIALS : SINGLE_SPECIALS);
-    size_t at = put(b->batch, start, start, b->pieces->cls, 0);
-    size_t end = put_segment(b, start, at, example->first, example->first_length, room - second, 0);
-    if (second == 0) return end;
-    return put_segment(b, start, end, example->second, second, room - (end - at - 1), 1);
+    return put_token(b->batch, start, at, b->pieces->sep, type);
 }
 
 void nvdp__batcher_fill(struct nvdp__batcher *b, const struct nvdp__examples *examples,
@@ -415,7 +386,14 @@ void nvdp__batcher_fill(struct nvdp__batcher *b, const struct nvdp__examples *ex
     for (size_t r = 0; r < n; r++) {
         size_t index = order != NULL ? (size_t)order[r] : first + r;
         const struct nvdp__example *example = &examples->at[index];
-        size_t end = put_example(b, used, example);
+        /* [CLS] A [SEP] or [CLS] A [SEP] B [SEP], up to masker.longest tokens */
+        const size_t second = example->second_length;
+        const size_t room = b->masker.longest - (second > 0 ? PAIR_SPECIALS : SINGLE_SPECIALS);
+        const size_t at = put_token(batch, used, used, b->pieces->cls, 0);
+        size_t end =
+            put_segment(b, used, at, example->first, example->first_length, room - second, 0);
+        if (second > 0)
+            end = put_segment(b, used, end, example->second, second, room - (end - at - 1), 1);
         struct nvdp__stream stream = nvdp__stream_open(&noise, key->purpose, key->number, index);
         nvdp__mask_text(&b->masker, &stream, end - used, batch->ids + used, used, &b->masked);
         batch->offset[r] = (int32_t)used;

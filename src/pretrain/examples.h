@@ -25,7 +25,7 @@
 #define NVDP_SRC_PRETRAIN_EXAMPLES_H
 
 #include "base/random.h"
-#include "pretrain/secrets.h"
+#include "pretrain/corpus.h"
 #include "text/batch.h"
 
 /* ---- examples: positions of their tokens in the corpus ---- */
@@ -55,14 +55,11 @@ nvdp_status nvdp__examples_windows(struct nvdp__examples *examples,
                                    const struct nvdp__corpus *corpus,
                                    const struct nvdp__piece_table *pieces, size_t length,
                                    const uint64_t *seed, uint32_t epoch);
-/* Lists the pairs of an epoch; a corpus of one document is NVDP_ERR_INPUT. */
+/* Lists the pairs of an epoch: own pairs with the table `own`; with NULL other pairs, for which a corpus of one document
+ * is NVDP_ERR_INPUT. */
 nvdp_status nvdp__examples_pairs(struct nvdp__examples *examples, const struct nvdp__corpus *corpus,
-                                 size_t length, uint64_t seed, uint32_t epoch);
-
-nvdp_status nvdp__examples_own_pairs(struct nvdp__examples *examples,
-                                     const struct nvdp__corpus *corpus,
-                                     const struct nvdp__piece_table *pieces, size_t length,
-                                     uint64_t seed);
+                                 const struct nvdp__piece_table *own, size_t length, uint64_t seed,
+                                 uint32_t epoch);
 /* Returns the largest number of examples from one document. Call before examples are planted. */
 size_t nvdp__examples_of_document(const struct nvdp__examples *examples,
                                   const struct nvdp__corpus *corpus);
@@ -77,7 +74,7 @@ struct nvdp__masked {
     size_t count, capacity;
     int32_t *row;   /* row among the batch's tokens */
     int32_t *label; /* the original token */
-    size_t labels;  /* labels per row, of equal weight: 1, or several draws (privatize.h) */
+    size_t labels;  /* labels per row, of equal weight: 1, or several draws (privatize.c) */
 };
 
 struct nvdp__masker {

@@ -1,27 +1,20 @@
 /* The pretraining model (model.h): BERT with its masked-LM and next-sentence heads, for
- * pretraining and evaluation. In order: parameters, memory, the two heads, a step. */
+ * pretraining and evaluation. In order: parameters, memory, the two heads, a step,
+ * and initial weights by which heads attend to neighbors. */
 #include "pretrain/model.h"
 
-#include "bert/checkpoint.h"
-#include "bert/row.h"
+#include "base/array.h"
+#include "encoder/checkpoint.h"
+#include "encoder/encoder.h"
+#include "encoder/row.h"
 #include "tensor/per_example.h"
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { BLOCK_FLOATS = 1 << 21, NEXT_CLASSES = 2 };
 
 /* ---- parameters ---- */
-
-static nvdp_status declare_heads(struct nvdp__heads *heads, const struct nvdp_bert_config *config,
-                                 struct nvdp__params *params) {
-    size_t dim = config->hidden_size;
-    NVDP_TRY(nvdp__declare_dense(params, "cls.predictions.transform.dense", dim, dim, 0,
-                                 &heads->transform));
-    NVDP_TRY(
-        nvdp__declare_norm(params, "cls.predictions.transform.LayerNorm", dim, 0, &heads->norm));
-    NVDP_TRY(nvdp__params_add(params, "cls.predictions.bias", 1, config->vocab_size, 1, 0,
-                              &heads->bias));
-    return nvdp__declare_dense(params, "cls.seq_relationship", NEXT_CLASSES, dim, 0, &heads->next);
-}
 
 /* Without next-sentence prediction, flags the tensors that only it trains. */
 static void flag_next(struct nvdp__pretrain_model *model, unsigned flag) {
@@ -35,24 +28,30 @@ nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
                                         const struct nvdp_bert_config *config,
                                         enum nvdp__objective objective, bool training,
                                         struct nvdp__pretrain_model *model) {
-    nvdp_status status = NVDP_OK;
+    struct nvdp__params *params = &model->params;
+    struct nvdp__heads *heads = &model->heads;
+    const size_t dim = config->hidden_size;
     if (!nvdp__encoder_row(config->model_type)->masked_lm)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
                           "masked language model: expected a model of type bert, found %s",
-                          nvdp_model_type_name(config->model_type));
+                          nvdp__model_type_name(config->model_type));
     *model =
         (struct nvdp__pretrain_model){.ctx = ctx, .objective = objective, .training = training};
-    nvdp__params_init(&model->params, ctx);
-    NVDP_TRY_OR_CLEAN(nvdp__bert_device(ctx, config, &model->dev));
-    NVDP_TRY_OR_CLEAN(nvdp__bert_declare(&model->bert, config, true, &model->params));
-    NVDP_TRY_OR_CLEAN(declare_heads(&model->heads, config, &model->params));
+    nvdp__params_init(params, ctx);
+    NVDP_TRY(nvdp__bert_device(ctx, config, &model->dev));
+    NVDP_TRY(nvdp__bert_declare(&model->bert, config, true, params));
+    NVDP_TRY(nvdp__declare_dense(params, "cls.predictions.transform.dense", dim, dim, 0,
+                                 &heads->transform));
+    NVDP_TRY(nvdp__declare_part(params, "cls.predictions.transform.LayerNorm", dim, 0, true, 0,
+                                &heads->norm));
+    NVDP_TRY(nvdp__params_add(params, "cls.predictions.bias", 1, config->vocab_size, 1, 0,
+                              &heads->bias));
+    NVDP_TRY(
+        nvdp__declare_dense(params, "cls.seq_relationship", NEXT_CLASSES, dim, 0, &heads->next));
     flag_next(model, NVDP__PARAM_FROZEN);
     if (nvdp__adaptive(objective)) /* for the optimizer one tensor, not rows */
-        model->params.entry[model->bert.word].flags = NVDP__PARAM_FROZEN;
-    NVDP_TRY_OR_CLEAN(nvdp__params_allocate(&model->params, training));
-cleanup:
-    if (status != NVDP_OK) nvdp__pretrain_model_release(model);
-    return status;
+        params->entry[model->bert.word].flags = NVDP__PARAM_FROZEN;
+    return nvdp__params_allocate(params, training);
 }
 
 void nvdp__pretrain_model_freeze(struct nvdp__pretrain_model *model, size_t layers) {
@@ -66,10 +65,7 @@ void nvdp__pretrain_model_release(struct nvdp__pretrain_model *model) {
     nvdp__params_release(&model->params);
     nvdp__arena_release(&model->arena);
     nvdp__device_release(&model->dev);
-    free(model->nll);
-    free(model->best);
-    free(model->masked_offset);
-    free(model->masked_weight);
+    nvdp__memory_release(&model->memory);
     *model = (struct nvdp__pretrain_model){0};
 }
 
@@ -78,14 +74,11 @@ void nvdp__pretrain_model_initialise(struct nvdp__pretrain_model *model, uint64_
     const struct nvdp__heads *heads = &model->heads;
     struct nvdp__params *params = &model->params;
     double sd = model->bert.config.initializer_range;
-    nvdp__bert_initialize(&model->bert, dev, params, seed);
-    nvdp__params_normal(dev, params, heads->transform.weight, sd, seed);
-    nvdp__params_fill(dev, params, heads->transform.bias, 0);
-    nvdp__params_fill(dev, params, heads->norm.weight, 1);
-    nvdp__params_fill(dev, params, heads->norm.bias, 0);
+    model->bert.row->initialize(&model->bert, dev, params, seed);
+    nvdp__dense_initialize(dev, params, &heads->transform, sd, seed);
+    nvdp__dense_initialize(dev, params, &heads->norm, sd, seed);
     nvdp__params_fill(dev, params, heads->bias, 0);
-    nvdp__params_normal(dev, params, heads->next.weight, sd, seed);
-    nvdp__params_fill(dev, params, heads->next.bias, 0);
+    nvdp__dense_initialize(dev, params, &heads->next, sd, seed);
 }
 
 nvdp_status nvdp__pretrain_model_load(struct nvdp__pretrain_model *model, const char *directory,
@@ -120,21 +113,17 @@ static void carve(struct nvdp__pretrain_model *model, size_t texts, size_t longe
     /* Per-example gradients need all rows of a text together. */
     heads->block = block < rows && !model->per_example ? block : rows;
     nvdp__bert_plan(&model->bert, dev, texts * longest, texts, longest, arena, &model->cache);
-    heads->gathered = nvdp__arena_take(arena, rows * dim);
-    heads->inner = nvdp__arena_take(arena, rows * dim);
-    heads->activated = nvdp__arena_take(arena, rows * dim);
-    heads->normed = nvdp__arena_take(arena, rows * dim);
-    heads->d_normed = nvdp__arena_take(arena, rows * dim);
+    NVDP__TAKE(arena, {&heads->gathered, rows * dim}, {&heads->inner, rows * dim},
+               {&heads->activated, rows * dim}, {&heads->normed, rows * dim},
+               {&heads->d_normed, rows * dim});
     heads->d_gathered = model->per_example ? nvdp__arena_take(arena, rows * dim)
                                            : heads->normed; /* not read again */
-    heads->mean = nvdp__arena_take(arena, rows);
-    heads->rstd = nvdp__arena_take(arena, rows);
-    heads->logits = nvdp__arena_take(arena, heads->block * pieces);
+    NVDP__TAKE(arena, {&heads->mean, rows}, {&heads->rstd, rows},
+               {&heads->logits, heads->block * pieces});
     nvdp__dense_plan(dev, arena, rows, dim, dim);
     nvdp__dense_plan(dev, arena, heads->block, dim, pieces);
-    heads->next_logits = nvdp__arena_take(arena, texts * NEXT_CLASSES);
-    heads->d_next = nvdp__arena_take(arena, texts * NEXT_CLASSES);
-    heads->d_pooled = nvdp__arena_take(arena, texts * dim);
+    NVDP__TAKE(arena, {&heads->next_logits, texts * NEXT_CLASSES},
+               {&heads->d_next, texts * NEXT_CLASSES}, {&heads->d_pooled, texts * dim});
     if (model->training)
         model->d_last = nvdp__arena_take(arena, nvdp__padded_rows(dev, texts * longest) * dim);
 }
@@ -143,8 +132,9 @@ nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t
                                       size_t longest, size_t masked, size_t *floats) {
     nvdp__bert_cache_release(&model->cache);
     nvdp__arena_release(&model->arena);
-    NVDP_TRY(
-        nvdp__bert_cache_create(model->ctx, &model->bert, model->training, false, &model->cache));
+    NVDP_TRY(nvdp__bert_cache_create(model->ctx, &model->bert,
+                                     model->training ? NVDP__KEEP_TRAINING : NVDP__KEEP_LAST,
+                                     &model->cache));
     model->cache.frozen = model->frozen;
     carve(model, texts, longest, masked);
     if (floats != NULL) {
@@ -155,28 +145,13 @@ nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t
     NVDP_TRY(nvdp__arena_allocate(model->ctx, &model->arena));
     carve(model, texts, longest, masked);
     NVDP_TRY(nvdp__arena_check(model->ctx, &model->arena));
-    free(model->nll);
-    free(model->best);
-    free(model->masked_offset);
-    free(model->masked_weight);
-    model->masked_offset = nvdp__calloc(model->ctx, texts + 1, sizeof *model->masked_offset);
-    model->masked_weight = nvdp__calloc(model->ctx, masked, sizeof *model->masked_weight);
-    model->nll = nvdp__calloc(model->ctx, masked, sizeof *model->nll);
-    model->best = nvdp__calloc(model->ctx, masked, sizeof *model->best);
-    return NVDP__MADE(model->nll, model->best, model->masked_offset, model->masked_weight);
-}
-
-nvdp_status nvdp__pretrain_model_per_example(struct nvdp__pretrain_model *model, size_t texts,
-                                             size_t longest, size_t masked,
-                                             struct nvdp__per_example **out) {
-    return nvdp__per_example_create(&model->dev, &model->params, texts, longest, masked, out);
+    nvdp__memory_release(&model->memory);
+    return NVDP__ARRAYS(model->ctx, &model->memory, NVDP__ITEMS(model->masked_offset, texts + 1),
+                        NVDP__ITEMS(model->masked_weight, masked), NVDP__ITEMS(model->nll, masked),
+                        NVDP__ITEMS(model->best, masked));
 }
 
 /* ---- the masked-LM head ---- */
-
-static enum nvdp__act activation(const struct nvdp__pretrain_model *model) {
-    return nvdp__act_of(model->bert.config.hidden_act);
-}
 
 static struct nvdp__norm norm_of(const struct nvdp__pretrain_model *model) {
     const struct nvdp__heads *heads = &model->heads;
@@ -202,7 +177,7 @@ static void transform_forward(struct nvdp__pretrain_model *model,
     nvdp__rows_gather(dev, rows, dim, masked->row, model->cache.hidden[config->num_hidden_layers],
                       heads->gathered);
     nvdp__dense_forward(dev, &dense, nvdp__f32(rows, dim, heads->gathered), inner);
-    nvdp__activation_forward(dev, activation(model), inner, activated);
+    nvdp__activation_forward(dev, nvdp__act_of(config->hidden_act), inner, activated);
     nvdp__norm_forward(dev, &norm, activated, NVDP__NO_TENSOR, NVDP__NO_TENSOR,
                        nvdp__f32(rows, dim, heads->normed), NVDP__NO_TENSOR);
 }
@@ -220,8 +195,8 @@ static void transform_backward(struct nvdp__pretrain_model *model,
     dense.offset = model->masked_offset;
     struct nvdp__norm norm = norm_of(model);
     nvdp__norm_backward(dev, &norm, nvdp__f32(rows, dim, heads->activated), d, NVDP__NO_TENSOR);
-    nvdp__activation_backward(dev, activation(model), nvdp__f32(rows, dim, heads->inner), d, d,
-                              NVDP__NO_TENSOR);
+    nvdp__activation_backward(dev, nvdp__act_of(model->bert.config.hidden_act),
+                              nvdp__f32(rows, dim, heads->inner), d, d, NVDP__NO_TENSOR);
     nvdp__dense_backward(dev, &dense, nvdp__f32(rows, dim, heads->gathered), d, d_gathered, false);
     nvdp__rows_scatter_add(dev, rows, dim, masked->row, heads->d_gathered, d_last);
 }
@@ -348,4 +323,146 @@ nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
         nvdp__bert_backward(&model->bert, dev, &model->params, batch, &above, &model->cache,
                             d_last);
     return nvdp__device_status(dev);
+}
+
+/* ==== heads that predict neighbors ==== */
+
+/* Initial weights with which attention looks at neighboring tokens. The comment derives them;
+ * the code below follows it.
+ *
+ * From small normal weights masked-LM training first learns how frequent pieces are. Then the
+ * loss stalls until some heads have learned about positions, one pair of positions at a time.
+ * Here heads have this knowledge from the start (initializing by imitation: Trockman & Kolter
+ * 2023). Position embeddings are sinusoids in the last 2K dimensions, in which word embeddings
+ * begin at 0. In the dimensions of wave k
+ *   p_t = a (cos w_k t, sin w_k t),   k < K,
+ * so that a shift by d positions is a rotation by w_k d (Vaswani et al. 2017, section 3.5).
+ * Suppose that a head's query rotates the waves by d and its key copies them, both with gain g.
+ * Then the score of token u for token t is
+ *   s(t, u) = g^2 a'^2 / sqrt(D_h)  sum_k cos w_k (t + d - u)
+ *          <= g^2 a'^2 K / sqrt(D_h),                 with equality at u = t + d,
+ * and about 0 elsewhere, as the frequencies have no common period: the head attends to the token
+ * d positions ahead. a' is the amplitude after the embeddings' LayerNorm. With words of standard
+ * deviation sd in the other dimensions and r = 2K / D
+ *   a'  = a / sqrt((1 - r) sd^2 + r a^2 / 2),
+ *   g^2 = SCORE sqrt(D_h) / (K a'^2).
+ * Only initial values differ: the model is an ordinary BERT, and everything is trained. For the
+ * gain see experiments/results/pretraining.md. */
+
+enum { LAYERS = 2, HEADS = 4 };
+/* Relative positions to which the heads attend. */
+static const int offset[LAYERS][HEADS] = {{-1, 1, -2, 2}, {-1, 1, -3, 3}};
+/* A position's amplitude in units of the word embeddings' standard deviation. */
+static const double AMPLITUDE = 2.5;
+/* Score of the position to which a head attends; other positions have scores about 0. */
+static const double SCORE = 6;
+/* Factor for the normal part of the heads' queries and keys. */
+static const float KEPT = 0.3F;
+
+struct setting {
+    const struct nvdp__bert *bert;
+    const struct nvdp__device *dev;
+    struct nvdp__params *params;
+    float *stage; /* host memory for the largest tensor */
+    uint64_t seed;
+    size_t dim, head, waves; /* D, D/heads, K */
+};
+
+static float *fetch(const struct setting *s, size_t index) {
+    nvdp__download(s->dev, s->params->entry[index].count, nvdp__value(s->params, index), s->stage);
+    return s->stage;
+}
+
+static void store(const struct setting *s, size_t index) {
+    nvdp__upload(s->dev, s->params->entry[index].count, s->stage, nvdp__value(s->params, index));
+}
+
+/* Returns one of K frequencies that fill (0, pi) evenly and have no common period: frac((k+1)
+ * phi) pi. */
+static double frequency(size_t k) {
+    const double golden = 0.6180339887498949;
+    double x = (double)(k + 1) * golden;
+    return M_PI * (x - floor(x));
+}
+
+/* Sets the positions' dimensions to 0. */
+static void place_words(const struct setting *s, size_t index) {
+    size_t own = s->dim - 2 * s->waves;
+    float *table = fetch(s, index);
+    for (size_t r = 0; r < s->params->entry[index].shape[0]; r++)
+        memset(table + r * s->dim + own, 0, 2 * s->waves * sizeof *table);
+    store(s, index);
+}
+
+static void place_positions(const struct setting *s, double amplitude) {
+    size_t own = s->dim - 2 * s->waves;
+    float *table = fetch(s, s->bert->position);
+    for (size_t t = 0; t < s->params->entry[s->bert->position].shape[0]; t++) {
+        float *row = table + t * s->dim;
+        memset(row, 0, own * sizeof *row);
+        for (size_t k = 0; k < s->waves; k++) {
+            double angle = frequency(k) * (double)t;
+            row[own + k] = (float)(amplitude * cos(angle));
+            row[own + s->waves + k] = (float)(amplitude * sin(angle));
+        }
+    }
+    store(s, s->bert->position);
+}
+
+/* Adds gain * (the positions' waves, each rotated by `shift` positions) to the head's rows of a
+ * projection. */
+static void add_waves(const struct setting *s, size_t index, size_t head, int shift, double gain) {
+    size_t own = s->dim - 2 * s->waves;
+    float *weight = fetch(s, index) + head * s->head * s->dim;
+    for (size_t i = 0; i < s->head * s->dim; i++)
+        weight[i] *= KEPT;
+    for (size_t k = 0; k < s->waves; k++) {
+        float *even = weight + k * s->dim + own + k;
+        float *odd = weight + (s->waves + k) * s->dim + own + k;
+        float c = (float)(gain * cos(frequency(k) * shift));
+        float d = (float)(gain * sin(frequency(k) * shift));
+        even[0] += c;
+        even[s->waves] -= d;
+        odd[0] += d;
+        odd[s->waves] += c;
+    }
+    store(s, index);
+}
+
+static void place_heads(const struct setting *s, size_t number, double gain) {
+    const struct nvdp__bert_layer *layer = &s->bert->layer[number];
+    size_t heads = s->bert->config.num_attention_heads;
+    for (size_t h = 0; h < heads && h < HEADS; h++) {
+        add_waves(s, layer->query.weight, h, offset[number][h], gain);
+        add_waves(s, layer->key.weight, h, 0, gain);
+    }
+    double sd = 1 / sqrt((double)s->dim);
+    nvdp__params_normal(s->dev, s->params, layer->value.weight, sd, s->seed);
+    nvdp__params_normal(s->dev, s->params, layer->attention_output.weight, sd, s->seed);
+}
+
+/* Also sets the heads' values and outputs to normals with variance 1/D. */
+nvdp_status nvdp__initialize_neighbor_heads(const struct nvdp__bert *bert,
+                                            const struct nvdp__device *dev,
+                                            struct nvdp__params *params, uint64_t seed) {
+    const struct nvdp_bert_config *config = &bert->config;
+    struct setting s = {.bert = bert, .dev = dev, .params = params, .seed = seed};
+    s.dim = config->hidden_size;
+    s.head = s.dim / config->num_attention_heads;
+    s.waves = s.head / 2 < s.dim / 4 ? s.head / 2 : s.dim / 4;
+    size_t rows = config->vocab_size > config->max_position_embeddings
+                      ? config->vocab_size
+                      : config->max_position_embeddings;
+    NVDP_TRY(NVDP__NEW(dev->ctx, s.stage, nvdp__max(rows, s.dim) * s.dim));
+    double sd = config->initializer_range, amplitude = AMPLITUDE * sd;
+    double share = 2 * (double)s.waves / (double)s.dim;
+    double normed = amplitude / sqrt((1 - share) * sd * sd + share * amplitude * amplitude / 2);
+    double gain = sqrt(SCORE * sqrt((double)s.head) / ((double)s.waves * normed * normed));
+    place_words(&s, bert->word);
+    place_words(&s, bert->type);
+    place_positions(&s, amplitude);
+    for (size_t i = 0; i < LAYERS && i < config->num_hidden_layers; i++)
+        place_heads(&s, i, gain);
+    free(s.stage);
+    return NVDP_OK;
 }

@@ -1,31 +1,24 @@
 /* Opens a pretraining run for trainer.c, in the order of nvdp__pretrainer_open at the end:
  * texts, secrets, model, lineage, memory, directory. */
-#include "bert/checkpoint.h"
+#include "base/base.h"
+#include "encoder/checkpoint.h"
+#include "encoder/encoder.h"
 #include "pretrain/pretrainer.h"
 
+#include "base/array.h"
+#include "base/file.h"
 #include "base/json.h"
-#include "base/outdir.h"
+#include "base/own.h"
 #include "base/ranks.h"
 #include "job/job.h"
+#include "tensor/per_example.h"
+#include "text/dataset.h"
 #include "text/plain_text.h"
-#include "text/public_texts.h"
 
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- texts ---- */
-
-static nvdp_status hash_texts(struct nvdp__pretrainer *t) {
-    const struct nvdp__pretrain_options *c = &t->config;
-    t->digest = nvdp__calloc(t->ctx, c->texts + c->eval_texts, sizeof *t->digest);
-    if (t->digest == NULL) return NVDP_ERR_MEMORY;
-    for (size_t i = 0; i < c->texts + c->eval_texts; i++) {
-        const char *path = i < c->texts ? c->text[i] : c->eval_text[i - c->texts];
-        NVDP_TRY(nvdp__file_sha256(t->ctx, path, t->digest[i]));
-    }
-    return NVDP_OK;
-}
 
 /* Compares the lines of files. */
 static nvdp_status compare_lines(struct nvdp__pretrainer *t, const char *const *path, size_t files,
@@ -43,17 +36,24 @@ static nvdp_status compare_lines(struct nvdp__pretrainer *t, const char *const *
     return NVDP_OK;
 }
 
-/* Fails if a text to privatize is among the public texts that choose the sensitive tokens. */
-static nvdp_status check_public(struct nvdp__pretrainer *t) {
+/* Computes the digests of the texts. Fails if a text to privatize is among the public texts that choose the sensitive
+ * tokens, or if a resumed run began with other texts. */
+static nvdp_status check_texts(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     const char *path = c->sanitizer.sensitive_from;
     nvdp__auto(nvdp__public_texts_release) struct nvdp__public_texts public = {.ctx = t->ctx,
                                                                                .path = path};
-    if (path == NULL || c->sanitizer.public_independent) return NVDP_OK;
-    NVDP_TRY(nvdp__public_texts_add_file(&public, path));
-    NVDP_TRY(compare_lines(t, c->text, c->texts, &public));
-    NVDP_TRY(compare_lines(t, c->eval_text, c->eval_texts, &public));
-    return nvdp__public_texts_check(&public, "{sensitive-from}");
+    NVDP_TRY(NVDP__NEW(t->ctx, t->digest, c->texts + c->eval_texts));
+    for (size_t i = 0; i < c->texts + c->eval_texts; i++)
+        NVDP_TRY(nvdp__file_sha256(t->ctx, i < c->texts ? c->text[i] : c->eval_text[i - c->texts],
+                                   t->digest[i]));
+    if (path != NULL && !c->sanitizer.public_independent) {
+        NVDP_TRY(nvdp__public_texts_add_file(&public, path));
+        NVDP_TRY(compare_lines(t, c->text, c->texts, &public));
+        NVDP_TRY(compare_lines(t, c->eval_text, c->eval_texts, &public));
+        NVDP_TRY(nvdp__public_texts_check(&public, "{sensitive-from}"));
+    }
+    return c->resume != NULL ? nvdp__pretrainer_check_texts(t) : NVDP_OK;
 }
 
 static nvdp_status open_corpora(struct nvdp__pretrainer *t) {
@@ -83,24 +83,22 @@ static nvdp_status open_secrets(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     t->secrets.ctx = t->ctx;
     if (c->plant == NULL) return NVDP_OK;
-    char *planted = c->resume == NULL ? nvdp__strdup(t->ctx, c->plant)
-                                      : nvdp__join(t->ctx, c->out, "planted.json");
-    if (planted == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__secrets_read(planted, t->tokenizer, &t->secrets);
-    for (size_t i = 0; status == NVDP_OK && i < t->secrets.count; i++) {
+    const struct nvdp__path own = nvdp__path(c->out, "planted.json");
+    const char *planted = c->resume == NULL ? c->plant : own.text;
+    NVDP_TRY(nvdp__secrets_read(planted, t->tokenizer, &t->secrets));
+    for (size_t i = 0; i < t->secrets.count; i++) {
         const struct nvdp__secret *secret = &t->secrets.at[i];
         if (secret->window && nvdp__next_sentence(c->objective))
-            status = nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                                "%s: objective %s trains on pairs, so secrets must be placed in "
-                                "the text, found secrets in windows of their own",
-                                planted, nvdp__objective_names[c->objective]);
-        else if (secret->length + 2 > c->length)
-            status = nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                                "%s: form %s: expected at most %zu - 2 words, because of length",
-                                planted, secret->form, c->length);
+            return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                              "%s: objective %s trains on pairs, so secrets must be placed in "
+                              "the text, found secrets in windows of their own",
+                              planted, nvdp__objective_names[c->objective]);
+        if (secret->length + 2 > c->length)
+            return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                              "%s: form %s: expected at most %zu - 2 words, because of length",
+                              planted, secret->form, c->length);
     }
-    free(planted);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- the model ---- */
@@ -111,7 +109,7 @@ nvdp_status nvdp__pretrainer_bert(struct nvdp__pretrainer *t, size_t pieces,
     *bert = nvdp__pretrain_bert(c, pieces);
     if (c->init == NULL) return NVDP_OK;
     NVDP_TRY(nvdp__bert_config_read(t->ctx, c->init, bert));
-    NVDP_TRY(nvdp_bert_check_vocabulary(t->ctx, c->init, bert, pieces));
+    NVDP_TRY(nvdp__bert_check_vocabulary(t->ctx, c->init, bert, pieces));
     c->hidden = bert->hidden_size;
     c->layers = bert->num_hidden_layers;
     c->heads = bert->num_attention_heads;
@@ -132,7 +130,7 @@ nvdp_status nvdp__pretrainer_bert(struct nvdp__pretrainer *t, size_t pieces,
 
 nvdp_status nvdp__pretrainer_model(struct nvdp__pretrainer *t,
                                    const struct nvdp_bert_config *bert) {
-    enum nvdp_precision callers = nvdp_context_precision(t->ctx);
+    enum nvdp_precision callers = nvdp__context_precision(t->ctx);
     nvdp_context_set_precision(t->ctx, t->config.precision);
     nvdp_status status =
         nvdp__pretrain_model_create(t->ctx, bert, t->config.objective, true, &t->model);
@@ -140,14 +138,6 @@ nvdp_status nvdp__pretrainer_model(struct nvdp__pretrainer *t,
     if (status == NVDP_OK && t->config.freeze_layers > 0)
         nvdp__pretrain_model_freeze(&t->model, t->config.freeze_layers);
     return status;
-}
-
-static nvdp_status read_init(struct nvdp__pretrainer *t) {
-    json_t *config = NULL;
-    NVDP_TRY(nvdp__json_read_optional(t->ctx, t->config.init, "config.json", &config));
-    t->init_record = json_incref(json_object_get(config, "nvdp_pretraining"));
-    json_decref(config);
-    return NVDP_OK;
 }
 
 /* Loads the frozen weights of a resumed run, which its state does not hold. Runs from before
@@ -170,11 +160,12 @@ static nvdp_status load_frozen(struct nvdp__pretrainer *t) {
  * config.json. */
 static nvdp_status open_model(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
+    nvdp__autoptr(json_decref) json_t *start = NULL;
     struct nvdp_bert_config bert;
     size_t pieces = nvdp_tokenizer_size(t->tokenizer);
     if (c->resume != NULL) {
         NVDP_TRY(nvdp__bert_config_read(t->ctx, c->out, &bert));
-        NVDP_TRY(nvdp_bert_check_vocabulary(t->ctx, c->out, &bert, pieces));
+        NVDP_TRY(nvdp__bert_check_vocabulary(t->ctx, c->out, &bert, pieces));
     } else {
         NVDP_TRY(nvdp__pretrainer_bert(t, pieces, &bert));
     }
@@ -187,29 +178,12 @@ static nvdp_status open_model(struct nvdp__pretrainer *t) {
                    ? nvdp__initialize_neighbor_heads(&t->model.bert, &t->model.dev,
                                                      &t->model.params, c->seed)
                    : NVDP_OK;
-    NVDP_TRY(read_init(t));
+    NVDP_TRY(nvdp__json_read_optional(t->ctx, c->init, "config.json", &start));
+    t->init_record = json_incref(json_object_get(start, "nvdp_pretraining"));
     return nvdp__pretrain_model_load(&t->model, c->init, false);
 }
 
 /* ---- lineage of the start model ---- */
-
-/* Reads the lineage of the start model, or of the model from whose folder only the vocabulary is
- * taken. */
-static nvdp_status lineage_before(struct nvdp__pretrainer *t) {
-    const struct nvdp__pretrain_options *c = &t->config;
-    nvdp_status status;
-    if (c->vocab == NULL) {
-        status = nvdp__lineage_read(t->ctx, c->init, &t->lineage);
-    } else {
-        char *copy = nvdp__strdup(t->ctx, c->vocab);
-        if (copy == NULL) return NVDP_ERR_MEMORY;
-        status = nvdp__lineage_read(t->ctx, dirname(copy), &t->lineage);
-        if (status == NVDP_OK) nvdp__lineage_vocabularies(&t->lineage);
-        free(copy);
-    }
-    t->lineage.counts_words = nvdp__dp_wanted(&c->dp) && t->words.epsilon > 0;
-    return status;
-}
 
 /* Returns the guarantee of the private vocabulary for a document. */
 static struct nvdp_dp_guarantee words_of_document(const struct nvdp__pretrainer *t) {
@@ -225,8 +199,12 @@ static nvdp_status take_lineage(struct nvdp__pretrainer *t) {
     const struct nvdp__seen seen = {c->texts, (const char(*)[NVDP__DIGEST_HEX])t->digest, c->text,
                                     &texts, c->length};
     const bool trains = c->init == NULL && c->vocab == NULL && !nvdp__private_vocabulary(t);
+    const struct nvdp__path vocabulary = nvdp__path_folder(c->vocab != NULL ? c->vocab : "");
     NVDP_TRY(nvdp__seen_texts_of_files(t->ctx, c->text, c->texts, &texts));
-    NVDP_TRY(lineage_before(t));
+    /* of the start model, or of the model from whose folder only the vocabulary is taken */
+    NVDP_TRY(nvdp__lineage_read(t->ctx, c->vocab != NULL ? vocabulary.text : c->init, &t->lineage));
+    if (c->vocab != NULL) nvdp__lineage_vocabularies(&t->lineage);
+    t->lineage.counts_words = nvdp__dp_wanted(&c->dp) && t->words.epsilon > 0;
     if (nvdp__dp_wanted(&c->dp))
         NVDP_TRY(
             nvdp__lineage_promise(t->ctx, &t->lineage, seen, c->dp.insecure_seed != 0, &t->start));
@@ -245,7 +223,7 @@ static nvdp_status open_private(struct nvdp__pretrainer *t) {
     if (!nvdp__dp_wanted(&c->dp)) return NVDP_OK;
     NVDP_TRY(
         nvdp__next_sentence(c->objective)
-            ? nvdp__examples_own_pairs(&t->examples, &t->corpus, &t->pieces, c->length, c->seed)
+            ? nvdp__examples_pairs(&t->examples, &t->corpus, &t->pieces, c->length, c->seed, 0)
             : nvdp__examples_windows(&t->examples, &t->corpus, &t->pieces, c->length, NULL, 0));
     nvdp__lineage_divides(&t->lineage, nvdp__examples_of_document(&t->examples, &t->corpus),
                           nvdp__next_sentence(c->objective) ? 0 : c->length);
@@ -300,8 +278,8 @@ static nvdp_status allocate(struct nvdp__pretrainer *t) {
                                   c->whole_word, &t->batcher));
     if (t->secrets.count > 0) t->batcher.plants = &t->plants;
     if (t->job.dp != NULL)
-        NVDP_TRY(nvdp__pretrain_model_per_example(&t->model, batch, c->length, masked,
-                                                  &t->job.dp->grads));
+        NVDP_TRY(nvdp__per_example_create(&t->model.dev, &t->model.params, batch, c->length, masked,
+                                          &t->job.dp->grads));
     if (nvdp__adaptive(t->config.objective))
         NVDP_TRY(nvdp__privatizer_create(t->ctx, &c->sanitizer, c->objective, t->tokenizer,
                                          &t->pieces, c->hidden,
@@ -337,9 +315,10 @@ static nvdp_status prepare(struct nvdp__pretrainer *t) {
     return nvdp__pretrainer_write_vocabulary(t);
 }
 
-/* Fails if the run would start from its own directory, whose weights would be removed. */
-static nvdp_status check_init(struct nvdp__pretrainer *t) {
+/* Fails if the directory is in use, or if the run would start from the directory's own weights, which would be removed. */
+static nvdp_status check_directory(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
+    NVDP_TRY(nvdp__outdir_check(t->ctx, c->out, c->overwrite, NVDP__RUN_WAYS));
     if (!nvdp__same_file(c->init, c->out)) return NVDP_OK;
     return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                       "%s: expected a directory other than the one of the starting model", c->out);
@@ -367,15 +346,8 @@ static nvdp_status continue_run(struct nvdp__pretrainer *t) {
 nvdp_status nvdp__pretrainer_open(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     nvdp_status status = NVDP_OK;
-    if (c->resume == NULL) {
-        NVDP_TRY(NVDP__RANK_0_ONLY(
-            t->ctx, nvdp__outdir_check(t->ctx, c->out, c->overwrite, NVDP__RUN_WAYS)));
-        NVDP_TRY(NVDP__RANK_0_ONLY(t->ctx, check_init(t)));
-    }
-    status = hash_texts(t);
-    if (status == NVDP_OK) status = check_public(t);
-    if (status == NVDP_OK && c->resume != NULL) status = nvdp__pretrainer_check_texts(t);
-    NVDP_TRY(nvdp__rank_agree(t->ctx, status));
+    if (c->resume == NULL) NVDP_TRY(NVDP__RANK_0_ONLY(t->ctx, check_directory(t)));
+    NVDP_TRY(nvdp__rank_agree(t->ctx, check_texts(t)));
     NVDP_TRY(nvdp__rank_agree(t->ctx, nvdp__pretrainer_open_vocabulary(t)));
     NVDP_TRY(nvdp__rank_agree(t->ctx, open_secrets(t)));
     NVDP_TRY(nvdp__rank_agree(t->ctx, open_model(t)));
@@ -401,7 +373,7 @@ void nvdp__pretrainer_close(struct nvdp__pretrainer *t) {
     nvdp__examples_release(&t->examples);
     nvdp__plants_release(&t->plants);
     nvdp__secrets_release(&t->secrets);
-    if (t->model.ctx != NULL) nvdp__pretrain_model_release(&t->model);
+    nvdp__pretrain_model_release(&t->model);
     nvdp__corpus_close(&t->corpus);
     nvdp__corpus_close(&t->eval_corpus);
     nvdp__pieces_release(&t->pieces);

@@ -2,15 +2,15 @@
 #ifndef NVDP_SRC_PRETRAIN_PRETRAINER_H
 #define NVDP_SRC_PRETRAIN_PRETRAINER_H
 
-#include "dchi/options.h"
+#include "dchi/token_options.h"
+#include "encoder/safetensors.h"
 #include "job/dp.h"
 #include "job/job.h"
 #include "job/lineage.h"
 #include "job/optimizer.h"
 #include "pretrain/evaluate.h"
-#include "text/private_words.h"
+#include "text/vocabulary.h"
 #include <jansson.h>
-#include <nvdp/safetensors.h>
 
 /* The options of a pretraining run, and the run. */
 
@@ -23,7 +23,7 @@ enum nvdp__weight_format { NVDP__WEIGHTS_F32, NVDP__WEIGHTS_F16, NVDP__WEIGHTS_B
 extern const char *const nvdp__objective_names[], *const nvdp__start_names[],
                                                       *const nvdp__optimizer_names[];
 
-/* The plain struct that the table of options.c fills and describes. */
+/* The plain struct that the table of pretraining_options.c fills and describes. */
 struct nvdp__pretrain_options {
     const char *text_list, *eval_text_list;     /* as given; split into the lists below */
     const char *const *text, *const *eval_text; /* [texts], [eval_texts] */
@@ -57,7 +57,7 @@ struct nvdp__pretrain_options {
 };
 extern const struct nvdp__schema nvdp__pretrain_schema;
 
-/* ---- options.c ---- */
+/* ---- pretraining_options.c ---- */
 
 /* Returns the options as in pretrain.json, with the lists of files. */
 json_t *nvdp__pretrain_options_json(const struct nvdp__pretrain_options *options);
@@ -69,7 +69,7 @@ nvdp_status nvdp__pretrain_options_read(struct nvdp_context *ctx, const char *pa
                                         const char ***lists);
 /* Replaces zeros that stand for a rule by the value of the rule. */
 void nvdp__pretrain_resolve(struct nvdp__pretrain_options *options);
-enum nvdp_dtype nvdp__pretrain_dtype(const struct nvdp__pretrain_options *options);
+enum nvdp__dtype nvdp__pretrain_dtype(const struct nvdp__pretrain_options *options);
 /* Returns BERT's configuration for a vocabulary of `pieces` pieces; the options must be
  * resolved. */
 struct nvdp_bert_config nvdp__pretrain_bert(const struct nvdp__pretrain_options *options,
@@ -178,7 +178,7 @@ nvdp_status nvdp__pretrainer_write_result(const struct nvdp__pretrainer *trainer
  * must be some. */
 void nvdp__pretrainer_frozen(const struct nvdp__pretrainer *trainer, char hex[NVDP__DIGEST_HEX]);
 
-/* ---- step.c ---- */
+/* ---- the parts of a step ---- */
 
 extern const struct nvdp__job_kind nvdp__pretrain_kind;
 /* Scores the held-out texts, if there are any, and logs the scores. */

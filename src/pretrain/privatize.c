@@ -1,8 +1,9 @@
-/* Privatizes a batch's input and draws its targets for the adaptive objectives (privatize.h).
+/* Privatizes a batch's input and draws its targets for the adaptive objectives (model.h).
  * nvdp__privatize, the last function, calls the parts in order. */
-#include "pretrain/privatize.h"
+#include "pretrain/model.h"
 
-#include "dchi/sanitizer.h"
+#include "base/array.h"
+#include "sanitize/sanitize.h"
 #include <stdlib.h>
 
 /* Purposes of the draws of a step. */
@@ -15,10 +16,6 @@ static uint64_t first_text(const struct nvdp__privacy_key *key, unsigned purpose
     return ((uint64_t)key->step << 32 | (uint64_t)purpose << 30) + (uint64_t)(key->first * draws);
 }
 
-static size_t draws_of(enum nvdp__objective objective) {
-    return objective / 2 == NVDP__OBJECTIVE_PROB / 2 ? NVDP__PROB_DRAWS : 1;
-}
-
 nvdp_status nvdp__privatizer_create(struct nvdp_context *ctx,
                                     const struct nvdp__sanitizer_options *options,
                                     enum nvdp__objective objective,
@@ -26,7 +23,8 @@ nvdp_status nvdp__privatizer_create(struct nvdp_context *ctx,
                                     const struct nvdp__piece_table *pieces, size_t dim,
                                     const float *table, size_t texts, size_t length, size_t masked,
                                     struct nvdp__privatizer *privatizer) {
-    const size_t draws = draws_of(objective), tokens = texts * length;
+    const size_t draws = objective / 2 == NVDP__OBJECTIVE_PROB / 2 ? NVDP__PROB_DRAWS : 1;
+    const size_t tokens = texts * length;
     const size_t drawn = nvdp__max(tokens, masked * draws);
     const struct nvdp__token_row *row = nvdp__token_row((int)options->mechanism);
     nvdp__auto(nvdp__privatizer_release) struct nvdp__privatizer made = {
@@ -40,32 +38,24 @@ nvdp_status nvdp__privatizer_create(struct nvdp_context *ctx,
         .targets = {.capacity = masked, .labels = draws}};
     NVDP_TRY(nvdp__sanitizer_of_table(ctx, options, tokenizer, dim, table, &made.sanitizer));
     made.tokens = nvdp_sanitizer_dchi(made.sanitizer);
-    NVDP_TRY(NVDP__NEW(ctx, made.offset, texts * draws + 1));
-    NVDP_TRY(NVDP__NEW(ctx, made.token, drawn));
-    NVDP_TRY(NVDP__NEW(ctx, made.row, tokens));
-    NVDP_TRY(NVDP__NEW(ctx, made.left, masked));
-    NVDP_TRY(NVDP__NEW(ctx, made.targets.label, masked * draws));
+    NVDP_TRY(NVDP__ARRAYS(ctx, &made.memory, NVDP__ITEMS(made.offset, texts * draws + 1),
+                          NVDP__ITEMS(made.token, drawn), NVDP__ITEMS(made.row, tokens),
+                          NVDP__ITEMS(made.left, masked),
+                          NVDP__ITEMS(made.targets.label, masked * draws)));
     if (row->gives_vectors) {
         NVDP_TRY(nvdp_dchi_create(ctx, nvdp_sanitizer_vectors(made.sanitizer), row->nearest,
                                   options->eta, 0, NULL, &made.nearest));
         made.tokens = made.nearest;
-        NVDP_TRY(NVDP__NEW(ctx, made.points, tokens * dim));
-        NVDP_TRY(NVDP__NEW(ctx, made.words, tokens * dim));
+        NVDP_TRY(NVDP__ARRAYS(ctx, &made.memory, NVDP__ITEMS(made.points, tokens * dim),
+                              NVDP__ITEMS(made.words, tokens * dim)));
     }
-    NVDP__HAND_OVER(privatizer, made);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(privatizer, made);
 }
 
 void nvdp__privatizer_release(struct nvdp__privatizer *p) {
     nvdp_dchi_free(p->nearest);
     nvdp_sanitizer_free(p->sanitizer);
-    free(p->offset);
-    free(p->token);
-    free(p->row);
-    free(p->left);
-    free(p->points);
-    free(p->words);
-    free(p->targets.label);
+    nvdp__memory_release(&p->memory);
     nvdp__dchi_scratch_release(&p->scratch);
     *p = (struct nvdp__privatizer){0};
 }
@@ -87,7 +77,7 @@ static size_t gather_input(struct nvdp__privatizer *p, const struct nvdp__batch 
         for (int32_t i = batch->offset[t]; i < batch->offset[t + 1]; i++) {
             const int32_t id = batch->ids[i];
             if (p->pieces->special[id] && id != p->unknown) continue;
-            p->token[n] = nvdp_sanitizer_token(p->sanitizer, id);
+            p->token[n] = nvdp__sanitizer_token(p->sanitizer, id);
             p->row[n++] = i;
         }
     }
@@ -109,7 +99,7 @@ static nvdp_status draw_input(struct nvdp__privatizer *p, struct nvdp__batch *ba
     NVDP_TRY(nvdp__dchi_sample(p->ctx, p->tokens, &p->scratch, batch->texts, p->offset, p->token,
                                &seed, first, p->token));
     for (size_t i = 0; i < n; i++)
-        batch->ids[p->row[i]] = nvdp_sanitizer_piece(p->sanitizer, p->token[i]);
+        batch->ids[p->row[i]] = nvdp__sanitizer_piece(p->sanitizer, p->token[i]);
     return NVDP_OK;
 }
 
@@ -126,7 +116,7 @@ static nvdp_status draw_targets(struct nvdp__privatizer *p, const struct nvdp__b
         for (size_t k = 0; k < draws; k++) {
             p->offset[t * draws + k] = n;
             for (size_t i = from; i < end; i++)
-                p->token[n++] = nvdp_sanitizer_token(p->sanitizer, masked->label[i]);
+                p->token[n++] = nvdp__sanitizer_token(p->sanitizer, masked->label[i]);
         }
     }
     p->offset[batch->texts * draws] = n;
@@ -138,7 +128,7 @@ static nvdp_status draw_targets(struct nvdp__privatizer *p, const struct nvdp__b
         for (size_t i = 0; i < labels; i++, from++)
             for (size_t k = 0; k < draws; k++)
                 p->targets.label[from * draws + k] =
-                    nvdp_sanitizer_piece(p->sanitizer, drawn[k * labels + i]);
+                    nvdp__sanitizer_piece(p->sanitizer, drawn[k * labels + i]);
     }
     return NVDP_OK;
 }
@@ -159,10 +149,10 @@ static nvdp_status copy_input(struct nvdp__privatizer *p, const struct nvdp__bat
                     p->dim * sizeof *p->points);
     }
     if (left == 0) return NVDP_OK;
-    NVDP_TRY(nvdp__vectors_nearest(p->ctx, nvdp_sanitizer_vectors(p->sanitizer), &p->scratch, left,
-                                   p->points, p->token));
+    NVDP_TRY(nvdp__vectors_nearest_reusing(p->ctx, nvdp_sanitizer_vectors(p->sanitizer),
+                                           &p->scratch, left, p->points, p->token));
     for (size_t i = 0, at = 0; i < targets->count; i++)
-        if (p->left[i]) targets->label[i] = nvdp_sanitizer_piece(p->sanitizer, p->token[at++]);
+        if (p->left[i]) targets->label[i] = nvdp__sanitizer_piece(p->sanitizer, p->token[at++]);
     return NVDP_OK;
 }
 

@@ -1,8 +1,10 @@
-/* Plants secrets into a training text (secrets.h), for pretraining and for the exposure attack:
+/* Plants secrets into a training text (corpus.h), for pretraining and for the exposure attack:
  * the words that may form secrets, the file of secrets, then their places in the text. */
-#include "pretrain/secrets.h"
+#include "pretrain/corpus.h"
 
+#include "base/array.h"
 #include "base/json.h"
+#include "base/own.h"
 #include "base/random.h"
 #include "text/normalize.h"
 #include <stdlib.h>
@@ -39,20 +41,18 @@ static bool is_whole_word(const struct nvdp_tokenizer *tokenizer, int32_t id) {
 static nvdp_status whole_words(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                int32_t **words, size_t *count) {
     const size_t pieces = nvdp_tokenizer_size(tokenizer);
-    int32_t *made = NULL;
+    nvdp__autofree int32_t *made = NULL;
     size_t n = 0;
     NVDP_TRY(nvdp__wordpiece_only(ctx, tokenizer));
     NVDP_TRY(NVDP__NEW(ctx, made, pieces));
     for (size_t id = 0; id < pieces; id++)
         if (is_whole_word(tokenizer, (int32_t)id)) made[n++] = (int32_t)id;
-    if (n < 2) {
-        free(made);
+    if (n < 2)
         return nvdp__fail(
             ctx, NVDP_ERR_INPUT,
             "vocabulary: expected at least 2 whole words among its %zu pieces, found %zu", pieces,
             n);
-    }
-    *words = made;
+    NVDP__HAND_OVER(words, made);
     *count = n;
     return NVDP_OK;
 }
@@ -84,19 +84,6 @@ static nvdp_status check_keys(struct nvdp_context *ctx, const char *where, const
     return NVDP_OK;
 }
 
-static nvdp_status check_form(struct nvdp_context *ctx, const struct entry *e) {
-    const size_t length = e->form == NULL ? 0 : strlen(e->form);
-    size_t slots = 0;
-    for (size_t i = 0; i < length; i++)
-        slots += e->form[i] == 'S';
-    if (length >= 2 && length < NVDP__FORM_SIZE && slots == 1 && strspn(e->form, "HS") == length)
-        return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: key 'form': expected 2 to %d letters, all H except one S, such "
-                      "as HS, HSH or HHSHH, found %.40s",
-                      e->where, NVDP__FORM_SIZE - 1, e->form != NULL ? e->form : "nothing");
-}
-
 static nvdp_status choose(struct nvdp_context *ctx, const char *where, const char *key,
                           const char *value, const char *one, const char *other, bool *is_one) {
     *is_one = strcmp(value, one) == 0;
@@ -105,10 +92,18 @@ static nvdp_status choose(struct nvdp_context *ctx, const char *where, const cha
                       key, one, other != NULL ? " or " : "", other != NULL ? other : "", value);
 }
 
-/* Checks combinations of keys. */
+/* Checks the form, and combinations of keys. */
 static nvdp_status check_entry(struct nvdp_context *ctx, const struct entry *e) {
     const size_t named = json_array_size(e->tokens);
-    NVDP_TRY(check_form(ctx, e));
+    const size_t length = e->form == NULL ? 0 : strlen(e->form);
+    size_t slots = 0;
+    for (size_t i = 0; i < length; i++)
+        slots += e->form[i] == 'S';
+    if (length < 2 || length >= NVDP__FORM_SIZE || slots != 1 || strspn(e->form, "HS") != length)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'form': expected 2 to %d letters, all H except one S, such "
+                          "as HS, HSH or HHSHH, found %.40s",
+                          e->where, NVDP__FORM_SIZE - 1, e->form != NULL ? e->form : "nothing");
     if (e->include == NULL && e->occurrences < 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: key 'occurrences': expected the number of times that the secret is "
@@ -127,11 +122,11 @@ static nvdp_status check_entry(struct nvdp_context *ctx, const struct entry *e) 
     if (e->planted != NULL && e->include == NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key 'planted' needs the key 'include'",
                           e->where);
-    if (e->tokens != NULL && (named != strlen(e->form) || e->count != 1))
+    if (e->tokens != NULL && (named != length || e->count != 1))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: key 'tokens': expected a list of %zu words, one per letter of the "
                           "form, and count 1; found %zu words and count %lld",
-                          e->where, strlen(e->form), named, (long long)e->count);
+                          e->where, length, named, (long long)e->count);
     return NVDP_OK;
 }
 
@@ -184,8 +179,6 @@ static nvdp_status add_secret(struct nvdp__secrets *secrets, const struct entry 
                           e->where, MAX_SECRETS);
     NVDP_TRY(nvdp__reserve(ctx, &secrets->id, &secrets->id_capacity, secrets->ids + made.length,
                            sizeof *secrets->id));
-    NVDP_TRY(nvdp__reserve(ctx, &secrets->at, &secrets->capacity, secrets->count + 1,
-                           sizeof *secrets->at));
     for (size_t i = 0; i < made.length; i++) {
         int32_t *id = &secrets->id[secrets->ids + i];
         if (e->tokens != NULL)
@@ -194,57 +187,41 @@ static nvdp_status add_secret(struct nvdp__secrets *secrets, const struct entry 
             *id = secrets->word[nvdp__stream_below(&words, secrets->words)];
     }
     secrets->ids += made.length;
-    secrets->at[secrets->count++] = made;
-    return NVDP_OK;
-}
-
-static nvdp_status read_list(struct nvdp__secrets *secrets, const char *path, const json_t *list,
-                             const struct nvdp_tokenizer *tokenizer) {
-    size_t i;
-    const json_t *object;
-    nvdp__autofree char *where = NULL;
-    json_array_foreach(list, i, object) {
-        struct entry e;
-        free(where);
-        where = nvdp__format(secrets->ctx, "%s: secrets[%zu]", path, i);
-        NVDP_TRY(NVDP__MADE(where));
-        NVDP_TRY(read_entry(secrets->ctx, where, object, &e));
-        for (int64_t k = 0; k < e.count; k++)
-            NVDP_TRY(add_secret(secrets, &e, tokenizer));
-    }
-    return NVDP_OK;
+    return NVDP__PUSH(ctx, secrets->at, secrets->count, secrets->capacity, made);
 }
 
 nvdp_status nvdp__secrets_read(const char *path, const struct nvdp_tokenizer *tokenizer,
                                struct nvdp__secrets *secrets) {
-    nvdp_status status = NVDP_OK;
     static const char *const keys[] = {"nvdp_format", "seed", "secrets", NULL};
     struct nvdp_context *ctx = secrets->ctx;
-    json_t *root = NULL;
-    const json_t *list;
+    nvdp__autoptr(json_decref) json_t *root = NULL;
+    const json_t *list, *object;
     const char *format = NULL;
     int64_t seed;
-    NVDP_TRY_OR_CLEAN(nvdp__json_read(ctx, path, &root));
-    NVDP_TRY_OR_CLEAN(check_keys(ctx, path, root, keys));
-    NVDP_TRY_OR_CLEAN(nvdp__json_string(ctx, path, root, "nvdp_format", kind, &format));
+    size_t i;
+    NVDP_TRY(nvdp__json_read(ctx, path, &root));
+    NVDP_TRY(check_keys(ctx, path, root, keys));
+    NVDP_TRY(nvdp__json_string(ctx, path, root, "nvdp_format", kind, &format));
     if (strcmp(format, kind) != 0)
-        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                     "%s: key 'nvdp_format': expected %s, found '%.40s'", path,
-                                     kind, format));
-    NVDP_TRY_OR_CLEAN(nvdp__json_int_required(ctx, path, root, "seed", 0, INT64_MAX, &seed));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key 'nvdp_format': expected %s, found '%.40s'",
+                          path, kind, format);
+    NVDP_TRY(nvdp__json_int_required(ctx, path, root, "seed", 0, INT64_MAX, &seed));
     list = json_object_get(root, "secrets");
     if (json_array_size(list) == 0)
-        NVDP_TRY_OR_CLEAN(
-            nvdp__fail(ctx, NVDP_ERR_INPUT,
-                       "%s: key 'secrets': expected a list of at least one secret, found %s", path,
-                       json_is_array(list) ? "an empty list" : "none"));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'secrets': expected a list of at least one secret, found %s",
+                          path, json_is_array(list) ? "an empty list" : "none");
     secrets->seed = (uint64_t)seed;
-    NVDP_TRY_OR_CLEAN(whole_words(ctx, tokenizer, &secrets->word, &secrets->words));
-    NVDP_TRY_OR_CLEAN(read_list(secrets, path, list, tokenizer));
-cleanup:
-    json_decref(root);
-    if (status != NVDP_OK) nvdp__secrets_release(secrets);
-    return status;
+    NVDP_TRY(whole_words(ctx, tokenizer, &secrets->word, &secrets->words));
+    json_array_foreach(list, i, object) {
+        nvdp__autofree char *where = nvdp__format(ctx, "%s: secrets[%zu]", path, i);
+        struct entry e;
+        NVDP_TRY(NVDP__MADE(where));
+        NVDP_TRY(read_entry(ctx, where, object, &e));
+        for (int64_t k = 0; k < e.count; k++)
+            NVDP_TRY(add_secret(secrets, &e, tokenizer));
+    }
+    return NVDP_OK;
 }
 
 json_t *nvdp__secrets_json(const struct nvdp__secrets *secrets,
@@ -256,16 +233,13 @@ json_t *nvdp__secrets_json(const struct nvdp__secrets *secrets,
         for (size_t k = 0; k < secret->length; k++)
             json_array_append_new(tokens, json_string(nvdp_tokenizer_piece(
                                               tokenizer, secrets->id[secret->first + k])));
-        json_t *object = json_pack("{s:s, s:o, s:s}", "form", secret->form, "tokens", tokens,
-                                   "place", secret->window ? "window" : "text");
-        if (secret->coin) {
-            json_object_set_new(object, "include", json_string("coin"));
-            json_object_set_new(object, "planted", json_boolean(secret->occurrences > 0));
-        } else {
-            json_object_set_new(object, "occurrences",
-                                json_integer((json_int_t)secret->occurrences));
-        }
-        json_array_append_new(list, object);
+        const json_int_t occurrences = (json_int_t)secret->occurrences;
+        json_array_append_new(
+            list, json_pack("{s:s, s:o, s:s, s:s*, s:o*, s:o*}", "form", secret->form, "tokens",
+                            tokens, "place", secret->window ? "window" : "text", "include",
+                            secret->coin ? "coin" : NULL, "planted",
+                            secret->coin ? json_boolean(occurrences > 0) : NULL, "occurrences",
+                            secret->coin ? NULL : json_integer(occurrences)));
     }
     return json_pack("{s:s, s:I, s:o}", "nvdp_format", kind, "seed", (json_int_t)secrets->seed,
                      "secrets", list);
@@ -280,13 +254,6 @@ void nvdp__secrets_release(struct nvdp__secrets *secrets) {
 
 /* ---- places ---- */
 
-static int by_place(const void *x, const void *y) {
-    const struct nvdp__plant *a = x, *b = y;
-    if (a->at != b->at) return a->at < b->at ? -1 : 1;
-    if (a->secret != b->secret) return a->secret < b->secret ? -1 : 1;
-    return (a->number > b->number) - (a->number < b->number);
-}
-
 /* Draws a uniform token of the text and moves back to the beginning of its word. */
 static uint64_t draw_place(struct nvdp__stream *stream, const struct nvdp__corpus *corpus,
                            const struct nvdp__piece_table *pieces) {
@@ -296,17 +263,6 @@ static uint64_t draw_place(struct nvdp__stream *stream, const struct nvdp__corpu
     return at;
 }
 
-/* Counts the secrets planted in the text and as windows, and the tokens of those in the text. */
-static void count_plants(const struct nvdp__secrets *secrets, size_t *places, size_t *windows,
-                         size_t *tokens) {
-    *places = *windows = *tokens = 0;
-    for (size_t i = 0; i < secrets->count; i++) {
-        const struct nvdp__secret *secret = &secrets->at[i];
-        *(secret->window ? windows : places) += secret->occurrences;
-        *tokens += secret->window ? 0 : secret->occurrences * secret->length;
-    }
-}
-
 nvdp_status nvdp__plants_create(struct nvdp_context *ctx, const char *path,
                                 const struct nvdp__secrets *secrets,
                                 const struct nvdp__corpus *corpus,
@@ -314,16 +270,20 @@ nvdp_status nvdp__plants_create(struct nvdp_context *ctx, const char *path,
                                 struct nvdp__plants *plants) {
     nvdp__auto(nvdp__plants_release) struct nvdp__plants made = {.secrets = secrets,
                                                                  .text = corpus->tokens};
-    size_t places, windows, tokens;
-    count_plants(secrets, &places, &windows, &tokens);
+    size_t places = 0, windows = 0, tokens = 0; /* tokens of the secrets in the text */
+    for (size_t i = 0; i < secrets->count; i++) {
+        const struct nvdp__secret *secret = &secrets->at[i];
+        *(secret->window ? &windows : &places) += secret->occurrences;
+        tokens += secret->window ? 0 : secret->occurrences * secret->length;
+    }
     if (tokens > corpus->tokens / TENTH || windows > MAX_PLANTS)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected at most %zu tokens to plant in a text of %zu tokens, and "
                           "at most %d separate windows, found %zu and %zu",
                           path, corpus->tokens / TENTH, corpus->tokens, MAX_PLANTS, tokens,
                           windows);
-    NVDP_TRY(NVDP__NEW(ctx, made.at, places));
-    NVDP_TRY(NVDP__NEW(ctx, made.window, windows));
+    NVDP_TRY(
+        NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(made.at, places), NVDP__ITEMS(made.window, windows)));
     for (size_t i = 0; i < secrets->count; i++) {
         const struct nvdp__secret *secret = &secrets->at[i];
         struct nvdp__stream stream = stream_of(secrets, DRAW_PLACES, i);
@@ -335,9 +295,9 @@ nvdp_status nvdp__plants_create(struct nvdp_context *ctx, const char *path,
                                                              (uint32_t)i, (uint32_t)k};
         }
     }
-    if (made.count > 0) qsort(made.at, made.count, sizeof *made.at, by_place);
-    NVDP__HAND_OVER(plants, made);
-    return NVDP_OK;
+    NVDP__SORT(made.at, made.count, NVDP__UP(struct nvdp__plant, at),
+               NVDP__UP(struct nvdp__plant, secret), NVDP__UP(struct nvdp__plant, number));
+    return NVDP__HAND_OVER(plants, made);
 }
 
 void nvdp__plants_release(struct nvdp__plants *plants) {

@@ -3,11 +3,12 @@
  * them. */
 #include "pretrain/pretrainer.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/own.h"
 #include "base/ranks.h"
 #include "job/job.h"
-#include "text/sentence.h"
+#include "text/sentence_folder.h"
 
 #include <libgen.h>
 #include <stdlib.h>
@@ -68,10 +69,6 @@ static nvdp_status share_vocabulary(struct nvdp__pretrainer *t) {
     return nvdp__rank_share(t->ctx, t->vocabulary_size, t->vocabulary);
 }
 
-static nvdp_status read_vocabulary(struct nvdp__pretrainer *t, const char *path) {
-    return nvdp__read_file(t->ctx, path, VOCABULARY_LIMIT, &t->vocabulary, &t->vocabulary_size);
-}
-
 /* Reads the vocabulary of a directory, and its tokenizer_config.json, to which the names of the special tokens are
  * added. The model's folder gets both. */
 static nvdp_status copy_from(struct nvdp__pretrainer *t, const char *directory) {
@@ -85,22 +82,33 @@ static nvdp_status copy_from(struct nvdp__pretrainer *t, const char *directory) 
             directory);
     NVDP_TRY(
         nvdp__vocabulary_text(t->ctx, &t->tokenizer->pieces, &t->vocabulary, &t->vocabulary_size));
-    nvdp__autofree char *config = nvdp__model_path(t->ctx, directory, "tokenizer_config.json");
-    NVDP_TRY(NVDP__MADE(config));
-    if (!nvdp__exists(config)) return NVDP_OK;
-    NVDP_TRY(nvdp__json_read(t->ctx, config, &t->tokenizer_config));
+    struct nvdp__path config;
+    NVDP_TRY(nvdp__model_path(t->ctx, directory, "tokenizer_config.json", &config));
+    if (!nvdp__exists(config.text)) return NVDP_OK;
+    NVDP_TRY(nvdp__json_read(t->ctx, config.text, &t->tokenizer_config));
     json_object_del(t->tokenizer_config, "added_tokens_decoder");
     for (int i = 0; i < NVDP__SPECIALS; i++) {
         const int32_t id = t->tokenizer->special[i];
         if (json_object_set_new(t->tokenizer_config, nvdp__special_keys[i],
                                 json_string(nvdp_tokenizer_piece(t->tokenizer, id))) != 0)
-            return nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "%s: out of memory", config);
+            return nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "%s: out of memory", config.text);
     }
     return NVDP_OK;
 }
 
-static nvdp_status make_config(struct nvdp__pretrainer *t) {
-    bool lower = !t->config.cased;
+/* Reads or trains vocab.txt, and makes the tokenizer and its configuration. */
+static nvdp_status make_tokenizer(struct nvdp__pretrainer *t) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    struct nvdp__normalization rules = rules_of(c);
+    const char *path = c->vocab != NULL ? c->vocab : "vocab.txt";
+    const bool lower = !c->cased;
+    NVDP_TRY(NVDP__RANK_0_ONLY(t->ctx, c->vocab != NULL
+                                           ? nvdp__read_file(t->ctx, path, VOCABULARY_LIMIT,
+                                                             &t->vocabulary, &t->vocabulary_size)
+                                           : train_vocabulary(t)));
+    NVDP_TRY(share_vocabulary(t));
+    NVDP_TRY(nvdp__tokenizer_create(t->ctx, path, t->vocabulary, t->vocabulary_size,
+                                    nvdp__special_names, &rules, &t->tokenizer));
     t->tokenizer_config = json_pack(
         "{s:s, s:b, s:b, s:b, s:I, s:s, s:s, s:s, s:s, s:s}", "tokenizer_class", "BertTokenizer",
         "do_lower_case", lower, "strip_accents", lower, "tokenize_chinese_chars", 1,
@@ -116,58 +124,43 @@ static nvdp_status read_privacy(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     nvdp__autoptr(json_decref) json_t *read = NULL;
     const json_t *object;
-    nvdp__autofree char *copy = NULL;
     t->words = c->words;
     if (nvdp__private_vocabulary(t)) return NVDP_OK;
     if (c->resume != NULL) {
         object = json_object_get(t->config_owner, "vocabulary");
     } else {
         if (c->vocab == NULL && c->init == NULL) return NVDP_OK;
-        if (c->vocab != NULL && (copy = nvdp__strdup(t->ctx, c->vocab)) == NULL)
-            return NVDP_ERR_MEMORY;
-        NVDP_TRY(nvdp__json_read_optional(t->ctx, copy != NULL ? dirname(copy) : c->init,
+        struct nvdp__path vocabulary = nvdp__path_format("%s", c->vocab != NULL ? c->vocab : "");
+        NVDP_TRY(nvdp__json_read_optional(t->ctx,
+                                          c->vocab != NULL ? dirname(vocabulary.text) : c->init,
                                           "vocab_privacy.json", &read));
         object = read;
     }
-    if (json_is_object(object))
-        NVDP_TRY(nvdp__private_words_read(
-            t->ctx, c->resume != NULL ? "pretrain.json" : "vocab_privacy.json", object, &t->words));
-    return NVDP_OK;
+    return json_is_object(object)
+               ? nvdp__private_words_read(
+                     t->ctx, c->resume != NULL ? "pretrain.json" : "vocab_privacy.json", object,
+                     &t->words)
+               : NVDP_OK;
 }
 
 nvdp_status nvdp__pretrainer_open_vocabulary(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     const char *from = c->resume != NULL ? c->out : c->init;
     NVDP_TRY(read_privacy(t));
-    if (from != NULL) {
-        NVDP_TRY(copy_from(t, from));
-    } else {
-        struct nvdp__normalization rules = rules_of(c);
-        const char *path = c->vocab != NULL ? c->vocab : "vocab.txt";
-        NVDP_TRY(NVDP__RANK_0_ONLY(t->ctx, c->vocab != NULL ? read_vocabulary(t, path)
-                                                            : train_vocabulary(t)));
-        NVDP_TRY(share_vocabulary(t));
-        NVDP_TRY(nvdp__tokenizer_create(t->ctx, path, t->vocabulary, t->vocabulary_size,
-                                        nvdp__special_names, &rules, &t->tokenizer));
-        NVDP_TRY(make_config(t));
-    }
+    NVDP_TRY(from != NULL ? copy_from(t, from) : make_tokenizer(t));
     return nvdp__pieces_create(t->ctx, t->tokenizer, &t->pieces);
 }
 
 nvdp_status nvdp__pretrainer_write_vocabulary(const struct nvdp__pretrainer *t) {
-    char *path = nvdp__join(t->ctx, t->config.out, "vocab.txt");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__write_file(t->ctx, path, t->vocabulary, t->vocabulary_size);
-    free(path);
-    if (status == NVDP_OK && t->tokenizer_config != NULL)
-        status = nvdp__run_json_write(t->ctx, t->config.out, "tokenizer_config.json",
-                                      json_incref(t->tokenizer_config));
-    if (status == NVDP_OK && t->secrets.count > 0)
-        status = nvdp__run_json_write(t->ctx, t->config.out, "planted.json",
-                                      nvdp__secrets_json(&t->secrets, t->tokenizer));
-    if (status == NVDP_OK && t->words.epsilon > 0)
-        status =
-            nvdp__run_json_write(t->ctx, t->config.out, "vocab_privacy.json",
-                                 nvdp__private_words_json(t->ctx, &t->words, t->config.length));
-    return status;
+    const struct nvdp__path path = nvdp__path(t->config.out, "vocab.txt");
+    NVDP_TRY(nvdp__write_file(t->ctx, path.text, t->vocabulary, t->vocabulary_size));
+    if (t->tokenizer_config != NULL)
+        NVDP_TRY(nvdp__run_json_write(t->ctx, t->config.out, "tokenizer_config.json",
+                                      json_incref(t->tokenizer_config)));
+    if (t->secrets.count > 0)
+        NVDP_TRY(nvdp__run_json_write(t->ctx, t->config.out, "planted.json",
+                                      nvdp__secrets_json(&t->secrets, t->tokenizer)));
+    if (t->words.epsilon == 0) return NVDP_OK;
+    return nvdp__run_json_write(t->ctx, t->config.out, "vocab_privacy.json",
+                                nvdp__private_words_json(t->ctx, &t->words, t->config.length));
 }

@@ -2,10 +2,9 @@
  * tables, and draws the figures of Qu et al. 2021 and Yue et al. 2021. Sections follow this order. */
 #include "report/parts.h"
 
+#include "base/array.h"
 #include "base/file.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <nvdp/attack.h>
 #include <stdlib.h>
@@ -33,11 +32,6 @@ void report_analysis_release(struct report_analysis *analysis) {
     free(analysis->name);
     free(analysis->label);
     json_decref(analysis->root);
-}
-
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
 }
 
 /* Returns true for attacks that find planted secrets. Other attacks find texts, or parts of them. */
@@ -70,7 +64,7 @@ static nvdp_status parse(struct nvdp_context *ctx, const char *path, struct repo
     const char *split = text_of(a, "of", "split");
     a->label = nvdp__format(ctx, "%s%s%s, %.0f x %.0f",
                             a->task != NULL ? a->task
-                            : text != NULL  ? base_name(text)
+                            : text != NULL  ? nvdp__file_name(text)
                                             : "vocabulary",
                             a->task != NULL && split != NULL ? " " : "",
                             a->task != NULL && split != NULL ? split : "",
@@ -79,106 +73,67 @@ static nvdp_status parse(struct nvdp_context *ctx, const char *path, struct repo
 }
 
 static nvdp_status add_file(struct nvdp_context *ctx, struct report *report, const char *path) {
-    struct report_analysis made = {.name = nvdp__plain_copy(ctx, base_name(path))};
-    nvdp_status status = NVDP__MADE(made.name);
-    if (status == NVDP_OK) status = parse(ctx, path, &made);
-    if (status == NVDP_OK)
-        status = nvdp__reserve(ctx, &report->analysis, &report->analysis_capacity,
-                               report->analyses + 1, sizeof *report->analysis);
-    if (status == NVDP_OK) {
-        report->analysis[report->analyses++] = made;
-        return NVDP_OK;
-    }
+    nvdp__auto(report_analysis_release) struct report_analysis made = {
+        .name = nvdp__plain_copy(ctx, nvdp__file_name(path))};
+    NVDP_TRY(NVDP__MADE(made.name));
+    const nvdp_status status = parse(ctx, path, &made);
     if (status == NVDP_ERR_INPUT || status == NVDP_ERR_IO)
-        status = report_note(ctx, report, base_name(path), "%s", nvdp_context_error(ctx));
-    report_analysis_release(&made);
-    return status;
+        return report_note(ctx, report, nvdp__file_name(path), "%s", nvdp_context_error(ctx));
+    NVDP_TRY(status);
+    NVDP_TRY(NVDP__PUSH(ctx, report->analysis, report->analyses, report->analysis_capacity, made));
+    made = (struct report_analysis){0}; /* the report's */
+    return NVDP_OK;
 }
 
-static int is_json(const struct dirent *entry) {
-    return entry->d_name[0] != '.' && nvdp__ends_with(entry->d_name, ".json");
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
+static nvdp_status read_entry(struct nvdp_context *ctx, struct report *report,
+                              const char *directory, const char *name) {
+    if (!nvdp__ends_with(name, ".json")) return NVDP_OK;
+    return add_file(ctx, report, nvdp__path(directory, name).text);
 }
 
 static nvdp_status add_path(struct nvdp_context *ctx, struct report *report, const char *path) {
-    nvdp_status status = NVDP_OK;
-    struct dirent **entry = NULL;
-    if (!nvdp__is_directory(path)) return add_file(ctx, report, path);
-    int count = scandir(path, &entry, is_json, by_name);
-    if (count < 0) return nvdp__fail_errno(ctx, errno, "%s: cannot list the directory", path);
-    for (int i = 0; i < count; i++) {
-        char *file = status == NVDP_OK ? nvdp__join(ctx, path, entry[i]->d_name) : NULL;
-        if (status == NVDP_OK) status = NVDP__MADE(file);
-        if (status == NVDP_OK) status = add_file(ctx, report, file);
-        free(file);
-        free(entry[i]);
-    }
-    free(entry);
-    return status;
-}
-
-/* Orders by kind, texts and table, mechanism, then eta and file. */
-static int by_series(const void *x, const void *y) {
-    const struct report_analysis *a = x, *b = y;
-    int order = a->kind - b->kind;
-    if (order == 0) order = strcmp(a->label, b->label);
-    if (order == 0) order = strcmp(a->mechanism, b->mechanism);
-    if (order == 0) order = (a->eta > b->eta) - (a->eta < b->eta);
-    return order != 0 ? order : strcmp(a->name, b->name);
+    return nvdp__is_directory(path) ? report_each_entry(ctx, report, path, read_entry)
+                                    : add_file(ctx, report, path);
 }
 
 nvdp_status report_analyses_read(struct nvdp_context *ctx, const char *list,
                                  struct report *report) {
-    nvdp__autofree char *usual = nvdp__join(ctx, report->directory, "analyses");
+    const struct nvdp__path usual = nvdp__path(report->directory, "analyses");
     nvdp__autofree char *copy = nvdp__strdup(ctx, list != NULL ? list : "");
     char *left = NULL;
-    NVDP_TRY(NVDP__MADE(usual, copy));
-    if (nvdp__is_directory(usual)) NVDP_TRY(add_path(ctx, report, usual));
+    NVDP_TRY(NVDP__MADE(copy));
+    if (nvdp__is_directory(usual.text)) NVDP_TRY(add_path(ctx, report, usual.text));
     for (char *path = strtok_r(copy, ",", &left); path != NULL; path = strtok_r(NULL, ",", &left))
         NVDP_TRY(add_path(ctx, report, path));
-    if (report->analyses > 0)
-        qsort(report->analysis, report->analyses, sizeof *report->analysis, by_series);
+    NVDP__SORT(report->analysis, report->analyses, NVDP__UP(struct report_analysis, kind),
+               NVDP__UP(struct report_analysis, label), NVDP__UP(struct report_analysis, mechanism),
+               NVDP__UP(struct report_analysis, eta), NVDP__UP(struct report_analysis, name));
     return NVDP_OK;
 }
 
 /* ---- tables ---- */
 
-static void put_share(struct report_table *table, double share, double error) {
-    if (isnan(share))
-        report_table_cell(table, NAN, "-");
-    else if (error > 0)
-        report_table_cell(table, NAN, "%.2f +- %.2f", 100 * share, 100 * error);
-    else
-        report_table_cell(table, NAN, "%.2f", 100 * share);
+static struct report_text say_share(double share, double error) {
+    return error > 0 && !isnan(share) ? report_say("%.2f +- %.2f", 100 * share, 100 * error)
+                                      : report_say_percent(share);
 }
 
-static void start_row(struct report_table *table, const struct report_analysis *a) {
-    char text[NVDP__NUMBER_SIZE];
-    report_table_row(table);
-    report_table_cell(table, NAN, "%s", a->mechanism);
-    report_table_cell(table, NAN, "%s", a->eta > 0 ? report_say_lambda(text, a->eta) : "-");
+static struct report_text say_eta(const struct report_analysis *a) {
+    return a->eta > 0 ? report_say_lambda(a->eta) : report_say("-");
 }
 
-/* Makes the table of one kind, with the texts as headings and a row per mechanism and eta. */
+/* Makes the table of one kind, with the texts as headings and rows per mechanism and eta. */
 static struct report_table
 make_table(struct nvdp_context *ctx, const struct report *report, int kind, const char *name,
            const char *title, const char *const *columns,
            void (*put)(struct report_table *, const struct report_analysis *)) {
-    struct report_table table = report_table_begin(ctx, name, title);
+    struct report_table table = report_table_begin(ctx, name, title, 1, columns);
     const struct report_analysis *last = NULL;
-    report_table_column(&table, false, "mechanism", "");
-    report_table_column(&table, true, "eta", "");
-    for (; *columns != NULL; columns++)
-        report_table_column(&table, true, *columns, "");
     for (size_t i = 0; i < report->analyses; i++) {
         const struct report_analysis *a = &report->analysis[i];
         if (a->kind != kind) continue;
         if (last == NULL || strcmp(last->label, a->label) != 0)
             report_table_heading(&table, "%s", a->label);
-        start_row(&table, a);
         put(&table, a);
         last = a;
     }
@@ -186,58 +141,59 @@ make_table(struct nvdp_context *ctx, const struct report *report, int kind, cons
 }
 
 static void put_inversion(struct report_table *table, const struct report_analysis *a) {
-    put_share(table, real(a, "prior", NULL), 0);
-    put_share(table, real(a, "nearest", NULL), real(a, "nearest_error", NULL));
-    put_share(table, real(a, "bayes", NULL), real(a, "bayes_error", NULL));
+    report_table_row(table, "%s\t%s\t%s\t%s\t%s", a->mechanism, say_eta(a).text,
+                     report_say_percent(real(a, "prior", NULL)).text,
+                     say_share(real(a, "nearest", NULL), real(a, "nearest_error", NULL)).text,
+                     say_share(real(a, "bayes", NULL), real(a, "bayes_error", NULL)).text);
 }
 
 struct report_table report_table_inversion(struct nvdp_context *ctx, const struct report *report) {
-    static const char *const columns[] = {"most frequent [%]", "nearest [%]", "Bayes-optimal [%]",
-                                          NULL};
-    struct report_table table = make_table(ctx, report, REPORT_ANALYSIS_INVERSION, "inversion",
-                                           "Token inversion: how often an attacker names the token",
-                                           columns, put_inversion);
+    struct report_table table = make_table(
+        ctx, report, REPORT_ANALYSIS_INVERSION, "inversion",
+        "Token inversion: how often an attacker names the token",
+        REPORT_COLUMNS("mechanism", "eta", "most frequent [%]", "nearest [%]", "Bayes-optimal [%]"),
+        put_inversion);
     if (table.rows > 0)
         report_table_note(
-            &table, "most frequent: an attacker who sees nothing and guesses the most frequent "
-                    "token. nearest: an attacker who guesses the token nearest to the output, as "
-                    "published. Bayes-optimal: an attacker who knows the mechanism and the unigram "
-                    "counts and makes the best guess from a single token. Numbers with a standard "
-                    "error are estimated from draws; the others are exact.");
+            &table, REPORT_EXPLAINS,
+            "most frequent: an attacker who sees nothing and guesses the most frequent "
+            "token. nearest: an attacker who guesses the token nearest to the output, as "
+            "published. Bayes-optimal: an attacker who knows the mechanism and the unigram "
+            "counts and makes the best guess from a single token. Numbers with a standard "
+            "error are estimated from draws; the others are exact.");
     return table;
 }
 
 static void put_mask(struct report_table *table, const struct report_analysis *a) {
     const char *model = text_of(a, "mask_model", NULL);
-    put_share(table, real(a, "defense_rate", NULL), real(a, "original_error", NULL));
-    put_share(table, real(a, "sanitized", NULL), real(a, "sanitized_error", NULL));
-    report_table_cell(table, NAN, "%.0f", real(a, "guesses", NULL));
-    report_table_cell(table, NAN, "%s", model != NULL ? base_name(model) : "-");
+    report_table_row(table, "%s\t%s\t%s\t%s\t%.0f\t%s", a->mechanism, say_eta(a).text,
+                     say_share(real(a, "defense_rate", NULL), real(a, "original_error", NULL)).text,
+                     say_share(real(a, "sanitized", NULL), real(a, "sanitized_error", NULL)).text,
+                     real(a, "guesses", NULL), model != NULL ? nvdp__file_name(model) : "-");
 }
 
 struct report_table report_table_mask(struct nvdp_context *ctx, const struct report *report) {
-    static const char *const columns[] = {"defence rate [%]", "names token sent [%]", "guesses",
-                                          "mask model", NULL};
     struct report_table table = make_table(
         ctx, report, REPORT_ANALYSIS_MASK, "mask_inference",
-        "Mask token inference: a masked language model guesses tokens from their context", columns,
+        "Mask token inference: a masked language model guesses tokens from their context",
+        REPORT_COLUMNS("mechanism", "eta", "defence rate [%]", "names token sent [%]", "guesses",
+                       "mask model"),
         put_mask);
     if (table.rows > 0)
         report_table_note(
-            &table,
+            &table, REPORT_EXPLAINS,
             "defence rate: share of the positions at which the guess is not the original token. "
             "none: the original texts. The standard errors assume independent guesses.");
     return table;
 }
 
-/* Shows at most five outputs of each token; the first row has been started. */
+/* Shows at most five outputs of each token. */
 static void put_replacements(struct report_table *table, const struct report_analysis *a) {
     const json_t *row, *output;
     size_t i, j;
     json_array_foreach(json_object_get(a->root, "replacements"), i, row) {
         char text[256] = "";
         const char *token = json_string_value(json_object_get(row, "token"));
-        if (i > 0) start_row(table, a);
         json_array_foreach(json_object_get(row, "most_frequent"), j, output) {
             const char *word = json_string_value(json_object_get(output, "token"));
             const size_t used = strlen(text);
@@ -245,17 +201,19 @@ static void put_replacements(struct report_table *table, const struct report_ana
             nvdp__snprintf(text + used, sizeof text - used, "%s%.40s %.1f", j > 0 ? ", " : "",
                            word != NULL ? word : "-", 100 * report_real_of(output, "share"));
         }
+        report_table_row(table, "%s\t%s", a->mechanism, say_eta(a).text);
         report_table_cell(table, NAN, "%s", token != NULL ? token : "-");
         report_table_cell(table, NAN, "%.0f", report_real_of(row, "outputs"));
-        report_table_cell(table, NAN, "%s", text);
+        report_table_cell(table, NAN, "%s", text); /* which may have tabs, as tokens may */
     }
+    if (i == 0) report_table_row(table, "%s\t%s", a->mechanism, say_eta(a).text);
 }
 
 struct report_table report_table_replacements(struct nvdp_context *ctx,
                                               const struct report *report) {
-    static const char *const columns[] = {"token", "outputs", "most frequent [%]", NULL};
     return make_table(ctx, report, REPORT_ANALYSIS_REPLACEMENTS, "replacements",
-                      "Replacements: the most frequent outputs of a token", columns,
+                      "Replacements: the most frequent outputs of a token",
+                      REPORT_COLUMNS("mechanism", "eta", "token", "outputs", "most frequent [%]"),
                       put_replacements);
 }
 
@@ -285,8 +243,7 @@ static void draw_geometry(struct report_drawing *d, const struct report *report,
     const struct report_analysis *a = &report->analysis[i];
     const json_t *row;
     size_t at;
-    const size_t block =
-        report_drawing_block(d, "index %zu: %s\n# k\tmean distance", d->next, a->label);
+    const size_t block = report_drawing_block(d, "%s\n# k\tmean distance", a->label);
     json_array_foreach(json_object_get(a->root, "neighbours"), at, row)
         report_drawing_row(d,
                            (double[]){json_number_value(json_object_get(row, "k")),
@@ -307,9 +264,9 @@ static void draw_geometry(struct report_drawing *d, const struct report *report,
                 "',9'\n",
                 noise, noise, b->eta, noise, .95 - .07 * (double)(lines++ % 6));
     }
-    report_drawing_plot(d, block);
-    fprintf(d->script, "using 2:1 with points pt 7 ps 0.8 lc rgb '%s'\n", report_series_colour(0));
-    fputs("unset arrow\nunset label\n", d->script);
+    report_drawing_plot(d, block,
+                        "using 2:1 with points pt 7 ps 0.8 lc rgb '%s'\nunset arrow\nunset label\n",
+                        report_series_colour(0));
 }
 
 /* Draws a quantity of tokens over eta: the median, with bars from the 5 % to the 95 % quantile. */
@@ -317,14 +274,12 @@ static void draw_quantity(struct report_drawing *d, const struct report *report,
                           size_t panel, const char *key, const char *name, const char *where) {
     const struct report_analysis *const from = &report->analysis[first];
     const struct report_analysis *const end = report->analysis + report->analyses;
-    const size_t before = d->next;
-    size_t series = 0;
     for (const struct report_analysis *a = from;
          a < end && a->kind == from->kind && strcmp(a->label, from->label) == 0; a++) {
         if (!(a->eta > 0)) continue;
         if (a == from || strcmp(a->mechanism, a[-1].mechanism) != 0 || !(a[-1].eta > 0))
-            report_drawing_block(d, "index %zu: %s of %s, %s\n# eta\t5 %%\tmedian\t95 %%\tmean",
-                                 d->next, name, a->label, a->mechanism);
+            report_drawing_block(d, "%s of %s, %s\n# eta\t5 %%\tmedian\t95 %%\tmean", name,
+                                 a->label, a->mechanism);
         report_drawing_row(d,
                            (double[]){a->eta, real(a, key, "q05"), real(a, key, "median"),
                                       real(a, key, "q95"), real(a, key, "mean")},
@@ -334,18 +289,11 @@ static void draw_quantity(struct report_drawing *d, const struct report *report,
     report_drawing_key(d, where);
     fputs("set xrange [0:*]\nset yrange [0:*]\nset offsets 0, graph 0.05, graph 0.05, 0\n",
           d->script);
-    for (const struct report_analysis *a = from; before + series < d->next; a++) {
-        if (!(a->eta > 0) ||
-            (a > from && strcmp(a->mechanism, a[-1].mechanism) == 0 && a[-1].eta > 0))
-            continue;
-        report_drawing_plot(d, before + series);
-        fprintf(d->script, "using 1:3:2:4 with yerrorbars lw 1 ps 0 lc rgb '%s' notitle",
-                report_series_colour(series));
-        report_drawing_plot(d, before + series);
-        fputs("using 1:3 with linespoints", d->script);
-        report_drawing_series(d, series++, a->mechanism);
-    }
-    fputs("\nunset key\n", d->script);
+    for (const struct report_analysis *a = from; d->first + d->series < d->next; a++)
+        if (a->eta > 0 &&
+            !(a > from && strcmp(a->mechanism, a[-1].mechanism) == 0 && a[-1].eta > 0))
+            report_drawing_line(d, "1:3", "1:3:2:4", a->mechanism);
+    report_drawing_end_key(d);
 }
 
 static void draw_deniability(struct report_drawing *d, const struct report *report, size_t i,
@@ -355,20 +303,7 @@ static void draw_deniability(struct report_drawing *d, const struct report *repo
     draw_quantity(d, report, i, panel + 2, "s_star", "S*_y", "right top");
 }
 
-static bool has_eta(const struct report *report, size_t i) {
-    const struct report_analysis *a = &report->analysis[i],
-                                 *end = report->analysis + report->analyses;
-    for (const struct report_analysis *b = a;
-         b < end && b->kind == a->kind && strcmp(b->label, a->label) == 0; b++)
-        if (b->eta > 0) return true;
-    return false;
-}
-
 /* ---- with the runs' scores ---- */
-
-static const char *task_of(const struct report *report, size_t task) {
-    return report->task[task].task;
-}
 
 /* Returns true if no other mask model guesses better on the same texts: the strongest attacker counts. */
 static bool is_strongest(const struct report_analysis *a, const struct report *report) {
@@ -387,7 +322,7 @@ static bool is_of(const struct report_analysis *a, const struct report *report,
                   const struct report_group *group) {
     const bool plain = strcmp(a->mechanism, "none") == 0;
     if (a->kind != REPORT_ANALYSIS_MASK || a->task == NULL ||
-        strcmp(a->task, task_of(report, group->task)) != 0 || !is_strongest(a, report))
+        strcmp(a->task, report->task[group->task].task) != 0 || !is_strongest(a, report))
         return false;
     if (plain)
         return isnan(group->eta) && group->selected &&
@@ -406,16 +341,17 @@ static size_t matches(const struct report *report, size_t task, size_t family) {
     return count;
 }
 
+static struct report_text score_name(const struct report *report, size_t task) {
+    return report_say("%.40s x 100", report->task[task].first->metric[0]);
+}
+
 /* Draws SanText's Figure 4, a panel per task. */
 static void draw_defense(struct report_drawing *d, const struct report *report, size_t task,
                          size_t panel) {
-    const size_t before = d->next;
-    char text[NVDP__NUMBER_SIZE];
-    size_t series = 0;
     for (size_t f = 0; f < report->families; f++) {
         if (matches(report, task, f) == 0) continue;
-        report_drawing_block(d, "index %zu: %s, %s\n# eta\tdefense rate x 100\tscore x 100\tits sd",
-                             d->next, report->task[task].label, report->family[f].label);
+        report_drawing_block(d, "%s, %s\n# eta\tdefense rate x 100\tscore x 100\tits sd",
+                             report->task[task].label, report->family[f].label);
         for (REPORT_EACH_GROUP(report, group))
             for (size_t i = 0; i < report->analyses; i++) {
                 const struct report_analysis *a = &report->analysis[i];
@@ -425,25 +361,22 @@ static void draw_defense(struct report_drawing *d, const struct report *report, 
                                               100 * real(a, "defense_rate", NULL),
                                               100 * group->score[0].mean, 100 * group->score[0].sd},
                                    4,
-                                   isnan(group->eta) ? "inf" : report_say_lambda(text, group->eta));
+                                   isnan(group->eta) ? "inf" : report_say_lambda(group->eta).text);
             }
     }
-    snprintf(text, sizeof text, "%.40s x 100", report->task[task].first->metric[0]);
-    report_drawing_panel(d, panel, report->task[task].label, "defense rate x 100", text);
+    report_drawing_panel(d, panel, report->task[task].label, "defense rate x 100",
+                         score_name(report, task).text);
     report_drawing_key(d, "left bottom");
     fputs("set offsets graph 0.1, graph 0.15, graph 0.1, graph 0.1\n", d->script);
     for (size_t f = 0; f < report->families; f++) {
         if (matches(report, task, f) == 0) continue;
-        report_drawing_plot(d, before + series);
-        fputs("using 2:3 with linespoints", d->script);
-        report_drawing_series(d, series, report->family[f].label);
-        report_drawing_plot(d, before + series);
-        fprintf(d->script,
-                "using 2:3:5 with labels noenhanced left offset 0.7,0.4 font ',8' textcolor rgb "
-                "'%s' notitle",
-                report_series_colour(series++));
+        report_drawing_line(d, "2:3", NULL, report->family[f].label);
+        report_drawing_plot(d, d->first + d->series - 1,
+                            "using 2:3:5 with labels noenhanced left offset 0.7,0.4 font ',8' "
+                            "textcolor rgb '%s' notitle",
+                            report_series_colour(d->series - 1));
     }
-    fputs("\nunset key\n", d->script);
+    report_drawing_end_key(d);
 }
 
 /* Returns true if a family has scores at two etas or more. They are the utility in SanText's Figure 5. */
@@ -458,30 +391,22 @@ static bool over_eta(const struct report *report, size_t task, size_t family) {
 
 static void draw_utility(struct report_drawing *d, const struct report *report, size_t task,
                          size_t panel) {
-    const size_t before = d->next;
-    char text[NVDP__NUMBER_SIZE];
-    size_t series = 0;
     for (size_t f = 0; f < report->families; f++) {
         if (!over_eta(report, task, f)) continue;
-        report_drawing_block(d, "index %zu: %s, %s\n# eta\tscore x 100\tits sd", d->next,
-                             report->task[task].label, report->family[f].label);
+        report_drawing_block(d, "%s, %s\n# eta\tscore x 100\tits sd", report->task[task].label,
+                             report->family[f].label);
         for (REPORT_EACH_GROUP(report, group)) /* eta falls: starts at the least private */
             if (group->task == task && group->family == f && group->eta > 0)
                 report_drawing_row(
                     d, (double[]){group->eta, 100 * group->score[0].mean, 100 * group->score[0].sd},
                     3, NULL);
     }
-    snprintf(text, sizeof text, "%.40s x 100", report->task[task].first->metric[0]);
-    report_drawing_panel(d, panel, report->task[task].label, "eta", text);
+    report_drawing_panel(d, panel, report->task[task].label, "eta", score_name(report, task).text);
     report_drawing_key(d, "left top");
     fputs("set xrange [0:*]\nset offsets 0, graph 0.05, graph 0.15, graph 0.05\n", d->script);
-    for (size_t f = 0; f < report->families; f++) {
-        if (!over_eta(report, task, f)) continue;
-        report_drawing_plot(d, before + series);
-        fputs("using 1:2 with linespoints", d->script);
-        report_drawing_series(d, series++, report->family[f].label);
-    }
-    fputs("\nunset key\n", d->script);
+    for (size_t f = 0; f < report->families; f++)
+        if (over_eta(report, task, f)) report_drawing_line(d, "1:2", NULL, report->family[f].label);
+    report_drawing_end_key(d);
 }
 
 /* ---- santext-plus over the share w and the probability p ---- */
@@ -490,32 +415,28 @@ struct cell {
     double w, p, eta, score;
 };
 
-/* Collects the cells of a task's groups whose mechanism reads p, sorted by w and p. *n is their number. */
-static void find_cells(const struct report *report, size_t task, struct cell *cell, size_t *n) {
+/* Returns the cells of a task's groups whose mechanism reads p, in the order of the groups; free(). *n is their number.
+ * NULL: out of memory. */
+static struct cell *find_cells(struct nvdp_context *ctx, const struct report *report, size_t task,
+                               size_t *n) {
+    struct cell *cell = nvdp__calloc(ctx, report->groups + 1, sizeof *cell);
     *n = 0;
     for (REPORT_EACH_GROUP(report, group)) {
         const json_t *config = group->run[0]->config;
         const json_t *w = json_object_get(config, "sensitive"), *p = json_object_get(config, "p");
-        if (group->task != task || group->run[0]->sanitizer == NULL ||
+        if (cell == NULL || group->task != task || group->run[0]->sanitizer == NULL ||
             !mechanism_of(group->run[0]->sanitizer).uses_p || !json_is_number(w) ||
             !json_is_number(p))
             continue;
         cell[(*n)++] = (struct cell){json_number_value(w), json_number_value(p), group->eta,
                                      100 * group->score[0].mean};
     }
-}
-
-static bool varies(size_t n, const struct cell *cell) {
-    for (size_t i = 1; i < n; i++)
-        if (cell[i].w != cell[0].w || cell[i].p != cell[0].p) return true;
-    return false;
+    return cell;
 }
 
 /* Draws one line per eta and p (or w) over the other parameter. */
-static void draw_plus(struct report_drawing *d, size_t n, const struct cell *cell, size_t panel,
+static void draw_over(struct report_drawing *d, size_t n, const struct cell *cell, size_t panel,
                       bool over_w, const char *title, const char *label) {
-    const size_t before = d->next;
-    size_t series = 0;
     report_drawing_panel(d, panel, title, over_w ? "w" : "p", label);
     report_drawing_key(d, "left bottom");
     fputs("set offsets graph 0.05, graph 0.05, graph 0.05, graph 0.25\n", d->script);
@@ -525,8 +446,8 @@ static void draw_plus(struct report_drawing *d, size_t n, const struct cell *cel
         for (size_t j = 0; j < i; j++)
             seen |= (over_w ? cell[j].p : cell[j].w) == fixed && cell[j].eta == cell[i].eta;
         if (seen) continue;
-        report_drawing_block(d, "index %zu: %s, %s %g, eta %g\n# %s\tscore x 100", d->next, title,
-                             over_w ? "p" : "w", fixed, cell[i].eta, over_w ? "w" : "p");
+        report_drawing_block(d, "%s, %s %g, eta %g\n# %s\tscore x 100", title, over_w ? "p" : "w",
+                             fixed, cell[i].eta, over_w ? "w" : "p");
         double last = -INFINITY; /* quadratic, as there are few points */
         for (size_t k = 0; k < n; k++) {
             const struct cell *next = NULL;
@@ -541,118 +462,133 @@ static void draw_plus(struct report_drawing *d, size_t n, const struct cell *cel
             last = over_w ? next->w : next->p;
             report_drawing_row(d, (double[]){last, next->score}, 2, NULL);
         }
-        char *name = nvdp__format(d->ctx, "%s %g, eta %g", over_w ? "p" : "w", fixed, cell[i].eta);
-        report_drawing_plot(d, before + series);
-        fputs("using 1:2 with linespoints", d->script);
-        report_drawing_series(d, series++, name != NULL ? name : "");
-        free(name);
+        report_drawing_line(
+            d, "1:2", NULL,
+            report_say("%s %g, eta %g", over_w ? "p" : "w", fixed, cell[i].eta).text);
     }
-    fputs("\nunset key\n", d->script);
+    report_drawing_end_key(d);
+}
+
+/* Returns the number of panels: over w and over p, unless both are the same in all groups. */
+static size_t plus_panels(const struct report *report, size_t task) {
+    size_t n = 0;
+    bool varies = false;
+    nvdp__autofree struct cell *cell = find_cells(NULL, report, task, &n);
+    for (size_t i = 1; cell != NULL && i < n; i++)
+        varies |= cell[i].w != cell[0].w || cell[i].p != cell[0].p;
+    return varies ? 2 : 0;
+}
+
+static void draw_plus(struct report_drawing *d, const struct report *report, size_t task,
+                      size_t panel) {
+    size_t n = 0;
+    nvdp__autofree struct cell *cell = find_cells(d->ctx, report, task, &n);
+    if (cell == NULL) d->status = NVDP_ERR_MEMORY;
+    for (size_t k = 0; cell != NULL && k < 2; k++)
+        draw_over(d, n, cell, panel + k, k == 0, report->task[task].label,
+                  score_name(report, task).text);
 }
 
 /* ---- all ---- */
 
-struct words {
-    const char *name, *title, *caption;
+static size_t geometry_panels(const struct report *report, size_t i) {
+    return is_first(report, i, REPORT_ANALYSIS_GEOMETRY);
+}
+
+/* Texts and table have panels if some of their analyses has an eta. */
+static size_t deniability_panels(const struct report *report, size_t i) {
+    const struct report_analysis *a = &report->analysis[i],
+                                 *end = report->analysis + report->analyses;
+    bool has_eta = false;
+    for (const struct report_analysis *b = a;
+         b < end && b->kind == a->kind && strcmp(b->label, a->label) == 0; b++)
+        has_eta |= b->eta > 0;
+    return is_first(report, i, REPORT_ANALYSIS_DENIABILITY) && has_eta ? 3 : 0;
+}
+
+static size_t utility_panels(const struct report *report, size_t task) {
+    return over_eta(report, task, SIZE_MAX);
+}
+
+static size_t defense_panels(const struct report *report, size_t task) {
+    return matches(report, task, SIZE_MAX) > 0;
+}
+
+/* Draws the panels of one source; d NULL: only counts them.  Returns their number with those before. */
+static size_t each_panel(const struct report_source *of, const struct report *report,
+                         struct report_drawing *d, size_t before) {
+    const size_t items = of->of_tasks ? report->tasks : report->analyses;
+    for (size_t i = 0; i < items && of->panels != NULL; i++) {
+        const size_t panels = of->panels(report, i);
+        if (d != NULL && d->status == NVDP_OK && panels > 0) of->draw(d, report, i, before);
+        before += panels;
+    }
+    return before;
+}
+
+static const struct {
+    struct report_figure figure;
+    size_t across;
+    struct report_source first, second; /* without panels of the first, there is no figure */
+} figures[] = {
+    {{.name = "geometry",
+      .title = "Distances between tokens and the norm of the noise",
+      .caption =
+          "Mean distance of a token to its k-th nearest token. Vertical lines show the mean norm "
+          "of "
+          "the noise at each eta of the analyses of the same vectors (Qu et al. 2021, Figure 3)."},
+     3,
+     {false, geometry_panels, draw_geometry},
+     {0}},
+    {{.name = "deniability",
+      .title = "Plausible deniability over eta",
+      .caption =
+          "Probability N_w that a token stays unchanged, number S_w of different outputs in the "
+          "draws, and number S*_y of different inputs of an output: medians over tokens, with bars "
+          "from the 5 % to the 95 % quantile; and the score (Qu et al. 2021, Figure 4; Yue et al. "
+          "2021, Figure 5)."},
+     3,
+     {false, deniability_panels, draw_deniability},
+     {true, utility_panels, draw_utility}},
+    {{.name = "defense",
+      .title = "Score against the defense rate of mask token inference",
+      .caption =
+          "Score against the share of positions at which a masked language model does not name the "
+          "original token. A point is an eta, and inf stands for the original texts. Of several "
+          "mask models, the best guesser is shown (Yue et al. 2021, Figure 4)."},
+     3,
+     {true, defense_panels, draw_defense},
+     {0}},
+    {{.name = "exposure",
+      .title = "Exposure of secrets over how often they occur in the training text",
+      .caption =
+          "Mean exposure of planted secrets, with 95 % intervals. Dashed: a secret that is not in "
+          "the text. 0: secrets that were not planted (Hoory et al. 2021, Figure 2)."},
+     3,
+     {false, report_exposure_panels, report_exposure_draw},
+     {0}},
+    {{.name = "santext_plus",
+      .title =
+          "santext-plus: score over the share w of sensitive tokens and over the probability p",
+      .caption =
+          "Score over w, with one line per p, and over p, with one line per w (Yue et al. 2021, "
+          "Figure 3)."},
+     2,
+     {true, plus_panels, draw_plus},
+     {0}},
 };
-
-static nvdp_status add_figure(struct nvdp_context *ctx, const struct report *report,
-                              const struct words *text, size_t panels, size_t across,
-                              struct report_drawing *d) {
-    return report_drawing_begin(ctx, report, text->name, text->title, text->caption, panels, across,
-                                REPORT_LEGEND_NONE, d);
-}
-
-/* Adds a figure for each kind, with a panel or `parts` for each table or corpus. Task scores follow. */
-static nvdp_status add_kind(struct nvdp_context *ctx, const struct report *report, int kind,
-                            size_t parts, const struct words *text, struct report_figures *out) {
-    struct report_drawing d;
-    size_t panels = 0, place = 0;
-    const bool scores = kind == REPORT_ANALYSIS_DENIABILITY;
-    for (size_t i = 0; i < report->analyses; i++)
-        panels += is_first(report, i, kind) && (!scores || has_eta(report, i)) ? parts : 0;
-    if (panels == 0) return NVDP_OK;
-    for (size_t t = 0; t < report->tasks && scores; t++)
-        panels += over_eta(report, t, SIZE_MAX);
-    nvdp_status status = add_figure(ctx, report, text, panels, 3, &d);
-    for (size_t i = 0; i < report->analyses && status == NVDP_OK; i++) {
-        if (!is_first(report, i, kind) || (scores && !has_eta(report, i))) continue;
-        (scores ? draw_deniability : draw_geometry)(&d, report, i, place);
-        place += parts;
-    }
-    for (size_t t = 0; t < report->tasks && scores && status == NVDP_OK; t++)
-        if (over_eta(report, t, SIZE_MAX)) draw_utility(&d, report, t, place++);
-    nvdp_status ended = report_drawing_end(&d, out);
-    return status != NVDP_OK ? status : ended;
-}
-
-static nvdp_status add_defense(struct nvdp_context *ctx, const struct report *report,
-                               const struct words *text, struct report_figures *out) {
-    struct report_drawing d;
-    size_t panels = 0, place = 0;
-    for (size_t t = 0; t < report->tasks; t++)
-        panels += matches(report, t, SIZE_MAX) > 0;
-    if (panels == 0) return NVDP_OK;
-    nvdp_status status = add_figure(ctx, report, text, panels, 3, &d);
-    for (size_t t = 0; t < report->tasks && status == NVDP_OK; t++)
-        if (matches(report, t, SIZE_MAX) > 0) draw_defense(&d, report, t, place++);
-    nvdp_status ended = report_drawing_end(&d, out);
-    return status != NVDP_OK ? status : ended;
-}
-
-static nvdp_status add_plus(struct nvdp_context *ctx, const struct report *report,
-                            const struct words *text, struct report_figures *out) {
-    nvdp_status status = NVDP_OK;
-    struct report_drawing d;
-    size_t panels = 0, place = 0, n = 0;
-    struct cell *cell = nvdp__calloc(ctx, report->groups + 1, sizeof *cell);
-    if (cell == NULL) return NVDP_ERR_MEMORY;
-    for (size_t t = 0; t < report->tasks; t++) {
-        find_cells(report, t, cell, &n);
-        panels += varies(n, cell) ? 2 : 0;
-    }
-    if (panels == 0) goto cleanup;
-    status = add_figure(ctx, report, text, panels, 2, &d);
-    for (size_t t = 0; t < report->tasks && status == NVDP_OK; t++) {
-        char label[NVDP__NUMBER_SIZE];
-        find_cells(report, t, cell, &n);
-        if (!varies(n, cell)) continue;
-        snprintf(label, sizeof label, "%.40s x 100", report->task[t].first->metric[0]);
-        draw_plus(&d, n, cell, place++, true, report->task[t].label, label);
-        draw_plus(&d, n, cell, place++, false, report->task[t].label, label);
-    }
-    nvdp_status ended = report_drawing_end(&d, out);
-    if (status == NVDP_OK) status = ended;
-cleanup:
-    free(cell);
-    return status;
-}
 
 nvdp_status report_analysis_figures(struct nvdp_context *ctx, const struct report *report,
                                     struct report_figures *out) {
-    static const struct words geometry = {
-        "geometry", "Distances between tokens and the norm of the noise",
-        "Mean distance of a token to its k-th nearest token. Vertical lines show the mean norm of "
-        "the noise at each eta of the analyses of the same vectors (Qu et al. 2021, Figure 3)."};
-    static const struct words deniability = {
-        "deniability", "Plausible deniability over eta",
-        "Probability N_w that a token stays unchanged, number S_w of different outputs in the "
-        "draws, and number S*_y of different inputs of an output: medians over tokens, with bars "
-        "from the 5 % to the 95 % quantile; and the score (Qu et al. 2021, Figure 4; Yue et al. "
-        "2021, Figure 5)."};
-    static const struct words defense = {
-        "defense", "Score against the defense rate of mask token inference",
-        "Score against the share of positions at which a masked language model does not name the "
-        "original token. A point is an eta, and inf stands for the original texts. Of several mask "
-        "models, the best guesser is shown (Yue et al. 2021, Figure 4)."};
-    static const struct words plus = {
-        "santext_plus",
-        "santext-plus: score over the share w of sensitive tokens and over the probability p",
-        "Score over w, with one line per p, and over p, with one line per w (Yue et al. 2021, "
-        "Figure 3)."};
-    NVDP_TRY(add_kind(ctx, report, REPORT_ANALYSIS_GEOMETRY, 1, &geometry, out));
-    NVDP_TRY(add_kind(ctx, report, REPORT_ANALYSIS_DENIABILITY, 3, &deniability, out));
-    NVDP_TRY(add_defense(ctx, report, &defense, out));
-    NVDP_TRY(report_exposure_figure(ctx, report, out));
-    return add_plus(ctx, report, &plus, out);
+    for (size_t k = 0; k < sizeof figures / sizeof *figures; k++) {
+        struct report_drawing d;
+        const size_t panels = each_panel(&figures[k].first, report, NULL, 0);
+        if (panels == 0) continue;
+        report_drawing_begin(ctx, report, &figures[k].figure,
+                             each_panel(&figures[k].second, report, NULL, panels),
+                             figures[k].across, REPORT_LEGEND_NONE, &d);
+        each_panel(&figures[k].second, report, &d, each_panel(&figures[k].first, report, &d, 0));
+        NVDP_TRY(report_drawing_end(&d, out));
+    }
+    return NVDP_OK;
 }

@@ -1,9 +1,9 @@
 /* Figures: gnuplot scripts and their data in one folder, so that anyone can redraw them, and the run of gnuplot as a
  * separate process. Sections: looks, layout, drawing, drawings in a page. */
-#include "report/parts.h"
-
+#include "base/array.h"
 #include "base/file.h"
-
+#include "base/sentence.h"
+#include "report/parts.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -58,8 +58,7 @@ bool report_same_look(const char *method, const char *other) {
 }
 
 struct report_look report_look_of(const struct report_family *family) {
-    int at = row_of(family->method);
-    int shade = family->shade % SHADES;
+    int at = row_of(family->method), shade = family->shade % SHADES;
     int marker = looks[at].marker[shade];
     return (struct report_look){.colour = looks[at].colour[shade],
                                 .filled = marker,
@@ -121,41 +120,52 @@ static double screen_y(const struct report_drawing *drawing, double pixels) {
     return pixels / drawing->figure.height;
 }
 
-static void put_legend_entry(struct report_drawing *drawing, const struct report_family *family,
-                             double x, double y) {
-    struct report_look look = report_look_of(family);
-    FILE *to = drawing->script;
-    fprintf(to,
-            "set arrow from screen %.4f,screen %.4f to screen %.4f,screen %.4f nohead lw 2 dt %d "
-            "lc rgb '%s'\n",
-            screen_x(drawing, x), screen_y(drawing, y), screen_x(drawing, x + 28),
-            screen_y(drawing, y), look.dash, look.colour);
-    fputs("set label ", to);
-    nvdp__put_gnuplot(to, family->label);
-    fprintf(to, " noenhanced at screen %.4f,screen %.4f left\n", screen_x(drawing, x + 36),
-            screen_y(drawing, y));
-    if (family->reference) return;
-    fprintf(to, "set label '' at screen %.4f,screen %.4f point pt %d ps 0.9 lc rgb '%s'\n",
-            screen_x(drawing, x + 14), screen_y(drawing, y), look.filled, look.colour);
-}
-
 /* Writes arrows and labels into the first panel. Later panels unset them. */
 static void put_legend(struct report_drawing *drawing, const struct report *report) {
     size_t across = legend_across(drawing, report);
     double cell = (double)legend_cell(report);
     double left = (drawing->figure.width - cell * (double)across) / 2 + 8;
+    FILE *to = drawing->script;
     for (size_t f = 0, k = 0; f < report->families; f++) {
         if (!in_legend(drawing, report, f)) continue;
+        const struct report_family *family = &report->family[f];
+        struct report_look look = report_look_of(family);
         size_t lines = drawing->legend - k / across; /* counted from the bottom */
-        double y = ((double)lines - .5) * LEGEND_LINE + LEGEND_PAD / 2.;
-        put_legend_entry(drawing, &report->family[f], left + cell * (double)(k++ % across), y);
+        double x = left + cell * (double)(k++ % across);
+        double y = screen_y(drawing, ((double)lines - .5) * LEGEND_LINE + LEGEND_PAD / 2.);
+        fprintf(to,
+                "set arrow from screen %.4f,screen %.4f to screen %.4f,screen %.4f nohead lw 2 dt "
+                "%d lc rgb '%s'\n",
+                screen_x(drawing, x), y, screen_x(drawing, x + 28), y, look.dash, look.colour);
+        report_put(to, nvdp__put_gnuplot, "set label ", family->label, "");
+        fprintf(to, " noenhanced at screen %.4f,screen %.4f left\n", screen_x(drawing, x + 36), y);
+        if (family->reference) continue;
+        fprintf(to, "set label '' at screen %.4f,screen %.4f point pt %d ps 0.9 lc rgb '%s'\n",
+                screen_x(drawing, x + 14), y, look.filled, look.colour);
     }
 }
 
-static void put_prelude(struct report_drawing *drawing) {
-    const struct report_figure *figure = &drawing->figure;
+void report_drawing_begin(struct nvdp_context *ctx, const struct report *report,
+                          const struct report_figure *figure, size_t panels, size_t across,
+                          enum report_legend legend, struct report_drawing *out) {
+    *out = (struct report_drawing){.ctx = ctx,
+                                   .figure = *figure,
+                                   .panels = panels,
+                                   .kind = legend,
+                                   .across = across < panels ? across : panels};
+    const struct report_figure *drawn = &out->figure; /* with its size */
+    out->down = (panels + out->across - 1) / out->across;
+    out->figure.width = panel_width(out) * (int)out->across;
+    size_t cells = legend_across(out, report);
+    out->legend = (legend_entries(out, report) + cells - 1) / cells;
+    out->figure.height = panel_height(out) * (int)out->down + LEGEND_LINE * (int)out->legend +
+                         (out->legend > 0 ? LEGEND_PAD : 0);
+    out->script = open_memstream(&out->figure.script, &out->script_size);
+    out->data = open_memstream(&out->figure.data, &out->data_size);
+    out->status = NVDP__MADE(out->script, out->data);
+    if (out->status != NVDP_OK) return;
     fprintf(
-        drawing->script,
+        out->script,
         "# %s\n# To draw this figure again: gnuplot -e \"format='png'\" %s.gp    (format: svg, png "
         "or pdf)\nreset\nif (!exists('format')) format = 'svg'\nif (!exists('target')) target = "
         "'%s.'.format\nif (format eq 'svg') set terminal svg enhanced size %d,%d dynamic font "
@@ -166,40 +176,18 @@ static void put_prelude(struct report_drawing *drawing) {
         "'#ffffff'\nset output target\nset encoding utf8\nset datafile separator tab\nset border 3 "
         "lc rgb '#444444'\nset tics nomirror out scale 0.6 textcolor rgb '#333333' font ',10'\nset "
         "grid lc rgb '#dddddd' lw 0.8 dt 1\nset style data linespoints\nunset key\nset multiplot\n",
-        figure->title, figure->name, figure->name, figure->width, figure->height, figure->name,
-        2 * figure->width, 2 * figure->height, figure->width / 96., figure->height / 96.);
-}
-
-nvdp_status report_drawing_begin(struct nvdp_context *ctx, const struct report *report,
-                                 const char *name, const char *title, const char *caption,
-                                 size_t panels, size_t across, enum report_legend legend,
-                                 struct report_drawing *out) {
-    *out = (struct report_drawing){.ctx = ctx,
-                                   .figure = {.name = name, .title = title, .caption = caption},
-                                   .panels = panels,
-                                   .kind = legend,
-                                   .across = across < panels ? across : panels};
-    out->down = (panels + out->across - 1) / out->across;
-    out->figure.width = panel_width(out) * (int)out->across;
-    size_t cells = legend_across(out, report);
-    out->legend = (legend_entries(out, report) + cells - 1) / cells;
-    out->figure.height = panel_height(out) * (int)out->down + LEGEND_LINE * (int)out->legend +
-                         (out->legend > 0 ? LEGEND_PAD : 0);
-    out->script = open_memstream(&out->figure.script, &out->script_size);
-    out->data = open_memstream(&out->figure.data, &out->data_size);
-    if (out->script == NULL || out->data == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
-    put_prelude(out);
+        figure->title, figure->name, figure->name, drawn->width, drawn->height, figure->name,
+        2 * drawn->width, 2 * drawn->height, drawn->width / 96., drawn->height / 96.);
     put_legend(out, report);
-    fprintf(out->data, "# %s. Columns are separated by tabs, blocks by two blank lines.\n", title);
-    return NVDP_OK;
+    fprintf(out->data, "# %s. Columns are separated by tabs, blocks by two blank lines.\n",
+            figure->title);
 }
 
 void report_drawing_panel(struct report_drawing *drawing, size_t panel, const char *title,
                           const char *x, const char *y) {
     FILE *to = drawing->script;
     int width = panel_width(drawing), height = panel_height(drawing);
-    drawing->plotted = 0;
+    drawing->plotted = drawing->series = 0;
     int left = (int)(panel % drawing->across) * width;
     int bottom = drawing->figure.height - (int)(panel / drawing->across + 1) * height;
     if (panel > 0) fputs("unset label\nunset arrow\n", to);
@@ -207,16 +195,11 @@ void report_drawing_panel(struct report_drawing *drawing, size_t panel, const ch
             screen_x(drawing, left + LEFT), screen_x(drawing, left + width - RIGHT));
     fprintf(to, "set bmargin at screen %.4f\nset tmargin at screen %.4f\n",
             screen_y(drawing, bottom + BOTTOM), screen_y(drawing, bottom + height - TOP));
-    fputs("set title ", to);
-    nvdp__put_gnuplot(to, title);
-    fputs(" noenhanced offset 0,-0.5\nset xlabel ", to);
-    nvdp__put_gnuplot(to, x);
-    fputs(" noenhanced offset 0,0.4\nset ylabel ", to);
-    nvdp__put_gnuplot(to, y);
-    fputs(
-        " noenhanced offset 0.5,0\nunset logscale\nset autoscale\nset xtics auto\nset ytics auto\n"
-        "set format '%g'\n",
-        to);
+    report_put(to, nvdp__put_gnuplot, "set title ", title, " noenhanced offset 0,-0.5\n");
+    report_put(to, nvdp__put_gnuplot, "set xlabel ", x, " noenhanced offset 0,0.4\n");
+    report_put(to, nvdp__put_gnuplot, "set ylabel ", y,
+               " noenhanced offset 0.5,0\nunset logscale\nset autoscale\nset xtics auto\n"
+               "set ytics auto\nset format '%g'\n");
 }
 
 void report_drawing_area(const struct report_drawing *drawing, double size[2]) {
@@ -227,7 +210,7 @@ void report_drawing_area(const struct report_drawing *drawing, double size[2]) {
 size_t report_drawing_block(struct report_drawing *drawing, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    fputs(drawing->next > 0 ? "\n\n# " : "# ", drawing->data);
+    fprintf(drawing->data, "%s# index %zu: ", drawing->next > 0 ? "\n\n" : "", drawing->next);
     vfprintf(drawing->data, format, args);
     fputc('\n', drawing->data);
     va_end(args);
@@ -243,10 +226,14 @@ void report_drawing_row(struct report_drawing *drawing, const double *values, si
     fprintf(drawing->data, "%s%s\n", text != NULL ? "\t" : "", text != NULL ? text : "");
 }
 
-void report_drawing_plot(struct report_drawing *drawing, size_t block) {
+void report_drawing_plot(struct report_drawing *drawing, size_t block, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
     fputs(drawing->plotted++ > 0 ? ", \\\n     " : "plot ", drawing->script);
     if (block != SIZE_MAX)
         fprintf(drawing->script, "'%s.dat' index %zu ", drawing->figure.name, block);
+    vfprintf(drawing->script, format, args);
+    va_end(args);
 }
 
 /* Looks of series in drawings that show no families. */
@@ -266,35 +253,46 @@ void report_drawing_key(struct report_drawing *drawing, const char *where) {
             "set key %s reverse Left samplen 1.5 spacing 1.1 font ',9' noenhanced\n", where);
 }
 
-void report_drawing_series(struct report_drawing *drawing, size_t series, const char *title) {
-    fprintf(drawing->script, " lw 1.4 pt %d ps 0.7 lc rgb '%s' title ",
-            styles[series % STYLES].marker, report_series_colour(series));
+void report_drawing_line(struct report_drawing *drawing, const char *columns, const char *bars,
+                         const char *title) {
+    const size_t series = drawing->series++, block = drawing->first + series;
+    const char *colour = report_series_colour(series);
+    if (bars != NULL)
+        report_drawing_plot(drawing, block,
+                            "using %s with yerrorbars lw 1 ps 0 lc rgb '%s' notitle", bars, colour);
+    report_drawing_plot(drawing, block,
+                        "using %s with linespoints lw 1.4 pt %d ps 0.7 lc rgb '%s' title ", columns,
+                        styles[series % STYLES].marker, colour);
     nvdp__put_gnuplot(drawing->script, title);
 }
 
+void report_drawing_end_key(struct report_drawing *drawing) {
+    fputs("\nunset key\n", drawing->script);
+    drawing->first = drawing->next;
+}
+
+static void release_figure(struct report_figure *figure) {
+    free(figure->script);
+    free(figure->data);
+}
+
 nvdp_status report_drawing_end(struct report_drawing *drawing, struct report_figures *figures) {
-    bool good = drawing->script != NULL && drawing->data != NULL;
-    nvdp_status status = NVDP_OK;
-    if (good) fputs("unset multiplot\nset output\n", drawing->script);
-    if (drawing->script != NULL) good = fclose(drawing->script) == 0 && good;
-    if (drawing->data != NULL) good = fclose(drawing->data) == 0 && good;
-    if (!good) status = nvdp__fail(drawing->ctx, NVDP_ERR_MEMORY, "out of memory");
+    nvdp_status status = drawing->status;
+    if (status == NVDP_OK) fputs("unset multiplot\nset output\n", drawing->script);
+    if (drawing->script != NULL && fclose(drawing->script) != 0) status = NVDP_ERR_MEMORY;
+    if (drawing->data != NULL && fclose(drawing->data) != 0) status = NVDP_ERR_MEMORY;
     if (status == NVDP_OK)
-        status = nvdp__reserve(drawing->ctx, &figures->item, &figures->capacity, figures->count + 1,
-                               sizeof *figures->item);
-    if (status == NVDP_OK) {
-        figures->item[figures->count++] = drawing->figure;
-    } else {
-        free(drawing->figure.script);
-        free(drawing->figure.data);
-    }
+        status = NVDP__PUSH(drawing->ctx, figures->item, figures->count, figures->capacity,
+                            drawing->figure);
+    else
+        nvdp__fail(drawing->ctx, status, "out of memory");
+    if (status != NVDP_OK) release_figure(&drawing->figure);
     return status;
 }
 
 void report_figures_release(struct report_figures *figures) {
     for (size_t i = 0; i < figures->count; i++) {
-        free(figures->item[i].script);
-        free(figures->item[i].data);
+        release_figure(&figures->item[i]);
     }
     free(figures->item);
     *figures = (struct report_figures){0};
@@ -308,27 +306,24 @@ static const char *const formats[] = {"svg", "png", "pdf"};
 enum { FORMATS = sizeof formats / sizeof *formats };
 static const char log_name[] = "gnuplot.log";
 
-/* Returns the script once per format, each with a temporary output file. */
-static char *commands(struct nvdp_context *ctx, const struct report_figure *figure) {
-    struct report_sheet sheet;
-    FILE *to = report_sheet_open(&sheet);
-    for (int k = 0; to != NULL && k < FORMATS; k++) {
+/* Prints the script once per format, each with a temporary output file. */
+static void print_commands(const void *of, FILE *to) {
+    const struct report_figure *figure = of;
+    for (int k = 0; k < FORMATS; k++) {
         fprintf(to, "format='%s'; target='%s.%s.partial'; load '%s.gp'; ", formats[k], figure->name,
                 formats[k], figure->name);
     }
-    return report_sheet_text(ctx, &sheet);
 }
 
 /* Runs the program in the folder with its output in a log file. Returns 0, an errno if it did not start, or -1 if it
  * failed. */
-static int run(const char *program, const char *folder, char *script_text) {
-    char *name = strdup(program), *option = strdup("-e");
-    char *argv[] = {name, option, script_text, NULL};
+static int run(const char *program, const char *folder, const char *script_text) {
+    char *argv[] = {(char *)program, "-e", (char *)script_text,
+                    NULL}; /* which it does not change */
     posix_spawn_file_actions_t actions;
     pid_t child = 0;
-    int state = 0;
-    int err = name == NULL || option == NULL ? ENOMEM : posix_spawn_file_actions_init(&actions);
-    if (err != 0) goto cleanup;
+    int state = 0, err = posix_spawn_file_actions_init(&actions);
+    if (err != 0) return err;
     err = posix_spawn_file_actions_addchdir_np(&actions, folder);
     if (err == 0) err = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     if (err == 0)
@@ -337,110 +332,154 @@ static int run(const char *program, const char *folder, char *script_text) {
     if (err == 0) err = posix_spawn_file_actions_adddup2(&actions, 1, 2);
     if (err == 0) err = posix_spawnp(&child, program, &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
-    if (err != 0) goto cleanup;
-    while (waitpid(child, &state, 0) < 0) {
-        if (errno == EINTR) continue;
-        err = errno;
-        goto cleanup;
-    }
-    if (!WIFEXITED(state) || WEXITSTATUS(state) != 0) err = -1;
-cleanup:
-    free(name);
-    free(option);
-    return err;
+    if (err != 0) return err;
+    while (waitpid(child, &state, 0) < 0)
+        if (errno != EINTR) return errno;
+    return WIFEXITED(state) && WEXITSTATUS(state) == 0 ? 0 : -1;
 }
 
-/* Returns the last non-blank line of the log. */
+/* Returns a sentence with the last non-blank line of the log; NULL: out of memory. */
 static char *complaint(struct nvdp_context *ctx, const char *folder, const char *program,
                        const char *figure) {
     enum { LIMIT = 1 << 16 };
-    char *path = nvdp__join(ctx, folder, log_name);
-    char *bytes = NULL, *said = NULL;
+    nvdp__autofree char *bytes = NULL;
+    const char *said = "no error message";
     size_t count = 0;
-    if (path != NULL && nvdp__read_file(ctx, path, LIMIT, &bytes, &count) == NVDP_OK) {
-        for (char *line = strtok(bytes, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+    if (nvdp__read_file(ctx, nvdp__path(folder, log_name).text, LIMIT, &bytes, &count) == NVDP_OK)
+        for (char *line = strtok(bytes, "\n"); line != NULL; line = strtok(NULL, "\n"))
             if (line[strspn(line, " ^\t")] != '\0') said = line;
-        }
-    }
-    char *text = nvdp__format(ctx, "%s failed on figure %s: %s", program, figure,
-                              said != NULL ? said : "no error message");
-    free(bytes);
-    free(path);
-    return text;
+    return nvdp__format(ctx, "%s failed on figure %s: %s", program, figure, said);
 }
 
 /* Renames the finished drawings, or removes incomplete ones. */
 static nvdp_status settle(struct nvdp_context *ctx, const char *folder, const char *name,
                           bool keep) {
-    nvdp_status status = NVDP_OK;
-    for (int k = 0; k < FORMATS && status == NVDP_OK; k++) {
-        char *path = nvdp__format(ctx, "%s/%s.%s", folder, name, formats[k]);
-        char *beside = nvdp__format(ctx, "%s/%s.%s.partial", folder, name, formats[k]);
-        if (path == NULL || beside == NULL) {
-            status = NVDP_ERR_MEMORY;
-        } else if (keep) {
-            status = nvdp__publish(ctx, beside, path, true);
-        } else {
-            (void)unlink(beside);
-            (void)unlink(path);
-        }
-        free(beside);
-        free(path);
+    for (int k = 0; k < FORMATS; k++) {
+        struct nvdp__path path = nvdp__path_format("%s/%s.%s", folder, name, formats[k]),
+                          beside = nvdp__path_format("%s.partial", path.text);
+        if (keep) NVDP_TRY(nvdp__publish(ctx, beside.text, path.text, true));
+        if (keep) continue;
+        (void)unlink(beside.text);
+        (void)unlink(path.text);
     }
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status write_part(struct nvdp_context *ctx, const char *folder, const char *name,
                               const char *suffix, const char *text) {
-    char *path = nvdp__format(ctx, "%s/%s.%s", folder, name, suffix);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__write_file(ctx, path, text, strlen(text));
-    free(path);
-    return status;
+    return nvdp__write_file(ctx, nvdp__path_format("%s/%s.%s", folder, name, suffix).text, text,
+                            strlen(text));
 }
 
-static void remove_log(struct nvdp_context *ctx, const char *folder) {
-    char *path = nvdp__join(ctx, folder, log_name);
-    if (path != NULL) (void)unlink(path);
-    free(path);
+static nvdp_status draw(struct nvdp_context *ctx, const char *program, const char *folder,
+                        const struct report_figure *figure, char **notice) {
+    nvdp__autofree char *script_text = NULL, *said = NULL;
+    NVDP_TRY(nvdp__printed(ctx, print_commands, figure, &script_text));
+    NVDP_TRY(settle(ctx, folder, figure->name, false));
+    NVDP_TRY(write_part(ctx, folder, figure->name, "dat", figure->data));
+    NVDP_TRY(write_part(ctx, folder, figure->name, "gp", figure->script));
+    if (program == NULL) return NVDP_OK;
+    const int err = run(program, folder, script_text);
+    if (err > 0) said = nvdp__format(ctx, "cannot run %s: %s", program, strerror(err));
+    if (err < 0) said = complaint(ctx, folder, program, figure->name);
+    if (err != 0) NVDP_TRY(NVDP__MADE(said));
+    NVDP_TRY(settle(ctx, folder, figure->name, err == 0));
+    return NVDP__HAND_OVER(notice, said);
 }
 
 nvdp_status nvdp__draw(struct nvdp_context *ctx, const char *program, const char *folder,
                        const struct report_figure *figure, char **notice) {
-    nvdp_status status = NVDP_OK;
-    char *said = NULL;
-    char *script_text = commands(ctx, figure);
-    if (script_text == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY_OR_CLEAN(settle(ctx, folder, figure->name, false));
-    NVDP_TRY_OR_CLEAN(write_part(ctx, folder, figure->name, "dat", figure->data));
-    NVDP_TRY_OR_CLEAN(write_part(ctx, folder, figure->name, "gp", figure->script));
-    int err = program != NULL ? run(program, folder, script_text) : 0;
-    if (program == NULL) goto cleanup;
-    if (err > 0) said = nvdp__format(ctx, "cannot run %s: %s", program, strerror(err));
-    if (err < 0) said = complaint(ctx, folder, program, figure->name);
-    if (err != 0 && said == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
-    NVDP_TRY_OR_CLEAN(settle(ctx, folder, figure->name, err == 0));
-    *notice = said;
-    said = NULL;
-cleanup:
-    remove_log(ctx, folder);
-    free(said);
-    free(script_text);
+    const nvdp_status status = draw(ctx, program, folder, figure, notice);
+    (void)unlink(nvdp__path(folder, log_name).text);
     return status;
 }
 
 /* --- drawings in a page --- */
 
-char *report_inline_svg(struct nvdp_context *ctx, const char *svg, const char *name) {
+struct inlined {
+    const char *svg, *name;
+};
+
+static void print_inlined(const void *of, FILE *to) {
     static const char *const shared[] = {"gpDot", "gpPt"};
-    const char *at = strstr(svg, "<svg");
-    struct report_sheet sheet;
-    FILE *to = report_sheet_open(&sheet);
-    for (at = at != NULL ? at : svg; to != NULL && *at != '\0';) {
+    const struct inlined *from = of;
+    const char *at = strstr(from->svg, "<svg");
+    for (at = at != NULL ? at : from->svg; *at != '\0'; fputc(*at++, to)) {
         for (size_t k = 0; k < sizeof shared / sizeof *shared; k++) {
-            if (strncmp(at, shared[k], strlen(shared[k])) == 0) fprintf(to, "%s-", name);
+            if (strncmp(at, shared[k], strlen(shared[k])) == 0) fprintf(to, "%s-", from->name);
         }
-        fputc(*at++, to);
     }
-    return report_sheet_text(ctx, &sheet);
+}
+
+nvdp_status report_inline_svg(struct nvdp_context *ctx, const char *svg, const char *name,
+                              char **out) {
+    return nvdp__printed(ctx, print_inlined, &(struct inlined){svg, name}, out);
+}
+
+/* ---- labels ---- */
+
+/* Places the labels of a panel's points: each beside its point, on the side where it covers the smallest area. */
+
+/* In pixels: height of a label's line, half size of a marker, gap between point and label. */
+enum { HEIGHT = 10, MARKER = 4, GAP = 6, SIDES = 4 };
+
+struct box {
+    double left, right, low, high;
+};
+
+/* Returns the box of a label on side 0 to 3: below right, above right, below left, above left. */
+static struct box box_of(const struct report_spot *spot, int side) {
+    double left = side < 2 ? spot->x + GAP : spot->x - GAP - spot->width;
+    double low = side % 2 == 0 ? spot->y - HEIGHT - 1 : spot->y + 1;
+    return (struct box){left, left + spot->width, low, low + HEIGHT};
+}
+
+static double area(const struct box *box) {
+    return fmax(box->right - box->left, 0) * fmax(box->high - box->low, 0);
+}
+
+static double common(const struct box *a, const struct box *b) {
+    return area(&(struct box){fmax(a->left, b->left), fmin(a->right, b->right),
+                              fmax(a->low, b->low), fmin(a->high, b->high)});
+}
+
+/* Returns the area of a label, in square pixels, that overlaps points or earlier labels or is outside the panel. */
+static double covered(const struct box *label, const struct report_spot *spot, size_t count,
+                      size_t placed, const struct box *panel) {
+    double sum = area(label) - common(label, panel);
+    for (size_t i = 0; i < count; i++) {
+        struct box marker = {spot[i].x - MARKER, spot[i].x + MARKER, spot[i].y - MARKER,
+                             spot[i].y + MARKER};
+        sum += common(label, &marker);
+        if (i >= placed || !spot[i].labelled) continue;
+        struct box other = box_of(&spot[i], spot[i].side);
+        sum += common(label, &other);
+    }
+    return sum;
+}
+
+void report_place_labels(struct report_spot *spot, size_t count, const double size[2]) {
+    struct box panel = {0, size[0], 0, size[1]};
+    for (size_t i = 0; i < count; i++) {
+        double smallest = INFINITY;
+        for (int side = 0; side < SIDES; side++) {
+            struct box box = box_of(&spot[i], side);
+            double cost = covered(&box, spot, count, i, &panel);
+            if (cost >= smallest) continue;
+            smallest = cost;
+            spot[i].side = side;
+        }
+        struct box box = box_of(&spot[i], spot[i].side);
+        spot[i].labelled = smallest <= area(&box) / 4;
+    }
+}
+
+void report_put_label(FILE *to, const struct report_spot *spot, const double size[2],
+                      const char *text, const char *colour) {
+    bool right = spot->side < 2;
+    report_put(to, nvdp__put_gnuplot, "set label ", text, "");
+    fprintf(to,
+            " noenhanced at graph %.5f,graph %.5f %s offset %g,%g font ',8' textcolor rgb '%s'\n",
+            spot->x / size[0], spot->y / size[1], right ? "left" : "right", right ? .7 : -.7,
+            spot->side % 2 == 0 ? -.6 : .6, colour);
 }

@@ -1,7 +1,9 @@
 /* Tasks, families of methods, and groups of runs that differ only in seed and fold. report_group() at the end calls the
  * sections in order: labels, tasks, families, groups, statistics. */
+#include "base/array.h"
+#include "base/sentence.h"
 #include "report/parts.h"
-
+#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +20,6 @@ static const char *const preferred[] = {
     "encoder",    "target-epsilon", "dp-noise", "preset",      "clip-sequence", "regularizer",
     "latent-dim", "length-policy",  "kappa",    "limit-train", "freeze-layers"};
 enum { PREFERRED = sizeof preferred / sizeof *preferred, ALWAYS_SHOWN = 3 };
-
-struct labels {
-    struct nvdp_context *ctx;
-    const struct report *report;
-    char **label;
-};
 
 static const char *base_name(const struct report_run *run) {
     return run->label != NULL ? run->label : report_method_of(run);
@@ -50,10 +46,10 @@ static bool same_task(const struct report_run *a, const struct report_run *b) {
 }
 
 /* Returns true if two runs have the same label but need different ones. */
-static bool collide(const struct labels *all, size_t i, size_t j) {
-    const struct report_run *a = &all->report->run[i], *b = &all->report->run[j];
+static bool collide(const struct report *report, char *const *label, size_t i, size_t j) {
+    const struct report_run *a = &report->run[i], *b = &report->run[j];
     return strcmp(report_method_of(a), report_method_of(b)) == 0 &&
-           strcmp(all->label[i], all->label[j]) == 0 && same_task(a, b) &&
+           strcmp(label[i], label[j]) == 0 && same_task(a, b) &&
            !json_equal(a->variant, b->variant);
 }
 
@@ -74,11 +70,21 @@ static const char *choose(const struct report_run *a, const struct report_run *b
     return first;
 }
 
-/* Writes an option as "latent-dim 16". Some values need no name. */
-static void put_option(FILE *to, const char *key, const json_t *value) {
-    if (strcmp(key, "regularizer") != 0 && strcmp(key, "clip-sequence") != 0 &&
-        strcmp(key, "encoder") != 0)
-        fprintf(to, "%s ", key);
+struct extension {
+    const char *label, *key;
+    const json_t *value;
+};
+
+/* Writes the option as "latent-dim 16". Some values need no name. */
+static void print_extended(const void *of, FILE *to) {
+    const struct extension *by = of;
+    const json_t *value = by->value;
+    const size_t length = strlen(by->label);
+    const bool open = length > 0 && by->label[length - 1] == ')';
+    fprintf(to, "%.*s%s", (int)(open ? length - 1 : length), by->label, open ? ", " : " (");
+    if (strcmp(by->key, "regularizer") != 0 && strcmp(by->key, "clip-sequence") != 0 &&
+        strcmp(by->key, "encoder") != 0)
+        fprintf(to, "%s ", by->key);
     if (json_is_number(value)) {
         report_put_real(to, json_number_value(value));
     } else if (json_is_boolean(value)) {
@@ -86,78 +92,56 @@ static void put_option(FILE *to, const char *key, const json_t *value) {
     } else {
         fputs(json_is_string(value) ? json_string_value(value) : "none", to);
     }
+    fputc(')', to);
 }
 
 /* Appends an option to a label: "nvdp" and "kl, latent-dim 16" make "nvdp (kl, latent-dim 16)". Skips "". */
-static char *extended(struct nvdp_context *ctx, const char *label, const char *key,
-                      const json_t *value) {
-    struct report_sheet sheet;
-    if (json_is_string(value) && json_string_length(value) == 0) return nvdp__strdup(ctx, label);
-    size_t length = strlen(label);
-    bool open = length > 0 && label[length - 1] == ')';
-    FILE *to = report_sheet_open(&sheet);
-    if (to != NULL) {
-        fprintf(to, "%.*s%s", (int)(open ? length - 1 : length), label, open ? ", " : " (");
-        put_option(to, key, value);
-        fputc(')', to);
-    }
-    char *text = report_sheet_text(ctx, &sheet);
-    char *plain = text != NULL ? nvdp__plain_copy(ctx, text) : NULL;
-    free(text);
-    return plain;
+static nvdp_status extend_label(struct nvdp_context *ctx, char **label, const char *key,
+                                const json_t *value) {
+    nvdp__autofree char *text = NULL;
+    if (json_is_string(value) && json_string_length(value) == 0) return NVDP_OK;
+    NVDP_TRY(nvdp__printed(ctx, print_extended, &(struct extension){*label, key, value}, &text));
+    char *plain = nvdp__plain_copy(ctx, text);
+    NVDP_TRY(NVDP__MADE(plain));
+    free(*label);
+    *label = plain;
+    return NVDP_OK;
 }
 
 /* Adds the option to the labels of all runs with the same method and name, in all tasks, so that labels agree between
  * tasks. */
-static nvdp_status extend(struct labels *all, const struct report_run *of, const char *key) {
-    for (size_t i = 0; i < all->report->runs; i++) {
-        const struct report_run *run = &all->report->run[i];
+static nvdp_status extend(struct nvdp_context *ctx, const struct report *report, char **label,
+                          const struct report_run *of, const char *key) {
+    for (size_t i = 0; i < report->runs; i++) {
+        const struct report_run *run = &report->run[i];
         if (strcmp(report_method_of(run), report_method_of(of)) != 0 ||
             strcmp(base_name(run), base_name(of)) != 0)
             continue;
-        char *longer = extended(all->ctx, all->label[i], key, json_object_get(run->variant, key));
-        if (longer == NULL) return NVDP_ERR_MEMORY;
-        free(all->label[i]);
-        all->label[i] = longer;
+        NVDP_TRY(extend_label(ctx, &label[i], key, json_object_get(run->variant, key)));
     }
     return NVDP_OK;
 }
 
-/* Adds options until no labels collide. Each round distinguishes at least one pair. */
-static nvdp_status distinguish(struct labels *all) {
-    size_t runs = all->report->runs;
-    for (size_t i = 0; i < runs; i++) {
-        for (size_t j = i + 1; j < runs; j++) {
-            if (!collide(all, i, j)) continue;
-            const char *key = choose(&all->report->run[i], &all->report->run[j]);
-            NVDP_TRY(extend(all, &all->report->run[i], key));
+/* Makes label[runs], each free(). Adds options until no labels collide; each round distinguishes at least one pair. */
+static nvdp_status make_labels(struct nvdp_context *ctx, const struct report *report,
+                               char **label) {
+    for (size_t i = 0; i < report->runs; i++) {
+        const struct report_run *run = &report->run[i];
+        label[i] = nvdp__strdup(ctx, base_name(run));
+        NVDP_TRY(NVDP__MADE(label[i]));
+        for (size_t k = 0; k < ALWAYS_SHOWN && run->label == NULL; k++) {
+            const json_t *value = json_object_get(run->variant, preferred[k]);
+            if (value != NULL) NVDP_TRY(extend_label(ctx, &label[i], preferred[k], value));
+        }
+    }
+    for (size_t i = 0; i < report->runs; i++) {
+        for (size_t j = i + 1; j < report->runs; j++) {
+            if (!collide(report, label, i, j)) continue;
+            NVDP_TRY(extend(ctx, report, label, &report->run[i],
+                            choose(&report->run[i], &report->run[j])));
         }
     }
     return NVDP_OK;
-}
-
-/* Returns the start of a label; NULL if out of memory. */
-static char *begun(struct nvdp_context *ctx, const struct report_run *run) {
-    char *label = nvdp__strdup(ctx, base_name(run));
-    for (size_t k = 0; k < ALWAYS_SHOWN && label != NULL && run->label == NULL; k++) {
-        const json_t *value = json_object_get(run->variant, preferred[k]);
-        if (value == NULL) continue;
-        char *longer = extended(ctx, label, preferred[k], value);
-        free(label);
-        label = longer;
-    }
-    return label;
-}
-
-/* label[runs], each free(). */
-static nvdp_status make_labels(struct nvdp_context *ctx, const struct report *report,
-                               char **label) {
-    struct labels all = {.ctx = ctx, .report = report, .label = label};
-    for (size_t i = 0; i < report->runs; i++) {
-        label[i] = begun(ctx, &report->run[i]);
-        if (label[i] == NULL) return NVDP_ERR_MEMORY;
-    }
-    return distinguish(&all);
 }
 
 /* --- order, statistics --- */
@@ -221,31 +205,26 @@ static nvdp_status name_task(struct nvdp_context *ctx, struct report *report, si
     struct report_task_rows *task = &report->task[at];
     task->label = differs(report, task, NULL) ? nvdp__format(ctx, "%s (%s)", task->task, task->data)
                                               : nvdp__strdup(ctx, task->task);
-    for (size_t k = 0; k < TASK_COLUMNS && task->label != NULL; k++) {
+    NVDP_TRY(NVDP__MADE(task->label));
+    for (size_t k = 0; k < TASK_COLUMNS; k++) {
         const json_t *value = json_object_get(task->first->variant, columns[k]);
         const bool given = json_is_string(value) || json_is_true(value);
-        if (!given || !differs(report, task, columns[k])) continue;
-        char *longer = extended(ctx, task->label, columns[k], value);
-        free(task->label);
-        task->label = longer;
+        if (given && differs(report, task, columns[k]))
+            NVDP_TRY(extend_label(ctx, &task->label, columns[k], value));
     }
-    return task->label != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
+    return NVDP_OK;
 }
 
-static void add_tasks(struct report *report, bool sanitized) {
-    for (size_t i = 0; i < report->runs; i++) {
-        const struct report_run *run = &report->run[i];
+/* Sanitized folders, which stand for a task's own folder, come last. */
+static nvdp_status list_tasks(struct nvdp_context *ctx, struct report *report) {
+    NVDP_TRY(NVDP__NEW(ctx, report->task, report->runs));
+    for (size_t k = 0; k < 2 * report->runs; k++) {
+        const bool sanitized = k >= report->runs;
+        const struct report_run *run = &report->run[k % report->runs];
         if (run->sanitized != sanitized || find_task(report, run) < report->tasks) continue;
         report->task[report->tasks++] =
             (struct report_task_rows){.task = run->task, .data = run->data, .first = run};
     }
-}
-
-static nvdp_status list_tasks(struct nvdp_context *ctx, struct report *report) {
-    report->task = nvdp__calloc(ctx, report->runs, sizeof *report->task);
-    if (report->task == NULL) return NVDP_ERR_MEMORY;
-    add_tasks(report, false);
-    add_tasks(report, true);
     for (size_t i = 0; i < report->tasks; i++) {
         NVDP_TRY(name_task(ctx, report, i));
     }
@@ -253,13 +232,6 @@ static nvdp_status list_tasks(struct nvdp_context *ctx, struct report *report) {
 }
 
 /* --- families --- */
-
-static int by_method(const void *a, const void *b) {
-    const struct report_family *x = a, *y = b;
-    int difference = method_place(x->method) - method_place(y->method);
-    if (difference == 0) difference = strcmp(x->method, y->method);
-    return difference != 0 ? difference : strcmp(x->label, y->label);
-}
 
 static size_t find_family(const struct report *report, const char *method, const char *label) {
     size_t at = 0;
@@ -271,17 +243,20 @@ static size_t find_family(const struct report *report, const char *method, const
 }
 
 static nvdp_status list_families(struct nvdp_context *ctx, struct report *report, char **label) {
-    report->family = nvdp__calloc(ctx, report->runs, sizeof *report->family);
-    if (report->family == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__NEW(ctx, report->family, report->runs));
     for (size_t i = 0; i < report->runs; i++) {
         const char *method = report_method_of(&report->run[i]);
         if (find_family(report, method, label[i]) < report->families) continue;
         char *copy = nvdp__strdup(ctx, label[i]);
-        if (copy == NULL) return NVDP_ERR_MEMORY;
-        report->family[report->families++] = (struct report_family){
-            .label = copy, .method = method, .reference = report_is_reference(method)};
+        NVDP_TRY(NVDP__MADE(copy));
+        report->family[report->families++] =
+            (struct report_family){.label = copy,
+                                   .method = method,
+                                   .place = method_place(method),
+                                   .reference = report_is_reference(method)};
     }
-    qsort(report->family, report->families, sizeof *report->family, by_method);
+    NVDP__SORT(report->family, report->families, NVDP__UP(struct report_family, place),
+               NVDP__UP(struct report_family, method), NVDP__UP(struct report_family, label));
     for (size_t f = 1; f < report->families; f++) {
         for (size_t g = 0; g < f; g++)
             report->family[f].shade +=
@@ -335,8 +310,7 @@ static nvdp_status add_to_group(struct nvdp_context *ctx, struct report *report,
 }
 
 static nvdp_status make_groups(struct nvdp_context *ctx, struct report *report, char **label) {
-    report->group = nvdp__calloc(ctx, report->runs, sizeof *report->group);
-    if (report->group == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__NEW(ctx, report->group, report->runs));
     for (size_t i = 0; i < report->runs; i++) {
         const struct report_run *run = &report->run[i];
         size_t task = find_task(report, run);
@@ -350,27 +324,12 @@ static nvdp_status make_groups(struct nvdp_context *ctx, struct report *report, 
                                            .lambda_d = run->lambda_d,
                                            .clip_sequence = run->clip_sequence,
                                            .eta = run->eta};
-            group->run = nvdp__calloc(ctx, report->runs, sizeof(group->run[0]));
             report->groups++;
-            if (group->run == NULL) return NVDP_ERR_MEMORY;
+            NVDP_TRY(NVDP__NEW(ctx, group->run, report->runs));
         }
         NVDP_TRY(add_to_group(ctx, report, group, run));
     }
     return NVDP_OK;
-}
-
-static int by_number(double x, double y) {
-    return (x > y) - (x < y);
-}
-
-static int by_place(const void *a, const void *b) {
-    const struct report_group *x = a, *y = b;
-    if (x->task != y->task) return x->task < y->task ? -1 : 1;
-    if (x->family != y->family) return x->family < y->family ? -1 : 1;
-    int difference = by_number(x->lambda_g, y->lambda_g);
-    if (difference == 0) difference = by_number(x->lambda_d, y->lambda_d);
-    if (difference == 0) difference = by_number(y->clip_sequence, x->clip_sequence);
-    return difference != 0 ? difference : by_number(y->eta, x->eta);
 }
 
 /* --- statistics --- */
@@ -386,17 +345,6 @@ static struct report_stat over_seeds(const struct report_group *group, double *s
     return report_stat_of(n, scratch);
 }
 
-/* Selects the run by validation score only, never by test score. */
-static const struct report_run *best_run(const struct report_group *group) {
-    const struct report_run *best = group->run[0];
-    for (size_t i = 1; i < group->runs; i++) {
-        double value = group->run[i]->validation;
-        if (value > best->validation || (isnan(best->validation) && !isnan(value)))
-            best = group->run[i];
-    }
-    return best;
-}
-
 static void summarize(struct report_group *group, double *scratch) {
     for (int k = 0; k < REPORT_METRICS; k++) {
         group->score[k] = over_seeds(group, scratch, offsetof(struct report_run, score[k]));
@@ -406,17 +354,11 @@ static void summarize(struct report_group *group, double *scratch) {
     for (int k = 0; k < REPORT_QUANTITIES; k++) {
         group->quantity[k] = over_seeds(group, scratch, offsetof(struct report_run, quantity[k]));
     }
-    group->best = best_run(group);
-}
-
-/* Returns the mean majority score of a task. */
-static double majority_of(const struct report *report, size_t task, double *scratch) {
-    size_t n = 0;
-    for (REPORT_EACH_GROUP(report, group)) {
-        for (size_t i = 0; i < group->runs && group->task == task; i++)
-            if (!isnan(group->run[i]->majority)) scratch[n++] = group->run[i]->majority;
+    group->best = group->run[0];
+    for (size_t i = 1; i < group->runs; i++) { /* by validation score only, never by test score */
+        double value = group->run[i]->validation, best = group->best->validation;
+        if (value > best || (isnan(best) && !isnan(value))) group->best = group->run[i];
     }
-    return report_stat_of(n, scratch).mean;
 }
 
 const struct report_group *report_chosen(const struct report *report, size_t task, size_t family,
@@ -439,31 +381,163 @@ const struct report_group *report_selected(const struct report *report, size_t t
     return report_chosen(report, task, family, REPORT_SUM_MAX, NAN);
 }
 
+/* The labels of the runs, and memory for their numbers. */
+struct scratch {
+    double *number;
+    char **label;
+    size_t runs;
+};
+
+static void release_scratch(struct scratch *scratch) {
+    for (size_t i = 0; scratch->label != NULL && i < scratch->runs; i++) {
+        free(scratch->label[i]);
+    }
+    free(scratch->label);
+    free(scratch->number);
+}
+
 nvdp_status report_group(struct nvdp_context *ctx, struct report *report) {
-    nvdp_status status = NVDP_OK;
-    double *scratch = nvdp__calloc(ctx, report->runs, sizeof *scratch);
-    char **label = nvdp__calloc(ctx, report->runs, sizeof *label);
-    if (scratch == NULL || label == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
-    NVDP_TRY_OR_CLEAN(make_labels(ctx, report, label));
-    NVDP_TRY_OR_CLEAN(list_tasks(ctx, report));
-    NVDP_TRY_OR_CLEAN(list_families(ctx, report, label));
-    NVDP_TRY_OR_CLEAN(make_groups(ctx, report, label));
-    qsort(report->group, report->groups, sizeof *report->group, by_place);
+    nvdp__auto(release_scratch) struct scratch scratch = {.runs = report->runs};
+    NVDP_TRY(NVDP__NEW(ctx, scratch.number, report->runs));
+    NVDP_TRY(NVDP__NEW(ctx, scratch.label, report->runs));
+    NVDP_TRY(make_labels(ctx, report, scratch.label));
+    NVDP_TRY(list_tasks(ctx, report));
+    NVDP_TRY(list_families(ctx, report, scratch.label));
+    NVDP_TRY(make_groups(ctx, report, scratch.label));
+    NVDP__SORT(report->group, report->groups, NVDP__UP(struct report_group, task),
+               NVDP__UP(struct report_group, family), NVDP__UP(struct report_group, lambda_g),
+               NVDP__UP(struct report_group, lambda_d),
+               NVDP__DOWN(struct report_group, clip_sequence),
+               NVDP__DOWN(struct report_group, eta)); /* NaN, no such option, is equal to all */
     for (size_t i = 0; i < report->groups; i++) {
-        summarize(&report->group[i], scratch);
+        summarize(&report->group[i], scratch.number);
     }
     for (size_t i = 0; i < report->tasks; i++) {
-        report->task[i].majority = majority_of(report, i, scratch);
+        size_t n = 0;
+        for (REPORT_EACH_GROUP(report, group)) {
+            for (size_t k = 0; k < group->runs && group->task == i; k++)
+                if (!isnan(group->run[k]->majority)) scratch.number[n++] = group->run[k]->majority;
+        }
+        report->task[i].majority = report_stat_of(n, scratch.number).mean;
     }
     for (size_t i = 0; i < report->groups; i++) {
         struct report_group *group = &report->group[i];
         group->selected = group == report_selected(report, group->task, group->family);
     }
-cleanup:
-    for (size_t i = 0; label != NULL && i < report->runs; i++) {
-        free(label[i]);
+    return NVDP_OK;
+}
+
+/* ---- significance ---- */
+
+/* Tests whether methods differ by more than chance between seeds. Scores are paired: two methods with the same task,
+ * settings and seed. report_compare() tests all pairs of families. */
+
+static const double CONFIDENCE_TAIL = 0.975; /* quantile for a two-sided interval of 95 % */
+static const double SAME = 1e-12;            /* relative rounding error of the scores */
+
+/* Computes t = mean/(sd/sqrt n), p = 2 P(T_(n-1) > |t|), and mean +- t_.975 sd/sqrt n. */
+static void test_difference(struct report_paired *pair) {
+    double freedom = (double)pair->n - 1, error = pair->sd / sqrt((double)pair->n);
+    double reach = gsl_cdf_tdist_Pinv(CONFIDENCE_TAIL, freedom) * error;
+    pair->t = pair->mean / error;
+    pair->p = 2 * gsl_cdf_tdist_Q(fabs(pair->t), freedom);
+    pair->low = pair->mean - reach;
+    pair->high = pair->mean + reach;
+}
+
+struct report_paired report_paired_t(size_t n, const double *a, const double *b) {
+    struct report_paired pair = {n, NAN, NAN, NAN, NAN, NAN, NAN};
+    double mean = 0, squares = 0, size = 0; /* Welford: mean and sum of squared deviations */
+    for (size_t i = 0; i < n; i++) {
+        double difference = a[i] - b[i], step = difference - mean;
+        mean += step / (double)(i + 1);
+        squares += step * (difference - mean);
+        size = fmax(size, fmax(fabs(a[i]), fabs(b[i])));
     }
-    free(label);
-    free(scratch);
-    return status;
+    if (n > 0) pair.mean = mean;
+    if (n < 2) return pair;
+    pair.sd = sqrt(squares / (double)(n - 1));
+    if (pair.sd > SAME * size) {
+        test_difference(&pair);
+    } else if (fabs(mean) <= SAME * size) { /* false for NaN */
+        pair.p = 1;
+    }
+    return pair;
+}
+
+void report_holm(size_t n, const double *p, double *adjusted) {
+    size_t tests = 0;
+    for (size_t i = 0; i < n; i++)
+        tests += !isnan(p[i]);
+    for (size_t i = 0; i < n; i++) { /* multiplies the k-th smallest by tests + 1 - k */
+        size_t smaller = 0;
+        for (size_t j = 0; j < n; j++)
+            smaller += p[j] < p[i];
+        adjusted[i] = fmin(1, (double)(tests - smaller) * p[i]);
+        if (isnan(p[i])) adjusted[i] = NAN;
+    }
+    for (size_t i = 0; i < n; i++) /* keeps adjusted values in the order of p */
+        for (size_t j = 0; j < n; j++)
+            if (p[j] <= p[i]) adjusted[i] = fmax(adjusted[i], adjusted[j]);
+}
+
+/* --- between the methods of a report --- */
+
+/* Copies the scores of the seeds and folds that both groups have. Runs are sorted. */
+static size_t common_runs(const struct report_group *a, const struct report_group *b, double *x,
+                          double *y) {
+    size_t n = 0, j = 0;
+    for (size_t i = 0; i < a->runs; i++) {
+        while (j < b->runs && report_by_repetition(b->run[j], a->run[i]) < 0) {
+            j++;
+        }
+        if (j == b->runs || report_by_repetition(b->run[j], a->run[i]) != 0) continue;
+        x[n] = a->run[i]->score[0];
+        y[n++] = b->run[j]->score[0];
+    }
+    return n;
+}
+
+static size_t compare_task(const struct report *report, size_t task, double *scratch,
+                           struct report_comparison *list) {
+    size_t count = 0;
+    for (size_t a = 0; a < report->families; a++) {
+        const struct report_group *first = report_selected(report, task, a);
+        for (size_t b = a + 1; first != NULL && b < report->families; b++) {
+            const struct report_group *second = report_selected(report, task, b);
+            if (second == NULL) continue;
+            size_t n = common_runs(first, second, scratch, scratch + report->runs);
+            if (n < 2) continue;
+            struct report_paired pair = report_paired_t(n, scratch, scratch + report->runs);
+            list[count++] = (struct report_comparison){.task = task,
+                                                       .a = a,
+                                                       .b = b,
+                                                       .seeds = n,
+                                                       .mean = pair.mean,
+                                                       .low = pair.low,
+                                                       .high = pair.high,
+                                                       .t = pair.t,
+                                                       .p = pair.p};
+        }
+    }
+    return count;
+}
+
+nvdp_status report_compare(struct nvdp_context *ctx, const struct report *report,
+                           struct report_comparison **out, size_t *count) {
+    size_t pairs = report->tasks * report->families * report->families / 2, made = 0;
+    nvdp__autofree double *scratch = nvdp__calloc(ctx, 2 * report->runs + 1, sizeof *scratch);
+    nvdp__autofree double *p = nvdp__calloc(ctx, 2 * pairs + 1, sizeof *p);
+    nvdp__autofree struct report_comparison *list = nvdp__calloc(ctx, pairs + 1, sizeof *list);
+    NVDP_TRY(NVDP__MADE(scratch, p, list));
+    for (size_t task = 0; task < report->tasks; task++) {
+        const size_t more = compare_task(report, task, scratch, list + made);
+        for (size_t k = 0; k < more; k++)
+            p[k] = list[made + k].p;
+        report_holm(more, p, p + more); /* over the comparisons of the task */
+        for (size_t k = 0; k < more; k++)
+            list[made++].holm = p[more + k];
+    }
+    *count = made;
+    return NVDP__HAND_OVER(out, list);
 }

@@ -1,144 +1,258 @@
-/* The full numbers behind the tables, for programs: CSV, then JSON. */
+/* The report's quantities, a row each, in the order of the columns of groups.csv and runs.csv; then the full numbers behind
+ * the tables, for programs: CSV, then JSON. */
 #include "report/parts.h"
-
 #include <math.h>
+#include <nvdp/result.h>
 #include <stdlib.h>
+
+/* clang-format off */
+/* Read a quantity from an object: minimum, maximum, whether every measurement has it, keys. */
+#define PRIVACY(min, max, needed, ...) .of = REPORT_OF_PRIVACY, .place = {{__VA_ARGS__}, min, max, needed}
+#define POSTERIOR(min, max, needed, ...) .of = REPORT_OF_POSTERIOR, .place = {{__VA_ARGS__}, min, max, needed}
+
+const struct report_quantity_row report_quantities[REPORT_QUANTITIES] = {
+    [REPORT_SUM_MAX] = {"rd_sum_max", REPORT_NUMBER, .better = -1, .always = true, .log = true,
+        PRIVACY(-INFINITY, INFINITY, true, "rd", "sum", "max")},
+    [REPORT_SUM_MEAN] = {"rd_sum_mean", REPORT_NUMBER, .better = -1, .always = true, .log = true,
+        PRIVACY(-INFINITY, INFINITY, true, "rd", "sum", "mean")},
+    [REPORT_BOUND] = {"rd_bound", REPORT_PROVEN, .better = -1,
+        PRIVACY(0, INFINITY, false, "bound", "sum")},
+    [REPORT_UNIT_MAX] = {"rd_per_component_dim_max", REPORT_NUMBER, .better = -1, .always = true,
+        PRIVACY(-INFINITY, INFINITY, true, "rd", "per_component_dim", "max")},
+    [REPORT_UNIT_MEAN] = {"rd_per_component_dim_mean", REPORT_NUMBER, .better = -1, .always = true,
+        PRIVACY(-INFINITY, INFINITY, true, "rd", "per_component_dim", "mean")},
+    [REPORT_INFINITE] = {"infinite_share", REPORT_SHARE, .better = 0, .if_infinite = true,
+        PRIVACY(-INFINITY, INFINITY, true, "infinite_share")},
+    [REPORT_SUM_MAX_FINITE] = {"rd_sum_max_finite", REPORT_NUMBER, .better = 0, .if_infinite = true,
+        PRIVACY(0, INFINITY, false, "rd", "sum", "max_finite")},
+    [REPORT_UNIT_MAX_FINITE] = {"rd_per_component_dim_max_finite", REPORT_NUMBER, .better = 0, .if_infinite = true,
+        PRIVACY(0, INFINITY, false, "rd", "per_component_dim", "max_finite")},
+    [REPORT_BDP_BEST] = {"bdp_best", REPORT_NUMBER, .better = -1, .always = true,
+        PRIVACY(-INFINITY, INFINITY, true, "bdp", "best", "epsilon")},
+    [REPORT_BDP_PUBLISHED] = {"bdp_published", REPORT_NUMBER, .better = -1, .always = true,
+        PRIVACY(-INFINITY, INFINITY, true, "bdp", "published", "epsilon")},
+    [REPORT_EPSILON_MAX] = {"epsilon_max", REPORT_NUMBER, .better = 0, .log = true,
+        PRIVACY(0, INFINITY, false, "epsilon", "max")},
+    [REPORT_EPSILON_MEAN] = {"epsilon_mean", REPORT_NUMBER, .better = 0, .log = true,
+        PRIVACY(0, INFINITY, false, "epsilon", "mean")},
+    [REPORT_EXACT_MAX] = {"exact_epsilon_max", REPORT_NUMBER, .better = -1, .log = true,
+        PRIVACY(0, INFINITY, false, "exact", "worst")},
+    [REPORT_EXACT_MEAN] = {"exact_epsilon_mean", REPORT_NUMBER, .better = -1, .log = true,
+        PRIVACY(0, INFINITY, false, "exact", "mean")},
+    [REPORT_LINKED] = {"linked", REPORT_NUMBER, .better = -1,
+        PRIVACY(0, 1, false, "linkage", "first")},
+    [REPORT_CERTIFIED] = {"certified_epsilon", REPORT_PROVEN, .better = -1, .log = true},
+    [REPORT_GUESS] = {"guess_bound_of_0.001", REPORT_PROVEN_SHARE, .better = -1},
+    [REPORT_BITS] = {"certified_bits", REPORT_PROVEN, .better = -1},
+    [REPORT_WORD] = {"word_epsilon", REPORT_PROVEN, .better = -1},
+    [REPORT_WORD_GUESS] = {"word_guess_bound_of_0.001", REPORT_PROVEN_SHARE, .better = -1},
+    [REPORT_VECTORS] = {"effective_vectors", REPORT_NUMBER, .better = 0,
+        POSTERIOR(-INFINITY, INFINITY, false, "effective_vectors", "mean")},
+    [REPORT_VECTORS_LOW] = {"effective_vectors_q05", REPORT_NUMBER, .better = 0,
+        POSTERIOR(0, INFINITY, false, "effective_vectors", "quantiles", "0.05")},
+    [REPORT_VECTORS_HIGH] = {"effective_vectors_q95", REPORT_NUMBER, .better = 0,
+        POSTERIOR(0, INFINITY, false, "effective_vectors", "quantiles", "0.95")},
+    [REPORT_TOKEN_SHARE] = {"token_share", REPORT_NUMBER, .better = 0,
+        POSTERIOR(-INFINITY, INFINITY, false, "token_share", "mean")},
+    [REPORT_ABS_MU] = {"mean_abs_mu", REPORT_NUMBER, .better = 0,
+        POSTERIOR(-INFINITY, INFINITY, false, "mean_abs_mu")},
+    [REPORT_SIGMA] = {"mean_sigma", REPORT_NUMBER, .better = 0,
+        POSTERIOR(-INFINITY, INFINITY, false, "mean_sigma")},
+    [REPORT_REUSE] = {"reader", REPORT_SCORE, .better = 0},
+    [REPORT_ATTACK] = {"attack", REPORT_SCORE, .better = 0},
+};
+/* clang-format on */
+
+bool report_is_proven(enum report_quantity quantity) {
+    const enum report_kind kind = report_quantities[quantity].kind;
+    return kind == REPORT_PROVEN || kind == REPORT_PROVEN_SHARE;
+}
+
+double report_value(const struct report_group *group, enum report_quantity quantity) {
+    const struct report_stat *of = &group->quantity[quantity];
+    return report_is_proven(quantity) ? of->max : of->mean;
+}
+
+/* ---- the files of numbers ---- */
 
 /* --- CSV --- */
 
-static const char *const names[REPORT_QUANTITIES] = {
-    [REPORT_SUM_MAX] = "rd_sum_max",
-    [REPORT_SUM_MEAN] = "rd_sum_mean",
-    [REPORT_BOUND] = "rd_bound",
-    [REPORT_UNIT_MAX] = "rd_per_component_dim_max",
-    [REPORT_UNIT_MEAN] = "rd_per_component_dim_mean",
-    [REPORT_INFINITE] = "infinite_share",
-    [REPORT_SUM_MAX_FINITE] = "rd_sum_max_finite",
-    [REPORT_UNIT_MAX_FINITE] = "rd_per_component_dim_max_finite",
-    [REPORT_BDP_BEST] = "bdp_best",
-    [REPORT_BDP_PUBLISHED] = "bdp_published",
-    [REPORT_EPSILON_MAX] = "epsilon_max",
-    [REPORT_EPSILON_MEAN] = "epsilon_mean",
-    [REPORT_EXACT_MAX] = "exact_epsilon_max",
-    [REPORT_EXACT_MEAN] = "exact_epsilon_mean",
-    [REPORT_LINKED] = "linked",
-    [REPORT_CERTIFIED] = "certified_epsilon",
-    [REPORT_GUESS] = "guess_bound_of_0.001",
-    [REPORT_BITS] = "certified_bits",
-    [REPORT_WORD] = "word_epsilon",
-    [REPORT_WORD_GUESS] = "word_guess_bound_of_0.001",
-    [REPORT_VECTORS] = "effective_vectors",
-    [REPORT_VECTORS_LOW] = "effective_vectors_q05",
-    [REPORT_VECTORS_HIGH] = "effective_vectors_q95",
-    [REPORT_TOKEN_SHARE] = "token_share",
-    [REPORT_ABS_MU] = "mean_abs_mu",
-    [REPORT_SIGMA] = "mean_sigma",
-    [REPORT_REUSE] = "reader",
-    [REPORT_ATTACK] = "attack",
+/* A line of groups.csv or runs.csv; each file has some of the members. */
+struct line {
+    const char *run, *task, *data, *title, *method, *label, *metric, *second_metric, *command;
+    bool private, selected;
+    struct report_text seed;
+    size_t seeds;
+    int64_t fold;
+    double lambda_g, lambda_d, clip_sequence, eta, validation, validation_sd, score, score_sd,
+        score_best_seed, second_score, second_score_sd, second_score_best_seed, seconds;
 };
+
+#define ROW(member, ...)                                                                           \
+    NVDP_RESULT_ROW(struct line, member, NULL, NVDP_SCOPE_RUN, 0, #member, __VA_ARGS__)
+static const struct nvdp_result_row group_rows[] = {ROW(task),
+                                                    ROW(data),
+                                                    ROW(title),
+                                                    ROW(method),
+                                                    ROW(label),
+                                                    ROW(private),
+                                                    ROW(lambda_g),
+                                                    ROW(lambda_d),
+                                                    ROW(clip_sequence),
+                                                    ROW(eta),
+                                                    ROW(seeds),
+                                                    ROW(selected),
+                                                    ROW(metric),
+                                                    ROW(validation),
+                                                    ROW(validation_sd),
+                                                    ROW(score),
+                                                    ROW(score_sd),
+                                                    ROW(score_best_seed),
+                                                    ROW(second_metric),
+                                                    ROW(second_score),
+                                                    ROW(second_score_sd),
+                                                    ROW(second_score_best_seed),
+                                                    {0}};
+static const struct nvdp_result_row run_rows[] = {
+    ROW(run),
+    ROW(task),
+    ROW(method),
+    ROW(label),
+    ROW(private),
+    ROW(lambda_g),
+    ROW(lambda_d),
+    ROW(clip_sequence),
+    ROW(eta),
+    {"seed", NVDP_RESULT_CHARS, .offset = offsetof(struct line, seed.text)},
+    ROW(fold),
+    ROW(validation),
+    ROW(metric),
+    ROW(score),
+    ROW(second_metric),
+    ROW(second_score),
+    {0}};
+static const struct nvdp_result_row run_end[] = {ROW(seconds), ROW(command), {0}};
 
 /* Writes nothing for NaN, and "inf" for infinity, as in all files of the library. */
 static void put_number(FILE *to, double value) {
-    fputc(',', to);
     if (!isnan(value)) report_put_real(to, value);
 }
 
-static void put_text(FILE *to, const char *text) {
-    fputc(',', to);
-    nvdp__put_csv(to, text);
+/* Writes the values of the rows, separated by commas; line NULL: their names. */
+static void put_rows(const struct nvdp_result_row *row, const struct line *line, FILE *to) {
+    for (size_t k = 0; row[k].name != NULL; k++) {
+        const void *at = (const char *)line + row[k].offset;
+        if (k > 0) fputc(',', to);
+        if (line == NULL)
+            fputs(row[k].name, to);
+        else if (row[k].type == NVDP_RESULT_REAL)
+            put_number(to, *(const double *)at);
+        else if (row[k].type == NVDP_RESULT_FLAG)
+            fputs(*(const bool *)at ? "1" : "0", to);
+        else if (row[k].type == NVDP_RESULT_COUNT)
+            fprintf(to, "%lld", *(const long long *)at);
+        else
+            nvdp__put_csv(to, row[k].type == NVDP_RESULT_CHARS ? at : *(const char *const *)at);
+    }
 }
 
-static void put_stat(FILE *to, const struct report_stat *stat) {
-    put_number(to, stat->mean);
-    put_number(to, stat->sd);
-}
-
-void report_groups_csv(const struct report *report, FILE *to) {
-    fputs("task,data,title,method,label,private,lambda_g,lambda_d,clip_sequence,eta,seeds,selected,"
-          "metric,"
-          "validation,validation_sd,score,score_sd,score_best_seed,second_metric,second_score,"
-          "second_score_sd,second_score_best_seed",
-          to);
+void report_groups_csv(const void *of, FILE *to) {
+    const struct report *report = of;
+    put_rows(group_rows, NULL, to);
     for (int k = 0; k < REPORT_QUANTITIES; k++) {
-        fprintf(to, ",%s,%s_sd", names[k], names[k]);
+        fprintf(to, ",%s,%s_sd", report_quantities[k].name, report_quantities[k].name);
     }
     fputs("\r\n", to);
     for (REPORT_EACH_GROUP(report, group)) {
         const struct report_run *best = group->best;
-        nvdp__put_csv(to, report->task[group->task].task);
-        put_text(to, report->task[group->task].data);
-        put_text(to, report->task[group->task].label);
-        put_text(to, report->family[group->family].method);
-        put_text(to, report->family[group->family].label);
-        fprintf(to, ",%d", !report->family[group->family].reference);
-        put_number(to, group->lambda_g);
-        put_number(to, group->lambda_d);
-        put_number(to, group->clip_sequence);
-        put_number(to, group->eta);
-        fprintf(to, ",%zu,%d", group->runs, group->selected);
-        put_text(to, best->metric[0]);
-        put_stat(to, &group->validation);
-        put_stat(to, &group->score[0]);
-        put_number(to, best->score[0]);
-        put_text(to, best->metrics > 1 ? best->metric[1] : "");
-        put_stat(to, &group->score[1]);
-        put_number(to, best->score[1]);
+        const struct report_task_rows *task = &report->task[group->task];
+        const struct report_family *family = &report->family[group->family];
+        put_rows(group_rows,
+                 &(struct line){.task = task->task,
+                                .data = task->data,
+                                .title = task->label,
+                                .method = family->method,
+                                .label = family->label,
+                                .private = !family->reference,
+                                .lambda_g = group->lambda_g,
+                                .lambda_d = group->lambda_d,
+                                .clip_sequence = group->clip_sequence,
+                                .eta = group->eta,
+                                .seeds = group->runs,
+                                .selected = group->selected,
+                                .metric = best->metric[0],
+                                .validation = group->validation.mean,
+                                .validation_sd = group->validation.sd,
+                                .score = group->score[0].mean,
+                                .score_sd = group->score[0].sd,
+                                .score_best_seed = best->score[0],
+                                .second_metric = best->metrics > 1 ? best->metric[1] : "",
+                                .second_score = group->score[1].mean,
+                                .second_score_sd = group->score[1].sd,
+                                .second_score_best_seed = best->score[1]},
+                 to);
         for (int k = 0; k < REPORT_QUANTITIES; k++) {
-            put_stat(to, &group->quantity[k]);
+            fputc(',', to);
+            put_number(to, group->quantity[k].mean);
+            fputc(',', to);
+            put_number(to, group->quantity[k].sd);
         }
         fputs("\r\n", to);
     }
 }
 
-static void put_run(const struct report *report, const struct report_group *group,
-                    const struct report_run *run, FILE *to) {
-    nvdp__put_csv(to, run->name);
-    put_text(to, run->task);
-    put_text(to, report_method_of(run));
-    put_text(to, report->family[group->family].label);
-    fprintf(to, ",%d", !report->family[group->family].reference);
-    put_number(to, run->lambda_g);
-    put_number(to, run->lambda_d);
-    put_number(to, run->clip_sequence);
-    put_number(to, run->eta);
-    fprintf(to, ",%llu,%lld", (unsigned long long)run->seed, (long long)run->fold);
-    put_number(to, run->validation);
-    put_text(to, run->metric[0]);
-    put_number(to, run->score[0]);
-    put_text(to, run->metrics > 1 ? run->metric[1] : "");
-    put_number(to, run->score[1]);
+void report_runs_csv(const void *of, FILE *to) {
+    const struct report *report = of;
+    put_rows(run_rows, NULL, to);
     for (int k = 0; k < REPORT_QUANTITIES; k++) {
-        put_number(to, run->quantity[k]);
+        fprintf(to, ",%s", report_quantities[k].name);
     }
-    put_number(to, run->seconds);
-    put_text(to, run->command);
+    fputc(',', to);
+    put_rows(run_end, NULL, to);
     fputs("\r\n", to);
-}
-
-void report_runs_csv(const struct report *report, FILE *to) {
-    fputs("run,task,method,label,private,lambda_g,lambda_d,clip_sequence,eta,seed,fold,validation,"
-          "metric,score,second_metric,second_score",
-          to);
-    for (int k = 0; k < REPORT_QUANTITIES; k++) {
-        fprintf(to, ",%s", names[k]);
-    }
-    fputs(",seconds,command\r\n", to);
     for (REPORT_EACH_GROUP(report, group)) {
-        for (size_t k = 0; k < group->runs; k++) {
-            put_run(report, group, group->run[k], to);
+        const struct report_family *family = &report->family[group->family];
+        for (size_t i = 0; i < group->runs; i++) {
+            const struct report_run *run = group->run[i];
+            const struct line line = {.run = run->name,
+                                      .task = run->task,
+                                      .method = report_method_of(run),
+                                      .label = family->label,
+                                      .private = !family->reference,
+                                      .lambda_g = run->lambda_g,
+                                      .lambda_d = run->lambda_d,
+                                      .clip_sequence = run->clip_sequence,
+                                      .eta = run->eta,
+                                      .seed = report_say("%llu", (unsigned long long)run->seed),
+                                      .fold = run->fold,
+                                      .validation = run->validation,
+                                      .metric = run->metric[0],
+                                      .score = run->score[0],
+                                      .second_metric = run->metrics > 1 ? run->metric[1] : "",
+                                      .second_score = run->score[1],
+                                      .seconds = run->seconds,
+                                      .command = run->command};
+            put_rows(run_rows, &line, to);
+            for (int k = 0; k < REPORT_QUANTITIES; k++) {
+                fputc(',', to);
+                put_number(to, run->quantity[k]);
+            }
+            fputc(',', to);
+            put_rows(run_end, &line, to);
+            fputs("\r\n", to);
         }
     }
 }
 
-/* --- JSON --- */
+/* --- JSON. json_pack takes ownership of its arguments, and returns NULL if any of them is NULL --- */
 
-/* Each setter takes ownership of `value` and tolerates NULL, so that one check at the end suffices. */
-static void set(json_t *object, const char *key, json_t *value, bool *good) {
-    if (json_object_set_new(object, key, value) != 0) *good = false;
-}
-
-static void append(json_t *array, json_t *value, bool *good) {
-    if (json_array_append_new(array, value) != 0) *good = false;
+/* Appends the value, or adds it under the key.  On failure *to becomes NULL, so one check at the end suffices. */
+static void add(json_t **to, const char *key, json_t *value) {
+    const int failed =
+        key != NULL ? json_object_set_new(*to, key, value) : json_array_append_new(*to, value);
+    if (failed == 0) return;
+    json_decref(*to);
+    *to = NULL;
 }
 
 /* Returns null for NaN. */
@@ -151,26 +265,26 @@ static json_t *stat(const struct report_stat *from) {
                      "sd", number(from->sd), "max", number(from->max));
 }
 
-static json_t *quantities(const struct report_group *group, bool *good) {
+static json_t *quantities(const struct report_group *group) {
     json_t *object = json_object();
     for (int k = 0; k < REPORT_QUANTITIES; k++) {
         if (group->quantity[k].n == 0) continue;
-        set(object, names[k], stat(&group->quantity[k]), good);
+        add(&object, report_quantities[k].name, stat(&group->quantity[k]));
     }
     return object;
 }
 
-static json_t *scores(const struct report_group *group, bool *good) {
+static json_t *scores(const struct report_group *group) {
     json_t *object = json_object();
     for (int k = 0; k < group->best->metrics; k++) {
         json_t *one = stat(&group->score[k]);
-        set(one, "best_seed", number(group->best->score[k]), good);
-        set(object, group->best->metric[k], one, good);
+        add(&one, "best_seed", number(group->best->score[k]));
+        add(&object, group->best->metric[k], one);
     }
     return object;
 }
 
-static json_t *runs(const struct report_group *group, bool *good) {
+static json_t *runs(const struct report_group *group) {
     json_t *array = json_array();
     for (size_t i = 0; i < group->runs; i++) {
         const struct report_run *run = group->run[i];
@@ -178,68 +292,64 @@ static json_t *runs(const struct report_group *group, bool *good) {
                                 (json_int_t)run->seed, "fold", (json_int_t)run->fold, "validation",
                                 number(run->validation), "score", number(run->score[0]), "command",
                                 run->command);
-        append(array, one, good);
+        add(&array, NULL, one);
     }
     return array;
 }
 
-static json_t *group_json(const struct report *report, const struct report_group *group,
-                          bool *good) {
+/* Makes a list of the `count` items that `item` makes. */
+static json_t *list_of(const struct report *report, size_t count,
+                       json_t *(*item)(const struct report *report, size_t i)) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++) {
+        add(&array, NULL, item(report, i));
+    }
+    return array;
+}
+
+static json_t *group_item(const struct report *report, size_t i) {
+    const struct report_group *group = &report->group[i];
     const struct report_task_rows *task = &report->task[group->task];
     const struct report_family *family = &report->family[group->family];
-    json_t *object = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:b}", "task", task->task, "data",
-        task->data, "title", task->label, "method", family->method, "label", family->label,
-        "private", !family->reference, "lambda_g", number(group->lambda_g), "lambda_d",
-        number(group->lambda_d), "clip_sequence", number(group->clip_sequence), "eta",
-        number(group->eta), "selected", group->selected);
-    if (object == NULL) *good = false;
-    set(object, "best_run", json_string(group->best->name), good);
-    set(object, "validation", stat(&group->validation), good);
-    set(object, "scores", scores(group, good), good);
-    set(object, "quantities", quantities(group, good), good);
-    set(object, "runs", runs(group, good), good);
-    return object;
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:o}", "task",
+        task->task, "data", task->data, "title", task->label, "method", family->method, "label",
+        family->label, "private", !family->reference, "lambda_g", number(group->lambda_g),
+        "lambda_d", number(group->lambda_d), "clip_sequence", number(group->clip_sequence), "eta",
+        number(group->eta), "selected", group->selected, "best_run", group->best->name,
+        "validation", stat(&group->validation), "scores", scores(group), "quantities",
+        quantities(group), "runs", runs(group));
 }
 
-static json_t *groups(const struct report *report, bool *good) {
-    json_t *array = json_array();
-    for (REPORT_EACH_GROUP(report, group)) {
-        append(array, group_json(report, group, good), good);
-    }
-    return array;
-}
-
-static void append_budgets(json_t *array, const struct report *report, size_t task, size_t f,
-                           enum report_quantity limited, bool *good) {
+static void add_budgets(json_t **array, const struct report *report, size_t task, size_t f,
+                        enum report_quantity limited) {
     if (report->family[f].reference || report_chosen(report, task, f, limited, INFINITY) == NULL)
         return;
     for (size_t k = 0; k < report->budgets; k++) {
         double nats = report->budget[k];
         const struct report_group *group = report_chosen(report, task, f, limited, nats);
-        append(array,
-               json_pack("{s:s, s:s, s:s, s:o, s:o}", "task", report->task[task].label, "label",
-                         report->family[f].label, "limited", names[limited], "nats", number(nats),
-                         "group",
-                         group != NULL ? json_integer(group - report->group) : json_null()),
-               good);
+        add(array, NULL,
+            json_pack("{s:s, s:s, s:s, s:o, s:o}", "task", report->task[task].label, "label",
+                      report->family[f].label, "limited", report_quantities[limited].name, "nats",
+                      number(nats), "group",
+                      group != NULL ? json_integer(group - report->group) : json_null()));
     }
 }
 
 /* Returns the settings that the table of budgets chose, as indices into `groups`; null if there is none. */
-static json_t *budgets(const struct report *report, bool *good) {
+static json_t *budgets(const struct report *report) {
     json_t *array = json_array();
     for (size_t task = 0; task < report->tasks; task++) {
         for (size_t f = 0; f < report->families; f++) {
-            append_budgets(array, report, task, f, REPORT_SUM_MAX, good);
-            append_budgets(array, report, task, f, REPORT_BOUND, good);
+            add_budgets(&array, report, task, f, REPORT_SUM_MAX);
+            add_budgets(&array, report, task, f, REPORT_BOUND);
         }
     }
     return array;
 }
 
 static json_t *comparisons(const struct report *report, size_t count,
-                           const struct report_comparison *list, bool *good) {
+                           const struct report_comparison *list) {
     json_t *array = json_array();
     for (size_t k = 0; k < count; k++) {
         const struct report_comparison *pair = &list[k];
@@ -249,45 +359,32 @@ static json_t *comparisons(const struct report *report, size_t count,
             report->family[pair->b].label, "seeds", (json_int_t)pair->seeds, "difference",
             number(pair->mean), "interval", number(pair->low), number(pair->high), "t",
             number(pair->t), "p", number(pair->p), "p_holm", number(pair->holm));
-        append(array, one, good);
+        add(&array, NULL, one);
     }
     return array;
 }
 
-static json_t *notes(const struct report *report, bool *good) {
-    json_t *array = json_array();
-    for (size_t i = 0; i < report->notes; i++) {
-        json_t *one =
-            json_pack("{s:s, s:s}", "run", report->note[i].name, "note", report->note[i].text);
-        append(array, one, good);
-    }
-    return array;
+static json_t *note_item(const struct report *report, size_t i) {
+    return json_pack("{s:s, s:s}", "run", report->note[i].name, "note", report->note[i].text);
 }
 
-/* Returns the analyses as they were printed, with their files. */
-static json_t *analyses(const struct report *report, bool *good) {
-    json_t *array = json_array();
-    for (size_t i = 0; i < report->analyses; i++) {
-        json_t *one = json_copy(report->analysis[i].root);
-        set(one, "file", json_string(report->analysis[i].name), good);
-        append(array, one, good);
-    }
-    return array;
+/* Returns an analysis as it was printed, with its file. */
+static json_t *analysis_item(const struct report *report, size_t i) {
+    json_t *one = json_copy(report->analysis[i].root);
+    add(&one, "file", json_string(report->analysis[i].name));
+    return one;
 }
 
 nvdp_status report_json(struct nvdp_context *ctx, const struct report *report, char **out) {
-    bool good = true;
     size_t count = 0;
-    struct report_comparison *list = NULL;
+    nvdp__autofree struct report_comparison *list = NULL;
     NVDP_TRY(report_compare(ctx, report, &list, &count));
-    json_t *root = json_pack("{s:s, s:s, s:s, s:I}", "nvdp_format", "report/1", "directory",
-                             report->directory, "units", "nats", "runs", (json_int_t)report->runs);
-    set(root, "groups", groups(report, &good), &good);
-    set(root, "budgets", budgets(report, &good), &good);
-    set(root, "significance", comparisons(report, count, list, &good), &good);
-    set(root, "analyses", analyses(report, &good), &good);
-    set(root, "not_counted", notes(report, &good), &good);
-    free(list);
-    if (!good) json_decref(root);
-    return nvdp__json_text(ctx, good ? root : NULL, report->directory, out);
+    json_t *root =
+        json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "nvdp_format", "report/1",
+                  "directory", report->directory, "units", "nats", "runs", (json_int_t)report->runs,
+                  "groups", list_of(report, report->groups, group_item), "budgets", budgets(report),
+                  "significance", comparisons(report, count, list), "analyses",
+                  list_of(report, report->analyses, analysis_item), "not_counted",
+                  list_of(report, report->notes, note_item));
+    return nvdp__json_text(ctx, root, report->directory, out);
 }

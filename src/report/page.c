@@ -50,31 +50,28 @@ static const char style[] =
     "figure,tr,details{break-inside:avoid}.wide{overflow:visible}table{font-size:7.5pt}"
     "td,th{padding:.2em .35em;white-space:normal}}\n";
 
+/* Writes an escaped text between two pieces of HTML. */
+static void put(FILE *to, const char *before, const char *text, const char *after) {
+    report_put(to, nvdp__put_html, before, text, after);
+}
+
 static void heading(FILE *to, const char *id, const char *text) {
-    fprintf(to, "<h2 id=\"%s\">", id);
-    nvdp__put_html(to, text);
-    fputs("</h2>\n", to);
+    fprintf(to, "<h2 id=\"%s\"", id);
+    put(to, ">", text, "</h2>\n");
 }
 
 /* --- the runs --- */
 
-/* Returns the number of a family's runs. */
-static size_t runs_of(const struct report *report, size_t family) {
-    size_t runs = 0;
-    for (size_t i = 0; i < report->groups; i++) {
-        if (report->group[i].family == family) runs += report->group[i].runs;
-    }
-    return runs;
-}
-
 static void put_families(FILE *to, const struct report *report) {
     fputs("<dl>\n", to);
     for (size_t f = 0; f < report->families; f++) {
-        size_t runs = runs_of(report, f);
+        size_t runs = 0;
+        for (REPORT_EACH_GROUP(report, group)) {
+            if (group->family == f) runs += group->runs;
+        }
         bool first = /* families of one method are adjacent */
             f == 0 || strcmp(report->family[f - 1].method, report->family[f].method) != 0;
-        fputs("<dt>", to);
-        nvdp__put_html(to, report->family[f].label);
+        put(to, "<dt>", report->family[f].label, "");
         fprintf(to, " <span class=\"soft\">(%zu run%s)</span></dt>", runs, runs == 1 ? "" : "s");
         struct nvdp_method_info info = NVDP_RESULT(struct nvdp_method_info);
         if (first && report_method(report->family[f].method, &info))
@@ -97,22 +94,22 @@ static void put_different(FILE *to, const struct report *report, const char *out
             known = strcmp(shown[k], text) == 0;
         }
         if (known) continue;
-        fputs(count > 0 ? ", " : "", to);
-        nvdp__put_html(to, text);
+        put(to, count > 0 ? ", " : "", text, "");
         shown[count++] = text;
     }
     if (count == 0) fputs("unknown", to);
 }
 
-static double total_seconds(const struct report *report) {
-    double sum = 0;
+static void put_overview(FILE *to, const struct report_page *page) {
+    const struct report *report = page->report;
+    heading(to, "run", "What was run");
+    fprintf(to, "<p>%zu finished run%s, %zu setting%s that differ in more than seed and fold, ",
+            report->runs, report->runs == 1 ? "" : "s", report->groups,
+            report->groups == 1 ? "" : "s");
+    double seconds = 0; /* of all runs */
     for (size_t i = 0; i < report->runs; i++) {
-        if (!isnan(report->run[i].seconds)) sum += report->run[i].seconds;
+        if (!isnan(report->run[i].seconds)) seconds += report->run[i].seconds;
     }
-    return sum;
-}
-
-static void put_time(FILE *to, double seconds) {
     if (seconds < 120) {
         fprintf(to, "%.0f seconds", seconds);
     } else if (seconds < 7200) {
@@ -120,36 +117,20 @@ static void put_time(FILE *to, double seconds) {
     } else {
         fprintf(to, "%.1f hours", seconds / 3600);
     }
-}
-
-static void put_tasks(FILE *to, const struct report *report) {
-    fputs("<p>Tasks: ", to);
+    fputs(" of training in all. Program: nvdp ", to);
+    put_different(to, report, "software", "nvdp");
+    fputs(". Processor: ", to);
+    put_different(to, report, "hardware", "processor");
+    fputs(".</p>\n<p>Tasks: ", to);
     for (size_t t = 0; t < report->tasks; t++) {
         const json_t *data = json_object_get(report->task[t].first->file, "data");
-        fputs(t > 0 ? "; " : "", to);
-        nvdp__put_html(to, report->task[t].label);
+        put(to, t > 0 ? "; " : "", report->task[t].label, "");
         fprintf(to, " (%lld texts to train on, %lld to select, %lld to test)",
                 (long long)json_integer_value(json_object_get(data, "train_texts")),
                 (long long)json_integer_value(json_object_get(data, "validation_texts")),
                 (long long)json_integer_value(json_object_get(data, "test_texts")));
     }
     fputs(".</p>\n", to);
-}
-
-static void put_overview(FILE *to, const struct report_page *page) {
-    const struct report *report = page->report;
-    heading(to, "run", "What was run");
-    fprintf(to, "<p>%zu finished run%s, %zu setting%s that differ in more than seed and fold",
-            report->runs, report->runs == 1 ? "" : "s", report->groups,
-            report->groups == 1 ? "" : "s");
-    fputs(", ", to);
-    put_time(to, total_seconds(report));
-    fputs(" of training in all. Program: nvdp ", to);
-    put_different(to, report, "software", "nvdp");
-    fputs(". Processor: ", to);
-    put_different(to, report, "hardware", "processor");
-    fputs(".</p>\n", to);
-    put_tasks(to, report);
     put_families(to, report);
 }
 
@@ -162,18 +143,8 @@ static bool is_drawn(const struct report_page *page, size_t figure) {
     return page->svg[figure] != NULL && !page->figures->item[figure].empty;
 }
 
-/* Returns the first of the names' figures that the page shows; the number of figures if there is none. */
-static size_t find_figure(const struct report_page *page, const char *const *name) {
-    for (; *name != NULL; name++) {
-        for (size_t i = 0; i < page->figures->count; i++) {
-            if (is_drawn(page, i) && strcmp(page->figures->item[i].name, *name) == 0) return i;
-        }
-    }
-    return page->figures->count;
-}
-
 /* Finds the figures that stand first: scores against what is proven, against what is measured, and what the best
- * attacker gets. */
+ * attacker gets. Each is the first of some names that the page shows; the number of figures if there is none. */
 static void choose_pictures(const struct report_page *page, size_t picture[PICTURES]) {
     static const char *const proven[] = {"certified_epsilon", NULL};
     static const char *const measured[] = {"fig3_rd_max_sum", "exact_epsilon_max", "epsilon_max",
@@ -181,7 +152,12 @@ static void choose_pictures(const struct report_page *page, size_t picture[PICTU
     static const char *const attacked[] = {"trade_off", "defense", "exposure", NULL};
     const char *const *const names[PICTURES] = {proven, measured, attacked};
     for (int k = 0; k < PICTURES; k++) {
-        picture[k] = find_figure(page, names[k]);
+        const size_t count = page->figures->count;
+        picture[k] = count;
+        for (const char *const *name = names[k]; *name != NULL && picture[k] == count; name++)
+            for (size_t i = 0; i < count && picture[k] == count; i++)
+                if (is_drawn(page, i) && strcmp(page->figures->item[i].name, *name) == 0)
+                    picture[k] = i;
     }
 }
 
@@ -190,26 +166,8 @@ static void put_figure(FILE *to, const struct report_page *page, size_t i) {
     /* One panel alone does not fill the page; many on a small screen shrink to half their size, then scroll. */
     fprintf(to, "<figure id=\"%s\">\n<div style=\"max-width:%dpx;--narrowest:%dpx\">%s</div>\n",
             figure->name, figure->width * 6 / 5, figure->width / 2, page->svg[i]);
-    fputs("<figcaption><strong>", to);
-    nvdp__put_html(to, figure->title);
-    fputs(".</strong> ", to);
-    nvdp__put_html(to, figure->caption);
-    fputs("</figcaption>\n</figure>\n", to);
-}
-
-/* Names the figures that are left out. */
-static void put_empty(FILE *to, const struct report_figures *figures) {
-    size_t count = 0;
-    for (size_t i = 0; i < figures->count; i++) {
-        if (!figures->item[i].empty) continue;
-        fprintf(to, "%s<code>%s</code>",
-                count++ == 0
-                    ? "<p class=\"note\" id=\"empty\">These figures are left out because none "
-                      "of their values is finite: "
-                    : ", ",
-                figures->item[i].name);
-    }
-    if (count > 0) fputs(".</p>\n", to);
+    put(to, "<figcaption><strong>", figure->title, ".</strong> ");
+    put(to, "", figure->caption, "</figcaption>\n</figure>\n");
 }
 
 /* The table of attacks is always made; without attacks it has no rows. */
@@ -222,29 +180,30 @@ static const struct report_table *attack_table(const struct report_table *table)
     return &table[k];
 }
 
-/* A cell that begins with a percentage, between 0 and 100; NaN for another. */
-static double percentage(const struct report_cell *cell) {
-    char *end = cell->text;
-    const double value = cell->text != NULL ? strtod(cell->text, &end) : NAN;
-    return end != cell->text && value >= 0 && value <= 100 ? value : NAN;
+/* Returns 100 times the cell's share with the decimals of its text, a bound rounded up; NaN for a number beyond 0 to 100. */
+static double percentage(const struct report_cell *cell, bool bound) {
+    const double percent = 100 * cell->value;
+    const int decimals = percent > 0 && percent < 1 ? 1 - (int)floor(log10(percent)) : 1;
+    if (!(percent >= 0 && percent <= 100)) return NAN;
+    return bound ? -nvdp__lower_bound(-percent, decimals) : round(100 * percent) / 100;
 }
 
 /* Draws each attack of the table as a bar, with a line at what is proven at most. */
 static bool put_bars(FILE *to, const struct report_table *attacks) {
-    enum { SAMPLES = 3, BOUND = 7 };
     bool begun = false;
     for (size_t i = 0; i < attacks->rows; i++) {
         const struct report_cell *cell = attacks->row[i].cell;
-        const double got = percentage(&cell[SAMPLES]), bound = percentage(&cell[BOUND]);
+        const double got = percentage(&cell[REPORT_ATTACK_SHARE], false),
+                     bound = percentage(&cell[REPORT_ATTACK_BOUND], true);
         if (isnan(got)) continue;
         if (!begun) fputs("<figure id=\"attacked\">\n", to);
         begun = true;
         fputs("<div class=\"bar\"><span>", to);
-        for (int k = 0; k < SAMPLES; k++) {
-            fputs(k > 0 ? ", " : "", to);
-            nvdp__put_html(to, cell[k].text);
+        for (int k = 0; k < REPORT_ATTACK_SHARE; k++) {
+            put(to, k > 0 ? ", " : "", cell[k].text, "");
         }
-        fprintf(to, ": %s %%</span><div><i style=\"width:%g%%\"></i>", cell[SAMPLES].text, got);
+        fprintf(to, ": %s %%</span><div><i style=\"width:%g%%\"></i>",
+                cell[REPORT_ATTACK_SHARE].text, got);
         if (!isnan(bound)) fprintf(to, "<b style=\"left:%g%%\"></b>", bound);
         fputs("</div></div>\n", to);
     }
@@ -259,19 +218,19 @@ static bool put_bars(FILE *to, const struct report_table *attacks) {
 
 static void put_picture(FILE *to, const struct report_page *page) {
     const char *notice = page->report->figure_notice;
-    size_t picture[PICTURES], shown = 0;
+    const struct report_figures *figures = page->figures;
+    size_t picture[PICTURES], shown = 0, empty = 0;
     heading(to, "picture", "The picture");
     choose_pictures(page, picture);
     for (int k = 0; k < PICTURES; k++) {
-        if (picture[k] == page->figures->count) continue;
+        if (picture[k] == figures->count) continue;
         put_figure(to, page, picture[k]);
         shown++;
     }
     shown += put_bars(to, attack_table(page->table));
     if (notice != NULL) {
-        fputs("<p>The figures were not drawn: ", to);
-        nvdp__put_html(to, notice);
-        fputs(". Their scripts and data are in the folder figures.</p>\n", to);
+        put(to, "<p>The figures were not drawn: ", notice,
+            ". Their scripts and data are in the folder figures.</p>\n");
     } else if (!page->report->figures) {
         fputs("<p>Figures were not requested; their scripts and data are in the folder "
               "figures.</p>\n",
@@ -280,23 +239,19 @@ static void put_picture(FILE *to, const struct report_page *page) {
         fputs("<p>No run has a finite privacy value against which its score could be drawn.</p>\n",
               to);
     }
-    put_empty(to, page->figures);
+    for (size_t i = 0; i < figures->count; i++) { /* names the figures that are left out */
+        if (!figures->item[i].empty) continue;
+        fprintf(to, "%s<code>%s</code>",
+                empty++ == 0
+                    ? "<p class=\"note\" id=\"empty\">These figures are left out because none "
+                      "of their values is finite: "
+                    : ", ",
+                figures->item[i].name);
+    }
+    if (empty > 0) fputs(".</p>\n", to);
 }
 
 /* --- a sentence per method --- */
-
-/* "scores 86.0 +- 1.4 (accuracy) and 71.0 (f1)" */
-static void put_score(FILE *to, const struct report_group *group) {
-    char text[NVDP__NUMBER_SIZE];
-    const struct report_run *run = group->run[0];
-    for (int k = 0; k < run->metrics && group->score[k].n > 0; k++) {
-        fputs(k == 0 ? " scores " : " and ", to);
-        nvdp__put_html(to, report_say_score_stat(text, &group->score[k]));
-        fputs(" (", to);
-        nvdp__put_html(to, run->metric[k]);
-        fputc(')', to);
-    }
-}
 
 /* Writes for how many seeds a statement holds, if not for all. */
 static void put_seeds(FILE *to, const struct report_group *group, const struct report_stat *of) {
@@ -313,26 +268,24 @@ static const struct report_measured *how_of(const struct report_group *group) {
 
 /* Writes the measured number of a group without a proven one. */
 static void put_measured(FILE *to, const struct report_group *group) {
-    char text[NVDP__NUMBER_SIZE], bound[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
     const struct report_stat *of = group->quantity;
     const struct report_measured *how = how_of(group);
     const char *pairs = how->given_length ? " of equal length" : "";
     if (of[REPORT_EXACT_MAX].n > 0 && isfinite(of[REPORT_EXACT_MAX].max)) {
         fprintf(to, ", and the worst measured pair of texts%s has an %s %s for %s", pairs,
                 how->given_length ? "epsilon of at most" : "exact epsilon of",
-                nvdp__bound(bound, of[REPORT_EXACT_MAX].max),
-                nvdp__samples_text(how->releases, samples));
+                nvdp__bound(of[REPORT_EXACT_MAX].max).text, nvdp__samples_text(how->releases).text);
         if (!isnan(how->delta)) fprintf(to, " at delta %g", how->delta);
         put_seeds(to, group, &of[REPORT_EXACT_MAX]);
     } else if (of[REPORT_SUM_MAX].n > 0 && isfinite(of[REPORT_SUM_MAX].max)) {
         fprintf(to, ", and the largest measured divergence of one sample%s%s is %s nats",
                 how->given_length ? " of texts" : "", pairs,
-                nvdp__bound(bound, of[REPORT_SUM_MAX].max));
+                nvdp__bound(of[REPORT_SUM_MAX].max).text);
         if (!isnan(how->order)) fprintf(to, " at order %g", how->order);
         put_seeds(to, group, &of[REPORT_SUM_MAX]);
     } else if (of[REPORT_SUM_MAX].n > 0) {
         fprintf(to, ", and the measured divergence is infinite for %s of the pairs of texts%s",
-                of[REPORT_INFINITE].mean > 0 ? report_say_share(text, of[REPORT_INFINITE].mean)
+                of[REPORT_INFINITE].mean > 0 ? report_say_share(of[REPORT_INFINITE].mean).text
                                              : "some",
                 pairs);
         put_seeds(to, group, &of[REPORT_SUM_MAX]);
@@ -340,46 +293,40 @@ static void put_measured(FILE *to, const struct report_group *group) {
 }
 
 /* Bounds are the largest over seeds, rounded up. */
-static void put_word(FILE *to, const struct report_group *group) {
-    char text[NVDP__BOUND_TEXT];
-    const struct report_stat *epsilon = &group->quantity[REPORT_WORD],
-                             *guess = &group->quantity[REPORT_WORD_GUESS];
-    if (epsilon->n == 0) return;
-    fprintf(to,
-            "; for any word in place of any other, epsilon of one sample is proven to be at most "
-            "%s at delta 1e-5",
-            nvdp__bound(text, epsilon->max));
-    put_seeds(to, group, epsilon);
-    fprintf(
-        to,
-        ", and a guess of one word that is right 0.1 %% of the time without the sample is right "
-        "at most %s of the time with it, on average",
-        nvdp__share_bound(text, guess->max));
-}
-
 static void put_proven(FILE *to, const struct report *report, const struct report_group *group) {
-    char text[NVDP__BOUND_TEXT];
     const struct report_stat *epsilon = &group->quantity[REPORT_CERTIFIED],
                              *guess = &group->quantity[REPORT_GUESS],
-                             *bound = &group->quantity[REPORT_BOUND];
-    put_word(to, group);
+                             *bound = &group->quantity[REPORT_BOUND],
+                             *word = &group->quantity[REPORT_WORD],
+                             *word_guess = &group->quantity[REPORT_WORD_GUESS];
+    if (word->n > 0) {
+        fprintf(to,
+                "; for any word in place of any other, epsilon of one sample is proven to be at "
+                "most %s at delta 1e-5",
+                nvdp__bound(word->max).text);
+        put_seeds(to, group, word);
+        fprintf(to,
+                ", and a guess of one word that is right 0.1 %% of the time without the sample is "
+                "right at most %s of the time with it, on average",
+                nvdp__share_bound(word_guess->max).text);
+    }
     if (report->family[group->family].reference) {
         fputs("; its embeddings are shared without noise, so the texts are not private", to);
     } else if (epsilon->n > 0 && isfinite(epsilon->max)) {
         fprintf(to,
                 "; for one sample of any two texts, epsilon is proven to be at most %s at delta "
                 "1e-5",
-                nvdp__bound(text, epsilon->max));
+                nvdp__bound(epsilon->max).text);
         put_seeds(to, group, epsilon);
         if (guess->n == epsilon->n && guess->max < 1)
             fprintf(to,
                     ", and a guess that is right 0.1 %% of the time without the sample is right at "
                     "most %s of the time with it, on average",
-                    nvdp__share_bound(text, guess->max));
+                    nvdp__share_bound(guess->max).text);
     } else if (bound->n > 0 && isfinite(bound->max)) {
         fprintf(to,
                 "; for one sample of any two texts, the divergence is proven to be at most %s nats",
-                nvdp__bound(text, bound->max));
+                nvdp__bound(bound->max).text);
         if (!isnan(how_of(group)->order)) fprintf(to, " at order %g", how_of(group)->order);
         put_seeds(to, group, bound);
     } else if (group->run[0]->sanitizer != NULL) {
@@ -398,7 +345,6 @@ static void put_proven(FILE *to, const struct report *report, const struct repor
 
 /* Writes what private training proves of each seed. */
 static void put_training(FILE *to, const struct report_group *group) {
-    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     double largest[2] = {0, 0};
     for (size_t k = 0; k < group->runs; k++) {
         const struct report_run *run = group->run[k];
@@ -409,18 +355,17 @@ static void put_training(FILE *to, const struct report_group *group) {
     fprintf(to,
             "; the model of a run is proven to be (epsilon %s, delta %s)-differentially private "
             "for one training example (zero-out), " NVDP__EXACT_ARITHMETIC("the training's"),
-            nvdp__bound(epsilon, largest[0]), nvdp__bound(delta, largest[1]));
+            nvdp__bound(largest[0]).text, nvdp__bound(largest[1]).text);
 }
 
 /* Writes what the attackers get from the method's samples. */
-static void put_attacked(FILE *to, const struct report_group *group, bool attacks) {
-    char text[NVDP__NUMBER_SIZE];
+static void put_attack_scores(FILE *to, const struct report_group *group, bool attacks) {
     const struct report_stat *linked = &group->quantity[REPORT_LINKED],
                              *attack = &group->quantity[REPORT_ATTACK];
     const struct report_measured *how = how_of(group);
     if (attack->n > 0) {
-        fputs("; an attacker who is trained to find the private attribute scores ", to);
-        nvdp__put_html(to, report_say_score_stat(text, attack));
+        put(to, "; an attacker who is trained to find the private attribute scores ",
+            report_say_score_stat(attack).text, "");
         put_seeds(to, group, attack);
     }
     if (linked->n > 0) {
@@ -443,29 +388,29 @@ static void put_attacked(FILE *to, const struct report_group *group, bool attack
 static void put_methods(FILE *to, const struct report_page *page) {
     const struct report *report = page->report;
     const bool attacks = attack_table(page->table)->rows > 0;
-    char text[NVDP__NUMBER_SIZE];
     if (report->tasks == 0) return;
     heading(to, "methods", "Method by method");
     for (size_t t = 0; t < report->tasks; t++) {
-        fputs("<h3>", to);
-        nvdp__put_html(to, report->task[t].label);
+        put(to, "<h3>", report->task[t].label, "");
         if (!isnan(report->task[t].majority))
             fprintf(to, " <span class=\"soft\">(the majority class scores %s)</span>",
-                    report_say_score(text, report->task[t].majority));
+                    report_say_score(report->task[t].majority).text);
         fputs("</h3>\n<ul>\n", to);
         for (REPORT_EACH_GROUP(report, group)) {
             if (group->task != t || !group->selected) continue;
-            fputs("<li><strong>", to);
-            nvdp__put_html(to, report->family[group->family].label);
-            fputs("</strong>", to);
-            if (strcmp(report_say_setting(text, group), "-") != 0) {
-                fputs(" at ", to);
-                nvdp__put_html(to, text);
+            put(to, "<li><strong>", report->family[group->family].label, "</strong>");
+            const struct report_text setting = report_say_setting(group);
+            if (strcmp(setting.text, "-") != 0) put(to, " at ", setting.text, "");
+            const struct report_run *run = group->run[0]; /* for the names of the metrics */
+            for (int k = 0; k < run->metrics && group->score[k].n > 0; k++) {
+                /* "scores 86.0 +- 1.4 (accuracy) and 71.0 (f1)" */
+                put(to, k == 0 ? " scores " : " and ", report_say_score_stat(&group->score[k]).text,
+                    "");
+                put(to, " (", run->metric[k], ")");
             }
-            put_score(to, group);
             put_proven(to, report, group);
             put_training(to, group);
-            put_attacked(to, group, attacks);
+            put_attack_scores(to, group, attacks);
             fputs(".</li>\n", to);
         }
         fputs("</ul>\n", to);
@@ -474,36 +419,15 @@ static void put_methods(FILE *to, const struct report_page *page) {
 
 /* --- tables --- */
 
-/* Returns true if a note is about these runs: it stands below its table.  The other notes explain columns. */
-static bool is_about_runs(const char *note) {
-    static const char *const begin[] = {"CAUTION",  "VIOLATION",      "No better",
-                                        "Order of", "No two methods", "BDP is inf"};
-    bool found = *note >= '0' && *note <= '9'; /* "2 of 6 runs" */
-    for (size_t k = 0; k < sizeof begin / sizeof *begin; k++) {
-        found |= strncmp(note, begin[k], strlen(begin[k])) == 0;
-    }
-    return found;
-}
-
-/* Writes the notes of the tables from `from` up to `end`, each once: those about the runs, or the others. */
+/* Writes the notes of a kind of the tables from `from` up to `end`, each once. */
 static void put_table_notes(FILE *to, const struct report_table *table, int from, int end,
-                            bool about_runs) {
+                            enum report_note_kind kind) {
     for (int k = from; k < end; k++) {
         for (size_t i = 0; i < table[k].notes; i++) {
-            const char *note = table[k].note[i];
-            if (is_about_runs(note) != about_runs || report_said_before(table, k, note)) continue;
-            fputs("<p class=\"note\">", to);
-            nvdp__put_html(to, note);
-            fputs("</p>\n", to);
+            const struct report_table_note *note = &table[k].note[i];
+            if (note->kind == kind && !report_said_before(table, k, note->text))
+                put(to, "<p class=\"note\">", note->text, "</p>\n");
         }
-    }
-}
-
-static void put_tables(FILE *to, const struct report_table *table) {
-    heading(to, "tables", "Tables");
-    for (int k = 0; k < REPORT_TABLES; k++) {
-        if (table[k].rows > 0) report_table_html(&table[k], to);
-        put_table_notes(to, table, k, k + 1, true);
     }
 }
 
@@ -560,7 +484,7 @@ static void put_reading(FILE *to, const struct report_table *table) {
         "the budget.</dd>\n</dl>\n",
         to);
     fputs("<details><summary>Notes on the tables</summary>\n", to);
-    put_table_notes(to, table, 0, REPORT_TABLES, false);
+    put_table_notes(to, table, 0, REPORT_TABLES, REPORT_EXPLAINS);
     fputs("</details>\n", to);
 }
 
@@ -587,36 +511,25 @@ static void put_figures(FILE *to, const struct report_page *page) {
 /* --- runs --- */
 
 static void put_run(FILE *to, const struct report_run *run, bool best) {
-    char text[NVDP__NUMBER_SIZE];
-    fputs("<details><summary>", to);
-    nvdp__put_html(to, run->name);
+    put(to, "<details><summary>", run->name, "");
     fprintf(to, " <span class=\"soft\">seed %llu", (unsigned long long)run->seed);
     if (run->fold > 0) fprintf(to, ", fold %lld", (long long)run->fold);
-    fprintf(to, ", score %s", report_say_score(text, run->score[0]));
-    fprintf(to, ", validation %s", report_say_score(text, run->validation));
+    fprintf(to, ", score %s, validation %s", report_say_score(run->score[0]).text,
+            report_say_score(run->validation).text);
     if (run->measured) {
         const double max = run->quantity[REPORT_SUM_MAX], share = run->quantity[REPORT_INFINITE];
-        fprintf(to, ", RD max %s", report_say_number(text, max));
-        if (isinf(max) && !isnan(share)) {
-            fputs(" (", to);
-            nvdp__put_html(to, report_say_share(text, share));
-            fputs(")", to);
-        }
+        fprintf(to, ", RD max %s", report_say_number(max).text);
+        if (isinf(max) && !isnan(share)) put(to, " (", report_say_share(share).text, ")");
     }
-    fprintf(to, "%s</span></summary>\n<pre>", best ? ", best of its seeds" : "");
-    nvdp__put_html(to, run->command);
-    if (run->measured) {
-        fputs("\nnvdp privacy ", to);
-        nvdp__put_html(to, run->path);
-    }
+    put(to, best ? ", best of its seeds</span></summary>\n<pre>" : "</span></summary>\n<pre>",
+        run->command, "");
+    if (run->measured) put(to, "\nnvdp privacy ", run->path, "");
     fputs("</pre>", to);
-    const char *const why[2] = {run->infinite, run->infinite_published};
-    for (int k = 0; k < 2; k++) {
-        if (why[k] == NULL) continue;
-        fprintf(to, "<p class=\"note\">%s is infinite, ", k == 0 ? "RD" : "BDP at the published k");
-        nvdp__put_html(to, why[k]);
-        fputs(".</p>", to);
-    }
+    if (run->infinite != NULL)
+        put(to, "<p class=\"note\">RD is infinite, ", run->infinite, ".</p>");
+    if (run->infinite_published != NULL)
+        put(to, "<p class=\"note\">BDP at the published k is infinite, ", run->infinite_published,
+            ".</p>");
     fputs("</details>\n", to);
 }
 
@@ -638,18 +551,16 @@ static void put_notes(FILE *to, const struct report *report) {
     heading(to, "remarks", "Runs with a remark");
     fputs("<ul>\n", to);
     for (size_t i = 0; i < report->notes; i++) {
-        fputs("<li><code>", to);
-        nvdp__put_html(to, report->note[i].name);
-        fputs("</code>: ", to);
-        nvdp__put_html(to, report->note[i].text);
-        fputs("</li>\n", to);
+        put(to, "<li><code>", report->note[i].name, "</code>: ");
+        put(to, "", report->note[i].text, "</li>\n");
     }
     fputs("</ul>\n", to);
 }
 
 /* --- the page --- */
 
-void report_page(FILE *to, const struct report_page *page) {
+void report_page(const void *of, FILE *to) {
+    const struct report_page *page = of;
     fprintf(to,
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
             "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
@@ -657,8 +568,7 @@ void report_page(FILE *to, const struct report_page *page) {
             "<h1>Utility and privacy</h1>\n<p class=\"soft\">",
             style);
     nvdp__put_html(to, page->report->directory);
-    fputs(", ", to);
-    nvdp__put_html(to, page->created);
+    put(to, ", ", page->created, "");
     fputs("</p>\n<nav><a href=\"#picture\">Picture</a><a href=\"#methods\">Methods</a>"
           "<a href=\"#tables\">Tables</a><a href=\"#reading\">How to read them</a>"
           "<a href=\"#figures\">Figures</a><a href=\"#run\">What was run</a>"
@@ -666,7 +576,11 @@ void report_page(FILE *to, const struct report_page *page) {
           to);
     put_picture(to, page);
     put_methods(to, page);
-    put_tables(to, page->table);
+    heading(to, "tables", "Tables");
+    for (int k = 0; k < REPORT_TABLES; k++) {
+        if (page->table[k].rows > 0) report_table_html(&page->table[k], to);
+        put_table_notes(to, page->table, k, k + 1, REPORT_OF_RUNS);
+    }
     put_reading(to, page->table);
     put_figures(to, page);
     put_overview(to, page);

@@ -1,10 +1,10 @@
-/* Declarations that the parts of a report share. Each part includes only parts above it in this order: text, options,
- * runs, groups, significance, table, figure, labels, exposures, analyses, tables, plots, numbers, page, report. */
+/* Declarations that the parts of a report share. Each part includes only parts above it in this order: table, variants,
+ * numbers, runs, groups, figure, attacks, analyses, tables, plots, page, report. */
 #ifndef NVDP_SRC_REPORT_PARTS_H
 #define NVDP_SRC_REPORT_PARTS_H
 
-#include "base/escape.h"
 #include "base/json.h"
+#include "base/sentence.h"
 #include "report/report.h"
 #include <nvdp/dchi.h>
 #include <nvdp/method.h>
@@ -49,6 +49,37 @@ enum report_quantity {
     REPORT_ATTACK, /* score of a reader that predicts a private attribute: attack.json */
     REPORT_QUANTITIES
 };
+
+/* The place of a number in a file, up to three keys deep, and its range. */
+struct report_place {
+    const char *key[3];
+    double min, max;
+    bool needed;
+};
+
+/* The kind of a quantity: it decides how to print it. A group has the mean over its seeds, of a proven upper bound the largest. */
+enum report_kind {
+    REPORT_NUMBER,
+    REPORT_SHARE,
+    REPORT_PROVEN, /* rounded up */
+    REPORT_PROVEN_SHARE,
+    REPORT_SCORE
+};
+/* The object that has the quantity. */
+enum report_source_of { REPORT_NOT_READ, REPORT_OF_PRIVACY, REPORT_OF_POSTERIOR };
+
+/* A quantity. Tables show it if some group has it. */
+struct report_quantity_row {
+    const char *name; /* in files */
+    enum report_kind kind;
+    int better;       /* +1: larger is better; -1: smaller is better; 0: not compared */
+    bool always;      /* tables show it in any case */
+    bool if_infinite; /* tables show it if some pair of texts is infinitely far apart */
+    bool log;         /* figures draw it on a logarithmic axis */
+    enum report_source_of of;
+    struct report_place place;
+};
+extern const struct report_quantity_row report_quantities[REPORT_QUANTITIES];
 
 struct report_epoch {
     double epoch, validation, task_loss;
@@ -136,6 +167,7 @@ struct report_task_rows {
 struct report_family {
     char *label;
     const char *method;
+    int place;      /* position of the method in the order of methods */
     bool reference; /* base or reg: without privacy */
     int shade;      /* number of earlier families with the same kind of look */
 };
@@ -203,30 +235,40 @@ static inline const char *report_method_of(const struct report_run *run) {
     item < (report)->group + (report)->groups;                                                     \
     item++
 
-/* --- text.c: prints numbers and names, and escapes them for each format --- */
+/* --- table.c: prints numbers and names, and escapes them for each format --- */
 
 enum { NVDP__NUMBER_SIZE = 64 };
+/* A short text by value. */
+struct report_text {
+    char text[NVDP__NUMBER_SIZE];
+};
 
 /* Returns the length of a file's name without .json. */
 int report_stem(const char *name);
 
+/* printf, cut to the size of a short text. */
+struct report_text report_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Formats at least three digits: "0.0123", "66.1", "392488", "1.25e-06"; "inf", "-inf"; "-" for NaN. */
-const char *report_say_number(char text[NVDP__NUMBER_SIZE], double value);
+struct report_text report_say_number(double value);
 /* Formats a score from -1 to 1 as 100 times its value with one decimal. */
-const char *report_say_score(char text[NVDP__NUMBER_SIZE], double value);
+struct report_text report_say_score(double value);
 /* Formats "83.0 +- 0.4", or "83.0" without a spread. */
-const char *report_say_score_stat(char text[NVDP__NUMBER_SIZE], const struct report_stat *stat);
+struct report_text report_say_score_stat(const struct report_stat *stat);
 /* Formats "44.3 %"; never rounds a share to 0 or 100 %. */
-const char *report_say_share(char text[NVDP__NUMBER_SIZE], double share);
+struct report_text report_say_share(double share);
+/* Formats 100 times a share: "44.31"; "-" for NaN. */
+struct report_text report_say_percent(double share);
 /* Formats "1e-3"; "-" for NaN. */
-const char *report_say_lambda(char text[NVDP__NUMBER_SIZE], double lambda);
+struct report_text report_say_lambda(double lambda);
 /* Formats the setting of a group within its family: "lambda 1e-3", "lambda G 1e-3, D 1e-2", "C 1.5", "C 1.5, lambda
  * 1e-3"; "-" if there is none. */
-const char *report_say_setting(char text[NVDP__NUMBER_SIZE], const struct report_group *group);
+struct report_text report_say_setting(const struct report_group *group);
 /* Formats the same for points of a drawing, without the word lambda: "1e-3", "C 1.5". */
-const char *report_say_point(char text[NVDP__NUMBER_SIZE], const struct report_group *group);
+struct report_text report_say_point(const struct report_group *group);
 /* Formats a probability: "0.032", "<0.001". */
-const char *report_say_p(char text[NVDP__NUMBER_SIZE], double p);
+struct report_text report_say_p(double p);
+/* Formats "low to high", both multiplied by `unit`; "-" without an interval. */
+struct report_text report_say_interval(const json_t *interval, double unit);
 
 /* Return a member of printed output: a number (else NaN), a text (else ""). */
 double report_real_of(const json_t *object, const char *key);
@@ -238,21 +280,14 @@ void report_put_real(FILE *to, double value);
 /* Returns the number of code points. */
 size_t report_text_width(const char *text);
 
-/* A text under construction. */
-struct report_sheet {
-    FILE *to; /* NULL: out of memory */
-    char *text;
-    size_t size;
-};
-/* *sheet must be zeroed, or finished. */
-FILE *report_sheet_open(struct report_sheet *sheet);
-/* Returns the finished text, free(); NULL with the error recorded. */
-char *report_sheet_text(struct nvdp_context *ctx, struct report_sheet *sheet);
-/* Writes the text to DIRECTORY/name. */
-nvdp_status report_sheet_write(struct nvdp_context *ctx, struct report_sheet *sheet,
-                               const char *directory, const char *name);
+/* Writes a text, escaped for a format, between two pieces of that format. */
+void report_put(FILE *to, void (*escape)(FILE *to, const char *text), const char *before,
+                const char *text, const char *after);
+/* Writes the text that `print` prints about `of` to DIRECTORY/name. */
+nvdp_status report_write_printed(struct nvdp_context *ctx, const char *directory, const char *name,
+                                 void (*print)(const void *of, FILE *to), const void *of);
 
-/* --- options.c --- */
+/* --- variants.c --- */
 
 /* Describes a run's method. Returns false for a mechanism of text privatization or an unknown name. */
 bool report_method(const char *name, struct nvdp_method_info *out);
@@ -264,8 +299,14 @@ bool report_is_gaussian(const char *method);
 bool report_is_seeded(const struct report_run *run);
 /* Sets run->variant from run->config. */
 nvdp_status report_options(struct nvdp_context *ctx, struct report_run *run);
-/* Returns the command line "nvdp train ..." that repeats the run; free(). */
-char *report_command(struct nvdp_context *ctx, const struct report_run *run);
+/* Sets run->command to the command line "nvdp train ..." that repeats the run. */
+nvdp_status report_command(struct nvdp_context *ctx, struct report_run *run);
+
+/* --- numbers.c: quantities --- */
+
+bool report_is_proven(enum report_quantity quantity);
+/* Returns what a group has of a quantity: its mean, of a proven upper bound the largest. */
+double report_value(const struct report_group *group, enum report_quantity quantity);
 
 /* --- runs.c: finds and reads runs --- */
 
@@ -274,6 +315,12 @@ void report_run_release(struct report_run *run);
 /* Adds a note and copies its texts. */
 nvdp_status report_note(struct nvdp_context *ctx, struct report *report, const char *name,
                         const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Calls `read` for every visible entry of a folder, sorted by name. */
+nvdp_status report_each_entry(struct nvdp_context *ctx, struct report *report,
+                              const char *directory,
+                              nvdp_status (*read)(struct nvdp_context *ctx, struct report *report,
+                                                  const char *directory, const char *name));
 
 /* --- groups.c --- */
 
@@ -289,7 +336,7 @@ const struct report_group *report_chosen(const struct report *report, size_t tas
 const struct report_group *report_selected(const struct report *report, size_t task, size_t family);
 struct report_stat report_stat_of(size_t n, const double *values);
 
-/* --- significance.c: tests whether methods differ by more than chance between seeds --- */
+/* --- groups.c: tests whether methods differ by more than chance between seeds --- */
 
 struct report_paired {
     size_t n;         /* pairs */
@@ -323,7 +370,7 @@ nvdp_status report_compare(struct nvdp_context *ctx, const struct report *report
 
 struct report_cell {
     char *text;
-    double value; /* compared within its column; NaN: not compared */
+    double value; /* compared within its column, or drawn; NaN: neither */
     bool strong;  /* best of its column */
 };
 
@@ -340,6 +387,13 @@ struct report_column {
     bool later;  /* on the page, in a second table */
 };
 
+/* Notes of the runs stand below their table on the page; explanations of the columns have a section of their own. */
+enum report_note_kind { REPORT_EXPLAINS, REPORT_OF_RUNS };
+struct report_table_note {
+    char *text;
+    enum report_note_kind kind;
+};
+
 struct report_table {
     struct nvdp_context *ctx;
     const char *name;  /* name of its files: "table1" */
@@ -348,42 +402,48 @@ struct report_table {
     size_t columns, column_capacity;
     struct report_row *row;
     size_t rows, row_capacity;
-    size_t filled; /* cells of the last row so far */
-    char **note;   /* notes below the table */
+    size_t filled;                  /* cells of the last row so far */
+    struct report_table_note *note; /* below the table */
     size_t notes, note_capacity;
     nvdp_status status; /* first failure while building */
 };
 
-/* Builds a table. `status` keeps the first failure; later calls do nothing. */
+/* Builds a table of `texts` columns with texts, then columns with numbers, NULL-terminated. `status` keeps the first failure;
+ * later calls do nothing. */
 struct report_table report_table_begin(struct nvdp_context *ctx, const char *name,
-                                       const char *title);
-/* `unit`, which may be "", is below the name in formats with two header lines. */
-void report_table_column(struct report_table *table, bool number, const char *name,
-                         const char *unit);
+                                       const char *title, size_t texts, const char *const *columns);
+#define REPORT_COLUMNS(...)                                                                        \
+    (const char *const[]) {                                                                        \
+        __VA_ARGS__, NULL                                                                          \
+    }
+/* Adds a column of numbers. `unit`, which may be "", is below the name in formats with two header lines. */
+void report_table_column(struct report_table *table, const char *name, const char *unit);
 void report_table_heading(struct report_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void report_table_row(struct report_table *table);
+/* Starts a row with the cells of a text, which are separated by tabs. */
+void report_table_row(struct report_table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Adds the next cell of the last row. */
 void report_table_cell(struct report_table *table, double value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Adds "low to high", both multiplied by `unit`; "-" without an interval. */
-void report_table_interval(struct report_table *table, const json_t *interval, double unit);
-void report_table_note(struct report_table *table, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* Keeps the number that a cell of the last row shows. */
+void report_table_value(struct report_table *table, size_t column, double value);
+void report_table_note(struct report_table *table, enum report_note_kind kind, const char *format,
+                       ...) __attribute__((format(printf, 3, 4)));
 void report_table_release(struct report_table *table);
 
-/* Write the table. Callers check for errors by ferror(). */
-void report_table_text(const struct report_table *table, FILE *to);
+/* Write the table `of`, a struct report_table. */
+void report_table_text(const void *of, FILE *to);
+void report_table_csv(
+    const void *of, FILE *to); /* with the heading of each row in the first column, without notes */
+void report_table_markdown(const void *of, FILE *to);
+void report_table_latex(const void *of,
+                        FILE *to); /* a table environment that compiles with or without booktabs */
 /* Write the table without notes, and a single note. */
 void report_table_body(const struct report_table *table, FILE *to);
 void report_table_put_note(const char *note, FILE *to);
 /* Returns true if one of the `tables` tables has the note. */
 bool report_said_before(const struct report_table *table, int tables, const char *note);
-/* Writes the heading of each row in the first column, without notes. */
-void report_table_csv(const struct report_table *table, FILE *to);
-void report_table_markdown(const struct report_table *table, FILE *to);
-/* Writes a table environment that compiles with or without booktabs. */
-void report_table_latex(const struct report_table *table, FILE *to);
 /* One table without notes, or two where some columns come later. */
 void report_table_html(const struct report_table *table, FILE *to);
 
@@ -393,9 +453,12 @@ enum { REPORT_TABLES = 12, REPORT_ANALYSIS_TABLES = 6 };
 /* Makes Table 1, Table 1 as published, budgets, methods without privacy, Table 2 and significance. From analyses it
  * makes inversion, replacements, attacks, mask inference, exposure and audit, which have no rows if there are none. On
  * failure makes none. */
+struct report_tables {
+    struct report_table table[REPORT_TABLES];
+};
 nvdp_status report_tables_make(struct nvdp_context *ctx, const struct report *report,
-                               struct report_table table[REPORT_TABLES]);
-void report_tables_release(struct report_table table[REPORT_TABLES]);
+                               struct report_tables *out);
+void report_tables_release(struct report_tables *tables);
 
 /* --- figure.c: writes gnuplot scripts and their data in one folder, so that anyone can redraw them --- */
 
@@ -424,33 +487,49 @@ struct report_drawing {
     size_t legend;  /* lines of the legend */
     size_t next;    /* index of the next data block */
     size_t plotted; /* elements of the panel so far */
+    size_t first;   /* the panel's first block, if it has a key */
+    size_t series;  /* its lines so far: line k has block first + k */
     size_t data_size, script_size;
     FILE *data, *script;
+    nvdp_status
+        status; /* first failure; a drawing that failed takes no further calls but report_drawing_end() */
 };
-nvdp_status report_drawing_begin(struct nvdp_context *ctx, const struct report *report,
-                                 const char *name, const char *title, const char *caption,
-                                 size_t panels, size_t across, enum report_legend legend,
-                                 struct report_drawing *out);
+/* `figure` gives name, title and caption. */
+void report_drawing_begin(struct nvdp_context *ctx, const struct report *report,
+                          const struct report_figure *figure, size_t panels, size_t across,
+                          enum report_legend legend, struct report_drawing *out);
 /* Starts a panel and places its axes. Labels are plain text. */
 void report_drawing_panel(struct report_drawing *drawing, size_t panel, const char *title,
                           const char *x, const char *y);
 /* Returns the size of a panel between its axes, in pixels: width, height. */
 void report_drawing_area(const struct report_drawing *drawing, double size[2]);
-/* Starts a data block under a comment. Returns its index. */
+/* Starts a data block under a comment, which begins with the block's index. Returns the index. */
 size_t report_drawing_block(struct report_drawing *drawing, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Writes a line of data, separated by tabs: numbers, then the text if not NULL. */
 void report_drawing_row(struct report_drawing *drawing, const double *values, size_t count,
                         const char *text);
-/* Starts the panel's next element: writes "plot" or a comma, and the block to draw (SIZE_MAX: none). */
-void report_drawing_plot(struct report_drawing *drawing, size_t block);
-/* For figures whose lines are not families: set the position of the key, write the look and title of the next element,
- * and return its color. */
+/* Adds an element to the panel: the block to draw (SIZE_MAX: none), and how. */
+void report_drawing_plot(struct report_drawing *drawing, size_t block, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* For figures whose lines are not families: set the position of the key, add a line with points under its title, return the
+ * color of a line, and end the panel. `columns` and `bars` are of the line's block; bars NULL: none. */
 void report_drawing_key(struct report_drawing *drawing, const char *where);
-void report_drawing_series(struct report_drawing *drawing, size_t series, const char *title);
+void report_drawing_line(struct report_drawing *drawing, const char *columns, const char *bars,
+                         const char *title);
 const char *report_series_colour(size_t series);
+void report_drawing_end_key(struct report_drawing *drawing);
 /* Adds the finished figure to the list; on failure releases it. */
 nvdp_status report_drawing_end(struct report_drawing *drawing, struct report_figures *figures);
+
+/* The panels of a figure: a function that returns the number of panels of a task, or of an analysis, and a function that
+ * draws these panels from index `panel` on. */
+struct report_source {
+    bool of_tasks;
+    size_t (*panels)(const struct report *report, size_t i);
+    void (*draw)(struct report_drawing *drawing, const struct report *report, size_t i,
+                 size_t panel);
+};
 
 /* A family's look in all figures: colors that color-blind readers can distinguish (Okabe & Ito 2008), and a marker per
  * method. */
@@ -463,7 +542,7 @@ struct report_look {
 bool report_same_look(const char *method, const char *other);
 struct report_look report_look_of(const struct report_family *family);
 
-/* --- labels.c: the labels of a panel's points --- */
+/* --- figure.c: the labels of a panel's points --- */
 
 /* A point in pixels from the panel's lower left corner, and its label. */
 struct report_spot {
@@ -484,18 +563,20 @@ void report_put_label(FILE *to, const struct report_spot *spot, const double siz
  * not an error. */
 nvdp_status nvdp__draw(struct nvdp_context *ctx, const char *program, const char *folder,
                        const struct report_figure *figure, char **notice);
-/* Returns an SVG that can be inlined in a page with others: without its XML head, with unique names. Returns NULL with
- * the error recorded. */
-char *report_inline_svg(struct nvdp_context *ctx, const char *svg, const char *name);
+/* Makes an SVG that can be inlined in a page with others: without its XML head, with unique names. free(). */
+nvdp_status report_inline_svg(struct nvdp_context *ctx, const char *svg, const char *name,
+                              char **out);
 
 /* --- attacks.c: attacks on what runs share --- */
 
 /* Reads the output of nvdp attack. Returns NVDP_ERR_INPUT for other objects. */
 nvdp_status report_attack_parse(struct nvdp_context *ctx, const char *path,
                                 struct report_analysis *a);
+/* Columns with numbers that the page draws: shares of right guesses, and their proven bounds. */
+enum { REPORT_ATTACK_SHARE = 3, REPORT_ATTACK_BOUND = 7 };
 struct report_table report_table_attacks(struct nvdp_context *ctx, const struct report *report);
 
-/* --- exposures.c: attacks on models with planted secrets (nvdp attack) --- */
+/* --- attacks.c: attacks on models with planted secrets (nvdp attack) --- */
 
 /* Sets label and mechanism (the model) from a->root. Models are distinguished by the file's name without its
  * extension. */
@@ -503,9 +584,10 @@ nvdp_status report_exposure_parse(struct nvdp_context *ctx, const char *path,
                                   struct report_analysis *a);
 struct report_table report_table_exposure(struct nvdp_context *ctx, const struct report *report);
 struct report_table report_table_audit(struct nvdp_context *ctx, const struct report *report);
-/* Adds Hoory et al. 2021, Figure 2, if there is such an attack. */
-nvdp_status report_exposure_figure(struct nvdp_context *ctx, const struct report *report,
-                                   struct report_figures *out);
+/* Hoory et al. 2021, Figure 2. */
+size_t report_exposure_panels(const struct report *report, size_t i);
+void report_exposure_draw(struct report_drawing *drawing, const struct report *report, size_t i,
+                          size_t panel);
 
 /* --- analyses.c: analyses of text privatization --- */
 
@@ -530,10 +612,10 @@ void report_figures_release(struct report_figures *figures);
 
 /* --- numbers.c: the full numbers behind the tables, for programs --- */
 
-/* Writes a row per group: mean and standard deviation over seeds of all quantities. */
-void report_groups_csv(const struct report *report, FILE *to);
+/* Writes a row per group of a struct report: mean and standard deviation over seeds of all quantities. */
+void report_groups_csv(const void *of, FILE *to);
 /* Writes a row per run. */
-void report_runs_csv(const struct report *report, FILE *to);
+void report_runs_csv(const void *of, FILE *to);
 
 /* --- page.c --- */
 
@@ -544,7 +626,7 @@ struct report_page {
     char **svg; /* [figures->count], inlined in the page; NULL: not drawn */
     const char *created;
 };
-/* Writes one self-contained HTML page. */
-void report_page(FILE *to, const struct report_page *page);
+/* Writes one self-contained HTML page of a struct report_page. */
+void report_page(const void *of, FILE *to);
 
 #endif

@@ -53,8 +53,7 @@ struct axis {
     double low, high; /* range of the finite, positive values */
     bool log, infinite;
     double edge; /* position of infinite values */
-    double from, to;
-    double bottom, top;
+    double from, to, bottom, top;
 };
 
 /* Replaces values beyond an axis's numeric range by infinity or 0. */
@@ -68,8 +67,7 @@ static double drawable(double value) {
 static void values_of(const struct panel *panel, const struct report_group *group,
                       double value[2]) {
     enum report_quantity quantity = panel->plot->quantity;
-    const struct report_stat *of = &group->quantity[quantity];
-    value[0] = drawable(quantity == REPORT_CERTIFIED ? of->max : of->mean);
+    value[0] = drawable(report_value(group, quantity));
     value[1] = quantity == REPORT_SUM_MAX ? drawable(group->quantity[REPORT_BOUND].max) : NAN;
 }
 
@@ -95,7 +93,6 @@ static void find_scores(const struct panel *panel, struct axis *axis) {
 }
 
 static struct axis find_axis(const struct panel *panel) {
-    enum report_quantity quantity = panel->plot->quantity;
     struct axis axis = {.low = INFINITY, .high = -INFINITY};
     for (REPORT_EACH_GROUP(panel->report, group)) {
         if (!is_in(panel, group)) continue;
@@ -109,14 +106,10 @@ static struct axis find_axis(const struct panel *panel) {
         }
     }
     if (axis.low > axis.high) axis.low = axis.high = 1;
-    axis.log = quantity == REPORT_SUM_MEAN || quantity == REPORT_SUM_MAX ||
-               quantity == REPORT_EPSILON_MAX || quantity == REPORT_EPSILON_MEAN ||
-               quantity == REPORT_EXACT_MAX || quantity == REPORT_EXACT_MEAN ||
-               quantity == REPORT_CERTIFIED || axis.high > 8 * axis.low;
+    axis.log = report_quantities[panel->plot->quantity].log || axis.high > 8 * axis.low;
     double span = axis.log ? fmax(log(axis.high / axis.low), log(3))
                            : fmax(axis.high - axis.low, .05 * axis.high);
-    double pad = .08 * span, step = .22 * span;
-    double last = axis.infinite ? step : 0;
+    double pad = .08 * span, step = .22 * span, last = axis.infinite ? step : 0;
     axis.edge = axis.log ? axis.high * exp(step) : axis.high + step;
     axis.from = axis.log ? axis.low * exp(-pad) : axis.low - pad;
     axis.to = axis.log ? axis.high * exp(last + pad) : axis.high + last + pad;
@@ -127,11 +120,6 @@ static struct axis find_axis(const struct panel *panel) {
 /* Returns the position of a value: infinite values at the edge, values below a logarithmic axis at the left. */
 static double place_of(const struct axis *axis, double value) {
     return isinf(value) ? axis->edge : axis->log && !(value > 0) ? axis->from : value;
-}
-
-static double part_of(const struct axis *axis, double place) {
-    return axis->log ? log(place / axis->from) / log(axis->to / axis->from)
-                     : (place - axis->from) / (axis->to - axis->from);
 }
 
 /* Returns the smallest 1, 2 or 5 times a power of ten that is at least `value`. */
@@ -203,13 +191,12 @@ static void draw_family(const struct panel *panel, const struct axis *axis) {
     const struct report_family *family = &panel->report->family[panel->family];
     struct report_drawing *drawing = panel->drawing;
     struct report_look look = report_look_of(family);
-    char text[NVDP__NUMBER_SIZE];
     bool bounded = false;
-    size_t block = report_drawing_block(
-        drawing,
-        "index %zu: %s, %s\n# lambda_g\tlambda_d\tC\tseeds\tscore x 100\tits sd\tvalue\t"
-        "where it is drawn\tfinite\tbound\tsetting",
-        drawing->next, panel->report->task[panel->task].label, family->label);
+    size_t block =
+        report_drawing_block(drawing,
+                             "%s, %s\n# lambda_g\tlambda_d\tC\tseeds\tscore x 100\tits sd\tvalue\t"
+                             "where it is drawn\tfinite\tbound\tsetting",
+                             panel->report->task[panel->task].label, family->label);
     for (REPORT_EACH_GROUP(panel->report, group)) {
         double value[2];
         if (!is_in(panel, group)) continue;
@@ -220,14 +207,14 @@ static void draw_family(const struct panel *panel, const struct axis *axis) {
                                       (double)group->runs, 100 * group->score[0].mean,
                                       100 * group->score[0].sd, value[0], place_of(axis, value[0]),
                                       isfinite(value[0]) ? 1 : 0, value[1]},
-                           10, report_say_point(text, group));
+                           10, report_say_point(group).text);
     }
-    report_drawing_plot(drawing, block);
-    fprintf(drawing->script,
-            "using 8:($4>1?$5:NaN):6 with yerrorbars lw 1 ps 0 lc rgb '%s', \\\n     '' index %zu "
-            "using ($9==1?$8:NaN):5 with linespoints lw 1.6 dt %d pt %d ps 0.8 lc rgb '%s', \\\n   "
-            "  '' index %zu using ($9==0?$8:NaN):5 with points lw 1.6 pt %d ps 0.9 lc rgb '%s'",
-            look.colour, block, look.dash, look.filled, look.colour, block, look.open, look.colour);
+    report_drawing_plot(
+        drawing, block,
+        "using 8:($4>1?$5:NaN):6 with yerrorbars lw 1 ps 0 lc rgb '%s', \\\n     '' index %zu "
+        "using ($9==1?$8:NaN):5 with linespoints lw 1.6 dt %d pt %d ps 0.8 lc rgb '%s', \\\n   "
+        "  '' index %zu using ($9==0?$8:NaN):5 with points lw 1.6 pt %d ps 0.9 lc rgb '%s'",
+        look.colour, block, look.dash, look.filled, look.colour, block, look.open, look.colour);
     if (bounded)
         fprintf(drawing->script,
                 ", \\\n     '' index %zu using 10:5 with points lw 1.2 pt %d ps 0.9 lc rgb '%s'",
@@ -236,14 +223,12 @@ static void draw_family(const struct panel *panel, const struct axis *axis) {
 
 /* Returns true if any value or bound in the panel is finite. */
 static bool has_finite(const struct panel *panel) {
-    bool found = false;
     for (REPORT_EACH_GROUP(panel->report, group)) {
         double value[2];
-        if (!is_in(panel, group)) continue;
         values_of(panel, group, value);
-        found |= isfinite(value[0]) || isfinite(value[1]);
+        if (is_in(panel, group) && (isfinite(value[0]) || isfinite(value[1]))) return true;
     }
-    return found;
+    return false;
 }
 
 static bool has_label(const struct panel *panel, const struct report_group *group) {
@@ -253,18 +238,18 @@ static bool has_label(const struct panel *panel, const struct report_group *grou
 /* Writes each point's setting beside it if there is room. */
 static void put_labels(const struct panel *panel, const struct axis *axis) {
     enum { LETTER = 5 }; /* width in pixels */
-    FILE *to = panel->drawing->script;
-    char text[NVDP__NUMBER_SIZE];
     double size[2], value[2];
     size_t count = 0;
     report_drawing_area(panel->drawing, size);
     for (REPORT_EACH_GROUP(panel->report, group)) {
         if (!has_label(panel, group)) continue;
         values_of(panel, group, value);
+        const double place = place_of(axis, value[0]);
         panel->spot[count++] = (struct report_spot){
-            .x = size[0] * part_of(axis, place_of(axis, value[0])),
+            .x = size[0] * (axis->log ? log(place / axis->from) / log(axis->to / axis->from)
+                                      : (place - axis->from) / (axis->to - axis->from)),
             .y = size[1] * (score_of(group, 0) - axis->bottom) / (axis->top - axis->bottom),
-            .width = LETTER * (double)report_text_width(report_say_point(text, group))};
+            .width = LETTER * (double)report_text_width(report_say_point(group).text)};
     }
     report_place_labels(panel->spot, count, size);
     count = 0;
@@ -272,7 +257,7 @@ static void put_labels(const struct panel *panel, const struct axis *axis) {
         if (!has_label(panel, group)) continue;
         const struct report_spot *spot = &panel->spot[count++];
         if (spot->labelled)
-            report_put_label(to, spot, size, report_say_point(text, group),
+            report_put_label(panel->drawing->script, spot, size, report_say_point(group).text,
                              report_look_of(&panel->report->family[group->family]).colour);
     }
 }
@@ -281,9 +266,8 @@ static void draw_scatter(const struct panel *panel) {
     const struct report *report = panel->report;
     const struct report_task_rows *task = &report->task[panel->task];
     struct axis axis = find_axis(panel);
-    char label[NVDP__NUMBER_SIZE];
-    snprintf(label, sizeof label, "%.40s x 100", task->first->metric[0]);
-    report_drawing_panel(panel->drawing, panel->place, task->label, panel->plot->axis, label);
+    report_drawing_panel(panel->drawing, panel->place, task->label, panel->plot->axis,
+                         report_say("%.40s x 100", task->first->metric[0]).text);
     put_axis(panel->drawing->script, &axis);
     put_labels(panel, &axis);
     for (size_t f = 0; f < report->families; f++) {
@@ -292,9 +276,9 @@ static void draw_scatter(const struct panel *panel) {
         one.family = f;
         if (report->family[f].reference && group != NULL) {
             struct report_look look = report_look_of(&report->family[f]);
-            report_drawing_plot(panel->drawing, SIZE_MAX);
-            fprintf(panel->drawing->script, "%.9g with lines lw 1.4 dt %d lc rgb '%s'",
-                    100 * group->score[0].mean, look.dash, look.colour);
+            report_drawing_plot(panel->drawing, SIZE_MAX,
+                                "%.9g with lines lw 1.4 dt %d lc rgb '%s'",
+                                100 * group->score[0].mean, look.dash, look.colour);
         }
         if (is_shown(&one)) draw_family(&one, &axis);
     }
@@ -337,9 +321,9 @@ static void draw_vectors(const struct panel *panel) {
         if (!is_shown(&one)) continue;
         size_t block = report_drawing_block(
             drawing,
-            "index %zu: %s, %s\n# lambda_g\tlambda_d\twhere it is drawn\teffective vectors, mean "
+            "%s, %s\n# lambda_g\tlambda_d\twhere it is drawn\teffective vectors, mean "
             "over texts and seeds\t5 %% quantile of texts\t95 %%",
-            drawing->next, task, report->family[f].label);
+            task, report->family[f].label);
         for (REPORT_EACH_GROUP(report, group)) {
             const struct report_stat *of = group->quantity;
             if (is_in(&one, group))
@@ -350,11 +334,11 @@ static void draw_vectors(const struct panel *panel) {
                                               of[REPORT_VECTORS_HIGH].mean},
                                    6, NULL);
         }
-        report_drawing_plot(drawing, block);
-        fprintf(drawing->script,
-                "using 3:4:5:6 with yerrorbars lw 1.2 pt %d ps 0.8 lc rgb "
-                "'%s', \\\n     '' index %zu using 3:4 with lines lw 1.6 dt %d lc rgb '%s'",
-                look.filled, look.colour, block, look.dash, look.colour);
+        report_drawing_plot(
+            drawing, block,
+            "using 3:4:5:6 with yerrorbars lw 1.2 pt %d ps 0.8 lc rgb "
+            "'%s', \\\n     '' index %zu using 3:4 with lines lw 1.6 dt %d lc rgb '%s'",
+            look.filled, look.colour, block, look.dash, look.colour);
     }
     fputc('\n', drawing->script);
 }
@@ -386,7 +370,6 @@ static void draw_histograms(const struct panel *panel) {
     struct report_drawing *drawing = panel->drawing;
     const char *task = panel->report->task[panel->task].label;
     const char *family = panel->report->family[panel->family].label;
-    char text[NVDP__NUMBER_SIZE];
     double low = INFINITY, high = -INFINITY;
     size_t first = drawing->next;
     for (REPORT_EACH_GROUP(panel->report, group)) {
@@ -394,12 +377,11 @@ static void draw_histograms(const struct panel *panel) {
         const struct report_run *run = group->run[0];
         double all = tokens_in(group, -1);
         report_drawing_block(drawing,
-                             "index %zu: %s, %s, %s\n# log10 alpha, middle of the bin\t"
+                             "%s, %s, %s\n# log10 alpha, middle of the bin\t"
                              "tokens\tshare of the tokens in %%",
-                             drawing->next, task, family, report_say_setting(text, group));
+                             task, family, report_say_setting(group).text);
         for (int b = 0; b < NVDP_ALPHA_BINS; b++) {
-            double tokens = tokens_in(group, b);
-            double from = run->alpha_first + b * run->alpha_width;
+            double tokens = tokens_in(group, b), from = run->alpha_first + b * run->alpha_width;
             report_drawing_row(drawing,
                                (double[]){from + run->alpha_width / 2, tokens, 100 * tokens / all},
                                3, NULL);
@@ -408,10 +390,9 @@ static void draw_histograms(const struct panel *panel) {
             high = fmax(high, from + run->alpha_width);
         }
     }
-    char *title = nvdp__format(drawing->ctx, "%s: %s", task, family);
+    nvdp__autofree char *title = nvdp__format(drawing->ctx, "%s: %s", task, family);
     report_drawing_panel(drawing, panel->place, title != NULL ? title : "",
                          "log10 alpha of the tokens", "tokens [%]");
-    free(title);
     fprintf(drawing->script,
             "set xrange [%.9g:%.9g]\nset yrange [0:*]\nset offsets 0, 0, graph 0.06, 0\n"
             "set key at graph 1.0,0.99 right top reverse Left samplen 1.5 spacing 1.1 font ',9' "
@@ -420,28 +401,40 @@ static void draw_histograms(const struct panel *panel) {
     size_t count = drawing->next - first, k = 0;
     for (REPORT_EACH_GROUP(panel->report, group)) {
         if (!is_in(panel, group)) continue;
-        report_drawing_plot(drawing, first + k);
-        fprintf(drawing->script, "using 1:3 with histeps lw 1.8 lc rgb '%s' title '%s'",
-                shade[count > 1 ? k * (SHADES - 1) / (count - 1) : 0],
-                report_say_point(text, group));
+        report_drawing_plot(
+            drawing, first + k, "using 1:3 with histeps lw 1.8 lc rgb '%s' title '%s'",
+            shade[count > 1 ? k * (SHADES - 1) / (count - 1) : 0], report_say_point(group).text);
         k++;
     }
-    fputs("\nunset key\n", drawing->script);
+    report_drawing_end_key(drawing);
 }
 
 /* --- training curves of the selected settings: a line per run --- */
 
 static bool has_curve(const struct plot *plot, const struct report_group *group) {
     (void)plot;
-    bool found = false;
-    for (size_t k = 0; k < group->runs; k++) {
-        found |= group->selected && group->run[k]->epochs > 0;
-    }
-    return found;
+    for (size_t k = 0; k < group->runs; k++)
+        if (group->selected && group->run[k]->epochs > 0) return true;
+    return false;
 }
 
-/* Draws the blocks from `first`, which are the panel's runs in the order of the groups. */
-static void draw_curves(const struct panel *panel, size_t first, int column, const char *label) {
+/* Draws a column of the blocks from `first`, which are the panel's runs in the order of the groups; of_epochs: without
+ * those that recorded none. */
+static void draw_runs(const struct panel *panel, size_t first, size_t column, bool of_epochs) {
+    for (REPORT_EACH_GROUP(panel->report, group)) {
+        struct report_look look = report_look_of(&panel->report->family[group->family]);
+        for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {
+            if (of_epochs && group->run[k]->epochs == 0) continue;
+            report_drawing_plot(
+                panel->drawing, first++,
+                "using 1:%zu with linespoints lw 1.3 dt %d pt %d ps 0.4 lc rgb '%s'", column,
+                look.dash, look.filled, look.colour);
+        }
+    }
+    fputc('\n', panel->drawing->script);
+}
+
+static void draw_curves(const struct panel *panel, size_t first, size_t column, const char *label) {
     enum { FEW = 12 }; /* maximum epochs that are all numbered */
     struct report_drawing *drawing = panel->drawing;
     size_t epochs = 0;
@@ -455,30 +448,19 @@ static void draw_curves(const struct panel *panel, size_t first, int column, con
     fprintf(drawing->script, "set xrange [0.8:%zu.2]\n%s", epochs,
             epochs <= FEW ? "set xtics 1\n" : "");
     fputs("set offsets 0, 0, graph 0.05, graph 0.05\n", drawing->script);
-    for (REPORT_EACH_GROUP(panel->report, group)) {
-        struct report_look look = report_look_of(&panel->report->family[group->family]);
-        for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {
-            if (group->run[k]->epochs == 0) continue;
-            report_drawing_plot(drawing, first++);
-            fprintf(drawing->script,
-                    "using 1:%d with linespoints lw 1.3 dt %d pt %d ps 0.4 lc rgb '%s'", column,
-                    look.dash, look.filled, look.colour);
-        }
-    }
-    fputc('\n', drawing->script);
+    draw_runs(panel, first, column, true);
 }
 
 static void draw_training(const struct panel *panel) {
     struct report_drawing *drawing = panel->drawing;
-    char label[NVDP__NUMBER_SIZE];
+    const char *metric = panel->report->task[panel->task].first->metric[0];
     size_t first = drawing->next;
     for (REPORT_EACH_GROUP(panel->report, group)) {
         for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {
             const struct report_run *run = group->run[k];
             if (run->epochs == 0) continue;
-            report_drawing_block(drawing,
-                                 "index %zu: %s\n# epoch\tvalidation x 100\ttask loss, mean",
-                                 drawing->next, run->name);
+            report_drawing_block(drawing, "%s\n# epoch\tvalidation x 100\ttask loss, mean",
+                                 run->name);
             for (size_t e = 0; e < run->epochs; e++) {
                 report_drawing_row(drawing,
                                    (double[]){run->epoch[e].epoch, 100 * run->epoch[e].validation,
@@ -487,9 +469,7 @@ static void draw_training(const struct panel *panel) {
             }
         }
     }
-    snprintf(label, sizeof label, "validation %.30s x 100",
-             panel->report->task[panel->task].first->metric[0]);
-    draw_curves(panel, first, 2, label);
+    draw_curves(panel, first, 2, report_say("validation %.30s x 100", metric).text);
     draw_curves(panel, first, 3, "task loss");
 }
 
@@ -497,10 +477,9 @@ static void draw_training(const struct panel *panel) {
 
 static bool has_trade_off(const struct plot *plot, const struct report_group *group) {
     (void)plot;
-    bool found = false;
     for (size_t k = 0; k < group->runs; k++)
-        found |= group->selected && !isnan(group->run[k]->tpr[0][0]);
-    return found;
+        if (group->selected && !isnan(group->run[k]->tpr[0][0])) return true;
+    return false;
 }
 
 /* Draws the worst pair and a typical pair, a line per seed, and the line of a test without information. */
@@ -512,9 +491,9 @@ static void draw_trade_off(const struct panel *panel) {
     for (REPORT_EACH_GROUP(panel->report, group)) {
         for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {
             report_drawing_block(drawing,
-                                 "index %zu: %s\n# false positives\ttrue positives, worst "
+                                 "%s\n# false positives\ttrue positives, worst "
                                  "pair\ttypical pair",
-                                 drawing->next, group->run[k]->name);
+                                 group->run[k]->name);
             for (size_t i = 0; i < NVDP_EXACT_FPRS; i++)
                 report_drawing_row(drawing,
                                    (double[]){nvdp_exact_fpr(i), group->run[k]->tpr[0][i],
@@ -523,27 +502,15 @@ static void draw_trade_off(const struct panel *panel) {
         }
     }
     for (size_t which = 0; which < REPORT_TRADE_OFFS; which++) {
-        char *title = nvdp__format(drawing->ctx, "%s: %s", task, pair[which]);
+        nvdp__autofree char *title = nvdp__format(drawing->ctx, "%s: %s", task, pair[which]);
         report_drawing_panel(drawing, panel->place + which, title != NULL ? title : "",
                              "false positives", "true positives, at most");
-        free(title);
         fprintf(drawing->script,
                 "set logscale x\nset format x '10^{%%L}'\nset xrange [%g:%g]\n"
                 "set yrange [0:1.02]\nset offsets 0, 0, 0, 0\n",
                 nvdp_exact_fpr(0), nvdp_exact_fpr(NVDP_EXACT_FPRS - 1));
-        report_drawing_plot(drawing, SIZE_MAX);
-        fputs("x with lines lw 1 dt 3 lc rgb '#666666'", drawing->script);
-        size_t block = first;
-        for (REPORT_EACH_GROUP(panel->report, group)) {
-            struct report_look look = report_look_of(&panel->report->family[group->family]);
-            for (size_t k = 0; is_in(panel, group) && k < group->runs; k++) {
-                report_drawing_plot(drawing, block++);
-                fprintf(drawing->script,
-                        "using 1:%zu with linespoints lw 1.3 dt %d pt %d ps 0.4 lc rgb '%s'",
-                        which + 2, look.dash, look.filled, look.colour);
-            }
-        }
-        fputc('\n', drawing->script);
+        report_drawing_plot(drawing, SIZE_MAX, "x with lines lw 1 dt 3 lc rgb '#666666'");
+        draw_runs(panel, first, which + 2, false);
     }
 }
 
@@ -622,37 +589,39 @@ static const struct plot plots[] = {
      NULL, REPORT_VECTORS, REPORT_LEGEND_ALL, false, 2, has_curve, draw_training},
 };
 
+/* Draws the panels that have data; drawing NULL: only counts them.  Returns their number. */
+static size_t each_panel(struct panel panel, struct report_drawing *drawing, bool *finite) {
+    const struct plot *plot = panel.plot;
+    const size_t families = plot->by_family ? panel.report->families : 1;
+    panel.drawing = drawing;
+    for (size_t k = 0; k < panel.report->tasks * families; k++) {
+        panel.task = k / families;
+        if (plot->by_family) panel.family = k % families;
+        if (!is_shown(&panel)) continue;
+        if (drawing != NULL) plot->draw(&panel);
+        *finite |= plot->draw != draw_scatter || has_finite(&panel);
+        panel.place += plot->parts;
+    }
+    return panel.place;
+}
+
 static nvdp_status add_plot(struct nvdp_context *ctx, const struct report *report,
                             const struct plot *plot, struct report_figures *figures) {
-    size_t families = plot->by_family ? report->families : 1;
-    size_t panels = 0;
     bool finite = false;
     struct report_drawing drawing;
-    struct panel panel = {.drawing = &drawing, .report = report, .plot = plot, .family = SIZE_MAX};
-    nvdp_status status = NVDP_OK;
-    for (int pass = 0; pass < 2 && status == NVDP_OK; pass++) { /* count, then draw */
-        for (size_t k = 0; k < report->tasks * families; k++) {
-            panel.task = k / families;
-            if (plot->by_family) panel.family = k % families;
-            if (!is_shown(&panel)) continue;
-            if (pass == 1) plot->draw(&panel);
-            finite |= plot->draw != draw_scatter || has_finite(&panel);
-            panel.place += plot->parts;
-        }
-        if (pass == 1) break;
-        panels = panel.place;
-        if (panels == 0) return NVDP_OK;
-        panel.spot = nvdp__calloc(ctx, report->groups, sizeof *panel.spot);
-        if (panel.spot == NULL) return NVDP_ERR_MEMORY;
-        size_t across = plot->parts > 1 ? (panels > 4 ? 4 : 2) : panels == 4 ? 2 : 3;
-        panel.place = 0;
-        status = report_drawing_begin(ctx, report, plot->name, plot->title, plot->caption, panels,
-                                      across, plot->legend, &drawing);
-    }
-    drawing.figure.empty = !finite;
-    nvdp_status ended = report_drawing_end(&drawing, figures);
-    free(panel.spot);
-    return status != NVDP_OK ? status : ended;
+    struct report_figure figure = {
+        .name = plot->name, .title = plot->title, .caption = plot->caption};
+    struct panel panel = {.report = report, .plot = plot, .family = SIZE_MAX};
+    const size_t panels = each_panel(panel, NULL, &finite);
+    const size_t across = plot->parts > 1 ? (panels > 4 ? 4 : 2) : panels == 4 ? 2 : 3;
+    if (panels == 0) return NVDP_OK;
+    figure.empty = !finite;
+    nvdp__autofree struct report_spot *spot = nvdp__calloc(ctx, report->groups, sizeof *spot);
+    NVDP_TRY(NVDP__MADE(spot));
+    panel.spot = spot;
+    report_drawing_begin(ctx, report, &figure, panels, across, plot->legend, &drawing);
+    if (drawing.status == NVDP_OK) each_panel(panel, &drawing, &finite);
+    return report_drawing_end(&drawing, figures);
 }
 
 nvdp_status report_figures_make(struct nvdp_context *ctx, const struct report *report,

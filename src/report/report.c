@@ -2,7 +2,9 @@
  * terminal, writing the folder. */
 #include "report/parts.h"
 
+#include "base/array.h"
 #include "base/file.h"
+#include "base/own.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +23,6 @@ static char *trimmed(struct nvdp_context *ctx, const char *path) {
         copy[n - 1] = '\0';
     }
     return copy;
-}
-
-/* Makes a relative path absolute, because gnuplot runs in another folder. A plain name is looked up in PATH. */
-static char *program_path(struct nvdp_context *ctx, const char *program) {
-    char *path = strchr(program, '/') != NULL ? realpath(program, NULL) : NULL;
-    return path != NULL ? path : nvdp__strdup(ctx, program);
 }
 
 /* Parses budgets such as "1,3,10". */
@@ -59,7 +55,10 @@ nvdp_status report_create(struct nvdp_context *ctx, const struct report_config *
     NVDP_TRY(read_budgets(ctx, config->budgets != NULL ? config->budgets : "", report));
     report->figures = config->figures;
     report->directory = trimmed(ctx, config->directory);
-    report->gnuplot = program_path(ctx, config->gnuplot != NULL ? config->gnuplot : "gnuplot");
+    /* gnuplot runs in another folder, so a relative path becomes absolute; a plain name is looked up in PATH */
+    const char *program = config->gnuplot != NULL ? config->gnuplot : "gnuplot";
+    if (strchr(program, '/') != NULL) report->gnuplot = realpath(program, NULL);
+    if (report->gnuplot == NULL) report->gnuplot = nvdp__strdup(ctx, program);
     if (report->directory == NULL || report->gnuplot == NULL) return NVDP_ERR_MEMORY;
     report->out = config->out != NULL ? trimmed(ctx, config->out)
                                       : nvdp__format(ctx, "%s/report", report->directory);
@@ -67,9 +66,7 @@ nvdp_status report_create(struct nvdp_context *ctx, const struct report_config *
     NVDP_TRY(report_analyses_read(ctx, config->analyses, report));
     NVDP_TRY(report_read(ctx, report));
     NVDP_TRY(report_group(ctx, report));
-    *out = report;
-    report = NULL;
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, report);
 }
 
 void report_free(struct report *report) {
@@ -113,8 +110,11 @@ const char *report_directory(const struct report *report) {
 
 /* --- for a terminal --- */
 
-/* Prints the tables, then each different note once. */
-static void print_tables(const struct report_table *table, FILE *to) {
+/* Prints the tables, then each different note once, then the remarks. */
+nvdp_status report_print(struct nvdp_context *ctx, const struct report *report, FILE *to) {
+    nvdp__auto(report_tables_release) struct report_tables tables = {.table = {{0}}};
+    const struct report_table *table = tables.table;
+    NVDP_TRY(report_tables_make(ctx, report, &tables));
     for (int k = 0; k < REPORT_TABLES; k++) {
         if (table[k].rows == 0) continue;
         report_table_body(&table[k], to);
@@ -122,21 +122,14 @@ static void print_tables(const struct report_table *table, FILE *to) {
     }
     for (int k = 0; k < REPORT_TABLES; k++) {
         for (size_t i = 0; i < table[k].notes; i++) {
-            if (!report_said_before(table, k, table[k].note[i]))
-                report_table_put_note(table[k].note[i], to);
+            if (!report_said_before(table, k, table[k].note[i].text))
+                report_table_put_note(table[k].note[i].text, to);
         }
     }
-}
-
-nvdp_status report_print(struct nvdp_context *ctx, const struct report *report, FILE *to) {
-    struct report_table table[REPORT_TABLES];
-    NVDP_TRY(report_tables_make(ctx, report, table));
-    print_tables(table, to);
     if (report->notes > 0) fputs("\nRuns with a remark\n\n", to);
     for (size_t i = 0; i < report->notes; i++) {
         fprintf(to, "%s: %s\n", report->note[i].name, report->note[i].text);
     }
-    report_tables_release(table);
     return NVDP_OK;
 }
 
@@ -147,47 +140,33 @@ static bool is_empty(const struct report_table *table) {
     return table->rows == 0 && table->notes == 0;
 }
 
+/* Prints a document with every table, ready to compile. */
+static void print_document(const void *of, FILE *to) {
+    const struct report_table *table = of;
+    fputs("\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{booktabs}\n"
+          "\\usepackage{graphicx}\n\\begin{document}\n",
+          to);
+    for (int k = 0; k < REPORT_TABLES; k++) {
+        if (!is_empty(&table[k])) fprintf(to, "\\input{%s}\n\\clearpage\n", table[k].name);
+    }
+    fputs("\\end{document}\n", to);
+}
+
 static nvdp_status write_tables(struct nvdp_context *ctx, const char *folder,
                                 const struct report_table *table) {
     static const struct {
         const char *suffix;
-        void (*put)(const struct report_table *table, FILE *to);
+        void (*print)(const void *of, FILE *to);
     } formats[] = {{"txt", report_table_text},
                    {"csv", report_table_csv},
                    {"md", report_table_markdown},
                    {"tex", report_table_latex}};
-    struct report_sheet sheet;
-    for (int k = 0; k < REPORT_TABLES; k++) {
-        if (is_empty(&table[k])) continue;
-        for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
-            char *name = nvdp__format(ctx, "%s.%s", table[k].name, formats[f].suffix);
-            if (name == NULL) return NVDP_ERR_MEMORY;
-            if (report_sheet_open(&sheet) != NULL) formats[f].put(&table[k], sheet.to);
-            nvdp_status status = report_sheet_write(ctx, &sheet, folder, name);
-            free(name);
-            NVDP_TRY(status);
-        }
-    }
-    /* A document with every table, ready to compile. */
-    FILE *to = report_sheet_open(&sheet);
-    if (to != NULL)
-        fputs("\\documentclass{article}\n\\usepackage[T1]{fontenc}\n\\usepackage{booktabs}\n"
-              "\\usepackage{graphicx}\n\\begin{document}\n",
-              to);
-    for (int k = 0; to != NULL && k < REPORT_TABLES; k++) {
-        if (!is_empty(&table[k])) fprintf(to, "\\input{%s}\n\\clearpage\n", table[k].name);
-    }
-    if (to != NULL) fputs("\\end{document}\n", to);
-    return report_sheet_write(ctx, &sheet, folder, "all.tex");
-}
-
-static nvdp_status write_numbers(struct nvdp_context *ctx, const struct report *report,
-                                 const char *folder) {
-    struct report_sheet sheet;
-    if (report_sheet_open(&sheet) != NULL) report_groups_csv(report, sheet.to);
-    NVDP_TRY(report_sheet_write(ctx, &sheet, folder, "groups.csv"));
-    if (report_sheet_open(&sheet) != NULL) report_runs_csv(report, sheet.to);
-    return report_sheet_write(ctx, &sheet, folder, "runs.csv");
+    for (int k = 0; k < REPORT_TABLES; k++)
+        for (size_t f = 0; f < sizeof formats / sizeof *formats && !is_empty(&table[k]); f++)
+            NVDP_TRY(report_write_printed(
+                ctx, folder, report_say("%s.%s", table[k].name, formats[f].suffix).text,
+                formats[f].print, &table[k]));
+    return report_write_printed(ctx, folder, "all.tex", print_document, table);
 }
 
 static nvdp_status read_svg(struct nvdp_context *ctx, const char *folder, const char *name,
@@ -195,11 +174,9 @@ static nvdp_status read_svg(struct nvdp_context *ctx, const char *folder, const 
     enum { LIMIT = 1 << 26 };
     nvdp__autofree char *bytes = NULL;
     size_t count = 0;
-    nvdp__autofree char *path = nvdp__format(ctx, "%s/%s.svg", folder, name);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(nvdp__read_file(ctx, path, LIMIT, &bytes, &count));
-    *out = report_inline_svg(ctx, bytes, name);
-    return *out == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
+    NVDP_TRY(nvdp__read_file(ctx, nvdp__path_format("%s/%s.svg", folder, name).text, LIMIT, &bytes,
+                             &count));
+    return report_inline_svg(ctx, bytes, name, out);
 }
 
 /* Draws the figures. After the first failure writes only the scripts of the rest. */
@@ -227,61 +204,47 @@ static nvdp_status draw_figures(struct nvdp_context *ctx, struct report *report,
 static nvdp_status write_page(struct nvdp_context *ctx, const struct report *report,
                               const struct report_table *table,
                               const struct report_figures *figures, char **svg) {
-    json_t *now = nvdp__now_json();
+    nvdp__autoptr(json_decref) json_t *now = nvdp__now_json();
     const char *created = json_string_value(now);
-    struct report_page page = {.report = report,
-                               .table = table,
-                               .figures = figures,
-                               .svg = svg,
-                               .created = created != NULL ? created : ""};
-    struct report_sheet sheet;
-    if (report_sheet_open(&sheet) != NULL) report_page(sheet.to, &page);
-    nvdp_status status = report_sheet_write(ctx, &sheet, report->out, "index.html");
-    json_decref(now);
-    return status;
+    const struct report_page page = {.report = report,
+                                     .table = table,
+                                     .figures = figures,
+                                     .svg = svg,
+                                     .created = created != NULL ? created : ""};
+    return report_write_printed(ctx, report->out, "index.html", report_page, &page);
 }
 
-static nvdp_status write_json(struct nvdp_context *ctx, const struct report *report) {
-    struct report_sheet sheet;
-    char *text = NULL;
-    NVDP_TRY(report_json(ctx, report, &text));
-    if (report_sheet_open(&sheet) != NULL) fputs(text, sheet.to);
-    free(text);
-    return report_sheet_write(ctx, &sheet, report->out, "report.json");
+static nvdp_status write_figures(struct nvdp_context *ctx, struct report *report,
+                                 const char *folder, const struct report_table *table,
+                                 const struct report_figures *figures) {
+    nvdp__autofree char **svg = nvdp__calloc(ctx, figures->count + 1, sizeof *svg);
+    NVDP_TRY(NVDP__MADE(svg));
+    nvdp_status status = draw_figures(ctx, report, folder, figures, svg);
+    if (status == NVDP_OK) status = write_page(ctx, report, table, figures, svg);
+    for (size_t i = 0; i < figures->count; i++) {
+        free(svg[i]);
+    }
+    return status;
 }
 
 nvdp_status report_write(struct nvdp_context *ctx, struct report *report) {
     static const char *const names[] = {"tables", "data", "figures"};
-    nvdp_status status = NVDP_OK;
-    char *folder[3] = {NULL};
-    struct report_figures figures = {0};
-    struct report_table table[REPORT_TABLES] = {0};
-    char **svg = NULL;
+    struct nvdp__path folder[3];
+    nvdp__autofree char *json = NULL;
+    nvdp__auto(report_figures_release) struct report_figures figures = {0};
+    nvdp__auto(report_tables_release) struct report_tables tables = {.table = {{0}}};
     for (int k = 0; k < 3; k++) {
-        folder[k] = nvdp__join(ctx, report->out, names[k]);
-        if (folder[k] == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
-        NVDP_TRY_OR_CLEAN(nvdp__make_directory(ctx, folder[k]));
-        NVDP_TRY_OR_CLEAN(nvdp__remove_leftovers(ctx, folder[k], NULL));
+        folder[k] = nvdp__path(report->out, names[k]);
+        NVDP_TRY(nvdp__make_directory(ctx, folder[k].text));
+        NVDP_TRY(nvdp__remove_leftovers(ctx, folder[k].text, NULL));
     }
-    NVDP_TRY_OR_CLEAN(nvdp__remove_leftovers(ctx, report->out, NULL));
-    NVDP_TRY_OR_CLEAN(report_tables_make(ctx, report, table));
-    NVDP_TRY_OR_CLEAN(write_tables(ctx, folder[0], table));
-    NVDP_TRY_OR_CLEAN(write_numbers(ctx, report, folder[1]));
-    NVDP_TRY_OR_CLEAN(report_figures_make(ctx, report, &figures));
-    svg = nvdp__calloc(ctx, figures.count + 1, sizeof *svg);
-    if (svg == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
-    NVDP_TRY_OR_CLEAN(draw_figures(ctx, report, folder[2], &figures, svg));
-    NVDP_TRY_OR_CLEAN(write_page(ctx, report, table, &figures, svg));
-    NVDP_TRY_OR_CLEAN(write_json(ctx, report));
-cleanup:
-    for (size_t i = 0; svg != NULL && i < figures.count; i++) {
-        free(svg[i]);
-    }
-    free(svg);
-    report_tables_release(table);
-    report_figures_release(&figures);
-    for (int k = 0; k < 3; k++) {
-        free(folder[k]);
-    }
-    return status;
+    NVDP_TRY(nvdp__remove_leftovers(ctx, report->out, NULL));
+    NVDP_TRY(report_tables_make(ctx, report, &tables));
+    NVDP_TRY(write_tables(ctx, folder[0].text, tables.table));
+    NVDP_TRY(report_write_printed(ctx, folder[1].text, "groups.csv", report_groups_csv, report));
+    NVDP_TRY(report_write_printed(ctx, folder[1].text, "runs.csv", report_runs_csv, report));
+    NVDP_TRY(report_figures_make(ctx, report, &figures));
+    NVDP_TRY(write_figures(ctx, report, folder[2].text, tables.table, &figures));
+    NVDP_TRY(report_json(ctx, report, &json));
+    return nvdp__write_file(ctx, nvdp__path(report->out, "report.json").text, json, strlen(json));
 }

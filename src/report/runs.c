@@ -2,8 +2,10 @@
  * measurement per run; report_read() at the end. */
 #include "report/parts.h"
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/own.h"
+#include "base/sentence.h"
 #include <nvdp/guess.h>
 #include <nvdp/measured.h>
 #include <nvdp/rdp.h>
@@ -17,92 +19,75 @@
 
 /* --- numbers and texts in JSON --- */
 
-/* Location of a number in a file, up to three keys deep, and its range. */
-struct place {
+/* A number of a run, and its place in a file. */
+struct field {
     size_t offset;
-    const char *key[3];
-    double min, max;
-    bool needed;
+    struct report_place place;
 };
-#define QUANTITY(k) offsetof(struct report_run, quantity[k])
 #define FIELD(name) offsetof(struct report_run, name)
 
-static const struct place in_config[] = {
-    {FIELD(lambda_g), {"lambda_g"}, -INFINITY, INFINITY, false},
-    {FIELD(lambda_d), {"lambda_d"}, -INFINITY, INFINITY, false},
-    {FIELD(clip_sequence), {"nvib", "clip_sequence"}, 0, INFINITY, false},
+static const struct field in_config[] = {
+    {FIELD(lambda_g), {{"lambda_g"}, -INFINITY, INFINITY, false}},
+    {FIELD(lambda_d), {{"lambda_d"}, -INFINITY, INFINITY, false}},
+    {FIELD(clip_sequence), {{"nvib", "clip_sequence"}, 0, INFINITY, false}},
 };
 static const double CERTIFIED_DELTA = 1e-5;
-static const struct place in_result[] = {
-    {FIELD(validation), {"validation"}, -INFINITY, INFINITY, false},
-    {FIELD(seconds), {"seconds"}, 0, INFINITY, false},
-    {FIELD(majority), {"test", "majority"}, 0, 1, false},
+static const struct field in_result[] = {
+    {FIELD(validation), {{"validation"}, -INFINITY, INFINITY, false}},
+    {FIELD(seconds), {{"seconds"}, 0, INFINITY, false}},
+    {FIELD(majority), {{"test", "majority"}, 0, 1, false}},
 };
-static const struct place in_training[] = {
-    {FIELD(training_epsilon), {"dp", "pld", "epsilon"}, 0, INFINITY, false},
-    {FIELD(training_delta), {"dp", "delta"}, 0, 1, false},
+static const struct field in_training[] = {
+    {FIELD(training_epsilon), {{"dp", "pld", "epsilon"}, 0, INFINITY, false}},
+    {FIELD(training_delta), {{"dp", "delta"}, 0, 1, false}},
 };
-static const struct place in_privacy[] = {
-    {QUANTITY(REPORT_SUM_MAX), {"rd", "sum", "max"}, -INFINITY, INFINITY, true},
-    {QUANTITY(REPORT_SUM_MEAN), {"rd", "sum", "mean"}, -INFINITY, INFINITY, true},
-    {QUANTITY(REPORT_UNIT_MAX), {"rd", "per_component_dim", "max"}, -INFINITY, INFINITY, true},
-    {QUANTITY(REPORT_UNIT_MEAN), {"rd", "per_component_dim", "mean"}, -INFINITY, INFINITY, true},
-    {QUANTITY(REPORT_INFINITE), {"infinite_share"}, -INFINITY, INFINITY, true},
-    {QUANTITY(REPORT_SUM_MAX_FINITE), {"rd", "sum", "max_finite"}, 0, INFINITY, false},
-    {QUANTITY(REPORT_UNIT_MAX_FINITE),
-     {"rd", "per_component_dim", "max_finite"},
-     0,
-     INFINITY,
-     false},
-    {QUANTITY(REPORT_BOUND), {"bound", "sum"}, 0, INFINITY, false},
-    {QUANTITY(REPORT_BDP_BEST), {"bdp", "best", "epsilon"}, -INFINITY, INFINITY, true},
-    {QUANTITY(REPORT_BDP_PUBLISHED), {"bdp", "published", "epsilon"}, -INFINITY, INFINITY, true},
-    {FIELD(how.population), {"bdp", "published", "m"}, 0, INFINITY, false},
-    {QUANTITY(REPORT_EPSILON_MAX), {"epsilon", "max"}, 0, INFINITY, false},
-    {QUANTITY(REPORT_EPSILON_MEAN), {"epsilon", "mean"}, 0, INFINITY, false},
-    {QUANTITY(REPORT_EXACT_MAX), {"exact", "worst"}, 0, INFINITY, false},
-    {QUANTITY(REPORT_EXACT_MAX), {"largest_epsilon", "high"}, 0, INFINITY, false}, /* of texts */
-    {QUANTITY(REPORT_EXACT_MEAN), {"exact", "mean"}, 0, INFINITY, false},
-    {QUANTITY(REPORT_LINKED), {"linkage", "first"}, 0, 1, false},
+/* beside the quantities; the second is the worst exact epsilon of privatized texts */
+static const struct field in_privacy[] = {
+    {FIELD(how.population), {{"bdp", "published", "m"}, 0, INFINITY, false}},
+    {FIELD(quantity[REPORT_EXACT_MAX]), {{"largest_epsilon", "high"}, 0, INFINITY, false}},
 };
-static const struct place in_how[] = {
-    {FIELD(how.order), {"order"}, 0, INFINITY, false},
-    {FIELD(how.texts), {"n"}, 0, INFINITY, false},
-    {FIELD(how.delta), {"bdp", "delta"}, 0, 1, false},
-    {FIELD(how.releases), {"bdp", "releases"}, 0, INFINITY, false},
-};
-static const struct place in_posterior[] = {
-    {QUANTITY(REPORT_VECTORS), {"effective_vectors", "mean"}, -INFINITY, INFINITY, false},
-    {QUANTITY(REPORT_TOKEN_SHARE), {"token_share", "mean"}, -INFINITY, INFINITY, false},
-    {QUANTITY(REPORT_ABS_MU), {"mean_abs_mu"}, -INFINITY, INFINITY, false},
-    {QUANTITY(REPORT_SIGMA), {"mean_sigma"}, -INFINITY, INFINITY, false},
-    {QUANTITY(REPORT_VECTORS_LOW), {"effective_vectors", "quantiles", "0.05"}, 0, INFINITY, false},
-    {QUANTITY(REPORT_VECTORS_HIGH), {"effective_vectors", "quantiles", "0.95"}, 0, INFINITY, false},
+static const struct field in_how[] = {
+    {FIELD(how.order), {{"order"}, 0, INFINITY, false}},
+    {FIELD(how.texts), {{"n"}, 0, INFINITY, false}},
+    {FIELD(how.delta), {{"bdp", "delta"}, 0, 1, false}},
+    {FIELD(how.releases), {{"bdp", "releases"}, 0, INFINITY, false}},
 };
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
-/* Reads a list of numbers from `root`, the contents of the file `path`. A missing number keeps its old value. */
-static nvdp_status take(struct nvdp_context *ctx, const char *path, const json_t *root,
-                        size_t count, const struct place *list, struct report_run *run) {
-    for (const struct place *place = list; place < list + count; place++) {
-        const char *const *key = place->key;
-        const json_t *from = root;
-        double *out = (double *)((char *)run + place->offset);
-        int last = 0;
-        while (last < 2 && key[last + 1] != NULL) {
-            from = json_object_get(from, key[last++]);
-        }
-        /* The writer prints "nan" if there were no tokens. */
-        const char *text = json_string_value(json_object_get(from, key[last]));
-        if (!place->needed && text != NULL && strcmp(text, "nan") == 0) continue;
-        NVDP_TRY(nvdp__json_real(ctx, path, from, key[last], *out, place->min, place->max, out));
-        if (place->needed && isnan(*out))
-            return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                              "%s: expected a number at '%s%s%s%s%s', found none; the file is not "
-                              "from nvdp privacy",
-                              path, key[0], key[1] != NULL ? "." : "", key[1] != NULL ? key[1] : "",
-                              key[2] != NULL ? "." : "", key[2] != NULL ? key[2] : "");
+/* Reads a number from `root`, the contents of the file `path`. A missing number keeps its old value. */
+static nvdp_status take_number(struct nvdp_context *ctx, const char *path, const json_t *root,
+                               const struct report_place *place, double *out) {
+    const char *const *key = place->key;
+    int last = 0;
+    while (last < 2 && key[last + 1] != NULL) {
+        root = json_object_get(root, key[last++]);
     }
+    /* The writer prints "nan" if there were no tokens. */
+    const char *text = json_string_value(json_object_get(root, key[last]));
+    if (!place->needed && text != NULL && strcmp(text, "nan") == 0) return NVDP_OK;
+    NVDP_TRY(nvdp__json_real(ctx, path, root, key[last], *out, place->min, place->max, out));
+    if (!place->needed || !isnan(*out)) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: expected a number at '%s%s%s%s%s', found none; the file is not from "
+                      "nvdp privacy",
+                      path, key[0], key[1] != NULL ? "." : "", key[1] != NULL ? key[1] : "",
+                      key[2] != NULL ? "." : "", key[2] != NULL ? key[2] : "");
+}
+
+static nvdp_status take(struct nvdp_context *ctx, const char *path, const json_t *root,
+                        size_t count, const struct field *list, struct report_run *run) {
+    for (size_t i = 0; i < count; i++)
+        NVDP_TRY(
+            take_number(ctx, path, root, &list[i].place, (double *)((char *)run + list[i].offset)));
+    return NVDP_OK;
+}
+
+/* Reads the quantities of an object. */
+static nvdp_status take_quantities(struct nvdp_context *ctx, const char *path, const json_t *root,
+                                   enum report_source_of of, struct report_run *run) {
+    for (int k = 0; k < REPORT_QUANTITIES; k++)
+        if (report_quantities[k].of == of)
+            NVDP_TRY(take_number(ctx, path, root, &report_quantities[k].place, &run->quantity[k]));
     return NVDP_OK;
 }
 
@@ -112,23 +97,13 @@ static nvdp_status take_text(struct nvdp_context *ctx, const struct report_run *
     const char *text = NULL;
     NVDP_TRY(nvdp__json_string(ctx, run->path, from, key, "", &text));
     *out = nvdp__plain_copy(ctx, text);
-    return *out != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
-}
-
-/* Reads DIRECTORY/name as one JSON object. */
-static nvdp_status read_object(struct nvdp_context *ctx, const char *directory, const char *name,
-                               json_t **out) {
-    char *path = nvdp__join(ctx, directory, name);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__json_read(ctx, path, out);
-    free(path);
-    return status;
+    return NVDP__MADE(*out);
 }
 
 /* --- run.json, result.json, metrics.jsonl, sweep.json --- */
 
 static nvdp_status read_config(struct nvdp_context *ctx, struct report_run *run) {
-    NVDP_TRY(read_object(ctx, run->path, "run.json", &run->file));
+    NVDP_TRY(nvdp__json_read(ctx, nvdp__path(run->path, "run.json").text, &run->file));
     const json_t *config = run->config = json_object_get(run->file, "config");
     if (!json_is_object(config))
         return nvdp__fail(
@@ -215,16 +190,16 @@ static nvdp_status read_result(struct nvdp_context *ctx, struct report_run *run)
     nvdp__autoptr(json_decref) json_t *root = NULL;
     json_t *value;
     const char *name;
-    NVDP_TRY(read_object(ctx, run->path, "result.json", &root));
+    NVDP_TRY(nvdp__json_read(ctx, nvdp__path(run->path, "result.json").text, &root));
     /* Keeps the first two metrics in the order of the file. */
     json_object_foreach(json_object_get(json_object_get(root, "test"), "metrics"), name, value) {
         if (run->metrics == REPORT_METRICS) break;
         NVDP_TRY(nvdp__json_real(ctx, run->path, value, "mean", NAN, -INFINITY, INFINITY,
                                  &run->score[run->metrics]));
-        run->metric[run->metrics] = nvdp__plain_copy(ctx, name);
-        if (run->metric[run->metrics++] == NULL) return NVDP_ERR_MEMORY;
         if (run->metric_key == NULL) run->metric_key = nvdp__strdup(ctx, name);
-        if (run->metric_key == NULL) return NVDP_ERR_MEMORY;
+        char **const metric = &run->metric[run->metrics++];
+        *metric = nvdp__plain_copy(ctx, name);
+        NVDP_TRY(NVDP__MADE(run->metric_key, *metric));
     }
     if (run->metrics == 0 || isnan(run->score[0]))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
@@ -246,62 +221,41 @@ static nvdp_status read_result(struct nvdp_context *ctx, struct report_run *run)
     return NVDP_OK;
 }
 
-/* Reads {"validation": {"metrics": {NAME: {"mean": X}}}} of the first metric. */
-static double validation_score(const json_t *line, const struct report_run *run) {
-    const json_t *metrics = json_object_get(json_object_get(line, "validation"), "metrics");
-    const json_t *mean = json_object_get(json_object_get(metrics, run->metric_key), "mean");
-    return json_is_number(mean) ? json_number_value(mean) : NAN;
-}
-
-static nvdp_status add_epoch(struct nvdp_context *ctx, const json_t *line, struct report_run *run) {
-    const char *event = json_string_value(json_object_get(line, "event"));
-    if (event == NULL || strcmp(event, "epoch") != 0) return NVDP_OK;
-    const json_t *loss = json_object_get(line, "task_loss");
-    NVDP_TRY(
-        nvdp__reserve(ctx, &run->epoch, &run->epoch_capacity, run->epochs + 1, sizeof *run->epoch));
-    run->epoch[run->epochs++] =
-        (struct report_epoch){.epoch = (double)json_integer_value(json_object_get(line, "epoch")),
-                              .validation = validation_score(line, run),
-                              .task_loss = json_is_number(loss) ? json_number_value(loss) : NAN};
-    return NVDP_OK;
-}
-
 /* Reads sweep.json, which only runs of a sweep have. */
 static nvdp_status read_sweep(struct nvdp_context *ctx, struct report_run *run) {
     static const char *const keys[] = {"label", "model"};
     char **const places[] = {&run->label, &run->model};
-    json_t *sweep = NULL;
+    nvdp__autoptr(json_decref) json_t *sweep = NULL;
     NVDP_TRY(nvdp__json_read_optional(ctx, run->path, "sweep.json", &sweep));
-    nvdp_status status = NVDP_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const char *text = json_string_value(json_object_get(sweep, keys[i]));
         if (text == NULL || text[0] == '\0') continue;
         *places[i] = nvdp__plain_copy(ctx, text);
-        if (*places[i] == NULL) status = NVDP_ERR_MEMORY;
+        NVDP_TRY(NVDP__MADE(*places[i]));
     }
-    json_decref(sweep);
-    return status;
+    return NVDP_OK;
 }
 
 /* Reads metrics.jsonl. Tolerates a missing file and an incomplete last line, which a killed run leaves. */
 static nvdp_status read_metrics(struct nvdp_context *ctx, struct report_run *run) {
-    nvdp_status status = NVDP_OK;
-    char *line = NULL;
+    const struct nvdp__path path = nvdp__path(run->path, "metrics.jsonl");
+    nvdp__autoptr(fclose) FILE *file = NULL;
+    nvdp__autofree char *line = NULL;
     size_t room = 0;
-    char *path = nvdp__join(ctx, run->path, "metrics.jsonl");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    FILE *file = NULL;
-    if (nvdp__exists(path)) status = nvdp__fopen_regular(ctx, path, &file);
-    free(path);
-    if (file == NULL) return status;
-    for (ssize_t size; status == NVDP_OK && (size = getline(&line, &room, file)) >= 0;) {
-        json_t *entry = json_loadb(line, (size_t)size, 0, NULL);
-        status = add_epoch(ctx, entry, run);
-        json_decref(entry);
+    if (!nvdp__exists(path.text)) return NVDP_OK;
+    NVDP_TRY(nvdp__fopen_regular(ctx, path.text, &file));
+    for (ssize_t size; (size = getline(&line, &room, file)) >= 0;) {
+        nvdp__autoptr(json_decref) json_t *entry = json_loadb(line, (size_t)size, 0, NULL);
+        const json_t *metrics = json_object_get(json_object_get(entry, "validation"), "metrics"),
+                     *first = json_object_get(metrics, run->metric_key);
+        const struct report_epoch epoch = {
+            .epoch = (double)json_integer_value(json_object_get(entry, "epoch")),
+            .validation = report_real_of(first, "mean"),
+            .task_loss = report_real_of(entry, "task_loss")};
+        if (strcmp(report_text_of(entry, "event"), "epoch") == 0)
+            NVDP_TRY(NVDP__PUSH(ctx, run->epoch, run->epochs, run->epoch_capacity, epoch));
     }
-    free(line);
-    fclose(file);
-    return status;
+    return NVDP_OK;
 }
 
 /* Fills a zeroed *run from a directory with run.json and result.json. Returns NVDP_ERR_INPUT, with the message
@@ -318,34 +272,24 @@ static nvdp_status read_run(struct nvdp_context *ctx, const char *path, const ch
         run->tpr[0][i] = run->tpr[1][i] = NAN;
     run->path = nvdp__strdup(ctx, path);
     run->name = nvdp__plain_copy(ctx, name);
-    if (run->path == NULL || run->name == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__MADE(run->path, run->name));
     NVDP_TRY(read_sweep(ctx, run));
     NVDP_TRY(read_config(ctx, run));
     NVDP_TRY(read_result(ctx, run));
     NVDP_TRY(read_metrics(ctx, run));
-    run->command = report_command(ctx, run);
-    return run->command != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
+    return report_command(ctx, run);
 }
 
 void report_run_release(struct report_run *run) {
+    void *const owned[] = {
+        run->name,       run->path,  run->task,      run->method,    run->data,
+        run->label,      run->model, run->sanitizer, run->metric[0], run->metric[1],
+        run->metric_key, run->epoch, run->command,   run->infinite,  run->infinite_published};
     json_decref(run->file);
     json_decref(run->variant);
-    free(run->name);
-    free(run->path);
-    free(run->task);
-    free(run->method);
-    free(run->data);
-    free(run->label);
-    free(run->model);
-    free(run->sanitizer);
-    for (int k = 0; k < REPORT_METRICS; k++) {
-        free(run->metric[k]);
+    for (size_t k = 0; k < COUNT(owned); k++) {
+        free(owned[k]);
     }
-    free(run->metric_key);
-    free(run->epoch);
-    free(run->command);
-    free(run->infinite);
-    free(run->infinite_published);
     for (size_t k = 0; k < run->candidates; k++) {
         free(run->candidate[k].path);
         json_decref(run->candidate[k].root);
@@ -376,36 +320,41 @@ static nvdp_status read_histogram(struct nvdp_context *ctx, const char *path, co
     return NVDP_OK;
 }
 
-/* Formats the causes: "order 2.1: padding's logvar 58.6 %, tokens' logvar 44.1 % of the infinite pairs; finite below
+struct causes {
+    double order, below;
+    const json_t *list;
+};
+
+/* Prints the causes: "order 2.1: padding's logvar 58.6 %, tokens' logvar 44.1 % of the infinite pairs; finite below
  * order 1.585". */
+static void print_causes(const void *of, FILE *to) {
+    const struct causes *causes = of;
+    const json_t *cause;
+    size_t k;
+    fprintf(to, "order %g: ", causes->order);
+    json_array_foreach(causes->list, k, cause) {
+        const char *component = json_string_value(json_object_get(cause, "component"));
+        const char *quantity = json_string_value(json_object_get(cause, "quantity"));
+        const double share = json_number_value(json_object_get(cause, "share"));
+        fprintf(to, "%s%.32s's %.32s %s", k > 0 ? ", " : "", component != NULL ? component : "?",
+                quantity != NULL ? quantity : "?", report_say_share(share).text);
+    }
+    fputs(" of the infinite pairs", to);
+    if (causes->below > 1) fprintf(to, "; finite for orders below %.6g", causes->below);
+}
+
 static nvdp_status read_causes(struct nvdp_context *ctx, const char *path, const json_t *from,
                                char **out) {
-    double order = NAN, below = 0;
-    size_t k;
-    const json_t *cause, *why = json_object_get(from, "infinite_pairs");
-    struct report_sheet sheet = {0};
-    char text[NVDP__NUMBER_SIZE];
+    const json_t *why = json_object_get(from, "infinite_pairs");
+    struct causes causes = {NAN, 0, json_object_get(why, "causes")};
+    nvdp__autofree char *made = NULL;
     if (!json_is_object(why))
         return NVDP_OK; /* no infinite pairs, or written by an older version */
-    NVDP_TRY(nvdp__json_real(ctx, path, why, "order", NAN, 0, INFINITY, &order));
-    NVDP_TRY(nvdp__json_real(ctx, path, why, "finite_below", 0, 0, INFINITY, &below));
-    if (report_sheet_open(&sheet) != NULL) {
-        fprintf(sheet.to, "order %g: ", order);
-        json_array_foreach(json_object_get(why, "causes"), k, cause) {
-            const char *component = json_string_value(json_object_get(cause, "component"));
-            const char *quantity = json_string_value(json_object_get(cause, "quantity"));
-            const double share = json_number_value(json_object_get(cause, "share"));
-            fprintf(sheet.to, "%s%.32s's %.32s %s", k > 0 ? ", " : "",
-                    component != NULL ? component : "?", quantity != NULL ? quantity : "?",
-                    report_say_share(text, share));
-        }
-        fputs(" of the infinite pairs", sheet.to);
-        if (below > 1) fprintf(sheet.to, "; finite for orders below %.6g", below);
-    }
-    char *made = report_sheet_text(ctx, &sheet);
-    *out = made != NULL ? nvdp__plain_copy(ctx, made) : NULL;
-    free(made);
-    return *out != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
+    NVDP_TRY(nvdp__json_real(ctx, path, why, "order", NAN, 0, INFINITY, &causes.order));
+    NVDP_TRY(nvdp__json_real(ctx, path, why, "finite_below", 0, 0, INFINITY, &causes.below));
+    NVDP_TRY(nvdp__printed(ctx, print_causes, &causes, &made));
+    *out = nvdp__plain_copy(ctx, made);
+    return NVDP__MADE(*out);
 }
 
 /* Reads the trade-off curves of nvdp privacy --exact. */
@@ -465,6 +414,7 @@ static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, con
     const json_t *equal = json_object_get(root, "equal_length");
     if (sanitizer != NULL && json_is_object(equal)) from = equal;
     NVDP_TRY(read_how(ctx, path, root, run));
+    NVDP_TRY(take_quantities(ctx, path, from, REPORT_OF_PRIVACY, run));
     NVDP_TRY(take(ctx, path, from, COUNT(in_privacy), in_privacy, run));
     NVDP_TRY(read_trade_off(ctx, path, json_object_get(root, "exact"), run));
     run->how.given_length = from == equal;
@@ -483,21 +433,23 @@ static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, con
     if (isinf(*bound)) *bound = NAN;
     if (!json_is_object(posterior))
         return NVDP_OK; /* written by an older version, or measured on texts */
-    NVDP_TRY(take(ctx, path, posterior, COUNT(in_posterior), in_posterior, run));
+    NVDP_TRY(take_quantities(ctx, path, posterior, REPORT_OF_POSTERIOR, run));
     return read_histogram(ctx, path, posterior, run);
 }
 
-/* Reads the mean of the first metric from a result of nvdp reuse --json. */
-static nvdp_status read_reader(struct nvdp_context *ctx, const char *name,
-                               enum report_quantity quantity, struct report_run *run) {
-    json_t *root = NULL;
-    NVDP_TRY(nvdp__json_read_optional(ctx, run->path, name, &root));
-    json_t *metrics = json_object_get(root, "metrics");
-    const json_t *first = json_object_iter_value(json_object_iter(metrics));
-    nvdp_status status = nvdp__json_real(ctx, run->path, first, "mean", NAN, -INFINITY, INFINITY,
-                                         &run->quantity[quantity]);
-    json_decref(root);
-    return status;
+/* Reads the mean of the first metric from results of nvdp reuse --json. */
+static nvdp_status read_readers(struct nvdp_context *ctx, struct report_run *run) {
+    static const char *const names[] = {"reuse.json", "attack.json"};
+    static const enum report_quantity quantities[] = {REPORT_REUSE, REPORT_ATTACK};
+    for (size_t i = 0; i < COUNT(names); i++) {
+        nvdp__autoptr(json_decref) json_t *root = NULL;
+        NVDP_TRY(nvdp__json_read_optional(ctx, run->path, names[i], &root));
+        json_t *metrics = json_object_get(root, "metrics");
+        const json_t *first = json_object_iter_value(json_object_iter(metrics));
+        NVDP_TRY(nvdp__json_real(ctx, run->path, first, "mean", NAN, -INFINITY, INFINITY,
+                                 &run->quantity[quantities[i]]));
+    }
+    return NVDP_OK;
 }
 
 /* Adds a complete measurement as a candidate. Only records the size of an incomplete one. */
@@ -506,7 +458,7 @@ static nvdp_status add_candidate(struct nvdp_context *ctx, const json_t *from,
     nvdp__autoptr(json_decref) json_t *root = NULL;
     const char *name = json_string_value(json_object_get(from, "file"));
     nvdp__autofree char *path = nvdp__join(ctx, run->path, name);
-    if (path == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__MADE(path));
     if (!json_is_true(json_object_get(from, "complete"))) {
         run->part = (size_t)json_integer_value(json_object_get(from, "texts"));
         run->part_of = (size_t)json_integer_value(json_object_get(from, "of_texts"));
@@ -514,33 +466,23 @@ static nvdp_status add_candidate(struct nvdp_context *ctx, const json_t *from,
     }
     NVDP_TRY(nvdp__json_read(ctx, path, &root));
     NVDP_TRY(read_how(ctx, path, root, run));
-    NVDP_TRY(nvdp__reserve(ctx, &run->candidate, &run->candidate_capacity, run->candidates + 1,
-                           sizeof *run->candidate));
-    run->candidate[run->candidates++] =
-        (struct report_candidate){.path = path,
-                                  .root = json_incref(root),
-                                  .how = run->how,
-                                  .exact = json_is_object(json_object_get(root, "exact"))};
-    path = NULL;
-    return NVDP_OK;
+    const bool exact = json_is_object(json_object_get(root, "exact"));
+    NVDP_TRY(NVDP__PUSH(ctx, run->candidate, run->candidates, run->candidate_capacity,
+                        (struct report_candidate){NULL, NULL, run->how, exact}));
+    NVDP__HAND_OVER(&run->candidate[run->candidates - 1].path, path);
+    return NVDP__HAND_OVER(&run->candidate[run->candidates - 1].root, root);
 }
 
 static nvdp_status find_measures(struct nvdp_context *ctx, struct report_run *run) {
-    nvdp_status status = NVDP_OK;
     size_t i;
     const json_t *one;
     char *text = NULL;
     NVDP_TRY(nvdp_measured_list(ctx, run->path, &text));
-    json_t *all = json_loads(text, 0, NULL);
-    free(text);
-    json_array_foreach(all, i, one) if (status == NVDP_OK) status = add_candidate(ctx, one, run);
-    json_decref(all);
-    return status;
-}
-
-static nvdp_status read_readers(struct nvdp_context *ctx, struct report_run *run) {
-    NVDP_TRY(read_reader(ctx, "reuse.json", REPORT_REUSE, run));
-    return read_reader(ctx, "attack.json", REPORT_ATTACK, run);
+    nvdp__autoptr(json_decref) json_t *all = nvdp__json_taken(text);
+    json_array_foreach(all, i, one) {
+        NVDP_TRY(add_candidate(ctx, one, run));
+    }
+    return NVDP_OK;
 }
 
 /* --- finding: DIR itself, DIR/runs/NAME, DIR/NAME; failures of a sweep in DIR/failed --- */
@@ -550,62 +492,46 @@ nvdp_status report_note(struct nvdp_context *ctx, struct report *report, const c
     char *text = NULL;
     va_list args;
     va_start(args, format);
-    int length = vasprintf(&text, format, args);
+    const int length = vasprintf(&text, format, args);
     va_end(args);
     if (length < 0) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
-    struct report_note note = {.name = nvdp__plain_copy(ctx, name),
-                               .text = nvdp__plain_copy(ctx, text)};
+    const struct report_note note = {.name = nvdp__plain_copy(ctx, name),
+                                     .text = nvdp__plain_copy(ctx, text)};
     free(text);
-    nvdp_status status =
-        nvdp__reserve(ctx, &report->note, &report->note_capacity, report->notes + 1, sizeof note);
-    if (status == NVDP_OK && (note.name == NULL || note.text == NULL)) status = NVDP_ERR_MEMORY;
-    if (status == NVDP_OK) {
-        report->note[report->notes++] = note;
-    } else {
+    nvdp_status status = NVDP__MADE(note.name, note.text);
+    if (status == NVDP_OK)
+        status = NVDP__PUSH(ctx, report->note, report->notes, report->note_capacity, note);
+    if (status != NVDP_OK) {
         free(note.name);
         free(note.text);
     }
     return status;
 }
 
-static nvdp_status has(struct nvdp_context *ctx, const char *directory, const char *name,
-                       bool *found) {
-    char *path = nvdp__join(ctx, directory, name);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    *found = nvdp__exists(path);
-    free(path);
-    return NVDP_OK;
+/* Returns true if the folder has an entry of that name. */
+static bool has(const char *directory, const char *name) {
+    return nvdp__exists(nvdp__path(directory, name).text);
 }
 
 /* Turns a broken file into a note. Passes on other errors. */
 static nvdp_status forgive(struct nvdp_context *ctx, struct report *report, const char *name,
                            nvdp_status status) {
     if (status != NVDP_ERR_INPUT && status != NVDP_ERR_IO) return status;
-    char *message = nvdp__strdup(ctx, nvdp_context_error(ctx));
-    if (message == NULL) return NVDP_ERR_MEMORY;
-    status = report_note(ctx, report, name, "%s", message);
-    free(message);
-    return status;
+    return report_note(ctx, report, name, "%s", nvdp_context_error(ctx));
 }
 
 static nvdp_status add_run(struct nvdp_context *ctx, struct report *report, const char *path,
                            const char *name) {
-    struct report_run run = {0};
-    bool finished = false;
-    NVDP_TRY(has(ctx, path, "result.json", &finished));
-    if (!finished)
+    nvdp__auto(report_run_release) struct report_run run = {0};
+    if (!has(path, "result.json"))
         return report_note(ctx, report, name, "unfinished, because result.json is missing");
-    NVDP_TRY(nvdp__reserve(ctx, &report->run, &report->run_capacity, report->runs + 1,
-                           sizeof *report->run));
-    nvdp_status status = read_run(ctx, path, name, &run);
-    if (status != NVDP_OK) {
-        report_run_release(&run);
-        return forgive(ctx, report, name, status);
-    }
-    status = forgive(ctx, report, name, find_measures(ctx, &run));
-    if (status == NVDP_OK) status = forgive(ctx, report, name, read_readers(ctx, &run));
-    report->run[report->runs++] = run; /* released with all runs */
-    return status;
+    const nvdp_status status = read_run(ctx, path, name, &run);
+    if (status != NVDP_OK) return forgive(ctx, report, name, status);
+    NVDP_TRY(forgive(ctx, report, name, find_measures(ctx, &run)));
+    NVDP_TRY(forgive(ctx, report, name, read_readers(ctx, &run)));
+    NVDP_TRY(NVDP__PUSH(ctx, report->run, report->runs, report->run_capacity, run));
+    run = (struct report_run){0}; /* the report's */
+    return NVDP_OK;
 }
 
 /* --- choice of one measurement per run --- */
@@ -725,38 +651,26 @@ static int visible(const struct dirent *entry) {
 /* Adds an entry of a folder if it is a run. In the folder runs/, notes folders that are not runs. */
 static nvdp_status read_entry(struct nvdp_context *ctx, struct report *report,
                               const char *directory, const char *name) {
-    bool run = false;
-    nvdp__autofree char *path = nvdp__join(ctx, directory, name);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    bool folder = nvdp__is_directory(path); /* ignores files among the runs */
-    if (folder) NVDP_TRY(has(ctx, path, "run.json", &run));
-    if (run) NVDP_TRY(add_run(ctx, report, path, name));
-    if (folder && !run && directory != report->directory)
-        NVDP_TRY(
-            report_note(ctx, report, name, "not a run, or not yet started: run.json is missing"));
-    return NVDP_OK;
+    const struct nvdp__path path = nvdp__path(directory, name);
+    if (!nvdp__is_directory(path.text)) return NVDP_OK; /* a file among the runs */
+    if (has(path.text, "run.json")) return add_run(ctx, report, path.text, name);
+    if (directory == report->directory) return NVDP_OK;
+    return report_note(ctx, report, name, "not a run, or not yet started: run.json is missing");
 }
 
 /* Adds the error in failed/NAME.json of nvdp sweep as a note. */
 static nvdp_status read_failure(struct nvdp_context *ctx, struct report *report,
                                 const char *directory, const char *name) {
     if (!nvdp__ends_with(name, ".json")) return NVDP_OK;
-    json_t *root = NULL;
-    char *path = nvdp__join(ctx, directory, name);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = forgive(ctx, report, name, nvdp__json_read(ctx, path, &root));
-    free(path);
-    if (root == NULL) return status;
+    nvdp__autoptr(json_decref) json_t *root = NULL;
+    const nvdp_status status = nvdp__json_read(ctx, nvdp__path(directory, name).text, &root);
+    if (status != NVDP_OK) return forgive(ctx, report, name, status);
     const char *message = json_string_value(json_object_get(root, "message"));
-    if (status == NVDP_OK)
-        status = report_note(ctx, report, name, "failed: %s",
-                             message != NULL ? message : "the sweep recorded no reason");
-    json_decref(root);
-    return status;
+    return report_note(ctx, report, name, "failed: %s",
+                       message != NULL ? message : "the sweep recorded no reason");
 }
 
-/* Calls `read` for every visible entry of a folder, sorted by name. */
-static nvdp_status each_entry(struct nvdp_context *ctx, struct report *report,
+nvdp_status report_each_entry(struct nvdp_context *ctx, struct report *report,
                               const char *directory,
                               nvdp_status (*read)(struct nvdp_context *, struct report *,
                                                   const char *, const char *)) {
@@ -772,29 +686,23 @@ static nvdp_status each_entry(struct nvdp_context *ctx, struct report *report,
     return status;
 }
 
-static nvdp_status read_folders(struct nvdp_context *ctx, struct report *report) {
-    nvdp__autofree char *runs = nvdp__join(ctx, report->directory, "runs");
-    nvdp__autofree char *failed = nvdp__join(ctx, report->directory, "failed");
-    if (runs == NULL || failed == NULL) return NVDP_ERR_MEMORY;
-    if (nvdp__is_directory(runs)) NVDP_TRY(each_entry(ctx, report, runs, read_entry));
-    NVDP_TRY(each_entry(ctx, report, report->directory, read_entry));
-    if (nvdp__is_directory(failed)) NVDP_TRY(each_entry(ctx, report, failed, read_failure));
-    return NVDP_OK;
-}
-
 nvdp_status report_read(struct nvdp_context *ctx, struct report *report) {
     const char *directory = report->directory;
     if (!nvdp__is_directory(directory))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected a directory of runs, found no such directory", directory);
-    bool run = false;
-    NVDP_TRY(has(ctx, directory, "run.json", &run));
-    if (run) {
+    if (has(directory, "run.json")) {
         const char *slash = strrchr(directory, '/');
         const char *name = slash != NULL && slash[1] != '\0' ? slash + 1 : directory;
         NVDP_TRY(add_run(ctx, report, directory, name));
     } else {
-        NVDP_TRY(read_folders(ctx, report));
+        const struct nvdp__path runs = nvdp__path(directory, "runs"),
+                                failed = nvdp__path(directory, "failed");
+        if (nvdp__is_directory(runs.text))
+            NVDP_TRY(report_each_entry(ctx, report, runs.text, read_entry));
+        NVDP_TRY(report_each_entry(ctx, report, directory, read_entry));
+        if (nvdp__is_directory(failed.text))
+            NVDP_TRY(report_each_entry(ctx, report, failed.text, read_failure));
     }
     if (report->runs > 0 || report->analyses > 0) return choose_measures(ctx, report);
     if (report->notes > 0)

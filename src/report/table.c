@@ -1,98 +1,249 @@
-/* Builds tables, then writes their formats: text, CSV, Markdown, LaTeX, HTML. */
+/* Formats numbers and names for a report, and writes escaped texts and files.  Then builds tables, and writes their formats:
+ * text, CSV, Markdown, LaTeX, HTML. */
+#include "base/array.h"
+#include "base/file.h"
+#include "base/sentence.h"
 #include "report/parts.h"
-
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* --- numbers --- */
+
+struct report_text report_say(const char *format, ...) {
+    struct report_text said;
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(said.text, sizeof said.text, format, args);
+    va_end(args);
+    return said;
+}
+
+struct report_text report_say_number(double value) {
+    const double size = fabs(value);
+    int decimals = 0; /* for three digits in all */
+    if (isnan(value)) return report_say("-");
+    if (isinf(value)) return report_say(value > 0 ? "inf" : "-inf");
+    if (size != 0 && (size < 9.995e-5 || size >= 1e7)) return report_say("%.2e", value);
+    for (double limit = 99.95; size != 0 && size < limit; limit /= 10) {
+        decimals++;
+    }
+    return report_say("%.*f", decimals, value);
+}
+
+struct report_text report_say_score(double value) {
+    return isnan(value) ? report_say("-") : report_say("%.1f", 100 * value);
+}
+
+struct report_text report_say_score_stat(const struct report_stat *stat) {
+    if (stat->n < 2 || isnan(stat->sd)) return report_say_score(stat->mean);
+    return report_say("%.1f +- %.1f", 100 * stat->mean, 100 * stat->sd);
+}
+
+struct report_text report_say_share(double share) {
+    if (share > 0 && share < .001) return report_say("<0.1 %%");
+    if (share < 1 && share > .999) return report_say(">99.9 %%");
+    return report_say(share == 0 || share == 1 ? "%.0f %%" : "%.1f %%", 100 * share);
+}
+
+struct report_text report_say_percent(double share) {
+    return isnan(share) ? report_say("-") : report_say("%.2f", 100 * share);
+}
+
+/* Formats 0.001 as 1e-3 and 0.0025 as 2.5e-3. */
+struct report_text report_say_lambda(double lambda) {
+    if (!isfinite(lambda)) return report_say_number(lambda);
+    if (lambda == 0 || (fabs(lambda) >= .1 && fabs(lambda) < 1e5)) return report_say("%g", lambda);
+    struct report_text mantissa = report_say("%.5e", lambda);
+    char *power = strchr(mantissa.text, 'e');
+    *power = '\0';
+    return report_say("%ge%d", strtod(mantissa.text, NULL), atoi(power + 1));
+}
+
+static const char lambda_word[] = "lambda ";
+
+/* A clip without a regularizer is named by C only. */
+struct report_text report_say_setting(const struct report_group *group) {
+    const double lambda_g = group->lambda_g, lambda_d = group->lambda_d;
+    const bool clipped = !isnan(group->clip_sequence),
+               two = lambda_g != lambda_d && !isnan(lambda_d),
+               weighted = !isnan(lambda_g) && (!clipped || lambda_g != 0 || (two && lambda_d != 0));
+    struct report_text lambda = {""};
+    if (!isnan(group->eta)) /* training on privatized texts has no other setting */
+        return report_say("eta %.24s", report_say_lambda(group->eta).text);
+    if (weighted)
+        lambda = report_say("%s%s%.14s%s%.14s", lambda_word, two ? "G " : "",
+                            report_say_lambda(lambda_g).text, two ? ", D " : "",
+                            two ? report_say_lambda(lambda_d).text : "");
+    if (clipped)
+        return report_say("C %.14s%s%.44s", report_say_lambda(group->clip_sequence).text,
+                          weighted ? ", " : "", lambda.text);
+    return weighted ? lambda : report_say("-");
+}
+
+struct report_text report_say_point(const struct report_group *group) {
+    const struct report_text whole = report_say_setting(group);
+    const size_t word = sizeof lambda_word - 1;
+    return report_say("%s", whole.text + (strncmp(whole.text, lambda_word, word) == 0 ? word : 0));
+}
+
+struct report_text report_say_p(double p) {
+    if (isnan(p)) return report_say("-");
+    return p < .001 ? report_say("<0.001") : report_say("%.3f", p);
+}
+
+struct report_text report_say_interval(const json_t *interval, double unit) {
+    const json_t *low = json_array_get(interval, 0), *high = json_array_get(interval, 1);
+    if (!json_is_number(low)) return report_say("-");
+    return report_say("%.2f to %.2f", unit * json_number_value(low),
+                      unit * json_number_value(high));
+}
+
+void report_put_real(FILE *to, double value) {
+    char number[NVDP__NUMBER_SIZE] = "nan";
+    for (int digits = 6; digits <= 17 && !isnan(value); digits++) {
+        snprintf(number, sizeof number, "%.*g", digits, value);
+        if (strtod(number, NULL) == value) break;
+    }
+    fputs(number, to);
+}
+
+size_t report_text_width(const char *text) {
+    size_t width = 0;
+    for (; *text != '\0'; text++) {
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    }
+    return width;
+}
+
+/* --- texts --- */
+
+void report_put(FILE *to, void (*escape)(FILE *to, const char *text), const char *before,
+                const char *text, const char *after) {
+    fputs(before, to);
+    escape(to, text);
+    fputs(after, to);
+}
+
+nvdp_status report_write_printed(struct nvdp_context *ctx, const char *directory, const char *name,
+                                 void (*print)(const void *of, FILE *to), const void *of) {
+    nvdp__autofree char *text = NULL;
+    NVDP_TRY(nvdp__printed(ctx, print, of, &text));
+    return nvdp__write_file(ctx, nvdp__path(directory, name).text, text, strlen(text));
+}
+
+double report_real_of(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+const char *report_text_of(const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
+int report_stem(const char *name) {
+    return (int)(strlen(name) - (nvdp__ends_with(name, ".json") ? strlen(".json") : 0));
+}
+
+/* ---- tables ---- */
+
 /* --- building --- */
 
 struct report_table report_table_begin(struct nvdp_context *ctx, const char *name,
-                                       const char *title) {
-    return (struct report_table){.ctx = ctx, .name = name, .title = title};
+                                       const char *title, size_t texts,
+                                       const char *const *columns) {
+    struct report_table table = {.ctx = ctx, .name = name, .title = title};
+    for (size_t k = 0; columns[k] != NULL; k++) {
+        report_table_column(&table, columns[k], "");
+        if (table.status == NVDP_OK) table.column[k].number = k >= texts;
+    }
+    return table;
 }
 
-/* Makes room for one more element. Returns false after a failure. */
-static bool grow(struct report_table *table, void *array, size_t *capacity, size_t count,
-                 size_t size) {
-    if (table->status == NVDP_OK)
-        table->status = nvdp__reserve(table->ctx, array, capacity, count + 1, size);
-    return table->status == NVDP_OK;
-}
-
-void report_table_column(struct report_table *table, bool number, const char *name,
-                         const char *unit) {
-    if (!grow(table, &table->column, &table->column_capacity, table->columns,
-              sizeof *table->column))
-        return;
+void report_table_column(struct report_table *table, const char *name, const char *unit) {
+    if (table->status != NVDP_OK) return;
     char *text = nvdp__format(table->ctx, "%s%s%s", name, *unit != '\0' ? " " : "", unit);
-    if (text == NULL) {
-        table->status = NVDP_ERR_MEMORY;
-        return;
-    }
-    table->column[table->columns++] =
-        (struct report_column){.name = text, .head = strlen(name), .number = number};
+    table->status = NVDP__MADE(text);
+    if (table->status == NVDP_OK)
+        table->status =
+            NVDP__PUSH(table->ctx, table->column, table->columns, table->column_capacity,
+                       (struct report_column){.name = text, .head = strlen(name), .number = true});
+    if (table->status != NVDP_OK) free(text);
 }
 
-void report_table_row(struct report_table *table) {
-    if (!grow(table, &table->row, &table->row_capacity, table->rows, sizeof *table->row)) return;
-    struct report_cell *cell = nvdp__calloc(table->ctx, table->columns + 1, sizeof *cell);
-    if (cell == NULL) {
-        table->status = NVDP_ERR_MEMORY;
-        return;
-    }
-    table->row[table->rows++] = (struct report_row){.cell = cell};
-    table->filled = 0;
-}
-
-/* Returns a formatted text; NULL after a failure. */
+/* Returns a formatted text, free(); NULL after a failure. */
 static char *formatted(struct report_table *table, const char *format, va_list args) {
     char *text = NULL;
-    if (vasprintf(&text, format, args) >= 0) return text;
-    table->status = nvdp__fail(table->ctx, NVDP_ERR_MEMORY, "out of memory");
+    if (table->status == NVDP_OK && vasprintf(&text, format, args) >= 0) return text;
+    if (table->status == NVDP_OK)
+        table->status = nvdp__fail(table->ctx, NVDP_ERR_MEMORY, "out of memory");
     return NULL;
 }
 
-static void add_cell(struct report_table *table, double value, const char *format, va_list args) {
-    if (table->status != NVDP_OK || table->filled == table->columns) return;
-    table->row[table->rows - 1].cell[table->filled++] =
-        (struct report_cell){.text = formatted(table, format, args), .value = value};
+/* Takes ownership of the text; NULL after a failure. */
+static void add_cell(struct report_table *table, double value, char *text) {
+    if (table->status == NVDP_OK && table->filled < table->columns)
+        table->row[table->rows - 1].cell[table->filled++] =
+            (struct report_cell){.text = text, .value = value};
+    else
+        free(text);
+}
+
+static void begin_row(struct report_table *table, bool heading) {
+    struct report_cell *cell = NULL;
+    if (table->status == NVDP_OK) table->status = NVDP__NEW(table->ctx, cell, table->columns + 1);
+    if (table->status == NVDP_OK)
+        table->status = NVDP__PUSH(table->ctx, table->row, table->rows, table->row_capacity,
+                                   (struct report_row){.cell = cell, .heading = heading});
+    if (table->status != NVDP_OK) free(cell);
+    table->filled = 0;
+}
+
+void report_table_row(struct report_table *table, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char *text = formatted(table, format, args), *rest = text;
+    va_end(args);
+    begin_row(table, false);
+    for (const char *cell; (cell = strsep(&rest, "\t")) != NULL;) {
+        char *copy = nvdp__strdup(table->ctx, cell);
+        if (table->status == NVDP_OK) table->status = NVDP__MADE(copy);
+        add_cell(table, NAN, copy);
+    }
+    free(text);
 }
 
 void report_table_cell(struct report_table *table, double value, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    add_cell(table, value, format, args);
+    add_cell(table, value, formatted(table, format, args));
     va_end(args);
 }
 
-void report_table_interval(struct report_table *table, const json_t *interval, double unit) {
-    const json_t *low = json_array_get(interval, 0), *high = json_array_get(interval, 1);
-    if (json_is_number(low))
-        report_table_cell(table, NAN, "%.2f to %.2f", unit * json_number_value(low),
-                          unit * json_number_value(high));
-    else
-        report_table_cell(table, NAN, "-");
+void report_table_value(struct report_table *table, size_t column, double value) {
+    if (table->status == NVDP_OK) table->row[table->rows - 1].cell[column].value = value;
 }
 
 void report_table_heading(struct report_table *table, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    report_table_row(table);
-    add_cell(table, NAN, format, args);
+    begin_row(table, true);
+    add_cell(table, NAN, formatted(table, format, args));
     va_end(args);
-    if (table->status == NVDP_OK) table->row[table->rows - 1].heading = true;
 }
 
-void report_table_note(struct report_table *table, const char *format, ...) {
-    if (!grow(table, &table->note, &table->note_capacity, table->notes, sizeof *table->note))
-        return;
+void report_table_note(struct report_table *table, enum report_note_kind kind, const char *format,
+                       ...) {
     va_list args;
     va_start(args, format);
     char *text = formatted(table, format, args);
     va_end(args);
-    if (text != NULL) table->note[table->notes++] = text;
+    if (table->status == NVDP_OK)
+        table->status = NVDP__PUSH(table->ctx, table->note, table->notes, table->note_capacity,
+                                   (struct report_table_note){text, kind});
+    if (table->status != NVDP_OK) free(text);
 }
 
 void report_table_release(struct report_table *table) {
@@ -106,12 +257,17 @@ void report_table_release(struct report_table *table) {
         free(table->column[k].name);
     }
     for (size_t k = 0; k < table->notes; k++) {
-        free(table->note[k]);
+        free(table->note[k].text);
     }
     free(table->row);
     free(table->column);
     free(table->note);
     *table = (struct report_table){0};
+}
+
+/* Returns the first line of a column's name. */
+static struct report_text head_of(const struct report_column *column) {
+    return report_say("%.*s", (int)column->head, column->name);
 }
 
 static const char *cell_text(const struct report_row *row, size_t column) {
@@ -120,10 +276,6 @@ static const char *cell_text(const struct report_row *row, size_t column) {
 }
 
 /* --- text --- */
-
-static size_t shown_width(const struct report_row *row, size_t column) {
-    return report_text_width(cell_text(row, column)) + (row->cell[column].strong ? 1 : 0);
-}
 
 static size_t column_width(const struct report_table *table, size_t column) {
     const struct report_column *of = &table->column[column];
@@ -134,10 +286,9 @@ static size_t column_width(const struct report_table *table, size_t column) {
     for (size_t i = 0; i < table->rows; i++) {
         const struct report_row *row = &table->row[i];
         if (row->heading) continue;
-        size_t this = shown_width(row, column);
         /* Numbers without a star have a blank in its place. */
-        if (table->column[column].number && !row->cell[column].strong) this ++;
-        if (this > width) width = this;
+        const bool star = row->cell[column].strong || of->number;
+        width = nvdp__max(width, report_text_width(cell_text(row, column)) + star);
     }
     return width;
 }
@@ -166,8 +317,7 @@ static void put_text_cell(const struct report_table *table, size_t column, const
                           bool strong, struct line *line) {
     bool number = table->column[column].number;
     size_t used = report_text_width(text) + (strong || number ? 1 : 0);
-    size_t width = column_width(table, column);
-    size_t fill = width > used ? width - used : 0;
+    size_t width = column_width(table, column), fill = width > used ? width - used : 0;
     if (column > 0) line->blanks += 2;
     if (number) line->blanks += fill;
     put_word(line, text);
@@ -182,10 +332,8 @@ static void put_text_head(const struct report_table *table, FILE *to) {
     bool units = false;
     for (size_t k = 0; k < table->columns; k++) {
         const struct report_column *column = &table->column[k];
-        char name[64];
-        snprintf(name, sizeof name, "%.*s", (int)column->head, column->name);
         units |= column->name[column->head] != '\0';
-        put_text_cell(table, k, name, false, &line);
+        put_text_cell(table, k, head_of(column).text, false, &line);
     }
     end_line(&line);
     for (size_t k = 0; units && k < table->columns; k++) {
@@ -193,18 +341,6 @@ static void put_text_head(const struct report_table *table, FILE *to) {
         put_text_cell(table, k, *unit != '\0' ? unit + 1 : "", false, &line);
     }
     if (units) end_line(&line);
-}
-
-static void put_text_row(const struct report_table *table, const struct report_row *row, FILE *to) {
-    struct line line = {.to = to};
-    if (row->heading) {
-        fprintf(to, "\n%s\n", cell_text(row, 0));
-        return;
-    }
-    for (size_t k = 0; k < table->columns; k++) {
-        put_text_cell(table, k, cell_text(row, k), row->cell[k].strong, &line);
-    }
-    end_line(&line);
 }
 
 /* Wraps a note at 100 characters and indents continuation lines. */
@@ -229,22 +365,29 @@ void report_table_body(const struct report_table *table, FILE *to) {
     fprintf(to, "%s\n\n", table->title);
     put_text_head(table, to);
     for (size_t i = 0; i < table->rows; i++) {
-        put_text_row(table, &table->row[i], to);
+        const struct report_row *row = &table->row[i];
+        struct line line = {.to = to};
+        if (row->heading) fprintf(to, "\n%s\n", cell_text(row, 0));
+        for (size_t k = 0; k < table->columns && !row->heading; k++) {
+            put_text_cell(table, k, cell_text(row, k), row->cell[k].strong, &line);
+        }
+        if (!row->heading) end_line(&line);
     }
 }
 
-void report_table_text(const struct report_table *table, FILE *to) {
+void report_table_text(const void *of, FILE *to) {
+    const struct report_table *table = of;
     report_table_body(table, to);
     if (table->notes > 0) fputc('\n', to);
     for (size_t k = 0; k < table->notes; k++) {
-        report_table_put_note(table->note[k], to);
+        report_table_put_note(table->note[k].text, to);
     }
 }
 
 bool report_said_before(const struct report_table *table, int tables, const char *note) {
     for (int k = 0; k < tables; k++) {
         for (size_t i = 0; i < table[k].notes; i++) {
-            if (strcmp(table[k].note[i], note) == 0) return true;
+            if (strcmp(table[k].note[i].text, note) == 0) return true;
         }
     }
     return false;
@@ -279,7 +422,8 @@ static bool has_headings(const struct report_table *table) {
     return table->rows > 0 && table->row[0].heading;
 }
 
-void report_table_csv(const struct report_table *table, FILE *to) {
+void report_table_csv(const void *of, FILE *to) {
+    const struct report_table *table = of;
     static const struct format format = {nvdp__put_csv, "", ",", "\r\n", {"", ""}, "", "", ""};
     const char *heading = "task";
     bool headings = has_headings(table);
@@ -289,22 +433,18 @@ void report_table_csv(const struct report_table *table, FILE *to) {
             heading = cell_text(row, 0);
             continue;
         }
-        if (headings) {
-            nvdp__put_csv(to, heading);
-            fputc(',', to);
-        }
+        if (headings) report_put(to, nvdp__put_csv, "", heading, ",");
         put_row(&format, table, row, to);
     }
 }
 
 /* --- Markdown --- */
 
-void report_table_markdown(const struct report_table *table, FILE *to) {
+void report_table_markdown(const void *of, FILE *to) {
+    const struct report_table *table = of;
     static const struct format format = {nvdp__put_markdown, "|",  "",   "\n",
                                          {" ", " "},         " |", "**", "**"};
-    fputs("## ", to);
-    nvdp__put_markdown(to, table->title);
-    fputs("\n\n", to);
+    report_put(to, nvdp__put_markdown, "## ", table->title, "\n\n");
     put_row(&format, table, NULL, to);
     fputc('|', to);
     for (size_t k = 0; k < table->columns; k++) {
@@ -315,9 +455,7 @@ void report_table_markdown(const struct report_table *table, FILE *to) {
         put_row(&format, table, &table->row[i], to);
     }
     for (size_t k = 0; k < table->notes; k++) {
-        fputc('\n', to);
-        nvdp__put_markdown(to, table->note[k]);
-        fputc('\n', to);
+        report_put(to, nvdp__put_markdown, "\n", table->note[k].text, "\n");
     }
 }
 
@@ -338,9 +476,8 @@ static const struct format latex = {put_latex_text, "", " & ",       " \\\\\n",
 static void put_latex_row(const struct report_table *table, const struct report_row *row,
                           FILE *to) {
     if (row->heading) {
-        fprintf(to, "\\midrule\n\\multicolumn{%zu}{l}{\\textit{", table->columns);
-        put_latex_text(to, cell_text(row, 0));
-        fputs("}} \\\\\n", to);
+        fprintf(to, "\\midrule\n\\multicolumn{%zu}{l}", table->columns);
+        report_put(to, put_latex_text, "{\\textit{", cell_text(row, 0), "}} \\\\\n");
         return;
     }
     put_row(&latex, table, row, to);
@@ -353,9 +490,8 @@ static const char latex_rules[] =
 static void begin_latex(const struct report_table *table, bool continued, FILE *to) {
     /* LaTeX numbers tables itself, so the number is skipped. */
     const char *dot = strncmp(table->title, "Table ", 6) == 0 ? strstr(table->title, ". ") : NULL;
-    fputs("\\begin{table}\n\\centering\n\\caption{", to);
-    nvdp__put_latex(to, dot != NULL ? dot + 2 : table->title);
-    fputs(continued ? " (continued)}\n" : "}\n", to);
+    report_put(to, nvdp__put_latex, "\\begin{table}\n\\centering\n\\caption{",
+               dot != NULL ? dot + 2 : table->title, continued ? " (continued)}\n" : "}\n");
     if (!continued) fprintf(to, "\\label{tab:%s}\n", table->name);
     fputs("\\resizebox{\\linewidth}{!}{%\n\\begin{tabular}{", to);
     for (size_t k = 0; k < table->columns; k++) {
@@ -380,8 +516,9 @@ static size_t section_rows(const struct report_table *table, size_t row) {
 }
 
 /* Splits a table that is too long for a page, at a heading. */
-void report_table_latex(const struct report_table *table, FILE *to) {
+void report_table_latex(const void *of, FILE *to) {
     enum { PAGE = 48 };
+    const struct report_table *table = of;
     size_t used = 0;
     fprintf(to,
             "%% Needs \\usepackage{graphicx} and, for better rules, \\usepackage{booktabs} in the "
@@ -400,8 +537,7 @@ void report_table_latex(const struct report_table *table, FILE *to) {
     end_latex(to);
     fputs("\n\\smallskip\n\\begin{minipage}{\\linewidth}\\footnotesize\n", to);
     for (size_t k = 0; k < table->notes; k++) {
-        nvdp__put_latex(to, table->note[k]);
-        fputs("\n\n", to);
+        report_put(to, nvdp__put_latex, "", table->note[k].text, "\n\n");
     }
     fputs("\\end{minipage}\n\\end{table}\n", to);
 }
@@ -424,43 +560,32 @@ static size_t part_columns(const struct report_table *table, bool later) {
 static void put_html_row(const struct report_table *table, const struct report_row *row, bool later,
                          FILE *to) {
     if (row->heading) {
-        fprintf(to, "<tr class=\"heading\"><th colspan=\"%zu\" scope=\"rowgroup\">",
+        fprintf(to, "<tr class=\"heading\"><th colspan=\"%zu\" scope=\"rowgroup\"",
                 part_columns(table, later));
-        nvdp__put_html(to, cell_text(row, 0));
-        fputs("</th></tr>\n", to);
+        report_put(to, nvdp__put_html, ">", cell_text(row, 0), "</th></tr>\n");
         return;
     }
     fputs("<tr>", to);
     for (size_t k = 0; k < table->columns; k++) {
         bool strong = row->cell[k].strong;
         if (!in_part(table, k, later)) continue;
-        fprintf(to, "<td%s>%s", table->column[k].number ? " class=\"number\"" : "",
-                strong ? "<strong>" : "");
-        nvdp__put_html(to, cell_text(row, k));
-        fputs(strong ? "</strong></td>" : "</td>", to);
+        fputs(table->column[k].number ? "<td class=\"number\"" : "<td", to);
+        report_put(to, nvdp__put_html, strong ? "><strong>" : ">", cell_text(row, k),
+                   strong ? "</strong></td>" : "</td>");
     }
     fputs("</tr>\n", to);
 }
 
-/* Writes a column's name with the unit below. */
-static void put_html_name(const struct report_column *column, FILE *to) {
-    char name[64];
-    const char *unit = column->name + column->head;
-    snprintf(name, sizeof name, "%.*s", (int)column->head, column->name);
-    nvdp__put_html(to, name);
-    if (*unit == '\0') return;
-    fputs("<br>", to);
-    nvdp__put_html(to, unit + 1);
-}
-
 static void put_html_part(const struct report_table *table, bool later, FILE *to) {
-    fputs("<div class=\"wide\"><table>\n<caption>", to);
-    nvdp__put_html(to, table->title);
-    fprintf(to, "%s</caption>\n<thead><tr>", later ? " (continued)" : "");
+    report_put(to, nvdp__put_html, "<div class=\"wide\"><table>\n<caption>", table->title,
+               later ? " (continued)</caption>\n<thead><tr>" : "</caption>\n<thead><tr>");
     for (size_t k = 0; k < table->columns; k++) {
+        const struct report_column *column = &table->column[k];
+        const char *unit = column->name + column->head; /* below the name */
         if (!in_part(table, k, later)) continue;
-        fprintf(to, "<th scope=\"col\"%s>", table->column[k].number ? " class=\"number\"" : "");
-        put_html_name(&table->column[k], to);
+        fprintf(to, "<th scope=\"col\"%s>", column->number ? " class=\"number\"" : "");
+        nvdp__put_html(to, head_of(column).text);
+        if (*unit != '\0') report_put(to, nvdp__put_html, "<br>", unit + 1, "");
         fputs("</th>", to);
     }
     fputs("</tr></thead>\n<tbody>\n", to);

@@ -13,159 +13,126 @@
 enum kind {
     SETTING,
     SEEDS,
-    SCORE,      /* both metrics: mean and spread over seeds */
-    BEST,       /* both metrics of the best seed */
-    VALIDATION, /* mean and spread over seeds */
-    READER,     /* a quantity that is a score */
-    NUMBER,     /* mean of a quantity over seeds */
-    SHARE,      /* mean of a share over seeds */
-    PROVEN,     /* a proven upper bound: the largest over seeds, rounded up */
-    PROVEN_SHARE,
-    BEST_NUMBER, /* a quantity of the best seed */
-    BEST_SHARE   /* a share of the best seed */
+    SCORE,        /* both metrics: mean and spread over seeds */
+    BEST,         /* both metrics of the best seed */
+    VALIDATION,   /* mean and spread over seeds */
+    QUANTITY,     /* over seeds */
+    BEST_QUANTITY /* of the best seed */
 };
 
-/* Tables that have the column. */
-enum { FIRST = 1, PUBLISHED = 2, SECOND = 4 };
+/* Tables that have the column or the note. */
+enum { FIRST = 1, PUBLISHED = 2, SECOND = 4, BUDGET = 8, REFERENCE = 16 };
 
 struct column {
     const char *name, *unit;
     enum kind kind;
     enum report_quantity quantity;
-    int better; /* +1: larger is better; -1: smaller is better; 0: not compared */
     unsigned in;
     int rank; /* in Table 1 of the page, which shows the columns with the smallest ranks first */
 };
 
 static const struct column all_columns[] = {
-    {"setting", "", SETTING, 0, 0, FIRST | PUBLISHED | SECOND, 1},
-    {"seeds", "", SEEDS, 0, 0, FIRST | SECOND, 10},
-    {"validation", "", VALIDATION, 0, 0, SECOND, 0},
-    {"score", "", SCORE, 0, 1, FIRST | SECOND, 2},
-    {"best of", "seeds", BEST, 0, 1, FIRST | SECOND, 12},
-    {"score", "best of seeds", BEST, 0, 1, PUBLISHED, 0},
-    {"named", "share", NUMBER, REPORT_LINKED, -1, FIRST | SECOND, 5},
-    {"exact eps", "worst", NUMBER, REPORT_EXACT_MAX, -1, FIRST | SECOND, 7},
-    {"exact eps", "mean", NUMBER, REPORT_EXACT_MEAN, -1, FIRST | SECOND, 13},
-    {"RD max", "[nats]", NUMBER, REPORT_SUM_MAX, -1, FIRST | SECOND, 8},
-    {"infinite", "pairs", SHARE, REPORT_INFINITE, 0, FIRST | SECOND, 14},
-    {"RD max", "of the finite", NUMBER, REPORT_SUM_MAX_FINITE, 0, FIRST | SECOND, 15},
-    {"bound", "[nats]", PROVEN, REPORT_BOUND, -1, FIRST | SECOND, 6},
-    {"certified", "eps", PROVEN, REPORT_CERTIFIED, -1, FIRST | SECOND, 3},
-    {"guess", ".1 % becomes", PROVEN_SHARE, REPORT_GUESS, -1, FIRST | SECOND, 4},
-    {"bits", "at most", PROVEN, REPORT_BITS, -1, SECOND, 0},
-    {"word eps", "proven", PROVEN, REPORT_WORD, -1, FIRST | SECOND, 3},
-    {"word guess", ".1 % becomes", PROVEN_SHARE, REPORT_WORD_GUESS, -1, FIRST | SECOND, 4},
-    {"RD mean", "[nats]", NUMBER, REPORT_SUM_MEAN, -1, FIRST | SECOND, 11},
-    {"BDP", "best k", NUMBER, REPORT_BDP_BEST, -1, FIRST | SECOND, 9},
-    {"BDP", "k=1.1", NUMBER, REPORT_BDP_PUBLISHED, -1, FIRST | SECOND, 16},
-    {"BDP", "k=1.1", BEST_NUMBER, REPORT_BDP_PUBLISHED, -1, PUBLISHED, 0},
-    {"RD max", "/comp.dim.", BEST_NUMBER, REPORT_UNIT_MAX, -1, PUBLISHED, 0},
-    {"RD mean", "/comp.dim.", BEST_NUMBER, REPORT_UNIT_MEAN, -1, PUBLISHED, 0},
-    {"infinite", "pairs", BEST_SHARE, REPORT_INFINITE, 0, PUBLISHED, 0},
-    {"RD max", "finite /comp.dim.", BEST_NUMBER, REPORT_UNIT_MAX_FINITE, 0, PUBLISHED, 0},
-    {"RD max", "/comp.dim.", NUMBER, REPORT_UNIT_MAX, -1, SECOND, 0},
-    {"RD mean", "/comp.dim.", NUMBER, REPORT_UNIT_MEAN, -1, SECOND, 0},
-    {"effective", "vectors", NUMBER, REPORT_VECTORS, 0, SECOND, 0},
-    {"reader", "", READER, REPORT_REUSE, 0, SECOND, 0},
-    {"attack", "", READER, REPORT_ATTACK, 0, SECOND, 0},
+    {"setting", "", SETTING, 0, FIRST | PUBLISHED | SECOND, 1},
+    {"seeds", "", SEEDS, 0, FIRST | SECOND, 10},
+    {"validation", "", VALIDATION, 0, SECOND, 0},
+    {"score", "", SCORE, 0, FIRST | SECOND, 2},
+    {"best of", "seeds", BEST, 0, FIRST | SECOND, 12},
+    {"score", "best of seeds", BEST, 0, PUBLISHED, 0},
+    {"named", "share", QUANTITY, REPORT_LINKED, FIRST | SECOND, 5},
+    {"exact eps", "worst", QUANTITY, REPORT_EXACT_MAX, FIRST | SECOND, 7},
+    {"exact eps", "mean", QUANTITY, REPORT_EXACT_MEAN, FIRST | SECOND, 13},
+    {"RD max", "[nats]", QUANTITY, REPORT_SUM_MAX, FIRST | SECOND, 8},
+    {"infinite", "pairs", QUANTITY, REPORT_INFINITE, FIRST | SECOND, 14},
+    {"RD max", "of the finite", QUANTITY, REPORT_SUM_MAX_FINITE, FIRST | SECOND, 15},
+    {"bound", "[nats]", QUANTITY, REPORT_BOUND, FIRST | SECOND, 6},
+    {"certified", "eps", QUANTITY, REPORT_CERTIFIED, FIRST | SECOND, 3},
+    {"guess", ".1 % becomes", QUANTITY, REPORT_GUESS, FIRST | SECOND, 4},
+    {"bits", "at most", QUANTITY, REPORT_BITS, SECOND, 0},
+    {"word eps", "proven", QUANTITY, REPORT_WORD, FIRST | SECOND, 3},
+    {"word guess", ".1 % becomes", QUANTITY, REPORT_WORD_GUESS, FIRST | SECOND, 4},
+    {"RD mean", "[nats]", QUANTITY, REPORT_SUM_MEAN, FIRST | SECOND, 11},
+    {"BDP", "best k", QUANTITY, REPORT_BDP_BEST, FIRST | SECOND, 9},
+    {"BDP", "k=1.1", QUANTITY, REPORT_BDP_PUBLISHED, FIRST | SECOND, 16},
+    {"BDP", "k=1.1", BEST_QUANTITY, REPORT_BDP_PUBLISHED, PUBLISHED, 0},
+    {"RD max", "/comp.dim.", BEST_QUANTITY, REPORT_UNIT_MAX, PUBLISHED, 0},
+    {"RD mean", "/comp.dim.", BEST_QUANTITY, REPORT_UNIT_MEAN, PUBLISHED, 0},
+    {"infinite", "pairs", BEST_QUANTITY, REPORT_INFINITE, PUBLISHED, 0},
+    {"RD max", "finite /comp.dim.", BEST_QUANTITY, REPORT_UNIT_MAX_FINITE, PUBLISHED, 0},
+    {"RD max", "/comp.dim.", QUANTITY, REPORT_UNIT_MAX, SECOND, 0},
+    {"RD mean", "/comp.dim.", QUANTITY, REPORT_UNIT_MEAN, SECOND, 0},
+    {"effective", "vectors", QUANTITY, REPORT_VECTORS, SECOND, 0},
+    {"reader", "", QUANTITY, REPORT_REUSE, SECOND, 0},
+    {"attack", "", QUANTITY, REPORT_ATTACK, SECOND, 0},
 };
 enum { COLUMNS = sizeof all_columns / sizeof *all_columns };
 
 /* Formats "first / second", or only the first metric if there is no second. */
-static void say_pair(char text[NVDP__NUMBER_SIZE], const char *first, const char *second) {
-    if (second == NULL) {
-        snprintf(text, NVDP__NUMBER_SIZE, "%s", first);
-    } else {
-        snprintf(text, NVDP__NUMBER_SIZE, "%.28s / %.28s", first, second);
-    }
+static struct report_text say_pair(struct report_text first, struct report_text second, bool two) {
+    return two ? report_say("%.28s / %.28s", first.text, second.text) : first;
 }
 
-static const char *say_scores(char text[NVDP__NUMBER_SIZE], const struct report_group *group) {
-    char first[NVDP__NUMBER_SIZE], second[NVDP__NUMBER_SIZE];
-    say_pair(text, report_say_score_stat(first, &group->score[0]),
-             group->score[1].n > 0 ? report_say_score_stat(second, &group->score[1]) : NULL);
-    return text;
+static struct report_text say_scores(const struct report_group *group) {
+    const struct report_stat *score = group->score;
+    return say_pair(report_say_score_stat(&score[0]), report_say_score_stat(&score[1]),
+                    score[1].n > 0);
 }
 
-/* Formats "25.0 %", "none", or "-". */
-static const char *say_infinite(char text[NVDP__NUMBER_SIZE], double share) {
-    if (share > 0) return report_say_share(text, share);
-    return isnan(share) ? "-" : "none";
+/* Formats a value of a quantity: a proven upper bound rounded up, a share as "25.0 %", "none", or "-". */
+static struct report_text say_value(enum report_kind kind, double value) {
+    if (isnan(value)) return report_say("-");
+    if (kind == REPORT_PROVEN) return report_say("%s", nvdp__bound(value).text);
+    if (kind == REPORT_PROVEN_SHARE) return report_say("%s", nvdp__share_bound(value).text);
+    if (kind != REPORT_SHARE) return report_say_number(value);
+    return value > 0 ? report_say_share(value) : report_say("none");
 }
 
-/* Formats a proven upper bound, rounded up. */
-static const char *say_proven(char text[NVDP__NUMBER_SIZE], enum kind kind, double value) {
-    if (isnan(value)) return "-";
-    return kind == PROVEN ? nvdp__bound(text, value) : nvdp__share_bound(text, value);
-}
-
-static const char *say(char text[NVDP__NUMBER_SIZE], const struct column *column,
-                       const struct report_group *group) {
-    char first[NVDP__NUMBER_SIZE], second[NVDP__NUMBER_SIZE];
-    const struct report_stat *quantity = &group->quantity[column->quantity];
+static struct report_text say(const struct column *column, const struct report_group *group) {
+    const enum report_kind kind = report_quantities[column->quantity].kind;
     const struct report_run *best = group->best;
     switch (column->kind) {
     case SETTING:
-        return report_say_setting(text, group);
+        return report_say_setting(group);
     case SEEDS:
-        snprintf(text, NVDP__NUMBER_SIZE, "%zu", group->runs);
-        return text;
+        return report_say("%zu", group->runs);
     case SCORE:
-        return say_scores(text, group);
+        return say_scores(group);
     case BEST:
-        say_pair(text, report_say_score(first, best->score[0]),
-                 best->metrics > 1 ? report_say_score(second, best->score[1]) : NULL);
-        return text;
+        return say_pair(report_say_score(best->score[0]), report_say_score(best->score[1]),
+                        best->metrics > 1);
     case VALIDATION:
-        return report_say_score_stat(text, &group->validation);
-    case READER:
-        return report_say_score_stat(text, quantity);
-    case NUMBER:
-        return report_say_number(text, quantity->mean);
-    case SHARE:
-        return say_infinite(text, quantity->mean);
-    case PROVEN:
-    case PROVEN_SHARE:
-        return say_proven(text, column->kind, quantity->max);
-    case BEST_NUMBER:
-        return report_say_number(text, best->quantity[column->quantity]);
-    case BEST_SHARE:
-        return say_infinite(text, best->quantity[column->quantity]);
+        return report_say_score_stat(&group->validation);
+    case QUANTITY:
+        return kind == REPORT_SCORE ? report_say_score_stat(&group->quantity[column->quantity])
+                                    : say_value(kind, report_value(group, column->quantity));
+    case BEST_QUANTITY:
+        return say_value(kind, best->quantity[column->quantity]);
     }
-    return "";
-}
-
-static bool is_proven(enum kind kind) {
-    return kind == PROVEN || kind == PROVEN_SHARE;
+    return report_say("%s", "");
 }
 
 /* Returns the number of seeds in a mean or maximum if some of the group's seeds are missing, else 0. */
 static size_t some_seeds(const struct column *column, const struct report_group *group) {
-    const enum kind kind = column->kind;
-    const bool all = kind == READER || kind == NUMBER || kind == SHARE || is_proven(kind);
-    const size_t n = kind == VALIDATION ? group->validation.n
-                     : all              ? group->quantity[column->quantity].n
-                                        : 0;
+    const size_t n = column->kind == VALIDATION ? group->validation.n
+                     : column->kind == QUANTITY ? group->quantity[column->quantity].n
+                                                : 0;
     return n < group->runs ? n : 0;
+}
+
+/* +1: larger values are better; -1: smaller ones; 0: not compared. */
+static int better_of(const struct column *column) {
+    if (column->kind == SCORE || column->kind == BEST) return 1;
+    return column->kind == QUANTITY || column->kind == BEST_QUANTITY
+               ? report_quantities[column->quantity].better
+               : 0;
 }
 
 /* Returns the value that is compared; NaN: none. */
 static double value_of(const struct column *column, const struct report_group *group) {
-    if (column->better == 0) return NAN;
-    switch (column->kind) {
-    case SCORE:
-        return group->score[0].mean;
-    case BEST:
-        return group->best->score[0];
-    case BEST_NUMBER:
-        return group->best->quantity[column->quantity];
-    case PROVEN:
-    case PROVEN_SHARE:
-        return group->quantity[column->quantity].max;
-    default:
-        return group->quantity[column->quantity].mean;
-    }
+    if (better_of(column) == 0) return NAN;
+    return column->kind == SCORE           ? group->score[0].mean
+           : column->kind == BEST          ? group->best->score[0]
+           : column->kind == BEST_QUANTITY ? group->best->quantity[column->quantity]
+                                           : report_value(group, column->quantity);
 }
 
 /* --- rows --- */
@@ -177,29 +144,22 @@ struct choice {
 };
 
 static bool any(const struct report *report, enum report_quantity quantity) {
-    bool found = false;
-    for (REPORT_EACH_GROUP(report, group)) {
-        found |= group->quantity[quantity].n > 0;
-    }
-    return found;
+    for (REPORT_EACH_GROUP(report, group))
+        if (group->quantity[quantity].n > 0) return true;
+    return false;
 }
 
 /* Returns whether any measured pair of texts is infinitely far apart. */
 static bool any_infinite(const struct report *report) {
-    bool found = false;
-    for (REPORT_EACH_GROUP(report, group)) {
-        found |= group->quantity[REPORT_INFINITE].max > 0;
-    }
-    return found;
+    for (REPORT_EACH_GROUP(report, group))
+        if (group->quantity[REPORT_INFINITE].max > 0) return true;
+    return false;
 }
 
 /* Omits columns of infinite pairs if there are none, and optional columns if no run has the quantity. */
 static bool shown(const struct report *report, enum report_quantity quantity) {
-    if (quantity == REPORT_INFINITE || quantity == REPORT_SUM_MAX_FINITE ||
-        quantity == REPORT_UNIT_MAX_FINITE)
-        return any_infinite(report);
-    const bool always = quantity != REPORT_BOUND && quantity < REPORT_EXACT_MAX;
-    return always || any(report, quantity);
+    const struct report_quantity_row *row = &report_quantities[quantity];
+    return row->if_infinite ? any_infinite(report) : row->always || any(report, quantity);
 }
 
 static struct choice choose(const struct report *report, unsigned in) {
@@ -245,61 +205,54 @@ static bool hides(const struct report_group *group) {
 
 static void add_row(struct report_table *table, const struct report *report,
                     const struct report_group *group, const struct choice *choice) {
-    char text[NVDP__NUMBER_SIZE];
     const struct report_family *family = &report->family[group->family];
     /* privacy is easy if nothing was learned, and a score if nothing is hidden */
     bool competes =
         choice->selected && !family->reference && hides(group) && !learned_nothing(report, group);
-    report_table_row(table);
-    report_table_cell(table, NAN, "%s%s", family->label,
-                      !family->reference && names_all(group) ? ", named 100 %" : "");
+    report_table_row(table, "%s%s", family->label,
+                     !family->reference && names_all(group) ? ", named 100 %" : "");
     for (size_t k = 0; k < choice->columns; k++) {
         const size_t some = some_seeds(choice->column[k], group);
-        char part[NVDP__NUMBER_SIZE] = "";
-        if (some > 0) snprintf(part, sizeof part, " (%zu of %zu)", some, group->runs);
         report_table_cell(table, competes ? value_of(choice->column[k], group) : NAN, "%s%s",
-                          say(text, choice->column[k], group), part);
+                          say(choice->column[k], group).text,
+                          some > 0 ? report_say(" (%zu of %zu)", some, group->runs).text : "");
     }
 }
 
 /* Formats a value with the printed digits, which are compared. */
-static const char *compared(char text[NVDP__NUMBER_SIZE], enum kind kind, int better,
-                            double value) {
-    if (is_proven(kind)) return say_proven(text, kind, value);
-    return better > 0 ? report_say_score(text, value) : report_say_number(text, value);
+static struct report_text compared(const struct column *column, double value) {
+    return better_of(column) > 0 ? report_say_score(value)
+                                 : say_value(report_quantities[column->quantity].kind, value);
 }
 
-/* Marks the best value of a column in the rows from `first` if at least two compete. Values that print the same are
+/* Marks the best value of column k in the rows from `first` if at least two compete. Values that print the same are
  * tied. */
-static void mark(struct report_table *table, size_t first, size_t column, enum kind kind,
-                 int better) {
-    char best[NVDP__NUMBER_SIZE], text[NVDP__NUMBER_SIZE];
+static void mark(struct report_table *table, size_t first, size_t k, const struct column *column) {
+    const int better = better_of(column);
     double value = NAN;
     size_t competing = 0;
     if (table->status != NVDP_OK || better == 0) return;
     for (size_t row = first; row < table->rows; row++) {
-        double other = table->row[row].cell[column].value;
+        double other = table->row[row].cell[k].value;
         competing += !isnan(other);
         if (isfinite(other) && !(better * other <= better * value)) value = other;
     }
     if (competing < 2 || isnan(value)) return;
-    compared(best, kind, better, value);
+    const struct report_text best = compared(column, value);
     for (size_t row = first; row < table->rows; row++) {
-        struct report_cell *cell = &table->row[row].cell[column];
-        cell->strong = strcmp(compared(text, kind, better, cell->value), best) == 0;
+        struct report_cell *cell = &table->row[row].cell[k];
+        cell->strong = strcmp(compared(column, cell->value).text, best.text) == 0;
     }
 }
 
 static void add_majority(struct report_table *table, const struct report_task_rows *task,
                          size_t columns, const struct choice *choice) {
-    char text[NVDP__NUMBER_SIZE];
     if (isnan(task->majority)) return;
-    report_table_row(table);
-    report_table_cell(table, NAN, "majority class");
+    report_table_row(table, "majority class");
     for (size_t k = 0; k < columns; k++) {
         bool score =
             choice == NULL || choice->column[k]->kind == SCORE || choice->column[k]->kind == BEST;
-        report_table_cell(table, NAN, "%s", score ? report_say_score(text, task->majority) : "-");
+        report_table_cell(table, NAN, "%s", score ? report_say_score(task->majority).text : "-");
     }
 }
 
@@ -320,7 +273,7 @@ static void add_task(struct report_table *table, const struct report *report, si
             add_row(table, report, group, choice);
     }
     for (size_t k = 0; choice->selected && k < choice->columns; k++) {
-        mark(table, first, k + 1, choice->column[k]->kind, choice->column[k]->better);
+        mark(table, first, k + 1, choice->column[k]);
     }
 }
 
@@ -336,199 +289,212 @@ static void postpone(struct report_table *table, const struct choice *choice) {
     }
 }
 
-static struct report_table fill(struct nvdp_context *ctx, const struct report *report, unsigned in,
-                                const char *name, const char *title) {
-    struct report_table table = report_table_begin(ctx, name, title);
-    struct choice choice = choose(report, in);
-    report_table_column(&table, false, "method", "");
-    for (size_t k = 0; k < choice.columns; k++) {
-        report_table_column(&table, true, choice.column[k]->name, choice.column[k]->unit);
-    }
-    if (in == FIRST) postpone(&table, &choice);
-    for (size_t task = 0; task < report->tasks; task++) {
-        add_task(&table, report, task, &choice);
-    }
-    return table;
-}
-
 /* --- notes below the tables --- */
 
-static void note_some_seeds(struct report_table *table, const struct report *report, unsigned in) {
-    const struct choice choice = choose(report, in);
+static void note_some_seeds(struct report_table *table, const struct report *report,
+                            const struct choice *choice) {
     bool found = false;
     for (REPORT_EACH_GROUP(report, group))
-        for (size_t k = 0; k < choice.columns; k++)
+        for (size_t k = 0; k < choice->columns; k++)
             found |=
-                (group->selected || !choice.selected) && some_seeds(choice.column[k], group) > 0;
+                (group->selected || !choice->selected) && some_seeds(choice->column[k], group) > 0;
     if (found)
         report_table_note(
-            table, "CAUTION: numbers with a mark such as (1 of 3) are means, or maxima, over "
-                   "only those seeds that have this number.");
+            table, REPORT_OF_RUNS,
+            "CAUTION: numbers with a mark such as (1 of 3) are means, or maxima, over "
+            "only those seeds that have this number.");
 }
 
-static void note_scores(struct report_table *table, const struct report *report) {
+/* An explanation. It is made always, if a run has one of its quantities, if there are folds, or if some measured pair of
+ * texts is infinitely far apart. */
+enum when { ALWAYS, IF_ANY, IF_FOLDS, IF_INFINITE };
+struct note {
+    unsigned in; /* tables */
+    enum when when;
+    enum report_quantity of[3]; /* REPORT_QUANTITIES: no further one */
+    const char *text;
+};
+#define NOTE_OF(...)                                                                               \
+    IF_ANY, {                                                                                      \
+        __VA_ARGS__, REPORT_QUANTITIES                                                             \
+    }
+static const char per_unit[] =
+    "/comp.dim.: the sum divided by components times dimensions, as in the published tables. This "
+    "is no privacy guarantee, because a third party gets the whole sum.";
+/* In the order in which they stand below a table. */
+static const struct note notes[] = {
+    {FIRST | SECOND | BUDGET | REFERENCE,
+     IF_FOLDS,
+     {0},
+     "The folds of a cross validation count as seeds. Each fold is scored on its own part of the "
+     "train file."},
+    {FIRST | SECOND | BUDGET | REFERENCE,
+     ALWAYS,
+     {0},
+     "score: 100 times the metric on the test texts (the dev file), with fresh noise; mean +- "
+     "standard deviation over seeds. best of seeds: the score of the seed with the largest "
+     "validation score, as published."},
+    {PUBLISHED,
+     ALWAYS,
+     {0},
+     "score, privacy: values of the seed with the largest validation score; the score is 100 times "
+     "the metric on the test texts (the dev file)."},
+    {BUDGET,
+     ALWAYS,
+     {0},
+     "chosen: the setting with the largest mean validation score among those whose largest "
+     "divergence, over all ordered pairs of the measured texts and all seeds, is within the "
+     "column's budget; this divergence stands in brackets. -: no setting is within the budget. "
+     "Only settings whose seeds are all measured count. Methods that are not private exceed "
+     "every budget and have their own table. Marked: the best of a task's private methods. "
+     "Measured on these texts; no bound over all texts."},
+    {FIRST | PUBLISHED,
+     ALWAYS,
+     {0},
+     "setting: lambda, the weight of the regularizers, or C, the norm to which the sequence clip "
+     "scales a text's means. The setting has the largest mean validation score (on ties, the more "
+     "private one); the test scores are not used. Marked: the best of a task's private methods for "
+     "which a finite number is proven or measured. A method marked named 100 % hides no text."},
+    {FIRST | SECOND, NOTE_OF(REPORT_LINKED),
+     "named: share of samples whose text is named by someone who has the model and the measured "
+     "texts, at most 1000 of them (chance: one divided by their number)."},
+    {FIRST | SECOND,
+     ALWAYS,
+     {0},
+     "RD: Renyi divergence in nats, summed over everything that one release of a text shares; "
+     "maximum and mean over all ordered pairs of the measured texts, mean over seeds. inf: some "
+     "pair is infinite. Measured on these texts; no bound over all texts."},
+    {PUBLISHED, ALWAYS, {0}, per_unit},
+    {FIRST | SECOND | PUBLISHED,
+     IF_INFINITE,
+     {0},
+     "infinite pairs: share of the measured pairs whose divergence is infinite. RD max of the "
+     "finite: the largest divergence among the other pairs, for comparison with tables that leave "
+     "infinite pairs out; this is no privacy statement."},
+    {FIRST | SECOND | BUDGET,
+     IF_ANY,
+     {REPORT_BOUND, REPORT_CERTIFIED, REPORT_WORD},
+     "Proven bounds are the largest over seeds, rounded up."},
+    {FIRST | SECOND | BUDGET, NOTE_OF(REPORT_BOUND),
+     "bound: the proven maximum of RD between any two texts, measured or not, from C: order "
+     "(2C)^2/2."},
+    {FIRST | SECOND, NOTE_OF(REPORT_EXACT_MAX),
+     "exact eps: exact epsilon of (epsilon, delta)-indistinguishability at the delta of BDP, for "
+     "the worst of all pairs and on average over drawn pairs, mean over seeds; of privatized texts "
+     "an upper bound."},
+    {FIRST | SECOND, NOTE_OF(REPORT_CERTIFIED),
+     "certified eps: proven epsilon at delta 1e-5 for one sample of any two texts, measured or "
+     "not. The texts that the encoder was trained on are not covered."},
+    {FIRST | SECOND, NOTE_OF(REPORT_GUESS),
+     "guess: proven on average over texts and noise: a guess that is right .1 % of the time "
+     "without a text's sample is right at most this often with the sample. bits: upper bound on "
+     "the average information of a sample about its text. Single guesses can be nearly certain."},
+    {FIRST | SECOND, NOTE_OF(REPORT_WORD),
+     "word eps: proven epsilon at delta 1e-5 for one sample of any two texts that differ in one "
+     "word. word guess: the bound of guess for one word, all other words known."},
+    {FIRST | SECOND,
+     ALWAYS,
+     {0},
+     "BDP: Bayesian DP epsilon of the worst measured text, at the best moment k and at the "
+     "published k = 1.1, where no value can be below ln(1/delta)/k."},
+    {SECOND, ALWAYS, {0}, per_unit},
+    {SECOND, NOTE_OF(REPORT_VECTORS),
+     "effective vectors: exp of the entropy of a text's expected weights; mean over texts and "
+     "seeds."},
+    {SECOND, NOTE_OF(REPORT_REUSE),
+     "reader: score of a reader that is trained on the shared file alone."},
+    {SECOND, NOTE_OF(REPORT_ATTACK),
+     "attack: score of a reader that is trained to find a private attribute in the shared file."},
+    {BUDGET, NOTE_OF(REPORT_BOUND),
+     "proven: the bound itself is within the budget, and holds for any two texts."},
+};
+
+static void add_notes(struct report_table *table, const struct report *report, unsigned in) {
     bool folds = false;
     for (size_t i = 0; i < report->runs; i++)
         folds |= report->run[i].fold > 0;
-    if (folds)
-        report_table_note(table, "The folds of a cross validation count as seeds. Each fold is "
-                                 "scored on its own part of the train file.");
-    report_table_note(table,
-                      "score: 100 times the metric on the test texts (the dev file), with fresh "
-                      "noise; mean +- standard deviation over seeds. best of seeds: the score of "
-                      "the seed with the largest validation score, as published.");
-}
-
-static void note_selection(struct report_table *table) {
-    report_table_note(
-        table, "setting: lambda, the weight of the regularizers, or C, the norm to which "
-               "the sequence clip scales a text's means. The setting has the largest mean "
-               "validation score (on ties, the more private one); the test scores are not "
-               "used. Marked: the best of a task's private methods for which a finite number is "
-               "proven or measured. A method marked named 100 %% hides no text.");
-}
-
-static void note_bound(struct report_table *table, const struct report *report) {
-    if (any(report, REPORT_BOUND) || any(report, REPORT_CERTIFIED) || any(report, REPORT_WORD))
-        report_table_note(table, "Proven bounds are the largest over seeds, rounded up.");
-    if (any(report, REPORT_BOUND))
-        report_table_note(table, "bound: the proven maximum of RD between any two texts, measured "
-                                 "or not, from C: order (2C)^2/2.");
-}
-
-static void note_infinite(struct report_table *table, const struct report *report) {
-    if (any_infinite(report))
-        report_table_note(
-            table,
-            "infinite pairs: share of the measured pairs whose divergence is infinite. RD max of "
-            "the finite: the largest divergence among the other pairs, for comparison with tables "
-            "that leave infinite pairs out; this is no privacy statement.");
-}
-
-static void note_privacy(struct report_table *table, const struct report *report) {
-    if (any(report, REPORT_LINKED))
-        report_table_note(
-            table,
-            "named: share of samples whose text is named by someone who has the model and the "
-            "measured texts, at most 1000 of them (chance: one divided by their number).");
-    report_table_note(
-        table,
-        "RD: Renyi divergence in nats, summed over everything that one release of a text shares; "
-        "maximum and mean over all ordered pairs of the measured texts, mean over seeds. inf: some "
-        "pair is infinite. Measured on these texts; no bound over all texts.");
-    note_infinite(table, report);
-    note_bound(table, report);
-    if (any(report, REPORT_EXACT_MAX))
-        report_table_note(
-            table, "exact eps: exact epsilon of (epsilon, delta)-indistinguishability at the delta "
-                   "of BDP, for the worst of all pairs and on average over drawn pairs, mean over "
-                   "seeds; of privatized texts an upper bound.");
-    if (any(report, REPORT_CERTIFIED))
-        report_table_note(table, "certified eps: proven epsilon at delta 1e-5 for one sample of "
-                                 "any two texts, measured or not. The texts that the encoder was "
-                                 "trained on are not covered.");
-    if (any(report, REPORT_GUESS))
-        report_table_note(table,
-                          "guess: proven on average over texts and noise: a guess that is right .1 "
-                          "%% of the time without a text's sample is right at most this often with "
-                          "the sample. bits: upper bound on the average information of a sample "
-                          "about its text. Single guesses can be nearly certain.");
-    if (any(report, REPORT_WORD))
-        report_table_note(
-            table, "word eps: proven epsilon at delta 1e-5 for one sample of any two texts that "
-                   "differ in one word. word guess: the bound of guess for one word, all other "
-                   "words known.");
-    report_table_note(table,
-                      "BDP: Bayesian DP epsilon of the worst measured text, at the best moment k "
-                      "and at the published k = 1.1, where no value can be below ln(1/delta)/k.");
-}
-
-static void note_published(struct report_table *table) {
-    report_table_note(
-        table, "/comp.dim.: the sum divided by components times dimensions, as in the published "
-               "tables. This is no privacy guarantee, because a third party gets the whole sum.");
-}
-
-struct extremes {
-    double low, high;
-};
-
-static void widen(struct extremes *range, double value) {
-    if (isnan(value)) return;
-    range->low = fmin(range->low, value);
-    range->high = fmax(range->high, value);
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
+        bool made = notes[i].when == ALWAYS || (notes[i].when == IF_FOLDS && folds) ||
+                    (notes[i].when == IF_INFINITE && any_infinite(report));
+        for (int k = 0; notes[i].when == IF_ANY && k < 3 && notes[i].of[k] != REPORT_QUANTITIES;
+             k++)
+            made |= any(report, notes[i].of[k]);
+        if (made && (notes[i].in & in) != 0)
+            report_table_note(table, REPORT_EXPLAINS, "%s", notes[i].text);
+    }
 }
 
 /* Warns of different numbers of texts. With more texts the largest divergence rises and fewer texts are identified. */
 static void caution_of_texts(struct report_table *table, const struct report *report, size_t task) {
     static const double ALIKE = 1.1; /* ratio of sizes that folds do not exceed */
-    struct extremes texts = {INFINITY, -INFINITY};
+    double low = INFINITY, high = -INFINITY;
     for (REPORT_EACH_GROUP(report, group))
-        for (size_t k = 0; group->task == task && k < group->runs; k++)
-            if (group->run[k]->measured) widen(&texts, group->run[k]->how.texts);
-    if (texts.high > ALIKE * texts.low)
-        report_table_note(table,
+        for (size_t k = 0; group->task == task && k < group->runs; k++) {
+            if (!group->run[k]->measured) continue;
+            low = fmin(low, group->run[k]->how.texts); /* which ignores NaN */
+            high = fmax(high, group->run[k]->how.texts);
+        }
+    if (high > ALIKE * low)
+        report_table_note(table, REPORT_OF_RUNS,
                           "CAUTION: %s was measured on %g texts in some runs and on %g in others, "
                           "so the numbers for worst and for named texts are not comparable.",
-                          report->task[task].label, texts.low, texts.high);
+                          report->task[task].label, low, high);
 }
 
 /* Notes how the runs were measured (with the same options: choose_measures()) and the consequences for the numbers. */
 static void caution_of_measures(struct report_table *table, const struct report *report) {
     const struct report_measured *how = NULL;
-    size_t drawn = 0, measured = 0, given_length = 0, lonely = 0, seeded = 0, own_texts = 0;
-    char samples[NVDP__SAMPLES_TEXT];
+    enum { GIVEN_LENGTH, OWN_TEXTS, SEEDED, LONELY, DRAWN, CAUTIONS };
+    static const struct {
+        enum report_note_kind kind;
+        const char *before, *after; /* "2 of 6 runs" */
+    } cautions[CAUTIONS] = {
+        [GIVEN_LENGTH] = {REPORT_EXPLAINS, "In ",
+                          ", the texts are privatized token by token. Their lengths are "
+                          "public and distinguish most pairs, so the numbers hold only for "
+                          "texts of equal length."},
+        [OWN_TEXTS] = {REPORT_EXPLAINS, "In ",
+                       ", the private texts chose the words that come out, or those that "
+                       "are sensitive. That choice is not private, and no number covers it."},
+        [SEEDED] = {REPORT_OF_RUNS, "",
+                    " drew the noise of their texts from a seed, which can undo it; their "
+                    "numbers hold for noise that nobody knows."},
+        [LONELY] = {REPORT_OF_RUNS, "BDP is inf in ",
+                    ", whatever RD is, because some text has fewer than two other "
+                    "texts to compare with (of the same length, if lengths are "
+                    "public). Measure more texts."},
+        [DRAWN] = {REPORT_OF_RUNS, "",
+                   ": mean and infinite share are estimated from drawn pairs; the maximum is "
+                   "exact."},
+    };
+    size_t measured = 0, count[CAUTIONS] = {0};
     for (size_t i = 0; i < report->runs; i++) {
         const struct report_run *run = &report->run[i];
         if (!run->measured) continue;
         measured++;
         if (how == NULL || isnan(how->order) || isnan(how->delta)) how = &run->how;
-        drawn += run->how.drawn;
-        given_length += run->how.given_length;
-        lonely += run->how.population < 2;
-        seeded += report_is_seeded(run);
-        own_texts += run->own_texts;
+        count[DRAWN] += run->how.drawn;
+        count[GIVEN_LENGTH] += run->how.given_length;
+        count[LONELY] += run->how.population < 2;
+        count[SEEDED] += report_is_seeded(run);
+        count[OWN_TEXTS] += run->own_texts;
     }
     if (measured == 0) return;
-    report_table_note(table, "Order of the divergences %g, delta %g, %s of a text%s%s.", how->order,
-                      how->delta, nvdp__samples_text(how->releases, samples),
-                      how->releases == 1
-                          ? ""
-                          : " together for named, exact eps and BDP, one sample for RD and bound",
-                      how->same_length ? ", for pairs of texts with the same length" : "");
+    report_table_note(
+        table, REPORT_OF_RUNS, "Order of the divergences %g, delta %g, %s of a text%s%s.",
+        how->order, how->delta, nvdp__samples_text(how->releases).text,
+        how->releases == 1 ? ""
+                           : " together for named, exact eps and BDP, one sample for RD and bound",
+        how->same_length ? ", for pairs of texts with the same length" : "");
     for (size_t task = 0; task < report->tasks; task++)
         caution_of_texts(table, report, task);
-    if (given_length > 0)
-        report_table_note(
-            table,
-            "In %zu of %zu runs, the texts are privatized token by token. Their lengths are public "
-            "and distinguish most pairs, so the numbers hold only for texts of equal length.",
-            given_length, measured);
-    if (own_texts > 0)
-        report_table_note(
-            table,
-            "In %zu of %zu runs, the private texts chose the words that come out, or those "
-            "that are sensitive. That choice is not private, and no number covers it.",
-            own_texts, measured);
-    if (seeded > 0)
-        report_table_note(table,
-                          "%zu of %zu runs drew the noise of their texts from a seed, which can "
-                          "undo it; their numbers hold for noise that nobody knows.",
-                          seeded, measured);
-    if (lonely > 0)
-        report_table_note(table,
-                          "BDP is inf in %zu of %zu runs, whatever RD is, because some text has "
-                          "fewer than two other texts to compare with (of the same length, if "
-                          "lengths are public). Measure more texts.",
-                          lonely, measured);
-    if (drawn > 0)
-        report_table_note(table,
-                          "%zu of %zu runs: mean and infinite share are estimated from drawn "
-                          "pairs; the maximum is exact.",
-                          drawn, measured);
+    for (int k = 0; k < CAUTIONS; k++)
+        if (count[k] > 0)
+            report_table_note(table, cautions[k].kind, "%s%zu of %zu runs%s", cautions[k].before,
+                              count[k], measured, cautions[k].after);
 }
 
-static void cautions(struct report_table *table, const struct report *report) {
+static void add_cautions(struct report_table *table, const struct report *report) {
     size_t optimistic = 0;
     caution_of_measures(table, report);
     for (size_t i = 0; i < report->runs; i++) {
@@ -537,139 +503,110 @@ static void cautions(struct report_table *table, const struct report *report) {
         optimistic += protocol != NULL && strcmp(protocol, "dev") == 0;
     }
     if (optimistic > 0)
-        report_table_note(table,
+        report_table_note(table, REPORT_OF_RUNS,
                           "%zu of %zu runs chose their epoch on the test texts (--protocol dev), "
                           "so their scores are optimistic.",
                           optimistic, report->runs);
 }
 
-/* Names the methods that learned nothing: their privacy is no merit. */
-static void note_collapsed(struct report_table *table, const struct report *report) {
-    struct report_sheet sheet;
-    FILE *to = report_sheet_open(&sheet);
+/* Prints the methods that learned nothing. */
+static void print_collapsed(const void *of, FILE *to) {
+    const struct report *report = of;
+    const char *before = "";
     for (REPORT_EACH_GROUP(report, group)) {
         const struct report_family *family = &report->family[group->family];
-        const struct report_task_rows *task = &report->task[group->task];
-        if (to == NULL || !group->selected || family->reference) continue;
-        if (learned_nothing(report, group))
-            fprintf(to, "%s%s on %s", ftell(to) > 0 ? ", " : "", family->label, task->label);
+        if (!group->selected || family->reference || !learned_nothing(report, group)) continue;
+        fprintf(to, "%s%s on %s", before, family->label, report->task[group->task].label);
+        before = ", ";
     }
-    char *text = report_sheet_text(table->ctx, &sheet);
-    if (text == NULL) table->status = NVDP_ERR_MEMORY;
+}
+
+/* Names the methods that learned nothing: their privacy is no merit. */
+static void note_collapsed(struct report_table *table, const struct report *report) {
+    nvdp__autofree char *text = NULL;
+    if (table->status == NVDP_OK)
+        table->status = nvdp__printed(table->ctx, print_collapsed, report, &text);
     if (text != NULL && *text != '\0')
-        report_table_note(table,
+        report_table_note(table, REPORT_OF_RUNS,
                           "No better than guessing the most frequent class: %s. Privacy is easy "
                           "for a model that learned nothing.",
                           text);
-    free(text);
 }
 
 /* --- the tables --- */
 
-static struct report_table table_1(struct nvdp_context *ctx, const struct report *report) {
-    struct report_table table = fill(ctx, report, FIRST, "table1",
-                                     "Table 1. Utility and privacy at the setting chosen on "
-                                     "validation; divergences are sums in nats");
-    note_scores(&table, report);
-    note_selection(&table);
-    note_privacy(&table, report);
-    note_collapsed(&table, report);
-    note_some_seeds(&table, report, FIRST);
-    cautions(&table, report);
-    return table;
-}
-
-static struct report_table table_1_published(struct nvdp_context *ctx,
-                                             const struct report *report) {
-    struct report_table table =
-        fill(ctx, report, PUBLISHED, "table1_published",
-             "Table 1, as published. The best seed at the setting chosen on validation; "
-             "divergences per component and dimension, which are no privacy guarantee");
-    report_table_note(&table,
-                      "score, privacy: values of the seed with the largest validation score; the "
-                      "score is 100 times the metric on the test texts (the dev file).");
-    note_selection(&table);
-    note_published(&table);
-    note_infinite(&table, report);
-    note_collapsed(&table, report);
-    cautions(&table, report);
-    return table;
-}
-
-static void note_attack(struct report_table *table, const struct report *report) {
-    report_table_note(table, "attack: score of a reader that is trained to find a private "
-                             "attribute in the shared file.");
+/* Notes that methods without privacy make no file that an attacker could read. */
+static void note_plain_attack(struct report_table *table, const struct report *report) {
     for (REPORT_EACH_GROUP(report, group)) {
         const struct report_family *family = &report->family[group->family];
         if (!family->reference || group->quantity[REPORT_ATTACK].n == 0) continue;
         report_table_note(
-            table,
+            table, REPORT_EXPLAINS,
             "attack of %s, which makes no private file: score of a probe on plain embeddings.",
             family->method);
         return;
     }
 }
 
-static struct report_table table_2(struct nvdp_context *ctx, const struct report *report) {
-    struct report_table table = fill(ctx, report, SECOND, "table2", "Table 2. Every setting");
-    note_scores(&table, report);
-    note_privacy(&table, report);
-    note_published(&table);
-    if (any(report, REPORT_VECTORS))
-        report_table_note(&table, "effective vectors: exp of the entropy of a text's expected "
-                                  "weights; mean over texts and seeds.");
-    if (any(report, REPORT_REUSE))
-        report_table_note(&table,
-                          "reader: score of a reader that is trained on the shared file alone.");
-    if (any(report, REPORT_ATTACK)) note_attack(&table, report);
-    note_some_seeds(&table, report, SECOND);
-    cautions(&table, report);
+/* Makes a table of methods and settings. */
+static struct report_table table_of(struct nvdp_context *ctx, const struct report *report,
+                                    unsigned in, const char *name, const char *title) {
+    struct report_table table = report_table_begin(ctx, name, title, 1, REPORT_COLUMNS("method"));
+    const struct choice choice = choose(report, in);
+    for (size_t k = 0; k < choice.columns; k++) {
+        report_table_column(&table, choice.column[k]->name, choice.column[k]->unit);
+    }
+    if (in == FIRST) postpone(&table, &choice);
+    for (size_t task = 0; task < report->tasks; task++) {
+        add_task(&table, report, task, &choice);
+    }
+    add_notes(&table, report, in);
+    if (in == SECOND)
+        note_plain_attack(&table, report);
+    else
+        note_collapsed(&table, report);
+    if (in != PUBLISHED) note_some_seeds(&table, report, &choice);
+    add_cautions(&table, report);
     return table;
-}
-
-/* Adds a setting with its numbers: "C 1.5 (3.1, bound 4.95)". */
-static void add_chosen(struct report_table *table, const struct report_group *group) {
-    char setting[NVDP__NUMBER_SIZE], max[NVDP__NUMBER_SIZE], bound[NVDP__NUMBER_SIZE];
-    const struct report_stat *of = group->quantity;
-    bool bounded = of[REPORT_BOUND].n > 0;
-    report_table_cell(table, NAN, "%s (%s%s%s)", report_say_setting(setting, group),
-                      report_say_number(max, of[REPORT_SUM_MAX].max), bounded ? ", bound " : "",
-                      bounded ? nvdp__bound(bound, of[REPORT_BOUND].max) : "");
 }
 
 /* Adds a row of scores and a row of the settings selected for them. Budgets limit the quantity `limited`. */
 static void add_budget_rows(struct report_table *table, const struct report *report, size_t task,
                             size_t f, enum report_quantity limited) {
-    char text[NVDP__NUMBER_SIZE];
     const bool proven = limited == REPORT_BOUND;
     bool found = true;
     for (int line = 0; line < 2 && found; line++) {
-        report_table_row(table);
-        report_table_cell(table, NAN, "%s%s%s", report->family[f].label, proven ? ", proven" : "",
-                          line == 1 ? ": chosen" : "");
+        report_table_row(table, "%s%s%s", report->family[f].label, proven ? ", proven" : "",
+                         line == 1 ? ": chosen" : "");
         found = false;
         for (size_t k = 0; k < report->budgets; k++) {
             const struct report_group *group =
                 report_chosen(report, task, f, limited, report->budget[k]);
             found |= group != NULL;
-            if (group == NULL)
+            if (group == NULL) {
                 report_table_cell(table, NAN, "-");
-            else if (line == 0)
+            } else if (line == 0) {
                 report_table_cell(table, proven ? NAN : group->score[0].mean, "%s",
-                                  say_scores(text, group));
-            else
-                add_chosen(table, group);
+                                  say_scores(group).text);
+            } else { /* a setting with its numbers: "C 1.5 (3.1, bound 4.95)" */
+                const struct report_stat *of = group->quantity;
+                bool bounded = of[REPORT_BOUND].n > 0;
+                report_table_cell(table, NAN, "%s (%s%s%s)", report_say_setting(group).text,
+                                  report_say_number(of[REPORT_SUM_MAX].max).text,
+                                  bounded ? ", bound " : "",
+                                  bounded ? nvdp__bound(of[REPORT_BOUND].max).text : "");
+            }
         }
     }
 }
 
 static struct report_table table_budget(struct nvdp_context *ctx, const struct report *report) {
-    char text[NVDP__NUMBER_SIZE];
+    static const struct column score = {.kind = SCORE};
     struct report_table table = report_table_begin(
-        ctx, "budget", "Score at a largest divergence within a budget (sums in nats)");
-    report_table_column(&table, false, "method", "");
+        ctx, "budget", "Score at a largest divergence within a budget (sums in nats)", 1,
+        REPORT_COLUMNS("method"));
     for (size_t k = 0; k < report->budgets; k++) {
-        report_table_column(&table, true, report_say_lambda(text, report->budget[k]),
+        report_table_column(&table, report_say_lambda(report->budget[k]).text,
                             report->budget[k] == 1 ? "nat" : "nats");
     }
     for (size_t task = 0; task < report->tasks; task++) {
@@ -684,33 +621,19 @@ static struct report_table table_budget(struct nvdp_context *ctx, const struct r
                 add_budget_rows(&table, report, task, f, REPORT_BOUND);
         }
         for (size_t k = 0; k < report->budgets; k++) {
-            mark(&table, first, k + 1, SCORE, 1);
+            mark(&table, first, k + 1, &score);
         }
     }
-    note_scores(&table, report);
-    report_table_note(
-        &table,
-        "chosen: the setting with the largest mean validation score among those whose largest "
-        "divergence, over all ordered pairs of the measured texts and all seeds, is within the "
-        "column's budget; this divergence stands in brackets. -: no setting is within the budget. "
-        "Only settings whose seeds are all measured count. Methods that are not private exceed "
-        "every budget and have their own table. Marked: the best of a task's private methods. "
-        "Measured on these texts; no bound over all texts.");
-    note_bound(&table, report);
-    if (any(report, REPORT_BOUND))
-        report_table_note(
-            &table, "proven: the bound itself is within the budget, and holds for any two texts.");
-    cautions(&table, report);
+    add_notes(&table, report, BUDGET);
+    add_cautions(&table, report);
     return table;
 }
 
 /* Makes the table of base and reg. They satisfy no budget, so a score under a budget would suggest privacy. */
 static struct report_table table_reference(struct nvdp_context *ctx, const struct report *report) {
-    char text[NVDP__NUMBER_SIZE];
     struct report_table table = report_table_begin(
-        ctx, "not_private", "Methods that are not private and exceed every budget, for comparison");
-    report_table_column(&table, false, "method", "");
-    report_table_column(&table, true, "score", "");
+        ctx, "not_private", "Methods that are not private and exceed every budget, for comparison",
+        1, REPORT_COLUMNS("method", "score"));
     for (size_t task = 0; task < report->tasks; task++) {
         bool begun = false;
         for (size_t f = 0; f < report->families; f++) {
@@ -718,58 +641,41 @@ static struct report_table table_reference(struct nvdp_context *ctx, const struc
             if (group == NULL || !report->family[f].reference) continue;
             if (!begun) add_heading(&table, &report->task[task]);
             begun = true;
-            report_table_row(&table);
-            report_table_cell(&table, NAN, "%s", report->family[f].label);
-            report_table_cell(&table, NAN, "%s", say_scores(text, group));
+            report_table_row(&table, "%s\t%s", report->family[f].label, say_scores(group).text);
         }
     }
-    if (table.rows > 0) note_scores(&table, report);
+    if (table.rows > 0) add_notes(&table, report, REFERENCE);
     return table;
-}
-
-static void add_comparison(struct report_table *table, const struct report *report,
-                           const struct report_comparison *pair) {
-    char text[NVDP__NUMBER_SIZE];
-    report_table_row(table);
-    report_table_cell(table, NAN, "%s", report->family[pair->a].label);
-    report_table_cell(table, NAN, "%s", report->family[pair->b].label);
-    report_table_cell(table, NAN, "%zu", pair->seeds);
-    report_table_cell(table, NAN, "%+.2f", 100 * pair->mean);
-    if (isnan(pair->low))
-        report_table_cell(table, NAN, "-");
-    else
-        report_table_cell(table, NAN, "%+.2f to %+.2f", 100 * pair->low, 100 * pair->high);
-    report_table_cell(table, NAN, "%s", report_say_number(text, pair->t));
-    report_table_cell(table, NAN, "%s", report_say_p(text, pair->p));
-    report_table_cell(table, NAN, "%s", report_say_p(text, pair->holm));
 }
 
 static struct report_table table_significance(struct nvdp_context *ctx,
                                               const struct report *report) {
-    static const char *const names[] = {"seeds", "difference", "95 % interval",
-                                        "t",     "p",          "p (Holm)"};
     struct report_table table =
-        report_table_begin(ctx, "significance", "Differences between methods, paired by seed");
-    struct report_comparison *list = NULL;
+        report_table_begin(ctx, "significance", "Differences between methods, paired by seed", 2,
+                           REPORT_COLUMNS("method", "against", "seeds", "difference",
+                                          "95 % interval", "t", "p", "p (Holm)"));
+    nvdp__autofree struct report_comparison *list = NULL;
     size_t count = 0;
-    table.status = report_compare(ctx, report, &list, &count);
-    report_table_column(&table, false, "method", "");
-    report_table_column(&table, false, "against", "");
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        report_table_column(&table, true, names[k], "");
-    }
+    if (table.status == NVDP_OK) table.status = report_compare(ctx, report, &list, &count);
     for (size_t k = 0; k < count; k++) {
-        if (k == 0 || list[k].task != list[k - 1].task)
-            report_table_heading(&table, "%s", report->task[list[k].task].label);
-        add_comparison(&table, report, &list[k]);
+        const struct report_comparison *pair = &list[k];
+        if (k == 0 || pair->task != list[k - 1].task)
+            report_table_heading(&table, "%s", report->task[pair->task].label);
+        report_table_row(
+            &table, "%s\t%s\t%zu\t%+.2f\t%s\t%s\t%s\t%s", report->family[pair->a].label,
+            report->family[pair->b].label, pair->seeds, 100 * pair->mean,
+            isnan(pair->low) ? "-"
+                             : report_say("%+.2f to %+.2f", 100 * pair->low, 100 * pair->high).text,
+            report_say_number(pair->t).text, report_say_p(pair->p).text,
+            report_say_p(pair->holm).text);
     }
-    free(list);
     if (count == 0) {
-        report_table_note(&table, "No two methods share two seeds, so there is nothing to test.");
+        report_table_note(&table, REPORT_OF_RUNS,
+                          "No two methods share two seeds, so there is nothing to test.");
         return table;
     }
     report_table_note(
-        &table,
+        &table, REPORT_EXPLAINS,
         "difference: 100 times the first metric of the method, minus that of the method in the "
         "column against, over the seeds that both have, each at its selected setting. Two-sided "
         "paired t-test (Student), with Holm's "
@@ -778,33 +684,47 @@ static struct report_table table_significance(struct nvdp_context *ctx,
     return table;
 }
 
+/* The tables in their order: of methods and settings, or made by a function. */
+static const struct {
+    unsigned in;
+    const char *name, *title;
+    struct report_table (*make)(struct nvdp_context *ctx, const struct report *report);
+} makers[REPORT_TABLES] = {
+    {FIRST, "table1",
+     "Table 1. Utility and privacy at the setting chosen on validation; divergences are sums in "
+     "nats",
+     NULL},
+    {PUBLISHED, "table1_published",
+     "Table 1, as published. The best seed at the setting chosen on validation; divergences per "
+     "component and dimension, which are no privacy guarantee",
+     NULL},
+    {.make = table_budget},
+    {.make = table_reference},
+    {SECOND, "table2", "Table 2. Every setting", NULL},
+    {.make = table_significance},
+    {.make = report_table_inversion},
+    {.make = report_table_replacements},
+    {.make = report_table_attacks},
+    {.make = report_table_mask},
+    {.make = report_table_exposure},
+    {.make = report_table_audit}};
+
 nvdp_status report_tables_make(struct nvdp_context *ctx, const struct report *report,
-                               struct report_table table[REPORT_TABLES]) {
-    struct report_table (*const maker[REPORT_TABLES])(
-        struct nvdp_context *, const struct report *) = {table_1,
-                                                         table_1_published,
-                                                         table_budget,
-                                                         table_reference,
-                                                         table_2,
-                                                         table_significance,
-                                                         report_table_inversion,
-                                                         report_table_replacements,
-                                                         report_table_attacks,
-                                                         report_table_mask,
-                                                         report_table_exposure,
-                                                         report_table_audit};
-    nvdp_status status = NVDP_OK;
+                               struct report_tables *out) {
+    nvdp__auto(report_tables_release) struct report_tables made = {.table = {{0}}};
     for (int k = 0; k < REPORT_TABLES; k++) {
         const bool of_runs = k < REPORT_TABLES - REPORT_ANALYSIS_TABLES;
-        table[k] = of_runs && report->runs == 0 ? (struct report_table){0} : maker[k](ctx, report);
-        if (status == NVDP_OK) status = table[k].status;
+        if (of_runs && report->runs == 0) continue;
+        made.table[k] = makers[k].make != NULL
+                            ? makers[k].make(ctx, report)
+                            : table_of(ctx, report, makers[k].in, makers[k].name, makers[k].title);
+        NVDP_TRY(made.table[k].status);
     }
-    if (status != NVDP_OK) report_tables_release(table);
-    return status;
+    return NVDP__HAND_OVER(out, made);
 }
 
-void report_tables_release(struct report_table table[REPORT_TABLES]) {
+void report_tables_release(struct report_tables *tables) {
     for (int k = 0; k < REPORT_TABLES; k++) {
-        report_table_release(&table[k]);
+        report_table_release(&tables->table[k]);
     }
 }

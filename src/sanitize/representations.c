@@ -12,6 +12,7 @@
  * Every point of the grid is a float16. */
 #include "sanitize/sanitize.h"
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "hdf5/hdf5.h"
@@ -71,17 +72,17 @@ struct writer {
     size_t point_capacity, value_capacity;
     struct nvdp__h5 *file;
     struct nvdp__meter meter;
+    struct nvdp__memory memory;
 };
 
-/* Tokenizes the rows into the batch. */
-static nvdp_status tokenize(struct writer *writer, const struct nvdp__text_row *row, size_t n) {
-    nvdp__text_batch_clear(&writer->batch);
-    for (size_t i = 0; i < n; i++) {
-        NVDP_TRY(nvdp__text_batch_add(writer->ctx, &writer->batch, row[i].text));
-        if (writer->columns > 1)
-            NVDP_TRY(nvdp__text_batch_add(writer->ctx, &writer->batch, row[i].pair));
-    }
-    return nvdp__text_batch_tokenize(writer->ctx, writer->of->sanitizer, &writer->batch);
+static void release(struct writer *writer) {
+    nvdp__h5_free(writer->file);
+    nvdp__row_chunks_close(writer->classes);
+    nvdp__row_chunks_close(writer->file_rows);
+    nvdp__text_batch_release(&writer->batch);
+    nvdp__memory_release(&writer->memory);
+    free(writer->points);
+    free(writer->values);
 }
 
 /* Draws as many texts at a time as fit into CHUNK_VALUES. */
@@ -148,10 +149,17 @@ static nvdp_status changed(const struct writer *writer) {
 static nvdp_status take(struct writer *writer, size_t s, const struct nvdp__text_row *row, size_t n,
                         uint64_t first, bool draw) {
     struct nvdp__sanitized *done = writer->done;
+    struct nvdp__text_batch *batch = &writer->batch;
     NVDP_TRY(nvdp__check_cancelled(writer->ctx, "sanitize: cancelled"));
-    NVDP_TRY(tokenize(writer, row, n));
+    nvdp__text_batch_clear(batch);
+    for (size_t i = 0; i < n * writer->columns; i++) {
+        const struct nvdp__text_row *of = &row[i / writer->columns];
+        NVDP_TRY(nvdp__text_batch_add(writer->ctx, batch,
+                                      i % writer->columns == 0 ? of->text : of->pair));
+    }
+    NVDP_TRY(nvdp__text_batch_tokenize(writer->ctx, writer->of->sanitizer, batch));
     if (draw) {
-        const size_t tokens = writer->batch.offset[writer->batch.texts];
+        const size_t tokens = batch->offset[batch->texts];
         if (writer->row + n > writer->rows || writer->token + tokens > done->tokens)
             return changed(writer);
         NVDP_TRY(write_columns(writer, (int32_t)s, row, n));
@@ -159,7 +167,7 @@ static nvdp_status take(struct writer *writer, size_t s, const struct nvdp__text
         writer->row += n;
         writer->token += tokens;
     } else {
-        writer->empty += nvdp__sanitized_count(writer->done, &writer->batch, writer->columns);
+        writer->empty += nvdp__sanitized_count(done, batch, writer->columns);
         writer->rows += n;
         for (size_t i = 0; i < n; i++)
             writer->labeled = writer->labeled || row[i].label_text.size > 0;
@@ -171,10 +179,9 @@ static nvdp_status take(struct writer *writer, size_t s, const struct nvdp__text
 
 static nvdp_status read_split(struct writer *writer, size_t s, bool draw) {
     const struct nvdp__represent *of = writer->of;
-    const bool test = s == NVDP_SPLIT_TEST || s == NVDP_SPLIT_TEST_MISMATCHED;
-    const enum nvdp__label_use use = of->config.task == NVDP_TASK_TSV ? NVDP__LABELS_FOUND
-                                     : test                           ? NVDP__LABELS_IGNORED
-                                                                      : NVDP__LABELS_REQUIRED;
+    const enum nvdp_task_id task = of->config.task;
+    const enum nvdp__label_use use =
+        task == NVDP_TASK_TSV ? NVDP__LABELS_FOUND : nvdp__label_use(task, (enum nvdp_split)s);
     const struct nvdp__rows *rows = NULL;
     uint64_t texts = 0;
     writer->empty = 0;
@@ -215,36 +222,14 @@ static nvdp_status pass(struct writer *writer, bool draw) {
                : changed(writer);
 }
 
-/* Checks that every file can be read twice, and finds its format. */
-static nvdp_status open_files(struct writer *writer) {
-    for (size_t s = 0; s < NVDP__SANITIZE_SPLITS; s++) {
-        const char *path = writer->of->path[s];
-        if (path == NULL) continue;
-        NVDP_TRY(nvdp__check_regular(writer->ctx, path));
-        writer->format[s] = NVDP__TABLE_LINES;
-        if (!writer->of->lines)
-            NVDP_TRY(nvdp__table_chunks_format(writer->ctx, nvdp__task_layout(writer->config.task),
-                                               path, &writer->format[s]));
-    }
-    return NVDP_OK;
-}
-
-static nvdp_status create_datasets(struct writer *writer) {
-    struct nvdp__h5 *file = writer->file;
+/* Creates the file with its attributes and with datasets without values. */
+static nvdp_status create_file(struct writer *writer, const char *statement) {
     const size_t offsets = writer->rows * writer->columns + 1;
-    NVDP_TRY(nvdp__h5_dataset(file, "offset", NVDP__H5_I64, 1, &offsets));
-    NVDP_TRY(nvdp__h5_dataset(file, "id", NVDP__H5_I64, 1, &writer->rows));
-    if (!writer->of->lines)
-        NVDP_TRY(nvdp__h5_dataset(file, "split", NVDP__H5_I32, 1, &writer->rows));
-    if (writer->labeled) NVDP_TRY(nvdp__h5_dataset(file, "label", NVDP__H5_F32, 1, &writer->rows));
-    return nvdp__h5_dataset(file, "z", NVDP__H5_F16, 2,
-                            (size_t[]){writer->done->tokens, writer->done->info.dim});
-}
-
-static nvdp_status write_attributes(struct writer *writer, const char *statement) {
     const struct nvdp__sanitized *done = writer->done;
     const struct nvdp__layout *layout = nvdp__task_layout(writer->of->config.task);
     char created[32];
+    NVDP_TRY(nvdp__h5_create(writer->ctx, writer->of->out, "representations/1", &writer->file));
+    struct nvdp__h5 *file = writer->file;
     nvdp__creation_date(created);
     const struct {
         const char *name, *text;
@@ -259,43 +244,41 @@ static nvdp_status write_attributes(struct writer *writer, const char *statement
                  {"created", created},
                  {"statement", statement}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        NVDP_TRY(nvdp__h5_set_string(writer->file, texts[i].name, texts[i].text));
-    NVDP_TRY(nvdp__h5_set_int(writer->file, "columns", (int64_t)writer->columns));
-    NVDP_TRY(nvdp__h5_set_real(writer->file, "eta", done->info.eta));
-    return nvdp__h5_set_real(writer->file, "grid_step", writer->step);
+        NVDP_TRY(nvdp__h5_set_string(file, texts[i].name, texts[i].text));
+    NVDP_TRY(nvdp__h5_set_int(file, "columns", (int64_t)writer->columns));
+    NVDP_TRY(nvdp__h5_set_real(file, "eta", done->info.eta));
+    NVDP_TRY(nvdp__h5_set_real(file, "grid_step", writer->step));
+    NVDP_TRY(nvdp__h5_dataset(file, "offset", NVDP__H5_I64, 1, &offsets));
+    NVDP_TRY(nvdp__h5_dataset(file, "id", NVDP__H5_I64, 1, &writer->rows));
+    if (!writer->of->lines)
+        NVDP_TRY(nvdp__h5_dataset(file, "split", NVDP__H5_I32, 1, &writer->rows));
+    if (writer->labeled) NVDP_TRY(nvdp__h5_dataset(file, "label", NVDP__H5_F32, 1, &writer->rows));
+    return nvdp__h5_dataset(file, "z", NVDP__H5_F16, 2, (size_t[]){done->tokens, done->info.dim});
 }
 
 nvdp_status nvdp__represent(struct nvdp_context *ctx, const struct nvdp__represent *of,
                             struct nvdp__sanitized *done, size_t size, char *statement) {
-    nvdp_status status = NVDP_OK;
-    struct writer writer = {.ctx = ctx, .of = of, .done = done, .config = of->config, .columns = 1};
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, writer.offset, 2 * CHUNK_TEXTS + 1));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, writer.id, CHUNK_TEXTS));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, writer.split, CHUNK_TEXTS));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, writer.label, CHUNK_TEXTS));
-    NVDP_TRY_OR_CLEAN(open_files(&writer));
+    nvdp__auto(release) struct writer writer = {
+        .ctx = ctx, .of = of, .done = done, .config = of->config, .columns = 1};
+    NVDP_TRY(NVDP__ARRAYS(ctx, &writer.memory, NVDP__ITEMS(writer.offset, 2 * CHUNK_TEXTS + 1),
+                          NVDP__ITEMS(writer.id, CHUNK_TEXTS),
+                          NVDP__ITEMS(writer.split, CHUNK_TEXTS),
+                          NVDP__ITEMS(writer.label, CHUNK_TEXTS)));
+    for (size_t s = 0; s < NVDP__SANITIZE_SPLITS; s++) {
+        if (of->path[s] == NULL) continue;
+        NVDP_TRY(nvdp__check_regular(ctx, of->path[s])); /* it is read twice */
+        writer.format[s] = NVDP__TABLE_LINES;
+        if (!of->lines)
+            NVDP_TRY(nvdp__table_chunks_format(ctx, nvdp__task_layout(of->config.task), of->path[s],
+                                               &writer.format[s]));
+    }
     writer.step = grid_step(nvdp_sanitizer_vectors(of->sanitizer), done->info.eta);
-    NVDP_TRY_OR_CLEAN(pass(&writer, false));
+    NVDP_TRY(pass(&writer, false));
     if (done->tokens == 0)
-        NVDP_TRY_OR_CLEAN(
-            nvdp__fail(ctx, NVDP_ERR_INPUT, "expected texts with tokens, found none"));
-    NVDP_TRY_OR_CLEAN(nvdp__sanitized_measure(ctx, done));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "expected texts with tokens, found none");
+    NVDP_TRY(nvdp__sanitized_measure(ctx, done));
     nvdp__sanitized_statement(done, size, statement);
-    NVDP_TRY_OR_CLEAN(nvdp__h5_create(ctx, of->out, "representations/1", &writer.file));
-    NVDP_TRY_OR_CLEAN(write_attributes(&writer, statement));
-    NVDP_TRY_OR_CLEAN(create_datasets(&writer));
-    NVDP_TRY_OR_CLEAN(pass(&writer, true));
-    NVDP_TRY_OR_CLEAN(nvdp__h5_commit(writer.file, true));
-cleanup:
-    nvdp__h5_free(writer.file);
-    nvdp__row_chunks_close(writer.classes);
-    nvdp__row_chunks_close(writer.file_rows);
-    nvdp__text_batch_release(&writer.batch);
-    free(writer.offset);
-    free(writer.id);
-    free(writer.split);
-    free(writer.label);
-    free(writer.points);
-    free(writer.values);
-    return status;
+    NVDP_TRY(create_file(&writer, statement));
+    NVDP_TRY(pass(&writer, true));
+    return nvdp__h5_commit(writer.file, true);
 }

@@ -5,10 +5,11 @@
  * files get their names when all are complete. */
 #include "sanitize/sanitize.h"
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/outdir.h"
 #include "base/own.h"
+#include "options/result.h"
 #include "text/task.h"
 
 #include <math.h>
@@ -138,9 +139,7 @@ static const struct nvdp__schema schema = {.kind = "sanitize",
                                            .sections = sizeof sections / sizeof *sections,
                                            .check = check};
 
-nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
-    return nvdp__config_create(ctx, &schema, out);
-}
+const struct nvdp__kind nvdp__kind_sanitize = {"sanitize", {&schema}};
 
 /* --- state --- */
 
@@ -161,8 +160,9 @@ struct part {
 
 struct sanitize {
     struct nvdp_context *ctx;
-    const struct options *options;
-    struct nvdp_sanitizer *sanitizer;
+    const struct nvdp__sanitize_source *source;
+    const struct options *options;          /* NULL: the texts are only counted */
+    struct nvdp_sanitizer *sanitizer, *own; /* own: the sanitizer if this work made it */
     struct nvdp__layout layout;
     struct part part[SPLITS];
     size_t parts;
@@ -176,10 +176,10 @@ struct sanitize {
     bool digests;
     uint64_t bytes; /* bytes read from the previous files */
     struct nvdp_dataset_config config;
-    bool vectors; /* write vectors, as one file */
-    bool folder;  /* write a folder; otherwise a file or lines */
-    DIR *lock;    /* of the folder */
-    struct nvdp__table_chunks input;
+    bool vectors;                     /* write vectors, as one file */
+    bool folder;                      /* write a folder; otherwise a file or lines */
+    DIR *lock;                        /* of the folder */
+    struct nvdp__table_chunks *input; /* of the current pass over a file */
     /* rows of one chunk */
     struct chunk {
         struct nvdp__field *field; /* [rows][columns] */
@@ -243,7 +243,7 @@ static nvdp_status report_column(struct sanitize *work, struct part *part, int u
 /* Reads the header from the file's first row.  *pending is set if that row has data. */
 static nvdp_status read_header(struct sanitize *work, struct part *part, bool *pending) {
     const struct nvdp__layout *layout = &work->layout;
-    const struct nvdp__tsv *tsv = &work->input.tsv;
+    const struct nvdp__tsv *tsv = &work->input->tsv;
     const char *const names[2] = {layout->text, layout->pair};
     const size_t texts = layout->pair != NULL ? 2 : 1;
     size_t which;
@@ -287,30 +287,40 @@ static nvdp_status put(struct sanitize *work, const char *bytes, size_t count) {
     return NVDP_OK;
 }
 
-static nvdp_status put_separator(struct sanitize *work) {
-    return put(work, (char[]){nvdp__separator(work->input.tsv.format)}, 1);
-}
-
-/* Writes a cell in quotes, if it needs them or with `always`.  Quotes inside are doubled (RFC 4180). */
-static nvdp_status put_quoted(struct sanitize *work, struct nvdp__field cell, bool always) {
-    const char separator = nvdp__separator(work->input.tsv.format);
+/* Writes a cell: in a format with quotes in quotes, if it needs them or with `always`.  Quotes inside are doubled
+ * (RFC 4180). */
+static nvdp_status put_cell(struct sanitize *work, enum nvdp__table_format format,
+                            struct nvdp__field cell, bool always) {
+    const char separator = nvdp__separator(format);
     bool needed = always;
     for (size_t i = 0; i < cell.size && !needed; i++)
         needed = cell.text[i] == separator || strchr("\"\r\n", cell.text[i]) != NULL;
-    if (!needed) return put(work, cell.text, cell.size);
+    if (!needed || !nvdp__is_quoted(format)) return put(work, cell.text, cell.size);
     NVDP_TRY(put(work, "\"", 1));
     for (size_t i = 0; i < cell.size; i++)
         NVDP_TRY(cell.text[i] == '"' ? put(work, "\"\"", 2) : put(work, &cell.text[i], 1));
     return put(work, "\"", 1);
 }
 
-static nvdp_status put_cell(struct sanitize *work, const struct part *part,
-                            struct nvdp__field cell) {
-    /* an empty line would not be read as a row */
-    const bool alone = part->columns == 1 && cell.size == 0;
-    return part->format == NVDP__TABLE_CSV || part->format == NVDP__TABLE_QUOTED_TSV
-               ? put_quoted(work, cell, alone)
-               : put(work, cell.text, cell.size);
+/* Writes a row with new texts, or the header if `texts` is NULL.  Quoted TSV is recognized by quotes around its names,
+ * so they are always quoted. */
+static nvdp_status put_row(struct sanitize *work, const struct part *part,
+                           const struct nvdp__field *field, const struct nvdp__batch_text *texts) {
+    const enum nvdp__table_format format = part->format;
+    for (size_t c = 0; c < part->columns; c++) {
+        const char *text = NULL;
+        for (size_t t = part->texts; texts != NULL && t-- > 0;)
+            if (c == part->text[t]) text = texts[t].out;
+        if (texts != NULL && text == NULL && part->made[c]) text = "";
+        const struct nvdp__field cell =
+            text != NULL ? (struct nvdp__field){text, strlen(text)} : field[c];
+        if (c > 0) NVDP_TRY(put(work, (char[]){nvdp__separator(format)}, 1));
+        /* an empty line would not be read as a row */
+        const bool alone = part->columns == 1 && cell.size == 0;
+        NVDP_TRY(put_cell(work, format, cell,
+                          alone || (texts == NULL && format == NVDP__TABLE_QUOTED_TSV)));
+    }
+    return NVDP_OK;
 }
 
 /* Writes what was put: to the part's file, or without one to the caller. */
@@ -318,19 +328,6 @@ static nvdp_status emit(struct sanitize *work, struct part *part) {
     if (part->output.file != NULL) return nvdp__output_write(&part->output, work->text, work->size);
     if (work->write(work->text, work->size, work->user)) return NVDP_OK;
     return nvdp__fail(work->ctx, NVDP_ERR_IO, "standard output: cannot write");
-}
-
-/* Writes the header.  Quoted TSV is recognized by quotes around its names, so they are always quoted. */
-static nvdp_status write_header(struct sanitize *work, struct part *part) {
-    const struct nvdp__tsv *tsv = &work->input.tsv;
-    work->size = 0;
-    for (size_t c = 0; c < tsv->fields; c++) {
-        if (c > 0) NVDP_TRY(put_separator(work));
-        NVDP_TRY(part->format == NVDP__TABLE_QUOTED_TSV ? put_quoted(work, tsv->field[c], true)
-                                                        : put_cell(work, part, tsv->field[c]));
-    }
-    NVDP_TRY(put(work, "\n", 1));
-    return emit(work, part);
 }
 
 static nvdp_status put_json_string(struct sanitize *work, const char *text) {
@@ -347,53 +344,41 @@ static nvdp_status put_json_string(struct sanitize *work, const char *text) {
 
 /* --- JSON objects known to be valid: finds members in place --- */
 
-static const char *after_string(const char *at) {
-    for (at++; *at != '"'; at++)
-        at += *at == '\\';
-    return at + 1;
-}
-
-static const char *after_value(const char *at, const char *end) {
-    for (int depth = 0; at < end; at++) {
-        if (*at == '"') at = after_string(at) - 1;
-        if (depth == 0 && (*at == ',' || *at == '}')) break;
-        depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
-    }
-    return at;
-}
-
-/* Parses a key, which may have escapes.  Returns NULL if memory is short. */
-static json_t *key_of(const char *at, const char *end) {
-    return json_loadb(at, (size_t)(end - at), JSON_DECODE_ANY, NULL);
+/* Parses the value at *at, and moves *at behind it and the blanks that follow. */
+static nvdp_status take_value(struct sanitize *work, const char **at, const char *end,
+                              json_t **out) {
+    json_error_t where;
+    *out = json_loadb(*at, (size_t)(end - *at),
+                      JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &where);
+    if (*out == NULL) return nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory");
+    for (*at += where.position; *at < end && nvdp__is_one_of(**at, " \t\r\n");)
+        ++*at;
+    return NVDP_OK;
 }
 
 /* Writes the line with new values for its texts and for members that repeat them.  Copies everything else byte by
  * byte. */
-static nvdp_status write_object(struct sanitize *work, struct part *part, struct nvdp__field line,
-                                char *const *out) {
+static nvdp_status put_object(struct sanitize *work, struct part *part, struct nvdp__field line,
+                              const struct nvdp__batch_text *texts) {
     const char *at = memchr(line.text, '{', line.size), *const end = line.text + line.size;
     const char *copied = line.text;
     const size_t start = work->size;
-    nvdp__autoptr(json_decref) json_t *key = NULL;
     while (at < end && (at = memchr(at, '"', (size_t)(end - at))) != NULL) {
+        nvdp__autoptr(json_decref) json_t *key = NULL, *value = NULL;
         size_t which;
-        const char *value = after_string(at);
-        key = key_of(at, value);
-        if (key == NULL) return nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory");
+        NVDP_TRY(take_value(work, &at, end, &key)); /* which may have escapes */
         const struct nvdp__field name = {json_string_value(key), json_string_length(key)};
         const int use = use_of(&work->layout, name, &which);
         NVDP_TRY(report_column(work, part, use, name));
-        value = (const char *)memchr(value, ':', (size_t)(end - value)) + 1;
-        while (*value == ' ' || *value == '\t' || *value == '\r' || *value == '\n')
-            value++;
-        at = after_value(value, end);
+        for (at++; nvdp__is_one_of(*at, " \t\r\n");) /* behind the colon */
+            at++;
+        const size_t before = (size_t)(at - copied);
+        NVDP_TRY(take_value(work, &at, end, &value));
         if (use != KEPT) {
-            NVDP_TRY(put(work, copied, (size_t)(value - copied)));
-            NVDP_TRY(put_json_string(work, use == PRIVATIZED ? out[which] : ""));
+            NVDP_TRY(put(work, copied, before));
+            NVDP_TRY(put_json_string(work, use == PRIVATIZED ? texts[which].out : ""));
             copied = at;
         }
-        json_decref(key);
-        key = NULL;
     }
     NVDP_TRY(put(work, copied, (size_t)(end - copied)));
     for (size_t i = start; i < work->size; i++) /* an object of an array may have several lines */
@@ -406,8 +391,8 @@ static nvdp_status write_object(struct sanitize *work, struct part *part, struct
 /* Adds the current row to the chunk. */
 static nvdp_status add_row(struct sanitize *work, struct part *part) {
     struct chunk *chunk = &work->chunk;
-    const struct nvdp__tsv *tsv = &work->input.tsv;
-    const struct nvdp__field bytes = work->input.row;
+    const struct nvdp__tsv *tsv = &work->input->tsv;
+    const struct nvdp__field bytes = work->input->row;
     if (tsv->fields != part->columns) {
         const bool quoted = part->format == NVDP__TABLE_TSV && tsv->fields > part->columns &&
                             memchr(bytes.text, '"', bytes.size) != NULL;
@@ -424,47 +409,9 @@ static nvdp_status add_row(struct sanitize *work, struct part *part) {
     part->not_utf8 += !utf8;
     NVDP_TRY(nvdp__reserve(work->ctx, &chunk->field, &chunk->field_capacity,
                            (chunk->rows + 1) * part->columns, sizeof *chunk->field));
-    NVDP_TRY(nvdp__reserve(work->ctx, &chunk->bytes, &chunk->bytes_capacity, chunk->rows + 1,
-                           sizeof *chunk->bytes));
     memcpy(chunk->field + chunk->rows * part->columns, tsv->field,
            part->columns * sizeof *tsv->field);
-    chunk->bytes[chunk->rows++] = bytes;
-    return NVDP_OK;
-}
-
-static nvdp_status tokenize(struct sanitize *work, const struct part *part) {
-    const struct chunk *chunk = &work->chunk;
-    nvdp__text_batch_clear(&work->batch);
-    for (size_t i = 0; i < chunk->rows; i++)
-        for (size_t t = 0; t < part->texts; t++)
-            NVDP_TRY(nvdp__text_batch_add(work->ctx, &work->batch,
-                                          chunk->field[i * part->columns + part->text[t]]));
-    return nvdp__text_batch_tokenize(work->ctx, work->sanitizer, &work->batch);
-}
-
-static nvdp_status write_row(struct sanitize *work, struct part *part, size_t i, char *const *out) {
-    const struct nvdp__field *field = work->chunk.field + i * part->columns;
-    if (part->format == NVDP__TABLE_JSONL)
-        return write_object(work, part, work->chunk.bytes[i], out);
-    for (size_t c = 0; c < part->columns; c++) {
-        const char *text = c == part->text[0]                      ? out[0]
-                           : part->texts > 1 && c == part->text[1] ? out[1]
-                           : part->made[c]                         ? ""
-                                                                   : NULL;
-        if (c > 0) NVDP_TRY(put_separator(work));
-        NVDP_TRY(put_cell(work, part,
-                          text != NULL ? (struct nvdp__field){text, strlen(text)} : field[c]));
-    }
-    return NVDP_OK;
-}
-
-static nvdp_status write_rows(struct sanitize *work, struct part *part) {
-    work->size = 0;
-    for (size_t i = 0; i < work->chunk.rows; i++) {
-        NVDP_TRY(write_row(work, part, i, work->batch.out + i * part->texts));
-        NVDP_TRY(put(work, "\n", 1));
-    }
-    return emit(work, part);
+    return NVDP__PUSH(work->ctx, chunk->bytes, chunk->rows, chunk->bytes_capacity, bytes);
 }
 
 static void copy_example(struct nvdp__field from, char to[NVDP_SANITIZE_EXAMPLE_SIZE]) {
@@ -478,13 +425,14 @@ static void copy_example(struct nvdp__field from, char to[NVDP_SANITIZE_EXAMPLE_
 
 static void count_batch(struct sanitize *work, struct part *part) {
     const struct nvdp__text_batch *batch = &work->batch;
-    const unsigned char *sensitive = nvdp_sanitizer_sensitive(work->sanitizer);
+    const unsigned char *sensitive = work->sanitizer->sensitive;
     struct nvdp__sanitized *done = &work->done;
     part->empty += nvdp__sanitized_count(done, batch, part->texts);
     for (size_t i = 0; i < batch->texts; i++) {
-        if (work->result.examples == NVDP_SANITIZE_EXAMPLES || batch->list[i].count == 0) continue;
-        copy_example(batch->text[i], work->result.before[work->result.examples]);
-        copy_example((struct nvdp__field){batch->out[i], strlen(batch->out[i])},
+        const struct nvdp__batch_text *item = &batch->item[i];
+        if (work->result.examples == NVDP_SANITIZE_EXAMPLES || item->list.count == 0) continue;
+        copy_example(item->text, work->result.before[work->result.examples]);
+        copy_example((struct nvdp__field){item->out, strlen(item->out)},
                      work->result.after[work->result.examples++]);
     }
     for (size_t i = 0; i < batch->offset[batch->texts]; i++) {
@@ -494,17 +442,7 @@ static void count_batch(struct sanitize *work, struct part *part) {
     }
 }
 
-/* Compares the private texts of the chunk with the public texts of the sanitizer. */
-static nvdp_status compare_rows(struct sanitize *work, const struct part *part) {
-    const struct chunk *chunk = &work->chunk;
-    for (size_t i = 0; i < chunk->rows; i++)
-        for (size_t t = 0; t < part->texts; t++)
-            NVDP_TRY(nvdp__sanitizer_compare(work->sanitizer,
-                                             chunk->field[i * part->columns + part->text[t]],
-                                             (size_t)chunk->row + i));
-    return NVDP_OK;
-}
-
+/* Does with the rows of the chunk what the pass is for. */
 static nvdp_status flush(struct sanitize *work, struct part *part, enum purpose purpose) {
     struct chunk *chunk = &work->chunk;
     struct nvdp__text_batch *batch = &work->batch;
@@ -512,18 +450,34 @@ static nvdp_status flush(struct sanitize *work, struct part *part, enum purpose 
     const uint64_t split = (uint64_t)(part - work->part);
     if (chunk->rows == 0) return NVDP_OK;
     NVDP_TRY(nvdp__check_cancelled(work->ctx, "sanitize: cancelled"));
-    NVDP_TRY(purpose == COMPARE ? compare_rows(work, part) : tokenize(work, part));
+    nvdp__text_batch_clear(batch);
+    for (size_t i = 0; i < chunk->rows; i++)
+        for (size_t t = 0; t < part->texts; t++)
+            NVDP_TRY(nvdp__text_batch_add(work->ctx, batch,
+                                          chunk->field[i * part->columns + part->text[t]]));
+    for (size_t i = 0; purpose == COMPARE && i < batch->texts; i++)
+        NVDP_TRY(nvdp__sanitizer_compare(work->sanitizer, batch->item[i].text,
+                                         (size_t)chunk->row + i / part->texts));
+    if (purpose != COMPARE) NVDP_TRY(nvdp__text_batch_tokenize(work->ctx, work->sanitizer, batch));
     if (purpose == COUNT) {
-        nvdp_sanitizer_count(work->sanitizer, batch->offset[batch->texts], batch->token);
+        nvdp__sanitizer_count_tokens(work->sanitizer, batch->offset[batch->texts], batch->token);
     } else if (purpose == WRITE) {
         NVDP_TRY(nvdp__text_batch_draw(work->ctx, work->sanitizer, batch, work->noise,
                                        (split << 56) + chunk->row * part->texts));
         count_batch(work, part);
-        NVDP_TRY(write_rows(work, part));
+        work->size = 0;
+        for (size_t i = 0; i < chunk->rows; i++) {
+            const struct nvdp__batch_text *texts = batch->item + i * part->texts;
+            NVDP_TRY(part->format == NVDP__TABLE_JSONL
+                         ? put_object(work, part, chunk->bytes[i], texts)
+                         : put_row(work, part, chunk->field + i * part->columns, texts));
+            NVDP_TRY(put(work, "\n", 1));
+        }
+        NVDP_TRY(emit(work, part));
     }
     chunk->row += chunk->rows;
     chunk->rows = 0;
-    nvdp__meter_update(&work->meter, work->bytes + work->input.read, (double)work->done.tokens,
+    nvdp__meter_update(&work->meter, work->bytes + work->input->read, (double)work->done.tokens,
                        "tokens", NAN);
     return NVDP_OK;
 }
@@ -532,51 +486,44 @@ static nvdp_status flush(struct sanitize *work, struct part *part, enum purpose 
 
 /* Reads the first row, which has names except in files of lines and bare CoLA files. */
 static nvdp_status begin_file(struct sanitize *work, struct part *part, enum purpose purpose) {
-    bool pending = true, row = false, more = true;
+    bool pending = true, row;
     part->not_utf8 = part->empty = 0;
     if (part->name == NULL) {
         part->columns = part->texts = 1;
         return NVDP_OK;
     }
-    while (!row && more) {
-        NVDP_TRY(nvdp__table_chunks_read(&work->input, &more));
-        if (more) NVDP_TRY(nvdp__table_chunks_next(&work->input, &row));
-    }
+    NVDP_TRY(nvdp__table_chunks_find(work->input, &row));
     if (!row)
         return nvdp__fail(work->ctx, NVDP_ERR_INPUT,
                           "%s:1: expected a header line, found an empty file", part->path);
     NVDP_TRY(read_header(work, part, &pending));
     if (pending) return add_row(work, part);
-    return purpose != WRITE || part->format == NVDP__TABLE_JSONL ? NVDP_OK
-                                                                 : write_header(work, part);
-}
-
-/* Logs the irregularities of the texts, in the words used in training. */
-static void log_irregularities(const struct sanitize *work, const struct part *part) {
-    if (part->name == NULL) return;
-    nvdp__table_log_texts(work->ctx, part->path, part->not_utf8, part->empty, work->chunk.row);
+    if (purpose != WRITE || part->format == NVDP__TABLE_JSONL) return NVDP_OK;
+    work->size = 0;
+    NVDP_TRY(put_row(work, part, work->input->tsv.field, NULL));
+    NVDP_TRY(put(work, "\n", 1));
+    return emit(work, part);
 }
 
 static nvdp_status pass(struct sanitize *work, struct part *part, enum purpose purpose) {
-    nvdp_status status = NVDP_OK;
+    nvdp__auto(nvdp__table_chunks_close) struct nvdp__table_chunks input = {0};
     bool more = true, row = true;
+    work->input = &input;
     work->chunk.row = work->chunk.rows = 0;
-    NVDP_TRY_OR_CLEAN(nvdp__table_chunks_open(work->ctx, part->path, part->format, &work->input));
-    NVDP_TRY_OR_CLEAN(begin_file(work, part, purpose));
+    NVDP_TRY(nvdp__table_chunks_open(work->ctx, part->path, part->format, &input));
+    NVDP_TRY(begin_file(work, part, purpose));
     while (more) {
-        NVDP_TRY_OR_CLEAN(nvdp__table_chunks_next(&work->input, &row));
-        if (row) NVDP_TRY_OR_CLEAN(add_row(work, part));
-        if (!row || work->chunk.rows == CHUNK_ROWS) NVDP_TRY_OR_CLEAN(flush(work, part, purpose));
-        if (!row) NVDP_TRY_OR_CLEAN(nvdp__table_chunks_read(&work->input, &more));
+        NVDP_TRY(nvdp__table_chunks_next(&input, &row));
+        if (row) NVDP_TRY(add_row(work, part));
+        if (!row || work->chunk.rows == CHUNK_ROWS) NVDP_TRY(flush(work, part, purpose));
+        if (!row) NVDP_TRY(nvdp__table_chunks_read(&input, &more));
     }
     if (work->chunk.row == 0 && part->name != NULL)
-        NVDP_TRY_OR_CLEAN(
-            nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s: expected rows, found none", part->path));
-    if (purpose == WRITE) log_irregularities(work, part);
-    work->bytes += work->input.read;
-cleanup:
-    nvdp__table_chunks_close(&work->input);
-    return status;
+        return nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s: expected rows, found none", part->path);
+    if (purpose == WRITE && part->name != NULL) /* in the words used in training */
+        nvdp__table_log_texts(work->ctx, part->path, part->not_utf8, part->empty, work->chunk.row);
+    work->bytes += input.read;
+    return NVDP_OK;
 }
 
 static uint64_t file_bytes(const char *path) {
@@ -588,8 +535,12 @@ static nvdp_status pass_all(struct sanitize *work, enum purpose purpose) {
     static const char *const names[] = {
         [COMPARE] = "comparing", [COUNT] = "counting", [WRITE] = "sanitizing"};
     uint64_t total = 0;
-    for (size_t i = 0; i < SPLITS; i++)
-        if (work->part[i].path != NULL) total += file_bytes(work->part[i].path);
+    for (size_t i = 0; i < SPLITS; i++) {
+        const char *path = work->part[i].path;
+        if (path == NULL) continue;
+        if (purpose != WRITE) NVDP_TRY(nvdp__check_regular(work->ctx, path)); /* it is read again */
+        total += file_bytes(path);
+    }
     work->bytes = 0;
     nvdp__meter_begin(&work->meter, work->ctx, names[purpose], "bytes", 0, total);
     for (size_t i = 0; i < SPLITS; i++)
@@ -607,8 +558,7 @@ static const char *base_name(const char *path) {
 
 /* Names the output as the input, without .gz or .xz; an array of objects becomes JSON lines. */
 static nvdp_status name_output(struct sanitize *work, struct part *part) {
-    part->made_name = nvdp__strdup(work->ctx, base_name(part->path));
-    NVDP_TRY(NVDP__MADE(part->made_name));
+    NVDP_TRY(NVDP__MADE(part->made_name = nvdp__strdup(work->ctx, base_name(part->path))));
     char *end = strrchr(part->made_name, '.');
     if (strcmp(end, ".gz") == 0 || strcmp(end, ".xz") == 0) *end = '\0';
     if (!nvdp__ends_with(part->made_name, ".json")) {
@@ -623,19 +573,19 @@ static nvdp_status name_output(struct sanitize *work, struct part *part) {
 
 /* Finds the existing splits. */
 static nvdp_status find_splits(struct sanitize *work) {
-    const struct options *options = work->options;
+    const struct nvdp__sanitize_source *source = work->source;
     struct nvdp_context *ctx = work->ctx;
     work->config = nvdp__dataset_config_default();
-    NVDP_TRY(nvdp_task_find(ctx, options->source.task, &work->config.task));
-    nvdp__set_columns(&work->config, &options->source.columns);
+    NVDP_TRY(nvdp_task_find(ctx, source->task, &work->config.task));
+    nvdp__set_columns(&work->config, &source->columns);
     NVDP_TRY(nvdp__task_resolve(ctx, &work->config, &work->layout));
     NVDP_TRY(nvdp__task_of_texts(ctx, &work->layout));
     for (int s = 0; s < SPLITS; s++) {
         struct part *part = &work->part[s];
         if (nvdp__task_file(NULL, &work->layout, (enum nvdp_split)s, &part->name) != NVDP_OK)
             continue;
-        NVDP_TRY(nvdp__task_find(ctx, &work->layout, options->source.data, (enum nvdp_split)s,
-                                 &part->path));
+        NVDP_TRY(
+            nvdp__task_find(ctx, &work->layout, source->data, (enum nvdp_split)s, &part->path));
         if (part->path == NULL) continue;
         work->parts++;
         NVDP_TRY(nvdp__table_chunks_format(ctx, &work->layout, part->path, &part->format));
@@ -644,16 +594,15 @@ static nvdp_status find_splits(struct sanitize *work) {
     if (work->parts > 0) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_IO,
                       "%s: expected one of the files train.tsv, %s and %s, found none",
-                      options->source.data, work->layout.dev, work->layout.test);
+                      source->data, work->layout.dev, work->layout.test);
 }
 
 /* Finds the files of the task, or the file of lines or of a table. */
 static nvdp_status find_sources(struct sanitize *work) {
     struct part *part = &work->part[0];
-    if (work->options->source.task != NULL) return find_splits(work);
+    if (work->source->task != NULL) return find_splits(work);
     part->format = NVDP__TABLE_LINES;
-    part->path = nvdp__strdup(work->ctx, work->options->source.text);
-    NVDP_TRY(NVDP__MADE(part->path));
+    NVDP_TRY(NVDP__MADE(part->path = nvdp__strdup(work->ctx, work->source->text)));
     if (!nvdp__is_table(part->path)) return NVDP_OK;
     if (work->vectors)
         return nvdp__fail(
@@ -662,16 +611,15 @@ static nvdp_status find_sources(struct sanitize *work) {
             "a table",
             part->path);
     part->name = base_name(part->path);
-    work->config = nvdp__sanitize_table(&work->options->source);
+    work->config = nvdp__sanitize_table(work->source);
     NVDP_TRY(nvdp__task_resolve(work->ctx, &work->config, &work->layout));
     return nvdp__table_chunks_format(work->ctx, &work->layout, part->path, &part->format);
 }
 
 static nvdp_status open_outputs(struct sanitize *work) {
     const char *folder = work->options->out;
-    nvdp__autofree char *path = NULL;
-    if (work->options->source.text != NULL && folder == NULL) return NVDP_OK;
-    if (work->options->source.text != NULL) {
+    if (work->source->text != NULL && folder == NULL) return NVDP_OK;
+    if (work->source->text != NULL) {
         NVDP_TRY(nvdp__remove_leftovers_of(work->ctx, folder));
         return nvdp__output_open(work->ctx, folder, &work->part[0].output);
     }
@@ -680,19 +628,16 @@ static nvdp_status open_outputs(struct sanitize *work) {
     NVDP_TRY(nvdp__outdir_check(work->ctx, folder, work->options->overwrite, "{overwrite}"));
     for (size_t i = 0; i < SPLITS; i++) {
         if (work->part[i].path == NULL) continue;
-        path = nvdp__join(work->ctx, folder, work->part[i].name);
-        NVDP_TRY(NVDP__MADE(path));
-        NVDP_TRY(nvdp__output_open(work->ctx, path, &work->part[i].output));
-        free(path);
-        path = NULL;
+        const struct nvdp__path path = nvdp__path(folder, work->part[i].name);
+        NVDP_TRY(nvdp__output_open(work->ctx, path.text, &work->part[i].output));
     }
     return NVDP_OK;
 }
 
 /* Returns DIR/name, or FILE.name. */
-static char *statement_path(const struct sanitize *work, const char *name) {
-    return work->folder ? nvdp__join(work->ctx, work->options->out, name)
-                        : nvdp__format(work->ctx, "%s.%s", work->options->out, name);
+static struct nvdp__path statement_path(const struct sanitize *work, const char *name) {
+    return work->folder ? nvdp__path(work->options->out, name)
+                        : nvdp__path_format("%s.%s", work->options->out, name);
 }
 
 /* Removes files with the split's name that will not be replaced: they have other texts. */
@@ -709,68 +654,44 @@ static nvdp_status remove_older(const struct sanitize *work, const struct part *
     return NVDP_OK;
 }
 
-/* Removes statements and measurements of earlier texts before new texts appear, so that no failure leaves false
- * ones. */
-static nvdp_status remove_statements(const struct sanitize *work) {
-    static const char *const names[] = {"privacy.json", "statement.txt", "measured.json",
-                                        "measured-*.json"};
-    nvdp_status status = NVDP_OK;
-    if (work->folder) return nvdp__outdir_remove(work->ctx, work->options->out, names, 4);
-    for (size_t i = 0; i < 2 && status == NVDP_OK; i++) {
-        char *path = statement_path(work, names[i]);
-        NVDP_TRY(NVDP__MADE(path));
-        status = nvdp__remove(work->ctx, path);
-        free(path);
-    }
-    return status;
-}
-
-/* Writes the statement and privacy.json to temporary files and flushes them to disk. */
-static nvdp_status write_statements(const struct sanitize *work, struct nvdp__output *privacy,
-                                    struct nvdp__output *statement) {
-    nvdp_status status = NVDP_OK;
-    char *first = statement_path(work, "privacy.json"),
-         *second = statement_path(work, "statement.txt");
-    json_t *object = nvdp__sanitized_json(&work->done, work->result.statement);
-    NVDP_TRY_OR_CLEAN(NVDP__MADE(first, second));
-    if (object == NULL) NVDP_TRY_OR_CLEAN(nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory"));
-    NVDP_TRY_OR_CLEAN(nvdp__output_open(work->ctx, first, privacy));
-    NVDP_TRY_OR_CLEAN(nvdp__json_put(privacy, object));
-    NVDP_TRY_OR_CLEAN(nvdp__output_flush(privacy));
-    NVDP_TRY_OR_CLEAN(nvdp__output_open(work->ctx, second, statement));
-    NVDP_TRY_OR_CLEAN(nvdp__output_printf(statement, "%s\n", work->result.statement));
-    NVDP_TRY_OR_CLEAN(nvdp__output_flush(statement));
-cleanup:
-    json_decref(object);
-    free(first);
-    free(second);
-    return status;
-}
-
 /* Commits, once everything is on disk, first the texts and then the statements. */
 static nvdp_status publish(struct sanitize *work) {
     nvdp__auto(nvdp__output_abort) struct nvdp__output privacy = {0}, statement = {0};
+    static const char *const names[] = {"privacy.json", "statement.txt", "measured.json",
+                                        "measured-*.json"};
     const bool has_statement = work->options->out != NULL;
     for (size_t i = 0; i < SPLITS; i++)
         if (work->part[i].output.file != NULL) NVDP_TRY(nvdp__output_flush(&work->part[i].output));
-    if (has_statement) NVDP_TRY(write_statements(work, &privacy, &statement));
-    if (has_statement) NVDP_TRY(remove_statements(work));
+    if (has_statement) { /* to temporary files on the disk */
+        nvdp__autoptr(json_decref) json_t *object =
+            nvdp__sanitized_json(&work->done, work->result.statement);
+        if (object == NULL) return nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory");
+        NVDP_TRY(nvdp__output_open(work->ctx, statement_path(work, names[0]).text, &privacy));
+        NVDP_TRY(nvdp__json_put(&privacy, object));
+        NVDP_TRY(nvdp__output_flush(&privacy));
+        NVDP_TRY(nvdp__output_open(work->ctx, statement_path(work, names[1]).text, &statement));
+        NVDP_TRY(nvdp__output_printf(&statement, "%s\n", work->result.statement));
+        NVDP_TRY(nvdp__output_flush(&statement));
+    }
+    /* statements and measurements of earlier texts go before new texts appear, so that no failure leaves false ones */
+    if (work->folder) NVDP_TRY(nvdp__outdir_remove(work->ctx, work->options->out, names, 4));
+    for (size_t i = 0; i < 2 && has_statement && !work->folder; i++)
+        NVDP_TRY(nvdp__remove(work->ctx, statement_path(work, names[i]).text));
     for (size_t i = 0; i < SPLITS; i++) {
         struct part *part = &work->part[i];
         if (work->folder && part->name != NULL) NVDP_TRY(remove_older(work, part));
         if (part->output.file != NULL) NVDP_TRY(nvdp__output_commit(&part->output, true));
     }
     if (has_statement) NVDP_TRY(nvdp__output_commit(&privacy, true));
-    if (has_statement) NVDP_TRY(nvdp__output_commit(&statement, true));
-    return NVDP_OK;
+    return has_statement ? nvdp__output_commit(&statement, true) : NVDP_OK;
 }
 
 /* Refuses a vocabulary of the own words of another task: it must be the task of the texts. */
 static nvdp_status check_own_words(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
                                    const char *task) {
-    enum nvdp_task_id own, given;
-    if (!nvdp__sanitizer_own_words(sanitizer, &own)) return NVDP_OK;
-    if (task != NULL && nvdp_task_find(NULL, task, &given) == NVDP_OK && own == given)
+    enum nvdp_task_id given;
+    if (!sanitizer->own_words ||
+        (task != NULL && nvdp_task_find(NULL, task, &given) == NVDP_OK && given == sanitizer->task))
         return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                       "{vocabulary-from}: expected the task of the texts, %s, or a file (./NAME if "
@@ -805,10 +726,10 @@ static nvdp_status begin(struct sanitize *work) {
                                                                 : options->source.data));
         NVDP_TRY(nvdp__check_folder_of(ctx, options->out));
     }
-    NVDP_TRY(nvdp__sanitizer_create(ctx, &options->sanitizer, options->model, &work->sanitizer));
+    NVDP_TRY(nvdp__sanitizer_create(ctx, &options->sanitizer, options->model, &work->own));
+    work->sanitizer = work->own;
     NVDP_TRY(check_own_words(ctx, work->sanitizer, options->source.task));
     const char *from = options->sanitizer.vocabulary_from;
-    enum nvdp_task_id task;
     *done = (struct nvdp__sanitized){
         .from = from != NULL ? base_name(from) : NULL,
         .sanitizer = work->sanitizer,
@@ -818,7 +739,7 @@ static nvdp_status begin(struct sanitize *work) {
                                                               : "sensitive-from",
         .public = options->sanitizer.public_independent ? "declared"
                   : options->sanitizer.sensitive_from != NULL ||
-                          (from != NULL && !nvdp__sanitizer_own_words(work->sanitizer, &task))
+                          (from != NULL && !work->sanitizer->own_words)
                       ? "compared"
                       : NULL,
         .sensitive_from = options->sanitizer.sensitive_from != NULL
@@ -835,24 +756,11 @@ static nvdp_status begin(struct sanitize *work) {
     return NVDP__NEW(ctx, done->seen, nvdp_vectors_count(nvdp_sanitizer_vectors(work->sanitizer)));
 }
 
-static void warn(const struct sanitize *work) {
-    const struct nvdp__sanitized *done = &work->done;
-    const uint64_t words = nvdp__sanitized_words(done);
-    if (2 * done->unknown <= words) return;
-    nvdp__log(work->ctx, NVDP_LOG_WARNING,
-              "%.3g%% of the words have no vector and are %s, so the output says little about the "
-              "texts; use vectors for the language and spelling of these texts",
-              100 * (double)done->unknown / (double)words,
-              done->info.drops ? "left out" : "drawn uniformly");
-}
-
-void nvdp_sanitize_result_free(struct nvdp_sanitize_result *result) {
-    if (result == NULL) return;
-    free(result->geometry);
-    free(result->sanitizer);
-    result->geometry = NULL;
-    result->sanitizer = NULL;
-}
+static const struct nvdp_result_kind sanitize_kind = {
+    .name = "sanitize",
+    .rows = &nvdp__result_sanitize,
+    .memory = NVDP__OFFSETS(offsetof(struct nvdp_sanitize_result, geometry),
+                            offsetof(struct nvdp_sanitize_result, sanitizer))};
 
 static nvdp_status give(struct sanitize *work, struct nvdp_sanitize_result *out) {
     const struct nvdp__sanitized *done = &work->done;
@@ -860,23 +768,23 @@ static nvdp_status give(struct sanitize *work, struct nvdp_sanitize_result *out)
     struct nvdp_sanitize_result *result = &work->result;
     result->texts = done->texts;
     result->tokens = done->tokens;
-    result->changed = work->vectors      ? NAN
-                      : done->tokens > 0 ? (double)done->changed / (double)done->tokens
-                                         : 0;
-    result->oov = words > 0 ? (double)done->unknown / (double)words : 0;
+    result->changed = work->vectors ? NAN : nvdp__share(done->changed, done->tokens);
+    result->oov = nvdp__share(done->unknown, words);
     result->n_w = done->same;
     result->s_w = done->distinct;
     result->draws = done->draws;
     result->measured = done->sampled;
-    NVDP_TRY(NVDP__NEW(work->ctx, result->sanitizer, 1));
-    NVDP_TRY(NVDP__NEW(work->ctx, result->geometry, 1));
+    result->struct_size = sizeof *result;
+    result->kind = &sanitize_kind;
+    NVDP_TRY(NVDP__ARRAYS(work->ctx, NULL, NVDP__ITEMS(result->sanitizer, 1),
+                          NVDP__ITEMS(result->geometry, 1)));
     *result->sanitizer = done->info;
     *result->geometry = done->geometry;
     result->epsilon = nvdp__sanitized_epsilon(done);
     result->oov_epsilon = nvdp__sanitized_oov_epsilon(done);
     result->row_epsilon = nvdp__sanitized_row_epsilon(done);
     result->insecure_seed = work->noise != NULL;
-    nvdp_sanitize_result_free(out);
+    nvdp_result_free(out);
     NVDP__GIVE(out, result);
     result->sanitizer = NULL;
     result->geometry = NULL;
@@ -889,70 +797,54 @@ static void *digest(void *user) {
     return NULL;
 }
 
-/* A digest takes one thread seconds per gigabyte, so other work goes on meanwhile. */
-static void begin_digest(struct sanitize *work) {
-    const struct nvdp_vectors *vectors = nvdp_sanitizer_vectors(work->sanitizer);
-    work->digests = nvdp_context_threads(work->ctx) > 1 &&
-                    nvdp_vectors_count(vectors) > NVDP__FEW_NUMBERS / nvdp_vectors_dim(vectors) &&
-                    pthread_create(&work->digesting, NULL, digest, work) == 0;
-    if (!work->digests) digest(work);
-}
-
 static void end_digest(struct sanitize *work) {
     if (work->digests) pthread_join(work->digesting, NULL);
     work->digests = false;
 }
 
-static nvdp_status describe(struct sanitize *work) {
+/* Chooses the sensitive words, and describes the sanitizer.  Counts the tokens first if the choice depends on them.
+ * Fails, before anything is written, if a private text is among the public ones. */
+static nvdp_status choose(struct sanitize *work) {
+    if (nvdp_sanitizer_dchi(work->sanitizer) == NULL) NVDP_TRY(pass_all(work, COUNT));
+    NVDP_TRY(nvdp__sanitizer_choose(work->ctx, work->sanitizer));
+    const struct nvdp__public_texts *public = work->sanitizer->public;
+    /* there are texts to compare with, which the owner does not declare to be chosen independently */
+    const bool compared =
+        public[NVDP__OF_VOCABULARY].keys.count + public[NVDP__OF_SENSITIVE].keys.count > 0;
+    const char *text = work->source->text;
+    if (compared && text != NULL && nvdp__check_regular(NULL, text) != NVDP_OK)
+        return nvdp__fail(work->ctx, NVDP_ERR_ARGUMENT,
+                          "{text}: %s: expected a file that can be read twice, because its texts "
+                          "are compared with the public ones before anything is written; or "
+                          "declare the public ones with {public-independent}",
+                          text);
+    if (compared) NVDP_TRY(pass_all(work, COMPARE));
+    if (compared) NVDP_TRY(nvdp__sanitizer_check_public(work->sanitizer));
     work->done.info = (struct nvdp_sanitizer_info)NVDP_RESULT(struct nvdp_sanitizer_info);
-    begin_digest(work);
+    /* a digest takes one thread seconds per gigabyte, so other work goes on meanwhile */
+    const struct nvdp_vectors *vectors = work->sanitizer->vectors;
+    work->digests = nvdp_context_threads(work->ctx) > 1 &&
+                    vectors->count > NVDP__FEW_NUMBERS / vectors->dim &&
+                    pthread_create(&work->digesting, NULL, digest, work) == 0;
+    if (!work->digests) digest(work);
     nvdp__sanitizer_sensitive_digest(work->sanitizer, work->done.sensitive);
     NVDP_TRY(nvdp_sanitizer_describe(work->sanitizer, &work->done.info));
     work->done.own_choice = work->options->sanitizer.sensitive_from_data;
     return NVDP_OK;
 }
 
-/* Reads the texts in an additional pass. */
-static nvdp_status read_ahead(struct sanitize *work, enum purpose purpose) {
-    for (size_t i = 0; i < SPLITS; i++)
-        if (work->part[i].path != NULL)
-            NVDP_TRY(nvdp__check_regular(work->ctx, work->part[i].path));
-    return pass_all(work, purpose);
-}
-
-/* Fails, before anything is written, if a private text is among the public ones. */
-static nvdp_status compare_all(struct sanitize *work) {
-    const char *text = work->options->source.text;
-    if (!nvdp__sanitizer_compares(work->sanitizer)) return NVDP_OK;
-    if (text != NULL && nvdp__check_regular(NULL, text) != NVDP_OK)
-        return nvdp__fail(work->ctx, NVDP_ERR_ARGUMENT,
-                          "{text}: %s: expected a file that can be read twice, because its texts "
-                          "are compared with the public ones before anything is written; or "
-                          "declare the public ones with {public-independent}",
-                          text);
-    NVDP_TRY(read_ahead(work, COMPARE));
-    return nvdp__sanitizer_check_public(work->sanitizer);
-}
-
-/* Chooses the sensitive words.  Counts the tokens first if the choice depends on them. */
-static nvdp_status choose(struct sanitize *work) {
-    if (nvdp_sanitizer_dchi(work->sanitizer) == NULL) NVDP_TRY(read_ahead(work, COUNT));
-    NVDP_TRY(nvdp_sanitizer_choose(work->ctx, work->sanitizer));
-    NVDP_TRY(compare_all(work));
-    return describe(work);
-}
-
-static nvdp_status texts(struct sanitize *work) {
-    NVDP_TRY(open_outputs(work));
-    NVDP_TRY(pass_all(work, WRITE));
-    NVDP_TRY(nvdp__sanitized_measure(work->ctx, &work->done));
-    nvdp__sanitized_statement(&work->done, sizeof work->result.statement, work->result.statement);
-    return NVDP_OK;
-}
-
-static nvdp_status vectors(struct sanitize *work) {
+/* Privatizes the texts: their tokens, or with a mechanism of vectors the vectors of tokens. */
+static nvdp_status privatize(struct sanitize *work) {
+    if (!work->vectors) {
+        NVDP_TRY(open_outputs(work));
+        NVDP_TRY(pass_all(work, WRITE));
+        NVDP_TRY(nvdp__sanitized_measure(work->ctx, &work->done));
+        nvdp__sanitized_statement(&work->done, sizeof work->result.statement,
+                                  work->result.statement);
+        return NVDP_OK;
+    }
     struct nvdp__represent represent = {.sanitizer = work->sanitizer,
-                                        .lines = work->options->source.text != NULL,
+                                        .lines = work->source->text != NULL,
                                         .config = work->config,
                                         .out = work->options->out,
                                         .noise = work->noise};
@@ -962,10 +854,9 @@ static nvdp_status vectors(struct sanitize *work) {
                            work->result.statement);
 }
 
-/* Releases everything but the sanitizer. */
 static void release(struct sanitize *work) {
     end_digest(work);
-    nvdp_sanitize_result_free(&work->result);
+    nvdp_result_free(&work->result);
     for (size_t i = 0; i < SPLITS; i++) {
         nvdp__output_abort(&work->part[i].output);
         free(work->part[i].path);
@@ -979,41 +870,43 @@ static void release(struct sanitize *work) {
     free(work->chunk.field);
     free(work->chunk.bytes);
     free(work->text);
+    nvdp_sanitizer_free(work->own);
 }
 
 nvdp_status nvdp__sanitize_count(struct nvdp_context *ctx,
                                  const struct nvdp__sanitize_source *source,
                                  struct nvdp_sanitizer *sanitizer) {
-    const struct options options = {.source = *source};
     nvdp__auto(release) struct sanitize work = {
-        .ctx = ctx, .options = &options, .sanitizer = sanitizer, .done = {.files = json_object()}};
+        .ctx = ctx, .source = source, .sanitizer = sanitizer, .done = {.files = json_object()}};
     if (work.done.files == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
     NVDP_TRY(check_own_words(ctx, sanitizer, source->task));
     NVDP_TRY(find_sources(&work));
-    return read_ahead(&work, COUNT);
+    return pass_all(&work, COUNT);
 }
 
 nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *config,
                           nvdp_write_fn write, void *user, struct nvdp_sanitize_result *out) {
-    nvdp_status status = NVDP_OK;
     struct options options;
-    struct sanitize work = {.ctx = ctx, .options = &options, .write = write, .user = user};
-    NVDP_TRY_OR_CLEAN(nvdp__config_open(ctx, config, &schema, &options));
+    nvdp__auto(release) struct sanitize work = {
+        .ctx = ctx, .source = &options.source, .options = &options, .write = write, .user = user};
+    NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
     options.insecure = nvdp_config_is_set(config, "insecure-seed");
     options.seeded = nvdp_config_is_set(config, "seed");
-    if (out != NULL) NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
+    if (out != NULL) NVDP_TRY(nvdp__can_give(ctx, out));
     if (options.out == NULL && write == NULL)
-        NVDP_TRY_OR_CLEAN(
-            nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{out}: expected a file or folder, found none"));
-    NVDP_TRY_OR_CLEAN(begin(&work));
-    NVDP_TRY_OR_CLEAN(choose(&work));
-    NVDP_TRY_OR_CLEAN(work.vectors ? vectors(&work) : texts(&work));
-    warn(&work);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{out}: expected a file or folder, found none");
+    NVDP_TRY(begin(&work));
+    NVDP_TRY(choose(&work));
+    NVDP_TRY(privatize(&work));
+    const struct nvdp__sanitized *done = &work.done;
+    const uint64_t words = nvdp__sanitized_words(done);
+    if (2 * done->unknown > words)
+        nvdp__log(ctx, NVDP_LOG_WARNING,
+                  "%.3g%% of the words have no vector and are %s, so the output says little about "
+                  "the texts; use vectors for the language and spelling of these texts",
+                  100 * (double)done->unknown / (double)words,
+                  done->info.drops ? "left out" : "drawn uniformly");
     end_digest(&work);
-    NVDP_TRY_OR_CLEAN(publish(&work));
-    if (out != NULL) NVDP_TRY_OR_CLEAN(give(&work, out));
-cleanup:
-    release(&work);
-    nvdp_sanitizer_free(work.sanitizer);
-    return status;
+    NVDP_TRY(publish(&work));
+    return out != NULL ? give(&work, out) : NVDP_OK;
 }

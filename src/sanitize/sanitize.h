@@ -1,5 +1,6 @@
 /* Privatizes a task's files, or a text, token by token.  The parts of the work share this header.
  *
+ *     sanitizer.c            a mechanism over the words or WordPieces of a table
  *     sanitize.c             the options, the pass over the texts, the output files
  *     representations.c      vectors of tokens in place of texts (their reader: src/text/representations.c)
  *     statement.c            the description of the output: numbers, privacy.json, plain English
@@ -7,10 +8,128 @@
 #ifndef NVDP_SRC_SANITIZE_SANITIZE_H
 #define NVDP_SRC_SANITIZE_SANITIZE_H
 
-#include "dchi/sanitizer.h"
+#include "base/cache.h"
+#include "dchi/dchi.h"
+#include "dchi/token_options.h"
 #include "text/dataset.h"
+#include "text/tokenizer.h"
 #include <jansson.h>
+#include <nvdp/dataset.h>
 #include <nvdp/share.h>
+#include <nvdp/text_privacy.h>
+
+/* ---- sanitizers ---- */
+
+/* The public texts from which the vocabulary and the sensitive tokens were chosen. */
+enum { NVDP__OF_VOCABULARY, NVDP__OF_SENSITIVE, NVDP__PUBLIC_CHOICES };
+
+struct nvdp_sanitizer {
+    struct nvdp__sanitizer_options options; /* without its strings */
+    struct nvdp_vectors *vectors;
+    struct nvdp_dchi *dchi;   /* NULL until V_S is chosen */
+    unsigned char *sensitive; /* [V] 1 or 0; NULL: other mechanisms, and until V_S is chosen */
+    size_t sensitives;
+    uint64_t *times; /* [V] counts that determine the vocabulary or V_S; NULL: none */
+    /* words of the table before vocabulary-from; words of V that no text can contain */
+    size_t table, unmatched;
+    bool own_words;         /* the vocabulary is that of the texts of `task` */
+    bool uncounted;         /* the vocabulary is still the whole table */
+    enum nvdp_task_id task; /* task of own_words */
+    struct nvdp__public_texts public[NVDP__PUBLIC_CHOICES];
+    char *path[NVDP__PUBLIC_CHOICES]; /* of public[] */
+    char *later[2]; /* sensitive-from and sensitive-list, read when the words are known */
+    size_t equal;
+    int32_t equal_pair[2];
+    /* words of a file: row = index of the word */
+    struct nvdp__strings words;
+    struct nvdp__word_rules rules;
+    /* or WordPieces */
+    const struct nvdp_tokenizer *tokenizer;
+    struct nvdp_tokenizer *own; /* tokenizer, if the sanitizer owns it */
+    int32_t *row, *piece;       /* [pieces] and [V]: inverse to each other, -1: none */
+};
+
+/* Creates a sanitizer from an encoder's table in memory: pieces of the tokenizer x dim floats.
+ * The tokenizer must outlive it. Ignores options->vectors. */
+nvdp_status nvdp__sanitizer_of_table(struct nvdp_context *ctx,
+                                     const struct nvdp__sanitizer_options *options,
+                                     const struct nvdp_tokenizer *tokenizer, size_t dim,
+                                     const float *table, struct nvdp_sanitizer **out);
+/* Creates a sanitizer from options->vectors or from the folder `model`. */
+nvdp_status nvdp__sanitizer_create(struct nvdp_context *ctx,
+                                   const struct nvdp__sanitizer_options *options, const char *model,
+                                   struct nvdp_sanitizer **out);
+
+/* Compares a private text of this row. */
+nvdp_status nvdp__sanitizer_compare(struct nvdp_sanitizer *sanitizer, struct nvdp__field text,
+                                    size_t row);
+/* Returns NVDP_ERR_ARGUMENT if a compared text was public. */
+nvdp_status nvdp__sanitizer_check_public(const struct nvdp_sanitizer *sanitizer);
+/* Tokenizes a text that was compared, or that is not released. */
+nvdp_status nvdp__sanitizer_tokenize(struct nvdp_context *ctx,
+                                     const struct nvdp_sanitizer *sanitizer, const char *text,
+                                     size_t size, struct nvdp_token_list *out);
+
+/* A digest that identifies the table: tokens and vectors in order. */
+void nvdp__sanitizer_table_digest(const struct nvdp_sanitizer *sanitizer,
+                                  char hex[NVDP__DIGEST_HEX]);
+/* A digest of V_S over this table; "" if the mechanism has none. */
+void nvdp__sanitizer_sensitive_digest(const struct nvdp_sanitizer *sanitizer,
+                                      char hex[NVDP__DIGEST_HEX]);
+
+/* Texts that are sanitized together; memory is reused from batch to batch. Zero it, release it. */
+struct nvdp__text_batch {
+    size_t texts, capacity;
+    struct nvdp__batch_text {
+        struct nvdp__field text;     /* in */
+        struct nvdp_token_list list; /* its tokens */
+        char *out;                   /* the text out */
+    } * item;                        /* [capacity] */
+    size_t *offset;                  /* [texts + 1] */
+    int32_t *token, *drawn;          /* [offset[texts]] input and output tokens */
+    size_t offset_capacity, token_capacity, drawn_capacity;
+};
+/* Adds a text, whose bytes must remain valid. */
+nvdp_status nvdp__text_batch_add(struct nvdp_context *ctx, struct nvdp__text_batch *batch,
+                                 struct nvdp__field text);
+/* Sets the lists, offset and token of all texts, using the context's threads. */
+nvdp_status nvdp__text_batch_tokenize(struct nvdp_context *ctx,
+                                      const struct nvdp_sanitizer *sanitizer,
+                                      struct nvdp__text_batch *batch);
+/* Sets drawn and the texts out, with the streams of nvdp_dchi_sample() from text `first` on. */
+nvdp_status nvdp__text_batch_draw(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
+                                  struct nvdp__text_batch *batch, const uint64_t *seed,
+                                  uint64_t first);
+void nvdp__text_batch_clear(struct nvdp__text_batch *batch); /* for the next texts */
+void nvdp__text_batch_release(struct nvdp__text_batch *batch);
+
+/* Chooses vocabulary and V_S by the counts and creates the mechanism. Does nothing if there is one already.
+ * Choosing the vocabulary renumbers the tokens.
+ * ctx: records messages
+ * sanitizer: sanitizer
+ * Returns NVDP_ERR_ARGUMENT if the share w leaves no sensitive token; NVDP_ERR_INPUT if no word was counted, and for
+ *         invalid sensitive-from and sensitive-list as in nvdp_sanitizer_create(); NVDP_ERR_IO; NVDP_ERR_MEMORY */
+nvdp_status nvdp__sanitizer_choose(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer);
+
+/* Returns the WordPiece id of a token.
+ * sanitizer: with an encoder's table
+ * token: below V
+ * Returns id, or -1 if there is none */
+int32_t nvdp__sanitizer_piece(const struct nvdp_sanitizer *sanitizer, int32_t token);
+
+/* Returns the token of a WordPiece id.
+ * sanitizer: with an encoder's table
+ * id: id of the tokenizer
+ * Returns token; NVDP_DCHI_UNKNOWN for ids that are not regular, and for all ids if tokens are words */
+int32_t nvdp__sanitizer_token(const struct nvdp_sanitizer *sanitizer, int32_t id);
+
+/* Counts a text's tokens, if V_S or the vocabulary comes from the texts.
+ * sanitizer: with sensitive-from-data or vocabulary-from TASK, before nvdp__sanitizer_choose()
+ * n: number of tokens
+ * token: [n]; skips those that are not below V */
+void nvdp__sanitizer_count_tokens(struct nvdp_sanitizer *sanitizer, size_t n, const int32_t *token);
+
+/* ---- texts ---- */
 
 /* The facts about privatized texts that are reported. */
 struct nvdp__sanitized {
@@ -45,6 +164,10 @@ struct nvdp__sanitized {
  * Returns the number of rows without a word. */
 size_t nvdp__sanitized_count(struct nvdp__sanitized *done, const struct nvdp__text_batch *batch,
                              size_t columns);
+/* Returns part / all; 0 if there are none. */
+static inline double nvdp__share(uint64_t part, uint64_t all) {
+    return all > 0 ? (double)part / (double)all : 0;
+}
 /* Returns the number of words, including omitted ones. */
 uint64_t nvdp__sanitized_words(const struct nvdp__sanitized *done);
 /* Sets geometry, same and distinct. */
@@ -60,6 +183,28 @@ double nvdp__sanitized_oov_epsilon(const struct nvdp__sanitized *done);
 void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, char *out);
 /* Returns the object of privacy.json, or NULL if memory is short. */
 json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *statement);
+
+/* ---- text_privacy.c ---- */
+
+/* Reads the texts of a task's split, or of a file, as tokens of a sanitizer. If V_S or the vocabulary comes from the
+ * texts, counts those of every split, as nvdp_sanitize() does, and chooses them. O(bytes); memory for the file.
+ * config: of kind "token-texts": task, data, text-column, text-pair-column, split (default dev); or text, a file with
+ *     one text per line; limit, seed
+ * out: the texts; with `limit` a seeded sample in the file's order; nvdp__token_texts_free(); untouched on error
+ * Returns NVDP_ERR_ARGUMENT for options out of range; NVDP_ERR_INPUT, whose message names file and line; NVDP_ERR_IO;
+ *         NVDP_ERR_MEMORY */
+nvdp_status nvdp__token_texts_read(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                   struct nvdp_sanitizer *sanitizer, struct nvdp__token_texts *out);
+/* Frees the arrays and zeroes the struct. */
+void nvdp__token_texts_free(struct nvdp__token_texts *texts);
+/* Counts each token of texts, as the prior of an attacker. O(V + tokens).
+ * counts: [V] number of occurrences of each token
+ * Returns the number of tokens with a vector, the sum of the counts */
+size_t nvdp__token_texts_count(const struct nvdp__token_texts *texts, size_t vocabulary,
+                               double *counts);
+
+/* Returns the JSON object of a struct nvdp_dchi_report; NULL: out of memory. */
+json_t *nvdp__dchi_report_pack(const void *report);
 
 /* ---- sanitize.c ---- */
 

@@ -1,7 +1,9 @@
 /* Describes privatized texts for nvdp sanitize: counts, measurements, privacy.json, and the statement in plain
  * English. */
+#include "dchi/dchi.h"
 #include "sanitize/sanitize.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/random.h"
 #include "base/sentence.h"
@@ -10,10 +12,6 @@
 #include <nvdp/guarantee.h>
 #include <stdlib.h>
 #include <string.h>
-
-static double share(uint64_t part, uint64_t all) {
-    return all > 0 ? (double)part / (double)all : 0;
-}
 
 uint64_t nvdp__sanitized_words(const struct nvdp__sanitized *done) {
     return done->tokens + (done->info.drops ? done->unknown : 0);
@@ -26,11 +24,12 @@ size_t nvdp__sanitized_count(struct nvdp__sanitized *done, const struct nvdp__te
     size_t empty = 0;
     for (size_t i = 0, tokens = 0, unknown = 0; i < batch->texts; i++) {
         const size_t of = i % columns; /* index in its row */
-        tokens = (of > 0 ? tokens : 0) + batch->list[i].count;
-        unknown = (of > 0 ? unknown : 0) + batch->list[i].unknown;
+        const struct nvdp_token_list *list = &batch->item[i].list;
+        tokens = (of > 0 ? tokens : 0) + list->count;
+        unknown = (of > 0 ? unknown : 0) + list->unknown;
         empty += of + 1 == columns && tokens + unknown == 0;
         done->longest = nvdp__max(done->longest, tokens);
-        done->unknown += batch->list[i].unknown;
+        done->unknown += list->unknown;
     }
     for (size_t i = 0; i < batch->offset[batch->texts]; i++)
         if (batch->token[i] >= 0) done->seen[batch->token[i]]++;
@@ -48,7 +47,7 @@ static nvdp_status draw_tokens(struct nvdp_context *ctx, const struct nvdp__sani
                                uint64_t known, int32_t *token) {
     const struct nvdp__noise noise = {.seed = done->seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 1, 0);
-    uint64_t *sum = NULL;
+    nvdp__autofree uint64_t *sum = NULL;
     NVDP_TRY(NVDP__NEW(ctx, sum, done->info.tokens));
     for (size_t x = 0; x < done->info.tokens; x++)
         sum[x] = done->seen[x] + (x > 0 ? sum[x - 1] : 0);
@@ -64,7 +63,6 @@ static nvdp_status draw_tokens(struct nvdp_context *ctx, const struct nvdp__sani
         }
         token[i] = (int32_t)low;
     }
-    free(sum);
     return NVDP_OK;
 }
 
@@ -74,14 +72,13 @@ nvdp_status nvdp__sanitized_measure(struct nvdp_context *ctx, struct nvdp__sanit
     nvdp__autofree double *same = NULL, *distinct = NULL;
     done->geometry = (struct nvdp_geometry)NVDP_RESULT(struct nvdp_geometry);
     done->sampled = known > 0 ? done->measured : 0;
-    NVDP_TRY(nvdp_vectors_geometry(ctx, nvdp_sanitizer_vectors(done->sanitizer), GEOMETRY_TOKENS,
-                                   done->seed, &done->geometry));
-    NVDP_TRY(NVDP__NEW(ctx, token, done->sampled));
-    NVDP_TRY(NVDP__NEW(ctx, same, done->sampled));
-    NVDP_TRY(NVDP__NEW(ctx, distinct, done->sampled));
+    NVDP_TRY(nvdp__vectors_geometry(ctx, nvdp_sanitizer_vectors(done->sanitizer), GEOMETRY_TOKENS,
+                                    done->seed, &done->geometry));
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(token, done->sampled),
+                          NVDP__ITEMS(same, done->sampled), NVDP__ITEMS(distinct, done->sampled)));
     if (done->sampled > 0) NVDP_TRY(draw_tokens(ctx, done, known, token));
-    NVDP_TRY(nvdp_dchi_deniability(ctx, nvdp_sanitizer_dchi(done->sanitizer), done->sampled, token,
-                                   done->draws, done->seed, same, distinct));
+    NVDP_TRY(nvdp__dchi_deniability(ctx, nvdp_sanitizer_dchi(done->sanitizer), done->sampled, token,
+                                    done->draws, done->seed, same, distinct));
     for (size_t i = 0; i < done->sampled; i++) {
         done->same += same[i] / (double)done->sampled;
         done->distinct += distinct[i] / (double)done->sampled;
@@ -117,29 +114,23 @@ double nvdp__sanitized_row_epsilon(const struct nvdp__sanitized *done) {
  * santext-plus outputs some words only for themselves.  An omitted word shows in the length. */
 double nvdp__sanitized_oov_epsilon(const struct nvdp__sanitized *done) {
     const double share = row_of(done)->unknown;
-    if (done->info.drops || isinf(share)) return INFINITY;
-    return share * nvdp__sanitized_epsilon(done);
+    return done->info.drops || isinf(share) ? INFINITY : share * nvdp__sanitized_epsilon(done);
 }
 
 /* ---- privacy.json ---- */
-
-static const char *mechanism_name(const struct nvdp__sanitized *done) {
-    return nvdp__dchi_name(done->info.mechanism);
-}
-
-/* Identifies V_S without revealing its words, so that a reader of the folder measures under the same V_S. */
-static json_t *sensitive_json(const struct nvdp__sanitized *done) {
-    return json_pack("{s:I, s:s, s:b, s:o, s:s}", "tokens", (json_int_t)done->info.sensitive,
-                     "from", done->chosen, "own_choice", done->own_choice, "share",
-                     isnan(done->rare) ? json_null() : nvdp__json_number(done->rare), "digest",
-                     done->sensitive);
-}
 
 json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *statement) {
     const struct nvdp_sanitizer_info *info = &done->info;
     const struct nvdp_geometry *geometry = &done->geometry;
     const struct nvdp__token_row *row = row_of(done);
     const bool plus = row->uses_p, vectors = row->gives_vectors;
+    /* Identifies V_S without revealing its words, so that a reader of the folder measures under the same V_S. */
+    json_t *sensitive =
+        plus ? json_pack("{s:I, s:s, s:b, s:o, s:s}", "tokens", (json_int_t)info->sensitive, "from",
+                         done->chosen, "own_choice", done->own_choice, "share",
+                         isnan(done->rare) ? json_null() : nvdp__json_number(done->rare), "digest",
+                         done->sensitive)
+             : NULL;
     char created[32];
     nvdp__creation_date(created);
     return json_pack(
@@ -148,17 +139,16 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
         "s:{s:I, s:f, s:f, s:f, s:f}, s:o, s:o, s:o, s:{s:I, s:I, s:f, s:f}, s:{s:I, s:I, s:I, "
         "s:o, s:I, s:o, s:f, s:f}, s:O?, s:s, s:s, "
         "s:s}",
-        "nvdp_format", "sanitized/1", "mechanism", mechanism_name(done), "public_texts",
+        "nvdp_format", "sanitized/1", "mechanism", nvdp__dchi_name(info->mechanism), "public_texts",
         done->public, "eta", row->uses_eta ? nvdp__json_number(info->eta) : json_real(0), "p",
-        plus ? nvdp__json_number(info->p) : json_null(), "sensitive",
-        plus ? sensitive_json(done) : NULL, "vocabulary", "source", done->source, "of",
-        info->pieces ? "pieces" : "words", "from", done->from, "own_words", info->own_words,
-        "table", (json_int_t)info->table, "tokens", (json_int_t)info->tokens, "dim",
-        (json_int_t)info->dim, "equal", (json_int_t)info->equal, "unmatched",
-        (json_int_t)info->unmatched, "digest", done->table, "oov", info->drops ? "drop" : "uniform",
-        "distances", "tokens", (json_int_t)geometry->tokens, "nearest_median",
-        geometry->nearest_median, "pair_median", geometry->pair_median, "pair_max",
-        geometry->pair_max, "bound", geometry->diameter_bound, "ldp_epsilon",
+        plus ? nvdp__json_number(info->p) : json_null(), "sensitive", sensitive, "vocabulary",
+        "source", done->source, "of", info->pieces ? "pieces" : "words", "from", done->from,
+        "own_words", info->own_words, "table", (json_int_t)info->table, "tokens",
+        (json_int_t)info->tokens, "dim", (json_int_t)info->dim, "equal", (json_int_t)info->equal,
+        "unmatched", (json_int_t)info->unmatched, "digest", done->table, "oov",
+        info->drops ? "drop" : "uniform", "distances", "tokens", (json_int_t)geometry->tokens,
+        "nearest_median", geometry->nearest_median, "pair_median", geometry->pair_median,
+        "pair_max", geometry->pair_max, "bound", geometry->diameter_bound, "ldp_epsilon",
         nvdp__json_number(nvdp__sanitized_epsilon(done)), "row_epsilon",
         nvdp__json_number(nvdp__sanitized_row_epsilon(done)), "oov_epsilon",
         nvdp__json_number(nvdp__sanitized_oov_epsilon(done)), "deniability", "tokens",
@@ -167,9 +157,9 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
         (json_int_t)done->tokens, "longest", (json_int_t)done->longest, "changed",
         vectors ? json_null() : json_integer((json_int_t)done->changed), "oov",
         (json_int_t)done->unknown, "changed_share",
-        vectors ? json_null() : json_real(share(done->changed, done->tokens)), "oov_share",
-        share(done->unknown, nvdp__sanitized_words(done)), "not_sensitive_share",
-        share(done->kept, done->tokens), "files", done->files, "generator", done->generator,
+        vectors ? json_null() : json_real(nvdp__share(done->changed, done->tokens)), "oov_share",
+        nvdp__share(done->unknown, nvdp__sanitized_words(done)), "not_sensitive_share",
+        nvdp__share(done->kept, done->tokens), "files", done->files, "generator", done->generator,
         "created", created, "statement", statement);
 }
 
@@ -184,7 +174,8 @@ static const char *public_words(const struct nvdp__sanitized *done) {
                : " None of its texts is among the texts that were privatized.";
 }
 
-/* States which words can be output, and what that reveals by itself. */
+/* States which words can be output, and what that reveals by itself. Names the tokens without protection, in a mechanism
+ * that protects only the sensitive ones. */
 static void append_words(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     if (info->own_words)
@@ -199,19 +190,14 @@ static void append_words(struct nvdp__writer *writer, const struct nvdp__sanitiz
                      "Of the table's %zu words only those that occur in %s come out. That file is "
                      "taken to be public: the output shows which words it has.%s\n",
                      info->table, done->from, public_words(done));
-}
-
-/* Names the tokens without protection, in a mechanism that protects only the sensitive ones. */
-static void append_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
-    const struct nvdp_sanitizer_info *info = &done->info;
     if (partial(done))
         nvdp__append(
             writer,
             "No guarantee for the %zu of %zu tokens that are not sensitive: %.3g%% of these "
             "texts' tokens stay as they are with probability %g. Two texts that differ in one "
             "of them have an infinite divergence.%s\n",
-            info->tokens - info->sensitive, info->tokens, 100 * share(done->kept, done->tokens),
-            1 - info->p,
+            info->tokens - info->sensitive, info->tokens,
+            100 * nvdp__share(done->kept, done->tokens), 1 - info->p,
             done->own_choice
                 ? " Which tokens are sensitive was counted on the private texts: that choice "
                   "is not private."
@@ -226,10 +212,8 @@ static void append_plus(struct nvdp__writer *writer, const struct nvdp__sanitize
 static void append_proof(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     const struct nvdp__token_row *row = row_of(done);
-    const double worst = info->eta * done->geometry.diameter_bound;
-    const double longest = of_row(done, worst);
+    const double worst = info->eta * done->geometry.diameter_bound, longest = of_row(done, worst);
     const char *which = partial(done) ? "sensitive " : "";
-    char upper[2][NVDP__BOUND_TEXT];
     if (!row->uses_eta) {
         nvdp__append(writer, "Proven: the output says nothing about a text but its length%s.\n",
                      info->own_words ? ", and of all texts together which words they have" : "");
@@ -243,7 +227,7 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__sanitiz
         "sum.\n",
         fmax(worst, longest) > NVDP_USEFUL_EPSILON ? "No useful guarantee over all texts"
                                                    : NVDP__PROVEN_INEXACT("this output's"),
-        nvdp__bound(upper[0], worst), which, nvdp__bound(upper[1], longest),
+        nvdp__bound(worst).text, which, nvdp__bound(longest).text,
         (unsigned long long)done->longest);
     nvdp__append(
         writer,
@@ -251,7 +235,7 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__sanitiz
                                               "token x from x' by a log ratio above %s |x - x'|. "
                                               "Near tokens are hard to tell "
                                               "apart, far ones are not.\n",
-        which, nvdp__bound(upper[0], info->eta));
+        which, nvdp__bound(info->eta).text);
 }
 
 static void append_contents(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
@@ -276,7 +260,6 @@ static void append_contents(struct nvdp__writer *writer, const struct nvdp__sani
 static void append_unknown(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp__token_row *row = row_of(done);
     const double bound = nvdp__sanitized_oov_epsilon(done);
-    char upper[NVDP__BOUND_TEXT];
     if (!row->uses_eta && !done->info.drops) return;
     nvdp__append(writer, "A word without %s ", done->info.pieces ? "WordPieces" : "a vector");
     if (done->info.drops)
@@ -288,22 +271,21 @@ static void append_unknown(struct nvdp__writer *writer, const struct nvdp__sanit
                      isfinite(bound) ? "such a word and another one can, by a log ratio of up to "
                      : row->uses_p ? "an output can show with certainty whether it was such a word"
                                    : "for such a word and another one no bound is proven",
-                     isfinite(bound) ? nvdp__bound(upper, bound) : "");
+                     isfinite(bound) ? nvdp__bound(bound).text : "");
     if (done->unknown > 0)
         nvdp__append(writer, " %.3g%% of the words were such.",
-                     100 * share(done->unknown, nvdp__sanitized_words(done)));
+                     100 * nvdp__share(done->unknown, nvdp__sanitized_words(done)));
     nvdp__append(writer, "\n");
 }
 
 static void append_measured(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_geometry *geometry = &done->geometry;
-    char far[NVDP__BOUND_TEXT];
     if (!row_of(done)->uses_eta) return;
     nvdp__append(writer,
                  "Distances: a token's nearest neighbour is %.3g away, two tokens are %.3g apart "
                  "(medians of %zu tokens), at most %s.",
                  geometry->nearest_median, geometry->pair_median, geometry->tokens,
-                 nvdp__bound(far, geometry->diameter_bound));
+                 nvdp__bound(geometry->diameter_bound).text);
     if (done->info.equal > 0)
         nvdp__append(writer, " %zu tokens have the vector of another one.", done->info.equal);
     nvdp__append(writer, "\n");
@@ -347,7 +329,6 @@ void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, 
                      "Whoever knows the seed can undo the draws, and two outputs with one "
                      "seed reveal differences to anyone.\n");
     append_words(writer, done);
-    append_plus(writer, done);
     append_proof(writer, done);
     append_contents(writer, done);
     append_unknown(writer, done);

@@ -1,12 +1,12 @@
 /* Implements nvdp privacy for sanitizers: measures what a sanitizer reveals about the texts of a data set.  The order:
  * options, texts, the folder that nvdp sanitize wrote, report. */
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/own.h"
 #include "base/random.h"
 #include "base/sentence.h"
-#include "dchi/options.h"
-#include "dchi/sanitizer.h"
+#include "dchi/token_options.h"
 #include "rdp/report.h"
 #include "sanitize/sanitize.h"
 #include "text/dataset.h"
@@ -55,9 +55,7 @@ static const struct nvdp__schema texts_schema = {.kind = "texts",
                                                  .sections = 2,
                                                  .check = check_texts};
 
-nvdp_status nvdp_token_texts_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
-    return nvdp__config_create(ctx, &texts_schema, out);
-}
+const struct nvdp__kind nvdp__kind_token_texts = {"token-texts", {&texts_schema}};
 
 #undef AT
 #define AT(member) NVDP_OPTION_AT(struct options, member)
@@ -104,15 +102,8 @@ static const struct nvdp__schema schema = {.kind = "sanitizer's measures",
                                            .sections = sizeof sections / sizeof *sections,
                                            .check = check};
 
-nvdp_status nvdp_text_privacy_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
-    struct nvdp_config *made = NULL, *measures = NULL;
-    NVDP_TRY(nvdp__config_create(ctx, &schema, &made));
-    nvdp_status status = nvdp_privacy_config_create(ctx, &measures);
-    if (status == NVDP_OK) status = nvdp_config_join(made, measures);
-    if (status == NVDP_OK) *out = made;
-    if (status != NVDP_OK) nvdp_config_free(made);
-    return status;
-}
+const struct nvdp__kind nvdp__kind_text_privacy = {"text-privacy",
+                                                   {&schema, &nvdp__privacy_schema}};
 
 /* ---- texts ---- */
 
@@ -121,6 +112,12 @@ struct tokens {
     int32_t *token;
     size_t count, capacity, unknown;
 };
+
+static void release_tokens(struct tokens *tokens) {
+    free(tokens->offset);
+    free(tokens->first);
+    free(tokens->token);
+}
 
 /* Adds a text of a row, and compares it with the public texts of the sanitizer. */
 static nvdp_status append(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer, size_t row,
@@ -138,72 +135,38 @@ static nvdp_status append(struct nvdp_context *ctx, struct nvdp_sanitizer *sanit
     return NVDP_OK;
 }
 
-/* Chooses V_S from all texts that nvdp sanitize counts, if V_S depends on the texts. */
-static nvdp_status choose_sensitive(struct nvdp_context *ctx,
-                                    const struct nvdp__sanitize_source *source,
-                                    struct nvdp_sanitizer *sanitizer) {
-    if (nvdp_sanitizer_dchi(sanitizer) != NULL) return NVDP_OK;
-    NVDP_TRY(nvdp__sanitize_count(ctx, source, sanitizer));
-    return nvdp_sanitizer_choose(ctx, sanitizer);
-}
-
 /* Tokenizes a sample of `limit` rows, or all rows. */
 static nvdp_status read_rows(struct nvdp_context *ctx, const struct texts *options,
                              const struct nvdp__rows *rows, struct nvdp_sanitizer *sanitizer,
-                             struct nvdp_token_texts *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_token_list list = {0};
-    struct tokens made = {0};
-    bool *chosen = NULL;
+                             struct nvdp__token_texts *out) {
+    nvdp__auto(nvdp_token_list_free) struct nvdp_token_list list = {0};
+    nvdp__auto(release_tokens) struct tokens made = {0};
+    nvdp__autofree bool *chosen = NULL;
     size_t n = 0;
-    const bool some = options->limit > 0 && options->limit < rows->count;
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, chosen, rows->count));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, made.offset, rows->count + 1));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, made.first, rows->count));
-    if (some)
-        NVDP_TRY_OR_CLEAN(
-            nvdp__sample_rows(ctx, options->seed, rows->count, options->limit, chosen));
+    NVDP_TRY(nvdp__choose_rows(ctx, options->seed, rows->count, options->limit, &chosen));
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(made.offset, rows->count + 1),
+                          NVDP__ITEMS(made.first, rows->count)));
     for (size_t i = 0; i < rows->count; i++) {
         const struct nvdp__text_row *row = &rows->row[i];
         const size_t begin = made.count;
-        if (some && !chosen[i]) continue;
-        NVDP_TRY_OR_CLEAN(append(ctx, sanitizer, i, row->text, &list, &made));
+        if (!chosen[i]) continue;
+        NVDP_TRY(append(ctx, sanitizer, i, row->text, &list, &made));
         made.first[n] = made.count - begin;
-        if (rows->task.pair) NVDP_TRY_OR_CLEAN(append(ctx, sanitizer, i, row->pair, &list, &made));
+        if (rows->task.pair) NVDP_TRY(append(ctx, sanitizer, i, row->pair, &list, &made));
         made.offset[++n] = made.count;
     }
-    *out = (struct nvdp_token_texts){.texts = n,
-                                     .offset = made.offset,
-                                     .tokens = made.token,
-                                     .first = rows->task.pair ? made.first : NULL,
-                                     .unknown = made.unknown};
+    *out = (struct nvdp__token_texts){.texts = n,
+                                      .offset = made.offset,
+                                      .tokens = made.token,
+                                      .first = rows->task.pair ? made.first : NULL,
+                                      .unknown = made.unknown};
     if (!rows->task.pair) free(made.first);
     made = (struct tokens){0};
-cleanup:
-    nvdp_token_list_free(&list);
-    free(made.offset);
-    free(made.first);
-    free(made.token);
-    free(chosen);
-    return status;
-}
-
-/* Parses one text per line. */
-static nvdp_status parse_lines(struct nvdp_context *ctx, const char *bytes, size_t size,
-                               struct nvdp__rows *rows) {
-    for (size_t at = 0; at < size;) {
-        const char *end = memchr(bytes + at, '\n', size - at);
-        const size_t length = end != NULL ? (size_t)(end - bytes) - at : size - at;
-        NVDP_TRY(
-            nvdp__reserve(ctx, &rows->row, &rows->capacity, rows->count + 1, sizeof *rows->row));
-        rows->row[rows->count++] = (struct nvdp__text_row){.text = {bytes + at, length}};
-        at += length + 1;
-    }
     return NVDP_OK;
 }
 
 static nvdp_status read_texts(struct nvdp_context *ctx, const struct texts *options,
-                              struct nvdp_sanitizer *sanitizer, struct nvdp_token_texts *out) {
+                              struct nvdp_sanitizer *sanitizer, struct nvdp__token_texts *out) {
     struct nvdp_dataset_config config = nvdp__dataset_config_default();
     struct nvdp__layout layout;
     nvdp__auto(nvdp__rows_release) struct nvdp__rows rows = {0};
@@ -220,57 +183,42 @@ static nvdp_status read_texts(struct nvdp_context *ctx, const struct texts *opti
     }
     if (path == NULL && nvdp__is_table(name)) {
         config = nvdp__sanitize_table(&options->source);
-        path = nvdp__strdup(ctx, name);
-        NVDP_TRY(NVDP__MADE(path));
+        NVDP_TRY(NVDP__MADE(path = nvdp__strdup(ctx, name)));
     }
-    NVDP_TRY(choose_sensitive(ctx, &options->source, sanitizer));
+    if (nvdp_sanitizer_dchi(sanitizer) == NULL) { /* V_S depends on all texts of nvdp sanitize */
+        NVDP_TRY(nvdp__sanitize_count(ctx, &options->source, sanitizer));
+        NVDP_TRY(nvdp__sanitizer_choose(ctx, sanitizer));
+    }
     NVDP_TRY(nvdp__read_stream(ctx, path != NULL ? path : name, NVDP__DATA_LIMIT, &bytes, &size));
-    NVDP_TRY(path != NULL
-                 ? nvdp__rows_parse(ctx, &config, NVDP__LABELS_IGNORED, path, bytes, size, &rows)
-                 : parse_lines(ctx, bytes, size, &rows));
+    if (path != NULL)
+        NVDP_TRY(nvdp__rows_parse(ctx, &config, NVDP__LABELS_IGNORED, path, bytes, size, &rows));
+    for (struct nvdp__field rest = {bytes, path != NULL ? 0 : size}; rest.size > 0;) /* lines */
+        NVDP_TRY(NVDP__PUSH(ctx, rows.row, rows.count, rows.capacity,
+                            (struct nvdp__text_row){.text = nvdp__take_part(&rest, '\n')}));
     return read_rows(ctx, options, &rows, sanitizer, out);
 }
 
-nvdp_status nvdp_token_texts_read(struct nvdp_context *ctx, const struct nvdp_config *config,
-                                  struct nvdp_sanitizer *sanitizer, struct nvdp_token_texts *out) {
+nvdp_status nvdp__token_texts_read(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                   struct nvdp_sanitizer *sanitizer,
+                                   struct nvdp__token_texts *out) {
     struct texts options;
     NVDP_TRY(nvdp__config_open(ctx, config, &texts_schema, &options));
     return read_texts(ctx, &options, sanitizer, out);
 }
 
-void nvdp_token_texts_free(struct nvdp_token_texts *texts) {
+void nvdp__token_texts_free(struct nvdp__token_texts *texts) {
     free((void *)texts->offset);
     free((void *)texts->tokens);
     free((void *)texts->first);
-    *texts = (struct nvdp_token_texts){0};
+    *texts = (struct nvdp__token_texts){0};
 }
 
 /* ---- the folder that nvdp sanitize wrote ---- */
 
 struct folder {
-    char *path; /* DIR/privacy.json */
-    json_t *privacy;
+    const char *path; /* DIR/privacy.json */
+    const json_t *privacy;
 };
-
-static nvdp_status open_folder(struct nvdp_context *ctx, const char *directory,
-                               struct folder *folder) {
-    folder->path = nvdp__join(ctx, directory, "privacy.json");
-    if (folder->path == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(nvdp__json_read_optional(ctx, directory, "privacy.json", &folder->privacy));
-    const char *kind = json_string_value(json_object_get(folder->privacy, "nvdp_format"));
-    if (kind != NULL && strcmp(kind, "sanitized/1") == 0) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: expected a file that nvdp sanitize wrote (sanitized/1), found %s",
-                      folder->path,
-                      folder->privacy == NULL ? "no such file"
-                      : kind == NULL          ? "another kind"
-                                              : kind);
-}
-
-static void close_folder(struct folder *folder) {
-    json_decref(folder->privacy);
-    free(folder->path);
-}
 
 /* Takes an option from the folder.  Fails if the caller gave another value. */
 static nvdp_status take(struct nvdp_context *ctx, const struct folder *folder, const char *option,
@@ -289,41 +237,39 @@ static nvdp_status take(struct nvdp_context *ctx, const struct folder *folder, c
                       folder->path, option, text, nvdp__as_option(ctx, option).text, given);
 }
 
-/* Takes the vocabulary.  The folder names a task; a file must be given again, and the digest of the table checks it. */
-static nvdp_status take_vocabulary(struct nvdp_context *ctx, const struct folder *folder,
-                                   struct nvdp_config *config) {
-    static const char option[] = "vocabulary-from";
-    const json_t *from = json_object_get(json_object_get(folder->privacy, "vocabulary"), "from");
-    enum nvdp_task_id task;
-    if (!json_is_string(from)) return NVDP_OK;
-    if (nvdp_task_find(NULL, json_string_value(from), &task) == NVDP_OK)
-        return take(ctx, folder, option, from, config);
-    if (nvdp_config_is_set(config, option)) return NVDP_OK;
+/* Fails because the folder was made with a file, which the caller does not give. */
+static nvdp_status lacks_file(struct nvdp_context *ctx, const struct folder *folder,
+                              const char *option) {
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                       "%s: the folder was made with %s FILE; give the same file", folder->path,
                       nvdp__as_option(ctx, option).text);
 }
 
-/* Takes the options of the folder. */
+/* Takes the options of the folder.  It names a task as the source of the vocabulary; a file must be given again, and the
+ * digest of the table checks it. */
 static nvdp_status take_folder(struct nvdp_context *ctx, const struct folder *folder,
                                struct nvdp_config *config) {
     static const char *const key[] = {"mechanism", "eta", "p", "oov"};
     static const char *const option[] = {"sanitizer", "eta", "p", "oov"};
     static const char *const from[] = {"sensitive-from-data", "sensitive-from", "sensitive-list"};
+    static const char vocabulary[] = "vocabulary-from";
+    const json_t *words = json_object_get(json_object_get(folder->privacy, "vocabulary"), "from");
+    enum nvdp_task_id task;
     const json_t *sensitive = json_object_get(folder->privacy, "sensitive");
     const char *chosen = json_string_value(json_object_get(sensitive, "from"));
     bool given = false;
     for (size_t i = 0; i < sizeof key / sizeof *key; i++)
         NVDP_TRY(take(ctx, folder, option[i], json_object_get(folder->privacy, key[i]), config));
     NVDP_TRY(take(ctx, folder, "sensitive", json_object_get(sensitive, "share"), config));
-    NVDP_TRY(take_vocabulary(ctx, folder, config));
+    if (json_is_string(words) && nvdp_task_find(NULL, json_string_value(words), &task) == NVDP_OK)
+        NVDP_TRY(take(ctx, folder, vocabulary, words, config));
+    else if (json_is_string(words) && !nvdp_config_is_set(config, vocabulary))
+        return lacks_file(ctx, folder, vocabulary);
     for (size_t i = 0; i < sizeof from / sizeof *from; i++)
         given = given || nvdp_config_is_set(config, from[i]);
     if (given || chosen == NULL) return NVDP_OK;
-    if (strcmp(chosen, from[0]) == 0) return nvdp_config_set(config, from[0], "true");
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "%s: the folder was made with %s FILE; give the same file", folder->path,
-                      nvdp__as_option(ctx, chosen).text);
+    return strcmp(chosen, from[0]) == 0 ? nvdp_config_set(config, from[0], "true")
+                                        : lacks_file(ctx, folder, chosen);
 }
 
 /* Checks the table.  Distances belong to the mechanism, so another table is another mechanism. */
@@ -386,9 +332,8 @@ static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *c
     struct options options;
     struct nvdp__privacy_options measures;
     nvdp__autoptr(nvdp_sanitizer_free) struct nvdp_sanitizer *sanitizer = NULL;
-    nvdp__auto(nvdp_token_texts_free) struct nvdp_token_texts texts = {0};
+    nvdp__auto(nvdp__token_texts_free) struct nvdp__token_texts texts = {0};
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
-    enum nvdp_task_id task;
     NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__privacy_schema, &measures));
     if (options.sanitizer.mechanism == NVDP__TOKENS_AS_THEY_ARE)
@@ -403,11 +348,10 @@ static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *c
     NVDP_TRY(
         nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(sanitizer), &texts, &measures, made, &report));
     /* The folder's files may be given away: its report states what the folder records. */
-    report.own_words = (folder == NULL && nvdp__sanitizer_found(sanitizer, NVDP__OF_VOCABULARY)) ||
-                       nvdp__sanitizer_own_words(sanitizer, &task) ||
-                       recorded(folder, "vocabulary", "own_words");
+    report.own_words = (folder == NULL && sanitizer->public[NVDP__OF_VOCABULARY].found > 0) ||
+                       sanitizer->own_words || recorded(folder, "vocabulary", "own_words");
     report.insecure_seed = folder != NULL && seeded(folder);
-    report.own_choice = (folder == NULL && nvdp__sanitizer_found(sanitizer, NVDP__OF_SENSITIVE)) ||
+    report.own_choice = (folder == NULL && sanitizer->public[NVDP__OF_SENSITIVE].found > 0) ||
                         options.sanitizer.sensitive_from_data ||
                         recorded(folder, "sensitive", "own_choice");
     NVDP__GIVE(out, &report);
@@ -418,10 +362,20 @@ static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *c
 nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
                               double **matrix, struct nvdp_dchi_report *out) {
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *own = NULL;
-    nvdp__auto(close_folder) struct folder folder = {0};
+    nvdp__autoptr(json_decref) json_t *privacy = NULL;
     const char *directory = nvdp_config_get(config, "sanitized");
     if (directory == NULL) return measure(ctx, config, NULL, matrix, out);
-    NVDP_TRY(open_folder(ctx, directory, &folder));
+    const struct nvdp__path path = nvdp__path(directory, "privacy.json");
+    NVDP_TRY(nvdp__json_read_optional(ctx, directory, "privacy.json", &privacy));
+    const struct folder folder = {path.text, privacy};
+    const char *kind = json_string_value(json_object_get(privacy, "nvdp_format"));
+    if (kind == NULL || strcmp(kind, "sanitized/1") != 0)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected a file that nvdp sanitize wrote (sanitized/1), found %s",
+                          path.text,
+                          privacy == NULL ? "no such file"
+                          : kind == NULL  ? "another kind"
+                                          : kind);
     NVDP_TRY(nvdp_config_copy(config, &own));
     NVDP_TRY(take_folder(ctx, &folder, own));
     if (seeded(&folder)) nvdp__warn_seeded_draws(ctx, directory);
@@ -438,13 +392,6 @@ static struct nvdp_dchi_report whole(const struct nvdp_dchi_report *report) {
     return made;
 }
 
-static nvdp_status check_report(struct nvdp_context *ctx, const struct nvdp_dchi_report *report) {
-    const struct nvdp_dchi_report from = whole(report);
-    if (nvdp__dchi_row(from.mechanism) != NULL) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "privacy report: no mechanism has the number %d",
-                      (int)from.mechanism);
-}
-
 /* Packs the results for pairs of equal length; null if there are none. */
 static json_t *pack_equal(const struct nvdp_dchi_report *from) {
     static const char *const same[] = {"method",        "units",      "scope",      "adjacency",
@@ -456,7 +403,7 @@ static json_t *pack_equal(const struct nvdp_dchi_report *from) {
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         json_object_del(object, same[i]);
     json_t *exact =
-        json_pack("{s:o, s:o, s:o, s:[I,I], s:I}", "delta", number(from->same->bdp_delta), "low",
+        json_pack("{s:o, s:o, s:o, s:[I,I], s:I}", "delta", number(from->same->bdp.delta), "low",
                   number(from->epsilon.low), "high", number(from->epsilon.high), "argmax",
                   (json_int_t)from->epsilon_p, (json_int_t)from->epsilon_q, "evaluated",
                   (json_int_t)from->epsilon_pairs);
@@ -478,7 +425,8 @@ static const char *divergences(const struct nvdp_dchi_report *from, char text[DI
     return text;
 }
 
-static json_t *pack_report(const struct nvdp_dchi_report *from) {
+json_t *nvdp__dchi_report_pack(const void *report) {
+    const struct nvdp_dchi_report made = whole(report), *from = &made;
     const struct nvdp_dchi_worst *worst = from->worst;
     const struct nvdp__token_row *row = nvdp__dchi_row(from->mechanism);
     char of[DIVERGENCES];
@@ -489,8 +437,8 @@ static json_t *pack_report(const struct nvdp_dchi_report *from) {
         "s:o, "
         "s:o, "
         "s:[I,I], s:o, s:I}}",
-        "sanitizer", "mechanism", from->pairs->method, "divergences", divergences(from, of), "eta",
-        row->uses_eta ? number(from->eta) : json_real(0), "p",
+        "sanitizer", "mechanism", from->pairs->shape.method, "divergences", divergences(from, of),
+        "eta", row->uses_eta ? number(from->eta) : json_real(0), "p",
         row->uses_p ? number(from->p) : json_null(), "vocabulary", (json_int_t)from->vocabulary,
         "vector_dim", (json_int_t)from->dim, "own_words", from->own_words, "own_choice",
         from->own_choice, "insecure_seed", from->insecure_seed, "tokens", "all",
@@ -505,13 +453,6 @@ static json_t *pack_report(const struct nvdp_dchi_report *from) {
     return NULL;
 }
 
-nvdp_status nvdp_dchi_report_json(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,
-                                  char **out) {
-    const struct nvdp_dchi_report from = whole(report);
-    NVDP_TRY(check_report(ctx, report));
-    return nvdp__json_text(ctx, pack_report(&from), "privacy report", out);
-}
-
 static double percent(size_t part, size_t all) {
     return all > 0 ? 100.0 * (double)part / (double)all : 0;
 }
@@ -520,9 +461,9 @@ static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
     const struct nvdp_dchi_worst *worst = from->worst;
     const struct nvdp__token_row *row = nvdp__dchi_row(from->mechanism);
     const size_t pairs = from->equal_length + from->other_length;
-    char bound[NVDP__BOUND_TEXT], of[DIVERGENCES];
+    char of[DIVERGENCES];
     nvdp__fprintf(to, "Privacy of %zu texts with %zu tokens under %s", from->pairs->pairs->texts,
-                  from->tokens, from->pairs->method);
+                  from->tokens, from->pairs->shape.method);
     if (row->uses_eta) nvdp__fprintf(to, ", eta %g", from->eta);
     if (row->uses_p) nvdp__fprintf(to, ", p %g", from->p);
     nvdp__fprintf(to, "\nThe vocabulary has %zu tokens with vectors of %zu dimensions. ",
@@ -557,7 +498,7 @@ static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
         to,
         ", measured or not, the log ratio is at most %s nats per position (largest found: "
         "%g, %zu tokens searched).\n",
-        nvdp__bound(bound, worst->bound), worst->finite, worst->inputs);
+        nvdp__bound(worst->bound).text, worst->finite, worst->inputs);
     nvdp__fprintf(to, "Lengths are public: they alone distinguish %.1f %% of the pairs.\n\n",
                   percent(from->other_length, pairs));
 }
@@ -565,7 +506,6 @@ static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
 static void print_report(const void *report, FILE *to) {
     const struct nvdp_dchi_report from = whole(report);
     const bool all = from.pairs->pairs->adjacency == NVDP_ADJACENT_ALL;
-    char low[NVDP__BOUND_TEXT], high[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
     print_head(&from, to);
     if (all) nvdp__privacy_report_tables(from.pairs, NULL, to);
     if (from.equal_length == 0) return;
@@ -573,14 +513,22 @@ static void print_report(const void *report, FILE *to) {
     nvdp__privacy_report_tables(from.same, NULL, to);
     const bool bounded = from.epsilon.low == 0; /* no lower bound is known */
     nvdp__fprintf(to, "%s at delta %g of the largest pair of equal length, %s: %s%s%s.\n",
-                  bounded ? "Epsilon" : "Exact epsilon", from.same->bdp_delta,
-                  nvdp__samples_text(from.same->bdp_releases, samples),
-                  bounded ? "at most" : nvdp__bound_below(low, from.epsilon.low),
-                  bounded ? " " : " to ", nvdp__bound(high, from.epsilon.high));
+                  bounded ? "Epsilon" : "Exact epsilon", from.same->bdp.delta,
+                  nvdp__samples_text(from.same->bdp.releases).text,
+                  bounded ? "at most" : nvdp__bound_below(from.epsilon.low).text,
+                  bounded ? " " : " to ", nvdp__bound(from.epsilon.high).text);
 }
 
-nvdp_status nvdp_dchi_report_text(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,
-                                  char **out) {
-    NVDP_TRY(check_report(ctx, report));
-    return nvdp__printed(ctx, print_report, report, out);
+/* The two reports are in one block, whose owner is `pairs`. */
+static void release_reports(void *of) {
+    const struct nvdp_dchi_report *report = of;
+    nvdp_result_free(report->same);
+    nvdp_result_free(report->pairs);
 }
+
+const struct nvdp_result_kind nvdp__dchi_report_kind = {
+    .name = "privacy report",
+    .pack = nvdp__dchi_report_pack,
+    .print = print_report,
+    .release = release_reports,
+    .memory = NVDP__OFFSETS(offsetof(struct nvdp_dchi_report, pairs))};

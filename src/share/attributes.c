@@ -1,12 +1,14 @@
 /* Implements attribute lists, and lists the attributes of a release with their types and values. Export and the
  * formats write them; verify and describe read them. Read attributes.inc first: it is the table of all attributes. */
-#include "mechanism/method.h"
-#include "share/query.h"
+#include "mechanism/mechanism.h"
 #include "share/release.h"
 
-#include "base/pattern.h"
+#include "base/array.h"
+#include "base/f16.h"
+#include "base/own.h"
+#include "base/sentence.h"
 #include "hdf5/hdf5.h"
-#include "mechanism/options.h"
+#include "mechanism/bottleneck_options.h"
 #include "model/model.h"
 #include "nvib/nvib.h"
 #include "rdp/options.h"
@@ -39,49 +41,48 @@ static void release_one(struct nvdp__attribute *item) {
     free(item->text);
 }
 
-/* Takes ownership of `text`. */
-static nvdp_status set(struct nvdp__attributes *list, const char *name, char *text,
-                       struct nvdp__attribute value) {
-    nvdp_status status = NVDP_OK;
+nvdp_status nvdp__attributes_set(struct nvdp__attributes *list, const char *name, const char *text,
+                                 struct nvdp__attribute value) {
+    nvdp__auto(release_one) struct nvdp__attribute made = value;
     size_t at = 0;
-    value.text = text;
-    value.name = nvdp__strdup(list->ctx, name);
-    NVDP_TRY_OR_CLEAN(NVDP__MADE(value.text, value.name));
+    made.name = nvdp__strdup(list->ctx, name);
+    made.text = nvdp__strdup(list->ctx, text);
+    NVDP_TRY(NVDP__MADE(made.name, made.text));
     while (at < list->count && strcmp(list->item[at].name, name) != 0)
         at++;
     if (at == MAX_ATTRIBUTES)
-        NVDP_TRY_OR_CLEAN(
-            NVDP__BAD_FILE(list, "expected at most %d attributes, found more", MAX_ATTRIBUTES));
-    if (at == list->count) {
-        NVDP_TRY_OR_CLEAN(
-            nvdp__reserve(list->ctx, &list->item, &list->capacity, at + 1, sizeof value));
-        list->count++;
-    } else {
-        release_one(&list->item[at]);
-    }
-    NVDP__HAND_OVER(&list->item[at], value);
-cleanup:
-    release_one(&value);
-    return status;
+        return NVDP__BAD_FILE(list, "expected at most %d attributes, found more", MAX_ATTRIBUTES);
+    if (at == list->count)
+        NVDP_TRY(NVDP__PUSH(list->ctx, list->item, list->count, list->capacity,
+                            (struct nvdp__attribute){0}));
+    const struct nvdp__attribute old = list->item[at];
+    list->item[at] = made;
+    made = old; /* released at the end of the scope */
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__attributes_set_text(struct nvdp__attributes *list, const char *name,
                                       const char *value) {
-    return set(list, name, nvdp__strdup(list->ctx, value),
-               (struct nvdp__attribute){.type = NVDP__ATTRIBUTE_TEXT});
+    return nvdp__attributes_set(list, name, value,
+                                (struct nvdp__attribute){.type = NVDP__ATTRIBUTE_TEXT});
 }
 
 nvdp_status nvdp__attributes_set_whole(struct nvdp__attributes *list, const char *name,
                                        int64_t value) {
-    return set(list, name, nvdp__format(list->ctx, "%" PRId64, value),
-               (struct nvdp__attribute){
-                   .type = NVDP__ATTRIBUTE_WHOLE, .whole = value, .real = (double)value});
+    char text[NVDP__NUMBER_TEXT];
+    nvdp__snprintf(text, sizeof text, "%" PRId64, value);
+    return nvdp__attributes_set(list, name, text,
+                                (struct nvdp__attribute){.type = NVDP__ATTRIBUTE_WHOLE,
+                                                         .whole = value,
+                                                         .real = (double)value});
 }
 
 nvdp_status nvdp__attributes_set_real(struct nvdp__attributes *list, const char *name,
                                       double value) {
-    return set(list, name, nvdp__h5_real_text(list->ctx, value),
-               (struct nvdp__attribute){.type = NVDP__ATTRIBUTE_REAL, .real = value});
+    nvdp__autofree char *text = nvdp__h5_real_text(list->ctx, value);
+    NVDP_TRY(NVDP__MADE(text));
+    return nvdp__attributes_set(
+        list, name, text, (struct nvdp__attribute){.type = NVDP__ATTRIBUTE_REAL, .real = value});
 }
 
 nvdp_status nvdp__attributes_parse(struct nvdp__attributes *list, const char *name,
@@ -96,13 +97,8 @@ nvdp_status nvdp__attributes_parse(struct nvdp__attributes *list, const char *na
     return nvdp__attributes_set_real(list, name, number);
 }
 
-static int by_name(const void *a, const void *b) {
-    const struct nvdp__attribute *one = a, *two = b;
-    return strcmp(one->name, two->name);
-}
-
 void nvdp__attributes_sort(struct nvdp__attributes *list) {
-    if (list->count > 1) qsort(list->item, list->count, sizeof *list->item, by_name);
+    NVDP__SORT(list->item, list->count, NVDP__UP(struct nvdp__attribute, name));
 }
 
 void nvdp__attributes_release(struct nvdp__attributes *list) {
@@ -110,6 +106,146 @@ void nvdp__attributes_release(struct nvdp__attributes *list) {
         release_one(&list->item[i]);
     free(list->item);
     *list = (struct nvdp__attributes){.ctx = list->ctx, .path = list->path};
+}
+
+/* --- the public map from a query to its mean, and the decoder of samples --- */
+
+enum {
+    CHUNK = 8192, /* numbers per attribute, of four digits each */
+    DIGITS = 4,
+    MAX_WIDTH = 1 << 16,
+    NAME_SIZE = 32
+};
+static const char MARK[] = "f16:"; /* no attribute is read as a number */
+
+static nvdp_status write_array(struct nvdp__attributes *list, const char *prefix, size_t n,
+                               const float *from) {
+    nvdp__autofree char *text = NULL;
+    char name[NAME_SIZE];
+    if (from == NULL) return NVDP_OK;
+    NVDP_TRY(NVDP__NEW(list->ctx, text, sizeof MARK + DIGITS * CHUNK));
+    for (size_t i = 0; i < n; i += CHUNK) {
+        nvdp__snprintf(name, sizeof name, "%s_%zu", prefix, i / CHUNK);
+        char *to = text + sizeof MARK - 1;
+        memcpy(text, MARK, sizeof MARK - 1);
+        for (size_t j = i; j < nvdp__min(n, i + CHUNK); j++) {
+            const uint16_t bits = nvdp__f16_from_float(from[j]);
+            for (int k = 0; k < DIGITS; k++)
+                *to++ = "0123456789abcdef"[bits >> (12 - 4 * k) & 15];
+        }
+        *to = '\0';
+        NVDP_TRY(nvdp__attributes_set_text(list, name, text));
+    }
+    return NVDP_OK;
+}
+
+/* Adds center_0, map_0, map_1, ..., decoder_0, ...: hexadecimal digits, at most 32 KiB each, because HDF5 limits an attribute to
+ * 64. */
+static nvdp_status set_query(struct nvdp__attributes *list, const struct nvdp__query_map *query) {
+    NVDP_TRY(write_array(list, "center", query->width, query->center));
+    NVDP_TRY(write_array(list, "map", query->width * query->dim, query->map));
+    return write_array(list, "decoder", query->width * query->dim, query->decoder);
+}
+
+static size_t chunks(const float *array, size_t n) {
+    return array != NULL ? (n + CHUNK - 1) / CHUNK : 0;
+}
+
+size_t nvdp__query_attribute_count(const struct nvdp__query_map *query) {
+    if (query == NULL) return 0;
+    return chunks(query->center, query->width) + chunks(query->map, query->width * query->dim) +
+           chunks(query->decoder, query->width * query->dim);
+}
+
+bool nvdp__query_attribute(const char *name) {
+    const char *digits = strncmp(name, "center_", 7) == 0    ? name + 7
+                         : strncmp(name, "map_", 4) == 0     ? name + 4
+                         : strncmp(name, "decoder_", 8) == 0 ? name + 8
+                                                             : "";
+    const size_t length = strlen(digits);
+    return length > 0 && length <= 5 && strspn(digits, "0123456789") == length &&
+           (digits[0] != '0' || length == 1);
+}
+
+/* Finds an attribute of an array, which must have `count` numbers. */
+static nvdp_status find_chunk(const struct nvdp__release *release, const char *prefix, size_t chunk,
+                              size_t count, const char **digits) {
+    char name[NAME_SIZE];
+    const char *text = NULL;
+    const size_t mark = sizeof MARK - 1;
+    nvdp__snprintf(name, sizeof name, "%s_%zu", prefix, chunk);
+    NVDP_TRY(nvdp__release_text(release, name, &text));
+    *digits = text + mark;
+    if (strncmp(text, MARK, mark) == 0 && strlen(text) == mark + DIGITS * count) return NVDP_OK;
+    return NVDP__BAD_FILE(
+        release,
+        "attribute '%s': expected %s and %zu numbers in float16, four hexadecimal "
+        "digits each, found other text",
+        name, MARK, count);
+}
+
+/* Reads n numbers. Looks for all attributes first, so that memory is bounded by the file's size. */
+static nvdp_status read_array(const struct nvdp__release *release, const char *prefix, size_t n,
+                              float **out) {
+    const char *digits = NULL;
+    for (size_t i = 0; i < n; i += CHUNK)
+        NVDP_TRY(find_chunk(release, prefix, i / CHUNK, nvdp__min(n - i, CHUNK), &digits));
+    NVDP_TRY(NVDP__NEW(release->ctx, *out, n));
+    for (size_t i = 0; i < n; i++) {
+        int bits = 0;
+        bool good = true;
+        if (i % CHUNK == 0)
+            NVDP_TRY(find_chunk(release, prefix, i / CHUNK, nvdp__min(n - i, CHUNK), &digits));
+        for (size_t j = 0; j < DIGITS; j++) {
+            const char c = digits[DIGITS * (i % CHUNK) + j];
+            good &= (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+            bits = bits << 4 | ((c <= '9' ? c - '0' : c - 'a' + 10) & 15);
+        }
+        (*out)[i] = nvdp__f16_to_float((uint16_t)bits);
+        if (!good || !isfinite((*out)[i]))
+            return NVDP__BAD_FILE(release,
+                                  "attribute '%s_%zu': expected finite numbers in float16, four "
+                                  "hexadecimal digits each, found '%.4s'",
+                                  prefix, i / CHUNK, digits + DIGITS * (i % CHUNK));
+    }
+    return NVDP_OK;
+}
+
+void nvdp__query_map_free(struct nvdp__query_map *map) {
+    if (map != NULL) nvdp__query_map_release(map);
+    free(map);
+}
+
+nvdp_status nvdp__query_read(const struct nvdp__release *release, size_t dim,
+                             struct nvdp__query_map **out) {
+    nvdp__autoptr(nvdp__query_map_free) struct nvdp__query_map *made = NULL;
+    *out = NULL;
+    if (nvdp__attributes_get(&release->attributes, "encoder") == NULL) return NVDP_OK;
+    NVDP_TRY(NVDP__NEW(release->ctx, made, 1));
+    made->dim = dim;
+    const struct nvdp__place_of places[] = {
+        NVDP__TO_TEXT("encoder", made->encoder, false),
+        NVDP__TO_TEXT("encoder_sha256", made->sha256, false),
+        NVDP__TO_TEXT("encoder_pool", made->pool, false),
+        NVDP__TO_SIZE("encoder_max_length", made->max_length, 3, MAX_WIDTH, false),
+        NVDP__TO_SIZE("encoder_empty", made->empty, 0, MAX_WIDTH, false),
+        NVDP__TO_SIZE("encoder_width", made->width, 1, MAX_WIDTH, false)};
+    NVDP_TRY(nvdp__release_take(release, sizeof places / sizeof *places, places));
+    if (strcmp(made->pool, "mean") != 0 && strcmp(made->pool, "cls") != 0)
+        return NVDP__BAD_FILE(
+            release, "attribute 'encoder_pool': expected mean or cls, found '%.7s'", made->pool);
+    if (dim > made->width)
+        return NVDP__BAD_FILE(release,
+                              "attribute 'encoder_width': expected at least %zu, the width of the "
+                              "vectors, found %zu",
+                              dim, made->width);
+    made->independent =
+        strcmp(nvdp__attributes_text(&release->attributes, "public_texts"), "declared") == 0;
+    NVDP_TRY(read_array(release, "center", made->width, &made->center));
+    if (dim < made->width) NVDP_TRY(read_array(release, "map", made->width * dim, &made->map));
+    if (nvdp__attributes_get(&release->attributes, "decoder_0") != NULL)
+        NVDP_TRY(read_array(release, "decoder", made->width * dim, &made->decoder));
+    return NVDP__HAND_OVER(out, made);
 }
 
 /* --- the values that attributes may have --- */
@@ -132,17 +268,16 @@ static bool is_statement(const char *text) {
 
 /* Accepts a JSON array of strings as nvdp export writes it. */
 static bool is_label_names(const char *text) {
-    json_t *names = json_loads(text, 0, NULL), *name;
+    nvdp__autoptr(json_decref) json_t *names = json_loads(text, 0, NULL);
+    nvdp__autofree char *again = NULL;
+    json_t *name;
     size_t i;
     bool fits = json_is_array(names);
     json_array_foreach(names, i, name) {
         fits = fits && json_is_string(name);
     }
-    char *again = fits ? json_dumps(names, NVDP__LABEL_NAMES_FORM) : NULL;
-    fits = again != NULL && strcmp(again, text) == 0;
-    free(again);
-    json_decref(names);
-    return fits;
+    again = fits ? json_dumps(names, NVDP__LABEL_NAMES_FORM) : NULL;
+    return again != NULL && strcmp(again, text) == 0;
 }
 
 static const char ENCODER[] = "[A-Za-z0-9._-]{1,63}"; /* as names of models at Hugging Face */
@@ -169,10 +304,16 @@ static const struct rule *find_rule(const char *name) {
     { name, NVDP__ATTRIBUTE_WHOLE, .min = (low), .max = (high) }
 #define REAL(name, there, value, low, high)                                                        \
     { name, NVDP__ATTRIBUTE_REAL, .min = (low), .max = (high) }
+#define STATED REAL
+#define STATED_WHOLE WHOLE
+#define ROUNDED REAL
 #include "share/attributes.inc"
 #undef TEXT
 #undef WHOLE
 #undef REAL
+#undef STATED
+#undef STATED_WHOLE
+#undef ROUNDED
         {"nvdp_format", NVDP__ATTRIBUTE_CREATED, LIKE("embeddings/1|embeddings/2")},
         {"grid", NVDP__ATTRIBUTE_CREATED, LIKE("float16|int16|int32")},
         {"z_step", NVDP__ATTRIBUTE_CREATED, .min = 0x1p-30, .max = 0x1p30},
@@ -237,49 +378,31 @@ struct row {
     };
 };
 
-/* Copies the name of an encoder's folder, with _ in place of each byte that the attribute may not have. */
-static void plain_name(const char *from, char *to) {
-    for (; *from != '\0'; from++, to++) {
-        const char byte[] = {*from, '\0'};
-        *to = nvdp__matches(ENCODER, byte) ? *from : '_';
-    }
-    *to = '\0';
-}
-
-/* Fails if a value is not one that nvdp verify accepts. */
-static nvdp_status check_values(const struct nvdp__attributes *list) {
-    for (size_t i = 0; i < list->count; i++)
-        if (!nvdp__attribute_fits(&list->item[i]))
-            return nvdp__fail(list->ctx, NVDP_ERR_UNSUPPORTED,
-                              "attribute '%s': cannot write '%s', which the format does not allow",
-                              list->item[i].name, list->item[i].text);
-    return NVDP_OK;
-}
-
 nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
                                      const struct nvdp__release_facts *facts) {
     const struct nvdp__model_info *info = facts->info;
     const struct nvdp__nvib_config *nvib = &info->nvib;
     const struct nvdp__clip_config *clip = &nvib->clip;
     const struct nvdp_privacy_report *report = &facts->privacy;
-    bool weights = facts->form.weights;
-    bool single = facts->form.single;
+    bool weights = facts->form.weights, single = facts->form.single;
     const struct nvdp__method *method = nvdp__method_row(info->method);
-    bool block = method->block;
-    bool hidden = single || nvib->length_policy == NVDP_LENGTH_HIDDEN;
+    bool block = method->block, hidden = single || nvib->length_policy == NVDP_LENGTH_HIDDEN;
     bool padded = weights && nvib->length_policy != NVDP_LENGTH_PUBLIC;
     bool measured = facts->measured && facts->publish;
     static const struct nvdp_pairs_summary no_pairs;
     static const struct nvdp_bdp_column no_column;
     const struct nvdp_pairs_summary *pairs = measured ? report->pairs : &no_pairs;
-    const struct nvdp_bdp_column *best = measured ? report->best : &no_column;
-    const struct nvdp_bdp_column *published = measured ? report->published : &no_column;
+    const struct nvdp_bdp_column *best = measured ? report->bdp.best : &no_column;
+    const struct nvdp_bdp_column *published = measured ? report->bdp.published : &no_column;
     bool own_noise = method->own_noise; /* the noise has a scale that no other attribute implies */
     double distance = weights && facts->grids != NULL ? nvdp__release_weights_distance(facts) : 0;
     static const struct nvdp__query_map no_query;
     const struct nvdp__query_map *query = facts->query != NULL ? facts->query : &no_query;
-    char encoder[sizeof query->encoder];
-    plain_name(query->encoder, encoder);
+    char encoder[sizeof query->encoder] = ""; /* _ in place of each byte that it may not have */
+    for (size_t i = 0; query->encoder[i] != '\0'; i++)
+        encoder[i] = nvdp__matches(ENCODER, (const char[]){query->encoder[i], '\0'})
+                         ? query->encoder[i]
+                         : '_';
     char statement[NVDP_STATEMENT_SIZE];
     nvdp__statement(facts, sizeof statement, statement);
     const struct row all[] = {
@@ -301,10 +424,17 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
             .real = (value)                                                                        \
         }                                                                                          \
     }
+#define STATED REAL
+#define STATED_WHOLE WHOLE
+#define ROUNDED(name, there, value, low, high)                                                     \
+    REAL(name, there, nvdp__public_number(value), low, high)
 #include "share/attributes.inc"
 #undef TEXT
 #undef WHOLE
 #undef REAL
+#undef STATED
+#undef STATED_WHOLE
+#undef ROUNDED
     };
     for (const struct row *a = all; a < all + sizeof all / sizeof all[0]; a++) {
         if (!a->there) continue;
@@ -313,6 +443,51 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
                      ? nvdp__attributes_set_whole(list, a->name, a->whole)
                      : nvdp__attributes_set_real(list, a->name, a->real));
     }
-    if (facts->query != NULL) NVDP_TRY(nvdp__query_attributes(list, facts->query));
-    return check_values(list);
+    if (facts->query != NULL) NVDP_TRY(set_query(list, facts->query));
+    for (size_t i = 0; i < list->count; i++) /* nvdp verify accepts no other values */
+        if (!nvdp__attribute_fits(&list->item[i]))
+            return nvdp__fail(list->ctx, NVDP_ERR_UNSUPPORTED,
+                              "attribute '%s': cannot write '%s', which the format does not allow",
+                              list->item[i].name, list->item[i].text);
+    return NVDP_OK;
+}
+
+void nvdp__release_stated(const struct nvdp__attributes *list, struct nvdp__model_info *info,
+                          struct nvdp__release_facts *facts) {
+    struct nvdp__nvib_config *nvib = &info->nvib;
+    struct nvdp__clip_config *clip = &nvib->clip;
+    struct nvdp_pairs_summary no_pairs;
+    struct nvdp_bdp_column no_column;
+    struct nvdp_pairs_summary *pairs =
+        facts->privacy.pairs != NULL ? facts->privacy.pairs : &no_pairs;
+    struct nvdp_bdp_column *best =
+        facts->privacy.bdp.best != NULL ? facts->privacy.bdp.best : &no_column;
+    const struct {
+        const char *name;
+        double *real;
+        size_t *whole;
+    } all[] = {
+#define TEXT(name, there, value, rule)                                                             \
+    { 0 }
+#define WHOLE(name, there, value, low, high)                                                       \
+    { 0 }
+#define REAL(name, there, value, low, high)                                                        \
+    { 0 }
+#define STATED(name, there, value, low, high)                                                      \
+    { name, &(value), NULL }
+#define STATED_WHOLE(name, there, value, low, high)                                                \
+    { name, NULL, &(value) }
+#define ROUNDED STATED
+#include "share/attributes.inc"
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const struct nvdp__attribute *found =
+            all[i].name != NULL ? nvdp__attributes_get(list, all[i].name) : NULL;
+        if (found == NULL) continue;
+        const bool whole = found->type == NVDP__ATTRIBUTE_WHOLE;
+        if (all[i].real != NULL && (whole || found->type == NVDP__ATTRIBUTE_REAL))
+            *all[i].real = found->real;
+        if (all[i].whole != NULL && whole && found->whole >= 0)
+            *all[i].whole = (size_t)found->whole;
+    }
 }

@@ -1,17 +1,15 @@
 /* Describes a file or directory as a JSON object, and prints such objects, for nvdp info.  The order: untrusted
  * text, files, directories, printing in full, printing in few lines. */
-#include "base/escape.h"
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/outdir.h"
 #include "base/own.h"
 #include "base/sentence.h"
-#include "bert/checkpoint.h"
-#include "bert/weights.h"
-#include "mechanism/method.h"
+#include "encoder/checkpoint.h"
+#include "encoder/encoder.h"
+#include "mechanism/mechanism.h"
 #include "options/result.h"
 #include "share/release.h"
-#include "share/shards.h"
 #include "train/run.h"
 
 #include <dirent.h>
@@ -33,14 +31,11 @@ static const size_t VOCABULARY_LIMIT = (size_t)64 << 20;
 /* --- untrusted text from files --- */
 
 json_t *nvdp__shown(const char *text) {
-    char *copy = strdup(text);
+    nvdp__autofree char *copy = nvdp__strdup(NULL, text);
     for (char *c = copy; c != NULL && *c != '\0'; c++)
         if (*c == '\n') *c = ' ';
-    char *made = copy != NULL ? nvdp__escaped(NULL, nvdp__put_shown, copy) : NULL;
-    json_t *value = made != NULL ? json_string(made) : NULL;
-    free(copy);
-    free(made);
-    return value;
+    nvdp__autofree char *made = copy != NULL ? nvdp__escaped(NULL, nvdp__put_shown, copy) : NULL;
+    return made != NULL ? json_string(made) : NULL;
 }
 
 /* Copies a value and makes all of its strings printable. */
@@ -60,10 +55,9 @@ static json_t *shown_copy(const json_t *value) {
         const char *key;
         json_t *item;
         json_object_foreach((json_t *)value, key, item) {
-            json_t *name = nvdp__shown(key);
+            nvdp__autoptr(json_decref) json_t *name = nvdp__shown(key);
             if (name != NULL)
                 json_object_set_new(object, json_string_value(name), shown_copy(item));
-            json_decref(name);
         }
         return object;
     }
@@ -72,18 +66,6 @@ static json_t *shown_copy(const json_t *value) {
 
 /* --- files --- */
 
-static json_t *shape_json(int rank, const size_t *shape) {
-    json_t *array = json_array();
-    for (int d = 0; d < rank; d++) {
-        json_array_append_new(array, json_integer((json_int_t)shape[d]));
-    }
-    return array;
-}
-
-static void set_count(json_t *object, const char *key, size_t count) {
-    json_object_set_new(object, key, json_integer((json_int_t)count));
-}
-
 static nvdp_status no_memory(struct nvdp_context *ctx, const char *path) {
     return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
 }
@@ -91,31 +73,31 @@ static nvdp_status no_memory(struct nvdp_context *ctx, const char *path) {
 void nvdp__describe_start(json_t *object, const char *path, const char *kind) {
     struct stat info = {0};
     if (stat(path, &info) != 0) info.st_size = 0;
-    json_object_set_new(object, "kind", nvdp__shown(kind));
-    set_count(object, "bytes", (size_t)info.st_size);
+    json_object_update_new(object, json_pack("{s:o,s:I}", "kind", nvdp__shown(kind), "bytes",
+                                             (json_int_t)info.st_size));
 }
 
 void nvdp__describe_dataset(const char *name, int rank, const size_t *shape, const char *type,
                             void *array) {
+    json_t *extent = json_array();
+    for (int d = 0; d < rank; d++)
+        json_array_append_new(extent, json_integer((json_int_t)shape[d]));
     json_array_append_new(array, json_pack("{s:o,s:s,s:o}", "name", nvdp__shown(name), "type", type,
-                                           "shape", shape_json(rank, shape)));
-}
-
-/* Returns the number that `text` states, or the text itself if it is not a number. */
-static json_t *number_of(const char *text) {
-    char *end;
-    const double value = nvdp__strtod(text, &end);
-    if (end == text || *end != '\0') return nvdp__shown(text);
-    if (text[strspn(text, "-0123456789")] == '\0') return json_integer(strtoll(text, NULL, 10));
-    return nvdp__json_number(value);
+                                           "shape", extent));
 }
 
 void nvdp__describe_attribute(json_t *object, const char *name, const char *value, bool number) {
-    json_t *key = nvdp__shown(name);
-    if (key != NULL)
+    nvdp__autoptr(json_decref) json_t *key = nvdp__shown(name);
+    char *end = NULL;
+    const double real = number ? nvdp__strtod(value, &end) : NAN;
+    if (key == NULL) return;
+    if (!number || end == value || *end != '\0')
+        json_object_set_new(object, json_string_value(key), nvdp__shown(value));
+    else
         json_object_set_new(object, json_string_value(key),
-                            number ? number_of(value) : nvdp__shown(value));
-    json_decref(key);
+                            value[strspn(value, "-0123456789")] == '\0'
+                                ? json_integer(strtoll(value, NULL, 10))
+                                : nvdp__json_number(real));
 }
 
 nvdp_status nvdp__describe_begin(struct nvdp_context *ctx, const char *path, const char *kind,
@@ -128,43 +110,44 @@ nvdp_status nvdp__describe_begin(struct nvdp_context *ctx, const char *path, con
     return failed != 0 ? no_memory(ctx, path) : NVDP_OK;
 }
 
+/* Adds all attributes by name except nvdp_format, or those that all shards share. */
+static void describe_attributes(json_t *to, struct nvdp__attributes *list, bool shared) {
+    nvdp__attributes_sort(list);
+    for (const struct nvdp__attribute *a = list->item; a < list->item + list->count; a++)
+        if (!shared || !nvdp__shard_attribute(a->name))
+            nvdp__describe_attribute(to, a->name, a->text, a->type != NVDP__ATTRIBUTE_TEXT);
+    json_object_del(to, "nvdp_format");
+}
+
 /* Describes an export.  Describes any other file of the format only by its kind and size. */
 static nvdp_status describe_release(struct nvdp_context *ctx, const char *path,
                                     const struct nvdp__format *format, json_t *object) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__release release = {0};
+    nvdp__auto(nvdp__release_close) struct nvdp__release release = {0};
     json_t *datasets = NULL, *attributes = NULL;
-    status = nvdp__release_read(ctx, nvdp__formats, path, &release);
+    const nvdp_status status = nvdp__release_read(ctx, nvdp__formats, path, &release);
     if (status == NVDP_ERR_INPUT) {
         nvdp__describe_start(object, path, format->name);
         return NVDP_OK;
     }
-    NVDP_TRY_OR_CLEAN(status);
-    NVDP_TRY_OR_CLEAN(
-        nvdp__describe_begin(ctx, path, nvdp__attributes_text(&release.attributes, "nvdp_format"),
-                             object, &datasets, &attributes));
-    NVDP_TRY_OR_CLEAN(nvdp__release_datasets(&release, nvdp__describe_dataset, datasets));
-    nvdp__attributes_sort(&release.attributes);
-    for (size_t i = 0; i < release.attributes.count; i++) {
-        const struct nvdp__attribute *a = &release.attributes.item[i];
-        nvdp__describe_attribute(attributes, a->name, a->text, a->type != NVDP__ATTRIBUTE_TEXT);
-    }
-    json_object_del(attributes, "nvdp_format");
+    NVDP_TRY(status);
+    NVDP_TRY(nvdp__describe_begin(ctx, path,
+                                  nvdp__attributes_text(&release.attributes, "nvdp_format"), object,
+                                  &datasets, &attributes));
+    NVDP_TRY(nvdp__release_datasets(&release, nvdp__describe_dataset, datasets));
+    describe_attributes(attributes, &release.attributes, false);
     json_object_set_new(object, "container", json_string(format->name));
-cleanup:
-    nvdp__release_close(&release);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status describe_vocabulary(struct nvdp_context *ctx, const char *path, json_t *object) {
     size_t pieces = 0, continuations = 0, longest = 0; /* longest: in bytes */
     size_t empty = 0, spaced = 0;                      /* lines that no vocabulary has */
     bool unknown = false;                              /* the file contains [UNK] */
-    char *bytes = NULL;
+    nvdp__autofree char *bytes = NULL;
     size_t count = 0;
     NVDP_TRY(nvdp__read_file(ctx, path, VOCABULARY_LIMIT, &bytes, &count));
-    for (const char *line = bytes; line < bytes + count;) {
-        const char *end = memchr(line, '\n', (size_t)(bytes + count - line));
+    for (const char *line = bytes, *end; line < bytes + count; line = end + 1) {
+        end = memchr(line, '\n', (size_t)(bytes + count - line));
         if (end == NULL) end = bytes + count;
         size_t size = (size_t)(end - line);
         if (size > 0 && line[size - 1] == '\r') size--;
@@ -173,21 +156,19 @@ static nvdp_status describe_vocabulary(struct nvdp_context *ctx, const char *pat
         spaced += memchr(line, ' ', size) != NULL || memchr(line, '\t', size) != NULL ||
                   memchr(line, '\0', size) != NULL;
         continuations += size > 2 && memcmp(line, "##", 2) == 0;
-        if (size > longest) longest = size;
+        longest = nvdp__max(longest, size);
         unknown = unknown || (size == 5 && memcmp(line, "[UNK]", 5) == 0);
-        line = end + 1;
     }
-    free(bytes);
     if (!unknown || spaced > 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected HDF5, safetensors or a vocabulary with [UNK], found "
                           "another kind of file",
                           path);
     nvdp__describe_start(object, path, "vocabulary");
-    set_count(object, "pieces", pieces);
-    set_count(object, "continuations", continuations);
-    set_count(object, "longest_bytes", longest);
-    set_count(object, "empty_lines", empty);
+    json_object_update_new(object,
+                           json_pack("{s:I,s:I,s:I,s:I}", "pieces", (json_int_t)pieces,
+                                     "continuations", (json_int_t)continuations, "longest_bytes",
+                                     (json_int_t)longest, "empty_lines", (json_int_t)empty));
     return NVDP_OK;
 }
 
@@ -207,33 +188,29 @@ static bool describe_key(const char *path, const char *head, json_t *object) {
 }
 
 /* True if the file is a ledger, or was one: a file beside it has the ledger's key or its state. */
-static bool is_ledger(struct nvdp_context *ctx, const char *path, const char *head) {
+static bool is_ledger(const char *path, const char *head) {
     static const char key_words[] = "nvdp-ledger-key/1 ";
-    char *key = nvdp__format(ctx, "%s.key", path), *state = nvdp__format(ctx, "%s.state", path);
     char words[sizeof key_words] = "";
-    FILE *file = key != NULL ? fopen(key, "rb") : NULL;
-    const bool is =
-        strncmp(head, "nvdp ledger/", 12) == 0 || (state != NULL && nvdp__exists(state)) ||
-        (file != NULL && fgets(words, sizeof words, file) != NULL && strcmp(words, key_words) == 0);
-    if (file != NULL) fclose(file);
-    free(key);
-    free(state);
-    return is;
+    if (strncmp(head, "nvdp ledger/", 12) == 0 ||
+        nvdp__exists(nvdp__path_format("%s.state", path).text))
+        return true;
+    nvdp__autoptr(fclose) FILE *file = fopen(nvdp__path_format("%s.key", path).text, "rb");
+    return file != NULL && fgets(words, sizeof words, file) != NULL &&
+           strcmp(words, key_words) == 0;
 }
 
 /* Describes a ledger, with its sums if its key is beside it.  Its records cannot be read without the key. */
 static nvdp_status describe_ledger(struct nvdp_context *ctx, const char *path, const char *head,
                                    json_t *object) {
     struct nvdp_ledger_summary found = NVDP_RESULT(struct nvdp_ledger_summary);
-    char kind[] = "ledger/3", *key = nvdp__format(ctx, "%s.key", path);
-    if (key == NULL) return NVDP_ERR_MEMORY;
-    const bool readable = nvdp__exists(key) || strncmp(head, "nvdp ledger/", 12) != 0;
-    const nvdp_status status = readable ? nvdp_ledger_summarize(ctx, path, key, &found) : NVDP_OK;
-    free(key);
-    if (status != NVDP_OK) return status;
+    char kind[] = "ledger/3";
+    const struct nvdp__path key = nvdp__path_format("%s.key", path);
+    const bool readable = nvdp__exists(key.text) || strncmp(head, "nvdp ledger/", 12) != 0;
+    if (readable) NVDP_TRY(nvdp_ledger_summarize(ctx, path, key.text, &found));
     kind[sizeof kind - 2] = head[12];
     nvdp__describe_start(object, path, kind);
-    return !readable || nvdp__result_put(object, &nvdp__result_ledger, NULL, &found)
+    return !readable || json_object_update_new(
+                            object, nvdp__result_json(&nvdp__result_ledger, NULL, &found)) == 0
                ? NVDP_OK
                : no_memory(ctx, path);
 }
@@ -241,14 +218,13 @@ static nvdp_status describe_ledger(struct nvdp_context *ctx, const char *path, c
 static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, json_t *object) {
     unsigned char head[KEY_HEAD + 1] = {0};
     int fd = -1;
-    if (!nvdp__exists(path) && is_ledger(ctx, path, ""))
-        return describe_ledger(ctx, path, "", object);
+    if (!nvdp__exists(path) && is_ledger(path, "")) return describe_ledger(ctx, path, "", object);
     NVDP_TRY(nvdp__open_regular(ctx, path, &fd));
     ssize_t got = pread(fd, head, KEY_HEAD, 0);
     size_t size = got > 0 ? (size_t)got : 0;
     close(fd);
     if (describe_key(path, (const char *)head, object)) return NVDP_OK;
-    if (is_ledger(ctx, path, (const char *)head))
+    if (is_ledger(path, (const char *)head))
         return describe_ledger(ctx, path, (const char *)head, object);
     const struct nvdp__format *format =
         nvdp__format_detect(nvdp__formats, path, head, nvdp__min(size, NVDP__FORMAT_HEAD));
@@ -262,28 +238,22 @@ static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, jso
 
 /* Adds the number of lines in metrics.jsonl and the number of the last finished epoch. */
 static nvdp_status read_metrics(struct nvdp_context *ctx, const char *directory, json_t *object) {
-    char *line = NULL;
-    size_t capacity = 0;
-    size_t lines = 0;
+    nvdp__autofree char *line = NULL;
+    size_t capacity = 0, lines = 0;
     json_int_t epochs = 0;
-    FILE *file = NULL;
-    char *path = nvdp__join(ctx, directory, "metrics.jsonl");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__exists(path) ? nvdp__fopen_regular(ctx, path, &file) : NVDP_OK;
-    free(path);
-    if (file == NULL) return status;
+    nvdp__autoptr(fclose) FILE *file = NULL;
+    const struct nvdp__path path = nvdp__path(directory, "metrics.jsonl");
+    if (!nvdp__exists(path.text)) return NVDP_OK;
+    NVDP_TRY(nvdp__fopen_regular(ctx, path.text, &file));
     for (ssize_t size; (size = getline(&line, &capacity, file)) >= 0; lines++) {
-        json_t *entry =
+        nvdp__autoptr(json_decref) json_t *entry =
             json_loadb(line, (size_t)size, 0, NULL); /* an incomplete last line is no error */
         const char *event = json_string_value(json_object_get(entry, "event"));
         if (event != NULL && strcmp(event, "epoch") == 0)
             epochs = json_integer_value(json_object_get(entry, "epoch"));
-        json_decref(entry);
     }
-    free(line);
-    fclose(file);
-    set_count(object, "metrics_lines", lines);
-    json_object_set_new(object, "epochs_done", json_integer(epochs));
+    json_object_update_new(
+        object, json_pack("{s:I,s:I}", "metrics_lines", (json_int_t)lines, "epochs_done", epochs));
     return NVDP_OK;
 }
 
@@ -305,33 +275,12 @@ static void add_bound(json_t *object, const char *method, const json_t *nvib) {
                          : "one sample of any two texts, seen or not"));
 }
 
-/* Adds the command that finishes an interrupted run. */
-static nvdp_status add_unfinished(struct nvdp_context *ctx, const char *path, json_t *object) {
-    char *text = nvdp__format(ctx, "no result.json; finish it with: nvdp train --resume %s", path);
-    NVDP_TRY(NVDP__MADE(text));
-    json_object_set_new(object, "unfinished", nvdp__shown(text));
-    free(text);
-    return NVDP_OK;
-}
-
-/* Adds the guarantee, which is printed first; adds nothing for an unfinished run. */
-static nvdp_status add_guarantee(struct nvdp_context *ctx, const char *path, bool finished,
-                                 json_t *object) {
-    struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
-    char *line = NULL;
-    if (!finished || nvdp_run_guarantee(ctx, path, &found) != NVDP_OK) return NVDP_OK;
-    NVDP_TRY(nvdp_guarantee_line(ctx, &found, &line));
-    json_object_set_new(object, "guarantee", json_string(line));
-    free(line);
-    return NVDP_OK;
-}
-
 /* Adds one line per file of measurements, and the whole report of the file that represents the run. */
 static nvdp_status add_measurements(struct nvdp_context *ctx, const char *path, const json_t *run,
                                     json_t *object) {
-    struct nvdp__measurements all = {0};
+    nvdp__auto(nvdp__measurements_release) struct nvdp__measurements all = {0};
     NVDP_TRY(nvdp__measurements_read(ctx, path, run, &all));
-    json_t *list = json_object();
+    nvdp__autoptr(json_decref) json_t *list = json_object();
     for (size_t i = 0; i < all.count; i++) {
         const struct nvdp__measurement *at = &all.list[i];
         char line[128], of[64] = "";
@@ -343,26 +292,31 @@ static nvdp_status add_measurements(struct nvdp_context *ctx, const char *path, 
         nvdp__snprintf(line, sizeof line, "%zu%s", at->texts, of);
         json_object_set_new(list, at->name, json_string(line));
     }
-    if (all.count > 0) {
-        json_object_set_new(object, "measured", list);
-        json_object_set_new(object, "privacy", shown_copy(all.list[0].report));
-    } else {
-        json_decref(list);
-    }
-    nvdp__measurements_release(&all);
+    if (all.count > 0)
+        json_object_update_new(object, json_pack("{s:O,s:o}", "measured", list, "privacy",
+                                                 shown_copy(all.list[0].report)));
     return NVDP_OK;
 }
 
 static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json_t *object) {
     static const char *const facts[] = {"created", "parameters", "steps",   "data",
                                         "config",  "software",   "hardware"};
+    struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
+    nvdp__autofree char *line = NULL, *next = NULL;
     nvdp__autoptr(json_decref) json_t *run = NULL, *result = NULL;
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "run.json", &run));
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "result.json", &result));
     json_object_set_new(object, "kind", json_string("run directory"));
-    NVDP_TRY(add_guarantee(ctx, path, result != NULL, object));
+    if (result != NULL && nvdp_run_guarantee(ctx, path, &found) == NVDP_OK) {
+        NVDP_TRY(nvdp_guarantee_line(ctx, &found, &line)); /* is printed first */
+        json_object_set_new(object, "guarantee", json_string(line));
+    }
     json_object_set_new(object, "finished", json_boolean(result != NULL));
-    if (result == NULL) NVDP_TRY(add_unfinished(ctx, path, object));
+    if (result == NULL) {
+        next = nvdp__format(ctx, "no result.json; finish it with: nvdp train --resume %s", path);
+        NVDP_TRY(NVDP__MADE(next));
+        json_object_set_new(object, "unfinished", nvdp__shown(next));
+    }
     NVDP_TRY(read_metrics(ctx, path, object));
     if (result != NULL) json_object_set_new(object, "result", shown_copy(result));
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
@@ -372,8 +326,7 @@ static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json
     const json_t *config = json_object_get(run, "config");
     add_bound(object, json_string_value(json_object_get(config, "method")),
               json_object_get(config, "nvib"));
-    if (result != NULL) NVDP_TRY(add_measurements(ctx, path, run, object));
-    return NVDP_OK;
+    return result != NULL ? add_measurements(ctx, path, run, object) : NVDP_OK;
 }
 
 /* Adds properties of the weights and of the vocabulary, if they exist. */
@@ -381,26 +334,27 @@ static nvdp_status describe_members(struct nvdp_context *ctx, const char *direct
                                     json_t *object) {
     char fingerprint[65];
     nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *tokenizer = NULL;
-    nvdp__autoptr(nvdp__weights_close) struct nvdp__weights *weights = NULL;
+    nvdp__autoptr(nvdp__weights_close) struct nvdp__weight_files *weights = NULL;
     nvdp__autoptr(json_decref) json_t *pieces = json_object();
     nvdp__autofree char *model = NULL;
-    nvdp__autofree char *vocabulary = nvdp__join(ctx, directory, "vocab.txt");
-    NVDP_TRY(NVDP__MADE(pieces, vocabulary));
+    const struct nvdp__path vocabulary = nvdp__path(directory, "vocab.txt");
+    NVDP_TRY(NVDP__MADE(pieces));
     if (nvdp__weights_find(NULL, directory, &model) == NVDP_OK) {
         size_t elements = 0;
         NVDP_TRY(nvdp__weights_open_file(ctx, model, &weights));
         NVDP_TRY(nvdp__weights_sha256(weights, fingerprint));
-        for (size_t i = 0; i < nvdp__weights_count(weights); i++)
-            elements += nvdp__weights_at(weights, i)->info.count;
-        set_count(object, "tensors", nvdp__weights_count(weights));
-        set_count(object, "elements", elements);
-        json_object_set_new(object, "fingerprint", json_string(fingerprint));
+        for (size_t i = 0; i < weights->count; i++)
+            elements += weights->tensor[i].info.count;
+        json_object_update_new(object, json_pack("{s:I,s:I,s:s}", "tensors",
+                                                 (json_int_t)weights->count, "elements",
+                                                 (json_int_t)elements, "fingerprint", fingerprint));
     }
-    if (nvdp__exists(vocabulary)) {
-        NVDP_TRY(describe_file(ctx, vocabulary, pieces));
+    if (nvdp__exists(vocabulary.text)) {
+        NVDP_TRY(describe_file(ctx, vocabulary.text, pieces));
         json_object_set(object, "vocabulary", json_object_get(pieces, "pieces"));
     } else if (nvdp_tokenizer_load(NULL, directory, &tokenizer) == NVDP_OK) {
-        set_count(object, "vocabulary", nvdp_tokenizer_size(tokenizer));
+        json_object_set_new(object, "vocabulary",
+                            json_integer((json_int_t)nvdp_tokenizer_size(tokenizer)));
     }
     return NVDP_OK;
 }
@@ -414,9 +368,9 @@ static nvdp_status describe_model(struct nvdp_context *ctx, const char *path, js
                         format != NULL ? nvdp__shown(format) : json_string("model directory"));
     if (format == NULL) { /* the configuration of a reader has another format */
         NVDP_TRY(nvdp__bert_config_read(ctx, path, &bert));
-        json_object_set_new(object, "model_type",
-                            json_string(nvdp_model_type_name(bert.model_type)));
-        set_count(object, "encoder_parameters", nvdp_bert_parameter_count(&bert));
+        json_object_update_new(
+            object, json_pack("{s:s,s:I}", "model_type", nvdp__model_type_name(bert.model_type),
+                              "encoder_parameters", (json_int_t)nvdp__bert_parameter_count(&bert)));
     }
     if (nvdp__outdir_check_model(NULL, path) == NVDP_ERR_STATE)
         json_object_set_new(object, "unfinished",
@@ -429,125 +383,94 @@ static nvdp_status describe_model(struct nvdp_context *ctx, const char *path, js
     return NVDP_OK;
 }
 
-static bool has(struct nvdp_context *ctx, const char *directory, const char *name) {
-    char *path = nvdp__join(ctx, directory, name);
-    bool there = path != NULL && nvdp__exists(path);
-    free(path);
-    return there;
+static bool has(const char *directory, const char *name) {
+    return nvdp__exists(nvdp__path(directory, name).text);
 }
 
 /* Counts the entries of DIRECTORY/folder, and the entries that contain `file`. */
-static nvdp_status count_entries(struct nvdp_context *ctx, const char *directory,
-                                 const char *folder, const char *file, size_t *all, size_t *with) {
-    char *path = nvdp__join(ctx, directory, folder);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    DIR *entries = opendir(path);
+static void count_entries(const char *directory, const char *folder, const char *file,
+                          json_int_t *all, json_int_t *with) {
+    const struct nvdp__path path = nvdp__path(directory, folder);
+    nvdp__autoptr(closedir) DIR *entries = opendir(path.text);
     *all = *with = 0;
     for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
         if (entry->d_name[0] == '.') continue;
-        char *inside = nvdp__format(ctx, "%s/%s", entry->d_name, file);
         *all += 1;
-        *with += inside != NULL && has(ctx, path, inside);
-        free(inside);
+        *with += has(nvdp__path(path.text, entry->d_name).text, file);
     }
-    if (entries != NULL) closedir(entries);
-    free(path);
-    return NVDP_OK;
 }
 
 static nvdp_status describe_sweep(struct nvdp_context *ctx, const char *path, json_t *object) {
-    size_t runs = 0, done = 0, failed = 0, unused = 0;
-    json_t *grid = NULL;
+    json_int_t runs, done, failed, unused;
+    nvdp__autoptr(json_decref) json_t *grid = NULL;
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "grid.json", &grid));
-    json_t *copy = shown_copy(grid);
-    json_decref(grid);
-    NVDP_TRY(count_entries(ctx, path, "runs", "done.json", &runs, &done));
-    NVDP_TRY(count_entries(ctx, path, "failed", "", &failed, &unused));
-    json_object_set_new(object, "kind", json_string("sweep directory"));
-    set_count(object, "runs", runs);
-    set_count(object, "runs_done", done);
-    set_count(object, "runs_failed", failed);
-    json_object_set_new(object, "grid", copy);
+    count_entries(path, "runs", "done.json", &runs, &done);
+    count_entries(path, "failed", "", &failed, &unused);
+    json_object_update_new(object, json_pack("{s:s,s:I,s:I,s:I,s:o}", "kind", "sweep directory",
+                                             "runs", runs, "runs_done", done, "runs_failed", failed,
+                                             "grid", shown_copy(grid)));
     return NVDP_OK;
 }
 
 /* Describes a folder that nvdp train --folds wrote. */
 static nvdp_status describe_folds(struct nvdp_context *ctx, const char *path, json_t *object) {
-    size_t folds = 0, finished = 0, entries = 0;
-    NVDP_TRY(count_entries(ctx, path, ".", "run.json", &entries, &folds));
-    NVDP_TRY(count_entries(ctx, path, ".", "result.json", &entries, &finished));
-    json_object_set_new(object, "kind", json_string("cross validation"));
-    set_count(object, "folds", folds);
-    set_count(object, "folds_finished", finished);
+    json_int_t folds, finished, entries;
+    (void)ctx;
+    count_entries(path, ".", "run.json", &entries, &folds);
+    count_entries(path, ".", "result.json", &entries, &finished);
+    json_object_update_new(object, json_pack("{s:s,s:I,s:I}", "kind", "cross validation", "folds",
+                                             folds, "folds_finished", finished));
     return NVDP_OK;
 }
 
 /* Describes a folder that nvdp sanitize wrote.  Only its privacy.json has the format sanitized/. */
 static nvdp_status describe_sanitized(struct nvdp_context *ctx, const char *path, json_t *object) {
-    json_t *report = NULL;
+    nvdp__autoptr(json_decref) json_t *report = NULL;
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "privacy.json", &report));
     const char *format = json_string_value(json_object_get(report, "nvdp_format"));
-    const bool ours = format != NULL && strncmp(format, "sanitized/", 10) == 0;
-    if (ours) {
-        json_object_set_new(object, "kind", nvdp__shown(format));
-        json_object_del(report, "nvdp_format");
-        json_object_update_new(object, shown_copy(report));
-    }
-    json_decref(report);
-    return ours ? NVDP_OK
-                : nvdp__fail(ctx, NVDP_ERR_INPUT,
-                             "%s: expected a run (run.json), a model or a reader (config.json), a "
-                             "sweep (grid.json), folds (fold-1), the files of a release (.h5, "
-                             ".safetensors or .parquet) or sanitized texts (privacy.json), found "
-                             "none",
-                             path);
-}
-
-/* Takes whether a ledger counts a file: of several files, whether it counts all. */
-static void take_ledger(json_t *to, const struct nvdp__attributes *from, bool first) {
-    const char *ledger = nvdp__attributes_text(from, "ledger");
-    if (first || strcmp(ledger, "none") == 0 || *ledger == '\0')
-        nvdp__describe_attribute(to, "ledger", ledger, false);
+    if (format == NULL || strncmp(format, "sanitized/", 10) != 0)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected a run (run.json), a model or a reader (config.json), a "
+                          "sweep (grid.json), folds (fold-1), the files of a release (.h5, "
+                          ".safetensors or .parquet) or sanitized texts (privacy.json), found none",
+                          path);
+    json_object_set_new(object, "kind", nvdp__shown(format));
+    json_object_del(report, "nvdp_format");
+    json_object_update_new(object, shown_copy(report));
+    return NVDP_OK;
 }
 
 /* Describes the files of a release together: what they share, and the sum of their texts. */
 static nvdp_status describe_shards(struct nvdp_context *ctx, const char *path, json_t *object) {
     nvdp__auto(nvdp__shards_close) struct nvdp__shards shards = {0};
-    nvdp__auto(nvdp__release_close) struct nvdp__release release = {0};
     nvdp__autoptr(json_decref) json_t *attributes = json_object();
     size_t texts = 0;
     json_int_t bytes = 0;
     NVDP_TRY(nvdp__shards_open(ctx, path, &shards));
     for (size_t i = 0; i < shards.count; i++) {
+        nvdp__auto(nvdp__release_close) struct nvdp__release release = {0};
         NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, shards.path[i], &release));
         nvdp__describe_start(object, shards.path[i],
                              nvdp__attributes_text(&release.attributes, "nvdp_format"));
         bytes += json_integer_value(json_object_get(object, "bytes"));
         texts += strtoull(nvdp__attributes_text(&release.attributes, "texts"), NULL, 10);
-        nvdp__attributes_sort(&release.attributes);
-        for (size_t k = 0; i == 0 && k < release.attributes.count; k++) {
-            const struct nvdp__attribute *a = &release.attributes.item[k];
-            if (!nvdp__shard_attribute(a->name))
-                nvdp__describe_attribute(attributes, a->name, a->text,
-                                         a->type != NVDP__ATTRIBUTE_TEXT);
-        }
-        take_ledger(attributes, &release.attributes, i == 0);
-        nvdp__release_close(&release);
+        if (i == 0) describe_attributes(attributes, &release.attributes, true);
+        const char *ledger = nvdp__attributes_text(&release.attributes, "ledger");
+        if (i == 0 || strcmp(ledger, "none") == 0 || *ledger == '\0') /* whether it counts all */
+            nvdp__describe_attribute(attributes, "ledger", ledger, false);
     }
-    json_object_del(attributes, "nvdp_format");
-    set_count(attributes, "texts", texts);
-    json_object_set_new(object, "bytes", json_integer(bytes));
-    set_count(object, "files", shards.count);
-    json_object_set(object, "attributes", attributes);
+    json_object_set_new(attributes, "texts", json_integer((json_int_t)texts));
+    json_object_update_new(object, json_pack("{s:I,s:I,s:O}", "bytes", bytes, "files",
+                                             (json_int_t)shards.count, "attributes", attributes));
     return NVDP_OK;
 }
 
 static nvdp_status describe_directory(struct nvdp_context *ctx, const char *path, json_t *object) {
-    if (has(ctx, path, "run.json")) return describe_run(ctx, path, object);
-    if (has(ctx, path, "config.json")) return describe_model(ctx, path, object);
-    if (has(ctx, path, "grid.json")) return describe_sweep(ctx, path, object);
-    if (has(ctx, path, "fold-1/run.json")) return describe_folds(ctx, path, object);
-    if (!has(ctx, path, "privacy.json") && nvdp__shards_in(path))
+    if (has(path, "run.json")) return describe_run(ctx, path, object);
+    if (has(path, "config.json")) return describe_model(ctx, path, object);
+    if (has(path, "grid.json")) return describe_sweep(ctx, path, object);
+    if (has(path, "fold-1/run.json")) return describe_folds(ctx, path, object);
+    if (!has(path, "privacy.json") && nvdp__shards_in(path))
         return describe_shards(ctx, path, object);
     return describe_sanitized(ctx, path, object);
 }
@@ -581,9 +504,8 @@ static bool is_bound(const char *key) {
 /* Prints a value on one line: arrays as [a, b], objects as {a: 1, b: 2}.  `path` ends with the name of the value. */
 static void print_value(const char *path, const json_t *value, FILE *to) {
     const char *dot = strrchr(path, '.'), *name = dot != NULL ? dot + 1 : path;
-    char bound[NVDP__BOUND_TEXT];
     if (json_is_real(value) && is_bound(name)) {
-        fputs(nvdp__bound(bound, json_real_value(value)), to);
+        fputs(nvdp__bound(json_real_value(value)).text, to);
     } else if (json_is_string(value)) {
         fputs(json_string_value(value), to);
     } else if (json_is_integer(value)) {
@@ -748,23 +670,6 @@ static size_t lines_of(const json_t *value) {
     return lines;
 }
 
-/* Prints name and value of each member in `names` that exists, separated by commas.  `names` has a space before each
- * name. */
-static void print_members(const json_t *value, const char *names, FILE *to) {
-    const char *between = "";
-    while (*names != '\0') {
-        char name[LONGEST_NAME];
-        const size_t length = strcspn(++names, " ");
-        nvdp__snprintf(name, sizeof name, "%.*s", (int)length, names);
-        names += length;
-        const json_t *member = value_at(value, name);
-        if (member == NULL) continue;
-        nvdp__fprintf(to, "%s%s ", between, name);
-        print_value(name, member, to);
-        between = ", ";
-    }
-}
-
 /* Prints only the first facts, each with its path, if the whole object needs many lines. */
 static void print_brief(const json_t *object, FILE *to) {
     enum { FEW = 25 };
@@ -779,10 +684,23 @@ static void print_brief(const json_t *object, FILE *to) {
         const json_t *value = value_at(object, path);
         if (value == NULL || json_is_null(value)) continue;
         nvdp__fprintf(to, "%*s%-*s ", STEP, "", NAME_WIDTH - STEP, path);
-        if (first_facts[i][length] == ':')
-            print_members(value, first_facts[i] + length + 1, to);
+        const char *names = first_facts[i] + length; /* of members, each after a space */
+        const char *between = "";
+        if (*names == ':')
+            names++;
         else if (!is_table(value))
             print_value(path, value, to);
+        while (*names != '\0') {
+            char name[LONGEST_NAME];
+            const size_t end = strcspn(++names, " ");
+            nvdp__snprintf(name, sizeof name, "%.*s", (int)end, names);
+            names += end;
+            const json_t *member = value_at(value, name);
+            if (member == NULL) continue;
+            nvdp__fprintf(to, "%s%s ", between, name);
+            print_value(name, member, to);
+            between = ", ";
+        }
         fputc('\n', to);
         if (is_table(value)) print_table(value, 2 * STEP, to);
     }
@@ -797,15 +715,15 @@ nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, enum nvdp_
     size_t size = 0;
     nvdp__autoptr(fclose) FILE *to = NULL;
     if (path == NULL) return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "path: expected one, found none");
-    if (!nvdp__exists(path) && !is_ledger(ctx, path, ""))
+    if (!nvdp__exists(path) && !is_ledger(path, ""))
         return nvdp__fail_errno(ctx, ENOENT, "%s: cannot read", path);
     nvdp__autoptr(json_decref) json_t *object = json_object();
-    if (object == NULL) NVDP_TRY(no_memory(ctx, path));
+    if (object == NULL) return no_memory(ctx, path);
     NVDP_TRY(nvdp__is_directory(path) ? describe_directory(ctx, path, object)
                                       : describe_file(ctx, path, object));
     bool whole = true;
     to = open_memstream(&text, &size);
-    if (to == NULL) NVDP_TRY(no_memory(ctx, path));
+    if (to == NULL) return no_memory(ctx, path);
     if (how != NVDP_DESCRIPTION_JSON) {
         nvdp__put_shown(to, path);
         fputc('\n', to);
@@ -820,8 +738,5 @@ nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, enum nvdp_
     whole = whole && ferror(to) == 0;
     whole = fclose(to) == 0 && whole;
     to = NULL;
-    if (!whole) NVDP_TRY(no_memory(ctx, path));
-    *out = text;
-    text = NULL;
-    return NVDP_OK;
+    return !whole ? no_memory(ctx, path) : NVDP__HAND_OVER(out, text);
 }

@@ -1,22 +1,193 @@
-/* Reads and checks files of embeddings, for nvdp reuse, nvdp verify and users of the library (nvdp_shared_read).
- * The order: attributes, shapes, values, public functions. */
-#include "share/embeddings_file.h"
-#include "mechanism/method.h"
-
+/* Lists the shards of a release and checks that they belong together; reads them as one. */
+#include "base/array.h"
 #include "base/f16.h"
-#include "mechanism/options.h"
+#include "base/own.h"
+#include "mechanism/bottleneck_options.h"
+#include "mechanism/mechanism.h"
 #include "model/model.h"
 #include "nvib/nvib.h"
 #include "options/schema.h"
-#include "share/query.h"
 #include "share/release.h"
 #include "tensor/vector.h"
+#include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
 #include <nvdp/share.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+void nvdp__shards_close(struct nvdp__shards *shards) {
+    for (size_t i = 0; i < shards->count; i++)
+        free(shards->path[i]);
+    free(shards->path);
+    *shards = (struct nvdp__shards){0};
+}
+
+/* --- the files of a folder --- */
+
+static bool is_shard(const char *name) {
+    for (size_t i = 0; nvdp__formats[i] != NULL; i++)
+        if (nvdp__ends_with(name, nvdp__formats[i]->extension)) return name[0] != '.';
+    return false;
+}
+
+bool nvdp__shards_in(const char *folder) {
+    nvdp__autoptr(closedir) DIR *opened = opendir(folder);
+    for (const struct dirent *entry; opened != NULL && (entry = readdir(opened)) != NULL;)
+        if (is_shard(entry->d_name)) return true;
+    return false;
+}
+
+/* --- one run and one mechanism --- */
+
+/* Attributes that describe a single file.  Those that begin with bdp_ or divergence_ are measurements, except the
+ * bound, which is proven. */
+bool nvdp__shard_attribute(const char *name) {
+    static const char *const names[] = {
+        "texts",          "ledger",       "created",         "signature",        "statement",
+        "training_texts", "nvdp_version", "statement_words", "weights_distance", "public_texts"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return nvdp__attribute_is_old(name) || strncmp(name, "bdp_", 4) == 0 ||
+           (strncmp(name, "divergence_", 11) == 0 && strncmp(name, "divergence_bound", 16) != 0);
+}
+
+/* Finds an attribute of `a` that `b` lacks or has with another value. */
+static const struct nvdp__attribute *differing(const struct nvdp__attributes *a,
+                                               const struct nvdp__attributes *b) {
+    for (size_t i = 0; i < a->count; i++) {
+        const char *name = a->item[i].name;
+        const struct nvdp__attribute *other = nvdp__attributes_get(b, name);
+        if (!nvdp__shard_attribute(name) &&
+            (other == NULL || strcmp(other->text, a->item[i].text) != 0))
+            return &a->item[i];
+    }
+    return NULL;
+}
+
+static nvdp_status compare(struct nvdp_context *ctx, const struct nvdp__release *first,
+                           const struct nvdp__release *other) {
+    const struct nvdp__attribute *found = differing(&first->attributes, &other->attributes);
+    if (found == NULL) found = differing(&other->attributes, &first->attributes);
+    if (found == NULL) return NVDP_OK;
+    const struct nvdp__attribute *a = nvdp__attributes_get(&first->attributes, found->name);
+    const struct nvdp__attribute *b = nvdp__attributes_get(&other->attributes, found->name);
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: attribute '%.64s': expected '%.64s' as in %s, found '%.64s'; a folder "
+                      "holds the files of one release, written by one run with the same {model-id}",
+                      other->path, found->name, a != NULL ? a->text : "none",
+                      nvdp__file_name(first->path), b != NULL ? b->text : "none");
+}
+
+nvdp_status nvdp__shards_open(struct nvdp_context *ctx, const char *path,
+                              struct nvdp__shards *out) {
+    nvdp__auto(nvdp__shards_close) struct nvdp__shards made = {0};
+    nvdp__autoptr(closedir) DIR *opened = nvdp__is_directory(path) ? opendir(path) : NULL;
+    size_t capacity = 0;
+    bool run = false;
+    if (opened == NULL) {
+        NVDP_TRY(NVDP__NEW(ctx, made.path, 1));
+        made.path[made.count++] = nvdp__strdup(ctx, path);
+        NVDP_TRY(NVDP__MADE(made.path[0]));
+    } else {
+        nvdp__auto(nvdp__release_close) struct nvdp__release first = {0};
+        for (const struct dirent *entry; (entry = readdir(opened)) != NULL;) {
+            run = run || strcmp(entry->d_name, "run.json") == 0;
+            if (!is_shard(entry->d_name)) continue;
+            NVDP_TRY(NVDP__PUSH(ctx, made.path, made.count, capacity,
+                                nvdp__join(ctx, path, entry->d_name)));
+            NVDP_TRY(NVDP__MADE(made.path[made.count - 1]));
+        }
+        if (made.count == 0)
+            return nvdp__fail(
+                ctx, NVDP_ERR_INPUT,
+                "%s: expected a folder with the files of a release (.h5, .safetensors or "
+                ".parquet), found %s",
+                path, run ? "a run; nvdp export writes a file of its samples" : "none");
+        NVDP__SORT(made.path, made.count, NVDP__UP_ITEM(char *));
+        NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, made.path[0], &first));
+        for (size_t i = 1; i < made.count; i++) {
+            nvdp__auto(nvdp__release_close) struct nvdp__release other = {0};
+            NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, made.path[i], &other));
+            NVDP_TRY(compare(ctx, &first, &other));
+        }
+    }
+    return NVDP__HAND_OVER(out, made);
+}
+
+/* --- as one --- */
+
+/* A dataset of two files: an array of `have` items that grows by `more` items of `from`. */
+struct part {
+    const char *name;
+    void *array; /* address of the pointer to its items */
+    const void *from;
+    size_t have, more, size;
+};
+
+/* Adds the texts of `more`, which has the same attributes. */
+static nvdp_status join(struct nvdp_context *ctx, const char *path, struct nvdp_shared *to,
+                        const struct nvdp_shared *more) {
+    struct nvdp__embeddings_shape *a = &to->shape;
+    const struct nvdp__embeddings_shape *b = &more->shape;
+    const size_t had = a->texts * a->samples, adds = b->texts * b->samples;
+    if (a->dim != b->dim || a->sample_rows != b->sample_rows)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected samples of %zu rows of width %zu as in the files before, "
+                          "found %zu rows of width %zu",
+                          path, a->sample_rows, a->dim, b->sample_rows, b->dim);
+    const struct part parts[] = {
+        {"z", &to->z, more->z, a->rows * a->dim, b->rows * b->dim, nvdp__embeddings_item(a)},
+        {"log_pi", &to->log_pi, more->log_pi, a->rows, b->rows, sizeof *to->log_pi},
+        {"label", &to->label, more->label, a->texts, b->texts, sizeof *to->label},
+        {"split", &to->split, more->split, a->texts, b->texts, sizeof *to->split},
+        {"id", &to->id, more->id, a->texts, b->texts, sizeof *to->id},
+        {"offset", &to->offset, more->offset + 1, had + 1, adds, sizeof *to->offset},
+    };
+    for (const struct part *part = parts; part < parts + sizeof parts / sizeof *parts; part++) {
+        size_t bytes;
+        void *there = NULL;
+        memcpy(&there, part->array, sizeof there);
+        if ((there == NULL) != (part->from == NULL))
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: expected %s dataset '%s' as in the files before, found %s", path,
+                              part->from == NULL ? "the" : "no", part->name,
+                              part->from == NULL ? "none" : "one");
+        if (part->from == NULL) continue;
+        void *made = part->have <= SIZE_MAX - part->more &&
+                             nvdp__mul(part->have + part->more, part->size, &bytes)
+                         ? realloc(there, bytes > 0 ? bytes : 1)
+                         : NULL;
+        if (made == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
+        memcpy((char *)made + part->have * part->size, part->from, part->more * part->size);
+        memcpy(part->array, &made, sizeof made);
+    }
+    for (size_t k = 1; k <= adds; k++)
+        to->offset[had + k] += (int64_t)a->rows;
+    a->texts += b->texts;
+    a->rows += b->rows;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_shared_read(struct nvdp_context *ctx, const char *path, struct nvdp_shared **out) {
+    nvdp__auto(nvdp__shards_close) struct nvdp__shards shards = {0};
+    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *all = NULL;
+    NVDP_TRY(nvdp__shards_open(ctx, path, &shards));
+    for (size_t i = 0; i < shards.count; i++) {
+        nvdp__auto(nvdp__release_close) struct nvdp__release release = {0};
+        nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *more = NULL;
+        NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, shards.path[i], &release));
+        NVDP_TRY(nvdp__embeddings_take(&release, NULL, NULL, i == 0 ? &all : &more));
+        if (i > 0) NVDP_TRY(join(ctx, shards.path[i], all, more));
+    }
+    return NVDP__HAND_OVER(out, all);
+}
+
+/* ---- one file ---- */
+
+/* Reads and checks files of embeddings, for nvdp reuse, nvdp verify and users of the library (nvdp_shared_read).
+ * The order: attributes, shapes, values, public functions. */
 
 enum {
     SLICE_FLOATS = 1 << 20, /* values per slice */
@@ -31,10 +202,6 @@ enum {
 const char *const nvdp__grid_names[] = {
     [NVDP__H5_F16] = "float16", [NVDP__H5_I16] = "int16", [NVDP__H5_I32] = "int32"};
 
-static bool whole(const struct nvdp__embeddings_shape *shape) {
-    return shape->grid != NVDP__H5_F16;
-}
-
 bool nvdp__grid_find(const char *name, enum nvdp__h5_type *grid) {
     for (size_t k = 0; k < sizeof nvdp__grid_names / sizeof *nvdp__grid_names; k++) {
         if (nvdp__grid_names[k] == NULL || strcmp(name, nvdp__grid_names[k]) != 0) continue;
@@ -45,7 +212,7 @@ bool nvdp__grid_find(const char *name, enum nvdp__h5_type *grid) {
 }
 
 enum nvdp__h5_type nvdp__weight_type(const struct nvdp__embeddings_shape *shape) {
-    return whole(shape) ? NVDP__H5_I16 : NVDP__H5_F16;
+    return nvdp__is_whole(shape) ? NVDP__H5_I16 : NVDP__H5_F16;
 }
 
 size_t nvdp__row_vectors(const struct nvdp__embeddings_shape *shape) {
@@ -68,105 +235,56 @@ enum nvdp_pool nvdp__pool_find(const char *name) {
 
 /* --- reading: attributes --- */
 
-struct source {
-    struct nvdp_context *ctx;
-    const char *path;
-    struct nvdp__release *release;
-    nvdp__embeddings_visit *visit; /* NULL: keep z in memory */
-    void *user;
-    struct nvdp__embeddings *to;
-};
-
-static nvdp_status read_size(struct source *source, const char *name, int64_t max, size_t *out) {
-    int64_t value = 0;
-    NVDP_TRY(nvdp__release_whole(source->release, name, &value));
-    if (value < 1 || value > max)
-        return NVDP__BAD_FILE(
-            source, "attribute '%s': expected a number from 1 to %" PRId64 ", found %" PRId64, name,
-            max, value);
-    *out = (size_t)value;
-    return NVDP_OK;
-}
-
-static bool has(const struct source *source, const char *name) {
-    return nvdp__attributes_get(&source->release->attributes, name) != NULL;
-}
-
-/* Reads a string attribute if the file has it, cut to `size`. */
-static nvdp_status read_string(struct source *source, const char *name, size_t size, char *out) {
-    const char *text = NULL;
-    if (!has(source, name)) return NVDP_OK;
-    NVDP_TRY(nvdp__release_text(source->release, name, &text));
-    nvdp__snprintf(out, size, "%s", text);
-    return NVDP_OK;
-}
-
-/* Reads an attribute that is `a` or `b`.  Sets *second if it is `b`. */
-static nvdp_status read_word(struct source *source, const char *name, const char *a, const char *b,
-                             bool *second) {
-    const char *text = NULL;
-    NVDP_TRY(nvdp__release_text(source->release, name, &text));
-    *second = strcmp(text, b) == 0;
-    return *second || strcmp(text, a) == 0
-               ? NVDP_OK
-               : NVDP__BAD_FILE(source, "attribute '%s': expected %s or %s, found '%.64s'", name, a,
-                                b, text);
-}
-
-static nvdp_status read_grid(struct source *source) {
-    const char *text = NULL;
-    NVDP_TRY(nvdp__release_text(source->release, "grid", &text));
-    return nvdp__grid_find(text, &source->release->shape.grid)
-               ? NVDP_OK
-               : NVDP__BAD_FILE(source,
-                                "attribute 'grid': expected float16, int16 or int32, found '%.64s'",
-                                text);
-}
-
 /* Reads a step and finds its exponent.  Fails unless the step is a power of two. */
-static nvdp_status read_step(struct source *source, const char *name, int *exponent) {
+static nvdp_status read_step(const struct nvdp__release *release, const char *name, int *exponent) {
     double step = 0;
-    NVDP_TRY(nvdp__release_real(source->release, name, &step));
+    const struct nvdp__place_of place = NVDP__TO_REAL(name, step, false);
+    NVDP_TRY(nvdp__release_take(release, 1, &place));
     if (!nvdp__step_exponent(step, exponent))
-        return NVDP__BAD_FILE(source,
+        return NVDP__BAD_FILE(release,
                               "attribute '%s': expected a power of two with an exponent of at most "
                               "%d in size, found %g",
                               name, MAX_EXPONENT, step);
     return NVDP_OK;
 }
 
-static nvdp_status read_attributes(struct source *source) {
-    struct nvdp__embeddings *to = source->to;
-    struct nvdp__embeddings_shape *shape = &source->release->shape;
-    bool public = false;
+static nvdp_status read_attributes(struct nvdp__release *release, struct nvdp_shared *to) {
+    struct nvdp__embeddings_shape *shape = &release->shape;
+    const char *policy = NULL, *grid = NULL, *names = NULL;
     size_t kappa = 0;
     char pool[16] = "", row_index[16] = "";
-    NVDP_TRY(read_word(source, "length_policy", "hidden", "public", &public));
-    NVDP_TRY(read_grid(source));
-    if (whole(shape)) {
-        NVDP_TRY(read_step(source, "z_step", &shape->z_exponent));
+    NVDP_TRY(nvdp__release_text(release, "length_policy", &policy));
+    const bool public = strcmp(policy, "public") == 0;
+    if (!public && strcmp(policy, "hidden") != 0)
+        return NVDP__BAD_FILE(
+            release, "attribute 'length_policy': expected hidden or public, found '%.64s'", policy);
+    NVDP_TRY(nvdp__release_text(release, "grid", &grid));
+    if (!nvdp__grid_find(grid, &shape->grid))
+        return NVDP__BAD_FILE(
+            release, "attribute 'grid': expected float16, int16 or int32, found '%.64s'", grid);
+    if (nvdp__is_whole(shape)) {
+        NVDP_TRY(read_step(release, "z_step", &shape->z_exponent));
         to->z_step = ldexp(1, shape->z_exponent);
     }
-    NVDP_TRY(read_size(source, "kappa", MAX_KAPPA, &kappa));
-    NVDP_TRY(read_size(source, "releases", MAX_SAMPLES, &shape->samples));
-    if (!public) NVDP_TRY(read_size(source, "length", MAX_LENGTH, &shape->length));
-    if (has(source, "latent_heads"))
-        NVDP_TRY(read_size(source, "latent_heads", MAX_DIM, &to->heads));
-    NVDP_TRY(read_string(source, "pool", sizeof pool, pool));
+    to->clip_sequence = INFINITY;
+    const struct nvdp__place_of places[] = {
+        NVDP__TO_SIZE("kappa", kappa, 1, MAX_KAPPA, false),
+        NVDP__TO_SIZE("releases", shape->samples, 1, MAX_SAMPLES, false),
+        NVDP__TO_SIZE(public ? NULL : "length", shape->length, 1, MAX_LENGTH, false),
+        NVDP__TO_SIZE("latent_heads", to->heads, 1, MAX_DIM, true),
+        NVDP__TO_TEXT("pool", pool, true),
+        NVDP__TO_TEXT("row_index", row_index, true),
+        NVDP__TO_TEXT("method", to->method, true),
+        NVDP__TO_TEXT("task", to->task, true),
+        NVDP__TO_REAL("clip_sequence", to->clip_sequence, true)};
+    NVDP_TRY(nvdp__release_take(release, sizeof places / sizeof *places, places));
     shape->policy = public ? NVDP_LENGTH_PUBLIC : NVDP_LENGTH_HIDDEN;
     shape->kappa = (int)kappa;
     to->pool = nvdp__pool_find(pool);
-    NVDP_TRY(read_string(source, "row_index", sizeof row_index, row_index));
     to->row_index = !public && strcmp(row_index, "trained") == 0;
-    NVDP_TRY(read_string(source, "method", sizeof to->method, to->method));
-    NVDP_TRY(read_string(source, "task", sizeof to->task, to->task));
-    to->clip_sequence = INFINITY;
-    if (has(source, "clip_sequence"))
-        NVDP_TRY(nvdp__release_real(source->release, "clip_sequence", &to->clip_sequence));
-    if (!has(source, "label_names")) return NVDP_OK;
-    const char *names = NULL;
-    NVDP_TRY(nvdp__release_text(source->release, "label_names", &names));
-    to->label_names = nvdp__strdup(source->release->ctx, names);
+    if (nvdp__attributes_get(&release->attributes, "label_names") == NULL) return NVDP_OK;
+    NVDP_TRY(nvdp__release_text(release, "label_names", &names));
+    to->label_names = nvdp__strdup(release->ctx, names);
     return NVDP__MADE(to->label_names);
 }
 
@@ -192,8 +310,7 @@ nvdp_status nvdp__release_check_weights(const struct nvdp__release *release) {
     return NVDP_OK;
 }
 
-static nvdp_status read_shape(struct source *source) {
-    struct nvdp__release *release = source->release;
+static nvdp_status read_shape(struct nvdp__release *release, struct nvdp_shared *to) {
     struct nvdp__embeddings_shape *shape = &release->shape;
     if (release->format->load != NULL) {
         NVDP_TRY(release->format->load(release));
@@ -202,43 +319,44 @@ static nvdp_status read_shape(struct source *source) {
         NVDP_TRY(nvdp__release_check_weights(release));
         if (shape->policy == NVDP_LENGTH_HIDDEN) NVDP_TRY(nvdp__release_check_hidden(release, z));
     }
-    if (shape->weights && whole(shape))
-        NVDP_TRY(read_step(source, "log_pi_step", &shape->log_pi_exponent));
+    if (shape->weights && nvdp__is_whole(shape))
+        NVDP_TRY(read_step(release, "log_pi_step", &shape->log_pi_exponent));
     if (shape->dim < 1 || shape->dim > MAX_DIM)
-        return NVDP__BAD_FILE(source, "dataset 'z': expected vectors of 1 to %d numbers, found %zu",
+        return NVDP__BAD_FILE(release,
+                              "dataset 'z': expected vectors of 1 to %d numbers, found %zu",
                               MAX_DIM, shape->dim);
-    source->to->shape = *shape;
+    to->shape = *shape;
     return NVDP_OK;
 }
 
 /* --- reading: values --- */
 
 /* Copies an array of the release and stores the pointer at `out`.  Does nothing if `from` is NULL. */
-static nvdp_status copy(struct source *source, const void *from, size_t count, size_t size,
-                        void *out) {
+static nvdp_status copy(const struct nvdp__release *release, const void *from, size_t count,
+                        size_t size, void *out) {
     if (from == NULL) return NVDP_OK;
-    void *made = nvdp__calloc(source->ctx, count, size);
-    if (made == NULL) return NVDP_ERR_MEMORY;
+    void *made = nvdp__calloc(release->ctx, count, size);
+    NVDP_TRY(NVDP__MADE(made));
     memcpy(made, from, count * size);
     memcpy(out, &made, sizeof made);
     return NVDP_OK;
 }
 
-static nvdp_status check_offset(struct source *source) {
-    const struct nvdp__embeddings_shape *shape = &source->to->shape;
+static nvdp_status check_offset(const struct nvdp__release *release) {
+    const struct nvdp__embeddings_shape *shape = &release->shape;
     const size_t samples = shape->texts * shape->samples;
-    const int64_t *offset = source->to->offset;
+    const int64_t *offset = release->offset;
     if (shape->policy == NVDP_LENGTH_HIDDEN) return NVDP_OK;
     if (offset[0] != 0 || offset[samples] != (int64_t)shape->rows)
-        return NVDP__BAD_FILE(source,
+        return NVDP__BAD_FILE(release,
                               "dataset 'offset': expected offsets from 0 to %zu, found %" PRId64
                               " to %" PRId64,
                               shape->rows, offset[0], offset[samples]);
     for (size_t i = 0; i < samples; i++) {
-        bool rises = offset[i + 1] > offset[i] && offset[i + 1] - offset[i] <= INT32_MAX;
-        if (!rises || (offset[i + 1] - offset[i]) % shape->kappa != 0)
+        const int64_t rows = offset[i + 1] - offset[i];
+        if (offset[i + 1] <= offset[i] || rows > INT32_MAX || rows % shape->kappa != 0)
             return NVDP__BAD_FILE(
-                source,
+                release,
                 "dataset 'offset': expected increasing multiples of kappa %d, found %" PRId64
                 " after %" PRId64 " at row %zu",
                 shape->kappa, offset[i + 1], offset[i], i + 1);
@@ -246,9 +364,9 @@ static nvdp_status check_offset(struct source *source) {
     return NVDP_OK;
 }
 
-static nvdp_status bad_value(struct source *source, const char *dataset, size_t row, double found,
-                             const char *expected) {
-    return NVDP__BAD_FILE(source, "dataset '%s': row %zu: expected %s, found %g", dataset, row,
+static nvdp_status bad_value(const struct nvdp__release *release, const char *dataset, size_t row,
+                             double found, const char *expected) {
+    return NVDP__BAD_FILE(release, "dataset '%s': row %zu: expected %s, found %g", dataset, row,
                           expected, found);
 }
 
@@ -257,40 +375,38 @@ size_t nvdp__embeddings_item(const struct nvdp__embeddings_shape *shape) {
     return shape->grid == NVDP__H5_I32 ? sizeof(int32_t) : sizeof(uint16_t);
 }
 
-static nvdp_status bad_vector(struct source *source, size_t value, double found,
-                              const char *expected) {
-    return bad_value(source, "z", value / source->to->shape.dim, found, expected);
-}
-
 /* Checks values [first, first + n) of z, given in the memory type, and stores them at `z` in the type of the file. */
-static nvdp_status narrow(struct source *source, size_t first, size_t n, const void *slice,
-                          void *z) {
+static nvdp_status narrow(const struct nvdp__release *release, size_t first, size_t n,
+                          const void *slice, void *z) {
     const float *real = slice;
     const int32_t *step = slice;
     uint16_t *f16 = z;
     int16_t *i16 = z;
-    switch (source->to->shape.grid) {
+    const size_t dim = release->shape.dim;
+    switch (release->shape.grid) {
     case NVDP__H5_I32:
         memcpy(z, step, n * sizeof *step);
         return NVDP_OK;
     case NVDP__H5_I16:
         for (size_t i = 0; i < n; i++) {
             if (step[i] < INT16_MIN || step[i] > INT16_MAX)
-                return bad_vector(source, first + i, step[i], "multiples of the step in 16 bits");
+                return bad_value(release, "z", (first + i) / dim, step[i],
+                                 "multiples of the step in 16 bits");
             i16[i] = (int16_t)step[i];
         }
         return NVDP_OK;
     default:
         for (size_t i = 0; i < n; i++) {
             if (!isfinite(real[i]) || fabsf(real[i]) > 65504)
-                return bad_vector(source, first + i, real[i], "values of -65504 to 65504");
+                return bad_value(release, "z", (first + i) / dim, real[i],
+                                 "values of -65504 to 65504");
             f16[i] = nvdp__f16_from_float(real[i]);
         }
         return NVDP_OK;
     }
 }
 
-void nvdp__embeddings_values(const struct nvdp__embeddings *embeddings, size_t first, size_t count,
+void nvdp__embeddings_values(const struct nvdp_shared *embeddings, size_t first, size_t count,
                              float *out) {
     const uint16_t *f16 = (const uint16_t *)embeddings->z + first;
     const int16_t *i16 = (const int16_t *)embeddings->z + first;
@@ -303,131 +419,91 @@ void nvdp__embeddings_values(const struct nvdp__embeddings *embeddings, size_t f
     }
 }
 
-/* Reads z slice by slice.  Under the hidden length policy every slice has whole texts. */
-static nvdp_status read_z(struct source *source) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__embeddings *to = source->to;
+/* Reads z slice by slice.  Under the hidden length policy every slice has whole texts.  With `visit`, does not keep z. */
+static nvdp_status read_z(struct nvdp__release *release, nvdp__embeddings_visit *visit, void *user,
+                          struct nvdp_shared *to) {
     const size_t dim = to->shape.dim, rows = to->shape.rows;
     const size_t unit = nvdp__row_vectors(&to->shape), width = unit * dim;
     const size_t fitting = (width < SLICE_FLOATS ? SLICE_FLOATS / width : 1) * unit;
-    const size_t step = nvdp__min(fitting, rows);
-    const bool hold = source->visit == NULL;
-    const size_t item = nvdp__embeddings_item(&to->shape);
-    void *slice = nvdp__calloc(source->ctx, step * dim, sizeof(float)); /* float or int32_t */
-    float *values = nvdp__calloc(source->ctx, hold ? 1 : step * dim, sizeof *values);
-    to->z = nvdp__calloc(source->ctx, hold ? rows * dim : step * dim, item);
-    NVDP_TRY_OR_CLEAN(NVDP__MADE(slice, values, to->z));
+    const size_t step = nvdp__min(fitting, rows), item = nvdp__embeddings_item(&to->shape);
+    const bool hold = visit == NULL;
+    nvdp__autofree void *slice =
+        nvdp__calloc(release->ctx, step * dim, sizeof(float)); /* float or int32_t */
+    nvdp__autofree float *values =
+        nvdp__calloc(release->ctx, hold ? 1 : step * dim, sizeof *values);
+    to->z = nvdp__calloc(release->ctx, hold ? rows * dim : step * dim, item);
+    NVDP_TRY(NVDP__MADE(slice, values, to->z));
     for (size_t first = 0; first < rows; first += step) {
         size_t n = nvdp__min(rows - first, step);
         void *z = hold ? (char *)to->z + first * dim * item : to->z;
-        NVDP_TRY_OR_CLEAN(source->release->format->rows(source->release, first, n, slice, NULL));
-        NVDP_TRY_OR_CLEAN(narrow(source, first * dim, n * dim, slice, z));
+        NVDP_TRY(release->format->rows(release, first, n, slice, NULL));
+        NVDP_TRY(narrow(release, first * dim, n * dim, slice, z));
         if (hold) continue;
         nvdp__embeddings_values(to, 0, n * dim, values);
-        source->visit(n * dim, values, source->user);
+        visit(n * dim, values, user);
     }
-cleanup:
-    if (!hold) {
-        free(to->z);
-        to->z = NULL;
-    }
-    free(slice);
-    free(values);
-    return status;
-}
-
-static nvdp_status read_log_pi(struct source *source) {
-    struct nvdp__embeddings *to = source->to;
-    const struct nvdp__embeddings_shape *shape = &to->shape;
-    if (!shape->weights) return NVDP_OK;
-    nvdp__autofree int32_t *steps =
-        whole(shape) ? nvdp__calloc(source->ctx, shape->rows, sizeof *steps) : NULL;
-    to->log_pi = nvdp__calloc(source->ctx, shape->rows, sizeof *to->log_pi);
-    if (to->log_pi == NULL || (whole(shape) && steps == NULL)) return NVDP_ERR_MEMORY;
-    NVDP_TRY(source->release->format->rows(source->release, 0, shape->rows, NULL,
-                                           whole(shape) ? (void *)steps : to->log_pi));
-    for (size_t r = 0; r < shape->rows; r++) {
-        if (steps != NULL) to->log_pi[r] = ldexpf((float)steps[r], shape->log_pi_exponent);
-        if (!isfinite(to->log_pi[r]) || to->log_pi[r] > 0)
-            NVDP_TRY(bad_value(source, "log_pi", r, to->log_pi[r], "finite log weights"));
-    }
+    if (hold) return NVDP_OK;
+    free(to->z);
+    to->z = NULL;
     return NVDP_OK;
 }
 
-static nvdp_status read_columns(struct source *source) {
-    struct nvdp__embeddings *to = source->to;
-    const struct nvdp__release *from = source->release;
-    const size_t texts = to->shape.texts;
-    NVDP_TRY(copy(source, from->label, texts, sizeof *to->label, &to->label));
-    NVDP_TRY(copy(source, from->split, texts, sizeof *to->split, &to->split));
-    NVDP_TRY(copy(source, from->id, texts, sizeof *to->id, &to->id));
-    for (size_t i = 0; i < texts; i++) {
-        if (to->label != NULL && isinf(to->label[i]))
-            return bad_value(source, "label", i, to->label[i], "a finite number or NaN");
-        if (to->split != NULL && (to->split[i] < 0 || to->split[i] > MAX_SPLIT))
-            return bad_value(source, "split", i, to->split[i], "0 to 4");
+static nvdp_status read_log_pi(struct nvdp__release *release, struct nvdp_shared *to) {
+    const struct nvdp__embeddings_shape *shape = &to->shape;
+    if (!shape->weights) return NVDP_OK;
+    nvdp__autofree int32_t *steps = NULL; /* on a grid of whole steps */
+    if (nvdp__is_whole(shape)) NVDP_TRY(NVDP__NEW(release->ctx, steps, shape->rows));
+    NVDP_TRY(NVDP__NEW(release->ctx, to->log_pi, shape->rows));
+    NVDP_TRY(release->format->rows(release, 0, shape->rows, NULL,
+                                   steps != NULL ? (void *)steps : to->log_pi));
+    for (size_t r = 0; r < shape->rows; r++) {
+        if (steps != NULL) to->log_pi[r] = ldexpf((float)steps[r], shape->log_pi_exponent);
+        if (!isfinite(to->log_pi[r]) || to->log_pi[r] > 0)
+            return bad_value(release, "log_pi", r, to->log_pi[r], "finite log weights");
     }
     return NVDP_OK;
 }
 
 nvdp_status nvdp__embeddings_take(struct nvdp__release *release, nvdp__embeddings_visit *visit,
-                                  void *user, struct nvdp__embeddings **out) {
-    nvdp_status status = NVDP_OK;
-    struct source source = {release->ctx, release->path, release, visit, user, NULL};
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(release->ctx, source.to, 1));
-    NVDP_TRY_OR_CLEAN(read_attributes(&source));
-    NVDP_TRY_OR_CLEAN(read_shape(&source));
-    NVDP_TRY_OR_CLEAN(nvdp__query_read(release, source.to->shape.dim, &source.to->query));
-    NVDP_TRY_OR_CLEAN(copy(&source, release->offset,
-                           source.to->shape.texts * source.to->shape.samples + 1, sizeof(int64_t),
-                           &source.to->offset));
-    NVDP_TRY_OR_CLEAN(check_offset(&source));
-    NVDP_TRY_OR_CLEAN(read_z(&source));
-    NVDP_TRY_OR_CLEAN(read_log_pi(&source));
-    NVDP_TRY_OR_CLEAN(read_columns(&source));
-    NVDP__HAND_OVER(out, source.to);
-cleanup:
-    nvdp__embeddings_free(source.to);
-    return status;
-}
-
-void nvdp__embeddings_free(struct nvdp__embeddings *embeddings) {
-    if (embeddings == NULL) return;
-    free(embeddings->offset);
-    free(embeddings->z);
-    free(embeddings->log_pi);
-    free(embeddings->label);
-    free(embeddings->label_names);
-    free(embeddings->split);
-    free(embeddings->id);
-    if (embeddings->query != NULL) nvdp__query_map_release(embeddings->query);
-    free(embeddings->query);
-    free(embeddings);
-}
-
-/* --- public functions --- */
-
-nvdp_status nvdp_shared_read(struct nvdp_context *ctx, const char *path, struct nvdp_shared **out) {
-    struct nvdp_shared *shared = nvdp__calloc(ctx, 1, sizeof *shared);
-    if (shared == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__embeddings_read(ctx, path, &shared->of);
-    if (status == NVDP_OK)
-        *out = shared;
-    else
-        free(shared);
-    return status;
+                                  void *user, struct nvdp_shared **out) {
+    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *made = NULL;
+    NVDP_TRY(NVDP__NEW(release->ctx, made, 1));
+    NVDP_TRY(read_attributes(release, made));
+    NVDP_TRY(read_shape(release, made));
+    NVDP_TRY(nvdp__query_read(release, made->shape.dim, &made->query));
+    const size_t texts = made->shape.texts;
+    NVDP_TRY(copy(release, release->offset, texts * made->shape.samples + 1, sizeof(int64_t),
+                  &made->offset));
+    NVDP_TRY(check_offset(release));
+    NVDP_TRY(read_z(release, visit, user, made));
+    NVDP_TRY(read_log_pi(release, made));
+    NVDP_TRY(copy(release, release->label, texts, sizeof *made->label, &made->label));
+    NVDP_TRY(copy(release, release->split, texts, sizeof *made->split, &made->split));
+    NVDP_TRY(copy(release, release->id, texts, sizeof *made->id, &made->id));
+    for (size_t i = 0; i < texts; i++) {
+        if (made->label != NULL && isinf(made->label[i]))
+            return bad_value(release, "label", i, made->label[i], "a finite number or NaN");
+        if (made->split != NULL && (made->split[i] < 0 || made->split[i] > MAX_SPLIT))
+            return bad_value(release, "split", i, made->split[i], "0 to 4");
+    }
+    return NVDP__HAND_OVER(out, made);
 }
 
 void nvdp_shared_free(struct nvdp_shared *shared) {
     if (shared == NULL) return;
-    nvdp__embeddings_free(shared->of);
+    void *const memory[] = {shared->offset, shared->z,  shared->log_pi,     shared->label,
+                            shared->split,  shared->id, shared->label_names};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        free(memory[i]);
+    nvdp__query_map_free(shared->query);
     free(shared);
 }
 
+/* --- public functions --- */
+
 nvdp_status nvdp_shared_describe(struct nvdp_context *ctx, const struct nvdp_shared *shared,
                                  struct nvdp_shared_info *out) {
-    const struct nvdp__embeddings *of = shared->of;
-    const struct nvdp__embeddings_shape *shape = &of->shape;
+    const struct nvdp__embeddings_shape *shape = &shared->shape;
     struct nvdp_shared_info info = {.texts = shape->texts,
                                     .samples = shape->samples,
                                     .dim = shape->dim,
@@ -435,56 +511,53 @@ nvdp_status nvdp_shared_describe(struct nvdp_context *ctx, const struct nvdp_sha
                                     .sample_rows = shape->sample_rows,
                                     .kappa = shape->kappa,
                                     .policy = shape->policy,
-                                    .z_step = of->z_step,
-                                    .offset = of->offset,
-                                    .log_pi = of->log_pi,
-                                    .label = of->label,
-                                    .split = of->split,
-                                    .id = of->id,
-                                    .label_names = of->label_names};
+                                    .z_step = shared->z_step,
+                                    .offset = shared->offset,
+                                    .log_pi = shared->log_pi,
+                                    .label = shared->label,
+                                    .split = shared->split,
+                                    .id = shared->id,
+                                    .label_names = shared->label_names};
     NVDP_TRY(nvdp__can_give(ctx, out));
-    memcpy(info.method, of->method, sizeof info.method);
-    memcpy(info.task, of->task, sizeof info.task);
-    NVDP__GIVE(out, &info);
-    return NVDP_OK;
+    memcpy(info.method, shared->method, sizeof info.method);
+    memcpy(info.task, shared->task, sizeof info.task);
+    return NVDP__GIVE(out, &info);
 }
 
 nvdp_status nvdp_shared_vectors(struct nvdp_context *ctx, const struct nvdp_shared *shared,
                                 size_t first, size_t rows, float *z) {
-    const struct nvdp__embeddings_shape *shape = &shared->of->shape;
+    const struct nvdp__embeddings_shape *shape = &shared->shape;
     if (first > shape->rows || rows > shape->rows - first)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "rows %zu to %zu: expected rows below %zu", first,
                           first + rows, shape->rows);
-    nvdp__embeddings_values(shared->of, first * shape->dim, rows * shape->dim, z);
+    nvdp__embeddings_values(shared, first * shape->dim, rows * shape->dim, z);
     return NVDP_OK;
 }
 
 nvdp_status nvdp_shared_decode(struct nvdp_context *ctx, const struct nvdp_shared *shared,
                                size_t first, size_t texts, float *out, size_t *width) {
-    const struct nvdp__embeddings *of = shared->of;
-    const struct nvdp__embeddings_shape *shape = &of->shape;
-    const struct nvdp__query_map *query = of->query;
+    const struct nvdp__embeddings_shape *shape = &shared->shape;
+    const struct nvdp__query_map *query = shared->query;
     const size_t p = shape->dim, samples = shape->samples;
     if (query == NULL || query->decoder == NULL || shape->rows != shape->texts * samples)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
                           "expected a file with a decoder, from a run of nvdp train {objective} "
                           "distill, found method '%s' without one",
-                          of->method);
+                          shared->method);
     if (first > shape->texts || texts > shape->texts - first)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "texts %zu to %zu: expected texts below %zu",
                           first, first + texts, shape->texts);
     const size_t d = query->width;
     if (width != NULL) *width = d;
     if (out == NULL) return NVDP_OK;
-    float *z = nvdp__calloc(ctx, samples * p, sizeof *z);
-    if (z == NULL) return NVDP_ERR_MEMORY;
+    nvdp__autofree float *z = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, z, samples * p));
     for (size_t i = 0; i < texts; i++) {
-        nvdp__embeddings_values(of, (first + i) * samples * p, samples * p, z);
+        nvdp__embeddings_values(shared, (first + i) * samples * p, samples * p, z);
         for (size_t k = p; k < samples * p; k++)
             z[k % p] += z[k];
         for (size_t j = 0; j < d; j++)
             out[i * d + j] = (float)(nvdp__dot_f64(p, query->decoder + j * p, z) / (double)samples);
     }
-    free(z);
     return NVDP_OK;
 }

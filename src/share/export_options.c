@@ -1,5 +1,5 @@
 /* The options of nvdp export, and the checks that need no run: of the options, and of the paths to write. */
-#include "share/export_options.h"
+#include "share/export.h"
 
 #include "base/file.h"
 #include "rdp/options.h"
@@ -224,9 +224,7 @@ const struct nvdp__schema nvdp__export_schema = {.kind = "export",
                                                  .sections = 1,
                                                  .check = check};
 
-nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
-    return nvdp__config_create(ctx, &nvdp__export_schema, out);
-}
+const struct nvdp__kind nvdp__kind_export = {"export", {&nvdp__export_schema}};
 
 /* --- paths --- */
 
@@ -237,26 +235,10 @@ static nvdp_status check_new(struct nvdp_context *ctx, const char *path) {
                : nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use {overwrite}", path);
 }
 
-/* Refuses output paths that name a file to keep, above all the ledger, even with --overwrite. */
-static nvdp_status check_places(struct nvdp_context *ctx,
-                                const struct nvdp__export_options *options) {
-    const char *const made[] = {options->out, options->card};
-    const char *const kept[] = {options->ledger, options->ledger_key, options->sign, options->input,
-                                options->out};
-    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
-        NVDP_TRY(nvdp__check_folder_of(ctx, made[i]));
-        for (size_t k = 0; k < sizeof kept / sizeof *kept - (i == 0); k++) {
-            NVDP_TRY(nvdp__refuse_same(ctx, i == 0 ? "out" : "card", made[i], kept[k]));
-        }
-    }
-    return NVDP_OK;
-}
-
 /* Refuses an ending that is not a format's, such as .npz, because the file would be HDF5. Names without an ending are
  * allowed: HDF5. */
 static nvdp_status check_ending(struct nvdp_context *ctx, const char *out) {
-    const char *slash = strrchr(out, '/'), *name = slash != NULL ? slash + 1 : out;
-    const char *ending = strrchr(name, '.');
+    const char *name = nvdp__file_name(out), *ending = strrchr(name, '.');
     if (ending == NULL || ending == name || ending[1] == '\0' || strcmp(ending, ".hdf5") == 0)
         return NVDP_OK;
     for (size_t i = 0; nvdp__formats[i] != NULL; i++)
@@ -269,8 +251,16 @@ static nvdp_status check_ending(struct nvdp_context *ctx, const char *out) {
 
 nvdp_status nvdp__export_check_outputs(struct nvdp_context *ctx,
                                        const struct nvdp__export_options *options) {
+    const char *const made[] = {options->out, options->card};
+    /* files to keep, above all the ledger, even with --overwrite */
+    const char *const kept[] = {options->ledger, options->ledger_key, options->sign, options->input,
+                                options->out};
     NVDP_TRY(check_ending(ctx, options->out));
-    NVDP_TRY(check_places(ctx, options));
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        NVDP_TRY(nvdp__check_folder_of(ctx, made[i]));
+        for (size_t k = 0; k < sizeof kept / sizeof *kept - (i == 0); k++)
+            NVDP_TRY(nvdp__refuse_same(ctx, i == 0 ? "out" : "card", made[i], kept[k]));
+    }
     if (options->overwrite) return NVDP_OK;
     NVDP_TRY(check_new(ctx, options->out));
     NVDP_TRY(check_new(ctx, options->card));

@@ -1,7 +1,9 @@
 /* Implements the ledger, which nvdp export writes and nvdp verify reads.  Read ledger.h first.  The order: file,
  * reading, writing, hashes, budgets, appending a record, queries.  spending.c adds up the records. */
-#include "share/ledger_file.h"
+#include "share/ledger.h"
 
+#include "base/array.h"
+#include "base/file.h"
 #include "base/sentence.h"
 #include "text/normalize.h"
 #include <inttypes.h>
@@ -22,10 +24,6 @@ const double nvdp__ledger_orders[NVDP__LEDGER_ORDERS] = {1.05, 1.1, 1.25, 1.5, 1
 /* Places of mu per word and of the weights' distance in a frame of names. */
 enum { WORD = NVDP__LEDGER_HASH / sizeof(double), DISTANCE };
 
-static bool is_nobody(const unsigned char *hash) {
-    return sodium_is_zero(hash, NVDP__LEDGER_HASH);
-}
-
 /* Takes the names of the last record.  Returns false if the frame does not hold them. */
 static bool take_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_record *names) {
     const struct nvdp__ledger_release *from = names->release;
@@ -37,20 +35,11 @@ static bool take_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_re
     const unsigned char *receiver = (const unsigned char *)from->divergence;
     to->named = true;
     to->person = from->texts > 0 ? names->text : NULL;
-    to->receiver = is_nobody(receiver) ? NULL : receiver;
+    to->receiver = sodium_is_zero(receiver, NVDP__LEDGER_HASH) ? NULL : receiver;
     to->person_epsilon = from->mu;
     to->word_mu = from->divergence[WORD];
     to->distance = from->divergence[DISTANCE];
     if (ledger->first == to->release) ledger->first_person = from->mu;
-    return true;
-}
-
-/* Takes how the names of the last record look. */
-static bool take_looks(struct nvdp__ledger *ledger, const struct nvdp__ledger_record *looks) {
-    if (ledger->count == 0) return false;
-    struct nvdp__ledger_record *to = ledger->record + ledger->count - 1;
-    if (looks->release->texts != to->release->texts) return false;
-    to->look = looks->text;
     return true;
 }
 
@@ -81,15 +70,13 @@ static bool settle(struct nvdp__ledger *ledger, const struct nvdp__ledger_record
 static nvdp_status take_release(struct nvdp__ledger *ledger,
                                 const struct nvdp__ledger_record *record, const unsigned char *code,
                                 bool old) {
-    NVDP_TRY(nvdp__reserve(ledger->ctx, &ledger->record, &ledger->capacity, ledger->count + 1,
-                           sizeof *ledger->record));
+    NVDP_TRY(NVDP__PUSH(ledger->ctx, ledger->record, ledger->count, ledger->capacity, *record));
     if (ledger->first == NULL) {
         ledger->first = record->release;
         ledger->first_person = 0;
         ledger->first_old = old;
     }
-    struct nvdp__ledger_record *to = &ledger->record[ledger->count++];
-    *to = *record;
+    struct nvdp__ledger_record *to = &ledger->record[ledger->count - 1];
     to->code = code;
     to->finished = old; /* an older ledger does not say */
     return NVDP_OK;
@@ -97,28 +84,29 @@ static nvdp_status take_release(struct nvdp__ledger *ledger,
 
 nvdp_status nvdp__ledger_take(struct nvdp__ledger *ledger, const struct nvdp__ledger_record *record,
                               uint64_t *type, const unsigned char *code) {
-    bool right = true;
+    struct nvdp__ledger_record *last =
+        ledger->count > 0 ? ledger->record + ledger->count - 1 : NULL;
+    bool right = false;
     switch (*type) {
     case NVDP__LEDGER_OLD: /* in an older file, names have no type of their own */
-        if (take_names(ledger, record))
-            *type = NVDP__LEDGER_NAMES;
-        else
-            return take_release(ledger, record, code, true);
-        break;
+        if (!take_names(ledger, record)) return take_release(ledger, record, code, true);
+        *type = NVDP__LEDGER_NAMES;
+        return NVDP_OK;
     case NVDP__LEDGER_RELEASE:
         return take_release(ledger, record, code, false);
     case NVDP__LEDGER_NAMES:
         right = take_names(ledger, record);
         break;
-    case NVDP__LEDGER_LOOKS:
-        right = take_looks(ledger, record);
+    case NVDP__LEDGER_LOOKS: /* how the names of the last record look */
+        right = last != NULL && record->release->texts == last->release->texts;
+        if (right) last->look = record->text;
         break;
     case NVDP__LEDGER_RETURNED:
     case NVDP__LEDGER_PUBLISHED:
         right = settle(ledger, record, *type);
         break;
     default:
-        right = false;
+        break;
     }
     return right ? NVDP_OK
                  : FAIL(ledger, INPUT,
@@ -161,7 +149,8 @@ static nvdp_status normalize_name(struct nvdp_context *ctx, const char *name, bo
     out->size = size;
     if (!nvdp__is_utf8(name, size)) return NVDP_OK;
     NVDP_TRY(nvdp__runes_read(ctx, name, size, &out->run));
-    NVDP_TRY(nvdp__normal_form(ctx, &out->run, fold, true, &out->folded));
+    NVDP_TRY(nvdp__normal_form(ctx, &out->run, (fold ? NVDP__COMPATIBLE : 0) | NVDP__COMPOSED,
+                               &out->folded));
     drop_blanks(&out->folded, fold);
     if (!fold) return nvdp__runes_write(ctx, &out->folded, out);
     NVDP_TRY(nvdp__fold(ctx, &lower, &out->folded, &out->run));
@@ -192,12 +181,8 @@ void nvdp__ledger_set_names(struct nvdp__ledger *ledger, const struct nvdp__ledg
 /* A name of a person, and how it looks. */
 struct spelling {
     nvdp__text_hash look, name;
-    unsigned char earlier; /* of a record */
+    bool earlier; /* of a record */
 };
-
-static int by_spelling(const void *a, const void *b) {
-    return memcmp(a, b, sizeof(struct spelling));
-}
 
 static size_t put_spellings(struct spelling *to, size_t texts, const nvdp__text_hash *look,
                             const nvdp__text_hash *name, bool earlier) {
@@ -226,7 +211,8 @@ nvdp_status nvdp__ledger_alike_names(const struct nvdp__ledger *ledger, size_t t
         count +=
             put_spellings(of + count, (size_t)from->release->texts, from->look, from->person, true);
     }
-    if (count > 1) qsort(of, count, sizeof *of, by_spelling);
+    NVDP__SORT(of, count, NVDP__UP_MEMORY(struct spelling, look),
+               NVDP__UP_MEMORY(struct spelling, name), NVDP__UP(struct spelling, earlier));
     for (size_t i = 0, end; i < count; i = end) { /* of each look, its names, one after the other */
         size_t here = 0, elsewhere = 0;
         for (end = i; end < count && memcmp(of[end].look, of[i].look, sizeof of->look) == 0;
@@ -235,7 +221,8 @@ nvdp_status nvdp__ledger_alike_names(const struct nvdp__ledger *ledger, size_t t
             here += !of[end].earlier;
             elsewhere += of[end].earlier;
         }
-        if (here > 0 && !is_nobody(of[i].name)) *alike += here - (elsewhere == 0);
+        if (here > 0 && !sodium_is_zero(of[i].name, NVDP__LEDGER_HASH))
+            *alike += here - (elsewhere == 0);
     }
     return NVDP_OK;
 }
@@ -245,31 +232,14 @@ bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__s
            (budget->epsilon == 0 || spent->epsilon <= budget->epsilon);
 }
 
-double nvdp__spent_word_epsilon(const struct nvdp__spent *spent) {
-    return isfinite(spent->word_mu)
-               ? fmin(nvdp_gdp_epsilon(spent->word_mu, NVDP__LEDGER_DELTA), spent->epsilon)
-               : spent->epsilon;
-}
-
-const char *nvdp__spent_text(double epsilon, double word, char text[NVDP__SPENT_TEXT]) {
-    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
-    const bool less = word < epsilon * (1 - 1e-9);
-    nvdp__snprintf(text, NVDP__SPENT_TEXT, "epsilon %s at delta %g%s%s%s", nvdp__bound(a, epsilon),
-                   NVDP__LEDGER_DELTA, less ? " (per word " : "", less ? nvdp__bound(b, word) : "",
-                   less ? ")" : "");
-    return text;
-}
-
 const char *nvdp__spent_claim(double proven, char text[NVDP__CLAIM_TEXT]) {
-    if (proven > 0)
-        nvdp__snprintf(text, NVDP__CLAIM_TEXT,
-                       "epsilon %g, the budget since the first export, is proven even if later "
-                       "exports depend on earlier samples",
-                       proven);
-    else
-        nvdp__snprintf(text, NVDP__CLAIM_TEXT,
-                       "proven if number and noise of the exports do not depend on earlier "
-                       "samples");
+    nvdp__snprintf(text, NVDP__CLAIM_TEXT,
+                   proven > 0
+                       ? "epsilon %g, the budget since the first export, is proven even if later "
+                         "exports depend on earlier samples"
+                       : "proven if number and noise of the exports do not depend on earlier "
+                         "samples",
+                   proven);
     return text;
 }
 
@@ -316,12 +286,11 @@ enum { ALLOWS_SIZE = 224, OTHER_SIZE = 128 };
 /* Writes the option that allows a release of this epsilon, and what it costs, or "" if none does. */
 static void allow(const struct nvdp__ledger *ledger, const char *option, double epsilon,
                   double budget, double proven, char text[ALLOWS_SIZE]) {
-    char bound[NVDP__BOUND_TEXT];
     text[0] = '\0';
     if (!isfinite(epsilon)) return;
-    nvdp__bound(bound, fmax(epsilon, nextafter(budget, INFINITY)));
     nvdp__snprintf(text, ALLOWS_SIZE, "; %s %s allows the export%s",
-                   nvdp__as_option(ledger->ctx, option).text, bound,
+                   nvdp__as_option(ledger->ctx, option).text,
+                   nvdp__bound(fmax(epsilon, nextafter(budget, INFINITY))).text,
                    proven > 0 && ledger->first != NULL
                        ? ", but raises the budget: its epsilon is then no longer proven if "
                          "this depends on earlier files"
@@ -330,9 +299,8 @@ static void allow(const struct nvdp__ledger *ledger, const char *option, double 
 
 /* Writes the epsilon that the filter compares, which is above the smallest one. */
 static void other_rule(double filtered, char text[OTHER_SIZE]) {
-    char bound[NVDP__BOUND_TEXT];
     nvdp__snprintf(text, OTHER_SIZE, " (%s by the rule that was fixed with the first budget)",
-                   nvdp__bound(bound, filtered));
+                   nvdp__bound(filtered).text);
 }
 
 static nvdp_status refuse_epsilon(const struct nvdp__ledger *ledger,
@@ -387,9 +355,8 @@ static struct nvdp__filter filter_of(const struct nvdp__ledger *ledger,
     return filter;
 }
 
-/* Returns the records, and the next one or NULL. */
-static struct nvdp__records records_of(const struct nvdp__ledger *ledger,
-                                       const struct nvdp__ledger_record *next) {
+struct nvdp__records nvdp__ledger_records(const struct nvdp__ledger *ledger,
+                                          const struct nvdp__ledger_record *next) {
     return (struct nvdp__records){.ctx = ledger->ctx,
                                   .record = ledger->record,
                                   .count = ledger->count,
@@ -399,41 +366,17 @@ static struct nvdp__records records_of(const struct nvdp__ledger *ledger,
                                   .person_filter = filter_of(ledger, next, true)};
 }
 
-struct nvdp__records nvdp__ledger_records(const struct nvdp__ledger *ledger) {
-    return records_of(ledger, NULL);
-}
-
-static nvdp_status refuse_persons(const struct nvdp__ledger *ledger, double budget, size_t over,
-                                  size_t persons, const struct nvdp__spent *spent) {
-    char bound[NVDP__BOUND_TEXT], allows[ALLOWS_SIZE], other[OTHER_SIZE] = "";
-    nvdp__bound(bound, spent->person_epsilon);
+static nvdp_status refuse_persons(const struct nvdp__ledger *ledger, double budget,
+                                  const struct nvdp__spent *spent) {
+    char allows[ALLOWS_SIZE], other[OTHER_SIZE] = "";
     if (spent->person_filtered > spent->person_epsilon) other_rule(spent->person_filtered, other);
     allow(ledger, "person-epsilon", spent->person_epsilon, budget, spent->person_proven, allows);
     return FAIL(ledger, STATE,
                 "expected at most epsilon %g at delta %g for all texts of a person together, found "
                 "up to %s%s including this export: %zu of %zu persons exceed the budget. Nothing "
                 "was drawn%s",
-                budget, NVDP__LEDGER_DELTA, bound, other, over, persons, allows);
-}
-
-/* Adds up the persons and the receivers, and checks the budget of a person. */
-static nvdp_status check_names(const struct nvdp__ledger *ledger,
-                               const struct nvdp__ledger_record *record,
-                               struct nvdp__spent *spent) {
-    const struct nvdp__records records = records_of(ledger, record);
-    size_t over = 0, persons = 0;
-    const double budget = record->person_epsilon;
-    if (record->person == NULL && budget > 0)
-        return FAIL(
-            ledger, STATE,
-            "the ledger has a budget of epsilon %g for all texts of a person: expected {person}, "
-            "the column that names the person of each text, found none. Nothing was drawn",
-            budget);
-    if (record->person != NULL || !nvdp__name_persons(&records)) spent->unnamed = 0;
-    if (record->person != NULL)
-        NVDP_TRY(nvdp__spent_of_persons(&records, record, budget, spent, &over, &persons));
-    if (over > 0) return refuse_persons(ledger, budget, over, persons, spent);
-    return nvdp__spent_of_receivers(&records, record, spent);
+                budget, NVDP__LEDGER_DELTA, nvdp__bound(spent->person_epsilon).text, other,
+                spent->persons_over, spent->persons_compared, allows);
 }
 
 /* Returns the next record with its names. */
@@ -460,69 +403,61 @@ static struct nvdp__ledger_record next_record(const struct nvdp__ledger *ledger,
 nvdp_status nvdp__ledger_check(struct nvdp__ledger *ledger, struct nvdp__ledger_release *release,
                                const nvdp__text_hash *text, uint64_t promise,
                                struct nvdp__spent *spent) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__account account = {0};
+    nvdp__auto(nvdp__account_release) struct nvdp__account account = {0};
     const struct nvdp__ledger_record record = next_record(ledger, release, text);
     struct nvdp__budget *budget = &release->budget;
     const bool promised = budget->samples == 0 && budget->epsilon == 0;
     if (budget->epsilon == 0 && ledger->count > 0)
         budget->epsilon = ledger->record[ledger->count - 1].release->budget.epsilon;
-    struct nvdp__records records = records_of(ledger, &record);
-    records.next = NULL; /* it is added below */
-    NVDP_TRY_OR_CLEAN(nvdp__account_open(&records, &record, &account));
-    nvdp__account_add(&account, &record);
-    nvdp__account_close(&account);
+    const struct nvdp__records records = nvdp__ledger_records(ledger, &record);
+    NVDP_TRY(nvdp__account_sum(&records, &record, &account));
     const bool kept =
         !promised || keeps_promise(&account, release->samples, promise, ledger->names.each);
     if (promised) budget->samples = kept ? nvdp__max(promise, account.spent.samples) : promise;
     if (budget->samples > 0 && account.spent.samples > budget->samples)
-        NVDP_TRY_OR_CLEAN(refuse_samples(ledger, budget, &account, promised));
+        return refuse_samples(ledger, budget, &account, promised);
     if (budget->epsilon > 0 && account.spent.filtered > budget->epsilon)
-        NVDP_TRY_OR_CLEAN(refuse_epsilon(ledger, budget, &account));
-    NVDP_TRY_OR_CLEAN(check_names(ledger, &record, &account.spent));
+        return refuse_epsilon(ledger, budget, &account);
+    const double person_budget = record.person_epsilon;
+    if (record.person == NULL && person_budget > 0)
+        return FAIL(
+            ledger, STATE,
+            "the ledger has a budget of epsilon %g for all texts of a person: expected {person}, "
+            "the column that names the person of each text, found none. Nothing was drawn",
+            person_budget);
+    if (record.person != NULL || !nvdp__name_persons(&records)) account.spent.unnamed = 0;
+    NVDP_TRY(nvdp__spent_of_names(&records, &record, person_budget, &account.spent));
+    if (account.spent.persons_over > 0)
+        return refuse_persons(ledger, person_budget, &account.spent);
     *spent = account.spent;
-cleanup:
-    free(account.sum);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- appending a record --- */
 
-/* Makes the frame that holds the names of `record`. */
-static struct nvdp__ledger_release names_of(const struct nvdp__ledger_record *record) {
-    struct nvdp__ledger_release names = {.type = NVDP__LEDGER_NAMES,
-                                         .texts =
-                                             record->person != NULL ? record->release->texts : 0,
-                                         .seconds = record->release->seconds,
-                                         .budget = record->release->budget,
-                                         .mu = record->person_epsilon};
-    memcpy(names.id, record->release->id, sizeof names.id);
-    if (record->receiver != NULL) memcpy(names.divergence, record->receiver, NVDP__LEDGER_HASH);
-    names.divergence[WORD] = record->word_mu;
-    names.divergence[DISTANCE] = record->distance;
-    return names;
-}
-
 /* Writes the record, and its names if it has any, all at once.  If a process dies in between, nothing was drawn, and at
  * worst the record counts without its names. */
-static nvdp_status write_record(struct nvdp__ledger *ledger,
-                                const struct nvdp__ledger_record *record) {
-    const struct nvdp__ledger_release names = names_of(record);
-    struct nvdp__ledger_release looks = names;
-    looks.type = NVDP__LEDGER_LOOKS;
-    const struct nvdp__ledger_frame frame[] = {
-        {record->release, record->text}, {&names, record->person}, {&looks, record->look}};
-    const bool looked = record->person != NULL && record->look != NULL;
-    return nvdp__ledger_append(ledger, !record->named ? 1 : looked ? 3 : 2, frame);
-}
-
 nvdp_status nvdp__ledger_add(struct nvdp__ledger *ledger, struct nvdp__ledger_release *release,
                              const nvdp__text_hash *text, uint64_t promise,
                              struct nvdp__spent *spent) {
     NVDP_TRY(nvdp__ledger_check(ledger, release, text, promise, spent));
     release->seconds = (int64_t)time(NULL);
     const struct nvdp__ledger_record record = next_record(ledger, release, text);
-    return write_record(ledger, &record);
+    struct nvdp__ledger_release names = {.type = NVDP__LEDGER_NAMES,
+                                         .texts = record.person != NULL ? release->texts : 0,
+                                         .seconds = release->seconds,
+                                         .budget = release->budget,
+                                         .mu = record.person_epsilon};
+    memcpy(names.id, release->id, sizeof names.id);
+    if (record.receiver != NULL) memcpy(names.divergence, record.receiver, NVDP__LEDGER_HASH);
+    names.divergence[WORD] = record.word_mu;
+    names.divergence[DISTANCE] = record.distance;
+    struct nvdp__ledger_release looks = names;
+    looks.type = NVDP__LEDGER_LOOKS;
+    const struct nvdp__ledger_frame frame[] = {
+        {release, text}, {&names, record.person}, {&looks, record.look}};
+    const bool looked = record.person != NULL && record.look != NULL;
+    return nvdp__ledger_append(ledger, !record.named ? 1 : looked ? 3 : 2, frame);
 }
 
 void nvdp__ledger_added(const struct nvdp__ledger *ledger, nvdp__ledger_code code) {
@@ -538,7 +473,7 @@ nvdp_status nvdp__ledger_settle(struct nvdp_context *ctx, const char *path, cons
     NVDP_TRY(nvdp__ledger_open_patient(ctx, path, key, tokens, true, &ledger));
     const struct nvdp__ledger_record *of = find_code(ledger, code);
     if (of == NULL || of->finished)
-        NVDP_TRY(FAIL(ledger, STATE, "expected the record of this export, found %s", "none"));
+        return FAIL(ledger, STATE, "expected the record of this export, found %s", "none");
     memcpy(end.id, of->release->id, sizeof end.id);
     memcpy(end.divergence, code, MAC);
     return nvdp__ledger_append(ledger, 1, &(struct nvdp__ledger_frame){&end, NULL});
@@ -548,15 +483,6 @@ nvdp_status nvdp__ledger_settle(struct nvdp_context *ctx, const char *path, cons
 
 size_t nvdp__ledger_count(const struct nvdp__ledger *ledger) {
     return ledger->count;
-}
-
-size_t nvdp__ledger_returned(const struct nvdp__ledger *ledger) {
-    return ledger->returned;
-}
-
-static const char *name_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
 }
 
 const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *ledger,
@@ -569,7 +495,8 @@ const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *
         const struct nvdp__ledger_release *of = ledger->record[r].release;
         if (memcmp(of->id, id, NVDP__LEDGER_ID) != 0) continue;
         const bool fits = of->texts == texts && of->samples == samples;
-        const bool named = strcmp(name_of(ledger->record[r].file), name_of(file)) == 0;
+        const bool named =
+            strcmp(nvdp__file_name(ledger->record[r].file), nvdp__file_name(file)) == 0;
         const int match = 1 + fits + (fits && named);
         if (match > most) best = of;
         if (match > most) most = match;
@@ -611,22 +538,14 @@ const struct nvdp__ledger_release *nvdp__ledger_like(const struct nvdp__ledger *
 nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
                                const struct nvdp__ledger_release *release,
                                struct nvdp__spent *worst, struct nvdp__budget *budget) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__account account = {0};
+    nvdp__auto(nvdp__account_release) struct nvdp__account account = {0};
     const struct nvdp__ledger_record *record = find_record(ledger, release);
-    const struct nvdp__records records = nvdp__ledger_records(ledger);
-    size_t over, persons;
-    NVDP_TRY_OR_CLEAN(nvdp__account_open(&records, record, &account));
-    nvdp__account_close(&account);
-    if (record->person != NULL)
-        NVDP_TRY_OR_CLEAN(
-            nvdp__spent_of_persons(&records, record, 0, &account.spent, &over, &persons));
-    NVDP_TRY_OR_CLEAN(nvdp__spent_of_receivers(&records, record, &account.spent));
+    const struct nvdp__records records = nvdp__ledger_records(ledger, NULL);
+    NVDP_TRY(nvdp__account_sum(&records, record, &account));
+    NVDP_TRY(nvdp__spent_of_names(&records, record, 0, &account.spent));
     account.spent.person_budget = nvdp__person_budget(ledger->record, ledger->count);
     *worst = account.spent;
     *budget = (account.last != NULL ? account.last : release)
                   ->budget; /* last is NULL if the release has no text */
-cleanup:
-    free(account.sum);
-    return status;
+    return NVDP_OK;
 }

@@ -7,8 +7,9 @@
 #ifndef NVDP_SRC_SHARE_LEDGER_H
 #define NVDP_SRC_SHARE_LEDGER_H
 
+#include "base/array.h"
 #include "base/base.h"
-#include "text/repeats.h"
+#include "text/dataset.h"
 #include <nvdp/certificate.h>
 
 enum {
@@ -76,6 +77,7 @@ struct nvdp__spent {
         unnamed; /* texts without a person in any record; nvdp__ledger_check(): 0 unless only earlier records name persons */
     /* All texts of a person together.  A text without a person is a person of its own. */
     uint64_t persons; /* persons of the release; 0: it names none, and the next members are 0 */
+    size_t persons_compared, persons_over; /* with a budget: the second ones exceed it */
     uint64_t renamed; /* texts that an earlier record gives to another person */
     uint64_t person_texts,
         person_samples;               /* largest numbers of one person, all releases together */
@@ -112,7 +114,7 @@ nvdp_status nvdp__ledger_open(struct nvdp_context *ctx, const char *path, const 
                               const char *tokens, struct nvdp__ledger **out);
 /* True if the ledger, its key or its state exists: then readers must open the ledger, which fails if records are
  * missing. */
-bool nvdp__ledger_expected(struct nvdp_context *ctx, const char *path, const char *key);
+bool nvdp__ledger_expected(const char *path, const char *key);
 /* Also compares with the state in the folder `run`, if the key is elsewhere, and lets the next record update it. */
 nvdp_status nvdp__ledger_of_run(struct nvdp__ledger *ledger, const char *run);
 /* Fails if the folder `run` remembers records of a ledger elsewhere, which the caller did not name. */
@@ -155,8 +157,6 @@ nvdp_status nvdp__ledger_settle(struct nvdp_context *ctx, const char *path, cons
                                 const char *tokens, const nvdp__ledger_code code, bool published);
 
 size_t nvdp__ledger_count(const struct nvdp__ledger *ledger);
-/* Returns the number of releases that were returned, which do not count. */
-size_t nvdp__ledger_returned(const struct nvdp__ledger *ledger);
 /* Returns the last record with this id, or NULL.  The shards of a release share an id: a record with as many texts and
  * samples comes first, above all one whose file has the same name. */
 const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *ledger,
@@ -192,5 +192,180 @@ const char *nvdp__spent_claim(double proven, char text[NVDP__CLAIM_TEXT]);
 /* Converts the members that concern persons. */
 struct nvdp_persons;
 void nvdp__spent_persons(const struct nvdp__spent *spent, struct nvdp_persons *out);
+
+/* ---- spending.c: sums over the records ---- */
+
+/* Adds up the records of a ledger: by text, by person and by receiver.
+ *
+ * All samples of a text count for every person to whom any record gives the text, so that the epsilon of a person is
+ * never below that of one of their texts.  A text without a name in a record is a person of its own there.  A text
+ * without a name in any record counts for itself alone: the sum of the person who wrote it lacks its samples.  A record
+ * without a receiver counts for every receiver. */
+
+/* A record with its texts and names. */
+struct nvdp__ledger_record {
+    const struct nvdp__ledger_release *release;
+    const nvdp__text_hash *text; /* [release->texts] */
+    const nvdp__text_hash
+        *person; /* the same number; zeros: no person.  NULL: the record names none */
+    const nvdp__text_hash *look;   /* the same number; NULL: unknown */
+    const unsigned char *receiver; /* a nvdp__text_hash; NULL: not named */
+    const char *file;
+    const unsigned char *code; /* a nvdp__ledger_code; NULL: not in the file yet */
+    bool finished;             /* its file was published, as far as is known */
+    bool named;                /* a record with names belongs to it */
+    double person_epsilon;     /* budget of a person from this record on; 0: as before */
+    double word_mu;            /* of one sample, per word; 0: that of the release */
+    double distance;           /* of one sample's weights, as in struct nvdp__ledger_names */
+};
+
+/* A budget that was set with the first release and never raised.  Releases may depend on earlier samples if the sum at
+ * one order, which was fixed with the budget, never exceeds it (docs/proofs.md, section 9). */
+struct nvdp__filter {
+    double budget; /* epsilon at NVDP__LEDGER_DELTA; 0: none */
+    int order;     /* index of the order of the Renyi divergence; -1: all releases are Gaussian */
+};
+
+/* The records so far, and the next one or NULL. */
+struct nvdp__records {
+    struct nvdp_context *ctx;
+    const struct nvdp__ledger_record *record;
+    size_t count;
+    const struct nvdp__ledger_record *next;
+    const unsigned char *receiver; /* only records for this receiver count; NULL: all */
+    double delta;                  /* of the epsilons */
+    struct nvdp__filter filter, person_filter;
+};
+
+/* Returns the records of a ledger, and the next one or NULL. */
+struct nvdp__records nvdp__ledger_records(const struct nvdp__ledger *ledger,
+                                          const struct nvdp__ledger_record *next);
+/* Returns the budget of a person in force after these records; 0: none. */
+double nvdp__person_budget(const struct nvdp__ledger_record *record, size_t count);
+
+/* Returns the filter of a budget that is set with this release.  Of the orders, it has the one at which most releases like
+ * this one fit. */
+struct nvdp__filter nvdp__filter_with(const struct nvdp__ledger_release *first, double budget);
+
+/* True if a record names persons. */
+bool nvdp__name_persons(const struct nvdp__records *records);
+
+/* A sum of releases: samples, mu^2, the divergences of each order and the distances of the weights add up. */
+struct nvdp__spending {
+    uint64_t samples;
+    double mu_square, word_square, divergence[NVDP__LEDGER_ORDERS], distance;
+};
+
+/* A text of the release, or a person, and the sum of its releases. */
+struct nvdp__sum {
+    nvdp__text_hash of;
+    uint64_t texts;  /* of a person */
+    uint64_t before; /* samples of a text that earlier releases drew */
+    bool named;      /* a record gives the text to a person */
+    struct nvdp__spending spending;
+};
+
+/* The distinct texts of a release, and the records that share a text with it. */
+struct nvdp__account {
+    struct nvdp__sum *sum; /* [count] sorted by text */
+    size_t count;
+    struct nvdp__spent spent;
+    const struct nvdp__ledger_release *last; /* the last of the records; NULL: none */
+};
+
+/* Adds up the records, with the next one, over the texts of the record `of`, and finds the largest sums.  What concerns
+ * earlier records, such as spent.seen_before, is without the next one. */
+nvdp_status nvdp__account_sum(const struct nvdp__records *records,
+                              const struct nvdp__ledger_record *of, struct nvdp__account *account);
+void nvdp__account_release(struct nvdp__account *account);
+/* Returns the samples, epsilon and mu per word of a text that stands in `rows` rows of the record. */
+struct nvdp__spent nvdp__spent_of_rows(const struct nvdp__ledger_record *record, size_t rows,
+                                       double delta);
+
+/* Adds up all records, with the next one, over the persons and the receivers of the record `of`.  The persons are those
+ * that it names, its texts without a person, and the persons to whom other records give its texts.  Fills the members of
+ * *spent that concern persons, unless the record names none, and receivers: the largest sums of what a single receiver
+ * has.  spent->persons_over counts the persons whose epsilon is above `budget` (0: none). */
+nvdp_status nvdp__spent_of_names(const struct nvdp__records *records,
+                                 const struct nvdp__ledger_record *of, double budget,
+                                 struct nvdp__spent *spent);
+
+/* ---- the file of a ledger ---- */
+
+/* The file of a ledger: frames behind a head (docs/formats.md, "ledger/3").  ledger_file.c reads and writes them,
+ * and keeps their number elsewhere; ledger.c gives them their meaning. */
+
+enum { NVDP__LEDGER_MAC = 32, NVDP__LEDGER_SUBKEY = 32 };
+
+/* The head.  Files of kind ledger/1 and ledger/2 have `kind`, `tokens` and a MAC alone. */
+struct nvdp__ledger_head {
+    char kind[16];
+    unsigned char tokens[NVDP__LEDGER_MAC]; /* keyed hash of the tokenizer and the max. length */
+    uint64_t frames;                        /* in the file */
+    unsigned char last[NVDP__LEDGER_MAC];   /* MAC of the last frame */
+    unsigned char mac[NVDP__LEDGER_MAC];
+};
+
+/* A frame of the file:  release, MAC, texts [release.texts], MAC.  A MAC covers the previous MAC and the bytes between
+ * them. */
+struct nvdp__ledger_frame {
+    const struct nvdp__ledger_release *release;
+    const nvdp__text_hash *text;
+};
+
+/* The number of frames and the last MAC of a ledger, kept in another file. */
+struct nvdp__ledger_mark {
+    char kind[24];
+    unsigned char ledger[NVDP__LEDGER_MAC]; /* id of the ledger */
+    uint64_t frames;
+    unsigned char last[NVDP__LEDGER_MAC];
+    unsigned char mac[NVDP__LEDGER_MAC];
+};
+struct nvdp__ledger_state {
+    struct nvdp__path path; /* "": no such file */
+    bool there;
+    struct nvdp__ledger_mark *mark; /* one per ledger */
+    size_t marks;
+};
+
+struct nvdp__ledger {
+    struct nvdp_context *ctx;
+    struct nvdp__path path;
+    int fd;
+    unsigned char *key;   /* [2 NVDP__LEDGER_SUBKEY] protected: one for texts, one for MACs */
+    unsigned char *bytes; /* contents of the file when it was opened */
+    size_t size, whole;   /* bytes in the file, and in its whole frames */
+    int kind;
+    struct nvdp__ledger_head head;
+    struct nvdp__ledger_place {
+        size_t at; /* first byte of the frame */
+        uint64_t type;
+    } * frame;
+    size_t frames, frame_capacity;
+    struct nvdp__ledger_record *record; /* that count: without those that were returned */
+    size_t count, capacity, returned;
+    const struct nvdp__ledger_release *first; /* the release that set the budget; NULL: none yet */
+    double first_person;                      /* budget of a person that this release set */
+    bool first_old;                           /* it is from an older ledger */
+    unsigned char id[NVDP__LEDGER_MAC];       /* MAC before the first frame */
+    unsigned char mac[NVDP__LEDGER_MAC];      /* of the last frame */
+    unsigned char added[NVDP__LEDGER_MAC];    /* MAC of the release that was added last */
+    struct nvdp__ledger_state state, copy;    /* beside the key; in a run that uses the ledger */
+    struct nvdp__ledger_names names;          /* of the next record */
+};
+
+#define NVDP__LEDGER_FAIL(ledger, status, format, ...)                                             \
+    nvdp__fail((ledger)->ctx, NVDP_ERR_##status, "%s: " format, (ledger)->path.text, __VA_ARGS__)
+
+/* Does nvdp__ledger_open(), and waits for the lock even if the context is cancelled. */
+nvdp_status nvdp__ledger_open_patient(struct nvdp_context *ctx, const char *path, const char *key,
+                                      const char *tokens, bool patient, struct nvdp__ledger **out);
+/* Takes a frame whose MACs are right.  `code` is its last MAC.  In ledger.c. */
+nvdp_status nvdp__ledger_take(struct nvdp__ledger *ledger, const struct nvdp__ledger_record *record,
+                              uint64_t *type, const unsigned char *code);
+/* Writes frames behind the whole ones, then the head, then the copies of the state, each synced to disk.  Turns an older
+ * file into the present kind first.  Leaves the file as it was on failure. */
+nvdp_status nvdp__ledger_append(struct nvdp__ledger *ledger, size_t count,
+                                const struct nvdp__ledger_frame *frame);
 
 #endif

@@ -1,9 +1,9 @@
-/* Reads, locks and writes the file of a ledger.  Read ledger_file.h first.  The order: kinds and MACs, the key, reading,
+/* Reads, locks and writes the file of a ledger.  Read ledger.h first.  The order: kinds and MACs, the key, reading,
  * writing, opening. */
-#include "share/ledger_file.h"
-
+#include "base/array.h"
 #include "base/file.h"
-#include "share/sign.h"
+#include "share/ledger.h"
+#include "share/release.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -43,11 +43,11 @@ _Static_assert(sizeof(struct nvdp__ledger_release) ==
                "unchanged records");
 
 static nvdp_status io_error(const struct nvdp__ledger *ledger, const char *what) {
-    return nvdp__fail_errno(ledger->ctx, errno, "%s: cannot %s", ledger->path, what);
+    return nvdp__fail_errno(ledger->ctx, errno, "%s: cannot %s", ledger->path.text, what);
 }
 
-void nvdp__ledger_mac(const struct nvdp__ledger *ledger, const unsigned char *before, size_t size,
-                      const void *bytes, unsigned char mac[MAC]) {
+static void compute_mac(const struct nvdp__ledger *ledger, const unsigned char *before, size_t size,
+                        const void *bytes, unsigned char mac[MAC]) {
     crypto_generichash_state state;
     crypto_generichash_init(&state, ledger->key + KEY, KEY, MAC);
     crypto_generichash_update(&state, before, MAC);
@@ -62,13 +62,13 @@ static void start_mac(const struct nvdp__ledger *ledger, const char *kind,
     struct nvdp__ledger_head start;
     memcpy(start.kind, kind, sizeof start.kind);
     memcpy(start.tokens, tokens, sizeof start.tokens);
-    nvdp__ledger_mac(ledger, nothing, offsetof(struct nvdp__ledger_head, frames), &start, mac);
+    compute_mac(ledger, nothing, offsetof(struct nvdp__ledger_head, frames), &start, mac);
 }
 
 /* The MAC of the numbers in a head of the present kind. */
 static void head_mac(const struct nvdp__ledger *ledger, const struct nvdp__ledger_head *head,
                      unsigned char mac[MAC]) {
-    nvdp__ledger_mac(ledger, ledger->id, sizeof head->frames + MAC, &head->frames, mac);
+    compute_mac(ledger, ledger->id, sizeof head->frames + MAC, &head->frames, mac);
 }
 
 /* Returns the record that begins at `at`. */
@@ -79,11 +79,130 @@ static struct nvdp__ledger_record record_at(const struct nvdp__ledger *ledger, s
         .release = release, .text = text, .file = ledger->kind == FIRST ? "" : release->file};
 }
 
-const unsigned char *nvdp__ledger_code_at(const struct nvdp__ledger *ledger, size_t frames) {
+/* Returns the last MAC of the first n frames. */
+static const unsigned char *code_at(const struct nvdp__ledger *ledger, size_t frames) {
     if (frames == 0)
         return ledger->kind == PRESENT ? ledger->id : ledger->bytes + kinds[0].head - MAC;
     const struct nvdp__ledger_record record = record_at(ledger, ledger->frame[frames - 1].at);
     return (const unsigned char *)(record.text + record.release->texts);
+}
+
+/* ---- the state beside the key ---- */
+
+/* Keeps the number of frames of a ledger, and the last MAC, in another file: an older copy of the ledger has fewer
+ * frames, or other ones.  A state that lags is right, because it is written last.  Read ledger.h first. */
+
+enum { MAX_MARKS = 1 << 12 };
+static const char kind[sizeof((struct nvdp__ledger_mark *)NULL)->kind] = "nvdp ledger-state/1\n";
+
+_Static_assert(sizeof(struct nvdp__ledger_mark) == 24 + 3 * 32 + 8, "unchanged files");
+
+/* Returns the path of the state beside the key: NAME.state for NAME.key. */
+static struct nvdp__path state_path(const char *key) {
+    static const char ending[] = ".key";
+    const size_t size = strlen(key) - (nvdp__ends_with(key, ending) ? sizeof ending - 1 : 0);
+    return nvdp__path_format("%.*s.state", (int)size, key);
+}
+
+/* Reads the file state->path, which may be missing. */
+static nvdp_status state_read(struct nvdp_context *ctx, struct nvdp__ledger_state *state) {
+    const size_t one = sizeof *state->mark;
+    char *bytes = NULL;
+    size_t size = 0;
+    state->there = nvdp__exists(state->path.text);
+    if (!state->there) return NVDP_OK;
+    NVDP_TRY(nvdp__read_file(ctx, state->path.text, MAX_MARKS * one, &bytes, &size));
+    free(state->mark);
+    state->mark = (void *)bytes; /* from malloc: aligned */
+    state->marks = size / one;
+    bool right = size % one == 0;
+    for (size_t i = 0; i < state->marks && right; i++)
+        right = memcmp(state->mark[i].kind, kind, sizeof kind) == 0;
+    return right ? NVDP_OK
+                 : nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: expected the state of a ledger, found another file",
+                              state->path.text);
+}
+
+static void state_release(struct nvdp__ledger_state *state) {
+    free(state->mark);
+    *state = (struct nvdp__ledger_state){0};
+}
+
+/* True if the state remembers frames of any ledger. */
+static bool state_counts(const struct nvdp__ledger_state *state) {
+    for (size_t i = 0; i < state->marks; i++)
+        if (state->mark[i].frames > 0) return true;
+    return false;
+}
+
+static struct nvdp__ledger_mark *find_mark(const struct nvdp__ledger *ledger,
+                                           const struct nvdp__ledger_state *state) {
+    for (size_t i = 0; i < state->marks; i++)
+        if (memcmp(state->mark[i].ledger, ledger->id, sizeof ledger->id) == 0)
+            return &state->mark[i];
+    return NULL;
+}
+
+static void mark_mac(const struct nvdp__ledger *ledger, const struct nvdp__ledger_mark *mark,
+                     unsigned char mac[NVDP__LEDGER_MAC]) {
+    compute_mac(ledger, ledger->id, offsetof(struct nvdp__ledger_mark, mac), mark, mac);
+}
+
+/* Fails if the open ledger lacks frames that the state remembers.  `needed`: also if it remembers none of this ledger.
+ * An empty file accepts the ledger as it is. */
+static nvdp_status state_check(const struct nvdp__ledger *ledger,
+                               const struct nvdp__ledger_state *state, bool needed) {
+    static const char next[] =
+        "put the newest ledger back.  If it is lost, an empty file in place of the state accepts "
+        "this ledger, which then does not count what it lacks";
+    unsigned char mac[NVDP__LEDGER_MAC];
+    const struct nvdp__ledger_mark *mark = find_mark(ledger, state);
+    if (mark == NULL && needed && !state->there)
+        return NVDP__LEDGER_FAIL(ledger, STATE,
+                                 "expected its state in %s, found none; put it back: without it an "
+                                 "older copy of the ledger is not noticed. If it is lost, an empty "
+                                 "file of that name accepts the ledger as it is",
+                                 state->path.text);
+    if (mark == NULL)
+        return needed && state->marks > 0
+                   ? NVDP__LEDGER_FAIL(ledger, STATE,
+                                       "expected its state in %s, found the state of another "
+                                       "ledger; put the right one back",
+                                       state->path.text)
+                   : NVDP_OK;
+    mark_mac(ledger, mark, mac);
+    if (sodium_memcmp(mac, mark->mac, sizeof mac) != 0)
+        return NVDP__LEDGER_FAIL(ledger, STATE,
+                                 "expected an unchanged state in %s, but it was changed; put the "
+                                 "right one back",
+                                 state->path.text);
+    if (mark->frames <= ledger->frames &&
+        memcmp(code_at(ledger, (size_t)mark->frames), mark->last, sizeof mark->last) == 0)
+        return NVDP_OK;
+    return NVDP__LEDGER_FAIL(ledger, STATE,
+                             "expected the %" PRIu64 " records that %s remembers, found %zu: an "
+                             "older copy of the ledger, or another one, is in its place; %s",
+                             mark->frames, state->path.text, ledger->frames, next);
+}
+
+/* Writes the present number of frames and the last MAC.  Without a path, does nothing. */
+static nvdp_status state_write(const struct nvdp__ledger *ledger,
+                               struct nvdp__ledger_state *state) {
+    nvdp__autofree struct nvdp__ledger_mark *all = NULL;
+    struct nvdp__ledger_mark mark = {.frames = ledger->head.frames};
+    if (state->path.text[0] == '\0') return NVDP_OK;
+    memcpy(mark.kind, kind, sizeof kind);
+    memcpy(mark.ledger, ledger->id, sizeof mark.ledger);
+    memcpy(mark.last, ledger->head.last, sizeof mark.last);
+    mark_mac(ledger, &mark, mark.mac);
+    const struct nvdp__ledger_mark *old = find_mark(ledger, state);
+    const size_t at = old != NULL ? (size_t)(old - state->mark) : state->marks,
+                 count = state->marks + (old == NULL);
+    NVDP_TRY(NVDP__NEW(ledger->ctx, all, count));
+    if (state->marks > 0) memcpy(all, state->mark, state->marks * sizeof *all);
+    all[at] = mark;
+    return nvdp__write_file(ledger->ctx, state->path.text, all, count * sizeof *all);
 }
 
 /* --- the key --- */
@@ -94,7 +213,7 @@ static void derive(struct nvdp__ledger *ledger, const unsigned char owners[NVDP_
 }
 
 static nvdp_status read_key(struct nvdp__ledger *ledger, const char *path) {
-    unsigned char owners[NVDP__KEY] = {0};
+    nvdp__auto(nvdp__key_wipe) unsigned char owners[NVDP__KEY] = {0};
     if (!nvdp__exists(path))
         return FAIL(ledger, IO,
                     "expected the ledger's key at %s, found none; the texts cannot be recognized "
@@ -102,7 +221,6 @@ static nvdp_status read_key(struct nvdp__ledger *ledger, const char *path) {
                     path);
     NVDP_TRY(nvdp__secret_read(ledger->ctx, path, key_words, owners));
     derive(ledger, owners);
-    sodium_memzero(owners, sizeof owners);
     return NVDP_OK;
 }
 
@@ -143,25 +261,22 @@ static nvdp_status read_frame(struct nvdp__ledger *ledger, bool *more) {
     *more = left >= release + MAC;
     if (!*more) return NVDP_OK;
     const struct nvdp__ledger_record record = record_at(ledger, ledger->whole);
-    nvdp__ledger_mac(ledger, ledger->mac, release, at, mac);
+    compute_mac(ledger, ledger->mac, release, at, mac);
     bool right = sodium_memcmp(mac, at + release, MAC) == 0;
     *more = !right || (nvdp__mul((size_t)record.release->texts, HASH, &size) &&
                        left - release - MAC >= MAC && left - release - 2 * (size_t)MAC >= size);
     if (!*more) return NVDP_OK;
     const unsigned char *code = at + release + MAC + size;
-    if (right) nvdp__ledger_mac(ledger, mac, size, record.text, ledger->mac);
+    if (right) compute_mac(ledger, mac, size, record.text, ledger->mac);
     if (!right || sodium_memcmp(ledger->mac, code, MAC) != 0)
         return FAIL(ledger, INPUT,
                     "expected unchanged records, but record %zu, at byte %zu, was changed; "
                     "restore the ledger from a copy",
                     ledger->frames + 1, ledger->whole);
-    struct place place = {.at = ledger->whole,
-                          .type = ledger->kind == PRESENT ? record.release->type
-                                                          : (uint64_t)NVDP__LEDGER_OLD};
-    NVDP_TRY(nvdp__reserve(ledger->ctx, &ledger->frame, &ledger->frame_capacity, ledger->frames + 1,
-                           sizeof *ledger->frame));
-    NVDP_TRY(nvdp__ledger_take(ledger, &record, &place.type, code));
-    ledger->frame[ledger->frames++] = place;
+    uint64_t type = ledger->kind == PRESENT ? record.release->type : (uint64_t)NVDP__LEDGER_OLD;
+    NVDP_TRY(nvdp__ledger_take(ledger, &record, &type, code));
+    NVDP_TRY(NVDP__PUSH(ledger->ctx, ledger->frame, ledger->frames, ledger->frame_capacity,
+                        (struct nvdp__ledger_place){ledger->whole, type}));
     ledger->whole += release + 2 * (size_t)MAC + size;
     return NVDP_OK;
 }
@@ -176,8 +291,9 @@ static nvdp_status read_frames(struct nvdp__ledger *ledger) {
             memcmp(ledger->mac, ledger->head.last, MAC) != 0)
             return refuse_cut(ledger, ledger->head.frames, ledger->frames);
         NVDP_TRY(read_frame(ledger, &more));
+        const uint64_t type = more ? ledger->frame[ledger->frames - 1].type : 0;
         if (more && counted && ledger->frames > ledger->head.frames)
-            beyond += !nvdp__ledger_is_part(ledger->frame[ledger->frames - 1].type);
+            beyond += type != NVDP__LEDGER_NAMES && type != NVDP__LEDGER_LOOKS;
         if (beyond > 1) return refuse_cut(ledger, ledger->head.frames, ledger->frames);
     }
     if (counted && ledger->frames < ledger->head.frames)
@@ -250,10 +366,6 @@ static nvdp_status put_bytes(const struct nvdp__ledger *ledger, int fd, size_t a
     return NVDP_OK;
 }
 
-static nvdp_status sync_file(const struct nvdp__ledger *ledger, int fd) {
-    return fsync(fd) == 0 ? NVDP_OK : io_error(ledger, "write");
-}
-
 static void set_head(struct nvdp__ledger *ledger, uint64_t frames, const unsigned char last[MAC]) {
     ledger->head.frames = frames;
     memcpy(ledger->head.last, last, MAC);
@@ -262,7 +374,7 @@ static void set_head(struct nvdp__ledger *ledger, uint64_t frames, const unsigne
 
 static nvdp_status write_head(const struct nvdp__ledger *ledger) {
     NVDP_TRY(put_bytes(ledger, ledger->fd, 0, sizeof ledger->head, &ledger->head));
-    return sync_file(ledger, ledger->fd);
+    return fsync(ledger->fd) == 0 ? NVDP_OK : io_error(ledger, "write");
 }
 
 /* Puts a frame of the present kind at `to`, and replaces the MAC before it by its own.  Returns the end. */
@@ -272,9 +384,9 @@ static unsigned char *put_frame(const struct nvdp__ledger *ledger,
     const size_t head = sizeof *frame->release, texts = (size_t)frame->release->texts * HASH;
     memcpy(to, frame->release, release); /* the rest is zero */
     memcpy(to + offsetof(struct nvdp__ledger_release, type), &type, sizeof type);
-    nvdp__ledger_mac(ledger, mac, head, to, to + head);
+    compute_mac(ledger, mac, head, to, to + head);
     if (texts > 0) memcpy(to + head + MAC, frame->text, texts);
-    nvdp__ledger_mac(ledger, to + head, texts, to + head + MAC, mac);
+    compute_mac(ledger, to + head, texts, to + head + MAC, mac);
     memcpy(to + head + MAC + texts, mac, MAC);
     return to + head + 2 * (size_t)MAC + texts;
 }
@@ -292,8 +404,7 @@ static nvdp_status migrate(struct nvdp__ledger *ledger) {
     nvdp__auto(nvdp__close_owned) int fd = -1;
     for (size_t i = 0; i < ledger->frames; i++)
         size += frame_size(record_at(ledger, ledger->frame[i].at).release);
-    bytes = nvdp__calloc(ledger->ctx, size, 1);
-    NVDP_TRY(NVDP__MADE(bytes));
+    NVDP_TRY(NVDP__NEW(ledger->ctx, bytes, size));
     unsigned char *to = bytes + sizeof ledger->head;
     memcpy(mac, ledger->id, MAC);
     for (size_t i = 0; i < ledger->frames; i++) {
@@ -304,10 +415,10 @@ static nvdp_status migrate(struct nvdp__ledger *ledger) {
     memcpy(ledger->head.kind, kinds[PRESENT].name, sizeof ledger->head.kind);
     set_head(ledger, ledger->frames, mac);
     memcpy(bytes, &ledger->head, sizeof ledger->head);
-    NVDP_TRY(nvdp__create_temporary(ledger->ctx, ledger->path, &temporary, &fd));
-    if (!nvdp__lock_whole(fd)) NVDP_TRY(io_error(ledger, "lock"));
+    NVDP_TRY(nvdp__create_temporary(ledger->ctx, ledger->path.text, &temporary, &fd));
+    if (!nvdp__lock_whole(fd)) return io_error(ledger, "lock");
     NVDP_TRY(put_bytes(ledger, fd, 0, size, bytes));
-    NVDP_TRY(nvdp__publish(ledger->ctx, temporary, ledger->path, true));
+    NVDP_TRY(nvdp__publish(ledger->ctx, temporary, ledger->path.text, true));
     close(ledger->fd);
     ledger->fd = fd;
     fd = -1;
@@ -320,30 +431,20 @@ static nvdp_status migrate(struct nvdp__ledger *ledger) {
 /* True if the open file is at the ledger's path. */
 static bool is_in_place(const struct nvdp__ledger *ledger) {
     struct stat opened, there;
-    return fstat(ledger->fd, &opened) == 0 && stat(ledger->path, &there) == 0 &&
+    return fstat(ledger->fd, &opened) == 0 && stat(ledger->path.text, &there) == 0 &&
            opened.st_ino == there.st_ino && opened.st_dev == there.st_dev;
-}
-
-/* Fails if another file, or none, is at the ledger's path now, such as a copy that was put back: the next export would
- * not find a record in this one. */
-static nvdp_status check_place(const struct nvdp__ledger *ledger) {
-    return is_in_place(ledger)
-               ? NVDP_OK
-               : FAIL(ledger, STATE,
-                      "expected the ledger that this export opened, found %s: it was replaced "
-                      "meanwhile. Nothing was drawn; export again",
-                      "another file or none");
 }
 
 nvdp_status nvdp__ledger_append(struct nvdp__ledger *ledger, size_t count,
                                 const struct nvdp__ledger_frame *frame) {
     nvdp_status status = NVDP_OK;
-    unsigned char *bytes = NULL, mac[MAC];
+    nvdp__autofree unsigned char *bytes = NULL;
+    unsigned char mac[MAC];
     size_t size = 0;
     if (ledger->size > ledger->whole)
         nvdp__log(ledger->ctx, NVDP_LOG_NOTICE,
                   "%s: removed an incomplete record; no samples were drawn for its release",
-                  ledger->path);
+                  ledger->path.text);
     if (ledger->kind == PRESENT && ledger->size > ledger->whole &&
         ftruncate(ledger->fd, (off_t)ledger->whole) != 0)
         return io_error(ledger, "write");
@@ -351,8 +452,7 @@ nvdp_status nvdp__ledger_append(struct nvdp__ledger *ledger, size_t count,
     const struct nvdp__ledger_head before = ledger->head;
     for (size_t i = 0; i < count; i++)
         size += frame_size(frame[i].release);
-    bytes = nvdp__calloc(ledger->ctx, size, 1);
-    if (bytes == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__NEW(ledger->ctx, bytes, size));
     unsigned char *to = bytes;
     memcpy(mac, ledger->mac, MAC);
     for (size_t i = 0; i < count; i++) {
@@ -360,13 +460,19 @@ nvdp_status nvdp__ledger_append(struct nvdp__ledger *ledger, size_t count,
         if (i == 0) memcpy(ledger->added, mac, MAC);
     }
     NVDP_TRY_OR_CLEAN(put_bytes(ledger, ledger->fd, ledger->whole, size, bytes));
-    NVDP_TRY_OR_CLEAN(sync_file(ledger, ledger->fd));
-    NVDP_TRY_OR_CLEAN(check_place(ledger));
+    if (fsync(ledger->fd) != 0) NVDP_TRY_OR_CLEAN(io_error(ledger, "write"));
+    /* the next export would not find these records if a copy was put back in place of the file */
+    if (!is_in_place(ledger))
+        NVDP_TRY_OR_CLEAN(FAIL(
+            ledger, STATE,
+            "expected the ledger that this export opened, found %s: it was replaced meanwhile. "
+            "Nothing was drawn; export again",
+            "another file or none"));
     set_head(ledger, ledger->frames + count, mac);
     NVDP_TRY_OR_CLEAN(write_head(ledger));
-    NVDP_TRY_OR_CLEAN(nvdp__ledger_state_write(ledger, &ledger->state));
+    NVDP_TRY_OR_CLEAN(state_write(ledger, &ledger->state));
     /* The record counts from here on.  The run's folder may be one that cannot be written, and a copy may lag. */
-    if (nvdp__ledger_state_write(ledger, &ledger->copy) != NVDP_OK)
+    if (state_write(ledger, &ledger->copy) != NVDP_OK)
         nvdp__log(ledger->ctx, NVDP_LOG_NOTICE,
                   "%s; the ledger counts, but the run lacks this copy",
                   nvdp_context_error(ledger->ctx));
@@ -376,37 +482,33 @@ cleanup:
         (void)!(pwrite(ledger->fd, &before, sizeof before, 0) == (ssize_t)sizeof before &&
                 ftruncate(ledger->fd, (off_t)ledger->whole) == 0);
     }
-    free(bytes);
     return status;
 }
 
 /* Begins a file that has no records.  The state comes first, then the key, then the head: after a death between them
  * the state remembers no record, and the next writer begins again. */
 static nvdp_status begin(struct nvdp__ledger *ledger, const char *tokens, const char *key) {
-    nvdp_status status = NVDP_OK;
-    unsigned char owners[NVDP__KEY];
+    nvdp__auto(nvdp__key_wipe) unsigned char owners[NVDP__KEY] = {0};
     const bool make = !nvdp__exists(key);
     randombytes_buf(owners, sizeof owners);
     if (make)
         derive(ledger, owners);
     else
-        NVDP_TRY_OR_CLEAN(read_key(ledger, key));
+        NVDP_TRY(read_key(ledger, key));
     memcpy(ledger->head.kind, kinds[PRESENT].name, sizeof ledger->head.kind);
     crypto_generichash(ledger->head.tokens, MAC, (const unsigned char *)tokens, strlen(tokens),
                        ledger->key, KEY);
     start_mac(ledger, ledger->head.kind, ledger->head.tokens, ledger->id);
     set_head(ledger, 0, ledger->id);
     ledger->state.marks = 0; /* of an earlier attempt, under a key that no ledger has */
-    NVDP_TRY_OR_CLEAN(nvdp__ledger_state_write(ledger, &ledger->state));
-    if (make) NVDP_TRY_OR_CLEAN(nvdp__secret_write(ledger->ctx, key, key_words, owners));
-    NVDP_TRY_OR_CLEAN(write_head(ledger));
-    nvdp__sync_directory(ledger->path);
+    NVDP_TRY(state_write(ledger, &ledger->state));
+    if (make) NVDP_TRY(nvdp__key_write(ledger->ctx, key, S_IRUSR | S_IWUSR, key_words, owners));
+    NVDP_TRY(write_head(ledger));
+    nvdp__sync_directory(ledger->path.text);
     memcpy(ledger->mac, ledger->id, MAC);
     ledger->whole = ledger->size = sizeof ledger->head;
     ledger->kind = PRESENT;
-cleanup:
-    sodium_memzero(owners, sizeof owners);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- opening --- */
@@ -440,42 +542,17 @@ static nvdp_status open_file(struct nvdp__ledger *ledger, bool add, bool patient
     const int flags = (add ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
     do {
         if (ledger->fd >= 0) close(ledger->fd);
-        if (nvdp__exists(ledger->path)) NVDP_TRY(nvdp__check_regular(ledger->ctx, ledger->path));
-        ledger->fd = open(ledger->path, flags, S_IRUSR | S_IWUSR);
+        if (nvdp__exists(ledger->path.text))
+            NVDP_TRY(nvdp__check_regular(ledger->ctx, ledger->path.text));
+        ledger->fd = open(ledger->path.text, flags, S_IRUSR | S_IWUSR);
         if (ledger->fd < 0) return io_error(ledger, add ? "write" : "read");
         NVDP_TRY(wait_for_lock(ledger, add, patient));
     } while (!is_in_place(ledger));
     return NVDP_OK;
 }
 
-bool nvdp__ledger_expected(struct nvdp_context *ctx, const char *path, const char *key) {
-    char *state = nvdp__ledger_state_path(ctx, key);
-    const bool expected =
-        nvdp__exists(path) || nvdp__exists(key) || (state != NULL && nvdp__exists(state));
-    free(state);
-    return expected;
-}
-
-static nvdp_status refuse_lost(const struct nvdp__ledger *ledger, const char *key) {
-    return FAIL(ledger, STATE,
-                "expected the ledger of the key %s, found none. Restore it from a copy, or "
-                "name it with {ledger}. A new ledger forgets all that was shared: to begin "
-                "one, remove this key and %s, or name another key with {ledger-key}",
-                key, ledger->state.path);
-}
-
-/* Fails for a file too short for a head, unless nothing can have been counted in it: a writer died that began it. */
-static nvdp_status check_begun(const struct nvdp__ledger *ledger, const char *key, bool add) {
-    const bool counted = nvdp__ledger_state_counts(&ledger->state) ||
-                         (ledger->state.marks == 0 && nvdp__exists(key));
-    if (counted)
-        return FAIL(
-            ledger, STATE,
-            "expected the ledger of the key %s, found %zu bytes: the ledger was cut. Restore "
-            "it from a copy. A new ledger forgets all that was shared: to begin one, remove "
-            "this file, the key and %s",
-            key, ledger->size, ledger->state.path);
-    return add ? NVDP_OK : no_ledger(ledger);
+bool nvdp__ledger_expected(const char *path, const char *key) {
+    return nvdp__exists(path) || nvdp__exists(key) || nvdp__exists(state_path(key).text);
 }
 
 static nvdp_status open_ledger(struct nvdp__ledger *ledger, const char *key, const char *tokens,
@@ -483,17 +560,29 @@ static nvdp_status open_ledger(struct nvdp__ledger *ledger, const char *key, con
     unsigned char mark[MAC];
     const bool add = tokens != NULL;
     /* first the key and the state: a writer that begins a ledger creates its file first */
-    const bool there = nvdp__exists(key) || nvdp__exists(ledger->state.path);
-    if (there && !nvdp__exists(ledger->path)) return refuse_lost(ledger, key);
+    const bool there = nvdp__exists(key) || nvdp__exists(ledger->state.path.text);
+    if (there && !nvdp__exists(ledger->path.text))
+        return FAIL(ledger, STATE,
+                    "expected the ledger of the key %s, found none. Restore it from a copy, or "
+                    "name it with {ledger}. A new ledger forgets all that was shared: to begin "
+                    "one, remove this key and %s, or name another key with {ledger-key}",
+                    key, ledger->state.path.text);
     NVDP_TRY(open_file(ledger, add, patient));
     NVDP_TRY(read_bytes(ledger));
     if (!is_ledger(ledger)) return no_ledger(ledger);
-    NVDP_TRY(nvdp__ledger_state_read(ledger->ctx, &ledger->state));
+    NVDP_TRY(state_read(ledger->ctx, &ledger->state));
     ledger->key = sodium_malloc(2 * (size_t)KEY);
     if (ledger->key == NULL) return FAIL(ledger, MEMORY, "out of %s", "memory");
     if (ledger->size < kinds[ledger->kind].head) {
-        NVDP_TRY(check_begun(ledger, key, add));
-        return begin(ledger, tokens, key);
+        /* nothing can have been counted in it: a writer died that began it */
+        if (state_counts(&ledger->state) || (ledger->state.marks == 0 && nvdp__exists(key)))
+            return FAIL(
+                ledger, STATE,
+                "expected the ledger of the key %s, found %zu bytes: the ledger was cut. Restore "
+                "it from a copy. A new ledger forgets all that was shared: to begin one, remove "
+                "this file, the key and %s",
+                key, ledger->size, ledger->state.path.text);
+        return add ? begin(ledger, tokens, key) : no_ledger(ledger);
     }
     NVDP_TRY(read_key(ledger, key));
     if (add)
@@ -501,7 +590,7 @@ static nvdp_status open_ledger(struct nvdp__ledger *ledger, const char *key, con
                            ledger->key, KEY);
     NVDP_TRY(read_head(ledger, add ? mark : NULL));
     NVDP_TRY(read_frames(ledger));
-    return nvdp__ledger_state_check(ledger, &ledger->state, ledger->kind == PRESENT);
+    return state_check(ledger, &ledger->state, ledger->kind == PRESENT);
 }
 
 nvdp_status nvdp__ledger_open_patient(struct nvdp_context *ctx, const char *path, const char *key,
@@ -510,14 +599,12 @@ nvdp_status nvdp__ledger_open_patient(struct nvdp_context *ctx, const char *path
     if (sodium_init() < 0)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium failed to initialize");
     NVDP_TRY(NVDP__NEW(ctx, ledger, 1));
-    ledger->ctx = ctx;
-    ledger->fd = -1;
-    ledger->path = nvdp__strdup(ctx, path);
-    ledger->state.path = nvdp__ledger_state_path(ctx, key);
-    NVDP_TRY(NVDP__MADE(ledger->path, ledger->state.path));
+    *ledger = (struct nvdp__ledger){.ctx = ctx,
+                                    .fd = -1,
+                                    .path = nvdp__path_format("%s", path),
+                                    .state = {.path = state_path(key)}};
     NVDP_TRY(open_ledger(ledger, key, tokens, patient));
-    NVDP__HAND_OVER(out, ledger);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, ledger);
 }
 
 nvdp_status nvdp__ledger_open(struct nvdp_context *ctx, const char *path, const char *key,
@@ -528,41 +615,35 @@ nvdp_status nvdp__ledger_open(struct nvdp_context *ctx, const char *path, const 
 static const char copies[] = "ledgers.state";
 
 nvdp_status nvdp__ledger_elsewhere(struct nvdp_context *ctx, const char *run) {
-    struct nvdp__ledger_state copy = {.path = nvdp__join(ctx, run, copies)};
-    nvdp_status status = NVDP__MADE(copy.path);
-    if (status == NVDP_OK) status = nvdp__ledger_state_read(ctx, &copy);
-    if (status == NVDP_OK && nvdp__ledger_state_counts(&copy))
-        status = nvdp__fail(ctx, NVDP_ERR_STATE,
+    nvdp__auto(state_release) struct nvdp__ledger_state copy = {.path = nvdp__path(run, copies)};
+    NVDP_TRY(state_read(ctx, &copy));
+    return state_counts(&copy)
+               ? nvdp__fail(ctx, NVDP_ERR_STATE,
                             "%s: ledgers outside of the run count its releases; name the one that "
                             "counts, or the run's own, with {ledger}",
-                            copy.path);
-    nvdp__ledger_state_release(&copy);
-    return status;
+                            copy.path.text)
+               : NVDP_OK;
 }
 
 nvdp_status nvdp__ledger_of_run(struct nvdp__ledger *ledger, const char *run) {
     struct nvdp__ledger_state *copy = &ledger->copy;
-    char *beside = nvdp__join(ledger->ctx, run, "ledger.state");
-    copy->path = nvdp__join(ledger->ctx, run, copies);
-    nvdp_status status = NVDP__MADE(beside, copy->path);
-    const bool same = status == NVDP_OK && (strcmp(beside, ledger->state.path) == 0 ||
-                                            nvdp__same_file(beside, ledger->state.path));
-    free(beside);
-    if (same) nvdp__ledger_state_release(copy);
-    if (status != NVDP_OK || same) return status;
-    NVDP_TRY(nvdp__ledger_state_read(ledger->ctx, copy));
-    return nvdp__ledger_state_check(ledger, copy, false);
+    const struct nvdp__path beside = nvdp__path(run, "ledger.state");
+    if (strcmp(beside.text, ledger->state.path.text) == 0 ||
+        nvdp__same_file(beside.text, ledger->state.path.text))
+        return NVDP_OK;
+    copy->path = nvdp__path(run, copies);
+    NVDP_TRY(state_read(ledger->ctx, copy));
+    return state_check(ledger, copy, false);
 }
 
 void nvdp__ledger_close(struct nvdp__ledger *ledger) {
     if (ledger == NULL) return;
     if (ledger->fd >= 0) close(ledger->fd); /* also releases the lock */
     sodium_free(ledger->key);
-    nvdp__ledger_state_release(&ledger->state);
-    nvdp__ledger_state_release(&ledger->copy);
+    state_release(&ledger->state);
+    state_release(&ledger->copy);
     free(ledger->bytes);
     free(ledger->frame);
     free(ledger->record);
-    free(ledger->path);
     free(ledger);
 }

@@ -4,6 +4,7 @@
  *
  * The order of this file: Thrift, columns, values, pages, footer, the row for the table of formats. */
 #include "share/parquet.h"
+#include "base/array.h"
 
 #include <math.h>
 #include <nvdp/version.h>
@@ -11,17 +12,9 @@
 
 static const char magic[] = {'P', 'A', 'R', '1'};
 
-/* --- bytes, and Thrift's compact protocol in them --- */
+/* --- Thrift's compact protocol --- */
 
-struct bytes {
-    struct nvdp_context *ctx;
-    unsigned char *at;
-    size_t count, capacity;
-    nvdp_status status; /* the first failure */
-    int field;          /* number of the last field in the current struct */
-};
-
-static void put(struct bytes *to, size_t count, const void *bytes) {
+static void put(struct nvdp__thrift_bytes *to, size_t count, const void *bytes) {
     if (to->status == NVDP_OK)
         to->status = nvdp__reserve(to->ctx, &to->at, &to->capacity, to->count + count, 1);
     if (to->status != NVDP_OK) return;
@@ -29,12 +22,12 @@ static void put(struct bytes *to, size_t count, const void *bytes) {
     to->count += count;
 }
 
-static void put_byte(struct bytes *to, int byte) {
+static void put_byte(struct nvdp__thrift_bytes *to, int byte) {
     const unsigned char one = (unsigned char)byte;
     put(to, 1, &one);
 }
 
-static void put_varint(struct bytes *to, uint64_t value) {
+static void put_varint(struct nvdp__thrift_bytes *to, uint64_t value) {
     while (value > 0x7f) {
         put_byte(to, (int)(0x80 | (value & 0x7f)));
         value >>= 7;
@@ -42,39 +35,57 @@ static void put_varint(struct bytes *to, uint64_t value) {
     put_byte(to, (int)value);
 }
 
-static void put_field(struct bytes *to, int field, int type) {
+static void put_field(struct nvdp__thrift_bytes *to, int field, int type) {
     put_byte(to, (field - to->field) << 4 | type); /* field numbers rise by less than 16 */
     to->field = field;
 }
 
-static void put_zigzag(struct bytes *to, int64_t value) {
+static void put_zigzag(struct nvdp__thrift_bytes *to, int64_t value) {
     put_varint(to, (uint64_t)value << 1 ^ (uint64_t)(value >> 63));
 }
 
-static void put_int(struct bytes *to, int field, int type, int64_t value) {
+static void put_int(struct nvdp__thrift_bytes *to, int field, int type, int64_t value) {
     put_field(to, field, type);
     put_zigzag(to, value);
 }
 
-static void put_text(struct bytes *to, const char *text) {
+/* Writes fields whose values are whole numbers. */
+struct int_field {
+    int field, type;
+    int64_t value;
+};
+static void put_ints(struct nvdp__thrift_bytes *to, size_t count, const struct int_field *of) {
+    for (size_t i = 0; i < count; i++)
+        put_int(to, of[i].field, of[i].type, of[i].value);
+}
+#define PUT_INTS(to, ...)                                                                          \
+    put_ints(to, sizeof((struct int_field[]){__VA_ARGS__}) / sizeof(struct int_field),             \
+             (const struct int_field[]){__VA_ARGS__})
+
+static void put_text(struct nvdp__thrift_bytes *to, const char *text) {
     put_varint(to, strlen(text));
     put(to, strlen(text), text);
 }
 
-static void put_list(struct bytes *to, int field, int type, size_t count) {
+static void put_text_field(struct nvdp__thrift_bytes *to, int field, const char *text) {
+    put_field(to, field, NVDP__T_BINARY);
+    put_text(to, text);
+}
+
+static void put_list(struct nvdp__thrift_bytes *to, int field, int type, size_t count) {
     put_field(to, field, NVDP__T_LIST);
     put_byte(to, (int)(count < 15 ? count : 15) << 4 | type);
     if (count >= 15) put_varint(to, count);
 }
 
 /* Begins a nested struct.  Returns the last field of the outer struct, for end_struct(). */
-static int begin_struct(struct bytes *to) {
+static int begin_struct(struct nvdp__thrift_bytes *to) {
     const int outer = to->field;
     to->field = 0;
     return outer;
 }
 
-static void end_struct(struct bytes *to, int outer) {
+static void end_struct(struct nvdp__thrift_bytes *to, int outer) {
     put_byte(to, 0);
     to->field = outer;
 }
@@ -90,42 +101,8 @@ const struct nvdp__parquet_column nvdp__parquet_columns[] = {
     {"pi", NVDP__DOUBLE, 8},   {"z", NVDP__FLOAT, 4},      {"id", NVDP__INT64, 8},
     {"split", NVDP__INT32, 4}, {"label", NVDP__FLOAT, 4}};
 
-struct chunk { /* a column in a row group */
-    uint64_t offset, bytes, values;
-};
-
-struct table {
-    struct nvdp__parquet base;
-    uint64_t written;
-    bool ended; /* all rows are written */
-    size_t columns;
-    enum nvdp__of column[NVDP__OFS];
-    size_t group_rows, groups;
-    struct chunk *chunk; /* [groups][columns] */
-    int64_t next;        /* sample of the last row written */
-    /* the current row group */
-    size_t group, first, rows;
-    int64_t *sample; /* [rows] sample of each row */
-    struct bytes page;
-    void *z, *log_pi; /* [rows p], [rows]: int32_t, or float on grid float16 */
-};
-
-static void close_table(void *of) {
-    struct table *table = of;
-    free(table->chunk);
-    free(table->sample);
-    free(table->z);
-    free(table->log_pi);
-    free(table->page.at);
-    free(table);
-}
-
-static void add_column(struct table *table, enum nvdp__of of, bool there) {
-    if (there) table->column[table->columns++] = of;
-}
-
 static nvdp_status write(struct nvdp__release *release, size_t count, const void *bytes) {
-    struct table *table = release->of;
+    struct nvdp__parquet *table = release->of;
     NVDP_TRY(nvdp__release_put(release, table->written, count, bytes));
     table->written += count;
     return NVDP_OK;
@@ -134,45 +111,42 @@ static nvdp_status write(struct nvdp__release *release, size_t count, const void
 static nvdp_status open_table(struct nvdp__release *release) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     struct nvdp_context *ctx = release->ctx;
-    struct table *table = NULL;
-    NVDP_TRY(NVDP__NEW(ctx, table, 1));
-    release->of = table;
-    table->base.close = close_table;
-    table->page.ctx = ctx;
-    for (int of = NVDP__OF_TEXT; of <= NVDP__OF_Z; of++)
-        add_column(table, (enum nvdp__of)of, of != NVDP__OF_PI || shape->weights);
-    for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++)
-        add_column(table, NVDP__OF_ID + c, nvdp__release_column(release, c) != NULL);
+    struct nvdp__parquet *table = release->of;
+    table->head.ctx = table->body.ctx = ctx;
+    for (enum nvdp__of of = NVDP__OF_TEXT; of < NVDP__OFS; of++)
+        if (of >= NVDP__OF_ID ? release->column[of - NVDP__OF_ID] != NULL
+                              : of != NVDP__OF_PI || shape->weights)
+            table->column[table->columns++] = of;
     table->group_rows = shape->dim < GROUP_VALUES ? GROUP_VALUES / shape->dim : 1;
     if (table->group_rows > shape->rows && shape->rows > 0) table->group_rows = shape->rows;
     table->groups = (shape->rows + table->group_rows - 1) / table->group_rows;
-    NVDP_TRY(NVDP__NEW(ctx, table->chunk, table->groups * table->columns));
-    NVDP_TRY(NVDP__NEW(ctx, table->sample, table->group_rows));
-    table->z = nvdp__calloc(ctx, table->group_rows * shape->dim, sizeof(float));
-    table->log_pi = nvdp__calloc(ctx, table->group_rows, sizeof(float));
-    NVDP_TRY(NVDP__MADE(table->z, table->log_pi));
+    NVDP_TRY(NVDP__ARRAYS(ctx, &table->memory,
+                          NVDP__ITEMS(table->chunk, table->groups * table->columns),
+                          NVDP__ITEMS(table->sample, table->group_rows),
+                          {&table->z, table->group_rows * shape->dim, sizeof(float)},
+                          {&table->log_pi, table->group_rows, sizeof(float)}));
     return write(release, sizeof magic, magic);
 }
 
 /* --- values of the columns --- */
 
 /* Writes a per-text column, or the text, sample or row index of every row. */
-static void put_place(struct nvdp__release *release, struct table *table, enum nvdp__of of) {
+static void put_place(struct nvdp__release *release, struct nvdp__parquet *table,
+                      enum nvdp__of of) {
     const size_t samples = release->shape.samples, size = nvdp__parquet_columns[of].size;
-    const char *values =
-        of >= NVDP__OF_ID ? nvdp__release_column(release, (size_t)(of - NVDP__OF_ID)) : NULL;
+    const char *values = of >= NVDP__OF_ID ? release->column[of - NVDP__OF_ID] : NULL;
     for (size_t r = 0; r < table->rows; r++) {
-        const int64_t k = table->sample[r], text = k / (int64_t)samples;
-        const int64_t sample = k % (int64_t)samples;
+        const int64_t k = table->sample[r], text = k / (int64_t)samples,
+                      sample = k % (int64_t)samples;
         const int64_t row = (int64_t)(table->first + r) - release->offset[k];
         const int64_t value = of == NVDP__OF_TEXT ? text : of == NVDP__OF_SAMPLE ? sample : row;
         /* little-endian: the first bytes are the narrower number */
-        put(&table->page, size,
+        put(&table->body, size,
             values != NULL ? values + (size_t)text * size : (const char *)&value);
     }
 }
 
-static void put_weights(struct nvdp__release *release, struct table *table) {
+static void put_weights(struct nvdp__release *release, struct nvdp__parquet *table) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const bool f16 = shape->grid == NVDP__H5_F16;
     for (size_t r = 0; r < table->rows; r++) {
@@ -180,20 +154,20 @@ static void put_weights(struct nvdp__release *release, struct table *table) {
             f16 ? ((const float *)table->log_pi)[r] : ((const int32_t *)table->log_pi)[r];
         const double log_pi = f16 ? stored : ldexp(stored, shape->log_pi_exponent);
         const double pi = (double)expl(log_pi); /* the same on every processor */
-        put(&table->page, sizeof pi, &pi);
+        put(&table->body, sizeof pi, &pi);
         if (!(pi > 0 && nvdp__parquet_log_pi(shape, pi) == stored)) release->lossy = true;
     }
 }
 
 /* Writes a run of equal one-bit levels.  Repetition levels mark the value that begins a list; definition levels mark
  * that every value exists. */
-static void put_run(struct bytes *to, size_t count, int level) {
+static void put_run(struct nvdp__thrift_bytes *to, size_t count, int level) {
     if (count == 0) return;
     put_varint(to, (uint64_t)count << 1);
     put_byte(to, level);
 }
 
-static void put_levels(struct bytes *to, size_t rows, size_t dim, bool starts) {
+static void put_levels(struct nvdp__thrift_bytes *to, size_t rows, size_t dim, bool starts) {
     const size_t at = to->count;
     uint32_t size = 0;
     put(to, sizeof size, &size);
@@ -206,16 +180,16 @@ static void put_levels(struct bytes *to, size_t rows, size_t dim, bool starts) {
     if (to->status == NVDP_OK) memcpy(to->at + at, &size, sizeof size);
 }
 
-static void put_vectors(struct nvdp__release *release, struct table *table) {
+static void put_vectors(struct nvdp__release *release, struct nvdp__parquet *table) {
     enum { BUFFER = 1024 };
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const size_t n = table->rows * shape->dim;
     const double step = ldexp(1, shape->z_exponent);
     float buffer[BUFFER];
-    put_levels(&table->page, table->rows, shape->dim, true);
-    put_levels(&table->page, table->rows, shape->dim, false);
+    put_levels(&table->body, table->rows, shape->dim, true);
+    put_levels(&table->body, table->rows, shape->dim, false);
     if (shape->grid == NVDP__H5_F16) {
-        put(&table->page, n * sizeof(float), table->z);
+        put(&table->body, n * sizeof(float), table->z);
         return;
     }
     for (size_t first = 0; first < n; first += BUFFER) {
@@ -226,41 +200,36 @@ static void put_vectors(struct nvdp__release *release, struct table *table) {
             buffer[i] = (float)value;
             if (buffer[i] != value) release->lossy = true;
         }
-        put(&table->page, count * sizeof(float), buffer);
+        put(&table->body, count * sizeof(float), buffer);
     }
 }
 
 /* --- pages: one per column chunk --- */
 
-static nvdp_status write_page(struct nvdp__release *release, struct table *table,
+static nvdp_status write_page(struct nvdp__release *release, struct nvdp__parquet *table,
                               struct chunk *chunk) {
-    struct bytes head = {.ctx = release->ctx};
-    const int64_t size = (int64_t)table->page.count;
-    NVDP_TRY(table->page.status);
-    put_int(&head, 1, NVDP__T_I32, DATA_PAGE);
-    put_int(&head, 2, NVDP__T_I32, size);
-    put_int(&head, 3, NVDP__T_I32, size);
-    put_field(&head, 5, NVDP__T_STRUCT);
-    const int outer = begin_struct(&head);
-    put_int(&head, 1, NVDP__T_I32, (int64_t)chunk->values);
-    put_int(&head, 2, NVDP__T_I32, PLAIN);
-    put_int(&head, 3, NVDP__T_I32,
-            RLE); /* encoding of definition levels, then of repetition levels */
-    put_int(&head, 4, NVDP__T_I32, RLE);
-    end_struct(&head, outer);
-    end_struct(&head, 0);
-    nvdp_status status = head.status;
+    struct nvdp__thrift_bytes *head = &table->head;
+    const int64_t size = (int64_t)table->body.count;
+    NVDP_TRY(table->body.status);
+    head->count = 0;
+    PUT_INTS(head, {1, NVDP__T_I32, DATA_PAGE}, {2, NVDP__T_I32, size}, {3, NVDP__T_I32, size});
+    put_field(head, 5, NVDP__T_STRUCT);
+    const int outer = begin_struct(head);
+    /* the last two: the encoding of definition levels, then of repetition levels */
+    PUT_INTS(head, {1, NVDP__T_I32, (int64_t)chunk->values}, {2, NVDP__T_I32, PLAIN},
+             {3, NVDP__T_I32, RLE}, {4, NVDP__T_I32, RLE});
+    end_struct(head, outer);
+    end_struct(head, 0);
+    NVDP_TRY(head->status);
     chunk->offset = table->written;
-    chunk->bytes = head.count + table->page.count;
-    if (status == NVDP_OK) status = write(release, head.count, head.at);
-    if (status == NVDP_OK) status = write(release, table->page.count, table->page.at);
-    free(head.at);
-    return status;
+    chunk->bytes = head->count + table->body.count;
+    NVDP_TRY(write(release, head->count, head->at));
+    return write(release, table->body.count, table->body.at);
 }
 
 /* Writes the buffered rows as one row group. */
 static nvdp_status write_group(struct nvdp__release *release) {
-    struct table *table = release->of;
+    struct nvdp__parquet *table = release->of;
     for (size_t r = 0; r < table->rows; r++) {
         while ((int64_t)(table->first + r) >= release->offset[table->next + 1]) {
             ++table->next;
@@ -270,7 +239,7 @@ static nvdp_status write_group(struct nvdp__release *release) {
     for (size_t c = 0; c < table->columns; c++) {
         const enum nvdp__of of = table->column[c];
         struct chunk *chunk = &table->chunk[table->group * table->columns + c];
-        table->page.count = 0;
+        table->body.count = 0;
         chunk->values = table->rows * (of == NVDP__OF_Z ? release->shape.dim : 1);
         if (of == NVDP__OF_Z)
             put_vectors(release, table);
@@ -288,7 +257,7 @@ static nvdp_status write_group(struct nvdp__release *release) {
 
 static nvdp_status append(struct nvdp__release *release, size_t first, size_t rows, const void *z,
                           const void *log_pi) {
-    struct table *table = release->of;
+    struct nvdp__parquet *table = release->of;
     const size_t vector = release->shape.dim * sizeof(float); /* float or int32_t */
     (void)first;
     for (size_t done = 0; done < rows;) {
@@ -308,19 +277,18 @@ static nvdp_status append(struct nvdp__release *release, size_t first, size_t ro
 /* --- the footer --- */
 
 /* Writes an element of the schema.  A list is a group of a repeated group of its elements. */
-static void put_element(struct bytes *to, const char *name, int type, int repetition, int children,
-                        bool list) {
+static void put_element(struct nvdp__thrift_bytes *to, const char *name, int type, int repetition,
+                        int children, bool list) {
     const int outer = begin_struct(to);
     if (type > 0) put_int(to, 1, NVDP__T_I32, type);
     if (repetition >= 0) put_int(to, 3, NVDP__T_I32, repetition);
-    put_field(to, 4, NVDP__T_BINARY);
-    put_text(to, name);
+    put_text_field(to, 4, name);
     if (children > 0) put_int(to, 5, NVDP__T_I32, children);
     if (list) put_int(to, 6, NVDP__T_I32, LIST);
     end_struct(to, outer);
 }
 
-static void put_schema(struct bytes *to, const struct table *table) {
+static void put_schema(struct nvdp__thrift_bytes *to, const struct nvdp__parquet *table) {
     put_list(to, 2, NVDP__T_STRUCT, table->columns + 3);
     put_element(to, "schema", 0, -1, (int)table->columns, false);
     for (size_t c = 0; c < table->columns; c++) {
@@ -336,7 +304,7 @@ static void put_schema(struct bytes *to, const struct table *table) {
     }
 }
 
-static void put_chunk(struct bytes *to, enum nvdp__of of, const struct chunk *chunk) {
+static void put_chunk(struct nvdp__thrift_bytes *to, enum nvdp__of of, const struct chunk *chunk) {
     const int outer = begin_struct(to);
     put_int(to, 2, NVDP__T_I64, (int64_t)chunk->offset);
     put_field(to, 3, NVDP__T_STRUCT);
@@ -349,67 +317,53 @@ static void put_chunk(struct bytes *to, enum nvdp__of of, const struct chunk *ch
     put_text(to, nvdp__parquet_columns[of].name);
     if (of == NVDP__OF_Z) put_text(to, "list");
     if (of == NVDP__OF_Z) put_text(to, "element");
-    put_int(to, 4, NVDP__T_I32, UNCOMPRESSED);
-    put_int(to, 5, NVDP__T_I64, (int64_t)chunk->values);
-    put_int(to, 6, NVDP__T_I64, (int64_t)chunk->bytes);
-    put_int(to, 7, NVDP__T_I64, (int64_t)chunk->bytes);
-    put_int(to, 9, NVDP__T_I64, (int64_t)chunk->offset);
+    const int64_t values = (int64_t)chunk->values, bytes = (int64_t)chunk->bytes;
+    PUT_INTS(to, {4, NVDP__T_I32, UNCOMPRESSED}, {5, NVDP__T_I64, values}, {6, NVDP__T_I64, bytes},
+             {7, NVDP__T_I64, bytes}, {9, NVDP__T_I64, (int64_t)chunk->offset});
     end_struct(to, inner);
     end_struct(to, outer);
 }
 
-static void put_group(struct bytes *to, const struct table *table, size_t group) {
-    const struct chunk *chunk = &table->chunk[group * table->columns];
-    const int outer = begin_struct(to);
-    uint64_t bytes = 0;
-    put_list(to, 1, NVDP__T_STRUCT, table->columns);
-    for (size_t c = 0; c < table->columns; c++) {
-        put_chunk(to, table->column[c], &chunk[c]);
-        bytes += chunk[c].bytes;
-    }
-    put_int(to, 2, NVDP__T_I64, (int64_t)bytes);
-    put_int(to, 3, NVDP__T_I64, (int64_t)chunk[0].values); /* of a column with one value per row */
-    end_struct(to, outer);
-}
-
-static void put_metadata(struct bytes *to, const struct nvdp__attributes *list) {
-    put_list(to, 5, NVDP__T_STRUCT, list->count);
-    for (size_t i = 0; i < list->count; i++) {
-        const int outer = begin_struct(to);
-        put_field(to, 1, NVDP__T_BINARY);
-        put_text(to, list->item[i].name);
-        put_field(to, 2, NVDP__T_BINARY);
-        put_text(to, list->item[i].text);
-        end_struct(to, outer);
-    }
-}
-
 static nvdp_status write_footer(struct nvdp__release *release) {
-    const struct table *table = release->of;
-    struct bytes footer = {.ctx = release->ctx};
-    put_int(&footer, 1, NVDP__T_I32, 1); /* version */
-    put_schema(&footer, table);
-    put_int(&footer, 3, NVDP__T_I64, (int64_t)release->shape.rows);
-    put_list(&footer, 4, NVDP__T_STRUCT, table->groups);
+    struct nvdp__parquet *table = release->of;
+    const struct nvdp__attributes *list = &release->attributes;
+    struct nvdp__thrift_bytes *footer = &table->head;
+    footer->count = 0;
+    put_int(footer, 1, NVDP__T_I32, 1); /* version */
+    put_schema(footer, table);
+    put_int(footer, 3, NVDP__T_I64, (int64_t)release->shape.rows);
+    put_list(footer, 4, NVDP__T_STRUCT, table->groups);
     for (size_t group = 0; group < table->groups; group++) {
-        put_group(&footer, table, group);
+        const struct chunk *chunk = &table->chunk[group * table->columns];
+        const int outer = begin_struct(footer);
+        int64_t bytes = 0;
+        put_list(footer, 1, NVDP__T_STRUCT, table->columns);
+        for (size_t c = 0; c < table->columns; c++) {
+            put_chunk(footer, table->column[c], &chunk[c]);
+            bytes += (int64_t)chunk[c].bytes;
+        }
+        /* the bytes, and the number of rows: of a column with one value per row */
+        PUT_INTS(footer, {2, NVDP__T_I64, bytes}, {3, NVDP__T_I64, (int64_t)chunk[0].values});
+        end_struct(footer, outer);
     }
-    put_metadata(&footer, &release->attributes);
-    put_field(&footer, 6, NVDP__T_BINARY);
-    put_text(&footer, "nvdp version " NVDP_VERSION);
-    end_struct(&footer, 0);
-    const uint32_t size = (uint32_t)footer.count;
-    put(&footer, sizeof size, &size);
-    put(&footer, sizeof magic, magic);
-    nvdp_status status = footer.status;
-    if (status == NVDP_OK)
-        status = nvdp__release_put(release, table->written, footer.count, footer.at);
-    free(footer.at);
-    return status;
+    put_list(footer, 5, NVDP__T_STRUCT, list->count);
+    for (size_t i = 0; i < list->count; i++) {
+        const int outer = begin_struct(footer);
+        put_text_field(footer, 1, list->item[i].name);
+        put_text_field(footer, 2, list->item[i].text);
+        end_struct(footer, outer);
+    }
+    put_text_field(footer, 6, "nvdp version " NVDP_VERSION);
+    end_struct(footer, 0);
+    const uint32_t size = (uint32_t)footer->count;
+    put(footer, sizeof size, &size);
+    put(footer, sizeof magic, magic);
+    NVDP_TRY(footer->status);
+    return nvdp__release_put(release, table->written, footer->count, footer->at);
 }
 
 static nvdp_status finish(struct nvdp__release *release) {
-    struct table *table = release->of;
+    struct nvdp__parquet *table = release->of;
     nvdp__attributes_sort(&release->attributes);
     if (!table->ended && table->rows > 0) NVDP_TRY(write_group(release));
     table->ended = true;
@@ -425,8 +379,11 @@ static bool is_parquet(const char *path, const unsigned char *first, size_t coun
 
 static void close_file(struct nvdp__release *release) {
     struct nvdp__parquet *of = release->of;
-    if (of != NULL) of->close(of);
-    release->of = NULL;
+    nvdp__memory_release(&of->memory);
+    free(of->body.at);
+    free(of->head.at);
+    free(of->bytes);
+    free(of->page);
 }
 
 static nvdp_status example(struct nvdp__output *to, const struct nvdp__embeddings_shape *shape,
@@ -438,9 +395,10 @@ static nvdp_status example(struct nvdp__output *to, const struct nvdp__embedding
                                name, shape->weights ? ", pi" : "");
 }
 
-extern const struct nvdp__format nvdp__format_parquet; /* used in formats.c */
+extern const struct nvdp__format nvdp__format_parquet; /* used in release.c */
 const struct nvdp__format nvdp__format_parquet = {.name = "Parquet",
                                                   .extension = ".parquet",
+                                                  .state = sizeof(struct nvdp__parquet),
                                                   .detect = is_parquet,
                                                   .covers = NVDP__SIGNED_VALUES,
                                                   .canonical = true,

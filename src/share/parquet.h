@@ -2,6 +2,7 @@
 #ifndef NVDP_SRC_SHARE_PARQUET_H
 #define NVDP_SRC_SHARE_PARQUET_H
 
+#include "base/array.h"
 #include "share/release.h"
 
 /* Type codes of Thrift's compact protocol. */
@@ -44,9 +45,40 @@ struct nvdp__parquet_column {
 };
 extern const struct nvdp__parquet_column nvdp__parquet_columns[NVDP__OFS];
 
-/* The first member of release->of: closes the writer or the reader. */
+/* Bytes that are written, and the state of Thrift's compact protocol in them. */
+struct nvdp__thrift_bytes {
+    struct nvdp_context *ctx;
+    unsigned char *at;
+    size_t count, capacity;
+    nvdp_status status; /* the first failure */
+    int field;          /* number of the last field in the current struct */
+};
+
+/* release->of, of a writer or of a reader. */
 struct nvdp__parquet {
-    void (*close)(void *of);
+    size_t columns;
+    enum nvdp__of column[NVDP__OFS];
+    size_t group_rows, groups;
+    /* of a writer */
+    struct nvdp__memory memory; /* the owner of chunk, sample, z and log_pi */
+    uint64_t written;
+    bool ended;    /* all rows are written */
+    struct chunk { /* a column in a row group */
+        uint64_t offset, bytes, values;
+    } * chunk;    /* [groups][columns] */
+    int64_t next; /* sample of the last row written */
+    /* the current row group of a writer */
+    size_t group, first, rows;
+    int64_t *sample; /* [rows] sample of each row */
+    struct nvdp__thrift_bytes body, head;
+    void *z, *log_pi; /* [rows p], [rows]: int32_t, or float on grid float16 */
+    /* of a reader */
+    char *bytes; /* the whole file */
+    size_t count, all_rows, capacity;
+    struct page { /* pages of a row group */
+        size_t rows;
+        const char *values[NVDP__OFS]; /* NULL: the file lacks the column */
+    } * page;
 };
 
 /* parquet_read.c */

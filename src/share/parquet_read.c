@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/f16.h"
 
 enum { MAX_DEPTH = 16 };
@@ -103,86 +104,69 @@ static void skip(struct thrift *from, int type, int depth) {
     }
 }
 
-/* --- the footer --- */
+/* Goes to the next field that has its type in `wanted`, by the number of the field, and skips the others.  Returns false
+ * after the last field. */
+enum { MAX_FIELD = 8 };
+static bool next_field(struct thrift *from, const unsigned char wanted[MAX_FIELD], int *field) {
+    for (int type; (type = take_field(from, field)) != NVDP__T_STOP; skip(from, type, MAX_DEPTH))
+        if (*field > 0 && *field < MAX_FIELD && wanted[*field] == type) return true;
+    return false;
+}
 
-struct parquet {
-    struct nvdp__parquet base;
-    char *bytes;
-    size_t count, rows, group_rows, groups, capacity;
-    enum nvdp__of column[NVDP__OFS];
-    size_t column_count;
-    struct page { /* pages of a row group */
-        size_t rows;
-        const char *values[NVDP__OFS]; /* NULL: the file lacks the column */
-    } * page;
-};
+/* --- the footer --- */
 
 static nvdp_status torn(struct nvdp__release *release, const char *where) {
     return NVDP__BAD_FILE(
         release, "expected a Parquet file that nvdp export wrote, found a damaged %s", where);
 }
 
-static void take_column(struct parquet *file, const char *name, size_t size) {
-    for (int of = NVDP__OF_TEXT; of < NVDP__OFS && file->column_count < NVDP__OFS; of++)
-        if (strlen(nvdp__parquet_columns[of].name) == size &&
-            memcmp(nvdp__parquet_columns[of].name, name, size) == 0)
-            file->column[file->column_count++] = (enum nvdp__of)of;
-}
-
 static nvdp_status take_metadata(struct nvdp__release *release, struct thrift *from, size_t count) {
     for (; count > 0; count--) {
+        static const unsigned char wanted[MAX_FIELD] = {[1] = NVDP__T_BINARY, [2] = NVDP__T_BINARY};
         const char *text[3] = {NULL};
         size_t size[3] = {0};
-        int type, field = 0;
-        while ((type = take_field(from, &field)) != NVDP__T_STOP) {
-            if (type == NVDP__T_BINARY && (field == 1 || field == 2))
-                size[field] = take_text(from, &text[field]);
-            else
-                skip(from, type, MAX_DEPTH);
-        }
+        int field = 0;
+        while (next_field(from, wanted, &field))
+            size[field] = take_text(from, &text[field]);
         if (from->torn || text[1] == NULL || text[2] == NULL) return torn(release, "footer");
-        char *name = nvdp__format(release->ctx, "%.*s", (int)size[1], text[1]);
-        char *value = nvdp__format(release->ctx, "%.*s", (int)size[2], text[2]);
-        nvdp_status status = name != NULL && value != NULL
-                                 ? nvdp__attributes_parse(&release->attributes, name, value)
-                                 : NVDP_ERR_MEMORY;
-        free(name);
-        free(value);
-        NVDP_TRY(status);
+        nvdp__autofree char *name = nvdp__format(release->ctx, "%.*s", (int)size[1], text[1]);
+        nvdp__autofree char *value = nvdp__format(release->ctx, "%.*s", (int)size[2], text[2]);
+        NVDP_TRY(NVDP__MADE(name, value));
+        NVDP_TRY(nvdp__attributes_parse(&release->attributes, name, value));
     }
     return NVDP_OK;
 }
 
+/* Takes the columns from the schema: the names that our columns have. */
+static void take_schema(struct nvdp__parquet *file, struct thrift *from) {
+    static const unsigned char wanted[MAX_FIELD] = {[4] = NVDP__T_BINARY};
+    const char *text;
+    size_t count;
+    (void)take_list(from, &count);
+    while (count-- > 0 && !from->torn)
+        for (int field = 0; next_field(from, wanted, &field);) {
+            const size_t size = take_text(from, &text);
+            for (int of = NVDP__OF_TEXT; of < NVDP__OFS && file->columns < NVDP__OFS; of++)
+                if (strlen(nvdp__parquet_columns[of].name) == size &&
+                    memcmp(nvdp__parquet_columns[of].name, text, size) == 0)
+                    file->column[file->columns++] = (enum nvdp__of)of;
+        }
+}
+
 static nvdp_status read_footer(struct nvdp__release *release, struct thrift from) {
     static const char ours[] = "nvdp version ";
-    struct parquet *file = release->of;
-    const char *writer = "", *text;
+    static const unsigned char wanted[MAX_FIELD] = {
+        [2] = NVDP__T_LIST, [3] = NVDP__T_I64, [5] = NVDP__T_LIST, [6] = NVDP__T_BINARY};
+    struct nvdp__parquet *file = release->of;
+    const char *writer = "";
     size_t writer_size = 0, count;
-    int type, field = 0;
-    while ((type = take_field(&from, &field)) != NVDP__T_STOP) {
-        if (field == 2 && type == NVDP__T_LIST) {
-            (void)take_list(&from, &count);
-            while (count-- > 0 && !from.torn) {
-                int of = 0;
-                while ((type = take_field(&from, &of)) != NVDP__T_STOP) {
-                    if (of == 4 && type == NVDP__T_BINARY) {
-                        const size_t size = take_text(&from, &text);
-                        take_column(file, text, size);
-                    } else {
-                        skip(&from, type, MAX_DEPTH);
-                    }
-                }
-            }
-        } else if (field == 3 && type == NVDP__T_I64) {
-            file->rows = (size_t)take_int(&from);
-        } else if (field == 5 && type == NVDP__T_LIST) {
-            (void)take_list(&from, &count);
-            NVDP_TRY(take_metadata(release, &from, count));
-        } else if (field == 6 && type == NVDP__T_BINARY) {
-            writer_size = take_text(&from, &writer);
-        } else {
-            skip(&from, type, MAX_DEPTH);
-        }
+    for (int field = 0; next_field(&from, wanted, &field);) {
+        if (field == 2) take_schema(file, &from);
+        if (field == 3) file->all_rows = (size_t)take_int(&from);
+        if (field == 6) writer_size = take_text(&from, &writer);
+        if (field != 5) continue;
+        (void)take_list(&from, &count);
+        NVDP_TRY(take_metadata(release, &from, count));
     }
     if (from.torn) return torn(release, "footer");
     if (writer_size < sizeof ours - 1 || memcmp(writer, ours, sizeof ours - 1) != 0)
@@ -198,21 +182,13 @@ static nvdp_status read_footer(struct nvdp__release *release, struct thrift from
 /* Finds the values of a page, which follow its levels. */
 static nvdp_status read_page(struct nvdp__release *release, struct thrift *from, enum nvdp__of of,
                              struct page *page, size_t *values) {
-    int type, field = 0, inner = 0;
+    static const unsigned char wanted[MAX_FIELD] = {[3] = NVDP__T_I32, [5] = NVDP__T_STRUCT},
+                               in_head[MAX_FIELD] = {[1] = NVDP__T_I32};
     int64_t size = -1, count = -1;
-    while ((type = take_field(from, &field)) != NVDP__T_STOP) {
-        if (field == 3 && type == NVDP__T_I32) {
-            size = take_int(from);
-        } else if (field == 5 && type == NVDP__T_STRUCT) {
-            while ((type = take_field(from, &inner)) != NVDP__T_STOP) {
-                if (inner == 1 && type == NVDP__T_I32)
-                    count = take_int(from);
-                else
-                    skip(from, type, MAX_DEPTH);
-            }
-        } else {
-            skip(from, type, MAX_DEPTH);
-        }
+    for (int field = 0, inner = 0; next_field(from, wanted, &field);) {
+        if (field == 3) size = take_int(from);
+        while (field == 5 && next_field(from, in_head, &inner))
+            count = take_int(from);
     }
     if (from->torn || size < 0 || size > from->end - from->at || count < 1 ||
         (uint64_t)count > (uint64_t)size / nvdp__parquet_columns[of].size ||
@@ -226,14 +202,13 @@ static nvdp_status read_page(struct nvdp__release *release, struct thrift *from,
 
 /* Reads the pages, which lie one after the other, row group by row group. */
 static nvdp_status read_pages(struct nvdp__release *release, struct thrift from, size_t *dim) {
-    struct parquet *file = release->of;
+    struct nvdp__parquet *file = release->of;
     size_t values = 0;
-    for (size_t done = 0; done < file->rows; done += file->page[file->groups - 1].rows) {
-        NVDP_TRY(nvdp__reserve(release->ctx, &file->page, &file->capacity, file->groups + 1,
-                               sizeof *file->page));
-        struct page *page = &file->page[file->groups++];
-        *page = (struct page){0};
-        for (size_t c = 0; c < file->column_count; c++) {
+    for (size_t done = 0; done < file->all_rows; done += file->page[file->groups - 1].rows) {
+        NVDP_TRY(
+            NVDP__PUSH(release->ctx, file->page, file->groups, file->capacity, (struct page){0}));
+        struct page *page = &file->page[file->groups - 1];
+        for (size_t c = 0; c < file->columns; c++) {
             const enum nvdp__of of = file->column[c];
             NVDP_TRY(read_page(release, &from, of, page, &values));
             if (c == 0) page->rows = values;
@@ -241,20 +216,20 @@ static nvdp_status read_pages(struct nvdp__release *release, struct thrift from,
             if (values != page->rows * (of == NVDP__OF_Z ? *dim : 1)) return torn(release, "page");
         }
         if (file->groups == 1) file->group_rows = page->rows;
-        if (page->rows > file->rows - done ||
-            (page->rows < file->group_rows && page->rows < file->rows - done) ||
+        if (page->rows > file->all_rows - done ||
+            (page->rows < file->group_rows && page->rows < file->all_rows - done) ||
             page->rows > file->group_rows)
             return torn(release, "page");
     }
     return NVDP_OK;
 }
 
-static const char *value_at(const struct parquet *file, enum nvdp__of of, size_t row) {
+static const char *value_at(const struct nvdp__parquet *file, enum nvdp__of of, size_t row) {
     return file->page[row / file->group_rows].values[of] +
            row % file->group_rows * nvdp__parquet_columns[of].size;
 }
 
-static bool has(const struct parquet *file, enum nvdp__of of) {
+static bool has(const struct nvdp__parquet *file, enum nvdp__of of) {
     return file->page[0].values[of] != NULL;
 }
 
@@ -262,15 +237,13 @@ static bool has(const struct parquet *file, enum nvdp__of of) {
 
 /* Fills `offset` and the per-text columns from the columns of all vectors. */
 static nvdp_status read_places(struct nvdp__release *release) {
-    const struct parquet *file = release->of;
+    const struct nvdp__parquet *file = release->of;
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const size_t samples = shape->texts * shape->samples;
     size_t last = 0, texts = 0;
-    void *column[NVDP__TEXT_COLUMNS] = {NULL};
     NVDP_TRY(NVDP__NEW(release->ctx, release->offset, samples + 1));
-    for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++) {
-        if (has(file, NVDP__OF_ID + c)) NVDP_TRY(nvdp__release_make_column(release, c, &column[c]));
-    }
+    for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++)
+        if (has(file, NVDP__OF_ID + c)) NVDP_TRY(nvdp__release_make_column(release, c));
     for (size_t r = 0; r < shape->rows; r++) {
         int64_t text;
         int32_t sample;
@@ -291,8 +264,9 @@ static nvdp_status read_places(struct nvdp__release *release) {
         texts = i + 1;
         for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++) {
             const size_t size = nvdp__parquet_columns[NVDP__OF_ID + c].size;
-            if (column[c] != NULL)
-                memcpy((char *)column[c] + i * size, value_at(file, NVDP__OF_ID + c, r), size);
+            if (release->column[c] != NULL)
+                memcpy((char *)release->column[c] + i * size, value_at(file, NVDP__OF_ID + c, r),
+                       size);
         }
     }
     while (last < samples)
@@ -330,7 +304,7 @@ double nvdp__parquet_log_pi(const struct nvdp__embeddings_shape *shape, double p
 /* Reads rows on the grid.  The logarithm of a weight is rounded to the nearest step. */
 nvdp_status nvdp__parquet_rows(struct nvdp__release *release, size_t first, size_t n, void *z,
                                void *log_pi) {
-    const struct parquet *file = release->of;
+    const struct nvdp__parquet *file = release->of;
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const size_t vector = shape->dim * sizeof(float); /* float or int32_t */
     for (size_t r = 0; r < n && z != NULL; r++) {
@@ -355,20 +329,10 @@ nvdp_status nvdp__parquet_rows(struct nvdp__release *release, size_t first, size
     return NVDP_OK;
 }
 
-static void close_file(void *of) {
-    struct parquet *file = of;
-    free(file->bytes);
-    free(file->page);
-    free(file);
-}
-
 nvdp_status nvdp__parquet_read(struct nvdp__release *release) {
-    struct parquet *file = NULL;
+    struct nvdp__parquet *file = release->of;
     uint32_t footer = 0;
     size_t dim = 0;
-    NVDP_TRY(NVDP__NEW(release->ctx, file, 1));
-    release->of = file;
-    file->base.close = close_file;
     NVDP_TRY(
         nvdp__read_file(release->ctx, release->path, SIZE_MAX / 2, &file->bytes, &file->count));
     if (file->count < 12 || memcmp(file->bytes + file->count - 4, "PAR1", 4) != 0)
@@ -382,6 +346,6 @@ nvdp_status nvdp__parquet_read(struct nvdp__release *release) {
     const bool all = file->groups > 0 && has(file, NVDP__OF_TEXT) && has(file, NVDP__OF_SAMPLE) &&
                      has(file, NVDP__OF_Z);
     if (!all) return torn(release, "schema");
-    NVDP_TRY(nvdp__release_shape(release, file->rows, dim, has(file, NVDP__OF_PI)));
+    NVDP_TRY(nvdp__release_shape(release, file->all_rows, dim, has(file, NVDP__OF_PI)));
     return read_places(release);
 }

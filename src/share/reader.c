@@ -2,11 +2,12 @@
  * The order: creation, memory, batches, passes, directory, labels. */
 #include "share/reader.h"
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/own.h"
-#include "bert/checkpoint.h"
-#include "mechanism/options.h"
+#include "encoder/checkpoint.h"
+#include "mechanism/bottleneck_options.h"
 #include "model/model.h"
 #include "text/task.h"
 #include <math.h>
@@ -53,28 +54,25 @@ nvdp_status nvdp__reader_create(struct nvdp_context *ctx, const struct nvdp__rea
                                 bool with_grad, struct nvdp__reader **out) {
     nvdp__autoptr(nvdp__reader_free) struct nvdp__reader *reader = NULL;
     NVDP_TRY(check_shape(ctx, shape));
-    reader = nvdp__calloc(ctx, 1, sizeof *reader);
-    if (reader == NULL) return NVDP_ERR_MEMORY;
-    reader->ctx = ctx;
-    reader->dev = nvdp__device_cpu(ctx);
-    reader->shape = *shape;
+    NVDP_TRY(NVDP__NEW(ctx, reader, 1));
+    *reader = (struct nvdp__reader){.ctx = ctx,
+                                    .dev = nvdp__device_cpu(ctx),
+                                    .shape = *shape,
+                                    .block = {.dim = shape->dim,
+                                              .heads = shape->heads,
+                                              .inner = shape->inner,
+                                              .act = shape->act,
+                                              .eps = (float)shape->eps,
+                                              .pool = shape->pool,
+                                              .kappa = shape->kappa,
+                                              .weights = shape->weights,
+                                              .residual = shape->residual}};
     nvdp__params_init(&reader->params, ctx);
-    struct nvdp__sealed_block *block = &reader->block;
-    block->dim = shape->dim;
-    block->heads = shape->heads;
-    block->inner = shape->inner;
-    block->act = shape->act;
-    block->eps = (float)shape->eps;
-    block->pool = shape->pool;
-    block->kappa = shape->kappa;
-    block->weights = shape->weights;
-    block->residual = shape->residual;
-    NVDP_TRY(nvdp__block_declare(block, &reader->params));
+    NVDP_TRY(nvdp__block_declare(&reader->block, &reader->params));
     NVDP_TRY(nvdp__declare_dense(&reader->params, "classifier", shape->outputs, shape->dim, 0,
                                  &reader->classifier));
     NVDP_TRY(nvdp__params_allocate(&reader->params, with_grad));
-    NVDP__HAND_OVER(out, reader);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, reader);
 }
 
 static void release_plan(struct nvdp__reader *reader) {
@@ -119,9 +117,7 @@ size_t nvdp__reader_adopt(struct nvdp__reader *reader, const struct nvdp__params
 
 static nvdp_status carve(struct nvdp__reader *reader, size_t longest) {
     struct nvdp__arena *arena = &reader->arena;
-    size_t rows = reader->max_rows;
-    size_t texts = reader->max_texts;
-    size_t dim = reader->shape.dim;
+    size_t rows = reader->max_rows, texts = reader->max_texts, dim = reader->shape.dim;
     NVDP_TRY(nvdp__block_plan(&reader->block, &reader->dev, rows, texts, longest, reader->training,
                               arena));
     reader->z = nvdp__arena_take(arena, rows * dim);
@@ -157,7 +153,7 @@ nvdp_status nvdp__reader_plan(struct nvdp__reader *reader, size_t texts, size_t 
 
 /* --- batches --- */
 
-void nvdp__reader_fill(struct nvdp__reader *reader, const struct nvdp__embeddings *from, size_t n,
+void nvdp__reader_fill(struct nvdp__reader *reader, const struct nvdp_shared *from, size_t n,
                        const size_t *samples) {
     size_t dim = reader->shape.dim;
     int32_t *offset = reader->offset;
@@ -241,8 +237,7 @@ nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
                               const struct nvdp__reader_info *info, const char *directory) {
     const struct nvdp__reader_shape *shape = &reader->shape;
     nvdp__autoptr(json_decref) json_t *config = NULL;
-    nvdp__autofree char *path = nvdp__join(reader->ctx, directory, "config.json");
-    if (path == NULL) return NVDP_ERR_MEMORY;
+    const struct nvdp__path path = nvdp__path(directory, "config.json");
     NVDP_TRY(nvdp__make_directory(reader->ctx, directory));
     config = json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:s,s:f,s:s,s:b,s:b,s:b,s:s?,s:o,s:s?,s:s?}",
                        "nvdp_format", FORMAT, "nvdp_version", nvdp_version(), "dim",
@@ -257,57 +252,51 @@ nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
     if (config == NULL)
         return nvdp__fail(reader->ctx, NVDP_ERR_MEMORY,
                           "%s: cannot write JSON: out of memory, or a text that is not UTF-8",
-                          path);
+                          path.text);
     NVDP_TRY(nvdp__checkpoint_save(&reader->dev, directory, &reader->params));
-    return nvdp__json_write(reader->ctx, path, config);
-}
-
-static nvdp_status read_shape(struct nvdp_context *ctx, const char *path, const json_t *object,
-                              struct nvdp__reader_shape *shape) {
-    const char *act = NULL, *pool = NULL;
-    size_t kappa = 0;
-    const struct {
-        const char *key;
-        int64_t max;
-        size_t *to;
-    } sizes[] = {{"dim", MAX_DIM, &shape->dim},
-                 {"heads", MAX_DIM, &shape->heads},
-                 {"inner", MAX_DIM, &shape->inner},
-                 {"outputs", MAX_OUTPUTS, &shape->outputs},
-                 {"kappa", MAX_KAPPA, &kappa}};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        int64_t value = 0;
-        NVDP_TRY(nvdp__json_int_required(ctx, path, object, sizes[i].key, 1, sizes[i].max, &value));
-        *sizes[i].to = (size_t)value;
-    }
-    shape->kappa = (int)kappa;
-    NVDP_TRY(nvdp__json_string(ctx, path, object, "hidden_act", "gelu", &act));
-    NVDP_TRY(nvdp__activation_find(ctx, path, "hidden_act", act, &shape->act));
-    NVDP_TRY(nvdp__json_string(ctx, path, object, "pool", "", &pool));
-    shape->pool = nvdp__pool_find(pool);
-    if (shape->pool == NVDP_POOL_AUTO)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: key 'pool': expected first, mean or weighted, found '%s'", path,
-                          pool);
-    NVDP_TRY(nvdp__json_real(ctx, path, object, "layer_norm_eps", 1e-12, 0, 1, &shape->eps));
-    NVDP_TRY(nvdp__json_bool(ctx, path, object, "residual", false, &shape->residual));
-    NVDP_TRY(nvdp__json_bool(ctx, path, object, "weights", true, &shape->weights));
-    return nvdp__json_bool(ctx, path, object, "regression", false, &shape->regression);
+    return nvdp__json_write(reader->ctx, path.text, config);
 }
 
 nvdp_status nvdp__reader_shape_read(struct nvdp_context *ctx, const char *directory,
                                     struct nvdp__reader_shape *shape) {
     struct nvdp__reader_shape found = {0};
     nvdp__autoptr(json_decref) json_t *config = NULL;
-    const char *format = NULL;
-    nvdp__autofree char *path = nvdp__join(ctx, directory, "config.json");
-    if (path == NULL) return NVDP_ERR_MEMORY;
+    const char *format = NULL, *act = NULL, *pool = NULL;
+    const struct nvdp__path file = nvdp__path(directory, "config.json");
+    const char *path = file.text;
+    size_t kappa = 0;
+    const struct {
+        const char *key;
+        int64_t max;
+        size_t *to;
+    } sizes[] = {{"dim", MAX_DIM, &found.dim},
+                 {"heads", MAX_DIM, &found.heads},
+                 {"inner", MAX_DIM, &found.inner},
+                 {"outputs", MAX_OUTPUTS, &found.outputs},
+                 {"kappa", MAX_KAPPA, &kappa}};
     NVDP_TRY(nvdp__json_read(ctx, path, &config));
     NVDP_TRY(nvdp__json_string(ctx, path, config, "nvdp_format", "", &format));
     if (strcmp(format, FORMAT) != 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: key 'nvdp_format': expected '" FORMAT "', found '%s'", path, format);
-    NVDP_TRY(read_shape(ctx, path, config, &found));
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        int64_t value = 0;
+        NVDP_TRY(nvdp__json_int_required(ctx, path, config, sizes[i].key, 1, sizes[i].max, &value));
+        *sizes[i].to = (size_t)value;
+    }
+    found.kappa = (int)kappa;
+    NVDP_TRY(nvdp__json_string(ctx, path, config, "hidden_act", "gelu", &act));
+    NVDP_TRY(nvdp__activation_find(ctx, path, "hidden_act", act, &found.act));
+    NVDP_TRY(nvdp__json_string(ctx, path, config, "pool", "", &pool));
+    found.pool = nvdp__pool_find(pool);
+    if (found.pool == NVDP_POOL_AUTO)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'pool': expected first, mean or weighted, found '%s'", path,
+                          pool);
+    NVDP_TRY(nvdp__json_real(ctx, path, config, "layer_norm_eps", 1e-12, 0, 1, &found.eps));
+    NVDP_TRY(nvdp__json_bool(ctx, path, config, "residual", false, &found.residual));
+    NVDP_TRY(nvdp__json_bool(ctx, path, config, "weights", true, &found.weights));
+    NVDP_TRY(nvdp__json_bool(ctx, path, config, "regression", false, &found.regression));
     *shape = found;
     return NVDP_OK;
 }
@@ -315,8 +304,7 @@ nvdp_status nvdp__reader_shape_read(struct nvdp_context *ctx, const char *direct
 nvdp_status nvdp__reader_load(struct nvdp_context *ctx, const char *directory, size_t outputs,
                               bool with_grad, uint64_t seed, struct nvdp__reader **out) {
     struct nvdp__reader_shape shape;
-    nvdp__autoptr(nvdp__reader_free) struct nvdp__reader *stored = NULL;
-    nvdp__autoptr(nvdp__reader_free) struct nvdp__reader *reader = NULL;
+    nvdp__autoptr(nvdp__reader_free) struct nvdp__reader *stored = NULL, *reader = NULL;
     NVDP_TRY(nvdp__reader_shape_read(ctx, directory, &shape));
     NVDP_TRY(nvdp__reader_create(ctx, &shape, false, &stored));
     NVDP_TRY(nvdp__checkpoint_load(&stored->dev, directory, &stored->params));
@@ -324,32 +312,23 @@ nvdp_status nvdp__reader_load(struct nvdp_context *ctx, const char *directory, s
     NVDP_TRY(nvdp__reader_create(ctx, &shape, with_grad, &reader));
     nvdp__reader_initialise(reader, seed);
     nvdp__reader_adopt(reader, &stored->params);
-    NVDP__HAND_OVER(out, reader);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, reader);
 }
 
 /* --- labels --- */
 
-/* The lines of a text file. */
-struct lines {
-    char *bytes;
-    char **line; /* [count] lines in bytes, NUL-terminated */
-    size_t count;
-};
-
-static nvdp_status read_lines(struct nvdp_context *ctx, const char *path, struct lines *lines) {
-    size_t size = 0;
-    size_t capacity = 0;
-    NVDP_TRY(nvdp__read_stream(ctx, path, LABEL_FILE_LIMIT, &lines->bytes, &size));
-    for (char *at = lines->bytes; at < lines->bytes + size;) {
-        char *end = memchr(at, '\n', (size_t)(lines->bytes + size - at));
-        if (end == NULL) end = lines->bytes + size;
-        char *next = end + 1;
+/* Reads the lines of a text file, which are in *bytes, NUL-terminated. */
+static nvdp_status read_lines(struct nvdp_context *ctx, const char *path, char **bytes,
+                              char ***line, size_t *count) {
+    size_t size = 0, capacity = 0;
+    NVDP_TRY(nvdp__read_stream(ctx, path, LABEL_FILE_LIMIT, bytes, &size));
+    for (char *at = *bytes, *next; at < *bytes + size; at = next) {
+        char *end = memchr(at, '\n', (size_t)(*bytes + size - at));
+        if (end == NULL) end = *bytes + size;
+        next = end + 1;
         if (end > at && end[-1] == '\r') end--;
         *end = '\0';
-        NVDP_TRY(nvdp__reserve(ctx, &lines->line, &capacity, lines->count + 1, sizeof(char *)));
-        lines->line[lines->count++] = at;
-        at = next;
+        NVDP_TRY(NVDP__PUSH(ctx, *line, *count, capacity, at));
     }
     return NVDP_OK;
 }
@@ -370,25 +349,12 @@ static bool is_class(double value) {
     return value >= 0 && value < MAX_CLASSES && value == floor(value);
 }
 
-static bool all_classes(const struct lines *lines) {
+static bool all_classes(char *const *line, size_t count) {
     double value;
-    for (size_t i = 0; i < lines->count; i++) {
-        if (lines->line[i][0] == '\0') continue;
-        if (!parse_number(lines->line[i], &value) || !is_class(value)) return false;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (line[i][0] != '\0' && (!parse_number(line[i], &value) || !is_class(value)))
+            return false;
     return true;
-}
-
-static nvdp_status parse_numbers(struct nvdp_context *ctx, const char *path,
-                                 const struct lines *lines, struct nvdp__labels *labels) {
-    for (size_t i = 0; i < lines->count; i++) {
-        double value = NAN;
-        if (lines->line[i][0] != '\0' && !parse_number(lines->line[i], &value))
-            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected a number, found '%.*s'", path,
-                              i + 1, QUOTED, lines->line[i]);
-        labels->value[i] = (float)value;
-    }
-    return NVDP_OK;
 }
 
 /* Counts the classes: one more than the largest class number, or as many as the reader knows. */
@@ -417,19 +383,16 @@ static int by_bytes(const void *a, const void *b) {
 }
 
 /* Copies the distinct words, sorted, into one block of memory. */
-static nvdp_status collect_names(struct nvdp_context *ctx, const char *path,
-                                 const struct lines *lines, struct nvdp__labels *labels) {
-    nvdp__autofree const char **sorted = nvdp__calloc(ctx, lines->count, sizeof *sorted);
-    size_t count = 0;
-    size_t distinct = 0;
-    if (sorted == NULL) return NVDP_ERR_MEMORY;
-    for (size_t i = 0; i < lines->count; i++) {
-        if (lines->line[i][0] != '\0') sorted[count++] = lines->line[i];
-    }
-    qsort(sorted, count, sizeof *sorted, by_bytes);
-    for (size_t i = 0; i < count; i++) {
+static nvdp_status collect_names(struct nvdp_context *ctx, const char *path, char *const *line,
+                                 struct nvdp__labels *labels) {
+    nvdp__autofree const char **sorted = NULL;
+    size_t count = 0, distinct = 0;
+    NVDP_TRY(NVDP__NEW(ctx, sorted, labels->count));
+    for (size_t i = 0; i < labels->count; i++)
+        if (line[i][0] != '\0') sorted[count++] = line[i];
+    NVDP__SORT(sorted, count, NVDP__UP_ITEM(const char *));
+    for (size_t i = 0; i < count; i++)
         if (i == 0 || strcmp(sorted[i], sorted[i - 1]) != 0) sorted[distinct++] = sorted[i];
-    }
     if (distinct > MAX_CLASSES)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected at most %d different labels, found %zu", path, MAX_CLASSES,
@@ -438,21 +401,20 @@ static nvdp_status collect_names(struct nvdp_context *ctx, const char *path,
     return nvdp__names_of(ctx, distinct, sorted, NULL, &labels->name);
 }
 
-static nvdp_status parse_words(struct nvdp_context *ctx, const char *path,
-                               const struct lines *lines, const struct nvdp__labels *like,
-                               struct nvdp__labels *labels) {
-    if (like == NULL) NVDP_TRY(collect_names(ctx, path, lines, labels));
+static nvdp_status parse_words(struct nvdp_context *ctx, const char *path, char *const *line,
+                               const struct nvdp__labels *like, struct nvdp__labels *labels) {
+    if (like == NULL) NVDP_TRY(collect_names(ctx, path, line, labels));
     const struct nvdp__labels *names = like != NULL ? like : labels;
-    for (size_t i = 0; i < lines->count; i++) {
+    for (size_t i = 0; i < labels->count; i++) {
         labels->value[i] = NAN;
-        if (lines->line[i][0] == '\0') continue;
+        if (line[i][0] == '\0') continue;
         const char **found =
-            bsearch(&lines->line[i], names->name, names->classes, sizeof *names->name, by_bytes);
+            bsearch(&line[i], names->name, names->classes, sizeof *names->name, by_bytes);
         if (found == NULL)
             return nvdp__fail(
                 ctx, NVDP_ERR_INPUT,
                 "%s:%zu: expected a label that the reader was trained with, found '%.*s'", path,
-                i + 1, QUOTED, lines->line[i]);
+                i + 1, QUOTED, line[i]);
         labels->value[i] = (float)(found - names->name);
     }
     labels->classes = names->classes;
@@ -460,43 +422,43 @@ static nvdp_status parse_words(struct nvdp_context *ctx, const char *path,
 }
 
 nvdp_status nvdp__labels_read(struct nvdp_context *ctx, const char *path,
-                              const char *embeddings_path,
-                              const struct nvdp__embeddings *embeddings, bool regression,
-                              const struct nvdp__labels *like, struct nvdp__labels *out) {
-    nvdp_status status = NVDP_OK;
+                              const char *embeddings_path, const struct nvdp_shared *embeddings,
+                              bool regression, const struct nvdp__labels *like,
+                              struct nvdp__labels *out) {
     size_t texts = embeddings->shape.texts;
     bool words = false;
-    struct lines lines = {0};
-    struct nvdp__labels labels = {.count = texts, .classes = 1};
-    labels.value = nvdp__calloc(ctx, texts, sizeof *labels.value);
-    if (labels.value == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
+    nvdp__autofree char *bytes = NULL, **line = NULL;
+    size_t lines = 0;
+    nvdp__auto(nvdp__labels_release) struct nvdp__labels labels = {.count = texts, .classes = 1};
+    NVDP_TRY(NVDP__NEW(ctx, labels.value, texts));
     if (path != NULL) {
-        NVDP_TRY_OR_CLEAN(read_lines(ctx, path, &lines));
-        if (lines.count != texts)
-            NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                         "%s: expected %zu lines, one per text, found %zu", path,
-                                         texts, lines.count));
-        words = !regression && (like != NULL ? like->name != NULL : !all_classes(&lines));
-        NVDP_TRY_OR_CLEAN(words ? parse_words(ctx, path, &lines, like, &labels)
-                                : parse_numbers(ctx, path, &lines, &labels));
+        NVDP_TRY(read_lines(ctx, path, &bytes, &line, &lines));
+        if (lines != texts)
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: expected %zu lines, one per text, found %zu", path, texts,
+                              lines);
+        words = !regression && (like != NULL ? like->name != NULL : !all_classes(line, texts));
+        if (words) NVDP_TRY(parse_words(ctx, path, line, like, &labels));
+        for (size_t i = 0; i < texts && !words; i++) {
+            double value = NAN;
+            if (line[i][0] != '\0' && !parse_number(line[i], &value))
+                return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected a number, found '%.*s'",
+                                  path, i + 1, QUOTED, line[i]);
+            labels.value[i] = (float)value;
+        }
     } else {
         path = embeddings_path;
         if (embeddings->label == NULL)
-            NVDP_TRY_OR_CLEAN(nvdp__fail(
+            return nvdp__fail(
                 ctx, NVDP_ERR_INPUT,
                 like == NULL
                     ? "%s: dataset 'label' is missing; name a file of labels with {labels}"
                     : "%s: dataset 'label' is missing; name a file of labels with {eval-labels}",
-                path));
+                path);
         memcpy(labels.value, embeddings->label, texts * sizeof *labels.value);
     }
-    if (!regression && !words) NVDP_TRY_OR_CLEAN(count_classes(ctx, path, like, &labels));
-    NVDP__HAND_OVER(out, labels);
-cleanup:
-    free(lines.bytes);
-    free(lines.line);
-    nvdp__labels_release(&labels);
-    return status;
+    if (!regression && !words) NVDP_TRY(count_classes(ctx, path, like, &labels));
+    return NVDP__HAND_OVER(out, labels);
 }
 
 void nvdp__labels_release(struct nvdp__labels *labels) {

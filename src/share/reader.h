@@ -7,8 +7,8 @@
 
 #include "base/base.h"
 #include "nvib/nvib.h"
-#include "share/embeddings_file.h"
-#include "tensor/params.h"
+#include "share/release.h"
+#include "tensor/tensor.h"
 
 struct nvdp__reader_shape {
     size_t dim, heads, inner, outputs;
@@ -53,7 +53,7 @@ nvdp_status nvdp__reader_plan(struct nvdp__reader *reader, size_t texts, size_t 
                               bool training);
 
 /* Fills the batch with n samples of a file, given by their numbers. */
-void nvdp__reader_fill(struct nvdp__reader *reader, const struct nvdp__embeddings *from, size_t n,
+void nvdp__reader_fill(struct nvdp__reader *reader, const struct nvdp_shared *from, size_t n,
                        const size_t *samples);
 /* Computes the outputs of the batch in reader->logits [texts, outputs]. */
 nvdp_status nvdp__reader_forward(struct nvdp__reader *reader);
@@ -94,9 +94,9 @@ json_t *nvdp__label_names(const char *const *labels, size_t count);
  * words are classes, sorted by their bytes.  `like` (or NULL) limits the classes to those that a reader was trained
  * on. */
 nvdp_status nvdp__labels_read(struct nvdp_context *ctx, const char *path,
-                              const char *embeddings_path,
-                              const struct nvdp__embeddings *embeddings, bool regression,
-                              const struct nvdp__labels *like, struct nvdp__labels *out);
+                              const char *embeddings_path, const struct nvdp_shared *embeddings,
+                              bool regression, const struct nvdp__labels *like,
+                              struct nvdp__labels *out);
 void nvdp__labels_release(struct nvdp__labels *labels);
 
 #endif

@@ -1,8 +1,7 @@
 /* Writes, reads, compares and hashes releases of any format, for nvdp export, nvdp verify and the formats.  Read
  * release.h first. */
 #include "share/release.h"
-
-#include "base/digest.h"
+#include "base/cache.h"
 #include "base/f16.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -22,30 +21,17 @@ enum {
 const struct nvdp__text_column nvdp__text_columns[] = {
     {"id", NVDP__H5_I64}, {"split", NVDP__H5_I32}, {"label", NVDP__H5_F32}};
 
-void *nvdp__release_column(const struct nvdp__release *release, size_t c) {
-    return c == 0 ? (void *)release->id : c == 1 ? (void *)release->split : release->label;
-}
-
-nvdp_status nvdp__release_make_column(struct nvdp__release *release, size_t c, void **values) {
-    const size_t texts = release->shape.texts;
-    nvdp_status status = c == 0   ? NVDP__NEW(release->ctx, release->id, texts)
-                         : c == 1 ? NVDP__NEW(release->ctx, release->split, texts)
-                                  : NVDP__NEW(release->ctx, release->label, texts);
-    *values = nvdp__release_column(release, c);
-    return status;
+nvdp_status nvdp__release_make_column(struct nvdp__release *release, size_t c) {
+    release->column[c] = nvdp__calloc(release->ctx, release->shape.texts,
+                                      nvdp__h5_stored_size(nvdp__text_columns[c].type));
+    return NVDP__MADE(release->column[c]);
 }
 
 /* --- stored values --- */
 
-size_t nvdp__stored_size(enum nvdp__h5_type type) {
-    static const size_t sizes[] = {[NVDP__H5_F16] = 2, [NVDP__H5_F32] = 4, [NVDP__H5_F64] = 8,
-                                   [NVDP__H5_I64] = 8, [NVDP__H5_I32] = 4, [NVDP__H5_I16] = 2};
-    return sizes[type];
-}
-
 void nvdp__store(enum nvdp__h5_type type, size_t n, const void *values, void *stored) {
     if (type != NVDP__H5_F16 && type != NVDP__H5_I16) {
-        memcpy(stored, values, n * nvdp__stored_size(type));
+        memcpy(stored, values, n * nvdp__h5_stored_size(type));
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -63,51 +49,49 @@ static const char *const type_names[] = {[NVDP__ATTRIBUTE_NONE] = "another type"
                                          [NVDP__ATTRIBUTE_WHOLE] = "i64",
                                          [NVDP__ATTRIBUTE_REAL] = "f64"};
 
-static nvdp_status find(const struct nvdp__release *release, const char *name, const char *expected,
-                        bool (*fits)(enum nvdp__attribute_type type),
-                        const struct nvdp__attribute **out) {
-    const struct nvdp__attribute *found = nvdp__attributes_get(&release->attributes, name);
-    if (found == NULL) return NVDP__BAD_FILE(release, "attribute '%s' is %s", name, "missing");
-    if (!fits(found->type))
-        return NVDP__BAD_FILE(release, "attribute '%s': expected %s, found %s", name, expected,
-                              type_names[found->type]);
-    *out = found;
-    return NVDP_OK;
-}
-
-static bool is_text(enum nvdp__attribute_type type) {
-    return type == NVDP__ATTRIBUTE_TEXT;
-}
-
-static bool is_whole(enum nvdp__attribute_type type) {
-    return type == NVDP__ATTRIBUTE_WHOLE;
-}
-
-static bool is_number(enum nvdp__attribute_type type) {
-    return type == NVDP__ATTRIBUTE_WHOLE || type == NVDP__ATTRIBUTE_REAL;
+/* Finds an attribute of a type.  Whole numbers are real numbers, too. */
+static nvdp_status find(const struct nvdp__release *release, const char *name,
+                        enum nvdp__attribute_type type, const struct nvdp__attribute **out) {
+    static const char *const expected[] = {[NVDP__ATTRIBUTE_TEXT] = "a string",
+                                           [NVDP__ATTRIBUTE_WHOLE] = "an integer",
+                                           [NVDP__ATTRIBUTE_REAL] = "a number"};
+    *out = nvdp__attributes_get(&release->attributes, name);
+    if (*out == NULL) return NVDP__BAD_FILE(release, "attribute '%s' is %s", name, "missing");
+    const enum nvdp__attribute_type found = (*out)->type;
+    if (found == type || (found == NVDP__ATTRIBUTE_WHOLE && type == NVDP__ATTRIBUTE_REAL))
+        return NVDP_OK;
+    return NVDP__BAD_FILE(release, "attribute '%s': expected %s, found %s", name, expected[type],
+                          type_names[found]);
 }
 
 nvdp_status nvdp__release_text(const struct nvdp__release *release, const char *name,
                                const char **value) {
     const struct nvdp__attribute *found = NULL;
-    NVDP_TRY(find(release, name, "a string", is_text, &found));
+    NVDP_TRY(find(release, name, NVDP__ATTRIBUTE_TEXT, &found));
     *value = found->text;
     return NVDP_OK;
 }
 
-nvdp_status nvdp__release_whole(const struct nvdp__release *release, const char *name,
-                                int64_t *value) {
-    const struct nvdp__attribute *found = NULL;
-    NVDP_TRY(find(release, name, "an integer", is_whole, &found));
-    *value = found->whole;
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__release_real(const struct nvdp__release *release, const char *name,
-                               double *value) {
-    const struct nvdp__attribute *found = NULL;
-    NVDP_TRY(find(release, name, "a number", is_number, &found));
-    *value = found->real;
+nvdp_status nvdp__release_take(const struct nvdp__release *release, size_t count,
+                               const struct nvdp__place_of *place) {
+    for (const struct nvdp__place_of *at = place; at < place + count; at++) {
+        const struct nvdp__attribute *found = NULL;
+        if (at->name == NULL ||
+            (at->optional && nvdp__attributes_get(&release->attributes, at->name) == NULL))
+            continue;
+        NVDP_TRY(find(release, at->name, at->type, &found));
+        if (at->type == NVDP__ATTRIBUTE_WHOLE && (found->whole < at->min || found->whole > at->max))
+            return NVDP__BAD_FILE(release,
+                                  "attribute '%s': expected a number from %" PRId64 " to %" PRId64
+                                  ", found %" PRId64,
+                                  at->name, at->min, at->max, found->whole);
+        if (at->type == NVDP__ATTRIBUTE_TEXT)
+            nvdp__snprintf(at->to, (size_t)at->max, "%s", found->text);
+        else if (at->type == NVDP__ATTRIBUTE_REAL)
+            *(double *)at->to = found->real;
+        else
+            *(size_t *)at->to = (size_t)found->whole;
+    }
     return NVDP_OK;
 }
 
@@ -171,11 +155,14 @@ nvdp_status nvdp__release_shape(struct nvdp__release *release, size_t rows, size
         return NVDP__BAD_FILE(release,
                               "expected vectors in each of %zu samples, %sfound %zu in total",
                               samples, hidden ? "equally many in each, " : "", rows);
-    shape->rows = rows;
-    shape->dim = dim;
-    shape->weights = weights;
-    shape->policy = hidden ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC;
-    shape->sample_rows = hidden ? rows / samples : 0;
+    *shape =
+        (struct nvdp__embeddings_shape){.texts = shape->texts,
+                                        .samples = shape->samples,
+                                        .rows = rows,
+                                        .dim = dim,
+                                        .weights = weights,
+                                        .policy = hidden ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC,
+                                        .sample_rows = hidden ? rows / samples : 0};
     if (!nvdp__grid_find(grid, &shape->grid))
         return NVDP__BAD_FILE(
             release, "metadata 'grid': expected float16, int16 or int32, found '%.40s'", grid);
@@ -199,8 +186,7 @@ static nvdp_status compare(struct nvdp__release *release, size_t count, const vo
     unsigned char there[COMPARED];
     struct nvdp__sink *to = &release->to;
     for (size_t done = 0; done < count;) {
-        const size_t n = nvdp__min(count - done, sizeof there);
-        const size_t got = fread(there, 1, n, to->same);
+        const size_t n = nvdp__min(count - done, sizeof there), got = fread(there, 1, n, to->same);
         const unsigned char *expected = (const unsigned char *)bytes + done;
         size_t i = 0;
         while (i < got && there[i] == expected[i])
@@ -225,13 +211,27 @@ nvdp_status nvdp__release_put(struct nvdp__release *release, uint64_t at, size_t
     return NVDP_OK;
 }
 
+/* Makes the format's own struct. */
+static nvdp_status make_state(struct nvdp__release *release) {
+    release->of = nvdp__calloc(release->ctx, 1, release->format->state);
+    return NVDP__MADE(release->of);
+}
+
+static void close_state(struct nvdp__release *release) {
+    if (release->of != NULL && release->format->close != NULL) release->format->close(release);
+    nvdp__h5_free(release->h5);
+    release->h5 = NULL;
+    free(release->of);
+    release->of = NULL;
+}
+
 nvdp_status nvdp__release_create(struct nvdp__release *release, const struct nvdp__format *format,
                                  const char *path) {
     release->format = format;
     release->path = release->attributes.path = path;
     NVDP_TRY(shape_attributes(release));
-    if (format->commit == NULL)
-        NVDP_TRY(nvdp__output_open(release->ctx, path, &release->to.output));
+    if (!format->hdf5) NVDP_TRY(nvdp__output_open(release->ctx, path, &release->to.output));
+    NVDP_TRY(make_state(release));
     return format->open(release);
 }
 
@@ -241,13 +241,13 @@ nvdp_status nvdp__release_finish(struct nvdp__release *release) {
 }
 
 nvdp_status nvdp__release_commit(struct nvdp__release *release, bool replace) {
-    return release->format->commit != NULL ? release->format->commit(release, replace)
-                                           : nvdp__output_commit(&release->to.output, replace);
+    return release->h5 != NULL ? nvdp__h5_commit(release->h5, replace)
+                               : nvdp__output_commit(&release->to.output, replace);
 }
 
 bool nvdp__release_is_unnamed(const struct nvdp__release *release) {
-    if (release->format == NULL) return false;
-    if (release->format->commit != NULL) return release->format->is_unnamed(release);
+    if (release->of == NULL) return false;
+    if (release->h5 != NULL) return nvdp__h5_is_unnamed(release->h5);
     return release->to.output.temporary != NULL && nvdp__is_unnamed(release->to.output.temporary);
 }
 
@@ -261,30 +261,26 @@ uint64_t nvdp__release_bytes(const struct nvdp__release *release) {
 /* --- rows, slice by slice --- */
 
 struct slice {
-    size_t max_rows;  /* max. rows */
-    void *z, *log_pi; /* in the memory type; NULL: not read */
+    size_t max_rows;
+    void *z, *log_pi; /* in the memory type */
 };
 
-static nvdp_status open_slice(const struct nvdp__release *release, bool z, bool log_pi,
-                              struct slice *slice) {
+/* Makes room for `z` values of z and `log_pi` values of log_pi per row. */
+static nvdp_status open_slice(const struct nvdp__release *release, size_t z, size_t log_pi,
+                              struct nvdp__memory *memory, struct slice *slice) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const size_t unit = nvdp__row_vectors(shape), width = unit * shape->dim;
     const size_t units = width < SLICE_VALUES ? SLICE_VALUES / width : 1;
     slice->max_rows = nvdp__min(units * unit, shape->rows);
-    if (z) slice->z = nvdp__calloc(release->ctx, slice->max_rows * shape->dim, sizeof(float));
-    if (log_pi) slice->log_pi = nvdp__calloc(release->ctx, slice->max_rows, sizeof(float));
-    return (z && slice->z == NULL) || (log_pi && slice->log_pi == NULL) ? NVDP_ERR_MEMORY : NVDP_OK;
-}
-
-static void close_slice(struct slice *slice) {
-    free(slice->z);
-    free(slice->log_pi);
+    return NVDP__ARRAYS(release->ctx, memory, {&slice->z, slice->max_rows * z, sizeof(float)},
+                        {&slice->log_pi, slice->max_rows * log_pi, sizeof(float)});
 }
 
 nvdp_status nvdp__release_copy(struct nvdp__release *from, struct nvdp__release *to) {
     const size_t rows = from->shape.rows;
-    nvdp__auto(close_slice) struct slice slice = {0};
-    NVDP_TRY(open_slice(from, true, true, &slice));
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    struct slice slice;
+    NVDP_TRY(open_slice(from, from->shape.dim, 1, &memory, &slice));
     for (size_t first = 0; first < rows; first += slice.max_rows) {
         const size_t n = nvdp__min(rows - first, slice.max_rows);
         NVDP_TRY(nvdp__check_cancelled(from->ctx, "reading: cancelled"));
@@ -300,74 +296,59 @@ nvdp_status nvdp__release_copy(struct nvdp__release *from, struct nvdp__release 
 /* Writes the file again and compares: no byte, such as a comment, an order or padding, may exist that the values and
  * attributes do not determine. */
 static nvdp_status check_bytes(struct nvdp__release *release) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__release copy = *release; /* shares the memory of `release` */
+    nvdp__autoptr(fclose) FILE *same = NULL;
+    nvdp__auto(close_state) struct nvdp__release copy =
+        *release; /* shares the memory of `release` */
     copy.of = NULL;
-    copy.to = (struct nvdp__sink){0};
-    NVDP_TRY_OR_CLEAN(nvdp__fopen_regular(release->ctx, release->path, &copy.to.same));
-    NVDP_TRY_OR_CLEAN(release->format->open(&copy));
-    NVDP_TRY_OR_CLEAN(nvdp__release_copy(release, &copy));
-    if (fseeko(copy.to.same, (off_t)copy.to.end, SEEK_SET) != 0 || fgetc(copy.to.same) != EOF)
-        NVDP_TRY_OR_CLEAN(differs(release, copy.to.end));
-cleanup:
-    release->format->close(&copy);
-    if (copy.to.same != NULL) fclose(copy.to.same);
-    return status;
-}
-
-static nvdp_status detect(struct nvdp__release *release,
-                          const struct nvdp__format *const *formats) {
-    unsigned char first[NVDP__FORMAT_HEAD] = {0};
-    FILE *file = NULL;
-    NVDP_TRY(nvdp__fopen_regular(release->ctx, release->path, &file));
-    const size_t count = fread(first, 1, sizeof first, file);
-    fclose(file);
-    release->format = nvdp__format_detect(formats, release->path, first, count);
-    if (release->format == NULL) release->format = formats[0];
-    return NVDP_OK;
-}
-
-/* Sets the offsets of samples of equal length.  Some formats store no offsets; in others they must equal these. */
-static void set_hidden_offsets(struct nvdp__release *release) {
-    const struct nvdp__embeddings_shape *shape = &release->shape;
-    for (size_t k = 0; k <= shape->texts * shape->samples && shape->sample_rows > 0; k++)
-        release->offset[k] = (int64_t)(k * shape->sample_rows);
+    copy.h5 = NULL;
+    NVDP_TRY(nvdp__fopen_regular(release->ctx, release->path, &same));
+    copy.to = (struct nvdp__sink){.same = same};
+    NVDP_TRY(make_state(&copy));
+    NVDP_TRY(release->format->open(&copy));
+    NVDP_TRY(nvdp__release_copy(release, &copy));
+    return fseeko(same, (off_t)copy.to.end, SEEK_SET) == 0 && fgetc(same) == EOF
+               ? NVDP_OK
+               : differs(release, copy.to.end);
 }
 
 nvdp_status nvdp__release_read(struct nvdp_context *ctx, const struct nvdp__format *const *formats,
                                const char *path, struct nvdp__release *out) {
     nvdp__auto(nvdp__release_close) struct nvdp__release release = {
         .ctx = ctx, .path = path, .attributes = {.ctx = ctx, .path = path}};
+    const struct nvdp__embeddings_shape *shape = &release.shape;
+    unsigned char first[NVDP__FORMAT_HEAD] = {0};
+    nvdp__autoptr(fclose) FILE *file = NULL;
     NVDP_TRY(nvdp__check_regular(ctx, path));
-    NVDP_TRY(detect(&release, formats));
+    NVDP_TRY(nvdp__fopen_regular(ctx, path, &file));
+    const size_t count = fread(first, 1, sizeof first, file);
+    release.format = nvdp__format_detect(formats, path, first, count);
+    if (release.format == NULL) release.format = formats[0];
+    NVDP_TRY(make_state(&release));
     NVDP_TRY(release.format->read(&release));
     if (release.format->canonical) {
-        set_hidden_offsets(&release);
+        /* some formats store no offsets of samples of equal length; in others they must equal these */
+        for (size_t k = 0; k <= shape->texts * shape->samples && shape->sample_rows > 0; k++)
+            release.offset[k] = (int64_t)(k * shape->sample_rows);
         NVDP_TRY(check_bytes(&release));
     }
-    NVDP__HAND_OVER(out, release);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, release);
 }
 
 void nvdp__release_close(struct nvdp__release *release) {
-    if (release->format != NULL) release->format->close(release);
+    close_state(release);
     nvdp__output_abort(&release->to.output);
     nvdp__attributes_release(&release->attributes);
     free(release->offset);
-    free(release->id);
-    free(release->split);
-    free(release->label);
+    for (size_t i = 0; i < NVDP__TEXT_COLUMNS; i++)
+        free(release->column[i]);
     *release = (struct nvdp__release){0};
 }
 
 /* --- datasets and their digest (docs/formats.md, "What is signed") --- */
 
-static const char *type_name(enum nvdp__h5_type type) {
-    static const char *const names[] = {
-        [NVDP__H5_F16] = "f16", [NVDP__H5_F32] = "f32", [NVDP__H5_F64] = "f64",
-        [NVDP__H5_I64] = "i64", [NVDP__H5_I32] = "i32", [NVDP__H5_I16] = "i16"};
-    return names[type];
-}
+static const char *const stored_names[] = {
+    [NVDP__H5_F16] = "f16", [NVDP__H5_F32] = "f32", [NVDP__H5_F64] = "f64",
+    [NVDP__H5_I64] = "i64", [NVDP__H5_I32] = "i32", [NVDP__H5_I16] = "i16"};
 
 struct dataset {
     const char *name;
@@ -411,63 +392,61 @@ static size_t list_datasets(const struct nvdp__release *release, struct dataset 
 nvdp_status nvdp__release_datasets(struct nvdp__release *release, nvdp__dataset_visit *visit,
                                    void *user) {
     struct dataset dataset[6];
-    if (release->format->datasets != NULL) return release->format->datasets(release, visit, user);
+    if (release->h5 != NULL) return nvdp__h5_list(release->h5, visit, user);
     const size_t count = list_datasets(release, dataset);
     for (size_t i = 0; i < count; i++)
-        visit(dataset[i].name, dataset[i].rank, dataset[i].shape, type_name(dataset[i].type), user);
+        visit(dataset[i].name, dataset[i].rank, dataset[i].shape, stored_names[dataset[i].type],
+              user);
     return NVDP_OK;
 }
 
 static void feed_stored(crypto_hash_sha256_state *sha, enum nvdp__h5_type type, size_t n,
                         const void *values) {
-    const bool wide = type == NVDP__H5_I64 || type == NVDP__H5_F64;
+    const size_t size = nvdp__h5_memory_size(type);
     unsigned char buffer[BUFFER * sizeof(int64_t)];
     for (size_t first = 0; first < n; first += BUFFER) {
         const size_t count = nvdp__min(n - first, BUFFER);
-        nvdp__store(type, count, (const char *)values + first * (wide ? 8 : 4), buffer);
-        crypto_hash_sha256_update(sha, buffer, count * nvdp__stored_size(type));
+        nvdp__store(type, count, (const char *)values + first * size, buffer);
+        crypto_hash_sha256_update(sha, buffer, count * nvdp__h5_stored_size(type));
     }
 }
 
-static nvdp_status feed_rows(crypto_hash_sha256_state *sha, struct nvdp__release *release,
-                             const struct dataset *dataset) {
+/* Feeds name, type, shape and values of a dataset.  The rows of z and log_pi are read slice by slice. */
+static nvdp_status feed_dataset(crypto_hash_sha256_state *sha, struct nvdp__release *release,
+                                const struct dataset *dataset) {
     const size_t rows = release->shape.rows;
     const bool is_z = strcmp(dataset->name, "z") == 0;
-    nvdp__auto(close_slice) struct slice slice = {0};
-    NVDP_TRY(open_slice(release, is_z, !is_z, &slice));
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    struct slice slice;
+    crypto_hash_sha256_update(sha, (const unsigned char *)"D", 1);
+    nvdp__sha256_text(sha, dataset->name);
+    nvdp__sha256_text(sha, stored_names[dataset->type]);
+    nvdp__sha256_number(sha, (uint64_t)dataset->rank);
+    for (int d = 0; d < dataset->rank; d++)
+        nvdp__sha256_number(sha, dataset->shape[d]);
+    if (dataset->values != NULL) {
+        feed_stored(sha, dataset->type, dataset->shape[0], dataset->values);
+        return NVDP_OK;
+    }
+    NVDP_TRY(open_slice(release, is_z ? release->shape.dim : 0, is_z ? 0 : 1, &memory, &slice));
     for (size_t first = 0; first < rows; first += slice.max_rows) {
         const size_t n = nvdp__min(rows - first, slice.max_rows);
-        NVDP_TRY(release->format->rows(release, first, n, slice.z, slice.log_pi));
+        NVDP_TRY(release->format->rows(release, first, n, is_z ? slice.z : NULL,
+                                       is_z ? NULL : slice.log_pi));
         feed_stored(sha, dataset->type, n * (is_z ? release->shape.dim : 1),
                     is_z ? slice.z : slice.log_pi);
     }
     return NVDP_OK;
 }
 
-static nvdp_status feed_dataset(crypto_hash_sha256_state *sha, struct nvdp__release *release,
-                                const struct dataset *dataset) {
-    crypto_hash_sha256_update(sha, (const unsigned char *)"D", 1);
-    nvdp__sha256_text(sha, dataset->name);
-    nvdp__sha256_text(sha, type_name(dataset->type));
-    nvdp__sha256_number(sha, (uint64_t)dataset->rank);
-    for (int d = 0; d < dataset->rank; d++)
-        nvdp__sha256_number(sha, dataset->shape[d]);
-    if (dataset->values == NULL) return feed_rows(sha, release, dataset);
-    feed_stored(sha, dataset->type, dataset->shape[0], dataset->values);
-    return NVDP_OK;
-}
-
 static void feed_attribute(crypto_hash_sha256_state *sha, const struct nvdp__attribute *of) {
-    uint64_t bits = 0;
+    uint64_t bits = (uint64_t)of->whole;
+    if (of->type == NVDP__ATTRIBUTE_REAL) memcpy(&bits, &of->real, sizeof bits);
     crypto_hash_sha256_update(sha, (const unsigned char *)"A", 1);
     nvdp__sha256_text(sha, of->name);
     nvdp__sha256_text(sha, of->type == NVDP__ATTRIBUTE_WHOLE  ? "whole"
                            : of->type == NVDP__ATTRIBUTE_REAL ? "real"
                                                               : "text");
-    if (of->type == NVDP__ATTRIBUTE_WHOLE)
-        memcpy(&bits, &of->whole, sizeof bits);
-    else
-        memcpy(&bits, &of->real, sizeof bits);
     if (of->type == NVDP__ATTRIBUTE_TEXT)
         nvdp__sha256_text(sha, of->text);
     else
@@ -478,8 +457,9 @@ nvdp_status nvdp__release_digest(struct nvdp__release *release, enum nvdp__signe
                                  const char *except, unsigned char digest[NVDP__H5_DIGEST]) {
     struct dataset dataset[6];
     crypto_hash_sha256_state sha;
-    if (release->format->digest != NULL)
-        return release->format->digest(release, covers, except, digest);
+    if (release->h5 != NULL)
+        return covers == NVDP__SIGNED_BYTES ? nvdp__h5_file_digest(release->h5, except, digest)
+                                            : nvdp__h5_digest(release->h5, except, digest);
     crypto_hash_sha256_init(&sha);
     nvdp__sha256_text(&sha, "nvdp digest/1");
     const size_t count = list_datasets(release, dataset);
@@ -491,4 +471,29 @@ nvdp_status nvdp__release_digest(struct nvdp__release *release, enum nvdp__signe
             feed_attribute(&sha, &release->attributes.item[i]);
     crypto_hash_sha256_final(&sha, digest);
     return NVDP_OK;
+}
+
+/* ---- the table of formats ---- */
+
+/* The table of formats, for everything that writes or reads releases.  The row of a format is in the format's own
+ * file. */
+
+extern const struct nvdp__format nvdp__format_hdf5, nvdp__format_safetensors, nvdp__format_parquet;
+
+const struct nvdp__format *const nvdp__formats[] = {&nvdp__format_hdf5, &nvdp__format_safetensors,
+                                                    &nvdp__format_parquet, NULL};
+
+const struct nvdp__format *nvdp__format_of(const struct nvdp__format *const *formats,
+                                           const char *path) {
+    for (size_t i = 0; formats[i] != NULL; i++)
+        if (nvdp__ends_with(path, formats[i]->extension)) return formats[i];
+    return formats[0];
+}
+
+const struct nvdp__format *nvdp__format_detect(const struct nvdp__format *const *formats,
+                                               const char *path, const unsigned char *first,
+                                               size_t count) {
+    for (size_t i = 0; formats[i] != NULL; i++)
+        if (formats[i]->detect(path, first, count)) return formats[i];
+    return NULL;
 }

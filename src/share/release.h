@@ -2,16 +2,114 @@
  *
  * Attributes, offsets and per-text columns are in memory.  Rows are read or written in batches.  A format is one row of
  * the table of formats: it writes a release and reads it back.  To add a format, write its row in a file of its own and
- * name it in formats.c. */
+ * name it in release.c. */
 #ifndef NVDP_SRC_SHARE_RELEASE_H
 #define NVDP_SRC_SHARE_RELEASE_H
 
 #include "base/base.h"
 #include "base/file.h"
-#include "share/embeddings_file.h"
-#include "share/sign.h"
+#include "base/own.h"
+#include "hdf5/hdf5.h"
 #include "share/statement.h"
+#include "train/sentence_run.h"
 #include <jansson.h>
+#include <nvdp/method.h>
+#include <nvdp/posteriors.h>
+#include <nvdp/share.h>
+#include <sys/types.h>
+
+/* ---- embeddings_file.c: one file ---- */
+
+/* Files of kind embeddings/1 and /2, which store the samples of a release (docs/formats.md).
+ *
+ * Sample s of text i has number i * samples + s.  Its rows are in the mechanism's order: the prior, the tokens and,
+ * under the hidden length policy, the padding, each kappa times. */
+struct nvdp__embeddings_shape {
+    size_t texts;   /* N */
+    size_t samples; /* S per text */
+    size_t dim;     /* p */
+    int kappa;
+    enum nvdp_length_policy policy;
+    size_t length;      /* L, under the hidden policy */
+    size_t sample_rows; /* M: rows per sample under the hidden policy, else 0 */
+    size_t rows;        /* rows of all samples */
+    bool weights;       /* the file has log_pi */
+    /* NVDP__H5_F16: values are stored in float16 (embeddings/1).  NVDP__H5_I16, NVDP__H5_I32: z is stored as integer
+     * multiples of 2^z_exponent, log_pi as int16 multiples of 2^log_pi_exponent (embeddings/2). */
+    enum nvdp__h5_type grid;
+    int z_exponent, log_pi_exponent;
+};
+
+/* Returns whether the values are whole numbers of steps of a grid. */
+static inline bool nvdp__is_whole(const struct nvdp__embeddings_shape *shape) {
+    return shape->grid != NVDP__H5_F16;
+}
+/* Grid names, indexed by the type: float16, int16, int32. */
+extern const char *const nvdp__grid_names[];
+bool nvdp__grid_find(const char *name, enum nvdp__h5_type *grid);
+/* Returns the stored type of dataset log_pi. */
+enum nvdp__h5_type nvdp__weight_type(const struct nvdp__embeddings_shape *shape);
+/* Returns the number of vectors per row of the HDF5 datasets: all vectors of a text under the hidden policy, else 1. */
+size_t nvdp__row_vectors(const struct nvdp__embeddings_shape *shape);
+/* Finds the exponent of a step.  Returns false unless the step is a power of two from 2^-30 to 2^30. */
+bool nvdp__step_exponent(double step, int *exponent);
+
+/* --- writing HDF5 --- */
+
+/* Creates the file with empty datasets z and log_pi, the attributes of the grid and, under the public policy,
+ * `offset` [N*S+1].  The caller sets the other attributes and commits the file. */
+nvdp_status nvdp__embeddings_create(struct nvdp_context *ctx, const char *path,
+                                    const struct nvdp__embeddings_shape *shape,
+                                    const int64_t *offset, struct nvdp__h5 **out);
+/* Writes the samples of texts [first, first + texts), which occupy `rows` rows from first_row on: z [rows, p],
+ * log_pi [rows] (ignored without weights).  The values are on the grid of the file: float for float16, else steps in
+ * int32_t. */
+nvdp_status nvdp__embeddings_write(struct nvdp__h5 *file,
+                                   const struct nvdp__embeddings_shape *shape, size_t first,
+                                   size_t texts, size_t first_row, size_t rows, const void *z,
+                                   const void *log_pi);
+
+/* --- reading --- */
+
+struct nvdp__query_map;
+/* A file, or all files of a release in a folder (release.h), whose attributes, shapes and ranges were checked.  All values are
+ * finite, and log weights at most 0. */
+struct nvdp_shared {
+    struct nvdp__embeddings_shape shape;
+    char method[32];
+    char task[16];       /* "" if the file does not state it */
+    char *label_names;   /* JSON array of the classes' names; NULL: none */
+    size_t heads;        /* of the sender's block; 0 if not stated */
+    enum nvdp_pool pool; /* the sender's; NVDP_POOL_AUTO if not stated */
+    bool row_index;      /* the sender's rows depend on their index, which a reader should use */
+    int64_t *offset;     /* [N*S+1] first row of every sample */
+    void *z;             /* [rows, p] as stored: decode it with nvdp__embeddings_values */
+    double z_step;       /* step of an integer grid */
+    float *log_pi;       /* [rows]; NULL without weights */
+    float *label;        /* [N], NaN for texts without a label; or NULL */
+    int32_t *split;      /* [N] 0 train, 1 dev, 2 test; or NULL */
+    int64_t *id;         /* [N] or NULL */
+    struct nvdp__query_map *query; /* for searchers; NULL: the file has none */
+    double clip_sequence;          /* INFINITY: none, or not stated */
+};
+
+/* Returns the size of a stored value of z in bytes. */
+size_t nvdp__embeddings_item(const struct nvdp__embeddings_shape *shape);
+/* Receives the next `count` values of z, in order. */
+typedef void nvdp__embeddings_visit(size_t count, const float *values, void *user);
+struct nvdp__release;
+/* Reads and checks the rest of a release that nvdp__release_read has opened.  With `visit`, passes z to it slice by
+ * slice and does not keep it: out->z is NULL. */
+nvdp_status nvdp__embeddings_take(struct nvdp__release *release, nvdp__embeddings_visit *visit,
+                                  void *user, struct nvdp_shared **out);
+/* Converts values [first, first + count) of z to float, in row order. */
+void nvdp__embeddings_values(const struct nvdp_shared *embeddings, size_t first, size_t count,
+                             float *out);
+
+/* Finds the pool named "first", "mean" or "weighted".  Returns NVDP_POOL_AUTO for another name. */
+enum nvdp_pool nvdp__pool_find(const char *name);
+
+/* ---- attributes ---- */
 
 /* The attributes of a release: the metadata that its file stores beside the values. */
 
@@ -45,7 +143,10 @@ struct nvdp__attributes {
 /* Returns whether the attribute is of the format, and has one of the values that its row in attributes.inc allows. */
 bool nvdp__attribute_fits(const struct nvdp__attribute *attribute);
 
-/* Replace an attribute of the same name, or append a new one.  NVDP_ERR_INPUT if the list is full. */
+/* Replace an attribute of the same name, or append a new one.  NVDP_ERR_INPUT if the list is full.  `value` has the type
+ * and the number; name and text are copied. */
+nvdp_status nvdp__attributes_set(struct nvdp__attributes *list, const char *name, const char *text,
+                                 struct nvdp__attribute value);
 nvdp_status nvdp__attributes_set_text(struct nvdp__attributes *list, const char *name,
                                       const char *value);
 nvdp_status nvdp__attributes_set_whole(struct nvdp__attributes *list, const char *name,
@@ -67,7 +168,17 @@ void nvdp__attributes_release(struct nvdp__attributes *list);
 nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
                                      const struct nvdp__release_facts *facts);
 
+/* Reads back the numbers that a file states of its mechanism and its training.  A number that is missing, or of another type,
+ * keeps its value. */
+void nvdp__release_stated(const struct nvdp__attributes *list, struct nvdp__model_info *info,
+                          struct nvdp__release_facts *facts);
+
 /* ---- releases ---- */
+
+/* The parts of a file that a signature covers.  Values: names, types, shapes and values of datasets and attributes,
+ * in any layout.  It is used for safetensors and Parquet, whose bytes follow from these, and was used for HDF5 by
+ * older versions.  Bytes: every byte of an HDF5 file except the signature itself. */
+enum nvdp__signed { NVDP__SIGNED_NOTHING, NVDP__SIGNED_VALUES, NVDP__SIGNED_BYTES };
 
 /* The target of written bytes: a new file, or a comparison with an existing file. */
 struct nvdp__sink {
@@ -76,19 +187,33 @@ struct nvdp__sink {
     uint64_t at, end;           /* at: position of the next byte; end: after the last byte put */
 };
 
+/* The per-text columns. */
+enum { NVDP__TEXT_COLUMNS = 3 };
+struct nvdp__text_column {
+    const char *name;
+    enum nvdp__h5_type type;
+};
+extern const struct nvdp__text_column nvdp__text_columns[NVDP__TEXT_COLUMNS];
+
 struct nvdp__release {
     struct nvdp_context *ctx;
     const char *path; /* of the file; owned by the caller */
     struct nvdp__embeddings_shape shape;
     struct nvdp__attributes attributes;
     int64_t *offset; /* [N S + 1] first row of every sample, under both length policies */
-    int64_t *id;     /* [N] row numbers; NULL: not in the file */
-    int32_t *split;  /* [N] or NULL */
-    float *label;    /* [N] or NULL */
-    bool lossy;      /* a written value reads back as another step */
+    union {          /* the per-text columns [N]; NULL: not in the file */
+        struct {
+            int64_t *id; /* row numbers */
+            int32_t *split;
+            float *label;
+        };
+        void *column[NVDP__TEXT_COLUMNS]; /* the same pointers */
+    };
+    bool lossy; /* a written value reads back as another step */
     const struct nvdp__format *format;
-    void *of;             /* the open reader or writer of the format */
+    void *of;             /* [format->state bytes] the open reader or writer of the format */
     struct nvdp__sink to; /* of a writer */
+    struct nvdp__h5 *h5;  /* the open file of an HDF5 format; NULL: of another format */
 };
 
 /* Visits a dataset: its name, its shape, and its type as text, such as "f16". */
@@ -97,13 +222,15 @@ typedef void nvdp__dataset_visit(const char *name, int rank, const size_t *shape
 
 struct nvdp__format {
     const char *name, *extension;
+    size_t state; /* size of the struct release->of, which is zero before `open` and `read` */
     bool (*detect)(const char *path, const unsigned char *first, size_t count);
     enum nvdp__signed covers; /* what new signatures cover */
     bool canonical; /* the values and attributes determine every byte; checked on reading */
     bool table;     /* dataset viewers can show it */
+    bool
+        hdf5; /* release->h5 is the file: it lists datasets, and computes digests, by its contents */
 
-    /* Writing.  `open` writes everything but the rows to release->to.  If there is a `commit`, it creates the file
-     * by its path instead. */
+    /* Writing.  `open` writes everything but the rows to release->to, or creates release->h5 by its path. */
     nvdp_status (*open)(struct nvdp__release *release);
     /* Appends rows [first, first + rows), in order and in multiples of nvdp__row_vectors: z [rows, p], log_pi [rows]
      * (ignored without weights).  Values are on the grid: float for float16, else steps in int32_t. */
@@ -111,10 +238,6 @@ struct nvdp__format {
                           const void *log_pi);
     /* Ends the file.  A second call replaces the text of the attribute `signature` with text of the same length. */
     nvdp_status (*finish)(struct nvdp__release *release);
-    nvdp_status (*commit)(struct nvdp__release *release,
-                          bool replace); /* NULL: release->to is committed */
-    /* With `commit`: true if the file has no name and never had one. */
-    bool (*is_unnamed)(const struct nvdp__release *release);
     bool compressed; /* the size of the file depends on the values */
 
     /* Reading.  `read` opens the file and fills at least the attributes. */
@@ -124,15 +247,9 @@ struct nvdp__format {
     /* Reads rows in the layout of `append`.  z or log_pi may be NULL. */
     nvdp_status (*rows)(struct nvdp__release *release, size_t first, size_t rows, void *z,
                         void *log_pi);
-    void (*close)(
-        struct nvdp__release *release); /* also called after a failure, and with `of` NULL */
+    /* Releases the members of release->of, also after a failure.  NULL: it has none. */
+    void (*close)(struct nvdp__release *release);
 
-    /* Lists datasets; computes a digest; counts the bytes of an open file.  NULL: release.c computes them from the
-     * release. */
-    nvdp_status (*datasets)(struct nvdp__release *release, nvdp__dataset_visit *visit, void *user);
-    nvdp_status (*digest)(struct nvdp__release *release, enum nvdp__signed covers,
-                          const char *except, unsigned char digest[NVDP__H5_DIGEST]);
-    nvdp_status (*audit)(struct nvdp__release *release, struct nvdp__h5_audit *out);
     /* Describes any file of this kind, not only a release.  NULL: only releases; other files by the format's name. */
     nvdp_status (*describe)(struct nvdp_context *ctx, const char *path, json_t *object);
     /* Prints Python code that reads the values of the file `name`, a quoted string. */
@@ -140,7 +257,7 @@ struct nvdp__format {
                            const char *name);
 };
 
-/* --- the table: formats.c --- */
+/* --- the table of formats --- */
 
 /* All formats, NULL-terminated.  The first is the default. */
 extern const struct nvdp__format *const nvdp__formats[];
@@ -181,13 +298,27 @@ nvdp_status nvdp__release_read(struct nvdp_context *ctx, const struct nvdp__form
 /* Closes the file, removes it if it was not committed, and frees the memory. */
 void nvdp__release_close(struct nvdp__release *release);
 
-/* Fail if the attribute is missing or has another type. */
+/* Fails if the attribute is missing or is no text. */
 nvdp_status nvdp__release_text(const struct nvdp__release *release, const char *name,
                                const char **value);
-nvdp_status nvdp__release_whole(const struct nvdp__release *release, const char *name,
-                                int64_t *value);
-nvdp_status nvdp__release_real(const struct nvdp__release *release, const char *name,
-                               double *value);
+/* An attribute to read, and the place for its value: char[max] for a text, which is cut; size_t for a whole number from min
+ * to max; double for a real number. */
+struct nvdp__place_of {
+    const char *name; /* NULL: nothing to read */
+    enum nvdp__attribute_type type;
+    void *to;
+    int64_t min, max;
+    bool optional; /* the attribute may be missing; then the place keeps its value */
+};
+#define NVDP__TO_TEXT(name, array, optional)                                                       \
+    { name, NVDP__ATTRIBUTE_TEXT, array, 0, sizeof(array), optional }
+#define NVDP__TO_SIZE(name, size, min, max, optional)                                              \
+    { name, NVDP__ATTRIBUTE_WHOLE, &(size), min, max, optional }
+#define NVDP__TO_REAL(name, real, optional)                                                        \
+    { name, NVDP__ATTRIBUTE_REAL, &(real), 0, 0, optional }
+/* Fails at the first attribute that is missing, or has another type or a number out of range. */
+nvdp_status nvdp__release_take(const struct nvdp__release *release, size_t count,
+                               const struct nvdp__place_of *place);
 
 /* For formats: fills the shape from the attributes and the size of z. */
 nvdp_status nvdp__release_shape(struct nvdp__release *release, size_t rows, size_t dim,
@@ -197,20 +328,10 @@ nvdp_status nvdp__release_shape(struct nvdp__release *release, size_t rows, size
 nvdp_status nvdp__release_check_hidden(const struct nvdp__release *release, const size_t z[4]);
 nvdp_status nvdp__release_check_weights(const struct nvdp__release *release);
 
-/* The per-text columns. */
-enum { NVDP__TEXT_COLUMNS = 3 };
-struct nvdp__text_column {
-    const char *name;
-    enum nvdp__h5_type type;
-};
-extern const struct nvdp__text_column nvdp__text_columns[NVDP__TEXT_COLUMNS];
-/* Returns column c of the release, or NULL. */
-void *nvdp__release_column(const struct nvdp__release *release, size_t c);
 /* Allocates column c. */
-nvdp_status nvdp__release_make_column(struct nvdp__release *release, size_t c, void **values);
+nvdp_status nvdp__release_make_column(struct nvdp__release *release, size_t c);
 
-/* Return the size of a stored value; convert n values from the memory type to the stored type. */
-size_t nvdp__stored_size(enum nvdp__h5_type type);
+/* Converts n values from the memory type to the stored type. */
 void nvdp__store(enum nvdp__h5_type type, size_t n, const void *values, void *stored);
 
 nvdp_status nvdp__release_datasets(struct nvdp__release *release, nvdp__dataset_visit *visit,
@@ -222,15 +343,14 @@ nvdp_status nvdp__release_digest(struct nvdp__release *release, enum nvdp__signe
 
 /* Dataset cards: they describe a release to people who see it in a collection. */
 
-/* Writes the card of the file `name`.  Its first paragraph is the guarantee (nvdp__release_guarantee).  Commit the
+/* Opens the output, the file `path`, and writes the card of the file `of`.  Its first paragraph is the guarantee (nvdp__release_guarantee).  Commit the
  * card after the file. */
-nvdp_status nvdp__card_write(const struct nvdp__release *release, const char *name,
-                             const char *path, const struct nvdp__release_facts *facts,
-                             struct nvdp__output *output);
+nvdp_status nvdp__card_write(const struct nvdp__release *release, const char *of, const char *path,
+                             const struct nvdp__release_facts *facts, struct nvdp__output *to);
 
 /* Builds the parts of the description of a file, as JSON. */
 
-/* Returns text from a file as a JSON string on one line: ends of lines become spaces, other controls escapes (base/escape.h). */
+/* Returns text from a file as a JSON string on one line: ends of lines become spaces, other controls escapes (base/sentence.h). */
 json_t *nvdp__shown(const char *text);
 /* Sets the kind and the size of the file. */
 void nvdp__describe_start(json_t *object, const char *path, const char *kind);
@@ -242,5 +362,85 @@ void nvdp__describe_dataset(const char *name, int rank, const size_t *shape, con
                             void *array);
 /* Sets an attribute from its printed value. */
 void nvdp__describe_attribute(json_t *object, const char *name, const char *value, bool number);
+
+/* ---- embeddings_file.c: a release in shards ---- */
+
+/* A release in shards is all files of embeddings in a folder, which several exports of one run wrote. */
+
+struct nvdp__shards {
+    char **path; /* [count] in the order of their names */
+    size_t count;
+};
+
+/* Lists the files.  A path that is no folder is its only file.  The files of a folder must have the same attributes
+ * except those that describe one file (its texts, its date, its measurements): NVDP_ERR_INPUT names the first file
+ * that differs, and the attribute. */
+nvdp_status nvdp__shards_open(struct nvdp_context *ctx, const char *path, struct nvdp__shards *out);
+void nvdp__shards_close(struct nvdp__shards *shards);
+/* True if the folder has a file with the extension of a release. */
+bool nvdp__shards_in(const char *folder);
+/* True if the attribute describes a single file, so that it may differ between shards. */
+bool nvdp__shard_attribute(const char *name);
+
+/* ---- attributes.c: the public map from a query to its mean, and the decoder of samples ---- */
+
+/* The public map from a query to its mean, as attributes of a file: the center and the principal or trained directions in
+ * float16. A searcher needs them beside the encoder (search.c). A trained map has a decoder of samples. */
+
+/* Returns true for the names of these attributes. */
+bool nvdp__query_attribute(const char *name);
+/* Returns the number of these attributes, or 0 if `query` is NULL. */
+size_t nvdp__query_attribute_count(const struct nvdp__query_map *query);
+void nvdp__query_map_free(struct nvdp__query_map *map); /* NULL allowed */
+NVDP__AUTOPTR(struct nvdp__query_map, nvdp__query_map_free)
+/* Reads the map of an open file for vectors of width `dim`. *out is NULL if the file has none. */
+nvdp_status nvdp__query_read(const struct nvdp__release *release, size_t dim,
+                             struct nvdp__query_map **out);
+
+/* Names a query in "%s%c%zu": its line in the file of queries, or its number, both from 1. */
+#define NVDP__QUERY(file, q) (file) != NULL ? (file) : "query", (file) != NULL ? ':' : ' ', (q) + 1
+
+/* ---- sign.c: keys and signatures ---- */
+
+/* Signatures: Ed25519 over the digest of a file (docs/formats.md, "Keys and signatures").
+ *
+ * Only the owner may read the secret key.  It must not be inside a run's folder, where it could be given away with the
+ * run. */
+
+enum { NVDP__PUBLIC_KEY = 32, NVDP__KEY = 32 };
+
+/* Overwrites a secret, such as at the end of a scope. */
+void nvdp__key_wipe(unsigned char (*key)[NVDP__KEY]);
+
+/* Reads a secret from a file of one line: `words`, then hexadecimal digits.  NVDP_ERR_ARGUMENT if others may read the file,
+ * NVDP_ERR_INPUT if it is not a secret. */
+nvdp_status nvdp__secret_read(struct nvdp_context *ctx, const char *path, const char *words,
+                              unsigned char bytes[NVDP__KEY]);
+/* Creates such a file with these permissions. */
+nvdp_status nvdp__key_write(struct nvdp_context *ctx, const char *path, mode_t mode,
+                            const char *words, const unsigned char bytes[NVDP__KEY]);
+
+/* Initialize it to zero, then read and finally wipe it. */
+struct nvdp__sign_key {
+    unsigned char *secret; /* in protected memory */
+    unsigned char open[NVDP__PUBLIC_KEY];
+};
+/* NVDP_ERR_ARGUMENT if others may read the key or it is in a run's folder; NVDP_ERR_INPUT if the file is not a key. */
+nvdp_status nvdp__sign_key_read(struct nvdp_context *ctx, const char *path,
+                                struct nvdp__sign_key *key);
+void nvdp__sign_key_wipe(struct nvdp__sign_key *key);
+nvdp_status nvdp__public_key_read(struct nvdp_context *ctx, const char *path,
+                                  unsigned char key[NVDP__PUBLIC_KEY]);
+
+/* Sets the attribute `public_key`, and `signature` to zeros, before the release is created. */
+nvdp_status nvdp__sign_prepare(const struct nvdp__sign_key *key, struct nvdp__attributes *list);
+/* Signs a finished release, as the last step before the commit.  NVDP_ERR_NUMERIC if its values cannot be read back
+ * exactly. */
+nvdp_status nvdp__sign(const struct nvdp__sign_key *key, struct nvdp__release *release);
+/* Checks the signature of a release opened for reading against its public key, and reports the parts that it covers:
+ * nothing if it is invalid or missing.  `key` is the key in the attribute, all zero if there is none.
+ * NVDP_ERR_INPUT, with the reason, if the file has anything that cannot be signed. */
+nvdp_status nvdp__signature_check(struct nvdp__release *release,
+                                  unsigned char key[NVDP__PUBLIC_KEY], enum nvdp__signed *covers);
 
 #endif

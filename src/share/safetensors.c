@@ -1,48 +1,48 @@
 /* Writes and reads releases as safetensors, with one tensor per dataset (docs/formats.md).  The row for the table of
  * formats is at the end. */
+#include "encoder/safetensors.h"
 #include "share/release.h"
 
-#include "bert/checkpoint.h"
-#include <nvdp/safetensors.h>
+#include "encoder/checkpoint.h"
 #include <stdlib.h>
 
 #include "base/f16.h"
 #include "base/json.h"
 #include "base/own.h"
 
-static const enum nvdp_dtype dtypes[] = {
-    [NVDP__H5_F16] = NVDP_DTYPE_F16, [NVDP__H5_F32] = NVDP_DTYPE_F32,
-    [NVDP__H5_F64] = NVDP_DTYPE_F64, [NVDP__H5_I64] = NVDP_DTYPE_I64,
-    [NVDP__H5_I32] = NVDP_DTYPE_I32, [NVDP__H5_I16] = NVDP_DTYPE_I16};
+static const enum nvdp__dtype dtypes[] = {
+    [NVDP__H5_F16] = NVDP__DTYPE_F16, [NVDP__H5_F32] = NVDP__DTYPE_F32,
+    [NVDP__H5_F64] = NVDP__DTYPE_F64, [NVDP__H5_I64] = NVDP__DTYPE_I64,
+    [NVDP__H5_I32] = NVDP__DTYPE_I32, [NVDP__H5_I16] = NVDP__DTYPE_I16};
 
 enum { MAX_TENSORS = 6, BUFFER = 1 << 15 };
 
 struct tensors {
-    struct nvdp_safetensors *file; /* of a reader */
-    uint64_t start[MAX_TENSORS];   /* of a writer: first bytes of z, log_pi and the other tensors */
-    unsigned char *buffer;         /* [BUFFER] stored values */
+    struct nvdp__safetensors *file; /* of a reader */
+    uint64_t start[MAX_TENSORS]; /* of a writer: first bytes of z, log_pi and the other tensors */
+    unsigned char *buffer;       /* [BUFFER] stored values */
 };
 
-static struct nvdp_safetensors *file_of(const struct nvdp__release *release) {
+static struct nvdp__safetensors *file_of(const struct nvdp__release *release) {
     return ((struct tensors *)release->of)->file;
 }
 
 /* --- writing --- */
 
-static void add_tensor(struct nvdp_tensor_source source[MAX_TENSORS], size_t *count,
+static void add_tensor(struct nvdp__tensor_source source[MAX_TENSORS], size_t *count,
                        const char *name, enum nvdp__h5_type type, size_t rows, size_t dim,
                        const void *data) {
-    source[(*count)++] = (struct nvdp_tensor_source){.name = name,
-                                                     .dtype = dtypes[type],
-                                                     .rank = dim > 0 ? 2 : 1,
-                                                     .shape = {rows, dim},
-                                                     .data = data};
+    source[(*count)++] = (struct nvdp__tensor_source){.name = name,
+                                                      .dtype = dtypes[type],
+                                                      .rank = dim > 0 ? 2 : 1,
+                                                      .shape = {rows, dim},
+                                                      .data = data};
 }
 
 /* Lists the tensors.  Rows are stored end to end under both length policies: `offset` has the first row of every
  * sample. */
 static size_t list_tensors(const struct nvdp__release *release,
-                           struct nvdp_tensor_source source[MAX_TENSORS]) {
+                           struct nvdp__tensor_source source[MAX_TENSORS]) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     size_t count = 0;
     add_tensor(source, &count, "z", shape->grid, shape->rows, shape->dim, NULL);
@@ -50,12 +50,10 @@ static size_t list_tensors(const struct nvdp__release *release,
         add_tensor(source, &count, "log_pi", nvdp__weight_type(shape), shape->rows, 0, NULL);
     add_tensor(source, &count, "offset", NVDP__H5_I64, shape->texts * shape->samples + 1, 0,
                release->offset);
-    for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++) {
-        const void *values = nvdp__release_column(release, c);
-        if (values != NULL)
+    for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++)
+        if (release->column[c] != NULL)
             add_tensor(source, &count, nvdp__text_columns[c].name, nvdp__text_columns[c].type,
-                       shape->texts, 0, values);
-    }
+                       shape->texts, 0, release->column[c]);
     return count;
 }
 
@@ -63,7 +61,7 @@ static size_t list_tensors(const struct nvdp__release *release,
 static nvdp_status write_header(struct nvdp__release *release) {
     struct tensors *of = release->of;
     struct nvdp__attributes *list = &release->attributes;
-    struct nvdp_tensor_source source[MAX_TENSORS];
+    struct nvdp__tensor_source source[MAX_TENSORS];
     nvdp__autofree const char **words =
         nvdp__calloc(release->ctx, 2 * list->count + 1, sizeof *words);
     nvdp__autofree char *header = NULL;
@@ -80,10 +78,8 @@ static nvdp_status write_header(struct nvdp__release *release) {
 }
 
 static nvdp_status open_writer(struct nvdp__release *release) {
-    struct nvdp_tensor_source source[MAX_TENSORS];
-    struct tensors *of = NULL;
-    NVDP_TRY(NVDP__NEW(release->ctx, of, 1));
-    release->of = of;
+    struct nvdp__tensor_source source[MAX_TENSORS];
+    struct tensors *of = release->of;
     of->buffer = nvdp__calloc(release->ctx, BUFFER, sizeof(int32_t));
     NVDP_TRY(NVDP__MADE(of->buffer));
     NVDP_TRY(write_header(release));
@@ -91,7 +87,7 @@ static nvdp_status open_writer(struct nvdp__release *release) {
     for (size_t i = 0; i < count; i++)
         if (source[i].data != NULL)
             NVDP_TRY(nvdp__release_put(release, of->start[i],
-                                       source[i].shape[0] * nvdp_dtype_size(source[i].dtype),
+                                       source[i].shape[0] * nvdp__dtype_size(source[i].dtype),
                                        source[i].data));
     return NVDP_OK;
 }
@@ -99,7 +95,7 @@ static nvdp_status open_writer(struct nvdp__release *release) {
 static nvdp_status put_values(struct nvdp__release *release, size_t tensor, enum nvdp__h5_type type,
                               size_t first, size_t n, const void *values) {
     const struct tensors *of = release->of;
-    const size_t size = nvdp__stored_size(type);
+    const size_t size = nvdp__h5_stored_size(type);
     for (size_t done = 0; done < n; done += BUFFER) {
         const size_t count = nvdp__min(n - done, BUFFER);
         nvdp__store(type, count, (const int32_t *)values + done, of->buffer); /* float or int32_t */
@@ -122,30 +118,30 @@ static nvdp_status append(struct nvdp__release *release, size_t first, size_t ro
 
 static nvdp_status find_tensor(struct nvdp__release *release, const char *name,
                                enum nvdp__h5_type type, size_t count,
-                               const struct nvdp_tensor_info **out) {
-    const enum nvdp_dtype dtype = dtypes[type];
-    const struct nvdp_tensor_info *found = nvdp_safetensors_find(file_of(release), name);
+                               const struct nvdp__tensor_info **out) {
+    const enum nvdp__dtype dtype = dtypes[type];
+    const struct nvdp__tensor_info *found = nvdp__safetensors_find(file_of(release), name);
     if (found == NULL || found->dtype != dtype || found->count != count)
         return NVDP__BAD_FILE(release, "tensor '%s': expected %zu values of type %s, found %zu%s%s",
-                              name, count, nvdp_dtype_name(dtype), found != NULL ? found->count : 0,
-                              found != NULL ? " of type " : "",
-                              found != NULL ? nvdp_dtype_name(found->dtype) : "");
+                              name, count, nvdp__dtype_name(dtype),
+                              found != NULL ? found->count : 0, found != NULL ? " of type " : "",
+                              found != NULL ? nvdp__dtype_name(found->dtype) : "");
     *out = found;
     return NVDP_OK;
 }
 
 /* Converts values [first, first + n) of a tensor to the memory type. */
-static void grid_values(const struct nvdp_tensor_info *tensor, size_t first, size_t n, void *out) {
-    const size_t size = nvdp_dtype_size(tensor->dtype);
+static void grid_values(const struct nvdp__tensor_info *tensor, size_t first, size_t n, void *out) {
+    const size_t size = nvdp__dtype_size(tensor->dtype);
     const char *at = (const char *)tensor->data + first * size;
     for (size_t i = 0; i < n; i++, at += size) {
         uint16_t half;
         int16_t narrow;
         memcpy(&half, at, sizeof half);
         memcpy(&narrow, at, sizeof narrow);
-        if (tensor->dtype == NVDP_DTYPE_F16)
+        if (tensor->dtype == NVDP__DTYPE_F16)
             ((float *)out)[i] = nvdp__f16_to_float(half);
-        else if (tensor->dtype == NVDP_DTYPE_I16)
+        else if (tensor->dtype == NVDP__DTYPE_I16)
             ((int32_t *)out)[i] = narrow;
         else
             memcpy((int32_t *)out + i, at, sizeof(int32_t));
@@ -154,23 +150,10 @@ static void grid_values(const struct nvdp_tensor_info *tensor, size_t first, siz
 
 static nvdp_status read_rows(struct nvdp__release *release, size_t first, size_t n, void *z,
                              void *log_pi) {
-    const struct nvdp_safetensors *file = file_of(release);
+    const struct nvdp__safetensors *file = file_of(release);
     const size_t dim = release->shape.dim;
-    if (z != NULL) grid_values(nvdp_safetensors_find(file, "z"), first * dim, n * dim, z);
-    if (log_pi != NULL) grid_values(nvdp_safetensors_find(file, "log_pi"), first, n, log_pi);
-    return NVDP_OK;
-}
-
-/* Reads a per-text column, if the file has it. */
-static nvdp_status read_column(struct nvdp__release *release, size_t c) {
-    const struct nvdp__text_column *column = &nvdp__text_columns[c];
-    const struct nvdp_tensor_info *found = NULL;
-    const size_t texts = release->shape.texts;
-    void *values = NULL;
-    if (nvdp_safetensors_find(file_of(release), column->name) == NULL) return NVDP_OK;
-    NVDP_TRY(find_tensor(release, column->name, column->type, texts, &found));
-    NVDP_TRY(nvdp__release_make_column(release, c, &values));
-    memcpy(values, found->data, texts * nvdp__stored_size(column->type));
+    if (z != NULL) grid_values(nvdp__safetensors_find(file, "z"), first * dim, n * dim, z);
+    if (log_pi != NULL) grid_values(nvdp__safetensors_find(file, "log_pi"), first, n, log_pi);
     return NVDP_OK;
 }
 
@@ -193,14 +176,12 @@ static nvdp_status read_metadata(struct nvdp__release *release) {
 }
 
 static nvdp_status open_reader(struct nvdp__release *release) {
-    const struct nvdp_tensor_info *z, *log_pi, *offset = NULL;
-    struct tensors *of = NULL;
-    NVDP_TRY(NVDP__NEW(release->ctx, of, 1));
-    release->of = of;
-    NVDP_TRY(nvdp_safetensors_open(release->ctx, release->path, &of->file));
+    const struct nvdp__tensor_info *z, *log_pi, *offset = NULL;
+    struct tensors *of = release->of;
+    NVDP_TRY(nvdp__safetensors_open(release->ctx, release->path, &of->file));
     NVDP_TRY(read_metadata(release));
-    z = nvdp_safetensors_find(of->file, "z");
-    log_pi = nvdp_safetensors_find(of->file, "log_pi");
+    z = nvdp__safetensors_find(of->file, "z");
+    log_pi = nvdp__safetensors_find(of->file, "log_pi");
     if (z == NULL || z->rank != 2)
         return NVDP__BAD_FILE(release, "tensor 'z': expected two dimensions, found %s",
                               z == NULL ? "none" : "another");
@@ -213,17 +194,21 @@ static nvdp_status open_reader(struct nvdp__release *release) {
     NVDP_TRY(find_tensor(release, "offset", NVDP__H5_I64, offsets, &offset));
     NVDP_TRY(NVDP__NEW(release->ctx, release->offset, offsets));
     memcpy(release->offset, offset->data, offsets * sizeof *release->offset);
-    for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++)
-        NVDP_TRY(read_column(release, c));
+    for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++) {
+        const struct nvdp__text_column *column = &nvdp__text_columns[c];
+        const struct nvdp__tensor_info *found = NULL;
+        if (nvdp__safetensors_find(of->file, column->name) == NULL) continue;
+        NVDP_TRY(find_tensor(release, column->name, column->type, shape->texts, &found));
+        NVDP_TRY(nvdp__release_make_column(release, c));
+        memcpy(release->column[c], found->data, shape->texts * nvdp__h5_stored_size(column->type));
+    }
     return NVDP_OK;
 }
 
 static void close_file(struct nvdp__release *release) {
     struct tensors *of = release->of;
-    if (of != NULL) nvdp_safetensors_close(of->file);
-    if (of != NULL) free(of->buffer);
-    free(of);
-    release->of = NULL;
+    nvdp__safetensors_close(of->file);
+    free(of->buffer);
 }
 
 /* --- the row for the table of formats --- */
@@ -236,27 +221,26 @@ static bool is_safetensors(const char *path, const unsigned char *first, size_t 
 }
 
 static nvdp_status describe(struct nvdp_context *ctx, const char *path, json_t *object) {
-    struct nvdp_safetensors *file = NULL;
+    nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *file = NULL;
     size_t elements = 0;
-    NVDP_TRY(nvdp_safetensors_open(ctx, path, &file));
+    NVDP_TRY(nvdp__safetensors_open(ctx, path, &file));
     json_t *tensors = json_array();
-    for (size_t i = 0; i < nvdp_safetensors_count(file); i++) {
-        const struct nvdp_tensor_info *info = nvdp_safetensors_at(file, i);
+    for (size_t i = 0; i < nvdp__safetensors_count(file); i++) {
+        const struct nvdp__tensor_info *info = nvdp__safetensors_at(file, i);
         elements += info->count;
-        nvdp__describe_dataset(info->name, info->rank, info->shape, nvdp_dtype_name(info->dtype),
+        nvdp__describe_dataset(info->name, info->rank, info->shape, nvdp__dtype_name(info->dtype),
                                tensors);
     }
-    const char *format = nvdp_safetensors_metadata(file, "nvdp_format");
-    const char *statement = nvdp_safetensors_metadata(file, "statement");
+    const char *format = nvdp__safetensors_metadata(file, "nvdp_format");
+    const char *statement = nvdp__safetensors_metadata(file, "statement");
     nvdp__describe_start(object, path, "safetensors");
     if (format != NULL && statement != NULL)
         json_object_set_new(object, "attributes",
                             json_pack("{s:o,s:o}", "nvdp_format", nvdp__shown(format), "statement",
                                       nvdp__shown(statement)));
-    nvdp_safetensors_close(file);
-    json_object_set_new(object, "count", json_integer((json_int_t)json_array_size(tensors)));
-    json_object_set_new(object, "elements", json_integer((json_int_t)elements));
-    return json_object_set_new(object, "tensors", tensors) == 0
+    json_t *counts = json_pack("{s:I,s:I,s:o}", "count", (json_int_t)json_array_size(tensors),
+                               "elements", (json_int_t)elements, "tensors", tensors);
+    return json_object_update_new(object, counts) == 0
                ? NVDP_OK
                : nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
 }
@@ -272,9 +256,10 @@ static nvdp_status example(struct nvdp__output *to, const struct nvdp__embedding
         name, shape->grid != NVDP__H5_F16 ? " * float(meta[\"z_step\"])" : "");
 }
 
-extern const struct nvdp__format nvdp__format_safetensors; /* used in formats.c */
+extern const struct nvdp__format nvdp__format_safetensors; /* used in release.c */
 const struct nvdp__format nvdp__format_safetensors = {.name = "safetensors",
                                                       .extension = ".safetensors",
+                                                      .state = sizeof(struct tensors),
                                                       .detect = is_safetensors,
                                                       .covers = NVDP__SIGNED_VALUES,
                                                       .canonical = true,

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 enum { BLOCK_NORMALS = 8 }; /* normals in one block of a stream */
-static const double LARGEST_F16 = 65504;
 
 static size_t own_rows(const struct nvdp_posteriors *posteriors, size_t i) {
     return posteriors->offset[i + 1] - posteriors->offset[i];
@@ -23,8 +22,7 @@ static void draw_vectors(const struct nvdp__sampler *sampler, size_t i, uint64_t
                          double *z) {
     const struct nvdp_posteriors *posteriors = sampler->posteriors;
     struct nvdp__form form = nvdp__form_of_posteriors(posteriors);
-    size_t dim = posteriors->dim;
-    size_t blocks = (dim + BLOCK_NORMALS - 1) / BLOCK_NORMALS;
+    size_t dim = posteriors->dim, blocks = (dim + BLOCK_NORMALS - 1) / BLOCK_NORMALS;
     struct nvdp__stream stream =
         nvdp__stream_open(&sampler->noise, NVDP__PURPOSE_EVAL_GAUSS, sampler->sample, key);
     for (size_t r = 0; r < rows; r++) {
@@ -34,8 +32,7 @@ static void draw_vectors(const struct nvdp__sampler *sampler, size_t i, uint64_t
         int64_t source = nvdp__form_source(&form, own_rows(posteriors, i), r);
         if (source < 0) continue;
         size_t at = (posteriors->offset[i] + (size_t)source) * dim;
-        const double *mu = posteriors->mu + at;
-        const double *logvar = posteriors->logvar + at;
+        const double *mu = posteriors->mu + at, *logvar = posteriors->logvar + at;
         for (size_t d = 0; d < dim; d++) {
             row[d] = mu[d] + exp(0.5 * logvar[d]) * row[d];
         }
@@ -55,8 +52,7 @@ static void draw_weights(const struct nvdp__sampler *sampler, size_t i, uint64_t
                          double *log_pi) {
     struct nvdp__stream stream =
         nvdp__stream_open(&sampler->noise, NVDP__PURPOSE_EVAL_GAMMA, sampler->sample, key);
-    double top = -INFINITY;
-    double sum = 0;
+    double top = -INFINITY, sum = 0;
     for (size_t r = 0; r < rows; r++) {
         log_pi[r] = nvdp__gamma_log_draw(&stream, pseudo_count(sampler->posteriors, i, r));
         top = fmax(top, log_pi[r]);
@@ -70,31 +66,17 @@ static void draw_weights(const struct nvdp__sampler *sampler, size_t i, uint64_t
     }
 }
 
-void nvdp__sampler_draw_first(const struct nvdp__sampler *sampler, size_t i, uint64_t key,
-                              size_t vectors, double *z, double *log_pi) {
+void nvdp__sampler_draw(const struct nvdp__sampler *sampler, size_t i, uint64_t key, size_t vectors,
+                        double *z, double *log_pi) {
     size_t rows = nvdp__release_rows(sampler->posteriors, i);
     draw_vectors(sampler, i, key, nvdp__min(vectors, rows), z);
     if (sampler->posteriors->alpha != NULL) draw_weights(sampler, i, key, rows, log_pi);
 }
 
-void nvdp__sampler_draw(const struct nvdp__sampler *sampler, size_t i, uint64_t key, double *z,
-                        double *log_pi) {
-    nvdp__sampler_draw_first(sampler, i, key, SIZE_MAX, z, log_pi);
-}
-
-static float on_grid(double value, double low, double high) {
-    return nvdp__f16_to_float(nvdp__f16_from_float((float)fmin(fmax(value, low), high)));
-}
-
-void nvdp__grid_vectors(size_t n, const double *z, float *out) {
+void nvdp__round_f16(size_t n, const double *values, double high, float *out) {
     for (size_t i = 0; i < n; i++) {
-        out[i] = on_grid(z[i], -LARGEST_F16, LARGEST_F16);
-    }
-}
-
-void nvdp__grid_log_weights(size_t n, const double *log_pi, float *out) {
-    for (size_t i = 0; i < n; i++) {
-        out[i] = on_grid(log_pi[i], -LARGEST_F16, 0);
+        const double near = fmin(fmax(values[i], -NVDP__LARGEST_F16), high);
+        out[i] = nvdp__f16_to_float(nvdp__f16_from_float((float)near));
     }
 }
 
@@ -112,13 +94,6 @@ struct nvdp__release_grids nvdp__release_grids(double clip_sequence) {
                      : (struct nvdp__rounding_grid){-12, INT32_MAX},
         .log_pi = {-8, INT16_MAX},
     };
-}
-
-static void pseudo_counts(const struct nvdp_posteriors *posteriors, size_t i, size_t rows,
-                          double *alpha) {
-    for (size_t r = 0; r < rows; r++) {
-        alpha[r] = pseudo_count(posteriors, i, r);
-    }
 }
 
 static nvdp_status check_deviation(struct nvdp_context *ctx,
@@ -213,7 +188,8 @@ void nvdp__sampler_draw_fixed(const struct nvdp__sampler *sampler,
         nvdp__grid_draw(&digits, &grids->z, dim, mean, unit ? NULL : sigma, z + r * dim);
     }
     if (posteriors->alpha != NULL) {
-        pseudo_counts(posteriors, i, rows, alpha);
+        for (size_t r = 0; r < rows; r++)
+            alpha[r] = pseudo_count(posteriors, i, r);
         nvdp__release_weights(&digits, &grids->log_pi, rows, alpha, scratch, log_pi);
     }
     nvdp__digits_wipe(&digits);
@@ -227,7 +203,7 @@ void nvdp__linkage_draw(const void *release, size_t i, size_t sample, size_t vec
                         double *log_pi) {
     struct nvdp__sampler one = *(const struct nvdp__sampler *)release;
     one.sample = (uint32_t)sample;
-    nvdp__sampler_draw_first(&one, i, i, vectors, z, log_pi);
+    nvdp__sampler_draw(&one, i, i, vectors, z, log_pi);
 }
 
 nvdp_status nvdp_linkage_measure(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
@@ -253,6 +229,5 @@ nvdp_status nvdp_linkage_measure(struct nvdp_context *ctx, const struct nvdp_pos
     NVDP_TRY(
         nvdp__linkage(ctx, set, &source, releases, (TRIALS + set->texts - 1) / set->texts, &made));
     made.of_texts = posteriors->texts;
-    NVDP__GIVE(out, &made);
-    return NVDP_OK;
+    return NVDP__GIVE(out, &made);
 }

@@ -19,17 +19,14 @@ struct nvdp__sampler {
     uint32_t sample; /* index of the sample among those of one text: the epoch of the streams */
 };
 
-/* Draws the sample of text i under stream number `key`: z [rows, p], log_pi [rows] (NULL without weights).  Does not
- * round. */
-void nvdp__sampler_draw(const struct nvdp__sampler *sampler, size_t i, uint64_t key, double *z,
-                        double *log_pi);
-/* Draws the first `vectors` rows of z, and all of log_pi. */
-void nvdp__sampler_draw_first(const struct nvdp__sampler *sampler, size_t i, uint64_t key,
-                              size_t vectors, double *z, double *log_pi);
-/* Round to the nearest float16: vectors within +-65504, log weights within [-65504, 0].  The results are exact in
- * float. */
-void nvdp__grid_vectors(size_t n, const double *z, float *out);
-void nvdp__grid_log_weights(size_t n, const double *log_pi, float *out);
+/* Draws the sample of text i under stream number `key`: the first `vectors` rows of z [rows, p], and all of log_pi [rows]
+ * (NULL without weights).  Does not round. */
+void nvdp__sampler_draw(const struct nvdp__sampler *sampler, size_t i, uint64_t key, size_t vectors,
+                        double *z, double *log_pi);
+/* Rounds values within [-NVDP__LARGEST_F16, high] to the nearest float16.  The results are exact in float.  `high` is
+ * NVDP__LARGEST_F16 for vectors, 0 for log weights. */
+#define NVDP__LARGEST_F16 65504.0
+void nvdp__round_f16(size_t n, const double *values, double high, float *out);
 
 /* The fixed grids of a release, the same for every text.  With a sequence clip of at most 16, the standard deviation
  * of the noise is 1, and z is int16 in steps of 2^-10.  Otherwise deviations may be small and means large, and z is

@@ -1,21 +1,22 @@
 /* Searches a shared file of method sentence (include/nvdp/search.h): queries, estimates of one block of texts, the best
  * texts of each thread, a prior from all estimates, hits. */
-#include "share/embeddings_file.h"
-#include "share/query.h"
-
+#include "base/array.h"
 #include "base/f16.h"
 #include "base/file.h"
 #include "base/own.h"
-#include "bert/weights.h"
-#include "mechanism/method.h"
+#include "encoder/checkpoint.h"
+#include "mechanism/mechanism.h"
+#include "share/release.h"
 #include "tensor/vector.h"
 #include "text/dataset.h"
-#include "text/sentence.h"
-#include "vib/sentence.h"
+#include "text/sentence_folder.h"
+#include "vib/vib.h"
+#include <ctype.h>
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <nvdp/encoder.h>
 #include <nvdp/search.h>
+#include <nvdp/share.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,36 +26,16 @@ enum { BLOCK_FLOATS = 6144, BLOCKS_PER_CHECK = 1 << 16, RANGES = 64 };
 
 struct nvdp_search {
     struct nvdp_context *ctx;
-    const struct nvdp__embeddings *of;
+    const struct nvdp_shared *of;
     struct nvdp_encoder *encoder;
     struct nvdp_search_info info;
 };
 
 /* --- opening --- */
 
-/* Finds the encoder's folder by the name in the file, which must be a plain name. */
-static nvdp_status find_model(struct nvdp_context *ctx, const char *name, char **out) {
-    const bool plain = name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
-    char *found = plain ? nvdp__join(ctx, "models", name) : NULL;
-    if (found != NULL && !nvdp__is_directory(found)) {
-        free(found);
-        found = nvdp__strdup(ctx, name);
-    }
-    if (plain && found == NULL) return NVDP_ERR_MEMORY;
-    if (found == NULL || !nvdp__is_directory(found)) {
-        free(found);
-        return nvdp__fail(ctx, NVDP_ERR_IO,
-                          "the file's encoder, '%.63s': expected the folder models/%.63s, found "
-                          "none; name it with {model}",
-                          name, name);
-    }
-    *out = found;
-    return NVDP_OK;
-}
-
 /* Fails unless the folder has the weights from which the file was made. */
 static nvdp_status check_weights(struct nvdp_search *search, const char *model) {
-    nvdp__autoptr(nvdp__weights_close) struct nvdp__weights *weights = NULL;
+    nvdp__autoptr(nvdp__weights_close) struct nvdp__weight_files *weights = NULL;
     char found[NVDP__DIGEST_HEX];
     NVDP_TRY(nvdp__model_folder(search->ctx, model));
     NVDP_TRY(nvdp__weights_open(search->ctx, model, &weights));
@@ -72,12 +53,21 @@ static nvdp_status load_encoder(struct nvdp_search *search, const char *model) {
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     char length[24];
-    nvdp__autofree char *found = NULL;
+    const char *name = query->encoder; /* of a folder: it must be a plain name */
+    const bool plain = name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
+    const struct nvdp__path beside = nvdp__path("models", name);
     nvdp__snprintf(length, sizeof length, "%zu", query->max_length);
-    if (model == NULL) NVDP_TRY(find_model(search->ctx, query->encoder, &found));
-    if (model == NULL) model = found;
+    if (model == NULL) {
+        model = nvdp__is_directory(beside.text) ? beside.text : name;
+        if (!plain || !nvdp__is_directory(model))
+            return nvdp__fail(
+                search->ctx, NVDP_ERR_IO,
+                "the file's encoder, '%.63s': expected the folder models/%.63s, found "
+                "none; name it with {model}",
+                name, name);
+    }
     NVDP_TRY(check_weights(search, model));
-    NVDP_TRY(nvdp_encoder_config_create(search->ctx, &config));
+    NVDP_TRY(nvdp_config_create(search->ctx, "encoder", &config));
     NVDP_TRY(nvdp_config_set(config, "model", model));
     NVDP_TRY(nvdp_config_set(config, "pool", query->pool));
     NVDP_TRY(nvdp_config_set(config, "normalize", "no"));
@@ -91,9 +81,8 @@ static nvdp_status load_encoder(struct nvdp_search *search, const char *model) {
     return NVDP_OK;
 }
 
-nvdp_status nvdp_search_open(struct nvdp_context *ctx, const struct nvdp_shared *shared,
+nvdp_status nvdp_search_open(struct nvdp_context *ctx, const struct nvdp_shared *of,
                              const char *model, struct nvdp_search **out) {
-    const struct nvdp__embeddings *of = shared->of;
     const struct nvdp__method *method = nvdp__method_named(of->method);
     nvdp__autoptr(nvdp_search_free) struct nvdp_search *search = NULL;
     if (of->query == NULL || method == NULL || !method->untrained)
@@ -112,20 +101,20 @@ nvdp_status nvdp_search_open(struct nvdp_context *ctx, const struct nvdp_shared 
                           shape->rows, shape->texts * shape->samples, of->clip_sequence);
     NVDP_TRY(NVDP__NEW(ctx, search, 1));
     const double deviation = 1 / (of->clip_sequence * sqrt((double)shape->samples));
-    *search = (struct nvdp_search){.ctx = ctx, .of = of};
-    search->info = (struct nvdp_search_info){
-        .texts = shape->texts,
-        .dim = shape->dim,
-        .clip = of->clip_sequence,
-        .deviation = deviation,
-        .margin = deviation * gsl_cdf_ugaussian_Qinv(.025),
-        .margin_all =
-            deviation * gsl_cdf_ugaussian_Qinv(.025 / (double)nvdp__max(shape->texts, 1))};
+    *search = (struct nvdp_search){
+        .ctx = ctx,
+        .of = of,
+        .info = {.texts = shape->texts,
+                 .dim = shape->dim,
+                 .clip = of->clip_sequence,
+                 .deviation = deviation,
+                 .margin = deviation * gsl_cdf_ugaussian_Qinv(.025),
+                 .margin_all = deviation *
+                               gsl_cdf_ugaussian_Qinv(.025 / (double)nvdp__max(shape->texts, 1))}};
     nvdp__snprintf(search->info.encoder, sizeof search->info.encoder, "%s", of->query->encoder);
     nvdp__snprintf(search->info.sha256, sizeof search->info.sha256, "%s", of->query->sha256);
     NVDP_TRY(load_encoder(search, model));
-    NVDP__HAND_OVER(out, search);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, search);
 }
 
 void nvdp_search_free(struct nvdp_search *search) {
@@ -137,24 +126,10 @@ void nvdp_search_free(struct nvdp_search *search) {
 nvdp_status nvdp_search_describe(const struct nvdp_search *search, struct nvdp_search_info *out) {
     NVDP_TRY(nvdp__can_give(search->ctx, out));
     struct nvdp_search_info info = search->info;
-    NVDP__GIVE(out, &info);
-    return NVDP_OK;
+    return NVDP__GIVE(out, &info);
 }
 
 /* --- queries --- */
-
-/* Logs how many queries are cut, and the first of them. */
-static void log_cut(struct nvdp_context *ctx, const struct nvdp_dataset *data, size_t max_length,
-                    const char *file) {
-    size_t first = 0;
-    if (data->truncated == 0) return;
-    while (!nvdp__dataset_storage(data)->cut[first])
-        first++;
-    nvdp__log(ctx, NVDP_LOG_NOTICE,
-              "%s%c%zu: the query is cut to %zu tokens, the limit that the file states (%zu of %zu "
-              "queries are cut)",
-              NVDP__QUERY(file, first), max_length, data->truncated, data->count);
-}
 
 /* Computes the unit vectors u [queries, p]. */
 static nvdp_status embed(struct nvdp_context *ctx, const struct nvdp_search *search,
@@ -164,7 +139,14 @@ static nvdp_status embed(struct nvdp_context *ctx, const struct nvdp_search *sea
     nvdp__autofree float *vectors = NULL;
     NVDP_TRY(nvdp_dataset_from_texts(ctx, nvdp_encoder_tokenizer(search->encoder),
                                      query->max_length, queries, text, NULL, &data));
-    log_cut(ctx, data, query->max_length, file);
+    size_t cut = 0; /* the first query that is cut */
+    while (data->truncated > 0 && !nvdp__dataset_storage(data)->cut[cut])
+        cut++;
+    if (data->truncated > 0)
+        nvdp__log(ctx, NVDP_LOG_NOTICE,
+                  "%s%c%zu: the query is cut to %zu tokens, the limit that the file states (%zu of "
+                  "%zu queries are cut)",
+                  NVDP__QUERY(file, cut), query->max_length, data->truncated, data->count);
     NVDP_TRY(NVDP__NEW(ctx, vectors, queries * query->width));
     NVDP_TRY(nvdp_encoder_run(ctx, search->encoder, data, NULL, vectors));
     for (size_t q = 0; q < queries; q++) {
@@ -196,7 +178,7 @@ NVDP__CLONES static void search_widen16(size_t n, const int16_t *from, float *to
 }
 
 /* Converts values to multiples of the step. */
-static void widen(const struct nvdp__embeddings *of, size_t first, size_t n, float *to) {
+static void widen(const struct nvdp_shared *of, size_t first, size_t n, float *to) {
     if (of->shape.grid == NVDP__H5_I32) {
         search_widen(n, (const int32_t *)of->z + first, to);
     } else if (of->shape.grid == NVDP__H5_I16) {
@@ -235,11 +217,6 @@ static bool before(struct found a, struct found b) {
     return a.estimate != b.estimate ? a.estimate > b.estimate : a.text < b.text;
 }
 
-static int by_rank(const void *a, const void *b) {
-    const struct found *one = a, *two = b;
-    return before(*one, *two) ? -1 : before(*two, *one);
-}
-
 /* A heap of the best texts, the worst of them first. */
 static void sink(struct found *heap, size_t n, size_t at) {
     for (size_t child; (child = 2 * at + 1) < n; at = child) {
@@ -267,10 +244,10 @@ struct sums {
 };
 
 struct scan {
-    const struct nvdp__embeddings *of;
+    const struct nvdp_shared *of;
     size_t queries, room;
-    const float *u;     /* [queries, p] */
     size_t block;       /* texts per block */
+    float *u;           /* [queries, p] */
     struct found *best; /* [threads, queries, room] */
     size_t *count;      /* [threads, queries] */
     float *values;      /* [threads, block, S, p] */
@@ -338,7 +315,7 @@ static struct prior fit_prior(const struct scan *scan, size_t q, double scale, d
 /* Merges the threads' best texts of a query into hits. */
 static void give_hits(const struct nvdp_search *search, const struct scan *scan, size_t q,
                       size_t threads, struct found *merged, size_t top, struct nvdp_hit *hit) {
-    const struct nvdp__embeddings *of = search->of;
+    const struct nvdp_shared *of = search->of;
     const struct nvdp__embeddings_shape *shape = &of->shape;
     const double scale = (shape->grid == NVDP__H5_F16 ? 1 : of->z_step) /
                          ((double)shape->samples * search->info.clip);
@@ -350,7 +327,7 @@ static void give_hits(const struct nvdp_search *search, const struct scan *scan,
         memcpy(merged + n, scan->best + slot * scan->room, scan->count[slot] * sizeof *merged);
         n += scan->count[slot];
     }
-    qsort(merged, n, sizeof *merged, by_rank);
+    NVDP__SORT(merged, n, NVDP__DOWN(struct found, estimate), NVDP__UP(struct found, text));
     for (size_t k = 0; k < top; k++) {
         const double c = merged[k].estimate * scale,
                      gap = n > top ? c - merged[top].estimate * scale : NAN;
@@ -366,15 +343,14 @@ static void give_hits(const struct nvdp_search *search, const struct scan *scan,
 nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *search,
                               const char *file, size_t queries, const char *const *query,
                               size_t top, struct nvdp_hit *hit) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__embeddings_shape *shape = &search->of->shape;
     const size_t threads = (size_t)nvdp_context_threads(ctx), width = shape->samples * shape->dim;
     struct scan scan = {.of = search->of,
                         .queries = queries,
                         .room = nvdp__min(top, shape->texts) + 1,
                         .block = nvdp__max(BLOCK_FLOATS / width, 1)};
-    struct found *merged = NULL;
-    float *u = NULL;
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    struct found *merged;
     if (queries == 0 || top == 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "search: expected at least one query and one hit, found %zu and %zu",
@@ -383,17 +359,15 @@ nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *sear
     size_t size;
     if (!nvdp__mul(slots, scan.room, &size))
         return nvdp__fail(ctx, NVDP_ERR_MEMORY, "search: too many queries and hits");
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, u, queries * shape->dim));
-    NVDP_TRY_OR_CLEAN(embed(ctx, search, file, queries, query, u));
-    scan.u = u;
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, scan.best, size));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, scan.count, slots));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, scan.values, threads * scan.block * width));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, scan.sums, RANGES * queries));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, merged, threads * scan.room));
+    NVDP_TRY(NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(scan.u, queries * shape->dim)));
+    NVDP_TRY(embed(ctx, search, file, queries, query, scan.u));
+    NVDP_TRY(NVDP__ARRAYS(
+        ctx, &memory, NVDP__ITEMS(scan.best, size), NVDP__ITEMS(scan.count, slots),
+        NVDP__ITEMS(scan.values, threads * scan.block * width),
+        NVDP__ITEMS(scan.sums, RANGES * queries), NVDP__ITEMS(merged, threads * scan.room)));
     for (size_t begin = 0; begin < blocks; begin += BLOCKS_PER_CHECK) {
         const size_t stop = nvdp__min(blocks, begin + BLOCKS_PER_CHECK);
-        NVDP_TRY_OR_CLEAN(nvdp__check_cancelled(ctx, "search: cancelled"));
+        NVDP_TRY(nvdp__check_cancelled(ctx, "search: cancelled"));
 #pragma omp parallel for num_threads((int)threads) schedule(static)
         for (size_t r = 0; r < RANGES; r++)
             for (size_t b = begin + (stop - begin) * r / RANGES;
@@ -404,12 +378,5 @@ nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *sear
     const size_t hits = nvdp__min(top, shape->texts);
     for (size_t q = 0; q < queries; q++)
         give_hits(search, &scan, q, threads, merged, hits, hit + q * hits);
-cleanup:
-    free(u);
-    free(scan.best);
-    free(scan.count);
-    free(scan.values);
-    free(scan.sums);
-    free(merged);
-    return status;
+    return NVDP_OK;
 }

@@ -1,9 +1,9 @@
 /* Reads and writes keys, and signs and checks releases with Ed25519, for nvdp export and nvdp verify.  The order:
  * keys, then signatures. */
-#include "share/sign.h"
-
-#include "base/file.h"
 #include "share/release.h"
+
+#include "base/array.h"
+#include "base/file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <nvdp/share.h>
@@ -34,14 +34,13 @@ static bool from_hex(const char *text, size_t size, unsigned char *bytes) {
 /* Reads the 32 bytes that follow `words` in a file of one line. */
 static nvdp_status read_key(struct nvdp_context *ctx, const char *path, const char *words,
                             const char *kind, unsigned char bytes[SEED]) {
-    char *text = NULL;
+    nvdp__autofree char *text = NULL;
     size_t count = 0;
     NVDP_TRY(nvdp__read_file(ctx, path, KEY_FILE, &text, &count));
     if (count > 0 && text[count - 1] == '\n') text[count - 1] = '\0';
     const size_t length = strlen(words);
     const bool right = strncmp(text, words, length) == 0 && from_hex(text + length, SEED, bytes);
     sodium_memzero(text, count);
-    free(text);
     return right ? NVDP_OK
                  : nvdp__fail(ctx, NVDP_ERR_INPUT,
                               "%s: expected a %s key file, '%s' followed by %d hexadecimal digits, "
@@ -51,32 +50,23 @@ static nvdp_status read_key(struct nvdp_context *ctx, const char *path, const ch
 
 /* Refuses a signing key in the folder of a run, or below it. */
 static nvdp_status check_place(struct nvdp_context *ctx, const char *path) {
-    char *folder = nvdp__strdup(ctx, path);
-    if (folder == NULL) return NVDP_ERR_MEMORY;
+    nvdp__autofree char *folder = nvdp__strdup(ctx, path);
+    NVDP_TRY(NVDP__MADE(folder));
     char *last = strrchr(folder, '/');
     if (last != NULL) last[1] = '\0';
-    char *real = realpath(path, NULL); /* an existing key: resolves links */
+    nvdp__autofree char *real = realpath(path, NULL); /* an existing key: resolves links */
     if (real == NULL) real = realpath(last != NULL ? folder : ".", NULL);
-    nvdp_status status = NVDP_OK;
     if (real == NULL)
-        NVDP_TRY_OR_CLEAN(
-            nvdp__fail_errno(ctx, errno, "%s: cannot open the folder of this file", path));
-    for (char *end = real + strlen(real); status == NVDP_OK && end != NULL && end > real;
-         end = strrchr(real, '/')) {
+        return nvdp__fail_errno(ctx, errno, "%s: cannot open the folder of this file", path);
+    for (char *end = real + strlen(real); end != NULL && end > real; end = strrchr(real, '/')) {
         *end = '\0';
-        char *run = nvdp__join(ctx, real, "run.json");
-        if (run == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
-        if (nvdp__exists(run))
-            status = nvdp__fail(
+        if (nvdp__exists(nvdp__path(real, "run.json").text))
+            return nvdp__fail(
                 ctx, NVDP_ERR_ARGUMENT,
                 "%s: expected a secret key outside of run folders, found it in the run %s; move it",
                 path, real);
-        free(run);
     }
-cleanup:
-    free(folder);
-    free(real);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__secret_read(struct nvdp_context *ctx, const char *path, const char *words,
@@ -93,14 +83,17 @@ nvdp_status nvdp__secret_read(struct nvdp_context *ctx, const char *path, const 
 
 nvdp_status nvdp__sign_key_read(struct nvdp_context *ctx, const char *path,
                                 struct nvdp__sign_key *key) {
-    unsigned char seed[SEED];
+    nvdp__auto(nvdp__key_wipe) unsigned char seed[NVDP__KEY] = {0};
     NVDP_TRY(check_place(ctx, path));
     NVDP_TRY(nvdp__secret_read(ctx, path, secret_words, seed));
     key->secret = sodium_malloc(crypto_sign_SECRETKEYBYTES);
-    if (key->secret != NULL) crypto_sign_seed_keypair(key->open, key->secret, seed);
-    sodium_memzero(seed, sizeof seed);
-    return key->secret != NULL ? NVDP_OK
-                               : nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
+    if (key->secret == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
+    crypto_sign_seed_keypair(key->open, key->secret, seed);
+    return NVDP_OK;
+}
+
+void nvdp__key_wipe(unsigned char (*key)[NVDP__KEY]) {
+    sodium_memzero(*key, sizeof *key);
 }
 
 void nvdp__sign_key_wipe(struct nvdp__sign_key *key) {
@@ -113,11 +106,9 @@ nvdp_status nvdp__public_key_read(struct nvdp_context *ctx, const char *path,
     return read_key(ctx, path, public_words, "public", key);
 }
 
-/* Creates a file of one line. */
-static nvdp_status write_key(struct nvdp_context *ctx, const char *path, mode_t mode,
-                             const char *words, const unsigned char bytes[SEED]) {
-    char line[128];
-    char hex[2 * SEED + 1];
+nvdp_status nvdp__key_write(struct nvdp_context *ctx, const char *path, mode_t mode,
+                            const char *words, const unsigned char bytes[NVDP__KEY]) {
+    char line[128], hex[2 * SEED + 1];
     const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (file < 0) return nvdp__fail_errno(ctx, errno, "%s: cannot create the key file", path);
     sodium_bin2hex(hex, sizeof hex, bytes, SEED);
@@ -133,32 +124,21 @@ static nvdp_status write_key(struct nvdp_context *ctx, const char *path, mode_t 
     return status;
 }
 
-nvdp_status nvdp__secret_write(struct nvdp_context *ctx, const char *path, const char *words,
-                               const unsigned char bytes[NVDP__KEY]) {
-    return write_key(ctx, path, S_IRUSR | S_IWUSR, words, bytes);
-}
-
 nvdp_status nvdp_key_create(struct nvdp_context *ctx, const char *path) {
-    nvdp_status status = NVDP_OK;
-    unsigned char seed[SEED] = {0}, open[NVDP__PUBLIC_KEY];
-    unsigned char *secret = NULL;
-    char *public_path = NULL;
+    nvdp__auto(nvdp__key_wipe) unsigned char seed[NVDP__KEY] = {0};
+    nvdp__auto(nvdp__sign_key_wipe) struct nvdp__sign_key key = {0};
+    const struct nvdp__path public_path = nvdp__path_format("%s.pub", path);
     if (sodium_init() < 0)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium failed to initialize");
-    secret = sodium_malloc(crypto_sign_SECRETKEYBYTES);
-    public_path = nvdp__format(ctx, "%s.pub", path);
-    if (secret == NULL || public_path == NULL)
-        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
+    key.secret = sodium_malloc(crypto_sign_SECRETKEYBYTES);
+    if (key.secret == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
     randombytes_buf(seed, sizeof seed);
-    crypto_sign_seed_keypair(open, secret, seed);
-    NVDP_TRY_OR_CLEAN(check_place(ctx, path));
-    NVDP_TRY_OR_CLEAN(nvdp__secret_write(ctx, path, secret_words, seed));
-    status = write_key(ctx, public_path, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH, public_words, open);
+    crypto_sign_seed_keypair(key.open, key.secret, seed);
+    NVDP_TRY(check_place(ctx, path));
+    NVDP_TRY(nvdp__key_write(ctx, path, S_IRUSR | S_IWUSR, secret_words, seed));
+    const nvdp_status status = nvdp__key_write(
+        ctx, public_path.text, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH, public_words, key.open);
     if (status != NVDP_OK) unlink(path);
-cleanup:
-    sodium_memzero(seed, sizeof seed);
-    sodium_free(secret);
-    free(public_path);
     return status;
 }
 
@@ -174,16 +154,6 @@ static nvdp_status message(struct nvdp__release *release, enum nvdp__signed cove
     return nvdp__release_digest(release, covers, "signature", out + sizeof words[covers]);
 }
 
-/* Builds the message to sign from the written file, with the values that a reader will find. */
-static nvdp_status written_message(struct nvdp__release *release, unsigned char out[MESSAGE]) {
-    const struct nvdp__format *const formats[] = {release->format, NULL};
-    nvdp__auto(nvdp__release_close) struct nvdp__release written = {0};
-    if (release->format->covers == NVDP__SIGNED_BYTES)
-        return message(release, NVDP__SIGNED_BYTES, out);
-    NVDP_TRY(nvdp__release_read(release->ctx, formats, release->to.output.temporary, &written));
-    return message(&written, NVDP__SIGNED_VALUES, out);
-}
-
 nvdp_status nvdp__sign_prepare(const struct nvdp__sign_key *key, struct nvdp__attributes *list) {
     char hex[2 * SIGNATURE + 1];
     sodium_bin2hex(hex, sizeof hex, key->open, sizeof key->open);
@@ -194,6 +164,8 @@ nvdp_status nvdp__sign_prepare(const struct nvdp__sign_key *key, struct nvdp__at
 }
 
 nvdp_status nvdp__sign(const struct nvdp__sign_key *key, struct nvdp__release *release) {
+    const struct nvdp__format *const formats[] = {release->format, NULL};
+    nvdp__auto(nvdp__release_close) struct nvdp__release written = {0};
     unsigned char said[MESSAGE], signature[SIGNATURE];
     char hex[2 * SIGNATURE + 1];
     if (release->lossy)
@@ -201,7 +173,11 @@ nvdp_status nvdp__sign(const struct nvdp__sign_key *key, struct nvdp__release *r
                           "%s: cannot sign this file, because its format does not keep the exact "
                           "values; export to .safetensors or .h5, or do not sign",
                           release->path);
-    NVDP_TRY(written_message(release, said));
+    const bool bytes = release->format->covers == NVDP__SIGNED_BYTES;
+    if (!bytes) /* signs the values that a reader will find in the written file */
+        NVDP_TRY(nvdp__release_read(release->ctx, formats, release->to.output.temporary, &written));
+    NVDP_TRY(message(bytes ? release : &written, bytes ? NVDP__SIGNED_BYTES : NVDP__SIGNED_VALUES,
+                     said));
     if (crypto_sign_detached(signature, NULL, said, sizeof said, key->secret) != 0)
         return nvdp__fail(release->ctx, NVDP_ERR_UNSUPPORTED, "libsodium failed to sign");
     sodium_bin2hex(hex, sizeof hex, signature, sizeof signature);

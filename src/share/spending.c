@@ -1,10 +1,13 @@
-/* Adds up the records of a ledger by text, by person and by receiver.  Read spending.h first. */
-#include "share/spending.h"
-
+/* Adds up the records of a ledger by text, by person and by receiver.  Read ledger.h first. */
+#include "base/array.h"
 #include "base/file.h"
+#include "options/schema.h"
+#include "share/ledger.h"
 #include <math.h>
 #include <nvdp/privacy.h>
 #include <nvdp/rdp.h>
+#include <nvdp/share.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,10 +28,6 @@ static void spend(struct nvdp__spending *to, const struct nvdp__ledger_record *r
     for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++)
         to->divergence[k] += samples * release->divergence[k];
     to->distance += samples * record->distance;
-}
-
-bool nvdp__distance_negligible(double epsilon, double distance, double delta) {
-    return distance == 0 || (1 + exp(epsilon)) * distance <= delta / 1000;
 }
 
 /* Returns the epsilon of all releases together.  Gaussian mechanisms compose exactly into one.  Other mechanisms
@@ -92,40 +91,17 @@ static int by_hash(const void *a, const void *b) {
     return memcmp(a, b, NVDP__LEDGER_HASH); /* the hash is the first member of its struct */
 }
 
-static int by_number(double a, double b) {
-    return (a > b) - (a < b);
-}
-
-static int by_spending(const void *a, const void *b) {
-    const struct nvdp__spending *one = &((const struct nvdp__sum *)a)->spending,
-                                *two = &((const struct nvdp__sum *)b)->spending;
-    int order = (one->samples > two->samples) - (one->samples < two->samples);
-    if (order == 0) order = by_number(one->mu_square, two->mu_square);
-    if (order == 0) order = by_number(one->word_square, two->word_square);
-    for (size_t k = 0; order == 0 && k < NVDP__LEDGER_ORDERS; k++)
-        order = by_number(one->divergence[k], two->divergence[k]);
-    return order != 0 ? order : by_number(one->distance, two->distance);
-}
-
-/* Sorts items that begin with a hash, and keeps one of each.  Returns their number. */
-static size_t distinct(void *items, size_t count, size_t size,
-                       int (*order)(const void *, const void *)) {
+/* Sorts items by their bytes, and keeps one of each.  Returns their number. */
+static size_t distinct(void *items, size_t count, size_t size) {
+    const struct nvdp__key key = {.size = size, .kind = NVDP__KEY_MEMORY};
     char *item = items;
     size_t kept = 0;
-    if (count > 1) qsort(items, count, size, order);
+    nvdp__sort(items, count, size, &key, 1);
     for (size_t i = 0; i < count; i++) {
-        if (kept > 0 && order(item + (kept - 1) * size, item + i * size) == 0) continue;
+        if (kept > 0 && memcmp(item + (kept - 1) * size, item + i * size, size) == 0) continue;
         memmove(item + kept++ * size, item + i * size, size);
     }
     return kept;
-}
-
-static nvdp_status make_sums(struct nvdp_context *ctx, const nvdp__text_hash *hash, size_t count,
-                             struct nvdp__sum **out) {
-    NVDP_TRY(NVDP__NEW(ctx, *out, count));
-    for (size_t i = 0; hash != NULL && i < count; i++)
-        memcpy((*out)[i].of, hash[i], NVDP__LEDGER_HASH);
-    return NVDP_OK;
 }
 
 /* --- records --- */
@@ -145,10 +121,9 @@ static const struct nvdp__ledger_record *record_at(const struct nvdp__records *r
 
 /* Returns the person of text i, or NULL. */
 static const unsigned char *person_of(const struct nvdp__ledger_record *record, size_t i) {
-    static const nvdp__text_hash nobody = {0};
-    if (record->person == NULL || memcmp(record->person[i], nobody, sizeof nobody) == 0)
-        return NULL;
-    return record->person[i];
+    return record->person != NULL && !sodium_is_zero(record->person[i], NVDP__LEDGER_HASH)
+               ? record->person[i]
+               : NULL;
 }
 
 bool nvdp__name_persons(const struct nvdp__records *records) {
@@ -165,7 +140,8 @@ double nvdp__person_budget(const struct nvdp__ledger_record *record, size_t coun
 
 /* --- by text --- */
 
-bool nvdp__account_add(struct nvdp__account *account, const struct nvdp__ledger_record *record) {
+/* Adds a record.  Returns false if it has none of the texts.  A text that occurs twice in the record counts twice. */
+static bool add(struct nvdp__account *account, const struct nvdp__ledger_record *record) {
     bool any = false;
     for (size_t i = 0; i < record->release->texts; i++) {
         struct nvdp__sum *of =
@@ -193,23 +169,46 @@ static void list_file(const struct nvdp__ledger_record *record, size_t before,
                        name[0] != '\0' ? name : record->release->id, end);
 }
 
-nvdp_status nvdp__account_open(const struct nvdp__records *records,
-                               const struct nvdp__ledger_record *of,
-                               struct nvdp__account *account) {
+/* Finds the largest sums.  Equal ones that are neighbors have the same epsilon, which is computed once.
+ * worst->persons_over counts the sums whose epsilon is above `budget` (0: none). */
+static void find_largest(const struct nvdp__sum *sum, size_t count, double delta,
+                         const struct nvdp__filter *filter, double budget,
+                         struct nvdp__spent *worst) {
+    double epsilon = 0, filtered = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct nvdp__spending *spending = &sum[i].spending;
+        if (i == 0 || nvdp__compare(&sum[i - 1], &sum[i],
+                                    NVDP__KEYS(NVDP__UP_MEMORY(struct nvdp__sum, spending))) != 0) {
+            epsilon = epsilon_of(spending, delta);
+            filtered = filtered_of(spending, filter, delta);
+        }
+        worst->persons_over += budget > 0 && filtered > budget;
+        worst->unnamed += !sum[i].named;
+        worst->person_texts = nvdp__max(worst->person_texts, sum[i].texts);
+        worst->samples = nvdp__max(worst->samples, spending->samples);
+        worst->epsilon = fmax(worst->epsilon, epsilon);
+        worst->filtered = fmax(worst->filtered, filtered);
+        worst->mu = fmax(worst->mu, sqrt(spending->mu_square));
+        worst->word_mu = fmax(worst->word_mu, sqrt(spending->word_square));
+    }
+}
+
+nvdp_status nvdp__account_sum(const struct nvdp__records *records,
+                              const struct nvdp__ledger_record *of, struct nvdp__account *account) {
     const size_t texts = (size_t)of->release->texts;
     nvdp__autofree nvdp__text_hash *text = NULL;
     size_t files = 0;
-    account->delta = records->delta;
-    account->filter = records->filter;
     account->spent.proven = records->filter.budget;
     account->spent.person_proven = records->person_filter.budget;
     NVDP_TRY(NVDP__NEW(records->ctx, text, texts));
     memcpy(text, of->text, texts * sizeof *text);
-    account->count = distinct(text, texts, sizeof *text, by_hash);
-    NVDP_TRY(make_sums(records->ctx, (const nvdp__text_hash *)text, account->count, &account->sum));
+    account->count = distinct(text, texts, sizeof *text);
+    NVDP_TRY(NVDP__NEW(records->ctx, account->sum, account->count));
+    for (size_t i = 0; i < account->count; i++)
+        memcpy(account->sum[i].of, text[i], sizeof *text);
     for (size_t r = records->count; r-- > 0;) {
         const struct nvdp__ledger_record *record = &records->record[r];
-        if (!counts(records, record) || !nvdp__account_add(account, record)) continue;
+        if (!counts(records, record) || !add(account, record)) continue;
         if (files == 0) account->last = record->release;
         list_file(record, files++, account->spent.files);
         account->spent.shared_before = account->spent.shared_before || record->finished;
@@ -218,23 +217,14 @@ nvdp_status nvdp__account_open(const struct nvdp__records *records,
         account->sum[i].before = account->sum[i].spending.samples;
         account->spent.seen_before += account->sum[i].before > 0;
     }
+    if (records->next != NULL && counts(records, records->next)) add(account, records->next);
+    find_largest(account->sum, account->count, records->delta, &records->filter, 0,
+                 &account->spent);
     return NVDP_OK;
 }
 
-/* Sums with the same history have the same epsilon, which is computed once for neighbors. */
-void nvdp__account_close(struct nvdp__account *account) {
-    struct nvdp__spent *worst = &account->spent;
-    for (size_t i = 0; i < account->count; i++) {
-        const struct nvdp__sum *sum = &account->sum[i];
-        worst->unnamed += !sum->named;
-        if (i > 0 && by_spending(sum - 1, sum) == 0) continue;
-        if (sum->spending.samples > worst->samples) worst->samples = sum->spending.samples;
-        worst->epsilon = fmax(worst->epsilon, epsilon_of(&sum->spending, account->delta));
-        worst->mu = fmax(worst->mu, sqrt(sum->spending.mu_square));
-        worst->filtered =
-            fmax(worst->filtered, filtered_of(&sum->spending, &account->filter, account->delta));
-        worst->word_mu = fmax(worst->word_mu, sqrt(sum->spending.word_square));
-    }
+void nvdp__account_release(struct nvdp__account *account) {
+    free(account->sum);
 }
 
 /* --- by person --- */
@@ -244,47 +234,27 @@ struct pair {
     nvdp__text_hash text, person;
 };
 
-static int by_pair(const void *a, const void *b) {
-    return memcmp(a, b, sizeof(struct pair));
-}
-
-/* Hashes, or pairs, that are collected. */
+/* Pairs that are collected.  A list of single hashes has each of them twice in its pair. */
 struct list {
     struct nvdp_context *ctx;
-    nvdp__text_hash *hash;
     struct pair *pair;
     size_t count, capacity;
 };
 
-static nvdp_status put_hash(struct list *list, const unsigned char *hash) {
-    NVDP_TRY(nvdp__reserve(list->ctx, &list->hash, &list->capacity, list->count + 1,
-                           sizeof *list->hash));
-    memcpy(list->hash[list->count++], hash, NVDP__LEDGER_HASH);
-    return NVDP_OK;
+static void release_list(struct list *list) {
+    free(list->pair);
 }
 
-static nvdp_status put_pair(struct list *list, const unsigned char *text,
-                            const unsigned char *person) {
-    NVDP_TRY(nvdp__reserve(list->ctx, &list->pair, &list->capacity, list->count + 1,
-                           sizeof *list->pair));
-    struct pair *pair = &list->pair[list->count++];
-    memcpy(pair->text, text, NVDP__LEDGER_HASH);
-    memcpy(pair->person, person, NVDP__LEDGER_HASH);
-    return NVDP_OK;
-}
-
-static bool has_hash(const struct list *list, const unsigned char *hash) {
-    return list->hash != NULL && list->count > 0 &&
-           bsearch(hash, list->hash, list->count, sizeof *list->hash, by_hash) != NULL;
-}
-
-static bool has_pair(const struct list *list, const unsigned char *text,
-                     const unsigned char *person) {
+static nvdp_status put(struct list *list, const unsigned char *text, const unsigned char *person) {
     struct pair pair;
-    memcpy(pair.text, text, NVDP__LEDGER_HASH);
-    memcpy(pair.person, person, NVDP__LEDGER_HASH);
-    return list->count > 0 &&
-           bsearch(&pair, list->pair, list->count, sizeof *list->pair, by_pair) != NULL;
+    memcpy(pair.text, text, sizeof pair.text);
+    memcpy(pair.person, person, sizeof pair.person);
+    return NVDP__PUSH(list->ctx, list->pair, list->count, list->capacity, pair);
+}
+
+static void keep_distinct(struct list *list) {
+    if (list->pair == NULL) return;
+    list->count = distinct(list->pair, list->count, sizeof *list->pair);
 }
 
 /* Returns the first pair of the text, or the end of the list. */
@@ -305,160 +275,223 @@ static bool has_text(const struct list *pairs, const unsigned char *text) {
     return at < pairs->count && by_hash(pairs->pair[at].text, text) == 0;
 }
 
-/* Collects the texts of the record `of` with their persons in `own`; a text without one is its own person. */
-static nvdp_status collect_own(const struct nvdp__ledger_record *of, struct list *own) {
-    for (size_t i = 0; i < of->release->texts; i++) {
-        const unsigned char *person = person_of(of, i);
-        NVDP_TRY(put_pair(own, of->text[i], person != NULL ? person : of->text[i]));
-    }
-    own->count = distinct(own->pair, own->count, sizeof *own->pair, by_pair);
-    return NVDP_OK;
+static bool has_pair(const struct list *pairs, const unsigned char *text,
+                     const unsigned char *person) {
+    for (size_t at = find_text(pairs, text);
+         at < pairs->count && by_hash(pairs->pair[at].text, text) == 0; at++)
+        if (by_hash(pairs->pair[at].person, person) == 0) return true;
+    return false;
 }
 
 /* Collects the persons in `own`, and those to whom any record gives one of these texts.  Counts the persons in `own`, and
  * the texts that it gives to another person than an earlier record. */
 static nvdp_status collect_persons(const struct nvdp__records *records, const struct list *own,
                                    struct list *persons, struct nvdp__spent *spent) {
-    nvdp_status status = NVDP_OK;
-    struct list renamed = {.ctx = records->ctx};
+    nvdp__auto(release_list) struct list renamed = {.ctx = records->ctx};
     for (size_t k = 0; k < own->count; k++)
-        NVDP_TRY_OR_CLEAN(put_hash(persons, own->pair[k].person));
-    persons->count = distinct(persons->hash, persons->count, sizeof *persons->hash, by_hash);
+        NVDP_TRY(put(persons, own->pair[k].person, own->pair[k].person));
+    keep_distinct(persons);
     spent->persons = persons->count;
     for (size_t r = 0; r < records->count; r++) {
         const struct nvdp__ledger_record *record = &records->record[r];
         for (size_t i = 0; record->person != NULL && i < record->release->texts; i++) {
             const unsigned char *person = person_of(record, i), *text = record->text[i];
             if (person == NULL || !has_text(own, text) || has_pair(own, text, person)) continue;
-            NVDP_TRY_OR_CLEAN(put_hash(persons, person));
-            if (!has_pair(own, text, text)) NVDP_TRY_OR_CLEAN(put_hash(&renamed, text));
+            NVDP_TRY(put(persons, person, person));
+            if (!has_pair(own, text, text)) NVDP_TRY(put(&renamed, text, text));
         }
     }
-    persons->count = distinct(persons->hash, persons->count, sizeof *persons->hash, by_hash);
-    spent->renamed = distinct(renamed.hash, renamed.count, sizeof *renamed.hash, by_hash);
-cleanup:
-    free(renamed.hash);
-    return status;
+    keep_distinct(persons);
+    keep_distinct(&renamed);
+    spent->renamed = renamed.count;
+    return NVDP_OK;
 }
 
 /* Collects the texts of these persons in all records. */
 static nvdp_status collect_pairs(const struct nvdp__records *records, const struct list *own,
                                  const struct list *persons, struct list *pairs) {
     for (size_t k = 0; k < own->count; k++)
-        NVDP_TRY(put_pair(pairs, own->pair[k].text, own->pair[k].person));
+        NVDP_TRY(put(pairs, own->pair[k].text, own->pair[k].person));
     for (size_t r = 0; r < all_of(records); r++) {
         const struct nvdp__ledger_record *record = record_at(records, r);
         for (size_t i = 0; record->person != NULL && i < record->release->texts; i++) {
             const unsigned char *person = person_of(record, i);
-            if (person != NULL && has_hash(persons, person))
-                NVDP_TRY(put_pair(pairs, record->text[i], person));
+            if (person != NULL && has_text(persons, person))
+                NVDP_TRY(put(pairs, record->text[i], person));
         }
     }
-    pairs->count = distinct(pairs->pair, pairs->count, sizeof *pairs->pair, by_pair);
+    keep_distinct(pairs);
     return NVDP_OK;
 }
 
-/* Adds each entry of the record to all persons of its text. */
-static void add_record(const struct nvdp__ledger_record *record, const struct list *pairs,
-                       struct nvdp__sum *sum, size_t sums) {
-    for (size_t i = 0; i < record->release->texts; i++) {
-        for (size_t k = find_text(pairs, record->text[i]);
-             k < pairs->count && by_hash(pairs->pair[k].text, record->text[i]) == 0; k++) {
-            struct nvdp__sum *to = bsearch(pairs->pair[k].person, sum, sums, sizeof *sum, by_hash);
-            spend(&to->spending, record);
-        }
+/* Adds up the persons of the record.  A text without one is its own person. */
+static nvdp_status add_persons(const struct nvdp__records *records,
+                               const struct nvdp__ledger_record *of, double budget,
+                               struct nvdp__spent *spent) {
+    nvdp__auto(release_list) struct list own = {.ctx = records->ctx}, persons = own, pairs = own;
+    nvdp__autofree struct nvdp__sum *sum = NULL;
+    struct nvdp__spent worst = {0};
+    for (size_t i = 0; i < of->release->texts; i++) {
+        const unsigned char *person = person_of(of, i);
+        NVDP_TRY(put(&own, of->text[i], person != NULL ? person : of->text[i]));
     }
-}
-
-/* Finds the largest sums.  Sorts the sums, so that equal ones are neighbors, whose epsilon is computed once. */
-static void find_worst(const struct nvdp__records *records, struct nvdp__sum *sum, size_t sums,
-                       double budget, struct nvdp__spent *spent, size_t *over) {
-    double epsilon = 0, filtered = 0, square = 0;
-    if (sums > 1) qsort(sum, sums, sizeof *sum, by_spending);
-    for (size_t i = 0; i < sums; i++) {
-        if (i == 0 || by_spending(&sum[i - 1], &sum[i]) != 0) {
-            epsilon = epsilon_of(&sum[i].spending, records->delta);
-            filtered = filtered_of(&sum[i].spending, &records->person_filter, records->delta);
-        }
-        *over += budget > 0 && filtered > budget;
-        spent->person_texts = nvdp__max(spent->person_texts, sum[i].texts);
-        spent->person_samples = nvdp__max(spent->person_samples, sum[i].spending.samples);
-        spent->person_epsilon = fmax(spent->person_epsilon, epsilon);
-        spent->person_filtered = fmax(spent->person_filtered, filtered);
-        square = fmax(square, sum[i].spending.mu_square);
-    }
-    spent->person_mu = sqrt(square);
-}
-
-nvdp_status nvdp__spent_of_persons(const struct nvdp__records *records,
-                                   const struct nvdp__ledger_record *of, double budget,
-                                   struct nvdp__spent *spent, size_t *over, size_t *count) {
-    nvdp_status status = NVDP_OK;
-    struct list own = {.ctx = records->ctx}, persons = own, pairs = own;
-    struct nvdp__sum *sum = NULL;
-    *over = 0;
-    NVDP_TRY_OR_CLEAN(collect_own(of, &own));
-    NVDP_TRY_OR_CLEAN(collect_persons(records, &own, &persons, spent));
-    NVDP_TRY_OR_CLEAN(collect_pairs(records, &own, &persons, &pairs));
-    *count = persons.count;
-    if (pairs.pair == NULL) goto cleanup; /* no texts */
-    NVDP_TRY_OR_CLEAN(
-        make_sums(records->ctx, (const nvdp__text_hash *)persons.hash, persons.count, &sum));
+    keep_distinct(&own);
+    NVDP_TRY(collect_persons(records, &own, &persons, spent));
+    NVDP_TRY(collect_pairs(records, &own, &persons, &pairs));
+    spent->persons_compared = persons.count;
+    NVDP_TRY(NVDP__NEW(records->ctx, sum, persons.count));
+    for (size_t k = 0; k < persons.count; k++)
+        memcpy(sum[k].of, persons.pair[k].person, sizeof sum->of);
     for (size_t k = 0; k < pairs.count; k++) {
         struct nvdp__sum *to =
             bsearch(pairs.pair[k].person, sum, persons.count, sizeof *sum, by_hash);
         to->texts++;
     }
-    for (size_t r = 0; r < all_of(records); r++)
-        if (counts(records, record_at(records, r)))
-            add_record(record_at(records, r), &pairs, sum, persons.count);
-    find_worst(records, sum, persons.count, budget, spent, over);
-cleanup:
-    free(own.pair);
-    free(persons.hash);
-    free(pairs.pair);
-    free(sum);
-    return status;
+    for (size_t r = 0; r < all_of(records); r++) {
+        const struct nvdp__ledger_record *record = record_at(records, r);
+        if (!counts(records, record)) continue;
+        for (size_t i = 0; i < record->release->texts; i++) /* for all persons of the text */
+            for (size_t k = find_text(&pairs, record->text[i]);
+                 k < pairs.count && by_hash(pairs.pair[k].text, record->text[i]) == 0; k++) {
+                struct nvdp__sum *to =
+                    bsearch(pairs.pair[k].person, sum, persons.count, sizeof *sum, by_hash);
+                spend(&to->spending, record);
+            }
+    }
+    NVDP__SORT(sum, persons.count, NVDP__UP_MEMORY(struct nvdp__sum, spending));
+    find_largest(sum, persons.count, records->delta, &records->person_filter, budget, &worst);
+    spent->persons_over = worst.persons_over;
+    spent->person_texts = worst.person_texts;
+    spent->person_samples = worst.samples;
+    spent->person_epsilon = worst.epsilon;
+    spent->person_filtered = worst.filtered;
+    spent->person_mu = worst.mu;
+    return NVDP_OK;
 }
 
 /* --- by receiver --- */
 
-static nvdp_status add_receiver(const struct nvdp__records *records,
-                                const struct nvdp__ledger_record *of, struct nvdp__spent *spent) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__account account = {0};
-    struct nvdp__spent person = {0};
-    size_t over = 0, persons = 0;
-    NVDP_TRY_OR_CLEAN(nvdp__account_open(records, of, &account));
-    if (records->next != NULL && counts(records, records->next))
-        nvdp__account_add(&account, records->next);
-    nvdp__account_close(&account);
-    if (of->person != NULL)
-        NVDP_TRY_OR_CLEAN(nvdp__spent_of_persons(records, of, 0, &person, &over, &persons));
-    spent->receiver_samples = nvdp__max(spent->receiver_samples, account.spent.samples);
-    spent->receiver_epsilon = fmax(spent->receiver_epsilon, account.spent.epsilon);
-    spent->receiver_person_epsilon = fmax(spent->receiver_person_epsilon, person.person_epsilon);
-cleanup:
-    free(account.sum);
-    return status;
-}
-
-nvdp_status nvdp__spent_of_receivers(const struct nvdp__records *records,
-                                     const struct nvdp__ledger_record *of,
-                                     struct nvdp__spent *spent) {
-    nvdp_status status = NVDP_OK;
-    struct list receivers = {.ctx = records->ctx};
-    for (size_t r = 0; r < all_of(records); r++)
-        if (record_at(records, r)->receiver != NULL)
-            NVDP_TRY_OR_CLEAN(put_hash(&receivers, record_at(records, r)->receiver));
-    receivers.count = distinct(receivers.hash, receivers.count, sizeof *receivers.hash, by_hash);
+nvdp_status nvdp__spent_of_names(const struct nvdp__records *records,
+                                 const struct nvdp__ledger_record *of, double budget,
+                                 struct nvdp__spent *spent) {
+    nvdp__auto(release_list) struct list receivers = {.ctx = records->ctx};
+    if (of->person != NULL) NVDP_TRY(add_persons(records, of, budget, spent));
+    /* the largest sums of a single receiver */
+    for (size_t r = 0; r < all_of(records); r++) {
+        const unsigned char *receiver = record_at(records, r)->receiver;
+        if (receiver != NULL) NVDP_TRY(put(&receivers, receiver, receiver));
+    }
+    keep_distinct(&receivers);
     spent->receivers = receivers.count;
     for (size_t k = 0; k < receivers.count; k++) {
+        nvdp__auto(nvdp__account_release) struct nvdp__account account = {0};
         struct nvdp__records one = *records;
-        one.receiver = receivers.hash[k];
-        NVDP_TRY_OR_CLEAN(add_receiver(&one, of, spent));
+        struct nvdp__spent person = {0};
+        one.receiver = receivers.pair[k].text;
+        NVDP_TRY(nvdp__account_sum(&one, of, &account));
+        if (of->person != NULL) NVDP_TRY(add_persons(&one, of, 0, &person));
+        spent->receiver_samples = nvdp__max(spent->receiver_samples, account.spent.samples);
+        spent->receiver_epsilon = fmax(spent->receiver_epsilon, account.spent.epsilon);
+        spent->receiver_person_epsilon =
+            fmax(spent->receiver_person_epsilon, person.person_epsilon);
     }
-cleanup:
-    free(receivers.hash);
-    return status;
+    return NVDP_OK;
+}
+
+/* ---- the whole ledger ---- */
+
+/* Sums up a whole ledger for its owner: texts, persons and receivers, with the guess bound for a person. */
+
+/* Makes one record of the texts and persons of all records.  *record owns both arrays. */
+static nvdp_status join(const struct nvdp__records *records, struct nvdp__ledger_release *release,
+                        struct nvdp__ledger_record *record, nvdp__text_hash **text,
+                        nvdp__text_hash **person) {
+    size_t all = 0, at = 0;
+    bool named = false;
+    for (size_t r = 0; r < records->count; r++) {
+        all += (size_t)records->record[r].release->texts;
+        named = named || records->record[r].person != NULL;
+    }
+    *release = (struct nvdp__ledger_release){.texts = all};
+    NVDP_TRY(NVDP__ARRAYS(records->ctx, NULL, NVDP__ITEMS(*text, all), NVDP__ITEMS(*person, all)));
+    for (size_t r = 0; r < records->count; r++) {
+        const struct nvdp__ledger_record *from = &records->record[r];
+        const size_t texts = (size_t)from->release->texts;
+        memcpy(*text + at, from->text, texts * NVDP__LEDGER_HASH);
+        if (from->person != NULL) memcpy(*person + at, from->person, texts * NVDP__LEDGER_HASH);
+        at += texts;
+    }
+    *record =
+        (struct nvdp__ledger_record){.release = release,
+                                     .text = (const nvdp__text_hash *)*text,
+                                     .person = named ? (const nvdp__text_hash *)*person : NULL,
+                                     .file = ""};
+    return NVDP_OK;
+}
+
+static const double baselines[] = {.5, 1e-3, 1e-6};
+
+void nvdp__spent_persons(const struct nvdp__spent *spent, struct nvdp_persons *out) {
+    *out = (struct nvdp_persons){.persons = (size_t)spent->persons,
+                                 .texts = spent->person_texts,
+                                 .samples = spent->person_samples,
+                                 .epsilon = spent->persons > 0 ? spent->person_epsilon : NAN,
+                                 .delta = spent->persons > 0 ? NVDP__LEDGER_DELTA : NAN,
+                                 .mu = spent->persons > 0 ? spent->person_mu : NAN};
+    if (spent->persons == 0 || !isfinite(spent->person_mu)) return;
+    for (size_t i = 0; i < sizeof baselines / sizeof *baselines; i++)
+        out->guess[out->guesses++] = (struct nvdp_bounded_guess){
+            baselines[i], nvdp_guess_bound(baselines[i], spent->person_mu / 2, 1, 0)};
+}
+
+nvdp_status nvdp__ledger_summarize(struct nvdp_context *ctx, const char *path, const char *key,
+                                   const char *run, double delta, struct nvdp_ledger_summary *out) {
+    nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = NULL;
+    nvdp__auto(nvdp__account_release) struct nvdp__account account = {0};
+    struct nvdp__ledger_release release;
+    struct nvdp__ledger_record record;
+    nvdp__autofree nvdp__text_hash *text = NULL, *person = NULL;
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    if (path == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "ledger: expected a file, found none");
+    const struct nvdp__path beside = nvdp__path_format("%s.key", path);
+    NVDP_TRY(nvdp__ledger_open(ctx, path, key != NULL ? key : beside.text, NULL, &ledger));
+    if (run != NULL) NVDP_TRY(nvdp__ledger_of_run(ledger, run));
+    struct nvdp__records records = nvdp__ledger_records(ledger, NULL);
+    records.delta = delta;
+    NVDP_TRY(join(&records, &release, &record, &text, &person));
+    NVDP_TRY(nvdp__account_sum(&records, &record, &account));
+    struct nvdp__spent *spent = &account.spent;
+    NVDP_TRY(nvdp__spent_of_names(&records, &record, 0, spent));
+    struct nvdp_ledger_summary made = {
+        .struct_size = sizeof made,
+        .releases = records.count,
+        .texts = account.count,
+        .samples = spent->samples,
+        .epsilon = spent->epsilon,
+        .delta = delta,
+        .budget_epsilon =
+            records.count > 0 ? records.record[records.count - 1].release->budget.epsilon : 0,
+        .person_budget = nvdp__person_budget(records.record, records.count),
+        .receivers = (size_t)spent->receivers,
+        .receiver_samples = spent->receiver_samples,
+        .word_epsilon = isfinite(spent->word_mu)
+                            ? fmin(nvdp_gdp_epsilon(spent->word_mu, delta), spent->epsilon)
+                            : spent->epsilon,
+        .receiver_epsilon = spent->receivers > 0 ? spent->receiver_epsilon : NAN,
+        .receiver_person_epsilon =
+            spent->receivers > 0 && spent->persons > 0 ? spent->receiver_person_epsilon : NAN,
+        .returned = ledger->returned,
+        .proven_epsilon = spent->proven,
+        .proven_person_epsilon = spent->person_proven,
+        .unnamed_texts = record.person != NULL ? spent->unnamed : 0,
+    };
+    nvdp__spent_persons(spent, &made.person);
+    if (made.person.persons > 0) made.person.delta = delta;
+    return NVDP__GIVE(out, &made);
+}
+
+nvdp_status nvdp_ledger_summarize(struct nvdp_context *ctx, const char *path, const char *key,
+                                  struct nvdp_ledger_summary *out) {
+    return nvdp__ledger_summarize(ctx, path, key, NULL, NVDP__LEDGER_DELTA, out);
 }

@@ -1,11 +1,12 @@
 /* Computes the certificate and the guarantee of a release, and writes its statement in plain English, for nvdp
  * export and nvdp verify.  The order: published numbers, guarantee, sentences, certificate. */
 #include "share/statement.h"
-#include "mechanism/method.h"
-#include "share/query.h"
+#include "mechanism/mechanism.h"
+#include "rdp/report.h"
+#include "share/release.h"
 
 #include "base/sentence.h"
-#include "mechanism/options.h"
+#include "mechanism/bottleneck_options.h"
 #include "model/model.h"
 #include "nvib/nvib.h"
 #include "rdp/options.h"
@@ -33,8 +34,7 @@ double nvdp__public_number(double value) {
 }
 
 double nvdp__public_bound(double value) {
-    char text[NVDP__BOUND_TEXT];
-    return nvdp__strtod(nvdp__bound(text, value), NULL);
+    return nvdp__strtod(nvdp__bound(value).text, NULL);
 }
 
 /* --- the guarantee --- */
@@ -44,21 +44,10 @@ const char *const nvdp__training_names[] = {[NVDP__TRAINING_MAYBE] = "maybe",
                                             [NVDP__TRAINING_ALL] = "all",
                                             NULL};
 
-/* Writes the guarantee of a file whose guarantee is useful, in the words used for runs. */
-static nvdp_status write_proven(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
-    struct nvdp_guarantee of = NVDP_RESULT(struct nvdp_guarantee);
-    char *line = NULL;
-    of.noise = true;
-    of.epsilon = facts->certificate.epsilon;
-    of.delta = facts->certificate.delta;
-    of.named_bound = facts->certificate.named_bound;
-    of.releases = facts->samples;
-    if (facts->word_useful) of.word = facts->certificate.word;
-    of.training_epsilon = isnan(facts->training_epsilon) ? NAN : INFINITY;
-    NVDP_TRY(nvdp_guarantee_line(ctx, &of, &line));
-    nvdp__snprintf(facts->guarantee, sizeof facts->guarantee, "%s", line);
-    free(line);
-    return NVDP_OK;
+enum nvdp__training nvdp__training_of(size_t train, size_t texts) {
+    return train == 0       ? NVDP__TRAINING_MAYBE
+           : train == texts ? NVDP__TRAINING_ALL
+                            : NVDP__TRAINING_SOME;
 }
 
 double nvdp__word_sample_mu(const struct nvdp__release_facts *facts) {
@@ -74,18 +63,28 @@ static void write_word_guesses(const void *facts, FILE *to) {
 
 nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
     const struct nvdp_certificate *made = &facts->certificate;
-    char samples[NVDP__SAMPLES_TEXT], word[NVDP__WORD_TEXT], proven[NVDP__PROVEN_TEXT];
-    char *text = NULL, *line = facts->guarantee;
+    nvdp__autofree char *text = NULL, *useful = NULL;
+    char *line = facts->guarantee;
     facts->useful = facts->certified && nvdp__is_useful(made->epsilon, made->named_bound);
     facts->word_useful = facts->certified && nvdp__word_is_useful(&made->word);
     NVDP_TRY(nvdp__printed(ctx, write_word_guesses, facts, &text));
     nvdp__snprintf(facts->word_guesses, sizeof facts->word_guesses, "%s", text);
-    free(text);
-    if (facts->useful) return write_proven(ctx, facts);
-    if (facts->word_useful)
+    if (facts->useful) { /* in the words used for runs */
+        const struct nvdp_guarantee of = {
+            .struct_size = sizeof of,
+            .noise = true,
+            .epsilon = made->epsilon,
+            .delta = made->delta,
+            .named_bound = made->named_bound,
+            .releases = facts->samples,
+            .word = facts->word_useful ? made->word : (struct nvdp_word_claim){0},
+            .training_epsilon = isnan(facts->training_epsilon) ? NAN : INFINITY};
+        NVDP_TRY(nvdp_guarantee_line(ctx, &of, &useful));
+        nvdp__snprintf(line, NVDP_GUARANTEE_SIZE, "%s", useful);
+    } else if (facts->word_useful)
         nvdp__snprintf(line, NVDP_GUARANTEE_SIZE,
                        "%s No useful guarantee for a text as a whole, which may be recognized.",
-                       nvdp__word_text(&made->word, facts->samples, word));
+                       nvdp__word_text(&made->word, facts->samples).text);
     else if (facts->insecure_seed)
         nvdp__snprintf(
             line, NVDP_GUARANTEE_SIZE,
@@ -97,7 +96,8 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
     else
         nvdp__snprintf(line, NVDP_GUARANTEE_SIZE, "%s",
                        nvdp__proven_text(made->epsilon, made->delta, made->named_bound,
-                                         nvdp__samples_text(facts->samples, samples), proven));
+                                         nvdp__samples_text(facts->samples).text)
+                           .text);
     return NVDP_OK;
 }
 
@@ -117,14 +117,30 @@ bool nvdp__spent_is_useful(const struct nvdp__spent *spent, bool per_word) {
                                              NVDP__LEDGER_DELTA));
 }
 
+/* --- sums of a ledger in words --- */
+
+bool nvdp__distance_negligible(double epsilon, double distance, double delta) {
+    return distance == 0 || (1 + exp(epsilon)) * distance <= delta / 1000;
+}
+
+double nvdp__spent_word_epsilon(const struct nvdp__spent *spent) {
+    return isfinite(spent->word_mu)
+               ? fmin(nvdp_gdp_epsilon(spent->word_mu, NVDP__LEDGER_DELTA), spent->epsilon)
+               : spent->epsilon;
+}
+
+const char *nvdp__spent_text(double epsilon, double word, char text[NVDP__SPENT_TEXT]) {
+    const bool less = word < epsilon * (1 - 1e-9);
+    nvdp__snprintf(text, NVDP__SPENT_TEXT, "epsilon %s at delta %g%s%s%s",
+                   nvdp__bound(epsilon).text, NVDP__LEDGER_DELTA, less ? " (per word " : "",
+                   less ? nvdp__bound(word).text : "", less ? ")" : "");
+    return text;
+}
+
 /* --- the lines of the statement --- */
 
 static const char *number(double value, char text[32]) {
-    if (isinf(value)) {
-        nvdp__snprintf(text, 32, "infinite");
-    } else {
-        nvdp__snprintf(text, 32, "%.3g", nvdp__public_number(value));
-    }
+    nvdp__snprintf(text, 32, isinf(value) ? "infinite" : "%.3g", nvdp__public_number(value));
     return text;
 }
 
@@ -135,10 +151,9 @@ double nvdp__release_bound(const struct nvdp__release_facts *facts) {
 /* Adds what is proven beyond the first line: the guess bound, or, without a certificate, the bound of the clip. */
 static void append_proof(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__clip_config *clip = &facts->info->nvib.clip;
-    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT], word[NVDP__WORD_TEXT];
     if (facts->certified && facts->certificate.word.holds && !facts->word_useful)
         nvdp__append(writer, "%s\n",
-                     nvdp__word_text(&facts->certificate.word, facts->samples, word));
+                     nvdp__word_text(&facts->certificate.word, facts->samples).text);
     if (facts->word_useful && facts->word_guesses[0] != '\0')
         nvdp__append(writer, "%s\n", facts->word_guesses);
     const bool guesses = facts->useful && facts->guesses[0] != '\0';
@@ -165,10 +180,10 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__release
         facts->insecure_seed   ? "With noise from the operating system's generator,"
         : facts->grids != NULL ? "Proven:"
                                : "Proven for exact arithmetic, which this file's noise lacks:",
-        nvdp__bound(a, nvdp_renyi_sequence_bound(facts->bound_order, clip->sequence)),
+        nvdp__bound(nvdp_renyi_sequence_bound(facts->bound_order, clip->sequence)).text,
         facts->bound_order,
         isinf(nvdp__release_bound(facts)) ? ", by its vectors (its weights are not covered)" : "",
-        nvdp__bound(b, clip->sequence));
+        nvdp__bound(clip->sequence).text);
 }
 
 /* Names the numbers that the file has for searchers and receivers. */
@@ -235,11 +250,9 @@ static void append_repeats(struct nvdp__writer *writer, const struct nvdp__relea
                  gaussian ? "sqrt(k) times its mu" : "k times its divergences");
     for (size_t i = 0; i < NVDP__REPEATS; i++) {
         const struct nvdp__repeat *of = &facts->repeat[i];
-        nvdp__append(writer, "%s%zu rows together: ", i == 0 ? ". " : "; ", of->rows);
-        if (isfinite(of->epsilon))
-            nvdp__append(writer, "%s", nvdp__spent_text(of->epsilon, of->word_epsilon, text));
-        else
-            nvdp__append(writer, "nothing is proven");
+        nvdp__append(writer, "%s%zu rows together: %s", i == 0 ? ". " : "; ", of->rows,
+                     isfinite(of->epsilon) ? nvdp__spent_text(of->epsilon, of->word_epsilon, text)
+                                           : "nothing is proven");
     }
     nvdp__append(writer, ". The number of rows with one text or of one person is not stated, "
                          "because it is computed from the texts without noise.\n");
@@ -253,7 +266,6 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts) {
 
 /* States that no number covers the training texts. */
 static void append_training(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
-    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     nvdp__append(writer, "Not covered: what the encoder reveals about its training texts. ");
     if (nvdp__method_row(facts->info->method)->untrained) {
         nvdp__append(writer, "It was not trained for this file; what it was trained on before, and "
@@ -277,19 +289,17 @@ static void append_training(struct nvdp__writer *writer, const struct nvdp__rele
                      "example (zero-out, " NVDP__EXACT_ARITHMETIC(
                          "the training's") "); what it knew "
                                            "before is not part of that.\n",
-                     nvdp__bound(epsilon, facts->training_epsilon),
-                     nvdp__bound(delta, facts->training_delta));
+                     nvdp__bound(facts->training_epsilon).text,
+                     nvdp__bound(facts->training_delta).text);
 }
 
 static void append_noise(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
-    char text[NVDP__BOUND_TEXT];
     const struct nvdp__release_grids *grids = facts->grids;
-    if (facts->insecure_seed)
-        nvdp__append(writer, "INSECURE: the noise comes from a seed. Who knows it can remove the "
-                             "noise; two files with one seed reveal differences to anyone.");
-    else
-        nvdp__append(writer, "The noise comes from the operating system's generator and was not "
-                             "kept.");
+    nvdp__append(writer, "%s",
+                 facts->insecure_seed
+                     ? "INSECURE: the noise comes from a seed. Who knows it can remove the "
+                       "noise; two files with one seed reveal differences to anyone."
+                     : "The noise comes from the operating system's generator and was not kept.");
     if (grids == NULL) {
         nvdp__append(writer,
                      " It was added in floating point and ends at 8.57 standard deviations: "
@@ -304,7 +314,7 @@ static void append_noise(struct nvdp__writer *writer, const struct nvdp__release
         if (facts->form.weights)
             nvdp__append(writer,
                          " The error of the weight sampler is at most %s in total variation.",
-                         nvdp__bound(text, nvdp__release_weights_distance(facts)));
+                         nvdp__bound(nvdp__release_weights_distance(facts)).text);
     }
     nvdp__append(writer, "\n");
 }
@@ -327,11 +337,6 @@ double nvdp__public_infinite_share(const struct nvdp_pairs_summary *pairs) {
                             : 0;
 }
 
-static const char *shared_parts(const struct nvdp__form *form) {
-    if (form->weights) return "weights and vectors together";
-    return form->single ? "its vector" : "all vectors together";
-}
-
 void nvdp__statement_divergences(const struct nvdp__release_facts *facts, double infinite_share,
                                  size_t size, char *out) {
     struct nvdp__writer made = {.out = out, .size = size}, *writer = &made;
@@ -344,8 +349,11 @@ void nvdp__statement_divergences(const struct nvdp__release_facts *facts, double
         writer,
         " The Renyi divergence of order %g between two of %zu texts (one sample, %s) is at "
         "most %s and on average %s nats",
-        pairs->order, pairs->texts, shared_parts(&facts->form), number(max, a),
-        number(pairs->sum.mean, b));
+        pairs->order, pairs->texts,
+        facts->form.weights  ? "weights and vectors together"
+        : facts->form.single ? "its vector"
+                             : "all vectors together",
+        number(max, a), number(pairs->sum.mean, b));
     if (infinite_share > 0)
         nvdp__append(writer, " (%.3g%% of the pairs infinite)", 100 * infinite_share);
     if (facts->samples > 1)
@@ -355,13 +363,12 @@ void nvdp__statement_divergences(const struct nvdp__release_facts *facts, double
                  ". Bayesian DP of the worst text: epsilon %s at delta %g%s. These numbers are "
                  "rounded up and have no noise: to a reader who knows some of the texts they help "
                  "to identify the others.",
-                 number(report->best->worst.epsilon, a), facts->delta,
-                 report->small_population ? " (too few texts to trust)" : "");
+                 number(report->bdp.best->worst.epsilon, a), facts->delta,
+                 report->bdp.small_population ? " (too few texts to trust)" : "");
 }
 
 void nvdp__statement_measured(const struct nvdp__release_facts *facts, size_t size, char *out) {
     struct nvdp__writer writer = {.out = out, .size = size};
-    char sentence[NVDP_LINKAGE_SENTENCE];
     out[0] = '\0';
     if (!facts->measured || !facts->publish) {
         nvdp__append(&writer, facts->measured
@@ -370,8 +377,8 @@ void nvdp__statement_measured(const struct nvdp__release_facts *facts, size_t si
                                   : "Nothing was measured on these texts.");
         return;
     }
-    nvdp_linkage_sentence(facts->privacy.linkage, sentence);
-    nvdp__append(&writer, "%s%s", nvdp__measured_words, sentence + 1);
+    nvdp__append(&writer, "%s%s", nvdp__measured_words,
+                 nvdp__linkage_sentence(facts->privacy.linkage).text + 1);
     nvdp__statement_divergences(facts, nvdp__public_infinite_share(facts->privacy.pairs),
                                 size - writer.used, out + writer.used);
 }
@@ -390,21 +397,8 @@ static void write_guesses(const void *certificate, FILE *to) {
         nvdp__write_guesses((size_t)of->releases, of->radius, of->guesses, of->guess, to);
 }
 
-/* Sets what is proven of several rows together.  Samples of different rows are independent, so k rows are one row with k
+/* Also sets what is proven of several rows together.  Samples of different rows are independent, so k rows are one row with k
  * times as many samples: for texts of one person, too, each of which may be replaced. */
-static void take_repeat(const struct nvdp__release_facts *facts, size_t rows,
-                        const struct nvdp_certificate *made, struct nvdp__repeat *to) {
-    *to = (struct nvdp__repeat){rows, INFINITY, INFINITY};
-    if (made->theorem == NVDP_THEOREM_NONE ||
-        (facts->form.weights &&
-         !nvdp__distance_negligible(made->epsilon,
-                                    (double)rows * nvdp__release_weights_distance(facts),
-                                    NVDP__LEDGER_DELTA)))
-        return;
-    to->epsilon = made->epsilon;
-    to->word_epsilon = made->word.holds ? fmin(made->word.epsilon, made->epsilon) : made->epsilon;
-}
-
 nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
     static const int rows[] = {1, 2, 10};
     enum { COUNT = sizeof rows / sizeof *rows };
@@ -413,7 +407,7 @@ nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release
     struct nvdp_certificate made[COUNT];
     int releases[COUNT];
     size_t count = 0;
-    char *text = NULL;
+    nvdp__autofree char *text = NULL;
     options.bdp.delta = NVDP__LEDGER_DELTA;
     options.bdp.releases = (int)facts->samples;
     facts->certified = false;
@@ -432,9 +426,20 @@ nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release
         return NVDP_OK;
     NVDP_TRY(nvdp__printed(ctx, write_guesses, &made[0], &text));
     nvdp__snprintf(facts->guesses, sizeof facts->guesses, "%s", text);
-    free(text);
     facts->certified = true;
-    for (size_t i = 0; i < NVDP__REPEATS; i++)
-        take_repeat(facts, (size_t)rows[1 + i], &made[1 + i], &facts->repeat[i]);
+    for (size_t i = 1; i < COUNT; i++) {
+        const struct nvdp_certificate *of = &made[i];
+        const bool proven =
+            of->theorem != NVDP_THEOREM_NONE &&
+            (!facts->form.weights ||
+             nvdp__distance_negligible(of->epsilon,
+                                       (double)rows[i] * nvdp__release_weights_distance(facts),
+                                       NVDP__LEDGER_DELTA));
+        facts->repeat[i - 1] =
+            (struct nvdp__repeat){(size_t)rows[i], proven ? of->epsilon : INFINITY,
+                                  !proven          ? INFINITY
+                                  : of->word.holds ? fmin(of->word.epsilon, of->epsilon)
+                                                   : of->epsilon};
+    }
     return NVDP_OK;
 }

@@ -14,6 +14,8 @@ enum nvdp__training {
     NVDP__TRAINING_ALL    /* all are of split train */
 };
 extern const char *const nvdp__training_names[]; /* "maybe", "some", "all" */
+/* Determines from the number of texts of split train whether all, some or possibly none of the texts were training texts. */
+enum nvdp__training nvdp__training_of(size_t train, size_t texts);
 
 /* The epsilon that is proven of several rows of a file together, which have one text, or texts of one person. */
 struct nvdp__repeat {
@@ -22,7 +24,7 @@ struct nvdp__repeat {
 };
 enum { NVDP__REPEATS = 2 };
 
-struct nvdp__query_map; /* share/query.h */
+struct nvdp__query_map; /* train/sentence_run.h */
 /* Everything that a statement may say.  All of it is public: it follows from the model, the options, and the number,
  * order, lengths, splits and labels of the texts.  Only `privacy` is measured on the texts; a file has it on request. */
 struct nvdp__release_facts {

@@ -1,13 +1,12 @@
 /* Parts of nvdp verify, which checks that a shared file is consistent with itself and with what its attributes claim:
- * verify.c has the checks of one file, verify_content.c those of its names, values and counts, verify_rows.c those of single
- * rows, verify_folder.c merges those of several files, verify_ledger.c compares files with the owner's ledger. */
+ * verify.c has the checks of one file, verify_content.c those of its names, values, counts and single rows, verify_folder.c merges
+ * those of several files, and compares files with the owner's ledger. */
 #ifndef NVDP_SRC_SHARE_VERIFY_H
 #define NVDP_SRC_SHARE_VERIFY_H
 
 #include "model/model.h"
 #include "share/ledger.h"
 #include "share/release.h"
-#include "share/shards.h"
 #include "share/statement.h"
 
 enum { NVDP__VERIFY_NAME = 64 }; /* size of a short text attribute */
@@ -25,7 +24,7 @@ struct nvdp__row_key {
 };
 struct nvdp__rows {
     unsigned char secret[16];  /* against rows that were made to have one hash */
-    struct nvdp__row_key *key; /* [count], freed with the file; NULL: no rows, or out of memory */
+    struct nvdp__row_key *key; /* [count]; NULL: no rows, or out of memory */
     size_t count, shortest_row, longest_row;
     double shortest, longest; /* squares of norms */
 };
@@ -33,13 +32,13 @@ struct nvdp__rows {
 struct nvdp__verify {
     struct nvdp_context *ctx;
     struct nvdp__release release;
-    struct nvdp__embeddings *held;
+    struct nvdp_shared *held;
     struct nvdp_verification found;
     /* of each check the epsilon that it shows, else 0: of several files the largest counts */
     double number[NVDP_CHECKS];
-    struct nvdp__spent spent; /* by the owner's ledger (verify_ledger.c) */
+    struct nvdp__spent spent; /* by the owner's ledger (verify_folder.c) */
     size_t texts;
-    struct nvdp__verify_place *place; /* [places] rows of splits, sorted; free() it */
+    struct nvdp__verify_place *place; /* [places] rows of splits, sorted */
     size_t places;
     double largest, square; /* of z: max |z|, sum of squares */
     struct nvdp__rows rows;
@@ -51,35 +50,30 @@ struct nvdp__verify {
     char task[16];
 };
 
-/* Returns whether the values are whole numbers of steps of a grid. */
-static inline bool nvdp__verify_is_whole(const struct nvdp__verify *v) {
-    return v->held->shape.grid != NVDP__H5_F16;
-}
-
 /* --- verify.c: checks --- */
 
 struct nvdp_verification nvdp__nothing_found(void);
-/* Adds a check. */
-void nvdp__verify_check(struct nvdp__verify *v, enum nvdp_verdict verdict, const char *what,
-                        const char *found, ...) __attribute__((format(printf, 4, 5)));
+/* Adds a check.  Returns NVDP_OK. */
+nvdp_status nvdp__verify_check(struct nvdp__verify *v, enum nvdp_verdict verdict, const char *what,
+                               const char *found, ...) __attribute__((format(printf, 4, 5)));
 /* Sets the number of the last check. */
 void nvdp__verify_weigh(struct nvdp__verify *v, double number);
 enum nvdp_verdict nvdp__verdict(bool holds);
 
 /* --- verify.c: attributes; `fallback` if missing or of another type --- */
 
-/* Returns whether a read was successful, and notes if memory was short. */
-bool nvdp__verify_read(struct nvdp__verify *v, nvdp_status status);
 bool nvdp__verify_has(const struct nvdp__verify *v, const char *name);
-double nvdp__verify_real(struct nvdp__verify *v, const char *name, double fallback);
-int64_t nvdp__verify_whole(struct nvdp__verify *v, const char *name, int64_t fallback);
-bool nvdp__verify_text(struct nvdp__verify *v, const char *name, size_t size, char *out);
-bool nvdp__verify_text_is(struct nvdp__verify *v, const char *name, const char *word);
+double nvdp__verify_real(const struct nvdp__verify *v, const char *name, double fallback);
+int64_t nvdp__verify_whole(const struct nvdp__verify *v, const char *name, int64_t fallback);
+bool nvdp__verify_text(const struct nvdp__verify *v, const char *name, size_t size, char *out);
+bool nvdp__verify_text_is(const struct nvdp__verify *v, const char *name, const char *word);
 
 extern const char nvdp__statement_agrees[]; /* name of a check */
-/* Runs all checks of one file. */
+/* Runs all checks of one file, which stays open in `v`. */
 nvdp_status nvdp__verify_file(struct nvdp_context *ctx, const char *path,
                               const unsigned char *wanted, struct nvdp__verify *v);
+
+void nvdp__verify_release(struct nvdp__verify *v);
 
 /* --- verify_content.c --- */
 
@@ -87,10 +81,11 @@ nvdp_status nvdp__verify_file(struct nvdp_context *ctx, const char *path,
 nvdp_status nvdp__verify_names(struct nvdp__verify *v);
 /* Checks values, weights, numbers of texts and rows, and the source of the noise. */
 nvdp_status nvdp__verify_content(struct nvdp__verify *v);
-int nvdp__by_place(const void *a, const void *b);
+void nvdp__sort_places(struct nvdp__verify_place *place, size_t count);
+bool nvdp__same_place(const struct nvdp__verify_place *a, const struct nvdp__verify_place *b);
 extern const char nvdp__no_row_twice[];
 
-/* --- verify_rows.c --- */
+/* --- verify_content.c: single rows --- */
 
 /* The law of a row of z, as the file states it.  Rounding to a grid is part of the tests. */
 struct nvdp__row_law {
@@ -116,9 +111,6 @@ nvdp_status nvdp__verify_rows(struct nvdp__verify *v);
 
 /* --- verify_folder.c --- */
 
-/* Adds the checks of the file `name`: of the same check of several files, the one that fails, or else is open, or else has
- * the largest number, or else the first one counts. */
-void nvdp__verify_merge(struct nvdp__verify *all, const char *name, const struct nvdp__verify *of);
 nvdp_status nvdp__verify_folder(struct nvdp__verify *all, const struct nvdp__shards *shards,
                                 const unsigned char *wanted);
 

@@ -1,9 +1,12 @@
 /* Checks names, values and counts of a shared file (verify.h). */
-#include "share/query.h"
+#include "base/array.h"
+#include "mechanism/mechanism.h"
+#include "share/release.h"
 #include "share/verify.h"
-
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,15 +23,6 @@ static void take_name(struct names *names, const char *name, bool known, bool ri
     if ((known && right_type) || names->other[0] != '\0') return;
     nvdp__snprintf(names->other, sizeof names->other, ", one of them: %.*s%s", NVDP__VERIFY_NAME,
                    name, known ? ", whose type can hold more than the values need" : "");
-}
-
-static void take_attribute(struct names *names, const struct nvdp__attribute *attribute) {
-    const enum nvdp__attribute_type type = nvdp__attribute_find(attribute->name);
-    const bool number = type == NVDP__ATTRIBUTE_WHOLE || type == NVDP__ATTRIBUTE_REAL;
-    take_name(names, attribute->name, type != NVDP__ATTRIBUTE_NONE,
-              number ? attribute->type == NVDP__ATTRIBUTE_WHOLE ||
-                           attribute->type == NVDP__ATTRIBUTE_REAL
-                     : type != NVDP__ATTRIBUTE_TEXT || attribute->type == NVDP__ATTRIBUTE_TEXT);
 }
 
 /* Takes a dataset.  Reading truncates floats that are wider than the format's, and the lost digits could carry a
@@ -58,35 +52,38 @@ nvdp_status nvdp__verify_names(struct nvdp__verify *v) {
     struct names datasets = {.v = v}, attributes = {.v = v};
     struct nvdp__h5_audit audit = {0};
     NVDP_TRY(nvdp__release_datasets(&v->release, take_dataset, &datasets));
-    for (size_t i = 0; i < v->release.attributes.count; i++)
-        take_attribute(&attributes, &v->release.attributes.item[i]);
+    for (size_t i = 0; i < v->release.attributes.count; i++) {
+        const struct nvdp__attribute *of = &v->release.attributes.item[i];
+        const enum nvdp__attribute_type type = nvdp__attribute_find(of->name);
+        const bool number = of->type == NVDP__ATTRIBUTE_WHOLE || of->type == NVDP__ATTRIBUTE_REAL;
+        take_name(&attributes, of->name, type != NVDP__ATTRIBUTE_NONE,
+                  type == NVDP__ATTRIBUTE_WHOLE || type == NVDP__ATTRIBUTE_REAL ? number
+                  : type == NVDP__ATTRIBUTE_TEXT ? of->type == NVDP__ATTRIBUTE_TEXT
+                                                 : true);
+    }
     const char *other = datasets.other[0] != '\0' ? datasets.other : attributes.other;
-    if (other[0] != '\0') {
-        nvdp__verify_check(v, NVDP_VERDICT_NO, what, "%zu datasets, %zu attributes%s",
-                           datasets.seen, attributes.seen, other);
-        return NVDP_OK;
-    }
+    if (other[0] != '\0')
+        return nvdp__verify_check(v, NVDP_VERDICT_NO, what, "%zu datasets, %zu attributes%s",
+                                  datasets.seen, attributes.seen, other);
     if (v->release.format->canonical) {
-        nvdp__verify_check(v, NVDP_VERDICT_YES, what,
-                           "%zu datasets, %zu attributes, which determine every byte of the file",
-                           datasets.seen, attributes.seen);
-        return NVDP_OK;
+        return nvdp__verify_check(
+            v, NVDP_VERDICT_YES, what,
+            "%zu datasets, %zu attributes, which determine every byte of the file", datasets.seen,
+            attributes.seen);
     }
-    nvdp_status status = v->release.format->audit(&v->release, &audit);
+    nvdp_status status = nvdp__h5_audit(v->release.h5, &audit);
     if (status != NVDP_OK && status != NVDP_ERR_INPUT) return status;
     if (status != NVDP_OK)
-        nvdp__verify_check(v, NVDP_VERDICT_NO, what, "%s",
-                           v->ctx != NULL ? nvdp_context_error(v->ctx) : "");
-    else if (audit.fault[0] != '\0')
-        nvdp__verify_check(v, NVDP_VERDICT_NO, what, "%zu datasets, %zu attributes, and %s",
-                           datasets.seen, attributes.seen, audit.fault);
-    else
-        nvdp__verify_check(v, NVDP_VERDICT_YES, what,
-                           "%zu datasets, %zu attributes and the structures of %s in %" PRIu64
-                           " bytes; %" PRIu64 " more are unused and zero",
-                           datasets.seen, attributes.seen, v->release.format->name,
-                           audit.size - audit.unused, audit.unused);
-    return NVDP_OK;
+        return nvdp__verify_check(v, NVDP_VERDICT_NO, what, "%s",
+                                  v->ctx != NULL ? nvdp_context_error(v->ctx) : "");
+    if (audit.fault[0] != '\0')
+        return nvdp__verify_check(v, NVDP_VERDICT_NO, what, "%zu datasets, %zu attributes, and %s",
+                                  datasets.seen, attributes.seen, audit.fault);
+    return nvdp__verify_check(v, NVDP_VERDICT_YES, what,
+                              "%zu datasets, %zu attributes and the structures of %s in %" PRIu64
+                              " bytes; %" PRIu64 " more are unused and zero",
+                              datasets.seen, attributes.seen, v->release.format->name,
+                              audit.size - audit.unused, audit.unused);
 }
 
 /* Checks the values of all attributes of the format. */
@@ -117,7 +114,7 @@ static void check_grid(struct nvdp__verify *v) {
     const struct nvdp__embeddings_shape *shape = &v->held->shape;
     const double clip = nvdp__verify_real(v, "clip_sequence", INFINITY);
     v->grids = nvdp__release_grids(isfinite(clip) ? clip : 0);
-    if (!nvdp__verify_is_whole(v)) {
+    if (!nvdp__is_whole(&v->held->shape)) {
         nvdp__verify_check(v,
                            nvdp__verdict(nvdp__verify_text_is(v, "nvdp_format", "embeddings/1") &&
                                          !isfinite(clip)),
@@ -138,12 +135,18 @@ static void check_grid(struct nvdp__verify *v) {
 /* Let S be the sum of squares of n values, which belong to N samples with means of norm at most C and noise of
  * variance 1.  With probability at least 1 - 2 e^-x, S lies between n - 2 sqrt(n x) and n + N C^2 + 2 sqrt((n + 2 N
  * C^2) x) + 2x (Birge 2001, Lemma 8.1).  Rounding every value by at most h/2 changes S by at most h sqrt(n S) + n h. */
-static void check_spread(struct nvdp__verify *v) {
+static void check_values(struct nvdp__verify *v) {
     static const double x = 50;
     const double largest = v->largest, square = v->square;
     const struct nvdp__embeddings_shape *shape = &v->held->shape;
+    const double limit = nvdp__is_whole(&v->held->shape)
+                             ? ldexp(v->grids.z.limit, shape->z_exponent)
+                             : 65504; /* largest float16 */
+    nvdp__verify_check(v, nvdp__verdict(v->largest <= (float)limit),
+                       "the values are finite and within the grid",
+                       "largest value %.6g (at most %.6g)", v->largest, limit);
     const double clip = nvdp__verify_real(v, "clip_sequence", INFINITY);
-    if (!isfinite(clip) || !nvdp__verify_is_whole(v)) return;
+    if (!isfinite(clip) || !nvdp__is_whole(&v->held->shape)) return;
     const double n = (double)shape->rows * (double)shape->dim;
     const double means = (double)shape->texts * (double)shape->samples * clip * clip;
     const double rounding = v->held->z_step * (sqrt(n * square) + n);
@@ -158,22 +161,12 @@ static void check_spread(struct nvdp__verify *v) {
         fmax(low, 0) / n, high / n, largest, clip + 13);
 }
 
-static void check_values(struct nvdp__verify *v) {
-    const struct nvdp__embeddings_shape *shape = &v->held->shape;
-    const double limit = nvdp__verify_is_whole(v) ? ldexp(v->grids.z.limit, shape->z_exponent)
-                                                  : 65504; /* largest float16 */
-    nvdp__verify_check(v, nvdp__verdict(v->largest <= (float)limit),
-                       "the values are finite and within the grid",
-                       "largest value %.6g (at most %.6g)", v->largest, limit);
-    check_spread(v);
-}
-
 /* Checks the sum of each sample's weights.  Their logarithms were rounded to the nearest step, or in float16 by a
  * relative 2^-11. */
 static void check_weights(struct nvdp__verify *v) {
-    const struct nvdp__embeddings *held = v->held;
+    const struct nvdp_shared *held = v->held;
     const struct nvdp__embeddings_shape *shape = &held->shape;
-    const double step = nvdp__verify_is_whole(v) ? ldexp(1, shape->log_pi_exponent) : 0;
+    const double step = nvdp__is_whole(&v->held->shape) ? ldexp(1, shape->log_pi_exponent) : 0;
     double worst = 0, least = 0;
     size_t at = 0;
     bool holds = true;
@@ -204,10 +197,13 @@ static void check_weights(struct nvdp__verify *v) {
 
 /* --- counts --- */
 
-int nvdp__by_place(const void *a, const void *b) {
-    const struct nvdp__verify_place *p = a, *q = b;
-    if (p->split != q->split) return p->split < q->split ? -1 : 1;
-    return p->id < q->id ? -1 : p->id > q->id;
+void nvdp__sort_places(struct nvdp__verify_place *place, size_t count) {
+    NVDP__SORT(place, count, NVDP__UP(struct nvdp__verify_place, split),
+               NVDP__UP(struct nvdp__verify_place, id));
+}
+
+bool nvdp__same_place(const struct nvdp__verify_place *a, const struct nvdp__verify_place *b) {
+    return a->split == b->split && a->id == b->id;
 }
 
 const char nvdp__no_row_twice[] = "no row number of the texts' file occurs twice";
@@ -215,50 +211,42 @@ const char nvdp__no_row_twice[] = "no row number of the texts' file occurs twice
 /* Checks that no row number occurs twice: such a row was released twice as often as the file states.  Two rows may
  * have the same text. */
 static nvdp_status check_ids(struct nvdp__verify *v) {
-    const struct nvdp__embeddings *held = v->held;
-    struct nvdp__verify_place *place = NULL;
-    if (held->id == NULL) {
-        nvdp__verify_check(v, NVDP_VERDICT_OPEN, nvdp__no_row_twice, "the file has no row numbers");
-        return NVDP_OK;
-    }
+    const struct nvdp_shared *held = v->held;
+    nvdp__autofree struct nvdp__verify_place *place = NULL;
+    if (held->id == NULL)
+        return nvdp__verify_check(v, NVDP_VERDICT_OPEN, nvdp__no_row_twice,
+                                  "the file has no row numbers");
     NVDP_TRY(NVDP__NEW(v->ctx, place, held->shape.texts));
-    for (size_t i = 0; i < held->shape.texts; i++) {
+    for (size_t i = 0; i < held->shape.texts; i++)
         place[i] =
             (struct nvdp__verify_place){held->id[i], held->split != NULL ? held->split[i] : 0};
-    }
-    qsort(place, held->shape.texts, sizeof *place, nvdp__by_place);
+    nvdp__sort_places(place, held->shape.texts);
     bool holds = true;
     int64_t twice = 0;
     for (size_t i = 0; i < held->shape.texts && holds; i++) {
-        holds = place[i].id >= 0 && (i == 0 || nvdp__by_place(&place[i - 1], &place[i]) != 0);
+        holds = place[i].id >= 0 && (i == 0 || !nvdp__same_place(&place[i - 1], &place[i]));
         twice = place[i].id;
     }
     if (held->split != NULL) {
-        v->place = place;
+        NVDP__HAND_OVER(&v->place, place);
         v->places = held->shape.texts;
-    } else {
-        free(place);
     }
-    nvdp__verify_check(v, nvdp__verdict(holds), nvdp__no_row_twice,
-                       holds ? "all row numbers differ"
-                             : "row number %" PRId64 " is negative or occurs twice",
-                       twice);
-    return NVDP_OK;
+    return nvdp__verify_check(v, nvdp__verdict(holds), nvdp__no_row_twice,
+                              holds ? "all row numbers differ"
+                                    : "row number %" PRId64 " is negative or occurs twice",
+                              twice);
 }
 
 static void check_counts(struct nvdp__verify *v) {
     const struct nvdp__embeddings_shape *shape = &v->held->shape;
-    int64_t texts = 0;
-    if (!nvdp__verify_has(v, "texts")) {
-        nvdp__verify_check(v, NVDP_VERDICT_OPEN, "the number of texts is the stated one",
-                           "the file does not state a number");
-        return;
-    }
-    const bool read = nvdp__verify_read(v, nvdp__release_whole(&v->release, "texts", &texts));
-    nvdp__verify_check(v, nvdp__verdict(read && texts >= 0 && (uint64_t)texts == shape->texts),
-                       "the number of texts is the stated one",
-                       "%zu texts with %zu sample%s each; the file states %" PRId64 " texts",
-                       shape->texts, shape->samples, shape->samples == 1 ? "" : "s", texts);
+    const int64_t texts = nvdp__verify_whole(v, "texts", 0);
+    const bool stated = nvdp__verify_has(v, "texts");
+    nvdp__verify_check(
+        v, stated ? nvdp__verdict(texts > 0 && (uint64_t)texts == shape->texts) : NVDP_VERDICT_OPEN,
+        "the number of texts is the stated one",
+        stated ? "%zu texts with %zu sample%s each; the file states %" PRId64 " texts"
+               : "the file does not state a number",
+        shape->texts, shape->samples, shape->samples == 1 ? "" : "s", texts);
 }
 
 static void check_generator(struct nvdp__verify *v) {
@@ -289,4 +277,203 @@ nvdp_status nvdp__verify_content(struct nvdp__verify *v) {
     NVDP_TRY(check_ids(v));
     check_generator(v);
     return NVDP_OK;
+}
+
+/* ---- single rows ---- */
+
+/* Checks single rows of z of a shared file (verify.h): lengths that the stated noise does not give, rows of zeros, equal rows.
+ *
+ * The noise of a row has p independent Gaussian numbers whose variances lie between v and V, and its mean has norm at
+ * most r. An honest file fails with probability below NVDP__ROW_ALARM: each of the four tests, over all R rows, has a
+ * quarter of it.
+ *
+ * Short rows.  By Anderson's inequality, |mean + noise| is at most s with probability at most P(v chi^2_p <= s^2), and
+ * Chernoff's bound is
+ *
+ *     P(chi^2_p <= p t) <= exp(p/2 (1 - t + ln t)),   t < 1.
+ *
+ * Long rows.  With probability at least 1 - e^-x (Birge 2001, Lemma 8.1, whose proof bounds moments that rise with V)
+ *
+ *     |row|^2 <= V (p + l + 2 sqrt((p + 2 l) x) + 2 x),   l = r^2 / V.
+ *
+ * Cells.  A coordinate's density is at most 1 / sqrt(2 pi v), so a row is rounded to a given point of the grid, whose
+ * cells have widths h_i, with probability at most
+ *
+ *     q = prod_i min(1, h_i / sqrt(2 pi v)).
+ *
+ * A row of zeros is a fault if R q is small enough, and two equal rows if R^2 q / 2 is: P(two rows at points with
+ * q <= c are equal) <= sum over these points of P_1 P_2 <= c. */
+
+/* --- the law of a row --- */
+
+/* Returns the largest distance between a row and its rounded form of this norm. */
+static double rounding(const struct nvdp__row_law *law, double norm) {
+    const double p = (double)law->dim;
+    return law->step > 0 ? law->step / 2 * sqrt(p) : 0x1p-11 * norm * 1.01 + 0x1p-25 * sqrt(p);
+}
+
+/* Returns the logarithm of the probability that each of four tests may have per row. */
+static double log_alarm(const struct nvdp__row_law *law) {
+    return log(law->alarm / 4) - log(fmax(law->rows, 1));
+}
+
+bool nvdp__row_too_short(const struct nvdp__row_law *law, double square) {
+    const double p = (double)law->dim, norm = sqrt(square) + rounding(law, sqrt(square)),
+                 t = norm * norm / (law->variance_min * p);
+    return law->variance_min > 0 && t < 1 && p / 2 * (1 - t + log(t)) < log_alarm(law);
+}
+
+bool nvdp__row_too_long(const struct nvdp__row_law *law, double square) {
+    const double p = (double)law->dim, most = law->variance_max, x = -log_alarm(law),
+                 l = law->radius * law->radius / most,
+                 norm = fmax(sqrt(square) - rounding(law, sqrt(square)), 0);
+    return isfinite(most) && isfinite(law->radius) &&
+           norm * norm > most * (p + l + 2 * sqrt((p + 2 * l) * x) + 2 * x);
+}
+
+/* Returns an upper bound on the logarithm of the probability that a row is rounded to `row`. */
+static double log_cell(const struct nvdp__row_law *law, const float *row) {
+    const double scale = sqrt(2 * M_PI * law->variance_min);
+    double sum = 0;
+    for (size_t d = 0; d < law->dim; d++) {
+        const double size = fabs((double)row[d]);
+        const double width = law->step > 0 ? law->step : fmax(0x1p-10 * size, 0x1p-24);
+        if (size < law->limit) sum += fmin(0, log(width / scale)); /* beyond, all values are one */
+    }
+    return sum;
+}
+
+bool nvdp__row_is_fault(const struct nvdp__row_law *law, const float *row, bool pair) {
+    const double choices = pair ? log(fmax(law->rows, 1) / 2) : 0;
+    return law->variance_min > 0 && log_cell(law, row) + choices < log_alarm(law);
+}
+
+/* Takes the law from the limits that the file states.  The rows of prior and padding, with weights, have variance 1. */
+static struct nvdp__row_law law_of(const struct nvdp__verify *v) {
+    const struct nvdp_limits *limits = &v->facts.limits;
+    const bool others = nvdp__method_row(v->info.method)->block;
+    struct nvdp__row_law law = {.dim = v->held->shape.dim,
+                                .rows = (double)v->held->shape.rows,
+                                .radius = fmin(limits->clip_sequence, limits->clip_mu),
+                                .variance_min = exp(limits->logvar_min),
+                                .variance_max = exp(limits->logvar_max),
+                                .step = nvdp__is_whole(&v->held->shape) ? v->held->z_step : 0,
+                                .limit = 65504,
+                                .alarm = NVDP__ROW_ALARM};
+    if (law.step > 0) law.limit = ldexp(v->grids.z.limit, v->held->shape.z_exponent);
+    if (others) {
+        law.variance_min = fmin(law.variance_min, 1);
+        law.variance_max = fmax(law.variance_max, 1);
+    }
+    return law;
+}
+
+/* --- the pass over the file --- */
+
+void nvdp__verify_sum(size_t count, const float *values, void *user) {
+    struct nvdp__verify *v = user;
+    struct nvdp__rows *rows = &v->rows;
+    const size_t dim = v->release.shape.dim;
+    if (rows->key == NULL) {
+        rows->key = nvdp__calloc(v->ctx, v->release.shape.rows, sizeof *rows->key);
+        if (rows->key == NULL) v->status = NVDP_ERR_MEMORY;
+        randombytes_buf(rows->secret, sizeof rows->secret);
+        rows->shortest = INFINITY;
+    }
+    for (size_t i = 0; i + dim <= count && rows->key != NULL; i += dim) {
+        const float *row = values + i;
+        double square = 0;
+        unsigned char hash[crypto_shorthash_BYTES];
+        for (size_t d = 0; d < dim; d++) {
+            square += (double)row[d] * (double)row[d];
+            v->largest = fmax(v->largest, fabs((double)row[d]));
+        }
+        v->square += square;
+        if (square < rows->shortest) {
+            rows->shortest = square;
+            rows->shortest_row = rows->count;
+        }
+        if (square > rows->longest) {
+            rows->longest = square;
+            rows->longest_row = rows->count;
+        }
+        (void)crypto_shorthash(hash, (const unsigned char *)row, dim * sizeof *row, rows->secret);
+        memcpy(&rows->key[rows->count].hash, hash, sizeof hash);
+        rows->key[rows->count].row = rows->count;
+        rows->count++;
+    }
+}
+
+/* --- equal rows --- */
+
+/* Reads a row of the file: steps in int32_t, or float. */
+static nvdp_status read_row(struct nvdp__verify *v, size_t row, void *buffer, void *out) {
+    const size_t unit = nvdp__row_vectors(&v->held->shape), dim = v->held->shape.dim;
+    NVDP_TRY(v->release.format->rows(&v->release, row - row % unit, unit, buffer, NULL));
+    memcpy(out, (const char *)buffer + row % unit * dim * sizeof(float), dim * sizeof(float));
+    return NVDP_OK;
+}
+
+/* Finds two equal rows that are a fault.  Rows of one hash are compared themselves. */
+static nvdp_status find_equal(struct nvdp__verify *v, const struct nvdp__row_law *law, bool *found,
+                              size_t pair[2]) {
+    const size_t dim = v->held->shape.dim, unit = nvdp__row_vectors(&v->held->shape);
+    struct nvdp__rows *rows = &v->rows;
+    nvdp__autofree float *buffer = NULL, *values = NULL;
+    nvdp__autofree unsigned char *one = NULL, *two = NULL;
+    NVDP_TRY(NVDP__ARRAYS(v->ctx, NULL, NVDP__ITEMS(one, dim * sizeof(float)),
+                          NVDP__ITEMS(two, dim * sizeof(float)), NVDP__ITEMS(values, dim),
+                          NVDP__ITEMS(buffer, unit * dim)));
+    NVDP__SORT(rows->key, rows->count, NVDP__UP(struct nvdp__row_key, hash),
+               NVDP__UP(struct nvdp__row_key, row));
+    for (size_t i = 1; i < rows->count && !*found; i++) {
+        if (rows->key[i].hash != rows->key[i - 1].hash) continue;
+        NVDP_TRY(read_row(v, rows->key[i - 1].row, buffer, one));
+        NVDP_TRY(read_row(v, rows->key[i].row, buffer, two));
+        if (memcmp(one, two, dim * sizeof(float)) != 0) continue;
+        for (size_t d = 0; d < dim; d++) {
+            int32_t step;
+            memcpy(&step, one + d * sizeof step, sizeof step);
+            memcpy(&values[d], one + d * sizeof *values, sizeof *values);
+            if (law->step > 0) values[d] = (float)(step * law->step);
+        }
+        *found = nvdp__row_is_fault(law, values, true);
+        pair[0] = rows->key[i - 1].row;
+        pair[1] = rows->key[i].row;
+    }
+    return NVDP_OK;
+}
+
+/* --- the check --- */
+
+nvdp_status nvdp__verify_rows(struct nvdp__verify *v) {
+    static const char what[] = "every row has noise of its own, of the stated size";
+    const struct nvdp__row_law law = law_of(v);
+    const struct nvdp__rows *rows = &v->rows;
+    bool equal = false;
+    size_t pair[2] = {0};
+    nvdp__autofree float *zeros = NULL;
+    NVDP_TRY(NVDP__NEW(v->ctx, zeros, law.dim));
+    if (!(law.variance_min > 0))
+        return nvdp__verify_check(v, NVDP_VERDICT_OPEN, what,
+                                  "the file states no lower bound of the noise");
+    NVDP_TRY(find_equal(v, &law, &equal, pair));
+    if (rows->shortest == 0 && nvdp__row_is_fault(&law, zeros, false))
+        return nvdp__verify_check(v, NVDP_VERDICT_NO, what, "row %zu, counted from 0, is zero",
+                                  rows->shortest_row);
+    if (equal)
+        return nvdp__verify_check(v, NVDP_VERDICT_NO, what,
+                                  "rows %zu and %zu, counted from 0, are equal", pair[0], pair[1]);
+    if (nvdp__row_too_short(&law, rows->shortest))
+        return nvdp__verify_check(v, NVDP_VERDICT_NO, what,
+                                  "row %zu, counted from 0, is too short: mean square %.4g",
+                                  rows->shortest_row, rows->shortest / (double)law.dim);
+    if (nvdp__row_too_long(&law, rows->longest))
+        return nvdp__verify_check(v, NVDP_VERDICT_NO, what,
+                                  "row %zu, counted from 0, is too long: mean square %.4g",
+                                  rows->longest_row, rows->longest / (double)law.dim);
+    return nvdp__verify_check(
+        v, NVDP_VERDICT_YES, what,
+        "mean squares of single rows from %.4g to %.4g; no two rows are equal",
+        rows->shortest / (double)law.dim, rows->longest / (double)law.dim);
 }

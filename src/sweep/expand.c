@@ -1,6 +1,6 @@
 /* Expands the tasks, methods and lists of a grid into runs: merges the options of a task with those of a method, layer
  * by layer; enumerates every choice of values; names each run. */
-#include "internal.h"
+#include "sweep/sweep.h"
 
 #include "base/cache.h"
 #include "base/json.h"
@@ -103,27 +103,11 @@ static nvdp_status check_type(struct nvdp_context *ctx, const char *where,
                       length > 0 && length < sizeof found ? found : "something else");
 }
 
-/* Returns a value or a list of values as a list. */
-static nvdp_status values_of(struct nvdp_context *ctx, const char *where, const char *key,
-                             json_t *value, json_t **list) {
-    if (!json_is_array(value)) {
-        *list = json_pack("[O]", value);
-    } else if (json_array_size(value) == 0) {
-        return nvdp__fail(
-            ctx, NVDP_ERR_INPUT,
-            "%s: key '%s': expected a value or a list with at least one value, found an empty list",
-            where, key);
-    } else {
-        *list = json_incref(value);
-    }
-    return *list == NULL ? nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory") : NVDP_OK;
-}
-
 static nvdp_status layer_add(const struct part *part, const char *where, const char *key,
                              json_t *value, json_t *layer) {
     struct nvdp_context *ctx = part->ctx;
     char name[NAME_SIZE];
-    json_t *list = NULL;
+    nvdp__autoptr(json_decref) json_t *list = NULL;
     size_t i;
     const json_t *item;
     if (!option_name(key, name))
@@ -140,15 +124,18 @@ static nvdp_status layer_add(const struct part *part, const char *where, const c
     }
     if (json_object_get(layer, name) != NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s' is given twice", where, key);
-    NVDP_TRY(values_of(ctx, where, key, value, &list));
-    nvdp_status status = NVDP_OK;
+    if (json_is_array(value) && json_array_size(value) == 0)
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: key '%s': expected a value or a list with at least one value, found an empty list",
+            where, key);
+    list = json_is_array(value) ? json_incref(value) : json_pack("[O]", value);
     json_array_foreach(list, i, item) {
-        if (status == NVDP_OK) status = check_type(ctx, where, option, name, item);
+        NVDP_TRY(check_type(ctx, where, option, name, item));
     }
-    if (status == NVDP_OK && json_object_set(layer, name, list) != 0)
-        status = nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
-    json_decref(list);
-    return status;
+    return json_object_set(layer, name, list) == 0 /* fails if there is no list */
+               ? NVDP_OK
+               : nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
 }
 
 /* Resolves "lambda", which stands for lambda_g and lambda_d, against earlier layers: the later layer replaces the
@@ -204,9 +191,7 @@ static nvdp_status layers(const struct part *part, json_t **out) {
     snprintf(where, sizeof where, "%s: method '%s'", part->path, label);
     NVDP_TRY(put_layer(part, where, json_is_object(part->method) ? part->method : NULL,
                        keys_of_entry, options));
-    *out = options;
-    options = NULL;
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, options);
 }
 
 double sweep_run_number(const struct sweep_run *run, const char *option) {
@@ -237,22 +222,20 @@ static json_t *json_difference(const json_t *defaults, const json_t *object) {
  * name. */
 static nvdp_status digest_of(const struct part *part, const struct nvdp_config *config,
                              char hex[NVDP__DIGEST_HEX]) {
-    struct nvdp__digest digest;
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *usual = NULL;
-    nvdp__autofree char *text = NULL, *usual_text = NULL;
-    nvdp__autoptr(json_decref) json_t *object = NULL, *defaults = NULL, *difference = NULL;
-    NVDP_TRY(nvdp_train_config_create(part->ctx, &usual));
+    char *given_text = NULL, *usual_text = NULL;
+    NVDP_TRY(nvdp_config_create(part->ctx, "train", &usual));
     NVDP_TRY(nvdp_config_json(usual, &usual_text));
-    NVDP_TRY(nvdp_config_json(config, &text));
-    defaults = json_loads(usual_text, 0, NULL);
-    object = json_loads(text, 0, NULL);
-    difference = json_difference(defaults, object);
+    nvdp__autoptr(json_decref) json_t *defaults = nvdp__json_taken(usual_text);
+    NVDP_TRY(nvdp_config_json(config, &given_text));
+    nvdp__autoptr(json_decref) json_t *object = nvdp__json_taken(given_text),
+                                      *difference = json_difference(defaults, object);
     for (size_t i = 0; i < sizeof without_effect / sizeof without_effect[0]; i++)
         json_object_del(difference, without_effect[i]);
-    free(text);
-    text = json_dumps(difference, JSON_SORT_KEYS | JSON_COMPACT | JSON_REAL_PRECISION(17));
+    nvdp__autofree char *text =
+        json_dumps(difference, JSON_SORT_KEYS | JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (text == NULL) return nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
-    nvdp__digest_begin(&digest);
+    struct nvdp__digest digest = nvdp__digest_begin();
     nvdp__digest_text(&digest, text);
     nvdp__digest_end(&digest, hex);
     return NVDP_OK;
@@ -273,16 +256,6 @@ static void readable(const struct sweep_run *run, char *part) {
         snprintf(part + length, PART_SIZE - (size_t)length, "-l%g", g);
     else
         snprintf(part + length, PART_SIZE - (size_t)length, "-g%g-d%g", g, d);
-}
-
-static nvdp_status name_run(const struct part *part, struct sweep_run *run) {
-    char hex[NVDP__DIGEST_HEX], said[PART_SIZE];
-    NVDP_TRY(digest_of(part, run->config, hex));
-    readable(run, said);
-    run->name = nvdp__format(part->ctx, "%s-%s%s-s%s-%.*s", run->task,
-                             nvdp_config_get(run->config, "method"), said,
-                             nvdp_config_get(run->config, "seed"), DIGEST_DIGITS, hex);
-    return run->name == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
 }
 
 /* --- options that do not matter --- */
@@ -309,16 +282,12 @@ static json_t *path_of(const json_t *root, const char *key, const char *task) {
 }
 
 /* Returns true if the texts of a finished run are noised, according to its run.json. */
-static bool is_noised(const struct part *part, const char *run) {
-    char *path = nvdp__join(part->ctx, run, "run.json");
-    json_t *record = NULL;
-    if (path != NULL) (void)nvdp__json_read(NULL, path, &record);
+static bool is_noised(const char *run) {
+    nvdp__autoptr(json_decref) json_t *record = NULL;
+    (void)nvdp__json_read(NULL, nvdp__path(run, "run.json").text, &record);
     const char *noise =
         json_string_value(json_object_get(json_object_get(record, "config"), "token_noise"));
-    bool noised = noise != NULL && strcmp(noise, "none") != 0;
-    json_decref(record);
-    free(path);
-    return noised;
+    return noise != NULL && strcmp(noise, "none") != 0;
 }
 
 /* Finds the run directory that matches a pattern with `*`, as sweeps name runs. Among several it takes the one without
@@ -329,7 +298,7 @@ static nvdp_status find_base(const struct part *part, const char *pattern, json_
     size_t count = good ? found.gl_pathc : 0, plain = 0;
     const char *base = count == 1 ? found.gl_pathv[0] : NULL;
     for (size_t i = 0; count > 1 && i < count; i++) {
-        if (is_noised(part, found.gl_pathv[i])) continue;
+        if (is_noised(found.gl_pathv[i])) continue;
         base = plain++ == 0 ? found.gl_pathv[i] : NULL;
     }
     if (base != NULL) json_object_set_new(given, "from_base", json_string(base));
@@ -360,7 +329,8 @@ static const char *place_value(const json_t *given, const char *at, size_t *leng
  * or folder. */
 static nvdp_status fill_in(const struct part *part, const char *key, json_t *given) {
     const char *at = json_string_value(json_object_get(given, key));
-    char number[QUOTE_ROOM], *text = NULL;
+    char number[QUOTE_ROOM];
+    nvdp__autofree char *text = NULL;
     size_t size = 0;
     if (at == NULL) return NVDP_OK;
     FILE *out = open_memstream(&text, &size);
@@ -368,26 +338,23 @@ static nvdp_status fill_in(const struct part *part, const char *key, json_t *giv
     while (*at != '\0') {
         size_t length = 1;
         const char *value = *at == '{' ? place_value(given, at, &length, number) : NULL;
-        if (value == NULL) length = 1;
-        if (value != NULL) fputs(value, out);
-        if (value == NULL) fputc(*at, out);
-        at += length;
+        if (value != NULL)
+            fputs(value, out);
+        else
+            fputc(*at, out);
+        at += value != NULL ? length : 1;
     }
-    nvdp_status status = NVDP_OK;
-    if (fclose(out) != 0)
-        status = nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
-    else if (strcmp(key, "from_base") == 0 && strchr(text, '*') != NULL)
-        status = find_base(part, text, given);
-    else
-        json_object_set_new(given, key, json_string(text));
-    free(text);
-    return status;
+    if (fclose(out) != 0) return nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
+    if (strcmp(key, "from_base") == 0 && strchr(text, '*') != NULL)
+        return find_base(part, text, given);
+    json_object_set_new(given, key, json_string(text));
+    return NVDP_OK;
 }
 
 /* Fails if a required key is missing: there is no default. */
 static nvdp_status check_needed(const struct part *part, const struct nvdp_config *config) {
     struct nvdp_context *ctx = part->ctx;
-    struct nvdp_config *whole = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *whole = NULL;
     if (nvdp_config_get(config, "data") == NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: key 'data': expected a folder for task '%s', found none", part->path,
@@ -405,21 +372,17 @@ static nvdp_status check_needed(const struct part *part, const struct nvdp_confi
     NVDP_TRY(nvdp_config_copy(config, &whole));
     nvdp_status status = nvdp_config_set(whole, "out", "runs");
     if (status == NVDP_OK) status = nvdp_config_check(whole);
-    nvdp_config_free(whole);
-    if (status != NVDP_ERR_ARGUMENT) return status;
-    nvdp__fail_prefix(ctx, status, part->path);
-    return NVDP_ERR_INPUT;
+    return status == NVDP_ERR_ARGUMENT ? nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, part->path)
+                                       : status;
 }
 
 /* Sets the options of a run: "lambda" first, so that lambda_g and lambda_d override it. */
 static nvdp_status resolve(const struct part *part, const json_t *chosen, struct sweep_run *run) {
     static const char *const paths[] = {"from_base", "model", "data"};
     json_t *data = path_of(part->root, "data", part->task), *value;
-    json_t *given =
+    nvdp__autoptr(json_decref) json_t *given =
         json_pack("{s:s, s:s}", "task", part->task, "method", sweep_grid_method(part->method));
     const char *name;
-    nvdp_status status = NVDP_OK;
-    char *text = NULL;
     if (data != NULL) json_object_set(given, "data", data);
     if (!part->private_) json_object_set_new(given, "lambda", json_integer(0));
     value = json_object_get(chosen, "lambda");
@@ -428,19 +391,17 @@ static nvdp_status resolve(const struct part *part, const json_t *chosen, struct
         json_object_set(given, name, value);
     }
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-        NVDP_TRY_OR_CLEAN(fill_in(part, paths[i], given));
-    text = json_dumps(given, JSON_REAL_PRECISION(17));
-    if (text == NULL) NVDP_TRY_OR_CLEAN(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
-    NVDP_TRY_OR_CLEAN(nvdp_train_config_create(part->ctx, &run->config));
-    NVDP_TRY_OR_CLEAN(nvdp_config_load_text(run->config, part->path, text));
-    NVDP_TRY_OR_CLEAN(check_needed(part, run->config));
-cleanup:
-    json_decref(given);
-    free(text);
-    return status == NVDP_ERR_ARGUMENT ? NVDP_ERR_INPUT : status;
+        NVDP_TRY(fill_in(part, paths[i], given));
+    nvdp__autofree char *text = json_dumps(given, JSON_REAL_PRECISION(17));
+    if (text == NULL) return nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
+    NVDP_TRY(nvdp_config_create(part->ctx, "train", &run->config));
+    const nvdp_status status = nvdp_config_load_text(run->config, part->path, text);
+    NVDP_TRY(status == NVDP_ERR_ARGUMENT ? NVDP_ERR_INPUT : status);
+    return check_needed(part, run->config);
 }
 
 static nvdp_status describe(const struct part *part, const json_t *chosen, struct sweep_run *run) {
+    char hex[NVDP__DIGEST_HEX], said[PART_SIZE];
     const char *name;
     json_t *list;
     run->private_ = part->private_;
@@ -448,26 +409,21 @@ static nvdp_status describe(const struct part *part, const json_t *chosen, struc
     run->label = nvdp__strdup(part->ctx, sweep_grid_label(part->method));
     run->task = nvdp__strdup(part->ctx, part->task);
     run->varied = json_object();
-    if (run->label == NULL || run->task == NULL || run->varied == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__MADE(run->label, run->task, run->varied));
     const char *model = json_string_value(json_object_get(chosen, "model"));
-    if (model != NULL && strchr(model, '{') != NULL) {
-        run->model = nvdp__strdup(part->ctx, model);
-        if (run->model == NULL) return NVDP_ERR_MEMORY;
-    }
+    if (model != NULL && strchr(model, '{') != NULL)
+        NVDP_TRY(NVDP__MADE(run->model = nvdp__strdup(part->ctx, model)));
     json_object_foreach(part->options, name, list) {
         bool listed = json_array_size(list) > 1 && strncmp(name, "lambda", 6) != 0 &&
                       strcmp(name, "seed") != 0;
         if (listed) json_object_set(run->varied, name, json_object_get(chosen, name));
     }
-    return name_run(part, run);
-}
-
-/* Returns the run of the grid that has the same options; NULL if there is none. */
-static const struct sweep_run *find_run(const struct sweep_grid *grid,
-                                        const struct sweep_run *run) {
-    for (size_t i = 0; i < grid->count; i++)
-        if (strcmp(grid->run[i].name, run->name) == 0) return &grid->run[i];
-    return NULL;
+    NVDP_TRY(digest_of(part, run->config, hex));
+    readable(run, said);
+    run->name = nvdp__format(part->ctx, "%s-%s%s-s%s-%.*s", run->task,
+                             nvdp_config_get(run->config, "method"), said,
+                             nvdp_config_get(run->config, "seed"), DIGEST_DIGITS, hex);
+    return NVDP__MADE(run->name);
 }
 
 static nvdp_status add_run(const struct part *part, const json_t *chosen, size_t round,
@@ -475,7 +431,9 @@ static nvdp_status add_run(const struct part *part, const json_t *chosen, size_t
     nvdp__auto(sweep_run_release) struct sweep_run run = {.round = round, .position = grid->count};
     NVDP_TRY(resolve(part, chosen, &run));
     NVDP_TRY(describe(part, chosen, &run));
-    const struct sweep_run *known = find_run(grid, &run);
+    const struct sweep_run *known = NULL; /* has the same options */
+    for (size_t i = 0; i < grid->count && known == NULL; i++)
+        if (strcmp(grid->run[i].name, run.name) == 0) known = &grid->run[i];
     if (known != NULL && strcmp(known->label, run.label) != 0)
         nvdp__log(part->ctx, NVDP_LOG_NOTICE,
                   "%s: a run of '%s' is the same as a run of '%s' and is done once: %s", part->path,
@@ -486,8 +444,7 @@ static nvdp_status add_run(const struct part *part, const json_t *chosen, size_t
                           part->path, MAX_RUNS);
     NVDP_TRY(
         nvdp__reserve(part->ctx, &grid->run, &grid->capacity, grid->count + 1, sizeof *grid->run));
-    NVDP__HAND_OVER(&grid->run[grid->count++], run);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(&grid->run[grid->count++], run);
 }
 
 /* --- all choices --- */
@@ -510,50 +467,39 @@ static json_t *choose(const json_t *options, size_t n, size_t *round) {
     return chosen;
 }
 
-static nvdp_status count_choices(const struct part *part, size_t *total) {
+static nvdp_status add_choices(const struct part *part, struct sweep_grid *grid) {
     const char *name;
     const json_t *list;
-    *total = 1;
+    size_t total = 1;
     json_object_foreach(part->options, name, list) {
-        *total *= json_array_size(list);
-        if (*total > MAX_RUNS)
+        total *= json_array_size(list);
+        if (total > MAX_RUNS)
             return nvdp__fail(part->ctx, NVDP_ERR_INPUT,
                               "%s: expected at most %d runs, found more for task '%s', method '%s'",
                               part->path, MAX_RUNS, part->task, sweep_grid_label(part->method));
     }
-    return NVDP_OK;
-}
-
-static nvdp_status add_choices(const struct part *part, struct sweep_grid *grid) {
-    size_t total = 0;
-    NVDP_TRY(count_choices(part, &total));
     for (size_t i = 0; i < total; i++) {
         size_t round = 0;
-        json_t *chosen = choose(part->options, i, &round);
+        nvdp__autoptr(json_decref) json_t *chosen = choose(part->options, i, &round);
         if (chosen == NULL) return nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
-        nvdp_status status = add_run(part, chosen, round, grid);
-        json_decref(chosen);
-        NVDP_TRY(status);
+        NVDP_TRY(add_run(part, chosen, round, grid));
     }
     return NVDP_OK;
 }
 
 nvdp_status sweep_grid_expand(struct nvdp_context *ctx, const char *path, const char *task,
                               const json_t *method, struct sweep_grid *grid) {
-    nvdp_status status = NVDP_OK;
     enum nvdp_method id;
-    struct nvdp_config *known = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *known = NULL;
+    nvdp__autoptr(json_decref) json_t *options = NULL;
     struct part part = {
         .ctx = ctx, .path = path, .task = task, .root = grid->root, .method = method};
-    NVDP_TRY_OR_CLEAN(nvdp_method_find(ctx, sweep_grid_method(method), &id));
-    NVDP_TRY_OR_CLEAN(nvdp_train_config_create(ctx, &known));
+    NVDP_TRY(nvdp_method_find(ctx, sweep_grid_method(method), &id));
+    NVDP_TRY(nvdp_config_create(ctx, "train", &known));
     part.known = known;
-    NVDP_TRY_OR_CLEAN(layers(&part, &part.options));
+    NVDP_TRY(layers(&part, &options));
+    part.options = options;
     part.private_ = nvdp_method_is_private(id);
-    if (!part.private_) drop_private(known, part.options);
-    NVDP_TRY_OR_CLEAN(add_choices(&part, grid));
-cleanup:
-    json_decref(part.options);
-    nvdp_config_free(known);
-    return status;
+    if (!part.private_) drop_private(known, options);
+    return add_choices(&part, grid);
 }

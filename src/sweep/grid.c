@@ -1,9 +1,11 @@
 /* Reads and checks grid.json (docs/sweep.md): tasks, methods, measurements, and the files that runs need. expand.c
  * handles the training options. sweep_grid_read() is the entry point. */
-#include "internal.h"
+#include "sweep/sweep.h"
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/own.h"
 
 #include <errno.h>
 #include <math.h>
@@ -24,34 +26,7 @@ static bool is_list_of(const json_t *list, bool objects) {
     return json_array_size(list) > 0;
 }
 
-static nvdp_status check_lists(struct nvdp_context *ctx, const char *path, const json_t *root) {
-    if (!is_list_of(json_object_get(root, "tasks"), false))
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: key 'tasks': expected a list of task names, such as [\"rte\"]",
-                          path);
-    if (!is_list_of(json_object_get(root, "methods"), true))
-        return nvdp__fail(
-            ctx, NVDP_ERR_INPUT,
-            "%s: key 'methods': expected a list of method names, or of objects such "
-            "as {\"name\": \"nvdp-kl\", \"method\": \"nvdp\", \"regularizer\": \"kl\"}",
-            path);
-    return NVDP_OK;
-}
-
 /* --- names --- */
-
-static nvdp_status check_tasks(struct nvdp_context *ctx, const char *path, const json_t *tasks) {
-    size_t i;
-    const json_t *task;
-    enum nvdp_task_id id;
-    json_array_foreach(tasks, i, task) {
-        nvdp_status status = nvdp_task_find(ctx, json_string_value(task), &id);
-        if (status == NVDP_OK) continue;
-        nvdp__fail_prefix(ctx, status, path);
-        return NVDP_ERR_INPUT;
-    }
-    return NVDP_OK;
-}
 
 const char *sweep_grid_method(const json_t *method) {
     const char *name = json_string_value(method);
@@ -65,17 +40,13 @@ const char *sweep_grid_label(const json_t *method) {
 
 static nvdp_status check_method(struct nvdp_context *ctx, const char *path, const json_t *methods,
                                 size_t at) {
-    const json_t *entry = json_array_get(methods, at);
-    const json_t *name = json_object_get(entry, "name");
+    const json_t *entry = json_array_get(methods, at), *name = json_object_get(entry, "name");
     enum nvdp_method method;
     if (sweep_grid_method(entry) == NULL || (name != NULL && !json_is_string(name)))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: methods[%zu]: expected strings as 'method' and 'name'", path, at);
-    nvdp_status status = nvdp_method_find(ctx, sweep_grid_method(entry), &method);
-    if (status != NVDP_OK) {
-        nvdp__fail_prefix(ctx, status, path);
-        return NVDP_ERR_INPUT;
-    }
+    if (nvdp_method_find(ctx, sweep_grid_method(entry), &method) != NVDP_OK)
+        return nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, path);
     for (size_t i = 0; i < at; i++) {
         if (strcmp(sweep_grid_label(json_array_get(methods, i)), sweep_grid_label(entry)) != 0)
             continue;
@@ -140,39 +111,24 @@ static nvdp_status check_paths(struct nvdp_context *ctx, const char *path, const
         path, key);
 }
 
-static nvdp_status read_keep(struct nvdp_context *ctx, const char *path, struct sweep_grid *grid) {
-    static const char *const names[] = {"all", "model", "results"};
-    const char *text = NULL;
-    NVDP_TRY(nvdp__json_string(ctx, path, grid->root, "keep", "model", &text));
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(text, names[i]) != 0) continue;
-        grid->keep = (enum sweep_keep)i;
-        return NVDP_OK;
-    }
-    return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: key 'keep': expected all, model or results, found '%s'", path, text);
-}
-
 /* --- measurements: "privacy", options of `nvdp privacy`; "share", of `nvdp export` and `nvdp reuse` --- */
 
 /* Sets an option to a value of the file. */
 static nvdp_status set_option(struct nvdp_context *ctx, const char *where, const json_t *value,
                               struct nvdp_config *config, const char *name) {
     if (json_is_null(value)) return NVDP_OK;
-    char *text = json_is_string(value)
-                     ? nvdp__strdup(ctx, json_string_value(value))
-                     : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
-    if (text == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp_config_set(config, name, text);
-    free(text);
+    nvdp__autofree char *text = json_is_string(value)
+                                    ? nvdp__strdup(ctx, json_string_value(value))
+                                    : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+    NVDP_TRY(NVDP__MADE(text));
+    const nvdp_status status = nvdp_config_set(config, name, text);
     return status == NVDP_ERR_ARGUMENT ? nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, where) : status;
 }
 
 static nvdp_status read_privacy(struct nvdp_context *ctx, const char *path, const json_t *object,
                                 struct sweep_grid *grid) {
     static const char *const texts[] = {"split", "limit", "batch", "seed", NULL};
-    nvdp_status status = NVDP_OK;
-    struct nvdp_config *privacy = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *privacy = NULL;
     char where[WHERE_SIZE];
     const char *key;
     const json_t *value;
@@ -181,26 +137,18 @@ static nvdp_status read_privacy(struct nvdp_context *ctx, const char *path, cons
                           "%s: key 'privacy': expected an object such as {\"max_pairs\": 100000}",
                           path);
     snprintf(where, sizeof where, "%s: privacy", path);
-    NVDP_TRY_OR_CLEAN(nvdp_privacy_config_create(ctx, &privacy));
+    NVDP_TRY(nvdp_config_create(ctx, "privacy", &privacy)); /* to be checked without a run */
     json_object_foreach((json_t *)object, key, value) {
         size_t i = 0;
         while (texts[i] != NULL && strcmp(texts[i], key) != 0)
             i++;
         if (texts[i] == NULL && nvdp_config_get(privacy, key) == NULL)
-            NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key));
-        NVDP_TRY_OR_CLEAN(
-            set_option(ctx, where, value, texts[i] != NULL ? grid->measured : privacy, key));
+            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
+        if (texts[i] == NULL) NVDP_TRY(set_option(ctx, where, value, privacy, key));
+        NVDP_TRY(set_option(ctx, where, value, grid->measured, key));
     }
-    status = nvdp_config_check(privacy);
-    if (status == NVDP_ERR_ARGUMENT)
-        NVDP_TRY_OR_CLEAN(nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, where));
-    NVDP_TRY_OR_CLEAN(status);
-    struct nvdp_config *joined = privacy;
-    privacy = NULL;
-    status = nvdp_config_join(grid->measured, joined);
-cleanup:
-    nvdp_config_free(privacy);
-    return status;
+    const nvdp_status status = nvdp_config_check(privacy);
+    return status == NVDP_ERR_ARGUMENT ? nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, where) : status;
 }
 
 static nvdp_status read_share(struct nvdp_context *ctx, const char *path, const json_t *object,
@@ -240,8 +188,40 @@ static nvdp_status read_share(struct nvdp_context *ctx, const char *path, const 
     return NVDP_OK;
 }
 
-static nvdp_status read_measures(struct nvdp_context *ctx, const char *path,
-                                 struct sweep_grid *grid) {
+static nvdp_status check_file(struct nvdp_context *ctx, const char *path, struct sweep_grid *grid) {
+    const json_t *tasks = json_object_get(grid->root, "tasks"),
+                 *methods = json_object_get(grid->root, "methods");
+    static const char *const keeps[] = {"all", "model", "results"};
+    enum { KEEPS = sizeof keeps / sizeof *keeps };
+    const char *keep = NULL;
+    size_t kept = 0;
+    enum nvdp_task_id id;
+    if (!is_list_of(tasks, false))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'tasks': expected a list of task names, such as [\"rte\"]",
+                          path);
+    if (!is_list_of(methods, true))
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: key 'methods': expected a list of method names, or of objects such "
+            "as {\"name\": \"nvdp-kl\", \"method\": \"nvdp\", \"regularizer\": \"kl\"}",
+            path);
+    for (size_t i = 0; i < json_array_size(tasks); i++)
+        if (nvdp_task_find(ctx, json_string_value(json_array_get(tasks, i)), &id) != NVDP_OK)
+            return nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, path);
+    for (size_t i = 0; i < json_array_size(methods); i++)
+        NVDP_TRY(check_method(ctx, path, methods, i));
+    NVDP_TRY(check_overrides(ctx, path, grid->root, "per_task", is_task, "task"));
+    NVDP_TRY(check_overrides(ctx, path, grid->root, "per_method", is_method_or_label, "method"));
+    NVDP_TRY(check_paths(ctx, path, grid->root, "data"));
+    NVDP_TRY(check_paths(ctx, path, grid->root, "attack"));
+    NVDP_TRY(nvdp__json_string(ctx, path, grid->root, "keep", "model", &keep));
+    while (kept < KEEPS && strcmp(keep, keeps[kept]) != 0)
+        kept++;
+    if (kept == KEEPS)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'keep': expected all, model or results, found '%s'", path, keep);
+    grid->keep = (enum sweep_keep)kept;
     NVDP_TRY(read_privacy(ctx, path, json_object_get(grid->root, "privacy"), grid));
     NVDP_TRY(read_share(ctx, path, json_object_get(grid->root, "share"), grid));
     if (json_object_get(grid->root, "attack") != NULL && !grid->share)
@@ -252,60 +232,32 @@ static nvdp_status read_measures(struct nvdp_context *ctx, const char *path,
     return NVDP_OK;
 }
 
-static nvdp_status check_file(struct nvdp_context *ctx, const char *path, struct sweep_grid *grid) {
-    const json_t *methods = json_object_get(grid->root, "methods");
-    NVDP_TRY(check_lists(ctx, path, grid->root));
-    NVDP_TRY(check_tasks(ctx, path, json_object_get(grid->root, "tasks")));
-    for (size_t i = 0; i < json_array_size(methods); i++)
-        NVDP_TRY(check_method(ctx, path, methods, i));
-    NVDP_TRY(check_overrides(ctx, path, grid->root, "per_task", is_task, "task"));
-    NVDP_TRY(check_overrides(ctx, path, grid->root, "per_method", is_method_or_label, "method"));
-    NVDP_TRY(check_paths(ctx, path, grid->root, "data"));
-    NVDP_TRY(check_paths(ctx, path, grid->root, "attack"));
-    NVDP_TRY(read_keep(ctx, path, grid));
-    return read_measures(ctx, path, grid);
-}
-
 /* --- the file --- */
-
-static int by_round(const void *a, const void *b) {
-    const struct sweep_run *x = a, *y = b;
-    if (x->round != y->round) return x->round < y->round ? -1 : 1;
-    return x->position < y->position ? -1 : x->position > y->position;
-}
-
-static nvdp_status expand(struct nvdp_context *ctx, const char *path, struct sweep_grid *grid) {
-    size_t i, k;
-    const json_t *task, *method;
-    json_array_foreach(json_object_get(grid->root, "tasks"), i, task) {
-        json_array_foreach(json_object_get(grid->root, "methods"), k, method) {
-            NVDP_TRY(sweep_grid_expand(ctx, path, json_string_value(task), method, grid));
-        }
-    }
-    qsort(grid->run, grid->count, sizeof *grid->run, by_round);
-    for (size_t r = 0; r < grid->count; r++) {
-        struct sweep_run *run = &grid->run[r];
-        struct stat info;
-        char *train = nvdp__join(ctx, nvdp_config_get(run->config, "data"), "train.tsv");
-        if (train == NULL) return NVDP_ERR_MEMORY;
-        bool found = stat(train, &info) == 0;
-        run->work = found ? (double)info.st_size * sweep_run_number(run, "epochs") : 0;
-        free(train);
-    }
-    return NVDP_OK;
-}
 
 nvdp_status sweep_grid_read(struct nvdp_context *ctx, const char *path, struct sweep_grid *out) {
     nvdp__auto(sweep_grid_release) struct sweep_grid grid = {0};
-    NVDP_TRY(nvdp_run_config_create(ctx, &grid.measured));
-    NVDP_TRY(nvdp_export_config_create(ctx, &grid.exported));
-    NVDP_TRY(nvdp_reuse_config_create(ctx, &grid.reuse));
+    size_t i, k;
+    const json_t *task, *method;
+    NVDP_TRY(nvdp_config_create(ctx, "run,privacy", &grid.measured));
+    NVDP_TRY(nvdp_config_create(ctx, "export", &grid.exported));
+    NVDP_TRY(nvdp_config_create(ctx, "reuse", &grid.reuse));
     NVDP_TRY(nvdp__json_read(ctx, path, &grid.root));
     NVDP_TRY(check_file(ctx, path, &grid));
-    NVDP_TRY(expand(ctx, path, &grid));
-    *out = grid;
-    grid = (struct sweep_grid){0};
-    return NVDP_OK;
+    json_array_foreach(json_object_get(grid.root, "tasks"), i, task) {
+        json_array_foreach(json_object_get(grid.root, "methods"), k, method) {
+            NVDP_TRY(sweep_grid_expand(ctx, path, json_string_value(task), method, &grid));
+        }
+    }
+    NVDP__SORT(grid.run, grid.count, NVDP__UP(struct sweep_run, round),
+               NVDP__UP(struct sweep_run, position));
+    for (size_t r = 0; r < grid.count; r++) {
+        struct sweep_run *run = &grid.run[r];
+        struct stat info;
+        bool found =
+            stat(nvdp__path(nvdp_config_get(run->config, "data"), "train.tsv").text, &info) == 0;
+        run->work = found ? (double)info.st_size * sweep_run_number(run, "epochs") : 0;
+    }
+    return NVDP__HAND_OVER(out, grid);
 }
 
 void sweep_run_release(struct sweep_run *run) {
@@ -336,9 +288,9 @@ nvdp_status sweep_grid_check_files(struct nvdp_context *ctx, const char *path,
         nvdp_status status = nvdp_train_check(ctx, run->config);
         if (status == NVDP_OK && run->attack != NULL && access(run->attack, R_OK) != 0)
             status = nvdp__fail_errno(ctx, errno, "key 'attack': %s: cannot read", run->attack);
-        if (status == NVDP_OK) continue;
-        nvdp__fail_prefix(ctx, status, path);
-        return status == NVDP_ERR_MEMORY ? status : NVDP_ERR_INPUT;
+        if (status != NVDP_OK)
+            return nvdp__fail_prefix(ctx, status == NVDP_ERR_MEMORY ? status : NVDP_ERR_INPUT,
+                                     path);
     }
     return NVDP_OK;
 }

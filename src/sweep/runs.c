@@ -1,9 +1,11 @@
 /* The state of every run of a sweep, as a process sees it: files (docs/sweep.md), lease, progress, and time left.
  * Sections: finished, failed, running, checking, the whole table, estimates. */
-#include "internal.h"
+#include "sweep/sweep.h"
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/own.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -12,51 +14,45 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Writes `value` to `path` and releases both. NULL for either means out of memory. */
-static nvdp_status write_json(struct nvdp_context *ctx, char *path, json_t *value) {
-    nvdp_status status = path != NULL && value != NULL
-                             ? nvdp__json_write(ctx, path, value)
-                             : nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
-    json_decref(value);
-    free(path);
-    return status;
+/* Writes `value` to `path` and releases it. NULL means out of memory. */
+static nvdp_status write_json(struct nvdp_context *ctx, const struct nvdp__path path,
+                              json_t *value) {
+    nvdp__autoptr(json_decref) json_t *owner = value;
+    return owner != NULL ? nvdp__json_write(ctx, path.text, owner)
+                         : nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
 }
 
 /* The same, except if the file has this content already. */
-static nvdp_status keep_json(struct nvdp_context *ctx, char *path, json_t *value) {
-    json_t *kept = NULL;
-    bool same = path != NULL && value != NULL && nvdp__exists(path) &&
-                nvdp__json_read(ctx, path, &kept) == NVDP_OK && json_equal(kept, value);
-    json_decref(kept);
-    if (!same) return write_json(ctx, path, value);
-    json_decref(value);
-    free(path);
-    return NVDP_OK;
+static nvdp_status keep_json(struct nvdp_context *ctx, const struct nvdp__path path,
+                             json_t *value) {
+    nvdp__autoptr(json_decref) json_t *kept = NULL, *owner = value;
+    const bool same = owner != NULL && nvdp__exists(path.text) &&
+                      nvdp__json_read(ctx, path.text, &kept) == NVDP_OK && json_equal(kept, owner);
+    return same ? NVDP_OK : write_json(ctx, path, json_incref(owner));
 }
 
 nvdp_status sweep_prepare(struct nvdp_context *ctx, const char *directory,
                           const struct sweep_grid *grid) {
     static const char *const folders[] = {"runs", "claims", "failed"};
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-        char *path = nvdp__join(ctx, directory, folders[i]);
-        if (path == NULL) return NVDP_ERR_MEMORY;
-        nvdp_status status = nvdp__make_directory(ctx, path);
-        free(path);
-        NVDP_TRY(status);
-    }
-    return keep_json(ctx, nvdp__join(ctx, directory, "grid.json"), json_incref(grid->root));
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        NVDP_TRY(nvdp__make_directory(ctx, nvdp__path(directory, folders[i]).text));
+    return keep_json(ctx, nvdp__path(directory, "grid.json"), json_incref(grid->root));
 }
 
-char *sweep_run_file(struct nvdp_context *ctx, const char *directory, const char *name,
-                     const char *file) {
-    return nvdp__format(ctx, "%s/runs/%s/%s", directory, name, file);
+struct nvdp__path sweep_run_file(const char *directory, const char *name, const char *file) {
+    return nvdp__path_format("%s/runs/%s/%s", directory, name, file);
 }
 
 /* --- finished --- */
 
+static double number_or_nan(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
 nvdp_status sweep_write_done(struct nvdp_context *ctx, const char *directory, const char *name,
                              double seconds) {
-    return write_json(ctx, sweep_run_file(ctx, directory, name, "done.json"),
+    return write_json(ctx, sweep_run_file(directory, name, "done.json"),
                       json_pack("{s:s,s:f,s:o}", "nvdp_format", "sweep-done/1", "seconds", seconds,
                                 "finished", nvdp__now_json()));
 }
@@ -65,34 +61,27 @@ nvdp_status sweep_write_done(struct nvdp_context *ctx, const char *directory, co
  * otherwise an NFS client may answer from its cache that the file is missing. */
 static bool is_done(struct nvdp_context *ctx, const char *directory, const char *name,
                     double *seconds) {
-    json_t *record = NULL;
-    char *run = sweep_run_file(ctx, directory, name, "");
-    char *path = sweep_run_file(ctx, directory, name, "done.json");
-    int fd = run != NULL ? open(run, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    bool done = path != NULL && fd >= 0 && faccessat(fd, "done.json", F_OK, 0) == 0;
-    if (fd >= 0) close(fd);
-    *seconds = NAN;
-    if (done && nvdp__json_read(ctx, path, &record) == NVDP_OK) {
-        const json_t *value = json_object_get(record, "seconds");
-        if (json_is_number(value)) *seconds = json_number_value(value);
-    }
-    json_decref(record);
-    free(run);
-    free(path);
+    nvdp__autoptr(json_decref) json_t *record = NULL;
+    nvdp__auto(nvdp__close_owned) int fd =
+        open(sweep_run_file(directory, name, "").text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool done = fd >= 0 && faccessat(fd, "done.json", F_OK, 0) == 0;
+    if (done)
+        (void)nvdp__json_read(ctx, sweep_run_file(directory, name, "done.json").text, &record);
+    *seconds = number_or_nan(record, "seconds");
     return done;
 }
 
 nvdp_status sweep_write_label(struct nvdp_context *ctx, const char *directory,
                               const struct sweep_run *run) {
-    return keep_json(ctx, sweep_run_file(ctx, directory, run->name, "sweep.json"),
+    return keep_json(ctx, sweep_run_file(directory, run->name, "sweep.json"),
                      json_pack("{s:s,s:s,s:O,s:s*}", "nvdp_format", "sweep-run/1", "label",
                                run->label, "varied", run->varied, "model", run->model));
 }
 
 /* --- failed --- */
 
-static char *failure_path(struct nvdp_context *ctx, const char *directory, const char *name) {
-    return nvdp__format(ctx, "%s/failed/%s.json", directory, name);
+static struct nvdp__path failure_path(const char *directory, const char *name) {
+    return nvdp__path_format("%s/failed/%s.json", directory, name);
 }
 
 nvdp_status sweep_write_failure(struct nvdp_context *ctx, const char *directory,
@@ -106,40 +95,27 @@ nvdp_status sweep_write_failure(struct nvdp_context *ctx, const char *directory,
         json_pack("{s:s,s:s,s:s,s:s,s:s,s:I,s:s,s:o,s:o}", "nvdp_format", "sweep-failure/1", "run",
                   run->name, "label", run->label, "status", status_name, "message",
                   failure->message, "attempts", (json_int_t)attempts, "host", self->host, "time",
-                  nvdp__now_json(), "config", json_loads(config, 0, NULL));
-    free(config);
-    if (record != NULL && failure->signal != 0)
-        json_object_set_new(record, "signal", json_integer(failure->signal));
-    return write_json(ctx, failure_path(ctx, directory, run->name), record);
+                  nvdp__now_json(), "config", nvdp__json_taken(config));
+    if (failure->signal != 0) json_object_set_new(record, "signal", json_integer(failure->signal));
+    return write_json(ctx, failure_path(directory, run->name), record);
 }
 
 int64_t sweep_failures(struct nvdp_context *ctx, const char *directory, const char *name,
                        char **message) {
-    int64_t attempts = 0;
-    json_t *record = NULL;
-    char *path = failure_path(ctx, directory, name);
+    nvdp__autoptr(json_decref) json_t *record = NULL;
+    const struct nvdp__path path = failure_path(directory, name);
     if (message != NULL) *message = NULL;
-    if (path != NULL && nvdp__exists(path)) {
-        attempts = 1; /* an unreadable record counts as one attempt */
-        if (nvdp__json_read(ctx, path, &record) == NVDP_OK) {
-            json_int_t read = json_integer_value(json_object_get(record, "attempts"));
-            const char *text = json_string_value(json_object_get(record, "message"));
-            attempts = read > 1 ? read : 1;
-            if (message != NULL && text != NULL) *message = nvdp__strdup(ctx, text);
-        }
-    }
-    json_decref(record);
-    free(path);
-    return attempts;
+    if (!nvdp__exists(path.text)) return 0;
+    (void)nvdp__json_read(ctx, path.text, &record);
+    const json_int_t attempts = json_integer_value(json_object_get(record, "attempts"));
+    const char *text = json_string_value(json_object_get(record, "message"));
+    if (message != NULL && text != NULL) *message = nvdp__strdup(ctx, text);
+    return attempts > 1 ? attempts : 1; /* an unreadable record counts as one attempt */
 }
 
 nvdp_status sweep_forget_failure(struct nvdp_context *ctx, const char *directory,
                                  const char *name) {
-    char *path = failure_path(ctx, directory, name);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__remove(ctx, path);
-    free(path);
-    return status;
+    return nvdp__remove(ctx, failure_path(directory, name).text);
 }
 
 /* --- running --- */
@@ -148,37 +124,26 @@ static json_t *number_or_null(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-static double number_or_nan(const json_t *object, const char *key) {
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 /* Writes to a temporary file, then renames it. Does not sync: progress is worthless after a power failure. */
 void sweep_progress_write(const char *directory, const char *name,
                           const struct sweep_run_progress *progress) {
-    json_t *record = json_pack(
+    nvdp__autoptr(json_decref) json_t *record = json_pack(
         "{s:s,s:s,s:s,s:I,s:I,s:o,s:o,s:f,s:o}", "nvdp_format", "sweep-progress/1", "phase",
         progress->phase, "unit", progress->unit, "done", (json_int_t)progress->done, "total",
         (json_int_t)progress->total, "rate", number_or_null(progress->rate), "eta_seconds",
         number_or_null(progress->eta_seconds), "seconds", progress->seconds, "training_seconds",
         number_or_null(progress->training_seconds));
-    char *path = sweep_run_file(NULL, directory, name, "progress.json");
-    char *beside = sweep_run_file(NULL, directory, name, "progress.json.partial-0");
-    bool written = record != NULL && path != NULL && beside != NULL &&
-                   json_dump_file(record, beside, JSON_INDENT(2)) == 0 && rename(beside, path) == 0;
-    if (!written && beside != NULL) (void)unlink(beside);
-    json_decref(record);
-    free(path);
-    free(beside);
+    const struct nvdp__path path = sweep_run_file(directory, name, "progress.json"),
+                            beside = sweep_run_file(directory, name, "progress.json.partial-0");
+    if (record == NULL || json_dump_file(record, beside.text, JSON_INDENT(2)) != 0 ||
+        rename(beside.text, path.text) != 0)
+        (void)unlink(beside.text);
 }
 
-struct sweep_run_progress sweep_progress_read(struct nvdp_context *ctx, const char *directory,
-                                              const char *name) {
+struct sweep_run_progress sweep_progress_read(const char *directory, const char *name) {
     struct sweep_run_progress progress = {.rate = NAN, .eta_seconds = NAN, .training_seconds = NAN};
-    json_t *record = NULL;
-    char *path = sweep_run_file(ctx, directory, name, "progress.json");
-    if (path != NULL) (void)nvdp__json_read(NULL, path, &record);
-    free(path);
+    nvdp__autoptr(json_decref) json_t *record = NULL;
+    (void)nvdp__json_read(NULL, sweep_run_file(directory, name, "progress.json").text, &record);
     const char *phase = json_string_value(json_object_get(record, "phase"));
     const char *unit = json_string_value(json_object_get(record, "unit"));
     json_int_t done = json_integer_value(json_object_get(record, "done"));
@@ -196,7 +161,6 @@ struct sweep_run_progress sweep_progress_read(struct nvdp_context *ctx, const ch
         snprintf(progress.phase, sizeof progress.phase, "%s", phase);
         snprintf(progress.unit, sizeof progress.unit, "%s", unit);
     }
-    json_decref(record);
     return progress;
 }
 
@@ -263,10 +227,9 @@ nvdp_status sweep_table_open(struct nvdp_context *ctx, const char *directory,
                              struct sweep_table *out) {
     nvdp__auto(sweep_table_close) struct sweep_table table = {
         .directory = directory, .grid = grid, .self = sweep_process_self()};
-    table.entry = nvdp__calloc(ctx, grid->count, sizeof *table.entry);
-    table.group = nvdp__calloc(ctx, grid->count, sizeof *table.group);
-    table.pace = nvdp__calloc(ctx, grid->count, sizeof *table.pace);
-    if (table.entry == NULL || table.group == NULL || table.pace == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(table.entry, grid->count),
+                          NVDP__ITEMS(table.group, grid->count),
+                          NVDP__ITEMS(table.pace, grid->count)));
     for (size_t i = 0; i < grid->count; i++) {
         const struct sweep_run *run = &grid->run[i];
         size_t g = 0;
@@ -282,9 +245,7 @@ nvdp_status sweep_table_open(struct nvdp_context *ctx, const char *directory,
         if (retry_failed) table.entry[i].pardoned = sweep_failures(ctx, directory, run->name, NULL);
         NVDP_TRY(sweep_table_look(ctx, &table, i));
     }
-    *out = table;
-    table = (struct sweep_table){0};
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, table);
 }
 
 void sweep_table_close(struct sweep_table *table) {
@@ -294,14 +255,6 @@ void sweep_table_close(struct sweep_table *table) {
     free(table->group);
     free(table->pace);
     *table = (struct sweep_table){0};
-}
-
-void sweep_table_read_progress(struct nvdp_context *ctx, struct sweep_table *table) {
-    for (size_t i = 0; i < table->grid->count; i++) {
-        struct sweep_entry *entry = &table->entry[i];
-        if (sweep_entry_is_running(entry))
-            entry->progress = sweep_progress_read(ctx, table->directory, table->grid->run[i].name);
-    }
 }
 
 /* --- counts and estimates of the time left --- */

@@ -1,9 +1,11 @@
 /* run_sweep() opens the directory, keeps the workers busy until all runs are settled, and reports. sweep_plan() lists
  * the runs with their progress and costs. Sections: the grid, the end of a run, leases and starts, reports, the loop,
  * the plan. */
-#include "internal.h"
+#include "sweep/sweep.h"
 
+#include "base/array.h"
 #include "base/file.h"
+#include "base/own.h"
 
 #include <math.h>
 #include <omp.h>
@@ -18,16 +20,13 @@ static const double LOOK_INTERVAL = 0.5;   /* between searches for a run to star
 static const double BUSY_INTERVAL = 5;     /* the same while all workers are busy, for the counts */
 static const double RENEWALS = 8;          /* per timeout of a lease */
 
-struct sweep_config sweep_config_default(void) {
-    return (struct sweep_config){.jobs = 1, .stale_seconds = SWEEP_LEASE_TIMEOUT};
-}
+const struct sweep_config sweep_config_default = {.jobs = 1, .stale_seconds = SWEEP_LEASE_TIMEOUT};
 
 /* --- the grid --- */
 
 /* Checks the configuration, reads the grid and checks the files that it names. */
 static nvdp_status read_grid(struct nvdp_context *ctx, const struct sweep_config *config,
                              struct sweep_grid *grid) {
-    nvdp__autofree char *run_file = NULL, *kept = NULL;
     nvdp__auto(sweep_grid_release) struct sweep_grid read = {0};
     if (config->out == NULL || config->out[0] == '\0')
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{out}: expected a directory, found none");
@@ -38,24 +37,20 @@ static nvdp_status read_grid(struct nvdp_context *ctx, const struct sweep_config
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "stale_seconds: expected a number from 1 to 1e6, found %g",
                           config->stale_seconds);
-    run_file = nvdp__join(ctx, config->out, "run.json");
-    kept = nvdp__join(ctx, config->out, "grid.json");
-    if (run_file == NULL || kept == NULL) return NVDP_ERR_MEMORY;
-    if (nvdp__exists(run_file))
+    const struct nvdp__path kept = nvdp__path(config->out, "grid.json");
+    if (nvdp__exists(nvdp__path(config->out, "run.json").text))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "%s: expected the directory of a sweep or a new directory, found a run",
                           config->out);
-    if (config->grid == NULL && !nvdp__exists(kept))
+    if (config->grid == NULL && !nvdp__exists(kept.text))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{out}: expected the directory of a sweep, found %s without grid.json; "
                           "a new sweep needs a file GRID.json",
                           config->out);
-    const char *path = config->grid != NULL ? config->grid : kept;
+    const char *path = config->grid != NULL ? config->grid : kept.text;
     NVDP_TRY(sweep_grid_read(ctx, path, &read));
     NVDP_TRY(sweep_grid_check_files(ctx, path, &read));
-    *grid = read;
-    read = (struct sweep_grid){0};
-    return NVDP_OK;
+    return NVDP__HAND_OVER(grid, read);
 }
 
 /* A worker and its run. */
@@ -81,10 +76,6 @@ struct sweep {
     bool stopping;
 };
 
-static const char *name_of(const struct sweep *sweep, size_t i) {
-    return sweep->grid.run[i].name;
-}
-
 /* Returns an idle slot; NULL if all workers are busy. */
 static struct slot *free_slot(const struct sweep *sweep) {
     for (size_t k = 0; k < sweep->slots; k++)
@@ -94,21 +85,18 @@ static struct slot *free_slot(const struct sweep *sweep) {
 
 /* --- the end of a run --- */
 
-/* Returns true if a worker stopped on request by its parent or by the user's signal, which is no failure. */
-static bool was_stopped(const struct sweep *sweep, const struct sweep_failure *outcome) {
-    if (outcome->status == NVDP_ERR_CANCELLED) return true;
-    return sweep->stopping && outcome->status == NVDP_STATUS_COUNT;
-}
-
 static nvdp_status end(struct sweep *sweep, struct slot *slot,
                        const struct sweep_failure *outcome) {
     size_t i = slot->run;
-    const char *name = name_of(sweep, i), *word = "interrupted";
+    const char *name = sweep->grid.run[i].name, *word = "interrupted";
     const char *directory = sweep->config->out;
     struct sweep_entry *entry = &sweep->table.entry[i];
+    /* A worker that stopped on request by its parent or by the user's signal did not fail. */
+    const bool stopped = outcome->status == NVDP_ERR_CANCELLED ||
+                         (sweep->stopping && outcome->status == NVDP_STATUS_COUNT);
     struct sweep_state state;
     sweep->looked = 0;
-    if (was_stopped(sweep, outcome)) {
+    if (stopped) {
         sweep->stopping = true;
         entry->state = SWEEP_ENTRY_WAITING;
     } else if (outcome->status == NVDP_OK) {
@@ -136,19 +124,6 @@ static nvdp_status end(struct sweep *sweep, struct slot *slot,
                                &entry->lease);
 }
 
-/* Settles the runs whose workers have ended. */
-static nvdp_status reap(struct sweep *sweep) {
-    for (size_t k = 0; k < sweep->slots; k++) {
-        bool ended = false;
-        struct sweep_failure outcome;
-        struct slot *slot = &sweep->slot[k];
-        if (!slot->taken) continue;
-        NVDP_TRY(sweep_worker_poll(sweep->ctx, &slot->worker, &ended, &outcome));
-        if (ended) NVDP_TRY(end(sweep, slot, &outcome));
-    }
-    return NVDP_OK;
-}
-
 /* --- leases and starts --- */
 
 /* Renews the leases when it is time. If another process considered this one dead, for example after the machine slept,
@@ -158,13 +133,11 @@ static nvdp_status renew(struct sweep *sweep) {
     if (nvdp__now() - sweep->renewed < interval) return NVDP_OK;
     sweep->renewed = nvdp__now();
     for (size_t k = 0; k < sweep->slots; k++) {
-        bool lost = false;
         struct slot *slot = &sweep->slot[k];
         struct sweep_entry *entry = &sweep->table.entry[slot->run];
-        if (!slot->taken) continue;
-        NVDP_TRY(sweep_lease_renew(sweep->ctx, sweep->config->out, name_of(sweep, slot->run),
-                                   &entry->lease, &lost));
-        if (!lost) continue;
+        if (!slot->taken ||
+            sweep_lease_renew(sweep->config->out, sweep->grid.run[slot->run].name, &entry->lease))
+            continue;
         sweep_worker_free(&slot->worker);
         sweep_lease_forget(&entry->lease);
         entry->state = SWEEP_ENTRY_ELSEWHERE;
@@ -172,7 +145,7 @@ static nvdp_status renew(struct sweep *sweep) {
         nvdp__log(
             sweep->ctx, NVDP_LOG_WARNING,
             "%s: another process took this run over, because this process was silent for too long",
-            name_of(sweep, slot->run));
+            sweep->grid.run[slot->run].name);
         NVDP_TRY(sweep_worker_create(sweep->ctx, &slot->worker));
     }
     return NVDP_OK;
@@ -205,7 +178,7 @@ static nvdp_status fill(struct sweep *sweep) {
 static struct sweep_job describe(const struct sweep *sweep, size_t i) {
     const struct sweep_entry *entry = &sweep->table.entry[i];
     const struct sweep_run_progress *progress = &entry->progress;
-    struct sweep_job job = {.run = name_of(sweep, i),
+    struct sweep_job job = {.run = sweep->grid.run[i].name,
                             .elsewhere = entry->state != SWEEP_ENTRY_HERE,
                             .done = progress->done,
                             .total = progress->total,
@@ -224,7 +197,10 @@ static void report(struct sweep *sweep, bool now) {
     sweep->reported = nvdp__now();
     if (nvdp__now() - sweep->read >= PROGRESS_INTERVAL) {
         sweep->read = nvdp__now();
-        sweep_table_read_progress(sweep->ctx, &sweep->table);
+        for (size_t i = 0; i < sweep->grid.count; i++)
+            if (sweep_entry_is_running(&sweep->table.entry[i]))
+                sweep->table.entry[i].progress =
+                    sweep_progress_read(sweep->config->out, sweep->grid.run[i].name);
     }
     sweep_table_count(&sweep->table, &state);
     state.job = sweep->job;
@@ -261,10 +237,18 @@ static bool is_over(const struct sweep *sweep) {
 static nvdp_status run(struct sweep *sweep) {
     const struct timespec pause = {.tv_nsec = PAUSE_MILLISECONDS * 1000000L};
     for (;;) {
-        NVDP_TRY(reap(sweep));
+        for (size_t k = 0; k < sweep->slots; k++) { /* settles the runs whose workers have ended */
+            bool ended = false;
+            struct sweep_failure outcome;
+            struct slot *slot = &sweep->slot[k];
+            if (slot->taken)
+                NVDP_TRY(sweep_worker_poll(sweep->ctx, &slot->worker, &ended, &outcome));
+            if (ended) NVDP_TRY(end(sweep, slot, &outcome));
+        }
         if (!sweep->stopping) sweep->stopping = nvdp_context_cancelled(sweep->ctx);
-        for (size_t k = 0; k < sweep->slots && sweep->stopping; k++)
-            sweep_worker_stop(&sweep->slot[k].worker);
+        for (size_t k = 0; k < sweep->slots && sweep->stopping;
+             k++) /* it saves its state, and exits */
+            if (sweep->slot[k].taken) atomic_store(&sweep->slot[k].worker.shared->stop, true);
         if (!sweep->stopping) NVDP_TRY(fill(sweep));
         NVDP_TRY(renew(sweep));
         report(sweep, false);
@@ -279,36 +263,12 @@ static nvdp_status run(struct sweep *sweep) {
 
 /* --- the whole --- */
 
-static nvdp_status open_sweep(struct sweep *sweep) {
-    const struct sweep_config *config = sweep->config;
-    struct nvdp_context *ctx = sweep->ctx;
-    int threads = nvdp_context_threads(ctx) / config->jobs;
-    NVDP_TRY(sweep_prepare(ctx, config->out, &sweep->grid));
-    NVDP_TRY(sweep_table_open(ctx, config->out, &sweep->grid, config->retry_failed, &sweep->table));
-    /* Finished runs get their labels from the current grid. */
-    for (size_t i = 0; i < sweep->grid.count; i++)
-        if (sweep->table.entry[i].state == SWEEP_ENTRY_DONE)
-            NVDP_TRY(sweep_write_label(ctx, config->out, &sweep->grid.run[i]));
-    sweep->slot = nvdp__calloc(ctx, (size_t)config->jobs, sizeof *sweep->slot);
-    sweep->job = nvdp__calloc(ctx, sweep->grid.count, sizeof *sweep->job);
-    if (sweep->slot == NULL || sweep->job == NULL) return NVDP_ERR_MEMORY;
-    for (sweep->slots = 0; sweep->slots < (size_t)config->jobs; sweep->slots++)
-        NVDP_TRY(sweep_worker_create(ctx, &sweep->slot[sweep->slots].worker));
-    sweep->work = (struct sweep_work){.directory = config->out,
-                                      .cache = config->cache,
-                                      .grid = &sweep->grid,
-                                      .threads = threads > 0 ? threads : 1};
-    /* After fork() a child has none of its parent's threads, but OpenMP would count on them. */
-    (void)omp_pause_resource_all(omp_pause_hard);
-    return NVDP_OK;
-}
-
 static void close_sweep(struct sweep *sweep) {
     for (size_t k = 0; k < sweep->slots; k++) {
         struct slot *slot = &sweep->slot[k];
         sweep_worker_free(&slot->worker);
         if (!slot->taken) continue; /* after a failure of the sweep itself */
-        (void)sweep_lease_release(NULL, sweep->config->out, name_of(sweep, slot->run),
+        (void)sweep_lease_release(NULL, sweep->config->out, sweep->grid.run[slot->run].name,
                                   &sweep->table.self, "interrupted",
                                   &sweep->table.entry[slot->run].lease);
     }
@@ -324,7 +284,23 @@ nvdp_status run_sweep(struct nvdp_context *ctx, const struct sweep_config *confi
     nvdp__auto(close_sweep) struct sweep sweep = {
         .ctx = ctx, .config = config, .started = nvdp__now()};
     NVDP_TRY(read_grid(ctx, config, &sweep.grid));
-    NVDP_TRY(open_sweep(&sweep));
+    const int threads = nvdp_context_threads(ctx) / config->jobs;
+    NVDP_TRY(sweep_prepare(ctx, config->out, &sweep.grid));
+    NVDP_TRY(sweep_table_open(ctx, config->out, &sweep.grid, config->retry_failed, &sweep.table));
+    /* Finished runs get their labels from the current grid. */
+    for (size_t i = 0; i < sweep.grid.count; i++)
+        if (sweep.table.entry[i].state == SWEEP_ENTRY_DONE)
+            NVDP_TRY(sweep_write_label(ctx, config->out, &sweep.grid.run[i]));
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(sweep.slot, (size_t)config->jobs),
+                          NVDP__ITEMS(sweep.job, sweep.grid.count)));
+    for (sweep.slots = 0; sweep.slots < (size_t)config->jobs; sweep.slots++)
+        NVDP_TRY(sweep_worker_create(ctx, &sweep.slot[sweep.slots].worker));
+    sweep.work = (struct sweep_work){.directory = config->out,
+                                     .cache = config->cache,
+                                     .grid = &sweep.grid,
+                                     .threads = threads > 0 ? threads : 1};
+    /* After fork() a child has none of its parent's threads, but OpenMP would count on them. */
+    (void)omp_pause_resource_all(omp_pause_hard);
     NVDP_TRY(run(&sweep));
     sweep_table_count(&sweep.table, &state);
     *out = (struct sweep_result){.runs = state.runs,
@@ -350,18 +326,11 @@ const char *sweep_run_state_name(enum sweep_run_state state) {
     return (size_t)state < sizeof names / sizeof names[0] ? names[state] : "unknown";
 }
 
-static enum sweep_run_state state_of(const struct sweep_entry *entry) {
-    switch (entry->state) {
-    case SWEEP_ENTRY_WAITING:
-        return SWEEP_WAITING;
-    case SWEEP_ENTRY_DONE:
-        return SWEEP_DONE;
-    case SWEEP_ENTRY_FAILED:
-        return SWEEP_FAILED;
-    default:
-        return SWEEP_RUNNING;
-    }
-}
+static const enum sweep_run_state state_of[] = {
+    [SWEEP_ENTRY_WAITING] = SWEEP_WAITING,   [SWEEP_ENTRY_HERE] = SWEEP_RUNNING,
+    [SWEEP_ENTRY_ELSEWHERE] = SWEEP_RUNNING, [SWEEP_ENTRY_SILENT] = SWEEP_RUNNING,
+    [SWEEP_ENTRY_DONE] = SWEEP_DONE,         [SWEEP_ENTRY_FAILED] = SWEEP_FAILED,
+};
 
 /* Formats the varied options: "latent_dim=8, lr=0.001". */
 static char *varied_text(struct nvdp_context *ctx, const json_t *varied) {
@@ -369,8 +338,7 @@ static char *varied_text(struct nvdp_context *ctx, const json_t *varied) {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)varied, key, value) {
-        char *word = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
-        char *longer = NULL;
+        char *word = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)), *longer = NULL;
         if (text != NULL && word != NULL)
             longer = nvdp__format(ctx, "%s%s%s=%s", text, text[0] != '\0' ? ", " : "", key, word);
         free(word);
@@ -378,31 +346,6 @@ static char *varied_text(struct nvdp_context *ctx, const json_t *varied) {
         text = longer;
     }
     return text;
-}
-
-static nvdp_status fill_plan(struct nvdp_context *ctx, const struct sweep_table *table, size_t i,
-                             struct whole_plan *whole) {
-    const struct sweep_run *run = &whole->grid.run[i];
-    char **varied = &whole->owned[2 * i], **message = &whole->owned[2 * i + 1];
-    *varied = varied_text(ctx, run->varied);
-    if (*varied == NULL) return NVDP_ERR_MEMORY;
-    enum nvdp_method method;
-    NVDP_TRY(nvdp_method_find(ctx, nvdp_config_get(run->config, "method"), &method));
-    if (table->entry[i].state == SWEEP_ENTRY_FAILED)
-        (void)sweep_failures(ctx, table->directory, run->name, message);
-    whole->run[i] = (struct sweep_plan_run){
-        .name = run->name,
-        .task = run->task,
-        .label = run->label,
-        .varied = *varied,
-        .method = method,
-        .lambda_g = sweep_run_number(run, "lambda-g"),
-        .lambda_d = sweep_run_number(run, "lambda-d"),
-        .seed = strtoull(nvdp_config_get(run->config, "seed"), NULL, 10),
-        .state = state_of(&table->entry[i]),
-        .message = *message,
-    };
-    return NVDP_OK;
 }
 
 /* --- cost --- */
@@ -421,12 +364,10 @@ static nvdp_status add_costs(struct nvdp_context *ctx, struct whole_plan *whole)
         while (k < i && !same_cost(run, &whole->grid.run[k]))
             k++;
         if (k == i) {
-            struct nvdp_config *config = NULL;
+            nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
             NVDP_TRY(nvdp_config_copy(run->config, &config));
-            nvdp_status status = nvdp_config_set(config, "out", "runs");
-            if (status == NVDP_OK) status = nvdp_train_plan(ctx, config, NULL, &plan);
-            nvdp_config_free(config);
-            NVDP_TRY(status);
+            NVDP_TRY(nvdp_config_set(config, "out", "runs"));
+            NVDP_TRY(nvdp_train_plan(ctx, config, NULL, &plan));
             whole->run[i].steps = plan.steps;
             whole->run[i].memory_bytes = plan.memory_bytes;
         }
@@ -438,30 +379,43 @@ static nvdp_status add_costs(struct nvdp_context *ctx, struct whole_plan *whole)
 
 nvdp_status sweep_plan(struct nvdp_context *ctx, const struct sweep_config *config, bool cost,
                        struct sweep_plan **out) {
-    nvdp_status status = NVDP_OK;
-    struct sweep_table table = {0};
     struct sweep_state state;
     struct whole_plan *whole = nvdp__calloc(ctx, 1, sizeof *whole);
-    if (whole == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY_OR_CLEAN(read_grid(ctx, config, &whole->grid));
-    NVDP_TRY_OR_CLEAN(
-        sweep_table_open(ctx, config->out, &whole->grid, config->retry_failed, &table));
+    NVDP_TRY(NVDP__MADE(whole));
+    nvdp__autoptr(sweep_plan_free) struct sweep_plan *made = &whole->plan;
+    nvdp__auto(sweep_table_close) struct sweep_table table = {0};
+    NVDP_TRY(read_grid(ctx, config, &whole->grid));
+    NVDP_TRY(sweep_table_open(ctx, config->out, &whole->grid, config->retry_failed, &table));
     size_t count = whole->grid.count;
-    whole->run = nvdp__calloc(ctx, count, sizeof *whole->run);
-    whole->owned = nvdp__calloc(ctx, 2 * count, sizeof *whole->owned);
-    if (whole->run == NULL || whole->owned == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
-    for (size_t i = 0; i < count; i++)
-        NVDP_TRY_OR_CLEAN(fill_plan(ctx, &table, i, whole));
-    if (cost) NVDP_TRY_OR_CLEAN(add_costs(ctx, whole));
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(whole->run, count),
+                          NVDP__ITEMS(whole->owned, 2 * count)));
+    for (size_t i = 0; i < count; i++) {
+        const struct sweep_run *run = &whole->grid.run[i];
+        char **varied = &whole->owned[2 * i], **message = &whole->owned[2 * i + 1];
+        enum nvdp_method method;
+        *varied = varied_text(ctx, run->varied);
+        NVDP_TRY(NVDP__MADE(*varied));
+        NVDP_TRY(nvdp_method_find(ctx, nvdp_config_get(run->config, "method"), &method));
+        if (table.entry[i].state == SWEEP_ENTRY_FAILED)
+            (void)sweep_failures(ctx, table.directory, run->name, message);
+        whole->run[i] = (struct sweep_plan_run){
+            .name = run->name,
+            .task = run->task,
+            .label = run->label,
+            .varied = *varied,
+            .method = method,
+            .lambda_g = sweep_run_number(run, "lambda-g"),
+            .lambda_d = sweep_run_number(run, "lambda-d"),
+            .seed = strtoull(nvdp_config_get(run->config, "seed"), NULL, 10),
+            .state = state_of[table.entry[i].state],
+            .message = *message,
+        };
+    }
+    if (cost) NVDP_TRY(add_costs(ctx, whole));
     sweep_table_count(&table, &state);
     whole->plan = (struct sweep_plan){
         .runs = count, .run = whole->run, .seconds = sweep_table_waiting_seconds(&table)};
-    *out = &whole->plan;
-    whole = NULL;
-cleanup:
-    sweep_table_close(&table);
-    if (whole != NULL) sweep_plan_free(&whole->plan);
-    return status;
+    return NVDP__HAND_OVER(out, made);
 }
 
 void sweep_plan_free(struct sweep_plan *plan) {

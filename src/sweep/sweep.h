@@ -2,7 +2,14 @@
 #ifndef NVDP_SRC_SWEEP_SWEEP_H
 #define NVDP_SRC_SWEEP_SWEEP_H
 
+#include "base/array.h"
+#include <jansson.h>
+#include <nvdp/evaluate.h>
 #include <nvdp/share.h>
+#include <nvdp/train.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+#include <time.h>
 
 /* Counts of the runs of one task with one method or variant. */
 struct sweep_group {
@@ -48,7 +55,7 @@ struct sweep_config {
     sweep_fn report; /* called a few times per second by the calling thread; NULL: none */
     void *user;
 };
-struct sweep_config sweep_config_default(void);
+extern const struct sweep_config sweep_config_default;
 
 struct sweep_result {
     size_t runs, done, failed;
@@ -91,5 +98,252 @@ struct sweep_plan {
 nvdp_status sweep_plan(struct nvdp_context *ctx, const struct sweep_config *config, bool cost,
                        struct sweep_plan **out);
 void sweep_plan_free(struct sweep_plan *plan); /* plan may be NULL */
+NVDP__AUTOPTR(struct sweep_plan, sweep_plan_free)
+
+/* ---- the parts of a sweep ---- */
+
+/* Declarations that the parts share, in the order of a run:
+ *    grid.c, expand.c   read grid.json and expand it into runs
+ *    worker.c           leases decide which process may work on a run; it does one run in a process
+ *    runs.c             state of every run: files, lease, progress, time left
+ *    sweep.c            does the whole sweep, or plans it */
+
+/* --- grid.c, expand.c: grid.json (docs/sweep.md) --- */
+
+/* Files of a finished run that are kept in addition to its results. */
+enum sweep_keep {
+    SWEEP_KEEP_ALL,
+    SWEEP_KEEP_MODEL,  /* neither the training state nor the shared file */
+    SWEEP_KEEP_RESULTS /* nor the model */
+};
+
+struct sweep_run {
+    char *name;                 /* name of its directory: main options and a digest */
+    char *label;                /* label of the method or the variant */
+    const char *attack;         /* file of private labels; NULL: none */
+    char *model;                /* the grid's path of the model if it has {options}; else NULL */
+    json_t *varied;             /* options that the grid lists, other than lambda and seed */
+    struct nvdp_config *config; /* of nvdp_train, without out and cache */
+    char *task;
+    bool private_;          /* has a posterior, to measure and share */
+    size_t round, position; /* index of its seed; index in the grid */
+    /* bytes of train.tsv times epochs, roughly proportional to training time; 0: no file */
+    double work;
+};
+
+struct sweep_grid {
+    json_t *root; /* the parsed file; owns texts */
+    struct sweep_run *run;
+    size_t count, capacity;
+    enum sweep_keep keep;
+    /* of nvdp_run_posteriors (without run) and nvdp_privacy_measure */
+    struct nvdp_config *measured;
+    bool share;
+    struct nvdp_config *exported; /* of nvdp_export, without run and out */
+    struct nvdp_config *reuse;    /* of nvdp_reuse, without file and labels */
+};
+
+/* Reads, checks and expands `path`. Messages name the invalid value and the expected one. Reads no other file. Runs are
+ * ordered by seed; equal runs appear once. */
+nvdp_status sweep_grid_read(struct nvdp_context *ctx, const char *path, struct sweep_grid *out);
+void sweep_grid_release(struct sweep_grid *grid);
+/* Checks that the models and data sets of the runs exist and fit the options. */
+nvdp_status sweep_grid_check_files(struct nvdp_context *ctx, const char *path,
+                                   const struct sweep_grid *grid);
+/* Appends the runs of `task` with `method`, an entry of the file's "methods". `path` is for messages. */
+nvdp_status sweep_grid_expand(struct nvdp_context *ctx, const char *path, const char *task,
+                              const json_t *method, struct sweep_grid *grid);
+/* Return the entry's label and method. */
+const char *sweep_grid_label(const json_t *method);
+const char *sweep_grid_method(const json_t *method);
+void sweep_run_release(struct sweep_run *run);
+/* Returns the value of an option that is a number. */
+double sweep_run_number(const struct sweep_run *run, const char *option);
+
+/* --- worker.c: leases decide which process may work on a run --- */
+
+/* Default of the seconds without renewal after which a process on another machine counts as dead. */
+#define SWEEP_LEASE_TIMEOUT 120.0
+
+/* Identifies a process on this machine or another. */
+struct sweep_process {
+    char host[256];
+    char boot[64]; /* kernel's boot id and process id namespace; "": unknown */
+    int64_t pid;
+    int64_t started; /* in clock ticks after boot; distinguishes processes with a reused id */
+};
+struct sweep_process sweep_process_self(void);
+
+/* A process's knowledge of a run's leases; initially zero. */
+struct sweep_lease {
+    uint64_t number;         /* number of the last lease seen; 0: none */
+    struct timespec renewed; /* its modification time */
+    double watched;          /* when that was first seen, on the monotonic clock; 0: never */
+    bool heard;              /* changed while this process watched */
+    int fd;                  /* own lease, valid while `mine` */
+    bool mine;
+};
+
+enum sweep_lease_state {
+    SWEEP_LEASE_FREE,  /* none yet, released, or its process is dead */
+    SWEEP_LEASE_HELD,  /* by another process */
+    SWEEP_LEASE_SILENT /* held elsewhere; not yet renewed while this process watches */
+};
+
+/* Checks the leases of `name` under `directory`. O(leases since the last check). */
+nvdp_status sweep_lease_look(struct nvdp_context *ctx, const char *directory, const char *name,
+                             const struct sweep_process *self, struct sweep_lease *lease,
+                             enum sweep_lease_state *state);
+/* Creates the lease after the last one seen, which must be free. *won is false if another process was faster. After
+ * `timeout` seconds without renewal others may take over. */
+nvdp_status sweep_lease_take(struct nvdp_context *ctx, const char *directory, const char *name,
+                             const struct sweep_process *self, double timeout,
+                             struct sweep_lease *lease, bool *won);
+/* Renews the own lease. Returns false if another process took over, for example after the machine slept. */
+bool sweep_lease_renew(const char *directory, const char *name, const struct sweep_lease *lease);
+/* Releases the own lease with an `outcome`: "done", "failed", "interrupted". */
+nvdp_status sweep_lease_release(struct nvdp_context *ctx, const char *directory, const char *name,
+                                const struct sweep_process *self, const char *outcome,
+                                struct sweep_lease *lease);
+/* Closes the own lease without a record, as the death of the process would. */
+void sweep_lease_forget(struct sweep_lease *lease);
+
+/* --- runs.c: state of every run --- */
+
+/* Progress of a running run. Its worker writes it to runs/NAME/progress.json, so that every process of the sweep can
+ * read it, on any machine, and the last record of a killed worker stays complete. It is valid while the run's lease is
+ * held. */
+struct sweep_run_progress {
+    char phase[24], unit[16]; /* "train", "step"; "" at first */
+    uint64_t done, total;     /* total 0: unknown */
+    double rate;              /* units per second; NaN: unknown */
+    double eta_seconds;       /* for the phase; NaN: unknown */
+    double seconds;           /* since the start of the run */
+    /* estimate for all steps at the present rate; NaN before the first step */
+    double training_seconds;
+};
+
+enum sweep_entry_state {
+    SWEEP_ENTRY_WAITING,
+    SWEEP_ENTRY_HERE,      /* leased to this process */
+    SWEEP_ENTRY_ELSEWHERE, /* leased to another */
+    SWEEP_ENTRY_SILENT,    /* leased to another process that has not yet renewed */
+    SWEEP_ENTRY_DONE,
+    SWEEP_ENTRY_FAILED
+};
+
+struct sweep_entry {
+    enum sweep_entry_state state;
+    struct sweep_lease lease;
+    size_t group;
+    double seconds;                     /* DONE: duration; NaN: unknown */
+    int64_t pardoned;                   /* failed attempts before this call, which do not count */
+    struct sweep_run_progress progress; /* of a running run, as last read */
+};
+
+/* Speed of the runs of a task and method: durations of finished runs, and estimates for all steps of runs in
+ * training. */
+struct sweep_pace {
+    size_t done; /* number of finished runs with known durations */
+    double done_seconds, done_work, training_seconds, training_work;
+    double seconds_per_work; /* result used for estimates; NaN: unknown */
+};
+
+struct sweep_table {
+    const char *directory;
+    const struct sweep_grid *grid;
+    struct sweep_process self;
+    struct sweep_entry *entry; /* [grid->count] */
+    struct sweep_group *group;
+    struct sweep_pace *pace; /* [groups] */
+    size_t groups;
+};
+
+/* The failure of a run. */
+struct sweep_failure {
+    nvdp_status status; /* NVDP_STATUS_COUNT: the worker died */
+    int signal;         /* signal that killed it; 0: none */
+    const char *message;
+};
+
+/* Creates the directory and its folders, and copies the grid into it. */
+nvdp_status sweep_prepare(struct nvdp_context *ctx, const char *directory,
+                          const struct sweep_grid *grid);
+/* Returns DIRECTORY/runs/NAME/FILE. */
+struct nvdp__path sweep_run_file(const char *directory, const char *name, const char *file);
+/* Writes a finished run's record, the last file of a run. */
+nvdp_status sweep_write_done(struct nvdp_context *ctx, const char *directory, const char *name,
+                             double seconds);
+/* Writes runs/NAME/sweep.json: the run's label and varied options according to the current grid. */
+nvdp_status sweep_write_label(struct nvdp_context *ctx, const char *directory,
+                              const struct sweep_run *run);
+/* Writes failed/NAME.json. `attempts` includes this one. */
+nvdp_status sweep_write_failure(struct nvdp_context *ctx, const char *directory,
+                                const struct sweep_run *run, const struct sweep_process *self,
+                                int64_t attempts, const struct sweep_failure *failure);
+/* Returns the number of failed attempts, 0 without a record. *message may be NULL, else free(). */
+int64_t sweep_failures(struct nvdp_context *ctx, const char *directory, const char *name,
+                       char **message);
+nvdp_status sweep_forget_failure(struct nvdp_context *ctx, const char *directory, const char *name);
+
+/* Replaces runs/NAME/progress.json atomically. Ignores errors. */
+void sweep_progress_write(const char *directory, const char *name,
+                          const struct sweep_run_progress *progress);
+/* Returns an empty record if there is none, or if it is invalid. */
+struct sweep_run_progress sweep_progress_read(const char *directory, const char *name);
+
+/* Checks every run. Reads only; the directory need not exist. */
+nvdp_status sweep_table_open(struct nvdp_context *ctx, const char *directory,
+                             const struct sweep_grid *grid, bool retry_failed,
+                             struct sweep_table *out);
+void sweep_table_close(struct sweep_table *table); /* does not release leases */
+/* Checks run i again, unless it is HERE or settled. */
+nvdp_status sweep_table_look(struct nvdp_context *ctx, struct sweep_table *table, size_t i);
+/* Tries to lease a WAITING run. Afterwards it is HERE, or in its new state. */
+nvdp_status sweep_table_take(struct nvdp_context *ctx, struct sweep_table *table, size_t i,
+                             double timeout);
+/* Running: HERE or leased elsewhere. Settled: done or failed. */
+bool sweep_entry_is_running(const struct sweep_entry *entry);
+bool sweep_entry_is_settled(const struct sweep_entry *entry);
+/* Counts the runs, in total and per group, and averages their durations. `state` borrows the table's groups.
+ * O(runs). */
+void sweep_table_count(struct sweep_table *table, struct sweep_state *state);
+/* Estimates the seconds until all runs are settled with `workers` runs at a time, from the last sweep_table_count().
+ * NaN: unknown. */
+double sweep_table_eta(const struct sweep_table *table, size_t workers);
+/* Estimates the seconds for all waiting runs, one after the other. */
+double sweep_table_waiting_seconds(const struct sweep_table *table);
+
+/* --- worker.c: one process per run, so that a crash affects only that run --- */
+
+/* Shared memory of a worker and its parent. Status and message are read after the worker's end. */
+struct sweep_mailbox {
+    atomic_bool stop; /* set by the parent: the worker saves its state and exits */
+    int status;       /* -1: not set yet */
+    char message[2048];
+};
+
+struct sweep_worker {
+    pid_t pid; /* 0: idle */
+    struct sweep_mailbox *shared;
+};
+
+/* Values that all workers of a sweep share. */
+struct sweep_work {
+    const char *directory, *cache;
+    const struct sweep_grid *grid;
+    int threads; /* threads per worker */
+};
+
+nvdp_status sweep_worker_create(struct nvdp_context *ctx, struct sweep_worker *worker);
+void sweep_worker_free(struct sweep_worker *worker); /* kills a running worker */
+/* Starts a process for `run`: it trains, measures and shares, and continues an earlier attempt. Then it removes files
+ * that the grid does not keep and writes done.json. It dies with its parent. Its log is runs/NAME/log.txt. */
+nvdp_status sweep_worker_start(struct nvdp_context *ctx, const struct sweep_work *work,
+                               const struct sweep_run *run, struct sweep_worker *worker);
+/* Reports without waiting whether the worker *ended, and how: status NVDP_OK, or the failure. The message lives as long
+ * as the worker. */
+nvdp_status sweep_worker_poll(struct nvdp_context *ctx, struct sweep_worker *worker, bool *ended,
+                              struct sweep_failure *outcome);
 
 #endif

@@ -1,25 +1,226 @@
-/* Worker processes: one per run, so that a crash affects only that run. First the stages of a run (train, measure,
- * share), then the code in the worker's process, then starting and watching it from the parent. */
-#include "internal.h"
-
+/* Leases, then worker processes. */
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/outdir.h"
 #include "base/own.h"
-
+#include "base/result.h"
+#include "sweep/sweep.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
 #include <nvdp/measured.h>
 #include <nvdp/text_privacy.h>
-
-#include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* ---- leases ---- */
+
+/* Leases decide which process may work on a run. They are safe between processes, and between machines on a shared file
+ * system that creates links exclusively (NFS does).
+ *
+ * A run's leases are DIR/claims/NAME.1, NAME.2, ...; the last one counts. link() creates a lease, and only one of
+ * several callers succeeds. No lease is ever removed. A process that takes over lease n of a dead process creates n+1,
+ * so only one succeeds, and a late one finds the number taken.
+ *
+ * A process on the same machine is dead if its process id is gone, and so is the lock that it and its workers hold on
+ * the lease. This shows at once. A process on another machine is dead if its lease's modification time, which it
+ * renews, has not changed for the lease's timeout. The observer measures that time on its own clock, so clocks are
+ * never compared. */
+
+/* --- processes --- */
+
+enum { LINE_SIZE = 4096, STATE_FIELD = 3, START_FIELD = 22 };
+
+static void read_line(const char *path, size_t size, char *line) {
+    FILE *file = fopen(path, "re");
+    line[0] = '\0';
+    if (file == NULL) return;
+    if (fgets(line, (int)size, file) == NULL) line[0] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    (void)fclose(file);
+}
+
+/* Reads a process's state ('R', 'Z', ...) and its start in clock ticks after boot from /proc/PID/stat. The second
+ * field, a name in parentheses, may contain anything. */
+static bool read_stat(int64_t pid, char *state, int64_t *started) {
+    char path[64], line[LINE_SIZE];
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
+    read_line(path, sizeof line, line);
+    const char *at = strrchr(line, ')');
+    if (at == NULL || sscanf(at + 1, " %c", state) != 1) return false;
+    for (int field = STATE_FIELD; at != NULL && field <= START_FIELD; field++)
+        at = strchr(at + 1, ' ');
+    return at != NULL && sscanf(at, "%" SCNd64, started) == 1;
+}
+
+struct sweep_process sweep_process_self(void) {
+    struct sweep_process self = {.pid = getpid()};
+    char boot[40], space[24] = "", state;
+    if (gethostname(self.host, sizeof self.host - 1) != 0) self.host[0] = '\0';
+    read_line("/proc/sys/kernel/random/boot_id", sizeof boot, boot);
+    ssize_t length = readlink("/proc/self/ns/pid", space, sizeof space - 1);
+    if (length > 0) space[length] = '\0';
+    bool known = read_stat(self.pid, &state, &self.started);
+    if (known && boot[0] != '\0' && length > 0)
+        snprintf(self.boot, sizeof self.boot, "%s %s", boot, space);
+    return self;
+}
+
+/* Returns true if the process of a record still runs. The process id must be valid here: same boot, same namespace. */
+static bool is_alive(const json_t *record) {
+    char state = '\0';
+    int64_t started = 0;
+    if (!read_stat(json_integer_value(json_object_get(record, "pid")), &state, &started))
+        return false;
+    return started == json_integer_value(json_object_get(record, "started")) && state != 'Z' &&
+           state != 'X';
+}
+
+static struct nvdp__path path_of(const char *directory, const char *name, uint64_t number) {
+    return nvdp__path_format("%s/claims/%s.%" PRIu64, directory, name, number);
+}
+
+/* --- checking --- */
+
+/* Returns true if the lease is locked. A process's workers inherit the lock, and it ends with the last of them, so a
+ * worker that outlives its parent briefly keeps its run. Without file locks only the process id counts. */
+static bool is_locked(const char *path) {
+    nvdp__auto(nvdp__close_owned) int fd = -1;
+    return nvdp__open_regular(NULL, path, &fd) == NVDP_OK && flock(fd, LOCK_EX | LOCK_NB) != 0 &&
+           errno == EWOULDBLOCK;
+}
+
+/* Judges a process on another machine: renewed since first seen, not yet renewed, or past its own timeout. */
+static enum sweep_lease_state remote_state(const char *path, double timeout,
+                                           struct sweep_lease *lease) {
+    struct stat info;
+    if (stat(path, &info) != 0) return SWEEP_LEASE_SILENT; /* missing while it is replaced */
+    bool first = lease->watched == 0;
+    bool renewed = info.st_mtim.tv_sec != lease->renewed.tv_sec ||
+                   info.st_mtim.tv_nsec != lease->renewed.tv_nsec;
+    if (first || renewed) {
+        lease->heard = !first;
+        lease->renewed = info.st_mtim;
+        lease->watched = nvdp__now();
+    }
+    if (nvdp__now() - lease->watched > timeout) return SWEEP_LEASE_FREE;
+    return lease->heard ? SWEEP_LEASE_HELD : SWEEP_LEASE_SILENT;
+}
+
+nvdp_status sweep_lease_look(struct nvdp_context *ctx, const char *directory, const char *name,
+                             const struct sweep_process *self, struct sweep_lease *lease,
+                             enum sweep_lease_state *state) {
+    /* Numbers have no gaps, so the last lease is the one without a successor. */
+    while (nvdp__exists(path_of(directory, name, lease->number + 1).text)) {
+        lease->number++;
+        lease->watched = 0;
+    }
+    *state = SWEEP_LEASE_FREE;
+    if (lease->number == 0) return NVDP_OK;
+    const struct nvdp__path path = path_of(directory, name, lease->number);
+    nvdp__autoptr(json_decref) json_t *record = NULL;
+    /* An unreadable record has no process, so its age decides. */
+    if (nvdp__json_read(ctx, path.text, &record) == NVDP_ERR_MEMORY) return NVDP_ERR_MEMORY;
+    const char *boot = json_string_value(json_object_get(record, "boot"));
+    const double timeout = json_number_value(json_object_get(record, "timeout"));
+    if (json_object_get(record, "outcome") != NULL) return NVDP_OK; /* it is free */
+    /* A record with missing members counts as from another machine. */
+    if (self->boot[0] == '\0' || boot == NULL || strcmp(self->boot, boot) != 0)
+        *state = remote_state(path.text, timeout > 0 ? timeout : SWEEP_LEASE_TIMEOUT, lease);
+    else if (is_alive(record) || is_locked(path.text))
+        *state = SWEEP_LEASE_HELD;
+    return NVDP_OK;
+}
+
+/* --- taking --- */
+
+static json_t *record_json(const struct sweep_process *self, double timeout) {
+    return json_pack("{s:s,s:s,s:I,s:I,s:s,s:f,s:o}", "host", self->host, "boot", self->boot, "pid",
+                     (json_int_t)self->pid, "started", (json_int_t)self->started, "nvdp_format",
+                     "claim/1", "timeout", timeout, "time", nvdp__now_json());
+}
+
+/* Writes the record to a temporary name and locks it; close *fd, unless it is negative. */
+static nvdp_status write_beside(struct nvdp_context *ctx, const char *beside, const json_t *record,
+                                int *fd) {
+    nvdp__autofree char *text = json_dumps(record, JSON_INDENT(2));
+    if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    const size_t length = strlen(text);
+    *fd = open(beside, O_RDWR | O_CLOEXEC);
+    if (*fd < 0 || write(*fd, text, length) != (ssize_t)length || write(*fd, "\n", 1) != 1 ||
+        fsync(*fd) != 0)
+        return nvdp__fail_errno(ctx, errno, "%s: cannot write", beside);
+    (void)flock(*fd, LOCK_EX | LOCK_NB); /* without locks the process id decides */
+    return NVDP_OK;
+}
+
+static void remove_beside(char *const *beside) {
+    if (*beside != NULL) (void)unlink(*beside);
+    free(*beside);
+}
+
+nvdp_status sweep_lease_take(struct nvdp_context *ctx, const char *directory, const char *name,
+                             const struct sweep_process *self, double timeout,
+                             struct sweep_lease *lease, bool *won) {
+    nvdp__auto(remove_beside) char *beside = NULL;
+    nvdp__auto(nvdp__close_owned) int fd = -1;
+    struct stat info;
+    nvdp__autoptr(json_decref) json_t *record = record_json(self, timeout);
+    const struct nvdp__path path = path_of(directory, name, lease->number + 1);
+    *won = false;
+    NVDP_TRY(nvdp__create_temporary(ctx, path.text, &beside, NULL));
+    NVDP_TRY(write_beside(ctx, beside, record, &fd));
+    *won = link(beside, path.text) == 0;
+    int err = errno;
+    /* If the server's reply to link() was lost, the number of links shows success. */
+    if (!*won && fstat(fd, &info) == 0 && info.st_nlink == 2) *won = true;
+    if (!*won && err != EEXIST)
+        return nvdp__fail_errno(ctx, err,
+                                "%s: cannot create a lock; the file system must support hard links",
+                                path.text);
+    if (*won) {
+        *lease = (struct sweep_lease){.number = lease->number + 1, .fd = fd, .mine = true};
+        fd = -1;
+    }
+    return NVDP_OK;
+}
+
+/* --- holding --- */
+
+bool sweep_lease_renew(const char *directory, const char *name, const struct sweep_lease *lease) {
+    (void)futimens(lease->fd, NULL); /* a failed renewal is repeated later */
+    return !nvdp__exists(path_of(directory, name, lease->number + 1).text);
+}
+
+nvdp_status sweep_lease_release(struct nvdp_context *ctx, const char *directory, const char *name,
+                                const struct sweep_process *self, const char *outcome,
+                                struct sweep_lease *lease) {
+    nvdp__autoptr(json_decref) json_t *record = record_json(self, SWEEP_LEASE_TIMEOUT);
+    json_object_set_new(record, "outcome", json_string(outcome));
+    const nvdp_status status =
+        nvdp__json_write(ctx, path_of(directory, name, lease->number).text, record);
+    sweep_lease_forget(lease);
+    return status;
+}
+
+void sweep_lease_forget(struct sweep_lease *lease) {
+    if (lease->mine) close(lease->fd);
+    lease->mine = false;
+}
+
+/* ---- workers ---- */
+
+/* Worker processes: one per run, so that a crash affects only that run. First the stages of a run (train, measure,
+ * share), then the code in the worker's process, then starting and watching it from the parent. */
 
 /* State of a run. Each stage is skipped if its result exists. */
 struct stage {
@@ -27,23 +228,15 @@ struct stage {
     const char *cache;
     const struct sweep_grid *grid;
     const struct sweep_run *run;
-    char *out; /* the run's directory */
+    const char *out; /* the run's directory */
 };
 
-static char *path_to(const struct stage *at, const char *file) {
-    return nvdp__join(at->ctx, at->out, file);
-}
-
 static bool has(const struct stage *at, const char *file) {
-    char *path = path_to(at, file);
-    bool found = path != NULL && nvdp__exists(path);
-    free(path);
-    return found;
+    return nvdp__exists(nvdp__path(at->out, file).text);
 }
 
 static nvdp_status train(const struct stage *at) {
-    nvdp__auto(nvdp_train_result_free) struct nvdp_train_result result =
-        NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     if (has(at, "result.json")) return NVDP_OK;
     NVDP_TRY(nvdp_config_copy(at->run->config, &config));
@@ -56,101 +249,48 @@ static nvdp_status train(const struct stage *at) {
     return nvdp_train(at->ctx, config, &result);
 }
 
-static nvdp_status write_privacy(const struct stage *at, const char *name, const char *text) {
-    nvdp__auto(nvdp__output_abort) struct nvdp__output output = {0};
-    nvdp__autofree char *path = path_to(at, name);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(nvdp__output_open(at->ctx, path, &output));
-    NVDP_TRY(nvdp__output_printf(&output, "%s\n", text));
-    return nvdp__output_commit(&output, true);
-}
-
-/* Measures the privatized texts or states that the run's users send. */
-static nvdp_status measure_texts(const struct stage *at, const struct nvdp_config *config,
-                                 bool sequence, char **text) {
-    struct nvdp_privacy_report vectors = NVDP_RESULT(struct nvdp_privacy_report);
-    if (sequence) {
-        NVDP_TRY(nvdp_run_sequence_privacy(at->ctx, config, NULL, &vectors));
-        const nvdp_status status = nvdp_privacy_report_json(at->ctx, &vectors, text);
-        nvdp_privacy_report_free(&vectors);
-        return status;
-    }
-    struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
-    NVDP_TRY(nvdp_run_text_privacy(at->ctx, config, NULL, &report));
-    const nvdp_status status = nvdp_dchi_report_json(at->ctx, &report, text);
-    nvdp_dchi_report_free(&report);
-    return status;
-}
-
-/* Reads measured.json, which nvdp privacy --sanitized left in a sanitized folder and which applies to every run on
- * it. */
-static nvdp_status measured_before(const struct stage *at, char **text) {
-    nvdp_status status = NVDP_OK;
+/* Copies measured.json, which nvdp privacy --sanitized left in a sanitized folder and which applies to every run on it. */
+static nvdp_status copy_measured(const struct stage *at) {
+    nvdp__autofree char *text = NULL;
     const char *data = nvdp_config_get(at->run->config, "data");
-    char *path = data != NULL ? nvdp__join(at->ctx, data, "measured.json") : NULL;
     size_t size = 0;
-    if (path != NULL && nvdp__exists(path))
-        status = nvdp__read_file(at->ctx, path, (size_t)1 << 26, text, &size);
-    free(path);
-    return status;
+    if (data == NULL || has(at, "privacy.json")) return NVDP_OK;
+    const struct nvdp__path path = nvdp__path(data, "measured.json");
+    if (!nvdp__exists(path.text)) return NVDP_OK;
+    NVDP_TRY(nvdp__read_file(at->ctx, path.text, (size_t)1 << 26, &text, &size));
+    return nvdp__write_text(at->ctx, nvdp__path(at->out, "privacy.json").text, text);
 }
 
 static nvdp_status measure(const struct stage *at) {
-    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
-    nvdp__auto(nvdp_privacy_report_free) struct nvdp_privacy_report report =
-        NVDP_RESULT(struct nvdp_privacy_report);
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-    nvdp__autofree char *text = NULL, *name = NULL;
+    nvdp__autoresult struct nvdp_measured found = NVDP_RESULT(struct nvdp_measured);
+    nvdp__autofree char *name = NULL;
     const char *noise = nvdp_config_get(at->run->config, "token-noise");
-    struct nvdp_text_mechanism_info mechanism = NVDP_RESULT(struct nvdp_text_mechanism_info);
-    const bool noised = noise != NULL && strcmp(noise, "none") != 0;
     /* A folder's measurement has its own options, which are not the run's. */
-    const bool own = noised || at->run->private_;
-    if (own)
-        NVDP_TRY(nvdp_measured_name(at->ctx, at->grid->measured, "privacy", &name));
-    else
-        NVDP_TRY(NVDP__MADE(name = nvdp__strdup(at->ctx, "privacy.json")));
+    if (!at->run->private_ && (noise == NULL || strcmp(noise, "none") == 0))
+        return copy_measured(at);
+    NVDP_TRY(nvdp_measured_name(at->ctx, at->grid->measured, "privacy", &name));
     if (has(at, name)) return NVDP_OK;
-    NVDP_TRY(nvdp_config_copy(at->grid->measured, &config));
-    NVDP_TRY(nvdp_config_set(config, "run", at->out));
-    if (noised) {
-        NVDP_TRY(nvdp_text_mechanism_describe(at->ctx, noise, &mechanism));
-        NVDP_TRY(measure_texts(at, config, mechanism.on_sequence, &text));
-    } else if (!at->run->private_) {
-        NVDP_TRY(measured_before(at, &text));
-    } else {
-        NVDP_TRY(nvdp_run_posteriors(at->ctx, config, &posteriors));
-        NVDP_TRY(nvdp_privacy_measure(at->ctx, posteriors, config, NULL, &report));
-        NVDP_TRY(nvdp_linkage_measure(at->ctx, posteriors, report.bdp_releases, NVDP_LINKAGE_TEXTS,
-                                      1, report.linkage));
-        NVDP_TRY(nvdp_privacy_report_json(at->ctx, &report, &text));
-    }
-    if (own) NVDP_TRY(nvdp_measured_label(at->ctx, config, &text));
-    if (text != NULL) NVDP_TRY(write_privacy(at, name, text));
-    return NVDP_OK;
+    NVDP_TRY(nvdp_config_set(at->grid->measured, "run", at->out));
+    NVDP_TRY(nvdp_measure(at->ctx, at->out, at->grid->measured, &found));
+    return found.unsaved == NULL ? NVDP_OK : nvdp__fail(at->ctx, NVDP_ERR_IO, "%s", found.unsaved);
 }
 
 /* Trains a reader of the shared file, for the labels in the file or for others. */
 static nvdp_status read_shared(const struct stage *at, const char *shared, const char *labels,
                                const char *file) {
-    nvdp__auto(nvdp_reuse_result_free) struct nvdp_reuse_result result =
-        NVDP_RESULT(struct nvdp_reuse_result);
+    nvdp__autoresult struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
     struct nvdp_config *config = at->grid->reuse;
-    nvdp__autofree char *text = NULL, *path = path_to(at, file);
-    nvdp__autoptr(json_decref) json_t *object = NULL;
     if (has(at, file)) return NVDP_OK;
-    NVDP_TRY(NVDP__MADE(path));
     NVDP_TRY(nvdp_config_set(config, "file", shared));
     NVDP_TRY(nvdp_config_set(config, "labels", labels));
     NVDP_TRY(nvdp_reuse(at->ctx, config, &result));
-    NVDP_TRY(
-        nvdp_result_json(at->ctx, nvdp_result_table_find("scores"), "file", result.scores, &text));
-    object = json_loads(text, 0, NULL);
-    json_object_set_new(object, "train_texts", json_integer((json_int_t)result.train_texts));
-    json_object_set_new(object, "classes", json_integer((json_int_t)result.classes));
-    json_object_set_new(object, "best_epoch", json_integer((json_int_t)result.best_epoch));
-    json_object_set_new(object, "seconds", json_real(result.seconds));
-    return nvdp__json_write(at->ctx, path, object);
+    nvdp__autoptr(json_decref) json_t *object =
+        nvdp__result_json(nvdp_result_table_find("scores"), "file", result.scores);
+    json_object_update_new(
+        object, json_pack("{s:I, s:I, s:I, s:f}", "train_texts", (json_int_t)result.train_texts,
+                          "classes", (json_int_t)result.classes, "best_epoch",
+                          (json_int_t)result.best_epoch, "seconds", result.seconds));
+    return nvdp__json_write(at->ctx, nvdp__path(at->out, file).text, object);
 }
 
 static nvdp_status share(const struct stage *at) {
@@ -160,17 +300,15 @@ static nvdp_status share(const struct stage *at) {
                   strcmp(nvdp_config_get(at->run->config, "query"), "sampled") == 0;
     if (!wanted || (has(at, "reuse.json") && (attack == NULL || has(at, "attack.json"))))
         return NVDP_OK;
-    nvdp__autofree char *shared = path_to(at, "shared.h5");
-    if (shared == NULL) return NVDP_ERR_MEMORY;
+    const struct nvdp__path shared = nvdp__path(at->out, "shared.h5");
     NVDP_TRY(nvdp_config_set(config, "run", at->out));
-    NVDP_TRY(nvdp_config_set(config, "out", shared));
+    NVDP_TRY(nvdp_config_set(config, "out", shared.text));
     /* The ledger may hold a killed attempt, whose file is lost. A large budget lets the next attempt proceed, and its
      * file reports the number. */
     NVDP_TRY(nvdp_config_set(config, "budget-samples", "1000000"));
-    if (!nvdp__exists(shared)) NVDP_TRY(nvdp_export(at->ctx, config, NULL));
-    NVDP_TRY(read_shared(at, shared, NULL, "reuse.json"));
-    if (attack != NULL) NVDP_TRY(read_shared(at, shared, attack, "attack.json"));
-    return NVDP_OK;
+    if (!nvdp__exists(shared.text)) NVDP_TRY(nvdp_export(at->ctx, config, NULL));
+    NVDP_TRY(read_shared(at, shared.text, NULL, "reuse.json"));
+    return attack != NULL ? read_shared(at, shared.text, attack, "attack.json") : NVDP_OK;
 }
 
 /* Removes the files that the grid does not keep, and the progress record. */
@@ -187,23 +325,18 @@ static nvdp_status do_run(struct nvdp_context *ctx, const struct sweep_work *wor
                           const struct sweep_run *run) {
     /* Removes partial files and progress of a killed attempt. No other process writes here now. */
     static const char *const partial[] = {"*.partial-*", "model/*.partial-*", "progress.json"};
-    nvdp_status status = NVDP_OK;
-    double started = nvdp__now();
-    struct stage at = {.ctx = ctx, .cache = work->cache, .grid = work->grid, .run = run};
-    at.out = nvdp__format(ctx, "%s/runs/%s", work->directory, run->name);
-    if (at.out == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY_OR_CLEAN(nvdp__make_directory(ctx, at.out));
-    NVDP_TRY_OR_CLEAN(
-        nvdp__outdir_remove(ctx, at.out, partial, sizeof partial / sizeof partial[0]));
-    NVDP_TRY_OR_CLEAN(sweep_write_label(ctx, work->directory, run));
-    NVDP_TRY_OR_CLEAN(train(&at));
-    NVDP_TRY_OR_CLEAN(measure(&at));
-    NVDP_TRY_OR_CLEAN(share(&at));
-    NVDP_TRY_OR_CLEAN(drop(&at));
-    NVDP_TRY_OR_CLEAN(sweep_write_done(ctx, work->directory, run->name, nvdp__now() - started));
-cleanup:
-    free(at.out);
-    return status;
+    const double started = nvdp__now();
+    const struct nvdp__path out = nvdp__path_format("%s/runs/%s", work->directory, run->name);
+    const struct stage at = {
+        .ctx = ctx, .cache = work->cache, .grid = work->grid, .run = run, .out = out.text};
+    NVDP_TRY(nvdp__make_directory(ctx, at.out));
+    NVDP_TRY(nvdp__outdir_remove(ctx, at.out, partial, sizeof partial / sizeof partial[0]));
+    NVDP_TRY(sweep_write_label(ctx, work->directory, run));
+    NVDP_TRY(train(&at));
+    NVDP_TRY(measure(&at));
+    NVDP_TRY(share(&at));
+    NVDP_TRY(drop(&at));
+    return sweep_write_done(ctx, work->directory, run->name, nvdp__now() - started);
 }
 
 /* --- in the worker's process --- */
@@ -264,13 +397,11 @@ static void run_inside(struct nvdp_context *ctx, const struct sweep_work *work,
                             .shared = shared,
                             .progress = {.training_seconds = NAN},
                             .started = nvdp__now()};
-    char *directory = sweep_run_file(ctx, work->directory, run->name, "");
-    char *path = sweep_run_file(ctx, work->directory, run->name, "log.txt");
     nvdp_status status =
-        directory != NULL && path != NULL ? nvdp__make_directory(ctx, directory) : NVDP_ERR_MEMORY;
-    if (status == NVDP_OK) status = nvdp__append_regular(ctx, path, &inside.log);
-    free(directory);
-    free(path);
+        nvdp__make_directory(ctx, sweep_run_file(work->directory, run->name, "").text);
+    if (status == NVDP_OK)
+        status = nvdp__append_regular(
+            ctx, sweep_run_file(work->directory, run->name, "log.txt").text, &inside.log);
     nvdp_context_get_cancel(ctx, &inside.cancel, &inside.cancel_user);
     nvdp_context_set_progress(ctx, on_progress, &inside);
     nvdp_context_set_log(ctx, on_log, &inside);
@@ -321,10 +452,6 @@ nvdp_status sweep_worker_start(struct nvdp_context *ctx, const struct sweep_work
     }
     worker->pid = pid;
     return NVDP_OK;
-}
-
-void sweep_worker_stop(struct sweep_worker *worker) {
-    if (worker->pid > 0) atomic_store(&worker->shared->stop, true);
 }
 
 nvdp_status sweep_worker_poll(struct nvdp_context *ctx, struct sweep_worker *worker, bool *ended,

@@ -17,7 +17,7 @@
  *
  * Each tile is computed by one thread, so results do not depend on the number of threads.  A group
  * without keys has out 0 and lse -inf.  Read forward_tile and backward_tile first. */
-#include "tensor/attention.h"
+#include "tensor/kernels.h"
 
 #include <omp.h>
 
@@ -31,7 +31,7 @@ size_t nvdp__head_dim(const struct nvdp__attention *att) {
     return att->q.cols / att->heads;
 }
 
-struct nvdp__tile nvdp__tile_of(const struct nvdp__attention *att, size_t group, size_t head) {
+static struct nvdp__tile tile_of(const struct nvdp__attention *att, size_t group, size_t head) {
     size_t column = head * nvdp__head_dim(att);
     struct nvdp__tile t = {.first_q = (size_t)att->q_offset[group],
                            .first_k = (size_t)att->k_offset[group],
@@ -46,7 +46,7 @@ struct nvdp__tile nvdp__tile_of(const struct nvdp__attention *att, size_t group,
     return t;
 }
 
-size_t nvdp__longest_group(size_t groups, const int32_t *offset) {
+static size_t longest_group(size_t groups, const int32_t *offset) {
     int32_t longest = 0;
     for (size_t g = 0; g < groups; g++)
         if (offset[g + 1] - offset[g] > longest) longest = offset[g + 1] - offset[g];
@@ -61,9 +61,11 @@ static bool is_small(const struct nvdp__tile *t, size_t dim) {
     return t->n_q <= SMALL && t->n_k <= SMALL && dim % NVDP__LINE == 0;
 }
 
-/* A thread's part of the scratch memory: two tiles of scores, and k or v of a short text
- * transposed. */
-static size_t thread_scratch(size_t longest_q, size_t longest_k, size_t head_dim) {
+/* A thread's part of the scratch memory. In float32: two tiles of scores, and k or v of a short
+ * text transposed. */
+static size_t thread_scratch(enum nvdp__type type, size_t longest_q, size_t longest_k,
+                             size_t head_dim) {
+    if (type == NVDP__BF16) return nvdp__attention_bf16_scratch(longest_k, head_dim);
     size_t columns = nvdp__min(longest_k, SMALL);
     return nvdp__line_up(2 * longest_q * nvdp__line_up(longest_k) +
                          head_dim * nvdp__line_up(columns));
@@ -71,16 +73,16 @@ static size_t thread_scratch(size_t longest_q, size_t longest_k, size_t head_dim
 
 size_t nvdp__attend_scratch(const struct nvdp__device *dev, enum nvdp__type type, size_t longest_q,
                             size_t longest_k, size_t head_dim) {
-    if (type == NVDP__BF16) return nvdp__attention_bf16_scratch(dev, longest_k, head_dim);
-    return (size_t)dev->threads * thread_scratch(longest_q, longest_k, head_dim);
+    return (size_t)dev->threads * thread_scratch(type, longest_q, longest_k, head_dim);
 }
 
 /* This thread's part of the scratch memory. */
 static float *own_scratch(const struct nvdp__attention *att) {
-    size_t longest_q = nvdp__longest_group(att->groups, att->q_offset);
-    size_t longest_k = nvdp__longest_group(att->groups, att->k_offset);
-    return att->scratch +
-           (size_t)omp_get_thread_num() * thread_scratch(longest_q, longest_k, nvdp__head_dim(att));
+    size_t longest_q = longest_group(att->groups, att->q_offset);
+    size_t longest_k = longest_group(att->groups, att->k_offset);
+    return att->scratch + (size_t)omp_get_thread_num() * thread_scratch(att->q.type, longest_q,
+                                                                        longest_k,
+                                                                        nvdp__head_dim(att));
 }
 
 /* A view of a tile's part of a tensor. */
@@ -102,7 +104,7 @@ static void score_product(const struct nvdp__device *dev, const struct nvdp__til
         nvdp__small_product((struct nvdp__small_product){t->n_q, t->ld, x.cols, scale, x.data,
                                                          x.stride, 1, spare, t->ld, scores, t->ld});
     } else {
-        nvdp__gemm(dev, scale, false, x, true, y, 0, view(scores, t->n_q, t->n_k, t->ld));
+        nvdp__gemm(dev, scale, NVDP__TRANSPOSE_B, x, y, 0, view(scores, t->n_q, t->n_k, t->ld));
     }
 }
 
@@ -114,7 +116,7 @@ static void row_product(const struct nvdp__device *dev, const struct nvdp__tile 
         nvdp__small_product(
             (struct nvdp__small_product){t->n_q, dim, t->n_k, scale, p, t->ld, 1, x, ldx, y, ldy});
     else
-        nvdp__gemm(dev, scale, false, view(p, t->n_q, t->n_k, t->ld), false,
+        nvdp__gemm(dev, scale, NVDP__AS_STORED, view(p, t->n_q, t->n_k, t->ld),
                    view(x, t->n_k, dim, ldx), 0, view(y, t->n_q, dim, ldy));
 }
 
@@ -126,7 +128,7 @@ static void column_product(const struct nvdp__device *dev, const struct nvdp__ti
         nvdp__small_product(
             (struct nvdp__small_product){t->n_k, dim, t->n_q, scale, p, 1, t->ld, x, ldx, y, ldy});
     else
-        nvdp__gemm(dev, scale, true, view(p, t->n_q, t->n_k, t->ld), false,
+        nvdp__gemm(dev, scale, NVDP__TRANSPOSE_A, view(p, t->n_q, t->n_k, t->ld),
                    view(x, t->n_q, dim, ldx), 0, view(y, t->n_k, dim, ldy));
 }
 
@@ -235,6 +237,17 @@ static void scale_dropped_row(size_t ld, float a, struct nvdp__dropout_key key, 
         p[j] *= a * nvdp__dropout_factor(key, threshold, factor, j);
 }
 
+/* The outputs of a text without keys. */
+static void forward_without_keys(const struct nvdp__attention *att, const struct nvdp__tile *t) {
+    const size_t size = att->out.type == NVDP__BF16 ? sizeof(nvdp__bf16) : sizeof(float);
+    char *out = (char *)att->out.data + t->out_at * size;
+    for (size_t i = 0; i < t->n_q; i++) {
+        float *lse = nvdp__row_lse(att, t, i);
+        if (lse != NULL) *lse = -INFINITY;
+        memset(out + i * att->out.stride * size, 0, nvdp__head_dim(att) * size);
+    }
+}
+
 static void forward_tile(const struct nvdp__device *dev, const struct nvdp__attention *att,
                          const struct nvdp__tile *t, float *scores) {
     size_t dim = nvdp__head_dim(att);
@@ -242,14 +255,7 @@ static void forward_tile(const struct nvdp__device *dev, const struct nvdp__atte
     const float *k = (const float *)att->k.data + t->k_at;
     const float *v = (const float *)att->v.data + t->k_at;
     float *out = (float *)att->out.data + t->out_at;
-    if (t->n_k == 0) {
-        for (size_t i = 0; i < t->n_q; i++) {
-            float *lse = nvdp__row_lse(att, t, i);
-            if (lse != NULL) *lse = -INFINITY;
-            memset(out + i * att->out.stride, 0, dim * sizeof *out);
-        }
-        return;
-    }
+
     int32_t threshold = nvdp__dropout_threshold(&att->dropout);
     float *spare = scores + t->n_q * t->ld;
     score_product(dev, t, att->scale, view(q, t->n_q, dim, att->q.stride),
@@ -265,23 +271,6 @@ static void forward_tile(const struct nvdp__device *dev, const struct nvdp__atte
             scale_row(t->ld, inverse, row);
     }
     row_product(dev, t, dim, 1, scores, v, att->k.stride, out, att->out.stride);
-}
-
-void nvdp__attend_forward(const struct nvdp__device *dev, const struct nvdp__attention *att) {
-    if (att->q.type == NVDP__BF16) {
-        nvdp__attention_bf16_forward(dev, att);
-        return;
-    }
-    size_t tiles = att->groups * att->heads;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        float *own = own_scratch(att);
-#pragma omp for schedule(dynamic)
-        for (size_t i = 0; i < tiles; i++) {
-            struct nvdp__tile t = nvdp__tile_of(att, i / att->heads, i % att->heads);
-            forward_tile(dev, att, &t, own);
-        }
-    }
 }
 
 NVDP__CLONES
@@ -369,26 +358,97 @@ static void backward_tile(const struct nvdp__device *dev, const struct nvdp__att
     nvdp__relative_end(att, t, sums);
 }
 
-/* If dbias is computed, one thread processes all heads of a text, which share it, so that they
- * add up in order. */
-void nvdp__attend_backward(const struct nvdp__device *dev, const struct nvdp__attention *att,
-                           const struct nvdp__attention_gradient *d) {
-    size_t heads_per_job = d->dbias != NULL ? att->heads : 1;
+/* Processes all tiles, d NULL: forward. If dbias is computed, one thread processes all heads of a
+ * text, which share it, so that they add up in order. */
+static void for_tiles(const struct nvdp__device *dev, const struct nvdp__attention *att,
+                      const struct nvdp__attention_gradient *d) {
+    const bool bf16 = att->q.type == NVDP__BF16;
+    size_t heads_per_job = d != NULL && d->dbias != NULL ? att->heads : 1;
     size_t jobs = att->groups * att->heads / heads_per_job;
-    for (int32_t j = att->k_offset[0]; d->dbias != NULL && j < att->k_offset[att->groups]; j++)
-        d->dbias[j] = 0;
-    if (att->q.type == NVDP__BF16) {
-        nvdp__attention_bf16_backward(dev, att, d);
-        return;
-    }
 #pragma omp parallel num_threads(dev->threads)
     {
         float *own = own_scratch(att);
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < jobs; i++)
             for (size_t j = i * heads_per_job; j < (i + 1) * heads_per_job; j++) {
-                struct nvdp__tile t = nvdp__tile_of(att, j / att->heads, j % att->heads);
-                backward_tile(dev, att, &t, d, own);
+                struct nvdp__tile t = tile_of(att, j / att->heads, j % att->heads);
+                if (d == NULL && t.n_k == 0)
+                    forward_without_keys(att, &t);
+                else if (d == NULL)
+                    (bf16 ? nvdp__attention_bf16_forward : forward_tile)(dev, att, &t, own);
+                else
+                    (bf16 ? nvdp__attention_bf16_backward : backward_tile)(dev, att, &t, d, own);
             }
+    }
+}
+
+void nvdp__attend_forward(const struct nvdp__device *dev, const struct nvdp__attention *att) {
+    for_tiles(dev, att, NULL);
+}
+
+void nvdp__attend_backward(const struct nvdp__device *dev, const struct nvdp__attention *att,
+                           const struct nvdp__attention_gradient *d) {
+    for (int32_t j = att->k_offset[0]; d->dbias != NULL && j < att->k_offset[att->groups]; j++)
+        d->dbias[j] = 0;
+    for_tiles(dev, att, d);
+}
+
+/* ==== rotary positions ==== */
+
+/* Rotary position embeddings (Su et al. 2021): a query at position m and a key at position n, each
+ * turned by its position's angles, have a product that depends on n - m only.
+ *
+ *     angle(p, i) = p theta^(-2i/h),  0 <= i < h/2
+ *     y_i         = x_i cos - x_(i+h/2) sin
+ *     y_(i+h/2)   = x_(i+h/2) cos + x_i sin
+ *
+ * A rotation's gradient is the inverse rotation. Frequencies and angles are rounded to float32, as
+ * in transformers, whose checkpoints were trained with them. bfloat16 is turned in float32. */
+
+/* The loop over one head; READ and WRITE turn elements into floats and back. */
+#define ROTATE_HEAD(name, type, READ, WRITE)                                                       \
+    NVDP__CLONES                                                                                   \
+    static void name(size_t half, float sign, const float *restrict cosine,                        \
+                     const float *restrict sine, type *restrict x, type *restrict y) {             \
+        for (size_t i = 0; i < half; i++) {                                                        \
+            const float a = READ(x[i]), b = READ(y[i]), s = sign * sine[i];                        \
+            x[i] = WRITE(a * cosine[i] - b * s);                                                   \
+            y[i] = WRITE(b * cosine[i] + a * s);                                                   \
+        }                                                                                          \
+    }
+ROTATE_HEAD(rotate_head, float, , )
+ROTATE_HEAD(rotate_head_bf16, nvdp__bf16, nvdp__bfloat16_to_float, nvdp__bfloat16_from_float)
+
+void nvdp__rotate(const struct nvdp__device *dev, enum nvdp__rotation rotation, size_t heads,
+                  const int32_t *position, const float *cosine, const float *sine,
+                  struct nvdp__tensor x) {
+    const size_t half = x.cols / heads / 2;
+    const float sign = (float)rotation;
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, x.rows, x.cols)) schedule(static)
+    for (size_t r = 0; r < x.rows; r++) {
+        const size_t at = (size_t)position[r] * half;
+        for (size_t h = 0; h < heads; h++) {
+            const size_t from = r * x.stride + h * 2 * half;
+            float *head = (float *)x.data + from;
+            nvdp__bf16 *rounded = (nvdp__bf16 *)x.data + from;
+            if (x.type == NVDP__F32)
+                rotate_head(half, sign, cosine + at, sine + at, head, head + half);
+            else
+                rotate_head_bf16(half, sign, cosine + at, sine + at, rounded, rounded + half);
+        }
+    }
+}
+
+void nvdp__rotary_fill(size_t positions, size_t head_dim, double theta, float *cosine,
+                       float *sine) {
+    const size_t half = head_dim / 2;
+    for (size_t i = 0; i < half; i++) {
+        const float frequency =
+            1.0f / (float)pow(theta, (double)((float)(2 * i) / (float)head_dim));
+        for (size_t p = 0; p < positions; p++) {
+            const double angle = (double)((float)p * frequency);
+            cosine[p * half + i] = (float)cos(angle);
+            sine[p * half + i] = (float)sin(angle);
+        }
     }
 }

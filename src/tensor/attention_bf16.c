@@ -5,9 +5,7 @@
  * Probabilities and their gradients are rounded to bfloat16 for the products that read them. D_i
  * = sum_j p_ij dp_ij is summed from the tile, not from the rounded output, so that each row of
  * ds sums to 0. */
-#include "tensor/attention.h"
-
-#include <omp.h>
+#include "tensor/kernels.h"
 
 enum { QUERIES = 128 };
 _Static_assert((int)NVDP__LINE == (int)NVDP__BF16_LANES,
@@ -58,17 +56,15 @@ static size_t carve(size_t longest_k, size_t dim, float *base, struct scratch *o
     return used;
 }
 
-size_t nvdp__attention_bf16_scratch(const struct nvdp__device *dev, size_t longest_k,
-                                    size_t head_dim) {
-    return (size_t)dev->threads * carve(longest_k, head_dim, NULL, NULL);
+size_t nvdp__attention_bf16_scratch(size_t longest_k, size_t head_dim) {
+    return carve(longest_k, head_dim, NULL, NULL);
 }
 
-static struct scratch own_scratch(const struct nvdp__device *dev,
-                                  const struct nvdp__attention *att) {
-    size_t longest = nvdp__longest_group(att->groups, att->k_offset);
+/* The scratch memory of a tile, at `base`. */
+static struct scratch scratch_of(const struct nvdp__device *dev, const struct nvdp__attention *att,
+                                 const struct nvdp__tile *t, float *base) {
     struct scratch own;
-    size_t size = carve(longest, nvdp__head_dim(att), NULL, NULL);
-    carve(longest, nvdp__head_dim(att), att->scratch + (size_t)omp_get_thread_num() * size, &own);
+    carve(t->n_k, nvdp__head_dim(att), base, &own);
     own.unit = dev->unit;
     return own;
 }
@@ -161,38 +157,15 @@ static void forward_block(const struct nvdp__attention *att, const struct nvdp__
         round_scaled(dim, inverse[i], own->product + i * dim, out + i * att->out.stride);
 }
 
-static void forward_tile(const struct nvdp__attention *att, const struct nvdp__tile *t,
-                         const struct scratch *own) {
+void nvdp__attention_bf16_forward(const struct nvdp__device *dev, const struct nvdp__attention *att,
+                                  const struct nvdp__tile *t, float *scratch) {
+    const struct scratch own = scratch_of(dev, att, t, scratch);
     size_t dim = nvdp__head_dim(att);
-    if (t->n_k == 0) {
-        nvdp__bf16 *out = bits(att->out, t->out_at);
-        for (size_t i = 0; i < t->n_q; i++) {
-            float *lse = nvdp__row_lse(att, t, i);
-            if (lse != NULL) *lse = -INFINITY;
-            memset(out + i * att->out.stride, 0, dim * sizeof *out);
-        }
-        return;
-    }
-    nvdp__bf16_pack_transposed(own->unit, t->n_k, dim, bits(att->k, t->k_at), att->k.stride, t->ld,
-                               own->key_t);
-    nvdp__bf16_pack(own->unit, t->n_k, dim, bits(att->v, t->k_at), att->k.stride,
-                    own->key_or_value);
+    nvdp__bf16_pack_transposed(own.unit, t->n_k, dim, bits(att->k, t->k_at), att->k.stride, t->ld,
+                               own.key_t);
+    nvdp__bf16_pack(own.unit, t->n_k, dim, bits(att->v, t->k_at), att->k.stride, own.key_or_value);
     for (size_t first = 0; first < t->n_q; first += QUERIES)
-        forward_block(att, t, first, nvdp__block_length(t->n_q, QUERIES, first / QUERIES), own);
-}
-
-void nvdp__attention_bf16_forward(const struct nvdp__device *dev,
-                                  const struct nvdp__attention *att) {
-    size_t tiles = att->groups * att->heads;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        struct scratch own = own_scratch(dev, att);
-#pragma omp for schedule(dynamic)
-        for (size_t i = 0; i < tiles; i++) {
-            struct nvdp__tile t = nvdp__tile_of(att, i / att->heads, i % att->heads);
-            forward_tile(att, &t, &own);
-        }
-    }
+        forward_block(att, t, first, nvdp__block_length(t->n_q, QUERIES, first / QUERIES), &own);
 }
 
 /* s -> p, negative for dropped elements; returns sum_j f_j p_j dp_j with f the factors of
@@ -298,39 +271,24 @@ static void backward_block(const struct nvdp__attention *att, const struct nvdp_
     if (sums != NULL) nvdp__relative_rows(att, t, first, n, own->d_scores, sums);
 }
 
-static void backward_tile(const struct nvdp__attention *att, const struct nvdp__tile *t,
-                          const struct nvdp__attention_gradient *d, const struct scratch *own) {
+void nvdp__attention_bf16_backward(const struct nvdp__device *dev,
+                                   const struct nvdp__attention *att, const struct nvdp__tile *t,
+                                   const struct nvdp__attention_gradient *d, float *scratch) {
+    const struct scratch own = scratch_of(dev, att, t, scratch);
     size_t dim = nvdp__head_dim(att);
     size_t stride = att->k.stride;
     const nvdp__bf16 *k = bits(att->k, t->k_at);
-    nvdp__bf16_pack_transposed(own->unit, t->n_k, dim, k, stride, t->ld, own->key_t);
-    nvdp__bf16_pack_transposed(own->unit, t->n_k, dim, bits(att->v, t->k_at), stride, t->ld,
-                               own->value_t);
-    nvdp__bf16_pack(own->unit, t->n_k, dim, k, stride, own->key_or_value);
+    nvdp__bf16_pack_transposed(own.unit, t->n_k, dim, k, stride, t->ld, own.key_t);
+    nvdp__bf16_pack_transposed(own.unit, t->n_k, dim, bits(att->v, t->k_at), stride, t->ld,
+                               own.value_t);
+    nvdp__bf16_pack(own.unit, t->n_k, dim, k, stride, own.key_or_value);
     double *sums = nvdp__relative_begin(att);
-    memset(own->d_key, 0, t->n_k * dim * sizeof *own->d_key);
-    memset(own->d_value, 0, t->n_k * dim * sizeof *own->d_value);
+    memset(own.d_key, 0, t->n_k * dim * sizeof *own.d_key);
+    memset(own.d_value, 0, t->n_k * dim * sizeof *own.d_value);
     for (size_t first = 0; first < t->n_q; first += QUERIES)
-        backward_block(att, t, first, nvdp__block_length(t->n_q, QUERIES, first / QUERIES), d, own,
+        backward_block(att, t, first, nvdp__block_length(t->n_q, QUERIES, first / QUERIES), d, &own,
                        sums);
     if (sums != NULL) nvdp__relative_end(att, t, sums);
-    round_rows(t->n_k, dim, att->scale, own->d_key, stride, bits(d->dk, t->k_at));
-    round_rows(t->n_k, dim, 1, own->d_value, stride, bits(d->dv, t->k_at));
-}
-
-void nvdp__attention_bf16_backward(const struct nvdp__device *dev,
-                                   const struct nvdp__attention *att,
-                                   const struct nvdp__attention_gradient *d) {
-    size_t heads_per_job = d->dbias != NULL ? att->heads : 1; /* as in nvdp__attend_backward */
-    size_t jobs = att->groups * att->heads / heads_per_job;
-#pragma omp parallel num_threads(dev->threads)
-    {
-        struct scratch own = own_scratch(dev, att);
-#pragma omp for schedule(dynamic)
-        for (size_t i = 0; i < jobs; i++)
-            for (size_t j = i * heads_per_job; j < (i + 1) * heads_per_job; j++) {
-                struct nvdp__tile t = nvdp__tile_of(att, j / att->heads, j % att->heads);
-                backward_tile(att, &t, d, &own);
-            }
-    }
+    round_rows(t->n_k, dim, att->scale, own.d_key, stride, bits(d->dk, t->k_at));
+    round_rows(t->n_k, dim, 1, own.d_value, stride, bits(d->dv, t->k_at));
 }

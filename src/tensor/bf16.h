@@ -88,8 +88,8 @@ void nvdp__bf16_backward_weight(struct nvdp__bf16_engine *bf16, const struct nvd
 /* The float32 product C = alpha op(A) op(B) + beta C of nonempty matrices through oneDNN, on all
  * threads. The same sizes, strides and number of threads give the same bits. Returns false,
  * without writing, if OpenBLAS should compute the product. */
-bool nvdp__onednn_gemm(float alpha, bool trans_a, struct nvdp__tensor a, bool trans_b,
-                       struct nvdp__tensor b, float beta, struct nvdp__tensor c);
+bool nvdp__onednn_gemm(float alpha, unsigned flags, struct nvdp__tensor a, struct nvdp__tensor b,
+                       float beta, struct nvdp__tensor c);
 
 /* ---- small products (bf16_product.c) ---- */
 

@@ -26,20 +26,20 @@ static void scale_matrix(float beta, struct nvdp__tensor c) {
             x[i * c.stride + j] = beta == 0 ? 0 : beta * x[i * c.stride + j];
 }
 
-void nvdp__gemm(const struct nvdp__device *dev, float alpha, bool trans_a, struct nvdp__tensor a,
-                bool trans_b, struct nvdp__tensor b, float beta, struct nvdp__tensor c) {
-    size_t k = trans_a ? a.rows : a.cols;
+void nvdp__gemm(const struct nvdp__device *dev, float alpha, unsigned flags, struct nvdp__tensor a,
+                struct nvdp__tensor b, float beta, struct nvdp__tensor c) {
+    size_t k = flags & NVDP__TRANSPOSE_A ? a.rows : a.cols;
     if (c.rows == 0 || c.cols == 0) return;
     if (k == 0) { /* an empty sum; BLAS rejects the strides of empty matrices */
         scale_matrix(beta, c);
         return;
     }
     int before = nvdp__threads_set(dev->threads);
-    if (!nvdp__onednn_gemm(alpha, trans_a, a, trans_b, b, beta, c))
-        cblas_sgemm(CblasRowMajor, trans_a ? CblasTrans : CblasNoTrans,
-                    trans_b ? CblasTrans : CblasNoTrans, (blasint)c.rows, (blasint)c.cols,
-                    (blasint)k, alpha, a.data, (blasint)a.stride, b.data, (blasint)b.stride, beta,
-                    c.data, (blasint)c.stride);
+    if (!nvdp__onednn_gemm(alpha, flags, a, b, beta, c))
+        cblas_sgemm(CblasRowMajor, flags & NVDP__TRANSPOSE_A ? CblasTrans : CblasNoTrans,
+                    flags & NVDP__TRANSPOSE_B ? CblasTrans : CblasNoTrans, (blasint)c.rows,
+                    (blasint)c.cols, (blasint)k, alpha, a.data, (blasint)a.stride, b.data,
+                    (blasint)b.stride, beta, c.data, (blasint)c.stride);
     nvdp__threads_restore(before);
 }
 
@@ -124,12 +124,9 @@ void nvdp__column_sums(size_t rows, size_t stride, size_t count, const float *x,
 
 static void add_column_sums(const struct nvdp__device *dev, size_t rows, size_t dim,
                             const float *dy, float *db) {
-    int team = nvdp__team(dev, rows * dim);
-    size_t blocks = nvdp__blocks(dim, NVDP__COLUMNS);
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t b = 0; b < blocks; b++) {
-        size_t at = b * NVDP__COLUMNS;
-        column_sums(rows, dim, nvdp__block_length(dim, NVDP__COLUMNS, b), dy + at, db + at);
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, rows, dim)) schedule(static)
+    for (size_t at = 0; at < dim; at += NVDP__COLUMNS) {
+        column_sums(rows, dim, nvdp__min(dim - at, NVDP__COLUMNS), dy + at, db + at);
     }
 }
 
@@ -169,12 +166,9 @@ static void bias_backward(const struct nvdp__device *dev, struct nvdp__tensor dy
         return;
     }
     const nvdp__bf16 *from = dy.data;
-    int team = nvdp__team(dev, dy.rows * dy.cols);
-    size_t blocks = nvdp__blocks(dy.cols, BF16_COLUMNS);
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t b = 0; b < blocks; b++) {
-        size_t at = b * BF16_COLUMNS;
-        bf16_column_sums(dy.rows, dy.cols, nvdp__block_length(dy.cols, BF16_COLUMNS, b), from + at,
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, dy.rows, dy.cols)) schedule(static)
+    for (size_t at = 0; at < dy.cols; at += BF16_COLUMNS) {
+        bf16_column_sums(dy.rows, dy.cols, nvdp__min(dy.cols - at, BF16_COLUMNS), from + at,
                          db + at);
     }
 }
@@ -186,28 +180,17 @@ enum { PANEL = 64, PANEL_ROWS = 64, LINE = 16 };
 
 struct nvdp__rowwise {
     size_t widest;
-    float *panel; /* [threads, widest, PANEL] */
+    _Alignas(64) float panel[]; /* [threads, widest, PANEL] */
 };
 
 nvdp_status nvdp__rowwise_create(const struct nvdp__device *dev, size_t widest,
                                  struct nvdp__rowwise **out) {
-    struct nvdp__rowwise *made = nvdp__calloc(dev->ctx, 1, sizeof *made);
+    const size_t lines = 1 + (size_t)dev->threads * widest * (PANEL / LINE);
+    struct nvdp__rowwise *made = nvdp__calloc(dev->ctx, lines, LINE * sizeof *made->panel);
     if (made == NULL) return NVDP_ERR_MEMORY;
     made->widest = widest;
-    made->panel =
-        nvdp__calloc(dev->ctx, (size_t)dev->threads * widest, PANEL * sizeof *made->panel);
-    if (made->panel == NULL) {
-        free(made);
-        return NVDP_ERR_MEMORY;
-    }
     *out = made;
     return NVDP_OK;
-}
-
-void nvdp__rowwise_free(struct nvdp__rowwise *rowwise) {
-    if (rowwise == NULL) return;
-    free(rowwise->panel);
-    free(rowwise);
 }
 
 /* y [rows, count] = product [rows, stride] + b */
@@ -234,17 +217,14 @@ static void panel_product(size_t rows, size_t in, size_t count, const float *x, 
 
 static void rowwise_forward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
                             struct nvdp__tensor x, struct nvdp__tensor y) {
-    const struct nvdp__rowwise *rowwise = dev->rowwise;
+    struct nvdp__rowwise *rowwise = dev->rowwise;
     size_t in = layer->in;
     size_t out = layer->out;
     float *to = y.data;
-    size_t panels = nvdp__blocks(out, PANEL);
-    int team = nvdp__team(dev, x.rows * out);
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t p = 0; p < panels; p++) {
-        size_t at = p * PANEL;
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, x.rows, out)) schedule(static)
+    for (size_t at = 0; at < out; at += PANEL) {
         float *panel = rowwise->panel + (size_t)omp_get_thread_num() * rowwise->widest * PANEL;
-        panel_product(x.rows, in, nvdp__block_length(out, PANEL, p), x.data, layer->w + at * in,
+        panel_product(x.rows, in, nvdp__min(out - at, PANEL), x.data, layer->w + at * in,
                       layer->b != NULL ? layer->b + at : NULL, panel, to + at, out);
     }
 }
@@ -257,8 +237,7 @@ static bool in_bf16(const struct nvdp__device *dev, const struct nvdp__linear *l
 
 static void repeat_row(const struct nvdp__device *dev, const float *row, struct nvdp__tensor y) {
     float *to = y.data;
-    int team = nvdp__team(dev, y.rows * y.cols);
-#pragma omp parallel for num_threads(team) schedule(static)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, y.rows, y.cols)) schedule(static)
     for (size_t r = 0; r < y.rows; r++)
         memcpy(to + r * y.stride, row, y.cols * sizeof *to);
 }
@@ -286,40 +265,36 @@ void nvdp__dense_forward(const struct nvdp__device *dev, const struct nvdp__line
                                                             y.stride}))
         return;
     if (layer->b != NULL) repeat_row(dev, layer->b, y);
-    nvdp__gemm(dev, 1, false, x, true, nvdp__f32(layer->out, layer->in, layer->w),
+    nvdp__gemm(dev, 1, NVDP__TRANSPOSE_B, x, nvdp__f32(layer->out, layer->in, layer->w),
                layer->b != NULL ? 1 : 0, y);
 }
 
 void nvdp__dense_backward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
                           struct nvdp__tensor x, struct nvdp__tensor dy, struct nvdp__tensor dx,
                           bool add) {
+    const bool bf16 = in_bf16(dev, layer);
     bool params = nvdp__is_tensor(x);
-    if (in_bf16(dev, layer)) {
+    if (bf16) {
         dy = nvdp__bf16_rounded(dev, true, dy);
         if (nvdp__device_status(dev) != NVDP_OK) return;
-        if (params && dev->per_example != NULL) {
-            nvdp__per_example_linear(dev, layer, x, dy);
-            params = false;
-        }
-        int before = nvdp__threads_set(dev->threads);
-        if (params && layer->dw != NULL)
-            nvdp__bf16_backward_weight(dev->bf16, layer, nvdp__bf16_rounded(dev, false, x), dy);
-        if (params && layer->db != NULL) bias_backward(dev, dy, layer->db);
-        if (nvdp__is_tensor(dx)) nvdp__bf16_backward_input(dev->bf16, layer, dy, dx, add);
-        nvdp__threads_restore(before);
-        return;
     }
     if (params && dev->per_example != NULL) {
         nvdp__per_example_linear(dev, layer, x, dy);
         params = false;
     }
-    if (params && layer->dw != NULL)
-        nvdp__gemm(dev, 1, true, dy, false, x, layer->set ? 0 : 1,
+    int before = nvdp__threads_set(dev->threads);
+    if (params && layer->dw != NULL && bf16)
+        nvdp__bf16_backward_weight(dev->bf16, layer, nvdp__bf16_rounded(dev, false, x), dy);
+    else if (params && layer->dw != NULL)
+        nvdp__gemm(dev, 1, NVDP__TRANSPOSE_A, dy, x, layer->set ? 0 : 1,
                    nvdp__f32(layer->out, layer->in, layer->dw));
     if (params && layer->db != NULL) bias_backward(dev, dy, layer->db);
-    if (nvdp__is_tensor(dx))
-        nvdp__gemm(dev, 1, false, dy, false, nvdp__f32(layer->out, layer->in, layer->w),
+    if (nvdp__is_tensor(dx) && bf16)
+        nvdp__bf16_backward_input(dev->bf16, layer, dy, dx, add);
+    else if (nvdp__is_tensor(dx))
+        nvdp__gemm(dev, 1, NVDP__AS_STORED, dy, nvdp__f32(layer->out, layer->in, layer->w),
                    add ? 1 : 0, dx);
+    nvdp__threads_restore(before);
 }
 
 /* ---- speed ---- */
@@ -330,7 +305,7 @@ static const double LONG_ENOUGH = 0.5; /* seconds for more than the minimum */
 
 double nvdp__gemm_peak(const struct nvdp__device *dev) {
     size_t items = (size_t)SIZE * SIZE;
-    float *a = nvdp__calloc(dev->ctx, 4 * items, sizeof *a);
+    nvdp__autofree float *a = nvdp__calloc(dev->ctx, 4 * items, sizeof *a);
     if (a == NULL) return 0;
     for (size_t i = 0; i < 2 * items; i++)
         a[i] = (float)(i % 7) - 3; /* not zeros, which could be faster */
@@ -346,7 +321,6 @@ double nvdp__gemm_peak(const struct nvdp__device *dev) {
         nvdp__dense_forward(dev, &layer, x, y);
         fastest = fmin(fastest, nvdp__now() - start);
     }
-    nvdp__weights_changed(dev); /* forgets the copy of w, which is freed next */
-    free(a);
+    nvdp__weights_changed(dev); /* forgets the copy of w, which is freed now */
     return 2 * (double)SIZE * SIZE * SIZE / fastest;
 }

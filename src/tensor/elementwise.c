@@ -8,12 +8,9 @@ typedef void kernel(size_t n, float a, const float *x, const float *u, float *y)
 
 static void run(const struct nvdp__device *dev, kernel *call, size_t n, float a, const float *x,
                 const float *u, float *y) {
-    size_t blocks = nvdp__blocks(n, NVDP__BLOCK);
-    int team = nvdp__team(dev, n);
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t i = 0; i < blocks; i++) {
-        size_t at = i * NVDP__BLOCK;
-        call(nvdp__block_length(n, NVDP__BLOCK, i), a, x + at, u + at, y + at);
+#pragma omp parallel for num_threads(nvdp__team(dev, n)) schedule(static)
+    for (size_t at = 0; at < n; at += NVDP__BLOCK) {
+        call(nvdp__min(n - at, NVDP__BLOCK), a, x + at, u + at, y + at);
     }
 }
 
@@ -152,12 +149,9 @@ void nvdp__activation_forward(const struct nvdp__device *dev, enum nvdp__act act
     }
     const nvdp__bf16 *from = x.data;
     nvdp__bf16 *to = y.data;
-    size_t blocks = nvdp__blocks(n, NVDP__BLOCK);
-    int team = nvdp__team(dev, n);
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t b = 0; b < blocks; b++) {
-        size_t at = b * NVDP__BLOCK;
-        size_t count = nvdp__block_length(n, NVDP__BLOCK, b);
+#pragma omp parallel for num_threads(nvdp__team(dev, n)) schedule(static)
+    for (size_t at = 0; at < n; at += NVDP__BLOCK) {
+        size_t count = nvdp__min(n - at, NVDP__BLOCK);
         float value[NVDP__BLOCK];
         activations[act].forward_bf16(count, from + at, value);
         nvdp__round_row(count, value, to + at);
@@ -176,12 +170,9 @@ void nvdp__activation_backward(const struct nvdp__device *dev, enum nvdp__act ac
     const nvdp__bf16 *from = x.data;
     const nvdp__bf16 *gradient = dy.data;
     nvdp__bf16 *to = dx.data, *to_y = y.data;
-    size_t blocks = nvdp__blocks(n, NVDP__BLOCK);
-    int team = nvdp__team(dev, n);
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t b = 0; b < blocks; b++) {
-        size_t at = b * NVDP__BLOCK;
-        size_t count = nvdp__block_length(n, NVDP__BLOCK, b);
+#pragma omp parallel for num_threads(nvdp__team(dev, n)) schedule(static)
+    for (size_t at = 0; at < n; at += NVDP__BLOCK) {
+        size_t count = nvdp__min(n - at, NVDP__BLOCK);
         float product[NVDP__BLOCK], value[NVDP__BLOCK];
         activations[act].backward_bf16(count, from + at, gradient + at, product, value);
         nvdp__round_row(count, product, to + at);
@@ -212,10 +203,8 @@ void nvdp__dropout_apply(const struct nvdp__device *dev, const struct nvdp__drop
     float scale = 1.0f / (1.0f - drop->rate);
     /* Blocks are those of the whole tensor, of which x is a part. */
     size_t block = drop->first / NVDP__BLOCK, before = drop->first % NVDP__BLOCK;
-    size_t blocks = nvdp__blocks(before + n, NVDP__BLOCK);
-    int team = nvdp__team(dev, n);
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t b = 0; b < blocks; b++) {
+#pragma omp parallel for num_threads(nvdp__team(dev, n)) schedule(static)
+    for (size_t b = 0; b < nvdp__blocks(before + n, NVDP__BLOCK); b++) {
         size_t skip = b == 0 ? before : 0, at = b * NVDP__BLOCK + skip - before;
         dropout_block(nvdp__dropout_key(drop, block + b), threshold, scale, (uint32_t)skip,
                       nvdp__block_length(before + n, NVDP__BLOCK, b) - skip, x + at);
@@ -255,8 +244,7 @@ static void drop_columns(const struct nvdp__dropout *drop, size_t r, size_t at, 
 void nvdp__gated_forward(const struct nvdp__device *dev, enum nvdp__act act,
                          const struct nvdp__dropout *drop, struct nvdp__tensor x,
                          struct nvdp__tensor y) {
-    const int team = nvdp__team(dev, x.rows * x.cols);
-#pragma omp parallel for num_threads(team) schedule(static)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, x.rows, x.cols)) schedule(static)
     for (size_t r = 0; r < y.rows; r++)
         for (size_t at = 0; at < y.cols; at += COLUMNS) {
             const size_t n = nvdp__min(y.cols - at, COLUMNS);
@@ -272,8 +260,7 @@ void nvdp__gated_forward(const struct nvdp__device *dev, enum nvdp__act act,
 void nvdp__gated_backward(const struct nvdp__device *dev, enum nvdp__act act,
                           const struct nvdp__dropout *drop, struct nvdp__tensor x,
                           struct nvdp__tensor dy, struct nvdp__tensor dx, struct nvdp__tensor y) {
-    const int team = nvdp__team(dev, x.rows * x.cols);
-#pragma omp parallel for num_threads(team) schedule(static)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, x.rows, x.cols)) schedule(static)
     for (size_t r = 0; r < y.rows; r++)
         for (size_t at = 0; at < y.cols; at += COLUMNS) {
             const size_t n = nvdp__min(y.cols - at, COLUMNS);

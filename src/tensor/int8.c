@@ -1,8 +1,10 @@
 /* Dense layers in 8-bit integers (int8.h): quantizes weights and rows, and turns integer sums
- * back into floats. Read forward first. */
+ * back into floats. Read forward_chunk first. */
 #include "tensor/int8.h"
 
+#include "base/array.h"
 #include "tensor/kernels.h"
+#include "tensor/vector.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,6 +14,7 @@ enum { CHUNK = 256, BUCKETS = 64 };
 /* A quantized weight. */
 struct quantized {
     struct quantized *next;
+    struct nvdp__memory memory; /* of the arrays */
     const float *weight;
     uint64_t version;
     int8_t *q;    /* [out, in] */
@@ -70,25 +73,19 @@ nvdp_status nvdp__int8_lane(const struct nvdp__int8 *int8, struct nvdp__int8 **o
 }
 
 static void free_quantized(struct quantized *weight) {
-    free(weight->q);
-    free(weight->scale);
-    free(weight->sum);
+    nvdp__memory_release(&weight->memory);
     free(weight);
-}
-
-static void free_shared(struct shared *shared) {
-    for (size_t i = 0; shared != NULL && i < BUCKETS; i++) {
-        for (struct quantized *w = shared->weight[i], *next; w != NULL; w = next) {
-            next = w->next;
-            free_quantized(w);
-        }
-    }
-    free(shared);
 }
 
 void nvdp__int8_free(struct nvdp__int8 *int8) {
     if (int8 == NULL) return;
-    if (!int8->lane) free_shared(int8->shared);
+    struct shared *const own = int8->lane ? NULL : int8->shared;
+    for (size_t i = 0; own != NULL && i < BUCKETS; i++)
+        for (struct quantized *w = own->weight[i], *next; w != NULL; w = next) {
+            next = w->next;
+            free_quantized(w);
+        }
+    free(own);
     nvdp__bf16_free(int8->products);
     free(int8->u);
     free(int8->sums);
@@ -129,28 +126,28 @@ static void quantize_output(size_t n, const float *restrict w, int8_t *restrict 
     *sum = *scale * (float)total;
 }
 
-static struct quantized *make(struct nvdp__int8 *int8, const struct nvdp__linear *layer) {
+static struct quantized *make_weight(struct nvdp__int8 *int8, const struct nvdp__linear *layer) {
     struct quantized *made = nvdp__calloc(int8->ctx, 1, sizeof *made);
     if (made == NULL) return NULL;
     made->weight = layer->w;
-    made->q = nvdp__calloc(int8->ctx, layer->out, layer->in);
-    made->scale = nvdp__calloc(int8->ctx, layer->out, sizeof *made->scale);
-    made->sum = nvdp__calloc(int8->ctx, layer->out, sizeof *made->sum);
-    if (made->q != NULL && made->scale != NULL && made->sum != NULL) return made;
+    if (NVDP__ARRAYS(int8->ctx, &made->memory, NVDP__ITEMS(made->q, layer->out * layer->in),
+                     NVDP__ITEMS(made->scale, layer->out),
+                     NVDP__ITEMS(made->sum, layer->out)) == NVDP_OK)
+        return made;
     free_quantized(made);
     return NULL;
 }
 
 /* NULL after a failure. Call with the lock held. */
-static const struct quantized *find(const struct nvdp__device *dev,
-                                    const struct nvdp__linear *layer) {
+static const struct quantized *find_weight(const struct nvdp__device *dev,
+                                           const struct nvdp__linear *layer) {
     struct shared *shared = dev->int8->shared;
     struct quantized **at = &shared->weight[((uintptr_t)layer->w >> 6) % BUCKETS];
     struct quantized *weight = *at;
     while (weight != NULL && weight->weight != layer->w)
         weight = weight->next;
     if (weight == NULL) {
-        weight = make(dev->int8, layer);
+        weight = make_weight(dev->int8, layer);
         if (weight == NULL) {
             shared->status = NVDP_ERR_MEMORY;
             return NULL;
@@ -159,8 +156,7 @@ static const struct quantized *find(const struct nvdp__device *dev,
         *at = weight;
     }
     if (weight->version == shared->version) return weight;
-    int team = nvdp__team(dev, layer->in * layer->out);
-#pragma omp parallel for num_threads(team) schedule(static)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, layer->in, layer->out)) schedule(static)
     for (size_t c = 0; c < layer->out; c++)
         quantize_output(layer->in, layer->w + c * layer->in, weight->q + c * layer->in,
                         &weight->scale[c], &weight->sum[c]);
@@ -244,8 +240,9 @@ static bool make_room(struct nvdp__int8 *int8, const struct nvdp__linear *layer)
 }
 
 /* Computes at most CHUNK rows. */
-static void forward(const struct nvdp__device *dev, const struct nvdp__linear *layer,
-                    const struct quantized *weight, struct nvdp__tensor x, struct nvdp__tensor y) {
+static void forward_chunk(const struct nvdp__device *dev, const struct nvdp__linear *layer,
+                          const struct quantized *weight, struct nvdp__tensor x,
+                          struct nvdp__tensor y) {
     struct nvdp__int8 *int8 = dev->int8;
     size_t in = layer->in, out = layer->out;
     int team = nvdp__team(dev, x.rows * in);
@@ -278,11 +275,103 @@ void nvdp__int8_forward(const struct nvdp__device *dev, const struct nvdp__linea
     const struct quantized *weight = NULL;
     nvdp__bf16_lock(products);
     if (nvdp__int8_status(dev->int8) == NVDP_OK && make_room(dev->int8, layer))
-        weight = find(dev, layer);
+        weight = find_weight(dev, layer);
     nvdp__bf16_unlock(products);
     if (weight == NULL) return;
     for (size_t r = 0; r < x.rows; r += CHUNK) {
         size_t rows = nvdp__min(x.rows - r, CHUNK);
-        forward(dev, layer, weight, nvdp__row_slice(x, r, rows), nvdp__row_slice(y, r, rows));
+        forward_chunk(dev, layer, weight, nvdp__row_slice(x, r, rows), nvdp__row_slice(y, r, rows));
     }
 }
+
+/* ==== products of small integers for the processor ==== */
+
+/* VPMADDUBSW adds pairs of products in 16 bits. A lane of 32 bits is a row, so a step multiplies four numbers of eight
+ * rows. Two steps are added in 16 bits, 4 x 127 x 64 < 2^15 in each lane, before they are widened. The rows' numbers of
+ * four steps stay in registers while the points pass by. */
+
+enum {
+    ROWS = NVDP__BYTE_ROWS,
+    POINTS = NVDP__BYTE_POINTS,
+    DEEP = NVDP__BYTE_DEEP,
+    LANE = 4, /* numbers in a lane */
+    HALF = 8  /* rows in a vector */
+};
+
+/* [chunks, steps, halves, rows, numbers] */
+void nvdp__byte_pack_rows(size_t n, size_t dim, const int8_t *q, int8_t *out) {
+    memset(out, 0, ROWS * nvdp__blocks(dim, DEEP) * DEEP);
+    for (size_t r = 0; r < n; r++)
+        for (size_t k = 0; k < dim; k++)
+            out[(k / LANE * ROWS + r) * LANE + k % LANE] = q[r * dim + k];
+}
+
+/* [chunks, points, numbers] */
+void nvdp__byte_pack_points(size_t n, size_t dim, const uint8_t *u, uint8_t *out) {
+    memset(out, 0, POINTS * nvdp__blocks(dim, DEEP) * DEEP);
+    for (size_t p = 0; p < n; p++)
+        for (size_t k = 0; k < dim; k++)
+            out[(k / DEEP * POINTS + p) * DEEP + k % DEEP] = u[p * dim + k];
+}
+
+#ifdef __x86_64__
+#include <immintrin.h>
+
+#define AVX2 __attribute__((target("avx2")))
+
+bool nvdp__byte_products(void) {
+    return __builtin_cpu_supports("avx2") != 0;
+}
+
+AVX2 NVDP__INLINE __m256i four_numbers(const uint8_t *u) {
+    int32_t numbers;
+    memcpy(&numbers, u, sizeof numbers);
+    return _mm256_set1_epi32(numbers);
+}
+
+AVX2 NVDP__INLINE __m256i products(const __m256i *x, const __m256i *w) {
+    const __m256i even =
+        _mm256_add_epi16(_mm256_maddubs_epi16(x[0], w[0]), _mm256_maddubs_epi16(x[2], w[4]));
+    const __m256i odd =
+        _mm256_add_epi16(_mm256_maddubs_epi16(x[1], w[2]), _mm256_maddubs_epi16(x[3], w[6]));
+    const __m256i one = _mm256_set1_epi16(1);
+    return _mm256_add_epi32(_mm256_madd_epi16(even, one), _mm256_madd_epi16(odd, one));
+}
+
+AVX2 static void multiply_block(size_t chunks, const int8_t *q, const uint8_t *u,
+                                __m256i sum[POINTS][ROWS / HALF]) {
+    for (size_t c = 0; c < chunks; c++, q += ROWS * DEEP) {
+        __m256i w[2 * DEEP / LANE];
+        memcpy(w, q, sizeof w);
+        for (size_t p = 0; p < POINTS; p++, u += DEEP) {
+            const __m256i x[DEEP / LANE] = {four_numbers(u), four_numbers(u + LANE),
+                                            four_numbers(u + 2 * LANE), four_numbers(u + 3 * LANE)};
+            sum[p][0] = _mm256_add_epi32(sum[p][0], products(x, w));
+            sum[p][1] = _mm256_add_epi32(sum[p][1], products(x, w + 1));
+        }
+    }
+}
+
+AVX2 void nvdp__byte_product(size_t dim, size_t rows, const uint8_t *u, const int8_t *q,
+                             int32_t *y) {
+    const size_t chunks = nvdp__blocks(dim, DEEP);
+    __m256i sum[POINTS][ROWS / HALF];
+    for (size_t first = 0; first < rows; first += ROWS, q += ROWS * DEEP * chunks) {
+        memset(sum, 0, sizeof sum);
+        multiply_block(chunks, q, u, sum);
+        for (size_t p = 0; p < POINTS; p++)
+            memcpy(y + p * rows + first, sum[p], sizeof sum[p]);
+    }
+}
+
+#else
+
+bool nvdp__byte_products(void) {
+    return false;
+}
+
+void nvdp__byte_product(size_t dim, size_t rows, const uint8_t *u, const int8_t *q, int32_t *y) {
+    (void)dim, (void)rows, (void)u, (void)q, (void)y;
+}
+
+#endif

@@ -121,8 +121,7 @@ static void one_row(size_t classes, float *logits, size_t labels, const int32_t 
 void nvdp__softmax_loss(const struct nvdp__device *dev, size_t rows, size_t classes, float *logits,
                         size_t labels, const int32_t *label, double scale, double *nll,
                         int32_t *best) {
-    int team = nvdp__team(dev, rows * classes);
-#pragma omp parallel for num_threads(team) schedule(static)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, rows, classes)) schedule(static)
     for (size_t r = 0; r < rows; r++)
         one_row(classes, logits + r * classes, labels, label + r * labels, scale, nll + r,
                 best + r);

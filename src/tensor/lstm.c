@@ -233,9 +233,6 @@ static size_t rows_of(const struct nvdp__steps *steps, size_t t, size_t k) {
 static size_t before(size_t direction, size_t t) {
     return direction == FORWARD ? t - 1 : t + 1;
 }
-static size_t after(size_t direction, size_t t) {
-    return before(!direction, t);
-}
 
 /* product [rows, 64] of the first `known` rows; zeros for the rest */
 static void multiply(size_t rows, size_t known, size_t deep, const float *a, size_t stride,
@@ -281,7 +278,7 @@ static void texts_backward(const struct nvdp__lstm *lstm, const float *d_out, si
     memset(carried, 0, rows_of(steps, 0, k) * units * sizeof *carried);
     for (size_t i = 0; i < steps->count; i++) {
         size_t t = d == FORWARD ? steps->count - 1 - i : i;
-        size_t n = rows_of(steps, t, k), last = before(d, t), next = after(d, t);
+        size_t n = rows_of(steps, t, k), last = before(d, t), next = before(!d, t);
         if (n == 0) continue;
         size_t known = rows_of(steps, last, k) < n ? rows_of(steps, last, k) : n;
         size_t read = rows_of(steps, next, k) < n ? rows_of(steps, next, k) : n;
@@ -310,8 +307,8 @@ static void texts_backward(const struct nvdp__lstm *lstm, const float *d_out, si
 static void for_texts(const struct nvdp__device *dev, const struct nvdp__lstm *lstm,
                       const float *d_out) {
     size_t items = DIRECTIONS * nvdp__blocks(lstm->steps->texts, TEXTS);
-    int team = nvdp__team(dev, lstm->steps->rows * lstm->units * lstm->units);
-#pragma omp parallel for num_threads(team) schedule(dynamic)
+#pragma omp parallel for num_threads(                                                              \
+    nvdp__team(dev, lstm->steps->rows * lstm->units * lstm->units)) schedule(dynamic)
     for (size_t i = 0; i < items; i++) {
         if (d_out == NULL)
             texts_forward(lstm, i % DIRECTIONS, i / DIRECTIONS * TEXTS);
@@ -337,6 +334,6 @@ void nvdp__lstm_backward_weight(const struct nvdp__device *dev, const struct nvd
     size_t units = lstm->units, wide = GATES * units;
     struct nvdp__tensor gates = nvdp__f32(steps->rows, DIRECTIONS * wide, lstm->gates);
     nvdp__rows_gather(dev, steps->rows, units, steps->before[direction], lstm->out, earlier);
-    nvdp__gemm(dev, 1, true, nvdp__col_slice(gates, direction * wide, wide), false,
+    nvdp__gemm(dev, 1, NVDP__TRANSPOSE_A, nvdp__col_slice(gates, direction * wide, wide),
                nvdp__f32(steps->rows, units, earlier), 0, nvdp__f32(wide, units, du));
 }

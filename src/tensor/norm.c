@@ -85,8 +85,7 @@ void nvdp__norm_forward(const struct nvdp__device *dev, const struct nvdp__norm 
     bool drops = norm->dropout.rate > 0;
     int32_t threshold = nvdp__dropout_threshold(&norm->dropout);
     float scale = 1.0f / (1.0f - norm->dropout.rate);
-    int team = nvdp__team(dev, x.rows * dim);
-#pragma omp parallel for num_threads(team) schedule(static)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, x.rows, dim)) schedule(static)
     for (size_t r = 0; r < x.rows; r++) {
         size_t at = r * dim;
         const float *from = (const float *)x.data + at;
@@ -190,8 +189,7 @@ static void param_texts(const struct nvdp__device *dev, const struct nvdp__norm 
     float *beta = nvdp__per_example_vectors(dev, norm->dbeta, dim);
     const float *dy = d.data;
     if (gamma == NULL || (beta == NULL && norm->dbeta != NULL)) return;
-    int team = nvdp__team(dev, d.rows * dim);
-#pragma omp parallel for num_threads(team) schedule(static)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, d.rows, dim)) schedule(static)
     for (size_t i = 0; i < texts * blocks; i++) {
         size_t text = i / blocks, column = i % blocks * NVDP__COLUMNS, to = text * dim + column;
         size_t first = norm->offset != NULL ? (size_t)norm->offset[text] : text;
@@ -209,10 +207,9 @@ void nvdp__norm_backward(const struct nvdp__device *dev, const struct nvdp__norm
     size_t dim = d.cols;
     const float *s = sum.data;
     float *dy = d.data;
-    int team = nvdp__team(dev, rows * dim);
     size_t blocks = dev->per_example == NULL ? nvdp__blocks(dim, NVDP__COLUMNS) : 0;
     if (dev->per_example != NULL) param_texts(dev, norm, s, d);
-#pragma omp parallel num_threads(team)
+#pragma omp parallel num_threads(nvdp__matrix_team(dev, rows, dim))
     {
 #pragma omp for schedule(static) /* waits at its end, because the next loop overwrites d */
         for (size_t b = 0; b < blocks; b++) {

@@ -26,13 +26,13 @@
 /* Min number of multiplications for which float32 products through oneDNN pay. */
 enum { LARGE = 1 << 18 };
 
-bool nvdp__onednn_gemm(float alpha, bool trans_a, struct nvdp__tensor a, bool trans_b,
-                       struct nvdp__tensor b, float beta, struct nvdp__tensor c) {
-    size_t k = trans_a ? a.rows : a.cols;
+bool nvdp__onednn_gemm(float alpha, unsigned flags, struct nvdp__tensor a, struct nvdp__tensor b,
+                       float beta, struct nvdp__tensor c) {
+    size_t k = flags & NVDP__TRANSPOSE_A ? a.rows : a.cols;
     if ((double)c.rows * (double)c.cols * (double)k < LARGE) return false;
-    return dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', (dnnl_dim_t)c.rows,
-                      (dnnl_dim_t)c.cols, (dnnl_dim_t)k, alpha, a.data, (dnnl_dim_t)a.stride,
-                      b.data, (dnnl_dim_t)b.stride, beta, c.data,
+    return dnnl_sgemm(flags & NVDP__TRANSPOSE_A ? 'T' : 'N', flags & NVDP__TRANSPOSE_B ? 'T' : 'N',
+                      (dnnl_dim_t)c.rows, (dnnl_dim_t)c.cols, (dnnl_dim_t)k, alpha, a.data,
+                      (dnnl_dim_t)a.stride, b.data, (dnnl_dim_t)b.stride, beta, c.data,
                       (dnnl_dim_t)c.stride) == dnnl_success;
 }
 
@@ -274,23 +274,18 @@ static void free_products(struct nvdp__bf16_engine *bf16) {
     bf16->products = 0;
 }
 
-static void free_shared(struct shared *shared) {
-    for (size_t i = 0; i < BUCKETS; i++) {
-        for (struct packed *p = shared->packed[i], *next; p != NULL; p = next) {
-            next = p->next;
-            free_packed(p);
-        }
-    }
-    pthread_mutex_destroy(&shared->lock);
-    free(shared);
-}
-
 void nvdp__bf16_free(struct nvdp__bf16_engine *bf16) {
     if (bf16 == NULL) return;
     free_products(bf16);
     dnnl_stream_destroy(bf16->stream);
     if (!bf16->lane) {
-        free_shared(bf16->shared);
+        for (size_t i = 0; i < BUCKETS; i++)
+            for (struct packed *p = bf16->shared->packed[i], *next; p != NULL; p = next) {
+                next = p->next;
+                free_packed(p);
+            }
+        pthread_mutex_destroy(&bf16->shared->lock);
+        free(bf16->shared);
         dnnl_engine_destroy(bf16->engine);
     }
     free(bf16->workspace);
@@ -317,15 +312,6 @@ static dnnl_primitive_attr_t attributes(struct nvdp__bf16_engine *bf16) {
     TRY(bf16, dnnl_primitive_attr_create(&attr));
     TRY(bf16, dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user));
     return attr;
-}
-
-/* Makes a product add to its result. */
-static void make_adding(struct nvdp__bf16_engine *bf16, dnnl_primitive_attr_t attr) {
-    dnnl_post_ops_t ops = NULL;
-    TRY(bf16, dnnl_post_ops_create(&ops));
-    TRY(bf16, dnnl_post_ops_append_sum(ops, 1));
-    TRY(bf16, dnnl_primitive_attr_set_post_ops(attr, ops));
-    if (ops != NULL) dnnl_post_ops_destroy(ops);
 }
 
 /* from [rows, k] x weight [k, n] (in a layout of oneDNN's choice) -> to [rows, n]. */
@@ -372,7 +358,13 @@ static dnnl_primitive_desc_t describe_weight(struct nvdp__bf16_engine *bf16, con
 static dnnl_primitive_desc_t describe(struct nvdp__bf16_engine *bf16, const struct key *key) {
     dnnl_primitive_attr_t attr = attributes(bf16);
     dnnl_primitive_desc_t made = NULL;
-    if (key->add) make_adding(bf16, attr);
+    if (key->add) { /* the product adds to its result */
+        dnnl_post_ops_t ops = NULL;
+        TRY(bf16, dnnl_post_ops_create(&ops));
+        TRY(bf16, dnnl_post_ops_append_sum(ops, 1));
+        TRY(bf16, dnnl_primitive_attr_set_post_ops(attr, ops));
+        if (ops != NULL) dnnl_post_ops_destroy(ops);
+    }
     switch (key->kind) {
     case FORWARD:
         made = describe_dense(bf16, key, key->in, key->out, attr);

@@ -2,9 +2,9 @@
 #include "tensor/bf16.h"
 #include "tensor/int8.h"
 
-bool nvdp__onednn_gemm(float alpha, bool trans_a, struct nvdp__tensor a, bool trans_b,
-                       struct nvdp__tensor b, float beta, struct nvdp__tensor c) {
-    (void)alpha, (void)trans_a, (void)a, (void)trans_b, (void)b, (void)beta, (void)c;
+bool nvdp__onednn_gemm(float alpha, unsigned flags, struct nvdp__tensor a, struct nvdp__tensor b,
+                       float beta, struct nvdp__tensor c) {
+    (void)alpha, (void)flags, (void)a, (void)b, (void)beta, (void)c;
     return false;
 }
 

@@ -13,9 +13,9 @@
 
 /* ---- dense layers (dense.c) ---- */
 
-/* C = alpha op(A) op(B) + beta C in float32, with any strides. */
-void nvdp__gemm(const struct nvdp__device *dev, float alpha, bool trans_a, struct nvdp__tensor a,
-                bool trans_b, struct nvdp__tensor b, float beta, struct nvdp__tensor c);
+/* C = alpha op(A) op(B) + beta C in float32, with any strides. `flags`: enum nvdp__gemm_flags. */
+void nvdp__gemm(const struct nvdp__device *dev, float alpha, unsigned flags, struct nvdp__tensor a,
+                struct nvdp__tensor b, float beta, struct nvdp__tensor c);
 
 /* Activations of inner layers, in the order of enum nvdp_activation. The second name is that of
  * the functions in vector.h and in config.json. A new activation gets a row here, its value and
@@ -71,10 +71,9 @@ void nvdp__dense_plan(const struct nvdp__device *dev, struct nvdp__arena *arena,
 /* Creates products whose rows do not depend on each other. BLAS may sum a row in another order
  * when other rows surround it. A device with rowwise products gives a text the same bits in
  * every batch; it is slower, float32 and forward only. The scratch memory serves layers of at
- * most `widest` inputs. */
+ * most `widest` inputs. Release *out with free(). */
 nvdp_status nvdp__rowwise_create(const struct nvdp__device *dev, size_t widest,
                                  struct nvdp__rowwise **out);
-void nvdp__rowwise_free(struct nvdp__rowwise *rowwise); /* NULL allowed */
 
 /* Measures how fast this machine multiplies matrices, as the reference for other timings: flop/s
  * of the fastest of several large products in the device's precision. Takes about half a second.
@@ -188,13 +187,12 @@ void nvdp__attend_forward(const struct nvdp__device *dev, const struct nvdp__att
 void nvdp__attend_backward(const struct nvdp__device *dev, const struct nvdp__attention *att,
                            const struct nvdp__attention_gradient *d);
 /* Rotary position embeddings (Su et al. 2021), in place: turns the pair (x_i, x_(i+h/2)) of each
- * head of x [rows, heads*h], any stride and type, by the angle of position[r] and i. cosine and
- * sine [positions, h/2]. */
-void nvdp__rotate(const struct nvdp__device *dev, size_t heads, const int32_t *position,
-                  const float *cosine, const float *sine, struct nvdp__tensor x);
-/* Turns gradients back. */
-void nvdp__rotate_backward(const struct nvdp__device *dev, size_t heads, const int32_t *position,
-                           const float *cosine, const float *sine, struct nvdp__tensor dx);
+ * head of x [rows, heads*h], any stride and type, by the angle of position[r] and i. Gradients are
+ * turned back. cosine and sine [positions, h/2]. */
+enum nvdp__rotation { NVDP__ROTATE_FORWARD = 1, NVDP__ROTATE_BACK = -1 };
+void nvdp__rotate(const struct nvdp__device *dev, enum nvdp__rotation rotation, size_t heads,
+                  const int32_t *position, const float *cosine, const float *sine,
+                  struct nvdp__tensor x);
 /* Fills cosine and sine: angle(p, i) = p theta^(-2i/h). Host memory. */
 void nvdp__rotary_fill(size_t positions, size_t head_dim, double theta, float *cosine, float *sine);
 /* Sets relative->bias to 0 within `window` of a query, to -inf beyond it. */

@@ -94,8 +94,8 @@ void nvdp__adamw_spans(const struct nvdp__device *dev, const struct nvdp__adamw 
                        const struct nvdp__span *span, const float *g, const float *anchor, float *m,
                        float *v, float *x) {
     struct constants c = narrow(opt);
-    int team = nvdp__team(dev, spans * NVDP__SPAN);
-#pragma omp parallel for num_threads(team) schedule(dynamic, 32)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, spans, NVDP__SPAN))                    \
+    schedule(dynamic, 32)
     for (size_t i = 0; i < spans; i++) {
         if (!span[i].by_muon) step_span(&c, &span[i], g, anchor, m, v, x);
     }
@@ -133,8 +133,8 @@ void nvdp__sgd_spans(const struct nvdp__device *dev, const struct nvdp__sgd *opt
                                 .momentum = (float)opt->momentum,
                                 .step = (float)opt->lr,
                                 .decay = (float)(opt->lr * opt->weight_decay)};
-    int team = nvdp__team(dev, spans * NVDP__SPAN);
-#pragma omp parallel for num_threads(team) schedule(dynamic, 32)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, spans, NVDP__SPAN))                    \
+    schedule(dynamic, 32)
     for (size_t i = 0; i < spans; i++) {
         const struct constants idle = {.decay = all.decay};
         struct descent own = all;
@@ -165,8 +165,8 @@ static double span_sum_squares(size_t n, const float *x) {
 
 double nvdp__spans_sum_squares(const struct nvdp__device *dev, size_t spans,
                                const struct nvdp__span *span, const float *x, double *part) {
-    int team = nvdp__team(dev, spans * NVDP__SPAN);
-#pragma omp parallel for num_threads(team) schedule(dynamic, 32)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, spans, NVDP__SPAN))                    \
+    schedule(dynamic, 32)
     for (size_t i = 0; i < spans; i++) {
         part[i] = span[i].idle ? 0 : span_sum_squares(span[i].count, x + span[i].offset);
     }
@@ -183,14 +183,10 @@ static const float A = 3.4445F, B = -4.7750F, C = 2.0315F;
 enum { ITERATIONS = 5 };
 static const double UPDATE_SIZE = 0.2; /* root mean square of AdamW's updates */
 
-static size_t shorter(const struct nvdp__matrix *matrix) {
-    return nvdp__min(matrix->rows, matrix->cols);
-}
-
 size_t nvdp__muon_scratch(size_t matrices, const struct nvdp__matrix *matrix) {
     size_t largest = 0;
     for (size_t i = 0; i < matrices; i++) {
-        size_t side = shorter(&matrix[i]);
+        size_t side = nvdp__min(matrix[i].rows, matrix[i].cols);
         size_t scratch = 2 * side * side + 2 * matrix[i].rows * matrix[i].cols;
         if (scratch > largest) largest = scratch;
     }
@@ -212,14 +208,14 @@ static void iterate(const struct nvdp__device *dev, size_t rows, size_t cols, fl
     struct nvdp__tensor gram = nvdp__f32(side, side, scratch);
     struct nvdp__tensor poly = nvdp__f32(side, side, scratch + side * side);
     struct nvdp__tensor next = nvdp__f32(rows, cols, scratch + 2 * side * side);
-    nvdp__gemm(dev, 1, !left, matrix, left, matrix, 0, gram);
+    nvdp__gemm(dev, 1, left ? NVDP__TRANSPOSE_B : NVDP__TRANSPOSE_A, matrix, matrix, 0, gram);
     memcpy(poly.data, gram.data, side * side * sizeof *x);
-    nvdp__gemm(dev, C, false, gram, false, gram, B, poly);
+    nvdp__gemm(dev, C, NVDP__AS_STORED, gram, gram, B, poly);
     memcpy(next.data, x, rows * cols * sizeof *x);
     if (left)
-        nvdp__gemm(dev, 1, false, poly, false, matrix, A, next);
+        nvdp__gemm(dev, 1, NVDP__AS_STORED, poly, matrix, A, next);
     else
-        nvdp__gemm(dev, 1, false, matrix, false, poly, A, next);
+        nvdp__gemm(dev, 1, NVDP__AS_STORED, matrix, poly, A, next);
     memcpy(x, next.data, rows * cols * sizeof *x);
 }
 
@@ -262,8 +258,7 @@ void nvdp__muon_step(const struct nvdp__device *dev, const struct nvdp__muon *op
                      const struct nvdp__matrix *matrix, float *scratch, const float *g, float *m,
                      float *x) {
     size_t each = nvdp__muon_scratch(matrices, matrix);
-    int team = nvdp__team(dev, SIZE_MAX);
-#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(nvdp__team(dev, SIZE_MAX)) schedule(dynamic, 1)
     for (size_t i = 0; i < matrices; i++) {
         size_t at = matrix[i].offset;
         float *own = scratch + each * (size_t)omp_get_thread_num();

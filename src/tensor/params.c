@@ -1,6 +1,6 @@
-/* The parameter vector (params.h): declarations, memory, the gradients of a step, initial
+/* The parameter vector (tensor.h): declarations, memory, the gradients of a step, initial
  * values. */
-#include "tensor/params.h"
+#include "tensor/tensor.h"
 
 #include "base/random.h"
 #include "tensor/ops.h"
@@ -14,15 +14,13 @@ void nvdp__params_init(struct nvdp__params *params, struct nvdp_context *ctx) {
 }
 
 static void release_use(struct nvdp__row_use *use) {
-    if (use == NULL) return;
-    free(use->row);
-    free(use->now);
-    free(use->ever);
+    nvdp__memory_release(&use->memory);
     free(use);
 }
+NVDP__AUTOPTR(struct nvdp__row_use, release_use)
 
 void nvdp__params_release(struct nvdp__params *params) {
-    release_use(params->use);
+    release_use_owned(&params->use);
     free(params->entry);
     free(params->value);
     free(params->grad);
@@ -35,8 +33,8 @@ size_t nvdp__params_find(const struct nvdp__params *params, const char *name) {
     return SIZE_MAX;
 }
 
-static nvdp_status check_declaration(const struct nvdp__params *params, const char *name,
-                                     int rank) {
+nvdp_status nvdp__params_add(struct nvdp__params *params, const char *name, int rank, size_t rows,
+                             size_t cols, unsigned flags, size_t *index) {
     if (params->value != NULL)
         return nvdp__fail(params->ctx, NVDP_ERR_STATE,
                           "tensor %s: must be declared before the parameters are allocated", name);
@@ -49,15 +47,8 @@ static nvdp_status check_declaration(const struct nvdp__params *params, const ch
                           sizeof params->entry->name - 1, strlen(name));
     if (nvdp__params_find(params, name) != SIZE_MAX)
         return nvdp__fail(params->ctx, NVDP_ERR_ARGUMENT, "tensor %s is declared twice", name);
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__params_add(struct nvdp__params *params, const char *name, int rank, size_t rows,
-                             size_t cols, unsigned flags, size_t *index) {
-    NVDP_TRY(check_declaration(params, name, rank));
     if (rank == 1) cols = 1;
-    size_t count;
-    size_t end;
+    size_t count, end;
     size_t offset = flags & NVDP__PARAM_JOINED ? params->end : params->total;
     if (!nvdp__mul(rows, cols, &count) || __builtin_add_overflow(offset, count, &end) ||
         end > SIZE_MAX - LINE)
@@ -82,33 +73,25 @@ static nvdp_status allocate_use(struct nvdp__params *params) {
         table++;
     if (table == params->count) return NVDP_OK;
     size_t rows = params->entry[table].shape[0];
-    NVDP_TRY(NVDP__NEW(params->ctx, params->use, 1));
-    params->use->table = table;
-    NVDP_TRY(NVDP__NEW(params->ctx, params->use->row, rows));
-    NVDP_TRY(NVDP__NEW(params->ctx, params->use->now, rows));
-    return NVDP__NEW(params->ctx, params->use->ever, rows);
+    nvdp__autoptr(release_use) struct nvdp__row_use *use = NULL;
+    NVDP_TRY(NVDP__NEW(params->ctx, use, 1));
+    use->table = table;
+    NVDP_TRY(NVDP__ARRAYS(params->ctx, &use->memory, NVDP__ITEMS(use->row, rows),
+                          NVDP__ITEMS(use->now, rows), NVDP__ITEMS(use->ever, rows)));
+    return NVDP__HAND_OVER(&params->use, use);
 }
 
 nvdp_status nvdp__params_allocate(struct nvdp__params *params, bool with_grad) {
-    nvdp_status status = NVDP_OK;
-    float *value = NULL;
-    float *grad = NULL;
+    nvdp__autofree float *value = NULL, *grad = NULL;
     if (params->value != NULL)
         return nvdp__fail(params->ctx, NVDP_ERR_STATE, "the parameters are already allocated");
     NVDP_TRY(NVDP__NEW(params->ctx, value, params->total));
     if (with_grad) {
-        NVDP_TRY_OR_CLEAN(NVDP__NEW(params->ctx, grad, params->total));
-        NVDP_TRY_OR_CLEAN(allocate_use(params));
+        NVDP_TRY(NVDP__NEW(params->ctx, grad, params->total));
+        NVDP_TRY(allocate_use(params));
     }
-    params->value = value;
-    params->grad = grad;
-    return NVDP_OK;
-cleanup:
-    release_use(params->use);
-    params->use = NULL;
-    free(value);
-    free(grad);
-    return status;
+    NVDP__HAND_OVER(&params->value, value);
+    return NVDP__HAND_OVER(&params->grad, grad);
 }
 
 float *nvdp__value(const struct nvdp__params *params, size_t index) {
@@ -180,19 +163,14 @@ void nvdp__params_fill(const struct nvdp__device *dev, struct nvdp__params *para
     nvdp__params_fill_part(dev, params, index, 0, params->entry[index].count, value);
 }
 
-static uint64_t hash_name(const char *name) {
-    uint64_t hash = NVDP__FNV1A;
-    for (; *name != '\0'; name++)
-        hash = nvdp__fnv1a(hash, (unsigned char)*name);
-    return hash;
-}
-
 void nvdp__params_normal(const struct nvdp__device *dev, struct nvdp__params *params, size_t index,
                          double sd, uint64_t seed) {
     const struct nvdp__param *entry = &params->entry[index];
     struct nvdp__noise noise = {.seed = seed};
-    struct nvdp__stream stream =
-        nvdp__stream_open(&noise, NVDP__PURPOSE_INIT, 0, hash_name(entry->name));
+    uint64_t hash = NVDP__FNV1A;
+    for (const char *at = entry->name; *at != '\0'; at++)
+        hash = nvdp__fnv1a(hash, (unsigned char)*at);
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_INIT, 0, hash);
     float *x = nvdp__value(params, index);
     nvdp__stream_normals(&stream, entry->count, x);
     nvdp__scale(dev, entry->count, (float)sd, x);

@@ -274,7 +274,7 @@ static void inner_products(const struct nvdp__device *dev, struct nvdp__tensor r
         return;
     }
     rows = widened(rows, wide);
-    nvdp__gemm(dev, 1, false, rows, true, rows, 0,
+    nvdp__gemm(dev, 1, NVDP__TRANSPOSE_B, rows, rows, 0,
                (struct nvdp__tensor){NVDP__F32, n, n, ld, gram});
 }
 
@@ -314,7 +314,7 @@ static double product_square(const struct nvdp__device *dev, struct nvdp__tensor
     b = widened(b, s.wide[1]);
     for (size_t at = 0; at < out; at += PANEL) {
         size_t count = nvdp__min(out - at, PANEL);
-        nvdp__gemm(dev, 1, true, nvdp__col_slice(b, at, count), false, a, 0,
+        nvdp__gemm(dev, 1, NVDP__TRANSPOSE_A, nvdp__col_slice(b, at, count), a, 0,
                    nvdp__f32(count, in, s.panel));
         square += nvdp__dot(count * in, s.panel, s.panel);
     }
@@ -477,7 +477,7 @@ static double tied_product(const struct nvdp__device *dev, const struct record *
     struct nvdp__tensor x =
         widened(as_used(nvdp__row_slice(layer->x, first, m), layer->bf16, s.rounded), s.wide[0]);
     struct nvdp__tensor d = nvdp__f32(n, dim, (const float *)table->dy.data + token * dim);
-    nvdp__gemm(dev, 1, false, x, true, d, 0, nvdp__f32(m, n, s.gram[0]));
+    nvdp__gemm(dev, 1, NVDP__TRANSPOSE_B, x, d, 0, nvdp__f32(m, n, s.gram[0]));
     for (size_t r = 0; r < m; r++) {
         size_t at = (first + r) * layer->dy.stride;
         for (size_t t = 0; t < n; t++) {

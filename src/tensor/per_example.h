@@ -14,7 +14,7 @@
 
 #include "base/base.h"
 #include "tensor/ops.h"
-#include "tensor/params.h"
+#include "tensor/tensor.h"
 
 struct nvdp__per_example;
 

@@ -24,8 +24,7 @@ void nvdp__embed_forward(const struct nvdp__device *dev, const struct nvdp__embe
                          struct nvdp__tensor y) {
     size_t dim = y.cols;
     float *to = y.data;
-    int team = nvdp__team(dev, y.rows * dim);
-#pragma omp parallel for num_threads(team) schedule(static)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, y.rows, dim)) schedule(static)
     for (size_t r = 0; r < y.rows; r++) {
         const bool given = tables->given != NULL && (!tables->mixed || tables->ids[r] < 0);
         const float *word =
@@ -55,13 +54,9 @@ static void scatter_columns(size_t rows, size_t stride, size_t count, const int3
 /* Parallel over columns, so that rows with the same index add up in row order. */
 void nvdp__rows_scatter_add(const struct nvdp__device *dev, size_t rows, size_t dim,
                             const int32_t *index, const float *y, float *x) {
-    int team = nvdp__team(dev, rows * dim);
-    size_t blocks = nvdp__blocks(dim, NVDP__COLUMNS);
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t b = 0; b < blocks; b++) {
-        size_t at = b * NVDP__COLUMNS;
-        scatter_columns(rows, dim, nvdp__block_length(dim, NVDP__COLUMNS, b), index, y + at,
-                        x + at);
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, rows, dim)) schedule(static)
+    for (size_t at = 0; at < dim; at += NVDP__COLUMNS) {
+        scatter_columns(rows, dim, nvdp__min(dim - at, NVDP__COLUMNS), index, y + at, x + at);
     }
 }
 
@@ -80,8 +75,7 @@ void nvdp__embed_backward(const struct nvdp__device *dev, const struct nvdp__emb
 
 void nvdp__rows_gather(const struct nvdp__device *dev, size_t rows, size_t dim,
                        const int32_t *index, const float *x, float *y) {
-    int team = nvdp__team(dev, rows * dim);
-#pragma omp parallel for num_threads(team) schedule(static)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, rows, dim)) schedule(static)
     for (size_t r = 0; r < rows; r++) {
         if (index[r] < 0)
             memset(y + r * dim, 0, dim * sizeof *y);
@@ -92,8 +86,7 @@ void nvdp__rows_gather(const struct nvdp__device *dev, size_t rows, size_t dim,
 
 void nvdp__rows_place(const struct nvdp__device *dev, size_t rows, size_t dim, const int32_t *index,
                       const double *x, float *y) {
-    int team = nvdp__team(dev, rows * dim);
-#pragma omp parallel for num_threads(team) schedule(static)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, rows, dim)) schedule(static)
     for (size_t r = 0; r < rows; r++)
         for (size_t i = 0; i < dim; i++)
             y[(size_t)index[r] * dim + i] = (float)x[r * dim + i];
@@ -101,8 +94,7 @@ void nvdp__rows_place(const struct nvdp__device *dev, size_t rows, size_t dim, c
 
 void nvdp__rows_widen(const struct nvdp__device *dev, size_t rows, size_t dim, const int32_t *index,
                       const float *x, double *y) {
-    int team = nvdp__team(dev, rows * dim);
-#pragma omp parallel for num_threads(team) schedule(static)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, rows, dim)) schedule(static)
     for (size_t r = 0; r < rows; r++)
         for (size_t i = 0; i < dim; i++)
             y[r * dim + i] = (double)x[(size_t)index[r] * dim + i];
@@ -123,18 +115,16 @@ static void pool_columns(size_t rows, size_t stride, size_t count, const float *
 }
 
 static void pool_group(size_t rows, size_t dim, const float *weight, const float *x, float *y) {
-    size_t blocks = nvdp__blocks(dim, NVDP__COLUMNS);
-    for (size_t b = 0; b < blocks; b++) {
-        size_t at = b * NVDP__COLUMNS;
-        pool_columns(rows, dim, nvdp__block_length(dim, NVDP__COLUMNS, b), weight, x + at, y + at);
+    for (size_t at = 0; at < dim; at += NVDP__COLUMNS) {
+        pool_columns(rows, dim, nvdp__min(dim - at, NVDP__COLUMNS), weight, x + at, y + at);
     }
 }
 
 void nvdp__pool_forward(const struct nvdp__device *dev, size_t groups, size_t dim,
                         const int32_t *offset, const float *weight, const float *x, float *y) {
     if (groups == 0) return;
-    int team = nvdp__team(dev, (size_t)(offset[groups] - offset[0]) * dim);
-#pragma omp parallel for num_threads(team) schedule(static)
+#pragma omp parallel for num_threads(                                                              \
+    nvdp__matrix_team(dev, (size_t)(offset[groups] - offset[0]), dim)) schedule(static)
     for (size_t g = 0; g < groups; g++) {
         size_t first = (size_t)offset[g];
         pool_group((size_t)offset[g + 1] - first, dim, weight != NULL ? weight + first : NULL,
@@ -174,8 +164,8 @@ static void max_rows(size_t rows, size_t dim, const float *restrict x, float *re
 void nvdp__pool_max_forward(const struct nvdp__device *dev, size_t groups, size_t dim,
                             const int32_t *offset, const float *x, float *y) {
     if (groups == 0) return;
-    int team = nvdp__team(dev, (size_t)(offset[groups] - offset[0]) * dim);
-#pragma omp parallel for num_threads(team) schedule(static)
+#pragma omp parallel for num_threads(                                                              \
+    nvdp__matrix_team(dev, (size_t)(offset[groups] - offset[0]), dim)) schedule(static)
     for (size_t g = 0; g < groups; g++) {
         size_t first = (size_t)offset[g];
         max_rows((size_t)offset[g + 1] - first, dim, x + first * dim, y + g * dim);
@@ -184,15 +174,13 @@ void nvdp__pool_max_forward(const struct nvdp__device *dev, size_t groups, size_
 
 void nvdp__rows_scale(const struct nvdp__device *dev, size_t rows, size_t dim, const float *weight,
                       float *x) {
-    int team = nvdp__team(dev, rows * dim);
-#pragma omp parallel for num_threads(team) schedule(static)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, rows, dim)) schedule(static)
     for (size_t r = 0; r < rows; r++)
         scaled_copy_row(dim, weight[r], x + r * dim, x + r * dim);
 }
 
 void nvdp__rows_normalize(const struct nvdp__device *dev, size_t rows, size_t dim, float *x) {
-    int team = nvdp__team(dev, rows * dim);
-#pragma omp parallel for num_threads(team) schedule(static)
+#pragma omp parallel for num_threads(nvdp__matrix_team(dev, rows, dim)) schedule(static)
     for (size_t r = 0; r < rows; r++) {
         double norm = sqrt(dot_row(dim, x + r * dim, x + r * dim));
         float scale = (float)(1 / (norm > TINY ? norm : TINY));
@@ -205,8 +193,8 @@ void nvdp__pool_backward(const struct nvdp__device *dev, size_t groups, size_t d
                          const int32_t *offset, const float *weight, const float *x,
                          const float *dy, float *dx, float *dweight) {
     if (groups == 0) return;
-    int team = nvdp__team(dev, (size_t)(offset[groups] - offset[0]) * dim);
-#pragma omp parallel for num_threads(team) schedule(static)
+#pragma omp parallel for num_threads(                                                              \
+    nvdp__matrix_team(dev, (size_t)(offset[groups] - offset[0]), dim)) schedule(static)
     for (size_t g = 0; g < groups; g++) {
         size_t last = (size_t)offset[g + 1];
         float each = 1.0f / (float)(offset[g + 1] - offset[g]);

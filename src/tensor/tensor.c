@@ -1,6 +1,8 @@
 /* Devices, views of tensors, conversion between types, threads of the libraries below, and the
  * arena (tensor.h). */
 #include "tensor/tensor.h"
+#include "base/base.h"
+#include "tensor/bf16.h"
 
 #include "tensor/int8.h"
 #include "tensor/kernels.h"
@@ -21,21 +23,13 @@ const char *nvdp_precision_name(enum nvdp_precision precision) {
 
 /* ---- device ---- */
 
-const char *nvdp_bf16_missing(void) {
-    return nvdp__bf16_missing(false);
-}
-
-const char *nvdp_int8_missing(void) {
-    return nvdp__int8_missing();
-}
-
 struct nvdp__device nvdp__device_cpu(struct nvdp_context *ctx) {
     return (struct nvdp__device){.ctx = ctx, .threads = nvdp_context_threads(ctx)};
 }
 
 nvdp_status nvdp__device_create(struct nvdp_context *ctx, struct nvdp__device *dev) {
     *dev = nvdp__device_cpu(ctx);
-    enum nvdp_precision precision = nvdp_context_precision(ctx);
+    enum nvdp_precision precision = nvdp__context_precision(ctx);
     if (precision == NVDP_PRECISION_F32) return NVDP_OK;
     bool plain = nvdp__plain_bf16(ctx);
     const char *missing = nvdp__bf16_missing(plain);
@@ -180,12 +174,9 @@ void nvdp__convert(const struct nvdp__device *dev, struct nvdp__tensor x, struct
     }
     const float *from = x.data;
     nvdp__bf16 *to = y.data;
-    size_t blocks = nvdp__blocks(n, NVDP__BLOCK);
-    int team = nvdp__team(dev, n);
-#pragma omp parallel for num_threads(team) schedule(static)
-    for (size_t b = 0; b < blocks; b++)
-        nvdp__round_row(nvdp__block_length(n, NVDP__BLOCK, b), from + b * NVDP__BLOCK,
-                        to + b * NVDP__BLOCK);
+#pragma omp parallel for num_threads(nvdp__team(dev, n)) schedule(static)
+    for (size_t at = 0; at < n; at += NVDP__BLOCK)
+        nvdp__round_row(nvdp__min(n - at, NVDP__BLOCK), from + at, to + at);
 }
 
 /* ---- threads of the libraries below ---- */
@@ -213,6 +204,14 @@ float *nvdp__arena_take(struct nvdp__arena *arena, size_t n) {
     arena->used += whole_lines(n);
     bool fits = arena->used + arena->scratch[0] + arena->scratch[1] <= arena->capacity;
     return arena->base != NULL && fits ? arena->base + start : NULL;
+}
+
+void nvdp__arena_take_parts(struct nvdp__arena *arena, const struct nvdp__arena_part *part,
+                            size_t parts) {
+    for (size_t i = 0; i < parts; i++) {
+        void *const taken = nvdp__arena_take(arena, part[i].items);
+        memcpy(part[i].pointer, &taken, sizeof taken);
+    }
 }
 
 static size_t tensor_floats(const struct nvdp__device *dev, enum nvdp__type type, size_t rows,

@@ -44,6 +44,11 @@ NVDP__INLINE int nvdp__team(const struct nvdp__device *dev, size_t work) {
     return work < NVDP__PARALLEL_MIN ? 1 : dev->threads;
 }
 
+/* The same for a loop with `cols` operations per row. */
+NVDP__INLINE int nvdp__matrix_team(const struct nvdp__device *dev, size_t rows, size_t cols) {
+    return nvdp__team(dev, rows * cols);
+}
+
 NVDP__INLINE size_t nvdp__blocks(size_t n, size_t block) {
     return n / block + (n % block != 0);
 }

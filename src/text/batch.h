@@ -3,19 +3,17 @@
 #ifndef NVDP_SRC_TEXT_BATCH_H
 #define NVDP_SRC_TEXT_BATCH_H
 
-#include "base/base.h"
+#include "base/array.h"
 #include <nvdp/dataset.h>
 
 struct nvdp__batch {
-    size_t texts;
-    size_t tokens;
-    size_t longest;
-    size_t text_capacity, token_capacity;
-    int32_t *offset;    /* [texts+1] */
-    int32_t *ids;       /* [tokens] */
-    int32_t *types;     /* [tokens] */
-    int32_t *positions; /* [tokens] position within the text, from 0 */
-    float *label;       /* [texts], NaN if there is no label */
+    size_t texts, tokens, longest, text_capacity, token_capacity;
+    struct nvdp__memory memory; /* of the arrays; empty in a part, which shares them */
+    int32_t *offset;            /* [texts+1] */
+    int32_t *ids;               /* [tokens] */
+    int32_t *types;             /* [tokens] */
+    int32_t *positions;         /* [tokens] position within the text, from 0 */
+    float *label;               /* [texts], NaN if there is no label */
     uint64_t *key; /* [texts] identifies the text for random streams: its index in the data set */
     /* Data sets with tags: the first tokens of words, in order, and their classes (-2: unknown). */
     size_t tagged;

@@ -107,12 +107,6 @@ struct key {
     int32_t left, right;
 };
 
-/* The rank of a pair; SIZE_MAX if it is not merged. */
-static size_t find_merge(const struct nvdp__bpe *bpe, int32_t left, int32_t right) {
-    const struct key key = {left, right};
-    return nvdp__strings_find(&bpe->merges, (const char *)&key, sizeof key);
-}
-
 /* A line of merges.txt, for messages. */
 struct location {
     struct nvdp_context *ctx;
@@ -160,30 +154,6 @@ static nvdp_status add_merge(const struct location *location, const struct nvdp_
     return NVDP_OK;
 }
 
-static nvdp_status read_merges(struct nvdp_context *ctx, const struct nvdp__strings *pieces,
-                               const char *path, const char *bytes, size_t count,
-                               struct nvdp__bpe *bpe) {
-    static const char version[] = "#version";
-    struct location location = {.ctx = ctx, .path = path};
-    size_t lines = 1;
-    for (size_t i = 0; i < count; i++)
-        lines += bytes[i] == '\n';
-    nvdp__autofree char *joined = nvdp__calloc(ctx, count + 1, 1);
-    bpe->merged = nvdp__calloc(ctx, lines, sizeof *bpe->merged);
-    NVDP_TRY(NVDP__MADE(joined, bpe->merged));
-    for (size_t at = 0; at < count;) {
-        struct nvdp__field line = {bytes + at, count - at};
-        const char *end = memchr(line.text, '\n', line.size);
-        if (end != NULL) line.size = (size_t)(end - line.text);
-        at += line.size + 1;
-        if (line.size > 0 && line.text[line.size - 1] == '\r') line.size--;
-        bool head = ++location.line == 1 && line.size >= sizeof version - 1 &&
-                    memcmp(line.text, version, sizeof version - 1) == 0;
-        if (!head) NVDP_TRY(add_merge(&location, pieces, line, joined, bpe));
-    }
-    return NVDP_OK;
-}
-
 static void free_bpe(void *model) {
     struct nvdp__bpe *bpe = model;
     if (bpe == NULL) return;
@@ -196,8 +166,12 @@ NVDP__AUTOPTR(struct nvdp__bpe, free_bpe)
 nvdp_status nvdp__bpe_create(struct nvdp_context *ctx, const char *vocabulary,
                              const struct nvdp__strings *pieces, const char *path,
                              const char *bytes, size_t count, struct nvdp__bpe **out) {
-    nvdp__autoptr(free_bpe) struct nvdp__bpe *bpe = nvdp__calloc(ctx, 1, sizeof *bpe);
-    if (bpe == NULL) return NVDP_ERR_MEMORY;
+    static const char version[] = "#version";
+    nvdp__autoptr(free_bpe) struct nvdp__bpe *bpe = NULL;
+    nvdp__autofree char *joined = NULL;
+    struct location location = {.ctx = ctx, .path = path};
+    size_t lines = 1;
+    NVDP_TRY(NVDP__NEW(ctx, bpe, 1));
     bpe->merges.ctx = ctx;
     for (int byte = 0; byte < NVDP__BYTE_VALUES; byte++) {
         char name[4];
@@ -209,9 +183,18 @@ nvdp_status nvdp__bpe_create(struct nvdp_context *ctx, const char *vocabulary,
                               vocabulary, byte, (int)size, name);
         bpe->byte[byte] = (int32_t)id;
     }
-    NVDP_TRY(read_merges(ctx, pieces, path, bytes, count, bpe));
-    NVDP__HAND_OVER(out, bpe);
-    return NVDP_OK;
+    for (size_t i = 0; i < count; i++)
+        lines += bytes[i] == '\n';
+    NVDP_TRY(
+        NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(joined, count + 1), NVDP__ITEMS(bpe->merged, lines)));
+    for (struct nvdp__field rest = {bytes, count}; rest.size > 0;) {
+        struct nvdp__field line = nvdp__take_part(&rest, '\n');
+        if (line.size > 0 && line.text[line.size - 1] == '\r') line.size--;
+        bool head = ++location.line == 1 && line.size >= sizeof version - 1 &&
+                    memcmp(line.text, version, sizeof version - 1) == 0;
+        if (!head) NVDP_TRY(add_merge(&location, pieces, line, joined, bpe));
+    }
+    return NVDP__HAND_OVER(out, bpe);
 }
 
 /* ---- merging ---- */
@@ -220,44 +203,6 @@ struct nvdp__bpe_symbol {
     int32_t id; /* NO_PIECE: merged into the previous symbol */
     int32_t before, behind;
 };
-/* A candidate pair, which may be outdated by another merge. */
-struct nvdp__bpe_candidate {
-    uint32_t rank;
-    int32_t at; /* the left symbol */
-    int32_t left, right;
-};
-
-/* Orders by rank of the merge, then by position. */
-static bool comes_before(const struct nvdp__bpe_candidate *a, const struct nvdp__bpe_candidate *b) {
-    return a->rank != b->rank ? a->rank < b->rank : a->at < b->at;
-}
-
-static void heap_push(struct nvdp__bpe_candidate *heap, size_t *heaped,
-                      struct nvdp__bpe_candidate item) {
-    size_t at = (*heaped)++;
-    while (at > 0 && comes_before(&item, &heap[(at - 1) / 2])) {
-        heap[at] = heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    heap[at] = item;
-}
-
-static struct nvdp__bpe_candidate heap_pop(struct nvdp__bpe_candidate *heap, size_t *heaped) {
-    struct nvdp__bpe_candidate top = heap[0];
-    struct nvdp__bpe_candidate item = heap[--*heaped];
-    size_t at = 0;
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= *heaped) break;
-        if (child + 1 < *heaped && comes_before(&heap[child + 1], &heap[child])) child++;
-        if (!comes_before(&heap[child], &item)) break;
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = item;
-    return top;
-}
-
 /* Splits the word's bytes into symbols; returns their number. */
 static size_t symbols_of(const struct nvdp__bpe *bpe, const char *word, size_t size,
                          struct nvdp__bpe_symbol *symbol) {
@@ -280,14 +225,16 @@ static size_t symbols_of(const struct nvdp__bpe *bpe, const char *word, size_t s
     return count;
 }
 
+/* Adds the pair of two symbols if it is merged. Pairs, which another merge may outdate, are ordered by rank of the merge,
+ * then by position. */
 static void offer(const struct nvdp__bpe *bpe, struct nvdp__bpe_work *work, int32_t at,
                   size_t *heaped) {
-    int32_t left = work->symbol[at].id;
-    int32_t right = work->symbol[work->symbol[at].behind].id;
-    size_t rank = find_merge(bpe, left, right);
-    if (rank != SIZE_MAX)
-        heap_push(work->heap, heaped,
-                  (struct nvdp__bpe_candidate){(uint32_t)rank, at, left, right});
+    const struct key key = {work->symbol[at].id, work->symbol[work->symbol[at].behind].id};
+    const size_t rank = nvdp__strings_find(&bpe->merges, (const char *)&key, sizeof key);
+    const struct nvdp__heap_item item = {.first = (uint64_t)rank << 32 | (uint32_t)at,
+                                         .second = (uint64_t)(uint32_t)key.left << 32 |
+                                                   (uint32_t)key.right};
+    if (rank != SIZE_MAX) nvdp__heap_push(work->heap, heaped, item);
 }
 
 /* Merges work->symbol[0..count). Every merge removes a symbol and offers at most two pairs, so
@@ -298,52 +245,30 @@ static void merge(const struct nvdp__bpe *bpe, struct nvdp__bpe_work *work, size
     for (size_t i = 0; i + 1 < count; i++)
         offer(bpe, work, (int32_t)i, &heaped);
     while (heaped > 0) {
-        struct nvdp__bpe_candidate best = heap_pop(work->heap, &heaped);
-        struct nvdp__bpe_symbol *left = &symbol[best.at];
-        if (left->id != best.left || left->behind == NO_SYMBOL ||
-            symbol[left->behind].id != best.right)
+        const struct nvdp__heap_item best = nvdp__heap_pop(work->heap, &heaped);
+        const int32_t at = (int32_t)best.first;
+        struct nvdp__bpe_symbol *left = &symbol[at];
+        if (left->id != (int32_t)(best.second >> 32) || left->behind == NO_SYMBOL ||
+            symbol[left->behind].id != (int32_t)best.second)
             continue;
         struct nvdp__bpe_symbol *right = &symbol[left->behind];
-        left->id = bpe->merged[best.rank];
+        left->id = bpe->merged[best.first >> 32];
         left->behind = right->behind;
         right->id = NO_PIECE;
         if (left->behind != NO_SYMBOL) {
-            symbol[left->behind].before = best.at;
-            offer(bpe, work, best.at, &heaped);
+            symbol[left->behind].before = at;
+            offer(bpe, work, at, &heaped);
         }
         if (left->before != NO_SYMBOL) offer(bpe, work, left->before, &heaped);
     }
 }
 
-void nvdp__bpe_work_release(struct nvdp__bpe_work *work) {
-    free(work->symbol);
-    free(work->heap);
-    *work = (struct nvdp__bpe_work){0};
-}
-
 /* ---- texts ---- */
-
-static nvdp_status encode_word(struct nvdp__encoder *encoder, const char *word, size_t size) {
-    const struct nvdp__bpe *bpe = encoder->tokenizer->model;
-    struct nvdp__bpe_work *work = &encoder->bpe;
-    size_t max_symbols = 3 * size; /* reached if no byte is valid UTF-8 */
-    if (size > INT32_MAX / 3)
-        return nvdp__fail(encoder->ctx, NVDP_ERR_UNSUPPORTED, "a word of %zu bytes", size);
-    NVDP_TRY(nvdp__reserve(encoder->ctx, &work->symbol, &work->symbol_capacity, max_symbols,
-                           sizeof *work->symbol));
-    NVDP_TRY(nvdp__reserve(encoder->ctx, &work->heap, &work->heap_capacity, 3 * max_symbols,
-                           sizeof *work->heap));
-    NVDP_TRY(nvdp__reserve(encoder->ctx, &encoder->ids, &encoder->capacity,
-                           encoder->count + max_symbols, sizeof *encoder->ids));
-    size_t count = symbols_of(bpe, word, size, work->symbol);
-    merge(bpe, work, count);
-    for (int32_t at = 0; at != NO_SYMBOL; at = work->symbol[at].behind)
-        encoder->ids[encoder->count++] = work->symbol[at].id;
-    return NVDP_OK;
-}
 
 static nvdp_status encode(struct nvdp__encoder *encoder, const char *text, size_t size,
                           size_t limit) {
+    const struct nvdp__bpe *bpe = encoder->tokenizer->model;
+    struct nvdp__bpe_work *work = &encoder->bpe;
     if (encoder->tokenizer->prefix_space && *text != ' ') {
         NVDP_TRY(
             nvdp__reserve(encoder->ctx, &encoder->spaced, &encoder->spaced_capacity, size + 1, 1));
@@ -351,10 +276,20 @@ static nvdp_status encode(struct nvdp__encoder *encoder, const char *text, size_
         memcpy(encoder->spaced + 1, text, size++);
         text = encoder->spaced;
     }
-    for (size_t at = 0; at < size && encoder->count < limit;) {
-        size_t word = nvdp__bpe_word(text + at, size - at);
-        NVDP_TRY(encode_word(encoder, text + at, word));
-        at += word;
+    for (size_t at = 0, word; at < size && encoder->count < limit; at += word) {
+        word = nvdp__bpe_word(text + at, size - at);
+        const size_t max_symbols = 3 * word; /* reached if no byte is valid UTF-8 */
+        if (word > INT32_MAX / 3)
+            return nvdp__fail(encoder->ctx, NVDP_ERR_UNSUPPORTED, "a word of %zu bytes", word);
+        NVDP_TRY(nvdp__reserve(encoder->ctx, &work->symbol, &work->symbol_capacity, max_symbols,
+                               sizeof *work->symbol));
+        NVDP_TRY(nvdp__reserve(encoder->ctx, &work->heap, &work->heap_capacity, 3 * max_symbols,
+                               sizeof *work->heap));
+        NVDP_TRY(nvdp__reserve(encoder->ctx, &encoder->ids, &encoder->capacity,
+                               encoder->count + max_symbols, sizeof *encoder->ids));
+        merge(bpe, work, symbols_of(bpe, text + at, word, work->symbol));
+        for (int32_t s = 0; s != NO_SYMBOL; s = work->symbol[s].behind)
+            encoder->ids[encoder->count++] = work->symbol[s].id;
     }
     return NVDP_OK;
 }

@@ -1,6 +1,6 @@
-/* Reads words with tags in CoNLL format (conll.h): columns, files, classes, then texts and their
+/* Reads words with tags in CoNLL format (task.h): columns, files, classes, then texts and their
  * data set. */
-#include "text/conll.h"
+#include "text/task.h"
 
 #include "base/file.h"
 #include "base/own.h"
@@ -71,30 +71,6 @@ static size_t first_of(const struct nvdp__tag_scheme *scheme, const char *of) {
     return line;
 }
 
-static void note_tag(struct nvdp__tag_scheme *scheme, const struct nvdp__conll_word *word) {
-    size_t *const first = &scheme->first[(unsigned char)word->kind];
-    size_t *const kind = word->type.size > 0 ? &scheme->typed : &scheme->bare;
-    if (*first == 0) *first = word->line;
-    if (word->kind != 'O' && *kind == 0) *kind = word->line;
-}
-
-/* Refuses a file with tags of two schemes. */
-static nvdp_status check_scheme(struct nvdp_context *ctx, const char *path,
-                                const struct nvdp__tag_scheme *scheme) {
-    const size_t iobes = first_of(scheme, "ESM"), bilou = first_of(scheme, "LU");
-    if (iobes > 0 && bilou > 0)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: expected tags of one scheme, found IOBES (E-, S- or M-) on line %zu "
-                          "and BILOU (L- or U-) on line %zu",
-                          path, iobes, bilou);
-    if (scheme->typed > 0 && scheme->bare > 0)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: expected a type in all tags or in none, found one on line %zu and "
-                          "none on line %zu",
-                          path, scheme->typed, scheme->bare);
-    return NVDP_OK;
-}
-
 /* Turns the tags of a sentence into BIO. */
 static void convert(struct nvdp__tag_scheme *scheme, size_t words, struct nvdp__conll_word *word) {
     static const struct nvdp__field untyped = {"ENTITY", 6};
@@ -148,7 +124,7 @@ static void log_scheme(struct nvdp_context *ctx, const char *path,
 
 struct reading {
     struct nvdp_context *ctx;
-    struct nvdp__tsv tsv;
+    const struct nvdp__tsv *tsv;
     size_t columns, document;
     struct nvdp__conll *conll;
 };
@@ -159,16 +135,15 @@ static nvdp_status end_sentence(struct reading *reading) {
         return NVDP_OK; /* no words since the last sentence */
     NVDP_TRY(nvdp__reserve(reading->ctx, &conll->start, &conll->start_capacity,
                            conll->sentences + 2, sizeof *conll->start));
-    NVDP_TRY(nvdp__reserve(reading->ctx, &conll->document, &conll->document_capacity,
-                           conll->sentences + 1, sizeof *conll->document));
-    conll->document[conll->sentences++] = reading->document;
+    NVDP_TRY(NVDP__PUSH(reading->ctx, conll->document, conll->sentences, conll->document_capacity,
+                        reading->document));
     conll->start[conll->sentences] = conll->words;
     return NVDP_OK;
 }
 
 static nvdp_status take_word(struct reading *reading, struct columns columns) {
     struct nvdp__conll *conll = reading->conll;
-    const struct nvdp__tsv *tsv = &reading->tsv;
+    const struct nvdp__tsv *tsv = reading->tsv;
     if (reading->columns == 0) reading->columns = columns.count;
     if (columns.count != reading->columns)
         return nvdp__fail(reading->ctx, NVDP_ERR_INPUT, "%s:%zu: expected %zu columns, found %zu",
@@ -181,72 +156,71 @@ static nvdp_status take_word(struct reading *reading, struct columns columns) {
                               "%s:%zu: tag %s: expected O, B-TYPE or I-TYPE, or E-, S-, L- or "
                               "U-TYPE (IOBES, BILOU)",
                               tsv->path, tsv->line, nvdp__quote_field(word.tag).text);
-        note_tag(&conll->scheme, &word);
+        size_t *const first = &conll->scheme.first[(unsigned char)word.kind];
+        size_t *const kind = word.type.size > 0 ? &conll->scheme.typed : &conll->scheme.bare;
+        if (*first == 0) *first = word.line;
+        if (word.kind != 'O' && *kind == 0) *kind = word.line;
     }
-    NVDP_TRY(nvdp__reserve(reading->ctx, &conll->word, &conll->word_capacity, conll->words + 1,
-                           sizeof *conll->word));
-    conll->word[conll->words++] = word;
-    return NVDP_OK;
+    return NVDP__PUSH(reading->ctx, conll->word, conll->words, conll->word_capacity, word);
 }
 
 nvdp_status nvdp__conll_read(struct nvdp_context *ctx, const char *path, const char *bytes,
                              size_t count, struct nvdp__conll *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__conll conll = {0};
-    struct reading reading = {.ctx = ctx, .conll = &conll};
+    nvdp__auto(nvdp__conll_release) struct nvdp__conll conll = {0};
+    nvdp__auto(nvdp__tsv_release) struct nvdp__tsv tsv;
+    struct reading reading = {.ctx = ctx, .tsv = &tsv, .conll = &conll};
     size_t documents = 0;
-    nvdp__tsv_open(ctx, path, bytes, count, &reading.tsv);
-    reading.tsv.blank_rows = true;
-    while (nvdp__tsv_more(&reading.tsv)) {
-        NVDP_TRY_OR_CLEAN(nvdp__tsv_next(&reading.tsv));
-        struct columns columns = columns_of(&reading.tsv);
+    nvdp__tsv_open(ctx, path, bytes, count, &tsv);
+    tsv.blank_rows = true;
+    while (nvdp__tsv_more(&tsv)) {
+        NVDP_TRY(nvdp__tsv_next(&tsv));
+        struct columns columns = columns_of(&tsv);
         bool document = columns.count > 0 && nvdp__field_is(columns.first, "-DOCSTART-");
-        if (columns.count == 0 || document) NVDP_TRY_OR_CLEAN(end_sentence(&reading));
+        if (columns.count == 0 || document) NVDP_TRY(end_sentence(&reading));
         if (document) reading.document = documents++;
-        if (columns.count > 0 && !document) NVDP_TRY_OR_CLEAN(take_word(&reading, columns));
+        if (columns.count > 0 && !document) NVDP_TRY(take_word(&reading, columns));
     }
-    NVDP_TRY_OR_CLEAN(end_sentence(&reading));
+    NVDP_TRY(end_sentence(&reading));
     if (conll.sentences == 0)
-        NVDP_TRY_OR_CLEAN(
-            nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected words, one a line, found none", path));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected words, one a line, found none", path);
     conll.tagged = reading.columns > 1;
-    NVDP_TRY_OR_CLEAN(check_scheme(ctx, path, &conll.scheme));
+    const struct nvdp__tag_scheme *scheme = &conll.scheme;
+    const size_t iobes = first_of(scheme, "ESM"), bilou = first_of(scheme, "LU");
+    if (iobes > 0 && bilou > 0)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected tags of one scheme, found IOBES (E-, S- or M-) on line %zu "
+                          "and BILOU (L- or U-) on line %zu",
+                          path, iobes, bilou);
+    if (scheme->typed > 0 && scheme->bare > 0)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected a type in all tags or in none, found one on line %zu and "
+                          "none on line %zu",
+                          path, scheme->typed, scheme->bare);
     for (size_t i = 0; conll.tagged && i < conll.sentences; i++)
         convert(&conll.scheme, conll.start[i + 1] - conll.start[i], conll.word + conll.start[i]);
-    NVDP__HAND_OVER(out, conll);
-cleanup:
-    nvdp__tsv_release(&reading.tsv);
-    nvdp__conll_release(&conll);
-    return status;
+    return NVDP__HAND_OVER(out, conll);
 }
 
 nvdp_status nvdp__conll_open(struct nvdp_context *ctx, const char *path, struct nvdp__conll *out) {
-    char *bytes = NULL;
+    nvdp__autofree char *bytes = NULL;
     size_t count = 0;
     NVDP_TRY(nvdp__read_stream(ctx, path, NVDP__DATA_LIMIT, &bytes, &count));
-    nvdp_status status = nvdp__conll_read(ctx, path, bytes, count, out);
-    if (status == NVDP_OK)
-        out->bytes = bytes;
-    else
-        free(bytes);
-    return status;
+    NVDP_TRY(nvdp__conll_read(ctx, path, bytes, count, out));
+    return NVDP__HAND_OVER(&out->bytes, bytes);
 }
 
 /* Returns whether a line that is not empty has two columns, a word and a tag. */
-static bool is_tagged(struct nvdp_context *ctx, const char *path, struct nvdp__line line,
+static bool is_tagged(struct nvdp_context *ctx, const char *path, struct nvdp__field line,
                       bool *empty) {
-    struct nvdp__tsv tsv;
+    nvdp__auto(nvdp__tsv_release) struct nvdp__tsv tsv;
     struct columns columns = {0};
     nvdp__tsv_open(ctx, path, line.text, line.size, &tsv);
     tsv.blank_rows = true;
     if (nvdp__tsv_next(&tsv) == NVDP_OK) columns = columns_of(&tsv);
     struct nvdp__conll_word word = {.tag = columns.last};
     *empty = columns.count == 0;
-    const bool tagged =
-        columns.count == 2 && split_tag(&word) &&
-        (word.kind == 'O' || (strchr("BI", word.kind) != NULL && word.type.size > 0));
-    nvdp__tsv_release(&tsv);
-    return tagged;
+    return columns.count == 2 && split_tag(&word) &&
+           (word.kind == 'O' || (strchr("BI", word.kind) != NULL && word.type.size > 0));
 }
 
 nvdp_status nvdp__conll_sentence(struct nvdp_context *ctx, const struct nvdp__conll *conll,
@@ -264,8 +238,8 @@ nvdp_status nvdp__conll_sentence(struct nvdp_context *ctx, const struct nvdp__co
 }
 
 bool nvdp__conll_recognize(struct nvdp_context *ctx, const char *path) {
-    struct nvdp__lines lines = {0};
-    struct nvdp__line line;
+    nvdp__auto(nvdp__lines_close) struct nvdp__lines lines = {0};
+    struct nvdp__field line;
     struct stat info;
     bool more = true, empty = true;
     size_t words = 0;
@@ -276,12 +250,9 @@ bool nvdp__conll_recognize(struct nvdp_context *ctx, const char *path) {
         if (line.size == 0) continue;
         if (is_tagged(ctx, path, line, &empty))
             words++;
-        else if (!empty) {
-            words = 0;
-            break;
-        }
+        else if (!empty)
+            return false;
     }
-    nvdp__lines_close(&lines);
     return words > 0;
 }
 
@@ -305,15 +276,11 @@ nvdp_status nvdp__conll_file(struct nvdp_context *ctx, const char *directory, en
     if ((unsigned)split >= sizeof names / sizeof names[0]) return nvdp__no_split(ctx, "ner", split);
     for (const char *const *name = names[split]; *name != NULL; name++) {
         for (size_t e = 0; e < sizeof ends / sizeof ends[0]; e++) {
-            char *found = nvdp__format(ctx, "%s/%s.%s", directory, *name, ends[e]);
-            if (found == NULL) return NVDP_ERR_MEMORY;
-            const bool there = nvdp__exists(found);
-            nvdp_status status = there ? nvdp__check_regular(ctx, found) : NVDP_OK;
-            if (there && status == NVDP_OK)
-                *path = found;
-            else
-                free(found);
-            if (there || status != NVDP_OK) return status;
+            const struct nvdp__path found =
+                nvdp__path_format("%s/%s.%s", directory, *name, ends[e]);
+            if (!nvdp__exists(found.text)) continue;
+            NVDP_TRY(nvdp__check_regular(ctx, found.text));
+            return NVDP__MADE(*path = nvdp__strdup(ctx, found.text));
         }
     }
     char file[32], expected[128];
@@ -331,12 +298,6 @@ static bool is_label(const char *label, char kind, struct nvdp__field type) {
            (kind == 'O' ? label[1] == '\0' : label[1] == '-' && nvdp__field_is(type, label + 2));
 }
 
-static bool knows(const struct nvdp_task *task, struct nvdp__field type) {
-    for (int c = 0; task != NULL && c < task->classes; c++)
-        if (is_label(task->labels[c], 'B', type)) return true;
-    return false;
-}
-
 /* Collects the file's types that the task lacks, in byte order. task NULL: all. */
 static nvdp_status collect_types(struct nvdp_context *ctx, const struct nvdp__conll *conll,
                                  const struct nvdp_task *task, struct nvdp__field **type,
@@ -347,9 +308,10 @@ static nvdp_status collect_types(struct nvdp_context *ctx, const struct nvdp__co
         bool known = name->size == 0;
         for (size_t k = 0; k < *types && !known; k++)
             known = nvdp__by_field(*type + k, name) == 0;
-        if (known || knows(task, *name)) continue;
-        NVDP_TRY(nvdp__reserve(ctx, type, &capacity, *types + 1, sizeof **type));
-        (*type)[(*types)++] = *name;
+        for (int c = 0; task != NULL && c < task->classes && !known; c++)
+            known = is_label(task->labels[c], 'B', *name);
+        if (known) continue;
+        NVDP_TRY(NVDP__PUSH(ctx, *type, *types, capacity, *name));
     }
     if (*types > 0) qsort(*type, *types, sizeof **type, nvdp__by_field);
     return NVDP_OK;
@@ -372,8 +334,9 @@ static nvdp_status set_classes(struct nvdp_context *ctx, const char *path,
                           path);
     for (size_t k = 0; k < types; k++)
         bytes += 2 * (type[k].size + 2);
-    NVDP_TRY(NVDP__NEW(ctx, text, bytes));
-    NVDP_TRY(NVDP__NEW(ctx, tag, 2 * types + 1 + (task != NULL ? (size_t)task->classes : 0)));
+    NVDP_TRY(
+        NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(text, bytes),
+                     NVDP__ITEMS(tag, 2 * types + 1 + (task != NULL ? (size_t)task->classes : 0))));
     for (int c = 0; task != NULL && c < task->classes; c++)
         tag[n++] = (struct nvdp__field){task->labels[c], strlen(task->labels[c])};
     at = text;
@@ -443,20 +406,14 @@ struct texts {
 
 static nvdp_status add(struct texts *t, int32_t id, int32_t tag) {
     NVDP_TRY(nvdp__reserve(t->ctx, &t->ids, &t->ids_capacity, t->tokens + 1, sizeof *t->ids));
-    NVDP_TRY(nvdp__reserve(t->ctx, &t->tag, &t->tag_capacity, t->tokens + 1, sizeof *t->tag));
     t->ids[t->tokens] = id;
-    t->tag[t->tokens++] = tag;
-    return NVDP_OK;
+    return NVDP__PUSH(t->ctx, t->tag, t->tokens, t->tag_capacity, tag);
 }
 
 static nvdp_status begin_text(struct texts *t, size_t word, size_t group, bool continues) {
-    NVDP_TRY(nvdp__reserve(t->ctx, &t->text, &t->text_capacity, t->count + 1, sizeof *t->text));
-    t->text[t->count++] = (struct nvdp__conll_text){t->tokens, word, group, continues};
+    const struct nvdp__conll_text text = {t->tokens, word, group, continues};
+    NVDP_TRY(NVDP__PUSH(t->ctx, t->text, t->count, t->text_capacity, text));
     return add(t, t->tokenizer->special[NVDP_TOKEN_CLS], NVDP_TAG_NONE);
-}
-
-static nvdp_status end_text(struct texts *t) {
-    return add(t, t->tokenizer->special[NVDP_TOKEN_SEP], NVDP_TAG_NONE);
 }
 
 /* Splits a word into pieces encoder.ids[1 ... count - 1): at least one, and at most as many as a
@@ -477,6 +434,7 @@ static nvdp_status split_word(struct texts *t, struct nvdp__field word) {
 
 static nvdp_status add_sentence(struct texts *t, const struct nvdp__conll *conll,
                                 const struct nvdp_dataset *tags, size_t sentence) {
+    const int32_t end = t->tokenizer->special[NVDP_TOKEN_SEP];
     size_t group = conll->document[conll->sentences - 1] > 0 ? conll->document[sentence] : sentence;
     NVDP_TRY(begin_text(t, conll->start[sentence], group, false));
     for (size_t w = conll->start[sentence]; w < conll->start[sentence + 1]; w++) {
@@ -485,13 +443,13 @@ static nvdp_status add_sentence(struct texts *t, const struct nvdp__conll *conll
         NVDP_TRY(split_word(t, word->text));
         const size_t pieces = t->encoder.count - 2;
         if (t->tokens - t->text[t->count - 1].start + pieces + 1 > t->max_pieces) {
-            NVDP_TRY(end_text(t));
+            NVDP_TRY(add(t, end, NVDP_TAG_NONE));
             NVDP_TRY(begin_text(t, w, group, true));
         }
         for (size_t k = 0; k < pieces; k++)
             NVDP_TRY(add(t, t->encoder.ids[1 + k], k == 0 ? class : NVDP_TAG_NONE));
     }
-    return end_text(t);
+    return add(t, end, NVDP_TAG_NONE);
 }
 
 static void release_texts(struct texts *t) {
@@ -500,35 +458,6 @@ static void release_texts(struct texts *t) {
     free(t->tag);
     free(t->text);
     free(t->word);
-}
-
-/* ---- the data set ---- */
-
-static nvdp_status dataset_of_texts(const struct texts *t, struct nvdp_dataset *dataset) {
-    struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
-    for (size_t i = 0; i < t->count; i++) {
-        size_t end = i + 1 < t->count ? t->text[i + 1].start : t->tokens;
-        dataset->offset[i + 1] = end - t->text[i].start;
-        dataset->index[i] = (int64_t)t->text[i].word;
-        storage->continues[i] = t->text[i].continues;
-        storage->group[i] = t->text[i].group;
-    }
-    NVDP_TRY(nvdp__dataset_lay_out(t->ctx, dataset));
-    NVDP_TRY(NVDP__NEW(t->ctx, dataset->tag, t->tokens));
-    if (t->tokens == 0) return NVDP_OK;
-    memcpy(dataset->ids, t->ids, t->tokens * sizeof *t->ids);
-    memcpy(dataset->tag, t->tag, t->tokens * sizeof *t->tag);
-    return NVDP_OK;
-}
-
-/* Marks the sentences of a sample of config->limit. */
-static nvdp_status choose(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
-                          size_t sentences, bool *chosen) {
-    if (config->limit > 0 && config->limit < sentences)
-        return nvdp__sample_rows(ctx, config->limit_seed, sentences, config->limit, chosen);
-    for (size_t i = 0; i < sentences; i++)
-        chosen[i] = true;
-    return NVDP_OK;
 }
 
 nvdp_status nvdp__conll_dataset(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
@@ -550,17 +479,28 @@ nvdp_status nvdp__conll_dataset(struct nvdp_context *ctx, const struct nvdp_toke
         set_classes(ctx, path, &conll, task != NULL && task->labels != NULL ? task : NULL, tags));
     log_scheme(ctx, path, &conll.scheme);
     log_missed(ctx, path, &conll, tags);
-    NVDP_TRY(NVDP__NEW(ctx, chosen, conll.sentences));
-    NVDP_TRY(choose(ctx, config, conll.sentences, chosen));
+    NVDP_TRY(nvdp__choose_rows(ctx, config->limit_seed, conll.sentences, config->limit, &chosen));
     for (size_t i = 0; i < conll.sentences; i++)
         if (chosen[i]) NVDP_TRY(add_sentence(&t, &conll, tags, i));
     NVDP_TRY(nvdp__dataset_create(ctx, t.count, false, &dataset));
-    NVDP_TRY(NVDP__NEW(ctx, nvdp__dataset_storage(dataset)->continues, t.count));
-    NVDP_TRY(NVDP__NEW(ctx, nvdp__dataset_storage(dataset)->group, t.count));
-    NVDP_TRY(dataset_of_texts(&t, dataset));
-    nvdp__dataset_storage(dataset)->task = *tags->task;
-    nvdp__dataset_storage(dataset)->more_labels = nvdp__dataset_storage(tags)->more_labels;
-    NVDP__HAND_OVER(&nvdp__dataset_storage(dataset)->labels, nvdp__dataset_storage(tags)->labels);
-    NVDP__HAND_OVER(out, dataset);
-    return NVDP_OK;
+    struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
+    NVDP_TRY(NVDP__ARRAYS(ctx, &storage->memory, NVDP__ITEMS(storage->continues, t.count),
+                          NVDP__ITEMS(storage->group, t.count)));
+    for (size_t i = 0; i < t.count; i++) {
+        size_t end = i + 1 < t.count ? t.text[i + 1].start : t.tokens;
+        dataset->offset[i + 1] = end - t.text[i].start;
+        dataset->index[i] = (int64_t)t.text[i].word;
+        storage->continues[i] = t.text[i].continues;
+        storage->group[i] = t.text[i].group;
+    }
+    NVDP_TRY(nvdp__dataset_lay_out(ctx, dataset));
+    NVDP_TRY(NVDP__ARRAYS(ctx, &storage->memory, NVDP__ITEMS(dataset->tag, t.tokens)));
+    if (t.tokens > 0) {
+        memcpy(dataset->ids, t.ids, t.tokens * sizeof *t.ids);
+        memcpy(dataset->tag, t.tag, t.tokens * sizeof *t.tag);
+    }
+    storage->task = *tags->task;
+    storage->more_labels = nvdp__dataset_storage(tags)->more_labels;
+    NVDP__HAND_OVER(&storage->labels, nvdp__dataset_storage(tags)->labels);
+    return NVDP__HAND_OVER(out, dataset);
 }

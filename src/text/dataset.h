@@ -1,11 +1,62 @@
 /* Internal part of data sets in memory: storage behind the public arrays, tokenization,
- * selection and splits. */
+ * selection and splits; texts that are equal. */
 #ifndef NVDP_SRC_TEXT_DATASET_H
 #define NVDP_SRC_TEXT_DATASET_H
 
+#include "base/array.h"
 #include "base/base.h"
-#include "text/public_texts.h"
+#include "text/tokenizer.h"
 #include <nvdp/dataset.h>
+
+/* ---- private texts among public ones ---- */
+
+/* Decides whether public texts and private texts have a text in common. A release computes numbers without noise from
+ * public texts: a center, directions, a vocabulary, sensitive tokens. One private text among them can be recomputed from
+ * these numbers, and no guarantee of the release covers that.
+ *
+ * Two texts are the same
+ *
+ *     if they have the same words, compared as NFKC, in lower case and without accents, whatever space and
+ *     punctuation separates them;
+ *     if a model reads the same tokens, which are cut to its maximum length; special tokens do not count;
+ *     if a model reads the same tokens of these words.
+ *
+ * The texts of a pair are compared by themselves. Texts without words are compared only if a model reads them.
+ * Time and memory are linear in the sizes of the texts. */
+/* Zero it, set the first four members, add the public texts, compare the private texts, check; release it. */
+struct nvdp__public_texts {
+    struct nvdp_context *ctx;
+    const struct nvdp_tokenizer
+        *tokenizer;    /* of the model that reads the texts; NULL: no model reads them */
+    size_t max_length; /* of a text for this model, in tokens */
+    const char *path;  /* of the public texts, for the message; must outlive the struct */
+    struct nvdp__strings keys;
+    size_t compared, found,
+        first_row; /* private texts; those that are public; row of the first of these, from 0 */
+};
+
+/* Add a public text of which the model reads `max_length` tokens, or token ids. */
+nvdp_status nvdp__public_texts_add(struct nvdp__public_texts *public, const char *text, size_t size,
+                                   size_t max_length);
+nvdp_status nvdp__public_texts_add_ids(struct nvdp__public_texts *public, size_t n,
+                                       const int32_t *ids);
+/* Adds each line of a file, and each cell of a line with tabs; of a table with quotes or objects (.csv, .json), each cell.
+ * Fails for a pipe, which may have been read before. */
+nvdp_status nvdp__public_texts_add_file(struct nvdp__public_texts *public, const char *path);
+
+/* Sets *found to whether a private text is among the public ones. Several threads may call it at the same time. */
+nvdp_status nvdp__public_texts_have(const struct nvdp__public_texts *public,
+                                    struct nvdp_context *ctx, const char *text, size_t size,
+                                    bool *found);
+/* Counts a private text of this row. */
+nvdp_status nvdp__public_texts_compare(struct nvdp__public_texts *public, const char *text,
+                                       size_t size, size_t row);
+/* Returns NVDP_ERR_ARGUMENT if a private text was among the public ones. `what` names the public texts, such as
+ * "{center}". The message is for the owner of the texts alone. */
+nvdp_status nvdp__public_texts_check(const struct nvdp__public_texts *public, const char *what);
+void nvdp__public_texts_release(struct nvdp__public_texts *public);
+
+/* ---- data sets ---- */
 
 /* The defaults of nvdp_dataset_config_default(). */
 struct nvdp_dataset_config nvdp__dataset_config_default(void);
@@ -17,9 +68,22 @@ struct nvdp__columns {
 };
 void nvdp__set_columns(struct nvdp_dataset_config *config, const struct nvdp__columns *columns);
 
+enum nvdp__label_use {
+    NVDP__LABELS_REQUIRED, /* training and scoring */
+    NVDP__LABELS_FOUND,    /* if the file has the column */
+    NVDP__LABELS_IGNORED   /* hidden test labels */
+};
+/* The use of a split's labels. GLUE hides its test labels: a label column in its test files holds placeholders. */
+static inline enum nvdp__label_use nvdp__label_use(enum nvdp_task_id task, enum nvdp_split split) {
+    if (split != NVDP_SPLIT_TEST && split != NVDP_SPLIT_TEST_MISMATCHED)
+        return NVDP__LABELS_REQUIRED;
+    return task == NVDP_TASK_TSV ? NVDP__LABELS_FOUND : NVDP__LABELS_IGNORED;
+}
+
 struct nvdp__dataset_storage {
-    struct nvdp_task task; /* nvdp_dataset.task */
-    const char **labels;   /* task.labels unless static; one block */
+    struct nvdp_task task;      /* nvdp_dataset.task */
+    struct nvdp__memory memory; /* of the arrays of this struct and of the data set */
+    const char **labels;        /* task.labels unless static; one block */
     size_t
         more_labels; /* labels behind those of task.classes: tags that the model cannot predict */
     bool *cut;       /* [count] the text was truncated */
@@ -66,13 +130,6 @@ nvdp_status nvdp__dataset_encode(struct nvdp_context *ctx, const struct nvdp_tok
                                  const struct nvdp__text *texts, size_t max_length,
                                  struct nvdp_dataset *dataset);
 
-/* Like nvdp_dataset_holdout, but each text is assigned independently with probability
- * `fraction`, depending only on its content. Adding or removing a text does not move the others.
- * NVDP_ERR_INPUT if all texts fall on one side. */
-nvdp_status nvdp__dataset_holdout_each(struct nvdp_context *ctx, const struct nvdp_dataset *from,
-                                       double fraction, struct nvdp_dataset **train,
-                                       struct nvdp_dataset **validation);
-
 /* Cross validation: selects the texts of part `fold` (1 to folds) if `held`, else the other
  * texts, in their order. Groups are assigned at random, independently of the seed. */
 nvdp_status nvdp__dataset_fold(struct nvdp_context *ctx, const struct nvdp_dataset *from,
@@ -81,9 +138,10 @@ nvdp_status nvdp__dataset_fold(struct nvdp_context *ctx, const struct nvdp_datas
 nvdp_status nvdp__dataset_keep_fold(struct nvdp_context *ctx, size_t folds, size_t fold, bool held,
                                     struct nvdp_dataset **dataset);
 
-/* Marks `n` of `count` rows; the choice depends only on the seed. */
-nvdp_status nvdp__sample_rows(struct nvdp_context *ctx, uint64_t seed, size_t count, size_t n,
-                              bool *chosen);
+/* Marks `limit` of `count` rows, whose choice depends only on the seed; all if there are no more, or if `limit` is 0.
+ * *chosen [count]: free() it. */
+nvdp_status nvdp__choose_rows(struct nvdp_context *ctx, uint64_t seed, size_t count, size_t limit,
+                              bool **chosen);
 
 /* Returns a key of text i's tokens.  Texts with other tokens have another key, except with probability 10^-19. */
 int64_t nvdp__dataset_key(const struct nvdp_dataset *data, size_t i);
@@ -91,25 +149,13 @@ int64_t nvdp__dataset_key(const struct nvdp_dataset *data, size_t i);
 nvdp_status nvdp__dataset_overlap(struct nvdp_context *ctx, const struct nvdp_dataset *of,
                                   const struct nvdp_dataset *among, size_t *count);
 
-/* Like nvdp_dataset_load_file, for texts without labels: a label column may hold placeholders
- * (load.c). */
-nvdp_status nvdp__dataset_load_texts(struct nvdp_context *ctx,
-                                     const struct nvdp_tokenizer *tokenizer,
-                                     const struct nvdp_dataset_config *config, const char *path,
-                                     struct nvdp_dataset **out);
-
-/* Do the same as nvdp_dataset_load() and nvdp_dataset_load_file() for private texts, and compare each text that is loaded
- * with the public ones; `public` NULL: with none. */
-nvdp_status nvdp__dataset_load_private(struct nvdp_context *ctx,
-                                       const struct nvdp_tokenizer *tokenizer,
-                                       const struct nvdp_dataset_config *config,
-                                       enum nvdp_split split, struct nvdp__public_texts *public,
-                                       struct nvdp_dataset **out);
-nvdp_status nvdp__dataset_load_private_file(struct nvdp_context *ctx,
-                                            const struct nvdp_tokenizer *tokenizer,
-                                            const struct nvdp_dataset_config *config,
-                                            const char *path, struct nvdp__public_texts *public,
-                                            struct nvdp_dataset **out);
+/* Like nvdp_dataset_load_file, with all options set, for this use of the labels: without labels, a label column may hold
+ * placeholders (load.c). Compares each text that is loaded with the public ones; `public` NULL: with none. */
+nvdp_status nvdp__dataset_load_rows(struct nvdp_context *ctx,
+                                    const struct nvdp_tokenizer *tokenizer,
+                                    const struct nvdp_dataset_config *config,
+                                    enum nvdp__label_use use, const char *path,
+                                    struct nvdp__public_texts *public, struct nvdp_dataset **out);
 
 /* Reads a file of words with tags (load.c), where `index` of a text is its number in the file. With `limit`, draws that
  * many of the file's *texts by `seed`. */
@@ -123,5 +169,72 @@ nvdp_status nvdp__dataset_load_tagged(struct nvdp_context *ctx,
 nvdp_status nvdp__tokens_unpack(struct nvdp_context *ctx, const char *bytes, size_t count,
                                 size_t vocabulary, const struct nvdp_dataset_config *config,
                                 struct nvdp_dataset **out);
+
+/* Splits a data set into two, stratified by class, or by tenths of the ranked scores. Largest remainders set the
+ * share of every stratum. Both parts keep the file's order. O(texts log texts).
+ * ctx: records errors; may be NULL
+ * from: the data set
+ * fraction: share of texts that are held out, between 0 and 1
+ * seed: seed of the choice. NULL: each text is held out by itself with probability `fraction`, which depends only on
+ *       its content: adding or removing a text does not move the others
+ * train: the remaining texts, at least one; untouched on error
+ * validation: the held-out texts, at least one; untouched on error
+ * Returns NVDP_ERR_ARGUMENT for a fraction out of range; NVDP_ERR_INPUT for fewer than 2 texts, and without a seed if all
+ *         texts fall on one side; NVDP_ERR_MEMORY */
+nvdp_status nvdp__dataset_holdout(struct nvdp_context *ctx, const struct nvdp_dataset *from,
+                                  double fraction, const uint64_t *seed,
+                                  struct nvdp_dataset **train, struct nvdp_dataset **validation);
+
+/* Reads and tokenizes a split on the context's threads. Accepts a leading byte-order mark, CRLF and a missing last
+ * newline. GLUE's files have no quoting; a user's own may be quoted TSV, CSV or JSON lines (docs/formats.md).
+ * Notices count unusual texts. GLUE's test labels are hidden: `label` is NULL. O(bytes of the file).
+ * ctx: records errors; may be NULL, and then uses one thread
+ * tokenizer: tokenizes the texts
+ * config: options
+ * split: the split
+ * public: public texts, with which each text that is loaded is compared; NULL: none
+ * out: the data set; nvdp_dataset_free(); untouched on error
+ * Returns NVDP_ERR_INPUT for an empty file, rows with a wrong number of columns, unknown labels and scores out of
+ *         range, with a message such as "FILE:LINE: expected N columns, found M"; NVDP_ERR_ARGUMENT for options that
+ *         do not fit the task; NVDP_ERR_IO; NVDP_ERR_MEMORY */
+nvdp_status nvdp__dataset_load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                               const struct nvdp_dataset_config *config, enum nvdp_split split,
+                               struct nvdp__public_texts *public, struct nvdp_dataset **out);
+
+/* Copies selected texts of a data set to a new one. O(tokens selected).
+ * ctx: records errors; may be NULL
+ * from: the data set
+ * n: number of selected texts
+ * rows: [n] their indices, in the order of the new data set; may repeat
+ * out: the new data set; untouched on error
+ * Returns NVDP_ERR_ARGUMENT if a row is not below from->count; NVDP_ERR_MEMORY */
+nvdp_status nvdp__dataset_select(struct nvdp_context *ctx, const struct nvdp_dataset *from,
+                                 size_t n, const size_t *rows, struct nvdp_dataset **out);
+
+/* ---- texts that repeat ---- */
+
+/* Two texts are equal if their tokens are, as a ledger recognizes texts. */
+
+enum { NVDP__TEXT_DIGEST = 16, NVDP__TEXT_KEY = 32, NVDP__REPEATS_TEXT = 192 };
+
+/* Computes a keyed digest of a text's `n` tokens. */
+void nvdp__text_digest(const unsigned char key[NVDP__TEXT_KEY], size_t n, const int32_t *ids,
+                       const int32_t *types, unsigned char digest[NVDP__TEXT_DIGEST]);
+
+struct nvdp__repeats {
+    size_t most;                   /* number of rows of the text that stands most often */
+    char text[NVDP__REPEATS_TEXT]; /* "3 texts stand twice, 1 stands 6 times"; "" if none repeats */
+};
+
+/* Counts the rows of each text in all parts together.  Takes linear time. */
+nvdp_status nvdp__repeats_count(struct nvdp_context *ctx, size_t parts,
+                                const struct nvdp_dataset *const *part, struct nvdp__repeats *out);
+
+/* Returns true if `drawn` further samples of a text keep within the `promise` of its run.  A text without earlier
+ * samples may have as many as a row gets, `samples`, which the caller chose, even beyond the promise. */
+static inline bool nvdp__keeps_promise(uint64_t before, uint64_t drawn, uint64_t samples,
+                                       uint64_t promise) {
+    return before + drawn <= (before > 0 ? promise : nvdp__max(promise, samples));
+}
 
 #endif

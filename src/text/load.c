@@ -1,12 +1,11 @@
 /* Loads a split: either the tokens that an earlier load cached under the hash of everything they
  * depend on (docs/formats.md, Cache), or the file's rows, sampled and tokenized. Start with
- * load(). */
+ * nvdp__dataset_load_rows(). */
 #include "options/schema.h"
 #include "text/dataset.h"
 
 #include "base/cache.h"
 #include "base/own.h"
-#include "text/conll.h"
 #include "text/task.h"
 #include "text/tokenizer.h"
 #include <math.h>
@@ -35,48 +34,36 @@ struct head {
 static nvdp_status cache_path(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                               const struct nvdp_dataset_config *config, enum nvdp__label_use use,
                               const char *path, const char *bytes, size_t count, char **kept) {
-    char hex[NVDP__DIGEST_HEX];
-    struct nvdp__digest digest;
     const struct nvdp_task *from = config->labels_from;
-    nvdp__digest_begin(&digest);
+    struct nvdp__digest digest = nvdp__digest_begin();
     nvdp__digest_text(&digest, NVDP_VERSION);
-    nvdp__digest_number(&digest, VERSION);
-    nvdp__digest_number(&digest, (uint64_t)(nvdp__is_table(path) ? nvdp__table_format_of(path)
-                                                                 : NVDP__TABLE_LINES));
+    NVDP__DIGEST_NUMBERS(
+        &digest, VERSION,
+        (uint64_t)(nvdp__is_table(path) ? nvdp__table_format_of(path) : NVDP__TABLE_LINES));
     nvdp__digest_bytes(&digest, bytes, count);
     nvdp__digest_text(&digest, tokenizer->digest);
-    nvdp__digest_number(&digest, config->max_length);
-    nvdp__digest_number(&digest, (uint64_t)config->task);
+    NVDP__DIGEST_NUMBERS(&digest, config->max_length, (uint64_t)config->task);
     nvdp__digest_text(&digest, config->text_column);
     nvdp__digest_text(&digest, config->text_pair_column);
     nvdp__digest_text(&digest, config->label_column);
-    nvdp__digest_number(&digest, config->regression);
-    nvdp__digest_number(&digest, (uint64_t)use);
-    nvdp__digest_number(&digest, config->limit);
-    nvdp__digest_number(&digest, config->limit > 0 ? config->limit_seed : 0);
+    NVDP__DIGEST_NUMBERS(&digest, config->regression, (uint64_t)use, config->limit,
+                         config->limit > 0 ? config->limit_seed : 0);
     for (int i = 0; from != NULL && from->labels != NULL && i < from->classes; i++) {
         nvdp__digest_text(&digest, from->labels[i]);
     }
     if (config->id_column != NULL) nvdp__digest_text(&digest, config->id_column);
-    nvdp__digest_end(&digest, hex);
-    *kept = nvdp__cache_path(ctx, config->cache, kind, hex);
-    return *kept == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
+    *kept = nvdp__cache_path_of(ctx, config->cache, kind, &digest);
+    return NVDP__MADE(*kept);
 }
 
 /* ---- reading ---- */
 
-/* Takes arrays from the front of the bytes. */
-struct cursor {
-    const char *at;
-    size_t left;
-};
-
-static bool take(struct cursor *cursor, size_t count, size_t size, const char **out) {
+/* Takes an array from the front of the bytes that are left. */
+static bool take(struct nvdp__field *left, size_t count, size_t size, const char **out) {
     size_t bytes;
-    if (!nvdp__mul(count, size, &bytes) || bytes > cursor->left) return false;
-    *out = cursor->at;
-    cursor->at += bytes;
-    cursor->left -= bytes;
+    if (!nvdp__mul(count, size, &bytes) || bytes > left->size) return false;
+    *out = left->text;
+    *left = (struct nvdp__field){left->text + bytes, left->size - bytes};
     return true;
 }
 
@@ -86,18 +73,18 @@ struct arrays {
 };
 
 static bool find_arrays(const char *bytes, size_t count, struct arrays *a) {
-    struct cursor cursor = {bytes, count};
+    struct nvdp__field left = {bytes, count};
     const char *head = NULL;
-    if (!take(&cursor, 1, sizeof a->head, &head)) return false;
+    if (!take(&left, 1, sizeof a->head, &head)) return false;
     memcpy(&a->head, head, sizeof a->head);
     size_t n = a->head.texts;
-    return take(&cursor, n, sizeof(uint32_t), &a->length) &&
-           take(&cursor, n, sizeof(uint32_t), &a->first) && take(&cursor, n, 1, &a->cut) &&
-           take(&cursor, n, sizeof(int64_t), &a->index) &&
-           take(&cursor, a->head.labeled != 0 ? n : 0, sizeof(float), &a->label) &&
-           take(&cursor, a->head.tokens, sizeof(int32_t), &a->ids) &&
-           take(&cursor, a->head.name_bytes, 1, &a->names) &&
-           take(&cursor, a->head.id_bytes, 1, &a->id_text) && cursor.left == 0;
+    return take(&left, n, sizeof(uint32_t), &a->length) &&
+           take(&left, n, sizeof(uint32_t), &a->first) && take(&left, n, 1, &a->cut) &&
+           take(&left, n, sizeof(int64_t), &a->index) &&
+           take(&left, a->head.labeled != 0 ? n : 0, sizeof(float), &a->label) &&
+           take(&left, a->head.tokens, sizeof(int32_t), &a->ids) &&
+           take(&left, a->head.name_bytes, 1, &a->names) &&
+           take(&left, a->head.id_bytes, 1, &a->id_text) && left.size == 0;
 }
 
 static uint32_t u32_at(const char *array, size_t i) {
@@ -133,30 +120,16 @@ static bool is_sound(const struct arrays *a, size_t vocabulary, size_t max_lengt
            (a->head.id_bytes == 0 || holds_texts(a->id_text, a->head.id_bytes, a->head.texts));
 }
 
-/* True if labels are classes of the task, or scores in its range. */
-static bool labels_fit(const struct nvdp_dataset *dataset) {
-    const struct nvdp_task *task = dataset->task;
-    for (size_t i = 0; dataset->label != NULL && i < dataset->count; i++) {
-        double label = dataset->label[i];
-        bool fits = task->regression ? label >= task->label_min && label <= task->label_max
-                                     : label >= 0 && label < task->classes && label == floor(label);
-        if (!fits) return false;
-    }
-    return true;
-}
-
 /* Reads `count` texts, each ending with a NUL. */
 static nvdp_status unpack_names(struct nvdp_context *ctx, size_t count, const char *bytes,
                                 const char ***out) {
-    const char **name = nvdp__calloc(ctx, count, sizeof *name);
-    if (name == NULL) return NVDP_ERR_MEMORY;
+    nvdp__autofree const char **name = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, name, count));
     for (size_t i = 0; i < count; i++) {
         name[i] = bytes;
         bytes += strlen(bytes) + 1;
     }
-    nvdp_status status = nvdp__names_of(ctx, count, name, NULL, out);
-    free(name);
-    return status;
+    return nvdp__names_of(ctx, count, name, NULL, out);
 }
 
 static nvdp_status dataset_of_arrays(struct nvdp_context *ctx,
@@ -166,8 +139,8 @@ static nvdp_status dataset_of_arrays(struct nvdp_context *ctx,
     struct nvdp__layout layout;
     NVDP_TRY(nvdp__task_resolve(ctx, config, &layout));
     NVDP_TRY(nvdp__dataset_create(ctx, a->head.texts, a->head.labeled != 0, &dataset));
-    nvdp__dataset_storage(dataset)->task = layout.task;
     struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
+    storage->task = layout.task;
     for (size_t i = 0; i < dataset->count; i++) {
         dataset->offset[i + 1] = u32_at(a->length, i);
         storage->cut[i] = a->cut[i] != 0;
@@ -187,48 +160,45 @@ static nvdp_status dataset_of_arrays(struct nvdp_context *ctx,
         storage->task.classes = (int)a->head.names;
     }
     if (a->head.id_bytes > 0) NVDP_TRY(unpack_names(ctx, a->head.texts, a->id_text, &dataset->id));
-    NVDP__HAND_OVER(out, dataset);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, dataset);
 }
 
 nvdp_status nvdp__tokens_unpack(struct nvdp_context *ctx, const char *bytes, size_t count,
                                 size_t vocabulary, const struct nvdp_dataset_config *config,
                                 struct nvdp_dataset **out) {
     struct arrays arrays = {0};
-    struct nvdp_dataset *dataset = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
     if (!find_arrays(bytes, count, &arrays) || !is_sound(&arrays, vocabulary, config->max_length))
         return NVDP_OK;
     NVDP_TRY(dataset_of_arrays(ctx, config, &arrays, &dataset));
-    if (labels_fit(dataset)) {
-        *out = dataset;
-    } else {
-        nvdp_dataset_free(dataset);
+    const struct nvdp_task *task = dataset->task;
+    for (size_t i = 0; dataset->label != NULL && i < dataset->count; i++) {
+        const double label = dataset->label[i];
+        if (task->regression ? !(label >= task->label_min && label <= task->label_max)
+                             : !(label >= 0 && label < task->classes && label == floor(label)))
+            return NVDP_OK; /* labels are classes of the task, or scores in its range */
     }
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, dataset);
 }
 
 static nvdp_status recall(struct nvdp_context *ctx, const char *path,
                           const struct nvdp_tokenizer *tokenizer,
                           const struct nvdp_dataset_config *config, struct nvdp_dataset **out) {
-    char *bytes = NULL;
+    nvdp__autofree char *bytes = NULL;
     size_t count = 0;
-    struct nvdp_dataset *dataset = NULL;
     NVDP_TRY(nvdp__cache_read(ctx, path, kind, VERSION, &bytes, &count));
     if (bytes == NULL) return NVDP_OK;
     struct nvdp_dataset_config whole = *config;
     if (tokenizer->words) whole.max_length = SIZE_MAX;
-    nvdp_status status =
-        nvdp__tokens_unpack(ctx, bytes, count, nvdp_tokenizer_size(tokenizer), &whole, &dataset);
-    free(bytes);
-    if (dataset != NULL && tokenizer->words)
-        nvdp__mark_words(tokenizer, dataset->offset[dataset->count], dataset->ids, dataset->types);
-    if (status == NVDP_OK && dataset == NULL)
+    NVDP_TRY(nvdp__tokens_unpack(ctx, bytes, count, nvdp_tokenizer_size(tokenizer), &whole, out));
+    if (*out == NULL)
         nvdp__log(
             ctx, NVDP_LOG_NOTICE,
             "%s: the cache file is damaged or has other contents; nvdp computes its contents again",
             path);
-    *out = dataset;
-    return status;
+    else if (tokenizer->words)
+        nvdp__mark_words(tokenizer, (*out)->offset[(*out)->count], (*out)->ids, (*out)->types);
+    return NVDP_OK;
 }
 
 /* ---- writing ---- */
@@ -285,36 +255,36 @@ static void put_dataset(struct block *block, const struct nvdp_dataset *dataset)
     put_names(block, ids, dataset->id);
 }
 
-/* Writes the cached file and makes the folder if necessary. A failure is logged as a notice. */
-static void keep(struct nvdp_context *ctx, const char *directory, const char *path,
-                 const struct nvdp_dataset *dataset) {
-    nvdp_status status = NVDP_ERR_MEMORY;
+/* Writes the cached file and makes the folder if necessary. */
+static nvdp_status keep(struct nvdp_context *ctx, const char *directory, const char *path,
+                        const struct nvdp_dataset *dataset) {
+    nvdp__autofree char *bytes = NULL;
     struct block block = {0};
     put_dataset(&block, dataset);
-    block = (struct block){.bytes = nvdp__calloc(ctx, block.used, 1)};
-    if (block.bytes == NULL) goto cleanup;
+    NVDP_TRY(NVDP__NEW(ctx, bytes, block.used));
+    block = (struct block){.bytes = bytes};
     put_dataset(&block, dataset);
-    NVDP_TRY_OR_CLEAN(nvdp__cache_make(ctx, directory));
-    NVDP_TRY_OR_CLEAN(nvdp__cache_write(ctx, path, kind, VERSION, block.bytes, block.used));
-cleanup:
-    free(block.bytes);
-    if (status != NVDP_OK && ctx != NULL)
-        nvdp__log(ctx, NVDP_LOG_NOTICE, "tokens are not kept for other runs: %s",
-                  nvdp_context_error(ctx));
+    NVDP_TRY(nvdp__cache_make(ctx, directory));
+    return nvdp__cache_write(ctx, path, kind, VERSION, bytes, block.used);
 }
 
 /* ---- rows to data set ---- */
 
-/* Reduces the rows to `limit` of them, in file order. */
-static nvdp_status sample_rows(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
-                               struct nvdp__rows *rows) {
-    if (config->limit == 0 || config->limit >= rows->count) return NVDP_OK;
-    nvdp__autofree bool *chosen = nvdp__calloc(ctx, rows->count, sizeof *chosen);
-    if (chosen == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(nvdp__sample_rows(ctx, config->limit_seed, rows->count, config->limit, chosen));
+/* Reduces the rows to `limit` of them, in file order, and compares their texts with the public ones (NULL: none). */
+static nvdp_status choose_rows(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
+                               struct nvdp__public_texts *public, struct nvdp__rows *rows) {
+    nvdp__autofree bool *chosen = NULL;
     size_t kept = 0;
+    NVDP_TRY(nvdp__choose_rows(ctx, config->limit_seed, rows->count, config->limit, &chosen));
     for (size_t i = 0; i < rows->count; i++) {
-        if (chosen[i]) rows->row[kept++] = rows->row[i];
+        const struct nvdp__text_row row = rows->row[i];
+        const size_t index = (size_t)row.index;
+        if (!chosen[i]) continue;
+        rows->row[kept++] = row;
+        if (public == NULL) continue;
+        NVDP_TRY(nvdp__public_texts_compare(public, row.text.text, row.text.size, index));
+        if (rows->task.pair)
+            NVDP_TRY(nvdp__public_texts_compare(public, row.pair.text, row.pair.size, index));
     }
     rows->count = kept;
     return NVDP_OK;
@@ -325,8 +295,8 @@ static nvdp_status dataset_of_rows(struct nvdp_context *ctx, const struct nvdp_t
                                    size_t max_length, struct nvdp__rows *rows,
                                    struct nvdp_dataset **out) {
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
-    nvdp__autofree struct nvdp__text *texts = nvdp__calloc(ctx, rows->count, sizeof *texts);
-    if (texts == NULL) return NVDP_ERR_MEMORY;
+    nvdp__autofree struct nvdp__text *texts = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, texts, rows->count));
     NVDP_TRY(nvdp__dataset_create(ctx, rows->count, rows->labeled, &dataset));
     for (size_t i = 0; i < rows->count; i++) {
         const struct nvdp__text_row *row = &rows->row[i];
@@ -343,10 +313,8 @@ static nvdp_status dataset_of_rows(struct nvdp_context *ctx, const struct nvdp_t
     NVDP_TRY(nvdp__dataset_encode(ctx, tokenizer, texts, max_length, dataset));
     nvdp__dataset_storage(dataset)->task = rows->task;
     dataset->bad_rows = rows->skipped;
-    nvdp__dataset_storage(dataset)->labels = rows->labels;
-    rows->labels = NULL;
-    NVDP__HAND_OVER(out, dataset);
-    return NVDP_OK;
+    NVDP__HAND_OVER(&nvdp__dataset_storage(dataset)->labels, rows->labels);
+    return NVDP__HAND_OVER(out, dataset);
 }
 
 /* ---- notices about the texts ---- */
@@ -385,19 +353,7 @@ static void log_findings(struct nvdp_context *ctx, const struct nvdp_tokenizer *
     nvdp__log_truncated(ctx, path, dataset);
 }
 
-/* Compares the texts of the rows with the public ones. */
-static nvdp_status compare_rows(const struct nvdp__rows *rows, struct nvdp__public_texts *public) {
-    for (size_t i = 0; i < rows->count; i++) {
-        const struct nvdp__text_row *row = &rows->row[i];
-        const size_t index = (size_t)row->index;
-        NVDP_TRY(nvdp__public_texts_compare(public, row->text.text, row->text.size, index));
-        if (rows->task.pair)
-            NVDP_TRY(nvdp__public_texts_compare(public, row->pair.text, row->pair.size, index));
-    }
-    return NVDP_OK;
-}
-
-/* Does the same for the sentences of a file of words with tags. */
+/* Compares the sentences of a file of words with tags with the public texts. */
 static nvdp_status compare_sentences(struct nvdp_context *ctx, const char *path,
                                      struct nvdp__public_texts *public) {
     nvdp__auto(nvdp__conll_release) struct nvdp__conll conll = {0};
@@ -413,10 +369,11 @@ static nvdp_status compare_sentences(struct nvdp_context *ctx, const char *path,
 
 /* Loads through the cache, if there is one. A file with skipped or unusual rows, or of lines, is not
  * cached, so that their notices appear again. Texts that are compared with `public` are read from the file. */
-static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                        const struct nvdp_dataset_config *config, enum nvdp__label_use use,
-                        const char *path, struct nvdp__public_texts *public,
-                        struct nvdp_dataset **out) {
+nvdp_status nvdp__dataset_load_rows(struct nvdp_context *ctx,
+                                    const struct nvdp_tokenizer *tokenizer,
+                                    const struct nvdp_dataset_config *config,
+                                    enum nvdp__label_use use, const char *path,
+                                    struct nvdp__public_texts *public, struct nvdp_dataset **out) {
     if (config->task == NVDP_TASK_NER && config->id_column != NULL)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
@@ -438,36 +395,16 @@ static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *t
     }
     if (dataset == NULL) {
         NVDP_TRY(nvdp__rows_parse(ctx, config, use, path, bytes, count, &rows));
-        NVDP_TRY(sample_rows(ctx, config, &rows));
-        if (public != NULL) NVDP_TRY(compare_rows(&rows, public));
+        NVDP_TRY(choose_rows(ctx, config, public, &rows));
         NVDP_TRY(dataset_of_rows(ctx, tokenizer, config->max_length, &rows, &dataset));
-        if (kept != NULL && dataset->bad_rows + rows.not_utf8 == 0 && !rows.lines)
-            keep(ctx, config->cache, kept, dataset);
+        if (kept != NULL && dataset->bad_rows + rows.not_utf8 == 0 && !rows.lines &&
+            keep(ctx, config->cache, kept, dataset) != NVDP_OK && ctx != NULL)
+            nvdp__log(ctx, NVDP_LOG_NOTICE, "tokens are not kept for other runs: %s",
+                      nvdp_context_error(ctx));
     }
     log_findings(ctx, tokenizer, path, rows.not_utf8, dataset);
     *out = dataset;
     return NVDP_OK;
-}
-
-/* GLUE hides its test labels: a label column in its test files holds placeholders. */
-static enum nvdp__label_use label_use(const struct nvdp_dataset_config *config,
-                                      enum nvdp_split split) {
-    if (split != NVDP_SPLIT_TEST && split != NVDP_SPLIT_TEST_MISMATCHED)
-        return NVDP__LABELS_REQUIRED;
-    return config->task == NVDP_TASK_TSV ? NVDP__LABELS_FOUND : NVDP__LABELS_IGNORED;
-}
-
-/* Classes are numbered by the train split; numbering another split separately could give other
- * numbers. */
-static nvdp_status check_labels_from(struct nvdp_context *ctx,
-                                     const struct nvdp_dataset_config *config,
-                                     enum nvdp_split split) {
-    if (config->task != NVDP_TASK_TSV || split == NVDP_SPLIT_TRAIN || config->regression ||
-        config->label_column == NULL)
-        return NVDP_OK;
-    if (config->labels_from != NULL && config->labels_from->labels != NULL) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "labels_from: expected the train split's task, found none");
 }
 
 /* Copies the caller's options. Those that the caller's struct does not have get their defaults. */
@@ -479,58 +416,38 @@ static nvdp_status take_config(struct nvdp_context *ctx, const struct nvdp_datas
     return NVDP_OK;
 }
 
-nvdp_status nvdp__dataset_load_private(struct nvdp_context *ctx,
-                                       const struct nvdp_tokenizer *tokenizer,
-                                       const struct nvdp_dataset_config *given,
-                                       enum nvdp_split split, struct nvdp__public_texts *public,
-                                       struct nvdp_dataset **out) {
+nvdp_status nvdp__dataset_load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                               const struct nvdp_dataset_config *given, enum nvdp_split split,
+                               struct nvdp__public_texts *public, struct nvdp_dataset **out) {
     struct nvdp__layout layout;
-    struct nvdp_dataset_config used, *config = &used;
+    struct nvdp_dataset_config config;
     nvdp__autofree char *path = NULL;
-    NVDP_TRY(take_config(ctx, given, &used));
-    NVDP_TRY(nvdp__task_resolve(ctx, config, &layout));
-    NVDP_TRY(check_labels_from(ctx, config, split));
-    NVDP_TRY(nvdp__check_length(ctx, tokenizer, config->max_length));
-    if (config->directory == NULL)
+    NVDP_TRY(take_config(ctx, given, &config));
+    NVDP_TRY(nvdp__task_resolve(ctx, &config, &layout));
+    const struct nvdp_task *from = config.labels_from;
+    /* classes are numbered by the train split; numbering another split separately could give other numbers */
+    if (config.task == NVDP_TASK_TSV && split != NVDP_SPLIT_TRAIN && !config.regression &&
+        config.label_column != NULL && (from == NULL || from->labels == NULL))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "labels_from: expected the train split's task, found none");
+    NVDP_TRY(nvdp__check_length(ctx, tokenizer, config.max_length));
+    if (config.directory == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "directory: expected a path, found none");
-    if (layout.task.tags) {
-        NVDP_TRY(nvdp__conll_file(ctx, config->directory, split, &path));
-    } else {
-        NVDP_TRY(nvdp__task_path(ctx, &layout, config->directory, split, &path));
-    }
-    if (split == NVDP_SPLIT_TRAIN) used.labels_from = NULL;
-    NVDP_TRY(load(ctx, tokenizer, &used, label_use(config, split), path, public, out));
+    NVDP_TRY(layout.task.tags ? nvdp__conll_file(ctx, config.directory, split, &path)
+                              : nvdp__task_path(ctx, &layout, config.directory, split, &path));
+    if (split == NVDP_SPLIT_TRAIN) config.labels_from = NULL;
+    NVDP_TRY(nvdp__dataset_load_rows(ctx, tokenizer, &config, nvdp__label_use(config.task, split),
+                                     path, public, out));
     (*out)->split = split;
     return NVDP_OK;
 }
 
-nvdp_status nvdp_dataset_load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                              const struct nvdp_dataset_config *config, enum nvdp_split split,
-                              struct nvdp_dataset **out) {
-    return nvdp__dataset_load_private(ctx, tokenizer, config, split, NULL, out);
-}
-
-nvdp_status nvdp__dataset_load_private_file(struct nvdp_context *ctx,
-                                            const struct nvdp_tokenizer *tokenizer,
-                                            const struct nvdp_dataset_config *given,
-                                            const char *path, struct nvdp__public_texts *public,
-                                            struct nvdp_dataset **out) {
+nvdp_status nvdp_dataset_load_file(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                                   const struct nvdp_dataset_config *given, const char *path,
+                                   struct nvdp_dataset **out) {
     struct nvdp_dataset_config config;
     NVDP_TRY(take_config(ctx, given, &config));
-    return load(ctx, tokenizer, &config, NVDP__LABELS_FOUND, path, public, out);
-}
-
-nvdp_status nvdp_dataset_load_file(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                                   const struct nvdp_dataset_config *config, const char *path,
-                                   struct nvdp_dataset **out) {
-    return nvdp__dataset_load_private_file(ctx, tokenizer, config, path, NULL, out);
-}
-
-nvdp_status nvdp__dataset_load_texts(struct nvdp_context *ctx,
-                                     const struct nvdp_tokenizer *tokenizer,
-                                     const struct nvdp_dataset_config *config, const char *path,
-                                     struct nvdp_dataset **out) {
-    return load(ctx, tokenizer, config, NVDP__LABELS_IGNORED, path, NULL, out);
+    return nvdp__dataset_load_rows(ctx, tokenizer, &config, NVDP__LABELS_FOUND, path, NULL, out);
 }
 
 nvdp_status nvdp__dataset_load_tagged(struct nvdp_context *ctx,
@@ -545,15 +462,13 @@ nvdp_status nvdp__dataset_load_tagged(struct nvdp_context *ctx,
     config.task = NVDP_TASK_NER;
     config.max_length = max_length;
     NVDP_TRY(nvdp_dataset_load_file(ctx, tokenizer, &config, path, &all));
-    NVDP_TRY(NVDP__NEW(ctx, chosen, all->count));
+    NVDP_TRY(nvdp__choose_rows(ctx, seed, all->count, limit, &chosen));
     NVDP_TRY(NVDP__NEW(ctx, row, all->count));
-    const bool draws = limit > 0 && limit < all->count;
-    if (draws) NVDP_TRY(nvdp__sample_rows(ctx, seed, all->count, limit, chosen));
     for (size_t i = 0; i < all->count; i++) {
         all->index[i] = (int64_t)i;
-        if (!draws || chosen[i]) row[n++] = i;
+        if (chosen[i]) row[n++] = i;
     }
-    NVDP_TRY(nvdp_dataset_select(ctx, all, n, row, out));
+    NVDP_TRY(nvdp__dataset_select(ctx, all, n, row, out));
     *texts = all->count;
     return NVDP_OK;
 }

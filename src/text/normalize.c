@@ -1,6 +1,7 @@
 /* Splits bytes into words (normalize.h): properties of characters, folding, then the iterator over
  * words. */
 #include "text/normalize.h"
+#include "base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,16 @@ int32_t nvdp__decode(const char *text, size_t size, size_t *bytes) {
                                              (utf8proc_ssize_t)(size < 4 ? size : 4), &rune);
     *bytes = step > 0 ? (size_t)step : 1;
     return step > 0 ? rune : -1;
+}
+
+int32_t nvdp__last_rune(const char *text, size_t size, size_t *bytes) {
+    size_t first = size - 1;
+    while (first > 0 && size - first < 4 && ((unsigned char)text[first] & 0xC0) == 0x80)
+        first--;
+    const int32_t rune = nvdp__decode(text + first, size - first, bytes);
+    if (*bytes == size - first) return rune;
+    *bytes = 1;
+    return -1;
 }
 
 bool nvdp__is_utf8(const char *text, size_t size) {
@@ -149,8 +160,7 @@ bool nvdp__is_mark(int32_t rune) {
 struct nvdp__quote nvdp__quote_field(struct nvdp__field field) {
     struct nvdp__quote quote = {"'"};
     const size_t max = sizeof quote.text - sizeof "...'";
-    size_t used = 1;
-    size_t at = 0;
+    size_t used = 1, at = 0;
     while (at < field.size) {
         size_t bytes;
         int32_t rune = nvdp__decode(field.text + at, field.size - at, &bytes);
@@ -168,9 +178,7 @@ struct nvdp__quote nvdp__quote_field(struct nvdp__field field) {
 /* ---- folding ---- */
 
 nvdp_status nvdp__runes_push(struct nvdp_context *ctx, struct nvdp__runes *runes, int32_t rune) {
-    NVDP_TRY(nvdp__reserve(ctx, &runes->at, &runes->capacity, runes->count + 1, sizeof *runes->at));
-    runes->at[runes->count++] = rune;
-    return NVDP_OK;
+    return NVDP__PUSH(ctx, runes->at, runes->count, runes->capacity, rune);
 }
 
 /* Unicode's Case_Ignorable: categories Mn, Me, Cf, Lm, Sk, and the marks that occur within
@@ -244,18 +252,15 @@ static size_t lower(const struct nvdp__runes *run, size_t at, bool published, in
     return 1;
 }
 
-/* True if a compatibility decomposition is newer than those of the `tokenizers` library. */
-static bool is_newer_compatible(int32_t rune) {
+static nvdp_status push_decomposed(struct nvdp_context *ctx, int32_t rune, bool compatible,
+                                   struct nvdp__runes *out) {
+    /* compatibility decompositions that the `tokenizers` library does not have */
     static const struct range newer[] = {{0x32FF, 0x32FF},   {0xA7F2, 0xA7F4},   {0xAB69, 0xAB69},
                                          {0x10781, 0x107BA}, {0x1E030, 0x1E06D}, {0x1F16C, 0x1F16C},
                                          {0x1FBF0, 0x1FBF9}};
-    return is_within(rune, newer, sizeof newer / sizeof newer[0]);
-}
-
-static nvdp_status push_decomposed(struct nvdp_context *ctx, int32_t rune, bool compatible,
-                                   struct nvdp__runes *out) {
     if (rune < FIRST_COMPATIBLE || rune == NEWER_COMPOSITE ||
-        (!compatible && rune < FIRST_DECOMPOSABLE) || (compatible && is_newer_compatible(rune)))
+        (!compatible && rune < FIRST_DECOMPOSABLE) ||
+        (compatible && is_within(rune, newer, sizeof newer / sizeof newer[0])))
         return nvdp__runes_push(ctx, out, rune);
     utf8proc_int32_t part[LONGEST_DECOMPOSITION];
     int boundary = 0;
@@ -289,8 +294,8 @@ static void sort_short(int32_t *rune, size_t count) {
 /* Counting sort: texts that consist only of marks must not take quadratic time. */
 static nvdp_status sort_long(struct nvdp_context *ctx, int32_t *rune, size_t count) {
     size_t start[COMBINING_CLASSES + 1] = {0};
-    int32_t *sorted = nvdp__calloc(ctx, count, sizeof *sorted);
-    if (sorted == NULL) return NVDP_ERR_MEMORY;
+    nvdp__autofree int32_t *sorted = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, sorted, count));
     for (size_t i = 0; i < count; i++) {
         start[combining_class(rune[i]) + 1]++;
     }
@@ -301,7 +306,6 @@ static nvdp_status sort_long(struct nvdp_context *ctx, int32_t *rune, size_t cou
         sorted[start[combining_class(rune[i])]++] = rune[i];
     }
     memcpy(rune, sorted, count * sizeof *rune);
-    free(sorted);
     return NVDP_OK;
 }
 
@@ -323,15 +327,6 @@ static nvdp_status order_marks(struct nvdp_context *ctx, struct nvdp__runes *run
     return NVDP_OK;
 }
 
-static void drop_accents(struct nvdp__runes *runes) {
-    size_t kept = 0;
-    for (size_t i = 0; i < runes->count; i++) {
-        int32_t rune = runes->at[i];
-        if (!is_accent(rune)) runes->at[kept++] = rune;
-    }
-    runes->count = kept;
-}
-
 nvdp_status nvdp__fold(struct nvdp_context *ctx, const struct nvdp__normalization *normalization,
                        const struct nvdp__runes *run, struct nvdp__runes *folded) {
     folded->count = 0;
@@ -346,17 +341,20 @@ nvdp_status nvdp__fold(struct nvdp_context *ctx, const struct nvdp__normalizatio
     }
     if (!normalization->strip_accents) return NVDP_OK;
     NVDP_TRY(order_marks(ctx, folded));
-    drop_accents(folded);
+    size_t kept = 0;
+    for (size_t i = 0; i < folded->count; i++)
+        if (!is_accent(folded->at[i])) folded->at[kept++] = folded->at[i];
+    folded->count = kept;
     return NVDP_OK;
 }
 
 nvdp_status nvdp__normal_form(struct nvdp_context *ctx, const struct nvdp__runes *run,
-                              bool compatible, bool composed, struct nvdp__runes *out) {
+                              unsigned flags, struct nvdp__runes *out) {
     out->count = 0;
     for (size_t i = 0; i < run->count; i++)
-        NVDP_TRY(push_decomposed(ctx, run->at[i], compatible, out));
+        NVDP_TRY(push_decomposed(ctx, run->at[i], (flags & NVDP__COMPATIBLE) != 0, out));
     NVDP_TRY(order_marks(ctx, out));
-    if (composed && out->count > 0)
+    if ((flags & NVDP__COMPOSED) != 0 && out->count > 0)
         out->count = (size_t)utf8proc_normalize_utf32(out->at, (utf8proc_ssize_t)out->count,
                                                       UTF8PROC_STABLE | UTF8PROC_COMPOSE);
     return NVDP_OK;
@@ -436,10 +434,7 @@ struct nvdp__word_rules nvdp__word_rules(const struct nvdp__normalization *norma
 void nvdp__words_begin(struct nvdp__words *words, const char *text, size_t size) {
     words->text = text;
     words->size = size;
-    words->at = 0;
-    words->plain_end = 0;
-    words->folded.count = 0;
-    words->folded_at = 0;
+    words->at = words->plain_end = words->folded.count = words->folded_at = 0;
 }
 
 void nvdp__words_release(struct nvdp__words *words) {

@@ -8,12 +8,6 @@
 
 /* ---- text in messages ---- */
 
-/* A range of bytes in a text owned by somebody else; not NUL-terminated. */
-struct nvdp__field {
-    const char *text;
-    size_t size;
-};
-
 struct nvdp__quote {
     char text[64];
 };
@@ -23,11 +17,11 @@ struct nvdp__quote nvdp__quote_field(struct nvdp__field field);
 
 /* ---- characters ---- */
 
-#define NVDP__BYTE_ORDER_MARK "\xEF\xBB\xBF"
-
 /* Decodes the code point at text[0..size), size > 0, and sets its number of bytes; -1 and one
  * byte if invalid. */
 int32_t nvdp__decode(const char *text, size_t size, size_t *bytes);
+/* Decodes the last code point of text[0..size) in the same way. */
+int32_t nvdp__last_rune(const char *text, size_t size, size_t *bytes);
 bool nvdp__is_utf8(const char *text, size_t size);
 
 /* Sets of Unicode's general categories, for files that include utf8proc.h. */
@@ -72,9 +66,10 @@ nvdp_status nvdp__runes_push(struct nvdp_context *ctx, struct nvdp__runes *runes
 nvdp_status nvdp__fold(struct nvdp_context *ctx, const struct nvdp__normalization *normalization,
                        const struct nvdp__runes *run, struct nvdp__runes *folded);
 
-/* Unicode's normal form NFD or NFC (`composed`), or NFKD or NFKC (`compatible`). */
+enum nvdp__normal_form { NVDP__COMPATIBLE = 1, NVDP__COMPOSED = 2 };
+/* Writes Unicode's normal form of a run: NFD for no flag, NFC (NVDP__COMPOSED), NFKD (NVDP__COMPATIBLE), or NFKC. */
 nvdp_status nvdp__normal_form(struct nvdp_context *ctx, const struct nvdp__runes *run,
-                              bool compatible, bool composed, struct nvdp__runes *out);
+                              unsigned flags, struct nvdp__runes *out);
 
 /* A text that was normalized, with memory reused from text to text. Zero it; release it with
  * nvdp__normalized_release. */
@@ -82,7 +77,7 @@ struct nvdp__normalized {
     struct nvdp__runes run, folded;
     char *text; /* UTF-8 */
     size_t size, capacity;
-    char *other; /* the text before a step (normalizer.h) */
+    char *other; /* the text before a step (normalizer.c) */
     size_t other_capacity;
 };
 /* Decodes text; U+FFFD for bytes that are not UTF-8. */

@@ -1,6 +1,7 @@
-/* Steps of a normalizer (normalizer.h): one row per type, with its reader and what it does to a text. */
-#include "text/normalizer.h"
+/* Steps of a normalizer (tokenizer.h): one row per type, with its reader and what it does to a text. */
+#include "text/tokenizer.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include <sodium.h>
 #include <stdlib.h>
@@ -13,14 +14,22 @@ enum {
     LONGEST_CLUSTER = 5 /* bytes of a cluster that is looked up as a whole */
 };
 
+/* A step that is read from a file. */
+struct reading {
+    struct nvdp__normalizer *normalizer;
+    const char *path;
+    const json_t *json;
+    bool known; /* all values are implemented */
+};
+
 struct nvdp__change_row {
     const char *type; /* in tokenizer.json; NULL: only made by other code */
-    /* Reads the members; false if a value is not implemented. NULL: there are none. */
-    nvdp_status (*read)(struct nvdp__normalizer *normalizer, const char *path, const json_t *json,
-                        struct nvdp__change *step, bool *known);
+    /* Reads the members. NULL: there are none. */
+    nvdp_status (*read)(struct reading *reading, struct nvdp__change *step);
     /* Writes the result to out->text and out->size; `text` lies elsewhere. */
     nvdp_status (*apply)(struct nvdp_context *ctx, const struct nvdp__change *step,
                          const char *text, size_t size, struct nvdp__normalized *out);
+    int32_t (*map)(int32_t rune); /* for map(): the character that replaces another; -1: none */
 };
 
 static nvdp_status append(struct nvdp_context *ctx, struct nvdp__normalized *out, const char *bytes,
@@ -42,10 +51,15 @@ static nvdp_status decode(struct nvdp_context *ctx, const struct nvdp__change *s
     return nvdp__runes_write(ctx, &out->run, out);
 }
 
+/* NFC, NFD, NFKC or NFKD, by the letters of the name. */
 static nvdp_status form(struct nvdp_context *ctx, const struct nvdp__change *step, const char *text,
                         size_t size, struct nvdp__normalized *out) {
+    const char *type = step->row->type;
     NVDP_TRY(nvdp__runes_read(ctx, text, size, &out->run));
-    NVDP_TRY(nvdp__normal_form(ctx, &out->run, step->compatible, step->composed, &out->folded));
+    NVDP_TRY(nvdp__normal_form(ctx, &out->run,
+                               (strchr(type, 'K') != NULL ? NVDP__COMPATIBLE : 0) |
+                                   (strchr(type, 'C') != NULL ? NVDP__COMPOSED : 0),
+                               &out->folded));
     return nvdp__runes_write(ctx, &out->folded, out);
 }
 
@@ -58,7 +72,7 @@ static nvdp_status lower_case(struct nvdp_context *ctx, const struct nvdp__chang
     return nvdp__runes_write(ctx, &out->folded, out);
 }
 
-/* SentencePiece's rules for control characters and unusual white space; -1: drops the character. */
+/* SentencePiece's rules for control characters and unusual white space. */
 static int32_t nmt(int32_t rune) {
     if ((rune >= 0x01 && rune <= 0x08) || rune == 0x0B || (rune >= 0x0E && rune <= 0x1F) ||
         rune == 0x7F || rune == 0x8F || rune == 0x9F)
@@ -73,51 +87,26 @@ static int32_t without_marks(int32_t rune) {
     return nvdp__is_mark(rune) ? -1 : rune;
 }
 
-static nvdp_status map(struct nvdp_context *ctx, int32_t (*to)(int32_t), const char *text,
+static nvdp_status map(struct nvdp_context *ctx, const struct nvdp__change *step, const char *text,
                        size_t size, struct nvdp__normalized *out) {
     size_t kept = 0;
     NVDP_TRY(nvdp__runes_read(ctx, text, size, &out->run));
     for (size_t i = 0; i < out->run.count; i++) {
-        const int32_t rune = to(out->run.at[i]);
+        const int32_t rune = step->row->map(out->run.at[i]);
         if (rune >= 0) out->run.at[kept++] = rune;
     }
     out->run.count = kept;
     return nvdp__runes_write(ctx, &out->run, out);
 }
 
-static nvdp_status map_nmt(struct nvdp_context *ctx, const struct nvdp__change *step,
-                           const char *text, size_t size, struct nvdp__normalized *out) {
-    (void)step;
-    return map(ctx, nmt, text, size, out);
-}
-
-static nvdp_status drop_marks(struct nvdp_context *ctx, const struct nvdp__change *step,
-                              const char *text, size_t size, struct nvdp__normalized *out) {
-    (void)step;
-    return map(ctx, without_marks, text, size, out);
-}
-
-static nvdp_status read_form(struct nvdp__normalizer *normalizer, const char *path,
-                             const json_t *json, struct nvdp__change *step, bool *known) {
-    const char *type = json_string_value(json_object_get(json, "type"));
-    (void)normalizer;
-    (void)path;
-    (void)known;
-    step->compatible = strchr(type, 'K') != NULL;
-    step->composed = strchr(type, 'C') != NULL;
-    return NVDP_OK;
-}
-
 /* ---- strings ---- */
 
-/* Copies a string; *known is false without one. */
-static nvdp_status copy(struct nvdp__normalizer *normalizer, const json_t *value, char **out,
-                        size_t *size, bool *known) {
-    *known = *known && json_is_string(value);
-    if (!*known) return NVDP_OK;
+/* Copies a string; a step without one is not known. */
+static nvdp_status copy(struct reading *reading, const json_t *value, char **out, size_t *size) {
+    reading->known = reading->known && json_is_string(value);
+    if (!reading->known) return NVDP_OK;
     *size = json_string_length(value);
-    *out = nvdp__calloc(normalizer->ctx, *size + 1, 1);
-    if (*out == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__NEW(reading->normalizer->ctx, *out, *size + 1));
     memcpy(*out, json_string_value(value), *size);
     return NVDP_OK;
 }
@@ -142,18 +131,16 @@ static bool read_run(struct nvdp__change *step) {
     return step->least > 0 && end[1] == '\0';
 }
 
-static nvdp_status read_replace(struct nvdp__normalizer *normalizer, const char *path,
-                                const json_t *json, struct nvdp__change *step, bool *known) {
-    const json_t *pattern = json_object_get(json, "pattern");
+static nvdp_status read_replace(struct reading *reading, struct nvdp__change *step) {
+    const json_t *pattern = json_object_get(reading->json, "pattern");
     const json_t *text = json_object_get(pattern, "String");
-    const json_t *regex = json_object_get(pattern, "Regex");
-    (void)path;
-    NVDP_TRY(
-        copy(normalizer, text != NULL ? text : regex, &step->pattern, &step->pattern_size, known));
-    NVDP_TRY(copy(normalizer, json_object_get(json, "content"), &step->content, &step->content_size,
-                  known));
-    if (*known && text == NULL) *known = read_run(step) && strchr(step->content, '$') == NULL;
-    *known = *known && step->pattern_size > 0;
+    const json_t *from = text != NULL ? text : json_object_get(pattern, "Regex");
+    const json_t *to = json_object_get(reading->json, "content");
+    NVDP_TRY(copy(reading, from, &step->pattern, &step->pattern_size));
+    NVDP_TRY(copy(reading, to, &step->content, &step->content_size));
+    reading->known = reading->known &&
+                     (text != NULL || (read_run(step) && strchr(step->content, '$') == NULL)) &&
+                     step->pattern_size > 0;
     return NVDP_OK;
 }
 
@@ -190,13 +177,10 @@ static nvdp_status replace(struct nvdp_context *ctx, const struct nvdp__change *
     return NVDP_OK;
 }
 
-static nvdp_status read_strip(struct nvdp__normalizer *normalizer, const char *path,
-                              const json_t *json, struct nvdp__change *step, bool *known) {
-    const json_t *left = json_object_get(json, "strip_left");
-    const json_t *right = json_object_get(json, "strip_right");
-    (void)normalizer;
-    (void)path;
-    *known = json_is_boolean(left) && json_is_boolean(right);
+static nvdp_status read_strip(struct reading *reading, struct nvdp__change *step) {
+    const json_t *left = json_object_get(reading->json, "strip_left");
+    const json_t *right = json_object_get(reading->json, "strip_right");
+    reading->known = json_is_boolean(left) && json_is_boolean(right);
     step->left = json_is_true(left);
     step->right = json_is_true(right);
     return NVDP_OK;
@@ -214,11 +198,9 @@ static nvdp_status strip(struct nvdp_context *ctx, const struct nvdp__change *st
     return append(ctx, out, text + start, nvdp__max(end, start) - start);
 }
 
-static nvdp_status read_prepend(struct nvdp__normalizer *normalizer, const char *path,
-                                const json_t *json, struct nvdp__change *step, bool *known) {
-    (void)path;
-    return copy(normalizer, json_object_get(json, "prepend"), &step->content, &step->content_size,
-                known);
+static nvdp_status read_prepend(struct reading *reading, struct nvdp__change *step) {
+    return copy(reading, json_object_get(reading->json, "prepend"), &step->content,
+                &step->content_size);
 }
 
 static nvdp_status prepend(struct nvdp_context *ctx, const struct nvdp__change *step,
@@ -249,12 +231,6 @@ static const char *look_up(const struct nvdp__change *step, const char *text, si
     }
 }
 
-/* True for marks that are newer than Unicode 15, which utf8proc may lack. They extend a cluster as any other. */
-static bool is_newer_mark(int32_t rune) {
-    return rune == 0x897 || (rune >= 0x1ACF && rune <= 0x1ADD) ||
-           (rune >= 0x1AE0 && rune <= 0x1AEB);
-}
-
 /* End of the cluster of characters at text[0..size), size > 0: an extended grapheme cluster. */
 static size_t cluster(const char *text, size_t size) {
     utf8proc_int32_t state = 0;
@@ -263,8 +239,11 @@ static size_t cluster(const char *text, size_t size) {
     while (end < size) {
         if (rune >= 0 && rune < 0x80 && rune != '\r' && (unsigned char)text[end] < 0x80) break;
         const int32_t next = nvdp__decode(text + end, size - end, &bytes);
+        /* marks that are newer than Unicode 15, which utf8proc may lack, extend a cluster as any other */
+        const bool newer_mark = next == 0x897 || (next >= 0x1ACF && next <= 0x1ADD) ||
+                                (next >= 0x1AE0 && next <= 0x1AEB);
         if (rune < 0 || next < 0 ||
-            utf8proc_grapheme_break_stateful(rune, is_newer_mark(next) ? ACUTE : next, &state))
+            utf8proc_grapheme_break_stateful(rune, newer_mark ? ACUTE : next, &state))
             break;
         end += bytes;
         rune = next;
@@ -293,47 +272,6 @@ static nvdp_status use_table(struct nvdp_context *ctx, const struct nvdp__change
     return NVDP_OK;
 }
 
-static nvdp_status read_table(struct nvdp__normalizer *normalizer, const char *path,
-                              const json_t *json, struct nvdp__change *step, bool *known);
-
-/* ---- the table of types ---- */
-
-static const struct nvdp__change_row decoding_row = {NULL, NULL, decode};
-static const struct nvdp__change_row table_row = {"Precompiled", read_table, use_table};
-static const struct nvdp__change_row rows[] = {
-    {"NFC", read_form, form},        {"NFD", read_form, form},
-    {"NFKC", read_form, form},       {"NFKD", read_form, form},
-    {"Lowercase", NULL, lower_case}, {"StripAccents", NULL, drop_marks},
-    {"Nmt", NULL, map_nmt},          {"Replace", read_replace, replace},
-    {"Strip", read_strip, strip},    {"Prepend", read_prepend, prepend},
-};
-
-static const struct nvdp__change_row *find_row(const char *type) {
-    if (type != NULL && strcmp(type, table_row.type) == 0) return &table_row;
-    for (size_t i = 0; type != NULL && i < sizeof rows / sizeof rows[0]; i++) {
-        if (strcmp(type, rows[i].type) == 0) return &rows[i];
-    }
-    return NULL;
-}
-
-static void release_step(struct nvdp__change *step) {
-    free(step->pattern);
-    free(step->content);
-    free(step->unit);
-}
-
-static nvdp_status add(struct nvdp__normalizer *normalizer, const struct nvdp__change *step) {
-    nvdp_status status = nvdp__reserve(normalizer->ctx, &normalizer->change, &normalizer->capacity,
-                                       normalizer->count + 1, sizeof *normalizer->change);
-    if (status == NVDP_OK) normalizer->change[normalizer->count++] = *step;
-    return status;
-}
-
-nvdp_status nvdp__normalizer_add_decoding(struct nvdp__normalizer *normalizer) {
-    const struct nvdp__change step = {.row = &decoding_row};
-    return add(normalizer, &step);
-}
-
 static nvdp_status make_table(struct nvdp__normalizer *normalizer, const char *path,
                               const void *bytes, size_t size, struct nvdp__change *step) {
     const unsigned char *from = bytes;
@@ -350,40 +288,78 @@ static nvdp_status make_table(struct nvdp__normalizer *normalizer, const char *p
     from += word;
     step->units = table / word;
     step->content_size = size - word - table;
-    step->content = nvdp__calloc(normalizer->ctx, step->content_size + 1, 1);
-    if (step->content == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(NVDP__NEW(normalizer->ctx, step->unit, step->units));
+    NVDP_TRY(NVDP__ARRAYS(normalizer->ctx, NULL, NVDP__ITEMS(step->content, step->content_size + 1),
+                          NVDP__ITEMS(step->unit, step->units)));
     for (size_t i = 0; i < table; i++)
         step->unit[i / word] |= (uint32_t)from[i] << 8 * (i % word);
     memcpy(step->content, from + table, step->content_size);
     return NVDP_OK;
 }
 
-nvdp_status nvdp__normalizer_add_table(struct nvdp__normalizer *normalizer, const char *path,
-                                       const void *bytes, size_t size) {
-    struct nvdp__change step = {.row = &table_row};
-    nvdp_status status = make_table(normalizer, path, bytes, size, &step);
-    if (status == NVDP_OK) status = add(normalizer, &step);
-    if (status != NVDP_OK) release_step(&step);
-    return status;
+static nvdp_status read_table(struct reading *reading, struct nvdp__change *step) {
+    const json_t *value = json_object_get(reading->json, "precompiled_charsmap");
+    const size_t length = json_string_length(value);
+    const char *end = NULL;
+    size_t size = 0;
+    reading->known = json_is_string(value);
+    if (!reading->known) return NVDP_OK;
+    nvdp__autofree unsigned char *bytes = nvdp__calloc(reading->normalizer->ctx, length + 1, 1);
+    NVDP_TRY(NVDP__MADE(bytes));
+    reading->known = sodium_base642bin(bytes, length + 1, json_string_value(value), length, NULL,
+                                       &size, &end, sodium_base64_VARIANT_ORIGINAL) == 0 &&
+                     *end == '\0';
+    return reading->known ? make_table(reading->normalizer, reading->path, bytes, size, step)
+                          : NVDP_OK;
 }
 
-static nvdp_status read_table(struct nvdp__normalizer *normalizer, const char *path,
-                              const json_t *json, struct nvdp__change *step, bool *known) {
-    const json_t *value = json_object_get(json, "precompiled_charsmap");
-    const size_t length = json_string_length(value);
-    size_t size = 0;
-    *known = json_is_string(value);
-    if (!*known) return NVDP_OK;
-    unsigned char *bytes = nvdp__calloc(normalizer->ctx, length + 1, 1);
-    if (bytes == NULL) return NVDP_ERR_MEMORY;
-    const char *end = NULL;
-    *known = sodium_base642bin(bytes, length + 1, json_string_value(value), length, NULL, &size,
-                               &end, sodium_base64_VARIANT_ORIGINAL) == 0 &&
-             *end == '\0';
-    nvdp_status status = *known ? make_table(normalizer, path, bytes, size, step) : NVDP_OK;
-    free(bytes);
-    return status;
+/* ---- the table of types ---- */
+
+static const struct nvdp__change_row decoding_row = {NULL, NULL, decode, NULL};
+static const struct nvdp__change_row rows[] = {
+    {"Precompiled", read_table, use_table, NULL},
+    {"NFC", NULL, form, NULL},
+    {"NFD", NULL, form, NULL},
+    {"NFKC", NULL, form, NULL},
+    {"NFKD", NULL, form, NULL},
+    {"Lowercase", NULL, lower_case, NULL},
+    {"StripAccents", NULL, map, without_marks},
+    {"Nmt", NULL, map, nmt},
+    {"Replace", read_replace, replace, NULL},
+    {"Strip", read_strip, strip, NULL},
+    {"Prepend", read_prepend, prepend, NULL},
+};
+
+static const struct nvdp__change_row *find_row(const char *type) {
+    for (size_t i = 0; type != NULL && i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(type, rows[i].type) == 0) return &rows[i];
+    }
+    return NULL;
+}
+
+static void release_step(struct nvdp__change *step) {
+    free(step->pattern);
+    free(step->content);
+    free(step->unit);
+}
+
+/* Takes over a step that is made, and releases it after a failure. */
+static nvdp_status add(struct nvdp__normalizer *normalizer, nvdp_status made,
+                       struct nvdp__change *step) {
+    if (made == NVDP_OK)
+        made = NVDP__PUSH(normalizer->ctx, normalizer->change, normalizer->count,
+                          normalizer->capacity, *step);
+    if (made != NVDP_OK) release_step(step);
+    return made;
+}
+
+nvdp_status nvdp__normalizer_add_decoding(struct nvdp__normalizer *normalizer) {
+    return add(normalizer, NVDP_OK, &(struct nvdp__change){.row = &decoding_row});
+}
+
+nvdp_status nvdp__normalizer_add_table(struct nvdp__normalizer *normalizer, const char *path,
+                                       const void *bytes, size_t size) {
+    struct nvdp__change step = {.row = find_row("Precompiled")};
+    return add(normalizer, make_table(normalizer, path, bytes, size, &step), &step);
 }
 
 nvdp_status nvdp__normalizer_read(struct nvdp__normalizer *normalizer, const char *path,
@@ -397,12 +373,12 @@ nvdp_status nvdp__normalizer_read(struct nvdp__normalizer *normalizer, const cha
         json_array_foreach(list, i, one) NVDP_TRY(nvdp__normalizer_read(normalizer, path, one));
         return NVDP_OK;
     }
-    const struct nvdp__change_row *row = find_row(type);
-    struct nvdp__change step = {.row = row};
-    bool known = row != NULL && normalizer->count < MAX_CHANGES;
+    struct nvdp__change step = {.row = find_row(type)};
+    struct reading reading = {normalizer, path, json,
+                              step.row != NULL && normalizer->count < MAX_CHANGES};
     nvdp_status status = NVDP_OK;
-    if (known && row->read != NULL) status = row->read(normalizer, path, json, &step, &known);
-    if (status == NVDP_OK && !known) {
+    if (reading.known && step.row->read != NULL) status = step.row->read(&reading, &step);
+    if (status == NVDP_OK && !reading.known) {
         char *found = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
         status = nvdp__fail(
             normalizer->ctx, NVDP_ERR_UNSUPPORTED,
@@ -413,9 +389,7 @@ nvdp_status nvdp__normalizer_read(struct nvdp__normalizer *normalizer, const cha
             path, found != NULL ? found : "none");
         free(found);
     }
-    if (status == NVDP_OK) status = add(normalizer, &step);
-    if (status != NVDP_OK) release_step(&step);
-    return status;
+    return add(normalizer, status, &step);
 }
 
 nvdp_status nvdp__normalizer_apply(struct nvdp_context *ctx,
@@ -443,9 +417,8 @@ void nvdp__normalizer_digest(const struct nvdp__normalizer *normalizer,
     for (size_t i = 0; i < normalizer->count; i++) {
         const struct nvdp__change *step = &normalizer->change[i];
         nvdp__digest_text(digest, step->row->type);
-        nvdp__digest_number(digest,
-                            (uint64_t)(step->left + 2 * step->right + 4 * step->white_space));
-        nvdp__digest_number(digest, step->least);
+        NVDP__DIGEST_NUMBERS(
+            digest, (uint64_t)(step->left + 2 * step->right + 4 * step->white_space), step->least);
         nvdp__digest_bytes(digest, step->pattern, step->pattern_size);
         nvdp__digest_bytes(digest, step->content, step->content_size);
         nvdp__digest_bytes(digest, step->unit, step->units * sizeof *step->unit);

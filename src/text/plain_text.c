@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/own.h"
 #include "text/task.h"
 #include <stdlib.h>
 #include <string.h>
@@ -30,12 +31,8 @@ struct nvdp__plain_text {
 
 nvdp_status nvdp__plain_text_open(struct nvdp_context *ctx, const char *const *path, size_t files,
                                   struct nvdp__plain_text **out) {
-    struct nvdp__plain_text *plain = nvdp__calloc(ctx, 1, sizeof *plain);
-    if (plain == NULL) return NVDP_ERR_MEMORY;
-    plain->ctx = ctx;
-    plain->path = path;
-    plain->files = files;
-    *out = plain;
+    NVDP_TRY(NVDP__NEW(ctx, *out, 1));
+    **out = (struct nvdp__plain_text){.ctx = ctx, .path = path, .files = files};
     return NVDP_OK;
 }
 
@@ -84,31 +81,8 @@ static bool named_json(const char *path) {
     return false;
 }
 
-/* Refuses an object with the key of texts between lines of plain text: its names would become words. */
-static nvdp_status refuse_object(const struct nvdp__plain_text *plain, struct nvdp__line line) {
-    if (!is_json(line.text, line.size)) return NVDP_OK;
-    json_t *object = json_loadb(line.text, line.size, 0, NULL);
-    const bool text = json_is_string(json_object_get(object, TEXT_KEY));
-    json_decref(object);
-    if (!text) return NVDP_OK;
-    return nvdp__fail(plain->ctx, NVDP_ERR_INPUT,
-                      "%s:%zu: expected plain text, as before this line, found a JSON object with "
-                      "the key '%s'; put plain text and JSON into separate files",
-                      plain->path[plain->file], plain->lines.line, TEXT_KEY);
-}
-
-/* The next object; *found is false at the end of the file. */
-static nvdp_status next_object(struct nvdp__plain_text *plain, bool *found) {
-    bool more = true;
-    for (*found = false; !*found && more;) {
-        NVDP_TRY(nvdp__table_chunks_next(&plain->objects, found));
-        if (!*found) NVDP_TRY(nvdp__table_chunks_read(&plain->objects, &more));
-    }
-    return NVDP_OK;
-}
-
 static nvdp_status begin_file(struct nvdp__plain_text *plain) {
-    struct nvdp__line head;
+    struct nvdp__field head;
     bool found;
     plain->in = (struct progress){.begins = true};
     NVDP_TRY(nvdp__lines_open(plain->ctx, plain->path[plain->file], &plain->lines));
@@ -123,7 +97,7 @@ static nvdp_status begin_file(struct nvdp__plain_text *plain) {
                          plain->path[plain->file], TEXT_KEY)
                    : NVDP_OK;
     nvdp__table_chunks_adopt(&plain->lines, NVDP__TABLE_JSONL, &plain->objects);
-    NVDP_TRY(next_object(plain, &found)); /* the names */
+    NVDP_TRY(nvdp__table_chunks_find(&plain->objects, &found)); /* the names */
     NVDP_TRY(nvdp__tsv_column(&plain->objects.tsv, TEXT_KEY, &plain->key));
     if (plain->key == plain->objects.tsv.fields)
         return nvdp__fail(
@@ -135,33 +109,13 @@ static nvdp_status begin_file(struct nvdp__plain_text *plain) {
     return NVDP_OK;
 }
 
-static nvdp_status end_file(struct nvdp__plain_text *plain) {
-    const char *path = plain->path[plain->file];
-    plain->bytes += plain->lines.read + plain->objects.read;
-    nvdp__lines_close(&plain->lines);
-    nvdp__table_chunks_close(&plain->objects);
-    plain->file++;
-    if (plain->in.text_lines == 0)
-        return nvdp__fail(plain->ctx, NVDP_ERR_INPUT, "%s: expected lines of text, found none",
-                          path);
-    if (plain->in.bad_lines > 0)
-        nvdp__log(plain->ctx, NVDP_LOG_WARNING,
-                  "%s:%zu: bytes that are not UTF-8 are dropped, here and on %zu more lines", path,
-                  plain->in.first_bad, plain->in.bad_lines - 1);
-    return NVDP_OK;
-}
-
 static bool begins_with(const struct nvdp__plain_line *line, const char *start) {
     size_t size = strlen(start);
     return line->size >= size && memcmp(line->text, start, size) == 0;
 }
 
 static bool is_blank(const struct nvdp__plain_line *line) {
-    static const char blanks[] = " \t\r\f\v";
-    for (size_t i = 0; i < line->size; i++) {
-        if (memchr(blanks, line->text[i], sizeof blanks - 1) == NULL) return false;
-    }
-    return true;
+    return nvdp__trimmed((struct nvdp__field){line->text, line->size}, " \t\r\f\v").size == 0;
 }
 
 /* True if the line separates documents and is not text itself: <doc ...>, </doc> or blank. */
@@ -184,15 +138,12 @@ static nvdp_status next_of_objects(struct nvdp__plain_text *plain, struct nvdp__
     struct nvdp__field *rest = &plain->rest;
     for (;;) {
         while (rest->size > 0) {
-            const char *stop = memchr(rest->text, '\n', rest->size);
-            const size_t size = stop != NULL ? (size_t)(stop - rest->text) : rest->size;
-            *line = (struct nvdp__plain_line){.text = rest->text, .size = size};
-            rest->text += size + (stop != NULL);
-            rest->size -= size + (stop != NULL);
+            const struct nvdp__field part = nvdp__take_part(rest, '\n');
+            *line = (struct nvdp__plain_line){.text = part.text, .size = part.size};
             *found = true;
             if (!is_blank(line)) return NVDP_OK;
         }
-        NVDP_TRY(next_object(plain, found));
+        NVDP_TRY(nvdp__table_chunks_find(&plain->objects, found));
         if (!*found) return NVDP_OK;
         if (tsv->field[plain->key].text == NULL) return nvdp__tsv_no_value(tsv, plain->key);
         *rest = tsv->field[plain->key];
@@ -200,14 +151,20 @@ static nvdp_status next_of_objects(struct nvdp__plain_text *plain, struct nvdp__
     }
 }
 
-/* The next line of the file that is text. */
-static nvdp_status next_of_file(struct nvdp__plain_text *plain, struct nvdp__plain_line *line,
-                                bool *found) {
-    struct nvdp__line raw;
-    if (plain->objects.input != NULL) return next_of_objects(plain, line, found);
+/* The next line of the file that is text. Refuses an object with the key of texts: its names would become words. */
+static nvdp_status next_of_lines(struct nvdp__plain_text *plain, struct nvdp__plain_line *line,
+                                 bool *found) {
+    struct nvdp__field raw;
     do {
         NVDP_TRY(nvdp__lines_next(&plain->lines, &raw, found));
-        NVDP_TRY(refuse_object(plain, raw));
+        nvdp__autoptr(json_decref) json_t *object =
+            is_json(raw.text, raw.size) ? json_loadb(raw.text, raw.size, 0, NULL) : NULL;
+        if (json_is_string(json_object_get(object, TEXT_KEY)))
+            return nvdp__fail(plain->ctx, NVDP_ERR_INPUT,
+                              "%s:%zu: expected plain text, as before this line, found a JSON "
+                              "object with the key '%s'; put plain text and JSON into separate "
+                              "files",
+                              plain->path[plain->file], plain->lines.line, TEXT_KEY);
         *line = (struct nvdp__plain_line){.text = raw.text, .size = raw.size};
     } while (*found && is_border(plain, line));
     return NVDP_OK;
@@ -217,17 +174,27 @@ nvdp_status nvdp__plain_text_next(struct nvdp__plain_text *plain, struct nvdp__p
                                   bool *found) {
     while (plain->file < plain->files) {
         if (plain->lines.input == NULL && plain->objects.input == NULL) NVDP_TRY(begin_file(plain));
-        NVDP_TRY(next_of_file(plain, line, found));
-        if (!*found) {
-            NVDP_TRY(end_file(plain));
-            continue;
+        NVDP_TRY(plain->objects.input != NULL ? next_of_objects(plain, line, found)
+                                              : next_of_lines(plain, line, found));
+        if (*found) {
+            plain->in.text_lines++;
+            if (!nvdp__is_utf8(line->text, line->size) && plain->in.bad_lines++ == 0)
+                plain->in.first_bad = plain->lines.line;
+            line->begins = plain->in.begins;
+            plain->in.begins = false;
+            return NVDP_OK;
         }
-        plain->in.text_lines++;
-        if (!nvdp__is_utf8(line->text, line->size) && plain->in.bad_lines++ == 0)
-            plain->in.first_bad = plain->lines.line;
-        line->begins = plain->in.begins;
-        plain->in.begins = false;
-        return NVDP_OK;
+        const char *path = plain->path[plain->file++];
+        plain->bytes += plain->lines.read + plain->objects.read;
+        nvdp__lines_close(&plain->lines);
+        nvdp__table_chunks_close(&plain->objects);
+        if (plain->in.text_lines == 0)
+            return nvdp__fail(plain->ctx, NVDP_ERR_INPUT, "%s: expected lines of text, found none",
+                              path);
+        if (plain->in.bad_lines > 0)
+            nvdp__log(plain->ctx, NVDP_LOG_WARNING,
+                      "%s:%zu: bytes that are not UTF-8 are dropped, here and on %zu more lines",
+                      path, plain->in.first_bad, plain->in.bad_lines - 1);
     }
     *found = false;
     return NVDP_OK;
@@ -239,10 +206,6 @@ static const char *const abbreviations[] = {"mr", "mrs", "ms",   "dr",  "st",  "
                                             "jr", "no",  "gen",  "col", "sgt", "rev", "ca",   "cf",
                                             "eg", "ie",  "capt", "hon", "lt",  "mt",  "vol"};
 
-static bool is_letter(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 static bool may_begin(char c) {
     return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || nvdp__is_one_of(c, "\"'([{") ||
            (unsigned char)c >= 0x80;
@@ -251,9 +214,8 @@ static bool may_begin(char c) {
 /* True if the '.' at `dot` follows a single letter or an abbreviation. */
 static bool abbreviates(const char *text, size_t dot) {
     size_t start = dot;
-    while (start > 0 && is_letter(text[start - 1])) {
+    while (start > 0 && (text[start - 1] | 0x20) >= 'a' && (text[start - 1] | 0x20) <= 'z')
         start--;
-    }
     size_t size = dot - start;
     if (size == 1) return true;
     for (size_t i = 0; i < sizeof abbreviations / sizeof abbreviations[0]; i++) {

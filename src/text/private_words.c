@@ -1,7 +1,8 @@
-/* The private word histogram (private_words.h): checks, the proof of its guarantee, exact noise,
+/* The private word histogram (vocabulary.h): checks, the proof of its guarantee, exact noise,
  * the released counts, and the statement. */
-#include "text/private_words.h"
+#include "text/vocabulary.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/sentence.h"
 #include <math.h>
@@ -125,16 +126,9 @@ uint64_t nvdp__noised_count(const struct nvdp__word_noise *noise, struct nvdp__s
 /* ---- the histogram ---- */
 
 struct kept {
-    const char *word;
-    size_t size;
+    struct nvdp__field word;
     uint64_t times;
 };
-
-static int by_times(const void *a, const void *b) {
-    const struct kept *x = a, *y = b;
-    if (x->times != y->times) return x->times > y->times ? -1 : 1;
-    return strcmp(x->word, y->word);
-}
 
 nvdp_status nvdp__private_word_counts(const struct nvdp__word_counts *counts,
                                       const struct nvdp__private_words *options,
@@ -147,15 +141,14 @@ nvdp_status nvdp__private_word_counts(const struct nvdp__word_counts *counts,
     size_t count = 0;
     NVDP_TRY(NVDP__NEW(counts->ctx, kept, counts->words.count));
     for (size_t i = 0; i < counts->words.count; i++) {
-        kept[count].word = nvdp__string(&counts->words, i, &kept[count].size);
-        kept[count].times = nvdp__noised_count(&word_noise, &stream, counts->times[i]);
+        kept[count] = (struct kept){nvdp__string(&counts->words, i),
+                                    nvdp__noised_count(&word_noise, &stream, counts->times[i])};
         count += kept[count].times > 0;
     }
-    qsort(kept, count, sizeof *kept, by_times);
+    NVDP__SORT(kept, count, NVDP__DOWN(struct kept, times), NVDP__UP(struct kept, word.text));
     for (size_t i = 0; i < count; i++)
-        NVDP_TRY(nvdp__word_counts_add(&made, kept[i].word, kept[i].size, kept[i].times));
-    NVDP__HAND_OVER(out, made);
-    return NVDP_OK;
+        NVDP_TRY(nvdp__word_counts_add(&made, kept[i].word.text, kept[i].word.size, kept[i].times));
+    return NVDP__HAND_OVER(out, made);
 }
 
 /* ---- the statement ---- */
@@ -167,19 +160,14 @@ static char *statement_of(struct nvdp_context *ctx, const struct nvdp__private_w
     const struct nvdp__example_privacy removed = nvdp__private_removal(options, length - 2);
     const struct nvdp__example_privacy document =
         nvdp__private_example(options, options->max_words);
-    char *limit, *text, epsilon[3][NVDP__BOUND_TEXT], delta[3][NVDP__BOUND_TEXT];
-    if (options->max_words == 0)
-        limit =
-            nvdp__format(ctx, "Nothing is proven for a whole document: all of its words count.");
-    else
-        limit = nvdp__format(
-            ctx,
-            "For a whole document, of which the first %llu words count: epsilon "
-            "%s, delta %s%s.",
-            (unsigned long long)options->max_words, nvdp__bound(epsilon[0], document.epsilon),
-            nvdp__bound(delta[0], document.delta), document.delta >= 1 ? nothing : "");
-    if (limit == NULL) return NULL;
-    text = nvdp__format(
+    char limit[192] = "Nothing is proven for a whole document: all of its words count.";
+    if (options->max_words > 0)
+        nvdp__snprintf(limit, sizeof limit,
+                       "For a whole document, of which the first %llu words count: epsilon "
+                       "%s, delta %s%s.",
+                       (unsigned long long)options->max_words, nvdp__bound(document.epsilon).text,
+                       nvdp__bound(document.delta).text, document.delta >= 1 ? nothing : "");
+    return nvdp__format(
         ctx,
         "Proven: the vocabulary is (epsilon %s, delta %s)-differentially private for one word of "
         "the texts that is replaced by another.\n"
@@ -191,13 +179,11 @@ static char *statement_of(struct nvdp_context *ctx, const struct nvdp__private_w
         "exact, from the operating system's generator.\n"
         "It covers vocab.txt alone: not weights that are trained on the texts, losses, the texts' "
         "digests in pretrain.json, the cache folder, or the time that all took.",
-        nvdp__bound(epsilon[0], options->epsilon), nvdp__bound(delta[0], options->delta), length,
-        nvdp__bound(epsilon[1], window.epsilon), nvdp__bound(delta[1], window.delta),
-        window.delta >= 1 ? nothing : "", nvdp__bound(epsilon[2], removed.epsilon),
-        nvdp__bound(delta[2], removed.delta), limit, 2 / options->epsilon,
+        nvdp__bound(options->epsilon).text, nvdp__bound(options->delta).text, length,
+        nvdp__bound(window.epsilon).text, nvdp__bound(window.delta).text,
+        window.delta >= 1 ? nothing : "", nvdp__bound(removed.epsilon).text,
+        nvdp__bound(removed.delta).text, limit, 2 / options->epsilon,
         1 + 2 * log(2 / options->delta) / options->epsilon, (unsigned long long)options->possible);
-    free(limit);
-    return text;
 }
 
 /* ---- on disk ---- */
@@ -210,7 +196,7 @@ static json_t *of_words(uint64_t words, struct nvdp__example_privacy of) {
 json_t *nvdp__private_words_json(struct nvdp_context *ctx,
                                  const struct nvdp__private_words *options, size_t length) {
     const uint64_t window = length - 2, document = options->max_words; /* max words */
-    char *statement = statement_of(ctx, options, length);
+    nvdp__autofree char *statement = statement_of(ctx, options, length);
     if (statement == NULL) return NULL;
     json_t *root = json_pack(
         "{s:s, s:{s:f, s:f}, s:o, s:o, s:o, s:I, s:s}", "nvdp_format", "vocab_privacy/1", "word",
@@ -219,7 +205,6 @@ json_t *nvdp__private_words_json(struct nvdp_context *ctx,
         of_words(window, nvdp__private_removal(options, window)), "document",
         document == 0 ? json_null() : of_words(document, nvdp__private_example(options, document)),
         "possible_words", (json_int_t)options->possible, "statement", statement);
-    free(statement);
     if (root == NULL) (void)nvdp__fail(ctx, NVDP_ERR_MEMORY, "vocab_privacy.json: out of memory");
     return root;
 }

@@ -1,8 +1,8 @@
 /* Reads files of kind representations/1 (docs/formats.md): the noised vectors of the tokens of
  * privatized texts. */
+#include "text/representations.h"
 #include "base/own.h"
 #include "hdf5/hdf5.h"
-#include "options/schema.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -14,33 +14,30 @@
 
 enum { VERSION = 1, SPLITS = NVDP_SPLIT_TEST_MISMATCHED + 1 };
 
-struct nvdp_representations {
+struct nvdp__representations {
     struct nvdp_context *ctx;
     struct nvdp__h5 *file;
     char *path, *task;
-    struct nvdp_representations_info info;
-    int64_t *offset, *id;
-    int32_t *split;
-    float *label;
+    struct nvdp__representations_info info;
 };
 
-void nvdp_representations_close(struct nvdp_representations *of) {
+void nvdp__representations_close(struct nvdp__representations *of) {
     if (of == NULL) return;
     nvdp__h5_free(of->file);
     free(of->path);
     free(of->task);
-    free(of->offset);
-    free(of->id);
-    free(of->split);
-    free(of->label);
+    free(of->info.offset);
+    free(of->info.id);
+    free(of->info.split);
+    free(of->info.label);
     free(of);
 }
 
-static nvdp_status read_shape(struct nvdp_representations *of) {
-    struct nvdp_representations_info *info = &of->info;
+static nvdp_status read_shape(struct nvdp__representations *of) {
+    struct nvdp__representations_info *info = &of->info;
     int64_t columns;
     size_t z[2], offsets;
-    char *tokens = NULL;
+    nvdp__autofree char *tokens = NULL;
     NVDP_TRY(nvdp__h5_get_int(of->file, "columns", &columns));
     NVDP_TRY(nvdp__h5_get_real(of->file, "eta", &info->eta));
     NVDP_TRY(nvdp__h5_get_real(of->file, "grid_step", &info->step));
@@ -48,7 +45,6 @@ static nvdp_status read_shape(struct nvdp_representations *of) {
     NVDP_TRY(nvdp__h5_get_string(of->file, "tokens", &tokens));
     info->task = of->task;
     info->pieces = strcmp(tokens, "pieces") == 0;
-    free(tokens);
     if (columns != 1 && columns != 2)
         return NVDP__BAD_FILE(of, "attribute 'columns': expected 1 or 2, found %" PRId64, columns);
     if (!(info->eta > 0 && isfinite(info->eta)) || !(info->step > 0 && isfinite(info->step)))
@@ -78,69 +74,52 @@ static nvdp_status read_shape(struct nvdp_representations *of) {
     info->rows = (offsets - 1) / info->columns;
     info->tokens = z[0];
     info->dim = z[1];
-    NVDP_TRY(NVDP__NEW(of->ctx, of->offset, offsets));
-    NVDP_TRY(nvdp__h5_read_rows(of->file, "offset", NVDP__H5_I64, 0, offsets, of->offset));
-    if (of->offset[0] != 0 || of->offset[offsets - 1] != (int64_t)z[0])
+    NVDP_TRY(NVDP__NEW(of->ctx, of->info.offset, offsets));
+    NVDP_TRY(nvdp__h5_read_rows(of->file, "offset", NVDP__H5_I64, 0, offsets, of->info.offset));
+    if (of->info.offset[0] != 0 || of->info.offset[offsets - 1] != (int64_t)z[0])
         return NVDP__BAD_FILE(of,
                               "dataset 'offset': expected 0 to %zu, found %" PRId64 " to %" PRId64,
-                              z[0], of->offset[0], of->offset[offsets - 1]);
+                              z[0], of->info.offset[0], of->info.offset[offsets - 1]);
     for (size_t i = 0; i + 1 < offsets; i++)
-        if (of->offset[i + 1] < of->offset[i])
+        if (of->info.offset[i + 1] < of->info.offset[i])
             return NVDP__BAD_FILE(
                 of,
                 "dataset 'offset': expected no number below the one before, found %" PRId64
                 " after %" PRId64 " at row %zu",
-                of->offset[i + 1], of->offset[i], i + 1);
+                of->info.offset[i + 1], of->info.offset[i], i + 1);
     return NVDP_OK;
 }
 
-static nvdp_status read_columns(struct nvdp_representations *of) {
-    const size_t rows = of->info.rows;
-    NVDP_TRY(nvdp__h5_read_column(of->file, "id", NVDP__H5_I64, rows, &of->id));
-    if (nvdp__h5_has(of->file, "split"))
-        NVDP_TRY(nvdp__h5_read_column(of->file, "split", NVDP__H5_I32, rows, &of->split));
-    if (nvdp__h5_has(of->file, "label"))
-        NVDP_TRY(nvdp__h5_read_column(of->file, "label", NVDP__H5_F32, rows, &of->label));
-    for (size_t i = 0; i < of->info.rows && of->split != NULL; i++)
-        if (of->split[i] < 0 || of->split[i] >= SPLITS)
-            return NVDP__BAD_FILE(of, "dataset 'split': row %zu: expected 0 to %d, found %d", i,
-                                  SPLITS - 1, of->split[i]);
-    for (size_t i = 0; i < of->info.rows && of->label != NULL; i++)
-        if (isinf(of->label[i]))
-            return NVDP__BAD_FILE(of,
-                                  "dataset 'label': row %zu: expected a number or NaN, found %g", i,
-                                  (double)of->label[i]);
-    of->info.offset = of->offset;
-    of->info.id = of->id;
-    of->info.split = of->split;
-    of->info.label = of->label;
-    return NVDP_OK;
-}
-
-nvdp_status nvdp_representations_open(struct nvdp_context *ctx, const char *path,
-                                      struct nvdp_representations **out) {
-    nvdp__autoptr(nvdp_representations_close) struct nvdp_representations *made = NULL;
+nvdp_status nvdp__representations_open(struct nvdp_context *ctx, const char *path,
+                                       struct nvdp__representations **out,
+                                       struct nvdp__representations_info *info) {
+    nvdp__autoptr(nvdp__representations_close) struct nvdp__representations *made = NULL;
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     made->ctx = ctx;
-    made->info.struct_size = sizeof made->info;
-    made->path = nvdp__strdup(ctx, path);
-    NVDP_TRY(NVDP__MADE(made->path));
+    NVDP_TRY(NVDP__MADE(made->path = nvdp__strdup(ctx, path)));
     NVDP_TRY(nvdp__h5_open(ctx, path, "representations", VERSION, &made->file));
     NVDP_TRY(read_shape(made));
-    NVDP_TRY(read_columns(made));
-    NVDP__HAND_OVER(out, made);
-    return NVDP_OK;
+    const size_t rows = made->info.rows;
+    NVDP_TRY(nvdp__h5_read_column(made->file, "id", NVDP__H5_I64, rows, &made->info.id));
+    if (nvdp__h5_has(made->file, "split"))
+        NVDP_TRY(nvdp__h5_read_column(made->file, "split", NVDP__H5_I32, rows, &made->info.split));
+    if (nvdp__h5_has(made->file, "label"))
+        NVDP_TRY(nvdp__h5_read_column(made->file, "label", NVDP__H5_F32, rows, &made->info.label));
+    for (size_t i = 0; i < rows && made->info.split != NULL; i++)
+        if (made->info.split[i] < 0 || made->info.split[i] >= SPLITS)
+            return NVDP__BAD_FILE(made, "dataset 'split': row %zu: expected 0 to %d, found %d", i,
+                                  SPLITS - 1, made->info.split[i]);
+    for (size_t i = 0; i < rows && made->info.label != NULL; i++)
+        if (isinf(made->info.label[i]))
+            return NVDP__BAD_FILE(made,
+                                  "dataset 'label': row %zu: expected a number or NaN, found %g", i,
+                                  (double)made->info.label[i]);
+    *info = made->info;
+    return NVDP__HAND_OVER(out, made);
 }
 
-nvdp_status nvdp_representations_describe(const struct nvdp_representations *of,
-                                          struct nvdp_representations_info *out) {
-    NVDP_TRY(nvdp__can_give(of->ctx, out));
-    NVDP__GIVE(out, &of->info);
-    return NVDP_OK;
-}
-
-nvdp_status nvdp_representations_read(struct nvdp_representations *of, size_t first, size_t tokens,
-                                      float *z) {
+nvdp_status nvdp__representations_read(struct nvdp__representations *of, size_t first,
+                                       size_t tokens, float *z) {
     if (first > of->info.tokens || tokens > of->info.tokens - first)
         return nvdp__fail(of->ctx, NVDP_ERR_ARGUMENT, "%s: tokens %zu to %zu, expected at most %zu",
                           of->path, first, first + tokens, of->info.tokens);

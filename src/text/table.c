@@ -4,8 +4,6 @@
 
 #include "base/file.h"
 #include "base/own.h"
-#include "text/conll.h"
-
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { NUMBER_SIZE = 64, POOL_BLOCK = 1 << 18 };
+enum { NUMBER_SIZE = 64 };
 
 /* ---- names in messages ---- */
 
@@ -25,42 +23,12 @@ void nvdp__name_list_add(struct nvdp__name_list *list, size_t max_bytes, const c
                                          "%s%s", comma, list->full ? "..." : name);
 }
 
-/* ---- memory for fields that differ from the file's bytes ---- */
-
-static nvdp_status pool_take(struct nvdp_context *ctx, struct nvdp__pool *pool, size_t n,
-                             char **out) {
-    if (n > pool->size - pool->used || pool->blocks == 0) {
-        const size_t size = nvdp__max(n, POOL_BLOCK);
-        NVDP_TRY(nvdp__reserve(ctx, &pool->block, &pool->capacity, pool->blocks + 1,
-                               sizeof *pool->block));
-        NVDP_TRY(NVDP__NEW(ctx, pool->block[pool->blocks], size));
-        pool->blocks++;
-        pool->size = size;
-        pool->used = 0;
-    }
-    *out = pool->block[pool->blocks - 1] + pool->used;
-    pool->used += n;
-    return NVDP_OK;
-}
-
-void nvdp__pool_release(struct nvdp__pool *pool) {
-    for (size_t i = 0; i < pool->blocks; i++)
-        free(pool->block[i]);
-    free(pool->block);
-    *pool = (struct nvdp__pool){0};
-}
-
 /* ---- the cursor ---- */
 
-/* Bytes of the path without the ending of a packed file. */
-static size_t unpacked_size(const char *path) {
-    return strlen(path) -
-           (nvdp__ends_with(path, ".gz") || nvdp__ends_with(path, ".xz") ? strlen(".gz") : 0);
-}
-
-/* Upper case counts too: Windows has .CSV and .TSV. */
+/* True if a path ends so, also with .gz or .xz behind it. Upper case counts too: Windows has .CSV and .TSV. */
 static bool has_end(const char *path, const char *end) {
-    const size_t size = unpacked_size(path), n = strlen(end);
+    const bool packed = nvdp__ends_with(path, ".gz") || nvdp__ends_with(path, ".xz");
+    const size_t size = strlen(path) - (packed ? strlen(".gz") : 0), n = strlen(end);
     return size > n && strncasecmp(path + size - n, end, n) == 0;
 }
 
@@ -106,13 +74,16 @@ void nvdp__table_log_texts(struct nvdp_context *ctx, const char *path, size_t no
         nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: %zu of %zu texts are empty", path, empty, rows);
 }
 
-size_t nvdp__byte_order_mark(const char *bytes, size_t count) {
-    const size_t mark = sizeof NVDP__BYTE_ORDER_MARK - 1;
-    return count >= mark && memcmp(bytes, NVDP__BYTE_ORDER_MARK, mark) == 0 ? mark : 0;
-}
-
 bool nvdp__is_one_of(char c, const char *set) {
     return c != '\0' && strchr(set, c) != NULL;
+}
+
+struct nvdp__field nvdp__trimmed(struct nvdp__field field, const char *set) {
+    for (; field.size > 0 && nvdp__is_one_of(field.text[0], set); field.size--)
+        field.text++;
+    while (field.size > 0 && nvdp__is_one_of(field.text[field.size - 1], set))
+        field.size--;
+    return field;
 }
 
 static const char JSON_BLANKS[] = "\n\r\t ";
@@ -151,55 +122,35 @@ bool nvdp__tsv_more(struct nvdp__tsv *tsv) {
     return tsv->at < tsv->end;
 }
 
-static nvdp_status add_field(struct nvdp__tsv *tsv, const char *text, size_t size) {
-    NVDP_TRY(
-        nvdp__reserve(tsv->ctx, &tsv->field, &tsv->capacity, tsv->fields + 1, sizeof *tsv->field));
-    tsv->field[tsv->fields++] = (struct nvdp__field){text, size};
-    return NVDP_OK;
+static nvdp_status add_field(struct nvdp__tsv *tsv, struct nvdp__field field) {
+    return NVDP__PUSH(tsv->ctx, tsv->field, tsv->fields, tsv->capacity, field);
 }
 
 /* Takes the current line, without its LF or CRLF, and moves the cursor behind it. */
 static nvdp_status next_line(struct nvdp__tsv *tsv, struct nvdp__field *line) {
-    const char *at = tsv->at;
-    const char *stop = at < tsv->end ? memchr(at, '\n', (size_t)(tsv->end - at)) : NULL;
-    tsv->at = stop != NULL ? stop + 1 : tsv->end;
-    if (stop == NULL) stop = tsv->end;
-    if (stop > at && stop[-1] == '\r') stop--;
-    *line = (struct nvdp__field){at, (size_t)(stop - at)};
+    struct nvdp__field rest = {tsv->at, (size_t)(tsv->end - tsv->at)};
+    *line = nvdp__take_part(&rest, '\n');
+    tsv->at = rest.text != NULL ? rest.text : tsv->end;
+    if (line->size > 0 && line->text[line->size - 1] == '\r') line->size--;
     if (line->size <= NVDP__LINE_LIMIT) return NVDP_OK;
     return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT,
                       "%s:%zu: expected a line of at most %d bytes, found %zu", tsv->path,
                       tsv->line, NVDP__LINE_LIMIT, line->size);
 }
 
-static nvdp_status next_plain(struct nvdp__tsv *tsv) {
-    struct nvdp__field line;
-    NVDP_TRY(next_line(tsv, &line));
-    const char *at = line.text, *stop = line.text + line.size;
-    if (tsv->format == NVDP__TABLE_LINES) return add_field(tsv, at, line.size);
-    for (;;) {
-        const char *tab = memchr(at, '\t', (size_t)(stop - at));
-        const char *end = tab != NULL ? tab : stop;
-        NVDP_TRY(add_field(tsv, at, (size_t)(end - at)));
-        if (tab == NULL) return NVDP_OK;
-        at = tab + 1;
-    }
-}
-
 /* ---- quotes ---- */
 
 /* Adds the bytes between quotes, with doubled quotes reduced to one. */
-static nvdp_status add_unquoted(struct nvdp__tsv *tsv, const char *text, size_t size,
-                                size_t doubled) {
+static nvdp_status add_unquoted(struct nvdp__tsv *tsv, struct nvdp__field field, size_t doubled) {
     char *to = NULL;
-    if (doubled == 0) return add_field(tsv, text, size);
-    NVDP_TRY(pool_take(tsv->ctx, &tsv->pool, size - doubled, &to));
+    if (doubled == 0) return add_field(tsv, field);
+    NVDP_TRY(nvdp__pool_take(tsv->ctx, &tsv->pool, field.size - doubled, &to));
     size_t n = 0;
-    for (size_t i = 0; i < size; i++) {
-        to[n++] = text[i];
-        i += text[i] == '"';
+    for (size_t i = 0; i < field.size; i++) {
+        to[n++] = field.text[i];
+        i += field.text[i] == '"';
     }
-    return add_field(tsv, to, n);
+    return add_field(tsv, (struct nvdp__field){to, n});
 }
 
 /* Starts after an opening quote and moves *at behind the closing one. False if there is none
@@ -235,7 +186,8 @@ static nvdp_status next_quoted(struct nvdp__tsv *tsv) {
         if (quoted) {
             const char *first = ++at;
             if (!find_close(tsv, &at, &doubled)) break;
-            NVDP_TRY(add_unquoted(tsv, first, (size_t)(at - 1 - first), doubled));
+            const struct nvdp__field field = {first, (size_t)(at - 1 - first)};
+            NVDP_TRY(add_unquoted(tsv, field, doubled));
             stop = at;
         } else {
             while (stop < tsv->end && *stop != separator && *stop != '\n')
@@ -244,7 +196,7 @@ static nvdp_status next_quoted(struct nvdp__tsv *tsv) {
         const char *end = stop;
         if (!quoted && stop > at && stop[-1] == '\r' && (stop == tsv->end || *stop == '\n')) end--;
         if (quoted && stop + 1 < tsv->end && stop[0] == '\r' && stop[1] == '\n') stop++;
-        if (!quoted) NVDP_TRY(add_field(tsv, at, (size_t)(end - at)));
+        if (!quoted) NVDP_TRY(add_field(tsv, (struct nvdp__field){at, (size_t)(end - at)}));
         if (stop - start > NVDP__LINE_LIMIT) {
             tsv->at = stop;
             (void)next_line(tsv, &line);
@@ -276,49 +228,14 @@ static nvdp_status next_quoted(struct nvdp__tsv *tsv) {
                       tsv->path, tsv->line, tsv->fields + 1, NVDP__LINE_LIMIT);
 }
 
-bool nvdp__tsv_needs_quotes(const char *row, size_t size, size_t columns) {
-    const char *const end = row + size;
-    size_t lines = 0;
-    for (const char *at = row, *stop; at < end; at = stop + 1) {
-        stop = memchr(at, '\n', (size_t)(end - at));
-        if (stop == NULL) stop = end;
-        size_t fields = 1;
-        for (const char *c = at; c < stop; c++)
-            fields += *c == '\t';
-        if (stop == at || (stop == at + 1 && *at == '\r')) continue;
-        if (fields != columns || (columns == 1 && lines > 0)) return true;
-        lines++;
-    }
-    return false;
-}
-
-bool nvdp__tsv_is_quoted(const char *bytes, size_t count) {
-    struct nvdp__tsv tsv;
-    bool sound = true, names_quoted = false;
-    size_t columns = 0;
-    if (memchr(bytes, '"', count) == NULL) return false;
-    nvdp__tsv_open(NULL, "", bytes, count, &tsv);
-    tsv.format = NVDP__TABLE_QUOTED_TSV;
-    for (size_t row = 0; sound && nvdp__tsv_more(&tsv); row++) {
-        const char *const start = tsv.at;
-        sound = nvdp__tsv_next(&tsv) == NVDP_OK && (row == 0 || tsv.fields == columns);
-        columns = tsv.fields;
-        tsv.needs_quotes |= nvdp__tsv_needs_quotes(start, (size_t)(tsv.at - start), columns);
-        if (row == 0) names_quoted = tsv.quoted; /* the names are quoted */
-    }
-    sound = sound && (names_quoted || tsv.needs_quotes);
-    nvdp__tsv_release(&tsv);
-    return sound;
-}
-
 /* ---- JSON: one object per line, or one array of objects ---- */
 
 static nvdp_status add_copy(struct nvdp__tsv *tsv, const char *text, size_t size) {
     char *to = NULL;
-    NVDP_TRY(pool_take(tsv->ctx, &tsv->pool, size + 1, &to));
+    NVDP_TRY(nvdp__pool_take(tsv->ctx, &tsv->pool, size + 1, &to));
     memcpy(to, text, size);
     to[size] = '\0';
-    return add_field(tsv, to, size);
+    return add_field(tsv, (struct nvdp__field){to, size});
 }
 
 /* Adds a string as it is, and a number or boolean as in JSON; other values have no text. */
@@ -327,8 +244,9 @@ static nvdp_status add_value(struct nvdp__tsv *tsv, const json_t *value) {
     if (json_is_string(value))
         return add_copy(tsv, json_string_value(value), json_string_length(value));
     if (json_is_boolean(value))
-        return add_field(tsv, json_is_true(value) ? "true" : "false", json_is_true(value) ? 4 : 5);
-    if (!json_is_number(value)) return add_field(tsv, NULL, 0);
+        return add_field(tsv, json_is_true(value) ? (struct nvdp__field){"true", 4}
+                                                  : (struct nvdp__field){"false", 5});
+    if (!json_is_number(value)) return add_field(tsv, (struct nvdp__field){0});
     if (json_is_integer(value))
         nvdp__snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
     else
@@ -382,20 +300,6 @@ bool nvdp__tsv_in_array(const struct nvdp__tsv *tsv) {
                           tsv->at < tsv->end && *tsv->at == '[');
 }
 
-/* Takes the bytes of the next object. */
-static nvdp_status next_json(struct nvdp__tsv *tsv) {
-    if (!nvdp__tsv_in_array(tsv)) return next_line(tsv, &tsv->object);
-    if (!tsv->array) {
-        tsv->array = true;
-        tsv->at++;
-        tsv->more_lines = 0;
-        (void)nvdp__tsv_more(tsv);
-        tsv->line += tsv->more_lines;
-        tsv->more_lines = 0;
-    }
-    return next_element(tsv, &tsv->object);
-}
-
 /* The first object is read twice: for the names of its members, which become the columns, and as
  * a row. */
 static nvdp_status next_object(struct nvdp__tsv *tsv) {
@@ -403,7 +307,16 @@ static nvdp_status next_object(struct nvdp__tsv *tsv) {
     json_error_t where;
     json_t *member;
     nvdp__autoptr(json_decref) json_t *object = NULL;
-    NVDP_TRY(next_json(tsv));
+    const bool in_array = nvdp__tsv_in_array(tsv);
+    if (in_array && !tsv->array) { /* the beginning of the array */
+        tsv->array = true;
+        tsv->at++;
+        tsv->more_lines = 0;
+        (void)nvdp__tsv_more(tsv);
+        tsv->line += tsv->more_lines;
+        tsv->more_lines = 0;
+    }
+    NVDP_TRY(in_array ? next_element(tsv, &tsv->object) : next_line(tsv, &tsv->object));
     object = json_loadb(tsv->object.text, tsv->object.size,
                         JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &where);
     if (!json_is_object(object))
@@ -436,21 +349,16 @@ nvdp_status nvdp__tsv_next(struct nvdp__tsv *tsv) {
     tsv->more_lines = 0;
     tsv->header_is_row = false;
     tsv->fields = 0;
-    const bool first = tsv->line == 1;
-    switch (tsv->format) {
-    case NVDP__TABLE_TSV:
-    case NVDP__TABLE_LINES:
-        break;
-    case NVDP__TABLE_QUOTED_TSV:
-    case NVDP__TABLE_CSV:
-        return next_quoted(tsv);
-    case NVDP__TABLE_JSONL:
-        return next_object(tsv);
-    }
-    const nvdp_status status = next_plain(tsv);
+    if (nvdp__is_quoted(tsv->format)) return next_quoted(tsv);
+    if (tsv->format == NVDP__TABLE_JSONL) return next_object(tsv);
+    struct nvdp__field rest;
+    NVDP_TRY(next_line(tsv, &rest));
+    if (tsv->format == NVDP__TABLE_LINES) return add_field(tsv, rest);
+    while (rest.text != NULL)
+        NVDP_TRY(add_field(tsv, nvdp__take_part(&rest, '\t')));
     /* in a table of one column an empty line is an empty text */
-    if (first && tsv->format == NVDP__TABLE_TSV && tsv->fields == 1) tsv->blank_rows = true;
-    return status;
+    if (tsv->line == 1 && tsv->fields == 1) tsv->blank_rows = true;
+    return NVDP_OK;
 }
 
 void nvdp__tsv_release(struct nvdp__tsv *tsv) {
@@ -470,8 +378,7 @@ int nvdp__by_field(const void *left, const void *right) {
     const struct nvdp__field *a = left;
     const struct nvdp__field *b = right;
     int order = memcmp(a->text, b->text, nvdp__min(a->size, b->size));
-    if (order != 0) return order;
-    return (a->size > b->size) - (a->size < b->size);
+    return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
 }
 
 nvdp_status nvdp__tsv_column(const struct nvdp__tsv *tsv, const char *name, size_t *column) {
@@ -546,4 +453,185 @@ bool nvdp__field_number(struct nvdp__field field, double *number) {
     if (end != text + field.size || !isfinite(value)) return false;
     *number = value;
     return true;
+}
+
+/* ==== tables of any size in parts, with the same rows as reading the whole file ==== */
+
+/* Upper bound of a row: its last field begins within the limit and ends within another. */
+enum { PIECE = 1 << 19, LONGEST_ROW = 2 * NVDP__LINE_LIMIT + 4 };
+
+nvdp_status nvdp__table_chunks_open(struct nvdp_context *ctx, const char *path,
+                                    enum nvdp__table_format format,
+                                    struct nvdp__table_chunks *chunks) {
+    *chunks = (struct nvdp__table_chunks){.ctx = ctx};
+    chunks->tsv = (struct nvdp__tsv){.ctx = ctx, .path = path, .format = format};
+    return nvdp__input_open(ctx, path, &chunks->input);
+}
+
+void nvdp__table_chunks_of_bytes(struct nvdp_context *ctx, const char *path, const char *bytes,
+                                 size_t count, struct nvdp__table_chunks *chunks) {
+    *chunks = (struct nvdp__table_chunks){.ctx = ctx, .ended = true};
+    nvdp__tsv_open(ctx, path, bytes, count, &chunks->tsv);
+}
+
+void nvdp__table_chunks_adopt(struct nvdp__lines *lines, enum nvdp__table_format format,
+                              struct nvdp__table_chunks *chunks) {
+    *chunks = (struct nvdp__table_chunks){.ctx = lines->ctx,
+                                          .read = lines->read,
+                                          .input = lines->input,
+                                          .bytes = lines->buffer,
+                                          .capacity = lines->capacity,
+                                          .ended = lines->ended};
+    chunks->tsv = (struct nvdp__tsv){.ctx = lines->ctx,
+                                     .path = lines->path,
+                                     .format = format,
+                                     .at = lines->buffer + lines->used,
+                                     .end = lines->buffer + lines->have};
+    chunks->tsv.at += nvdp__byte_order_mark(chunks->tsv.at, lines->have - lines->used);
+    *lines = (struct nvdp__lines){0};
+}
+
+void nvdp__table_chunks_close(struct nvdp__table_chunks *chunks) {
+    nvdp__input_close(chunks->input);
+    nvdp__tsv_release(&chunks->tsv);
+    nvdp__pool_release(&chunks->names);
+    free(chunks->bytes);
+    *chunks = (struct nvdp__table_chunks){0};
+}
+
+nvdp_status nvdp__table_chunks_read(struct nvdp__table_chunks *chunks, bool *more) {
+    struct nvdp__tsv *tsv = &chunks->tsv;
+    const size_t left = (size_t)(tsv->end - tsv->at);
+    const bool first = chunks->bytes == NULL;
+    *more = left > 0;
+    if (chunks->input == NULL) return NVDP_OK;
+    nvdp__pool_release(&tsv->pool);
+    if (left > 0) memmove(chunks->bytes, tsv->at, left);
+    if (2 * left >= chunks->capacity)
+        NVDP_TRY(nvdp__reserve(chunks->ctx, &chunks->bytes, &chunks->capacity,
+                               left > 0 ? 2 * left : PIECE, 1));
+    size_t have = left;
+    while (!chunks->ended && have < chunks->capacity) {
+        size_t count;
+        NVDP_TRY(
+            nvdp__input_read(chunks->input, chunks->capacity - have, chunks->bytes + have, &count));
+        chunks->ended = count == 0;
+        if (chunks->ended && !chunks->quiet) nvdp__input_log(chunks->input);
+        chunks->read += count;
+        have += count;
+    }
+    tsv->at = chunks->bytes;
+    tsv->end = chunks->bytes + have;
+    if (first) tsv->at += nvdp__byte_order_mark(chunks->bytes, have);
+    *more = tsv->at < tsv->end;
+    return NVDP_OK;
+}
+
+/* A row that ends at the end of the part may continue in the next part; an unfinished row may be
+ * complete there. */
+nvdp_status nvdp__table_chunks_next(struct nvdp__table_chunks *chunks, bool *row) {
+    struct nvdp__tsv *tsv = &chunks->tsv;
+    *row = false;
+    if (!nvdp__tsv_more(tsv)) return NVDP_OK;
+    const struct nvdp__tsv before = *tsv;
+    const char *const start = tsv->at;
+    const bool final = chunks->ended || tsv->end - start > LONGEST_ROW;
+    const bool tried = !final && (nvdp__is_quoted(tsv->format) || nvdp__tsv_in_array(tsv));
+    if (!final && !tried && memchr(start, '\n', (size_t)(tsv->end - start)) == NULL) return NVDP_OK;
+    tsv->ctx = tried || chunks->quiet ? NULL : chunks->ctx;
+    nvdp_status status = nvdp__tsv_next(tsv);
+    tsv->ctx = chunks->ctx;
+    if (tried && status != NVDP_ERR_MEMORY && (status != NVDP_OK || tsv->at == tsv->end)) {
+        tsv->at = start;
+        tsv->line = before.line;
+        tsv->more_lines = before.more_lines;
+        tsv->quoted = before.quoted;
+        tsv->needs_quotes = before.needs_quotes;
+        tsv->array = before.array;
+        tsv->closed = before.closed;
+        tsv->header_is_row = before.header_is_row;
+        return NVDP_OK;
+    }
+    *row = true;
+    NVDP_TRY(status);
+    if (tsv->names != NULL && chunks->names.blocks == 0) /* must outlive the part */
+        NVDP__HAND_OVER(&chunks->names, tsv->pool);
+    chunks->row = tsv->format == NVDP__TABLE_JSONL
+                      ? tsv->object
+                      : (struct nvdp__field){start, (size_t)(tsv->at - start)};
+    while (chunks->row.size > 0 && (chunks->row.text[chunks->row.size - 1] == '\n' ||
+                                    chunks->row.text[chunks->row.size - 1] == '\r'))
+        chunks->row.size--;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__table_chunks_find(struct nvdp__table_chunks *chunks, bool *row) {
+    bool more = true;
+    for (*row = false; !*row && more;) {
+        NVDP_TRY(nvdp__table_chunks_next(chunks, row));
+        if (!*row) NVDP_TRY(nvdp__table_chunks_read(chunks, &more));
+    }
+    return NVDP_OK;
+}
+
+/* True if the lines of a row that was read with quotes do not all have `columns` fields without them. Else the quotes
+ * may be part of the texts: a quotation can begin in one row and end in a later one. */
+static bool needs_quotes(struct nvdp__field row, size_t columns) {
+    size_t lines = 0;
+    while (row.size > 0) {
+        const struct nvdp__field line = nvdp__take_part(&row, '\n');
+        size_t fields = 1;
+        for (size_t i = 0; i < line.size; i++)
+            fields += line.text[i] == '\t';
+        if (line.size == 0 || nvdp__field_is(line, "\r")) continue;
+        if (fields != columns || (columns == 1 && lines > 0)) return true;
+        lines++;
+    }
+    return false;
+}
+
+/* Reads a table with quotes to its end, or to the first row that is not valid or not as wide as the header. */
+static nvdp_status find_quotes(struct nvdp__table_chunks *chunks, bool *quoted) {
+    struct nvdp__tsv *tsv = &chunks->tsv;
+    bool more = true, row, names_quoted = false, sound = true;
+    size_t columns = 0;
+    chunks->quiet = true;
+    tsv->format = NVDP__TABLE_QUOTED_TSV;
+    while (sound && more) {
+        NVDP_TRY(nvdp__table_chunks_read(chunks, &more));
+        for (row = more; sound && row;) {
+            const nvdp_status status = nvdp__table_chunks_next(chunks, &row);
+            if (status == NVDP_ERR_MEMORY) return status;
+            sound = status == NVDP_OK && (!row || columns == 0 || tsv->fields == columns);
+            if (!row || !sound) continue;
+            if (columns == 0) names_quoted = tsv->quoted;
+            columns = tsv->fields;
+            tsv->needs_quotes |= needs_quotes(chunks->row, columns);
+        }
+    }
+    *quoted = sound && (names_quoted || tsv->needs_quotes);
+    return NVDP_OK;
+}
+
+bool nvdp__tsv_is_quoted(const char *bytes, size_t count) {
+    nvdp__auto(nvdp__table_chunks_close) struct nvdp__table_chunks chunks = {0};
+    bool quoted = false;
+    if (memchr(bytes, '"', count) == NULL) return false;
+    nvdp__table_chunks_of_bytes(NULL, "", bytes, count, &chunks);
+    return find_quotes(&chunks, &quoted) == NVDP_OK && quoted;
+}
+
+nvdp_status nvdp__table_chunks_format(struct nvdp_context *ctx, const struct nvdp__layout *layout,
+                                      const char *path, enum nvdp__table_format *format) {
+    nvdp__auto(nvdp__table_chunks_close) struct nvdp__table_chunks chunks = {0};
+    bool quoted = false;
+    *format = NVDP__TABLE_TSV;
+    if (layout->task.id != NVDP_TASK_TSV) return NVDP_OK;
+    *format = nvdp__table_format_of(path);
+    if (*format != NVDP__TABLE_TSV) return NVDP_OK;
+    NVDP_TRY(nvdp__table_chunks_open(ctx, path, *format, &chunks));
+    NVDP_TRY(find_quotes(&chunks, &quoted));
+    if (quoted) *format = NVDP__TABLE_QUOTED_TSV;
+    if (quoted) nvdp__table_log_quotes(ctx, path);
+    return NVDP_OK;
 }

@@ -3,7 +3,6 @@
 #include "text/task.h"
 
 #include "base/file.h"
-#include "text/conll.h"
 #include "text/vocabulary.h"
 
 #include <dirent.h>
@@ -42,6 +41,7 @@ static const char *const inference[] = {"entailment", "neutral", "contradiction"
     .dev = "dev_matched.tsv", .dev_mismatched = "dev_mismatched.tsv", .test = "test_matched.tsv",  \
     .test_mismatched = "test_mismatched.tsv"
 
+/* In the order of enum nvdp_task_id. */
 /* clang-format off */
 static const struct nvdp__layout layouts[] = {
     {{NVDP_TASK_MRPC, "mrpc", .pair = true, CLASSES(zero_one), ACCURACY_F1},
@@ -80,10 +80,7 @@ nvdp_status nvdp_task_find(struct nvdp_context *ctx, const char *name, enum nvdp
 }
 
 const struct nvdp__layout *nvdp__task_layout(enum nvdp_task_id id) {
-    for (size_t i = 0; i < LAYOUTS; i++) {
-        if (layouts[i].task.id == id) return &layouts[i];
-    }
-    return NULL;
+    return (unsigned)id < LAYOUTS ? &layouts[id] : NULL;
 }
 
 nvdp_status nvdp__task_resolve(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
@@ -161,52 +158,33 @@ nvdp_status nvdp__task_file(struct nvdp_context *ctx, const struct nvdp__layout 
 
 #define FILE_FOUND "%s: expected a folder with the task's files, found a file"
 
-/* Refuses a file in place of a folder. */
-static nvdp_status check_folder(struct nvdp_context *ctx, const char *directory) {
-    if (nvdp__is_directory(directory) || !nvdp__exists(directory)) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      nvdp__ends_with(directory, ".parquet") ? FILE_FOUND READ_PARQUET
-                                                             : FILE_FOUND
-                          "; {data} takes the folder",
-                      directory);
-}
-
-/* The ending that the name of a split's file has in the table, with its stem before it. */
-static size_t known_ends(const struct nvdp__layout *layout) {
-    size_t n = 0;
-    if (layout->task.id != NVDP_TASK_TSV) return NVDP__GLUE_ENDS;
-    while (nvdp__table_ends[n] != NULL)
-        n++;
-    return n;
-}
-
 nvdp_status nvdp__task_find(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                             const char *directory, enum nvdp_split split, char **out) {
-    const size_t ends = known_ends(layout);
+    const size_t ends = layout->task.id == NVDP_TASK_TSV ? SIZE_MAX : NVDP__GLUE_ENDS;
     const char *name = NULL;
-    nvdp__autofree char *found = NULL, *path = NULL;
+    struct nvdp__path found = {""};
     NVDP_TRY(nvdp__task_file(ctx, layout, split, &name));
-    NVDP_TRY(check_folder(ctx, directory));
-    for (size_t i = 0; i < ends; i++) {
-        path = nvdp__format(ctx, "%s/%.*s%s", directory, (int)(strlen(name) - 4), name,
-                            nvdp__table_ends[i]);
-        NVDP_TRY(NVDP__MADE(path));
-        const bool there = nvdp__exists(path);
-        if (there && found != NULL)
+    if (nvdp__exists(directory) && !nvdp__is_directory(directory))
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          nvdp__ends_with(directory, ".parquet") ? FILE_FOUND READ_PARQUET
+                                                                 : FILE_FOUND
+                              "; {data} takes the folder",
+                          directory);
+    for (size_t i = 0; i < ends && nvdp__table_ends[i] != NULL; i++) {
+        const struct nvdp__path path = nvdp__path_format(
+            "%s/%.*s%s", directory, (int)(strlen(name) - 4), name, nvdp__table_ends[i]);
+        if (!nvdp__exists(path.text)) continue;
+        if (found.text[0] != '\0')
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
                               "expected one of %s and %s, found both; remove the one that does "
                               "not count",
-                              found, path);
-        if (there && found == NULL)
-            found = path;
-        else
-            free(path);
-        path = NULL;
+                              found.text, path.text);
+        found = path;
     }
-    if (found != NULL) NVDP_TRY(nvdp__check_regular(ctx, found));
-    *out = found;
-    found = NULL;
-    return NVDP_OK;
+    *out = NULL;
+    if (found.text[0] == '\0') return NVDP_OK;
+    NVDP_TRY(nvdp__check_regular(ctx, found.text));
+    return NVDP__MADE(*out = nvdp__strdup(ctx, found.text));
 }
 
 nvdp_status nvdp__missing_file(struct nvdp_context *ctx, const char *directory, const char *name,
@@ -232,20 +210,17 @@ nvdp_status nvdp__missing_file(struct nvdp_context *ctx, const char *directory, 
 nvdp_status nvdp__task_path(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                             const char *directory, enum nvdp_split split, char **out) {
     const char *name = NULL;
-    char *path = NULL, expected[256];
-    NVDP_TRY(nvdp__task_find(ctx, layout, directory, split, &path));
-    *out = path;
-    if (path != NULL) return NVDP_OK;
+    char expected[256];
+    NVDP_TRY(nvdp__task_find(ctx, layout, directory, split, out));
+    if (*out != NULL) return NVDP_OK;
     NVDP_TRY(nvdp__task_file(ctx, layout, split, &name));
-    if (layout->task.id == NVDP_TASK_TSV)
-        nvdp__snprintf(expected, sizeof expected,
-                       "this file, or one that ends in .csv, .jsonl, .ndjson or .json, also with "
-                       ".gz or .xz behind it");
-    else
-        nvdp__snprintf(expected, sizeof expected,
-                       "this file, also with .gz or .xz behind it, as GLUE has it (files of your "
-                       "own, with other endings or columns: {task} %s)",
-                       nvdp__task_layout(NVDP_TASK_TSV)->task.name);
+    nvdp__snprintf(expected, sizeof expected,
+                   layout->task.id == NVDP_TASK_TSV
+                       ? "this file, or one that ends in .csv, .jsonl, .ndjson or .json, also with "
+                         ".gz or .xz behind it"
+                       : "this file, also with .gz or .xz behind it, as GLUE has it (files of your "
+                         "own, with other endings or columns: {task} %s)",
+                   nvdp__task_layout(NVDP_TASK_TSV)->task.name);
     return nvdp__missing_file(ctx, directory, name, nvdp__with_options(ctx, expected).text);
 }
 
@@ -258,7 +233,7 @@ nvdp_status nvdp__names_copy(struct nvdp_context *ctx, size_t count,
     for (size_t i = 0; i < count; i++)
         bytes += ((const struct nvdp__field *)(const void *)(at + i * stride))->size + 1;
     const char **names = nvdp__calloc(ctx, bytes, 1);
-    if (names == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__MADE(names));
     char *text = (char *)(names + count);
     for (size_t i = 0; i < count; i++) {
         const struct nvdp__field *name = (const void *)(at + i * stride);
@@ -272,15 +247,13 @@ nvdp_status nvdp__names_copy(struct nvdp_context *ctx, size_t count,
 
 nvdp_status nvdp__names_of(struct nvdp_context *ctx, size_t count, const char *const *name,
                            const size_t *rows, const char ***out) {
-    struct nvdp__field *field = nvdp__calloc(ctx, count, sizeof *field);
-    if (field == NULL) return NVDP_ERR_MEMORY;
+    nvdp__autofree struct nvdp__field *field = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, field, count));
     for (size_t i = 0; i < count; i++) {
         const char *text = name[rows != NULL ? rows[i] : i];
         field[i] = (struct nvdp__field){text, strlen(text)};
     }
-    nvdp_status status = nvdp__names_copy(ctx, count, field, sizeof *field, out);
-    free(field);
-    return status;
+    return nvdp__names_copy(ctx, count, field, sizeof *field, out);
 }
 
 /* ---- rows ---- */
@@ -288,72 +261,69 @@ nvdp_status nvdp__names_of(struct nvdp_context *ctx, size_t count, const char *c
 enum { KNOWN_LABELS = 256 };
 static const size_t NO_COLUMN = SIZE_MAX;
 
-/* State of reading one file. */
-struct reader {
+/* State of reading one file, whole or in parts. */
+struct nvdp__row_chunks {
     struct nvdp_context *ctx;
-    const struct nvdp_dataset_config *config;
+    struct nvdp_dataset_config config;
     struct nvdp__layout layout;
     enum nvdp__label_use use;
-    struct nvdp__table_chunks chunks; /* for a whole file in memory, only the cursor is used */
+    bool whole; /* the file is in memory, as its only part, and texts may be trained on */
+    struct nvdp__table_chunks chunks;
     size_t columns;
     size_t text, pair, label, id; /* columns, or NO_COLUMN */
     bool collect;                 /* class names come from the file's rows */
     bool pending;                 /* the current line is already a row */
+    bool begun, found, more;
     int64_t index;
-    struct nvdp__rows *rows;
+    struct nvdp__rows rows;
+    struct nvdp__strings labels; /* the distinct labels so far, if they are collected */
 };
 
-static nvdp_status find_column(struct reader *reader, const char *name, bool required,
+static void release(struct nvdp__row_chunks *of) {
+    nvdp__table_chunks_close(&of->chunks);
+    nvdp__rows_release(&of->rows);
+    nvdp__strings_release(&of->labels);
+}
+
+static nvdp_status find_column(struct nvdp__row_chunks *of, const char *name, bool required,
                                size_t *out) {
+    const struct nvdp__tsv *tsv = &of->chunks.tsv;
+    size_t column;
     *out = NO_COLUMN;
     if (name == NULL) return NVDP_OK;
-    size_t column;
-    NVDP_TRY(nvdp__tsv_column(&reader->chunks.tsv, name, &column));
-    if (column < reader->chunks.tsv.fields) {
-        *out = column;
-    } else if (required) {
-        return nvdp__tsv_missing(&reader->chunks.tsv, name);
-    }
-    return NVDP_OK;
+    NVDP_TRY(nvdp__tsv_column(tsv, name, &column));
+    if (column < tsv->fields) *out = column;
+    return column == tsv->fields && required ? nvdp__tsv_missing(tsv, name) : NVDP_OK;
 }
 
-static nvdp_status read_header(struct reader *reader) {
-    struct nvdp__tsv *tsv = &reader->chunks.tsv;
-    bool row = true, more = true;
-    if (reader->chunks.input != NULL) {
-        for (row = false; !row && more;) {
-            NVDP_TRY(nvdp__table_chunks_read(&reader->chunks, &more));
-            if (more) NVDP_TRY(nvdp__table_chunks_next(&reader->chunks, &row));
-        }
-    } else if ((row = nvdp__tsv_more(tsv))) {
-        NVDP_TRY(nvdp__tsv_next(tsv));
-    }
+static nvdp_status read_header(struct nvdp__row_chunks *of) {
+    struct nvdp__tsv *tsv = &of->chunks.tsv;
+    const struct nvdp__layout *layout = &of->layout;
+    const bool own_id = of->config.id_column != NULL;
+    bool row;
+    NVDP_TRY(nvdp__table_chunks_find(&of->chunks, &row));
     if (!row)
-        return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:1: empty file: expected a header line",
+        return nvdp__fail(of->ctx, NVDP_ERR_INPUT, "%s:1: empty file: expected a header line",
                           tsv->path);
-    reader->columns = tsv->fields;
-    const bool own_id = reader->config != NULL && reader->config->id_column != NULL;
-    reader->pending = nvdp__tsv_bare_cola(tsv, &reader->layout);
-    if (reader->pending && own_id) return nvdp__tsv_missing(tsv, reader->layout.id);
-    if (reader->pending) {
-        reader->text = NVDP__COLA_SENTENCE;
-        reader->label = NVDP__COLA_LABEL;
-        reader->pair = NO_COLUMN;
-        reader->id = NO_COLUMN;
+    of->columns = tsv->fields;
+    of->pending = nvdp__tsv_bare_cola(tsv, layout);
+    if (of->pending && own_id) return nvdp__tsv_missing(tsv, layout->id);
+    if (of->pending) {
+        of->text = NVDP__COLA_SENTENCE;
+        of->label = NVDP__COLA_LABEL;
+        of->pair = of->id = NO_COLUMN;
         return NVDP_OK;
     }
-    const struct nvdp__layout *layout = &reader->layout;
-    NVDP_TRY(find_column(reader, layout->text, true, &reader->text));
-    NVDP_TRY(find_column(reader, layout->pair, true, &reader->pair));
-    NVDP_TRY(
-        find_column(reader, layout->label, reader->use == NVDP__LABELS_REQUIRED, &reader->label));
-    NVDP_TRY(find_column(reader, layout->id, own_id, &reader->id));
-    if (layout->task.id != NVDP_TASK_TSV || reader->id != NO_COLUMN) return NVDP_OK;
-    return find_column(reader, "index", false, &reader->id);
+    NVDP_TRY(find_column(of, layout->text, true, &of->text));
+    NVDP_TRY(find_column(of, layout->pair, true, &of->pair));
+    NVDP_TRY(find_column(of, layout->label, of->use == NVDP__LABELS_REQUIRED, &of->label));
+    NVDP_TRY(find_column(of, layout->id, own_id, &of->id));
+    if (layout->task.id != NVDP_TASK_TSV || of->id != NO_COLUMN) return NVDP_OK;
+    return find_column(of, "index", false, &of->id);
 }
 
-static nvdp_status read_score(struct reader *reader, struct nvdp__field field, float *label) {
-    const struct nvdp_task *task = &reader->rows->task;
+static nvdp_status read_score(struct nvdp__row_chunks *of, struct nvdp__field field, float *label) {
+    const struct nvdp_task *task = &of->rows.task;
     char expected[128] = "a finite number";
     double score;
     if (nvdp__field_number(field, &score) && score >= task->label_min && score <= task->label_max &&
@@ -364,13 +334,12 @@ static nvdp_status read_score(struct reader *reader, struct nvdp__field field, f
     if (isfinite(task->label_min))
         nvdp__snprintf(expected, sizeof expected, "a number from %g to %g", task->label_min,
                        task->label_max);
-    return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%zu: score %s: expected %s",
-                      reader->chunks.tsv.path, reader->chunks.tsv.line,
-                      nvdp__quote_field(field).text, expected);
+    return nvdp__fail(of->ctx, NVDP_ERR_INPUT, "%s:%zu: score %s: expected %s", of->chunks.tsv.path,
+                      of->chunks.tsv.line, nvdp__quote_field(field).text, expected);
 }
 
-static nvdp_status read_class(struct reader *reader, struct nvdp__field field, float *label) {
-    const struct nvdp_task *task = &reader->rows->task;
+static nvdp_status read_class(struct nvdp__row_chunks *of, struct nvdp__field field, float *label) {
+    const struct nvdp_task *task = &of->rows.task;
     struct nvdp__name_list known = {0};
     for (int i = 0; i < task->classes; i++) {
         if (nvdp__field_is(field, task->labels[i])) {
@@ -380,19 +349,9 @@ static nvdp_status read_class(struct reader *reader, struct nvdp__field field, f
     }
     for (int i = 0; i < task->classes; i++)
         nvdp__name_list_add(&known, KNOWN_LABELS, task->labels[i]);
-    return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%zu: label %s: expected one of %s",
-                      reader->chunks.tsv.path, reader->chunks.tsv.line,
-                      nvdp__quote_field(field).text, known.text);
-}
-
-/* Checks a name that will appear in files and reports. */
-static nvdp_status check_name(struct reader *reader, struct nvdp__field field) {
-    if (field.size > 0 && memchr(field.text, '\0', field.size) == NULL &&
-        nvdp__is_utf8(field.text, field.size))
-        return NVDP_OK;
-    return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%zu: label %s: expected a name in UTF-8",
-                      reader->chunks.tsv.path, reader->chunks.tsv.line,
-                      nvdp__quote_field(field).text);
+    return nvdp__fail(of->ctx, NVDP_ERR_INPUT, "%s:%zu: label %s: expected one of %s",
+                      of->chunks.tsv.path, of->chunks.tsv.line, nvdp__quote_field(field).text,
+                      known.text);
 }
 
 /* More classes than this that are all numbers suggest scores. */
@@ -400,26 +359,26 @@ enum { MANY_NUMBERS = 10 };
 
 /* Refuses labels that are all numbers if one of them, such as 3.7, is not a whole one. A table
  * that is read in parts is not trained on: its labels may be either. */
-static nvdp_status check_numbers(const struct reader *reader, size_t classes,
+static nvdp_status check_numbers(const struct nvdp__row_chunks *of, size_t classes,
                                  const struct nvdp__field *name) {
     double number;
     const struct nvdp__field *score = NULL;
-    const char *path = reader->chunks.tsv.path;
-    if (reader->chunks.input != NULL) return NVDP_OK;
+    const char *path = of->chunks.tsv.path;
+    if (!of->whole) return NVDP_OK;
     for (size_t i = 0; i < classes; i++) {
         if (!nvdp__field_number(name[i], &number)) return NVDP_OK;
         if (score == NULL && number != floor(number)) score = &name[i];
     }
     if (score != NULL)
-        return nvdp__fail(reader->ctx, NVDP_ERR_INPUT,
+        return nvdp__fail(of->ctx, NVDP_ERR_INPUT,
                           "%s: column '%s': expected names of classes, found numbers such as %s; "
                           "{regression} takes them as scores",
-                          path, reader->layout.label, nvdp__quote_field(*score).text);
+                          path, of->layout.label, nvdp__quote_field(*score).text);
     if (classes > MANY_NUMBERS)
-        nvdp__log(reader->ctx, NVDP_LOG_WARNING,
+        nvdp__log(of->ctx, NVDP_LOG_WARNING,
                   "%s: column '%s' has %zu different labels, all of them numbers: each is a class "
                   "of its own; {regression} takes them as scores",
-                  path, reader->layout.label, classes);
+                  path, of->layout.label, classes);
     return NVDP_OK;
 }
 
@@ -431,122 +390,57 @@ static int by_number(const void *left, const void *right) {
     return a != b ? (a > b) - (a < b) : nvdp__by_field(left, right);
 }
 
-typedef int (*order_fn)(const void *, const void *);
-
-static order_fn label_order(size_t count, const struct nvdp__field *name) {
-    double number;
-    for (size_t i = 0; i < count; i++)
-        if (!nvdp__field_number(name[i], &number)) return nvdp__by_field;
-    return by_number;
-}
-
-/* Turns the distinct values of `count` labels, in order, into classes. */
-static nvdp_status name_classes(struct reader *reader, size_t count, struct nvdp__field *name) {
-    const order_fn order = label_order(count, name);
-    struct nvdp__rows *rows = reader->rows;
-    size_t classes = 0;
-    qsort(name, count, sizeof *name, order);
-    for (size_t i = 0; i < count; i++) {
-        if (classes > 0 && nvdp__by_field(&name[classes - 1], &name[i]) == 0) continue;
-        name[classes++] = name[i];
-    }
-    if (classes < 2)
-        return nvdp__fail(reader->ctx, NVDP_ERR_INPUT,
-                          "%s: column '%s': expected at least 2 different labels, found only %s",
-                          reader->chunks.tsv.path, reader->layout.label,
-                          nvdp__quote_field(name[0]).text);
-    NVDP_TRY(check_numbers(reader, classes, name));
-    NVDP_TRY(nvdp__names_copy(reader->ctx, classes, name, sizeof *name, &rows->labels));
-    rows->task.labels = rows->labels;
-    rows->task.classes = (int)classes;
-    return NVDP_OK;
-}
-
-/* Collects the classes of all rows. */
-static nvdp_status collect_classes(struct reader *reader) {
-    struct nvdp__rows *rows = reader->rows;
-    nvdp__autofree struct nvdp__field *name = nvdp__calloc(reader->ctx, rows->count, sizeof *name);
-    if (name == NULL) return NVDP_ERR_MEMORY;
-    for (size_t i = 0; i < rows->count; i++)
-        name[i] = rows->row[i].label_text;
-    NVDP_TRY(name_classes(reader, rows->count, name));
-    const order_fn order = label_order((size_t)rows->task.classes, name);
-    for (size_t i = 0; i < rows->count; i++) {
-        const struct nvdp__field *found = bsearch(&rows->row[i].label_text, name,
-                                                  (size_t)rows->task.classes, sizeof *name, order);
-        rows->row[i].label = (float)(found - name);
-    }
-    return NVDP_OK;
-}
-
-static nvdp_status prepare_labels(struct reader *reader) {
-    struct nvdp__rows *rows = reader->rows;
-    const struct nvdp_task *from = reader->config->labels_from;
-    if (reader->use == NVDP__LABELS_IGNORED) reader->label = NO_COLUMN;
-    rows->labeled = reader->label != NO_COLUMN;
-    if (reader->config->task != NVDP_TASK_TSV || rows->task.regression) return NVDP_OK;
-    if (from == NULL || from->labels == NULL) {
-        reader->collect = rows->labeled;
-        return NVDP_OK;
-    }
-    NVDP_TRY(nvdp__names_of(reader->ctx, (size_t)from->classes, from->labels, NULL, &rows->labels));
-    rows->task.labels = rows->labels;
-    rows->task.classes = from->classes;
-    return NVDP_OK;
-}
-
-static nvdp_status read_label(struct reader *reader, struct nvdp__text_row *row) {
-    struct nvdp__field field = reader->chunks.tsv.field[reader->label];
+static nvdp_status read_label(struct nvdp__row_chunks *of, struct nvdp__text_row *row) {
+    const struct nvdp__field field = of->chunks.tsv.field[of->label];
+    size_t number;
     row->label_text = field;
-    if (reader->rows->task.regression) return read_score(reader, field, &row->label);
-    if (reader->collect) return check_name(reader, field);
-    return read_class(reader, field, &row->label);
-}
-
-/* Some of MNLI's pairs have no gold label because annotators disagreed. */
-static bool lacks_gold(const struct reader *reader) {
-    return reader->layout.task.id == NVDP_TASK_MNLI && reader->label != NO_COLUMN &&
-           nvdp__field_is(reader->chunks.tsv.field[reader->label], "-");
+    if (of->rows.task.regression) return read_score(of, field, &row->label);
+    if (!of->collect) return read_class(of, field, &row->label);
+    /* the name will appear in files and reports */
+    if (field.size == 0 || memchr(field.text, '\0', field.size) != NULL ||
+        !nvdp__is_utf8(field.text, field.size))
+        return nvdp__fail(of->ctx, NVDP_ERR_INPUT, "%s:%zu: label %s: expected a name in UTF-8",
+                          of->chunks.tsv.path, of->chunks.tsv.line, nvdp__quote_field(field).text);
+    return nvdp__strings_add(&of->labels, field.text, field.size, &number);
 }
 
 /* Reads the next row; *row_found is false at the end of the file or part. */
-static nvdp_status read_row(struct reader *reader, bool *row_found) {
-    struct nvdp__rows *rows = reader->rows;
-    struct nvdp__tsv *tsv = &reader->chunks.tsv;
-    const bool pending = reader->pending, whole = reader->chunks.input == NULL;
-    reader->pending = false;
-    *row_found = pending;
-    if (!pending && whole) *row_found = nvdp__tsv_more(tsv);
-    if (!pending && !whole) NVDP_TRY(nvdp__table_chunks_next(&reader->chunks, row_found));
+static nvdp_status read_row(struct nvdp__row_chunks *of, bool *row_found) {
+    struct nvdp__rows *rows = &of->rows;
+    struct nvdp__tsv *tsv = &of->chunks.tsv;
+    nvdp_status status = NVDP_OK;
+    *row_found = of->pending;
+    if (!of->pending) status = nvdp__table_chunks_next(&of->chunks, row_found);
+    of->pending = false;
     if (!*row_found) return NVDP_OK;
-    int64_t index = reader->index++;
-    if (!pending && whole) NVDP_TRY(nvdp__tsv_next(tsv));
-    if (tsv->fields != reader->columns)
+    int64_t index = of->index++;
+    NVDP_TRY(status);
+    if (tsv->fields != of->columns)
         return nvdp__fail(
-            reader->ctx, NVDP_ERR_INPUT, "%s:%zu: expected %zu columns, found %zu%s", tsv->path,
-            tsv->line, reader->columns, tsv->fields,
-            whole && reader->use == NVDP__LABELS_REQUIRED && !reader->config->skip_bad_rows
-                ? nvdp__with_options(reader->ctx, "; training with {skip-bad-rows} skips such rows")
+            of->ctx, NVDP_ERR_INPUT, "%s:%zu: expected %zu columns, found %zu%s", tsv->path,
+            tsv->line, of->columns, tsv->fields,
+            of->config.skip_bad_rows ? ""
+            : of->whole && of->use == NVDP__LABELS_REQUIRED
+                ? nvdp__with_options(of->ctx, "; training with {skip-bad-rows} skips such rows")
                       .text
-            : reader->config->skip_bad_rows ? ""
-                                            : "; correct or remove this row");
-    if (lacks_gold(reader)) {
+                : "; correct or remove this row");
+    /* some of MNLI's pairs have no gold label because annotators disagreed */
+    if (of->layout.task.id == NVDP_TASK_MNLI && of->label != NO_COLUMN &&
+        nvdp__field_is(tsv->field[of->label], "-")) {
         rows->skipped++;
         return NVDP_OK;
     }
-    const size_t needed[] = {reader->text, reader->pair, rows->labeled ? reader->label : NO_COLUMN};
+    const size_t needed[] = {of->text, of->pair, rows->labeled ? of->label : NO_COLUMN};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (needed[i] != NO_COLUMN && tsv->field[needed[i]].text == NULL)
             return nvdp__tsv_no_value(tsv, needed[i]);
-    struct nvdp__text_row row = {.text = tsv->field[reader->text], .index = index, .label = NAN};
-    if (reader->pair != NO_COLUMN) row.pair = tsv->field[reader->pair];
+    struct nvdp__text_row row = {.text = tsv->field[of->text], .index = index, .label = NAN};
+    if (of->pair != NO_COLUMN) row.pair = tsv->field[of->pair];
     rows->not_utf8 += !nvdp__is_utf8(row.text.text, row.text.size) ||
                       (row.pair.size > 0 && !nvdp__is_utf8(row.pair.text, row.pair.size));
-    if (reader->id != NO_COLUMN) row.id = tsv->field[reader->id];
-    if (rows->labeled) NVDP_TRY(read_label(reader, &row));
-    NVDP_TRY(nvdp__reserve(reader->ctx, &rows->row, &rows->capacity, rows->count + 1, sizeof row));
-    rows->row[rows->count++] = row;
-    return NVDP_OK;
+    if (of->id != NO_COLUMN) row.id = tsv->field[of->id];
+    if (rows->labeled) NVDP_TRY(read_label(of, &row));
+    return NVDP__PUSH(of->ctx, rows->row, rows->count, rows->capacity, row);
 }
 
 void nvdp__rows_log_skipped(struct nvdp_context *ctx, const char *path, size_t skipped) {
@@ -554,36 +448,39 @@ void nvdp__rows_log_skipped(struct nvdp_context *ctx, const char *path, size_t s
         nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: skipped %zu rows without a gold label", path, skipped);
 }
 
-/* Reads all rows; stops at a bad row unless bad rows are skipped. */
-static nvdp_status read_rows(struct reader *reader) {
-    struct nvdp_context *ctx = reader->ctx;
-    struct nvdp__rows *rows = reader->rows;
-    char *first = NULL; /* the message about the first bad row */
-    size_t bad = 0;
-    nvdp_status status = NVDP_OK;
-    for (bool row = true; row;) {
-        status = read_row(reader, &row);
-        if (status == NVDP_OK) continue;
-        if (status != NVDP_ERR_INPUT || !reader->config->skip_bad_rows) goto cleanup;
-        if (bad++ == 0 && ctx != NULL) {
-            first = nvdp__strdup(ctx, nvdp_context_error(ctx));
-            if (first == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
-        }
-        status = NVDP_OK;
+/* Ends a file. Turns the labels that were collected, if any, into classes, in order, and sets the classes of the rows of
+ * a whole file. */
+static nvdp_status end(struct nvdp__row_chunks *of) {
+    struct nvdp__rows *rows = &of->rows;
+    if (!of->found)
+        return nvdp__fail(of->ctx, NVDP_ERR_INPUT, "%s: expected rows, found none%s",
+                          of->chunks.tsv.path, of->rows.skipped > 0 ? " that can be used" : "");
+    if (!of->collect) return NVDP_OK;
+    of->collect = false;
+    const size_t classes = of->labels.count;
+    int (*order)(const void *, const void *) = by_number;
+    nvdp__autofree struct nvdp__field *name = NULL;
+    double number;
+    NVDP_TRY(NVDP__NEW(of->ctx, name, classes));
+    for (size_t i = 0; i < classes; i++) {
+        name[i] = nvdp__string(&of->labels, i);
+        if (!nvdp__field_number(name[i], &number)) order = nvdp__by_field;
     }
-    nvdp__rows_log_skipped(ctx, reader->chunks.tsv.path, rows->skipped);
-    if (bad > 0)
-        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: skipped %zu bad rows; the first: %s",
-                  reader->chunks.tsv.path, bad, first != NULL ? first : "");
-    rows->skipped += bad;
-    if (rows->lines) nvdp__table_log_lines(ctx, reader->chunks.tsv.path, rows->count);
-    if (rows->count == 0)
-        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected rows, found none%s",
-                                     reader->chunks.tsv.path,
-                                     rows->skipped > 0 ? " that can be used" : ""));
-cleanup:
-    free(first);
-    return status;
+    qsort(name, classes, sizeof *name, order);
+    if (classes < 2)
+        return nvdp__fail(of->ctx, NVDP_ERR_INPUT,
+                          "%s: column '%s': expected at least 2 different labels, found only %s",
+                          of->chunks.tsv.path, of->layout.label, nvdp__quote_field(name[0]).text);
+    NVDP_TRY(check_numbers(of, classes, name));
+    NVDP_TRY(nvdp__names_copy(of->ctx, classes, name, sizeof *name, &rows->labels));
+    rows->task.labels = rows->labels;
+    rows->task.classes = (int)classes;
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct nvdp__field *found =
+            bsearch(&rows->row[i].label_text, name, classes, sizeof *name, order);
+        rows->row[i].label = (float)(found - name);
+    }
+    return NVDP_OK;
 }
 
 static const char BLANKS[] = " \t\r";
@@ -600,14 +497,6 @@ static bool begins_array(struct nvdp__field line) {
     return i == line.size;
 }
 
-static struct nvdp__field without_blanks(struct nvdp__field field) {
-    for (; field.size > 0 && nvdp__is_one_of(field.text[0], BLANKS); field.size--)
-        field.text++;
-    while (field.size > 0 && nvdp__is_one_of(field.text[field.size - 1], BLANKS))
-        field.size--;
-    return field;
-}
-
 /* True if a field of the line, as other programs write and separate them, is the column's name, and each field is one
  * word: a sentence may have the name between commas. */
 static bool names_column(struct nvdp__field line, const char *name) {
@@ -616,10 +505,10 @@ static bool names_column(struct nvdp__field line, const char *name) {
         while (to < line.size && !nvdp__is_one_of(line.text[to], ",;|\t"))
             to++;
         struct nvdp__field field =
-            without_blanks((struct nvdp__field){line.text + from, to - from});
+            nvdp__trimmed((struct nvdp__field){line.text + from, to - from}, BLANKS);
         const char quote = field.size > 1 ? field.text[0] : '\0';
         if (nvdp__is_one_of(quote, "\"'") && field.text[field.size - 1] == quote)
-            field = without_blanks((struct nvdp__field){field.text + 1, field.size - 2});
+            field = nvdp__trimmed((struct nvdp__field){field.text + 1, field.size - 2}, BLANKS);
         const bool is_name =
             field.size == strlen(name) && strncasecmp(field.text, name, field.size) == 0;
         if (!is_name && memchr(field.text, ' ', field.size) != NULL) return false;
@@ -632,7 +521,7 @@ static bool names_column(struct nvdp__field line, const char *name) {
 static nvdp_status check_texts(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                                const char *path, size_t number, struct nvdp__field line,
                                bool alone) {
-    const bool array = begins_array(without_blanks(line));
+    const bool array = begins_array(nvdp__trimmed(line, BLANKS));
     if (alone && memchr(line.text, '\r', line.size) != NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s:%zu: expected lines that end in LF or CR LF, found CR alone; convert "
@@ -660,153 +549,133 @@ nvdp_status nvdp__texts_format(struct nvdp_context *ctx, const struct nvdp__layo
                                enum nvdp__table_format *format) {
     const size_t mark = nvdp__byte_order_mark(bytes, count);
     const char *const end = bytes + nvdp__min(count, NVDP__LOOK_BYTES);
-    const char first = nvdp__first_byte(bytes, (size_t)(end - bytes)), *at = bytes + mark, *stop;
+    const char first = nvdp__first_byte(bytes, (size_t)(end - bytes));
+    struct nvdp__field rest = {bytes + mark, (size_t)(end - bytes) - mark};
     if (count == mark)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s:1: empty file: expected texts, one per line, or a table", path);
     *format = first == '{' ? NVDP__TABLE_JSONL : NVDP__TABLE_LINES;
     if (first == '{' || first == '\0') return NVDP_OK;
-    struct nvdp__field line;
-    for (size_t number = 1; at != NULL; number++, at = stop != NULL ? stop + 1 : NULL) {
-        stop = memchr(at, '\n', (size_t)(end - at));
-        line = (struct nvdp__field){at, (size_t)((stop != NULL ? stop : end) - at)};
+    for (size_t number = 1; rest.text != NULL; number++) {
+        struct nvdp__field line = nvdp__take_part(&rest, '\n');
         while (line.size > 0 && line.text[line.size - 1] == '\r')
             line.size--;
         const bool table =
-            memchr(at, '\t', line.size) != NULL || nvdp__field_is(line, layout->text);
+            memchr(line.text, '\t', line.size) != NULL || nvdp__field_is(line, layout->text);
         if (number == 1 && table) *format = NVDP__TABLE_TSV;
         if (number == 1 && table) return NVDP_OK;
-        if (without_blanks(line).size > 0)
-            return check_texts(ctx, layout, path, number, line, stop == NULL);
+        if (nvdp__trimmed(line, BLANKS).size > 0)
+            return check_texts(ctx, layout, path, number, line, rest.text == NULL);
     }
     return NVDP_OK;
 }
 
 /* Sets the format: GLUE's files are plain TSV; a user's depend on their name, and tab-separated ones may use quotes. A
  * file of texts whose name is not that of a table may have one per line, unless columns are needed. */
-static nvdp_status open_table(struct reader *reader, const char *path, const char *bytes,
+static nvdp_status open_table(struct nvdp__row_chunks *of, const char *path, const char *bytes,
                               size_t count) {
-    struct nvdp__tsv *tsv = &reader->chunks.tsv;
-    const struct nvdp__layout *layout = &reader->layout;
-    nvdp__tsv_open(reader->ctx, path, bytes, count, tsv);
-    if (reader->use == NVDP__LABELS_FOUND && !nvdp__is_table(path) && layout->pair == NULL &&
-        reader->config->id_column == NULL) {
-        NVDP_TRY(nvdp__texts_format(reader->ctx, layout, path, bytes, count, &tsv->format));
-        reader->rows->lines = tsv->format == NVDP__TABLE_LINES;
+    struct nvdp__tsv *tsv = &of->chunks.tsv;
+    const struct nvdp__layout *layout = &of->layout;
+    nvdp__table_chunks_of_bytes(of->ctx, path, bytes, count, &of->chunks);
+    if (of->use == NVDP__LABELS_FOUND && !nvdp__is_table(path) && layout->pair == NULL &&
+        of->config.id_column == NULL) {
+        NVDP_TRY(nvdp__texts_format(of->ctx, layout, path, bytes, count, &tsv->format));
+        of->rows.lines = tsv->format == NVDP__TABLE_LINES;
         if (tsv->format != NVDP__TABLE_TSV) return NVDP_OK;
     }
     if (layout->task.id != NVDP_TASK_TSV) return NVDP_OK;
     tsv->format = nvdp__table_format_of(path);
     if (tsv->format == NVDP__TABLE_TSV && nvdp__tsv_is_quoted(bytes, count)) {
         tsv->format = NVDP__TABLE_QUOTED_TSV;
-        nvdp__table_log_quotes(reader->ctx, path);
+        nvdp__table_log_quotes(of->ctx, path);
     }
     return NVDP_OK;
 }
 
-static nvdp_status resolve(struct reader *reader) {
-    NVDP_TRY(nvdp__task_resolve(reader->ctx, reader->config, &reader->layout));
-    if (reader->use == NVDP__LABELS_REQUIRED && reader->layout.label == NULL)
-        return nvdp__fail(reader->ctx, NVDP_ERR_ARGUMENT,
+static nvdp_status resolve(struct nvdp__row_chunks *of) {
+    NVDP_TRY(nvdp__task_resolve(of->ctx, &of->config, &of->layout));
+    if (of->use == NVDP__LABELS_REQUIRED && of->layout.label == NULL)
+        return nvdp__fail(of->ctx, NVDP_ERR_ARGUMENT,
                           "{label-column}: expected a column's name, found none");
-    reader->rows->task = reader->layout.task;
-    return nvdp__task_of_texts(reader->ctx, &reader->layout);
+    of->rows.task = of->layout.task;
+    return nvdp__task_of_texts(of->ctx, &of->layout);
 }
 
-static nvdp_status begin(struct reader *reader) {
-    if (reader->chunks.tsv.format == NVDP__TABLE_LINES) {
-        reader->columns = 1;
-        reader->pair = reader->label = reader->id = NO_COLUMN;
-    } else {
-        NVDP_TRY(read_header(reader));
-    }
-    reader->rows->has_id = reader->id != NO_COLUMN;
-    return prepare_labels(reader);
+/* Reads the header, unless the file has lines of text, and finds the classes or how they are found. */
+static nvdp_status begin(struct nvdp__row_chunks *of) {
+    struct nvdp__rows *rows = &of->rows;
+    const struct nvdp_task *from = of->config.labels_from;
+    of->columns = 1;
+    of->pair = of->label = of->id = NO_COLUMN;
+    if (of->chunks.tsv.format != NVDP__TABLE_LINES) NVDP_TRY(read_header(of));
+    if (of->use == NVDP__LABELS_IGNORED) of->label = NO_COLUMN;
+    rows->has_id = of->id != NO_COLUMN;
+    rows->labeled = of->label != NO_COLUMN;
+    if (of->config.task != NVDP_TASK_TSV || rows->task.regression) return NVDP_OK;
+    of->collect = rows->labeled && (from == NULL || from->labels == NULL);
+    if (from == NULL || from->labels == NULL) return NVDP_OK;
+    NVDP_TRY(nvdp__names_of(of->ctx, (size_t)from->classes, from->labels, NULL, &rows->labels));
+    rows->task.labels = rows->labels;
+    rows->task.classes = from->classes;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__rows_parse(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
                              enum nvdp__label_use use, const char *path, const char *bytes,
                              size_t count, struct nvdp__rows *rows) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__rows read = {0};
-    struct reader reader = {.ctx = ctx, .config = config, .use = use, .rows = &read};
-    NVDP_TRY_OR_CLEAN(resolve(&reader));
-    NVDP_TRY_OR_CLEAN(open_table(&reader, path, bytes, count));
-    NVDP_TRY_OR_CLEAN(begin(&reader));
-    NVDP_TRY_OR_CLEAN(read_rows(&reader));
-    if (reader.collect) NVDP_TRY_OR_CLEAN(collect_classes(&reader));
-    read.pool = reader.chunks.tsv.pool;
-    reader.chunks.tsv.pool = (struct nvdp__pool){0};
-    NVDP__HAND_OVER(rows, read);
-cleanup:
-    nvdp__table_chunks_close(&reader.chunks);
-    nvdp__rows_release(&read);
-    return status;
+    nvdp__auto(release) struct nvdp__row_chunks of = {
+        .ctx = ctx, .config = *config, .use = use, .whole = true, .labels = {.ctx = ctx}};
+    nvdp__autofree char *first = NULL; /* the message about the first bad row */
+    size_t bad = 0;
+    NVDP_TRY(resolve(&of));
+    NVDP_TRY(open_table(&of, path, bytes, count));
+    NVDP_TRY(begin(&of));
+    for (bool row = true; row;) { /* stops at a bad row unless bad rows are skipped */
+        const nvdp_status status = read_row(&of, &row);
+        if (status == NVDP_OK) continue;
+        if (status != NVDP_ERR_INPUT || !of.config.skip_bad_rows) return status;
+        if (bad++ == 0 && ctx != NULL)
+            NVDP_TRY(NVDP__MADE(first = nvdp__strdup(ctx, nvdp_context_error(ctx))));
+    }
+    nvdp__rows_log_skipped(ctx, path, of.rows.skipped);
+    if (bad > 0)
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: skipped %zu bad rows; the first: %s", path, bad,
+                  first != NULL ? first : "");
+    of.rows.skipped += bad;
+    if (of.rows.lines) nvdp__table_log_lines(ctx, path, of.rows.count);
+    of.found = of.rows.count > 0;
+    NVDP_TRY(end(&of));
+    NVDP__HAND_OVER(&of.rows.pool, of.chunks.tsv.pool);
+    return NVDP__HAND_OVER(rows, of.rows);
 }
-
-/* ---- the same in parts ---- */
-
-struct nvdp__row_chunks {
-    struct nvdp_dataset_config config;
-    struct reader reader;
-    struct nvdp__rows rows;
-    struct nvdp__strings labels; /* the distinct labels so far, if they are collected */
-    bool begun, found, more;
-};
 
 nvdp_status nvdp__row_chunks_open(struct nvdp_context *ctx,
                                   const struct nvdp_dataset_config *config,
                                   enum nvdp__label_use use, const char *path,
                                   struct nvdp__lines *begun, enum nvdp__table_format format,
                                   struct nvdp__row_chunks **out) {
-    nvdp__autoptr(nvdp__row_chunks_close) struct nvdp__row_chunks *of =
-        nvdp__calloc(ctx, 1, sizeof *of);
-    if (of == NULL) return NVDP_ERR_MEMORY;
-    of->config = *config;
-    of->labels.ctx = ctx;
-    of->more = true;
-    of->reader = (struct reader){.ctx = ctx, .config = &of->config, .use = use, .rows = &of->rows};
+    nvdp__autoptr(nvdp__row_chunks_close) struct nvdp__row_chunks *of = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, of, 1));
+    *of = (struct nvdp__row_chunks){
+        .ctx = ctx, .config = *config, .use = use, .more = true, .labels = {.ctx = ctx}};
     if (begun != NULL)
-        nvdp__table_chunks_adopt(begun, format, &of->reader.chunks);
+        nvdp__table_chunks_adopt(begun, format, &of->chunks);
     else
-        NVDP_TRY(nvdp__table_chunks_open(ctx, path, format, &of->reader.chunks));
-    if (format != NVDP__TABLE_LINES) NVDP_TRY(resolve(&of->reader));
-    NVDP_TRY(begin(&of->reader));
-    NVDP__HAND_OVER(out, of);
-    return NVDP_OK;
-}
-
-/* Does at the end what nvdp__rows_parse does after reading all rows. */
-static nvdp_status end(struct nvdp__row_chunks *of) {
-    struct reader *reader = &of->reader;
-    if (!of->found)
-        return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s: expected rows, found none%s",
-                          reader->chunks.tsv.path, of->rows.skipped > 0 ? " that can be used" : "");
-    if (!reader->collect) return NVDP_OK;
-    struct nvdp__field *name = nvdp__calloc(reader->ctx, of->labels.count, sizeof *name);
-    if (name == NULL) return NVDP_ERR_MEMORY;
-    for (size_t i = 0; i < of->labels.count; i++)
-        name[i].text = nvdp__string(&of->labels, i, &name[i].size);
-    nvdp_status status = name_classes(reader, of->labels.count, name);
-    reader->collect = false;
-    free(name);
-    return status;
+        NVDP_TRY(nvdp__table_chunks_open(ctx, path, format, &of->chunks));
+    if (format != NVDP__TABLE_LINES) NVDP_TRY(resolve(of));
+    NVDP_TRY(begin(of));
+    return NVDP__HAND_OVER(out, of);
 }
 
 nvdp_status nvdp__row_chunks_next(struct nvdp__row_chunks *of, const struct nvdp__rows **out) {
     struct nvdp__rows *rows = &of->rows;
-    size_t number;
     rows->count = 0;
     while (rows->count == 0 && of->more) {
-        bool row = true;
-        if (of->begun) NVDP_TRY(nvdp__table_chunks_read(&of->reader.chunks, &of->more));
+        if (of->begun) NVDP_TRY(nvdp__table_chunks_read(&of->chunks, &of->more));
         of->begun = true;
-        while (row)
-            NVDP_TRY(read_row(&of->reader, &row));
+        for (bool row = true; row;)
+            NVDP_TRY(read_row(of, &row));
     }
-    for (size_t i = 0; i < rows->count && of->reader.collect; i++)
-        NVDP_TRY(nvdp__strings_add(&of->labels, rows->row[i].label_text.text,
-                                   rows->row[i].label_text.size, &number));
     of->found = of->found || rows->count > 0;
     if (rows->count == 0) NVDP_TRY(end(of));
     *out = rows;
@@ -815,9 +684,7 @@ nvdp_status nvdp__row_chunks_next(struct nvdp__row_chunks *of, const struct nvdp
 
 void nvdp__row_chunks_close(struct nvdp__row_chunks *of) {
     if (of == NULL) return;
-    nvdp__table_chunks_close(&of->reader.chunks);
-    nvdp__rows_release(&of->rows);
-    nvdp__strings_release(&of->labels);
+    release(of);
     free(of);
 }
 

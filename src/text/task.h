@@ -1,9 +1,11 @@
 /* Tasks and their files: the roles of columns, lines of tab-separated values, and checked rows
- * with texts, labels and ids. */
+ * with texts, labels and ids; words with tags. */
 #ifndef NVDP_SRC_TEXT_TASK_H
 #define NVDP_SRC_TEXT_TASK_H
 
-#include "base/base.h"
+#include "base/array.h"
+#include "base/file.h"
+#include "text/dataset.h"
 #include "text/normalize.h"
 #include <nvdp/dataset.h>
 
@@ -26,7 +28,7 @@ nvdp_status nvdp__task_resolve(struct nvdp_context *ctx, const struct nvdp_datas
 extern const char *const nvdp__split_names[]; /* of enum nvdp_split; ends with NULL */
 /* Always fails with NVDP_ERR_ARGUMENT: the task has no such split. */
 nvdp_status nvdp__no_split(struct nvdp_context *ctx, const char *task, enum nvdp_split split);
-/* NVDP_ERR_ARGUMENT if the task's files are words with tags in columns (conll.h). */
+/* NVDP_ERR_ARGUMENT if the task's files are words with tags in columns (conll.c). */
 nvdp_status nvdp__task_of_texts(struct nvdp_context *ctx, const struct nvdp__layout *layout);
 /* The name of the split's file in the task's directory, for a task of whole texts. */
 nvdp_status nvdp__task_file(struct nvdp_context *ctx, const struct nvdp__layout *layout,
@@ -68,6 +70,9 @@ enum nvdp__table_format {
 enum nvdp__table_format nvdp__table_format_of(const char *path);
 bool nvdp__is_table(const char *path);                /* the name has one of the table_ends */
 char nvdp__separator(enum nvdp__table_format format); /* between fields */
+static inline bool nvdp__is_quoted(enum nvdp__table_format format) {
+    return format == NVDP__TABLE_CSV || format == NVDP__TABLE_QUOTED_TSV;
+}
 /* The endings in the order in which they are looked for, then NULL. GLUE's files have one of the first
  * NVDP__GLUE_ENDS. */
 extern const char *const nvdp__table_ends[];
@@ -79,18 +84,11 @@ void nvdp__table_log_lines(struct nvdp_context *ctx, const char *path, size_t te
 /* Logs the notices about invalid and empty texts among so many rows. */
 void nvdp__table_log_texts(struct nvdp_context *ctx, const char *path, size_t not_utf8,
                            size_t empty, size_t rows);
-/* Bytes of a byte-order mark at the beginning of the text. */
-size_t nvdp__byte_order_mark(const char *bytes, size_t count);
 bool nvdp__is_one_of(char c, const char *set);
+/* Returns the field without the bytes of the set at its beginning and end. */
+struct nvdp__field nvdp__trimmed(struct nvdp__field field, const char *set);
 /* Returns the first byte behind a byte-order mark that is not blank; '\0' if there is none. */
 char nvdp__first_byte(const char *bytes, size_t count);
-
-/* Memory that is released all at once. */
-struct nvdp__pool {
-    char **block;
-    size_t blocks, capacity, used, size; /* of the last block */
-};
-void nvdp__pool_release(struct nvdp__pool *pool);
 
 /* A cursor over a file in memory, which must outlive it. Zero it, open it, release it. */
 struct nvdp__tsv {
@@ -125,14 +123,11 @@ nvdp_status nvdp__tsv_next(struct nvdp__tsv *tsv);
 void nvdp__tsv_release(struct nvdp__tsv *tsv);
 /* True if the next JSON object is in an array: its end is not a line's. */
 bool nvdp__tsv_in_array(const struct nvdp__tsv *tsv);
-/* True if the lines of a row that was read with quotes do not all have `columns` fields without them. Else the quotes
- * may be part of the texts: a quotation can begin in one row and end in a later one. */
-bool nvdp__tsv_needs_quotes(const char *row, size_t size, size_t columns);
 /* True if a tab-separated file uses quotes: every row is valid and as wide as the header when
  * read with quotes, and quotes surround the names or a field that needs them. */
 bool nvdp__tsv_is_quoted(const char *bytes, size_t count);
 
-/* ---- the same for files of any size, in parts (table_chunks.c) ---- */
+/* ---- the same for files of any size, in parts (table.c) ---- */
 
 /* Zero it, open it, close it. */
 struct nvdp__table_chunks {
@@ -142,7 +137,7 @@ struct nvdp__table_chunks {
         row;       /* the row's bytes in the file, without LF or CRLF; a JSON object's bytes */
     uint64_t read; /* bytes so far */
     bool quiet;    /* do not record errors of rows */
-    struct nvdp__input *input;
+    struct nvdp__input *input; /* NULL: the bytes are in memory, and owned by the caller */
     char *bytes;
     size_t capacity;
     bool ended;              /* the whole file was read */
@@ -155,14 +150,18 @@ nvdp_status nvdp__table_chunks_format(struct nvdp_context *ctx, const struct nvd
 nvdp_status nvdp__table_chunks_open(struct nvdp_context *ctx, const char *path,
                                     enum nvdp__table_format format,
                                     struct nvdp__table_chunks *chunks);
+/* Reads a file in memory as the only part; its fields stay valid. Set the format after it unless it is TSV. */
+void nvdp__table_chunks_of_bytes(struct nvdp_context *ctx, const char *path, const char *bytes,
+                                 size_t count, struct nvdp__table_chunks *chunks);
 /* Goes on with the rest of a file of which nothing but its beginning was read; takes it over. */
-struct nvdp__lines;
 void nvdp__table_chunks_adopt(struct nvdp__lines *lines, enum nvdp__table_format format,
                               struct nvdp__table_chunks *chunks);
 /* Reads the next part and forgets the previous rows. *more is false at the end of the file. */
 nvdp_status nvdp__table_chunks_read(struct nvdp__table_chunks *chunks, bool *more);
 /* The next row of the part; *row is false at its end. */
 nvdp_status nvdp__table_chunks_next(struct nvdp__table_chunks *chunks, bool *row);
+/* The next row of the file: reads further parts if none is left; *row is false at the end of the file. */
+nvdp_status nvdp__table_chunks_find(struct nvdp__table_chunks *chunks, bool *row);
 void nvdp__table_chunks_close(struct nvdp__table_chunks *chunks);
 
 /* Finds a column by its exact name in the header; *column is `fields` if it is missing.
@@ -197,12 +196,6 @@ nvdp_status nvdp__names_of(struct nvdp_context *ctx, size_t count, const char *c
                            const size_t *rows, const char ***out);
 
 /* ---- rows ---- */
-
-enum nvdp__label_use {
-    NVDP__LABELS_REQUIRED, /* training and scoring */
-    NVDP__LABELS_FOUND,    /* if the file has the column */
-    NVDP__LABELS_IGNORED   /* hidden test labels */
-};
 
 struct nvdp__text_row {
     struct nvdp__field text, pair, id, label_text;
@@ -251,5 +244,69 @@ nvdp_status nvdp__row_chunks_open(struct nvdp_context *ctx,
 nvdp_status nvdp__row_chunks_next(struct nvdp__row_chunks *of, const struct nvdp__rows **out);
 void nvdp__row_chunks_close(struct nvdp__row_chunks *of); /* NULL allowed */
 NVDP__AUTOPTR(struct nvdp__row_chunks, nvdp__row_chunks_close)
+
+/* ---- words with tags (conll.c) ---- */
+
+/* Files in CoNLL format, words with tags (Tjong Kim Sang & De Meulder 2003): one word per line, its
+ * tag in the last column, an empty line after each sentence. BIO, IOB1, IOBES (BMES) and BILOU are told apart by the
+ * whole file and read as BIO. */
+
+struct nvdp__conll_word {
+    struct nvdp__field text, tag; /* tag as in the file: size 0 if it has none */
+    struct nvdp__field type;      /* of the entity; size 0 outside */
+    char kind;                    /* of the tag in BIO: 'B', 'I' or 'O' */
+    size_t line;
+};
+
+/* Describes the tags of a file. */
+struct nvdp__tag_scheme {
+    size_t first[256];  /* line of the first tag with this letter; 0: none */
+    size_t typed, bare; /* lines of the first tags with and without a type */
+    size_t entities;
+    size_t inner_starts; /* entities whose first tag is not one that begins an entity */
+    size_t odd_starts;   /* B where IOB1 writes I */
+};
+
+/* The sentences of a file; zero it, read it, release it. Fields point into the file's bytes. */
+struct nvdp__conll {
+    char *bytes; /* owned; NULL if the caller owns them */
+    struct nvdp__conll_word *word;
+    size_t words, word_capacity;
+    size_t *start;    /* [sentences + 1] */
+    size_t *document; /* [sentences] index of the document; all 0 without -DOCSTART- */
+    size_t sentences, start_capacity, document_capacity;
+    bool tagged; /* the last column of lines is a tag */
+    struct nvdp__tag_scheme scheme;
+};
+
+/* Columns are separated by tabs, or by spaces in a line without tabs; all lines have the same
+ * number. A line whose first column is -DOCSTART- begins a document. NVDP_ERR_INPUT, naming the
+ * line, for another number of columns, a tag of no scheme, tags of two schemes, or a file without words. An I after
+ * another type or after nothing begins an entity, as in conlleval. */
+nvdp_status nvdp__conll_read(struct nvdp_context *ctx, const char *path, const char *bytes,
+                             size_t count, struct nvdp__conll *out);
+/* The same from a file. */
+nvdp_status nvdp__conll_open(struct nvdp_context *ctx, const char *path, struct nvdp__conll *out);
+/* Writes the words of a sentence into *text, each followed by a space. Zero *text and *capacity at first; free(*text). */
+nvdp_status nvdp__conll_sentence(struct nvdp_context *ctx, const struct nvdp__conll *conll,
+                                 size_t sentence, char **text, size_t *capacity, size_t *size);
+/* Returns true for a name that ends in .conll, or if the first lines of a regular file that are not empty have two
+ * columns, a word and a tag O, B-TYPE or I-TYPE. */
+bool nvdp__conll_recognize(struct nvdp_context *ctx, const char *path);
+/* The next step if such a file is found where texts are expected. */
+#define NVDP__CONLL_HINT "write each sentence in one line, without tags"
+void nvdp__conll_release(struct nvdp__conll *conll);
+
+/* Finds the file of a split in a folder: train, dev (or devel, valid) or test, with extension
+ * .tsv, .txt or .conll; free() it. NVDP_ERR_IO, naming all candidates, if there is none. */
+nvdp_status nvdp__conll_file(struct nvdp_context *ctx, const char *directory, enum nvdp_split split,
+                             char **path);
+
+/* Reads and tokenizes: one sentence per text, with the tag on the first piece of each word. The
+ * part of a sentence that exceeds config->max_length becomes another text, so that no word is
+ * lost. Types that config->labels_from lacks get classes beyond task.classes, which no model predicts. The `index` of a text counts the words before it in the file. */
+nvdp_status nvdp__conll_dataset(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                                const struct nvdp_dataset_config *config, const char *path,
+                                struct nvdp_dataset **out);
 
 #endif

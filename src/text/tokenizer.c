@@ -26,31 +26,24 @@ nvdp_status nvdp__tokenizer_specials(struct nvdp_context *ctx, const char *path,
 }
 
 void nvdp__tokenizer_finish(struct nvdp_tokenizer *tokenizer) {
-    struct nvdp__digest digest;
     const struct nvdp__strings *pieces = &tokenizer->pieces;
     const struct nvdp__normalization *rules = &tokenizer->rules.normalization;
-    nvdp__digest_begin(&digest);
+    struct nvdp__digest digest = nvdp__digest_begin();
     nvdp__digest_bytes(&digest, pieces->text, pieces->start[pieces->count]);
     for (int i = 0; i < NVDP__SPECIALS; i++)
         nvdp__digest_number(&digest, (uint64_t)tokenizer->special[i]);
-    nvdp__digest_number(&digest, rules->lower_case);
-    nvdp__digest_number(&digest, rules->strip_accents);
-    nvdp__digest_number(&digest, rules->chinese_characters);
-    nvdp__digest_number(&digest, rules->published);
-    nvdp__digest_number(&digest, tokenizer->normalizer.count);
-    nvdp__digest_number(&digest, tokenizer->prefix_space);
-    nvdp__digest_number(&digest, tokenizer->longest_word);
-    nvdp__digest_number(&digest, tokenizer->separators);
-    nvdp__digest_number(&digest, tokenizer->types);
-    nvdp__digest_number(&digest, tokenizer->names_are_text);
+    NVDP__DIGEST_NUMBERS(&digest, rules->lower_case, rules->strip_accents,
+                         rules->chinese_characters, rules->published, tokenizer->normalizer.count,
+                         tokenizer->prefix_space, tokenizer->longest_word, tokenizer->separators,
+                         tokenizer->types, tokenizer->names_are_text);
     if (tokenizer->words) nvdp__digest_text(&digest, "words");
     for (size_t i = 0; i < tokenizer->added.count; i++) {
         const struct nvdp__added_token *token = &tokenizer->added.token[i];
         nvdp__digest_bytes(&digest, token->name, token->size);
-        nvdp__digest_number(&digest, (uint64_t)token->id);
-        nvdp__digest_number(&digest, (uint64_t)(token->special + 2 * token->normalized +
-                                                4 * token->single_word + 8 * token->left_spaces +
-                                                16 * token->right_spaces));
+        NVDP__DIGEST_NUMBERS(&digest, (uint64_t)token->id,
+                             (uint64_t)(token->special + 2 * token->normalized +
+                                        4 * token->single_word + 8 * token->left_spaces +
+                                        16 * token->right_spaces));
     }
     if (tokenizer->row->digest != NULL) tokenizer->row->digest(tokenizer, &digest);
     nvdp__digest_end(&digest, tokenizer->digest);
@@ -95,39 +88,28 @@ nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, c
                                    size_t count, const char *const special[NVDP__SPECIALS],
                                    const struct nvdp__normalization *normalization,
                                    struct nvdp_tokenizer **out) {
-    nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *tokenizer =
-        nvdp__calloc(ctx, 1, sizeof *tokenizer);
-    if (tokenizer == NULL) return NVDP_ERR_MEMORY;
+    nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *tokenizer = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, tokenizer, 1));
+    *tokenizer = (struct nvdp_tokenizer){.row = &nvdp__wordpiece_row,
+                                         .rules = nvdp__word_rules(normalization),
+                                         .longest_word = NVDP__USUAL_WORD_CHARACTERS,
+                                         .separators = 1,
+                                         .types = true,
+                                         .plain = true};
     NVDP_TRY(nvdp__vocabulary_parse(ctx, path, bytes, count, &tokenizer->pieces));
     tokenizer->vocabulary = tokenizer->pieces.count;
     NVDP_TRY(nvdp__tokenizer_specials(ctx, path, special, tokenizer));
-    tokenizer->row = &nvdp__wordpiece_row;
-    tokenizer->rules = nvdp__word_rules(normalization);
-    tokenizer->longest_word = NVDP__USUAL_WORD_CHARACTERS;
-    tokenizer->separators = 1;
-    tokenizer->types = tokenizer->plain = true;
     for (int i = 0; i < NVDP__SPECIALS; i++) {
-        struct nvdp__added_token token = {.id = tokenizer->special[i], .special = true};
-        token.name = (char *)nvdp__string(&tokenizer->pieces, (size_t)token.id, &token.size);
+        const struct nvdp__field name =
+            nvdp__string(&tokenizer->pieces, (size_t)tokenizer->special[i]);
+        const struct nvdp__added_token token = {.name = (char *)name.text,
+                                                .size = name.size,
+                                                .id = tokenizer->special[i],
+                                                .special = true};
         NVDP_TRY(nvdp__added_put(ctx, &tokenizer->added, &token));
     }
     nvdp__tokenizer_finish(tokenizer);
-    NVDP__HAND_OVER(out, tokenizer);
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__vocabulary_text(struct nvdp_context *ctx, const struct nvdp__strings *pieces,
-                                  char **out, size_t *size) {
-    char *text = nvdp__calloc(ctx, pieces->start[pieces->count] + 1, 1);
-    if (text == NULL) return NVDP_ERR_MEMORY;
-    *size = 0;
-    for (size_t i = 0; i < pieces->count; i++) {
-        for (const char *at = pieces->text + pieces->start[i]; *at != '\0'; at++)
-            text[(*size)++] = *at;
-        text[(*size)++] = '\n';
-    }
-    *out = text;
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, tokenizer);
 }
 
 void nvdp_tokenizer_free(struct nvdp_tokenizer *tokenizer) {
@@ -201,9 +183,8 @@ void nvdp__mark_words(const struct nvdp_tokenizer *tokenizer, size_t n, const in
                       int32_t *mark) {
     const int32_t border = tokenizer->special[NVDP_TOKEN_SEP];
     for (size_t i = 0; i < n; i++) {
-        size_t size;
-        const char *piece = nvdp__string(&tokenizer->pieces, (size_t)ids[i], &size);
-        const bool continues = size > 2 && memcmp(piece, "##", 2) == 0;
+        const struct nvdp__field piece = nvdp__string(&tokenizer->pieces, (size_t)ids[i]);
+        const bool continues = piece.size > 2 && memcmp(piece.text, "##", 2) == 0;
         mark[i] = ids[i] == border ? NVDP__WORD_BORDER
                   : continues      ? NVDP__WORD_CONTINUES
                                    : NVDP__WORD_BEGINS;
@@ -217,9 +198,8 @@ size_t nvdp__word_end(const int32_t *mark, size_t t, size_t n) {
     return end;
 }
 
-static nvdp_status reserve_ids(struct nvdp__encoder *encoder, size_t more) {
-    return nvdp__reserve(encoder->ctx, &encoder->ids, &encoder->capacity, encoder->count + more,
-                         sizeof *encoder->ids);
+static nvdp_status add_id(struct nvdp__encoder *encoder, int32_t id) {
+    return NVDP__PUSH(encoder->ctx, encoder->ids, encoder->count, encoder->capacity, id);
 }
 
 static nvdp_status take_words(struct nvdp__encoder *encoder, const char *text, size_t size,
@@ -233,14 +213,14 @@ static nvdp_status take_words(struct nvdp__encoder *encoder, const char *text, s
         bool found;
         NVDP_TRY(nvdp__words_next(words, &found));
         if (!found) break;
-        NVDP_TRY(reserve_ids(encoder, NVDP__WORD_CHARACTERS));
-        int32_t *end = encoder->ids + encoder->count;
-        if (word->characters <= encoder->tokenizer->longest_word) {
-            encoder->count += nvdp__wordpiece(encoder->tokenizer, word->bytes, word->size, end);
-        } else {
-            *end = encoder->tokenizer->special[NVDP_TOKEN_UNK];
-            encoder->count++;
+        if (word->characters > encoder->tokenizer->longest_word) {
+            NVDP_TRY(add_id(encoder, encoder->tokenizer->special[NVDP_TOKEN_UNK]));
+            continue;
         }
+        NVDP_TRY(nvdp__reserve(encoder->ctx, &encoder->ids, &encoder->capacity,
+                               encoder->count + NVDP__WORD_CHARACTERS, sizeof *encoder->ids));
+        encoder->count += nvdp__wordpiece(encoder->tokenizer, word->bytes, word->size,
+                                          encoder->ids + encoder->count);
     }
     return NVDP_OK;
 }
@@ -285,8 +265,7 @@ static nvdp_status take_range(struct nvdp__encoder *encoder, bool normalized, co
             NVDP_TRY(take_range(encoder, true, made->text, made->size, limit));
         }
         if (token == NULL) break;
-        NVDP_TRY(reserve_ids(encoder, 1));
-        encoder->ids[encoder->count++] = token->id;
+        NVDP_TRY(add_id(encoder, token->id));
         start = end;
         at = next;
     }
@@ -324,8 +303,7 @@ static void shorten_as_published(size_t limit, size_t *a, size_t *b) {
 static nvdp_status take_texts(struct nvdp__encoder *encoder, const char *text, size_t text_size,
                               const char *pair, size_t pair_size, size_t max, size_t *middle) {
     encoder->count = 0;
-    NVDP_TRY(reserve_ids(encoder, 1));
-    encoder->ids[encoder->count++] = encoder->tokenizer->special[NVDP_TOKEN_CLS];
+    NVDP_TRY(add_id(encoder, encoder->tokenizer->special[NVDP_TOKEN_CLS]));
     NVDP_TRY(take_text(encoder, text, text_size, max));
     *middle = encoder->count;
     return pair != NULL ? take_text(encoder, pair, pair_size, max) : NVDP_OK;
@@ -336,11 +314,8 @@ static nvdp_status encode_words(struct nvdp__encoder *encoder, const char *text,
                                 const char *pair, size_t pair_size) {
     encoder->count = 0;
     NVDP_TRY(take_words(encoder, text, text_size, SIZE_MAX));
-    if (pair != NULL) {
-        NVDP_TRY(reserve_ids(encoder, 1));
-        encoder->ids[encoder->count++] = encoder->tokenizer->special[NVDP_TOKEN_SEP];
-        NVDP_TRY(take_words(encoder, pair, pair_size, SIZE_MAX));
-    }
+    if (pair != NULL) NVDP_TRY(add_id(encoder, encoder->tokenizer->special[NVDP_TOKEN_SEP]));
+    if (pair != NULL) NVDP_TRY(take_words(encoder, pair, pair_size, SIZE_MAX));
     encoder->first = encoder->count;
     encoder->truncated = false;
     return NVDP_OK;
@@ -367,7 +342,8 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
         nvdp__shorten(limit, &a, &b);
     else
         a = nvdp__min(a, limit);
-    NVDP_TRY(reserve_ids(encoder, specials));
+    NVDP_TRY(nvdp__reserve(encoder->ctx, &encoder->ids, &encoder->capacity,
+                           encoder->count + specials, sizeof *encoder->ids));
     int32_t *ids = encoder->ids + 1 + a;
     size_t between = pair != NULL ? tokenizer->separators : 1; /* [SEP]s after the first text */
     if (pair != NULL) {
@@ -387,7 +363,8 @@ void nvdp__encoder_release(struct nvdp__encoder *encoder) {
     free(encoder->unigram.node);
     nvdp__words_release(&encoder->words);
     nvdp__normalized_release(&encoder->normalized);
-    nvdp__bpe_work_release(&encoder->bpe);
+    free(encoder->bpe.symbol);
+    free(encoder->bpe.heap);
     *encoder = (struct nvdp__encoder){0};
 }
 

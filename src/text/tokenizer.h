@@ -3,10 +3,55 @@
 #ifndef NVDP_SRC_TEXT_TOKENIZER_H
 #define NVDP_SRC_TEXT_TOKENIZER_H
 
+#include "base/array.h"
 #include "base/cache.h"
-#include "text/normalizer.h"
+#include "text/normalize.h"
 #include "text/vocabulary.h"
 #include <jansson.h>
+
+/* ---- normalizer.c ---- */
+
+/* The `normalizer` of a tokenizer.json: steps that change a text before it is split into tokens,
+ * as the `tokenizers` library performs them. */
+
+/* Never changes after creation. */
+struct nvdp__change {
+    const struct nvdp__change_row *row;
+    bool left, right; /* Strip */
+    bool white_space; /* Replace: the pattern is a run of white space */
+    size_t least; /* Replace: the pattern is a run of so many `pattern`; 0: the pattern itself */
+    char *pattern, *content; /* Replace, Prepend */
+    size_t pattern_size, content_size;
+    /* Precompiled: a table of SentencePiece, a double array (Aoe 1989) over the bytes of characters
+     * whose values are places in `content`, where a string begins that ends with a NUL */
+    uint32_t *unit;
+    size_t units;
+};
+/* Zero it, set ctx; release it with nvdp__normalizer_release. */
+struct nvdp__normalizer {
+    struct nvdp_context *ctx;
+    struct nvdp__change *change;
+    size_t count, capacity;
+};
+
+/* Adds the steps of `json`, which `path` has under the key 'normalizer'; null and NULL have none.
+ * NVDP_ERR_UNSUPPORTED, naming path, key and value, for a step that is not implemented. */
+nvdp_status nvdp__normalizer_read(struct nvdp__normalizer *normalizer, const char *path,
+                                  const json_t *json);
+/* Adds a step that replaces bytes that are not UTF-8 by U+FFFD. */
+nvdp_status nvdp__normalizer_add_decoding(struct nvdp__normalizer *normalizer);
+/* Adds a step by the table bytes[0..size) of a SentencePiece file. NVDP_ERR_INPUT if it is no table. */
+nvdp_status nvdp__normalizer_add_table(struct nvdp__normalizer *normalizer, const char *path,
+                                       const void *bytes, size_t size);
+/* Performs the steps on text[0..size); without any, *out is a copy. `ctx` is NULL in parallel regions. */
+nvdp_status nvdp__normalizer_apply(struct nvdp_context *ctx,
+                                   const struct nvdp__normalizer *normalizer, const char *text,
+                                   size_t size, struct nvdp__normalized *out);
+void nvdp__normalizer_digest(const struct nvdp__normalizer *normalizer,
+                             struct nvdp__digest *digest);
+void nvdp__normalizer_release(struct nvdp__normalizer *normalizer);
+
+/* ---- bpe.c ---- */
 
 /* Byte-level byte-pair encoding, as in GPT-2 (Radford et al. 2019) and RoBERTa. A text is a
  * sequence of bytes, each of which is a piece. Within a word, the adjacent pair that is first in
@@ -38,13 +83,12 @@ nvdp_status nvdp__bpe_create(struct nvdp_context *ctx, const char *vocabulary,
 /* Bytes of the first word of text[0..size), size > 0. */
 size_t nvdp__bpe_word(const char *text, size_t size);
 
-/* Memory reused from word to word. Zero it; release it with nvdp__bpe_work_release. */
+/* Memory reused from word to word. Zero it; free() its arrays. */
 struct nvdp__bpe_work {
     struct nvdp__bpe_symbol *symbol;
-    struct nvdp__bpe_candidate *heap;
+    struct nvdp__heap_item *heap;
     size_t symbol_capacity, heap_capacity;
 };
-void nvdp__bpe_work_release(struct nvdp__bpe_work *work);
 
 /* ---- unigram.c ---- */
 
@@ -68,10 +112,10 @@ struct nvdp__unigram_rules {
     size_t mark_size;
 };
 struct nvdp__unigram;
-/* `score` [pieces->count] belongs to the result, also if this fails. The later
- * one of two equal pieces counts. NVDP_ERR_INPUT, naming `path`, for a score that is no number. */
+/* Takes over *score [pieces->count]. The later one of two equal pieces counts. NVDP_ERR_INPUT, naming `path`, for a score
+ * that is no number. */
 nvdp_status nvdp__unigram_create(struct nvdp_context *ctx, const char *path,
-                                 const struct nvdp__strings *pieces, double *score,
+                                 const struct nvdp__strings *pieces, double **score,
                                  const struct nvdp__unigram_rules *rules,
                                  struct nvdp__unigram **out);
 /* Memory reused from word to word. Zero it; free() its member. */
@@ -190,9 +234,6 @@ size_t nvdp__word_end(const int32_t *mark, size_t t, size_t n);
 /* Sets the marks of `n` tokens of such a tokenizer. */
 void nvdp__mark_words(const struct nvdp_tokenizer *tokenizer, size_t n, const int32_t *ids,
                       int32_t *mark);
-/* Returns the pieces in the form of vocab.txt; free() it. */
-nvdp_status nvdp__vocabulary_text(struct nvdp_context *ctx, const struct nvdp__strings *pieces,
-                                  char **out, size_t *size);
 
 /* ---- tokenizer_files.c ---- */
 

@@ -12,7 +12,8 @@
 #include "text/tokenizer_maker.h"
 
 #include "base/file.h"
-#include "text/sentence.h"
+#include "base/own.h"
+#include "text/sentence_folder.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,12 +92,10 @@ static const struct nvdp__class *find(bool types, const char *name, size_t size)
 
 nvdp_status nvdp__refuse(const struct nvdp__maker *m, enum nvdp__tokenizer_file file,
                          const char *key, const char *expected, const json_t *found) {
-    char *text = found != NULL ? json_dumps(found, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    nvdp_status status =
-        nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED, "%s: '%s': expected %s, found %.100s",
-                   nvdp__path_of(m, file), key, expected, text != NULL ? text : "none");
-    free(text);
-    return status;
+    nvdp__autofree char *text =
+        found != NULL ? json_dumps(found, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    return nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED, "%s: '%s': expected %s, found %.100s",
+                      nvdp__path_of(m, file), key, expected, text != NULL ? text : "none");
 }
 
 /* Sets m->class, and *class to its name for messages. */
@@ -125,6 +124,92 @@ static nvdp_status find_class(struct nvdp__maker *m, const char **class) {
                         json_object_get(nvdp__root_of(m, file), key));
 }
 
+/* ---- the special tokens around a text ---- */
+
+/* Part of a template: the id of a special token, or one of these, and its type. */
+enum { OTHER_PART = -1, TEXT_A = -2, TEXT_B = -3, MAX_PARTS = 6 };
+struct part {
+    int64_t id, type;
+};
+
+/* Reads the parts of a template; returns their number, of which at most MAX_PARTS are read. */
+static size_t read_parts(const json_t *processor, const char *key, struct part part[MAX_PARTS]) {
+    const json_t *specials = json_object_get(processor, "special_tokens"), *entry;
+    const json_t *template = json_object_get(processor, key);
+    size_t i;
+    json_array_foreach(template, i, entry) {
+        const json_t *special = json_object_get(entry, "SpecialToken");
+        const json_t *one = special != NULL ? special : json_object_get(entry, "Sequence");
+        const char *name = json_string_value(json_object_get(one, "id"));
+        if (i == MAX_PARTS) break;
+        part[i] = (struct part){OTHER_PART, json_integer_value(json_object_get(one, "type_id"))};
+        if (name == NULL) continue;
+        const json_t *ids = json_object_get(json_object_get(specials, name), "ids");
+        if (special != NULL && json_array_size(ids) == 1)
+            part[i].id = json_integer_value(json_array_get(ids, 0));
+        if (special == NULL && strcmp(name, "A") == 0) part[i].id = TEXT_A;
+        if (special == NULL && strcmp(name, "B") == 0) part[i].id = TEXT_B;
+    }
+    return json_array_size(template);
+}
+
+/* Reads [CLS] A [SEP] and [CLS] A [SEP] (once or twice) B [SEP]. Returns false for other ones. */
+static bool read_template(const json_t *processor, struct nvdp_tokenizer *made) {
+    struct part one[MAX_PARTS] = {0}, two[MAX_PARTS] = {0};
+    const size_t parts = read_parts(processor, "pair", two);
+    if (read_parts(processor, "single", one) != 3 || (parts != 5 && parts != 6)) return false;
+    const int64_t cls = one[0].id, sep = one[2].id, second_type = two[parts - 2].type;
+    bool read = cls >= 0 && sep >= 0 && one[1].id == TEXT_A && second_type <= 1;
+    for (size_t i = 0; i < 3; i++)
+        read = read && one[i].type == 0;
+    for (size_t i = 0; i < parts; i++) {
+        const int64_t id = i == 0 ? cls : i == 1 ? TEXT_A : i + 2 == parts ? TEXT_B : sep;
+        read = read && two[i].id == id && two[i].type == (i + 2 >= parts ? second_type : 0);
+    }
+    if (!read) return false;
+    made->special[NVDP_TOKEN_CLS] = (int32_t)cls;
+    made->special[NVDP_TOKEN_SEP] = (int32_t)sep;
+    made->separators = parts - 4;
+    made->types = second_type == 1;
+    return true;
+}
+
+/* Reads the special tokens around a text from tokenizer.json's 'post_processor'. */
+static nvdp_status read_frame(struct nvdp__maker *m) {
+    const json_t *whole = json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), "post_processor");
+    const json_t *processor = whole, *list = json_object_get(whole, "processors"), *one;
+    struct nvdp_tokenizer *made = m->made;
+    bool read = false;
+    size_t i, used = 0;
+    json_array_foreach(list, i, one) { /* ByteLevel has no effect on ids */
+        const char *type = json_string_value(json_object_get(one, "type"));
+        if (type == NULL || strcmp(type, "ByteLevel") == 0) continue;
+        processor = one;
+        used++;
+    }
+    const char *type = json_string_value(json_object_get(processor, "type"));
+    if (type != NULL && used <= 1 && strcmp(type, "TemplateProcessing") == 0) {
+        read = read_template(processor, made);
+    } else if (type != NULL && used <= 1 &&
+               (strcmp(type, "BertProcessing") == 0 || strcmp(type, "RobertaProcessing") == 0)) {
+        const json_t *cls = json_array_get(json_object_get(processor, "cls"), 1);
+        const json_t *sep = json_array_get(json_object_get(processor, "sep"), 1);
+        read = json_is_integer(cls) && json_is_integer(sep);
+        made->special[NVDP_TOKEN_CLS] = (int32_t)json_integer_value(cls);
+        made->special[NVDP_TOKEN_SEP] = (int32_t)json_integer_value(sep);
+        made->types = type[0] == 'B';
+        made->separators = made->types ? 1 : 2;
+    }
+    for (int s = NVDP_TOKEN_CLS; read && s <= NVDP_TOKEN_SEP; s++)
+        read = nvdp_tokenizer_piece(made, made->special[s]) != NULL;
+    if (read) return NVDP_OK;
+    return nvdp__refuse(
+        m, NVDP__FILE_TOKENIZER, "post_processor",
+        "BertProcessing, RobertaProcessing, or TemplateProcessing with [CLS] A [SEP] and "
+        "[CLS] A [SEP] B [SEP], where [SEP] may be twice after A",
+        whole);
+}
+
 /* ---- the whole ---- */
 
 /* The class whose rules apply if the files state none: PreTrainedTokenizerFast for tokenizer.json, else
@@ -136,12 +221,6 @@ static const struct nvdp__class *class_of_files(const bool files[NVDP__TOKENIZER
             return c;
     }
     return NULL;
-}
-
-enum nvdp__tokenizer_file nvdp__vocabulary_of(const struct nvdp__maker *m) {
-    if (m->source->json[NVDP__FILE_TOKENIZER] != NULL) return NVDP__FILE_TOKENIZER;
-    return m->source->text[NVDP__FILE_TOKENIZER_MODEL] != NULL ? NVDP__FILE_TOKENIZER_MODEL
-                                                               : m->class->vocabulary;
 }
 
 /* Refuses keys whose values would change ids, except those that the program obeys. */
@@ -188,36 +267,32 @@ static nvdp_status make_by_type(struct nvdp__maker *m) {
 nvdp_status nvdp__tokenizer_of_source(struct nvdp_context *ctx,
                                       const struct nvdp__tokenizer_source *source,
                                       struct nvdp_tokenizer **out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__maker m = {.ctx = ctx, .source = source};
+    nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *made = NULL;
     const char *class;
     bool files[NVDP__TOKENIZER_FILES] = {0};
     for (int i = 0; i < NVDP__TOKENIZER_FILES; i++)
         files[i] = source->json[i] != NULL || source->text[i] != NULL;
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, m.made, 1));
-    m.made->row = &nvdp__wordpiece_row;
-    m.made->normalizer.ctx = ctx;
-    NVDP_TRY_OR_CLEAN(find_class(&m, &class));
+    NVDP_TRY(NVDP__NEW(ctx, made, 1));
+    *made = (struct nvdp_tokenizer){.row = &nvdp__wordpiece_row, .normalizer = {.ctx = ctx}};
+    m.made = made;
+    NVDP_TRY(find_class(&m, &class));
     if (m.class == NULL) m.class = class_of_files(files);
     if (m.class == NULL)
-        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a vocabulary, found none",
-                                     source->path[NVDP__FILE_TOKENIZER]));
-    NVDP_TRY_OR_CLEAN(check_keys(&m));
-    m.made->separators = m.class->separators;
-    m.made->types = m.class->types_of_pair;
-    NVDP_TRY_OR_CLEAN(m.class->backend ? make_by_type(&m) : m.class->make(&m));
-    if (m.class->backend) NVDP_TRY_OR_CLEAN(nvdp__read_frame(&m));
-    NVDP_TRY_OR_CLEAN(nvdp__json_bool(ctx, source->path[NVDP__FILE_CONFIG],
-                                      source->json[NVDP__FILE_CONFIG], "split_special_tokens",
-                                      false, &m.made->names_are_text));
-    m.made->plain =
-        m.made->plain && m.class == &nvdp__classes[NVDP__CLASS_BERT] && !m.made->names_are_text;
-    m.made->names_are_text = m.made->names_are_text || nvdp__as_published(&m);
-    nvdp__tokenizer_finish(m.made);
-    NVDP__HAND_OVER(out, m.made);
-cleanup:
-    nvdp_tokenizer_free(m.made);
-    return status;
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a vocabulary, found none",
+                          source->path[NVDP__FILE_TOKENIZER]);
+    NVDP_TRY(check_keys(&m));
+    made->separators = m.class->separators;
+    made->types = m.class->types_of_pair;
+    NVDP_TRY(m.class->backend ? make_by_type(&m) : m.class->make(&m));
+    if (m.class->backend) NVDP_TRY(read_frame(&m));
+    NVDP_TRY(nvdp__json_bool(ctx, source->path[NVDP__FILE_CONFIG], source->json[NVDP__FILE_CONFIG],
+                             "split_special_tokens", false, &made->names_are_text));
+    made->plain =
+        made->plain && m.class == &nvdp__classes[NVDP__CLASS_BERT] && !made->names_are_text;
+    made->names_are_text = made->names_are_text || nvdp__as_published(&m);
+    nvdp__tokenizer_finish(made);
+    return NVDP__HAND_OVER(out, made);
 }
 
 /* ---- a folder ---- */
@@ -241,17 +316,17 @@ static nvdp_status fail_missing(struct nvdp_context *ctx, const char *directory,
     char found[256] = "";
     size_t used = 0;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        char *path = nvdp__model_path(ctx, directory, others[i]);
-        if (path == NULL) return NVDP_ERR_MEMORY;
-        if (nvdp__exists(path))
+        struct nvdp__path path;
+        NVDP_TRY(nvdp__model_path(ctx, directory, others[i], &path));
+        if (nvdp__exists(path.text))
             used += (size_t)nvdp__snprintf(found + used, sizeof found - used, "%s%s",
                                            used > 0 ? ", " : "", others[i]);
-        free(path);
     }
-    const char *next = "";
-    if (used > 0)
-        next = ": AutoTokenizer.from_pretrained(folder).save_pretrained(folder) of transformers "
-               "writes tokenizer.json";
+    const char *next =
+        used == 0
+            ? ""
+            : ": AutoTokenizer.from_pretrained(folder).save_pretrained(folder) of transformers "
+              "writes tokenizer.json";
     return nvdp__fail(ctx, NVDP_ERR_IO, "%s: expected %s%s%s, found %s%s", directory,
                       class != NULL ? class->wanted
                                     : "vocab.txt, or vocab.json and merges.txt, or tokenizer.json "
@@ -269,8 +344,9 @@ static nvdp_status open_folder(struct nvdp_context *ctx, const char *directory,
     const char *name;
     NVDP_TRY(nvdp__model_folder(ctx, directory));
     for (int i = 0; i < NVDP__TOKENIZER_FILES; i++) {
-        source->path[i] = nvdp__model_path(ctx, directory, nvdp__tokenizer_file_names[i]);
-        if (source->path[i] == NULL) return NVDP_ERR_MEMORY;
+        struct nvdp__path path;
+        NVDP_TRY(nvdp__model_path(ctx, directory, nvdp__tokenizer_file_names[i], &path));
+        NVDP_TRY(NVDP__MADE(source->path[i] = nvdp__strdup(ctx, path.text)));
         files[i] = nvdp__exists(source->path[i]);
         if (i >= NVDP__FILE_CONFIG && files[i])
             NVDP_TRY(nvdp__json_read(ctx, source->path[i], &source->json[i]));
@@ -294,25 +370,24 @@ static nvdp_status open_folder(struct nvdp_context *ctx, const char *directory,
 nvdp_status nvdp__tokenizer_files(struct nvdp_context *ctx, const char *directory,
                                   const char *files[NVDP__TOKENIZER_FILES + 1],
                                   const char **class) {
-    struct nvdp__tokenizer_source source = {0};
+    nvdp__auto(close_source) struct nvdp__tokenizer_source source = {0};
     const struct nvdp__class *found = NULL;
     bool there[NVDP__TOKENIZER_FILES] = {0};
     size_t count = 0;
-    nvdp_status status = open_folder(ctx, directory, &source, there, &found);
+    *class = NULL;
+    files[0] = NULL;
+    NVDP_TRY(open_folder(ctx, directory, &source, there, &found));
     const bool lower =
         json_is_true(json_object_get(source.json[NVDP__FILE_SENTENCE], "do_lower_case"));
-    for (int i = 0; status == NVDP_OK && i < NVDP__FILE_MODEL; i++) {
+    for (int i = 0; i < NVDP__FILE_MODEL; i++) {
         const bool exists = there[i] || nvdp__exists(source.path[i]);
         if (exists && (i != NVDP__FILE_SENTENCE || lower))
             files[count++] = nvdp__tokenizer_file_names[i];
     }
     files[count] = NULL;
-    *class = status != NVDP_OK || json_is_string(json_object_get(source.json[NVDP__FILE_CONFIG],
-                                                                 "tokenizer_class"))
-                 ? NULL
-                 : found->name;
-    close_source(&source);
-    return status;
+    if (!json_is_string(json_object_get(source.json[NVDP__FILE_CONFIG], "tokenizer_class")))
+        *class = found->name;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_tokenizer_load(struct nvdp_context *ctx, const char *directory,

@@ -1,7 +1,6 @@
 /* Makes a tokenizer from the files of a folder, with the token ids that AutoTokenizer of transformers 5
- * gives: what the readers of the several files share. tokenizer_files.c has the classes and the folder,
- * tokenizer_added.c special and added tokens, tokenizer_models.c WordPiece and BPE, tokenizer_unigram.c
- * Unigram, tokenizer_frame.c the special tokens around a text. */
+ * gives: what the readers of the several files share. tokenizer_files.c has the classes, the folder and the special
+ * tokens around a text, added_tokens.c special and added tokens, tokenizer_models.c WordPiece and BPE, unigram.c Unigram. */
 #ifndef NVDP_SRC_TEXT_TOKENIZER_MAKER_H
 #define NVDP_SRC_TEXT_TOKENIZER_MAKER_H
 
@@ -85,8 +84,5 @@ nvdp_status nvdp__make_unigram(struct nvdp__maker *m);
 bool nvdp__as_published(const struct nvdp__maker *m);
 /* Refuses sentence_bert_config.json's do_lower_case. */
 nvdp_status nvdp__refuse_lower_case(const struct nvdp__maker *m);
-
-/* Reads the special tokens around a text from tokenizer.json's 'post_processor'. */
-nvdp_status nvdp__read_frame(struct nvdp__maker *m);
 
 #endif

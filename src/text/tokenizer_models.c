@@ -31,30 +31,26 @@ static nvdp_status read_pieces(struct nvdp_context *ctx, const char *path, const
     }
     for (size_t i = 0; i < count; i++)
         NVDP_TRY(nvdp__strings_add(&pieces, piece[i], strlen(piece[i]), &index));
-    NVDP__HAND_OVER(out, pieces);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, pieces);
 }
 
-/* Checks that `section`.`key` of tokenizer.json (`key` NULL: the section itself), if present, is
- * `expected` as JSON: the only setting that is implemented. */
-static nvdp_status expect(const struct nvdp__maker *m, const char *section, const char *key,
-                          const char *expected) {
-    const json_t *object = json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), section);
-    const json_t *value = key != NULL ? json_object_get(object, key) : object;
-    char *found = value != NULL ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    nvdp_status status = NVDP_OK;
-    if (found != NULL && strcmp(found, expected) != 0)
-        status = nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED, "%s: '%s%s%s': expected %s, found %.100s",
-                            nvdp__path_of(m, NVDP__FILE_TOKENIZER), section, key != NULL ? "." : "",
-                            key != NULL ? key : "", expected, found);
-    free(found);
-    return status;
-}
-
-static nvdp_status expect_all(const struct nvdp__maker *m, const char *const expected[][3],
-                              size_t count) {
-    for (size_t i = 0; i < count; i++)
-        NVDP_TRY(expect(m, expected[i][0], expected[i][1], expected[i][2]));
+/* Checks that each `section`.`key` of tokenizer.json, if present, is `value` as JSON: the only setting that is
+ * implemented. */
+struct setting {
+    const char *section, *key, *value;
+};
+static nvdp_status expect(const struct nvdp__maker *m, const struct setting *settings,
+                          size_t count) {
+    const json_t *json = nvdp__root_of(m, NVDP__FILE_TOKENIZER);
+    for (const struct setting *one = settings; one < settings + count; one++) {
+        const json_t *value = json_object_get(json_object_get(json, one->section), one->key);
+        nvdp__autofree char *found =
+            value != NULL ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+        if (found != NULL && strcmp(found, one->value) != 0)
+            return nvdp__fail(
+                m->ctx, NVDP_ERR_UNSUPPORTED, "%s: '%s.%s': expected %s, found %.100s",
+                nvdp__path_of(m, NVDP__FILE_TOKENIZER), one->section, one->key, one->value, found);
+    }
     return NVDP_OK;
 }
 
@@ -115,7 +111,7 @@ bool nvdp__as_published(const struct nvdp__maker *m) {
 }
 
 nvdp_status nvdp__make_wordpiece(struct nvdp__maker *m) {
-    static const char *const expected[][3] = {{"model", "continuing_subword_prefix", "\"##\""},
+    static const struct setting expected[] = {{"model", "continuing_subword_prefix", "\"##\""},
                                               {"normalizer", "clean_text", "true"}};
     const bool backend = m->class->backend;
     const enum nvdp__tokenizer_file from = backend ? NVDP__FILE_TOKENIZER : NVDP__FILE_CONFIG;
@@ -134,7 +130,7 @@ nvdp_status nvdp__make_wordpiece(struct nvdp__maker *m) {
         if (backend) {
             NVDP_TRY(require_type(m, "normalizer", "BertNormalizer"));
             NVDP_TRY(require_type(m, "pre_tokenizer", "BertPreTokenizer"));
-            NVDP_TRY(expect_all(m, expected, sizeof expected / sizeof expected[0]));
+            NVDP_TRY(expect(m, expected, sizeof expected / sizeof expected[0]));
         }
         NVDP_TRY(read_model(m, "WordPiece", &model));
         if (backend)
@@ -177,36 +173,29 @@ static nvdp_status merges_text(const struct nvdp__maker *m, const json_t *merges
     struct nvdp_context *ctx = m->ctx;
     size_t index, capacity = 0, used = 0;
     const json_t *entry;
-    char *text = NULL;
+    nvdp__autofree char *text = NULL;
     NVDP_TRY(nvdp__reserve(ctx, &text, &capacity, 1, 1));
     json_array_foreach(merges, index, entry) {
         const char *left =
             json_string_value(json_is_array(entry) ? json_array_get(entry, 0) : entry);
         const char *right = json_string_value(json_array_get(entry, 1));
-        nvdp_status status = NVDP_OK;
         if (left == NULL ||
             (json_is_array(entry) && (right == NULL || json_array_size(entry) != 2)))
-            status = nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                "%s: 'model.merges': entry %zu: expected a pair "
-                                "of pieces, found something else",
-                                nvdp__path_of(m, NVDP__FILE_TOKENIZER), index);
-        size_t need =
-            status != NVDP_OK ? 0 : strlen(left) + (right != NULL ? strlen(right) : 0) + 3;
-        if (status == NVDP_OK) status = nvdp__reserve(ctx, &text, &capacity, used + need, 1);
-        if (status != NVDP_OK) {
-            free(text);
-            return status;
-        }
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: 'model.merges': entry %zu: expected a pair "
+                              "of pieces, found something else",
+                              nvdp__path_of(m, NVDP__FILE_TOKENIZER), index);
+        const size_t need = strlen(left) + (right != NULL ? strlen(right) : 0) + 3;
+        NVDP_TRY(nvdp__reserve(ctx, &text, &capacity, used + need, 1));
         used += (size_t)nvdp__snprintf(text + used, need, "%s%s%s\n", left,
                                        right != NULL ? " " : "", right != NULL ? right : "");
     }
-    *out = text;
     *size = used;
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, text);
 }
 
 static nvdp_status bpe_of_json(struct nvdp__maker *m) {
-    static const char *const expected[][3] = {
+    static const struct setting expected[] = {
         {"pre_tokenizer", "use_regex", "true"},
         {"model", "byte_fallback", "false"},
         {"model", "ignore_merges", "false"},
@@ -215,8 +204,8 @@ static nvdp_status bpe_of_json(struct nvdp__maker *m) {
     const json_t *model;
     const char *path = nvdp__path_of(m, NVDP__FILE_TOKENIZER);
     struct nvdp__bpe *bpe = NULL;
-    nvdp__autofree char *merges = NULL, *merges_path = NULL;
-    size_t size;
+    nvdp__autofree char *merges = NULL;
+    size_t size = 0;
     if (m->class->backend) {
         const json_t *normalizer =
             json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), "normalizer");
@@ -227,15 +216,16 @@ static nvdp_status bpe_of_json(struct nvdp__maker *m) {
                                   normalizer));
         NVDP_TRY(nvdp__normalizer_read(&m->made->normalizer, path, normalizer));
         NVDP_TRY(require_type(m, "pre_tokenizer", "ByteLevel"));
-        NVDP_TRY(expect_all(m, expected, sizeof expected / sizeof expected[0]));
+        NVDP_TRY(expect(m, expected, sizeof expected / sizeof expected[0]));
     }
     NVDP_TRY(read_model(m, "BPE", &model));
     NVDP_TRY(merges_text(m, json_object_get(model, "merges"), &merges, &size));
-    merges_path = nvdp__format(m->ctx, "%s: 'model.merges'", path);
-    NVDP_TRY(NVDP__MADE(merges_path));
-    NVDP_TRY(nvdp__bpe_create(m->ctx, path, &m->made->pieces, merges_path, merges, size, &bpe));
+    nvdp__autofree char *place = nvdp__format(m->ctx, "%s: 'model.merges'", path);
+    NVDP_TRY(NVDP__MADE(place));
+    const nvdp_status status =
+        nvdp__bpe_create(m->ctx, path, &m->made->pieces, place, merges, size, &bpe);
     m->made->model = bpe;
-    return NVDP_OK;
+    return status;
 }
 
 nvdp_status nvdp__refuse_lower_case(const struct nvdp__maker *m) {

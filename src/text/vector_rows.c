@@ -1,6 +1,6 @@
 /* Rows of word vectors in four bytes per number. */
-#include "text/vector_rows.h"
 #include "tensor/vector.h"
+#include "text/vectors.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -77,53 +77,25 @@ unsigned char nvdp__row_of_decimals(size_t dim, const uint64_t *digits,
 
 /* ---- the table ---- */
 
-/* Memory for the numbers of a row, which the caller writes. */
-static nvdp_status find_space(struct nvdp__vector_rows *rows, size_t bytes, void **out) {
-    struct nvdp_context *ctx = rows->ctx;
-    if (bytes > rows->left) {
-        const size_t size = nvdp__max(bytes, SLAB_BYTES);
-        NVDP_TRY(nvdp__reserve(ctx, &rows->slab, &rows->slab_capacity, rows->slabs + 1,
-                               sizeof *rows->slab));
-        NVDP_TRY(NVDP__NEW(ctx, rows->slab[rows->slabs], size));
-        rows->slabs++;
-        rows->left = size;
-    }
-    /* from the end, so that doubles are aligned */
-    rows->left = (rows->left - bytes) / sizeof(double) * sizeof(double);
-    *out = rows->slab[rows->slabs - 1] + rows->left;
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__vector_rows_space(struct nvdp__vector_rows *rows, uint32_t **out) {
-    void *at = NULL;
-    NVDP_TRY(find_space(rows, rows->dim * sizeof **out, &at));
-    *out = at;
-    return NVDP_OK;
+nvdp_status nvdp__vector_rows_space(struct nvdp__vector_rows *rows, size_t bytes, void *out) {
+    const size_t each = sizeof(double); /* so that doubles are aligned */
+    rows->pool.block_size = SLAB_BYTES;
+    return nvdp__pool_take(rows->ctx, &rows->pool, (bytes + each - 1) / each * each, out);
 }
 
 nvdp_status nvdp__vector_rows_put(struct nvdp__vector_rows *rows, unsigned char form,
                                   const void *numbers) {
-    const size_t need = rows->count + 1;
-    NVDP_TRY(nvdp__reserve(rows->ctx, &rows->at, &rows->at_capacity, need, sizeof *rows->at));
-    NVDP_TRY(nvdp__reserve(rows->ctx, &rows->form, &rows->form_capacity, need, sizeof *rows->form));
+    NVDP_TRY(
+        nvdp__reserve(rows->ctx, &rows->at, &rows->at_capacity, rows->count + 1, sizeof *rows->at));
     rows->at[rows->count] = numbers;
-    rows->form[rows->count++] = form;
-    return NVDP_OK;
+    return NVDP__PUSH(rows->ctx, rows->form, rows->count, rows->form_capacity, form);
 }
 
 /* Appends a row of this form, which the caller writes. */
 static nvdp_status append(struct nvdp__vector_rows *rows, unsigned char form, void **out) {
     const size_t each = form == NVDP__ROW_DOUBLES ? sizeof(double) : sizeof(float);
-    NVDP_TRY(find_space(rows, rows->dim * each, out));
+    NVDP_TRY(nvdp__vector_rows_space(rows, rows->dim * each, out));
     return nvdp__vector_rows_put(rows, form, *out);
-}
-
-static nvdp_status add_decimals(struct nvdp__vector_rows *rows, unsigned char form,
-                                const uint32_t *numbers) {
-    void *at;
-    NVDP_TRY(append(rows, form, &at));
-    memcpy(at, numbers, rows->dim * sizeof *numbers);
-    return NVDP_OK;
 }
 
 nvdp_status nvdp__vector_rows_add_floats(struct nvdp__vector_rows *rows, const float *row) {
@@ -155,40 +127,31 @@ nvdp_status nvdp__vector_rows_add_doubles(struct nvdp__vector_rows *rows, const 
 nvdp_status nvdp__vector_rows_copy(struct nvdp__vector_rows *rows,
                                    const struct nvdp__vector_rows *from, size_t row) {
     const unsigned char form = from->form[row];
+    void *at;
     if (form == NVDP__ROW_DOUBLES) return nvdp__vector_rows_add_doubles(rows, from->at[row]);
     if (form == NVDP__ROW_FLOATS) return nvdp__vector_rows_add_floats(rows, from->at[row]);
-    return add_decimals(rows, form, from->at[row]);
+    NVDP_TRY(append(rows, form, &at));
+    memcpy(at, from->at[row], rows->dim * sizeof(uint32_t));
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__vector_rows_expand(struct nvdp__vector_rows *rows) {
     const size_t dim = rows->dim;
+    nvdp__auto(nvdp__pool_release) struct nvdp__pool pool = {0};
     double *all = NULL;
-    char **slab = NULL;
-    NVDP_TRY(NVDP__NEW(rows->ctx, slab, 1));
-    if (NVDP__NEW(rows->ctx, all, rows->count * dim) != NVDP_OK) {
-        free(slab);
-        return NVDP_ERR_MEMORY;
-    }
+    NVDP_TRY(nvdp__pool_take(rows->ctx, &pool, rows->count * dim * sizeof *all, &all));
     for (size_t j = 0; j < rows->count; j++)
         nvdp__vector_row_part(rows, j, 0, dim, all + j * dim);
     for (size_t j = 0; j < rows->count; j++) {
         rows->at[j] = all + j * dim;
         rows->form[j] = NVDP__ROW_DOUBLES;
     }
-    for (size_t i = 0; i < rows->slabs; i++)
-        free(rows->slab[i]);
-    free(rows->slab);
-    slab[0] = (char *)all;
-    rows->slab = slab;
-    rows->slabs = rows->slab_capacity = 1;
-    rows->left = 0;
-    return NVDP_OK;
+    nvdp__pool_release(&rows->pool);
+    return NVDP__HAND_OVER(&rows->pool, pool);
 }
 
 void nvdp__vector_rows_release(struct nvdp__vector_rows *rows) {
-    for (size_t i = 0; i < rows->slabs; i++)
-        free(rows->slab[i]);
-    free(rows->slab);
+    nvdp__pool_release(&rows->pool);
     free(rows->at);
     free(rows->form);
     *rows = (struct nvdp__vector_rows){0};

@@ -2,7 +2,10 @@
  * queue, merges, alphabet. */
 #include "text/vocabulary.h"
 
+#include "base/array.h"
+#include "base/file.h"
 #include "text/plain_text.h"
+#include "text/tokenizer.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,37 +37,30 @@ static size_t find_slot(const struct nvdp__strings *strings, uint64_t hash, bool
         struct nvdp__slot slot = strings->slot[at];
         if (slot.number == 0) return at;
         if (slot.hash != hash >> 32) continue;
-        size_t have;
-        const char *text = nvdp__string(strings, slot.number - 1, &have);
-        if (have == size + mark && memcmp(text, "##", mark) == 0 &&
-            memcmp(text + mark, bytes, size) == 0)
+        const struct nvdp__field have = nvdp__string(strings, slot.number - 1);
+        if (have.size == size + mark && memcmp(have.text, "##", mark) == 0 &&
+            memcmp(have.text + mark, bytes, size) == 0)
             return at;
     }
 }
 
-/* Keeps at most half of the slots occupied. */
-static nvdp_status reserve_slots(struct nvdp__strings *strings) {
-    if (2 * (strings->count + 1) <= strings->slots) return NVDP_OK;
-    struct nvdp__strings wider = *strings;
-    wider.slots = strings->slots == 0 ? FIRST_SLOTS : 2 * strings->slots;
-    wider.slot = nvdp__calloc(strings->ctx, wider.slots, sizeof *wider.slot);
-    if (wider.slot == NULL) return NVDP_ERR_MEMORY;
-    for (size_t i = 0; i < strings->count; i++) {
-        size_t size;
-        const char *text = nvdp__string(strings, i, &size);
-        uint64_t hash = hash_bytes(text, size);
-        wider.slot[find_slot(&wider, hash, false, text, size)] =
-            (struct nvdp__slot){(uint32_t)(hash >> 32), (uint32_t)(i + 1)};
-    }
-    free(strings->slot);
-    *strings = wider;
-    return NVDP_OK;
-}
-
-/* The slot of a string and the upper half of its hash. */
+/* Finds the slot of a string, and computes the upper half of its hash. Grows the table first if more than half of its
+ * slots would be occupied. */
 static nvdp_status seek(struct nvdp__strings *strings, const char *bytes, size_t size,
                         struct nvdp__slot **slot, uint32_t *upper) {
-    NVDP_TRY(reserve_slots(strings));
+    if (2 * (strings->count + 1) > strings->slots) {
+        struct nvdp__strings wider = *strings;
+        wider.slots = strings->slots == 0 ? FIRST_SLOTS : 2 * strings->slots;
+        NVDP_TRY(NVDP__NEW(strings->ctx, wider.slot, wider.slots));
+        for (size_t i = 0; i < strings->count; i++) {
+            const struct nvdp__field one = nvdp__string(strings, i);
+            const uint64_t hash = hash_bytes(one.text, one.size);
+            wider.slot[find_slot(&wider, hash, false, one.text, one.size)] =
+                (struct nvdp__slot){(uint32_t)(hash >> 32), (uint32_t)(i + 1)};
+        }
+        free(strings->slot);
+        *strings = wider;
+    }
     uint64_t hash = hash_bytes(bytes, size);
     *slot = &strings->slot[find_slot(strings, hash, false, bytes, size)];
     *upper = (uint32_t)(hash >> 32);
@@ -132,52 +128,29 @@ void nvdp__strings_release(struct nvdp__strings *strings) {
 const char *const nvdp__special_names[NVDP__SPECIALS] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]",
                                                          "[MASK]"};
 
-/* The line without the white space at its end. */
-static struct nvdp__field trimmed(struct nvdp__field line) {
-    while (line.size > 0) {
-        size_t first = line.size - 1, bytes; /* of the last character */
-        while (first > 0 && line.size - first < 4 &&
-               ((unsigned char)line.text[first] & 0xC0) == 0x80)
-            first--;
-        if (!nvdp__is_white_space(nvdp__decode(line.text + first, line.size - first, &bytes)) ||
-            bytes != line.size - first)
-            break;
-        line.size = first;
-    }
-    return line;
-}
-
-static nvdp_status add_line(struct nvdp__strings *pieces, const char *path,
-                            struct nvdp__field line) {
-    struct nvdp_context *ctx = pieces->ctx;
-    const size_t number = pieces->count + 1;
-    if (memchr(line.text, '\0', line.size) != NULL)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected text, found a NUL byte", path,
-                          number);
-    if (!nvdp__is_utf8(line.text, line.size))
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected UTF-8, found piece %s", path,
-                          number, nvdp__quote_field(line).text);
-    line = trimmed(line);
-    return nvdp__strings_append(pieces, line.text, line.size);
-}
-
 nvdp_status nvdp__vocabulary_parse(struct nvdp_context *ctx, const char *path, const char *bytes,
                                    size_t count, struct nvdp__strings *out) {
     nvdp__auto(nvdp__strings_release) struct nvdp__strings pieces = {.ctx = ctx};
-    const size_t mark = sizeof NVDP__BYTE_ORDER_MARK - 1;
-    size_t at = count >= mark && memcmp(bytes, NVDP__BYTE_ORDER_MARK, mark) == 0 ? mark : 0;
-    while (at < count) {
-        struct nvdp__field line = {bytes + at, count - at};
-        const char *end = memchr(line.text, '\n', line.size);
-        if (end != NULL) line.size = (size_t)(end - line.text);
-        at += line.size + 1;
-        NVDP_TRY(add_line(&pieces, path, line));
+    const size_t mark = nvdp__byte_order_mark(bytes, count);
+    struct nvdp__field rest = {bytes + mark, count - mark};
+    while (rest.size > 0) {
+        struct nvdp__field line = nvdp__take_part(&rest, '\n');
+        size_t last; /* bytes of the last character */
+        if (memchr(line.text, '\0', line.size) != NULL)
+            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected text, found a NUL byte", path,
+                              pieces.count + 1);
+        if (!nvdp__is_utf8(line.text, line.size))
+            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected UTF-8, found piece %s", path,
+                              pieces.count + 1, nvdp__quote_field(line).text);
+        /* white space at the end of a line is not part of the piece */
+        while (line.size > 0 && nvdp__is_white_space(nvdp__last_rune(line.text, line.size, &last)))
+            line.size -= last;
+        NVDP_TRY(nvdp__strings_append(&pieces, line.text, line.size));
     }
     if (pieces.longest == 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected one piece per line, found no piece",
                           path);
-    NVDP__HAND_OVER(out, pieces);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, pieces);
 }
 
 /* ---- word counts ---- */
@@ -251,9 +224,17 @@ struct pair {
 struct node { /* an entry of a pair's list of words */
     uint32_t word, next;
 };
-struct candidate { /* an entry of the queue: a pair and its count at insertion */
-    int64_t times;
-    uint32_t pair;
+
+struct character {
+    char bytes[4];
+    uint32_t size;
+    uint64_t times;
+    bool form[2]; /* begins words; continues words */
+};
+struct alphabet {
+    struct nvdp__strings index; /* index into `at` */
+    struct character *at;
+    size_t capacity;
 };
 
 struct trainer {
@@ -261,7 +242,9 @@ struct trainer {
     const struct nvdp__word_counts *counts;
     const struct nvdp__vocabulary_options *options;
     struct nvdp__strings pieces; /* the vocabulary so far */
-    /* words as sequences of pieces; words not used in training are empty */
+    struct alphabet alphabet;
+    /* words as sequences of pieces, in `memory`; words not used in training are empty */
+    struct nvdp__memory memory;
     int32_t *symbol;
     size_t symbols;
     size_t *start;    /* [words] */
@@ -271,7 +254,8 @@ struct trainer {
     struct nvdp__strings keys; /* of the pairs */
     struct node *node;         /* node 0 is the null node */
     size_t nodes, node_capacity;
-    struct candidate *heap;
+    struct nvdp__heap_item
+        *heap; /* pairs by decreasing count at insertion, then by left and right piece */
     size_t heaped, heap_capacity;
     uint32_t *enlarged; /* pairs that the current merge makes more frequent */
     size_t enlarged_count, enlarged_capacity;
@@ -282,77 +266,44 @@ struct key {
     int32_t left, right;
 };
 
-static nvdp_status find_pair(struct trainer *t, struct key key, size_t *index) {
-    NVDP_TRY(nvdp__strings_add(&t->keys, (const char *)&key, sizeof key, index));
-    if (*index < t->pairs) return NVDP_OK;
-    NVDP_TRY(nvdp__reserve(t->ctx, &t->pair, &t->pair_capacity, t->pairs + 1, sizeof *t->pair));
-    t->pair[t->pairs++] = (struct pair){.left = key.left, .right = key.right, .node = NO_NODE};
-    return NVDP_OK;
-}
-
 /* Counts another occurrence of the pair. */
 static nvdp_status add_place(struct trainer *t, int32_t left, int32_t right, uint32_t word) {
+    const struct key key = {left, right};
     size_t index = 0;
-    NVDP_TRY(find_pair(t, (struct key){left, right}, &index));
-    NVDP_TRY(nvdp__reserve(t->ctx, &t->node, &t->node_capacity, t->nodes + 1, sizeof *t->node));
-    NVDP_TRY(nvdp__reserve(t->ctx, &t->enlarged, &t->enlarged_capacity, t->enlarged_count + 1,
-                           sizeof *t->enlarged));
+    NVDP_TRY(nvdp__strings_add(&t->keys, (const char *)&key, sizeof key, &index));
+    if (index == t->pairs)
+        NVDP_TRY(NVDP__PUSH(t->ctx, t->pair, t->pairs, t->pair_capacity,
+                            (struct pair){.left = left, .right = right, .node = NO_NODE}));
     struct pair *pair = &t->pair[index];
     pair->times += (int64_t)t->counts->times[word];
     if (pair->node == NO_NODE || t->node[pair->node].word != word) {
-        t->node[t->nodes] = (struct node){.word = word, .next = pair->node};
-        pair->node = (uint32_t)t->nodes++;
+        const struct node node = {.word = word, .next = pair->node};
+        pair->node = (uint32_t)t->nodes;
+        NVDP_TRY(NVDP__PUSH(t->ctx, t->node, t->nodes, t->node_capacity, node));
     }
-    if (pair->enlarged != t->merge) {
-        pair->enlarged = t->merge;
-        t->enlarged[t->enlarged_count++] = (uint32_t)index;
-    }
-    return NVDP_OK;
+    if (pair->enlarged == t->merge) return NVDP_OK;
+    pair->enlarged = t->merge;
+    return NVDP__PUSH(t->ctx, t->enlarged, t->enlarged_count, t->enlarged_capacity,
+                      (uint32_t)index);
 }
 
 static void remove_place(struct trainer *t, int32_t left, int32_t right, uint32_t word) {
     const struct key key = {left, right};
-    char bytes[sizeof key];
-    memcpy(bytes, &key, sizeof key);
-    const size_t index = nvdp__strings_find(&t->keys, bytes, sizeof key);
+    const size_t index = nvdp__strings_find(&t->keys, (const char *)&key, sizeof key);
     t->pair[index].times -= (int64_t)t->counts->times[word];
 }
 
 /* ---- the queue: by decreasing frequency, then by left and right piece ---- */
 
-static bool comes_before(const struct trainer *t, struct candidate a, struct candidate b) {
-    if (a.times != b.times) return a.times > b.times;
-    const struct pair *p = &t->pair[a.pair];
-    const struct pair *q = &t->pair[b.pair];
-    return p->left != q->left ? p->left < q->left : p->right < q->right;
-}
-
-static nvdp_status heap_push(struct trainer *t, uint32_t pair) {
+static nvdp_status enqueue(struct trainer *t, size_t index) {
+    const struct pair *pair = &t->pair[index];
+    const struct nvdp__heap_item item = {.first = (uint64_t)(INT64_MAX - pair->times),
+                                         .second = (uint64_t)(uint32_t)pair->left << 32 |
+                                                   (uint32_t)pair->right,
+                                         .of = index};
     NVDP_TRY(nvdp__reserve(t->ctx, &t->heap, &t->heap_capacity, t->heaped + 1, sizeof *t->heap));
-    struct candidate item = {t->pair[pair].times, pair};
-    size_t at = t->heaped++;
-    while (at > 0 && comes_before(t, item, t->heap[(at - 1) / 2])) {
-        t->heap[at] = t->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    t->heap[at] = item;
+    nvdp__heap_push(t->heap, &t->heaped, item);
     return NVDP_OK;
-}
-
-static struct candidate heap_pop(struct trainer *t) {
-    struct candidate top = t->heap[0];
-    struct candidate item = t->heap[--t->heaped];
-    size_t at = 0;
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= t->heaped) break;
-        if (child + 1 < t->heaped && comes_before(t, t->heap[child + 1], t->heap[child])) child++;
-        if (!comes_before(t, t->heap[child], item)) break;
-        t->heap[at] = t->heap[child];
-        at = child;
-    }
-    t->heap[at] = item;
-    return top;
 }
 
 /* Finds the pair to merge; *found is false if none is frequent enough. Outdated counts in the
@@ -361,12 +312,12 @@ static nvdp_status best_pair(struct trainer *t, uint32_t *best, bool *found) {
     int64_t min = (int64_t)t->options->min_count;
     *found = false;
     while (t->heaped > 0 && !*found) {
-        struct candidate top = heap_pop(t);
-        int64_t times = t->pair[top.pair].times;
+        const struct nvdp__heap_item top = nvdp__heap_pop(t->heap, &t->heaped);
+        int64_t times = t->pair[top.of].times;
         if (times < min) continue;
-        *found = times == top.times;
-        *best = top.pair;
-        if (!*found) NVDP_TRY(heap_push(t, top.pair));
+        *found = times == INT64_MAX - (int64_t)top.first;
+        *best = (uint32_t)top.of;
+        if (!*found) NVDP_TRY(enqueue(t, top.of));
     }
     return NVDP_OK;
 }
@@ -374,7 +325,7 @@ static nvdp_status best_pair(struct trainer *t, uint32_t *best, bool *found) {
 static nvdp_status push_enlarged(struct trainer *t) {
     for (size_t i = 0; i < t->enlarged_count; i++) {
         if (t->pair[t->enlarged[i]].times >= (int64_t)t->options->min_count)
-            NVDP_TRY(heap_push(t, t->enlarged[i]));
+            NVDP_TRY(enqueue(t, t->enlarged[i]));
     }
     t->enlarged_count = 0;
     return NVDP_OK;
@@ -409,42 +360,27 @@ static nvdp_status merge_in_word(struct trainer *t, uint32_t word, int32_t left,
     return NVDP_OK;
 }
 
-/* The piece of a pair: the left one followed by the right one without "##". Two pairs may give
- * the same piece. */
-static nvdp_status join(struct trainer *t, int32_t left, int32_t right, int32_t *merged) {
-    char text[NVDP__WORD_BYTES + 2];
-    size_t size;
-    size_t tail;
-    const char *a = nvdp__string(&t->pieces, (size_t)left, &size);
-    memcpy(text, a, size);
-    const char *b = nvdp__string(&t->pieces, (size_t)right, &tail);
-    memcpy(text + size, b + 2, tail - 2);
-    size_t index = 0;
-    NVDP_TRY(nvdp__strings_add(&t->pieces, text, size + tail - 2, &index));
-    *merged = (int32_t)index;
-    return NVDP_OK;
-}
-
-static nvdp_status merge_pair(struct trainer *t, uint32_t best) {
-    const struct pair pair = t->pair[best];
-    int32_t merged = 0;
-    t->merge++;
-    NVDP_TRY(join(t, pair.left, pair.right, &merged));
-    for (uint32_t node = pair.node; node != NO_NODE; node = t->node[node].next) {
-        NVDP_TRY(merge_in_word(t, t->node[node].word, pair.left, pair.right, merged));
-    }
-    return push_enlarged(t);
-}
-
 static nvdp_status merge_all(struct trainer *t) {
     struct nvdp__meter meter;
     nvdp__meter_begin(&meter, t->ctx, "vocabulary", "piece", t->pieces.count, t->options->size);
     for (size_t merges = 0; t->pieces.count < t->options->size; merges++) {
+        char text[NVDP__WORD_BYTES + 2];
         uint32_t best = 0;
+        size_t index = 0;
         bool found;
         NVDP_TRY(best_pair(t, &best, &found));
         if (!found) break;
-        NVDP_TRY(merge_pair(t, best));
+        const struct pair pair = t->pair[best];
+        t->merge++;
+        /* the piece is the left one, then the right one without "##"; two pairs may give the same piece */
+        const struct nvdp__field left = nvdp__string(&t->pieces, (size_t)pair.left);
+        const struct nvdp__field right = nvdp__string(&t->pieces, (size_t)pair.right);
+        memcpy(text, left.text, left.size);
+        memcpy(text + left.size, right.text + 2, right.size - 2);
+        NVDP_TRY(nvdp__strings_add(&t->pieces, text, left.size + right.size - 2, &index));
+        for (uint32_t node = pair.node; node != NO_NODE; node = t->node[node].next)
+            NVDP_TRY(merge_in_word(t, t->node[node].word, pair.left, pair.right, (int32_t)index));
+        NVDP_TRY(push_enlarged(t));
         if (merges % MERGES_A_REPORT != 0) continue;
         nvdp__meter_update(&meter, t->pieces.count, (double)merges, "piece", NAN);
         NVDP_TRY(nvdp__check_cancelled(t->ctx, "interrupted while the vocabulary was trained"));
@@ -455,64 +391,41 @@ static nvdp_status merge_all(struct trainer *t) {
 
 /* ---- the alphabet ---- */
 
-struct character {
-    char bytes[4];
-    uint32_t size;
-    uint64_t times;
-    bool form[2]; /* begins words; continues words */
-};
-struct alphabet {
-    struct nvdp__strings index; /* index into `at` */
-    struct character *at;
-    size_t capacity;
-};
-
-static int by_frequency(const void *a, const void *b) {
-    const struct character *x = a;
-    const struct character *y = b;
-    if (x->times != y->times) return x->times > y->times ? -1 : 1;
-    /* the order of UTF-8 bytes is that of code points */
-    return memcmp(x->bytes, y->bytes, sizeof x->bytes);
-}
-
 static size_t character_size(const char *bytes) {
     unsigned char lead = (unsigned char)bytes[0];
     return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
-static nvdp_status count_characters(struct trainer *t, struct alphabet *alphabet) {
+/* Keeps the most frequent characters, and numbers them in that order. The order of UTF-8 bytes is that of code points. */
+static nvdp_status make_alphabet(struct trainer *t, struct alphabet *alphabet) {
     const struct nvdp__strings *words = &t->counts->words;
     for (size_t w = 0; w < words->count; w++) {
-        size_t size;
-        const char *word = nvdp__string(words, w, &size);
-        for (size_t at = 0; at < size; at += character_size(word + at)) {
-            size_t bytes = character_size(word + at);
-            size_t index = 0;
-            NVDP_TRY(nvdp__strings_add(&alphabet->index, word + at, bytes, &index));
+        const struct nvdp__field word = nvdp__string(words, w);
+        for (size_t at = 0, bytes, index = 0; at < word.size; at += bytes) {
+            bytes = character_size(word.text + at);
+            NVDP_TRY(nvdp__strings_add(&alphabet->index, word.text + at, bytes, &index));
             NVDP_TRY(nvdp__reserve(t->ctx, &alphabet->at, &alphabet->capacity, index + 1,
                                    sizeof *alphabet->at));
             struct character *character = &alphabet->at[index];
-            memcpy(character->bytes, word + at, bytes);
+            memcpy(character->bytes, word.text + at, bytes);
             character->size = (uint32_t)bytes;
             character->times += t->counts->times[w];
         }
     }
+    const size_t count = alphabet->index.count;
+    NVDP__SORT(alphabet->at, count, NVDP__DOWN(struct character, times),
+               NVDP__UP_MEMORY(struct character, bytes));
+    nvdp__strings_release(&alphabet->index);
+    alphabet->index.ctx = t->ctx;
+    for (size_t i = 0, index; i < count && i < t->options->alphabet; i++)
+        NVDP_TRY(nvdp__strings_add(&alphabet->index, alphabet->at[i].bytes, alphabet->at[i].size,
+                                   &index));
     return NVDP_OK;
 }
 
-/* Sorts, keeps the most frequent characters, and numbers them. */
-static nvdp_status limit_alphabet(struct trainer *t, struct alphabet *alphabet) {
-    size_t count = alphabet->index.count;
-    if (count > 0) qsort(alphabet->at, count, sizeof *alphabet->at, by_frequency);
-    nvdp__strings_release(&alphabet->index);
-    alphabet->index.ctx = t->ctx;
-    size_t kept = nvdp__min(count, t->options->alphabet);
-    for (size_t i = 0; i < kept; i++) {
-        size_t index = 0;
-        NVDP_TRY(nvdp__strings_add(&alphabet->index, alphabet->at[i].bytes, alphabet->at[i].size,
-                                   &index));
-    }
-    return NVDP_OK;
+/* Index of the character at `bytes`; SIZE_MAX if it was dropped. */
+static size_t find_character(const struct alphabet *alphabet, const char *bytes) {
+    return nvdp__strings_find(&alphabet->index, bytes, character_size(bytes));
 }
 
 /* Records in which forms characters occur and sums the words' lengths; words with a dropped
@@ -520,23 +433,16 @@ static nvdp_status limit_alphabet(struct trainer *t, struct alphabet *alphabet) 
 static void measure_words(struct trainer *t, struct alphabet *alphabet) {
     const struct nvdp__strings *words = &t->counts->words;
     for (size_t w = 0; w < words->count; w++) {
-        size_t size;
-        const char *word = nvdp__string(words, w, &size);
+        const struct nvdp__field word = nvdp__string(words, w);
         uint32_t length = 0;
         size_t at = 0;
-        while (at < size && nvdp__strings_find(&alphabet->index, word + at,
-                                               character_size(word + at)) != SIZE_MAX) {
-            at += character_size(word + at);
-            length++;
-        }
+        for (; at < word.size && find_character(alphabet, word.text + at) != SIZE_MAX; length++)
+            at += character_size(word.text + at);
         t->start[w] = t->symbols;
-        t->length[w] = at == size ? length : 0;
+        t->length[w] = at == word.size ? length : 0;
         t->symbols += t->length[w];
-        for (at = 0; t->length[w] > 0 && at < size; at += character_size(word + at)) {
-            size_t index =
-                nvdp__strings_find(&alphabet->index, word + at, character_size(word + at));
-            alphabet->at[index].form[at > 0] = true;
-        }
+        for (at = 0; t->length[w] > 0 && at < word.size; at += character_size(word.text + at))
+            alphabet->at[find_character(alphabet, word.text + at)].form[at > 0] = true;
     }
 }
 
@@ -566,18 +472,16 @@ static nvdp_status first_pieces(struct trainer *t, const struct alphabet *alphab
 /* Splits words into one-character pieces and counts their pairs. */
 static nvdp_status split_words(struct trainer *t) {
     const struct nvdp__strings *words = &t->counts->words;
-    t->symbol = nvdp__calloc(t->ctx, t->symbols, sizeof *t->symbol);
-    if (t->symbol == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__ARRAYS(t->ctx, &t->memory, NVDP__ITEMS(t->symbol, t->symbols)));
     t->merge = 1;
     for (size_t w = 0; w < words->count; w++) {
-        size_t size;
-        const char *word = nvdp__string(words, w, &size);
+        const char *word = nvdp__string(words, w).text;
         int32_t *symbol = t->symbol + t->start[w];
-        for (size_t at = 0, i = 0; i < t->length[w]; at += character_size(word + at), i++) {
+        for (size_t i = 0, bytes; i < t->length[w]; i++, word += bytes) {
             char text[2 + 4] = "##";
-            size_t mark = i > 0 ? 2 : 0;
-            size_t bytes = character_size(word + at);
-            memcpy(text + mark, word + at, bytes);
+            const size_t mark = i > 0 ? 2 : 0;
+            bytes = character_size(word);
+            memcpy(text + mark, word, bytes);
             symbol[i] = (int32_t)nvdp__strings_find(&t->pieces, text, mark + bytes);
             if (i > 0) NVDP_TRY(add_place(t, symbol[i - 1], symbol[i], (uint32_t)w));
         }
@@ -585,25 +489,11 @@ static nvdp_status split_words(struct trainer *t) {
     return push_enlarged(t);
 }
 
-static nvdp_status begin(struct trainer *t, struct alphabet *alphabet) {
-    size_t words = t->counts->words.count;
-    t->start = nvdp__calloc(t->ctx, words, sizeof *t->start);
-    t->length = nvdp__calloc(t->ctx, words, sizeof *t->length);
-    if (t->start == NULL || t->length == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(nvdp__reserve(t->ctx, &t->node, &t->node_capacity, t->nodes + 1, sizeof *t->node));
-    t->nodes = 1;
-    NVDP_TRY(count_characters(t, alphabet));
-    NVDP_TRY(limit_alphabet(t, alphabet));
-    measure_words(t, alphabet);
-    NVDP_TRY(first_pieces(t, alphabet));
-    return split_words(t);
-}
-
 static void release(struct trainer *t) {
+    nvdp__strings_release(&t->alphabet.index);
+    free(t->alphabet.at);
     nvdp__strings_release(&t->pieces);
-    free(t->symbol);
-    free(t->start);
-    free(t->length);
+    nvdp__memory_release(&t->memory);
     free(t->pair);
     nvdp__strings_release(&t->keys);
     free(t->node);
@@ -611,39 +501,40 @@ static void release(struct trainer *t) {
     free(t->enlarged);
 }
 
-/* Writes one piece per line. */
-static nvdp_status write_text(const struct trainer *t, char **text) {
-    size_t bytes = t->pieces.start[t->pieces.count];
-    char *out = nvdp__calloc(t->ctx, bytes + 1, 1);
-    if (out == NULL) return NVDP_ERR_MEMORY;
-    memcpy(out, t->pieces.text, bytes);
-    for (size_t i = 0; i < t->pieces.count; i++)
-        out[t->pieces.start[i + 1] - 1] = '\n';
-    *text = out;
+nvdp_status nvdp__vocabulary_text(struct nvdp_context *ctx, const struct nvdp__strings *pieces,
+                                  char **out, size_t *size) {
+    NVDP_TRY(NVDP__NEW(ctx, *out, pieces->start[pieces->count] + 1));
+    *size = 0;
+    for (size_t i = 0; i < pieces->count; i++) {
+        for (const char *at = pieces->text + pieces->start[i]; *at != '\0'; at++)
+            (*out)[(*size)++] = *at;
+        (*out)[(*size)++] = '\n';
+    }
     return NVDP_OK;
 }
 
 nvdp_status nvdp__vocabulary_train(struct nvdp_context *ctx, const struct nvdp__word_counts *counts,
                                    const struct nvdp__vocabulary_options *options, char **text,
                                    size_t *pieces) {
-    nvdp_status status = NVDP_OK;
-    struct trainer t = {.ctx = ctx,
-                        .counts = counts,
-                        .options = options,
-                        .pieces = {.ctx = ctx},
-                        .keys = {.ctx = ctx}};
-    struct alphabet alphabet = {.index = {.ctx = ctx}};
+    nvdp__auto(release) struct trainer t = {.ctx = ctx,
+                                            .counts = counts,
+                                            .options = options,
+                                            .pieces = {.ctx = ctx},
+                                            .keys = {.ctx = ctx},
+                                            .alphabet = {.index = {.ctx = ctx}}};
+    size_t bytes;
     if (options->size > MAX_PIECES)
-        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                                     "{vocab-size}: expected at most %d, found %zu", MAX_PIECES,
-                                     options->size));
-    NVDP_TRY_OR_CLEAN(begin(&t, &alphabet));
-    NVDP_TRY_OR_CLEAN(merge_all(&t));
-    NVDP_TRY_OR_CLEAN(write_text(&t, text));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{vocab-size}: expected at most %d, found %zu",
+                          MAX_PIECES, options->size);
+    NVDP_TRY(NVDP__ARRAYS(ctx, &t.memory, NVDP__ITEMS(t.start, counts->words.count),
+                          NVDP__ITEMS(t.length, counts->words.count)));
+    NVDP_TRY(NVDP__PUSH(ctx, t.node, t.nodes, t.node_capacity, (struct node){0}));
+    NVDP_TRY(make_alphabet(&t, &t.alphabet));
+    measure_words(&t, &t.alphabet);
+    NVDP_TRY(first_pieces(&t, &t.alphabet));
+    NVDP_TRY(split_words(&t));
+    NVDP_TRY(merge_all(&t));
+    NVDP_TRY(nvdp__vocabulary_text(ctx, &t.pieces, text, &bytes));
     *pieces = t.pieces.count;
-cleanup:
-    nvdp__strings_release(&alphabet.index);
-    free(alphabet.at);
-    release(&t);
-    return status;
+    return NVDP_OK;
 }

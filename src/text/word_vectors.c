@@ -9,11 +9,11 @@
  *
  * A sample of the beginning decides about the form and about n. Rows of text are read in blocks: while all threads
  * parse the numbers of one, one of them first takes over the rows of the block before and reads the block after. */
-#include "text/word_vectors.h"
 #include "base/file.h"
 #include "base/sentence.h"
 #include "tensor/vector.h"
 #include "text/task.h"
+#include "text/vectors.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -33,12 +33,11 @@ struct reader {
     struct nvdp__strings *words;
     struct nvdp__vector_rows *rows;
     double *numbers; /* [capacity] of a row that is read alone */
-    float *floats;   /* [capacity] of the binary form */
     size_t capacity;
     size_t count, dim; /* rows of the file, numbers per row */
     size_t declared;   /* words according to the first line */
     bool header, binary;
-    struct nvdp__line line;
+    struct nvdp__field line;
     const char *at, *end; /* rest of the line */
     /* rows that are unlike `word v1 ... vn`; `example` is the first word with spaces */
     size_t spaced, repeated, not_utf8, nameless;
@@ -57,7 +56,7 @@ static struct nvdp__field next_field(struct reader *reader) {
     return (struct nvdp__field){start, (size_t)(at - start)};
 }
 
-static void set_line(struct reader *reader, struct nvdp__line line) {
+static void set_line(struct reader *reader, struct nvdp__field line) {
     reader->line = line;
     reader->at = line.text;
     reader->end = line.text + line.size;
@@ -208,15 +207,12 @@ static size_t common_dim(struct reader sample) {
         size_t dim, times;
     } guess[SAMPLE_ROWS] = {0};
     size_t best = 0;
-    const char *at = sample.at, *end = sample.end;
-    for (size_t rows = 0; rows < SAMPLE_ROWS && at < end; rows++) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        if (stop == NULL) stop = end;
+    struct nvdp__field rest = {sample.at, (size_t)(sample.end - sample.at)};
+    for (size_t rows = 0; rows < SAMPLE_ROWS && rest.size > 0; rows++) {
         size_t g = 0;
-        set_line(&sample, (struct nvdp__line){at, (size_t)(stop - at)});
-        if (sample.line.size > 0 && stop[-1] == '\r') sample.end--;
+        set_line(&sample, nvdp__take_part(&rest, '\n'));
+        if (sample.line.size > 0 && sample.end[-1] == '\r') sample.end--;
         const size_t dim = guess_dim(sample);
-        at = stop < end ? stop + 1 : end;
         if (dim == 0) continue;
         while (guess[g].times > 0 && guess[g].dim != dim)
             g++;
@@ -230,10 +226,9 @@ static size_t common_dim(struct reader sample) {
  * has. */
 static bool is_binary(struct reader sample, size_t dim) {
     const size_t size = (size_t)(sample.end - sample.at);
-    const char *stop = memchr(sample.at, '\n', size);
-    const size_t row = stop != NULL ? (size_t)(stop - sample.at) : size;
+    struct nvdp__field lines = {sample.at, size};
     struct reader first = sample;
-    set_line(&first, (struct nvdp__line){sample.at, row});
+    set_line(&first, nvdp__take_part(&lines, '\n'));
     if (guess_dim(first) >= dim) return false;
     const char *space = memchr(sample.at, ' ', size);
     if (space == NULL) return false;
@@ -244,12 +239,12 @@ static bool is_binary(struct reader sample, size_t dim) {
 }
 
 static nvdp_status find_form(struct reader *reader) {
-    struct nvdp__line sample;
+    struct nvdp__field sample;
     struct reader first = *reader;
     size_t dim = 0;
     NVDP_TRY(nvdp__lines_peek(&reader->lines, SAMPLE_BYTES, &sample));
     const size_t mark = nvdp__byte_order_mark(sample.text, sample.size);
-    set_line(&first, (struct nvdp__line){sample.text + mark, sample.size - mark});
+    set_line(&first, (struct nvdp__field){sample.text + mark, sample.size - mark});
     const char *stop = memchr(first.at, '\n', first.line.size);
     struct reader head = first;
     if (stop != NULL) head.end = stop > first.at && stop[-1] == '\r' ? stop - 1 : stop;
@@ -270,10 +265,14 @@ static nvdp_status find_form(struct reader *reader) {
 
 /* ---- words ---- */
 
-/* Adds the word of the next row. *kept is false for a row that is passed over. */
-static nvdp_status take_word(struct reader *reader, struct nvdp__field word, bool *kept) {
+/* Counts a row of the file and adds its word. *kept is false for a row that is passed over. */
+static nvdp_status count_row(struct reader *reader, struct nvdp__field word, bool *kept) {
     const size_t row = reader->words->count;
     size_t index;
+    if (++reader->count > INT32_MAX)
+        return nvdp__fail(reader->lines.ctx, NVDP_ERR_INPUT,
+                          "%s: %zu words of %zu dimensions, expected at most %d of each",
+                          reader->lines.path, reader->count, reader->dim, INT32_MAX);
     bool text = nvdp__is_utf8(word.text, word.size), spaced = false;
     for (size_t i = 0; i < word.size; i++) {
         spaced = spaced || word.text[i] == ' ';
@@ -289,15 +288,6 @@ static nvdp_status take_word(struct reader *reader, struct nvdp__field word, boo
     reader->repeated += !*kept;
     if (*kept && spaced && reader->spaced++ == 0) reader->example = nvdp__quote_field(word);
     return NVDP_OK;
-}
-
-/* Counts a row of the file and adds its word. */
-static nvdp_status count_row(struct reader *reader, struct nvdp__field word, bool *kept) {
-    if (++reader->count > INT32_MAX)
-        return nvdp__fail(reader->lines.ctx, NVDP_ERR_INPUT,
-                          "%s: %zu words of %zu dimensions, expected at most %d of each",
-                          reader->lines.path, reader->count, reader->dim, INT32_MAX);
-    return take_word(reader, word, kept);
 }
 
 /* ---- rows of text ---- */
@@ -363,7 +353,7 @@ static nvdp_status read_row(struct reader *reader) {
 
 /* A line of a block. Unless it is plain, `word v1 ... vn`, it is read alone. */
 struct text_row {
-    struct nvdp__line line;
+    struct nvdp__field line;
     size_t number; /* of the line */
     struct nvdp__field word;
     uint32_t *
@@ -382,8 +372,9 @@ struct block {
 
 /* State that the blocks share. */
 struct blocks {
-    size_t capacity; /* rows of a block */
-    size_t line;     /* lines before the next block */
+    struct nvdp__memory memory; /* of these arrays, and of those of the blocks except their text */
+    size_t capacity;            /* rows of a block */
+    size_t line;                /* lines before the next block */
     /* of each thread */
     uint64_t *digits;        /* [threads, dim] */
     unsigned char *decimals; /* [threads, dim] */
@@ -393,7 +384,7 @@ struct blocks {
 /* Finds the next lines; none at the end of the file. */
 static nvdp_status find_lines(struct nvdp__lines *lines, const struct blocks *blocks,
                               struct block *block) {
-    struct nvdp__line bytes;
+    struct nvdp__field bytes;
     bool ended = false;
     block->rows = block->bytes = block->lines = 0;
     for (size_t want = BLOCK_BYTES; block->lines == 0 && !ended; want *= 2) {
@@ -411,7 +402,7 @@ static nvdp_status find_lines(struct nvdp__lines *lines, const struct blocks *bl
             if (size > 0 && at[size - 1] == '\r') size--;
             if (size <= mark) continue;
             struct text_row *row = &block->row[block->rows++];
-            row->line = (struct nvdp__line){at + mark, size - mark};
+            row->line = (struct nvdp__field){at + mark, size - mark};
             row->number = number;
         }
     }
@@ -434,20 +425,11 @@ static nvdp_status take_buffer(struct nvdp__lines *lines, struct block *block) {
     return NVDP_OK;
 }
 
-static nvdp_status make_room(struct nvdp_context *ctx, size_t dim, struct blocks *blocks,
-                             struct block *block) {
-    const size_t threads = (size_t)nvdp_context_threads(ctx);
-    if (block->numbers == NULL) NVDP_TRY(NVDP__NEW(ctx, block->numbers, blocks->capacity * dim));
-    if (blocks->stop != NULL) return NVDP_OK;
-    NVDP_TRY(NVDP__NEW(ctx, blocks->digits, threads * dim));
-    NVDP_TRY(NVDP__NEW(ctx, blocks->decimals, threads * dim));
-    return NVDP__NEW(ctx, blocks->stop, threads * (dim + 1));
-}
-
 /* Reads the next lines. */
 static nvdp_status next_block(struct reader *reader, struct blocks *blocks, struct block *block) {
     const size_t dim = reader->dim;
     struct nvdp_context *ctx = reader->lines.ctx;
+    const size_t threads = (size_t)nvdp_context_threads(ctx);
     reader->lines.line = blocks->line;
     NVDP_TRY(find_lines(&reader->lines, blocks, block));
     if (block->lines == 0) return NVDP_OK;
@@ -458,14 +440,20 @@ static nvdp_status next_block(struct reader *reader, struct blocks *blocks, stru
         struct text_row *row = &block->row[block->whole];
         if (row->line.size < 2 * dim) break;
         if (dim <= NVDP__ROW_WIDEST && row->space == NULL)
-            NVDP_TRY(nvdp__vector_rows_space(reader->rows, &row->space));
+            NVDP_TRY(nvdp__vector_rows_space(reader->rows, dim * sizeof *row->space, &row->space));
     }
-    return block->whole > 0 ? make_room(ctx, dim, blocks, block) : NVDP_OK;
+    if (block->whole > 0 && block->numbers == NULL)
+        NVDP_TRY(NVDP__ARRAYS(ctx, &blocks->memory,
+                              NVDP__ITEMS(block->numbers, blocks->capacity * dim)));
+    if (block->whole == 0 || blocks->stop != NULL) return NVDP_OK;
+    return NVDP__ARRAYS(ctx, &blocks->memory, NVDP__ITEMS(blocks->digits, threads * dim),
+                        NVDP__ITEMS(blocks->decimals, threads * dim),
+                        NVDP__ITEMS(blocks->stop, threads * (dim + 1)));
 }
 
 /* Writes the end of each of a line's n fields, which single spaces separate. Returns false if there are more or fewer
  * fields. Compares 64 bytes at a time. */
-static bool find_fields(struct nvdp__line line, size_t n, const char **stop) {
+static bool find_fields(struct nvdp__field line, size_t n, const char **stop) {
     const uint64_t every = UINT64_C(0x0101010101010101), low = 0x7F * every;
     size_t fields = 0;
     for (size_t from = 0; from < line.size; from += 64) {
@@ -526,18 +514,9 @@ static void parse_row(const struct reader *reader, struct text_row *row, uint64_
     row->plain = k == dim && own.at == own.end;
 }
 
-static nvdp_status take_parsed(struct reader *reader, struct text_row *row, const double *numbers) {
-    bool kept;
-    NVDP_TRY(count_row(reader, row->word, &kept));
-    if (!kept) return NVDP_OK;
-    if (row->form == NVDP__ROW_DOUBLES) return nvdp__vector_rows_add_doubles(reader->rows, numbers);
-    const uint32_t *space = row->space;
-    row->space = NULL;
-    return nvdp__vector_rows_put(reader->rows, row->form, space);
-}
-
 /* Takes over the rows of a parsed block. */
 static nvdp_status take_block(struct reader *reader, struct block *block) {
+    bool kept;
     for (size_t i = 0; i < block->rows; i++) {
         struct text_row *row = &block->row[i];
         reader->lines.line = row->number;
@@ -546,8 +525,18 @@ static nvdp_status take_block(struct reader *reader, struct block *block) {
             return LINE_FAIL(reader, "expected a word and %zu numbers%s, found %zu fields",
                              reader->dim, reader->header ? ", as the first line says" : "",
                              count_fields(*reader));
-        NVDP_TRY(row->plain ? take_parsed(reader, row, block->numbers + i * reader->dim)
-                            : read_row(reader));
+        if (!row->plain) {
+            NVDP_TRY(read_row(reader));
+            continue;
+        }
+        NVDP_TRY(count_row(reader, row->word, &kept));
+        if (!kept) continue;
+        if (row->form == NVDP__ROW_DOUBLES) {
+            NVDP_TRY(nvdp__vector_rows_add_doubles(reader->rows, block->numbers + i * reader->dim));
+            continue;
+        }
+        NVDP_TRY(nvdp__vector_rows_put(reader->rows, row->form, row->space));
+        row->space = NULL;
     }
     block->rows = 0;
     return NVDP_OK;
@@ -585,7 +574,8 @@ static nvdp_status read_text(struct reader *reader, struct nvdp__meter *meter) {
     struct block block[3] = {0};
     size_t i = 0;
     for (size_t b = 0; b < 3; b++)
-        NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, block[b].row, blocks.capacity));
+        NVDP_TRY_OR_CLEAN(
+            NVDP__ARRAYS(ctx, &blocks.memory, NVDP__ITEMS(block[b].row, blocks.capacity)));
     NVDP_TRY_OR_CLEAN(next_block(reader, &blocks, &block[1]));
     for (; block[(i + 1) % 3].lines > 0; i++) {
         NVDP_TRY_OR_CLEAN(
@@ -595,14 +585,9 @@ static nvdp_status read_text(struct reader *reader, struct nvdp__meter *meter) {
     }
     NVDP_TRY_OR_CLEAN(take_block(reader, &block[i % 3]));
 cleanup:
-    for (size_t b = 0; b < 3; b++) {
+    for (size_t b = 0; b < 3; b++)
         free(block[b].text);
-        free(block[b].row);
-        free(block[b].numbers);
-    }
-    free(blocks.digits);
-    free(blocks.decimals);
-    free(blocks.stop);
+    nvdp__memory_release(&blocks.memory);
     return status;
 }
 
@@ -610,7 +595,7 @@ cleanup:
 
 /* The bytes of the word are in *word until the next call. */
 static nvdp_status next_binary(struct reader *reader, char *word, size_t *size, bool *found) {
-    struct nvdp__line byte;
+    struct nvdp__field byte;
     *size = 0;
     for (;;) {
         NVDP_TRY(nvdp__lines_take(&reader->lines, 1, &byte));
@@ -635,30 +620,27 @@ static nvdp_status next_binary(struct reader *reader, char *word, size_t *size, 
     return NVDP_OK;
 }
 
-static nvdp_status take_binary(struct reader *reader, struct nvdp__field word) {
-    struct nvdp_context *ctx = reader->lines.ctx;
-    bool kept;
-    NVDP_TRY(nvdp__reserve(ctx, &reader->floats, &reader->capacity, reader->dim,
-                           sizeof *reader->floats));
-    memcpy(reader->floats, reader->at, reader->dim * sizeof *reader->floats);
-    for (size_t k = 0; k < reader->dim; k++)
-        if (!isfinite(reader->floats[k]))
-            return nvdp__fail(
-                ctx, NVDP_ERR_INPUT, "%s: word %s: number %zu: expected a finite one, found %g",
-                reader->lines.path, nvdp__quote_field(word).text, k + 1, (double)reader->floats[k]);
-    NVDP_TRY(count_row(reader, word, &kept));
-    return kept ? nvdp__vector_rows_add_floats(reader->rows, reader->floats) : NVDP_OK;
-}
-
 static nvdp_status read_binary(struct reader *reader, struct nvdp__meter *meter) {
     struct nvdp_context *ctx = reader->lines.ctx;
     nvdp__autofree char *word = NULL;
-    size_t size;
+    nvdp__autofree float *row = NULL;
+    const size_t dim = reader->dim;
+    size_t size, capacity = 0;
+    bool kept;
     NVDP_TRY(NVDP__NEW(ctx, word, LONGEST_WORD));
     for (bool found = true;;) {
         NVDP_TRY(next_binary(reader, word, &size, &found));
         if (!found) break;
-        NVDP_TRY(take_binary(reader, (struct nvdp__field){word, size}));
+        const struct nvdp__field name = {word, size};
+        NVDP_TRY(nvdp__reserve(ctx, &row, &capacity, dim, sizeof *row));
+        memcpy(row, reader->at, dim * sizeof *row);
+        for (size_t k = 0; k < dim; k++)
+            if (!isfinite(row[k]))
+                return nvdp__fail(
+                    ctx, NVDP_ERR_INPUT, "%s: word %s: number %zu: expected a finite one, found %g",
+                    reader->lines.path, nvdp__quote_field(name).text, k + 1, (double)row[k]);
+        NVDP_TRY(count_row(reader, name, &kept));
+        if (kept) NVDP_TRY(nvdp__vector_rows_add_floats(reader->rows, row));
         if (reader->count % CANCEL_ROWS != 0) continue;
         NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
         nvdp__meter_update(meter, reader->count, (double)reader->count, "words", NAN);
@@ -671,7 +653,7 @@ static nvdp_status read_binary(struct reader *reader, struct nvdp__meter *meter)
 static nvdp_status read_rows(struct reader *reader) {
     struct nvdp_context *ctx = reader->lines.ctx;
     const char *path = reader->lines.path;
-    struct nvdp__line line;
+    struct nvdp__field line;
     struct nvdp__meter meter;
     bool found;
     if (reader->dim > INT32_MAX)
@@ -726,6 +708,5 @@ cleanup:
     nvdp__lines_close(&reader.lines);
     nvdp__vector_rows_release(&rows);
     free(reader.numbers);
-    free(reader.floats);
     return status;
 }

@@ -1,19 +1,28 @@
-/* nvdp_trainer: a trainer on random weights that writes no files, for benchmarks and tests.
- * nvdp_trainer_create and nvdp_trainer_step are the core; the functions before them make the
- * texts. */
+/* Training from other programs: nvdp_trainer, a trainer on random weights that writes no files, for benchmarks and tests; the
+ * options of a bottleneck in another framework, and the gradient of its Gamma draws. */
+#include "base/array.h"
+
+#include "base/json.h"
 #include "base/own.h"
 #include "base/random.h"
-#include "bert/checkpoint.h"
-#include "mechanism/method.h"
+#include "encoder/checkpoint.h"
+#include "mechanism/mechanism.h"
+#include "model/model.h"
+#include "nvib/nvib.h"
 #include "tensor/ops.h"
 #include "text/dataset.h"
 #include "text/task.h"
 #include "text/tokenizer.h"
 #include "train/trainer.h"
-
+#include "train/training_options.h"
 #include <math.h>
+#include <nvdp/bottleneck.h>
 #include <nvdp/trainer.h>
 #include <stdlib.h>
+
+/* nvdp_trainer: a trainer on random weights that writes no files, for benchmarks and tests.
+ * nvdp_trainer_create and nvdp_trainer_step are the core; the functions before them make the
+ * texts. */
 
 struct nvdp_trainer {
     struct nvdp__trainer run;
@@ -34,9 +43,9 @@ static nvdp_status random_texts(struct nvdp_context *ctx, size_t count, size_t l
     struct nvdp__noise noise = {.seed = seed};
     size_t first = vocabulary > FIRST_WORD ? FIRST_WORD : 0;
     NVDP_TRY(nvdp__dataset_create(ctx, count, true, &dataset));
-    dataset->ids = nvdp__calloc(ctx, count * length, sizeof *dataset->ids);
-    dataset->types = nvdp__calloc(ctx, count * length, sizeof *dataset->types);
-    if (dataset->ids == NULL || dataset->types == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__ARRAYS(ctx, &nvdp__dataset_storage(dataset)->memory,
+                          NVDP__ITEMS(dataset->ids, count * length),
+                          NVDP__ITEMS(dataset->types, count * length)));
     for (size_t i = 0; i < count; i++) {
         struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, i);
         int32_t *ids = dataset->ids + i * length;
@@ -52,8 +61,7 @@ static nvdp_status random_texts(struct nvdp_context *ctx, size_t count, size_t l
     dataset->longest = length;
     nvdp__dataset_storage(dataset)->task =
         nvdp__task_layout(NVDP_TASK_SST2)->task; /* single texts of two classes */
-    NVDP__HAND_OVER(out, dataset);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, dataset);
 }
 
 /* Fills in the options that a run needs and a single step does not, so that the remaining
@@ -126,11 +134,8 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_conf
                                                t->config.seed));
     NVDP_TRY(nvdp__trainer_open_prefix(t));
     start_epoch(t);
-    trainer->outputs = nvdp__calloc(ctx, t->batch->token_capacity * t->model->info.outputs,
-                                    sizeof *trainer->outputs);
-    if (trainer->outputs == NULL) return NVDP_ERR_MEMORY;
-    NVDP__HAND_OVER(out, trainer);
-    return NVDP_OK;
+    NVDP_TRY(NVDP__NEW(ctx, trainer->outputs, t->batch->token_capacity * t->model->info.outputs));
+    return NVDP__HAND_OVER(out, trainer);
 }
 
 void nvdp_trainer_free(struct nvdp_trainer *trainer) {
@@ -184,4 +189,52 @@ nvdp_status nvdp_trainer_peak(const struct nvdp_trainer *trainer, double *out) {
     if (!(peak > 0)) return NVDP_ERR_MEMORY;
     *out = peak;
     return NVDP_OK;
+}
+
+/* ==== a bottleneck in another framework ==== */
+
+nvdp_status nvdp_bottleneck_resolve(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                    size_t width, size_t heads, struct nvdp_limits *limits,
+                                    char **out) {
+    const struct nvdp_bert_config encoder = {.hidden_size = width, .num_attention_heads = heads};
+    struct nvdp__train_options options;
+    const struct nvdp__nvib_config *nvib = &options.nvib;
+    NVDP_TRY(nvdp__config_values(ctx, config, &nvdp__train_schema, &options));
+    if (limits != NULL) NVDP_TRY(nvdp__can_give(ctx, limits));
+    const struct nvdp__method *row = nvdp__method_row(options.method);
+    if (!nvdp_method_is_private(options.method))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {method}: expected a method with a bottleneck, found %s",
+                          nvdp_method_name(options.method));
+    if (row->words)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option {method}: expected a method that reads hidden states, found %s, "
+            "whose certificate per word needs texts that nvdp itself splits into words",
+            nvdp_method_name(options.method));
+    if (row->untrained)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {method}: expected a method to train, found %s",
+                          nvdp_method_name(options.method));
+    NVDP_TRY(nvdp__train_calibrate(ctx, &options));
+    if (options.nvib.length == 0) options.nvib.length = options.max_length;
+    NVDP_TRY(nvdp__method_resolve(ctx, options.method, &encoder, &options.nvib));
+    const struct nvdp_limits made = nvdp__method_limits(options.method, &options.nvib);
+    NVDP_TRY(nvdp__json_text(
+        ctx,
+        json_pack("{s:s, s:b, s:b, s:b, s:b, s:b, s:f, s:f, s:s, s:f, s:f, s:o}", "method",
+                  nvdp_method_name(options.method), "block", row->block, "weights",
+                  nvdp__method_weighted(row, nvib), "single", nvdp__method_single(row, nvib),
+                  "own_noise", row->own_noise, "trained_noise", row->trained_limits != NULL,
+                  "lambda_g", options.lambda_g, "lambda_d", options.lambda_d, "kl_schedule",
+                  nvdp__kl_schedule_names[options.kl_schedule], "kl_delay", options.kl_delay,
+                  "kl_ramp", options.kl_ramp, "nvib", nvdp__schema_json(&nvdp__nvib_schema, nvib)),
+        "bottleneck", out));
+    if (limits != NULL) NVDP__GIVE(limits, &made);
+    return NVDP_OK;
+}
+
+void nvdp_gamma_gradient(size_t n, const double *alpha, const double *log_g, double *out) {
+    for (size_t i = 0; i < n; i++)
+        out[i] = nvdp__gamma_implicit_log_gradient(alpha[i], log_g[i]);
 }

@@ -2,12 +2,14 @@
  *
  * Half of a batch are texts in the order of the epoch, the other half a neighbour of each, whose rank is log-uniform: what
  * tells near texts apart is learned too, and not only what tells apart texts on different subjects. */
-#include "train/distill.h"
+#include "train/sentence_run.h"
 
+#include "base/array.h"
 #include "job/optimizer.h"
 #include "nvib/nvib.h"
 #include "text/batch.h"
-#include "vib/distill.h"
+#include "train/run.h"
+#include "vib/vib.h"
 
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
@@ -21,7 +23,7 @@ enum {
     NEIGHBOURS = 32 /* and how many are kept */
 };
 
-static const char again[] =
+static const char interrupted_text[] =
     "interrupted; continue with: nvdp train --resume RUN, which starts again from the embeddings";
 
 struct distiller {
@@ -42,7 +44,15 @@ struct distiller {
     size_t *near;          /* [held] nearest other text among those held out, by number */
     float *y, *x, *cosine; /* [held, D], [held, D], [held, held] for scores */
     double *of[3]; /* [2 held], [2 held], [4 held]: cosines of samples and of texts; scratch */
+    struct nvdp__memory memory;
 };
+
+static void release(struct distiller *t) {
+    nvdp__memory_release(&t->memory);
+    nvdp__optimizer_release(&t->optimizer);
+    nvdp__params_release(&t->params);
+    nvdp__arena_release(&t->arena);
+}
 
 /* --- texts --- */
 
@@ -90,15 +100,12 @@ static nvdp_status allocate(struct distiller *t) {
                                      .clip = made->clip,
                                      .temperature = t->config->temperature,
                                      .cosine = t->config->cosine_weight};
-    NVDP_TRY(NVDP__NEW(ctx, t->order, t->train));
-    NVDP_TRY(NVDP__NEW(ctx, t->row, n));
-    NVDP_TRY(NVDP__NEW(ctx, t->near, t->held));
-    NVDP_TRY(NVDP__NEW(ctx, t->neighbour, t->train * t->neighbours));
-    NVDP_TRY(NVDP__NEW(ctx, t->y, t->held * d));
-    NVDP_TRY(NVDP__NEW(ctx, t->x, t->held * d));
-    NVDP_TRY(NVDP__NEW(ctx, t->cosine, t->held * t->held));
-    for (size_t k = 0; k < 3; k++)
-        NVDP_TRY(NVDP__NEW(ctx, t->of[k], (k < 2 ? 2 : 4) * t->held));
+    NVDP_TRY(NVDP__ARRAYS(
+        ctx, &t->memory, NVDP__ITEMS(t->order, t->train), NVDP__ITEMS(t->row, n),
+        NVDP__ITEMS(t->near, t->held), NVDP__ITEMS(t->neighbour, t->train * t->neighbours),
+        NVDP__ITEMS(t->y, t->held * d), NVDP__ITEMS(t->x, t->held * d),
+        NVDP__ITEMS(t->cosine, t->held * t->held), NVDP__ITEMS(t->of[0], 2 * t->held),
+        NVDP__ITEMS(t->of[1], 2 * t->held), NVDP__ITEMS(t->of[2], 4 * t->held)));
     NVDP_TRY(nvdp__params_add(&t->params, "map", 2, p, d, NVDP__PARAM_LINEAR, &t->map));
     NVDP_TRY(nvdp__params_add(&t->params, "decoder", 2, d, p, NVDP__PARAM_LINEAR, &t->decoder));
     NVDP_TRY(nvdp__params_allocate(&t->params, true));
@@ -107,18 +114,14 @@ static nvdp_status allocate(struct distiller *t) {
         if (pass == 0) NVDP_TRY(nvdp__arena_allocate(ctx, &t->arena));
     }
     NVDP_TRY(nvdp__arena_check(ctx, &t->arena));
-    t->optimizer.adamw = t->config->adamw;
-    return nvdp__optimizer_create(ctx, &t->params, &t->optimizer);
-}
-
-/* Starts with the given map, and its transpose as the decoder. */
-static void start(struct distiller *t) {
-    const size_t d = t->made->width, p = t->made->dim;
+    /* training starts with the given map, and its transpose as the decoder */
     float *map = nvdp__value(&t->params, t->map), *decoder = nvdp__value(&t->params, t->decoder);
-    memcpy(map, t->made->map, p * d * sizeof *map);
+    memcpy(map, made->map, p * d * sizeof *map);
     for (size_t j = 0; j < p; j++)
         for (size_t i = 0; i < d; i++)
             decoder[i * p + j] = map[j * d + i];
+    t->optimizer.adamw = t->config->adamw;
+    return nvdp__optimizer_create(ctx, &t->params, &t->optimizer);
 }
 
 /* --- neighbours --- */
@@ -146,8 +149,8 @@ static nvdp_status find_neighbours(struct distiller *t) {
     const size_t d = t->made->width;
     nvdp__autofree float *pool = NULL, *cosine = NULL;
     struct nvdp__meter meter;
-    NVDP_TRY(NVDP__NEW(t->ctx, pool, (size_t)POOL * d));
-    NVDP_TRY(NVDP__NEW(t->ctx, cosine, (size_t)ROWS * POOL));
+    NVDP_TRY(NVDP__ARRAYS(t->ctx, NULL, NVDP__ITEMS(pool, (size_t)POOL * d),
+                          NVDP__ITEMS(cosine, (size_t)ROWS * POOL)));
     nvdp__meter_begin(&meter, t->ctx, "neighbours", "text", 0, t->train);
     for (size_t first = 0; first < t->train; first += POOL) {
         const size_t n = nvdp__min(POOL, t->train - first);
@@ -156,8 +159,8 @@ static nvdp_status find_neighbours(struct distiller *t) {
         nvdp__rows_normalize(&t->dev, n, d, pool);
         for (size_t i = 0; i < n; i += ROWS) {
             const size_t rows = nvdp__min(ROWS, n - i);
-            NVDP_TRY(nvdp__check_cancelled(t->ctx, again));
-            nvdp__gemm(&t->dev, 1, false, nvdp__f32(rows, d, pool + i * d), true,
+            NVDP_TRY(nvdp__check_cancelled(t->ctx, interrupted_text));
+            nvdp__gemm(&t->dev, 1, NVDP__TRANSPOSE_B, nvdp__f32(rows, d, pool + i * d),
                        nvdp__f32(n, d, pool), 0, nvdp__f32(rows, n, cosine));
             for (size_t r = 0; r < rows; r++)
                 keep_nearest(t, first + i + r, first, n, cosine + r * n);
@@ -182,7 +185,7 @@ static void pair_up(struct distiller *t) {
         memcpy(t->x + i * d, t->made->x + t->row[t->train + i] * d, d * sizeof *t->x);
     memcpy(t->y, t->x, n * d * sizeof *t->y);
     nvdp__rows_normalize(&t->dev, n, d, t->y);
-    nvdp__gemm(&t->dev, 1, false, nvdp__f32(n, d, t->y), true, nvdp__f32(n, d, t->y), 0,
+    nvdp__gemm(&t->dev, 1, NVDP__TRANSPOSE_B, nvdp__f32(n, d, t->y), nvdp__f32(n, d, t->y), 0,
                nvdp__f32(n, n, t->cosine));
     for (size_t i = 0; i < n; i++) {
         size_t best = (i + 1) % n;
@@ -237,6 +240,7 @@ static void score(struct distiller *t, struct nvdp_scores *out) {
     }
     const double mean = sum / (double)draws;
     *out = (struct nvdp_scores){.struct_size = sizeof *out,
+                                .kind = &nvdp__scores_kind,
                                 .metrics = 1,
                                 .metric = {NVDP_METRIC_SPEARMAN},
                                 .mean = {mean},
@@ -286,7 +290,7 @@ static nvdp_status run_epochs(struct distiller *t, struct nvdp_train_result *res
         double sum = 0, loss = 0;
         nvdp__epoch_order(t->config->seed, (uint32_t)epoch, t->train, t->order);
         for (size_t s = 0; s < per_epoch; s++) {
-            NVDP_TRY(nvdp__check_cancelled(t->ctx, again));
+            NVDP_TRY(nvdp__check_cancelled(t->ctx, interrupted_text));
             NVDP_TRY(one_step(t, at++, steps, t->order + s * (t->batch / 2), &loss));
             sum += loss;
             nvdp__meter_update(&meter, at, (double)(at * t->batch), "text", loss);
@@ -306,19 +310,18 @@ static nvdp_status run_epochs(struct distiller *t, struct nvdp_train_result *res
 nvdp_status nvdp__distill_train(struct nvdp_context *ctx, const struct nvdp__train_options *config,
                                 const struct nvdp__distilled *made,
                                 struct nvdp_train_result *result) {
-    nvdp_status status = NVDP_OK;
-    struct distiller t = {.ctx = ctx, .config = config, .made = made, .dev = nvdp__device_cpu(ctx)};
+    nvdp__auto(release) struct distiller t = {
+        .ctx = ctx, .config = config, .made = made, .dev = nvdp__device_cpu(ctx)};
     const size_t values = made->dim * made->width;
     nvdp__params_init(&t.params, ctx);
-    NVDP_TRY_OR_CLEAN(allocate(&t));
+    NVDP_TRY(allocate(&t));
     divide(&t);
-    start(&t);
     pair_up(&t);
-    NVDP_TRY_OR_CLEAN(find_neighbours(&t));
+    NVDP_TRY(find_neighbours(&t));
     nvdp__log(ctx, NVDP_LOG_INFO, "%zu texts to train, %zu held out; spearman of the start %.4f",
               t.train, t.held, score_draw(&t, 0));
     const double begun = nvdp__now();
-    NVDP_TRY_OR_CLEAN(run_epochs(&t, result));
+    NVDP_TRY(run_epochs(&t, result));
     result->seconds = nvdp__now() - begun;
     const double ended = nvdp__now(), factor = decode(&t, 0);
     score(&t, result->test);
@@ -326,18 +329,5 @@ nvdp_status nvdp__distill_train(struct nvdp_context *ctx, const struct nvdp__tra
     memcpy(made->map, nvdp__value(&t.params, t.map), values * sizeof *made->map);
     for (size_t i = 0; i < values; i++)
         made->decoder[i] = (float)(factor * nvdp__value(&t.params, t.decoder)[i]);
-cleanup:
-    for (size_t k = 0; k < 3; k++)
-        free(t.of[k]);
-    free(t.order);
-    free(t.row);
-    free(t.near);
-    free(t.neighbour);
-    free(t.y);
-    free(t.x);
-    free(t.cosine);
-    nvdp__optimizer_release(&t.optimizer);
-    nvdp__params_release(&t.params);
-    nvdp__arena_release(&t.arena);
-    return status;
+    return NVDP_OK;
 }

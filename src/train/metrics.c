@@ -1,8 +1,10 @@
 /* Scores models for training and evaluation. In order: the metrics of the GLUE tasks in double,
  * bootstrap intervals over texts, scores by class, and the scores of a model over draws of its
  * noise. */
-#include "train/metrics.h"
+#include "model/model.h"
+#include "train/run.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/random.h"
 #include "rdp/pairs.h"
@@ -22,34 +24,20 @@ size_t nvdp__argmax(size_t classes, const float *outputs) {
     return best;
 }
 
-/* Counts of a binary task: [label][prediction], class 1 positive. */
-struct confusion {
-    double count[2][2];
-    double right;
+/* Counts for one class: correctly predicted texts, texts with this label, texts predicted as
+ * this class. */
+struct class_counts {
+    double right, actual, predicted;
 };
 
-static struct confusion count_pairs(size_t n, size_t classes, const float *outputs,
-                                    const float *label) {
-    struct confusion c = {0};
-    for (size_t i = 0; i < n; i++) {
-        size_t predicted = nvdp__argmax(classes, outputs + i * classes);
-        size_t actual = (size_t)label[i];
-        c.right += predicted == actual;
-        c.count[actual == 1][predicted == 1]++;
-    }
-    return c;
+/* Harmonic mean of precision and recall. */
+static double class_f1(const struct class_counts *c) {
+    return c->right > 0 ? 2 * c->right / (c->actual + c->predicted) : 0;
 }
 
-/* Harmonic mean of precision and recall of class 1. */
-static double f1(const struct confusion *c) {
-    double found = 2 * c->count[1][1];
-    double all = found + c->count[0][1] + c->count[1][0];
-    return all > 0 ? found / all : 0;
-}
-
-/* Matthews (1975): the correlation of two binary variables. */
-static double matthews(const struct confusion *c) {
-    double tp = c->count[1][1], tn = c->count[0][0], fp = c->count[0][1], fn = c->count[1][0];
+/* Matthews (1975): the correlation of two binary variables, from the counts of one class in n texts. */
+static double matthews(const struct class_counts *c, double n) {
+    double tp = c->right, fp = c->predicted - tp, fn = c->actual - tp, tn = n - tp - fp - fn;
     double under = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn);
     return under > 0 ? (tp * tn - fp * fn) / sqrt(under) : 0;
 }
@@ -71,16 +59,6 @@ static double correlation(enum nvdp_metric metric, size_t n, const float *output
                                                : gsl_stats_spearman(x, 1, y, 1, n, work);
     free(x);
     return result;
-}
-
-/* Counts for one class: correctly predicted texts, texts with this label, texts predicted as
- * this class. */
-struct class_counts {
-    double right, actual, predicted;
-};
-
-static double class_f1(const struct class_counts *c) {
-    return c->right > 0 ? 2 * c->right / (c->actual + c->predicted) : 0;
 }
 
 /* count [classes], zeroed. */
@@ -112,23 +90,29 @@ static double sum_f1(size_t n, size_t classes, const float *outputs, const float
     return sum;
 }
 
-/* Same as scikit-learn's f1_score(average="macro"). */
-static double macro_f1(size_t n, size_t classes, const float *outputs, const float *label) {
-    double seen;
-    const double sum = sum_f1(n, classes, outputs, label, &seen);
-    return sum / seen;
-}
-
 double nvdp__metric(enum nvdp_metric metric, size_t n, size_t classes, const float *outputs,
                     const float *label) {
     if (n == 0) return NAN;
     if (metric == NVDP_METRIC_PEARSON || metric == NVDP_METRIC_SPEARMAN)
         return correlation(metric, n, outputs, label);
-    if (metric == NVDP_METRIC_MACRO_F1) return macro_f1(n, classes, outputs, label);
-    struct confusion c = count_pairs(n, classes, outputs, label);
-    if (metric == NVDP_METRIC_F1) return f1(&c);
-    if (metric == NVDP_METRIC_MATTHEWS) return matthews(&c);
-    return c.right / (double)n;
+    if (metric == NVDP_METRIC_MACRO_F1) { /* as scikit-learn's f1_score(average="macro") */
+        double seen;
+        const double sum = sum_f1(n, classes, outputs, label, &seen);
+        return sum / seen;
+    }
+    struct class_counts one = {0}; /* of class 1 */
+    double right = 0;
+    for (size_t i = 0; i < n; i++) {
+        const size_t predicted = nvdp__argmax(classes, outputs + i * classes),
+                     actual = (size_t)label[i];
+        right += predicted == actual;
+        one.right += predicted == 1 && actual == 1;
+        one.actual += actual == 1;
+        one.predicted += predicted == 1;
+    }
+    if (metric == NVDP_METRIC_F1) return class_f1(&one);
+    if (metric == NVDP_METRIC_MATTHEWS) return matthews(&one, (double)n);
+    return right / (double)n;
 }
 
 double nvdp__majority(size_t n, size_t classes, const float *label) {
@@ -141,6 +125,21 @@ double nvdp__majority(size_t n, size_t classes, const float *label) {
         best = fmax(best, count);
     }
     return best / (double)n;
+}
+
+/* Returns scores to which no draw was added yet, without intervals. */
+static struct nvdp_scores no_draws(const struct nvdp_task *task, size_t n, size_t draws,
+                                   double majority, size_t struct_size) {
+    struct nvdp_scores scores = {.struct_size = struct_size,
+                                 .kind = &nvdp__scores_kind,
+                                 .metrics = task->metrics,
+                                 .majority = majority,
+                                 .n = n,
+                                 .draws = draws};
+    memcpy(scores.metric, task->metric, sizeof scores.metric);
+    for (int k = 0; k < NVDP_METRICS_MAX; k++)
+        scores.low[k] = scores.high[k] = NAN;
+    return scores;
 }
 
 /* Updates each metric's mean and standard deviation over draws with the value of draw d. */
@@ -157,16 +156,11 @@ static void end_draws(struct nvdp_scores *scores) {
 
 void nvdp__score(const struct nvdp_task *task, size_t n, const float *label, size_t draws,
                  const float *const *outputs, struct nvdp_scores *scores) {
-    *scores = (struct nvdp_scores){.metrics = task->metrics, .n = n, .draws = draws};
-    size_t classes = task->regression ? 1 : (size_t)task->classes;
-    scores->majority = nvdp__majority(n, classes, label);
-    for (int k = 0; k < NVDP_METRICS; k++)
-        scores->low[k] = scores->high[k] = NAN;
-    for (int k = 0; k < task->metrics; k++) {
-        scores->metric[k] = task->metric[k];
+    const size_t classes = task->regression ? 1 : (size_t)task->classes;
+    *scores = no_draws(task, n, draws, nvdp__majority(n, classes, label), 0);
+    for (int k = 0; k < task->metrics; k++)
         for (size_t d = 0; d < draws; d++)
             add_draw(scores, k, d, nvdp__metric(task->metric[k], n, classes, outputs[d], label));
-    }
     end_draws(scores);
 }
 
@@ -238,7 +232,7 @@ static void draw_texts(const struct resample *of, enum drawing how, struct nvdp_
 
 /* Adds the scores of sample number b to `value`. scratch is [n (classes + 1)], from is [n]. */
 static void score_resample(const struct resample *of, uint64_t b, float *scratch, size_t *from,
-                           double value[NVDP_METRICS]) {
+                           double value[NVDP_METRICS_MAX]) {
     const size_t classes = of->classes;
     const struct nvdp__noise noise = {.seed = 1};
     float *label = scratch + of->n * classes;
@@ -305,13 +299,11 @@ nvdp_status nvdp__add_intervals(struct nvdp_context *ctx, const struct nvdp_task
     nvdp__autofree double *values = NULL, *seen = NULL;
     nvdp__autofree float *scratch = NULL;
     nvdp__autofree size_t *from = NULL, *by_class = NULL, *first = NULL;
-    NVDP_TRY(NVDP__NEW(ctx, values, RESAMPLES * NVDP_METRICS));
-    NVDP_TRY(NVDP__NEW(ctx, scratch, threads * room));
-    NVDP_TRY(NVDP__NEW(ctx, from, threads * n));
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(values, RESAMPLES * NVDP_METRICS_MAX),
+                          NVDP__ITEMS(scratch, threads * room), NVDP__ITEMS(from, threads * n)));
     if (!task->regression) {
-        NVDP_TRY(NVDP__NEW(ctx, by_class, n));
-        NVDP_TRY(NVDP__NEW(ctx, first, classes + 1));
-        NVDP_TRY(NVDP__NEW(ctx, seen, draws));
+        NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(by_class, n), NVDP__ITEMS(first, classes + 1),
+                              NVDP__ITEMS(seen, draws)));
         sort_by_class(&of, by_class, first, seen);
         of.by_class = by_class;
         of.first = first;
@@ -319,10 +311,10 @@ nvdp_status nvdp__add_intervals(struct nvdp_context *ctx, const struct nvdp_task
     }
 #pragma omp parallel for num_threads((int)threads) schedule(static)
     for (int b = 0; b < RESAMPLES; b++) {
-        double value[NVDP_METRICS] = {0};
+        double value[NVDP_METRICS_MAX] = {0};
         const size_t mine = (size_t)omp_get_thread_num();
         score_resample(&of, (uint64_t)b, scratch + mine * room, from + mine * n, value);
-        for (int k = 0; k < NVDP_METRICS; k++)
+        for (int k = 0; k < NVDP_METRICS_MAX; k++)
             values[k * RESAMPLES + b] = value[k];
     }
     for (int k = 0; k < task->metrics; k++) {
@@ -342,8 +334,7 @@ static nvdp_status score_classes(struct nvdp_context *ctx, const struct nvdp_tas
     const size_t classes = (size_t)task->classes;
     nvdp__autofree struct class_counts *count = NULL;
     nvdp__autofree struct nvdp_class_score *made = NULL;
-    NVDP_TRY(NVDP__NEW(ctx, made, classes));
-    NVDP_TRY(NVDP__NEW(ctx, count, classes));
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(made, classes), NVDP__ITEMS(count, classes)));
     for (size_t d = 0; d < draws; d++) {
         memset(count, 0, classes * sizeof *count);
         count_classes(n, classes, outputs[d], label, count);
@@ -359,8 +350,7 @@ static nvdp_status score_classes(struct nvdp_context *ctx, const struct nvdp_tas
     }
     for (size_t c = 0; c < classes; c++)
         nvdp__snprintf(made[c].name, sizeof made[c].name, "%s", task->labels[c]);
-    NVDP__HAND_OVER(out, made);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, made);
 }
 
 static nvdp_status score_tags(struct nvdp_context *ctx, const struct nvdp_dataset *dataset,
@@ -369,14 +359,7 @@ static nvdp_status score_tags(struct nvdp_context *ctx, const struct nvdp_datase
     const struct nvdp_task *task = dataset->task;
     nvdp__autofree int32_t *predicted = NULL;
     NVDP_TRY(NVDP__NEW(ctx, predicted, words));
-    *scores = (struct nvdp_scores){.struct_size = scores->struct_size,
-                                   .metrics = task->metrics,
-                                   .majority = NAN,
-                                   .n = words,
-                                   .draws = draws};
-    memcpy(scores->metric, task->metric, sizeof scores->metric);
-    for (int k = 0; k < NVDP_METRICS; k++)
-        scores->low[k] = scores->high[k] = NAN;
+    *scores = no_draws(task, words, draws, NAN, scores->struct_size);
     for (size_t d = 0; d < draws; d++) {
         struct nvdp__entities found = {0};
         for (size_t i = 0; i < words; i++)
@@ -390,10 +373,10 @@ static nvdp_status score_tags(struct nvdp_context *ctx, const struct nvdp_datase
     return NVDP_OK;
 }
 
-static nvdp_status score_model(struct nvdp_context *ctx, struct nvdp_model *model,
-                               const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
-                               uint32_t first_draw, size_t draws, bool intervals,
-                               struct nvdp_scores *scores, struct nvdp_class_score **classes) {
+nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model,
+                              const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
+                              uint32_t first_draw, size_t draws, bool intervals,
+                              struct nvdp_scores *scores, struct nvdp_class_score **classes) {
     if (!nvdp__dataset_labeled(dataset)) {
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "this split has no labels, so it cannot be scored");
     }
@@ -401,7 +384,7 @@ static nvdp_status score_model(struct nvdp_context *ctx, struct nvdp_model *mode
     size_t rows = nvdp__dataset_outputs(dataset), size = rows * model->info.outputs;
     nvdp__autofree float *outputs = nvdp__calloc(ctx, draws * size, sizeof *outputs);
     nvdp__autofree const float **row = nvdp__calloc(ctx, draws, sizeof *row);
-    if (outputs == NULL || row == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__MADE(outputs, row));
     for (size_t d = 0; d < draws; d++)
         row[d] = outputs + d * size;
     NVDP_TRY(nvdp__model_predict(model, dataset, batch, seed, first_draw, draws, outputs));
@@ -420,22 +403,9 @@ static nvdp_status score_model(struct nvdp_context *ctx, struct nvdp_model *mode
     if (intervals)
         NVDP_TRY(
             nvdp__add_intervals(ctx, task, dataset->count, dataset->label, draws, row, scores));
-    if (classes != NULL && !task->regression)
-        NVDP_TRY(score_classes(ctx, task, dataset->count, dataset->label, draws, row, classes));
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model,
-                              const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
-                              uint32_t first_draw, size_t draws, struct nvdp_scores *scores) {
-    return score_model(ctx, model, dataset, batch, seed, first_draw, draws, false, scores, NULL);
-}
-
-nvdp_status nvdp__score_whole(struct nvdp_context *ctx, struct nvdp_model *model,
-                              const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
-                              size_t draws, struct nvdp_scores *scores,
-                              struct nvdp_class_score **classes) {
-    return score_model(ctx, model, dataset, batch, seed, 0, draws, true, scores, classes);
+    return classes != NULL && !task->regression
+               ? score_classes(ctx, task, dataset->count, dataset->label, draws, row, classes)
+               : NVDP_OK;
 }
 
 /* ---- entities of tagged words ---- */
@@ -508,8 +478,8 @@ static double ratio(size_t part, size_t all) {
 
 double nvdp__entities_metric(const struct nvdp__entities *e, enum nvdp_metric metric) {
     if (metric == NVDP_METRIC_PRECISION) return ratio(e->right, e->found);
-    if (metric == NVDP_METRIC_RECALL) return ratio(e->right, e->gold);
-    return ratio(2 * e->right, e->gold + e->found);
+    return metric == NVDP_METRIC_RECALL ? ratio(e->right, e->gold)
+                                        : ratio(2 * e->right, e->gold + e->found);
 }
 
 /* --- warnings --- */

@@ -1,16 +1,15 @@
 /* Opens a run for train.c, plan.c and bare_trainer.c: data sets and splits, the model, the
  * optimizer's memory, and the frozen layers with their cache. nvdp__trainer_open and
  * nvdp__trainer_allocate are called in this order. */
+#include "base/base.h"
 #include "base/file.h"
-#include "base/outdir.h"
-#include "bert/checkpoint.h"
-#include "bert/row.h"
-#include "bert/weights.h"
-#include "mechanism/method.h"
+#include "encoder/checkpoint.h"
+#include "encoder/encoder.h"
+#include "encoder/row.h"
+#include "mechanism/mechanism.h"
 #include "model/model.h"
-#include "text/conll.h"
 #include "text/dataset.h"
-#include "text/sentence.h"
+#include "text/sentence_folder.h"
 #include "text/task.h"
 #include "text/tokenizer.h"
 #include "train/run.h"
@@ -42,30 +41,19 @@ nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split sp
     if (held && t->config.folds == 0) {
         config.labels_from = t->all->task;
         config.limit = t->config.limit_dev;
-        return nvdp__dataset_load_private(t->ctx, t->tokenizer, &config, split,
-                                          nvdp__token_noise_public(t->noise), out);
+        return nvdp__dataset_load(t->ctx, t->tokenizer, &config, split,
+                                  nvdp__token_noise_public(t->noise), out);
     }
     config.limit = t->config.limit_train;
     config.limit_seed = t->config.seed;
-    NVDP_TRY(nvdp__dataset_load_private(t->ctx, t->tokenizer, &config, NVDP_SPLIT_TRAIN,
-                                        nvdp__token_noise_public(t->noise), out));
+    NVDP_TRY(nvdp__dataset_load(t->ctx, t->tokenizer, &config, NVDP_SPLIT_TRAIN,
+                                nvdp__token_noise_public(t->noise), out));
     return nvdp__dataset_keep_fold(t->ctx, t->config.folds, t->config.fold, held, out);
 }
 
 /* Returns whether users privatize the texts here. */
 static bool privatizes(const struct nvdp__trainer *t) {
     return t->config.noise.mechanism != NVDP__NOISE_NONE && !t->plan;
-}
-
-/* Replaces the texts by the representations that their owners send. Fails if one of them is among the public texts that
- * choose the sensitive tokens. */
-static nvdp_status privatize(struct nvdp__trainer *t) {
-    const struct nvdp__public_texts *public = nvdp__token_noise_public(t->noise);
-    if (!privatizes(t)) return NVDP_OK;
-    if (public != NULL) NVDP_TRY(nvdp__public_texts_check(public, "{sensitive-from}"));
-    nvdp_status status = nvdp__token_noise_texts(t->noise, t->all, t->config.cache);
-    if (status == NVDP_OK) status = nvdp__token_noise_texts(t->noise, t->test, t->config.cache);
-    return status;
 }
 
 static nvdp_status load_data(struct nvdp__trainer *t) {
@@ -82,7 +70,13 @@ static nvdp_status load_data(struct nvdp__trainer *t) {
                           "{token-noise}: task %s labels every word and needs a mechanism that "
                           "privatizes tokens, found %s",
                           t->config.task, nvdp__text_noise_names[t->config.noise.mechanism]);
-    NVDP_TRY(privatize(t));
+    if (privatizes(t)) {
+        /* the texts become the representations that their owners send, which must not be among the public texts */
+        const struct nvdp__public_texts *public = nvdp__token_noise_public(t->noise);
+        if (public != NULL) NVDP_TRY(nvdp__public_texts_check(public, "{sensitive-from}"));
+        NVDP_TRY(nvdp__token_noise_texts(t->noise, t->all, t->config.cache));
+        NVDP_TRY(nvdp__token_noise_texts(t->noise, t->test, t->config.cache));
+    }
     if (!nvdp__dataset_labeled(t->all) || !nvdp__dataset_labeled(t->test)) {
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                           "%s: training needs labels in train and dev, found texts without labels",
@@ -97,8 +91,7 @@ static nvdp_status load_data(struct nvdp__trainer *t) {
 }
 
 size_t nvdp__trainer_longest(const struct nvdp__trainer *t) {
-    size_t longest = t->all->longest;
-    return t->test != NULL && t->test->longest > longest ? t->test->longest : longest;
+    return nvdp__max(t->all->longest, t->test != NULL ? t->test->longest : 0);
 }
 
 /* Checks the options that depend on the model, and resolves config->nvib for it. */
@@ -147,7 +140,6 @@ static nvdp_status check_encoder(const struct nvdp__trainer *t,
 
 nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_config *bert,
                                 bool with_grad) {
-    struct nvdp__model_info info = {.bert = *bert};
     const struct nvdp__encoder_row *row = nvdp__encoder_row(bert->model_type);
     const struct nvdp__token_row *noise = nvdp__token_row(t->config.noise.mechanism);
     NVDP_TRY(resolve(t->ctx, bert, &t->config));
@@ -157,13 +149,15 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                           "%s: pairs of texts need a model with 2 token types, found %zu",
                           t->config.model, bert->type_vocab_size);
-    info.method = t->config.method;
-    info.nvib = t->config.nvib;
-    info.task = *t->all->task;
-    info.columns = t->config.columns;
-    info.max_length = t->config.max_length;
-    info.outputs = info.task.regression ? 1 : (size_t)info.task.classes;
-    enum nvdp_precision callers = nvdp_context_precision(t->ctx);
+    const struct nvdp_task *task = t->all->task;
+    const struct nvdp__model_info info = {.bert = *bert,
+                                          .method = t->config.method,
+                                          .nvib = t->config.nvib,
+                                          .task = *task,
+                                          .columns = t->config.columns,
+                                          .max_length = t->config.max_length,
+                                          .outputs = task->regression ? 1 : (size_t)task->classes};
+    enum nvdp_precision callers = nvdp__context_precision(t->ctx);
     nvdp_context_set_precision(t->ctx, t->config.precision);
     nvdp_status status = nvdp__model_build(t->ctx, &info, with_grad, &t->model);
     nvdp_context_set_precision(t->ctx, callers);
@@ -187,17 +181,6 @@ nvdp_status nvdp__trainer_count_steps(struct nvdp__trainer *t) {
                                        : (t->train->count + t->config.batch - 1) / t->config.batch;
     t->job.steps = t->job.dp != NULL ? t->job.dp->steps : t->epoch_steps * t->config.epochs;
     return NVDP_OK;
-}
-
-/* Counts the training texts, or words, of each class. */
-static void count_classes(const struct nvdp_dataset *train, double *count) {
-    if (train->tag == NULL) {
-        for (size_t i = 0; i < train->count; i++)
-            count[(size_t)train->label[i]]++;
-        return;
-    }
-    for (size_t k = 0; k < train->offset[train->count]; k++)
-        if (train->tag[k] >= 0) count[train->tag[k]]++;
 }
 
 /* Reads one number per class. */
@@ -225,22 +208,18 @@ static nvdp_status read_weights(struct nvdp__trainer *t, size_t classes) {
                       t->config.class_weights);
 }
 
+/* Gives each class the inverse of its number of training texts, or words. */
 static void balance(struct nvdp__trainer *t, size_t classes) {
-    double all = 0;
-    count_classes(t->train, t->class_weight);
+    const struct nvdp_dataset *train = t->train;
+    double all = 0, *count = t->class_weight;
+    for (size_t i = 0; train->tag == NULL && i < train->count; i++)
+        count[(size_t)train->label[i]]++;
+    for (size_t k = 0; train->tag != NULL && k < train->offset[train->count]; k++)
+        if (train->tag[k] >= 0) count[train->tag[k]]++;
     for (size_t c = 0; c < classes; c++)
-        all += t->class_weight[c];
+        all += count[c];
     for (size_t c = 0; c < classes; c++)
-        t->class_weight[c] =
-            t->class_weight[c] > 0 ? all / ((double)classes * t->class_weight[c]) : 0;
-}
-
-static void divide_by_largest(struct nvdp__trainer *t, size_t classes) {
-    double largest = 0;
-    for (size_t c = 0; c < classes; c++)
-        largest = fmax(largest, t->class_weight[c]);
-    for (size_t c = 0; c < classes; c++)
-        t->class_weight[c] /= largest;
+        count[c] = count[c] > 0 ? all / ((double)classes * count[c]) : 0;
 }
 
 /* Sets the class weights. In private training, clipping would undo a weight on a text's loss.
@@ -265,10 +244,15 @@ static nvdp_status weigh_classes(struct nvdp__trainer *t) {
         balance(t, classes);
     else
         NVDP_TRY(read_weights(t, classes));
-    if (private && !task->tags)
-        divide_by_largest(t, classes);
-    else
+    if (!private || task->tags) {
         t->model->class_weight = t->class_weight;
+        return NVDP_OK;
+    }
+    double largest = 0;
+    for (size_t c = 0; c < classes; c++)
+        largest = fmax(largest, t->class_weight[c]);
+    for (size_t c = 0; c < classes; c++)
+        t->class_weight[c] /= largest;
     return NVDP_OK;
 }
 
@@ -310,7 +294,7 @@ static nvdp_status read_encoder(struct nvdp__trainer *t, struct nvdp_bert_config
                           "found %zu",
                           bert->num_hidden_layers, options->model, how.layers);
     *bert = wanted->over_words(bert, &how);
-    return nvdp_bert_config_check(t->ctx, bert);
+    return nvdp__bert_config_check(t->ctx, bert);
 }
 
 nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
@@ -341,18 +325,16 @@ static nvdp_status read_anchor(struct nvdp__trainer *t) {
     struct nvdp__optimizer *optimizer = &t->job.optimizer;
     const struct nvdp__params *params = &t->model->params;
     const struct nvdp__dense *head = &t->model->classifier;
-    struct nvdp__digest digest;
     bool takes_head;
     if (t->config.decay_to == NVDP__DECAY_TO_ZERO) return NVDP_OK;
-    optimizer->anchor = nvdp__calloc(t->ctx, params->total, sizeof *optimizer->anchor);
-    if (optimizer->anchor == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__NEW(t->ctx, optimizer->anchor, params->total));
     NVDP_TRY(
         nvdp__checkpoint_values(&t->model->dev, t->config.model, params, false, optimizer->anchor));
     NVDP_TRY(nvdp__trainer_takes_head(t, false, &takes_head));
     for (size_t i = head->weight; i <= head->bias && !takes_head; i++)
         memset(optimizer->anchor + params->entry[i].offset, 0,
                params->entry[i].count * sizeof *optimizer->anchor);
-    nvdp__digest_begin(&digest);
+    struct nvdp__digest digest = nvdp__digest_begin();
     nvdp__digest_bytes(&digest, optimizer->anchor, params->total * sizeof *optimizer->anchor);
     nvdp__digest_end(&digest, t->anchor);
     return NVDP_OK;
@@ -364,11 +346,11 @@ static double own_rate(const struct nvdp__trainer *t, double lr) {
 }
 
 nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
-    size_t longest = nvdp__trainer_longest(t);
-    size_t batch = t->config.batch, texts = 32; /* the bottleneck's initial sample */
-    if (t->job.dp == NULL) batch = nvdp__rank_max(t->ctx, batch); /* private: texts at a time */
-    if (texts < batch) texts = batch;
-    if (texts < t->config.eval_batch) texts = t->config.eval_batch;
+    enum { FIRST_SAMPLE = 32 }; /* texts of the bottleneck's initial sample */
+    const size_t longest = nvdp__trainer_longest(t);
+    const size_t batch = t->job.dp != NULL ? t->config.batch /* texts at a time */
+                                           : nvdp__rank_max(t->ctx, t->config.batch);
+    const size_t texts = nvdp__max(nvdp__max(batch, t->config.eval_batch), FIRST_SAMPLE);
     t->job = (struct nvdp__job){
         .ctx = t->ctx,
         .kind = &nvdp__train_kind,
@@ -407,8 +389,7 @@ nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
                                        &t->job.sum));
     NVDP_TRY(nvdp__batch_create(t->ctx, batch, longest, &t->batch));
     t->job.label = t->batch->label;
-    t->job.order = nvdp__calloc(t->ctx, t->train->count, sizeof *t->job.order);
-    return t->job.order == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
+    return NVDP__NEW(t->ctx, t->job.order, t->train->count);
 }
 
 void nvdp__trainer_close(struct nvdp__trainer *t) {
@@ -464,74 +445,54 @@ nvdp_status nvdp__trainer_test_prefix(struct nvdp__trainer *t) {
 
 /* --- before a run --- */
 
-static nvdp_status check_readable(struct nvdp_context *ctx, const char *directory,
-                                  const char *name) {
-    char *path = nvdp__model_path(ctx, directory, name);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = NVDP_OK;
-    if (access(path, R_OK) != 0) status = nvdp__fail_errno(ctx, errno, "%s: cannot read", path);
-    free(path);
-    return status;
+static nvdp_status check_readable(struct nvdp_context *ctx, const char *path) {
+    return access(path, R_OK) == 0 ? NVDP_OK : nvdp__cannot_read(ctx, path, errno);
 }
 
 static nvdp_status check_weights(struct nvdp_context *ctx, const char *directory) {
-    char *path = NULL;
+    nvdp__autofree char *path = NULL;
     NVDP_TRY(nvdp__weights_find(ctx, directory, &path));
-    nvdp_status status = NVDP_OK;
-    if (access(path, R_OK) != 0) status = nvdp__fail_errno(ctx, errno, "%s: cannot read", path);
-    free(path);
-    return status;
+    return check_readable(ctx, path);
 }
 
 static nvdp_status check_split(struct nvdp__trainer *t, const struct nvdp__layout *layout,
                                enum nvdp_split split) {
-    char *path = NULL;
-    if (!layout->task.tags) {
-        NVDP_TRY(nvdp__task_path(t->ctx, layout, t->config.data, split, &path));
-        nvdp_status status = NVDP_OK;
-        if (access(path, R_OK) != 0)
-            status = nvdp__fail_errno(t->ctx, errno, "%s: cannot read", path);
-        free(path);
-        return status;
-    }
-    NVDP_TRY(nvdp__conll_file(t->ctx, t->config.data, split, &path));
-    free(path);
-    return NVDP_OK;
-}
-
-static nvdp_status check_files(struct nvdp__trainer *t) {
-    const struct nvdp__train_options *options = &t->config;
-    struct nvdp_bert_config bert;
-    enum nvdp_task_id id;
-    const char *files[NVDP__TOKENIZER_FILES + 1] = {0}, *class;
-    if (options->objective == NVDP__TRAIN_DISTILL)
-        return nvdp__exists(options->input)
-                   ? check_weights(t->ctx, options->model)
-                   : nvdp__fail(t->ctx, NVDP_ERR_IO, "option {input}: %s: no such file",
-                                options->input);
-    NVDP_TRY(nvdp_task_find(t->ctx, options->task, &id));
-    if (options->representations == NULL) {
-        NVDP_TRY(check_split(t, nvdp__task_layout(id), NVDP_SPLIT_TRAIN));
-        if (options->folds == 0) NVDP_TRY(check_split(t, nvdp__task_layout(id), NVDP_SPLIT_DEV));
-    }
-    NVDP_TRY(nvdp__trainer_take_base(t));
-    NVDP_TRY(read_encoder(t, &bert));
-    NVDP_TRY(check_weights(t->ctx, options->model));
-    NVDP_TRY(nvdp__tokenizer_files(t->ctx, options->model, files, &class));
-    for (size_t i = 0; files[i] != NULL; i++)
-        NVDP_TRY(check_readable(t->ctx, options->model, files[i]));
-    if (options->freeze_layers > bert.num_hidden_layers)
-        return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                          "key 'freeze_layers': expected at most %zu, the number of layers of the "
-                          "model, found %zu",
-                          bert.num_hidden_layers, options->freeze_layers);
-    return resolve(t->ctx, &bert, &t->config);
+    nvdp__autofree char *path = NULL;
+    if (layout->task.tags) return nvdp__conll_file(t->ctx, t->config.data, split, &path);
+    NVDP_TRY(nvdp__task_path(t->ctx, layout, t->config.data, split, &path));
+    return check_readable(t->ctx, path);
 }
 
 nvdp_status nvdp_train_check(struct nvdp_context *ctx, const struct nvdp_config *config) {
-    struct nvdp__trainer t = {.ctx = ctx};
-    NVDP_TRY(nvdp__config_values(ctx, config, &nvdp__train_schema, &t.config));
-    nvdp_status status = check_files(&t);
-    nvdp__trainer_close(&t);
-    return status;
+    nvdp__auto(nvdp__trainer_close) struct nvdp__trainer t = {.ctx = ctx};
+    struct nvdp__train_options *options = &t.config;
+    struct nvdp_bert_config bert;
+    enum nvdp_task_id id;
+    const char *files[NVDP__TOKENIZER_FILES + 1] = {0}, *class;
+    NVDP_TRY(nvdp__config_values(ctx, config, &nvdp__train_schema, options));
+    if (options->objective == NVDP__TRAIN_DISTILL)
+        return nvdp__exists(options->input)
+                   ? check_weights(ctx, options->model)
+                   : nvdp__fail(ctx, NVDP_ERR_IO, "option {input}: %s: no such file",
+                                options->input);
+    NVDP_TRY(nvdp_task_find(ctx, options->task, &id));
+    if (options->representations == NULL) {
+        NVDP_TRY(check_split(&t, nvdp__task_layout(id), NVDP_SPLIT_TRAIN));
+        if (options->folds == 0) NVDP_TRY(check_split(&t, nvdp__task_layout(id), NVDP_SPLIT_DEV));
+    }
+    NVDP_TRY(nvdp__trainer_take_base(&t));
+    NVDP_TRY(read_encoder(&t, &bert));
+    NVDP_TRY(check_weights(ctx, options->model));
+    NVDP_TRY(nvdp__tokenizer_files(ctx, options->model, files, &class));
+    for (size_t i = 0; files[i] != NULL; i++) {
+        struct nvdp__path path;
+        NVDP_TRY(nvdp__model_path(ctx, options->model, files[i], &path));
+        NVDP_TRY(check_readable(ctx, path.text));
+    }
+    if (options->freeze_layers > bert.num_hidden_layers)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "key 'freeze_layers': expected at most %zu, the number of layers of the "
+                          "model, found %zu",
+                          bert.num_hidden_layers, options->freeze_layers);
+    return resolve(ctx, &bert, options);
 }

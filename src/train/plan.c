@@ -2,7 +2,7 @@
  * it takes. The first part measures time on a few steps; plan(), at the end, collects
  * everything. */
 #include "text/dataset.h"
-#include "text/repeats.h"
+#include "train/run.h"
 #include "train/trainer.h"
 
 #include "base/own.h"
@@ -22,12 +22,6 @@ static size_t frozen_parameters(const struct nvdp_model *model) {
     return frozen;
 }
 
-static size_t prefix_bytes(const struct nvdp__trainer *t) {
-    const struct nvdp_bert_config *bert = &t->model->info.bert;
-    if (t->config.freeze_layers == 0) return 0;
-    return nvdp__prefix_bytes(bert, t->all) + nvdp__prefix_bytes(bert, t->test);
-}
-
 /* --- timing --- */
 
 /* Time limit in seconds and maximum number of timed steps. If several steps are timed, the first
@@ -35,34 +29,22 @@ static size_t prefix_bytes(const struct nvdp__trainer *t) {
 static const double MAX_SECONDS = 4;
 enum { MAX_STEPS = 8 };
 
-/* Selects the first `texts` texts of a split. */
-static nvdp_status first_texts(struct nvdp__trainer *t, const struct nvdp_dataset *from,
-                               size_t texts, struct nvdp_dataset **out) {
-    size_t *row = NULL, n = nvdp__min(from->count, texts);
-    NVDP_TRY(NVDP__NEW(t->ctx, row, n));
-    for (size_t i = 0; i < n; i++)
-        row[i] = i;
-    nvdp_status status = nvdp_dataset_select(t->ctx, from, n, row, out);
-    free(row);
-    return status;
-}
-
 /* Adds the estimated seconds for scoring a whole split, extrapolated from a part of it. `known`
  * seconds per token are subtracted because they are counted elsewhere. */
 static nvdp_status time_scores(struct nvdp__trainer *t, const struct nvdp_dataset *split,
                                size_t draws, double known, double *seconds) {
-    struct nvdp_dataset *part = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *part = NULL;
     struct nvdp_scores scores = NVDP_RESULT(struct nvdp_scores);
     if (!nvdp__dataset_labeled(split)) return NVDP_OK;
-    NVDP_TRY(first_texts(t, split, 2 * t->config.eval_batch, &part));
+    NVDP_TRY(
+        nvdp__first_texts(t->ctx, split, nvdp__min(split->count, 2 * t->config.eval_batch), &part));
     const double start = nvdp__now();
-    nvdp_status status = nvdp__score_model(t->ctx, t->model, part, t->config.eval_batch,
-                                           t->config.seed, 0, draws, &scores);
+    NVDP_TRY(nvdp__score_model(t->ctx, t->model, part, t->config.eval_batch, t->config.seed, 0,
+                               draws, false, &scores, NULL));
     const double tokens = (double)part->offset[part->count];
     const double each = fmax((nvdp__now() - start) / fmax(tokens, 1) - known, 0);
     *seconds += each * (double)split->offset[split->count];
-    nvdp_dataset_free(part);
-    return status;
+    return NVDP_OK;
 }
 
 /* Times steps one by one. *frozen is the frozen layers' time in seconds per token; with `kept`
@@ -127,7 +109,6 @@ static nvdp_status count_repeats(const struct nvdp__trainer *t, struct nvdp_trai
     const bool whole = config->certified_epsilon > 0 || config->certified_guess != NULL;
     const double delta = whole ? config->certified_delta : config->word_delta;
     struct nvdp__repeats repeats;
-    char all[NVDP__BOUND_TEXT], one[NVDP__BOUND_TEXT];
     plan->repeat_epsilon = NAN;
     if (!nvdp__has_budget(config)) return NVDP_OK;
     NVDP_TRY(nvdp__repeats_count(t->ctx, 2, part, &repeats));
@@ -140,8 +121,8 @@ static nvdp_status count_repeats(const struct nvdp__trainer *t, struct nvdp_trai
         plan->repeats, sizeof plan->repeats,
         "%s in train and dev: the %zu samples of the text that stands most often have epsilon %s "
         "at delta %g%s together, one sample has %s%s",
-        repeats.text, repeats.most, nvdp__bound(all, plan->repeat_epsilon), delta,
-        whole ? "" : " per word", nvdp__bound(one, nvdp_gdp_epsilon(mu, delta)),
+        repeats.text, repeats.most, nvdp__bound(plan->repeat_epsilon).text, delta,
+        whole ? "" : " per word", nvdp__bound(nvdp_gdp_epsilon(mu, delta)).text,
         kept ? ""
              : nvdp__with_options(t->ctx, "; nvdp export refuses them without {duplicates} each")
                    .text);
@@ -150,8 +131,8 @@ static nvdp_status count_repeats(const struct nvdp__trainer *t, struct nvdp_trai
 
 /* --- the plan --- */
 
-static nvdp_status plan(struct nvdp_context *ctx, struct nvdp__train_options *options,
-                        bool measured, struct nvdp_train_plan *out) {
+nvdp_status nvdp__train_plan(struct nvdp_context *ctx, struct nvdp__train_options *options,
+                             bool measured, struct nvdp_train_plan *out) {
     nvdp__auto(nvdp__trainer_close) struct nvdp__trainer t = {.ctx = ctx};
     struct nvdp_train_plan first = {.train_seconds = 0};
     size_t floats = 0;
@@ -164,7 +145,7 @@ static nvdp_status plan(struct nvdp_context *ctx, struct nvdp__train_options *op
     if (nvdp__base_first(&t.config)) {
         struct nvdp__train_options base;
         NVDP_TRY(nvdp__base_options(ctx, &t.config, &base));
-        NVDP_TRY(plan(ctx, &base, measured, &first));
+        NVDP_TRY(nvdp__train_plan(ctx, &base, measured, &first));
         options->freeze_layers = t.config.freeze_layers;
     }
     const bool kept = t.config.cache != NULL && !t.config.no_prefix_cache;
@@ -185,7 +166,10 @@ static nvdp_status plan(struct nvdp_context *ctx, struct nvdp__train_options *op
         .test_texts = t.test->count,
         .parameters = t.model->info.parameters,
         .frozen_parameters = frozen_parameters(t.model),
-        .prefix_bytes = prefix_bytes(&t),
+        .prefix_bytes = t.config.freeze_layers > 0
+                            ? nvdp__prefix_bytes(&t.model->info.bert, t.all) +
+                                  nvdp__prefix_bytes(&t.model->info.bert, t.test)
+                            : 0,
         .steps = t.job.steps,
         .memory_bytes = (vectors * t.model->params.total + floats) * sizeof(float),
         .step_seconds = NAN,
@@ -203,11 +187,6 @@ static nvdp_status plan(struct nvdp_context *ctx, struct nvdp__train_options *op
     return NVDP_OK;
 }
 
-nvdp_status nvdp__train_plan(struct nvdp_context *ctx, struct nvdp__train_options *options,
-                             struct nvdp_train_plan *out) {
-    return plan(ctx, options, false, out);
-}
-
 static nvdp_status plan_of(struct nvdp_context *ctx, const struct nvdp_config *config,
                            bool measured, struct nvdp_config **resolved,
                            struct nvdp_train_plan *out) {
@@ -216,14 +195,13 @@ static nvdp_status plan_of(struct nvdp_context *ctx, const struct nvdp_config *c
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *copy = NULL;
     NVDP_TRY(nvdp__train_open(ctx, config, &options));
     NVDP_TRY(nvdp__can_give(ctx, out));
-    NVDP_TRY(nvdp__config_blame(config, plan(ctx, &options, measured, &made)));
+    NVDP_TRY(nvdp__config_blame(config, nvdp__train_plan(ctx, &options, measured, &made)));
     if (resolved != NULL) {
         NVDP_TRY(nvdp_config_copy(config, &copy));
         NVDP_TRY(nvdp__config_take(copy, &nvdp__train_schema, &options));
         NVDP__HAND_OVER(resolved, copy);
     }
-    NVDP__GIVE(out, &made);
-    return NVDP_OK;
+    return NVDP__GIVE(out, &made);
 }
 
 nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_config *config,

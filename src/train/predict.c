@@ -1,12 +1,12 @@
 /* Writes the predictions of a run: for a split, the file of the leaderboard (first part); for
  * new texts, one JSON object per text (second part). */
-#include "base/escape.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "text/conll.h"
+#include "base/own.h"
+#include "base/sentence.h"
+#include "model/model.h"
 #include "text/dataset.h"
 #include "text/task.h"
-#include "train/metrics.h"
 #include "train/run.h"
 
 #include <errno.h>
@@ -20,9 +20,9 @@
 /* Writes a field with escaped control characters, and what follows it. */
 static nvdp_status put_field(struct nvdp__output *to, size_t size, const char *text,
                              const char *after) {
-    nvdp__autofree char *copy = nvdp__format(to->ctx, "%.*s", (int)size, text), *field = NULL;
+    nvdp__autofree char *copy = nvdp__format(to->ctx, "%.*s", (int)size, text);
     NVDP_TRY(NVDP__MADE(copy));
-    field = nvdp__escaped(to->ctx, nvdp__put_tsv, copy);
+    nvdp__autofree char *field = nvdp__escaped(to->ctx, nvdp__put_tsv, copy);
     NVDP_TRY(NVDP__MADE(field));
     return nvdp__output_printf(to, "%s%s", field, after);
 }
@@ -30,68 +30,58 @@ static nvdp_status put_field(struct nvdp__output *to, size_t size, const char *t
 static nvdp_status write_rows(struct nvdp_context *ctx, const char *path,
                               const struct nvdp__model_info *info,
                               const struct nvdp_dataset *dataset, const float *outputs) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__output file = {0};
+    nvdp__auto(nvdp__output_abort) struct nvdp__output file = {0};
     NVDP_TRY(nvdp__output_open(ctx, path, &file));
-    NVDP_TRY_OR_CLEAN(nvdp__output_printf(&file, "index\tprediction\n"));
+    NVDP_TRY(nvdp__output_printf(&file, "index\tprediction\n"));
     for (size_t i = 0; i < dataset->count; i++) {
         const float *row = outputs + i * info->outputs;
         if (dataset->id != NULL && dataset->id[i] != NULL)
-            NVDP_TRY_OR_CLEAN(put_field(&file, strlen(dataset->id[i]), dataset->id[i], "\t"));
+            NVDP_TRY(put_field(&file, strlen(dataset->id[i]), dataset->id[i], "\t"));
         else
-            NVDP_TRY_OR_CLEAN(nvdp__output_printf(&file, "%lld\t", (long long)dataset->index[i]));
+            NVDP_TRY(nvdp__output_printf(&file, "%lld\t", (long long)dataset->index[i]));
         if (info->task.regression) {
             double value = fmin(fmax(row[0], info->task.label_min), info->task.label_max);
-            NVDP_TRY_OR_CLEAN(nvdp__output_printf(&file, "%.3f\n", value));
+            NVDP_TRY(nvdp__output_printf(&file, "%.3f\n", value));
         } else {
             const char *label = info->task.labels[nvdp__argmax(info->outputs, row)];
-            NVDP_TRY_OR_CLEAN(put_field(&file, strlen(label), label, "\n"));
+            NVDP_TRY(put_field(&file, strlen(label), label, "\n"));
         }
     }
-    NVDP_TRY_OR_CLEAN(nvdp__output_commit(&file, true));
-cleanup:
-    if (status != NVDP_OK) nvdp__output_abort(&file);
-    return status;
+    return nvdp__output_commit(&file, true);
 }
 
 /* Writes the words of a task with tags: each word, its tag in BIO if the file has tags, and
  * the predicted tag. An empty line separates sentences. */
 static nvdp_status write_tags(struct nvdp_context *ctx, const char *path,
                               const struct nvdp__run *run, const char *data, const float *outputs) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp_dataset *dataset = run->dataset;
     const struct nvdp__model_info *info = &run->model->info;
     const bool *continues = nvdp__dataset_storage(dataset)->continues;
-    struct nvdp__output file = {0};
-    struct nvdp__conll conll = {0};
-    char *source = NULL;
-    NVDP_TRY_OR_CLEAN(
+    nvdp__autofree char *source = NULL;
+    nvdp__auto(nvdp__conll_release) struct nvdp__conll conll = {0};
+    nvdp__auto(nvdp__output_abort) struct nvdp__output file = {0};
+    NVDP_TRY(
         nvdp__conll_file(ctx, data != NULL ? data : run->config.data, dataset->split, &source));
-    NVDP_TRY_OR_CLEAN(nvdp__conll_open(ctx, source, &conll));
-    NVDP_TRY_OR_CLEAN(nvdp__output_open(ctx, path, &file));
+    NVDP_TRY(nvdp__conll_open(ctx, source, &conll));
+    NVDP_TRY(nvdp__output_open(ctx, path, &file));
     for (size_t i = 0; i < dataset->count; i++) {
         const struct nvdp__conll_word *word = &conll.word[dataset->index[i]];
-        if (i > 0 && !continues[i]) NVDP_TRY_OR_CLEAN(nvdp__output_printf(&file, "\n"));
+        if (i > 0 && !continues[i]) NVDP_TRY(nvdp__output_printf(&file, "\n"));
         for (size_t k = dataset->offset[i]; k < dataset->offset[i + 1]; k++) {
             if (dataset->tag[k] == NVDP_TAG_NONE) continue;
             const char *label = info->task.labels[nvdp__argmax(info->outputs, outputs)];
-            NVDP_TRY_OR_CLEAN(put_field(&file, word->text.size, word->text.text, "\t"));
+            NVDP_TRY(put_field(&file, word->text.size, word->text.text, "\t"));
             if (conll.tagged) {
-                NVDP_TRY_OR_CLEAN(
+                NVDP_TRY(
                     nvdp__output_printf(&file, "%c%s", word->kind, word->kind == 'O' ? "" : "-"));
-                NVDP_TRY_OR_CLEAN(put_field(&file, word->type.size, word->type.text, "\t"));
+                NVDP_TRY(put_field(&file, word->type.size, word->type.text, "\t"));
             }
-            NVDP_TRY_OR_CLEAN(put_field(&file, strlen(label), label, "\n"));
+            NVDP_TRY(put_field(&file, strlen(label), label, "\n"));
             outputs += info->outputs;
             word++;
         }
     }
-    NVDP_TRY_OR_CLEAN(nvdp__output_commit(&file, true));
-cleanup:
-    if (status != NVDP_OK) nvdp__output_abort(&file);
-    nvdp__conll_release(&conll);
-    free(source);
-    return status;
+    return nvdp__output_commit(&file, true);
 }
 
 nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *given,
@@ -111,18 +101,14 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *giv
     path = config->out != NULL
                ? nvdp__strdup(ctx, config->out)
                : nvdp__format(ctx, "%s/predictions_%s.tsv", config->run, config->split);
-    outputs = nvdp__calloc(ctx, nvdp__dataset_outputs(run.dataset) * run.model->info.outputs,
-                           sizeof *outputs);
-    if (path == NULL || outputs == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__MADE(path));
+    NVDP_TRY(NVDP__NEW(ctx, outputs, nvdp__dataset_outputs(run.dataset) * run.model->info.outputs));
     NVDP_TRY(
-        nvdp_model_predict(ctx, run.model, run.dataset, config->batch, config->seed, 0, outputs));
-    if (run.model->info.task.tags)
-        NVDP_TRY(write_tags(ctx, path, &run, config->data, outputs));
-    else
-        NVDP_TRY(write_rows(ctx, path, &run.model->info, run.dataset, outputs));
-    if (written != NULL) {
-        NVDP__HAND_OVER(written, path);
-    }
+        nvdp__model_predict(run.model, run.dataset, config->batch, config->seed, 0, 1, outputs));
+    NVDP_TRY(run.model->info.task.tags
+                 ? write_tags(ctx, path, &run, config->data, outputs)
+                 : write_rows(ctx, path, &run.model->info, run.dataset, outputs));
+    if (written != NULL) NVDP__HAND_OVER(written, path);
     return NVDP_OK;
 }
 
@@ -134,8 +120,15 @@ struct texts {
     char **text, **pair;
 };
 
+static void release_texts(struct texts *texts) {
+    for (size_t i = 0; i < texts->count; i++)
+        free(texts->text[i]);
+    free(texts->text);
+    free(texts->pair);
+}
+
 static nvdp_status add_line(struct nvdp_context *ctx, const struct nvdp__lines *lines,
-                            const struct nvdp__line *line, bool pair, struct texts *texts) {
+                            const struct nvdp__field *line, bool pair, struct texts *texts) {
     const char *tab = memchr(line->text, '\t', line->size);
     const char *end = line->text + line->size;
     const char *second = tab != NULL ? memchr(tab + 1, '\t', (size_t)(end - tab - 1)) : NULL;
@@ -165,57 +158,29 @@ static nvdp_status add_line(struct nvdp_context *ctx, const struct nvdp__lines *
 
 static nvdp_status read_lines(struct nvdp_context *ctx, const struct nvdp__run *run,
                               const char *path, struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__lines lines = {0};
-    struct nvdp__line line;
-    struct texts texts = {0};
+    nvdp__auto(nvdp__lines_close) struct nvdp__lines lines = {0};
+    nvdp__auto(release_texts) struct texts texts = {0};
+    struct nvdp__field line;
     const struct nvdp__model_info *info = &run->model->info;
     bool found = false;
     if (nvdp__conll_recognize(ctx, path))
-        NVDP_TRY_OR_CLEAN(nvdp__fail(
+        return nvdp__fail(
             ctx, NVDP_ERR_INPUT,
-            "%s: expected one text per line, found words with tags; " NVDP__CONLL_HINT, path));
-    NVDP_TRY_OR_CLEAN(nvdp__lines_open(ctx, path, &lines));
+            "%s: expected one text per line, found words with tags; " NVDP__CONLL_HINT, path);
+    NVDP_TRY(nvdp__lines_open(ctx, path, &lines));
     for (;;) {
-        NVDP_TRY_OR_CLEAN(nvdp__lines_next(&lines, &line, &found));
+        NVDP_TRY(nvdp__lines_next(&lines, &line, &found));
         if (!found) break;
-        NVDP_TRY_OR_CLEAN(add_line(ctx, &lines, &line, info->task.pair, &texts));
+        NVDP_TRY(add_line(ctx, &lines, &line, info->task.pair, &texts));
     }
     if (texts.count == 0)
-        NVDP_TRY_OR_CLEAN(
-            nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected one text per line, found none", path));
-    NVDP_TRY_OR_CLEAN(
-        nvdp_dataset_from_texts(ctx, nvdp_model_tokenizer(run->model), info->max_length,
-                                texts.count, (const char *const *)texts.text,
-                                info->task.pair ? (const char *const *)texts.pair : NULL, out));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected one text per line, found none", path);
+    NVDP_TRY(nvdp_dataset_from_texts(ctx, nvdp_model_tokenizer(run->model), info->max_length,
+                                     texts.count, (const char *const *)texts.text,
+                                     info->task.pair ? (const char *const *)texts.pair : NULL,
+                                     out));
     nvdp__log_truncated(ctx, path, *out);
-cleanup:
-    for (size_t i = 0; i < texts.count; i++)
-        free(texts.text[i]);
-    free(texts.text);
-    free(texts.pair);
-    nvdp__lines_close(&lines);
-    return status;
-}
-
-static nvdp_status open_texts(struct nvdp_context *ctx, const struct nvdp__run_options *options,
-                              struct nvdp__run *run) {
-    const struct nvdp__run_options bare = {.run = options->run};
-    NVDP_TRY(nvdp__run_open(ctx, &bare, run));
-    if (run->model->info.task.tags || run->config.representations != NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          run->config.representations != NULL
-                              ? "option {input}: expected a run that reads texts, found a run that "
-                                "reads token representations"
-                              : "option {input}: expected a run that reads texts, found a run that "
-                                "reads words in columns ({data})");
-    const struct nvdp_dataset_config config = nvdp__run_dataset_config(run, NULL);
-    NVDP_TRY(nvdp__is_table(options->input)
-                 ? nvdp__dataset_load_texts(ctx, nvdp_model_tokenizer(run->model), &config,
-                                            options->input, &run->dataset)
-                 : read_lines(ctx, run, options->input, &run->dataset));
-    run->dataset->split = NVDP_SPLIT_TEST; /* its noise differs from training texts' */
-    return nvdp__run_privatize(ctx, run);
+    return NVDP_OK;
 }
 
 /* Adds the softmax of one draw's outputs to the classes' probabilities. */
@@ -252,12 +217,10 @@ static json_t *prediction(const struct nvdp_model *model, const struct nvdp_data
         probability[c] /= (double)draws;
         if (probability[c] > probability[best]) best = c;
     }
-    if (task->regression) {
-        failed |= json_object_set_new(object, "score", json_real(probability[0]));
-    } else {
-        failed |= json_object_set_new(object, "label", json_string(task->labels[best]));
-        failed |= json_object_set_new(object, "probability", json_real(probability[best]));
-    }
+    json_t *answer = task->regression ? json_pack("{s:f}", "score", probability[0])
+                                      : json_pack("{s:s, s:f}", "label", task->labels[best],
+                                                  "probability", probability[best]);
+    failed |= json_object_update_new(object, answer);
     if (options->probabilities && !task->regression) {
         json_t *all = json_object();
         for (size_t c = 0; c < classes; c++)
@@ -273,21 +236,17 @@ static nvdp_status write_predictions(struct nvdp_context *ctx, struct nvdp_model
                                      const struct nvdp_dataset *dataset,
                                      const struct nvdp__run_options *options, const float *outputs,
                                      const char *path, FILE *to) {
-    double *probability = nvdp__calloc(ctx, model->info.outputs, sizeof *probability);
-    nvdp_status status = NVDP__MADE(probability);
-    for (size_t i = 0; i < dataset->count && status == NVDP_OK; i++) {
-        json_t *object = prediction(model, dataset, options, i, outputs, probability);
+    nvdp__autofree double *probability = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, probability, model->info.outputs));
+    for (size_t i = 0; i < dataset->count; i++) {
+        nvdp__autoptr(json_decref) json_t *object =
+            prediction(model, dataset, options, i, outputs, probability);
         errno = 0;
-        if (object == NULL)
-            status = nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
-        else if (json_dumpf(object, to, JSON_REAL_PRECISION(9)) != 0 || fputc('\n', to) == EOF)
-            status = nvdp__fail_errno(ctx, errno, "%s: cannot write", path);
-        json_decref(object);
+        if (object == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+        if (json_dumpf(object, to, JSON_REAL_PRECISION(9)) != 0 || fputc('\n', to) == EOF)
+            return nvdp__fail_errno(ctx, errno, "%s: cannot write", path);
     }
-    if (status == NVDP_OK && fflush(to) != 0)
-        status = nvdp__fail_errno(ctx, errno, "%s: cannot write", path);
-    free(probability);
-    return status;
+    return fflush(to) == 0 ? NVDP_OK : nvdp__fail_errno(ctx, errno, "%s: cannot write", path);
 }
 
 /* Predicts the texts and writes the predictions to options->out, or without it to the sink. */
@@ -330,7 +289,22 @@ nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_confi
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{out}: expected a file, found none");
     NVDP_TRY(nvdp__refuse_same(ctx, "out", options.out, options.input));
     NVDP_TRY(nvdp__check_folder_of(ctx, options.out));
-    NVDP_TRY(open_texts(ctx, &options, &run));
+    const struct nvdp__run_options bare = {.run = options.run};
+    NVDP_TRY(nvdp__run_open(ctx, &bare, &run));
+    if (run.model->info.task.tags || run.config.representations != NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          run.config.representations != NULL
+                              ? "option {input}: expected a run that reads texts, found a run that "
+                                "reads token representations"
+                              : "option {input}: expected a run that reads texts, found a run that "
+                                "reads words in columns ({data})");
+    const struct nvdp_dataset_config data = nvdp__run_dataset_config(&run, NULL);
+    NVDP_TRY(nvdp__is_table(options.input)
+                 ? nvdp__dataset_load_rows(ctx, nvdp_model_tokenizer(run.model), &data,
+                                           NVDP__LABELS_IGNORED, options.input, NULL, &run.dataset)
+                 : read_lines(ctx, &run, options.input, &run.dataset));
+    run.dataset->split = NVDP_SPLIT_TEST; /* its noise differs from training texts' */
+    NVDP_TRY(nvdp__run_privatize(ctx, &run));
     NVDP_TRY(predict_texts(ctx, run.model, run.dataset, &options, &sink));
     if (texts != NULL) *texts = run.dataset->count;
     return NVDP_OK;

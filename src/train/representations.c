@@ -1,10 +1,12 @@
 /* Trains from token representations (representations.h): finds the rows of each split, builds a
  * data set whose tokens are [UNK], and reads the vectors of each batch. Opening comes last. */
-#include "bert/checkpoint.h"
+#include "text/representations.h"
+#include "encoder/checkpoint.h"
 #include "train/run.h"
 
+#include "base/array.h"
 #include "base/own.h"
-#include "bert/encoder.h"
+#include "encoder/encoder.h"
 #include "text/dataset.h"
 #include "text/task.h"
 #include "text/tokenizer.h"
@@ -20,39 +22,22 @@ struct place {
 };
 
 struct nvdp__token_file {
-    struct nvdp_representations *file;
-    struct nvdp_representations_info info;
+    struct nvdp__representations *file;
+    struct nvdp__representations_info info;
     struct nvdp_task task;
     struct place *place; /* [rows], sorted */
 };
 
 void nvdp__token_file_close(struct nvdp__token_file *given) {
     if (given == NULL) return;
-    nvdp_representations_close(given->file);
+    nvdp__representations_close(given->file);
     free(given->place);
     free(given);
 }
 
-static int compare(const void *left, const void *right) {
-    const struct place *a = left, *b = right;
-    if (a->split != b->split) return a->split < b->split ? -1 : 1;
-    return (a->id > b->id) - (a->id < b->id);
-}
-
-static nvdp_status make_places(struct nvdp_context *ctx, const char *path,
-                               struct nvdp__token_file *given) {
-    const struct nvdp_representations_info *info = &given->info;
-    NVDP_TRY(NVDP__NEW(ctx, given->place, info->rows));
-    for (size_t i = 0; i < info->rows; i++)
-        given->place[i] = (struct place){(enum nvdp_split)info->split[i], info->id[i], i};
-    qsort(given->place, info->rows, sizeof *given->place, compare);
-    for (size_t i = 1; i < info->rows; i++)
-        if (compare(&given->place[i - 1], &given->place[i]) == 0)
-            return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                              "%s: dataset 'id': expected a different number for every row of a "
-                              "split, found %lld twice",
-                              path, (long long)given->place[i].id);
-    return NVDP_OK;
+static int compare_place(const void *left, const void *right) {
+    return nvdp__compare(left, right,
+                         NVDP__KEYS(NVDP__UP(struct place, split), NVDP__UP(struct place, id)));
 }
 
 /* ---- the texts ---- */
@@ -66,8 +51,8 @@ static void lengths(const struct nvdp__token_file *given, size_t row, size_t lim
     nvdp__shorten(limit, a, b);
 }
 
-static void fill(const struct nvdp_tokenizer *tokenizer, size_t a, size_t b, bool pair,
-                 int32_t *ids, int32_t *types) {
+static void write_text(const struct nvdp_tokenizer *tokenizer, size_t a, size_t b, bool pair,
+                       int32_t *ids, int32_t *types) {
     size_t at = 0;
     ids[at++] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS);
     for (size_t i = 0; i < a; i++)
@@ -107,12 +92,7 @@ nvdp_status nvdp__token_file_texts(struct nvdp_context *ctx, const struct nvdp__
     if (n == 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "representations: expected rows of split %d, found none", (int)split);
-    NVDP_TRY(NVDP__NEW(ctx, chosen, n));
-    memset(chosen, true, n);
-    if (count < n) {
-        memset(chosen, false, n);
-        NVDP_TRY(nvdp__sample_rows(ctx, seed, n, count, chosen));
-    }
+    NVDP_TRY(nvdp__choose_rows(ctx, seed, n, limit, &chosen));
     const bool labelled = given->info.label != NULL && !isnan(given->info.label[from->row]);
     NVDP_TRY(nvdp__dataset_create(ctx, count, labelled, &made));
     for (size_t i = 0; i < n; i++) {
@@ -131,14 +111,13 @@ nvdp_status nvdp__token_file_texts(struct nvdp_context *ctx, const struct nvdp__
         size_t a, b;
         if (!chosen[i]) continue;
         lengths(given, from[i].row, max_length - specials, &a, &b);
-        fill(tokenizer, a, b, pair, made->ids + made->offset[text],
-             made->types + made->offset[text]);
+        write_text(tokenizer, a, b, pair, made->ids + made->offset[text],
+                   made->types + made->offset[text]);
         text++;
     }
     nvdp__dataset_storage(made)->task = given->task;
     made->split = split;
-    NVDP__HAND_OVER(out, made);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, made);
 }
 
 /* ---- the vectors ---- */
@@ -150,7 +129,8 @@ static nvdp_status read_words(void *reader, const struct nvdp__batch *batch, flo
     const size_t columns = given->info.columns, dim = given->info.dim;
     for (size_t t = 0; t < batch->texts; t++) {
         const struct place key = {batch->split, (int64_t)batch->key[t], 0};
-        const struct place *at = bsearch(&key, given->place, given->info.rows, sizeof key, compare);
+        const struct place *at =
+            bsearch(&key, given->place, given->info.rows, sizeof key, compare_place);
         const size_t first = (size_t)batch->offset[t],
                      tokens = (size_t)batch->offset[t + 1] - first;
         const size_t specials = columns + 1;
@@ -158,20 +138,21 @@ static nvdp_status read_words(void *reader, const struct nvdp__batch *batch, flo
         if (at == NULL) continue; /* not a text of this file, so its vectors are not needed */
         lengths(given, at->row, tokens - specials, &a, &b);
         const int64_t *offset = given->info.offset + at->row * columns;
-        NVDP_TRY(nvdp_representations_read(given->file, (size_t)offset[0], a,
-                                           words + (first + 1) * dim));
+        NVDP_TRY(nvdp__representations_read(given->file, (size_t)offset[0], a,
+                                            words + (first + 1) * dim));
         if (b > 0)
-            NVDP_TRY(nvdp_representations_read(given->file, (size_t)offset[1], b,
-                                               words + (first + a + 2) * dim));
+            NVDP_TRY(nvdp__representations_read(given->file, (size_t)offset[1], b,
+                                                words + (first + a + 2) * dim));
     }
     return NVDP_OK;
 }
 
 /* ---- opening ---- */
 
-static nvdp_status check(struct nvdp_context *ctx, const struct nvdp__train_options *options,
-                         const struct nvdp_tokenizer *tokenizer, size_t dim,
-                         struct nvdp__token_file *given) {
+/* Checks the file, and sorts its rows by split and number. */
+static nvdp_status find_places(struct nvdp_context *ctx, const struct nvdp__train_options *options,
+                               const struct nvdp_tokenizer *tokenizer, size_t dim,
+                               struct nvdp__token_file *given) {
     const char *path = options->representations;
     enum nvdp_task_id id;
     if (tokenizer->row != &nvdp__wordpiece_row)
@@ -189,7 +170,18 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp__train_opti
                           dim, options->model, given->info.dim);
     NVDP_TRY(nvdp_task_find(ctx, options->task, &id));
     given->task = nvdp__task_layout(id)->task;
-    return make_places(ctx, path, given);
+    const struct nvdp__representations_info *info = &given->info;
+    NVDP_TRY(NVDP__NEW(ctx, given->place, info->rows));
+    for (size_t i = 0; i < info->rows; i++)
+        given->place[i] = (struct place){(enum nvdp_split)info->split[i], info->id[i], i};
+    qsort(given->place, info->rows, sizeof *given->place, compare_place);
+    for (size_t i = 1; i < info->rows; i++)
+        if (compare_place(&given->place[i - 1], &given->place[i]) == 0)
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: dataset 'id': expected a different number for every row of a "
+                              "split, found %lld twice",
+                              path, (long long)given->place[i].id);
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__token_file_open(struct nvdp_context *ctx,
@@ -200,14 +192,11 @@ nvdp_status nvdp__token_file_open(struct nvdp_context *ctx,
     nvdp__autoptr(nvdp__token_file_close) struct nvdp__token_file *made = NULL;
     struct nvdp__token_noise *reads = NULL;
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
-    made->info.struct_size = sizeof made->info;
     NVDP_TRY(nvdp__bert_config_read(ctx, options->model, &config));
-    NVDP_TRY(nvdp_representations_open(ctx, options->representations, &made->file));
-    NVDP_TRY(nvdp_representations_describe(made->file, &made->info));
+    NVDP_TRY(nvdp__representations_open(ctx, options->representations, &made->file, &made->info));
     size_t dim = nvdp__word_width(&config);
-    NVDP_TRY(check(ctx, options, tokenizer, dim, made));
+    NVDP_TRY(find_places(ctx, options, tokenizer, dim, made));
     NVDP_TRY(nvdp__token_noise_given(ctx, dim, read_words, made, &reads));
     *noise = reads;
-    NVDP__HAND_OVER(out, made);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, made);
 }

@@ -3,17 +3,17 @@
  * privatize token by token. */
 #include "train/run.h"
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/outdir.h"
 #include "base/own.h"
 #include "base/random.h"
-#include "bert/encode_texts.h"
-#include "dchi/options.h"
-#include "dchi/sanitizer.h"
+#include "dchi/token_options.h"
+#include "encoder/encode.h"
+#include "options/result.h"
+#include "sanitize/sanitize.h"
 #include "text/dataset.h"
 #include "text/task.h"
-#include "train/metrics.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -25,13 +25,11 @@
 
 /* Replaces the path of a key by `found` if that exists and is another file than `given`. */
 static nvdp_status replace(struct nvdp_context *ctx, json_t *config, const char *key,
-                           const char *given, char *found) {
-    nvdp_status status = NVDP__MADE(found);
-    if (status == NVDP_OK && nvdp__exists(found) && !nvdp__same_file(given, found) &&
-        json_object_set_new(config, key, json_string(found)) != 0)
-        status = nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
-    free(found);
-    return status;
+                           const char *given, const struct nvdp__path found) {
+    if (nvdp__exists(found.text) && !nvdp__same_file(given, found.text) &&
+        json_object_set_new(config, key, json_string(found.text)) != 0)
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    return NVDP_OK;
 }
 
 /* Finds the files that run.json names: a relative path from the working directory of the training, which is known if
@@ -50,10 +48,10 @@ static nvdp_status find_files(struct nvdp_context *ctx, const char *directory, j
         if (given == NULL || given[0] == '\0') continue;
         if (i == 0 && !nvdp__exists(given) && strncmp(given, out, length) == 0 &&
             strcmp(given + length, ".data") == 0)
-            NVDP_TRY(replace(ctx, config, keys[i], given, nvdp__format(ctx, "%s.data", run)));
+            NVDP_TRY(replace(ctx, config, keys[i], given, nvdp__path_format("%s.data", run)));
         else if (known && given[0] != '/')
             NVDP_TRY(replace(ctx, config, keys[i], given,
-                             nvdp__format(ctx, "%.*s%s", (int)(all - length), run, given)));
+                             nvdp__path_format("%.*s%s", (int)(all - length), run, given)));
     }
     return NVDP_OK;
 }
@@ -70,23 +68,20 @@ nvdp_status nvdp__run_check_data(struct nvdp_context *ctx, const char *directory
 }
 
 nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *directory,
-                                  struct nvdp__train_options *config, json_t **owner) {
-    nvdp__autoptr(json_decref) json_t *root = NULL;
-    nvdp__autofree char *path = nvdp__join(ctx, directory, "run.json");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(nvdp__json_read(ctx, path, &root));
-    json_t *object = json_object_get(root, "config");
+                                  struct nvdp__train_options *config, json_t **record) {
+    const struct nvdp__path path = nvdp__path(directory, "run.json");
+    if (*record == NULL) NVDP_TRY(nvdp__json_read(ctx, path.text, record));
+    json_t *object = json_object_get(*record, "config");
     if (!json_is_object(object))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected a run of nvdp train, but the object 'config' is missing",
-                          path);
+                          path.text);
     NVDP_TRY(find_files(ctx, directory, object));
     *config = nvdp__train_defaults();
-    NVDP_TRY(nvdp__schema_read(ctx, path, object, &nvdp__train_schema, config));
+    NVDP_TRY(nvdp__schema_read(ctx, path.text, object, &nvdp__train_schema, config));
     if (config->noise.mechanism != NVDP__NOISE_NONE &&
         !nvdp__token_row(config->noise.mechanism)->uses_eta)
         config->noise.sanitizer.eta = 0; /* earlier versions wrote and ignored it */
-    NVDP__HAND_OVER(owner, root);
     return NVDP_OK;
 }
 
@@ -95,35 +90,18 @@ nvdp_status nvdp__train_holdout(struct nvdp_context *ctx, const struct nvdp__tra
                                 const struct nvdp_dataset *all, struct nvdp_dataset **train,
                                 struct nvdp_dataset **held) {
     return nvdp__dp_wanted(&config->dp)
-               ? nvdp__dataset_holdout_each(ctx, all, config->holdout, train, held)
-               : nvdp_dataset_holdout(ctx, all, config->holdout, 0, train, held);
+               ? nvdp__dataset_holdout(ctx, all, config->holdout, NULL, train, held)
+               : nvdp__dataset_holdout(ctx, all, config->holdout, &(const uint64_t){0}, train,
+                                       held);
 }
 
-/* Replaces the dataset by its held-out part. */
-static nvdp_status keep_validation(struct nvdp_context *ctx, const struct nvdp__run *run,
-                                   struct nvdp_dataset **dataset) {
-    struct nvdp_dataset *train = NULL, *held = NULL;
-    NVDP_TRY(nvdp__train_holdout(ctx, &run->config, *dataset, &train, &held));
-    nvdp_dataset_free(*dataset);
-    nvdp_dataset_free(train);
-    *dataset = held;
-    return NVDP_OK;
-}
-
-/* Keeps only the first `limit` texts. */
-static nvdp_status cut(struct nvdp_context *ctx, size_t limit, struct nvdp_dataset **dataset) {
-    struct nvdp_dataset *part = NULL;
-    if (limit == 0 || (*dataset)->count <= limit) return NVDP_OK;
-    size_t *rows = nvdp__calloc(ctx, limit, sizeof *rows);
-    if (rows == NULL) return NVDP_ERR_MEMORY;
-    for (size_t i = 0; i < limit; i++)
-        rows[i] = i;
-    nvdp_status status = nvdp_dataset_select(ctx, *dataset, limit, rows, &part);
-    free(rows);
-    NVDP_TRY(status);
-    nvdp_dataset_free(*dataset);
-    *dataset = part;
-    return NVDP_OK;
+nvdp_status nvdp__first_texts(struct nvdp_context *ctx, const struct nvdp_dataset *from, size_t n,
+                              struct nvdp_dataset **out) {
+    nvdp__autofree size_t *row = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, row, n));
+    for (size_t i = 0; i < n; i++)
+        row[i] = i;
+    return nvdp__dataset_select(ctx, from, n, row, out);
 }
 
 struct nvdp_dataset_config nvdp__run_dataset_config(const struct nvdp__run *run, const char *data) {
@@ -145,7 +123,8 @@ static nvdp_status load_split(struct nvdp_context *ctx, const struct nvdp__run *
                               const char *data, const char *split, size_t limit, uint64_t seed,
                               struct nvdp_dataset **out) {
     struct nvdp_dataset_config config = nvdp__run_dataset_config(run, data);
-    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL, *whole = NULL,
+                                                         *rest = NULL;
     bool holdout = run->config.protocol == NVDP_PROTOCOL_HOLDOUT;
     bool validation = strcmp(split, "validation") == 0;
     enum nvdp_split which = holdout ? NVDP_SPLIT_TRAIN : NVDP_SPLIT_DEV;
@@ -158,14 +137,17 @@ static nvdp_status load_split(struct nvdp_context *ctx, const struct nvdp__run *
                  ? nvdp__token_file_texts(ctx, run->given, nvdp_model_tokenizer(run->model),
                                           config.max_length, which, config.limit, config.limit_seed,
                                           &dataset)
-                 : nvdp__dataset_load_private(ctx, nvdp_model_tokenizer(run->model), &config, which,
-                                              nvdp__token_noise_public(run->noise), &dataset));
+                 : nvdp__dataset_load(ctx, nvdp_model_tokenizer(run->model), &config, which,
+                                      nvdp__token_noise_public(run->noise), &dataset));
     if (folds)
         NVDP_TRY(nvdp__dataset_keep_fold(ctx, run->config.folds, run->config.fold, held, &dataset));
-    if (validation && holdout) NVDP_TRY(keep_validation(ctx, run, &dataset));
-    if (which == NVDP_SPLIT_TRAIN) NVDP_TRY(cut(ctx, limit, &dataset));
-    NVDP__HAND_OVER(out, dataset);
-    return NVDP_OK;
+    if (validation && holdout) {
+        NVDP__HAND_OVER(&whole, dataset);
+        NVDP_TRY(nvdp__train_holdout(ctx, &run->config, whole, &rest, &dataset));
+    }
+    if (which == NVDP_SPLIT_TRAIN && limit > 0 && dataset->count > limit)
+        return nvdp__first_texts(ctx, dataset, limit, out);
+    return NVDP__HAND_OVER(out, dataset);
 }
 
 nvdp_status nvdp__run_privatize(struct nvdp_context *ctx, struct nvdp__run *run) {
@@ -204,21 +186,11 @@ nvdp_status nvdp__run_texts(struct nvdp_context *ctx, const struct nvdp__run_opt
                             const struct nvdp__run *run, const char *path, size_t limit,
                             uint64_t seed, struct nvdp_dataset **out) {
     size_t all;
-    nvdp__autofree char *directory = nvdp__join(ctx, config->run, "model");
-    NVDP_TRY(NVDP__MADE(directory));
+    const struct nvdp__path directory = nvdp__path(config->run, "model");
     const struct nvdp__encode_limits limits = {.config = &run->model->info.bert,
                                                .max_length = run->model->info.max_length,
-                                               .directory = directory};
+                                               .directory = directory.text};
     return nvdp__texts_read(ctx, path, &limits, limit, seed, &all, out);
-}
-
-static nvdp_status check_task(struct nvdp_context *ctx, const char *path,
-                              const struct nvdp__run *run) {
-    if (!nvdp__run_has_no_task(run)) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "%s: expected a run of a task, found one without (method %s), which predicts "
-                      "nothing; train a receiver on its exported samples with nvdp reuse",
-                      path, nvdp_method_name(run->config.method));
 }
 
 nvdp_status nvdp__run_load_texts(struct nvdp_context *ctx, const struct nvdp__run_options *config,
@@ -245,24 +217,28 @@ nvdp_status nvdp__run_load_texts(struct nvdp_context *ctx, const struct nvdp__ru
 static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                             bool bottleneck, struct nvdp__run *run) {
     nvdp__auto(nvdp__run_close) struct nvdp__run opened = {0};
-    nvdp__autofree char *directory = NULL;
     if (config->run == NULL || !nvdp__is_directory(config->run)) {
         return nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such run directory",
                           config->run == NULL ? "" : config->run);
     }
     NVDP_TRY(nvdp__outdir_check_run(ctx, config->run));
+    opened.config_owner = json_incref(config->record);
     NVDP_TRY(nvdp__run_read_config(ctx, config->run, &opened.config, &opened.config_owner));
-    NVDP_TRY(bottleneck ? check_bottleneck(ctx, config->run, &opened.config)
-                        : check_task(ctx, config->run, &opened));
+    if (bottleneck) NVDP_TRY(check_bottleneck(ctx, config->run, &opened.config));
+    if (!bottleneck && nvdp__run_has_no_task(&opened))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "%s: expected a run of a task, found one without (method %s), which "
+                          "predicts nothing; train a receiver on its exported samples with nvdp "
+                          "reuse",
+                          config->run, nvdp_method_name(opened.config.method));
     NVDP_TRY(nvdp__outdir_check_ended(ctx, config->run));
-    directory = nvdp__join(ctx, config->run, "model");
-    NVDP_TRY(NVDP__MADE(directory));
-    if (!nvdp__is_directory(directory))
+    const struct nvdp__path directory = nvdp__path(config->run, "model");
+    if (!nvdp__is_directory(directory.text))
         return nvdp__fail(ctx, NVDP_ERR_STATE,
                           "%s: expected the run's model, but the folder model is missing; a "
                           "sweep with \"keep\": \"results\" removes it",
                           config->run);
-    NVDP_TRY(nvdp_model_load(ctx, directory, &opened.model));
+    NVDP_TRY(nvdp_model_load(ctx, directory.text, &opened.model));
     if (opened.config.noise.mechanism != NVDP__NOISE_NONE)
         nvdp__tokenizer_read_names_as_text(opened.model->tokenizer);
     if (opened.config.representations != NULL && config->data != NULL)
@@ -271,9 +247,7 @@ static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_opt
             "option {data}: this run reads token representations, so its data can only be %s",
             opened.config.representations);
     if (config->split != NULL) NVDP_TRY(nvdp__run_load_texts(ctx, config, &opened));
-    *run = opened;
-    opened = (struct nvdp__run){0};
-    return NVDP_OK;
+    return NVDP__HAND_OVER(run, opened);
 }
 
 nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_options *config,
@@ -297,19 +271,16 @@ void nvdp__run_close(struct nvdp__run *run) {
 
 /* --- scores and posteriors --- */
 
-void nvdp_evaluation_free(struct nvdp_evaluation *evaluation) {
-    if (evaluation == NULL) return;
-    free(evaluation->scores);
-    evaluation->scores = NULL;
-}
+static const struct nvdp_result_kind evaluation_kind = {
+    .name = "evaluation",
+    .rows = &nvdp__result_evaluation,
+    .memory = NVDP__OFFSETS(offsetof(struct nvdp_evaluation, scores))};
 
 nvdp_status nvdp_evaluate(struct nvdp_context *ctx, const struct nvdp_config *config,
                           struct nvdp_evaluation *out) {
     size_t count;
-    struct nvdp_class_score *classes = NULL;
-    NVDP_TRY(nvdp_evaluate_classes(ctx, config, out, &count, &classes));
-    free(classes);
-    return NVDP_OK;
+    nvdp__autofree struct nvdp_class_score *classes = NULL;
+    return nvdp_evaluate_classes(ctx, config, out, &count, &classes);
 }
 
 nvdp_status nvdp_evaluate_classes(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -318,21 +289,21 @@ nvdp_status nvdp_evaluate_classes(struct nvdp_context *ctx, const struct nvdp_co
     struct nvdp_class_score *found = NULL;
     nvdp__auto(nvdp__run_close) struct nvdp__run run = {0};
     struct nvdp__run_options options;
-    nvdp__auto(nvdp_evaluation_free) struct nvdp_evaluation result =
-        NVDP_RESULT(struct nvdp_evaluation);
+    nvdp__autoresult struct nvdp_evaluation result =
+        NVDP__RESULT(struct nvdp_evaluation, evaluation_kind);
     NVDP_TRY(NVDP__NEW(ctx, result.scores, 1));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__evaluate_schema, &options));
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp__run_open(ctx, &options, &run));
-    NVDP_TRY(nvdp__score_whole(ctx, run.model, run.dataset, options.batch, options.seed,
-                               options.draws, result.scores, &found));
+    NVDP_TRY(nvdp__score_model(ctx, run.model, run.dataset, options.batch, options.seed, 0,
+                               options.draws, true, result.scores, &found));
     const struct nvdp__model_info *info = &run.model->info;
     nvdp__snprintf(result.task, sizeof result.task, "%s", info->task.name);
     nvdp__snprintf(result.method, sizeof result.method, "%s", nvdp_method_name(info->method));
     nvdp__snprintf(result.split, sizeof result.split, "%s", options.split);
     nvdp__snprintf(result.protocol, sizeof result.protocol, "%s",
                    nvdp__protocol_names[run.config.protocol]);
-    nvdp_evaluation_free(out);
+    nvdp_result_free(out);
     NVDP__GIVE(out, &result);
     result.scores = NULL;
     *count = found != NULL ? run.model->info.outputs : 0;
@@ -340,56 +311,54 @@ nvdp_status nvdp_evaluate_classes(struct nvdp_context *ctx, const struct nvdp_co
     return NVDP_OK;
 }
 
-nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
-                                struct nvdp_posteriors **out) {
+nvdp_status nvdp__run_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                 json_t *record, struct nvdp_posteriors **out) {
     nvdp__auto(nvdp__run_close) struct nvdp__run run = {0};
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *made = NULL;
     struct nvdp__run_options options;
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, &options));
+    options.record = record;
     NVDP_TRY(nvdp__run_open_bottleneck(ctx, &options, &run));
     NVDP_TRY(nvdp_model_posteriors(ctx, run.model, run.dataset, options.batch, &made));
     NVDP_TRY(NVDP__NEW(ctx, made->id, made->texts));
     memcpy(made->id, run.dataset->index, made->texts * sizeof *made->id);
     made->split = 1 + (int)run.dataset->split;
-    NVDP__HAND_OVER(out, made);
-    return NVDP_OK;
+    return NVDP__HAND_OVER(out, made);
+}
+
+nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                struct nvdp_posteriors **out) {
+    return nvdp__run_posteriors(ctx, config, NULL, out);
 }
 
 /* --- privacy of texts that a run's users privatize token by token --- */
 
-/* The users' tokens in the table, per text and part. [CLS] and [SEP] are left out because they
- * are public. */
-struct sent {
-    size_t *offset, *first;
-    int32_t *token;
-};
-
-static nvdp_status list_sent(struct nvdp_context *ctx, const struct nvdp_dataset *dataset,
-                             const struct nvdp_tokenizer *tokenizer,
-                             const struct nvdp_sanitizer *sanitizer, struct sent *out) {
+/* Lists the users' tokens in the table, per text and part: offset [texts + 1], first [texts], token [tokens]. [CLS] and
+ * [SEP] are left out because they are public. */
+static void list_sent(const struct nvdp_dataset *dataset, const struct nvdp_tokenizer *tokenizer,
+                      const struct nvdp_sanitizer *sanitizer, size_t *offset, size_t *first,
+                      int32_t *token) {
     const int32_t unknown = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_UNK);
     size_t n = 0;
-    NVDP_TRY(NVDP__NEW(ctx, out->offset, dataset->count + 1));
-    NVDP_TRY(NVDP__NEW(ctx, out->first, dataset->count));
-    NVDP_TRY(NVDP__NEW(ctx, out->token, dataset->offset[dataset->count]));
     for (size_t i = 0; i < dataset->count; i++) {
         for (size_t k = dataset->offset[i]; k < dataset->offset[i + 1]; k++) {
-            const int32_t id = dataset->ids[k], token = nvdp_sanitizer_token(sanitizer, id);
-            if (token < 0 && id != unknown) continue;
-            out->token[n++] = token;
-            out->first[i] += dataset->types[k] == 0;
+            const int32_t id = dataset->ids[k];
+            token[n] = nvdp__sanitizer_token(sanitizer, id);
+            if (token[n] < 0 && id != unknown) continue;
+            first[i] += dataset->types[k] == 0;
+            n++;
         }
-        out->offset[i + 1] = n;
+        offset[i + 1] = n;
     }
-    return NVDP_OK;
 }
 
 /* Opens a run and loads its split's original texts. With `sequence` it requires token-noise
  * sequence-laplace, otherwise another token noise. */
 static nvdp_status open_original(struct nvdp_context *ctx, const struct nvdp_config *config,
-                                 bool sequence, struct nvdp__privacy_options *measures,
+                                 json_t *record, bool sequence,
+                                 struct nvdp__privacy_options *measures,
                                  struct nvdp__run_options *options, struct nvdp__run *run) {
-    nvdp__auto(nvdp__run_close) struct nvdp__run recorded = {0};
+    nvdp__auto(nvdp__run_close) struct nvdp__run recorded = {.config_owner = json_incref(record)};
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, options));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__privacy_schema, measures));
     NVDP_TRY(nvdp__privacy_check_source(ctx, measures));
@@ -403,6 +372,7 @@ static nvdp_status open_original(struct nvdp_context *ctx, const struct nvdp_con
     nvdp__warn_seeded_draws(ctx, options->run);
     struct nvdp__run_options bare = *options;
     bare.split = NULL;
+    bare.record = recorded.config_owner;
     NVDP_TRY(nvdp__run_open(ctx, &bare, run));
     if (!sequence)
         NVDP_TRY(nvdp__token_noise_create(ctx, &run->config.noise, run->config.seed,
@@ -412,48 +382,49 @@ static nvdp_status open_original(struct nvdp_context *ctx, const struct nvdp_con
                       &run->dataset);
 }
 
-nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
-                                  double **matrix, struct nvdp_dchi_report *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__run run = {0};
+nvdp_status nvdp__run_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                   json_t *record, double **matrix, struct nvdp_dchi_report *out) {
+    nvdp__auto(nvdp__run_close) struct nvdp__run run = {0};
     struct nvdp__run_options options;
     struct nvdp__privacy_options measures;
-    struct sent sent = {0};
-    double *made = NULL;
+    nvdp__autofree size_t *offset = NULL, *first = NULL;
+    nvdp__autofree int32_t *token = NULL;
+    nvdp__autofree double *made = NULL;
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
-    NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
-    NVDP_TRY_OR_CLEAN(open_original(ctx, config, false, &measures, &options, &run));
-    const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(run.model);
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(open_original(ctx, config, record, false, &measures, &options, &run));
+    const struct nvdp_dataset *dataset = run.dataset;
     struct nvdp_sanitizer *sanitizer = run.noise->sanitizer;
-    NVDP_TRY_OR_CLEAN(list_sent(ctx, run.dataset, tokenizer, sanitizer, &sent));
-    const struct nvdp_token_texts texts = {.texts = run.dataset->count,
-                                           .offset = sent.offset,
-                                           .tokens = sent.token,
-                                           .first = sent.first};
-    if (matrix != NULL) NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, made, texts.texts * texts.texts));
-    NVDP_TRY_OR_CLEAN(
+    NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(offset, dataset->count + 1),
+                          NVDP__ITEMS(first, dataset->count),
+                          NVDP__ITEMS(token, dataset->offset[dataset->count])));
+    list_sent(dataset, nvdp_model_tokenizer(run.model), sanitizer, offset, first, token);
+    const struct nvdp__token_texts texts = {
+        .texts = dataset->count, .offset = offset, .tokens = token, .first = first};
+    if (matrix != NULL) NVDP_TRY(NVDP__NEW(ctx, made, texts.texts * texts.texts));
+    NVDP_TRY(
         nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(sanitizer), &texts, &measures, made, &report));
     report.insecure_seed = true;
-    report.own_choice = nvdp__sanitizer_found(sanitizer, NVDP__OF_SENSITIVE);
+    report.own_choice = sanitizer->public[NVDP__OF_SENSITIVE].found > 0;
     NVDP__GIVE(out, &report);
     if (matrix != NULL) NVDP__HAND_OVER(matrix, made);
-cleanup:
-    nvdp__run_close(&run);
-    free(made);
-    free(sent.offset);
-    free(sent.first);
-    free(sent.token);
-    return status;
+    return NVDP_OK;
 }
 
-nvdp_status nvdp_run_sequence_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
-                                      double **matrix, struct nvdp_privacy_report *out) {
+nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                  double **matrix, struct nvdp_dchi_report *out) {
+    return nvdp__run_text_privacy(ctx, config, NULL, matrix, out);
+}
+
+nvdp_status nvdp__run_sequence_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                       json_t *record, double **matrix,
+                                       struct nvdp_privacy_report *out) {
     nvdp__auto(nvdp__run_close) struct nvdp__run run = {0};
     struct nvdp__run_options options;
     struct nvdp__privacy_options measures;
     nvdp__autofree double *states = NULL, *made = NULL;
     NVDP_TRY(nvdp__can_give(ctx, out));
-    NVDP_TRY(open_original(ctx, config, true, &measures, &options, &run));
+    NVDP_TRY(open_original(ctx, config, record, true, &measures, &options, &run));
     const struct nvdp__token_noise_options *noise = &run.config.noise;
     const size_t texts = run.dataset->count, dim = run.model->info.bert.hidden_size;
     NVDP_TRY(NVDP__NEW(ctx, states, texts * dim));
@@ -464,4 +435,9 @@ nvdp_status nvdp_run_sequence_privacy(struct nvdp_context *ctx, const struct nvd
                                     &measures, made, out));
     if (matrix != NULL) NVDP__HAND_OVER(matrix, made);
     return NVDP_OK;
+}
+
+nvdp_status nvdp_run_sequence_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                      double **matrix, struct nvdp_privacy_report *out) {
+    return nvdp__run_sequence_privacy(ctx, config, NULL, matrix, out);
 }

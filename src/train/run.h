@@ -1,13 +1,17 @@
-/* Opens a finished run: its configuration, its best model, one split of its data. */
+/* Opens a finished run: its configuration, its best model, one split of its data; measurements of a run; scores. */
 #ifndef NVDP_SRC_TRAIN_RUN_H
 #define NVDP_SRC_TRAIN_RUN_H
 
 #include "base/base.h"
 #include "model/model.h"
 #include "model/noise.h"
-#include "train/options.h"
+#include "train/training_options.h"
 #include <jansson.h>
+#include <nvdp/dataset.h>
 #include <nvdp/evaluate.h>
+#include <nvdp/guarantee.h>
+#include <nvdp/text_privacy.h>
+#include <nvdp/train.h>
 
 struct nvdp__run {
     struct nvdp__train_options config;
@@ -18,9 +22,10 @@ struct nvdp__run {
     struct nvdp__token_file *given;
 };
 
-/* Reads the configuration in RUN/run.json; *owner owns its strings. */
+/* Reads the configuration in RUN/run.json. *record is run.json if it was read before, else NULL and set; it owns the
+ * strings of the configuration. */
 nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *directory,
-                                  struct nvdp__train_options *config, json_t **owner);
+                                  struct nvdp__train_options *config, json_t **record);
 /* Fails if the data that the configuration names is gone. */
 nvdp_status nvdp__run_check_data(struct nvdp_context *ctx, const char *directory,
                                  const struct nvdp__train_options *config);
@@ -39,6 +44,9 @@ nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_opti
 nvdp_status nvdp__run_open_bottleneck(struct nvdp_context *ctx,
                                       const struct nvdp__run_options *config,
                                       struct nvdp__run *run);
+/* Selects the first n texts of a data set, which has at least as many. */
+nvdp_status nvdp__first_texts(struct nvdp_context *ctx, const struct nvdp_dataset *from, size_t n,
+                              struct nvdp_dataset **out);
 /* Loads config->split of config->data, or of the run's own data, into an open run that has no texts yet. */
 nvdp_status nvdp__run_load_texts(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                                  struct nvdp__run *run);
@@ -46,6 +54,20 @@ nvdp_status nvdp__run_load_texts(struct nvdp_context *ctx, const struct nvdp__ru
  * embeddings with which the run began. */
 nvdp_status nvdp__run_privatize(struct nvdp_context *ctx, struct nvdp__run *run);
 void nvdp__run_close(struct nvdp__run *run);
+/* The public functions of these names (nvdp/evaluate.h, nvdp/text_privacy.h), without another reading of run.json.
+ * `record`: as in struct nvdp__run_options. */
+nvdp_status nvdp__run_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                 json_t *record, struct nvdp_posteriors **out);
+nvdp_status nvdp__run_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                   json_t *record, double **matrix, struct nvdp_dchi_report *out);
+nvdp_status nvdp__run_sequence_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
+                                       json_t *record, double **matrix,
+                                       struct nvdp_privacy_report *out);
+nvdp_status nvdp__run_guarantee(struct nvdp_context *ctx, const char *run, json_t *record,
+                                struct nvdp_guarantee *out);
+/* Adds to a report the options that differ from their defaults (`settings`). If the report has a number of texts, also
+ * adds whether these are all texts of the split (`complete`). */
+void nvdp__measured_label(const struct nvdp_config *config, json_t *report);
 /* A run without a task (method sentence) has no data of its own: its texts are files (nvdp__texts_read()). */
 bool nvdp__run_has_no_task(const struct nvdp__run *run);
 /* Reads such a file for the open run in config->run. With `limit`, draws that many texts by `seed`. */
@@ -64,6 +86,7 @@ struct nvdp__measurement {
     bool complete;   /* all texts of the split were measured */
     double releases; /* samples of a text that are released together */
     size_t texts, of_texts;
+    bool single, main; /* releases 1; "privacy.json" */
 };
 
 struct nvdp__measurements {
@@ -96,5 +119,54 @@ nvdp_status nvdp__token_file_texts(struct nvdp_context *ctx, const struct nvdp__
                                    const struct nvdp_tokenizer *tokenizer, size_t max_length,
                                    enum nvdp_split split, size_t limit, uint64_t seed,
                                    struct nvdp_dataset **out);
+
+/* Returns true if a useful guarantee is known: samples are noised, the proven epsilon is at most NVDP_USEFUL_EPSILON,
+ * and `named_bound` is at most NVDP_USEFUL_NAMED. A run and the files of its samples have the same verdict.
+ * of: the guarantee
+ * Returns whether the samples have a useful guarantee over all texts */
+bool nvdp__guarantee_is_useful(const struct nvdp_guarantee *of);
+
+/* --- scores of the GLUE tasks, in double (metrics.c) --- */
+
+/* Returns a metric of outputs [n, classes] (classes 1: regression) against label [n]. Degenerate
+ * cases (no positive, constant values) give 0, as in GLUE's scripts. */
+double nvdp__metric(enum nvdp_metric metric, size_t n, size_t classes, const float *outputs,
+                    const float *label);
+/* Returns the index of the largest output; ties go to the first. */
+size_t nvdp__argmax(size_t classes, const float *outputs);
+/* Returns the share of the most frequent class; NaN for regression. */
+double nvdp__majority(size_t n, size_t classes, const float *label);
+/* Computes the metrics of a task over draws; outputs[k] holds the outputs of draw k. */
+void nvdp__score(const struct nvdp_task *task, size_t n, const float *label, size_t draws,
+                 const float *const *outputs, struct nvdp_scores *scores);
+/* Adds each metric's 95 % interval over texts to the result of nvdp__score() for the same
+ * arguments; NaN if there is none. */
+nvdp_status nvdp__add_intervals(struct nvdp_context *ctx, const struct nvdp_task *task, size_t n,
+                                const float *label, size_t draws, const float *const *outputs,
+                                struct nvdp_scores *scores);
+
+/* Warns if an accuracy is below that of always guessing the most frequent class, or, with 100 or more texts, does not
+ * differ from it significantly: a few texts may score above chance by luck, and their interval is always wide. */
+void nvdp__warn_of_chance(struct nvdp_context *ctx, const struct nvdp_scores *scores);
+/* Warns of so few training texts that nothing can be learned from them. */
+void nvdp__warn_of_few(struct nvdp_context *ctx, size_t train_texts);
+
+/* Counts entities among tagged words as CoNLL's script conlleval does. */
+
+struct nvdp__entities {
+    size_t gold, found, right; /* right: found with both ends and type of a gold entity */
+};
+
+/* Counts the entities of a data set with tags; `predicted` has one class per word, in order
+ * (Tjong Kim Sang & De Meulder 2003, conlleval). An entity begins at B-X, at I-X after O or at a
+ * sentence's start, and at a change of type. With `type`, only entities of this type are counted
+ * (NULL: all). */
+void nvdp__entities_count(const struct nvdp_dataset *dataset, const int32_t *predicted,
+                          const char *type, struct nvdp__entities *out);
+/* Returns NVDP_METRIC_PRECISION, _RECALL or _ENTITY_F1, which is their harmonic mean; 0 for 0 /
+ * 0. */
+double nvdp__entities_metric(const struct nvdp__entities *entities, enum nvdp_metric metric);
+
+extern const struct nvdp_result_kind nvdp__scores_kind;
 
 #endif

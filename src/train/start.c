@@ -1,12 +1,11 @@
 /* Prepares the start of a run for train.c: the checkpoint, or the model of a base run, which is
  * another run (--from-base) or the run's own in RUN/base (--base-epochs). The middle part
  * records the texts that this model has seen. */
+#include "base/array.h"
 #include "base/file.h"
-#include "base/outdir.h"
 #include "base/own.h"
-#include "bert/checkpoint.h"
+#include "encoder/checkpoint.h"
 #include "model/model.h"
-#include "text/conll.h"
 #include "text/task.h"
 #include "train/run.h"
 #include "train/trainer.h"
@@ -16,27 +15,10 @@
 
 /* --- the base run's model as the start --- */
 
-/* Fails unless --model, if given, is the base run's model or the model from which the base run
- * was trained. */
-static nvdp_status check_base(const struct nvdp__trainer *t, const struct nvdp__train_options *base,
-                              const char *model) {
-    const char *run = t->config.from_base, *given = t->config.model;
-    if (nvdp_method_is_private(base->method))
-        return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                          "option {from-base}: %s: expected a run of base or reg, found %s", run,
-                          nvdp_method_name(base->method));
-    if (given != NULL && strcmp(given, model) != 0 && strcmp(given, base->model) != 0)
-        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "option {model}: expected no value, or %s, the model from which the run "
-                          "of {from-base} was trained, found %s",
-                          base->model, given);
-    return NVDP_OK;
-}
-
 nvdp_status nvdp__trainer_take_base(struct nvdp__trainer *t) {
     struct nvdp__train_options base = {0};
     nvdp__autoptr(json_decref) json_t *owner = NULL;
-    const char *run = t->config.from_base;
+    const char *run = t->config.from_base, *given = t->config.model;
     nvdp__autofree char *model = NULL;
     if (run == NULL) return NVDP_OK;
     if (!nvdp__is_directory(run))
@@ -45,25 +27,19 @@ nvdp_status nvdp__trainer_take_base(struct nvdp__trainer *t) {
     NVDP_TRY(nvdp__run_read_config(t->ctx, run, &base, &owner));
     model = nvdp__join(t->ctx, run, "model");
     NVDP_TRY(NVDP__MADE(model));
-    NVDP_TRY(check_base(t, &base, model));
+    if (nvdp_method_is_private(base.method))
+        return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                          "option {from-base}: %s: expected a run of base or reg, found %s", run,
+                          nvdp_method_name(base.method));
+    if (given != NULL && strcmp(given, model) != 0 && strcmp(given, base.model) != 0)
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "option {model}: expected no value, or %s, the model from which the run "
+                          "of {from-base} was trained, found %s",
+                          base.model, given);
     NVDP_TRY(nvdp__outdir_check_ended(t->ctx, run));
     t->config.model = t->base_model = model;
     model = NULL;
     return NVDP_OK;
-}
-
-/* Returns the path of the train file, or of the file of representations that replaces it. */
-static nvdp_status train_file(const struct nvdp__trainer *t, char **out) {
-    enum nvdp_task_id id;
-    if (t->config.representations != NULL) {
-        *out = nvdp__strdup(t->ctx, t->config.representations);
-        return NVDP__MADE(*out);
-    }
-    NVDP_TRY(nvdp_task_find(t->ctx, t->config.task, &id));
-    const struct nvdp__layout *layout = nvdp__task_layout(id);
-    return layout->task.tags
-               ? nvdp__conll_file(t->ctx, t->config.data, NVDP_SPLIT_TRAIN, out)
-               : nvdp__task_path(t->ctx, layout, t->config.data, NVDP_SPLIT_TRAIN, out);
 }
 
 /* Fails if the start model was trained on the part that scores this fold. Only a run of the same
@@ -71,15 +47,13 @@ static nvdp_status train_file(const struct nvdp__trainer *t, char **out) {
 static nvdp_status check_fold(const struct nvdp__trainer *t) {
     struct nvdp__train_options before = {0};
     nvdp__autoptr(json_decref) json_t *owner = NULL;
-    nvdp__autofree char *run = NULL, *record = NULL;
     if (t->config.folds == 0 || t->config.resume != NULL ||
         !nvdp__lineage_saw(&t->lineage, t->texts))
         return NVDP_OK;
-    run = nvdp__join(t->ctx, t->config.model, "..");
-    record = nvdp__join(t->ctx, t->config.model, "../run.json");
-    if (run == NULL || record == NULL) return NVDP_ERR_MEMORY;
-    if (!nvdp__exists(record)) return NVDP_OK; /* a pretrained model has not seen the labels */
-    NVDP_TRY(nvdp__run_read_config(t->ctx, run, &before, &owner));
+    const struct nvdp__path run = nvdp__path(t->config.model, ".."),
+                            record = nvdp__path(t->config.model, "../run.json");
+    if (!nvdp__exists(record.text)) return NVDP_OK; /* a pretrained model did not see the labels */
+    NVDP_TRY(nvdp__run_read_config(t->ctx, run.text, &before, &owner));
     const bool same_texts = before.limit_train == t->config.limit_train &&
                             (before.limit_train == 0 || before.seed == t->config.seed);
     if (same_texts && before.folds == t->config.folds && before.fold == t->config.fold)
@@ -111,34 +85,27 @@ static nvdp_status read_sentences(const struct nvdp__trainer *t, const char *pat
  * parsed silently. */
 static nvdp_status read_texts(const struct nvdp__trainer *t, const char *path,
                               struct nvdp__seen_texts *texts) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_dataset_config config = nvdp__dataset_config_default();
-    struct nvdp__rows rows = {0};
-    char *bytes = NULL;
+    nvdp__autofree char *bytes = NULL;
+    nvdp__auto(nvdp__rows_release) struct nvdp__rows rows = {0};
     size_t count = 0;
     NVDP_TRY(nvdp_task_find(t->ctx, t->config.task, &config.task));
     if (nvdp__task_layout(config.task)->task.tags) return read_sentences(t, path, texts);
     nvdp__set_columns(&config, &t->config.columns);
     config.skip_bad_rows = t->config.skip_bad_rows;
-    status = nvdp__read_stream(NULL, path, NVDP__DATA_LIMIT, &bytes, &count);
+    nvdp_status status = nvdp__read_stream(NULL, path, NVDP__DATA_LIMIT, &bytes, &count);
     if (status == NVDP_OK)
         status = nvdp__rows_parse(NULL, &config, NVDP__LABELS_REQUIRED, path, bytes, count, &rows);
     if (status != NVDP_OK)
-        NVDP_TRY_OR_CLEAN(
-            nvdp__fail(t->ctx, status, "%s: cannot read the file a second time", path));
+        return nvdp__fail(t->ctx, status, "%s: cannot read the file a second time", path);
     for (size_t i = 0; i < rows.count; i++) {
         const struct nvdp__text_row *row = &rows.row[i];
         const size_t number = (size_t)row->index;
-        NVDP_TRY_OR_CLEAN(
-            nvdp__seen_texts_add(t->ctx, texts, number, row->text.text, row->text.size));
+        NVDP_TRY(nvdp__seen_texts_add(t->ctx, texts, number, row->text.text, row->text.size));
         if (rows.task.pair)
-            NVDP_TRY_OR_CLEAN(
-                nvdp__seen_texts_add(t->ctx, texts, number, row->pair.text, row->pair.size));
+            NVDP_TRY(nvdp__seen_texts_add(t->ctx, texts, number, row->pair.text, row->pair.size));
     }
-cleanup:
-    nvdp__rows_release(&rows);
-    free(bytes);
-    return status;
+    return NVDP_OK;
 }
 
 /* Returns the largest number of examples that a sentence with tags is cut into. */
@@ -154,8 +121,18 @@ static size_t parts_of_sentence(const bool *continues, size_t texts) {
 nvdp_status nvdp__trainer_take_lineage(struct nvdp__trainer *t) {
     t->texts_known = t->config.representations == NULL;
     nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts texts = {0};
-    nvdp__autofree char *file = NULL;
-    NVDP_TRY(train_file(t, &file));
+    nvdp__autofree char *file = NULL; /* the train file, or the representations that replace it */
+    if (t->texts_known) {
+        enum nvdp_task_id id;
+        NVDP_TRY(nvdp_task_find(t->ctx, t->config.task, &id));
+        const struct nvdp__layout *layout = nvdp__task_layout(id);
+        NVDP_TRY(layout->task.tags
+                     ? nvdp__conll_file(t->ctx, t->config.data, NVDP_SPLIT_TRAIN, &file)
+                     : nvdp__task_path(t->ctx, layout, t->config.data, NVDP_SPLIT_TRAIN, &file));
+    } else {
+        file = nvdp__strdup(t->ctx, t->config.representations);
+        NVDP_TRY(NVDP__MADE(file));
+    }
     NVDP_TRY(nvdp__file_sha256(t->ctx, file, t->texts));
     if (t->texts_known) NVDP_TRY(read_texts(t, file, &texts));
     const struct nvdp__seen seen = {1, (const char(*)[NVDP__DIGEST_HEX]) & t->texts,
@@ -172,31 +149,24 @@ nvdp_status nvdp__trainer_take_lineage(struct nvdp__trainer *t) {
     return NVDP_OK;
 }
 
-/* Returns whether the outputs of two tasks have the same meaning. */
-static bool same_outputs(const struct nvdp_task *a, const struct nvdp_task *b) {
-    if (strcmp(a->name, b->name) != 0 || a->regression != b->regression || a->classes != b->classes)
-        return false;
-    for (int i = 0; !a->regression && i < a->classes; i++)
-        if (strcmp(a->labels[i], b->labels[i]) != 0) return false;
-    return true;
-}
-
 nvdp_status nvdp__trainer_takes_head(struct nvdp__trainer *t, bool tell, bool *takes) {
     struct nvdp__model_info info;
-    char *owned = NULL;
-    const char **labels = NULL;
+    nvdp__autofree char *owned = NULL;
+    nvdp__autofree const char **labels = NULL;
     *takes = true;
     if (t->config.from_base == NULL) return NVDP_OK;
     NVDP_TRY(nvdp__model_info_read(t->ctx, t->config.model, &info, &owned, &labels));
-    bool same = same_outputs(&info.task, t->all->task);
+    const struct nvdp_task *a = &info.task, *b = t->all->task;
+    bool same =
+        strcmp(a->name, b->name) == 0 && a->regression == b->regression && a->classes == b->classes;
+    for (int i = 0; same && !a->regression && i < a->classes; i++)
+        same = strcmp(a->labels[i], b->labels[i]) == 0;
     if (!same && tell)
         nvdp__log(t->ctx, NVDP_LOG_NOTICE,
                   "option {from-base}: %s is of task %s with %zu outputs, so only its encoder is "
                   "used and the classifier is initialized",
                   t->config.from_base, info.task.name, info.outputs);
     *takes = same && !nvdp_method_is_private(t->config.method);
-    free(owned);
-    free(labels);
     return NVDP_OK;
 }
 

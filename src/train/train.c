@@ -1,23 +1,196 @@
-/* nvdp_train. In order: options, weights, warnings, the loop over epochs (steps: step.c), the
- * final score and certificate, the base run, and train(), which calls them all. */
-#include "base/file.h"
-#include "base/outdir.h"
-#include "base/ranks.h"
-#include "bert/checkpoint.h"
-#include "mechanism/method.h"
+/* nvdp_train. In order: the parts of a step that are specific to training (job/job.h), with a table of them in the order of
+ * their calls; options, weights, warnings, the loop over epochs, the final score and certificate, the base run, and train(),
+ * which calls them all. */
 #include "model/model.h"
+
+#include "base/array.h"
+#include "base/file.h"
+#include "base/ranks.h"
+#include "encoder/checkpoint.h"
+#include "mechanism/mechanism.h"
 #include "options/result.h"
 #include "rdp/options.h"
-#include "train/metrics.h"
 #include "train/run.h"
-#include "train/sentence.h"
+#include "train/sentence_run.h"
 #include "train/trainer.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <nvdp/certificate.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ==== the parts of a step ==== */
+
+double nvdp__kl_weight(const struct nvdp__train_options *config, uint64_t step, uint64_t steps) {
+    double done = (double)step / (double)steps;
+    switch (config->kl_schedule) {
+    case NVDP__KL_WARMUP:
+        if (done < config->kl_delay) return 0;
+        return config->kl_ramp > 0 ? fmin(1, (done - config->kl_delay) / config->kl_ramp) : 1;
+    case NVDP__KL_DECAY:
+        return 1 - done;
+    case NVDP__KL_CONSTANT:
+        break;
+    }
+    return 1;
+}
+
+static void begin(void *run, struct nvdp__pass *pass) {
+    struct nvdp__trainer *t = run;
+    const struct nvdp_bert_config *bert = &t->model->info.bert;
+    const bool own = t->config.dropout >= 0;
+    pass->hidden_dropout = (float)(own ? t->config.dropout : bert->hidden_dropout_prob);
+    pass->attention_dropout = (float)(own ? t->config.dropout : bert->attention_probs_dropout_prob);
+    pass->first_layer = nvdp__model_first_layer(t->model);
+    t->kl_weight = nvdp__kl_weight(&t->config, t->job.step, t->job.steps);
+}
+
+static nvdp_status diverged(void *run) {
+    const struct nvdp__trainer *t = run;
+    return nvdp__fail(
+        t->ctx, NVDP_ERR_NUMERIC,
+        "step %" PRIu64
+        ": training diverged: task loss %g, L_G %g, L_D %g, gradient norm %g; try a smaller {lr}",
+        t->job.step + 1, t->losses.task, t->losses.loss_g, t->losses.loss_d, t->job.last.norm);
+}
+
+/* Returns the number of classified texts or words in n texts. */
+static size_t heads_of(const struct nvdp_dataset *dataset, const int64_t *row, size_t n) {
+    size_t heads = 0;
+    if (dataset->tag == NULL) return n;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = dataset->offset[row[i]]; k < dataset->offset[row[i] + 1]; k++)
+            heads += dataset->tag[k] != NVDP_TAG_NONE;
+    return heads;
+}
+
+static size_t tokens_of(const void *run, int64_t row) {
+    const struct nvdp_dataset *dataset = ((const struct nvdp__trainer *)run)->train;
+    return dataset->offset[row + 1] - dataset->offset[row];
+}
+
+void nvdp__trainer_next_batch(struct nvdp__trainer *t) {
+    const size_t first = t->state.epoch_step * t->config.batch;
+    const size_t n = nvdp__min(t->train->count - first, t->config.batch);
+    const int64_t *rows = t->job.order + first;
+    const struct nvdp__range own = nvdp__job_share(&t->job, rows, n);
+    t->part = (struct nvdp__part){0};
+    if (t->job.sum != NULL)
+        t->part = (struct nvdp__part){.tokens = nvdp__job_tokens(&t->job, rows, own.first),
+                                      .heads = heads_of(t->train, rows, own.first),
+                                      .all_texts = n,
+                                      .all_heads = heads_of(t->train, rows, n)};
+    nvdp__batch_fill(t->batch, t->train, rows + own.first, 0, own.count);
+}
+
+/* Computes the gradient for t->batch. */
+static nvdp_status gradient(struct nvdp__trainer *t, const struct nvdp__pass *pass,
+                            struct nvdp__step_losses *losses) {
+    const float dropout = (float)t->config.classifier_dropout;
+    const struct nvdp__draw draw = {.noise = {.seed = pass->seed},
+                                    .gauss = NVDP__PURPOSE_GAUSS,
+                                    .gamma = NVDP__PURPOSE_GAMMA,
+                                    /* private training may draw a text several times in an epoch */
+                                    .epoch = t->job.dp != NULL ? (uint32_t)t->job.step
+                                                               : (uint32_t)t->job.epoch};
+    NVDP_TRY(nvdp__model_forward(t->model, t->batch, pass, &draw, dropout));
+    t->job.last.tokens += t->batch->tokens;
+    return nvdp__model_backward(t->model, t->batch, pass, t->config.lambda_g * t->kl_weight,
+                                t->config.lambda_d * t->kl_weight, dropout, losses);
+}
+
+/* Computes the gradient of this process's texts and scales the losses to their share of the
+ * whole batch. */
+static nvdp_status batch_gradient(void *run, struct nvdp__pass *pass) {
+    struct nvdp__trainer *t = run;
+    struct nvdp__params *params = &t->model->params;
+    nvdp__grad_begin(&t->model->dev, params);
+    nvdp__trainer_next_batch(t);
+    pass->part = t->part;
+    const struct nvdp__part *part = &t->part;
+    const int64_t *rows = t->job.order + t->state.epoch_step * t->config.batch;
+    for (size_t i = 0; i < part->all_texts; i++) /* of all processes */
+        nvdp__grad_rows(params, tokens_of(t, rows[i]), t->train->ids + t->train->offset[rows[i]]);
+    nvdp__grad_sum_begin(t->job.sum, true);
+    if (t->batch->texts == 0) { /* the last batch may have fewer texts than processes */
+        nvdp__zero(&t->model->dev, params->total, params->grad);
+        return NVDP_OK;
+    }
+    NVDP_TRY(gradient(t, pass, &t->losses));
+    if (nvdp__model_replaced(t->model) > 0) t->losses.task = NAN; /* unlike a release, stop */
+    if (part->all_texts == 0) return NVDP_OK;
+    double heads = (double)nvdp__model_heads(t->model, t->batch);
+    double texts = (double)t->batch->texts / (double)part->all_texts;
+    t->losses.task = heads > 0 ? t->losses.task * heads / (double)part->all_heads : 0;
+    t->losses.loss_g *= texts;
+    t->losses.loss_d *= texts;
+    return NVDP_OK;
+}
+
+static void drawn_texts(void *run, size_t drawn, size_t before, struct nvdp__pass *pass) {
+    struct nvdp__trainer *t = run;
+    pass->part.heads = heads_of(t->train, t->job.order, before);
+    t->part.all_heads = heads_of(t->train, t->job.order, drawn);
+}
+
+static nvdp_status private_gradients(void *run, const int64_t *row, size_t n, size_t drawn,
+                                     struct nvdp__pass *pass) {
+    struct nvdp__trainer *t = run;
+    struct nvdp__step_losses losses;
+    const double share = (double)n / (double)drawn;
+    nvdp__batch_fill(t->batch, t->train, row, 0, n);
+    NVDP_TRY(gradient(t, pass, &losses));
+    const size_t heads = nvdp__model_heads(t->model, t->batch);
+    pass->part.tokens += t->batch->tokens;
+    pass->part.heads += heads;
+    if (heads > 0)
+        t->losses.task += nvdp__dp_loss((double)heads / (double)t->part.all_heads * losses.task);
+    t->losses.loss_g += nvdp__dp_loss(share * losses.loss_g);
+    t->losses.loss_d += nvdp__dp_loss(share * losses.loss_d);
+    return NVDP_OK;
+}
+
+static double total(void *run) {
+    const struct nvdp__trainer *t = run;
+    return t->losses.task + t->kl_weight * (t->config.lambda_g * t->losses.loss_g +
+                                            t->config.lambda_d * t->losses.loss_d);
+}
+
+static nvdp_status count(void *run, double *shown) {
+    struct nvdp__trainer *t = run;
+    const struct nvdp__job_step *r = &t->job.last;
+    t->state.epoch_step++;
+    t->state.sum_task += t->losses.task;
+    t->state.sum_g += t->losses.loss_g;
+    t->state.sum_d += t->losses.loss_d;
+    *shown = r->total;
+    if (t->job.step % t->config.log_every != 0) return NVDP_OK;
+    json_t *line =
+        json_pack("{s:s,s:I,s:I,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "event", "step", "step",
+                  (json_int_t)t->job.step, "epoch", (json_int_t)(t->job.epoch + 1), "loss",
+                  r->total, "task_loss", t->losses.task, "loss_g", t->losses.loss_g, "loss_d",
+                  t->losses.loss_d, "kl_weight", t->kl_weight, "lr", r->lr, "grad_norm", r->norm,
+                  "tokens_per_second", t->job.tokens / fmax(t->job.seconds, 1e-9));
+    return nvdp__job_log(&t->job, line, true);
+}
+
+const struct nvdp__job_kind nvdp__train_kind = {
+    .command = "nvdp train",
+    .members = nvdp__train_members,
+    .sums = sizeof(struct nvdp__step_losses) / sizeof(double),
+    .tokens = tokens_of,
+    .begin = begin,
+    .batch = batch_gradient,
+    .drawn = drawn_texts,
+    .examples = private_gradients,
+    .total = total,
+    .diverged = diverged,
+    .count = count,
+    .write_state = nvdp__trainer_write_state,
+    .check_state = nvdp__trainer_check_state,
+};
+
+/* ==== the run ==== */
 
 /* --- its options --- */
 
@@ -37,8 +210,7 @@ nvdp_status nvdp__trainer_take_config(struct nvdp__trainer *t,
                 "option {out}: a resumed run keeps its configuration: expected %s, found %s", run,
                 options->out);
     }
-    t->config.out = run;
-    t->config.resume = run;
+    t->config.out = t->config.resume = run;
     t->config.overwrite = options->overwrite;
     t->config.cache = options->cache;
     t->config.no_prefix_cache = options->no_prefix_cache;
@@ -174,9 +346,9 @@ static const uint64_t VALIDATION_SEED_MASK = 0x9e3779b97f4a7c15u;
 static nvdp_status validate(struct nvdp__trainer *t, struct nvdp_scores *scores) {
     const double start = nvdp__now();
     if (t->validation == t->test) t->model->prefix = t->test_prefix;
-    nvdp_status status =
-        nvdp__score_model(t->ctx, t->model, t->validation, t->config.eval_batch,
-                          t->config.seed ^ VALIDATION_SEED_MASK, (uint32_t)t->job.epoch, 1, scores);
+    nvdp_status status = nvdp__score_model(t->ctx, t->model, t->validation, t->config.eval_batch,
+                                           t->config.seed ^ VALIDATION_SEED_MASK,
+                                           (uint32_t)t->job.epoch, 1, false, scores, NULL);
     t->model->prefix = t->prefix;
     t->state.score_seconds += nvdp__now() - start;
     return status;
@@ -195,9 +367,7 @@ static nvdp_status end_epoch(struct nvdp__trainer *t) {
     warn_of_collapse(t, &scores);
     t->state.epoch_g = t->state.sum_g / (double)t->state.epoch_step;
     t->state.epoch_d = t->state.sum_d / (double)t->state.epoch_step;
-    t->state.sum_task = 0;
-    t->state.sum_g = 0;
-    t->state.sum_d = 0;
+    t->state.sum_task = t->state.sum_g = t->state.sum_d = 0;
     t->state.epoch_step = 0;
     t->job.epoch++;
     t->state.early_stopped = t->config.patience > 0 && t->state.since_best >= t->config.patience &&
@@ -225,42 +395,47 @@ static nvdp_status run_epochs(struct nvdp__trainer *t) {
 /* The default order of the divergences in reports. */
 static const double BOUND_ORDER = 1.1;
 
-/* Certifies the mechanism with the kept weights. */
-static nvdp_status certify(struct nvdp__trainer *t, struct nvdp_train_result *result) {
+nvdp_status nvdp__train_certify(const struct nvdp__train_options *config, struct nvdp_model *model,
+                                struct nvdp_train_result *result, struct nvdp_certificate *out) {
     struct nvdp_limits limits = NVDP_RESULT(struct nvdp_limits);
     struct nvdp_certificate proven = NVDP_RESULT(struct nvdp_certificate);
     struct nvdp__privacy_options options = nvdp__privacy_defaults();
-    options.bdp.delta = t->config.certified_delta;
-    options.bdp.releases = (int)t->config.certified_releases;
-    NVDP_TRY(nvdp_model_limits(t->ctx, t->model, &limits));
-    NVDP_TRY(nvdp__certify(t->ctx, &limits, &options, &nvdp__remedies, &proven));
+    options.bdp.delta = config->certified_delta;
+    options.bdp.releases = (int)config->certified_releases;
+    NVDP_TRY(nvdp__model_limits(model->ctx, model, &limits));
+    NVDP_TRY(nvdp__certify(model->ctx, &limits, &options, &nvdp__remedies, &proven));
     if (proven.word.holds) {
         struct nvdp_certificate word = NVDP_RESULT(struct nvdp_certificate);
-        options.bdp.delta = t->config.word_delta;
-        NVDP_TRY(nvdp__certify(t->ctx, &limits, &options, &nvdp__remedies, &word));
+        options.bdp.delta = config->word_delta;
+        NVDP_TRY(nvdp__certify(model->ctx, &limits, &options, &nvdp__remedies, &word));
         proven.word = word.word;
     }
+    *out = proven;
+    if (result == NULL) return NVDP_OK;
+    result->bound = nvdp__method_bound(config->method, &config->nvib, BOUND_ORDER);
     result->certified_epsilon = proven.epsilon;
     result->certified_delta = proven.delta;
-    result->certified_releases = t->config.certified_releases;
+    result->certified_releases = config->certified_releases;
     result->certified_right = proven.right;
-    t->proven = proven;
     return NVDP_OK;
 }
+
+static const struct nvdp_result_kind train_kind = {
+    .name = "train",
+    .rows = &nvdp__result_train,
+    .memory = NVDP__OFFSETS(offsetof(struct nvdp_train_result, test))};
 
 /* Scores the best epoch's weights on the test split, with fresh noise. */
 static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result *result) {
     const double start = nvdp__now();
-    char *path = nvdp__join(t->ctx, t->config.out, "model/model.safetensors");
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = NVDP__RANK_0_ONLY(
-        t->ctx, nvdp__checkpoint_load_file(&t->model->dev, path, &t->model->params));
-    free(path);
-    NVDP_TRY(status);
+    const struct nvdp__path path = nvdp__path(t->config.out, "model/model.safetensors");
+    NVDP_TRY(NVDP__RANK_0_ONLY(
+        t->ctx, nvdp__checkpoint_load_file(&t->model->dev, path.text, &t->model->params)));
     NVDP_TRY(share_weights(t));
     NVDP_TRY(nvdp__trainer_test_prefix(t));
-    status = nvdp__score_whole(t->ctx, t->model, t->test, t->config.eval_batch, t->config.seed,
-                               t->config.eval_draws, result->test, NULL);
+    const nvdp_status status =
+        nvdp__score_model(t->ctx, t->model, t->test, t->config.eval_batch, t->config.seed, 0,
+                          t->config.eval_draws, true, result->test, NULL);
     if (status == NVDP_ERR_CANCELLED)
         return nvdp__fail(t->ctx, status,
                           "interrupted while the trained model was scored; continue with: nvdp "
@@ -269,18 +444,22 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
     NVDP_TRY(status);
     if (!t->warned) nvdp__warn_of_chance(t->ctx, result->test); /* else of a collapse */
     nvdp__warn_of_few(t->ctx, t->train->count);
-    result->epochs_run = t->job.epoch;
-    result->best_epoch = t->state.best_epoch;
-    result->best_validation = t->state.best_value;
-    result->steps = t->job.step;
-    result->seconds = t->job.seconds;
-    result->score_seconds = t->state.score_seconds + nvdp__now() - start;
-    result->tokens_per_second = t->job.tokens / fmax(t->job.seconds, 1e-9);
-    result->loss_g = t->state.epoch_g;
-    result->loss_d = t->state.epoch_d;
-    result->early_stopped = t->state.early_stopped;
-    result->bound = nvdp__method_bound(t->config.method, &t->config.nvib, BOUND_ORDER);
-    return certify(t, result);
+    *result = (struct nvdp_train_result){
+        .struct_size = sizeof *result,
+        .kind = &train_kind,
+        .epochs_run = t->job.epoch,
+        .best_epoch = t->state.best_epoch,
+        .best_validation = t->state.best_value,
+        .steps = t->job.step,
+        .test = result->test,
+        .seconds = t->job.seconds,
+        .score_seconds = t->state.score_seconds + nvdp__now() - start,
+        .tokens_per_second = t->job.tokens / fmax(t->job.seconds, 1e-9),
+        .loss_g = t->state.epoch_g,
+        .loss_d = t->state.epoch_d,
+        .early_stopped = t->state.early_stopped,
+    };
+    return nvdp__train_certify(&t->config, t->model, result, &t->proven);
 }
 
 /* --- a base run first --- */
@@ -302,17 +481,14 @@ static nvdp_status begin_whole(struct nvdp__trainer *t) {
 
 /* Asks rank 0 whether the file is in RUN/base. */
 static nvdp_status base_has(const struct nvdp__trainer *t, const char *name, bool *there) {
-    char *path = nvdp__join(t->ctx, t->base_run, name);
-    if (path == NULL) return NVDP_ERR_MEMORY;
-    const bool seen = nvdp__rank(t->ctx) == 0 && nvdp__exists(path);
-    free(path);
-    return nvdp__rank_any(t->ctx, seen, there);
+    const struct nvdp__path path = nvdp__path(t->base_run, name);
+    return nvdp__rank_any(t->ctx, nvdp__rank(t->ctx) == 0 && nvdp__exists(path.text), there);
 }
 
 /* Trains RUN/base, or the rest of it if it was begun before. */
 static nvdp_status train_base(struct nvdp__trainer *t) {
     struct nvdp_context *ctx = t->ctx;
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options base;
     bool begun = false, done = false;
     NVDP_TRY(nvdp__base_options(ctx, &t->config, &base));
@@ -320,8 +496,7 @@ static nvdp_status train_base(struct nvdp__trainer *t) {
         NVDP_TRY(begin_whole(t));
     else
         NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__outdir_lock(ctx, t->config.out, &t->job.lock)));
-    t->base_run = nvdp__join(ctx, t->config.out, "base");
-    if (t->base_run == NULL) return NVDP_ERR_MEMORY;
+    NVDP_TRY(NVDP__MADE(t->base_run = nvdp__join(ctx, t->config.out, "base")));
     t->config.from_base = t->base_run;
     NVDP_TRY(base_has(t, "result.json", &done));
     NVDP_TRY(base_has(t, "run.json", &begun));
@@ -340,35 +515,16 @@ static nvdp_status train_base(struct nvdp__trainer *t) {
     NVDP_TRY(status);
     nvdp__log(ctx, NVDP_LOG_INFO, "base run: %s %.4f; step 2 of 2, training of the bottleneck: %s",
               nvdp_metric_name(result.test->metric[0]), result.test->mean[0], t->config.out);
-    nvdp_train_result_free(&result);
     return NVDP_OK;
-}
-
-/* --- the objective distill --- */
-
-static nvdp_status train_distill(struct nvdp__trainer *t, struct nvdp_train_result *result) {
-    struct nvdp_context *ctx = t->ctx;
-    if (nvdp__rank_count(ctx) > 1)
-        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                          "option {objective} distill: expected one process, found %zu",
-                          nvdp__rank_count(ctx));
-    if (t->config.resume != NULL) NVDP_TRY(nvdp__outdir_lock(ctx, t->config.out, &t->job.lock));
-    return nvdp__distill_run(t, result);
 }
 
 /* --- the whole run --- */
 
-void nvdp_train_result_free(struct nvdp_train_result *result) {
-    if (result == NULL) return;
-    free(result->test);
-    result->test = NULL;
-}
-
 static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_options *options,
                          const struct nvdp_config *given, struct nvdp_train_result *out) {
     nvdp__auto(nvdp__trainer_close) struct nvdp__trainer t = {.ctx = ctx};
-    nvdp__auto(nvdp_train_result_free) struct nvdp_train_result result =
-        NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result =
+        NVDP__RESULT(struct nvdp_train_result, train_kind);
     NVDP_TRY(NVDP__NEW(ctx, result.test, 1));
     NVDP_TRY(nvdp__trainer_take_config(&t, options, given));
     const bool distill = t.config.objective == NVDP__TRAIN_DISTILL;
@@ -378,7 +534,12 @@ static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_opti
             ctx, nvdp__outdir_check(ctx, t.config.out, t.config.overwrite, NVDP__RUN_WAYS)));
     }
     if (distill) {
-        NVDP_TRY(train_distill(&t, &result));
+        if (nvdp__rank_count(ctx) > 1)
+            return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                              "option {objective} distill: expected one process, found %zu",
+                              nvdp__rank_count(ctx));
+        if (t.config.resume != NULL) NVDP_TRY(nvdp__outdir_lock(ctx, t.config.out, &t.job.lock));
+        NVDP_TRY(nvdp__distill_run(&t, &result));
         goto done;
     }
     if (nvdp__base_first(&t.config)) {
@@ -395,7 +556,7 @@ static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_opti
     NVDP_TRY(final_score(&t, &result));
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__trainer_write_result(&t, &result)));
 done:
-    nvdp_train_result_free(out);
+    nvdp_result_free(out);
     *out = result;
     result.test = NULL;
     return NVDP_OK;
@@ -413,7 +574,6 @@ nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_config *confi
     NVDP_TRY(nvdp__can_give(ctx, out));
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     NVDP_TRY(nvdp__config_blame(config, train(ctx, &options, config, &result)));
-    nvdp_train_result_free(out);
-    NVDP__GIVE(out, &result);
-    return NVDP_OK;
+    nvdp_result_free(out);
+    return NVDP__GIVE(out, &result);
 }

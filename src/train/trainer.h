@@ -7,7 +7,7 @@
 #include "job/lineage.h"
 #include "model/model.h"
 #include "text/batch.h"
-#include "train/options.h"
+#include "train/training_options.h"
 #include <nvdp/certificate.h>
 #include <nvdp/evaluate.h>
 
@@ -119,7 +119,7 @@ nvdp_status nvdp__trainer_keep_model(struct nvdp__trainer *trainer);
 nvdp_status nvdp__trainer_write_result(struct nvdp__trainer *trainer,
                                        const struct nvdp_train_result *result);
 
-/* --- step.c --- */
+/* --- the parts of a step --- */
 
 /* Fills `batch` with this process's share of the running epoch's next texts of `order`. */
 void nvdp__trainer_next_batch(struct nvdp__trainer *trainer);
@@ -135,17 +135,18 @@ nvdp_status nvdp__trainer_take_config(struct nvdp__trainer *trainer,
                                       const struct nvdp__train_options *options,
                                       const struct nvdp_config *given);
 
+/* Certifies the mechanism of the model.  Sets the bound and the certificate in the result (NULL: not wanted). */
+nvdp_status nvdp__train_certify(const struct nvdp__train_options *config, struct nvdp_model *model,
+                                struct nvdp_train_result *result, struct nvdp_certificate *out);
+
 /* --- metrics.c --- */
 
-/* Scores a model on a data set, over `draws` draws of its noise from first_draw on. */
+/* Scores a model on a data set, over `draws` draws of its noise from first_draw on, on request with intervals over
+ * texts. For classification tasks *classes gets each class's scores (free(); NULL: not wanted); for other tasks
+ * *classes is unchanged. */
 nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model,
                               const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
-                              uint32_t first_draw, size_t draws, struct nvdp_scores *scores);
-/* Scores from draw 0 on, with intervals over texts. For classification tasks *classes gets each
- * class's scores (free(); NULL: not wanted); for other tasks *classes is unchanged. */
-nvdp_status nvdp__score_whole(struct nvdp_context *ctx, struct nvdp_model *model,
-                              const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
-                              size_t draws, struct nvdp_scores *scores,
-                              struct nvdp_class_score **classes);
+                              uint32_t first_draw, size_t draws, bool intervals,
+                              struct nvdp_scores *scores, struct nvdp_class_score **classes);
 
 #endif

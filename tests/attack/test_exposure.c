@@ -1,4 +1,5 @@
 /* Tests exposure: ranks follow the softmax, a model remembers what it saw often, and canaries. */
+#include "attack/attack.h"
 #include "support.h"
 #include "toy_corpus.h"
 
@@ -26,34 +27,32 @@ static const char *train(const char *name, size_t steps, const char *secrets) {
     const char *text[] = {toy_text("toy.txt", 60, 7)};
     const char *out = support_scratch_path(name);
     struct nvdp__pretrain_options config = toy_config(text, out);
-    FREED(nvdp_pretrain_result_free)
+    FREED(nvdp_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     config.vocab = toy_vocabulary();
     config.steps = steps;
     config.plant = secrets;
-    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
-    nvdp_context_free(ctx);
+    ok(nvdp__pretrain(ctx, &config, &result));
     return out;
 }
 
 static nvdp_status attack(struct nvdp_context *ctx, const char *model, const char *option,
-                          const char *value, const char *secrets, struct nvdp_exposures *out) {
+                          const char *value, const char *secrets, struct nvdp__exposures *out) {
     struct nvdp_config *config = NULL;
-    *out = (struct nvdp_exposures)NVDP_RESULT(struct nvdp_exposures);
-    cr_assert_eq(nvdp_exposure_config_create(ctx, &config), NVDP_OK);
+    *out = (struct nvdp__exposures)NVDP_RESULT(struct nvdp__exposures);
+    ok(nvdp_config_create(ctx, "attack", &config));
     support_set(ctx, config, "model", model);
     if (secrets != NULL) support_set(ctx, config, "secrets", secrets);
     if (option != NULL) support_set(ctx, config, option, value);
-    nvdp_status status = nvdp_exposure(ctx, config, out);
+    nvdp_status status = nvdp__exposure(ctx, config, out);
     nvdp_config_free(config);
     return status;
 }
 
-static struct nvdp_exposures attacked(struct nvdp_context *ctx, const char *model,
-                                      const char *option, const char *value, const char *secrets) {
-    struct nvdp_exposures found;
-    cr_assert_eq(attack(ctx, model, option, value, secrets, &found), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+static struct nvdp__exposures attacked(struct nvdp_context *ctx, const char *model,
+                                       const char *option, const char *value, const char *secrets) {
+    struct nvdp__exposures found;
+    ok(attack(ctx, model, option, value, secrets, &found));
     return found;
 }
 
@@ -72,13 +71,14 @@ Test(exposure, ranks_are_the_order_of_the_model) {
                  i > 0 ? "," : "", pairs[0], words[i], pairs[1]);
     struct nvdp_context *ctx = support_context();
     const char *model = train("order", 20, NULL);
-    struct nvdp_exposures found = attacked(ctx, model, NULL, NULL, write_secrets("all.json", list));
+    struct nvdp__exposures found =
+        attacked(ctx, model, NULL, NULL, write_secrets("all.json", list));
     double sum = 0, ranks = 0;
     cr_assert_eq(found.whole_words, WORDS);
     cr_assert_eq(found.candidates, WORDS);
     cr_assert_eq(found.secrets, WORDS);
     for (size_t i = 0; i < WORDS; i++) {
-        const struct nvdp_secret_exposure *a = &found.secret[i];
+        const struct nvdp__secret_exposure *a = &found.secret[i];
         sum += exp(-a->loss);
         ranks += a->rank;
         cr_expect_float_eq(a->exposure, log2(WORDS / a->rank), 1e-12);
@@ -93,13 +93,12 @@ Test(exposure, ranks_are_the_order_of_the_model) {
                        1e-9);
     cr_expect_float_eq(found.group[0].first, 1. / WORDS, 1e-12);
     cr_expect(found.audit.canaries == 0 && isinf(found.upper) && !found.dp);
-    nvdp_exposures_free(&found);
+    nvdp__exposures_free(&found);
     /* The likelier of two candidates is always first. */
     found = attacked(ctx, model, "candidates", "2", support_scratch_path("all.json"));
     for (size_t i = 0; i < WORDS; i++)
         cr_expect(found.secret[i].rank == 1 || found.secret[i].rank == 2);
-    nvdp_exposures_free(&found);
-    nvdp_context_free(ctx);
+    nvdp__exposures_free(&found);
 }
 
 Test(exposure, what_was_seen_often_is_remembered) {
@@ -111,9 +110,10 @@ Test(exposure, what_was_seen_often_is_remembered) {
                                    "\"occurrences\": 40},"
                                    "{\"form\": \"HSH\", \"tokens\": [\"so\", \"bark\", \"gate\"], "
                                    "\"occurrences\": 40}"));
-    struct nvdp_exposures found = attacked(ctx, model, NULL, NULL, NULL);
+    nvdp__auto(nvdp__exposures_free) struct nvdp__exposures found =
+        attacked(ctx, model, NULL, NULL, NULL);
     cr_assert_eq(found.groups, 2);
-    const struct nvdp_exposure_group *never = &found.group[0], *often = &found.group[1];
+    const struct nvdp__exposure_group *never = &found.group[0], *often = &found.group[1];
     cr_assert_eq(never->secrets, 600);
     cr_assert_eq(often->secrets, 2);
     /* S is uniform.  Over n candidates the mean is log2(n) - log2(n!)/n: 1.34 bits for 27, and log2(e) = 1.44 for
@@ -127,8 +127,6 @@ Test(exposure, what_was_seen_often_is_remembered) {
     cr_expect_float_eq(often->interval.low, sqrt(.025) * log2(n), 1e-9);
     cr_expect_float_eq(often->interval.high, log2(n), 1e-12);
     cr_expect_lt(often->loss, .5 * never->loss);
-    nvdp_exposures_free(&found);
-    nvdp_context_free(ctx);
 }
 
 /* Canaries seen in long training are recognized; a model that saw none shows nothing.  The model before training, as
@@ -140,39 +138,35 @@ Test(exposure, canaries) {
     const char *model = train("saw", 1500, secrets);
     char planted[600];
     snprintf(planted, sizeof planted, "%s/planted.json", model);
-    struct nvdp_exposures found = attacked(ctx, model, NULL, NULL, NULL);
+    struct nvdp__exposures found = attacked(ctx, model, NULL, NULL, NULL);
     cr_assert_eq(found.audit.canaries, 120);
     cr_expect_gt(found.audit.auc, .75, "%g", found.audit.auc);
     cr_expect_gt(found.audit.epsilon, .2, "%g", found.audit.epsilon);
     cr_expect_eq(found.audit.delta, 1e-5);
     const double alone = found.audit.auc;
-    nvdp_exposures_free(&found);
+    nvdp__exposures_free(&found);
     const char *start = train("start", 0, NULL);
     found = attacked(ctx, model, "reference", start, planted);
     cr_expect_gt(found.audit.auc, alone - .1);
-    nvdp_exposures_free(&found);
+    nvdp__exposures_free(&found);
     found = attacked(ctx, start, NULL, NULL, planted);
     cr_expect(found.audit.auc > .3 && found.audit.auc < .7, "%g", found.audit.auc);
     cr_expect_lt(found.audit.epsilon, .2);
-    nvdp_exposures_free(&found);
-    nvdp_context_free(ctx);
+    nvdp__exposures_free(&found);
 }
 
 Test(exposure, bad_input) {
     struct nvdp_context *ctx = support_context();
     const char *secrets = write_secrets("one.json", "{\"form\": \"HS\", \"occurrences\": 1}");
     const char *model = train("plain", 1, NULL);
-    struct nvdp_exposures found;
-    cr_expect_eq(attack(ctx, model, NULL, NULL, NULL, &found), NVDP_ERR_IO);
-    support_contains(nvdp_context_error(ctx), "planted.json");
+    struct nvdp__exposures found;
+    fails(attack(ctx, model, NULL, NULL, NULL, &found), NVDP_ERR_IO, "planted.json");
     cr_expect_eq(attack(ctx, model, "candidates", "1", secrets, &found), NVDP_ERR_ARGUMENT);
-    cr_expect_eq(attack(ctx, model, "candidates", "1000", secrets, &found), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx),
-                     "27, the number of whole words in the vocabulary, found 1000");
-    cr_expect_eq(attack(ctx, model, "guess-in", "3", secrets, &found), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "expected secrets with \"include\": \"coin\"");
+    fails(attack(ctx, model, "candidates", "1000", secrets, &found), NVDP_ERR_ARGUMENT,
+          "27, the number of whole words in the vocabulary, found 1000");
+    fails(attack(ctx, model, "guess-in", "3", secrets, &found), NVDP_ERR_ARGUMENT,
+          "expected secrets with \"include\": \"coin\"");
     cr_expect_null(found.secret);
     cr_expect_eq(attack(ctx, support_scratch_path("nowhere"), NULL, NULL, secrets, &found),
                  NVDP_ERR_IO);
-    nvdp_context_free(ctx);
 }

@@ -1,7 +1,8 @@
 /* Tests the attacker that writes texts: its scores against values by hand, then vectors that tell the words, vectors
  * of noise alone, a run and its shared samples, and refusals.  Seeds are fixed. */
+#include "attack/attack.h"
 #include "attack/invert.h"
-#include "attack/text_scores.h"
+#include "attack/texts.h"
 #include "base/random.h"
 #include "tiny_task.h"
 #include "toy_corpus.h"
@@ -65,11 +66,10 @@ Test(text_scores, intervals) {
     }
     for (size_t seeds = 1; seeds <= 2; seeds++) {
         a.scores = 0;
-        cr_assert_eq(nvdp__add_text_scores(&a, NVDP__OBSERVED_RELEASE, seeds, TEXTS, count),
-                     NVDP_OK);
+        ok(nvdp__add_text_scores(&a, NVDP__OBSERVED_RELEASE, seeds, TEXTS, count));
         cr_assert_eq(a.scores, 4); /* no entities, no encoder */
-        const struct nvdp_text_score *f1 = &a.score[2];
-        cr_expect_str_eq(nvdp_text_metric_name(f1->metric), "words, F1");
+        const struct nvdp__text_score *f1 = &a.score[2];
+        cr_expect_str_eq(nvdp__text_metric_name(f1->metric), "words, F1");
         cr_expect_float_eq(f1->value, (double)right / TEXTS, 1e-12);
         cr_expect_float_eq(f1->interval.high - f1->interval.low, 2 * 1.96 * sqrt(.3 * .7 / TEXTS),
                            .012);
@@ -77,11 +77,10 @@ Test(text_scores, intervals) {
     for (size_t i = 0; i < TEXTS; i++)
         count[i] = compared("a", "b");
     a.scores = 0;
-    cr_assert_eq(nvdp__add_text_scores(&a, NVDP__OBSERVED_STATES, 1, TEXTS, count), NVDP_OK);
+    ok(nvdp__add_text_scores(&a, NVDP__OBSERVED_STATES, 1, TEXTS, count));
     for (size_t k = 0; k < a.scores; k++)
         cr_expect_float_eq(a.score[k].interval.high, 1 - pow(.025, 1. / TEXTS), 1e-9);
     free(a.score);
-    nvdp_context_free(a.ctx);
 }
 
 /* --- the search --- */
@@ -114,7 +113,7 @@ static size_t changed(struct nvdp_tokenizer *tokenizer, bool guess_length, size_
 /* Without a public length, tokens appear at the end too and no candidate becomes empty; with one, all lengths stay, of
  * an empty text too. */
 Test(search, changes_candidates) {
-    struct toy toy = toy_open(3);
+    nvdp__auto(toy_close) struct toy toy = toy_open(3);
     for (size_t n = 0; n <= 8; n++) {
         size_t open[9] = {0}, fixed[9] = {0};
         const size_t appended = changed(toy.tokenizer, true, n, open);
@@ -123,7 +122,6 @@ Test(search, changes_candidates) {
         cr_expect_eq(changed(toy.tokenizer, false, n, fixed), 0);
         cr_expect_eq(fixed[n], 2000, "%zu", n);
     }
-    toy_close(&toy);
 }
 
 /* Two pieces of three are asked for once, one of them is there; a second copy of it is not asked for. */
@@ -150,7 +148,8 @@ Test(reader, near_texts) {
     struct nvdp__piece_reader r;
     float read[PIECES];
     const float x = .5F - 4.F / 3;
-    cr_assert_eq(nvdp__piece_reader_create(ctx, 1, PIECES, &known, &r), NVDP_OK);
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    ok(nvdp__piece_reader_create(ctx, &memory, 1, PIECES, &known, &r));
     for (size_t i = 0; i < 3; i++)
         r.vector[i] = (float)(i == 2 ? 3 : i) - 4.F / 3;
     r.map[6] = .5F;
@@ -170,8 +169,6 @@ Test(reader, near_texts) {
     cr_expect_float_eq((double)read[5], 2. / 3, 1e-6);
     cr_expect_float_eq((double)read[6], 1. / 3 + .5 * (.5 - 4. / 3), 1e-6);
     cr_expect_float_eq((double)read[7], 1. / 3, 1e-6);
-    nvdp__piece_reader_release(&r);
-    nvdp_context_free(ctx);
 }
 
 /* --- the map of an attacker without the encoder --- */
@@ -186,7 +183,8 @@ Test(alignment, finds_a_linear_map) {
         struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
         struct nvdp__alignment map;
         double b[FROM * TO], e[TO], x[FROM], want[TO], found[TO];
-        cr_assert_eq(nvdp__alignment_create(ctx, PAIRS, FROM, TO, &map), NVDP_OK);
+        nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+        ok(nvdp__alignment_create(ctx, &memory, PAIRS, FROM, TO, &map));
         nvdp__stream_normals_f64(&stream, FROM * TO, b);
         nvdp__stream_normals_f64(&stream, PAIRS * FROM, map.x);
         for (size_t i = 0; i < PAIRS; i++) {
@@ -197,7 +195,7 @@ Test(alignment, finds_a_linear_map) {
                     map.y[i * TO + k] += b[d * TO + k] * map.x[i * FROM + d];
             }
         }
-        cr_assert_eq(nvdp__alignment_fit(ctx, &map), NVDP_OK, "%s", nvdp_context_error(ctx));
+        ok(nvdp__alignment_fit(ctx, &map));
         nvdp__stream_normals_f64(&stream, FROM, x);
         for (size_t k = 0; k < TO; k++) {
             want[k] = 3;
@@ -210,14 +208,12 @@ Test(alignment, finds_a_linear_map) {
             cr_expect_float_eq(found[k], want[k], .03);
         if (noisy) {
             memset(map.x, 0, PAIRS * FROM * sizeof *map.x);
-            cr_expect_eq(nvdp__alignment_fit(ctx, &map), NVDP_OK);
+            ok(nvdp__alignment_fit(ctx, &map));
             nvdp__alignment_apply(&map, x, found);
             for (size_t k = 0; k < TO; k++)
                 cr_expect_float_eq(found[k], map.mean[FROM + k], 1e-12);
         }
-        nvdp__alignment_release(&map);
     }
-    nvdp_context_free(ctx);
 }
 
 /* --- vectors of known texts --- */
@@ -234,11 +230,11 @@ static void write_texts(const char *name, size_t texts, uint64_t seed, bool tell
     struct nvdp__stream stream = nvdp__stream_open(&key, NVDP__PURPOSE_DEMO, 0, 0);
     char path[64], header[129];
     snprintf(path, sizeof path, "%s.txt", name);
-    FILE *text = fopen(support_scratch_path(path), "w");
+    nvdp__autoptr(fclose) FILE *text = fopen(support_scratch_path(path), "w");
     snprintf(path, sizeof path, "%s.conll", name);
-    FILE *tagged = fopen(support_scratch_path(path), "w");
+    nvdp__autoptr(fclose) FILE *tagged = fopen(support_scratch_path(path), "w");
     snprintf(path, sizeof path, "%s.npy", name);
-    FILE *array = fopen(support_scratch_path(path), "w");
+    nvdp__autoptr(fclose) FILE *array = fopen(support_scratch_path(path), "w");
     cr_assert(text != NULL && tagged != NULL && array != NULL);
     snprintf(header, sizeof header,
              "{'descr': '<f8', 'fortran_order': False, 'shape': (%zu, %d), }%*s", texts, DIM, 60,
@@ -261,16 +257,12 @@ static void write_texts(const char *name, size_t texts, uint64_t seed, bool tell
         }
         fwrite(vector, sizeof *vector, DIM, array);
     }
-    fclose(text);
-    fclose(tagged);
-    fclose(array);
 }
 
 /* Trains a masked language model of such texts. */
 static void make_prior(struct nvdp_context *ctx, const char *out) {
-    char vocabulary[600], text[600];
-    snprintf(vocabulary, sizeof vocabulary, "%s", support_scratch_path("vocabulary.txt"));
-    snprintf(text, sizeof text, "%s", support_scratch_path("known.txt"));
+    const char *vocabulary = support_scratch_path("vocabulary.txt");
+    const char *text = support_scratch_path("known.txt");
     FILE *file = fopen(vocabulary, "w");
     fprintf(file, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
     for (size_t k = 0; k < WORDS; k++)
@@ -283,9 +275,9 @@ static void make_prior(struct nvdp_context *ctx, const char *out) {
     config.hidden = 32;
     config.length = 8;
     config.max_positions = 16;
-    FREED(nvdp_pretrain_result_free)
+    FREED(nvdp_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
-    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp__pretrain(ctx, &config, &result));
 }
 
 struct setting {
@@ -294,10 +286,10 @@ struct setting {
 
 /* Runs the attack with settings up to an empty one; paths are in the scratch directory if they begin with '@'. */
 static nvdp_status attack(struct nvdp_context *ctx, const struct setting *setting, json_t **out) {
-    struct nvdp_config *config = NULL;
-    struct nvdp_attack_result *result = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_attack_free) struct nvdp_attack_result *result = NULL;
     char *text = NULL;
-    cr_assert_eq(nvdp_attacks_config_create(ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(ctx, "attack", &config));
     support_set(ctx, config, "kind", "invert");
     support_set(ctx, config, "seeds", "1");
     for (; setting->name != NULL; setting++) {
@@ -307,12 +299,10 @@ static nvdp_status attack(struct nvdp_context *ctx, const struct setting *settin
     }
     const nvdp_status status = nvdp_attack(ctx, config, &result);
     if (status == NVDP_OK) {
-        cr_assert_eq(nvdp_attack_json(ctx, result, &text), NVDP_OK);
+        ok(nvdp_result_json(ctx, result, NULL, &text));
         *out = json_loads(text, 0, NULL);
         free(text);
     }
-    nvdp_attack_free(result);
-    nvdp_config_free(config);
     return status;
 }
 
@@ -321,9 +311,9 @@ static double score(const json_t *found, const char *observed, const char *metri
     size_t i;
     json_t *of;
     json_array_foreach(json_object_get(found, "scores"), i, of) {
-        if (strcmp(json_string_value(json_object_get(of, "observed")), observed) == 0 &&
-            strcmp(json_string_value(json_object_get(of, "metric")), metric) == 0)
-            return end < 0 ? json_real_value(json_object_get(of, "value"))
+        if (strcmp(text_at(of, "observed"), observed) == 0 &&
+            strcmp(text_at(of, "metric"), metric) == 0)
+            return end < 0 ? number_at(of, "value")
                            : json_number_value(
                                  json_array_get(json_object_get(of, "interval"), (size_t)end));
     }
@@ -349,14 +339,14 @@ Test(invert, vectors_of_known_texts) {
         GIVEN("@secret.npy", "@known.npy", "@secret.conll"), {"steps", "500"}, {0}};
     const struct setting hidden[] = {
         GIVEN("@secret.npy", "@known.npy", "@secret.txt"), {"steps", "150"}, {0}};
-    char prior[600];
-    json_t *found = NULL, *again = NULL;
+    json_t *found = NULL;
+    nvdp__autoptr(json_decref) json_t *again = NULL;
     write_texts("known", KNOWN, 1, true, .02);
     write_texts("secret", SECRET, 2, true, .02);
-    snprintf(prior, sizeof prior, "%s", support_scratch_path("prior"));
+    const char *prior = support_scratch_path("prior");
     make_prior(ctx, prior);
-    cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK);
-    cr_assert_eq(attack(ctx, clear, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_context_set_threads(ctx, 1));
+    ok(attack(ctx, clear, &found));
     cr_expect_geq(score(found, "release", "words, F1", -1), .9, "%g",
                   score(found, "release", "words, F1", -1));
     cr_expect_gt(score(found, "release", "exact match", -1), .6, "%g",
@@ -380,25 +370,22 @@ Test(invert, vectors_of_known_texts) {
         FILE *file = fopen(support_scratch_path("secret.tsv"), "w");
         fprintf(file, "\n%s", tags);
         fclose(file);
-        free(tags);
-        cr_assert_eq(attack(ctx, renamed, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+        ok(attack(ctx, renamed, &found));
         (void)score(found, "release", "entities, recall", -1);
-        cr_expect_eq(json_integer_value(json_object_get(found, "public_texts")), 100);
+        cr_expect_eq(integer_at(found, "public_texts"), 100);
         json_decref(found);
     }
 
     write_texts("known", KNOWN, 1, false, 1);
     write_texts("secret", SECRET, 2, false, 1);
-    cr_assert_eq(attack(ctx, hidden, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(attack(ctx, hidden, &found));
     cr_expect_leq(score(found, "release", "words, F1", 0), score(found, "prior", "words, F1", 1));
     cr_expect_geq(score(found, "release", "words, F1", 1), score(found, "prior", "words, F1", 0));
     cr_expect(weak(found));
-    cr_assert_eq(nvdp_context_set_threads(ctx, 2), NVDP_OK);
-    cr_assert_eq(attack(ctx, hidden, &again), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_context_set_threads(ctx, 2));
+    ok(attack(ctx, hidden, &again));
     cr_expect(json_equal(found, again));
     json_decref(found);
-    json_decref(again);
-    nvdp_context_free(ctx);
 }
 
 /* --- a run --- */
@@ -410,12 +397,10 @@ static void share(struct nvdp_context *ctx, const char *run) {
         {"split", "dev"},       {"samples", "2"},
         {"measure-texts", "2"}, {"limit", "12"},
         {"insecure-seed", "7"}, {"no-ledger", "true"}};
-    struct nvdp_config *config = NULL;
-    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    struct nvdp_config *config = support_config(ctx, "export", NULL);
     for (size_t i = 0; i < sizeof option / sizeof *option; i++)
         support_set(ctx, config, option[i][0], option[i][1]);
-    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
-    nvdp_config_free(config);
+    ok(nvdp_export(ctx, config, NULL));
 }
 
 /* Samples are drawn or from a file.  Under a sequence clip the exact match alone has a bound: that of naming the most
@@ -424,12 +409,11 @@ Test(invert, a_run) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .epochs = 1, .clip_sequence = 2};
     struct nvdp_context *ctx = support_context();
-    char *run = strdup(task_run(ctx, "run", &choice, NULL));
-    char prior[600];
+    const char *run = task_run(ctx, "run", &choice, NULL);
     json_t *found = NULL;
-    cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK);
+    ok(nvdp_context_set_threads(ctx, 1));
     write_texts("known", KNOWN, 1, true, 0);
-    snprintf(prior, sizeof prior, "%s", support_scratch_path("prior"));
+    const char *prior = support_scratch_path("prior");
     make_prior(ctx, prior);
     const struct setting setting[] = {{"run", run},
                                       {"public", "@data/train.tsv"},
@@ -438,8 +422,8 @@ Test(invert, a_run) {
                                       {"steps", "20"},
                                       {"limit", "10"},
                                       {0}};
-    cr_assert_eq(attack(ctx, setting, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_expect_eq(json_integer_value(json_object_get(found, "texts")), 10);
+    ok(attack(ctx, setting, &found));
+    cr_expect_eq(integer_at(found, "texts"), 10);
     for (int o = 0; o < 3; o++) {
         static const char *const observed[] = {"release", "states", "prior"};
         const double cosine = score(found, observed[o], "cosine", -1);
@@ -454,11 +438,11 @@ Test(invert, a_run) {
     json_array_foreach(json_object_get(found, "scores"), i, of) {
         if (json_is_null(json_object_get(of, "bound"))) continue;
         bounded++;
-        cr_expect_str_eq(json_string_value(json_object_get(of, "metric")), "exact match");
-        cr_expect_str_eq(json_string_value(json_object_get(of, "observed")), "release");
-        const double baseline = json_real_value(json_object_get(of, "baseline"));
+        cr_expect_str_eq(text_at(of, "metric"), "exact match");
+        cr_expect_str_eq(text_at(of, "observed"), "release");
+        const double baseline = number_at(of, "baseline");
         cr_expect_float_eq(baseline * 10, round(baseline * 10), 1e-9);
-        cr_expect_gt(json_real_value(json_object_get(of, "bound")), baseline);
+        cr_expect_gt(number_at(of, "bound"), baseline);
     }
     cr_expect_eq(bounded, 1);
     json_decref(found);
@@ -466,16 +450,16 @@ Test(invert, a_run) {
                                         {"prior", "@prior"}, {"tokens", "8"},
                                         {"steps", "20"},     {"limit", "10"},
                                         {"search", "0"},     {0}};
-    cr_assert_eq(attack(ctx, unchanged, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(attack(ctx, unchanged, &found));
     cr_expect_lt(score(found, "states", "cosine", -1), searched);
     json_decref(found);
     share(ctx, run);
     const struct setting shared[] = {
         {"run", run},    {"public", "@data/train.tsv"}, {"prior", "@prior"}, {"tokens", "8"},
         {"steps", "20"}, {"shared", "@shared.h5"},      {"seeds", "2"},      {0}};
-    cr_assert_eq(attack(ctx, shared, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_expect_eq(json_integer_value(json_object_get(found, "texts")), 12);
-    cr_expect_eq(json_integer_value(json_object_get(found, "seeds")), 2);
+    ok(attack(ctx, shared, &found));
+    cr_expect_eq(integer_at(found, "texts"), 12);
+    cr_expect_eq(integer_at(found, "seeds"), 2);
     json_decref(found);
 
     const struct {
@@ -498,19 +482,16 @@ Test(invert, a_run) {
         support_contains(nvdp_context_error(ctx), refused[k].message);
     }
     const struct setting without[] = {{"run", run}, {"public", "@data/train.tsv"}, {0}};
-    cr_expect_eq(attack(ctx, without, &found), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "prior: expected the directory of a masked");
-    free(run);
-    nvdp_context_free(ctx);
+    fails(attack(ctx, without, &found), NVDP_ERR_ARGUMENT,
+          "prior: expected the directory of a masked");
 }
 
 Test(invert, refuses_vectors_without_texts) {
     struct nvdp_context *ctx = support_context();
     json_t *found = NULL;
-    char prior[600];
     write_texts("known", KNOWN, 1, true, 0);
     write_texts("secret", SECRET, 2, true, 0);
-    snprintf(prior, sizeof prior, "%s", support_scratch_path("prior"));
+    const char *prior = support_scratch_path("prior");
     make_prior(ctx, prior);
     const struct {
         struct setting setting[8];
@@ -533,5 +514,4 @@ Test(invert, refuses_vectors_without_texts) {
         cr_expect_neq(attack(ctx, bad[k].setting, &found), NVDP_OK);
         support_contains(nvdp_context_error(ctx), bad[k].message);
     }
-    nvdp_context_free(ctx);
 }

@@ -1,7 +1,10 @@
 /* Tests re-identification: densities against their formulas, guesses against closed forms, the chain shown <= exact
  * <= certified, and samples of a shared file.  Seeds are fixed; comments state the false-alarm rates. */
+#include "attack/attack.h"
+#include "attack/pair.h"
 #include "made_posteriors.h"
 #include "rdp/likelihood.h"
+#include "rdp/report.h"
 #include "share/sampler.h"
 #include "tiny_task.h"
 
@@ -59,8 +62,9 @@ Test(likelihood, is_the_densities_log) {
         const size_t own = 4, tokens = made.policy == NVDP_LENGTH_HIDDEN
                                            ? set->length
                                            : set->offset[own + 1] - set->offset[own];
-        cr_assert_eq(nvdp__likelihood_create(ctx, set, &likelihood), NVDP_OK);
-        cr_assert_eq(nvdp__evidence_create(ctx, set, 6, &evidence), NVDP_OK);
+        ok(nvdp__likelihood_create(ctx, set, &likelihood));
+        nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+        ok(nvdp__evidence_create(ctx, &memory, set, 6, 1, &evidence));
         nvdp__evidence_begin(&evidence, set, own);
         for (int s = 0; s < SAMPLES; s++) {
             for (size_t k = 0; k < ROOM; k++)
@@ -82,30 +86,28 @@ Test(likelihood, is_the_densities_log) {
                 cr_expect_float_eq(got[t] - got[own], want[t] - want[own], 1e-10, "%d %zu: %g %g",
                                    kind, t, got[t] - got[own], want[t] - want[own]);
         }
-        nvdp__evidence_release(&evidence);
         nvdp__likelihood_release(&likelihood);
-        nvdp_posteriors_free(set);
     }
-    nvdp_context_free(ctx);
 }
 
 /* A weight at the grid's end stands for all weights below it.  Since int_-inf^e exp(a x) dx = exp(a e)/a, the
  * differences between texts deviate from the density at e by the logarithm of their pseudo-counts. */
 Test(likelihood, of_weights_at_the_grid_s_end) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
     struct nvdp__likelihood likelihood;
     struct nvdp__evidence evidence;
     const double z[3] = {0}, log_pi[3] = {-.1, -3, -128};
     double at[2], below[2];
-    cr_assert_eq(nvdp_posteriors_create(ctx, 2, 4, 1, true, &set), NVDP_OK);
+    ok(nvdp_posteriors_create(ctx, 2, 4, 1, true, &set));
     set->offset[1] = 2;
     set->offset[2] = 4;
     set->alpha[0] = set->alpha[2] = .5;
     set->alpha[1] = .02;
     set->alpha[3] = .3;
-    cr_assert_eq(nvdp__likelihood_create(ctx, set, &likelihood), NVDP_OK);
-    cr_assert_eq(nvdp__evidence_create(ctx, set, 2, &evidence), NVDP_OK);
+    ok(nvdp__likelihood_create(ctx, set, &likelihood));
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    ok(nvdp__evidence_create(ctx, &memory, set, 2, 1, &evidence));
     for (int end = 0; end < 2; end++) {
         nvdp__evidence_begin(&evidence, set, 0);
         nvdp__evidence_add(&evidence, set, z, log_pi, end ? -128 : -INFINITY);
@@ -116,21 +118,18 @@ Test(likelihood, of_weights_at_the_grid_s_end) {
                        (.02 - .3) * -128 + lgamma(1.52) - lgamma(.02) - lgamma(1.8) + lgamma(.3),
                        1e-10);
     cr_expect_float_eq(below[0] - below[1], at[0] - at[1] - log(.02 / .3), 1e-10);
-    nvdp__evidence_release(&evidence);
     nvdp__likelihood_release(&likelihood);
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
 }
 
 /* Makes texts of one vector each, every pair `apart` from one another, with variance 1: on separate axes. */
 static struct nvdp_posteriors *simplex(struct nvdp_context *ctx, size_t texts, double apart) {
     struct nvdp_posteriors *set = NULL;
-    cr_assert_eq(nvdp_posteriors_create(ctx, texts, texts, texts, false, &set), NVDP_OK);
+    ok(nvdp_posteriors_create(ctx, texts, texts, texts, false, &set));
     for (size_t i = 0; i < texts; i++) {
         set->offset[i + 1] = i + 1;
         set->mu[i * texts + i] = apart / M_SQRT2;
     }
-    return set;
+    return support_keep(set);
 }
 
 static double phi(double x) {
@@ -160,8 +159,7 @@ Test(linkage, of_gaussians_has_a_closed_form) {
         const double d = cases[c].apart * sqrt(cases[c].releases);
         const double want = cases[c].texts == 2 ? phi(d / 2) : named(cases[c].texts, d);
         struct nvdp_linkage found = NVDP_RESULT(struct nvdp_linkage);
-        cr_assert_eq(nvdp_linkage_measure(ctx, set, cases[c].releases, 0, 5, &found), NVDP_OK, "%s",
-                     nvdp_context_error(ctx));
+        ok(nvdp_linkage_measure(ctx, set, cases[c].releases, 0, 5, &found));
         const double sd = sqrt(want * (1 - want) / (double)found.trials);
         cr_expect_geq(found.trials, 1000);
         cr_expect_float_eq(found.first, want, 4.4 * sd, "%zu: %g, expected %g +- %g", c,
@@ -174,9 +172,7 @@ Test(linkage, of_gaussians_has_a_closed_form) {
         cr_expect_lt(found.information_interval.low, log((double)cases[c].texts));
         cr_expect_lt(found.information_interval.low, d * d / 2);
         cr_expect_gt(found.information_interval.high, 0);
-        nvdp_posteriors_free(set);
     }
-    nvdp_context_free(ctx);
 }
 
 /* The label of a text leaves the candidates with that label: with three labels of 1, 4 and 25 texts, a guess without
@@ -188,8 +184,8 @@ Test(linkage, of_texts_with_labels) {
     const double apart = 2;
     struct nvdp_posteriors *set = simplex(ctx, 30, apart);
     struct nvdp_linkage found = NVDP_RESULT(struct nvdp_linkage);
-    char sentence[NVDP_LINKAGE_SENTENCE];
-    cr_assert_eq(nvdp_linkage_measure(ctx, set, 1, 0, 5, &found), NVDP_OK);
+    struct nvdp__claim_text said;
+    ok(nvdp_linkage_measure(ctx, set, 1, 0, 5, &found));
     cr_expect(found.labeled.labels == 0 && isnan(found.labeled.first));
     set->label = calloc(30, sizeof *set->label);
     cr_assert_not_null(set->label);
@@ -201,8 +197,7 @@ Test(linkage, of_texts_with_labels) {
         set->label[(i * 7) % 30] = i < 1 ? 2 : i < 5 ? 0 : NAN; /* the rest has no label */
     for (size_t k = 0; k < 3; k++)
         want += (double)size[k] / 30 * (size[k] == 1 ? 1 : named(size[k], apart));
-    cr_assert_eq(nvdp_linkage_measure(ctx, set, 1, 0, 5, &found), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    ok(nvdp_linkage_measure(ctx, set, 1, 0, 5, &found));
     const struct nvdp_linkage_labeled *labeled = &found.labeled;
     const double sd = sqrt(want * (1 - want) / (double)found.trials);
     cr_expect_eq(labeled->labels, 3);
@@ -217,11 +212,9 @@ Test(linkage, of_texts_with_labels) {
     cr_expect_eq(found.named, labeled->first);
     cr_expect_eq(found.named_interval.high, labeled->first_interval.high);
     cr_expect(labeled->first_interval.low < want && want < labeled->first_interval.high);
-    nvdp_linkage_sentence(&found, sentence);
-    support_contains(sentence, "; a reader who also has the labels of the samples, for ");
-    support_contains(sentence, "; chance: 10 %).");
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
+    said = nvdp__linkage_sentence(&found);
+    support_contains(said.text, "; a reader who also has the labels of the samples, for ");
+    support_contains(said.text, "; chance: 10 %).");
 }
 
 /* 872 texts with two labels: at the clip whose bound is 27.2 % without labels, 34.7 % can be named with them. */
@@ -235,37 +228,35 @@ Test(linkage, of_equal_texts_is_chance) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = simplex(ctx, 40, 0);
     struct nvdp_linkage found = NVDP_RESULT(struct nvdp_linkage);
-    char sentence[NVDP_LINKAGE_SENTENCE];
-    cr_assert_eq(nvdp_linkage_measure(ctx, set, 1, 0, 5, &found), NVDP_OK);
+    struct nvdp__claim_text said;
+    ok(nvdp_linkage_measure(ctx, set, 1, 0, 5, &found));
     cr_expect_float_eq(found.first, 1. / 40, 1e-12);
     cr_expect_float_eq(found.ten, .25, 1e-12);
     cr_expect_float_eq(found.information, 0, 1e-12);
     cr_expect_float_eq(found.states, 1. / 40,
                        1e-12); /* without noise the posteriors reveal nothing */
     cr_expect(isnan(found.first_bound) && isnan(found.ten_bound));
-    nvdp_linkage_sentence(&found, sentence);
-    support_contains(sentence, "Someone who has the model and these 40 texts names the right text "
-                               "for 2.5 % of the samples (95 % interval: ");
-    support_contains(sentence, "; chance: 2.5 %).");
-    cr_assert_eq(nvdp_linkage_measure(ctx, set, 3, 20, 5, &found), NVDP_OK);
-    nvdp_linkage_sentence(&found, sentence);
-    support_contains(sentence, "these 20 texts, drawn from 40, names the right text for 5 % of the "
-                               "texts, given 3 samples each (");
+    said = nvdp__linkage_sentence(&found);
+    support_contains(said.text, "Someone who has the model and these 40 texts names the right text "
+                                "for 2.5 % of the samples (95 % interval: ");
+    support_contains(said.text, "; chance: 2.5 %).");
+    ok(nvdp_linkage_measure(ctx, set, 3, 20, 5, &found));
+    said = nvdp__linkage_sentence(&found);
+    support_contains(said.text,
+                     "these 20 texts, drawn from 40, names the right text for 5 % of the "
+                     "texts, given 3 samples each (");
     cr_expect_eq(nvdp_linkage_measure(ctx, set, 0, 0, 5, &found), NVDP_ERR_ARGUMENT);
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
 }
 
-static struct nvdp_pair_attacks attack(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
-                                       double certified, const char *const (*options)[2],
-                                       size_t n) {
-    struct nvdp_pair_attacks found = NVDP_RESULT(struct nvdp_pair_attacks);
+static struct nvdp__pair_attacks attack(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                                        double certified, const char *const (*options)[2],
+                                        size_t n) {
+    struct nvdp__pair_attacks found = NVDP_RESULT(struct nvdp__pair_attacks);
     struct nvdp_config *config = NULL;
-    cr_assert_eq(nvdp_attack_config_create(ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(ctx, "attack", &config));
     for (size_t i = 0; i < n; i++)
         support_set(ctx, config, options[i][0], options[i][1]);
-    cr_assert_eq(nvdp_attack_pairs(ctx, set, certified, config, &found), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    ok(nvdp__attack_pairs(ctx, set, NULL, certified, config, &found));
     nvdp_config_free(config);
     return found;
 }
@@ -279,8 +270,9 @@ Test(pair, of_gaussians_has_a_closed_form) {
     struct nvdp_posteriors *set = simplex(ctx, 2, .75);
     const double truth = nvdp_gdp_epsilon(1.5, .01);
     for (int lie = 0; lie < 2; lie++) {
-        struct nvdp_pair_attacks found = attack(ctx, set, lie ? truth * .999 : truth, options, 4);
-        const struct nvdp_pair_attack *p = &found.pair[0];
+        nvdp__auto(nvdp__pair_attacks_free) struct nvdp__pair_attacks found =
+            attack(ctx, set, lie ? truth * .999 : truth, options, 4);
+        const struct nvdp__pair_attack *p = &found.pair[0];
         const double sd = sqrt(phi(.75) * (1 - phi(.75)) / 80000);
         cr_assert_eq(found.pairs, 1);
         cr_expect_float_eq(p->right, phi(.75), 4.4 * sd, "%g, expected %g", p->right, phi(.75));
@@ -292,10 +284,7 @@ Test(pair, of_gaussians_has_a_closed_form) {
         cr_expect(p->shown <= truth && p->shown > .75 * truth, "%g of %g", p->shown, truth);
         cr_expect_eq(p->holds, !lie);
         cr_expect_eq(found.holds, !lie);
-        nvdp_pair_attacks_free(&found);
     }
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
 }
 
 /* With weights and vectors of unequal variances, no pair shows more than the exact epsilon.  The likelier text is
@@ -315,12 +304,13 @@ Test(pair, shows_no_more_than_is_exact) {
                                         .policy = public_ ? NVDP_LENGTH_PUBLIC : NVDP_LENGTH_HIDDEN,
                                         .seed = 9};
         struct nvdp_posteriors *set = made_posteriors(ctx, &made);
-        struct nvdp_pair_attacks found = attack(ctx, set, INFINITY, options, 3);
+        nvdp__auto(nvdp__pair_attacks_free) struct nvdp__pair_attacks found =
+            attack(ctx, set, INFINITY, options, 3);
         double share = 0;
         cr_assert_eq(found.pairs, 5);
         cr_expect(found.holds);
         for (size_t i = 0; i < 5; i++) {
-            const struct nvdp_pair_attack *p = &found.pair[i];
+            const struct nvdp__pair_attack *p = &found.pair[i];
             const double sd = sqrt(p->right_max * (1 - p->right_max) / 6000);
             cr_expect_float_eq(p->right, p->right_max, 4.4 * sd, "%zu: %g, expected %g", i,
                                p->right, p->right_max);
@@ -328,10 +318,7 @@ Test(pair, shows_no_more_than_is_exact) {
             share += p->shown / p->exact / 5;
         }
         cr_expect_gt(share, .3, "%g", share);
-        nvdp_pair_attacks_free(&found);
-        nvdp_posteriors_free(set);
     }
-    nvdp_context_free(ctx);
 }
 
 /* Noise lifts the result above the mean of the best test half of the time, which breaks no bound by itself.  One
@@ -344,23 +331,21 @@ Test(pair, right_is_above_its_maximum_by_noise_alone) {
         char text[16];
         snprintf(text, sizeof text, "%d", seed);
         const char *const options[][2] = {{"pair", "0,1"}, {"samples", "200"}, {"seed", text}};
-        struct nvdp_pair_attacks found = attack(ctx, set, INFINITY, options, 3);
+        nvdp__auto(nvdp__pair_attacks_free) struct nvdp__pair_attacks found =
+            attack(ctx, set, INFINITY, options, 3);
         above += found.pair[0].right > found.pair[0].right_max;
         broken += !found.pair[0].holds;
-        nvdp_pair_attacks_free(&found);
     }
     cr_expect(above > 5 && above < 35, "%zu", above);
     cr_expect_leq(broken, 5, "%zu", broken);
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
 }
 
 /* If double precision cannot hold a pair's integral, a bound replaces it and is reported as a bound. */
 Test(pair, a_bound_is_called_one) {
     struct nvdp_context *ctx = support_context();
     static const char *const options[][2] = {{"pair", "0,1"}, {"samples", "500"}};
-    struct nvdp_posteriors *set = NULL;
-    cr_assert_eq(nvdp_posteriors_create(ctx, 2, 2, 1, false, &set), NVDP_OK);
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
+    ok(nvdp_posteriors_create(ctx, 2, 2, 1, false, &set));
     set->offset[1] = 1;
     set->offset[2] = 2;
     set->policy = NVDP_LENGTH_PUBLIC;
@@ -368,39 +353,35 @@ Test(pair, a_bound_is_called_one) {
     set->mu[0] = 1e8;
     for (int unequal = 0; unequal < 2; unequal++) {
         if (unequal) set->logvar[1] = -39;
-        struct nvdp_pair_attacks found = attack(ctx, set, INFINITY, options, 2);
+        nvdp__auto(nvdp__pair_attacks_free) struct nvdp__pair_attacks found =
+            attack(ctx, set, INFINITY, options, 2);
         cr_expect_eq(found.pair[0].bounded, unequal);
         cr_expect(found.holds);
-        nvdp_pair_attacks_free(&found);
     }
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
 }
 
 /* Two opposite texts in a clip's ball are distinguished exactly as often as the bound for any two texts allows. */
 Test(pair, the_guess_bound_is_attained) {
     struct nvdp_context *ctx = support_context();
     static const char *const options[][2] = {{"pair", "0,1"}, {"samples", "1000"}};
-    struct nvdp_posteriors *set = NULL;
-    cr_assert_eq(nvdp_posteriors_create(ctx, 2, 2, 1, false, &set), NVDP_OK);
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
+    ok(nvdp_posteriors_create(ctx, 2, 2, 1, false, &set));
     set->offset[1] = 1;
     set->offset[2] = 2;
     set->policy = NVDP_LENGTH_HIDDEN;
     set->length = 1;
     set->clip_sequence = set->mu[0] = .75;
     set->mu[1] = -.75;
-    struct nvdp_pair_attacks found = attack(ctx, set, INFINITY, options, 2);
+    struct nvdp__pair_attacks found = attack(ctx, set, INFINITY, options, 2);
     cr_expect_float_eq(found.guess, phi(.75), 1e-9);
     cr_expect_float_eq(found.pair[0].right_max, found.guess, 1e-9);
     cr_expect(found.holds);
-    nvdp_pair_attacks_free(&found);
+    nvdp__pair_attacks_free(&found);
     set->mu[1] = set->mu[0]; /* one posterior: nothing to distinguish */
     found = attack(ctx, set, INFINITY, options, 2);
     cr_expect(found.weak && found.holds);
     cr_expect_eq(found.pair[0].states, .5);
-    nvdp_pair_attacks_free(&found);
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
+    nvdp__pair_attacks_free(&found);
 }
 
 /* The clip bounds how often texts are named.  A set that claims a smaller clip than it has is detected. */
@@ -414,39 +395,35 @@ Test(linkage, stays_below_the_guess_bound) {
     for (int lie = 0; lie < 2; lie++) {
         struct nvdp_linkage found;
         set->clip_sequence = lie ? .1 : M_SQRT2;
-        cr_assert_eq(nvdp__linkage(ctx, set, &source, 1, 40, &found), NVDP_OK);
+        ok(nvdp__linkage(ctx, set, &source, 1, 40, &found));
         cr_expect_eq(found.first_bound, nvdp_guess_bound(1 / 30., set->clip_sequence, 1, 30));
         cr_expect_eq(found.ten_bound, nvdp_guess_bound(1 / 3., set->clip_sequence, 1, 30));
         cr_expect_eq(found.first_interval.low > found.first_bound, lie);
         cr_expect_eq(found.states, 1);
     }
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
 }
 
 Test(pair, texts_that_lengths_tell_apart_are_refused) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_pair_attacks found = NVDP_RESULT(struct nvdp_pair_attacks);
-    struct nvdp_config *config = NULL;
+    struct nvdp__pair_attacks found = NVDP_RESULT(struct nvdp__pair_attacks);
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     struct nvdp_posteriors *set = NULL;
-    cr_assert_eq(nvdp_posteriors_create(ctx, 2, 3, 1, false, &set), NVDP_OK);
+    ok(nvdp_posteriors_create(ctx, 2, 3, 1, false, &set));
     set->offset[1] = 1;
     set->offset[2] = 3;
-    cr_assert_eq(nvdp_attack_config_create(ctx, &config), NVDP_OK);
-    cr_expect_eq(nvdp_attack_pairs(ctx, set, INFINITY, config, &found), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "no two of the 2 texts have the same length");
+    ok(nvdp_config_create(ctx, "attack", &config));
+    fails(nvdp__attack_pairs(ctx, set, NULL, INFINITY, config, &found), NVDP_ERR_INPUT,
+          "no two of the 2 texts have the same length");
     support_set(ctx, config, "pair", "0,1");
-    cr_expect_eq(nvdp_attack_pairs(ctx, set, INFINITY, config, &found), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp__attack_pairs(ctx, set, NULL, INFINITY, config, &found), NVDP_ERR_ARGUMENT);
     support_contains(
         nvdp_context_error(ctx),
         "expected two texts of the same length, because lengths are public, found lengths 1 and 2");
     support_set(ctx, config, "pair", "0,2");
-    cr_expect_eq(nvdp_attack_pairs(ctx, set, INFINITY, config, &found), NVDP_ERR_ARGUMENT);
-    cr_expect_eq(nvdp_attack_pairs(ctx, set, NAN, config, &found), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "certified: expected an epsilon >= 0 or inf");
-    nvdp_config_free(config);
+    cr_expect_eq(nvdp__attack_pairs(ctx, set, NULL, INFINITY, config, &found), NVDP_ERR_ARGUMENT);
+    fails(nvdp__attack_pairs(ctx, set, NULL, NAN, config, &found), NVDP_ERR_ARGUMENT,
+          "certified: expected an epsilon >= 0 or inf");
     nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
 }
 
 /* Counts the warnings about samples that are not read. */
@@ -463,35 +440,31 @@ Test(linkage, of_a_shared_file_with_labels) {
     const char *run = task_run(ctx, "run", &choice, NULL);
     const char *file = support_scratch_path("labels.h5");
     struct nvdp_config *config = NULL;
-    struct nvdp_posteriors *set = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
     struct nvdp_linkage found = NVDP_RESULT(struct nvdp_linkage);
-    cr_assert_eq(nvdp_run_config_create(ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(ctx, "run", &config));
     support_set(ctx, config, "run", run);
-    cr_assert_eq(nvdp_run_posteriors(ctx, config, &set), NVDP_OK);
+    ok(nvdp_run_posteriors(ctx, config, &set));
     nvdp_config_free(config);
     for (int labels = 0; labels < 2; labels++) {
-        struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+        nvdp__autoresult struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
         const char *const options[][2] = {
             {"run", run},           {"out", file},
             {"split", "dev"},       {"samples", "10"},
             {"insecure-seed", "7"}, {"overwrite", "true"},
             {"no-ledger", "true"},  {"with-labels", labels ? "true" : "false"}};
-        cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+        ok(nvdp_config_create(ctx, "export", &config));
         for (size_t i = 0; i < sizeof options / sizeof *options; i++)
             support_set(ctx, config, options[i][0], options[i][1]);
-        cr_assert_eq(nvdp_export(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+        ok(nvdp_export(ctx, config, &result));
         nvdp_config_free(config);
         cr_expect_eq(result.privacy->linkage->labeled.labels, labels ? 2 : 0);
-        nvdp_export_result_free(&result);
-        cr_assert_eq(nvdp_attack_shared(ctx, set, file, 1, &found), NVDP_OK, "%s",
-                     nvdp_context_error(ctx));
+        ok(nvdp__attack_shared(ctx, set, file, 1, &found));
         cr_expect_eq(found.labeled.labels, labels ? 2 : 0);
         if (!labels) continue;
         cr_expect_float_eq(found.labeled.first_chance, 2. / TASK_DEV, 1e-15);
         cr_expect_gt(found.labeled.first, found.first);
     }
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
 }
 
 /* Samples of a file give the same results as drawn ones: the intervals overlap (at double width, each misses in one
@@ -507,25 +480,23 @@ Test(linkage, of_a_shared_file) {
         nvdp_context_set_log(ctx, hear, &warned);
         const char *run = task_run(ctx, "run", &choices[c], NULL);
         const char *file = support_scratch_path("shared.h5");
-        struct nvdp_config *config = NULL;
+        nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
         struct nvdp_posteriors *set = NULL;
         struct nvdp_linkage drawn = NVDP_RESULT(struct nvdp_linkage), shared = drawn;
-        cr_assert_eq(nvdp_run_config_create(ctx, &config), NVDP_OK);
+        ok(nvdp_config_create(ctx, "run", &config));
         support_set(ctx, config, "run", run);
-        cr_assert_eq(nvdp_run_posteriors(ctx, config, &set), NVDP_OK);
+        ok(nvdp_run_posteriors(ctx, config, &set));
         nvdp_config_free(config);
-        cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+        ok(nvdp_config_create(ctx, "export", &config));
         const char *const options[][2] = {
             {"run", run},           {"out", file},          {"split", "dev"},
             {"samples", "10"},      {"measure-texts", "2"}, {"grid", float16 ? "float16" : "fixed"},
             {"insecure-seed", "7"}, {"overwrite", "true"},  {"no-ledger", "true"}};
         for (size_t i = 0; i < sizeof options / sizeof *options; i++)
             support_set(ctx, config, options[i][0], options[i][1]);
-        cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
-        nvdp_config_free(config);
-        cr_assert_eq(nvdp_linkage_measure(ctx, set, 2, 0, 1, &drawn), NVDP_OK);
-        cr_assert_eq(nvdp_attack_shared(ctx, set, file, 2, &shared), NVDP_OK, "%s",
-                     nvdp_context_error(ctx));
+        ok(nvdp_export(ctx, config, NULL));
+        ok(nvdp_linkage_measure(ctx, set, 2, 0, 1, &drawn));
+        ok(nvdp__attack_shared(ctx, set, file, 2, &shared));
         cr_expect_eq(shared.trials, 5 * TASK_DEV);
         const struct nvdp_interval *a = &drawn.information_interval,
                                    *b = &shared.information_interval;
@@ -533,27 +504,25 @@ Test(linkage, of_a_shared_file) {
                      a->high - a->low + b->high - b->low, "%g %g", drawn.information,
                      shared.information);
         cr_expect_gt(shared.first, 2 * shared.first_chance, "%g", shared.first);
-        cr_expect_eq(nvdp_attack_shared(ctx, set, file, 11, &shared), NVDP_ERR_ARGUMENT);
+        cr_expect_eq(nvdp__attack_shared(ctx, set, file, 11, &shared), NVDP_ERR_ARGUMENT);
         /* some of the file's texts; one that is missing; selection by ids alone */
         set->texts--;
-        cr_expect_eq(nvdp_attack_shared(ctx, set, file, 10, &shared), NVDP_OK);
+        ok(nvdp__attack_shared(ctx, set, file, 10, &shared));
         cr_expect_eq(warned, 1);
         cr_expect_eq(shared.trials, TASK_DEV - 1);
         set->id[3] = 1000; /* a missing text is left out */
-        cr_expect_eq(nvdp_attack_shared(ctx, set, file, 10, &shared), NVDP_OK);
+        ok(nvdp__attack_shared(ctx, set, file, 10, &shared));
         cr_expect_eq(shared.trials, TASK_DEV - 2);
         set->id[3] = 3;
         set->split = 1 + NVDP_SPLIT_TRAIN; /* rows with the same numbers, but of other texts */
-        cr_expect_eq(nvdp_attack_shared(ctx, set, file, 1, &shared), NVDP_ERR_INPUT);
-        support_contains(nvdp_context_error(ctx), "(matched by split and row), found 0");
+        fails(nvdp__attack_shared(ctx, set, file, 1, &shared), NVDP_ERR_INPUT,
+              "(matched by split and row), found 0");
         set->split = 1 + NVDP_SPLIT_DEV;
         free(set->id);
         set->id = NULL;
-        cr_expect_eq(nvdp_attack_shared(ctx, set, file, 1, &shared), NVDP_ERR_INPUT);
-        support_contains(nvdp_context_error(ctx),
-                         "expected samples of exactly these 39 texts, found samples of 40");
+        fails(nvdp__attack_shared(ctx, set, file, 1, &shared), NVDP_ERR_INPUT,
+              "expected samples of exactly these 39 texts, found samples of 40");
         set->texts++;
         nvdp_posteriors_free(set);
-        nvdp_context_free(ctx);
     }
 }

@@ -2,6 +2,7 @@
  * and bad input. */
 #include "plain_model.h"
 #include "pretrain/evaluate.h"
+#include "sanitize/sanitize.h"
 #include "toy_corpus.h"
 
 #include "support.h"
@@ -24,13 +25,13 @@ static struct nvdp_sanitizer *sanitizer_of(struct nvdp_context *ctx, const char 
                                            const char *path, const char *eta) {
     struct nvdp_config *config = NULL;
     struct nvdp_sanitizer *made = NULL;
-    cr_assert_eq(nvdp_sanitizer_config_create(ctx, &config), NVDP_OK);
-    cr_assert_eq(nvdp_config_set(config, key, path), NVDP_OK);
-    cr_assert_eq(nvdp_config_set(config, "mechanism", "santext"), NVDP_OK);
-    cr_assert_eq(nvdp_config_set(config, "eta", eta), NVDP_OK);
-    cr_assert_eq(nvdp_sanitizer_create(ctx, config, &made), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_config_create(ctx, "sanitizer", &config));
+    ok(nvdp_config_set(config, key, path));
+    ok(nvdp_config_set(config, "mechanism", "santext"));
+    ok(nvdp_config_set(config, "eta", eta));
+    ok(nvdp_sanitizer_create(ctx, config, &made));
     nvdp_config_free(config);
-    return made;
+    return support_keep(made);
 }
 
 /* Trains a model that has learned word order, and makes texts of words of one piece and of two. */
@@ -41,41 +42,35 @@ static struct bench open_bench(const char *key, const char *table) {
     struct bench b = {.ctx = support_context(), .model = support_scratch_path("model")};
     const char *text = toy_text("toy.txt", 60, 3);
     struct nvdp__pretrain_options config = toy_config(&text, b.model);
-    FREED(nvdp_pretrain_result_free)
+    FREED(nvdp_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
-    struct nvdp_token_list list = {0};
+    nvdp__auto(nvdp_token_list_free) struct nvdp_token_list list = {0};
     const uint64_t seed = 5;
     config.vocab = toy_vocabulary();
     config.steps = 300; /* enough to use the context */
     nvdp_context_set_threads(b.ctx, 1);
-    cr_assert_eq(nvdp__pretrain(b.ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(b.ctx));
+    ok(nvdp__pretrain(b.ctx, &config, &result));
     b.sanitizer = sanitizer_of(b.ctx, key, table != NULL ? table : b.model, "20");
     for (size_t i = 0; i < TEXTS; i++) {
-        cr_assert_eq(
-            nvdp_sanitizer_tokenize(b.ctx, b.sanitizer, lines[i % 3], strlen(lines[i % 3]), &list),
-            NVDP_OK);
+        ok(nvdp_sanitizer_tokenize(b.ctx, b.sanitizer, lines[i % 3], strlen(lines[i % 3]), &list));
         cr_assert_leq(b.offset[i] + list.count, MAX_TOKENS);
         memcpy(b.token + b.offset[i], list.token, list.count * sizeof *list.token);
         b.offset[i + 1] = b.offset[i] + list.count;
     }
-    nvdp_token_list_free(&list);
-    cr_assert_eq(nvdp_dchi_sample(b.ctx, nvdp_sanitizer_dchi(b.sanitizer), TEXTS, b.offset, b.token,
-                                  &seed, 0, b.drawn),
-                 NVDP_OK);
+    ok(nvdp_dchi_sample(b.ctx, nvdp_sanitizer_dchi(b.sanitizer), TEXTS, b.offset, b.token, &seed, 0,
+                        b.drawn));
     return b;
 }
 
 static void close_bench(struct bench *b) {
     nvdp_sanitizer_free(b->sanitizer);
-    nvdp_context_free(b->ctx);
 }
 
 static struct nvdp_mask_inference attack(const struct bench *b, const int32_t *sanitized,
                                          size_t length) {
     struct nvdp_mask_inference found = NVDP_RESULT(struct nvdp_mask_inference);
-    cr_assert_eq(nvdp_mask_inference(b->ctx, b->model, b->sanitizer, TEXTS, b->offset, b->token,
-                                     sanitized, length, &found),
-                 NVDP_OK, "%s", nvdp_context_error(b->ctx));
+    ok(nvdp_mask_inference(b->ctx, b->model, b->sanitizer, TEXTS, b->offset, b->token, sanitized,
+                           length, &found));
     return found;
 }
 
@@ -91,10 +86,10 @@ struct plain {
 static struct plain open_plain(const struct bench *b) {
     struct plain p = {0};
     struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
-    cr_assert_eq(nvdp__mlm_open(b->ctx, b->model, false, &config, &p.tokenizer, &p.model), NVDP_OK);
-    cr_assert_eq(nvdp__pretrain_model_plan(&p.model, 1, 64, 1, NULL), NVDP_OK);
-    cr_assert_eq(nvdp__batch_create(b->ctx, 1, 64, &p.batch), NVDP_OK);
-    cr_assert_eq(nvdp__masked_create(b->ctx, 1, &p.masked), NVDP_OK);
+    ok(nvdp__mlm_open(b->ctx, b->model, false, &config, &p.tokenizer, &p.model));
+    ok(nvdp__pretrain_model_plan(&p.model, 1, 64, 1, NULL));
+    ok(nvdp__batch_create(b->ctx, 1, 64, &p.batch));
+    ok(nvdp__masked_create(b->ctx, 1, &p.masked));
     return p;
 }
 
@@ -120,22 +115,19 @@ static int32_t guess(struct plain *p, size_t n, const int32_t *ids, size_t mask)
     p->masked.count = 1;
     p->masked.row[0] = (int32_t)mask;
     p->masked.label[0] = 0;
-    cr_assert_eq(plain_pretrain_model_step(&p->model, p->batch, &p->masked, &pass, &losses),
-                 NVDP_OK);
+    ok(plain_pretrain_model_step(&p->model, p->batch, &p->masked, &pass, &losses));
     return p->model.best[0];
 }
 
 /* Returns the pieces of a token's word, tokenized as text; a WordPiece is its own piece. */
 static size_t pieces_of(const struct bench *b, const struct plain *p, int32_t token, int32_t *to) {
     const char *word = nvdp_sanitizer_word(b->sanitizer, token);
-    struct nvdp_tokens tokens = {0};
-    to[0] = nvdp_sanitizer_piece(b->sanitizer, token);
+    nvdp__auto(nvdp_tokens_free) struct nvdp_tokens tokens = {0};
+    to[0] = nvdp__sanitizer_piece(b->sanitizer, token);
     if (to[0] >= 0) return 1;
-    cr_assert_eq(nvdp_tokenizer_encode(p->tokenizer, word, strlen(word), NULL, 0, 64, &tokens),
-                 NVDP_OK);
+    ok(nvdp_tokenizer_encode(p->tokenizer, word, strlen(word), NULL, 0, 64, &tokens));
     const size_t n = tokens.count - 2;
     memcpy(to, tokens.ids + 1, n * sizeof *to);
-    nvdp_tokens_free(&tokens);
     return n;
 }
 
@@ -228,33 +220,27 @@ Test(mask_inference, bad_input) {
     struct bench b = open_bench("model", NULL);
     struct nvdp_mask_inference found = NVDP_RESULT(struct nvdp_mask_inference);
     struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
-    char vocabulary[600];
     const char *headless = support_scratch_path("headless");
-    cr_expect_eq(nvdp_mask_inference(b.ctx, b.model, b.sanitizer, TEXTS, b.offset, b.token, b.token,
-                                     500, &found),
-                 NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(b.ctx), "length: expected 4 to ");
-    cr_assert_eq(nvdp_bert_config_read(b.ctx, b.model, &config), NVDP_OK);
-    snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", b.model);
-    cr_assert_eq(nvdp_bert_create_random(b.ctx, &config, 1, vocabulary, headless), NVDP_OK);
-    cr_expect_eq(nvdp_mask_inference(b.ctx, headless, b.sanitizer, TEXTS, b.offset, b.token,
-                                     b.token, 0, &found),
-                 NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(b.ctx), "expected a model with a masked-LM head");
+    fails(nvdp_mask_inference(b.ctx, b.model, b.sanitizer, TEXTS, b.offset, b.token, b.token, 500,
+                              &found),
+          NVDP_ERR_ARGUMENT, "length: expected 4 to ");
+    ok(nvdp_bert_config_read(b.ctx, b.model, &config));
+    const char *vocabulary = support_path("%s/vocab.txt", b.model);
+    ok(nvdp_bert_create_random(b.ctx, &config, 1, vocabulary, headless));
+    fails(nvdp_mask_inference(b.ctx, headless, b.sanitizer, TEXTS, b.offset, b.token, b.token, 0,
+                              &found),
+          NVDP_ERR_INPUT, "expected a model with a masked-LM head");
     b.drawn[3] = 1000;
-    cr_expect_eq(nvdp_mask_inference(b.ctx, b.model, b.sanitizer, TEXTS, b.offset, b.token, b.drawn,
-                                     0, &found),
-                 NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(b.ctx), "token 1000 at position 3");
+    fails(nvdp_mask_inference(b.ctx, b.model, b.sanitizer, TEXTS, b.offset, b.token, b.drawn, 0,
+                              &found),
+          NVDP_ERR_ARGUMENT, "token 1000 at position 3");
     found.struct_size = 0;
     cr_expect_eq(nvdp_mask_inference(b.ctx, b.model, b.sanitizer, TEXTS, b.offset, b.token, b.token,
                                      0, &found),
                  NVDP_ERR_ARGUMENT);
     /* Without texts there are no guesses, and no share of right ones. */
     found = (struct nvdp_mask_inference)NVDP_RESULT(struct nvdp_mask_inference);
-    cr_expect_eq(
-        nvdp_mask_inference(b.ctx, b.model, b.sanitizer, 0, b.offset, b.token, b.token, 0, &found),
-        NVDP_OK);
+    ok(nvdp_mask_inference(b.ctx, b.model, b.sanitizer, 0, b.offset, b.token, b.token, 0, &found));
     cr_expect(isnan(found.original));
     cr_expect_eq(found.guesses, 0);
     close_bench(&b);

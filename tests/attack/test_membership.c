@@ -1,5 +1,6 @@
 /* Tests membership: a mechanism whose curve is known, one that reveals nothing, runs, files and training.  Seeds are
  * fixed; comments state the false-alarm rates. */
+#include "attack/attack.h"
 #include "attack/membership.h"
 #include "base/random.h"
 #include "base/sentence.h"
@@ -16,11 +17,12 @@ static double phi(double x) {
     return erfc(-x * M_SQRT1_2) / 2;
 }
 
-static const struct nvdp_text_score *score_of(const struct nvdp_text_score *score, size_t n,
-                                              const char *observed, enum nvdp_text_metric metric) {
+static const struct nvdp__text_score *score_of(const struct nvdp__text_score *score, size_t n,
+                                               const char *observed,
+                                               enum nvdp__text_metric metric) {
     for (size_t i = 0; i < n; i++)
         if (strcmp(score[i].observed, observed) == 0 && score[i].metric == metric) return &score[i];
-    cr_assert_fail("no %s of %s", nvdp_text_metric_name(metric), observed);
+    cr_assert_fail("no %s of %s", nvdp__text_metric_name(metric), observed);
     return NULL;
 }
 
@@ -29,8 +31,7 @@ static struct nvdp__text_attack compare(struct nvdp_context *ctx, size_t members
                                         size_t others, const double *out,
                                         const struct nvdp__tradeoff *proven) {
     struct nvdp__text_attack a = {.ctx = ctx};
-    cr_assert_eq(nvdp__add_roc(&a, NVDP__OBSERVED_RELEASE, members, in, others, out, proven),
-                 NVDP_OK);
+    ok(nvdp__add_roc(&a, NVDP__OBSERVED_RELEASE, members, in, others, out, proven));
     return a;
 }
 
@@ -73,11 +74,11 @@ enum { TRIALS = 4000 };
 /* Makes two texts of one number each: 0 and `mu`, with noise of variance 1. */
 static struct nvdp_posteriors *two(struct nvdp_context *ctx, double mu) {
     struct nvdp_posteriors *set = NULL;
-    cr_assert_eq(nvdp_posteriors_create(ctx, 2, 2, 1, false, &set), NVDP_OK);
+    ok(nvdp_posteriors_create(ctx, 2, 2, 1, false, &set));
     set->offset[1] = 1;
     set->offset[2] = 2;
     set->mu[1] = mu;
-    return set;
+    return support_keep(set);
 }
 
 /* A file of one text at mu, or of a text at 0 in its place.  The likelihood ratio is increasing in z, so AUC =
@@ -98,33 +99,29 @@ Test(membership, of_one_gaussian_has_a_closed_form) {
             const struct nvdp__sampler sampler = {.posteriors = set, .noise.seed = k + 1};
             const struct nvdp__sample_source source = {nvdp__linkage_draw, &sampler, -INFINITY};
             const struct nvdp__sampled_file file = {set, &source, 1, 1, &one, k + TRIALS + 1};
-            cr_assert_eq(
-                nvdp__membership_scores(ctx, &file, &texts[0], &texts[1], &texts[2], &out[k]),
-                NVDP_OK);
+            ok(nvdp__membership_scores(ctx, &file, &texts[0], &texts[1], &texts[2], &out[k]));
             in[k] = score;
             cr_assert_eq(other, 0, "the background's own text"); /* p = q */
         }
         const struct nvdp__tradeoff proven = {.mu = mu};
         struct nvdp__text_attack a = compare(ctx, TRIALS, in, TRIALS, out, &proven);
-        const struct nvdp_text_score *auc =
-            score_of(a.score, a.scores, "release", NVDP_TEXT_METRIC_AUC);
+        const struct nvdp__text_score *auc =
+            score_of(a.score, a.scores, "release", NVDP__TEXT_METRIC_AUC);
         cr_expect_float_eq(auc->value, phi(mu / M_SQRT2), 4.4 * .0065, "%g: %g", mu, auc->value);
         cr_expect_float_eq(auc->bound, phi(mu / M_SQRT2), 1e-9);
         cr_expect_lt(auc->interval.high - auc->interval.low, .027);
-        const struct nvdp_text_score *tpr =
-            score_of(a.score, a.scores, "release", NVDP_TEXT_METRIC_TPR_PERCENT);
+        const struct nvdp__text_score *tpr =
+            score_of(a.score, a.scores, "release", NVDP__TEXT_METRIC_TPR_PERCENT);
         const double want = mu == 0 ? .01 : phi(-2.3263478740408408 + mu);
         cr_expect(tpr->interval.low < want + .02 && tpr->interval.high > want - .02, "%g: %g", mu,
                   tpr->value);
         cr_expect_float_eq(tpr->baseline, .0141383, 1e-7); /* of 40 in 4000, at 1.25 % */
         cr_expect_leq(tpr->interval.low, tpr->bound);
-        const struct nvdp_text_score *right =
-            score_of(a.score, a.scores, "release", NVDP_TEXT_METRIC_ACCURACY);
+        const struct nvdp__text_score *right =
+            score_of(a.score, a.scores, "release", NVDP__TEXT_METRIC_ACCURACY);
         cr_expect_float_eq(right->value, phi(mu / 2), 4.4 * .008, "%g: %g", mu, right->value);
         free(a.score);
-        nvdp_posteriors_free(set);
     }
-    nvdp_context_free(ctx);
 }
 
 /* Scores that know nothing: AUC .5 is in 95 % of the intervals, and nothing exceeds what is proven of no information
@@ -153,7 +150,6 @@ Test(membership, of_no_information_is_chance) {
     cr_expect(covered >= 270, "%zu", covered);
     for (size_t k = 0; k < 3; k++)
         cr_expect_leq(above[k], 24, "%zu: %zu", k, above[k]);
-    nvdp_context_free(ctx);
 }
 
 /* The interval of a TPR holds at exactly its FPR: each end fails in at most 1 of 40 cases, 24 of 300 by chance. Scores
@@ -172,15 +168,14 @@ Test(membership, of_a_rate_covers_the_threshold) {
             out[i] = nvdp__stream_normal(&stream);
         }
         struct nvdp__text_attack a = compare(ctx, N, in, N, out, NULL);
-        const struct nvdp_text_score *tpr =
-            score_of(a.score, a.scores, "release", NVDP_TEXT_METRIC_TPR_PERCENT);
+        const struct nvdp__text_score *tpr =
+            score_of(a.score, a.scores, "release", NVDP__TEXT_METRIC_TPR_PERCENT);
         below += tpr->interval.high < want;
         above += tpr->interval.low > want;
         cr_expect(tpr->interval.low > 0 && tpr->interval.high < .5);
         free(a.score);
     }
     cr_expect(below <= 24 && above <= 24, "%zu and %zu", below, above);
-    nvdp_context_free(ctx);
 }
 
 /* Ties count half; without an error the interval is that of a share. */
@@ -201,7 +196,6 @@ Test(membership, of_perfect_and_equal_scores) {
     cr_expect_eq(a.score[0].value, .5);
     cr_expect_eq(a.score[1].value, .5);
     free(a.score);
-    nvdp_context_free(ctx);
 }
 
 /* --- runs and files --- */
@@ -212,7 +206,7 @@ static nvdp_status attack(struct nvdp_context *ctx, const char *run, const char 
     struct nvdp_config *config = NULL;
     struct nvdp_attack_result *result = NULL;
     char *text = NULL;
-    cr_assert_eq(nvdp_attacks_config_create(ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(ctx, "attack", &config));
     support_set(ctx, config, "kind", "membership");
     support_set(ctx, config, "run", run);
     for (size_t i = 0; i < n; i++)
@@ -220,10 +214,10 @@ static nvdp_status attack(struct nvdp_context *ctx, const char *run, const char 
     const nvdp_status status = nvdp_attack(ctx, config, &result);
     nvdp_config_free(config);
     if (status != NVDP_OK) return status;
-    cr_assert_eq(nvdp_attack_json(ctx, result, &text), NVDP_OK);
+    ok(nvdp_result_json(ctx, result, NULL, &text));
     *report = json_loads(text, 0, NULL);
     free(text);
-    cr_assert_eq(nvdp_attack_text(ctx, result, &text), NVDP_OK);
+    ok(nvdp_result_text(ctx, result, NULL, &text));
     support_contains(text, "TPR at FPR 1 %");
     /* the bounds of an audit have a row and a key each */
     const json_t *audit = json_object_get(*report, "audit");
@@ -237,7 +231,7 @@ static nvdp_status attack(struct nvdp_context *ctx, const char *run, const char 
         support_contains(text, row);
     }
     free(text);
-    cr_assert_eq(nvdp_attack_verdict(ctx, result, verdict), NVDP_OK);
+    ok(nvdp_attack_verdict(ctx, result, verdict));
     nvdp_attack_free(result);
     return NVDP_OK;
 }
@@ -248,22 +242,21 @@ static double number(const json_t *report, const char *observed, const char *met
     const json_t *scores = json_object_get(report, "scores"), *score;
     size_t i;
     json_array_foreach(scores, i, score) {
-        if (strcmp(json_string_value(json_object_get(score, "observed")), observed) != 0 ||
-            strcmp(json_string_value(json_object_get(score, "metric")), metric) != 0)
+        if (strcmp(text_at(score, "observed"), observed) != 0 ||
+            strcmp(text_at(score, "metric"), metric) != 0)
             continue;
         const json_t *value = json_object_get(score, key);
-        return json_is_array(value) ? json_number_value(json_array_get(value, 0))
-                                    : json_number_value(value);
+        return json_is_array(value) ? number_at(value, "0") : json_number_value(value);
     }
     cr_assert_fail("no %s of %s", metric, observed);
     return NAN;
 }
 
 /* Writes n different texts of seven words, from `first` on, to a file of the task. */
-static char *write_different(const char *name, size_t first, size_t n) {
+static const char *write_different(const char *name, size_t first, size_t n) {
     static const char *const words[] = {"good", "bad", "cat",  "dog", "sun",
                                         "sea",  "red", "blue", "one", "two"};
-    char *path = support_keep(strdup(support_scratch_path(name)));
+    const char *path = support_scratch_path(name);
     FILE *file = fopen(path, "w");
     fprintf(file, "sentence\tlabel\n");
     for (size_t i = first; i < first + n; i++) {
@@ -291,35 +284,30 @@ Test(membership, of_a_certified_run) {
     for (int small = 0; small < 2; small++) {
         struct run_choice choice = certified;
         choice.clip_sequence = small ? .05 : 8;
-        char *run = strdup(task_run(ctx, small ? "small" : "run", &choice, NULL));
-        const char *data = support_keep(strdup(support_scratch_path("many")));
+        const char *run = task_run(ctx, small ? "small" : "run", &choice, NULL);
+        const char *data = support_scratch_path("many");
         if (!small) mkdir(data, 0777);
         write_different("many/dev.tsv", 0, 400);
         const char *known = write_different("public.tsv", 1000, 300);
         const char *const option[][2] = {
             {"data", data}, {"public", known}, {"releases", small ? "1" : "400"}};
-        cr_assert_eq(attack(ctx, run, option, 3, &report, &verdict), NVDP_OK, "%s",
-                     nvdp_context_error(ctx));
+        ok(attack(ctx, run, option, 3, &report, &verdict));
         cr_expect_str_empty(verdict, "%s", verdict);
-        cr_expect_eq(json_integer_value(json_object_get(report, "members")), 200);
-        cr_expect_eq(json_integer_value(json_object_get(report, "others")), 200);
-        cr_expect_float_eq(json_number_value(json_object_get(report, "mu")), small ? .1 : 320,
-                           1e-9);
+        cr_expect_eq(integer_at(report, "members"), 200);
+        cr_expect_eq(integer_at(report, "others"), 200);
+        cr_expect_float_eq(number_at(report, "mu"), small ? .1 : 320, 1e-9);
         found[small] = number(report, "release", "AUC", "value");
         cr_expect_leq(number(report, "release", "AUC", "interval"),
                       number(report, "release", "AUC", "bound"));
         cr_expect_gt(number(report, "states", "AUC", "value"), .9);
         const json_t *audit = json_object_get(report, "audit");
-        cr_expect_eq(json_integer_value(json_object_get(audit, "canaries")), 200);
-        cr_expect_leq(json_number_value(json_object_get(audit, "epsilon")),
-                      json_number_value(json_object_get(report, "epsilon")));
+        cr_expect_eq(integer_at(audit, "canaries"), 200);
+        cr_expect_leq(number_at(audit, "epsilon"), number_at(report, "epsilon"));
         free(verdict);
         json_decref(report);
-        free(run);
     }
     cr_expect(found[1] > .4 && found[1] < .6, "%g", found[1]);
     cr_expect_gt(found[0], .8, "%g", found[0]);
-    nvdp_context_free(ctx);
 }
 
 /* A given file: its texts are found among public ones; each is compared with a public text in its place, which is
@@ -327,30 +315,28 @@ Test(membership, of_a_certified_run) {
 Test(membership, of_a_shared_file) {
     struct nvdp_context *ctx = support_context();
     struct run_choice choice = certified;
-    char *verdict = NULL, *run = strdup(task_run(ctx, "run", &choice, NULL));
-    const char *data = support_keep(strdup(support_scratch_path("many"))),
-               *file = support_keep(strdup(support_scratch_path("shared.h5")));
+    char *verdict = NULL;
+    const char *run = task_run(ctx, "run", &choice, NULL);
+    const char *data = support_scratch_path("many"), *file = support_scratch_path("shared.h5");
     json_t *report = NULL;
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     mkdir(data, 0777);
     write_different("many/dev.tsv", 0, 60);
     const char *known = write_different("public.tsv", 30, 300); /* half of the texts are public */
     const char *const export[][2] = {
         {"run", run},       {"data", data},         {"split", "dev"},       {"out", file},
         {"samples", "100"}, {"measure-texts", "2"}, {"insecure-seed", "7"}, {"no-ledger", "true"}};
-    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(ctx, "export", &config));
     for (size_t i = 0; i < sizeof export / sizeof *export; i++)
         support_set(ctx, config, export[i][0], export[i][1]);
-    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
-    nvdp_config_free(config);
+    ok(nvdp_export(ctx, config, NULL));
     const char *const option[][2] = {
         {"data", data}, {"shared", file}, {"public", known}, {"releases", "100"}};
-    cr_assert_eq(attack(ctx, run, option, 4, &report, &verdict), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    ok(attack(ctx, run, option, 4, &report, &verdict));
     cr_expect_str_empty(verdict, "%s", verdict);
-    cr_expect_eq(json_integer_value(json_object_get(report, "members")), 60);
-    cr_expect_eq(json_integer_value(json_object_get(report, "others")), 135);
-    cr_expect_eq(json_integer_value(json_object_get(report, "both")), 30);
+    cr_expect_eq(integer_at(report, "members"), 60);
+    cr_expect_eq(integer_at(report, "others"), 135);
+    cr_expect_eq(integer_at(report, "both"), 30);
     cr_expect_gt(number(report, "release", "AUC", "value"), .8);
     cr_expect_gt(number(report, "replaced", "AUC", "value"), .8);
     cr_expect_leq(number(report, "replaced", "AUC", "interval"),
@@ -359,29 +345,25 @@ Test(membership, of_a_shared_file) {
     free(verdict);
     json_decref(report);
 
-    cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "public: expected a file");
-    cr_expect_eq(attack(ctx, run, option, 3, &report, &verdict), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "releases: expected 100, all samples of a text in ");
+    fails(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT,
+          "public: expected a file");
+    fails(attack(ctx, run, option, 3, &report, &verdict), NVDP_ERR_ARGUMENT,
+          "releases: expected 100, all samples of a text in ");
     support_contains(nvdp_context_error(ctx), "shared.h5, found 1");
     const char *const few[][2] = {{"data", data},
                                   {"shared", file},
                                   {"public", write_different("few.tsv", 10, 60)},
                                   {"releases", "100"}};
-    cr_expect_eq(attack(ctx, run, few, 4, &report, &verdict), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx),
-                     "40 different public texts that are not in it, found 60 and 10");
+    fails(attack(ctx, run, few, 4, &report, &verdict), NVDP_ERR_INPUT,
+          "40 different public texts that are not in it, found 60 and 10");
     write_different("many/dev.tsv", 0, 30);
     const char *const small[][2] = {{"data", data}, {"public", known}};
-    cr_expect_eq(attack(ctx, run, small, 2, &report, &verdict), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "expected at least 40 different texts");
+    fails(attack(ctx, run, small, 2, &report, &verdict), NVDP_ERR_INPUT,
+          "expected at least 40 different texts");
     choice.method = NVDP_METHOD_BASE;
     choice.clip_sequence = 0;
     const char *base = task_run(ctx, "base", &choice, NULL);
-    cr_expect_eq(attack(ctx, base, small, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "base");
-    free(run);
-    nvdp_context_free(ctx);
+    fails(attack(ctx, base, small, 2, &report, &verdict), NVDP_ERR_ARGUMENT, "base");
 }
 
 /* --- training --- */
@@ -393,13 +375,12 @@ Test(shadows, by_hand) {
     const struct nvdp__shadow_sums sums[] = {{{2, 2}, {2, 12}, {4, 80}}, {{0, 2}, {0, 4}, {0, 10}}};
     const double phi[] = {3, 1}, out = 2 * 1.5, in = 5 * 1.5;
     double score[2];
-    cr_assert_eq(nvdp__shadow_scores(ctx, 2, sums, phi, score), NVDP_OK);
+    ok(nvdp__shadow_scores(ctx, 2, sums, phi, score));
     const double volumes = log(out / in) / 2;
     cr_expect_float_eq(score[0], (2 * 2 / out - 3 * 3 / in) / 2 + volumes, 1e-12);
     cr_expect_float_eq(score[1], (4 * 4 / out - 1 * 1 / in) / 2 + volumes, 1e-12);
-    cr_expect_eq(nvdp__shadow_scores(ctx, 1, sums + 1, phi, score), NVDP_ERR_NUMERIC);
-    support_contains(nvdp_context_error(ctx), "shadows: expected texts that some of the runs saw");
-    nvdp_context_free(ctx);
+    fails(nvdp__shadow_scores(ctx, 1, sums + 1, phi, score), NVDP_ERR_NUMERIC,
+          "shadows: expected texts that some of the runs saw");
 }
 
 /* Logits are N(0, 1) without a text and N(1.5, 1) with it.  With many runs the score is the log likelihood ratio of
@@ -424,7 +405,7 @@ Test(shadows, of_known_gaussians) {
         logit[i] =
             nvdp__stream_normal(&stream) + shift * (i < TEXTS / 2); /* the first are members */
     }
-    cr_assert_eq(nvdp__shadow_scores(ctx, TEXTS, sums, logit, score), NVDP_OK);
+    ok(nvdp__shadow_scores(ctx, TEXTS, sums, logit, score));
     for (size_t i = 0; i < TEXTS; i++) {
         const double off = fabs(logit[i]) + fabs(logit[i] - shift);
         cr_expect_float_eq(score[i], shift * logit[i] - shift * shift / 2,
@@ -433,24 +414,24 @@ Test(shadows, of_known_gaussians) {
     struct nvdp__text_attack a = compare(ctx, TEXTS / 2, score, TEXTS / 2, score + TEXTS / 2, NULL);
     cr_expect_float_eq(a.score[0].value, phi(shift / M_SQRT2), 4.4 * .009, "%g", a.score[0].value);
     free(a.score);
-    nvdp_context_free(ctx);
 }
 
 enum { MEMORIZED = 120 };
 
 /* Trains on different texts whose labels are random, or (`learnable`) name their last word. */
-static char *train_on(struct nvdp_context *ctx, const char *name, bool learnable, double lr,
-                      double dp_noise, uint64_t seed, enum nvdp_protocol protocol) {
+static const char *train_on(struct nvdp_context *ctx, const char *name, bool learnable, double lr,
+                            double dp_noise, uint64_t seed, enum nvdp_protocol protocol) {
     struct task task = task_make(ctx);
     const struct nvdp__noise noise = {.seed = 3};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
-    const char *data = support_keep(strdup(support_scratch_path(learnable ? "learn" : "memorize")));
-    char *run = support_keep(strdup(support_scratch_path(name))), path[600];
+    const char *data = support_scratch_path(learnable ? "learn" : "memorize");
+    const char *run = support_scratch_path(name);
+    char path[600];
     static const char *const splits[] = {"train", "dev"};
     mkdir(data, 0777);
     for (size_t s = 0; s < 2; s++) {
         snprintf(path, sizeof path, "%s/%s.tsv", data, splits[s]);
-        FILE *file = fopen(path, "w");
+        nvdp__autoptr(fclose) FILE *file = fopen(path, "w");
         fprintf(file, "sentence\tlabel\n");
         for (size_t i = 0; i < (s == 0 ? MEMORIZED : 24); i++) {
             static const char *const words[] = {"good", "bad", "cat",  "dog", "sun",
@@ -461,7 +442,6 @@ static char *train_on(struct nvdp_context *ctx, const char *name, bool learnable
                 fprintf(file, "%s ", words[2 + nvdp__stream_below(&stream, 8)]);
             fprintf(file, "%s\t%zu\n", words[last], learnable ? 1 - last : coin);
         }
-        fclose(file);
     }
     struct nvdp__train_options config = task_config(&task, NVDP_METHOD_BASE, run);
     config.data = data;
@@ -486,14 +466,14 @@ static char *train_on(struct nvdp_context *ctx, const char *name, bool learnable
 /* Memorized labels are found by loss, and by shadow runs, which a second attack uses again.  Nothing is proven. */
 Test(membership, of_memorized_texts) {
     struct nvdp_context *ctx = support_context();
-    char *run = train_on(ctx, "overfit", false, 5e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT), *verdict = NULL;
+    const char *run = train_on(ctx, "overfit", false, 5e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
+    char *verdict = NULL;
     json_t *report = NULL;
     static const char *const option[][2] = {{"members", "training"}, {"shadows", "4"}};
-    cr_assert_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    ok(attack(ctx, run, option, 2, &report, &verdict));
     cr_expect_str_empty(verdict);
-    cr_expect_eq(json_integer_value(json_object_get(report, "members")), 84);
-    cr_expect_eq(json_integer_value(json_object_get(report, "others")), 36);
+    cr_expect_eq(integer_at(report, "members"), 84);
+    cr_expect_eq(integer_at(report, "others"), 36);
     cr_expect_gt(number(report, "loss", "AUC", "interval"), .55, "%g",
                  number(report, "loss", "AUC", "value"));
     cr_expect_gt(number(report, "shadows", "AUC", "value"), .55, "%g",
@@ -503,63 +483,57 @@ Test(membership, of_memorized_texts) {
     const double first = number(report, "shadows", "AUC", "value");
     free(verdict);
     json_decref(report);
-    char path[600];
-    snprintf(path, sizeof path, "%s.shadows/3/result.json", run);
+    const char *path = support_path("%s.shadows/3/result.json", run);
     char *before = support_read(path);
-    cr_assert_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_OK);
+    ok(attack(ctx, run, option, 2, &report, &verdict));
     char *after = support_read(path);
     cr_expect_str_eq(before, after);
     cr_expect_eq(number(report, "shadows", "AUC", "value"), first);
-    free(before);
-    free(after);
     free(verdict);
     json_decref(report);
 
     /* a folder of other runs: the run was trained again with another option; options that do not fit */
     train_on(ctx, "overfit", false, 4e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
-    cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), ".shadows/1: expected shadow run of");
+    fails(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_INPUT,
+          ".shadows/1: expected shadow run of");
     support_contains(nvdp_context_error(ctx), "with --lr 0.004, found 0.005; remove the folder");
     train_on(ctx, "overfit", false, 5e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
     static const char *const one[][2] = {{"members", "training"}, {"shadows", "1"}};
-    cr_expect_eq(attack(ctx, run, one, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "shadows: expected 0 or at least 2, found 1");
-    char *other = train_on(ctx, "overfit.shadows/2", true, 5e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
-    cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "2: expected shadow run of");
+    fails(attack(ctx, run, one, 2, &report, &verdict), NVDP_ERR_ARGUMENT,
+          "shadows: expected 0 or at least 2, found 1");
+    const char *other = train_on(ctx, "overfit.shadows/2", true, 5e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
+    fails(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_INPUT,
+          "2: expected shadow run of");
     static const char *const shared[][2] = {{"members", "training"}, {"shared", "x.h5"}};
-    cr_expect_eq(attack(ctx, other, shared, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "shared: expected no file");
+    fails(attack(ctx, other, shared, 2, &report, &verdict), NVDP_ERR_ARGUMENT,
+          "shared: expected no file");
     static const char *const releases[][2] = {{"members", "training"}, {"releases", "2"}};
-    cr_expect_eq(attack(ctx, other, releases, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "releases: expected 1");
+    fails(attack(ctx, other, releases, 2, &report, &verdict), NVDP_ERR_ARGUMENT,
+          "releases: expected 1");
     static const char *const delta[][2] = {{"members", "training"}, {"delta", "1e-6"}};
-    cr_expect_eq(attack(ctx, other, delta, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "delta: expected none");
-    char *dev = train_on(ctx, "dev", true, 5e-3, 0, 0, NVDP_PROTOCOL_DEV);
-    cr_expect_eq(attack(ctx, dev, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "shadows: expected a run whose train file");
-    nvdp_context_free(ctx);
+    fails(attack(ctx, other, delta, 2, &report, &verdict), NVDP_ERR_ARGUMENT,
+          "delta: expected none");
+    const char *dev = train_on(ctx, "dev", true, 5e-3, 0, 0, NVDP_PROTOCOL_DEV);
+    fails(attack(ctx, dev, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT,
+          "shadows: expected a run whose train file");
 }
 
 /* A label that generalizes tells nothing: the interval contains .5, for held-out texts and for others. */
 Test(membership, of_texts_that_generalize) {
     struct nvdp_context *ctx = support_context();
     for (int dev = 0; dev < 2; dev++) {
-        char *verdict = NULL, *run = train_on(ctx, "general", true, 5e-3, 0, 0,
-                                              dev ? NVDP_PROTOCOL_DEV : NVDP_PROTOCOL_HOLDOUT);
+        const char *run = train_on(ctx, "general", true, 5e-3, 0, 0,
+                                   dev ? NVDP_PROTOCOL_DEV : NVDP_PROTOCOL_HOLDOUT);
+        nvdp__autofree char *verdict = NULL;
         json_t *report = NULL;
         static const char *const option[][2] = {{"members", "training"}, {"limit", "22"}};
-        cr_assert_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_OK, "%s",
-                     nvdp_context_error(ctx));
-        cr_expect_eq(json_integer_value(json_object_get(report, "members")), 22);
-        cr_expect_eq(json_integer_value(json_object_get(report, "others")), 22);
+        ok(attack(ctx, run, option, 2, &report, &verdict));
+        cr_expect_eq(integer_at(report, "members"), 22);
+        cr_expect_eq(integer_at(report, "others"), 22);
         cr_expect_lt(number(report, "loss", "AUC", "interval"), .5);
         cr_expect_gt(number(report, "loss", "AUC", "value"), .3);
-        free(verdict);
         json_decref(report);
     }
-    nvdp_context_free(ctx);
 }
 
 /* Private training: the accountant's epsilon for one text in place of another bounds the score, and is not exceeded; noise
@@ -568,34 +542,30 @@ Test(membership, of_private_training) {
     struct nvdp_context *ctx = support_context();
     static const char *const option[][2] = {{"members", "training"}, {"shadows", "2"}};
     for (uint64_t seed = 0; seed < 2; seed++) {
-        char *run = train_on(ctx, "private", false, 5e-3, 4, seed, NVDP_PROTOCOL_HOLDOUT),
-             *verdict = NULL;
+        const char *run = train_on(ctx, "private", false, 5e-3, 4, seed, NVDP_PROTOCOL_HOLDOUT);
+        char *verdict = NULL;
         json_t *report = NULL;
         struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
-        cr_assert_eq(attack(ctx, run, option, 1, &report, &verdict), NVDP_OK, "%s",
-                     nvdp_context_error(ctx));
+        ok(attack(ctx, run, option, 1, &report, &verdict));
         cr_expect_str_empty(verdict, "%s", verdict);
-        const double epsilon = json_number_value(json_object_get(report, "epsilon")),
-                     delta = json_number_value(json_object_get(report, "delta")),
+        const double epsilon = number_at(report, "epsilon"), delta = number_at(report, "delta"),
                      bound = number(report, "loss", "AUC", "bound");
         cr_expect_eq(json_is_number(json_object_get(report, "epsilon")), seed == 0);
         cr_expect(!json_is_real(json_object_get(report, "mu")), "numerical, not proven");
         if (seed == 0) {
             struct nvdp__tradeoff proven = {.mu = INFINITY};
-            cr_assert_eq(nvdp_training_privacy(ctx, run, &training, NULL), NVDP_OK);
+            ok(nvdp_training_privacy(ctx, run, &training, NULL));
             cr_expect_eq(epsilon, training.risk->replaced_epsilon);
             cr_expect_gt(epsilon, 1.9 * training.account->pld_epsilon);
             cr_expect(bound > .5 && bound < 1, "%g", bound);
             cr_expect_leq(number(report, "loss", "AUC", "interval"), bound);
             nvdp__tradeoff_add(&proven, epsilon, delta);
             cr_expect_float_eq(bound, nvdp__tradeoff_auc(&proven), 1e-9);
-            nvdp_training_privacy_free(&training);
+            nvdp_result_free(&training);
         }
         free(verdict);
         json_decref(report);
-        cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
-        support_contains(nvdp_context_error(ctx),
-                         "shadows: expected a run without private training");
+        fails(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT,
+              "shadows: expected a run without private training");
     }
-    nvdp_context_free(ctx);
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 static char *corpus(const char *name) {
-    return nvdp__format(NULL, "%s/tests/fuzz/corpus/npy/%s", NVDP_SOURCE_DIR, name);
+    return support_keep(nvdp__format(NULL, "%s/tests/fuzz/corpus/npy/%s", NVDP_SOURCE_DIR, name));
 }
 
 Test(npy, values) {
@@ -16,15 +16,12 @@ Test(npy, values) {
     for (size_t k = 0; k < 3; k++) {
         char *path = corpus(names[k]);
         size_t shape[2] = {0};
-        double *value = NULL;
+        nvdp__autofree double *value = NULL;
         cr_assert_eq(nvdp__npy_read(ctx, path, shape, &value), NVDP_OK, "%s", names[k]);
         cr_expect(shape[0] == 3 && shape[1] == 2);
         for (int i = 0; i < 6; i++)
             cr_expect_eq(value[i], i);
-        free(value);
-        free(path);
     }
-    nvdp_context_free(ctx);
 }
 
 Test(npy, refusals) {
@@ -51,13 +48,10 @@ Test(npy, refusals) {
         char *path = corpus(cases[k].name);
         size_t shape[2] = {7, 7};
         double *value = NULL;
-        cr_expect_eq(nvdp__npy_read(ctx, path, shape, &value), NVDP_ERR_INPUT, "%s", path);
-        support_contains(nvdp_context_error(ctx), path);
+        fails(nvdp__npy_read(ctx, path, shape, &value), NVDP_ERR_INPUT, path);
         support_contains(nvdp_context_error(ctx), cases[k].part);
         cr_expect(value == NULL && shape[0] == 7, "untouched on error");
-        free(path);
     }
-    nvdp_context_free(ctx);
 }
 
 /* No part of a file is a valid file, nor is a file with an extra byte. */
@@ -72,7 +66,4 @@ Test(npy, other_lengths) {
                       size); /* one beyond the end: the NUL that follows the bytes read */
         cr_expect_eq(nvdp__npy_read(ctx, other, shape, &value), NVDP_ERR_INPUT, "%zu", size);
     }
-    free(bytes);
-    free(path);
-    nvdp_context_free(ctx);
 }

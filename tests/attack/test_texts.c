@@ -1,9 +1,11 @@
 /* Tests attackers that learn from public texts: on a mechanism with a known answer, then on a trained run, each
  * without noise, with noise, and with nothing observed.  Seeds are fixed. */
+#include "attack/attack.h"
 #include "attack/pair.h"
 #include "attack/texts.h"
 #include "base/random.h"
 #include "rdp/pairs.h"
+#include "text/dataset.h"
 #include "text/tokenizer.h"
 #include "tiny_task.h"
 #include "toy_corpus.h"
@@ -22,8 +24,8 @@ extern const struct nvdp__attack nvdp__attack_row_nearest, nvdp__attack_row_toke
     nvdp__attack_row_attribute, nvdp__attack_row_pair;
 
 Test(texts, metrics_have_names) {
-    cr_expect_str_eq(nvdp_text_metric_name(NVDP_TEXT_METRIC_AMONG_TEN), "among ten");
-    cr_expect_str_eq(nvdp_text_metric_name(NVDP_TEXT_METRIC_COUNT), "unknown");
+    cr_expect_str_eq(nvdp__text_metric_name(NVDP__TEXT_METRIC_AMONG_TEN), "among ten");
+    cr_expect_str_eq(nvdp__text_metric_name(NVDP__TEXT_METRIC_COUNT), "unknown");
 }
 
 /* Two Gaussians at distance d are distinguished with probability Phi(d/2) at best, by logistic regression.  Learning
@@ -33,7 +35,7 @@ Test(linear, tells_gaussians_apart_as_well_as_can_be) {
     enum { N = 6000, WIDTH = 11 };
     static const double apart[] = {0, 1, 3};
     struct nvdp_context *ctx = support_context();
-    double *x = calloc(N * WIDTH, sizeof *x), *y = calloc(N * 2, sizeof *y);
+    nvdp__autofree double *x = calloc(N * WIDTH, sizeof *x), *y = calloc(N * 2, sizeof *y);
     double *p = calloc(N * 2, sizeof *p), weight[2 * WIDTH];
     cr_assert(x != NULL && y != NULL && p != NULL);
     for (size_t c = 0; c < 3; c++)
@@ -53,9 +55,7 @@ Test(linear, tells_gaussians_apart_as_well_as_can_be) {
                     y[softmax ? 2 * i + i % 2 : i] = softmax ? 1 : i % 2 == 1;
                 }
                 if (part == 0)
-                    cr_assert_eq(
-                        nvdp__logistic_fit(ctx, N, WIDTH, x, outputs, y, softmax, 1e-4, weight),
-                        NVDP_OK);
+                    ok(nvdp__logistic_fit(ctx, N, WIDTH, x, outputs, y, softmax, 1e-4, weight));
                 nvdp__logistic_apply(N, WIDTH, x, outputs, weight, softmax, p);
             }
             for (size_t i = 0; i < N; i++)
@@ -65,18 +65,15 @@ Test(linear, tells_gaussians_apart_as_well_as_can_be) {
                                right / N, want);
             cr_expect_leq(nvdp__logistic_loss(N, outputs, p, y, softmax), log(2) * 1.01);
         }
-    free(x);
-    free(y);
     free(p);
-    nvdp_context_free(ctx);
 }
 
-static double score(const struct nvdp_text_attack *found, const char *observed, const char *metric,
-                    bool high) {
+static double score(const struct nvdp__text_attack_result *found, const char *observed,
+                    const char *metric, bool high) {
     for (size_t i = 0; i < found->scores; i++)
         if (strcmp(found->score[i].observed, observed) == 0 &&
-            strcmp(nvdp_text_metric_name(found->score[i].metric), metric) == 0) {
-            const struct nvdp_text_score *s = &found->score[i];
+            strcmp(nvdp__text_metric_name(found->score[i].metric), metric) == 0) {
+            const struct nvdp__text_score *s = &found->score[i];
             cr_expect(!(s->interval.low > s->value || s->value > s->interval.high));
             return high ? s->interval.high : s->value;
         }
@@ -85,26 +82,30 @@ static double score(const struct nvdp_text_attack *found, const char *observed, 
 }
 
 /* Attacks the samples of a file (`shared` NULL: drawn ones) with one more option, unless `option` is NULL. */
-static nvdp_status attack_file(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,
-                               const char *run, const char *known, const char *shared,
-                               const char *option, const char *value,
-                               struct nvdp_text_attack *out) {
+static nvdp_status attack_file(struct nvdp_context *ctx, const char *kind, const char *run,
+                               const char *known, const char *shared, const char *option,
+                               const char *value, struct nvdp__text_attack_result *out) {
     struct nvdp_config *config = NULL;
-    *out = (struct nvdp_text_attack)NVDP_RESULT(struct nvdp_text_attack);
-    cr_assert_eq(nvdp_text_attack_config_create(ctx, &config), NVDP_OK);
+    *out = (struct nvdp__text_attack_result)NVDP_RESULT(struct nvdp__text_attack_result);
+    ok(nvdp_config_create(ctx, "attack", &config));
     support_set(ctx, config, "run", run);
     support_set(ctx, config, "seeds", "2");
     if (known != NULL) support_set(ctx, config, "public", known);
     if (shared != NULL) support_set(ctx, config, "shared", shared);
     if (option != NULL) support_set(ctx, config, option, value);
-    nvdp_status status = nvdp_attack_texts(ctx, attacker, config, out);
+    size_t row = 0;
+    while (strcmp(nvdp__attack_names[row], kind) != 0)
+        row++;
+    const struct nvdp__attacked attacked = {
+        .ctx = ctx, .attack = nvdp__attacks[row], .kind = kind, .config = config};
+    nvdp_status status = nvdp__learn(&attacked, out);
     nvdp_config_free(config);
     return status;
 }
 
-static nvdp_status attack(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,
-                          const char *run, const char *known, struct nvdp_text_attack *out) {
-    return attack_file(ctx, attacker, run, known, NULL, NULL, NULL, out);
+static nvdp_status attack(struct nvdp_context *ctx, const char *kind, const char *run,
+                          const char *known, struct nvdp__text_attack_result *out) {
+    return attack_file(ctx, kind, run, known, NULL, NULL, NULL, out);
 }
 
 /* --- tokens from made vectors: the right answer is known --- */
@@ -131,9 +132,7 @@ static void load_made(struct nvdp_context *ctx, const struct nvdp_model *model, 
     fclose(file);
     config.task = NVDP_TASK_SST2;
     config.max_length = TASK_LENGTH;
-    cr_assert_eq(
-        nvdp_dataset_load_file(ctx, nvdp_model_tokenizer(model), &config, path, &out->data),
-        NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_dataset_load_file(ctx, nvdp_model_tokenizer(model), &config, path, &out->data));
 }
 
 /* The mean of a row encodes the token `ahead` rows later.  With weights, its pseudo-count encodes the token itself.
@@ -143,8 +142,7 @@ static void make_posteriors(struct nvdp_context *ctx, size_t ahead, double varia
     const struct nvdp_dataset *data = corpus->data;
     const size_t rows = data->offset[data->count];
     nvdp_posteriors_free(corpus->set);
-    cr_assert_eq(nvdp_posteriors_create(ctx, data->count, rows, PIECES, weights, &corpus->set),
-                 NVDP_OK);
+    ok(nvdp_posteriors_create(ctx, data->count, rows, PIECES, weights, &corpus->set));
     for (size_t i = 0; i < data->count; i++)
         for (size_t r = corpus->set->offset[i] = data->offset[i]; r + ahead < data->offset[i + 1];
              r++)
@@ -159,8 +157,8 @@ static void make_posteriors(struct nvdp_context *ctx, size_t ahead, double varia
 /* Returns the share of tokens named first from samples; *high is the upper end of the prior's interval. */
 static double named(struct nvdp__text_attack *a, nvdp_status (*by)(struct nvdp__text_attack *),
                     double *high) {
-    cr_assert_eq(by(a), NVDP_OK, "%s", nvdp_context_error(a->ctx));
-    struct nvdp_text_attack found = {.scores = a->scores, .score = a->score};
+    ok(by(a));
+    struct nvdp__text_attack_result found = {.scores = a->scores, .score = a->score};
     const double value = score(&found, "release", "first", false);
     *high = score(&found, "prior", "first", true);
     a->scores = 0;
@@ -170,7 +168,7 @@ static double named(struct nvdp__text_attack *a, nvdp_status (*by)(struct nvdp__
 /* Returns true if the attacker learns more from states than from nothing. */
 static bool reads(struct nvdp__text_attack *a, nvdp_status (*by)(struct nvdp__text_attack *)) {
     a->scores = 0;
-    cr_assert_eq(by(a), NVDP_OK, "%s", nvdp_context_error(a->ctx));
+    ok(by(a));
     const bool found = nvdp__reads_states(a);
     a->scores = 0;
     return found;
@@ -179,9 +177,8 @@ static bool reads(struct nvdp__text_attack *a, nvdp_status (*by)(struct nvdp__te
 /* Opens the run's model, texts to learn from and texts to attack; chains of words with `chain`. */
 static void open_made(struct nvdp_context *ctx, const char *run, bool chain,
                       struct nvdp__text_attack *a) {
-    char directory[600];
-    snprintf(directory, sizeof directory, "%s/model", run);
-    cr_assert_eq(nvdp_model_load(ctx, directory, &a->run.model), NVDP_OK);
+    const char *directory = support_path("%s/model", run);
+    ok(nvdp_model_load(ctx, directory, &a->run.model));
     load_made(ctx, a->run.model, "known.tsv", MADE_KNOWN, 1, chain, &a->known);
     load_made(ctx, a->run.model, "secret.tsv", MADE_SECRET, 2, chain, &a->attacked);
 }
@@ -192,6 +189,7 @@ static void release_made(struct nvdp__text_attack *a) {
     nvdp_dataset_free(a->attacked.data);
     nvdp_posteriors_free(a->known.set);
     nvdp_posteriors_free(a->attacked.set);
+    nvdp__memory_release(&a->memory);
     free(a->score);
 }
 
@@ -203,7 +201,7 @@ static void name_made_tokens(struct nvdp_context *ctx, const char *run) {
     struct nvdp__text_attack a = {
         .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
     double prior;
-    cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK); /* products are too small for more */
+    ok(nvdp_context_set_threads(ctx, 1)); /* products are too small for more */
     open_made(ctx, run, false, &a);
     for (int c = 0; c < 4; c++) {
         static const size_t ahead[] = {0, 1, 0, 0};
@@ -269,12 +267,12 @@ static void bound_made_tokens(struct nvdp_context *ctx, const char *run) {
     for (int lie = 0; lie < 2; lie++) {
         a.attacked.set->clip_sequence = lie ? .01 : 20; /* two words are at most 2 / .1 apart */
         a.scores = 0;
-        cr_assert_eq(nvdp__attack_row_nearest.learn(&a), NVDP_OK);
+        ok(nvdp__attack_row_nearest.learn(&a));
         for (size_t k = 0; k < 5; k++) {
-            const struct nvdp_text_score *s = &a.score[k];
+            const struct nvdp__text_score *s = &a.score[k];
             cr_expect_str_eq(s->observed, "release");
             cr_expect(isnan(want[k]) ? isnan(s->bound) : fabs(s->baseline - want[k]) < 1e-12,
-                      "%s: %g, expected %g", nvdp_text_metric_name(s->metric), s->baseline,
+                      "%s: %g, expected %g", nvdp__text_metric_name(s->metric), s->baseline,
                       want[k]);
             if (!isnan(want[k]))
                 cr_expect_eq(s->bound, nvdp_guess_bound(s->baseline, lie ? .01 : 20, 1,
@@ -295,10 +293,10 @@ static void share_made(struct nvdp_context *ctx, const struct nvdp__text_attack 
     const struct nvdp_posteriors *set = a->attacked.set;
     const size_t n = set->texts, releases = (size_t)a->options->releases,
                  samples = a->options->seeds * releases, p = set->dim;
-    struct nvdp__embeddings *file = NULL;
+    struct nvdp_shared *file = NULL;
     double z[TASK_LENGTH * PIECES];
     size_t row = 0;
-    cr_assert_eq(NVDP__NEW(ctx, file, 1), NVDP_OK);
+    ok(NVDP__NEW(ctx, file, 1));
     *out = (struct nvdp__shared_texts){
         .file = file, .releases = releases, .first_seed = a->options->seed};
     file->shape = (struct nvdp__embeddings_shape){.texts = n,
@@ -310,16 +308,16 @@ static void share_made(struct nvdp_context *ctx, const struct nvdp__text_attack 
                                                   .z_exponent = -20};
     file->z_step = ldexp(1, -20);
     int32_t *steps = NULL;
-    cr_assert_eq(NVDP__NEW(ctx, steps, file->shape.rows * p), NVDP_OK);
-    cr_assert_eq(NVDP__NEW(ctx, file->offset, n * samples + 1), NVDP_OK);
-    cr_assert_eq(NVDP__NEW(ctx, out->text, n), NVDP_OK);
+    ok(NVDP__NEW(ctx, steps, file->shape.rows * p));
+    ok(NVDP__NEW(ctx, file->offset, n * samples + 1));
+    ok(NVDP__NEW(ctx, out->text, n));
     for (size_t k = 0; k < n * samples; k++) {
         const size_t i = n - 1 - k / samples, s = k % samples, rows = nvdp__release_rows(set, i);
         const struct nvdp__sampler release = {.posteriors = set,
                                               .noise.seed = a->options->seed + s / releases,
                                               .sample = (uint32_t)(s % releases)};
         out->text[i] = k / samples;
-        nvdp__sampler_draw(&release, i, i, z, NULL);
+        nvdp__sampler_draw(&release, i, i, SIZE_MAX, z, NULL);
         for (size_t d = 0; d < rows * p; d++)
             steps[row * p + d] = (int32_t)lrint(ldexp(z[d], 20));
         file->offset[k + 1] = (int64_t)(row += rows);
@@ -343,19 +341,19 @@ static void name_shared_tokens(struct nvdp_context *ctx, const char *run) {
         options.releases = c < 3 ? 2 : 1;
         options.seeds = c == 3 ? 1 : 2;
         share_made(ctx, &a, &shared);
-        cr_assert_eq(by[c](&a), NVDP_OK, "%s", nvdp_context_error(ctx));
+        ok(by[c](&a));
         const size_t drawn = a.scores;
         a.attacked.shared = &shared;
-        cr_assert_eq(by[c](&a), NVDP_OK, "%s", nvdp_context_error(ctx));
+        ok(by[c](&a));
         cr_assert_eq(a.scores, 2 * drawn);
         for (size_t k = 0; k < drawn;
              k++) { /* rounding to steps may turn a tie of a token or two */
-            const struct nvdp_text_score *of = &a.score[k], *from = &a.score[drawn + k];
+            const struct nvdp__text_score *of = &a.score[k], *from = &a.score[drawn + k];
             cr_expect_str_eq(of->observed, from->observed);
             cr_expect_eq(isnan(of->value), isnan(from->value));
             if (isnan(of->value)) continue; /* no token is rare */
             cr_expect_float_eq(of->value, from->value, .005, "%zu, %s of %s: %g %g", c,
-                               nvdp_text_metric_name(of->metric), of->observed, of->value,
+                               nvdp__text_metric_name(of->metric), of->observed, of->value,
                                from->value);
             cr_expect_float_eq(of->interval.low, from->interval.low, .01);
         }
@@ -379,8 +377,8 @@ static void read_many_samples(struct nvdp_context *ctx, const char *run) {
     make_posteriors(ctx, 0, 4, false, &a.attacked);
     for (int many = 0; many < 2; many++) {
         options.releases = many ? 100 : 1;
-        cr_assert_eq(nvdp__attack_row_bag.learn(&a), NVDP_OK, "%s", nvdp_context_error(ctx));
-        const struct nvdp_text_attack found = {.scores = a.scores, .score = a.score};
+        ok(nvdp__attack_row_bag.learn(&a));
+        const struct nvdp__text_attack_result found = {.scores = a.scores, .score = a.score};
         f1[many] = score(&found, "release", "F1", false);
         a.scores = 0;
     }
@@ -392,8 +390,8 @@ static void read_many_samples(struct nvdp_context *ctx, const char *run) {
 static const char *made_prior(struct nvdp_context *ctx) {
     const struct nvdp__noise noise = {.seed = 3};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
-    char *text = strdup(support_scratch_path("chains.txt"));
-    char *vocabulary = strdup(support_scratch_path("chains_vocab.txt"));
+    const char *text = support_scratch_path("chains.txt");
+    const char *vocabulary = support_scratch_path("chains_vocab.txt");
     const char *out = support_scratch_path("prior");
     FILE *file = fopen(text, "w");
     for (size_t i = 0; i < 1000; i++) {
@@ -413,11 +411,9 @@ static const char *made_prior(struct nvdp_context *ctx) {
     config.steps = 400;
     config.mask_prob = .25;
     config.length = 8;
-    FREED(nvdp_pretrain_result_free)
+    FREED(nvdp_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
-    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
-    free(text);
-    free(vocabulary);
+    ok(nvdp__pretrain(ctx, &config, &result));
     return out;
 }
 
@@ -425,7 +421,7 @@ static double gain(const struct nvdp__text_attack *a, const char *observed, cons
                    double *low) {
     for (size_t i = 0; i < a->scores; i++)
         if (strcmp(a->score[i].observed, observed) == 0 &&
-            strcmp(nvdp_text_metric_name(a->score[i].metric), metric) == 0) {
+            strcmp(nvdp__text_metric_name(a->score[i].metric), metric) == 0) {
             *low = a->score[i].interval.low;
             return a->score[i].value;
         }
@@ -474,7 +470,7 @@ static void guess_made_labels(struct nvdp_context *ctx, const char *run) {
     open_made(ctx, run, false, &a);
     for (size_t i = 0; i < 50; i++)
         row[i] = i;
-    cr_assert_eq(nvdp_dataset_select(ctx, a.known.data, 50, row, &few), NVDP_OK);
+    ok(nvdp__dataset_select(ctx, a.known.data, 50, row, &few));
     nvdp_dataset_free(a.known.data);
     a.known.data = few;
     struct nvdp__texts *const both[] = {&a.known, &a.attacked};
@@ -494,8 +490,8 @@ static void guess_made_labels(struct nvdp_context *ctx, const char *run) {
             both[c]->set->length = 64;
         }
         a.scores = 0;
-        cr_assert_eq(nvdp__attack_row_attribute.learn(&a), NVDP_OK, "%s", nvdp_context_error(ctx));
-        const struct nvdp_text_attack found = {.scores = a.scores, .score = a.score};
+        ok(nvdp__attack_row_attribute.learn(&a));
+        const struct nvdp__text_attack_result found = {.scores = a.scores, .score = a.score};
         const double right = score(&found, "release", "accuracy", false);
         cr_expect(right > .78 && right < .87, "%g", right);
         cr_expect(nvdp__reads_states(&a));
@@ -504,15 +500,15 @@ static void guess_made_labels(struct nvdp_context *ctx, const char *run) {
     /* Phi(C) for classes of equal size; Phi(sqrt(2) C) for a pair of texts */
     a.attacked.set->clip_sequence = 1;
     a.scores = 0;
-    cr_assert_eq(nvdp__attack_row_attribute.learn(&a), NVDP_OK);
-    cr_expect_str_eq(nvdp_text_metric_name(a.score[1].metric), "AUC");
+    ok(nvdp__attack_row_attribute.learn(&a));
+    cr_expect_str_eq(nvdp__text_metric_name(a.score[1].metric), "AUC");
     cr_expect_eq(a.score[0].baseline, .5);
     cr_expect_float_eq(a.score[0].bound, .8413447460685429, 1e-9);
     cr_expect_float_eq(a.score[1].bound, .9213503964748575, 1e-9);
     cr_expect(nvdp__scores_hold(&a));
     a.attacked.set->clip_sequence = .1;
     a.scores = 0;
-    cr_assert_eq(nvdp__attack_row_attribute.learn(&a), NVDP_OK);
+    ok(nvdp__attack_row_attribute.learn(&a));
     cr_expect(!nvdp__scores_hold(&a));
     /* without a shift there is no label to read: attackers of equal states are too weak for any conclusion */
     for (size_t c = 0; c < 2; c++)
@@ -527,10 +523,9 @@ Test(texts, of_tokens_that_are_shared) {
     static const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .epochs = 1};
     struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &choice, NULL);
-    char *known = strdup(support_scratch_path("data/train.tsv"));
-    struct nvdp_text_attack found;
-    cr_assert_eq(attack(ctx, NVDP_ATTACKER_NEAREST, run, known, &found), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    const char *known = support_scratch_path("data/train.tsv");
+    struct nvdp__text_attack_result found;
+    ok(attack(ctx, "nearest", run, known, &found));
     cr_expect_eq(found.texts, TASK_DEV);
     cr_expect_eq(found.public_texts, TASK_TRAIN);
     const size_t alike = found.both; /* few words make few sentences */
@@ -540,42 +535,35 @@ Test(texts, of_tokens_that_are_shared) {
     cr_expect_gt(score(&found, "release", "set, F1", false), .8);
     cr_expect_gt(score(&found, "release", "set, precision", false), .8);
     cr_expect_lt(score(&found, "prior", "set, recall", true), .5);
-    nvdp_text_attack_free(&found);
+    nvdp__text_attack_free(&found);
     name_made_tokens(ctx, run);
     bound_made_tokens(ctx, run);
     name_chains(ctx, run);
     guess_made_labels(ctx, run);
     name_shared_tokens(ctx, run);
     read_many_samples(ctx, run);
-    cr_assert_eq(attack(ctx, NVDP_ATTACKER_TOKEN, run, known, &found), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    ok(attack(ctx, "token", run, known, &found));
     cr_expect_str_eq(found.attacker, "token");
     cr_expect_gt(score(&found, "states", "first", false), .95);
     cr_expect_gt(score(&found, "release", "first", false), score(&found, "prior", "first", true));
-    nvdp_text_attack_free(&found);
-    cr_assert_eq(attack(ctx, NVDP_ATTACKER_BAG, run, known, &found), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    nvdp__text_attack_free(&found);
+    ok(attack(ctx, "bag", run, known, &found));
     cr_expect_gt(score(&found, "states", "F1", false), score(&found, "prior", "F1", true));
-    nvdp_text_attack_free(&found);
-    cr_assert_eq(attack(ctx, NVDP_ATTACKER_ATTRIBUTE, run, known, &found), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    nvdp__text_attack_free(&found);
+    ok(attack(ctx, "attribute", run, known, &found));
     cr_expect_gt(score(&found, "states", "accuracy", false), .95);
     cr_expect_gt(score(&found, "release", "accuracy", false),
                  score(&found, "prior", "accuracy", true));
     cr_expect_gt(score(&found, "states", "AUC", false), .95);
     cr_expect_float_eq(score(&found, "prior", "AUC", false), .5, 1e-12);
-    nvdp_text_attack_free(&found);
+    nvdp__text_attack_free(&found);
 
-    cr_assert_eq(
-        attack(ctx, NVDP_ATTACKER_ATTRIBUTE, run, support_scratch_path("data/dev.tsv"), &found),
-        NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(attack(ctx, "attribute", run, support_scratch_path("data/dev.tsv"), &found));
     cr_expect_eq(found.both, TASK_DEV); /* the run's own texts */
     cr_expect_lt(alike, TASK_DEV);
-    nvdp_text_attack_free(&found);
-    cr_expect_eq(attack(ctx, NVDP_ATTACKER_BAG, run, NULL, &found), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "public: expected a file with the task's columns");
-    free(known);
-    nvdp_context_free(ctx);
+    nvdp__text_attack_free(&found);
+    fails(attack(ctx, "bag", run, NULL, &found), NVDP_ERR_ARGUMENT,
+          "public: expected a file with the task's columns");
 }
 
 /* Exports a split: three samples per text. */
@@ -589,10 +577,10 @@ static void share_labels(struct nvdp_context *ctx, const char *run, const char *
         {"no-ledger", "true"},  {"with-labels", labels ? "true" : "false"},
         {"duplicates", "each"}};
     struct nvdp_config *config = NULL;
-    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(ctx, "export", &config));
     for (size_t i = 0; i < sizeof option / sizeof *option; i++)
         support_set(ctx, config, option[i][0], option[i][1]);
-    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_export(ctx, config, NULL));
     nvdp_config_free(config);
 }
 
@@ -601,13 +589,13 @@ static void share(struct nvdp_context *ctx, const char *run, const char *split, 
 }
 
 /* Returns the score of tokens named first from samples. */
-static struct nvdp_text_score first_score(const struct nvdp_text_attack *of) {
+static struct nvdp__text_score first_score(const struct nvdp__text_attack_result *of) {
     for (size_t i = 0; i < of->scores; i++)
-        if (of->score[i].metric == NVDP_TEXT_METRIC_FIRST &&
+        if (of->score[i].metric == NVDP__TEXT_METRIC_FIRST &&
             strcmp(of->score[i].observed, "release") == 0)
             return of->score[i];
     cr_assert(false);
-    return (struct nvdp_text_score){.value = NAN};
+    return (struct nvdp__text_score){.value = NAN};
 }
 
 /* A file that states the labels: the best guess without samples is that with the label, for the bound too.  The prior
@@ -616,51 +604,43 @@ Test(texts, of_a_shared_file_with_labels) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_VTDP, .clip_sequence = .05, .epochs = 1};
     struct nvdp_context *ctx = support_context();
-    char *run = strdup(task_run(ctx, "run", &choice, NULL));
-    char *known = strdup(support_scratch_path("data/train.tsv"));
+    const char *run = task_run(ctx, "run", &choice, NULL);
+    const char *known = support_scratch_path("data/train.tsv");
     const char *file = support_scratch_path("shared.h5");
-    struct nvdp_text_attack nearest[2], found, bag[2];
+    struct nvdp__text_attack_result nearest[2], found, bag[2];
     for (int labels = 0; labels < 2; labels++) {
         share_labels(ctx, run, "dev", file, labels);
-        cr_assert_eq(attack_file(ctx, NVDP_ATTACKER_NEAREST, run, known, file, "seeds", "1",
-                                 &nearest[labels]),
-                     NVDP_OK, "%s", nvdp_context_error(ctx));
-        cr_assert_eq(
-            attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, "seeds", "1", &bag[labels]),
-            NVDP_OK, "%s", nvdp_context_error(ctx));
+        ok(attack_file(ctx, "nearest", run, known, file, "seeds", "1", &nearest[labels]));
+        ok(attack_file(ctx, "bag", run, known, file, "seeds", "1", &bag[labels]));
         cr_expect_eq(nearest[labels].labels, labels ? 2 : 0);
         cr_expect_eq(nearest[labels].labels_learned, labels);
         cr_expect(nearest[labels].holds);
     }
-    const struct nvdp_text_score without = first_score(&nearest[0]),
-                                 with = first_score(&nearest[1]);
+    const struct nvdp__text_score without = first_score(&nearest[0]),
+                                  with = first_score(&nearest[1]);
     cr_expect_gt(with.baseline, without.baseline + .01, "%g %g", with.baseline, without.baseline);
     cr_expect_gt(with.bound, without.bound + .01, "%g %g", with.bound, without.bound);
     cr_expect_gt(with.value, without.value, "%g %g", with.value, without.value);
     cr_expect_gt(score(&nearest[1], "prior", "first", false),
                  score(&nearest[0], "prior", "first", false));
     cr_expect_geq(score(&bag[1], "prior", "F1", false), score(&bag[0], "prior", "F1", false));
-    cr_assert_eq(attack_file(ctx, NVDP_ATTACKER_LANGUAGE, run, known, file, "seeds", "1", &found),
-                 NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(attack_file(ctx, "language", run, known, file, "seeds", "1", &found));
     cr_expect_eq(first_score(&found).value, with.value); /* without a model it is nearest */
     cr_expect_eq(first_score(&found).bound, with.bound);
-    nvdp_text_attack_free(&found);
-    cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_ATTRIBUTE, run, known, file, NULL, NULL, &found),
-                 NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "states the labels of its texts");
+    nvdp__text_attack_free(&found);
+    fails(attack_file(ctx, "attribute", run, known, file, NULL, NULL, &found), NVDP_ERR_INPUT,
+          "states the labels of its texts");
     for (int labels = 0; labels < 2; labels++) {
-        nvdp_text_attack_free(&nearest[labels]);
-        nvdp_text_attack_free(&bag[labels]);
+        nvdp__text_attack_free(&nearest[labels]);
+        nvdp__text_attack_free(&bag[labels]);
     }
-    free(known);
-    free(run);
-    nvdp_context_free(ctx);
 }
 
 /* Writes the dev file with its texts in reverse order to folder "reversed". */
 static void reverse_dev(void) {
     char *text = support_read(support_scratch_path("data/dev.tsv"));
-    char *end = strchr(text, '\n'), *all = calloc(strlen(text) + 1, 1);
+    char *end = strchr(text, '\n');
+    nvdp__autofree char *all = calloc(strlen(text) + 1, 1);
     cr_assert(all != NULL && mkdir(support_scratch_path("reversed"), 0777) == 0);
     strncat(all, text, (size_t)(end + 1 - text));
     for (char *from = text + strlen(text) - 1; from > end; from--)
@@ -669,8 +649,6 @@ static void reverse_dev(void) {
             *from = '\0';
         }
     support_write_text(support_scratch_path("reversed/dev.tsv"), all);
-    free(all);
-    free(text);
 }
 
 /* Files in all formats give the same results as drawn samples, up to other noise: within both intervals.  In a file
@@ -679,51 +657,45 @@ Test(texts, of_a_shared_file) {
     static const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .epochs = 1};
     static const char *const names[] = {"shared.h5", "shared.safetensors", "shared.parquet"};
     struct nvdp_context *ctx = support_context();
-    char *run = strdup(task_run(ctx, "run", &choice, NULL));
-    char *known = strdup(support_scratch_path("data/train.tsv"));
-    struct nvdp_text_attack drawn, found;
+    const char *run = task_run(ctx, "run", &choice, NULL);
+    const char *known = support_scratch_path("data/train.tsv");
+    struct nvdp__text_attack_result drawn, found;
     double first[3];
-    cr_assert_eq(attack(ctx, NVDP_ATTACKER_NEAREST, run, known, &drawn), NVDP_OK);
+    ok(attack(ctx, "nearest", run, known, &drawn));
     for (size_t f = 0; f < 3; f++) {
         const char *file = support_scratch_path(names[f]);
         share(ctx, run, "train,dev", file);
-        cr_assert_eq(attack_file(ctx, NVDP_ATTACKER_NEAREST, run, known, file, NULL, NULL, &found),
-                     NVDP_OK, "%s", nvdp_context_error(ctx));
+        ok(attack_file(ctx, "nearest", run, known, file, NULL, NULL, &found));
         cr_expect_eq(found.texts, 30);
         cr_expect_eq(found.seeds, 2);
         first[f] = score(&found, "release", "first", false);
         cr_expect_eq(first[f], first[0]);
-        nvdp_text_attack_free(&found);
+        nvdp__text_attack_free(&found);
     }
     cr_expect_leq(first[0], score(&drawn, "release", "first", true));
     cr_expect_gt(first[0], score(&drawn, "prior", "first", true));
-    nvdp_text_attack_free(&drawn);
+    nvdp__text_attack_free(&drawn);
 
     const char *file = support_scratch_path("shared.h5");
-    cr_assert_eq(attack_file(ctx, NVDP_ATTACKER_NEAREST, run, known, file, "releases", "2", &found),
-                 NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(attack_file(ctx, "nearest", run, known, file, "releases", "2", &found));
     cr_expect_eq(found.seeds, 1);
-    nvdp_text_attack_free(&found);
-    cr_assert_eq(attack_file(ctx, NVDP_ATTACKER_ATTRIBUTE, run, known, file, NULL, NULL, &found),
-                 NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp__text_attack_free(&found);
+    ok(attack_file(ctx, "attribute", run, known, file, NULL, NULL, &found));
     cr_expect_gt(score(&found, "release", "accuracy", false),
                  score(&found, "prior", "accuracy", true));
-    nvdp_text_attack_free(&found);
+    nvdp__text_attack_free(&found);
 
     /* more releases than there are; another split; other texts; other models */
-    cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_NEAREST, run, known, file, "releases", "4", &found),
-                 NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "1 to 3 releases, found 30 texts and 4");
+    fails(attack_file(ctx, "nearest", run, known, file, "releases", "4", &found), NVDP_ERR_ARGUMENT,
+          "1 to 3 releases, found 30 texts and 4");
     share(ctx, run, "train", file);
-    cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, NULL, NULL, &found),
-                 NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx),
-                     "of these 40 texts (matched by split and row), found 0");
+    fails(attack_file(ctx, "bag", run, known, file, NULL, NULL, &found), NVDP_ERR_INPUT,
+          "of these 40 texts (matched by split and row), found 0");
     share(ctx, run, "dev", file);
     reverse_dev();
-    cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, "data",
-                             support_scratch_path("reversed"), &found),
-                 NVDP_ERR_INPUT);
+    cr_expect_eq(
+        attack_file(ctx, "bag", run, known, file, "data", support_scratch_path("reversed"), &found),
+        NVDP_ERR_INPUT);
     support_contains(
         nvdp_context_error(ctx),
         "expected samples of these texts drawn by this model: 100.0 % of such samples");
@@ -735,13 +707,9 @@ Test(texts, of_a_shared_file) {
         "of a model without clip_sequence, but their grid is that of a model with it"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         share(ctx, task_run(ctx, "another", &others[i], NULL), "dev", file);
-        cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, NULL, NULL, &found),
-                     NVDP_ERR_INPUT);
-        support_contains(nvdp_context_error(ctx), says[i]);
+        fails(attack_file(ctx, "bag", run, known, file, NULL, NULL, &found), NVDP_ERR_INPUT,
+              says[i]);
     }
-    free(known);
-    free(run);
-    nvdp_context_free(ctx);
 }
 
 /* With one vector per text, the label can be read but no tokens. */
@@ -749,26 +717,22 @@ Test(texts, of_one_vector) {
     static const struct run_choice choice = {.method = NVDP_METHOD_VIB_FIXED, .epochs = 4};
     struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &choice, NULL);
-    char *known = strdup(support_scratch_path("data/train.tsv"));
-    struct nvdp_text_attack found;
-    cr_expect_eq(attack(ctx, NVDP_ATTACKER_NEAREST, run, known, &found), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "one vector per token, found vib-fixed");
-    cr_expect_eq(attack(ctx, NVDP_ATTACKER_TOKEN, run, known, &found), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "token: expected a method with one vector");
-    cr_assert_eq(attack(ctx, NVDP_ATTACKER_ATTRIBUTE, run, known, &found), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    const char *known = support_scratch_path("data/train.tsv");
+    nvdp__auto(nvdp__text_attack_free) struct nvdp__text_attack_result found;
+    fails(attack(ctx, "nearest", run, known, &found), NVDP_ERR_ARGUMENT,
+          "one vector per token, found vib-fixed");
+    fails(attack(ctx, "token", run, known, &found), NVDP_ERR_ARGUMENT,
+          "token: expected a method with one vector");
+    ok(attack(ctx, "attribute", run, known, &found));
     cr_expect_gt(score(&found, "states", "accuracy", false), .9);
-    nvdp_text_attack_free(&found);
-    free(known);
-    nvdp_context_free(ctx);
 }
 
 /* --- one word of a text, all others known --- */
 
 /* Trains method word, with a budget for whole texts unless `text` is 0, and opens model and made texts. */
-static char *open_words(struct nvdp_context *ctx, double word, double text, size_t window,
-                        bool chain, struct nvdp__text_attack *a) {
-    char *out = strdup(support_scratch_path("words"));
+static const char *open_words(struct nvdp_context *ctx, double word, double text, size_t window,
+                              bool chain, struct nvdp__text_attack *a) {
+    const char *out = support_scratch_path("words");
     const struct task task = task_make(ctx);
     struct nvdp__train_options config = task_config(&task, NVDP_METHOD_WORD, out);
     config.word_epsilon = word;
@@ -781,21 +745,20 @@ static char *open_words(struct nvdp_context *ctx, double word, double text, size
     open_made(ctx, out, chain, a);
     struct nvdp__texts *const both[] = {&a->known, &a->attacked};
     for (size_t c = 0; c < 2; c++)
-        cr_assert_eq(nvdp_model_posteriors(ctx, a->run.model, both[c]->data, 32, &both[c]->set),
-                     NVDP_OK, "%s", nvdp_context_error(ctx));
+        ok(nvdp_model_posteriors(ctx, a->run.model, both[c]->data, 32, &both[c]->set));
     return out;
 }
 
 /* Attacks, and returns the share of words named first by `observed`. */
-static struct nvdp_text_score informed(struct nvdp__text_attack *a, const char *observed) {
+static struct nvdp__text_score informed(struct nvdp__text_attack *a, const char *observed) {
     a->scores = 0;
-    cr_assert_eq(nvdp__attack_row_informed.learn(a), NVDP_OK, "%s", nvdp_context_error(a->ctx));
+    ok(nvdp__attack_row_informed.learn(a));
     for (size_t i = 0; i < a->scores; i++)
         if (strcmp(a->score[i].observed, observed) == 0 &&
-            a->score[i].metric == NVDP_TEXT_METRIC_FIRST)
+            a->score[i].metric == NVDP__TEXT_METRIC_FIRST)
             return a->score[i];
     cr_assert_fail("no %s", observed);
-    return (struct nvdp_text_score){.value = NAN};
+    return (struct nvdp__text_score){.value = NAN};
 }
 
 /* Near the prior at a small epsilon, above it at a large one, nearly always right at a huge one and without noise,
@@ -812,13 +775,13 @@ Test(texts, of_a_word_whose_text_is_known) {
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct nvdp__text_attack a = {
             .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
-        char *run = open_words(ctx, of[i].word, of[i].text, of[i].window, false, &a);
+        open_words(ctx, of[i].word, of[i].text, of[i].window, false, &a);
         struct nvdp__clip_config *clip = &a.run.model->info.nvib.clip;
         cr_expect_eq(clip->word > clip->sequence, of[i].text > 0);
-        const struct nvdp_text_score prior = informed(&a, "prior"),
-                                     reference = informed(&a, "reference"),
-                                     states = informed(&a, "states"),
-                                     found = informed(&a, "release");
+        const struct nvdp__text_score prior = informed(&a, "prior"),
+                                      reference = informed(&a, "reference"),
+                                      states = informed(&a, "states"),
+                                      found = informed(&a, "release");
         cr_expect(found.value >= of[i].low && found.value <= of[i].high, "epsilon %g, %g: %g",
                   of[i].word, of[i].text, found.value);
         cr_expect_lt(prior.value, .2);
@@ -835,9 +798,7 @@ Test(texts, of_a_word_whose_text_is_known) {
             cr_expect(!nvdp__scores_hold(&a));
         }
         release_made(&a);
-        free(run);
     }
-    nvdp_context_free(ctx);
 }
 
 /* A language model of chains guesses most words without a sample, and no fewer with one.  More samples tell more. */
@@ -846,7 +807,7 @@ Test(texts, of_a_word_with_a_language_model) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__text_attack a = {
         .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
-    char *run = open_words(ctx, 20, 0, 0, true, &a);
+    open_words(ctx, 20, 0, 0, true, &a);
     const double alone = informed(&a, "release").value;
     cr_expect_eq(a.weight[0], 0);
     options.releases = 4;
@@ -854,15 +815,13 @@ Test(texts, of_a_word_with_a_language_model) {
     cr_expect_gt(four, alone + .05, "%g, one sample %g", four, alone);
     options.releases = 1;
     options.prior = made_prior(ctx);
-    const struct nvdp_text_score prior = informed(&a, "prior"), found = informed(&a, "release");
+    const struct nvdp__text_score prior = informed(&a, "prior"), found = informed(&a, "release");
     cr_expect_gt(a.weight[0], 0);
     cr_expect_gt(prior.value, .8, "%g", prior.value);
     cr_expect_gt(found.value, prior.value - .03, "%g, without a sample %g", found.value,
                  prior.value);
     cr_expect(nvdp__scores_hold(&a));
     release_made(&a);
-    free(run);
-    nvdp_context_free(ctx);
 }
 
 /* Needs a method with a certificate per word, public texts and a file of this model; the result is printed. */
@@ -871,30 +830,24 @@ Test(texts, of_a_word_of_a_run) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1, .releases = 1};
     struct nvdp__text_attack a = {.ctx = ctx, .options = &options};
-    char *run = open_words(ctx, 2, 0, 0, false, &a),
-         *known = strdup(support_scratch_path("data/train.tsv"));
+    const char *known = support_scratch_path("data/train.tsv");
+    const char *run = open_words(ctx, 2, 0, 0, false, &a);
     const char *file = support_scratch_path("words.h5");
-    struct nvdp_text_attack found;
+    struct nvdp__text_attack_result found;
     share(ctx, run, "dev", file);
-    cr_assert_eq(attack_file(ctx, NVDP_ATTACKER_INFORMED, run, known, file, NULL, NULL, &found),
-                 NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(attack_file(ctx, "informed", run, known, file, NULL, NULL, &found));
     cr_expect_str_eq(found.attacker, "informed");
     cr_expect(found.holds && !found.weak && found.texts == 30 && found.seeds == 2);
     cr_expect_gt(score(&found, "states", "first", false), .98);
-    nvdp_text_attack_free(&found);
-    cr_expect_eq(
-        attack(ctx, NVDP_ATTACKER_INFORMED, task_run(ctx, "run", &other, NULL), known, &found),
-        NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx),
-                     "attack informed: expected a run whose method has a certificate per word "
-                     "(--method word), found method vib-fixed");
+    nvdp__text_attack_free(&found);
+    fails(attack(ctx, "informed", task_run(ctx, "run", &other, NULL), known, &found),
+          NVDP_ERR_ARGUMENT,
+          "attack informed: expected a run whose method has a certificate per word "
+          "(--method word), found method vib-fixed");
     a.attacked.set->mu[0] += 1;
-    cr_expect_eq(nvdp__attack_row_informed.learn(&a), NVDP_ERR_NUMERIC);
-    support_contains(nvdp_context_error(ctx), "text 0: expected a mean that is the projected sum");
+    fails(nvdp__attack_row_informed.learn(&a), NVDP_ERR_NUMERIC,
+          "text 0: expected a mean that is the projected sum");
     release_made(&a);
-    free(run);
-    free(known);
-    nvdp_context_free(ctx);
 }
 
 /* With a window, not all of many words are tried, and the output says so. The public texts have four words each, of
@@ -904,12 +857,14 @@ Test(texts, of_a_word_among_too_many) {
     struct nvdp_context *ctx = support_context();
     for (size_t window = 0; window < 2; window++) {
         struct nvdp__text_attack a = {.ctx = ctx, .options = &options};
-        struct nvdp_text_attack found = NVDP_RESULT(struct nvdp_text_attack);
+        nvdp__auto(nvdp__text_attack_free) struct nvdp__text_attack_result found =
+            NVDP_RESULT(struct nvdp__text_attack_result);
         struct nvdp__attacked attacked = {.attack = &nvdp__attack_row_informed};
-        struct nvdp_config *config = NULL;
-        char *run = open_words(ctx, 8, 0, window, false, &a), *text = NULL;
+        nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+        nvdp__autofree char *text = NULL;
         size_t size;
-        cr_assert_eq(nvdp_text_attack_config_create(ctx, &config), NVDP_OK);
+        open_words(ctx, 8, 0, window, false, &a);
+        ok(nvdp_config_create(ctx, "attack", &config));
         attacked.config = config;
         for (int many = 0; many < 2; many++) {
             informed(&a, "release");
@@ -917,18 +872,13 @@ Test(texts, of_a_word_among_too_many) {
             for (size_t t = 0; t < 4 * a.known.data->count; t++)
                 if (t % 4 == 1 || t % 4 == 2) a.known.data->types[t] = NVDP__WORD_CONTINUES;
         }
-        cr_assert_eq(nvdp__learned(&a, "informed", &found), NVDP_OK);
+        ok(nvdp__learned(&a, "informed", &found));
         FILE *file = open_memstream(&text, &size);
         nvdp__learner_head(&attacked, &found, file);
         fclose(file);
         cr_expect_eq(strstr(text, "only the 100 words that are most probable") != NULL, window > 0);
-        free(text);
-        nvdp_text_attack_free(&found);
-        nvdp_config_free(config);
         release_made(&a);
-        free(run);
     }
-    nvdp_context_free(ctx);
 }
 
 /* With a budget for whole texts, they are named no more often than their clip allows. A file that claims a smaller clip
@@ -937,7 +887,7 @@ Test(texts, of_whole_texts_of_words) {
     const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1, .releases = 1};
     struct nvdp_context *ctx = support_context();
     struct nvdp__text_attack a = {.ctx = ctx, .options = &options};
-    char *run = open_words(ctx, 1e5, 20, 0, false, &a);
+    open_words(ctx, 1e5, 20, 0, false, &a);
     struct nvdp_posteriors *set = a.attacked.set;
     const struct nvdp__sampler release = {.posteriors = set, .noise.seed = 5};
     const struct nvdp__sample_source source = {nvdp__linkage_draw, &release, -INFINITY};
@@ -945,7 +895,7 @@ Test(texts, of_whole_texts_of_words) {
     for (int lie = 0; lie < 2; lie++) {
         struct nvdp_linkage found;
         if (lie) set->clip_sequence = .01;
-        cr_assert_eq(nvdp__linkage(ctx, set, &source, 1, 40, &found), NVDP_OK);
+        ok(nvdp__linkage(ctx, set, &source, 1, 40, &found));
         cr_expect_eq(found.first_bound,
                      nvdp_guess_bound(1. / MADE_SECRET, set->clip_sequence, 1, set->dim));
         cr_expect_lt(found.first_bound, .5);
@@ -954,8 +904,6 @@ Test(texts, of_whole_texts_of_words) {
         cr_expect_eq(found.ten_interval.low > found.ten_bound, lie);
     }
     release_made(&a);
-    free(run);
-    nvdp_context_free(ctx);
 }
 
 /* --- two texts that differ in words --- */
@@ -994,17 +942,16 @@ Test(texts, words_in_which_two_texts_differ) {
     cr_expect_eq(nvdp__pair_mu(&clip, (size_t[2]){0, 0}, 1), 0);
 }
 
-static struct nvdp_pair_attacks attack_words(struct nvdp__text_attack *a,
-                                             const struct nvdp__pair_words *of, const char *pair,
-                                             double certified) {
-    struct nvdp_pair_attacks found = NVDP_RESULT(struct nvdp_pair_attacks);
+static struct nvdp__pair_attacks attack_words(struct nvdp__text_attack *a,
+                                              const struct nvdp__pair_words *of, const char *pair,
+                                              double certified) {
+    struct nvdp__pair_attacks found = NVDP_RESULT(struct nvdp__pair_attacks);
     struct nvdp_config *config = NULL;
-    cr_assert_eq(nvdp_attack_config_create(a->ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(a->ctx, "attack", &config));
     support_set(a->ctx, config, "pairs", "4");
     support_set(a->ctx, config, "samples", "400");
     if (pair != NULL) support_set(a->ctx, config, "pair", pair);
-    cr_assert_eq(nvdp__attack_pairs(a->ctx, a->attacked.set, of, certified, config, &found),
-                 NVDP_OK, "%s", nvdp_context_error(a->ctx));
+    ok(nvdp__attack_pairs(a->ctx, a->attacked.set, of, certified, config, &found));
     nvdp_config_free(config);
     return found;
 }
@@ -1016,7 +963,7 @@ Test(texts, of_pairs_one_word_apart) {
     struct nvdp_context *ctx = support_context();
     for (size_t window = 0; window < 2; window++) {
         struct nvdp__text_attack a = {.ctx = ctx, .options = &options};
-        char *run = open_words(ctx, 8, 0, window, false, &a);
+        open_words(ctx, 8, 0, window, false, &a);
         const struct nvdp__clip_config *clip = &a.run.model->info.nvib.clip;
         struct nvdp__pair_words its = {.data = a.attacked.data,
                                        .model = a.run.model,
@@ -1026,13 +973,14 @@ Test(texts, of_pairs_one_word_apart) {
             char text[1000] = "";
             struct nvdp__writer say = {text, sizeof text, 0};
             const struct nvdp__attacked attacked = {.name = "run", .claimed = NAN};
-            struct nvdp_pair_attacks found = attack_words(&a, &its, NULL, INFINITY);
+            nvdp__auto(nvdp__pair_attacks_free) struct nvdp__pair_attacks found =
+                attack_words(&a, &its, NULL, INFINITY);
             size_t broken = 0;
             cr_assert_eq(found.pairs, 8);
             cr_expect_eq(found.word_epsilon,
                          nvdp_gdp_epsilon(nvdp__word_mu(&its.clip, 1, 1, 1), .01));
             for (size_t i = 0; i < 8; i++) {
-                const struct nvdp_pair_attack *p = &found.pair[i];
+                const struct nvdp__pair_attack *p = &found.pair[i];
                 cr_expect_eq(p->word > 0, i >= 4);
                 cr_expect_leq(p->word, 4);
                 cr_expect(p->changed[0] >= 1 && p->changed[1] >= 1);
@@ -1047,27 +995,24 @@ Test(texts, of_pairs_one_word_apart) {
             nvdp__attack_row_pair.verdict(&attacked, &found, &say);
             cr_expect_eq(strstr(text, "run: VIOLATION: texts ") != NULL, lie, "%s", text);
             if (lie) support_contains(text, "expected shown <= exact <= proven, found ");
-            nvdp_pair_attacks_free(&found);
             its.clip.word *= .002;
         }
         /* without the words, nothing is compared */
-        struct nvdp_pair_attacks found = attack_words(&a, NULL, NULL, INFINITY);
+        struct nvdp__pair_attacks found = attack_words(&a, NULL, NULL, INFINITY);
         cr_expect(found.holds && found.pairs == 4 && isnan(found.word_epsilon));
         cr_expect(found.pair[0].changed[0] == 0 && isinf(found.pair[0].proven));
-        nvdp_pair_attacks_free(&found);
+        nvdp__pair_attacks_free(&found);
         /* a false claim is broken, and does not count as proven */
         its.clip.word = clip->word;
         found = attack_words(&a, &its, "0,1", 1e-6);
         cr_expect(!found.holds && found.pair[0].proven > 1e-6);
         its.clip.word *= .002 * .002;
-        nvdp_pair_attacks_free(&found);
+        nvdp__pair_attacks_free(&found);
         found = attack_words(&a, &its, "0,1", INFINITY);
         cr_expect(!found.holds && found.pairs == 1 && found.pair[0].word == 0);
-        nvdp_pair_attacks_free(&found);
+        nvdp__pair_attacks_free(&found);
         release_made(&a);
-        free(run);
     }
-    nvdp_context_free(ctx);
 }
 
 /* The program's attack on a run finds its words and their certificate. */
@@ -1077,15 +1022,14 @@ Test(texts, of_pairs_of_a_run_of_words) {
         {"kind", "pair"}, {"split", "dev"}, {"pairs", "2"}, {"samples", "100"}, {"delta", "1e-5"}};
     struct nvdp_context *ctx = support_context();
     struct nvdp__text_attack a = {.ctx = ctx, .options = &options};
-    char *run = open_words(ctx, 2, 0, 0, false, &a), *text = NULL;
+    const char *run = open_words(ctx, 2, 0, 0, false, &a);
+    char *text = NULL;
     struct nvdp_attack_result *result = NULL;
-    struct nvdp_config *config = NULL;
-    cr_assert_eq(nvdp_attacks_config_create(ctx, &config), NVDP_OK);
-    support_set(ctx, config, "run", run);
+    struct nvdp_config *config = support_config(ctx, "attack", "run", run, NULL);
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         support_set(ctx, config, of[i][0], of[i][1]);
-    cr_assert_eq(nvdp_attack(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_assert_eq(nvdp_attack_text(ctx, result, &text), NVDP_OK);
+    ok(nvdp_attack(ctx, config, &result));
+    ok(nvdp_result_text(ctx, result, NULL, &text));
     support_contains(text, "for all 4 pairs together");
     support_contains(text, " for any two texts that differ in one word\n");
     support_contains(text, "  proven  right %");
@@ -1093,26 +1037,22 @@ Test(texts, of_pairs_of_a_run_of_words) {
     cr_expect_null(strstr(text, "says nothing"));
     cr_log_info("%s", text);
     free(text);
-    cr_assert_eq(nvdp_attack_json(ctx, result, &text), NVDP_OK);
-    json_t *object = json_loads(text, 0, NULL);
-    const json_t *last = json_array_get(json_object_get(object, "pairs"), 3);
-    cr_expect_leq(json_number_value(json_object_get(object, "word_epsilon")), 2);
-    cr_expect_gt(json_number_value(json_object_get(object, "word_epsilon")), 1.99);
-    cr_expect_gt(json_integer_value(json_object_get(last, "word")), 0);
-    json_decref(object);
+    ok(nvdp_result_json(ctx, result, NULL, &text));
+    nvdp__autoptr(json_decref) json_t *object = json_loads(text, 0, NULL);
+    const json_t *last = support_at(object, "pairs/3");
+    cr_expect_leq(number_at(object, "word_epsilon"), 2);
+    cr_expect_gt(number_at(object, "word_epsilon"), 1.99);
+    cr_expect_gt(integer_at(last, "word"), 0);
     free(text);
     nvdp_attack_free(result);
     for (int bag = 0; bag < 2; bag++) { /* bounds for whole texts */
         support_set(ctx, config, "kind", bag ? "bag" : "reidentify");
         support_set(ctx, config, "public", support_scratch_path("data/train.tsv"));
-        cr_assert_eq(nvdp_attack(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
-        cr_assert_eq(nvdp_attack_text(ctx, result, &text), NVDP_OK);
+        ok(nvdp_attack(ctx, config, &result));
+        ok(nvdp_result_text(ctx, result, NULL, &text));
         support_contains(text, "\n\nThe certificate per word says nothing about these guesses");
         free(text);
         nvdp_attack_free(result);
     }
-    nvdp_config_free(config);
     release_made(&a);
-    free(run);
-    nvdp_context_free(ctx);
 }

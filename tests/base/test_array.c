@@ -22,16 +22,15 @@ Test(array, grows) {
     nvdp__autofree size_t *item = NULL;
     size_t count = 0, capacity = 0;
     for (size_t i = 0; i < 1000; i++)
-        cr_assert_eq(NVDP__PUSH(ctx, item, count, capacity, i * i), NVDP_OK);
+        ok(NVDP__PUSH(ctx, item, count, capacity, i * i));
     cr_assert_eq(count, 1000);
     for (size_t i = 0; i < count; i++)
         cr_assert_eq(item[i], i * i);
     nvdp__fail_allocation(ctx, 1);
     while (count < capacity)
-        cr_assert_eq(NVDP__PUSH(ctx, item, count, capacity, 0), NVDP_OK);
+        ok(NVDP__PUSH(ctx, item, count, capacity, 0));
     cr_assert_eq(NVDP__PUSH(ctx, item, count, capacity, 0), NVDP_ERR_MEMORY);
     cr_assert_eq(count, capacity);
-    nvdp_context_free(ctx);
 }
 
 Test(array, is_sorted_by_members) {
@@ -83,4 +82,22 @@ Test(array, a_path_that_is_too_long_names_no_file) {
     folder[sizeof folder - 1] = '\0';
     cr_assert_eq(open(nvdp__path(folder, "").text, O_RDONLY | O_CLOEXEC), -1);
     cr_assert_eq(errno, ENAMETOOLONG);
+}
+
+Test(array, together) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__memory memory = {0};
+    double *x = NULL;
+    nvdp__autofree double *alone = NULL;
+    int32_t *id = NULL;
+    ok(NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(x, 3), NVDP__ITEMS(id, 0)));
+    ok(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(alone, 2)));
+    cr_expect(x != NULL && id != NULL && x[2] == 0 && alone[1] == 0);
+    cr_expect_eq(memory.count, 2);
+    nvdp__fail_allocation(ctx, 3); /* the list has room for both */
+    cr_expect_eq(NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(x, 3), NVDP__ITEMS(id, 1)),
+                 NVDP_ERR_MEMORY);
+    nvdp__memory_release(&memory);
+    cr_expect(memory.item == NULL && memory.count == 0);
+    nvdp__memory_release(&memory);
 }

@@ -15,7 +15,7 @@ static char *cached(struct nvdp_context *ctx, char digit) {
     char hex[NVDP__DIGEST_HEX];
     memset(hex, digit, sizeof hex - 1);
     hex[sizeof hex - 1] = '\0';
-    return nvdp__cache_path(ctx, folder, "states", hex);
+    return support_keep(nvdp__cache_path(ctx, folder, "states", hex));
 }
 
 /* Writes a file of 100 bytes that was used `hours` hours after 1970 began. */
@@ -30,12 +30,11 @@ static void write_at_hour(const char *path, int hours) {
 
 Test(cache, keeps_the_files_that_were_used_last) {
     struct nvdp_context *ctx = support_context();
-    char other[600], partial[700];
     snprintf(folder, sizeof folder, "%s", support_scratch_path("cache"));
-    cr_assert_eq(nvdp__cache_make(ctx, folder), NVDP_OK);
-    snprintf(other, sizeof other, "%s/my-notes.txt", folder);
+    ok(nvdp__cache_make(ctx, folder));
+    const char *other = support_path("%s/my-notes.txt", folder);
     char *old = cached(ctx, 'a'), *read = cached(ctx, 'b'), *new = cached(ctx, 'c');
-    snprintf(partial, sizeof partial, "%s.partial", old);
+    const char *partial = support_path("%s.partial", old);
     write_at_hour(old, 2);
     write_at_hour(read, 1);
     write_at_hour(new, 3);
@@ -50,8 +49,4 @@ Test(cache, keeps_the_files_that_were_used_last) {
     nvdp__cache_trim(ctx, folder, 0);
     cr_expect(!nvdp__exists(read) && !nvdp__exists(new));
     cr_expect(nvdp__exists(other) && nvdp__exists(partial), "they are not cached files");
-    free(old);
-    free(read);
-    free(new);
-    nvdp_context_free(ctx);
 }

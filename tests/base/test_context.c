@@ -78,7 +78,6 @@ Test(context, threads_have_a_range_and_leave_openmp_alone) {
     cr_assert_eq(nvdp_context_set_threads(ctx, 3), NVDP_OK);
     cr_assert_eq(nvdp_context_threads(ctx), 3);
     cr_assert_eq(omp_get_max_threads(), before);
-    nvdp_context_free(ctx);
 }
 
 Test(context, errors_nest) {
@@ -91,14 +90,12 @@ Test(context, errors_nest) {
     cr_assert_eq(nvdp__fail_errno(ctx, 2, "b.tsv"), NVDP_ERR_IO);
     cr_assert_str_eq(nvdp_context_error(ctx), "b.tsv: No such file or directory");
     cr_assert_eq(nvdp__fail(NULL, NVDP_ERR_STATE, "no context"), NVDP_ERR_STATE);
-    nvdp_context_free(ctx);
 }
 
 Test(context, prefix_without_a_message_tells_the_status) {
     struct nvdp_context *ctx = support_context();
     nvdp__fail_prefix(ctx, NVDP_ERR_MEMORY, "x");
     cr_assert_str_eq(nvdp_context_error(ctx), "x: out of memory");
-    nvdp_context_free(ctx);
 }
 
 Test(context, messages_are_one_bounded_line) {
@@ -111,7 +108,6 @@ Test(context, messages_are_one_bounded_line) {
     nvdp__fail(ctx, NVDP_ERR_INPUT, "%s", text);
     nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, text);
     cr_assert_eq(strlen(nvdp_context_error(ctx)), 2047);
-    nvdp_context_free(ctx);
 }
 
 static void keep_log(enum nvdp_log_level level, const char *message, void *user) {
@@ -135,7 +131,6 @@ Test(context, log_and_cancel_pass_through_callbacks) {
     cr_assert(!nvdp_context_cancelled(NULL));
     nvdp_context_set_cancel(ctx, say_yes, NULL);
     cr_assert(nvdp_context_cancelled(ctx));
-    nvdp_context_free(ctx);
 }
 
 Test(context, clock_does_not_go_back) {

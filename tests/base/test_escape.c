@@ -1,5 +1,5 @@
 /* Tests how untrusted text is shown. */
-#include "base/escape.h"
+#include "base/sentence.h"
 #include "support.h"
 
 #include <criterion/criterion.h>
@@ -28,18 +28,16 @@ static const char *const cases[][2] = {
 Test(escape, shows_what_a_terminal_could_obey) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *expected = cases[i][1] != NULL ? cases[i][1] : cases[i][0];
-        char *shown = nvdp__escaped(NULL, nvdp__put_shown, cases[i][0]), cut[64];
+        char cut[64];
+        nvdp__autofree char *shown = nvdp__escaped(NULL, nvdp__put_shown, cases[i][0]);
         cr_expect_str_eq(shown, expected);
         cr_expect_eq(nvdp__show_into(cut, sizeof cut, cases[i][0]), strlen(expected));
         cr_expect_str_eq(cut, expected);
-        char *again = nvdp__escaped(NULL, nvdp__put_shown, shown);
+        nvdp__autofree char *again = nvdp__escaped(NULL, nvdp__put_shown, shown);
         cr_expect_str_eq(again, shown);
-        free(again);
-        free(shown);
-        char *plain = nvdp__plain_copy(NULL, cases[i][0]);
+        nvdp__autofree char *plain = nvdp__plain_copy(NULL, cases[i][0]);
         cr_expect_eq(strcmp(plain, cases[i][0]) == 0, cases[i][1] == NULL);
         cr_expect(strpbrk(plain, "\033\n\x7f\x9b\xff") == NULL);
-        free(plain);
     }
     char cut[8];
     cr_expect_eq(nvdp__show_into(cut, sizeof cut, "abc\033"), 3);
@@ -59,7 +57,8 @@ Test(escape, waits_for_the_rest_of_a_character) {
 /* Replacing every \uXXXX gives the field again, also if the field has this text itself. */
 Test(escape, fields_are_read_back) {
     static const char field[] = "a\tb\nc\\u0041 \\x \\\033";
-    char *written = nvdp__escaped(NULL, nvdp__put_tsv, field), read[64] = "";
+    char read[64] = "";
+    nvdp__autofree char *written = nvdp__escaped(NULL, nvdp__put_tsv, field);
     cr_expect_str_eq(written, "a\\u0009b\\u000ac\\u005cu0041 \\x \\\\u001b");
     size_t used = 0;
     for (const char *c = written; *c != '\0';) {
@@ -70,5 +69,4 @@ Test(escape, fields_are_read_back) {
         c += escape ? 6 : 1;
     }
     cr_expect_str_eq(read, field);
-    free(written);
 }

@@ -215,7 +215,8 @@ static int by_double(const void *a, const void *b) {
 /* Kolmogorov and Smirnov's test: sqrt(n) D exceeds 2.3 with chance 2 e^(-2 2.3^2) = 5e-5. */
 Test(exact_normal, kolmogorov_smirnov) {
     enum { N = 1 << 19 };
-    double *value = calloc(N, sizeof *value), largest = 0;
+    double largest = 0;
+    nvdp__autofree double *value = calloc(N, sizeof *value);
     struct nvdp__digits digits = seeded(20);
     for (int i = 0; i < N; i++) {
         struct nvdp__exact_normal normal;
@@ -228,7 +229,6 @@ Test(exact_normal, kolmogorov_smirnov) {
         largest = fmax(largest, fmax(p - (double)i / N, (double)(i + 1) / N - p));
     }
     cr_assert_lt(largest * sqrt(N), 2.3, "%g", largest * sqrt(N));
-    free(value);
 }
 
 /* --- exact rounding --- */

@@ -1,5 +1,7 @@
 /* The process's age and memory, and the processor's name. */
-#include "base/machine.h"
+#include "base/base.h"
+
+#include "support.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -16,10 +18,9 @@ Test(machine, age_grows_with_the_clock) {
 
 Test(machine, peak_memory_covers_what_was_touched) {
     enum { BYTES = 32 << 20 };
-    char *memory = malloc(BYTES);
+    nvdp__autofree char *memory = malloc(BYTES);
     memset(memory, 1, BYTES);
     cr_assert_geq(nvdp__peak_rss(), BYTES + (size_t)memory[BYTES - 1] - 1);
-    free(memory);
 }
 
 Test(machine, a_name_that_fits) {

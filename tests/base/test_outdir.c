@@ -1,6 +1,5 @@
 /* Locks, leftovers and removals in a run's folder. */
 #include "base/file.h"
-#include "base/outdir.h"
 #include "support.h"
 
 #include <criterion/criterion.h>
@@ -11,13 +10,12 @@
 
 /* Names a file in a folder whose name would be a pattern. */
 static const char *file_of(const char *name) {
-    char path[256];
-    snprintf(path, sizeof path, "run[1]/%s", name);
+    const char *path = support_path("run[1]/%s", name);
     return support_scratch_path(path);
 }
 
 static void make_folders(struct nvdp_context *ctx) {
-    cr_assert_eq(nvdp__make_directory(ctx, file_of("model")), NVDP_OK);
+    ok(nvdp__make_directory(ctx, file_of("model")));
 }
 
 /* Starts another process that writes the file: complete if it gets a byte from `go_on`,
@@ -48,8 +46,8 @@ Test(outdir, has_one_writer) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("new/locked");
     DIR *mine = NULL, *other = NULL;
-    cr_assert_eq(nvdp__outdir_lock(ctx, path, &mine), NVDP_OK);
-    cr_assert_eq(nvdp__outdir_lock(ctx, path, &mine), NVDP_OK); /* the caller holds it already */
+    ok(nvdp__outdir_lock(ctx, path, &mine));
+    ok(nvdp__outdir_lock(ctx, path, &mine)); /* the caller holds it already */
     const char *left = support_scratch_path("new/locked/state.ckpt.partial-1-0");
     support_write_text(left, "half");
     cr_assert_eq(nvdp__outdir_lock(ctx, path, &other), NVDP_ERR_STATE);
@@ -61,12 +59,11 @@ Test(outdir, has_one_writer) {
         _exit(0);
     }
     nvdp__outdir_unlock(mine);
-    cr_expect_eq(nvdp__outdir_lock(ctx, path, &other), NVDP_OK);
+    ok(nvdp__outdir_lock(ctx, path, &other));
     cr_expect(nvdp__directory_empty(path));
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     nvdp__outdir_unlock(other);
-    nvdp_context_free(ctx);
 }
 
 /* Partial files of ended processes are removed; those of running ones, and other names, stay. */
@@ -90,15 +87,15 @@ Test(outdir, tidy_leaves_what_is_being_written) {
     const pid_t live = write_elsewhere(file_of("predictions_dev.tsv"), ready[1], go_on[0]);
     for (int i = 0; i < 2; i++)
         cr_assert_eq(read(ready[0], &byte, 1), 1);
-    cr_assert_eq(nvdp__output_open(ctx, file_of("model/config.json"), &mine), NVDP_OK);
-    cr_assert_eq(nvdp__outdir_tidy(ctx, file_of("")), NVDP_OK);
+    ok(nvdp__output_open(ctx, file_of("model/config.json"), &mine));
+    ok(nvdp__outdir_tidy(ctx, file_of("")));
     for (size_t i = 0; i < 2; i++)
         cr_expect(!nvdp__exists(file_of(left[i])), "%s", left[i]);
     for (size_t i = 0; i < 4; i++)
         cr_expect(nvdp__exists(file_of(others[i])), "%s", others[i]);
     cr_assert_eq(write(go_on[1], &byte, 1), 1);
     expect_end(live);
-    cr_assert_eq(nvdp__output_commit(&mine, true), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp__output_commit(&mine, true));
     cr_expect(nvdp__exists(file_of("predictions_dev.tsv")));
     cr_expect(nvdp__exists(file_of("model/config.json")));
     cr_expect(!nvdp__exists(file_of("result.json")));
@@ -106,15 +103,12 @@ Test(outdir, tidy_leaves_what_is_being_written) {
     for (size_t i = 0; i < 4; i++)
         cr_assert_eq(remove(file_of(others[i])), 0);
     static const char *const whole[] = {"predictions_*.tsv", "model/*.json", "model"};
-    cr_assert_eq(nvdp__outdir_remove(ctx, file_of(""), whole, 3), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    ok(nvdp__outdir_remove(ctx, file_of(""), whole, 3));
     cr_expect(nvdp__directory_empty(file_of("")));
-    nvdp_context_free(ctx);
 }
 
 /* A missing folder has no leftovers. */
 Test(outdir, tidy_takes_what_is_not_there) {
     struct nvdp_context *ctx = support_context();
-    cr_assert_eq(nvdp__outdir_tidy(ctx, support_scratch_path("none")), NVDP_OK);
-    nvdp_context_free(ctx);
+    ok(nvdp__outdir_tidy(ctx, support_scratch_path("none")));
 }

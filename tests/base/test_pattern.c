@@ -1,5 +1,5 @@
 /* Tests the patterns of text. */
-#include "base/pattern.h"
+#include "base/sentence.h"
 #include <criterion/criterion.h>
 #include <stddef.h>
 

@@ -45,7 +45,6 @@ Test(progress, first_and_last_reports_and_few_between) {
     cr_assert_str_eq(seen.last.rate_unit, "token");
     cr_assert_eq(seen.last.done, 100000);
     cr_assert_eq(seen.last.loss, 0.5);
-    nvdp_context_free(ctx);
 }
 
 /* 5 of 20 steps were done before and 10 since: the remaining 5 take half the time so far. */
@@ -64,7 +63,6 @@ Test(progress, resumed_work_does_not_count) {
     cr_assert_float_eq(seen.last.eta_seconds, elapsed / 2, 1e-9);
     cr_assert_float_eq(seen.last.rate, 300 / elapsed, 1e-6);
     cr_assert(isnan(seen.last.loss));
-    nvdp_context_free(ctx);
 }
 
 Test(progress, unknown_total_has_no_eta) {
@@ -78,5 +76,4 @@ Test(progress, unknown_total_has_no_eta) {
     nvdp__meter_begin(&meter, NULL, "encode", "text", 0, 0); /* no context, so nobody listens */
     nvdp__meter_update(&meter, 3, 3, "text", NAN);
     nvdp__meter_end(&meter);
-    nvdp_context_free(ctx);
 }

@@ -20,9 +20,7 @@ Test(account, json) {
     cr_expect(number(made, "pld", "epsilon") > .639 && number(made, "pld", "epsilon") < .6405);
     cr_expect_eq(number(made, "settings", "noise"), 1.3);
     cr_expect_eq(number(made, "settings", "steps"), 6000);
-    support_contains(json_string_value(json_object_get(made, "statement")), "epsilon 0.640");
-    json_decref(made);
-    program_release(&outcome);
+    support_contains(text_at(made, "statement"), "epsilon 0.640");
 }
 
 Test(account, table_and_statement) {
@@ -39,7 +37,6 @@ Test(account, table_and_statement) {
     for (size_t i = 0; i < sizeof said / sizeof *said; i++)
         support_contains(outcome.out, said[i]);
     cr_assert_str_empty(outcome.err);
-    program_release(&outcome);
 }
 
 /* The printed noise for a budget satisfies the budget. */
@@ -49,14 +46,10 @@ Test(account, budget) {
     json_t *made = program_object(&outcome);
     const double noise = number(made, "settings", "noise");
     cr_expect(number(made, "pld", "epsilon") <= 3 && number(made, "pld", "epsilon") > 2.99);
-    json_decref(made);
-    program_release(&outcome);
     outcome = program_expect(
         0, "account --noise %g --sample-rate 0.01 --steps 500 --delta 1e-6 --json", noise);
     made = program_object(&outcome);
     cr_expect(number(made, "pld", "epsilon") <= 3);
-    json_decref(made);
-    program_release(&outcome);
 }
 
 static double part(const json_t *object, const char *key) {
@@ -80,8 +73,7 @@ Test(account, of_a_run) {
         program_train_options(), run);
     const char *line = strstr(outcome.out, said[0]);
     cr_assert_not_null(line, "%s", outcome.out);
-    char *lines = strdup(line);
-    program_release(&outcome);
+    nvdp__autofree char *lines = strdup(line);
     static const char *const commands[] = {"account", "privacy"};
     json_t *made[2];
     for (int k = 0; k < 2; k++) {
@@ -89,13 +81,10 @@ Test(account, of_a_run) {
         for (size_t i = 0; i < sizeof said / sizeof *said; i++)
             support_contains(outcome.out, said[i]);
         support_contains(outcome.out, lines);
-        program_release(&outcome);
         outcome = program_expect(0, "%s %s --json", commands[k], run);
         json_t *object = program_object(&outcome);
         made[k] = json_incref(k == 0 ? object : json_object_get(object, "training"));
-        json_decref(object);
-        program_release(&outcome);
-        cr_expect_str_eq(json_string_value(json_object_get(made[k], "adjacency")), "zero-out");
+        cr_expect_str_eq(text_at(made[k], "adjacency"), "zero-out");
         cr_expect(part(made[k], "epsilon") > 2.99 && part(made[k], "epsilon") <= 3);
         cr_expect_gt(part(made[k], "mu"), 0);
         cr_expect_gt(part(made[k], "replaced_epsilon"), 3);
@@ -103,16 +92,12 @@ Test(account, of_a_run) {
         const double bound = number(made[k], "membership", "bound");
         cr_expect(bound > 0.5 && bound < 1, "%g", bound);
     }
-    support_contains(json_string_value(json_object_get(made[0], "statement")),
+    support_contains(text_at(made[0], "statement"),
                      "An example is one text or pair of texts of the train file. ");
-    support_contains(json_string_value(json_object_get(made[0], "statement")),
-                     "the probability is B/N");
+    support_contains(text_at(made[0], "statement"), "the probability is B/N");
     json_decref(made[0]);
     json_decref(made[1]);
-    free(lines);
-    outcome = program_expect(2, "account %s --noise 1", run);
-    support_contains(outcome.err, "option --noise does not apply to a run");
-    program_release(&outcome);
+    program_says(2, "option --noise does not apply to a run", "account %s --noise 1", run);
 
     /* With a bottleneck the account is next to the measurement. A delta that was given is not explained. */
     outcome = program_expect(0,
@@ -121,28 +106,17 @@ Test(account, of_a_run) {
                              program_train_options(), noisy);
     support_contains(outcome.out, "at delta 0.001, adjacency zero-out, mu ");
     support_lacks(outcome.out, "half of 1/N");
-    program_release(&outcome);
-    outcome = program_expect(0, "privacy %s", noisy);
-    support_contains(outcome.out, "at delta 0.001, adjacency zero-out, mu ");
-    program_release(&outcome);
-    outcome = program_expect(0, "account %s", noisy);
-    support_contains(outcome.out, "divided by Q N");
-    program_release(&outcome);
+    program_prints(0, "at delta 0.001, adjacency zero-out, mu ", "privacy %s", noisy);
+    program_prints(0, "divided by Q N", "account %s", noisy);
 
     outcome = program_expect(0, "train %s --method base --epochs 1 --out %s --quiet",
                              program_train_options(), bare);
     support_lacks(outcome.out, "private training");
-    program_release(&outcome);
     outcome = program_expect(1, "account %s", bare);
     support_contains(outcome.err, "the training texts have no guarantee");
     support_contains(outcome.err, "How much a sample reveals about a text: nvdp privacy ");
-    program_release(&outcome);
-    outcome = program_expect(1, "account %s", support_scratch_path("nowhere"));
-    support_contains(outcome.err, "no such directory");
-    program_release(&outcome);
-    outcome = program_expect(3, "account %s", support_scratch());
-    support_contains(outcome.err, "expected the folder of a run or of a model");
-    program_release(&outcome);
+    program_says(1, "no such directory", "account %s", support_scratch_path("nowhere"));
+    program_says(3, "expected the folder of a run or of a model", "account %s", support_scratch());
 }
 
 Test(account, refusals) {
@@ -168,14 +142,11 @@ Test(account, refusals) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct outcome outcome = program_expect(2, "account %s", wrong[i].args);
         support_contains(outcome.err, wrong[i].message);
-        program_release(&outcome);
     }
-    struct outcome outcome = program_expect(0, "account --noise 1 --sample-rate .1 --steps 5 "
-                                               "--examples 200000 --allow-weak-delta");
-    support_contains(outcome.out, "delta is not");
-    program_release(&outcome);
-    outcome = program_expect(0, "account --noise 1 --sample-rate .1 --steps 0");
+    program_prints(0, "delta is not",
+                   "account --noise 1 --sample-rate .1 --steps 5 "
+                   "--examples 200000 --allow-weak-delta");
+    struct outcome outcome = program_expect(0, "account --noise 1 --sample-rate .1 --steps 0");
     support_contains(outcome.out, "adjacency zero-out, mu 0\n");
     support_contains(outcome.out, "by RDP            epsilon 0\n");
-    program_release(&outcome);
 }

@@ -16,12 +16,11 @@ static const char *secrets(void) {
 }
 
 static void pretrain(const char *more, const char *out) {
-    struct outcome o = program_expect(
+    program_expect(
         0,
         "pretrain --text %s --vocab %s --hidden 16 --layers 1 --heads 2 --intermediate 32 "
         "--length 24 --batch 16 --threads 1 --lr 1e-2 --plant %s %s --out %s",
         toy_text("toy.txt", 60, 7), toy_vocabulary(), secrets(), more, out);
-    program_release(&o);
 }
 
 static double number(const json_t *object, const char *key) {
@@ -35,7 +34,7 @@ Test(attack, exposure_and_audit) {
     json_t *found = program_object(&o);
     const json_t *groups = json_object_get(found, "groups"), *never = json_array_get(groups, 0),
                  *often = json_array_get(groups, 1), *audit = json_object_get(found, "audit");
-    cr_expect_str_eq(json_string_value(json_object_get(found, "attack")), "exposure");
+    cr_expect_str_eq(text_at(found, "attack"), "exposure");
     cr_expect_eq(json_array_size(json_object_get(found, "secrets")), 132);
     cr_expect_eq(json_array_size(groups), 4);
     cr_expect_eq(number(never, "occurrences"), 0);
@@ -44,8 +43,6 @@ Test(attack, exposure_and_audit) {
     cr_expect_eq(number(audit, "canaries"), 100);
     cr_expect_eq(json_array_size(json_object_get(audit, "guesses")), 6);
     cr_expect(json_is_null(json_object_get(found, "accountant")));
-    json_decref(found);
-    program_release(&o);
     o = program_expect(0,
                        "attack %s --threads 1 --candidates 8 --guess-in 10 --guess-out 5 "
                        "--confidence 0.9",
@@ -56,7 +53,6 @@ Test(attack, exposure_and_audit) {
     support_contains(o.out, "\n    HSH   text        no            0       30 ");
     support_contains(o.out, "          10            5     ");
     support_contains(o.out, "with confidence 90 %");
-    program_release(&o);
 }
 
 /* Prints the promise of a private model beside the bound, and fails if the bound is larger. */
@@ -68,45 +64,31 @@ Test(attack, a_broken_promise_fails) {
     support_contains(
         o.out,
         ", one training example (zero-out), for everyone who does not know the seed of the noise");
-    program_release(&o);
     /* A model that was trained without noise but records much noise. */
     pretrain("--steps 2000", plain);
-    char *path = strdup(support_scratch_path("plain/config.json"));
-    json_t *config = json_load_file(path, 0, NULL);
+    const char *path = support_scratch_path("plain/config.json");
+    nvdp__autoptr(json_decref) json_t *config = json_load_file(path, 0, NULL);
     json_object_set_new(json_object_get(config, "nvdp_pretraining"), "dp",
                         json_pack("{s:f, s:{s:f}, s:b}", "delta", 1e-6, "pld", "epsilon", 0.01,
                                   "insecure_seed", 0));
     cr_assert_eq(json_dump_file(config, path, 0), 0);
-    json_decref(config);
-    free(path);
     o = program_expect(1, "attack %s --threads 1 --json", plain);
     support_contains(o.err, "VIOLATION: the canaries show epsilon >= ");
     support_contains(
         o.err, "at delta 1e-06 with confidence 95 %, but the accountant guarantees at most 0.01");
     json_t *found = program_object(&o); /* the failed attack still prints its result */
     cr_expect_eq(number(json_object_get(found, "accountant"), "epsilon"), 0.01);
-    json_decref(found);
-    program_release(&o);
     /* There is no promise at a smaller delta. */
-    o = program_expect(0, "attack %s --threads 1 --delta 1e-9", plain);
-    support_contains(o.out, "the accountant gives no guarantee");
-    program_release(&o);
+    program_prints(0, "the accountant gives no guarantee", "attack %s --threads 1 --delta 1e-9",
+                   plain);
 }
 
 Test(attack, bad_usage) {
-    struct outcome o = program_expect(2, "attack");
-    support_contains(o.err, "expected MODEL, or --kind and RUN");
-    program_release(&o);
-    o = program_expect(2, "attack model --kind guess");
-    support_contains(o.err, "kind");
-    program_release(&o);
-    o = program_expect(1, "attack %s", support_scratch_path("nowhere"));
-    support_contains(o.err, "nowhere");
-    program_release(&o);
+    program_says(2, "expected MODEL, or --kind and RUN", "attack");
+    program_says(2, "kind", "attack model --kind guess");
+    program_says(1, "nowhere", "attack %s", support_scratch_path("nowhere"));
     support_write_text(support_scratch_path("bad.json"), "{\"seed\": 1, \"secrets\": [{}]}");
-    o = program_expect(3, "pretrain --text %s --vocab %s --plant %s --out %s",
-                       toy_text("toy.txt", 10, 7), toy_vocabulary(),
-                       support_scratch_path("bad.json"), support_scratch_path("none"));
-    support_contains(o.err, "bad.json: secrets[0]: key 'form': expected 2 to 16 letters");
-    program_release(&o);
+    program_says(3, "bad.json: secrets[0]: key 'form': expected 2 to 16 letters",
+                 "pretrain --text %s --vocab %s --plant %s --out %s", toy_text("toy.txt", 10, 7),
+                 toy_vocabulary(), support_scratch_path("bad.json"), support_scratch_path("none"));
 }

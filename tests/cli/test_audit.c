@@ -11,7 +11,8 @@ static const char *samples(const char *name, size_t count, double shift) {
     const char *path = support_scratch_path(name);
     static const unsigned char head[] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, 118, 0};
     const size_t room = 128 + count * 16;
-    char *bytes = calloc(room, 1), *header = bytes + 10;
+    nvdp__autofree char *bytes = calloc(room, 1);
+    char *header = bytes + 10;
     cr_assert_not_null(bytes);
     memcpy(bytes, head, sizeof head);
     memset(header, ' ', 117);
@@ -23,7 +24,6 @@ static const char *samples(const char *name, size_t count, double shift) {
         memcpy(bytes + 128 + 16 * i, row, sizeof row);
     }
     support_write(path, bytes, room);
-    free(bytes);
     return path;
 }
 
@@ -34,44 +34,34 @@ Test(audit, tells_apart) {
     struct outcome outcome =
         program_expect(0, "audit --samples-p %s --samples-q %s --delta 0 --json", p, q);
     json_t *made = program_object(&outcome);
-    cr_expect_float_eq(json_number_value(json_object_get(made, "epsilon")), log(a / (1 - a)), 1e-9);
-    cr_expect_eq(json_number_value(json_object_get(made, "epsilon")),
-                 json_number_value(json_object_get(made, "ceiling")));
+    cr_expect_float_eq(number_at(made, "epsilon"), log(a / (1 - a)), 1e-9);
+    cr_expect_eq(number_at(made, "epsilon"), number_at(made, "ceiling"));
     cr_expect(json_is_null(json_object_get(made, "claimed")));
-    cr_expect_eq(
-        json_number_value(json_object_get(json_object_get(made, "true_positives"), "share")), 1);
-    json_decref(made);
-    program_release(&outcome);
+    cr_expect_eq(number_at(made, "true_positives/share"), 1);
     outcome = program_expect(1, "audit --samples-p %s --samples-q %s --claimed 3", p, q);
     support_contains(outcome.out, "200 of P, 200 of Q");
     support_contains(outcome.out, "epsilon           >= 3.983 at"); /* 3.9839, rounded down */
     support_contains(outcome.out, "wrong             0 % of Q, at most 1.9 %\n"); /* 1.828 */
     support_contains(outcome.out, "This is a lower bound");
     support_contains(outcome.err, "VIOLATION: the samples show epsilon >= 3.983 at");
-    program_release(&outcome);
-    outcome = program_expect(0, "audit --samples-p %s --samples-q %s --claimed 0", p, p);
-    support_contains(outcome.out, ">= 0.000 at delta 1e-05 with confidence 95 %\n");
-    program_release(&outcome);
+    program_prints(0, ">= 0.000 at delta 1e-05 with confidence 95 %\n",
+                   "audit --samples-p %s --samples-q %s --claimed 0", p, p);
 }
 
 Test(audit, refusals) {
     const char *p = samples("p.npy", 100, 0), *few = samples("few.npy", 99, 0);
-    char *corpus = nvdp__format(NULL, "%s/tests/fuzz/corpus/npy", NVDP_SOURCE_DIR);
-    struct outcome outcome = program_expect(3, "audit --samples-p %s --samples-q %s", p, few);
-    support_contains(outcome.err, "few.npy: expected at least 100 samples, found 99");
-    program_release(&outcome);
-    outcome = program_expect(3, "audit --samples-p %s --samples-q %s/other_order.npy", p, corpus);
-    support_contains(outcome.err, "expected 2 numbers per sample, as in ");
-    program_release(&outcome);
-    outcome = program_expect(3, "audit --samples-p %s/object.npy --samples-q %s", corpus, p);
+    nvdp__autofree char *corpus = nvdp__format(NULL, "%s/tests/fuzz/corpus/npy", NVDP_SOURCE_DIR);
+    program_says(3, "few.npy: expected at least 100 samples, found 99",
+                 "audit --samples-p %s --samples-q %s", p, few);
+    program_says(3, "expected 2 numbers per sample, as in ",
+                 "audit --samples-p %s --samples-q %s/other_order.npy", p, corpus);
+    struct outcome outcome =
+        program_expect(3, "audit --samples-p %s/object.npy --samples-q %s", corpus, p);
     support_contains(outcome.err, "object.npy: NPY header: expected float32 or float64");
-    program_release(&outcome);
     static const char *const usages[] = {"", "--samples-p x.npy",
                                          "--samples-p x.npy --samples-q x.npy --claimed -1",
                                          "--samples-p x.npy --samples-q x.npy --delta 1"};
     for (size_t i = 0; i < 4; i++) {
         outcome = program_expect(2, "audit %s", usages[i]);
-        program_release(&outcome);
     }
-    free(corpus);
 }

@@ -6,7 +6,6 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <math.h>
-#include <nvdp/safetensors.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +59,6 @@ static void refused(int code, const char *const *parts, const char *args) {
         support_contains(outcome.err, *parts);
     }
     cr_assert_str_empty(outcome.out);
-    program_release(&outcome);
     nothing_left();
 }
 
@@ -146,7 +144,6 @@ static void replace(const char *path, const char *old, const char *new) {
     const char *at = strstr(whole, old);
     cr_assert_not_null(at, "'%s' is not in %s", old, whole);
     support_write_text(path, text("%.*s%s%s", (int)(at - whole), whole, new, at + strlen(old)));
-    free(whole);
 }
 
 Test(bad_input, tensor_of_another_shape) {
@@ -254,7 +251,6 @@ Test(bad_input, bad_rows_can_be_skipped) {
                                             program_train_options(), inside(out_folder(), "run"));
     support_contains(outcome.err, "train.tsv: skipped 1 bad rows; the first: ");
     support_contains(outcome.err, "train.tsv:162: expected 2 columns, found 1");
-    program_release(&outcome);
 }
 
 Test(bad_input, rows_of_a_user_s_own) {
@@ -285,8 +281,6 @@ Test(bad_input, text_that_is_no_utf8_is_cleaned) {
     support_write_text(path, "good film\n");
     clean = program_expect(0, "tokenize --model %s <%s", program_model(), path);
     cr_assert_str_eq(outcome.out, clean.out);
-    program_release(&clean);
-    program_release(&outcome);
 }
 
 Test(bad_input, json_lines) {
@@ -316,20 +310,18 @@ static void write_posteriors(const char *path, const struct fixture *with) {
     const double logvar[] = {0, with->logvar, 0, 0};
     const double alpha[] = {1, with->alpha};
     struct nvdp_context *ctx = support_context();
-    struct nvdp__h5 *file = NULL;
-    cr_assert_eq(nvdp__h5_create(ctx, path, "posteriors/1", &file), NVDP_OK);
-    cr_assert_eq(nvdp__h5_write(file, "offset", NVDP__H5_I64, 1, texts, offset), NVDP_OK);
-    cr_assert_eq(nvdp__h5_write(file, "mu", NVDP__H5_F64, 2, vectors, mu), NVDP_OK);
-    cr_assert_eq(nvdp__h5_write(file, "logvar", NVDP__H5_F64, 2, vectors, logvar), NVDP_OK);
-    cr_assert_eq(nvdp__h5_write(file, "alpha", NVDP__H5_F64, 1, rows, alpha), NVDP_OK);
-    cr_assert_eq(nvdp__h5_set_real(file, "prior_alpha", 1), NVDP_OK);
-    cr_assert_eq(nvdp__h5_set_int(file, "kappa", 1), NVDP_OK);
-    cr_assert_eq(nvdp__h5_set_string(file, "length_policy", with->policy), NVDP_OK);
-    cr_assert_eq(nvdp__h5_set_int(file, "length", 2), NVDP_OK);
-    cr_assert_eq(nvdp__h5_set_real(file, "pad_alpha", 0.25), NVDP_OK);
-    cr_assert_eq(nvdp__h5_commit(file, true), NVDP_OK);
-    nvdp__h5_free(file);
-    nvdp_context_free(ctx);
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+    ok(nvdp__h5_create(ctx, path, "posteriors/1", &file));
+    ok(nvdp__h5_write(file, "offset", NVDP__H5_I64, 1, texts, offset));
+    ok(nvdp__h5_write(file, "mu", NVDP__H5_F64, 2, vectors, mu));
+    ok(nvdp__h5_write(file, "logvar", NVDP__H5_F64, 2, vectors, logvar));
+    ok(nvdp__h5_write(file, "alpha", NVDP__H5_F64, 1, rows, alpha));
+    ok(nvdp__h5_set_real(file, "prior_alpha", 1));
+    ok(nvdp__h5_set_int(file, "kappa", 1));
+    ok(nvdp__h5_set_string(file, "length_policy", with->policy));
+    ok(nvdp__h5_set_int(file, "length", 2));
+    ok(nvdp__h5_set_real(file, "pad_alpha", 0.25));
+    ok(nvdp__h5_commit(file, true));
 }
 
 static void posteriors_refused(struct fixture with, const char *const *parts) {
@@ -345,10 +337,8 @@ Test(bad_input, posteriors) {
     const char *path = support_scratch_path("posteriors.h5");
     write_posteriors(path, &good);
     struct outcome outcome = program_expect(0, "privacy --posteriors %s", path);
-    program_release(&outcome);
     outcome = program_expect(2, "privacy --posteriors %s --limit 1", path); /* no effect */
     support_contains(outcome.err, "--limit chooses texts of a run");
-    program_release(&outcome);
     posteriors_refused((struct fixture){NAN, 0, 1, "hidden"},
                        PARTS("posteriors.h5: dataset mu", "row 1", "expected", "found nan"));
     posteriors_refused((struct fixture){INFINITY, 0, 1, "hidden"},
@@ -401,7 +391,6 @@ Test(bad_input, a_folder_is_no_run) {
         cr_assert(outcome.code == 1 || outcome.code == 3, "%s: %d", args, outcome.code);
         support_contains(outcome.err, out_folder());
         cr_assert_str_empty(outcome.out);
-        program_release(&outcome);
     }
     nothing_left();
 }
@@ -421,9 +410,8 @@ Test(bad_input, unknown_options) {
 
 static const char *make_run(void) {
     const char *run = support_scratch_path("trained");
-    struct outcome outcome = program_expect(0, "train %s --epochs 1 --quiet --method nvdp --out %s",
-                                            program_train_options(), run);
-    program_release(&outcome);
+    program_expect(0, "train %s --epochs 1 --quiet --method nvdp --out %s", program_train_options(),
+                   run);
     return run;
 }
 
@@ -462,9 +450,8 @@ static const char *writer(size_t index, const char *run, const char *folder) {
 }
 
 Test(bad_input, a_folder_that_cannot_be) {
-    char run[4096], folder[4096];
-    snprintf(run, sizeof run, "%s", make_run());
-    snprintf(folder, sizeof folder, "%s", support_scratch_path("a_file"));
+    const char *run = support_path("%s", make_run());
+    const char *folder = support_scratch_path("a_file");
     support_write_text(folder, "not a folder");
     for (size_t i = 0; i < WRITERS; i++) {
         refused(1, PARTS(folder, "Not a directory"), writer(i, run, folder));
@@ -489,8 +476,7 @@ Test(bad_input, a_shared_file_of_no_format) {
 }
 
 Test(bad_input, a_folder_that_is_no_run) {
-    char folder[4096];
-    snprintf(folder, sizeof folder, "%s", support_scratch_path("no_run"));
+    const char *folder = support_scratch_path("no_run");
     cr_assert_eq(mkdir(folder, 0777), 0);
     refused(3, PARTS("expected the folder of a run of nvdp train, found no run.json\n"),
             text("privacy %s", folder));
@@ -510,16 +496,13 @@ static void spared(const char *path, const char *option, const char *args) {
             args);
     char *after = support_read(path);
     cr_expect_str_eq(before, after);
-    free(before);
-    free(after);
 }
 
 Test(bad_input, output_in_the_place_of_input) {
     const struct fixture good = {0, 0, 1, "hidden"};
-    char run[4096], lines[4096], posteriors[4096];
-    snprintf(run, sizeof run, "%s", make_run());
-    snprintf(lines, sizeof lines, "%s", support_scratch_path("lines.jsonl"));
-    snprintf(posteriors, sizeof posteriors, "%s", support_scratch_path("posteriors.h5"));
+    const char *run = support_path("%s", make_run());
+    const char *lines = support_scratch_path("lines.jsonl");
+    const char *posteriors = support_scratch_path("posteriors.h5");
     support_write_text(lines, "{\"text\": \"good\"}\n");
     write_posteriors(posteriors, &good);
     spared(lines, "out",
@@ -537,18 +520,15 @@ Test(bad_input, output_in_the_place_of_input) {
 
 /* The measurement of a run is printed even if the run's folder is not writable. */
 Test(bad_input, a_run_that_keeps_no_report) {
-    char run[4096];
-    snprintf(run, sizeof run, "%s", make_run());
+    const char *run = support_path("%s", make_run());
     cr_assert_eq(mkdir(inside(run, "privacy-limit-10.json"), 0777), 0);
     cr_assert_eq(mkdir(inside(run, "certificate.json"), 0777), 0);
     struct outcome outcome = program_expect(1, "privacy %s --limit 10", run);
     support_contains(outcome.err, "privacy-limit-10.json: cannot write: Is a directory");
     support_contains(outcome.out, "Renyi divergence of order 1.1");
-    program_release(&outcome);
     outcome = program_expect(1, "privacy %s --certify --json", run);
     support_contains(outcome.err, "certificate.json: cannot write: Is a directory");
     json_decref(program_object(&outcome));
-    program_release(&outcome);
 }
 
 /* --- FIFOs without a writer: the program does not wait --- */
@@ -561,7 +541,6 @@ static void fifo_refused(const char *path, const char *args) {
     struct outcome outcome = program_run("%s", args);
     cr_expect_eq(outcome.code, 3, "nvdp %s: %d: %s", args, outcome.code, outcome.err);
     support_contains(outcome.err, text("%s: expected a regular file, found a FIFO", path));
-    program_release(&outcome);
     cr_assert_eq(unlink(path), 0);
     if (there) cr_assert_eq(rename(kept, path), 0);
 }
@@ -601,17 +580,14 @@ Test(bad_input, fifos, .timeout = 50) {
 
 /* Inputs that the documentation describes as streams accept pipes. */
 Test(bad_input, pipes_as_input) {
-    char run[4096];
-    snprintf(run, sizeof run, "%s", make_run());
+    const char *run = support_path("%s", make_run());
     struct outcome outcome = program_shell(
         "sh -c \"echo good | %s/nvdp predict %s --input - --quiet\"", NVDP_BINARY_DIR, run);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     support_contains(outcome.out, "\"label\"");
-    program_release(&outcome);
     outcome = program_shell("sh -c \"true | %s/nvdp predict %s --input -\"", NVDP_BINARY_DIR, run);
     cr_assert_eq(outcome.code, 3, "%s", outcome.err);
     support_contains(outcome.err, "/dev/stdin: expected one text per line, found none");
-    program_release(&outcome);
 }
 
 /* Runs the program with a limit on file sizes, which simulates a full disk. */
@@ -625,7 +601,8 @@ static int run_limited(int blocks, const char *args, char **err) {
 
 /* If the second file does not fit, the first is not written either. */
 Test(bad_input, sanitized_files_come_together) {
-    char rows[2048] = "sentence\tlabel\n", *err = NULL;
+    char rows[2048] = "sentence\tlabel\n";
+    nvdp__autofree char *err = NULL;
     support_write_text(inside(program_task(), "train.tsv"), "sentence\tlabel\ngood\t1\n");
     for (int i = 0; i < 90; i++)
         strcat(rows, "good film\t1\n");
@@ -635,7 +612,6 @@ Test(bad_input, sanitized_files_come_together) {
         program_task(), program_model(), inside(out_folder(), "sanitized"));
     cr_assert_eq(run_limited(1, args, &err), 1, "%s", err);
     support_contains(err, "dev.tsv: cannot write: File too large");
-    free(err);
     cr_assert_eq(remove(inside(out_folder(), "sanitized")), 0, "it is not empty");
 }
 
@@ -646,17 +622,15 @@ Test(bad_input, a_limit_on_memory, .timeout = 60) {
     for (int kilobytes = 200000; kilobytes <= 360000; kilobytes += 80000) {
         int raw = system(text("(ulimit -v %d; %s/nvdp --version >/dev/null) 2>%s", kilobytes,
                               NVDP_BINARY_DIR, messages));
-        char *err = support_read(messages);
+        nvdp__autofree char *err = support_read(messages);
         cr_assert(WIFEXITED(raw) && WEXITSTATUS(raw) == 1, "%d: %s", kilobytes, err);
         support_contains(err, "nvdp: out of memory: loading the libraries needs about 500 MB");
-        free(err);
     }
 }
 #endif
 
 Test(bad_input, a_disk_that_is_full) {
-    char run[4096];
-    snprintf(run, sizeof run, "%s", make_run());
+    const char *run = support_path("%s", make_run());
     char *err = NULL;
     for (size_t i = 0; i < WRITERS; i++) {
         const char *args = writer(i, run, out_folder());
@@ -670,13 +644,12 @@ Test(bad_input, a_disk_that_is_full) {
 }
 
 Test(bad_input, a_disk_that_is_full_in_training) {
-    char *err = NULL;
+    nvdp__autofree char *err = NULL;
     program_model();
     int code = run_limited(8, train_command(), &err);
     cr_assert_eq(code, 1, "expected exit code 1, found %d: %s", code, err);
     support_contains(err, inside(out_folder(), "run"));
     support_contains(err, "cannot write");
-    free(err);
     struct stat info;
     cr_assert_neq(stat(inside(out_folder(), "run/result.json"), &info), 0);
     cr_assert_neq(stat(inside(out_folder(), "run/model/model.safetensors"), &info), 0);
@@ -684,9 +657,8 @@ Test(bad_input, a_disk_that_is_full_in_training) {
 }
 
 Test(bad_input, a_broken_model_spares_the_run_it_would_replace) {
-    char run[4096];
     struct stat info;
-    snprintf(run, sizeof run, "%s", make_run());
+    const char *run = support_path("%s", make_run());
     support_write_text(weights(), "short");
     const char *args = text("train %s --quiet --overwrite --out %s", program_train_options(), run);
     refused(3, PARTS("model.safetensors"), args);

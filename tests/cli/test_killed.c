@@ -32,15 +32,14 @@ static double now(void) {
 /* Returns the duration of an undisturbed `nvdp ARGS`. */
 static double whole(const char *args) {
     const double begin = now();
-    struct outcome o = program_expect(0, "%s --quiet", args);
-    program_release(&o);
+    program_expect(0, "%s --quiet", args);
     return now() - begin;
 }
 
 /* Starts `nvdp ARGS` and kills its process group after a random time in [0, limit) seconds. Returns true if it was
  * killed, false if it had succeeded by then. */
 static bool killed(struct nvdp__stream *stream, double limit, const char *args) {
-    char *line = NULL;
+    nvdp__autofree char *line = NULL;
     cr_assert_gt(asprintf(&line, "XDG_CACHE_HOME=%s exec %s/nvdp %s --quiet >%s 2>&1",
                           support_scratch_path("cache"), NVDP_BINARY_DIR, args,
                           support_scratch_path("said")),
@@ -52,7 +51,6 @@ static bool killed(struct nvdp__stream *stream, double limit, const char *args) 
         _exit(127);
     }
     setpgid(child, child); /* parent and child both set it, in any order */
-    free(line);
     usleep((useconds_t)(1e6 * limit * nvdp__stream_uniform(stream)));
     kill(-child, SIGKILL);
     int status = 0;
@@ -60,7 +58,6 @@ static bool killed(struct nvdp__stream *stream, double limit, const char *args) 
     if (WIFSIGNALED(status)) return true;
     char *said = support_read(support_scratch_path("said"));
     cr_assert_eq(WEXITSTATUS(status), 0, "%s: exit code %d: %s", args, WEXITSTATUS(status), said);
-    free(said);
     return false;
 }
 
@@ -77,9 +74,8 @@ static void no_leftovers(const char *pattern) {
 /* A run resumed from its saved state, or restarted without one, has the same weights. */
 Test(killed, train) {
     struct nvdp__stream stream = moments();
-    char *args = NULL, *begin = NULL, *resume = NULL;
-    char out[4096];
-    snprintf(out, sizeof out, "%s", support_scratch_path("parts"));
+    nvdp__autofree char *args = NULL, *begin = NULL, *resume = NULL;
+    const char *out = support_scratch_path("parts");
     cr_assert_gt(asprintf(&args, "train %s --epochs 6 --out %s", program_train_options(),
                           support_scratch_path("whole")),
                  0);
@@ -103,19 +99,15 @@ Test(killed, train) {
                                 "model/model.safetensors"));
     no_leftovers("parts/*partial*");
     no_leftovers("parts/model/*partial*");
-    free(args);
-    free(begin);
-    free(resume);
 }
 
 /* In the end every run of the grid is done, with the scores of an undisturbed sweep. */
 Test(killed, sweep) {
     struct nvdp__stream stream = moments();
     char *args[2] = {NULL, NULL};
-    char pattern[4096], path[8192];
+    char path[8192];
     glob_t found;
-    char grid[4096];
-    snprintf(grid, sizeof grid, "%s", support_scratch_path("grid.json"));
+    const char *grid = support_scratch_path("grid.json");
     FILE *file = fopen(grid, "w");
     cr_assert_not_null(file);
     fprintf(file,
@@ -133,19 +125,17 @@ Test(killed, sweep) {
     for (int done = 0; done < kills(); done++)
         killed(&stream, seconds, args[1]);
     whole(args[1]);
-    snprintf(pattern, sizeof pattern, "%s/runs/*/result.json", support_scratch_path("whole"));
+    const char *pattern = support_path("%s/runs/*/result.json", support_scratch_path("whole"));
     cr_assert_eq(glob(pattern, 0, NULL, &found), 0);
     cr_assert_eq(found.gl_pathc, 4);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         const char *run = strstr(found.gl_pathv[i], "/whole/runs/") + strlen("/whole/");
         snprintf(path, sizeof path, "%s/%s", support_scratch_path("parts"), run);
-        json_t *one = json_load_file(found.gl_pathv[i], 0, NULL),
-               *two = json_load_file(path, 0, NULL);
+        nvdp__autoptr(json_decref) json_t *one = json_load_file(found.gl_pathv[i], 0, NULL),
+                                          *two = json_load_file(path, 0, NULL);
         cr_assert(one != NULL && two != NULL, "%s", path);
         cr_expect(json_equal(json_object_get(one, "test"), json_object_get(two, "test")), "%s",
                   path);
-        json_decref(one);
-        json_decref(two);
     }
     globfree(&found);
     free(args[0]);
@@ -155,9 +145,8 @@ Test(killed, sweep) {
 /* The file is complete or missing. The next export removes partial files. */
 Test(killed, export) {
     struct nvdp__stream stream = moments();
-    char *args = NULL, *train = NULL;
-    char file[4096];
-    snprintf(file, sizeof file, "%s", support_scratch_path("folder/shared.h5"));
+    nvdp__autofree char *args = NULL, *train = NULL;
+    const char *file = support_scratch_path("folder/shared.h5");
     cr_assert_eq(mkdir(support_scratch_path("folder"), 0777), 0);
     cr_assert_gt(asprintf(&train, "train %s --epochs 1 --out %s", program_train_options(),
                           support_scratch_path("run")),
@@ -171,10 +160,7 @@ Test(killed, export) {
         cr_assert_eq(unlink(file), 0);
         done += killed(&stream, seconds, args);
         if (!exists(file)) whole(args);
-        struct outcome o = program_expect(0, "verify %s", file);
-        program_release(&o);
+        program_expect(0, "verify %s", file);
     }
     no_leftovers("folder/*partial*");
-    free(args);
-    free(train);
 }

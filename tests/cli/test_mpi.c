@@ -38,25 +38,22 @@ static size_t count_of(const char *text, const char *part) {
 /* Expects that `nvdp ARGS --out RUN` gives the same model with one process and with each number in `size` (ended by
  * 0). */
 static void equals_one(const char *args, const int *size, const char *model, const char *printed) {
-    char one[512], many[512];
-    snprintf(one, sizeof one, "%s", support_scratch_path("one"));
-    snprintf(many, sizeof many, "%s", support_scratch_path("many"));
+    const char *one = support_scratch_path("one");
+    const char *many = support_scratch_path("many");
     struct outcome o = program_expect(0, "%s --out %s", args, one);
-    program_release(&o);
     for (; *size != 0; size++) {
         o = program_shell("%s -n %d " NVDP_BINARY_DIR "/nvdp %s --overwrite --out %s", MPIRUN,
                           *size, args, many);
         cr_assert_eq(o.code, 0, "%d: %s", *size, o.err);
         cr_expect_eq(count_of(o.out, printed), 1, "%s", o.out); /* printed by rank 0 only */
         support_same_runs(one, many, model, ROUNDING);
-        program_release(&o);
     }
 }
 
 Test(mpi, training_equals_one_process) {
-    char args[8192];
     need_mpi();
-    snprintf(args, sizeof args, "train %s --log-every 1 --method nvdp", program_train_options());
+    const char *args =
+        support_path("train %s --log-every 1 --method nvdp", program_train_options());
     equals_one(args, (const int[]){2, 3, 8, 0}, "model/model.safetensors", "best epoch");
 }
 
@@ -89,16 +86,15 @@ static const char *pretrain_options(void) {
 }
 
 Test(mpi, pretraining_equals_one_process) {
-    char args[8192];
     need_mpi();
-    snprintf(args, sizeof args, "%s --steps 12 --log-every 1", pretrain_options());
+    const char *args = support_path("%s --steps 12 --log-every 1", pretrain_options());
     equals_one(args, (const int[]){5, 0}, "model.safetensors", "trained");
 }
 
 /* ---- jobs that end early ---- */
 
 static pid_t start(const char *args, int size) {
-    char *line = NULL;
+    nvdp__autofree char *line = NULL;
     cr_assert_gt(asprintf(&line, "exec env %s -n %d %s/nvdp %s >%s 2>%s", MPIRUN, size,
                           NVDP_BINARY_DIR, args, support_scratch_path("stdout"),
                           support_scratch_path("stderr")),
@@ -108,7 +104,6 @@ static pid_t start(const char *args, int size) {
         execl("/bin/sh", "sh", "-c", line, (char *)NULL);
         _exit(127);
     }
-    free(line);
     return child;
 }
 
@@ -156,9 +151,9 @@ static int exit_code(pid_t child) {
 /* Ends a long run of three processes by `end`, finishes it with one process, and compares with a run of one process.
  * Repeats with a longer run if the run finished before `end` (a machine that stalled). */
 static void ends_and_goes_on(void (*end)(pid_t mpirun, const char *run), const char *message) {
-    char args[8192], one[512], run[512], file[600];
+    char args[8192], run[512], file[600];
     int code = 0, steps = 1250;
-    snprintf(one, sizeof one, "%s", support_scratch_path("one"));
+    const char *one = support_scratch_path("one");
     do {
         steps *= 2;
         cr_assert_leq(steps, 20000, "no run could be ended before its time");
@@ -177,11 +172,8 @@ static void ends_and_goes_on(void (*end)(pid_t mpirun, const char *run), const c
     cr_expect_neq(code, 0);
     char *err = support_read(support_scratch_path("stderr"));
     cr_expect_not_null(strstr(err, message), "%s", err);
-    free(err);
-    struct outcome o = program_expect(0, "pretrain --resume %s --threads 1", run);
-    program_release(&o);
-    o = program_expect(0, "%s --log-every 20 --steps %d --out %s", pretrain_options(), steps, one);
-    program_release(&o);
+    program_expect(0, "pretrain --resume %s --threads 1", run);
+    program_expect(0, "%s --log-every 20 --steps %d --out %s", pretrain_options(), steps, one);
     support_same_runs(one, run, "model.safetensors",
                       1e-3); /* thousands of steps accumulate rounding errors */
 }
@@ -217,5 +209,4 @@ Test(mpi, errors_are_told_once) {
                                      MPIRUN, program_model(), support_scratch_path("none"));
     cr_expect_neq(o.code, 0);
     cr_expect_eq(count_of(o.err, "/nowhere/train.tsv"), 1, "%s", o.err);
-    program_release(&o);
 }

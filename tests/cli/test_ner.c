@@ -11,8 +11,7 @@ static const char *folder(void) {
     static const char *const words[] = {"good", "film", "bad", "a", "the"};
     const char *directory = support_scratch_path("ner");
     static const char *const names[] = {"ner/train.tsv", "ner/devel.tsv"};
-    char command[600];
-    snprintf(command, sizeof command, "mkdir -p %s", directory);
+    const char *command = support_path("mkdir -p %s", directory);
     cr_assert_eq(system(command), 0);
     for (size_t f = 0; f < 2; f++) {
         char text[16384] = "";
@@ -34,26 +33,21 @@ static const char *folder(void) {
 }
 
 Test(ner, trains_scores_and_predicts) {
-    char data[512], run[512];
-    snprintf(data, sizeof data, "%s", folder());
-    snprintf(run, sizeof run, "%s", support_scratch_path("run"));
+    const char *data = support_path("%s", folder());
+    const char *run = support_scratch_path("run");
     struct outcome trained =
         program_expect(0,
                        "train --task ner --data %s --model %s --method base --max-length 12 "
                        "--batch 8 --epochs 12 --lr 1e-2 --threads 1 --json --out %s",
                        data, program_model(), run);
     json_t *result = program_object(&trained);
-    const json_t *f1 = json_object_get(
-        json_object_get(json_object_get(json_object_get(result, "test"), "metrics"), "entity_f1"),
-        "mean");
+    const json_t *f1 = support_at(result, "test/metrics/entity_f1/mean");
     cr_expect_gt(json_number_value(f1), 0.9);
     struct outcome scored = program_expect(0, "eval %s --json", run);
     json_t *eval = program_object(&scored);
-    cr_expect_eq(json_integer_value(json_object_get(eval, "n")), 360);
-    cr_expect_float_eq(json_number_value(json_object_get(
-                           json_object_get(json_object_get(eval, "metrics"), "entity_f1"), "mean")),
-                       json_number_value(f1), 1e-12);
-    struct outcome predicted = program_expect(0, "predict %s --split dev", run);
+    cr_expect_eq(integer_at(eval, "n"), 360);
+    cr_expect_float_eq(number_at(eval, "metrics/entity_f1/mean"), json_number_value(f1), 1e-12);
+    program_expect(0, "predict %s --split dev", run);
     char *file_lines = support_read(support_scratch_path("run/predictions_dev.tsv"));
     char *file = support_read(support_scratch_path("ner/devel.tsv"));
     size_t lines = 0, same = 0, words = 0;
@@ -72,53 +66,38 @@ Test(ner, trains_scores_and_predicts) {
     }
     cr_expect_eq(words, 360);
     cr_expect_gt(same, 330);
-    free(file_lines);
-    free(file);
-    json_decref(result);
-    json_decref(eval);
-    program_release(&trained);
-    program_release(&scored);
-    program_release(&predicted);
-    predicted = program_expect(2, "predict %s --input %s/devel.tsv", run, data);
-    support_contains(predicted.err, "found a run that reads words in columns");
-    program_release(&predicted);
+    program_says(2, "found a run that reads words in columns", "predict %s --input %s/devel.tsv",
+                 run, data);
 }
 
 /* Every text is scored once, by a run that was not trained on it. */
 /* A sentence that private training cut into two examples is a group of two for the next one. */
 Test(ner, parts_of_a_sentence_count) {
-    char data[512], first[512], next[512];
-    snprintf(data, sizeof data, "%s", folder());
+    char first[512], next[512];
+    const char *data = support_path("%s", folder());
     snprintf(first, sizeof first, "%s", support_scratch_path("first"));
     snprintf(next, sizeof next, "%s", support_scratch_path("next"));
     static const char private[] = "--task ner --method base --epochs 1 --dp-batch 8 --dp-noise 2 "
                                   "--lr 1e-3 --threads 1";
-    struct outcome
-        cut = program_expect(
-            0, "train %s --data %s --model %s --max-length 5 --target-delta 1e-4 --out %s", private,
-            data, program_model(), first),
-        whole = program_expect(
-            0, "train %s --data %s --model %s/model --max-length 12 --target-delta .01 --out %s",
-            private, data, first, next);
-    char path[600];
-    snprintf(path, sizeof path, "%s/run.json", first);
-    json_t *before = json_load_file(path, 0, NULL);
-    snprintf(path, sizeof path, "%s/run.json", next);
-    json_t *after = json_load_file(path, 0, NULL);
+    program_expect(0, "train %s --data %s --model %s --max-length 5 --target-delta 1e-4 --out %s",
+                   private, data, program_model(), first);
+    program_expect(
+        0, "train %s --data %s --model %s/model --max-length 12 --target-delta .01 --out %s",
+        private, data, first, next);
+    const char *path = support_path("%s/run.json", first);
+    nvdp__autoptr(json_decref) json_t *before = json_load_file(path, 0, NULL);
+    path = support_path("%s/run.json", next);
+    nvdp__autoptr(json_decref) json_t *after = json_load_file(path, 0, NULL);
     double epsilon, start;
     cr_assert_eq(json_unpack(before, "{s:{s:{s:f}}}", "dp", "pld", "epsilon", &epsilon), 0);
     cr_assert_eq(json_unpack(after, "{s:{s:[f]}}", "dp", "start", &start), 0);
     cr_expect_float_eq(start, 2 * epsilon, 1e-9, "%g and %g", start, epsilon);
-    json_decref(before);
-    json_decref(after);
-    program_release(&cut);
-    program_release(&whole);
 }
 
 Test(ner, cross_validation) {
-    char data[512], run[512];
+    char data[512];
     snprintf(data, sizeof data, "%s", folder());
-    snprintf(run, sizeof run, "%s", support_scratch_path("folds"));
+    const char *run = support_scratch_path("folds");
     struct outcome planned = program_expect(
         0,
         "train --task ner --data %s --model %s --method base --max-length 12 --folds 4 --dry-run",
@@ -126,7 +105,6 @@ Test(ner, cross_validation) {
     support_contains(planned.out, "\"fold\": 1");
     support_contains(planned.out, "\nfolds ");
     support_contains(planned.out, "on this machine at its current load, for all 4 folds: steps ");
-    program_release(&planned);
     planned = program_expect(0,
                              "train --task ner --data %s --model %s --method base --max-length 12 "
                              "--folds 4 --dry-run --json",
@@ -136,11 +114,8 @@ Test(ner, cross_validation) {
     static const char *const parts[] = {"train_seconds", "score_seconds", "prefix_seconds"};
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
         one += json_number_value(json_object_get(plan, parts[k]));
-    cr_expect_eq(json_integer_value(json_object_get(plan, "runs")), 4);
-    cr_expect_float_eq(json_number_value(json_object_get(plan, "all_seconds")), 4 * one,
-                       1e-9 * one);
-    json_decref(whole);
-    program_release(&planned);
+    cr_expect_eq(integer_at(plan, "runs"), 4);
+    cr_expect_float_eq(number_at(plan, "all_seconds"), 4 * one, 1e-9 * one);
     char command[2048];
     snprintf(command, sizeof command,
              "train --task ner --data %s --model %s --method base --max-length 12 --batch 8 "
@@ -150,7 +125,6 @@ Test(ner, cross_validation) {
     json_t *result = program_object(&trained), *fold;
     /* With an unfinished fold and missing folds, the same command continues. A different command is refused. */
     struct outcome outcome = program_shell("cd %s && rm -r fold-4 fold-2/result.json", run);
-    program_release(&outcome);
     outcome = program_expect(0, "%s", command);
     json_t *same = program_object(&outcome);
     for (size_t f = 0; f < 4; f++) {
@@ -158,15 +132,12 @@ Test(ner, cross_validation) {
                                     json_array_get(json_object_get(same, "folds"), f)};
         cr_expect(json_equal(json_object_get(of[0], "test"), json_object_get(of[1], "test")));
     }
-    json_decref(same);
-    program_release(&outcome);
     outcome = program_expect(2, "%s --lr 1e-5", command);
     support_contains(outcome.err, "option --lr: a resumed run keeps its configuration");
-    program_release(&outcome);
     json_int_t words = 0;
     size_t i;
     json_array_foreach(json_object_get(result, "folds"), i, fold) {
-        json_int_t n = json_integer_value(json_object_get(json_object_get(fold, "test"), "n"));
+        json_int_t n = integer_at(fold, "test/n");
         cr_expect_eq(n, 90); /* 15 sentences of 6 words */
         words += n;
     }
@@ -174,38 +145,22 @@ Test(ner, cross_validation) {
     struct outcome scored = program_expect(0, "eval %s/fold-2 --json", run);
     json_t *eval = program_object(&scored);
     cr_expect(
-        json_equal(json_object_get(eval, "metrics"),
-                   json_object_get(
-                       json_object_get(json_array_get(json_object_get(result, "folds"), 1), "test"),
-                       "metrics")));
-    program_release(&scored);
+        json_equal(json_object_get(eval, "metrics"), support_at(result, "folds/1/test/metrics")));
     scored = program_expect(0, "eval %s/fold-2 --split train --json", run);
-    json_decref(eval);
     eval = program_object(&scored);
-    cr_expect_eq(json_integer_value(json_object_get(eval, "n")), 270);
-    json_decref(result);
-    json_decref(eval);
-    program_release(&trained);
-    program_release(&scored);
+    cr_expect_eq(integer_at(eval, "n"), 270);
 }
 
 Test(ner, what_words_have_no_place_in) {
-    char data[512];
-    snprintf(data, sizeof data, "%s", folder());
-    struct outcome outcome = program_expect(
-        2, "train --task ner --data %s --model %s --method nvdp --max-length 12 --out %s", data,
-        program_model(), support_scratch_path("none"));
-    support_contains(outcome.err, "needs method base or reg, found nvdp");
-    program_release(&outcome);
-    outcome = program_expect(2,
-                             "train --task ner --data %s --model %s --method base --max-length 12 "
-                             "--token-noise sequence-laplace --eta 2 --out %s",
-                             data, program_model(), support_scratch_path("none"));
-    support_contains(outcome.err, "labels every word and needs a mechanism that privatizes tokens");
-    program_release(&outcome);
-    outcome =
-        program_expect(2, "sanitize --task ner --data %s --model %s --mechanism random --out %s",
-                       data, program_model(), support_scratch_path("sent"));
-    support_contains(outcome.err, "expected a task of whole texts");
-    program_release(&outcome);
+    const char *data = support_path("%s", folder());
+    program_says(2, "needs method base or reg, found nvdp",
+                 "train --task ner --data %s --model %s --method nvdp --max-length 12 --out %s",
+                 data, program_model(), support_scratch_path("none"));
+    program_says(2, "labels every word and needs a mechanism that privatizes tokens",
+                 "train --task ner --data %s --model %s --method base --max-length 12 "
+                 "--token-noise sequence-laplace --eta 2 --out %s",
+                 data, program_model(), support_scratch_path("none"));
+    program_says(2, "expected a task of whole texts",
+                 "sanitize --task ner --data %s --model %s --mechanism random --out %s", data,
+                 program_model(), support_scratch_path("sent"));
 }

@@ -14,32 +14,28 @@ static const json_t *metrics(const json_t *object) {
 /* Certificates, samples and attacks of bottlenecks do not apply to a run whose users noise their texts. The message
  * does not call it unprotected, and names commands that apply. */
 static void expect_no_bottleneck(const char *noise, const char *run, bool sanitized) {
-    char named[512];
     struct outcome o = program_expect(2, "privacy %s --certify", run);
     support_contains(o.err, "found one with token-noise");
     support_contains(o.err, "nvdp privacy /");
     cr_expect_null(strstr(o.out, "without noise"));
-    program_release(&o);
-    o = program_expect(2, "privacy %s --exact --data /nowhere", run);
-    support_contains(o.err, "exact: only posteriors have an exact loss");
-    program_release(&o);
-    o = program_expect(2, "attack %s", run);
-    support_contains(o.err, "option --kind is needed to attack a run of nvdp train: one of pair "
-                            "reidentify nearest token language informed bag attribute "
-                            "invert membership\n");
-    program_release(&o);
-    snprintf(named, sizeof named, "%s/certificate.json", run);
+    program_says(2, "exact: only posteriors have an exact loss",
+                 "privacy %s --exact --data /nowhere", run);
+    program_says(2,
+                 "option --kind is needed to attack a run of nvdp train: one of pair "
+                 "reidentify nearest token language informed bag attribute "
+                 "invert membership\n",
+                 "attack %s", run);
+    const char *named = support_path("%s/certificate.json", run);
     cr_expect_eq(access(named, F_OK), -1);
     const char *const work[] = {"export --split dev --out /dev/null", "attack --kind pair",
                                 "attack --kind reidentify", "attack --kind bag --public /dev/null"};
-    snprintf(named, sizeof named, "found one with token-noise %s,", noise);
+    named = support_path("found one with token-noise %s,", noise);
     for (size_t i = 0; i < sizeof work / sizeof *work; i++) {
         o = program_expect(2, "%s %s", work[i], run);
         support_contains(o.err, named);
         support_contains(o.err, "nvdp privacy shows what is proven");
         cr_expect_eq(strstr(o.err, "nvdp sanitize writes") != NULL, sanitized);
         cr_expect_eq(strstr(o.err, "nvdp sanitize --analyse inversion") != NULL, sanitized);
-        program_release(&o);
     }
 }
 
@@ -52,34 +48,25 @@ Test(noise, a_run_is_scored_on_what_it_was_trained_on) {
     json_t *train = program_object(&trained), *eval = program_object(&scored);
     cr_assert_not_null(metrics(eval));
     cr_expect(json_equal(metrics(json_object_get(train, "test")), metrics(eval)));
-    struct outcome predicted = program_expect(0, "predict %s --split test", run);
+    program_expect(0, "predict %s --split test", run);
     /* New texts are privatized too: equal texts give different predictions, unlike with base. */
     struct outcome input = program_shell(
         "printf 'good cat sun\\n%%.0s' 1 2 3 4 5 6 7 8 | " NVDP_BINARY_DIR
         "/nvdp predict %s --quiet --input - | sed 's/.*probability//' | sort -u | wc -l",
         run);
     cr_expect_gt(atoi(input.out), 1, "%s different predictions", input.out);
-    program_release(&input);
     struct outcome measured = program_expect(0, "privacy %s --json", run);
     json_t *privacy = program_object(&measured);
-    json_t *saved = json_load_file(support_scratch_path("run/privacy.json"), 0, NULL);
+    nvdp__autoptr(json_decref) json_t *saved =
+        json_load_file(support_scratch_path("run/privacy.json"), 0, NULL);
     cr_expect(json_equal(privacy, saved));
-    cr_expect_str_eq(json_string_value(json_object_get(privacy, "method")), "laplace-nearest");
-    cr_expect(json_integer_value(json_object_get(privacy, "pairs_of_equal_length")) > 0);
-    json_decref(privacy);
-    json_decref(saved);
-    program_release(&measured);
+    cr_expect_str_eq(text_at(privacy, "method"), "laplace-nearest");
+    cr_expect(integer_at(privacy, "pairs_of_equal_length") > 0);
     char *text = support_read(support_scratch_path("run/run.json"));
     support_contains(text, "\"token_noise\": \"laplace-nearest\"");
     support_contains(text, "\"eta\": 300.0");
     support_contains(text, "\"method\": \"base\"");
-    free(text);
     expect_no_bottleneck("laplace-nearest", run, true);
-    json_decref(train);
-    json_decref(eval);
-    program_release(&trained);
-    program_release(&scored);
-    program_release(&predicted);
 }
 
 /* A private text in the public file that chooses the sensitive tokens is refused, in train and dev, unless the owner
@@ -91,9 +78,8 @@ Test(noise, a_choice_by_the_texts_is_said) {
     for (size_t i = 0; i < 4; i++) {
         char path[4200];
         snprintf(path, sizeof path, "%s/%s.tsv", program_task(), splits[i % 2]);
-        char *text = i < 3 ? support_read(path) : strdup("a film of its own\n");
+        nvdp__autofree char *text = i < 3 ? support_read(path) : strdup("a film of its own\n");
         support_write_text(public, text);
-        free(text);
         struct outcome outcome = program_expect(
             i < 2 ? 2 : 0,
             "train %s --token-noise santext-plus --eta 2 --sensitive 0.5 --sensitive-from %s %s "
@@ -102,20 +88,15 @@ Test(noise, a_choice_by_the_texts_is_said) {
         if (i < 2) support_contains(outcome.err, "--sensitive-from: ");
         if (i < 2) support_contains(outcome.err, " private texts among them, the first in row ");
         cr_expect_eq(nvdp__exists(run), i >= 2);
-        program_release(&outcome);
         if (i < 2) continue;
         outcome = program_expect(0, "privacy %s", run);
         support_lacks(outcome.out, said);
-        program_release(&outcome);
     }
     char path[4200];
     snprintf(path, sizeof path, "%s/dev.tsv", program_task());
-    char *text = support_read(path);
+    nvdp__autofree char *text = support_read(path);
     support_write_text(public, text);
-    free(text);
-    struct outcome outcome = program_expect(0, "privacy %s", run);
-    support_contains(outcome.out, said);
-    program_release(&outcome);
+    program_prints(0, said, "privacy %s", run);
 }
 
 /* Measures the states before the noise: the report, and the file of pairs. */
@@ -124,68 +105,51 @@ Test(noise, sequences_are_measured) {
     struct outcome outcome = program_expect(
         0, "train %s --token-noise sequence-laplace --eta 2 --noise-clip 0.5 --out %s",
         program_train_options(), run);
-    program_release(&outcome);
     outcome = program_expect(0, "privacy %s --json --order inf --pairs %s", run, pairs);
     json_t *privacy = program_object(&outcome);
-    json_t *saved =
+    nvdp__autoptr(json_decref) json_t *saved =
         json_load_file(support_scratch_path("sequence/privacy-order-inf.json"), 0, NULL);
     cr_expect(json_equal(privacy, saved));
-    cr_expect_str_eq(json_string_value(json_object_get(privacy, "method")), "sequence-laplace");
-    cr_expect_str_eq(json_string_value(json_object_get(privacy, "length_policy")), "hidden");
+    cr_expect_str_eq(text_at(privacy, "method"), "sequence-laplace");
+    cr_expect_str_eq(text_at(privacy, "length_policy"), "hidden");
     const json_t *bound = json_object_get(privacy, "bound");
-    const json_t *sum = json_object_get(json_object_get(privacy, "rd"), "sum");
+    const json_t *sum = support_at(privacy, "rd/sum");
     const double largest = support_number(json_object_get(sum, "max"));
     cr_expect_eq(support_number(json_object_get(bound, "loss")), 2);
     cr_expect_eq(support_number(json_object_get(bound, "sum")), 2);
     cr_expect(largest > 0 && largest <= 2, "%g", largest);
-    json_decref(privacy);
-    json_decref(saved);
-    program_release(&outcome);
     outcome = program_expect(0, "privacy %s", run);
     support_contains(outcome.err, "warning: /");
     support_contains(outcome.err,
                      ": the noise was drawn from a seed, and everyone who knows the seed");
     support_contains(outcome.out, "The privacy loss between any two texts is at most 2 nats");
-    program_release(&outcome);
     outcome = program_expect(0, "info %s", pairs);
-    program_release(&outcome);
     expect_no_bottleneck("sequence-laplace", run, false);
 }
 
 Test(noise, without_eta_is_wrong_usage) {
-    struct outcome refused = program_expect(2, "train %s --token-noise laplace --out %s",
-                                            program_train_options(), support_scratch_path("none"));
-    support_contains(refused.err,
-                     "--eta or --epsilon: mechanism laplace needs a finite number above 0");
-    program_release(&refused);
-    refused = program_expect(2, "train %s --token-noise laplace --eta 2 --epsilon 2 --out %s",
-                             program_train_options(), support_scratch_path("none"));
-    support_contains(refused.err,
-                     "options --eta and --epsilon set the same option; keep one of them");
-    program_release(&refused);
-    refused = program_expect(2, "train %s --token-noise random --eta 30 --out %s",
-                             program_train_options(), support_scratch_path("none"));
-    support_contains(refused.err,
-                     "--eta or --epsilon: mechanism random draws uniformly and takes no eta");
-    program_release(&refused);
-    refused = program_expect(2, "train %s --token-noise santext-plus --sensitive-from-data",
-                             program_train_options());
-    support_contains(refused.err, "unrecognized option '--sensitive-from-data'");
-    program_release(&refused);
+    program_says(2, "--eta or --epsilon: mechanism laplace needs a finite number above 0",
+                 "train %s --token-noise laplace --out %s", program_train_options(),
+                 support_scratch_path("none"));
+    program_says(2, "options --eta and --epsilon set the same option; keep one of them",
+                 "train %s --token-noise laplace --eta 2 --epsilon 2 --out %s",
+                 program_train_options(), support_scratch_path("none"));
+    program_says(2, "--eta or --epsilon: mechanism random draws uniformly and takes no eta",
+                 "train %s --token-noise random --eta 30 --out %s", program_train_options(),
+                 support_scratch_path("none"));
+    program_says(2, "unrecognized option '--sensitive-from-data'",
+                 "train %s --token-noise santext-plus --sensitive-from-data",
+                 program_train_options());
 }
 
 /* Runs of older versions, which did not refuse an eta for random, are still measured. */
 Test(noise, of_an_older_run_random_s_eta_is_passed_over) {
     const char *run = support_scratch_path("random");
-    struct outcome outcome =
-        program_expect(0, "train %s --token-noise random --out %s", program_train_options(), run);
-    program_release(&outcome);
-    char path[512];
-    snprintf(path, sizeof path, "%s/run.json", run);
-    json_t *root = json_load_file(path, 0, NULL), *config = json_object_get(root, "config");
+    program_expect(0, "train %s --token-noise random --out %s", program_train_options(), run);
+    const char *path = support_path("%s/run.json", run);
+    nvdp__autoptr(json_decref) json_t *root = json_load_file(path, 0, NULL);
+    json_t *config = json_object_get(root, "config");
     cr_assert_eq(json_object_set_new(config, "eta", json_real(30)), 0);
     cr_assert_eq(json_dump_file(root, path, 0), 0);
-    json_decref(root);
-    outcome = program_expect(0, "privacy %s", run);
-    program_release(&outcome);
+    program_expect(0, "privacy %s", run);
 }

@@ -16,32 +16,28 @@ static json_t *lines_of(const char *text) {
         json_array_append_new(lines, object);
         text += size + (text[size] == '\n');
     }
-    return lines;
+    return support_keep(lines);
 }
 
 static const char *label_of(const json_t *lines, size_t i) {
-    return json_string_value(json_object_get(json_array_get(lines, i), "label"));
+    return text_at(json_array_get(lines, i), "label");
 }
 
 static void refused(int code, const char *run, const char *options, const char *message) {
     struct outcome outcome = program_expect(code, "predict %s %s", run, options);
     support_contains(outcome.err, message);
     cr_assert_str_empty(outcome.out);
-    program_release(&outcome);
 }
 
 Test(predict, new_texts_through_the_noise) {
     const char *run = support_scratch_path("run"), *texts = support_scratch_path("texts.txt");
     struct outcome outcome =
         program_expect(0, "train %s --method nvdp --out %s --quiet", program_train_options(), run);
-    program_release(&outcome);
 
     /* With one sample, the texts of the test split get the split's predictions: their noise has the same numbers. */
     outcome = program_shell("tail -n +2 %s/test.tsv | cut -f 2 | tee %s", program_task(), texts);
-    program_release(&outcome);
     const char *split = support_scratch_path("split.tsv");
     outcome = program_expect(0, "predict %s --quiet --out %s", run, split);
-    program_release(&outcome);
     outcome = program_expect(0, "predict %s --quiet --input %s --samples 1", run, texts);
     json_t *lines = lines_of(outcome.out);
     char *leader = support_read(split);
@@ -55,16 +51,12 @@ Test(predict, new_texts_through_the_noise) {
         cr_assert_eq(strncmp(strchr(at, '\t') + 1, label, strlen(label)), 0, "text %zu", i);
     }
     cr_assert_str_empty(at);
-    free(leader);
-    json_decref(lines);
-    program_release(&outcome);
 
     /* A text that is cut is said, as in training. */
     outcome = program_shell("printf 'good good good good good good good good good good good good\\n"
                             "bad\\n' | " NVDP_BINARY_DIR "/nvdp predict %s --input -",
                             run);
     support_contains(outcome.err, "1 of 2 texts (50.0 %) are cut to 12 tokens");
-    program_release(&outcome);
 
     /* Many samples: the predicted classes fit the texts, the probabilities sum to 1, and one is a mean over samples. */
     outcome = program_shell("printf 'good good good\\nbad bad bad\\n\\ngood bad' | " NVDP_BINARY_DIR
@@ -77,29 +69,23 @@ Test(predict, new_texts_through_the_noise) {
     for (size_t i = 0; i < 4; i++) {
         const json_t *line = json_array_get(lines, i),
                      *all = json_object_get(line, "probabilities");
-        const double p0 = json_number_value(json_object_get(all, "0"));
-        const double p1 = json_number_value(json_object_get(all, "1"));
+        const double p0 = number_at(all, "0");
+        const double p1 = number_at(all, "1");
         cr_assert_float_eq(p0 + p1, 1, 1e-6);
-        cr_assert_float_eq(json_number_value(json_object_get(line, "probability")), fmax(p0, p1),
-                           1e-9);
+        cr_assert_float_eq(number_at(line, "probability"), fmax(p0, p1), 1e-9);
     }
-    json_decref(lines);
-    program_release(&outcome);
 
     /* Input is a table with the task's columns, and output a file. */
     const char *out = support_scratch_path("out.jsonl");
     outcome = program_expect(0, "predict %s --input %s/dev.tsv --json --out %s", run,
                              program_task(), out);
     json_t *object = program_object(&outcome);
-    cr_assert_eq(json_integer_value(json_object_get(object, "texts")), 40);
+    cr_assert_eq(integer_at(object, "texts"), 40);
     cr_expect(json_is_false(json_object_get(object, "private")));
-    json_decref(object);
-    program_release(&outcome);
     char *file = support_read(out);
     lines = lines_of(file);
     cr_assert_eq(json_array_size(lines), 40);
-    cr_assert_null(json_object_get(json_array_get(lines, 0), "probabilities"));
-    json_decref(lines);
+    cr_assert_null(support_at(lines, "0/probabilities"));
 
     /* Placeholders for unknown labels have no effect. */
     outcome = program_shell("sed '2,$s/\t.*/\t-1/' %s/dev.tsv >%s.tsv && " NVDP_BINARY_DIR
@@ -107,12 +93,9 @@ Test(predict, new_texts_through_the_noise) {
                             program_task(), out, run, out);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     cr_assert_str_eq(outcome.out, file);
-    program_release(&outcome);
-    free(file);
 
-    char options[8192];
     support_write_text(texts, "good\ngood\tbad\n");
-    snprintf(options, sizeof options, "--input %s", texts);
+    const char *options = support_path("--input %s", texts);
     refused(3, run, options, "texts.txt:2: expected one text without a tab, found one");
     support_write_text(texts, "good O\nLondon B-PLACE\n");
     refused(3, run, options, "texts.txt: expected one text per line, found words with tags; write");
@@ -133,32 +116,25 @@ Test(predict, scores_of_pairs) {
         "8; do printf 'good\\tcat\\t1.5\\nbad\\tdog\\t-1.5\\n'; done) >%s/$s.tsv; done",
         data, data);
     cr_assert_eq(outcome.code, 0);
-    program_release(&outcome);
     outcome = program_expect(
         0,
         "train --task tsv --data %s --text-column a --text-pair-column b --label-column score "
         "--regression --model %s --method vib-fixed --max-length 12 --epochs 1 --batch 4 --threads "
         "1 --quiet --out %s",
         data, program_model(), run);
-    program_release(&outcome);
     const char *texts = support_scratch_path("texts.txt");
     support_write_text(texts, "good\tcat\nbad\tdog\n");
     outcome = program_expect(0, "predict %s --quiet --probabilities --input %s", run, texts);
     json_t *lines = lines_of(outcome.out);
     cr_assert_eq(json_array_size(lines), 2);
-    cr_assert(json_is_real(json_object_get(json_array_get(lines, 0), "score")));
-    cr_assert_null(json_object_get(json_array_get(lines, 0), "label"));
-    json_decref(lines);
-    program_release(&outcome);
+    cr_assert(json_is_real(support_at(lines, "0/score")));
+    cr_assert_null(support_at(lines, "0/label"));
     const char *table = support_scratch_path("texts.csv"); /* columns by name, without labels */
     support_write_text(table, "b,a\n\"cat, dog\",good\ndog,bad\ndog,bad\n");
     outcome = program_expect(0, "predict %s --quiet --input %s", run, table);
     lines = lines_of(outcome.out);
     cr_assert_eq(json_array_size(lines), 3);
-    json_decref(lines);
-    program_release(&outcome);
-    char options[4200];
-    snprintf(options, sizeof options, "--input %s", texts);
+    const char *options = support_path("--input %s", texts);
     support_write_text(texts, "good\tcat\nbad\n");
     refused(3, run, options, "texts.txt:2: expected two texts separated by a tab, found no tab");
     support_write_text(texts, "good\tcat\tdog\n");

@@ -22,7 +22,6 @@ static const char *text_file(void) {
         fprintf(file, "%.*s\n%s", (int)(end - line), line, row % 8 == 7 ? "\n" : "");
     }
     cr_assert_eq(fclose(file), 0);
-    free(tsv);
     return path;
 }
 
@@ -42,42 +41,33 @@ Test(pretrain, from_text_to_a_model_that_can_be_trained) {
                        "--dtype f16 --json",
                        options(), text_file(), support_scratch_path("lm"));
     json_t *result = program_object(&o);
-    cr_assert_eq(json_integer_value(json_object_get(result, "steps")), 30);
-    cr_assert_leq(json_integer_value(json_object_get(result, "vocab_size")), 90);
+    cr_assert_eq(integer_at(result, "steps"), 30);
+    cr_assert_leq(integer_at(result, "vocab_size"), 90);
     const json_t *evaluation = json_object_get(result, "evaluation");
-    cr_assert_gt(json_integer_value(json_object_get(evaluation, "masked")), 100);
-    cr_assert_eq(json_real_value(json_object_get(json_object_get(result, "coverage"), "unknown")),
-                 0);
+    cr_assert_gt(integer_at(evaluation, "masked"), 100);
+    cr_assert_eq(number_at(result, "coverage/unknown"), 0);
     support_contains(o.err, "held-out text: masked accuracy");
-    json_decref(result);
-    program_release(&o);
     o = program_expect(0, "pretrain --eval --model %s --text %s --length 16 --threads 1",
                        support_scratch_path("lm"), text_file());
     support_contains(o.out, "masked accuracy");
     support_contains(o.out, "perplexity");
-    program_release(&o);
     o = program_expect(
         0,
         "train --task sst2 --data %s --model %s --method base --epochs 1 --max-length 12 "
         "--threads 1 --out %s",
         program_task(), support_scratch_path("lm"), support_scratch_path("run"));
     support_contains(o.err, "7 tensors not used: "); /* the pretraining heads */
-    program_release(&o);
-    o = program_expect(0, "pretrain --init %s --text %s --length 24 --steps 2 --threads 1 --out %s",
-                       support_scratch_path("lm"), text_file(), support_scratch_path("longer"));
-    support_contains(o.out, "longer");
-    program_release(&o);
-    o = program_expect(0, "info %s", support_scratch_path("longer"));
-    support_contains(o.out, "BertForPreTraining");
-    program_release(&o);
+    program_prints(0, "longer",
+                   "pretrain --init %s --text %s --length 24 --steps 2 --threads 1 --out %s",
+                   support_scratch_path("lm"), text_file(), support_scratch_path("longer"));
+    program_prints(0, "BertForPreTraining", "info %s", support_scratch_path("longer"));
 }
 
 /* Kills a run, resumes it from its last saved state, and expects the same bytes as undisturbed. */
 static void kill_and_resume(const char *options, unsigned steps) {
-    struct outcome o = program_expect(0, "pretrain %s --steps %u --out %s", options, steps,
-                                      support_scratch_path("whole"));
-    program_release(&o);
-    char *line = NULL;
+    program_expect(0, "pretrain %s --steps %u --out %s", options, steps,
+                   support_scratch_path("whole"));
+    nvdp__autofree char *line = NULL;
     cr_assert_gt(asprintf(&line,
                           "exec %s/nvdp pretrain %s --steps %u --checkpoint-seconds 0 "
                           "--quiet --out %s",
@@ -88,7 +78,6 @@ static void kill_and_resume(const char *options, unsigned steps) {
         execl("/bin/sh", "sh", "-c", line, (char *)NULL);
         _exit(127);
     }
-    free(line);
     struct stat info;
     while (stat(support_scratch_path("parts/pretrain.json"), &info) != 0) {
         usleep(1000);
@@ -96,9 +85,7 @@ static void kill_and_resume(const char *options, unsigned steps) {
     usleep(100000);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    o = program_expect(0, "pretrain --resume %s --threads 1", support_scratch_path("parts"));
-    support_contains(o.out, " steps");
-    program_release(&o);
+    program_prints(0, " steps", "pretrain --resume %s --threads 1", support_scratch_path("parts"));
     cr_assert(support_same_file(support_scratch_path("whole"), support_scratch_path("parts"),
                                 "model.safetensors"));
 }
@@ -108,10 +95,8 @@ Test(pretrain, killed_and_resumed) {
 }
 
 Test(pretrain, killed_and_resumed_on_privatized_text) {
-    struct outcome o = program_expect(0, "pretrain %s --steps 5 --out %s", options(),
-                                      support_scratch_path("init"));
+    program_expect(0, "pretrain %s --steps 5 --out %s", options(), support_scratch_path("init"));
     char more[4096];
-    program_release(&o);
     snprintf(more, sizeof more,
              "--text %s --init %s --length 16 --batch 8 --lr 3e-3 --threads 1 --privatize laplace "
              "--eta 300 --objective prob-mlm+nsp",
@@ -124,19 +109,15 @@ Test(pretrain, dry_run_writes_nothing) {
         0, "pretrain --text %s --arch mini --steps 10 --dry-run --json", text_file());
     json_t *object = program_object(&o);
     const json_t *plan = json_object_get(object, "plan");
-    cr_assert_eq(json_integer_value(json_object_get(plan, "vocab_size")), 8192);
-    cr_assert_eq(json_integer_value(json_object_get(plan, "tokens")), 10 * 64 * 128);
-    cr_assert_gt(json_integer_value(json_object_get(plan, "parameters")), 5000000);
+    cr_assert_eq(integer_at(plan, "vocab_size"), 8192);
+    cr_assert_eq(integer_at(plan, "tokens"), 10 * 64 * 128);
+    cr_assert_gt(integer_at(plan, "parameters"), 5000000);
     const json_t *configuration = json_object_get(object, "configuration");
-    cr_assert_eq(json_integer_value(json_object_get(configuration, "intermediate")), 1024);
-    json_decref(object);
-    program_release(&o);
+    cr_assert_eq(integer_at(configuration, "intermediate"), 1024);
 }
 
 static void refused(int code, const char *part, const char *args) {
-    struct outcome o = program_expect(code, "pretrain %s", args);
-    support_contains(o.err, part);
-    program_release(&o);
+    program_says(code, part, "pretrain %s", args);
 }
 
 Test(pretrain, bad_usage) {
@@ -189,10 +170,7 @@ Test(pretrain, takes_several_texts) {
         program_expect(0, "pretrain %s %s --text %s --steps 0 --out %s --json", options(),
                        text_file(), text_file(), support_scratch_path("three"));
     json_t *result = program_object(&o);
-    json_int_t words =
-        json_integer_value(json_object_get(json_object_get(result, "coverage"), "words"));
-    json_decref(result);
-    program_release(&o);
+    json_int_t words = integer_at(result, "coverage/words");
     const char *config = support_scratch_path("options.json");
     char text[4096];
     snprintf(text, sizeof text, "{\"text\": [\"%s\", \"%s\"], \"vocab_size\": 90, \"steps\": 0}",
@@ -201,11 +179,8 @@ Test(pretrain, takes_several_texts) {
     o = program_expect(0, "pretrain --config %s --hidden 16 --layers 1 --out %s --json --threads 1",
                        config, support_scratch_path("two"));
     result = program_object(&o);
-    json_int_t fewer =
-        json_integer_value(json_object_get(json_object_get(result, "coverage"), "words"));
+    json_int_t fewer = integer_at(result, "coverage/words");
     cr_assert_eq(words * 2, fewer * 3);
-    json_decref(result);
-    program_release(&o);
 }
 
 /* A private vocabulary has a statement, determines the pieces, and leaves no trace of the counts. */
@@ -226,7 +201,6 @@ Test(pretrain, private_vocabulary) {
         path, out);
     json_t *result = program_object(&o);
     cr_expect(json_is_null(json_object_get(result, "coverage")));
-    json_decref(result);
     static const char *const files[] = {"pretrain.json", "result.json", "vocab.txt",
                                         "vocab_privacy.json"};
     for (size_t i = 0; i <= sizeof files / sizeof *files; i++) {
@@ -241,7 +215,6 @@ Test(pretrain, private_vocabulary) {
         if (i == 4) support_contains(words, "\"epsilon\": 10.0");
         if (i > 0) free(words);
     }
-    program_release(&o);
     static const struct {
         const char *args, *message;
     } wrong[] = {
@@ -255,6 +228,5 @@ Test(pretrain, private_vocabulary) {
         o = program_expect(2, "pretrain --text %s --steps 0 --out %s-2 %s", path, out,
                            wrong[i].args);
         support_contains(o.err, wrong[i].message);
-        program_release(&o);
     }
 }

@@ -90,20 +90,17 @@ Test(promises, no_statement_promises_more_than_is_proven) {
     char *rest = NULL;
     for (char *path = strtok_r(found.out, "\n", &rest); path != NULL;
          path = strtok_r(NULL, "\n", &rest)) {
-        char full[1024];
         if (strcmp(path, "CHANGELOG.md") == 0) continue; /* quotes earlier statements */
-        snprintf(full, sizeof full, NVDP_SOURCE_DIR "/%s", path);
+        const char *full = support_path(NVDP_SOURCE_DIR "/%s", path);
         char *text = support_read(full);
         flatten(text);
         promised += count(patterns, path, text);
-        free(text);
         files++;
     }
     cr_expect_eq(promised, 0,
                  "say what is proven: on average over texts and noise, at most so many "
                  "guesses are right");
     cr_assert_gt(files, 300);
-    program_release(&found);
     for (size_t p = 0; p < PROMISES; p++)
         regfree(&patterns[p]);
 }
@@ -118,14 +115,11 @@ Test(promises, folds_show_the_weakest_guarantee) {
         "1 --dp-batch 30 --dp-noise 1 --target-delta 1e-3 --folds 7 --out %s",
         program_task(), program_model(), run);
     for (int f = 1; f <= 7; f++) {
-        char path[4300];
-        snprintf(path, sizeof path, "%s/fold-%d/result.json", run, f);
-        json_t *result = json_load_file(path, 0, NULL);
-        const double epsilon = json_number_value(
-            json_object_get(json_object_get(json_object_get(result, "dp"), "pld"), "epsilon"));
+        const char *path = support_path("%s/fold-%d/result.json", run, f);
+        nvdp__autoptr(json_decref) json_t *result = json_load_file(path, 0, NULL);
+        const double epsilon = number_at(result, "dp/pld/epsilon");
         if (epsilon > largest) largest = epsilon;
         if (f == 1) first = epsilon;
-        json_decref(result);
     }
     cr_expect_gt(largest, 1.002 * first, "the first fold is the weakest");
     const char *line = strstr(outcome.out, "private training  epsilon ");
@@ -133,5 +127,4 @@ Test(promises, folds_show_the_weakest_guarantee) {
     cr_assert_eq(sscanf(line, "private training  epsilon %lf", &shown), 1);
     cr_expect(largest > 0 && shown >= largest && shown < 1.002 * largest, "%g, %g", shown, largest);
     support_contains(outcome.out, "\nNo guarantee: method base adds no noise");
-    program_release(&outcome);
 }

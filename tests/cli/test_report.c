@@ -12,33 +12,26 @@ static const char *make_runs(void) {
     snprintf(folder, sizeof folder, "%s", support_scratch_path("runs of 'mine'"));
     cr_assert_eq(mkdir(folder, 0777), 0);
     for (int seed = 1; seed <= 2; seed++) {
-        struct outcome outcome =
-            program_expect(0, "train %s --method reg --seed %d --out \"%s\"/reg%d --quiet",
-                           program_train_options(), seed, folder, seed);
-        program_release(&outcome);
+        program_expect(0, "train %s --method reg --seed %d --out \"%s\"/reg%d --quiet",
+                       program_train_options(), seed, folder, seed);
     }
-    struct outcome outcome = program_expect(
+    program_expect(
         0,
         "train %s --regularizer kl --latent-dim 8 --kl-ramp 0.25 --clip-mu 4 --clip-logvar-max 0 "
         "--seed 7 --skip-bad-rows --lambda-d 0.5 --out \"%s\"/kl --quiet",
         program_train_options(), folder);
-    program_release(&outcome);
-    outcome = program_expect(0, "privacy \"%s\"/kl --quiet", folder);
-    program_release(&outcome);
+    program_expect(0, "privacy \"%s\"/kl --quiet", folder);
     return folder;
 }
 
 /* Expects that the command line in the report reproduces the configuration. */
 static void check_command(const char *folder, const json_t *run) {
-    const char *command = json_string_value(json_object_get(run, "command"));
+    const char *command = text_at(run, "command");
     cr_assert_eq(strncmp(command, "nvdp ", 5), 0);
     struct outcome outcome = program_expect(0, "%s --dry-run --json", command + 5);
     json_t *root = program_object(&outcome);
-    program_release(&outcome);
-    char path[8192];
-    snprintf(path, sizeof path, "%s/%s/run.json", folder,
-             json_string_value(json_object_get(run, "run")));
-    json_t *file = json_load_file(path, 0, NULL);
+    const char *path = support_path("%s/%s/run.json", folder, text_at(run, "run"));
+    nvdp__autoptr(json_decref) json_t *file = json_load_file(path, 0, NULL);
     json_t *made = json_object_get(file, "config");
     json_t *configuration = json_object_get(root, "configuration");
     const char *key;
@@ -51,8 +44,6 @@ static void check_command(const char *folder, const json_t *run) {
         cr_expect(json_equal(value, json_object_get(configuration, key)), "'%s' in: %s", key,
                   command);
     }
-    json_decref(file);
-    json_decref(root);
 }
 
 Test(report, of_trained_runs) {
@@ -62,7 +53,6 @@ Test(report, of_trained_runs) {
     support_contains(outcome.out, "sst2 (accuracy)");
     support_contains(outcome.out, "G 1e-3, D 0.5");
     support_contains(outcome.out, "report: index.html, tables/, figures/, data/");
-    program_release(&outcome);
     cr_assert_eq(mkdir(support_scratch_path("elsewhere"), 0777), 0);
     cr_assert_eq(mkdir(support_scratch_path("elsewhere/tables"), 0777), 0);
     const char *left =
@@ -72,33 +62,26 @@ Test(report, of_trained_runs) {
                              folder, support_scratch_path("elsewhere"));
     cr_expect_neq(access(left, F_OK), 0);
     json_t *root = program_object(&outcome);
-    program_release(&outcome);
     const json_t *budgets = json_object_get(root, "budgets");
     cr_assert_eq(json_array_size(budgets), 2); /* of the private method */
-    cr_expect(json_is_null(json_object_get(json_array_get(budgets, 0), "group")));
-    cr_expect_eq(json_integer_value(json_object_get(json_array_get(budgets, 1), "group")), 1);
+    cr_expect(json_is_null(support_at(budgets, "0/group")));
+    cr_expect_eq(integer_at(budgets, "1/group"), 1);
     const json_t *groups = json_object_get(root, "groups");
     cr_assert_eq(json_array_size(groups), 2);
-    const json_t *quantities = json_object_get(json_array_get(groups, 1), "quantities");
+    const json_t *quantities = support_at(groups, "1/quantities");
     const json_t *vectors = json_object_get(quantities, "effective_vectors");
-    cr_expect_gt(json_number_value(json_object_get(vectors, "mean")), 1);
-    check_command(folder, json_array_get(json_object_get(json_array_get(groups, 0), "runs"), 1));
-    check_command(folder, json_array_get(json_object_get(json_array_get(groups, 1), "runs"), 0));
-    json_decref(root);
+    cr_expect_gt(number_at(vectors, "mean"), 1);
+    check_command(folder, support_at(groups, "0/runs/1"));
+    check_command(folder, support_at(groups, "1/runs/0"));
     char *page = support_read(support_scratch_path("elsewhere/index.html"));
     support_contains(page, "</html>");
-    free(page);
 }
 
 Test(report, wrong_use) {
     struct outcome outcome = program_expect(3, "report %s", support_scratch_path("nowhere"));
     support_contains(outcome.err, "nvdp report: ");
     support_contains(outcome.err, "expected a directory of runs, found no such directory");
-    program_release(&outcome);
-    outcome = program_expect(2, "report %s --budgets 1,x", support_scratch_path("nowhere"));
-    support_contains(outcome.err,
-                     "budgets: expected 1 to 16 numbers in nats, each at least 0, found '1,x'");
-    program_release(&outcome);
+    program_says(2, "budgets: expected 1 to 16 numbers in nats, each at least 0, found '1,x'",
+                 "report %s --budgets 1,x", support_scratch_path("nowhere"));
     outcome = program_expect(2, "report");
-    program_release(&outcome);
 }

@@ -1,8 +1,8 @@
 /* Tests of nvdp sanitize: a task's files and lines of text, randomness and warnings, vectors as output, privacy of the
  * texts, and --analyse. */
 #include "base/file.h"
-#include "base/outdir.h"
 #include "program.h"
+#include "text/representations.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -19,8 +19,7 @@ static const char *folder(const char *name, const char *const *files) {
     const char *path = support_scratch_path(name);
     mkdir(path, 0777);
     for (; files[0] != NULL; files += 2) {
-        char file[4200];
-        snprintf(file, sizeof file, "%s/%s", path, files[0]);
+        const char *file = support_path("%s/%s", path, files[0]);
         support_write_text(file, files[1]);
     }
     return path;
@@ -34,11 +33,9 @@ static const char *table(void) {
 }
 
 static void file_is(const char *directory, const char *name, const char *want) {
-    char path[4200];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
+    const char *path = support_path("%s/%s", directory, name);
     char *got = support_read(path);
     cr_expect_str_eq(got, want, "%s: %s", path, got);
-    free(got);
 }
 
 /* This eta changes no token, so the output is the tokenized text. */
@@ -53,7 +50,6 @@ Test(sanitize, task_is_written_again) {
     support_contains(outcome.out, "212, ");
     support_contains(outcome.out, "changed           0.00% of the tokens");
     support_contains(outcome.out, "  - the film was very bad .\n  + the film was very bad .\n");
-    program_release(&outcome);
     cr_expect(support_same_file(out, program_task(), "train.tsv"));
     cr_expect(support_same_file(out, program_task(), "dev.tsv"));
     cr_expect(support_same_file(out, program_task(), "test.tsv"));
@@ -66,22 +62,17 @@ Test(sanitize, task_is_written_again) {
     cr_expect_float_eq(support_number(json_object_get(object, "changed")), 34. / 35, 0.03);
     cr_expect_eq(support_number(json_object_get(object, "ldp_epsilon")), 0);
     cr_expect_eq(json_array_size(json_object_get(object, "examples")), 5);
-    json_decref(object);
-    program_release(&outcome);
     outcome = program_expect(0, "train %s --data %s --method base --out %s --epochs 1",
                              program_train_options(), out, support_scratch_path("run"));
-    program_release(&outcome);
     char path[4200];
     snprintf(path, sizeof path, "%s/privacy.json", out);
-    json_t *privacy = json_load_file(path, 0, NULL);
-    cr_expect_str_eq(json_string_value(json_object_get(privacy, "nvdp_format")), "sanitized/1");
-    cr_expect_str_eq(json_string_value(json_object_get(privacy, "mechanism")), "random");
+    nvdp__autoptr(json_decref) json_t *privacy = json_load_file(path, 0, NULL);
+    cr_expect_str_eq(text_at(privacy, "nvdp_format"), "sanitized/1");
+    cr_expect_str_eq(text_at(privacy, "mechanism"), "random");
     char *said = support_read((snprintf(path, sizeof path, "%s/statement.txt", out), path));
     said[strlen(said) - 1] = '\0';
-    cr_expect_str_eq(json_string_value(json_object_get(privacy, "statement")), said);
+    cr_expect_str_eq(text_at(privacy, "statement"), said);
     support_lacks(said, "film"); /* nothing to give away contains a text */
-    free(said);
-    json_decref(privacy);
 }
 
 /* Covers text pairs, a column named after a text's, further columns, rows without a label, and both dev files. */
@@ -93,9 +84,8 @@ Test(sanitize, pairs_and_columns_that_repeat_a_text) {
                "dev_matched.tsv", "sentence1\tsentence2\tgold_label\nfilm\tplot\tneutral\n",
                "dev_mismatched.tsv", "sentence1\tsentence2\tgold_label\ngood\tbad\tneutral\r\n");
     const char *out = support_scratch_path("mnli-out");
-    struct outcome outcome = program_expect(
-        0, "sanitize --task mnli --data %s --vectors %s %s --out %s", data, table(), FAITHFUL, out);
-    program_release(&outcome);
+    program_expect(0, "sanitize --task mnli --data %s --vectors %s %s --out %s", data, table(),
+                   FAITHFUL, out);
     file_is(out, "train.tsv",
             "index\tsentence1_parse\tsentence1\tsentence2\tgold_label\n"
             "7\t\tthe film .\tbad plot\tneutral\n8\t\tgood\t\t-\n");
@@ -107,18 +97,16 @@ Test(sanitize, cola_without_a_header_and_files_of_ones_own) {
     const char *data = FOLDER("cola", "train.tsv", "gj04\t1\t\tThe film\nx\t0\t*\tbad plot\n",
                               "test.tsv", "index\tsentence\n0\tgood.\n");
     const char *out = support_scratch_path("cola-out");
-    struct outcome outcome = program_expect(
-        0, "sanitize --task cola --data %s --vectors %s %s --out %s", data, table(), FAITHFUL, out);
-    program_release(&outcome);
+    program_expect(0, "sanitize --task cola --data %s --vectors %s %s --out %s", data, table(),
+                   FAITHFUL, out);
     file_is(out, "train.tsv", "gj04\t1\t\tthe film\nx\t0\t*\tbad plot\n");
     file_is(out, "test.tsv", "index\tsentence\n0\tgood .\n");
     data = FOLDER("own", "train.tsv", "t\tt_label\tt_tree\ngood\tyes\t(good)\n");
     out = support_scratch_path("own-out");
-    outcome = program_expect(0,
-                             "sanitize --task tsv --text-column t --label-column t_label --data %s "
-                             "--vectors %s %s --out %s",
-                             data, table(), FAITHFUL, out);
-    program_release(&outcome);
+    program_expect(0,
+                   "sanitize --task tsv --text-column t --label-column t_label --data %s "
+                   "--vectors %s %s --out %s",
+                   data, table(), FAITHFUL, out);
     file_is(out, "train.tsv", "t\tt_label\tt_tree\ngood\tyes\t\n");
 }
 
@@ -135,13 +123,11 @@ Test(sanitize, layouts_of_ones_own) {
         "\"}\"]}}\n"
         "\n{\"\\u0074\":2.50 ,\"t_new\": [\"secret\", {\"a\": 1}], \"id\":null, \"x\": 1e3}\r\n");
     const char *out = support_scratch_path("odd-out");
-    struct outcome outcome = program_expect(
-        0,
+    program_says(
+        0, "dev.tsv: fields are quoted as in CSV: quotes are taken off",
         "sanitize --task tsv --text-column t --label-column y --data %s --vectors %s %s --oov drop "
         "--out %s",
         data, table(), FAITHFUL, out);
-    support_contains(outcome.err, "dev.tsv: fields are quoted as in CSV: quotes are taken off");
-    program_release(&outcome);
     file_is(out, "train.csv",
             "t,y,\"n\"\"o,te\",t_tree,empty\ngood film good plot .,\"yes,\",\"two\r\nlines "
             "\"\"q\"\"\",,\n"
@@ -152,32 +138,27 @@ Test(sanitize, layouts_of_ones_own) {
         out, "test.jsonl",
         "{\"id\" : 12345678901234567890.10, \"t\": \"good film .\", \"x\": {\"t\": [1, \"}\"]}}\n"
         "{\"\\u0074\":\".\",\"t_new\": \"\", \"id\":null, \"x\": 1e3}\n");
-    char path[4200];
-    snprintf(path, sizeof path, "%s/privacy.json", out);
-    json_t *privacy = json_load_file(path, 0, NULL);
-    const json_t *test = json_object_get(json_object_get(privacy, "files"), "test.jsonl");
-    cr_expect_str_eq(json_string_value(json_array_get(json_object_get(test, "emptied"), 0)),
-                     "t_new");
-    json_decref(privacy);
+    const char *path = support_path("%s/privacy.json", out);
+    nvdp__autoptr(json_decref) json_t *privacy = json_load_file(path, 0, NULL);
+    const json_t *test = support_at(privacy, "files/test.jsonl");
+    cr_expect_str_eq(text_at(test, "emptied/0"), "t_new");
     /* once more, overwriting, with another layout of the training texts */
-    snprintf(path, sizeof path, "%s/train.csv", data);
+    path = support_path("%s/train.csv", data);
     remove(path);
     FOLDER("odd", "train.jsonl",
            "{\"t\": \"good\", \"y\": \"yes,\"}\n{\"y\": \"no\", \"t\": \"bad\"}\n");
-    outcome = program_expect(0,
-                             "sanitize --task tsv --text-column t --data %s --vectors %s %s "
-                             "--overwrite --out %s",
-                             data, table(), FAITHFUL, out);
-    program_release(&outcome);
-    snprintf(path, sizeof path, "%s/train.csv", out);
+    program_expect(0,
+                   "sanitize --task tsv --text-column t --data %s --vectors %s %s "
+                   "--overwrite --out %s",
+                   data, table(), FAITHFUL, out);
+    path = support_path("%s/train.csv", out);
     cr_expect_not(nvdp__exists(path));
-    snprintf(path, sizeof path, "%s/test.jsonl", out);
+    path = support_path("%s/test.jsonl", out);
     remove(path);
-    outcome = program_expect(0,
-                             "train %s --method base --task tsv --text-column t --label-column y "
-                             "--data %s --out %s --epochs 1",
-                             program_train_options(), out, support_scratch_path("odd-run"));
-    program_release(&outcome);
+    program_expect(0,
+                   "train %s --method base --task tsv --text-column t --label-column y "
+                   "--data %s --out %s --epochs 1",
+                   program_train_options(), out, support_scratch_path("odd-run"));
 }
 
 /* Measurements and statement of a folder belong to its texts. If two processes write, one is refused. */
@@ -189,34 +170,26 @@ Test(sanitize, what_was_measured_goes_with_its_texts) {
     const char *measured = support_scratch_path("measured/measured.json");
     struct nvdp_context *ctx = support_context();
     DIR *lock = NULL;
-    struct outcome outcome = program_expect(0, command, program_task(), program_model(), 1, out);
-    program_release(&outcome);
-    outcome = program_expect(0, "privacy --quiet --task sst2 --data %s --model %s --sanitized %s",
-                             program_task(), program_model(), out);
-    program_release(&outcome);
+    program_expect(0, command, program_task(), program_model(), 1, out);
+    program_expect(0, "privacy --quiet --task sst2 --data %s --model %s --sanitized %s",
+                   program_task(), program_model(), out);
     cr_assert(nvdp__exists(measured));
     char *first = support_read(measured);
-    outcome = program_expect(0,
-                             "privacy --quiet --task sst2 --data %s --model %s --sanitized %s "
-                             "--limit 5",
-                             program_task(), program_model(), out);
-    program_release(&outcome);
+    program_expect(0,
+                   "privacy --quiet --task sst2 --data %s --model %s --sanitized %s "
+                   "--limit 5",
+                   program_task(), program_model(), out);
     char *kept = support_read(measured);
     cr_expect_str_eq(kept, first);
-    free(kept);
-    free(first);
     cr_assert(nvdp__exists(support_scratch_path("measured/measured-limit-5.json")));
-    cr_assert_eq(nvdp__outdir_lock(ctx, out, &lock), NVDP_OK);
-    outcome = program_expect(1, command, program_task(), program_model(), 50, out);
-    support_contains(outcome.err, "measured: another process is writing to this folder");
-    program_release(&outcome);
+    ok(nvdp__outdir_lock(ctx, out, &lock));
+    program_says(1, "measured: another process is writing to this folder", command, program_task(),
+                 program_model(), 50, out);
     nvdp__outdir_unlock(lock);
     cr_expect(nvdp__exists(measured));
-    outcome = program_expect(0, command, program_task(), program_model(), 50, out);
-    program_release(&outcome);
+    program_expect(0, command, program_task(), program_model(), 50, out);
     cr_expect_not(nvdp__exists(measured));
     cr_expect_not(nvdp__exists(support_scratch_path("measured/measured-limit-5.json")));
-    nvdp_context_free(ctx);
 }
 
 /* Each line gives one line, also empty lines and lines whose words are removed. */
@@ -227,22 +200,17 @@ Test(sanitize, lines) {
         program_expect(0, "sanitize --vectors %s %s --oov drop <%s", table(), FAITHFUL, text);
     cr_expect_str_eq(outcome.out, "good film good plot .\n\n\nthe film\n");
     support_contains(outcome.err, "no vector         22.22% of the words");
-    program_release(&outcome);
     const char *out = support_scratch_path("lines-out.txt");
     outcome = program_expect(0, "sanitize --text %s --vectors %s %s --oov drop --out %s", text,
                              table(), FAITHFUL, out);
-    program_release(&outcome);
     file_is(support_scratch(), "lines-out.txt", "good film good plot .\n\n\nthe film\n");
     cr_expect_eq(access(support_scratch_path("lines-out.txt.statement.txt"), R_OK), 0);
     cr_expect_eq(access(support_scratch_path("lines-out.txt.privacy.json"), R_OK), 0);
-    outcome = program_expect(2, "sanitize --text %s --vectors %s %s --out %s", text, table(),
-                             FAITHFUL, out);
-    support_contains(outcome.err, "the file exists; use --overwrite");
-    program_release(&outcome);
-    outcome = program_expect(2, "sanitize --task sst2 --data %s --vectors %s %s --out %s",
-                             program_task(), table(), FAITHFUL, support_scratch());
-    support_contains(outcome.err, "the output directory is not empty; use --overwrite\n");
-    program_release(&outcome);
+    program_says(2, "the file exists; use --overwrite",
+                 "sanitize --text %s --vectors %s %s --out %s", text, table(), FAITHFUL, out);
+    program_says(2, "the output directory is not empty; use --overwrite\n",
+                 "sanitize --task sst2 --data %s --vectors %s %s --out %s", program_task(), table(),
+                 FAITHFUL, support_scratch());
 }
 
 /* Files of killed processes, which hold another draw of the texts, are removed so that they are not given away. */
@@ -254,26 +222,20 @@ Test(sanitize, leftovers_go) {
     support_write_text(text, "good film\n");
     support_write_text(in_folder, "sentence\tlabel\n");
     support_write_text(of_file, "bad\n");
-    struct outcome outcome = program_expect(
-        0, "sanitize --quiet --task sst2 --data %s --vectors %s %s --overwrite --out %s",
-        program_task(), table(), FAITHFUL, support_scratch_path("again"));
-    program_release(&outcome);
-    outcome = program_expect(0, "sanitize --quiet --text %s --vectors %s %s --out %s", text,
-                             table(), FAITHFUL, support_scratch_path("again.txt"));
-    program_release(&outcome);
+    program_expect(0, "sanitize --quiet --task sst2 --data %s --vectors %s %s --overwrite --out %s",
+                   program_task(), table(), FAITHFUL, support_scratch_path("again"));
+    program_expect(0, "sanitize --quiet --text %s --vectors %s %s --out %s", text, table(),
+                   FAITHFUL, support_scratch_path("again.txt"));
     cr_expect_not(nvdp__exists(in_folder));
     cr_expect_not(nvdp__exists(of_file));
 }
 
 static char *drawn(const char *options) {
-    struct outcome outcome =
-        program_expect(0,
-                       "sanitize --quiet --task sst2 --data %s --model %s --mechanism santext "
-                       "--eta 2 --overwrite --out %s --measure-tokens 0 %s",
-                       program_task(), program_model(), support_scratch_path("drawn"), options);
-    program_release(&outcome);
-    char path[4200];
-    snprintf(path, sizeof path, "%s/dev.tsv", support_scratch_path("drawn"));
+    program_expect(0,
+                   "sanitize --quiet --task sst2 --data %s --model %s --mechanism santext "
+                   "--eta 2 --overwrite --out %s --measure-tokens 0 %s",
+                   program_task(), program_model(), support_scratch_path("drawn"), options);
+    const char *path = support_path("%s/dev.tsv", support_scratch_path("drawn"));
     return support_read(path);
 }
 
@@ -292,7 +254,6 @@ Test(sanitize, draws) {
         program_expect(2, "sanitize --vectors %s %s --seed 3 </dev/null", table(), FAITHFUL);
     support_contains(outcome.err, "option --seed needs --analyse");
     support_contains(outcome.err, "with --insecure-seed N for tests and experiments\n");
-    program_release(&outcome);
 }
 
 /* Terminal, JSON, statement and privacy.json name the source of randomness. A seed causes a warning even with
@@ -307,24 +268,18 @@ Test(sanitize, a_seed_is_said) {
     for (size_t seeded = 0; seeded < 2; seeded++) {
         static const char command[] = "sanitize %s --task sst2 --data %s --model %s " FAITHFUL
                                       " --overwrite --out %s --measure-tokens 0 %s";
-        struct outcome outcome =
-            program_expect(0, command, "", program_task(), program_model(), out, option[seeded]);
-        support_contains(outcome.out, row[seeded]);
-        program_release(&outcome);
-        outcome = program_expect(0, command, "--json --quiet", program_task(), program_model(), out,
-                                 option[seeded]);
+        program_prints(0, row[seeded], command, "", program_task(), program_model(), out,
+                       option[seeded]);
+        struct outcome outcome = program_expect(0, command, "--json --quiet", program_task(),
+                                                program_model(), out, option[seeded]);
         json_t *object = program_object(&outcome);
-        const char *said = json_string_value(json_object_get(object, "statement"));
+        const char *said = text_at(object, "statement");
         cr_expect_eq(json_is_true(json_object_get(object, "insecure_seed")), seeded == 1);
         cr_expect_eq(strncmp(said, "INSECURE", 8) == 0, seeded == 1, "%s", said);
         cr_expect_eq(strstr(outcome.err, "warning: --insecure-seed: ") != NULL, seeded == 1);
         snprintf(path, sizeof path, "%s/privacy.json", out);
-        json_t *privacy = json_load_file(path, 0, NULL);
-        cr_expect_str_eq(json_string_value(json_object_get(privacy, "generator")),
-                         generator[seeded]);
-        json_decref(privacy);
-        json_decref(object);
-        program_release(&outcome);
+        nvdp__autoptr(json_decref) json_t *privacy = json_load_file(path, 0, NULL);
+        cr_expect_str_eq(text_at(privacy, "generator"), generator[seeded]);
     }
 }
 
@@ -338,7 +293,7 @@ Test(sanitize, plus_says_what_it_gives_up) {
         program_task(), program_model(), out);
     json_t *object = program_object(&outcome);
     cr_expect(isinf(support_number(json_object_get(object, "ldp_epsilon"))));
-    const char *said = json_string_value(json_object_get(object, "statement"));
+    const char *said = text_at(object, "statement");
     support_contains(said, "No guarantee for the 18 of 35 tokens that are not sensitive: ");
     cr_expect_eq(support_number(json_object_get(object, "vocabulary")), 35);
     cr_expect_eq(support_number(json_object_get(object, "sensitive")), 17);
@@ -351,8 +306,6 @@ Test(sanitize, plus_says_what_it_gives_up) {
               "tokens: ");
     support_contains(said,
                      " and which of them are sensitive, even if they were made from these texts");
-    json_decref(object);
-    program_release(&outcome);
     /* a private text in the public file is refused; else the statement says what was done */
     static const struct {
         const char *public, *option, *said;
@@ -378,7 +331,6 @@ Test(sanitize, plus_says_what_it_gives_up) {
         if (cases[i].code == 0)
             support_contains(outcome.out, "Which tokens are sensitive was counted in public.txt.");
         if (cases[i].code == 0) support_contains(outcome.out, "1.235 |x - x'|"); /* rounded up */
-        program_release(&outcome);
     }
     /* nothing is given up if all tokens are sensitive */
     outcome = program_expect(0,
@@ -387,7 +339,6 @@ Test(sanitize, plus_says_what_it_gives_up) {
                              text, table(), table(), support_scratch_path("plus.out"));
     support_lacks(outcome.out, "No guarantee");
     support_contains(outcome.out, "for one token with a vector in place of");
-    program_release(&outcome);
 }
 
 /* The epsilon that counts is that of a whole row: here of 4 tokens, up to 42.43 each. Columns that stay are named. */
@@ -395,13 +346,12 @@ Test(sanitize, rows_and_their_columns_are_said) {
     const char *text = support_scratch_path("rows.csv"), *out = support_scratch_path("rows.out");
     support_write_text(text, "text,\"a\nb\",T\xFCx,Text\nthe film .,1,2,The film.\n"
                              "bad bad film unseen,2,3,x\n");
-    struct outcome outcome = program_expect(
-        0, "sanitize --quiet --text %s --vectors %s --mechanism santext --eta 1 --out %s", text,
-        table(), out);
-    support_contains(outcome.out, "at most 42.43 per token, 169.8 for the longest row");
-    program_release(&outcome);
-    json_t *privacy = json_load_file(support_scratch_path("rows.out.privacy.json"), 0, NULL);
-    const char *said = json_string_value(json_object_get(privacy, "statement"));
+    program_prints(0, "at most 42.43 per token, 169.8 for the longest row",
+                   "sanitize --quiet --text %s --vectors %s --mechanism santext --eta 1 --out %s",
+                   text, table(), out);
+    nvdp__autoptr(json_decref) json_t *privacy =
+        json_load_file(support_scratch_path("rows.out.privacy.json"), 0, NULL);
+    const char *said = text_at(privacy, "statement");
     support_contains(said,
                      "No useful guarantee over all texts: epsilon is at most 42.43 for one token");
     support_contains(said, "at most 169.8 for 4, the length of the longest row.");
@@ -410,16 +360,15 @@ Test(sanitize, rows_and_their_columns_are_said) {
     support_contains(said, "all columns that were not privatized ('a?b', 'T?x', 'Text'). ");
     cr_expect_float_eq(support_number(json_object_get(privacy, "row_epsilon")), 4 * 42.4264069,
                        1e-6);
-    json_decref(privacy);
     text = support_scratch_path("none.txt");
     support_write_text(text, "\n");
-    outcome = program_expect(0,
-                             "sanitize --json --text %s --vectors %s --mechanism santext --eta "
-                             "1e308 --overwrite --out %s",
-                             text, table(), out);
+    struct outcome outcome =
+        program_expect(0,
+                       "sanitize --json --text %s --vectors %s --mechanism santext --eta "
+                       "1e308 --overwrite --out %s",
+                       text, table(), out);
     support_contains(outcome.out, "at most inf for one token");
     support_contains(outcome.out, "at most 0 for 0, the length of the longest row.");
-    program_release(&outcome);
 }
 
 /* Checks the pairs of words that the epsilon covers, per mechanism and --oov. In this table words are at most 42.43
@@ -452,15 +401,13 @@ Test(sanitize, words_without_a_vector_are_said) {
             program_expect(0, "sanitize --json --overwrite --text %s --vectors %s %s --out %s",
                            text, table(), cases[i].options, support_scratch_path("unknown.out"));
         json_t *object = program_object(&outcome);
-        const char *said = json_string_value(json_object_get(object, "statement"));
+        const char *said = text_at(object, "statement");
         support_contains(said, "A word without a vector ");
         support_contains(said, cases[i].said);
         snprintf(number, sizeof number, "%.17g",
                  support_number(json_object_get(object, "oov_epsilon")));
         cr_expect_eq(strncmp(number, cases[i].epsilon, strlen(cases[i].epsilon)), 0, "%s: %s",
                      cases[i].options, number);
-        json_decref(object);
-        program_release(&outcome);
     }
 }
 
@@ -473,7 +420,6 @@ Test(sanitize, no_noise_is_refused_by_name) {
         support_contains(
             outcome.err,
             "--eta or --epsilon: mechanism santext needs a finite number above 0, found 0");
-        program_release(&outcome);
     }
 }
 
@@ -488,28 +434,23 @@ Test(sanitize, words_of_no_text_are_warned_of) {
     support_contains(outcome.err, "warning: word vectors: 3 of 6 words, such as 'Paris', match no "
                                   "text but can still be drawn as output");
     support_contains(outcome.out, "in no text        3 of these words");
-    program_release(&outcome);
-    json_t *privacy = json_load_file(support_scratch_path("cased.out.privacy.json"), 0, NULL);
-    cr_expect_eq(
-        json_integer_value(json_object_get(json_object_get(privacy, "vocabulary"), "unmatched")),
-        3);
-    support_contains(json_string_value(json_object_get(privacy, "statement")),
-                     "3 of the words come out but never go in");
-    json_decref(privacy);
+    nvdp__autoptr(json_decref) json_t *privacy =
+        json_load_file(support_scratch_path("cased.out.privacy.json"), 0, NULL);
+    cr_expect_eq(integer_at(privacy, "vocabulary/unmatched"), 3);
+    support_contains(text_at(privacy, "statement"), "3 of the words come out but never go in");
     outcome =
         program_expect(0, "sanitize --quiet --text %s --vectors %s %s", text, table(), FAITHFUL);
     support_lacks(outcome.err, "match no text");
-    program_release(&outcome);
 }
 
 /* Output words come only from the words of a task or file. The statement names the consequence; nvdp privacy and
  * analyses use the same words. */
 Test(sanitize, vocabulary_from) {
-    char data[4200], words[4200], out[4200], file[4200], path[4300];
-    snprintf(data, sizeof data, "%s",
-             FOLDER("few", "train.tsv", "sentence\tlabel\nthe film\t1\nugly film .\t0\n", "dev.tsv",
-                    "sentence\tlabel\nGood film\t1\nthe film .\t0\n"));
-    snprintf(words, sizeof words, "%s", table());
+    char out[4200], file[4200];
+    const char *data = support_path(
+        "%s", FOLDER("few", "train.tsv", "sentence\tlabel\nthe film\t1\nugly film .\t0\n",
+                     "dev.tsv", "sentence\tlabel\nGood film\t1\nthe film .\t0\n"));
+    const char *words = support_path("%s", table());
     snprintf(out, sizeof out, "%s", support_scratch_path("few-out"));
     snprintf(file, sizeof file, "%s", support_scratch_path("public.txt"));
     support_write_text(file, "The plot.\nbad\n");
@@ -517,63 +458,52 @@ Test(sanitize, vocabulary_from) {
                                   "random --overwrite --out %s --vocabulary-from %s";
     struct outcome outcome = program_expect(0, command, data, words, out, "sst2");
     json_t *object = program_object(&outcome);
-    const char *said = json_string_value(json_object_get(object, "statement"));
+    const char *said = text_at(object, "statement");
     support_contains(said,
                      "NOT PRIVATE, the choice of words: of the table's 6 words only the 4 that "
                      "occur in these texts come out");
     support_contains(said, "its length, and of all texts together which words they have.");
-    json_decref(object);
-    program_release(&outcome);
-    snprintf(path, sizeof path, "%s/dev.tsv", out);
+    const char *path = support_path("%s/dev.tsv", out);
     char *drawn = support_read(path);
     cr_expect_null(strstr(drawn, "plot"));
     cr_expect_null(strstr(drawn, "bad"));
-    free(drawn);
-    snprintf(path, sizeof path, "%s/privacy.json", out);
+    path = support_path("%s/privacy.json", out);
     json_t *privacy = json_load_file(path, 0, NULL);
     const json_t *vocabulary = json_object_get(privacy, "vocabulary");
-    cr_expect_str_eq(json_string_value(json_object_get(vocabulary, "from")), "sst2");
+    cr_expect_str_eq(text_at(vocabulary, "from"), "sst2");
     cr_expect(json_is_true(json_object_get(vocabulary, "own_words")));
-    cr_expect_eq(json_integer_value(json_object_get(vocabulary, "table")), 6);
-    cr_expect_eq(json_integer_value(json_object_get(vocabulary, "tokens")), 4);
+    cr_expect_eq(integer_at(vocabulary, "table"), 6);
+    cr_expect_eq(integer_at(vocabulary, "tokens"), 4);
     json_decref(privacy);
     outcome = program_expect(0, "privacy --quiet --task sst2 --data %s --vectors %s --sanitized %s",
                              data, words, out);
     support_contains(outcome.out, "The vocabulary has 4 tokens");
     support_contains(outcome.out, "The vocabulary comes from these texts, which is not private");
-    program_release(&outcome);
     outcome = program_expect(0,
                              "sanitize --analyse geometry --json --task sst2 --data %s --vectors "
                              "%s --vocabulary-from sst2",
                              data, words);
     object = program_object(&outcome);
-    cr_expect_eq(json_integer_value(json_object_get(object, "vocabulary")), 4);
+    cr_expect_eq(integer_at(object, "vocabulary"), 4);
     cr_expect_eq(json_array_size(json_object_get(object, "neighbours")), 3); /* 1, 2, all: of 4 */
-    json_decref(object);
-    program_release(&outcome);
 
     outcome = program_expect(0, command, data, words, out, file);
     object = program_object(&outcome);
-    said = json_string_value(json_object_get(object, "statement"));
+    said = text_at(object, "statement");
     support_contains(said,
                      "Of the table's 6 words only those that occur in public.txt come out. That "
                      "file is taken to be public: the output shows which words it has. None of its "
                      "texts is among the texts that were privatized.\n");
     support_lacks(said, "NOT PRIVATE");
-    json_decref(object);
-    program_release(&outcome);
     static const char measure[] =
         "privacy --quiet --task sst2 --data %s --vectors %s --sanitized %s %s%s";
-    outcome = program_expect(2, measure, data, words, out, "", "");
-    support_contains(outcome.err, "the folder was made with --vocabulary-from FILE");
-    program_release(&outcome);
-    outcome = program_expect(3, measure, data, words, out, "--vocabulary-from ", "sst2");
-    support_contains(outcome.err, "expected the tokens and vectors of ");
-    program_release(&outcome);
+    program_says(2, "the folder was made with --vocabulary-from FILE", measure, data, words, out,
+                 "", "");
+    program_says(3, "expected the tokens and vectors of ", measure, data, words, out,
+                 "--vocabulary-from ", "sst2");
     outcome = program_expect(0, measure, data, words, out, "--vocabulary-from ", file);
     support_contains(outcome.out, "The vocabulary has 4 tokens"); /* the plot . bad */
     support_lacks(outcome.out, "which is not private");
-    program_release(&outcome);
 
     /* a private text in its own vocabulary is refused, unless its owner declares the file, which the statement says */
     static const char of_text[] =
@@ -583,37 +513,28 @@ Test(sanitize, vocabulary_from) {
     outcome = program_expect(2, of_text, file, words, FAITHFUL, file, own);
     support_contains(outcome.err, "--vocabulary-from: ");
     support_contains(outcome.err, "found 2 of the 2 private texts among them, the first in row 1");
-    program_release(&outcome);
     cr_expect_not(nvdp__exists(own));
     support_write_text(support_scratch_path("bad.txt"), "more\nbad .\n");
-    outcome =
-        program_expect(2, of_text, support_scratch_path("bad.txt"), words, FAITHFUL, both, own);
-    support_contains(outcome.err, "found 1 of the 2 private texts among them, the first in row 2");
-    program_release(&outcome);
-    outcome = program_expect(2, "sanitize --vectors %s %s --vocabulary-from %s </dev/null", words,
-                             FAITHFUL, both);
-    support_contains(outcome.err, "expected a file that can be read twice");
-    program_release(&outcome);
+    program_says(2, "found 1 of the 2 private texts among them, the first in row 2", of_text,
+                 support_scratch_path("bad.txt"), words, FAITHFUL, both, own);
+    program_says(2, "expected a file that can be read twice",
+                 "sanitize --vectors %s %s --vocabulary-from %s </dev/null", words, FAITHFUL, both);
     for (int overlap = 0; overlap < 2; overlap++) {
-        char declared[4300];
-        snprintf(declared, sizeof declared, "%s --public-independent --overwrite",
-                 overlap == 1 ? file : both);
+        const char *declared =
+            support_path("%s --public-independent --overwrite", overlap == 1 ? file : both);
         outcome = program_expect(0, of_text, file, words, FAITHFUL, declared, own);
         support_contains(outcome.out, overlap == 1 ? "4 of the 6 words with vectors, 2 dimensions\n"
                                                    : "vocabulary        6 words, 2 dimensions\n");
-        program_release(&outcome);
-        snprintf(path, sizeof path, "%s.privacy.json", own);
+        path = support_path("%s.privacy.json", own);
         privacy = json_load_file(path, 0, NULL);
-        support_contains(json_string_value(json_object_get(privacy, "statement")),
+        support_contains(text_at(privacy, "statement"),
                          "which words it has. The owner declares that its texts were chosen "
                          "independently of the private texts; they were not compared.\n");
-        cr_expect_str_eq(json_string_value(json_object_get(privacy, "public_texts")), "declared");
+        cr_expect_str_eq(text_at(privacy, "public_texts"), "declared");
         json_decref(privacy);
     }
-    outcome = program_expect(2, "sanitize --text %s --vectors %s %s --public-independent", file,
-                             words, FAITHFUL);
-    support_contains(outcome.err, "--public-independent: expected public texts that it declares");
-    program_release(&outcome);
+    program_says(2, "--public-independent: expected public texts that it declares",
+                 "sanitize --text %s --vectors %s %s --public-independent", file, words, FAITHFUL);
     support_write_text(file, "The plot.\nbad\n");
     outcome = program_expect(0,
                              "privacy --quiet --text %s --vectors %s --sanitizer santext --eta "
@@ -621,40 +542,27 @@ Test(sanitize, vocabulary_from) {
                              file, words, file);
     support_contains(outcome.out, "The vocabulary comes from these texts, which is not private");
     support_contains(outcome.out, "the log ratio is at most 5.238 nats"); /* 42.4264 eta */
-    program_release(&outcome);
-    outcome =
-        program_expect(0,
-                       "sanitize --json --task sst2 --data %s --vectors %s --mechanism laplace "
-                       "--eta 1 --vocabulary-from sst2 --out %s",
-                       data, words, support_scratch_path("few.h5"));
-    support_contains(outcome.out, "NOT PRIVATE, the choice of words");
-    program_release(&outcome);
-    outcome = program_expect(0,
-                             "sanitize --json --task sst2 --data %s --vectors %s --mechanism "
-                             "santext-plus --eta 1 --sensitive 0.5 --sensitive-from-data "
-                             "--vocabulary-from sst2 --overwrite --out %s",
-                             data, words, out);
-    support_contains(outcome.out, "No guarantee for the 2 of 4 tokens that are not sensitive");
-    program_release(&outcome);
-    outcome = program_expect(2, command, data, words, out, "mrpc");
-    support_contains(outcome.err,
-                     "--vocabulary-from: expected the task of the texts, sst2, or a file");
-    program_release(&outcome);
-    outcome =
-        program_expect(2, "sanitize --model %s --mechanism random --vocabulary-from %s </dev/null",
-                       program_model(), file);
-    support_contains(outcome.err, "--vocabulary-from: expected word vectors");
-    program_release(&outcome);
+    program_prints(0, "NOT PRIVATE, the choice of words",
+                   "sanitize --json --task sst2 --data %s --vectors %s --mechanism laplace "
+                   "--eta 1 --vocabulary-from sst2 --out %s",
+                   data, words, support_scratch_path("few.h5"));
+    program_prints(0, "No guarantee for the 2 of 4 tokens that are not sensitive",
+                   "sanitize --json --task sst2 --data %s --vectors %s --mechanism "
+                   "santext-plus --eta 1 --sensitive 0.5 --sensitive-from-data "
+                   "--vocabulary-from sst2 --overwrite --out %s",
+                   data, words, out);
+    program_says(2, "--vocabulary-from: expected the task of the texts, sst2, or a file", command,
+                 data, words, out, "mrpc");
+    program_says(2, "--vocabulary-from: expected word vectors",
+                 "sanitize --model %s --mechanism random --vocabulary-from %s </dev/null",
+                 program_model(), file);
 }
 
 static void refused(int code, const char *message, const char *format, const char *a,
                     const char *b) {
-    char options[9000];
     const char *out = support_scratch_path("refused");
-    snprintf(options, sizeof options, format, a, b);
-    struct outcome outcome = program_expect(code, "sanitize %s --out %s", options, out);
-    support_contains(outcome.err, message);
-    program_release(&outcome);
+    const char *options = support_path(format, a, b);
+    program_says(code, message, "sanitize %s --out %s", options, out);
     cr_expect(nvdp__directory_empty(out), "%s", message); /* no incomplete file */
 }
 
@@ -703,18 +611,16 @@ Test(sanitize, bad_input) {
             words);
     refused(2, "--model or --vectors: expected exactly one of these options, found both",
             "--task sst2 --data %s --vectors %s --model x " FAITHFUL, task, words);
-    struct outcome outcome =
-        program_expect(2, "sanitize --task sst2 --data %s --vectors %s %s --overwrite --out %s/.",
-                       task, words, FAITHFUL, task);
-    support_contains(outcome.err, "out: expected a file or folder other than the input");
-    program_release(&outcome);
+    program_says(2, "out: expected a file or folder other than the input",
+                 "sanitize --task sst2 --data %s --vectors %s %s --overwrite --out %s/.", task,
+                 words, FAITHFUL, task);
     /* Most words are unknown: continues with a warning. */
-    outcome = program_expect(0, "sanitize --task sst2 --data %s --vectors %s %s --out %s",
-                             FOLDER("foreign", "train.tsv", "sentence\tlabel\nder gute film\t1\n"),
-                             words, FAITHFUL, support_scratch_path("foreign-out"));
-    support_contains(outcome.err, "66.7% of the words have no vector and are drawn uniformly, so "
-                                  "the output says little about the texts");
-    program_release(&outcome);
+    program_says(0,
+                 "66.7% of the words have no vector and are drawn uniformly, so "
+                 "the output says little about the texts",
+                 "sanitize --task sst2 --data %s --vectors %s %s --out %s",
+                 FOLDER("foreign", "train.tsv", "sentence\tlabel\nder gute film\t1\n"), words,
+                 FAITHFUL, support_scratch_path("foreign-out"));
 }
 
 /* Vectors of a file of text pairs: reads them back, on the grid, and near the table's rows as far as the noise
@@ -732,13 +638,10 @@ Test(sanitize, representations) {
         table(), out);
     support_contains(outcome.out, "laplace (a noisy\n  vector in place of the token");
     support_lacks(outcome.out, "changed ");
-    program_release(&outcome);
     struct nvdp_context *ctx = support_context();
-    struct nvdp_representations *file = NULL;
-    struct nvdp_representations_info info = NVDP_RESULT(struct nvdp_representations_info);
-    cr_assert_eq(nvdp_representations_open(ctx, out, &file), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
-    cr_assert_eq(nvdp_representations_describe(file, &info), NVDP_OK);
+    struct nvdp__representations *file = NULL;
+    struct nvdp__representations_info info;
+    ok(nvdp__representations_open(ctx, out, &file, &info));
     cr_expect_eq(info.rows, 4);
     cr_expect_eq(info.columns, 2);
     cr_expect_eq(info.tokens, 10);
@@ -757,7 +660,7 @@ Test(sanitize, representations) {
     static const double want[10][2] = {{0, 0},  {10, 0}, {10, 10}, {0, 10}, {0, 30},
                                        {30, 0}, {0, 0},  {10, 0},  {0, 10}, {30, 0}};
     float z[20];
-    cr_assert_eq(nvdp_representations_read(file, 0, 10, z), NVDP_OK);
+    ok(nvdp__representations_read(file, 0, 10, z));
     cr_expect_eq(info.step, 0x1p-6); /* 2048 steps cover 30 + 8 sqrt(3)/50 */
     double away = 0;
     for (size_t i = 0; i < 20; i++) {
@@ -767,20 +670,15 @@ Test(sanitize, representations) {
         away += fabs(z[i] - want[i / 2][i % 2]);
     }
     cr_expect_gt(away, 0.05);
-    cr_expect_eq(nvdp_representations_read(file, 5, 6, z), NVDP_ERR_ARGUMENT);
-    nvdp_representations_close(file);
+    cr_expect_eq(nvdp__representations_read(file, 5, 6, z), NVDP_ERR_ARGUMENT);
+    nvdp__representations_close(file);
     support_write_text(support_scratch_path("no.h5"), "no");
-    cr_expect_eq(nvdp_representations_open(ctx, support_scratch_path("no.h5"), &file),
+    cr_expect_eq(nvdp__representations_open(ctx, support_scratch_path("no.h5"), &file, &info),
                  NVDP_ERR_INPUT);
-    nvdp_context_free(ctx);
-    outcome = program_expect(2, "sanitize --text %s --vectors %s --mechanism laplace --eta 3",
-                             support_scratch_path("vectors.txt"), table());
-    support_contains(outcome.err,
-                     "laplace outputs vectors, not words; give a file for them (--out)");
-    program_release(&outcome);
-    outcome = program_expect(0, "info %s", out);
-    support_contains(outcome.out, "representations/1");
-    program_release(&outcome);
+    program_says(2, "laplace outputs vectors, not words; give a file for them (--out)",
+                 "sanitize --text %s --vectors %s --mechanism laplace --eta 3",
+                 support_scratch_path("vectors.txt"), table());
+    program_prints(0, "representations/1", "info %s", out);
 }
 
 /* Classes of the user's task are numbered by the train file in every layout. A pipe, which cannot be read twice, is
@@ -790,34 +688,29 @@ Test(sanitize, representations_of_ones_own) {
         FOLDER("classes", "train.csv", "t,y\n\"the\nfilm\",b\ngood,\"a,\"\n,c\nbad,b\n",
                "dev.jsonl", "{\"y\": \"c\", \"t\": \"plot plot\", \"z\": 0}\n");
     const char *out = support_scratch_path("own.h5");
-    struct outcome outcome = program_expect(
-        0,
+    program_says(
+        0, "train.csv: 1 of 4 texts are empty",
         "sanitize --task tsv --text-column t --label-column y --data %s --vectors %s --mechanism "
         "laplace --eta 50 --out %s",
         data, table(), out);
-    support_contains(outcome.err, "train.csv: 1 of 4 texts are empty");
-    program_release(&outcome);
     struct nvdp_context *ctx = support_context();
-    struct nvdp_representations *file = NULL;
-    struct nvdp_representations_info info = NVDP_RESULT(struct nvdp_representations_info);
-    cr_assert_eq(nvdp_representations_open(ctx, out, &file), NVDP_OK);
-    cr_assert_eq(nvdp_representations_describe(file, &info), NVDP_OK);
+    struct nvdp__representations *file = NULL;
+    struct nvdp__representations_info info;
+    ok(nvdp__representations_open(ctx, out, &file, &info));
     static const int64_t offset[] = {0, 2, 3, 3, 4, 6}, id[] = {0, 1, 2, 3, 0};
     static const float label[] = {1, 0, 2, 1, 2};
     cr_assert_eq(info.rows, 5);
     cr_expect_arr_eq(info.offset, offset, sizeof offset);
     cr_expect_arr_eq(info.id, id, sizeof id);
     cr_expect_arr_eq(info.label, label, sizeof label);
-    nvdp_representations_close(file);
-    nvdp_context_free(ctx);
+    nvdp__representations_close(file);
     remove(out);
-    outcome = program_shell(
+    struct outcome outcome = program_shell(
         "echo good | %s/nvdp sanitize --vectors %s --mechanism laplace --eta 3 --out %s",
         NVDP_BINARY_DIR, table(), out);
     cr_expect_eq(outcome.code, 3);
     support_contains(outcome.err, "expected a regular file, found a FIFO");
     cr_expect_not(nvdp__exists(out));
-    program_release(&outcome);
 }
 
 /* Privacy of the texts, in the same report as for NVDP: for a mechanism, and for a sanitized folder. */
@@ -830,26 +723,24 @@ Test(sanitize, privacy_of_the_texts) {
         0, "privacy --sanitizer santext --epsilon .1 --vectors %s --task sst2 --data %s --json",
         table(), data);
     json_t *first = program_object(&outcome), *equal = json_object_get(first, "equal_length");
-    program_release(&outcome);
-    cr_expect_str_eq(json_string_value(json_object_get(first, "method")), "santext");
-    cr_expect_eq(json_integer_value(json_object_get(first, "pairs_of_other_length")), 8);
-    cr_expect_eq(json_integer_value(json_object_get(equal, "pairs")), 4);
-    const json_t *sum = json_object_get(json_object_get(first, "rd"), "sum");
-    cr_expect_str_eq(json_string_value(json_object_get(sum, "max")), "inf");
+    cr_expect_str_eq(text_at(first, "method"), "santext");
+    cr_expect_eq(integer_at(first, "pairs_of_other_length"), 8);
+    cr_expect_eq(integer_at(equal, "pairs"), 4);
+    const json_t *sum = support_at(first, "rd/sum");
+    cr_expect_str_eq(text_at(sum, "max"), "inf");
     const json_t *largest = json_object_get(equal, "largest_epsilon");
-    double high = json_number_value(json_object_get(largest, "high"));
-    double converted = json_number_value(json_object_get(json_object_get(equal, "epsilon"), "max"));
+    double high = number_at(largest, "high");
+    double converted = number_at(equal, "epsilon/max");
     cr_expect(high > 0 && high <= converted && converted < 4);
     const json_t *worst = json_object_get(first, "vocabulary_worst");
-    cr_expect_eq(json_integer_value(json_object_get(worst, "tokens")), 6);
-    cr_expect_float_eq(json_number_value(json_object_get(worst, "bound")), .1 * sqrt(1800), 1e-9);
+    cr_expect_eq(integer_at(worst, "tokens"), 6);
+    cr_expect_float_eq(number_at(worst, "bound"), .1 * sqrt(1800), 1e-9);
 
     /* The folder gives the same result as explicit options. */
     outcome = program_expect(0,
                              "sanitize --task sst2 --data %s --vectors %s --mechanism santext "
                              "--epsilon .1 --out %s --measure-tokens 0 --quiet",
                              data, table(), out);
-    program_release(&outcome);
     const char *pairs = support_scratch_path("pairs.h5");
     outcome =
         program_expect(0, "privacy --sanitized %s --vectors %s --task sst2 --data %s --pairs %s",
@@ -859,29 +750,17 @@ Test(sanitize, privacy_of_the_texts) {
     support_contains(outcome.out, "they alone distinguish 66.7 % of the pairs");
     support_contains(outcome.out, "For pairs of equal length:");
     support_contains(outcome.out, "of the largest pair of equal length, one sample: ");
-    program_release(&outcome);
-    char path[4200];
-    snprintf(path, sizeof path, "%s/measured.json", out);
-    json_t *measured = json_load_file(path, 0, NULL);
+    const char *path = support_path("%s/measured.json", out);
+    nvdp__autoptr(json_decref) json_t *measured = json_load_file(path, 0, NULL);
     cr_expect(json_equal(measured, first));
-    json_decref(measured);
-    json_decref(first);
 
-    outcome = program_expect(2, "privacy --sanitizer santext --eta 1 --epsilon 2");
-    support_contains(outcome.err, "options --eta and --epsilon set the same option");
-    program_release(&outcome);
-    outcome = program_expect(2, "privacy run --sanitizer santext --epsilon 1");
-    support_contains(outcome.err, "leave out RUN");
-    program_release(&outcome);
-    outcome = program_expect(3, "privacy --sanitized %s --vectors %s --task sst2 --data %s", data,
-                             table(), data);
-    support_contains(outcome.err, "privacy.json: expected a file that nvdp sanitize wrote");
-    program_release(&outcome);
-    outcome =
-        program_expect(2, "privacy --sanitizer santext --epsilon 1 --task sst2 --data %s", data);
-    support_contains(outcome.err,
-                     "--model or --vectors: expected exactly one of these options, found neither");
-    program_release(&outcome);
+    program_says(2, "options --eta and --epsilon set the same option",
+                 "privacy --sanitizer santext --eta 1 --epsilon 2");
+    program_says(2, "leave out RUN", "privacy run --sanitizer santext --epsilon 1");
+    program_says(3, "privacy.json: expected a file that nvdp sanitize wrote",
+                 "privacy --sanitized %s --vectors %s --task sst2 --data %s", data, table(), data);
+    program_says(2, "--model or --vectors: expected exactly one of these options, found neither",
+                 "privacy --sanitizer santext --epsilon 1 --task sst2 --data %s", data);
 }
 
 /* Writes texts whose frequent words differ from those of the dev split: film, plot and good, of 6 words. */
@@ -894,15 +773,12 @@ static const char *uneven(void) {
 }
 
 static json_t *measured(const char *sanitized) {
-    char path[4200];
-    snprintf(path, sizeof path, "%s/measured.json", sanitized);
-    return json_load_file(path, 0, NULL);
+    const char *path = support_path("%s/measured.json", sanitized);
+    return support_keep(json_load_file(path, 0, NULL));
 }
 
 static void not_the_folders(int code, const char *message, const char *options) {
-    struct outcome outcome = program_expect(code, "privacy --task sst2 %s", options);
-    support_contains(outcome.err, message);
-    program_release(&outcome);
+    program_says(code, message, "privacy --task sst2 %s", options);
 }
 
 /* A report about another mechanism than the folder's would mislead. Sensitive tokens are counted as by nvdp sanitize,
@@ -915,7 +791,6 @@ Test(sanitize, measured_is_the_folders_mechanism) {
                        "--eta .1 --p .2 --sensitive .5 --sensitive-from-data --out %s "
                        "--measure-tokens 0 --quiet",
                        data, table(), out);
-    program_release(&outcome);
     outcome = program_expect(0, "privacy --sanitized %s --vectors %s --task sst2 --data %s --quiet",
                              out, table(), data);
     support_lacks(outcome.err, "nvdp cannot check that these are the same vectors");
@@ -923,13 +798,11 @@ Test(sanitize, measured_is_the_folders_mechanism) {
     support_contains(outcome.out, "Which tokens are sensitive was counted on these texts: ");
     support_contains(outcome.out, "For 50 % of all pairs of words with vectors, those whose first "
                                   "word is not sensitive, the log ratio\nis inf. For all others");
-    program_release(&outcome);
     json_t *report = measured(out), *tokens = json_object_get(report, "tokens");
-    cr_expect(json_is_true(json_object_get(json_object_get(report, "sanitizer"), "own_choice")));
-    cr_expect_eq(json_integer_value(json_object_get(tokens, "all")), 12);
+    cr_expect(json_is_true(support_at(report, "sanitizer/own_choice")));
+    cr_expect_eq(integer_at(tokens, "all"), 12);
     /* the dev texts alone would select these, and 9 others */
-    cr_expect_eq(json_integer_value(json_object_get(tokens, "not_sensitive")), 3);
-    json_decref(report);
+    cr_expect_eq(integer_at(tokens, "not_sensitive"), 3);
 
     /* without a folder the same words are counted */
     outcome =
@@ -939,34 +812,29 @@ Test(sanitize, measured_is_the_folders_mechanism) {
                        table(), data);
     report = program_object(&outcome);
     tokens = json_object_get(report, "tokens");
-    cr_expect_eq(json_integer_value(json_object_get(tokens, "all")), 10);
-    cr_expect_leq(json_integer_value(json_object_get(tokens, "not_sensitive")), 3);
-    json_decref(report);
-    program_release(&outcome);
+    cr_expect_eq(integer_at(tokens, "all"), 10);
+    cr_expect_leq(integer_at(tokens, "not_sensitive"), 3);
 
-    char options[9000], path[4200];
-    snprintf(path, sizeof path, "%s/measured.json", out);
+    const char *path = support_path("%s/measured.json", out);
     remove(path);
     const char *small = support_scratch_path("small.txt");
     support_write_text(small, "the 0 0\nfilm 1 0\nplot 0 1\ngood 1 1\nbad 3 0\n. 0 3\n");
-    snprintf(options, sizeof options, "--sanitized %s --vectors %s --data %s", out, small, data);
+    const char *options = support_path("--sanitized %s --vectors %s --data %s", out, small, data);
     not_the_folders(3, "expected the tokens and vectors of vectors.txt (digest ", options);
     const char *other = FOLDER("other", "dev.tsv", "sentence\tlabel\nthe film\t1\nthe bad\t0\n");
-    snprintf(options, sizeof options, "--sanitized %s --vectors %s --data %s", out, table(), other);
+    options = support_path("--sanitized %s --vectors %s --data %s", out, table(), other);
     not_the_folders(
         3,
         "expected the same sensitive tokens as the folder's, from --sensitive-from-data (digest ",
         options);
-    snprintf(options, sizeof options, "--sanitized %s --vectors %s --data %s --sensitive .9", out,
-             table(), data);
+    options =
+        support_path("--sanitized %s --vectors %s --data %s --sensitive .9", out, table(), data);
     not_the_folders(
         3, "privacy.json: expected the recorded value, sensitive 0.5, found --sensitive 0.9",
         options);
-    snprintf(options, sizeof options, "--sanitized %s --vectors %s --data %s --epsilon 3", out,
-             table(), data);
+    options = support_path("--sanitized %s --vectors %s --data %s --epsilon 3", out, table(), data);
     not_the_folders(3, "expected the recorded value, eta 0.1", options);
-    snprintf(options, sizeof options, "run --sanitized %s --vectors %s --data %s", out, table(),
-             data);
+    options = support_path("run --sanitized %s --vectors %s --data %s", out, table(), data);
     not_the_folders(2, "leave out RUN", options);
     cr_expect_not(nvdp__exists(path));
 }
@@ -974,29 +842,24 @@ Test(sanitize, measured_is_the_folders_mechanism) {
 /* The report repeats what the folder's statement admits: draws from a seed, a vocabulary of the texts' own words,
  * although its list is now read from a copy, and divergences that are only bounds. */
 Test(sanitize, measured_repeats_what_the_folder_admits) {
-    char words[4200], own[4200];
     const char *data = uneven(), *out = support_scratch_path("seeded");
     const char *copy = support_scratch_path("copy.tsv");
-    snprintf(words, sizeof words, "%s", table());
-    snprintf(own, sizeof own, "%s/train.tsv", data);
+    const char *words = support_path("%s", table());
+    const char *own = support_path("%s/train.tsv", data);
     char *text = support_read(own);
     support_write_text(copy, text);
-    free(text);
     struct outcome outcome = program_expect(
         0,
         "sanitize --task sst2 --data %s --vectors %s --vocabulary-from sst2 --insecure-seed 3 "
         "--mechanism santext --eta .1 --out %s --measure-tokens 0 --quiet",
         data, words, out);
-    program_release(&outcome);
     outcome = program_expect(0, "privacy --sanitized %s --vectors %s --task sst2 --data %s", out,
                              words, data);
     support_contains(outcome.err, "the noise was drawn from a seed");
     json_t *report = measured(out), *sanitizer = json_object_get(report, "sanitizer");
     cr_expect(json_is_true(json_object_get(sanitizer, "insecure_seed")));
     cr_expect(json_is_true(json_object_get(sanitizer, "own_words")));
-    json_decref(report);
     support_contains(outcome.out, "The vocabulary comes from these texts, which is not private");
-    program_release(&outcome);
     static const char *const said[][3] = {
         {"santext", "The divergences are exact.\n", "\nExact epsilon at delta"},
         {"laplace", "The divergences are exact, but upper bounds for words without a vector.\n",
@@ -1010,7 +873,6 @@ Test(sanitize, measured_repeats_what_the_folder_admits) {
                            said[i][0], words, copy, data);
         support_contains(outcome.out, said[i][1]);
         support_contains(outcome.out, said[i][2]);
-        program_release(&outcome);
     }
 }
 
@@ -1019,29 +881,25 @@ Test(sanitize, sensitive_lists_and_older_folders) {
     const char *data = uneven(), *out = support_scratch_path("listed");
     const char *list = support_scratch_path("list.txt");
     support_write_text(list, "film\nbad\n");
-    struct outcome outcome =
-        program_expect(0,
-                       "sanitize --task sst2 --data %s --vectors %s --mechanism santext-plus "
-                       "--eta .1 --sensitive-list %s --out %s --measure-tokens 0 --quiet",
-                       data, table(), list, out);
-    program_release(&outcome);
-    char options[9000], path[4200];
-    snprintf(options, sizeof options, "--sanitized %s --vectors %s --data %s", out, table(), data);
+    program_expect(0,
+                   "sanitize --task sst2 --data %s --vectors %s --mechanism santext-plus "
+                   "--eta .1 --sensitive-list %s --out %s --measure-tokens 0 --quiet",
+                   data, table(), list, out);
+    const char *options = support_path("--sanitized %s --vectors %s --data %s", out, table(), data);
     not_the_folders(2, "privacy.json: the folder was made with --sensitive-list FILE", options);
-    snprintf(options, sizeof options, "--sanitized %s --vectors %s --data %s --sensitive-list %s",
-             out, table(), data, list);
+    options = support_path("--sanitized %s --vectors %s --data %s --sensitive-list %s", out,
+                           table(), data, list);
     not_the_folders(0, "", options);
     support_write_text(list, "film\n");
     not_the_folders(3, "expected the same sensitive tokens as the folder's, from --sensitive-list",
                     options);
 
-    snprintf(path, sizeof path, "%s/privacy.json", out);
-    json_t *older = json_load_file(path, 0, NULL);
+    const char *path = support_path("%s/privacy.json", out);
+    nvdp__autoptr(json_decref) json_t *older = json_load_file(path, 0, NULL);
     cr_assert_eq(json_object_del(json_object_get(older, "vocabulary"), "digest"), 0);
     cr_assert_eq(json_object_del(json_object_get(older, "sensitive"), "digest"), 0);
     cr_assert_eq(json_object_del(json_object_get(older, "sensitive"), "share"), 0);
     cr_assert_eq(json_dump_file(older, path, 0), 0);
-    json_decref(older);
     not_the_folders(0, "nvdp cannot check that these are the same vectors", options);
 }
 
@@ -1056,10 +914,9 @@ static double number(const json_t *object, const char *key, const char *inner) {
 
 /* Covers distances that can be verified by hand, a mechanism that changes nothing, and one that reveals nothing. */
 Test(sanitize, analyses) {
-    char vectors_path[4200], text[4200];
-    snprintf(text, sizeof text, "%s", support_scratch_path("t.txt"));
+    const char *text = support_scratch_path("t.txt");
     support_write_text(text, "the film . the plot . the unheard\ngood the\n");
-    snprintf(vectors_path, sizeof vectors_path, "%s", table());
+    const char *vectors_path = support_path("%s", table());
     struct outcome o =
         program_expect(0, "sanitize --analyse geometry --vectors %s --json", vectors_path);
     json_t *object = program_object(&o);
@@ -1070,8 +927,6 @@ Test(sanitize, analyses) {
     cr_expect_eq(number(json_array_get(rows, 4), "k", NULL), 5);
     cr_expect_float_eq(number(json_array_get(rows, 4), "mean", NULL),
                        (30 + hypot(10, 30) * 2 + hypot(10, 20) + hypot(30, 30) * 2) / 6., 1e-12);
-    json_decref(object);
-    program_release(&o);
     o = program_expect(0,
                        "sanitize --analyse deniability --vectors %s " FAITHFUL
                        " --measure-tokens 50 --draws 20 --text %s --json",
@@ -1082,8 +937,6 @@ Test(sanitize, analyses) {
     cr_expect_eq(number(object, "s_star", "mean"), 1);
     cr_expect_eq(number(object, "inputs", NULL), 5);
     cr_expect_eq(number(object, "h_0", "mean"), 0);
-    json_decref(object);
-    program_release(&o);
     /* the 4, film 1, . 2, plot 1, good 1; "unheard" has no vector */
     o = program_expect(
         0, "sanitize --analyse inversion --vectors %s --mechanism random --text %s --json",
@@ -1093,21 +946,14 @@ Test(sanitize, analyses) {
     cr_expect_float_eq(number(object, "bayes", NULL), 4. / 9, 1e-12);
     cr_expect_float_eq(number(object, "nearest", NULL), 1. / 6, 1e-12);
     cr_expect_eq(number(object, "text_unknown", NULL), 1);
-    json_decref(object);
-    program_release(&o);
-    o = program_expect(0,
-                       "sanitize --analyse inversion --vectors %s --mechanism laplace-nearest "
-                       "--eta 30 --draws 200 --text %s",
-                       vectors_path, text);
-    support_contains(o.out, "Bayes-optimal");
-    program_release(&o);
-    o = program_expect(2, "sanitize --analyse inversion --vectors %s --mechanism random",
-                       vectors_path);
-    support_contains(o.err, "option --text or --task is needed");
-    program_release(&o);
-    o = program_expect(2, "sanitize --analyse geometry --vectors %s --out x", vectors_path);
-    support_contains(o.err, "option --out does not apply to --analyse");
-    program_release(&o);
+    program_prints(0, "Bayes-optimal",
+                   "sanitize --analyse inversion --vectors %s --mechanism laplace-nearest "
+                   "--eta 30 --draws 200 --text %s",
+                   vectors_path, text);
+    program_says(2, "option --text or --task is needed",
+                 "sanitize --analyse inversion --vectors %s --mechanism random", vectors_path);
+    program_says(2, "option --out does not apply to --analyse",
+                 "sanitize --analyse geometry --vectors %s --out x", vectors_path);
 }
 
 /* A task's texts give the same result as the same lines; also pairs, a split, and a sample. */
@@ -1129,12 +975,10 @@ Test(sanitize, analyses_of_a_task) {
     for (int i = 0; i < 2; i++) {
         struct outcome o = program_expect(0, format, vectors_path, of[i]);
         found[i] = program_object(&o);
-        program_release(&o);
     }
     cr_expect_eq(number(found[1], "text_tokens", NULL), 10);
     cr_expect_eq(number(found[1], "text_unknown", NULL), 1);
-    cr_expect_str_eq(json_string_value(json_object_get(json_object_get(found[1], "of"), "task")),
-                     "rte");
+    cr_expect_str_eq(text_at(found[1], "of/task"), "rte");
     cr_expect_eq(number(found[1], "of", "texts"), 2);
     json_object_del(found[0], "of");
     json_object_del(found[1], "of");
@@ -1147,15 +991,11 @@ Test(sanitize, analyses_of_a_task) {
     json_t *object = program_object(&o);
     cr_expect_eq(number(object, "prior", NULL), 1);
     cr_expect_eq(number(object, "text_tokens", NULL), 3);
-    json_decref(object);
-    program_release(&o);
     o = program_expect(0, "sanitize --analyse geometry --vectors %s %s --limit 1 --json",
                        vectors_path, of[1]);
     object = program_object(&o);
     cr_expect_eq(number(object, "of", "texts"), 1);
     cr_expect_eq(number(object, "text_tokens", NULL), 5);
-    json_decref(object);
-    program_release(&o);
     static const struct {
         const char *options, *says;
     } bad[] = {
@@ -1169,16 +1009,14 @@ Test(sanitize, analyses_of_a_task) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         o = program_expect(2, "sanitize --vectors %s %s", vectors_path, bad[i].options);
         support_contains(o.err, bad[i].says);
-        program_release(&o);
     }
 }
 
 /* Lists each token once, in the order of the texts: film is drawn uniformly, or stays, or a word without a vector. */
 Test(sanitize, replacements) {
-    char vectors_path[4200], text[4200];
-    snprintf(text, sizeof text, "%s", support_scratch_path("r.txt"));
+    const char *text = support_scratch_path("r.txt");
     support_write_text(text, "unheard film . film\nthe film\n");
-    snprintf(vectors_path, sizeof vectors_path, "%s", table());
+    const char *vectors_path = support_path("%s", table());
     struct outcome o =
         program_expect(0,
                        "sanitize --analyse replacements --vectors %s --mechanism random --text %s "
@@ -1190,8 +1028,8 @@ Test(sanitize, replacements) {
     cr_expect_eq(json_array_size(rows), 3); /* film . the */
     cr_expect_eq(number(object, "tokens", NULL), 3);
     cr_expect_eq(number(object, "draws", NULL), 6000);
-    cr_expect_str_eq(json_string_value(json_object_get(film, "token")), "film");
-    cr_expect_str_eq(json_string_value(json_object_get(json_array_get(rows, 2), "token")), "the");
+    cr_expect_str_eq(text_at(film, "token"), "film");
+    cr_expect_str_eq(text_at(rows, "2/token"), "the");
     cr_expect_eq(number(film, "count", NULL), 3);
     cr_expect_eq(number(film, "outputs", NULL), 6);
     cr_expect_eq(json_array_size(list), 3);
@@ -1200,14 +1038,11 @@ Test(sanitize, replacements) {
         cr_expect_float_eq(share, 1. / 6, .02);
         cr_expect(j == 0 || share <= number(json_array_get(list, j - 1), "share", NULL));
     }
-    json_decref(object);
-    program_release(&o);
     o = program_expect(
         0, "sanitize --analyse replacements --vectors %s " FAITHFUL " --text %s --measure-tokens 2",
         vectors_path, text);
     support_contains(o.out, "film                    1  film 100.0 %\n");
     support_lacks(o.out, "the  ");
-    program_release(&o);
     static const struct {
         const char *options, *says;
     } bad[] = {
@@ -1221,7 +1056,6 @@ Test(sanitize, replacements) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         o = program_expect(2, "sanitize --vectors %s %s", vectors_path, bad[i].options);
         support_contains(o.err, bad[i].says);
-        program_release(&o);
     }
 }
 
@@ -1236,7 +1070,6 @@ Test(sanitize, mask_inference) {
                        "pretrain --text %s --vocab-size 90 --hidden 16 --layers 1 --heads 2 "
                        "--intermediate 32 --length 16 --batch 4 --steps 40 --lr 1e-2 --out %s",
                        lines, model);
-    program_release(&o);
     snprintf(of, sizeof of,
              "--analyse mask-inference --task sst2 --data %s --split test --model %s "
              "--mask-model %s --json",
@@ -1244,9 +1077,8 @@ Test(sanitize, mask_inference) {
     for (int i = 0; i < 2; i++) {
         o = program_expect(0, "sanitize %s %s", of, i == 0 ? "" : FAITHFUL);
         found[i] = program_object(&o);
-        program_release(&o);
     }
-    cr_expect_str_eq(json_string_value(json_object_get(found[0], "mechanism")), "none");
+    cr_expect_str_eq(text_at(found[0], "mechanism"), "none");
     cr_expect_gt(number(found[0], "original", NULL), 0); /* at least "was" and "." */
     cr_expect_float_eq(number(found[0], "defense_rate", NULL),
                        1 - number(found[0], "original", NULL), 1e-12);
@@ -1269,16 +1101,12 @@ Test(sanitize, mask_inference) {
         o = program_expect(bad[i].code, "sanitize --analyse mask-inference --model %s %s", model,
                            bad[i].options);
         support_contains(o.err, bad[i].says);
-        program_release(&o);
     }
-    o = program_expect(2, "sanitize --analyse geometry --model %s --max-length 5", model);
-    support_contains(o.err, "option --max-length needs --analyse mask-inference");
-    program_release(&o);
-    o = program_expect(2, "sanitize --mechanism random --model %s --precision bf16", model);
-    support_contains(o.err, "option --precision needs --analyse");
-    program_release(&o);
-    o = program_expect(3, "sanitize --analyse mask-inference --text %s --model %s --mask-model %s",
-                       lines, model, program_model());
-    support_contains(o.err, "expected a model with a masked-LM head");
-    program_release(&o);
+    program_says(2, "option --max-length needs --analyse mask-inference",
+                 "sanitize --analyse geometry --model %s --max-length 5", model);
+    program_says(2, "option --precision needs --analyse",
+                 "sanitize --mechanism random --model %s --precision bf16", model);
+    program_says(3, "expected a model with a masked-LM head",
+                 "sanitize --analyse mask-inference --text %s --model %s --mask-model %s", lines,
+                 model, program_model());
 }

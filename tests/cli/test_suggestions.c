@@ -33,9 +33,7 @@ static void read_commands(void) {
         cr_assert_eq(sscanf(at, " %31[a-z]", command[commands].name), 1);
         struct outcome help = program_expect(0, "%s --help=all", command[commands].name);
         command[commands++].help = strdup(help.out);
-        program_release(&help);
     }
-    program_release(&list);
 }
 
 /* Returns true if a line of the help begins with the option, or with `any` if its name begins so. */
@@ -105,7 +103,7 @@ static void check(const struct place *place, const char *text) {
 
 /* Checks the string literals of a C source, with adjacent ones joined. */
 static void check_literals(struct place place, const char *source) {
-    char *text = calloc(1, strlen(source) + 1);
+    nvdp__autofree char *text = calloc(1, strlen(source) + 1);
     size_t size = 0, line = 1;
     for (const char *at = source;; at++) {
         const bool opens = *at == '"';
@@ -135,7 +133,6 @@ static void check_literals(struct place place, const char *source) {
             }
         }
     }
-    free(text);
 }
 
 static void check_lines(struct place place, char *source) {
@@ -157,9 +154,8 @@ Test(suggestions, name_options_that_help_tells) {
     char *rest = NULL;
     for (char *path = strtok_r(found.out, "\n", &rest); path != NULL;
          path = strtok_r(NULL, "\n", &rest)) {
-        char full[1024];
         struct place place = {.path = path, .owner = COMMANDS, .wrong = &wrong};
-        snprintf(full, sizeof full, NVDP_SOURCE_DIR "/%s", path);
+        const char *full = support_path(NVDP_SOURCE_DIR "/%s", path);
         char *source = support_read(full);
         const char *end = strrchr(path, '.');
         if (strncmp(path, "src/cli/", 8) == 0)
@@ -169,12 +165,10 @@ Test(suggestions, name_options_that_help_tells) {
             check_lines(place, source);
         else
             check_literals((struct place){place.path, 0, place.owner, false, &wrong}, source);
-        free(source);
         files++;
     }
     cr_expect_eq(wrong, 0);
     cr_assert_gt(files, 200);
-    program_release(&found);
     for (size_t k = 0; k < commands; k++)
         free(command[k].help);
 }

@@ -1,6 +1,6 @@
 /* Tests of nvdp sweep through the program. */
 #include "program.h"
-#include "sweep/internal.h"
+#include "sweep/sweep.h"
 
 #include <criterion/criterion.h>
 #include <nvdp.h>
@@ -16,7 +16,7 @@
 /* Writes a grid of the tiny task with these additional members. */
 static const char *write_grid(const char *members) {
     const char *path = support_scratch_path("grid.json");
-    char *text = NULL;
+    nvdp__autofree char *text = NULL;
     cr_assert_gt(
         asprintf(&text,
                  "{\"tasks\": [\"sst2\"], \"data\": {\"sst2\": \"%s\"}, \"model\": \"%s\", "
@@ -25,7 +25,6 @@ static const char *write_grid(const char *members) {
                  program_task(), program_model(), members),
         0);
     support_write_text(path, text);
-    free(text);
     return path;
 }
 
@@ -46,22 +45,17 @@ Test(sweep, dry_run_prints_the_runs_and_writes_nothing) {
     support_contains(outcome.out, "latent_dim=8");
     support_contains(outcome.out, "sst2-nvdp-p4-l2-s1-");
     cr_assert_neq(stat(out, &info), 0);
-    program_release(&outcome);
     outcome = program_expect(0, "sweep %s --out %s --dry-run --json", grid, out);
     json_t *object = program_object(&outcome);
     const json_t *runs = json_object_get(object, "runs");
     cr_assert_eq(json_array_size(runs), 10);
     cr_assert_eq(number(json_array_get(runs, 0), "steps"), 2 * 9); /* 144 texts in batches of 16 */
     cr_assert_gt(number(json_array_get(runs, 9), "memory_bytes"), 0);
-    json_decref(object);
-    program_release(&outcome);
 }
 
 Test(sweep, a_new_sweep_needs_a_grid) {
     const char *out = support_scratch_path("new");
-    struct outcome outcome = program_expect(2, "sweep --out %s", out);
-    support_contains(outcome.err, "a new sweep needs a file GRID.json");
-    program_release(&outcome);
+    program_says(2, "a new sweep needs a file GRID.json", "sweep --out %s", out);
 }
 
 /* A notice that applies to every run is printed once. */
@@ -74,16 +68,15 @@ Test(sweep, tells_a_note_once) {
     const char *first = strstr(outcome.err, of_train);
     cr_assert_not_null(first, "%s", outcome.err);
     cr_expect_null(strstr(first + 1, of_train), "%s", outcome.err);
-    program_release(&outcome);
 }
 
 Test(sweep, the_exit_code_tells_of_failures_and_json_names_them) {
     const char *out = support_scratch_path("sweep"), *bad = support_scratch_path("bad");
-    char members[4096], path[4096];
+    char members[4096];
     mkdir(bad, 0777);
-    snprintf(path, sizeof path, "%.3000s/train.tsv", bad);
+    const char *path = support_path("%.3000s/train.tsv", bad);
     support_write_text(path, "sentence\tlabel\nfilm\tperhaps\n");
-    snprintf(path, sizeof path, "%.3000s/dev.tsv", bad);
+    path = support_path("%.3000s/dev.tsv", bad);
     support_write_text(path, "sentence\tlabel\nfilm\t1\n");
     snprintf(members, sizeof members,
              "\"epochs\": 1, \"methods\": [\"base\", {\"name\": \"broken\", \"method\": \"nvdp\", "
@@ -97,28 +90,20 @@ Test(sweep, the_exit_code_tells_of_failures_and_json_names_them) {
     cr_assert_eq(number(object, "runs"), 2);
     cr_assert_eq(number(object, "done"), 1);
     cr_assert_eq(number(object, "failed"), 1);
-    const json_t *failure = json_array_get(json_object_get(object, "failures"), 0);
-    support_contains(json_string_value(json_object_get(failure, "message")), "train.tsv:2");
-    json_decref(object);
-    program_release(&outcome);
+    const json_t *failure = support_at(object, "failures/0");
+    support_contains(text_at(failure, "message"), "train.tsv:2");
     support_write_text(grid, "{\"tasks\": [\"sst2\"], \"methods\": [\"base\"], \"sedes\": [1]}");
-    outcome = program_expect(3, "sweep %s --out %s", grid, out);
-    support_contains(outcome.err, "grid.json: unknown key 'sedes'");
-    program_release(&outcome);
-    outcome = program_expect(2, "sweep %s", grid);
-    support_contains(outcome.err, "option --out is needed");
-    program_release(&outcome);
-    outcome = program_expect(2, "sweep %s --out %s --jobs 0", grid, out);
-    support_contains(outcome.err, "jobs: expected 1 to 1024, found 0");
-    program_release(&outcome);
+    program_says(3, "grid.json: unknown key 'sedes'", "sweep %s --out %s", grid, out);
+    program_says(2, "option --out is needed", "sweep %s", grid);
+    program_says(2, "jobs: expected 1 to 1024, found 0", "sweep %s --out %s --jobs 0", grid, out);
 }
 
 Test(sweep, interrupted_it_exits_with_130_and_goes_on_later) {
     const char *out = support_scratch_path("sweep");
     const char *grid = write_grid("\"methods\": [\"base\"], \"seeds\": [1, 2], \"epochs\": 40, "
                                   "\"patience\": 0, \"checkpoint_seconds\": 0");
-    char program[4096], state[4096];
-    snprintf(program, sizeof program, "%s/nvdp", NVDP_BINARY_DIR);
+    char state[4096];
+    const char *program = support_path("%s/nvdp", NVDP_BINARY_DIR);
     snprintf(state, sizeof state, "ls %.3000s/runs/*/state.ckpt >%.500s 2>&1", out,
              support_scratch_path("list"));
     pid_t child = fork();
@@ -139,11 +124,7 @@ Test(sweep, interrupted_it_exits_with_130_and_goes_on_later) {
     struct outcome outcome = program_expect(0, "sweep --out %s --no-cache --json", out);
     json_t *object = program_object(&outcome);
     cr_assert_eq(number(object, "done"), 2);
-    json_decref(object);
-    program_release(&outcome);
-    outcome = program_expect(0, "sweep --out %s --no-cache", out);
-    support_contains(outcome.out, "nothing to do");
-    program_release(&outcome);
+    program_prints(0, "nothing to do", "sweep --out %s --no-cache", out);
 }
 
 /* Without a terminal there is a line every half minute, except that the first ETA is printed at once: within a second,
@@ -152,8 +133,7 @@ Test(sweep, the_first_eta_does_not_wait_for_the_next_line) {
     const char *out = support_scratch_path("sweep"), *lines = support_scratch_path("lines");
     const char *grid = write_grid("\"methods\": [\"base\"], \"seeds\": [1, 2], \"epochs\": 9999, "
                                   "\"patience\": 0");
-    char program[4096];
-    snprintf(program, sizeof program, "%s/nvdp", NVDP_BINARY_DIR);
+    const char *program = support_path("%s/nvdp", NVDP_BINARY_DIR);
     support_write_text(lines, "");
     pid_t child = fork();
     cr_assert_geq(child, 0);
@@ -169,7 +149,6 @@ Test(sweep, the_first_eta_does_not_wait_for_the_next_line) {
         char *text = support_read(lines);
         shown = strstr(text, "0 of 2 done, 0 failed, 1 running, ") != NULL &&
                 strstr(text, "ETA unknown") == NULL;
-        free(text);
     }
     int raw = 0;
     cr_assert_eq(kill(child, SIGINT), 0);
@@ -178,7 +157,6 @@ Test(sweep, the_first_eta_does_not_wait_for_the_next_line) {
     cr_assert_eq(WEXITSTATUS(raw), 130);
     char *said = support_read(lines);
     cr_assert(shown, "no ETA in 25 seconds: %s", said);
-    free(said);
 }
 
 /* Returns true for options of the call or of the sweep, which grids do not have. */
@@ -200,13 +178,13 @@ Test(sweep, a_grid_knows_every_option_of_train) {
     struct sweep_grid grid;
     int options = 0;
     for (char *at = strstr(help.out, "  --"); at != NULL; at = strstr(at + 1, "  --")) {
-        char given[64], text[256];
+        char given[64];
         size_t length = strspn(at + 4, "abcdefghijklmnopqrstuvwxyz0123456789-");
         snprintf(given, sizeof given, "%.*s", (int)length, at + 4);
         if (length == 0 || is_of_the_call(given)) continue;
         /* An object is never a valid value, and only known options are checked for their type. */
-        snprintf(text, sizeof text, "{\"tasks\": [\"sst2\"], \"methods\": [\"nvdp\"], \"%s\": {}}",
-                 given);
+        const char *text =
+            support_path("{\"tasks\": [\"sst2\"], \"methods\": [\"nvdp\"], \"%s\": {}}", given);
         support_write_text(path, text);
         cr_expect_eq(sweep_grid_read(ctx, path, &grid), NVDP_ERR_INPUT);
         cr_expect_null(strstr(nvdp_context_error(ctx), "unknown key"), "--%s is unknown to grids",
@@ -214,6 +192,4 @@ Test(sweep, a_grid_knows_every_option_of_train) {
         options++;
     }
     cr_assert_gt(options, 45, "only %d options in the help", options);
-    nvdp_context_free(ctx);
-    program_release(&help);
 }

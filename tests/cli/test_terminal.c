@@ -31,8 +31,7 @@ static struct outcome clean(const char *arguments) {
 }
 
 static void write_split(const char *folder, const char *name, int rows) {
-    char path[1024];
-    snprintf(path, sizeof path, "%s/%s.jsonl", folder, name);
+    const char *path = support_path("%s/%s.jsonl", folder, name);
     FILE *file = fopen(path, "wb");
     cr_assert_not_null(file);
     for (int i = 0; i < rows; i++)
@@ -45,11 +44,11 @@ static void write_split(const char *folder, const char *name, int rows) {
 }
 
 Test(terminal, obeys_no_file) {
-    char data[512], run[512], shared[512], line[4096];
+    char line[4096];
     struct outcome o;
-    snprintf(data, sizeof data, "%s", support_scratch_path("data" EVIL));
-    snprintf(run, sizeof run, "%s", support_scratch_path("run" EVIL));
-    snprintf(shared, sizeof shared, "%s", support_scratch_path("shared" EVIL ".h5"));
+    const char *data = support_scratch_path("data" EVIL);
+    const char *run = support_scratch_path("run" EVIL);
+    const char *shared = support_scratch_path("shared" EVIL ".h5");
     cr_assert_eq(mkdir(data, 0777), 0);
     write_split(data, "train", 60);
     write_split(data, "dev", 20);
@@ -65,63 +64,42 @@ Test(terminal, obeys_no_file) {
         "--model %s --max-length 12 --batch 16 --epochs 1 --eval-draws 2 --threads 1 --method "
         "vib-fixed --clip-sequence 1 --out '%s'",
         data, program_model(), run);
-    program_release(&o);
     RUN(0, "eval '%s' --draws 2", run);
     support_contains(o.out, "con\\u001b[2J\\u0007\\u009b1m\\u202e\\u007f\\u000ayes  signed");
-    program_release(&o);
     RUN(0, "eval '%s' --draws 2 --json", run);
     json_decref(program_object(&o));
-    program_release(&o);
     RUN(0, "info '%s'", run);
-    program_release(&o);
     RUN(0, "info '%s' --all", run);
-    program_release(&o);
     RUN(0, "privacy '%s' --limit 6", run);
-    program_release(&o);
     RUN(0, "attack '%s' --kind reidentify --limit 6", run);
-    program_release(&o);
     RUN(0, "export '%s' --split dev --with-labels --person who --out '%s'", run, shared);
-    program_release(&o);
     RUN(0, "verify '%s'", shared);
-    program_release(&o);
     RUN(0, "info '%s' --all", shared);
-    program_release(&o);
     RUN(0, "info '%s/ledger'", run);
-    program_release(&o);
     RUN(1, "gate certified '%s'", run);
-    program_release(&o);
     RUN(0, "reuse '%s' --epochs 1 --out '%s.reuse'", shared, run);
-    program_release(&o);
     RUN(0, "report '%s' --out '%s.report'", support_scratch_path(""), run);
-    program_release(&o);
     RUN(1, "info '%s.none'", shared);
     support_contains(o.err, "shared\\u001b[2J");
-    program_release(&o);
     RUN(2, "train --task 'x" EVIL "'");
-    program_release(&o);
     RUN(2, "verify '--" EVIL "'");
-    program_release(&o);
     RUN(2, "'" EVIL "'");
-    program_release(&o);
 }
 
 /* Fields of the predictions are on their lines, and can be read back. */
 Test(terminal, predictions_have_no_control_characters) {
-    char data[512], run[512], out[512];
-    snprintf(data, sizeof data, "%s", support_scratch_path("data"));
-    snprintf(run, sizeof run, "%s", support_scratch_path("run"));
-    snprintf(out, sizeof out, "%s", support_scratch_path("predictions.tsv"));
+    const char *data = support_scratch_path("data");
+    const char *run = support_scratch_path("run");
+    const char *out = support_scratch_path("predictions.tsv");
     cr_assert_eq(mkdir(data, 0777), 0);
     write_split(data, "train", 60);
     write_split(data, "dev", 20);
-    struct outcome o = program_expect(
+    program_expect(
         0,
         "train --task tsv --data %s --text-column text --label-column label --model "
         "%s --max-length 12 --batch 16 --epochs 1 --threads 1 --method base --out %s --quiet",
         data, program_model(), run);
-    program_release(&o);
-    o = program_expect(0, "predict %s --split dev --out %s", run, out);
-    program_release(&o);
+    program_expect(0, "predict %s --split dev --out %s", run, out);
     char *text = support_read(out), *at = text;
     size_t rows = 0;
     for (; *at != '\0'; rows++) {
@@ -134,5 +112,4 @@ Test(terminal, predictions_have_no_control_characters) {
         at = end + 1;
     }
     cr_assert_eq(rows, 21);
-    free(text);
 }

@@ -15,13 +15,11 @@ static void gives(const char *args, const char *input, const char *expected) {
     struct outcome outcome = tokenize(0, args, input, strlen(input));
     cr_assert_str_eq(outcome.out, expected);
     cr_assert_str_empty(outcome.err);
-    program_release(&outcome);
 }
 
 static void refused(const char *input, const char *message) {
     struct outcome outcome = tokenize(3, "--jsonl", input, strlen(input));
     support_contains(outcome.err, message);
-    program_release(&outcome);
 }
 
 Test(tokenize, pieces_of_plain_lines) {
@@ -47,31 +45,22 @@ Test(tokenize, tables) {
         struct outcome o = program_expect(0, "tokenize --model %s --input %s %s", program_model(),
                                           path, files[i][2]);
         cr_expect_str_eq(o.out, "the film\ngood\n", "%s: %s", files[i][0], o.out);
-        program_release(&o);
-        o = program_expect(0, "encode --quiet --model %s --input %s %s --out %s", program_model(),
-                           path, files[i][2], support_scratch_path("t.h5"));
-        support_contains(o.out, "texts             2\n");
-        program_release(&o);
+        program_prints(0, "texts             2\n",
+                       "encode --quiet --model %s --input %s %s --out %s", program_model(), path,
+                       files[i][2], support_scratch_path("t.h5"));
         o = program_expect(
             0, "sanitize --quiet --input %s %s --mechanism laplace-nearest --eta 1e6 --model %s",
             path, files[i][2], program_model());
         support_contains(o.out, "the film");
         support_contains(o.out, i == 0 ? "x\treview\n" : i == 1 ? "text,x\n" : "{\"text\":");
-        program_release(&o);
     }
-    struct outcome o = program_expect(3, "tokenize --model %s --input %s", program_model(),
-                                      support_scratch_path("t.tsv"));
-    support_contains(o.err, "t.tsv:1: missing column 'text': found columns 'x', 'review'");
-    program_release(&o);
+    program_says(3, "t.tsv:1: missing column 'text': found columns 'x', 'review'",
+                 "tokenize --model %s --input %s", program_model(), support_scratch_path("t.tsv"));
     support_write_text(support_scratch_path("lines"), "the film\ngood\n");
-    o = program_expect(0, "encode --quiet --model %s --input - --out %s <%s", program_model(),
-                       support_scratch_path("t.h5"), support_scratch_path("lines"));
-    support_contains(o.out, "texts             2\n");
-    program_release(&o);
-    o = program_expect(3, "encode --quiet --model %s --jsonl - --out %s <%s", program_model(),
-                       support_scratch_path("t.h5"), support_scratch_path("lines"));
-    support_contains(o.err, "expected a JSON object");
-    program_release(&o);
+    program_prints(0, "texts             2\n", "encode --quiet --model %s --input - --out %s <%s",
+                   program_model(), support_scratch_path("t.h5"), support_scratch_path("lines"));
+    program_says(3, "expected a JSON object", "encode --quiet --model %s --jsonl - --out %s <%s",
+                 program_model(), support_scratch_path("t.h5"), support_scratch_path("lines"));
 }
 
 Test(tokenize, a_file) {
@@ -79,24 +68,17 @@ Test(tokenize, a_file) {
     support_write_text(path, "the film\n");
     struct outcome o = program_expect(0, "tokenize --model %s --input %s", program_model(), path);
     cr_assert_str_eq(o.out, "the film\n");
-    program_release(&o);
-    o = program_expect(1, "tokenize --model %s --input %s.none", program_model(), path);
-    support_contains(o.err, ".none: cannot read: No such file or directory");
-    program_release(&o);
+    program_says(1, ".none: cannot read: No such file or directory",
+                 "tokenize --model %s --input %s.none", program_model(), path);
     support_write_text(path, "{\"text\": \"the film\"}\n");
     o = program_expect(0, "encode --quiet --model %s --jsonl - --out %s <%s", program_model(),
                        support_scratch_path("a.h5"), path);
-    program_release(&o);
     o = program_expect(0, "encode --quiet --model %s --input - --out %s <%s", program_model(),
                        support_scratch_path("b.h5"), path);
-    program_release(&o);
-    o = program_expect(
-        0,
-        "sanitize --quiet --input - --mechanism laplace-nearest --eta 1e6 --model %s "
-        "<%s",
-        program_model(), path);
-    support_contains(o.out, "film");
-    program_release(&o);
+    program_prints(0, "film",
+                   "sanitize --quiet --input - --mechanism laplace-nearest --eta 1e6 --model %s "
+                   "<%s",
+                   program_model(), path);
 }
 
 Test(tokenize, ids_and_types_of_json_lines) {
@@ -118,7 +100,6 @@ Test(tokenize, nul_in_a_json_text_does_not_end_it) {
 Test(tokenize, nul_in_a_plain_line_does_not_end_it) {
     struct outcome outcome = tokenize(0, "", "the\0 film\n", 10);
     cr_assert_str_eq(outcome.out, "the film\n");
-    program_release(&outcome);
 }
 
 Test(tokenize, bad_json_lines_are_named) {
@@ -134,9 +115,7 @@ Test(tokenize, bad_json_lines_are_named) {
 }
 
 Test(tokenize, a_model_that_is_not_there) {
-    struct outcome outcome = program_expect(1, "tokenize --model nowhere </dev/null");
-    support_contains(outcome.err, "nowhere");
-    program_release(&outcome);
+    program_says(1, "nowhere", "tokenize --model nowhere </dev/null");
 }
 
 /* Compares with an independent implementation (Hugging Face). */
@@ -146,11 +125,11 @@ Test(tokenize, golden_lines) {
     struct outcome outcome = program_expect(0, "tokenize --model %s --jsonl <%s", model, golden);
     FILE *expected = fopen(golden, "rb");
     cr_assert_not_null(expected);
-    char *line = NULL;
+    nvdp__autofree char *line = NULL;
     size_t room = 0;
     char *at = outcome.out;
     for (int number = 1; getline(&line, &room, expected) > 0; number++) {
-        json_t *want = json_loads(line, JSON_ALLOW_NUL, NULL);
+        nvdp__autoptr(json_decref) json_t *want = json_loads(line, JSON_ALLOW_NUL, NULL);
         json_t *got = json_loadb(at, strcspn(at, "\n"), 0, NULL);
         cr_assert_not_null(got, "line %d is missing", number);
         cr_expect(json_equal(json_object_get(want, "input_ids"), json_object_get(got, "input_ids")),
@@ -158,12 +137,9 @@ Test(tokenize, golden_lines) {
         cr_expect(json_equal(json_object_get(want, "token_type_ids"),
                              json_object_get(got, "token_type_ids")),
                   "line %d", number);
-        json_decref(want);
         json_decref(got);
         at += strcspn(at, "\n") + 1;
     }
     cr_assert_str_empty(at);
-    free(line);
     (void)fclose(expected);
-    program_release(&outcome);
 }

@@ -24,15 +24,12 @@ Test(usage, what_users_try_first) {
         program_expect(0, "train %s --method base --lambda 1 --dry-run", program_train_options());
     support_contains(outcome.err, "method base has no bottleneck; options without effect: ");
     support_contains(outcome.err, ", --lambda-g, --lambda-d\n");
-    program_release(&outcome);
-    outcome = program_expect(1, "train --task sst2 --data %s --model bert-base-uncased --out %s",
-                             support_scratch_path("."), support_scratch_path("run"));
-    support_contains(outcome.err, "bert-base-uncased: no such folder: expected one of this machine "
-                                  "(no hub is asked) with config.json");
-    program_release(&outcome);
-    outcome = program_expect(0, "encode --help");
-    support_contains(outcome.out, "--input=FILE");
-    program_release(&outcome);
+    program_says(1,
+                 "bert-base-uncased: no such folder: expected one of this machine "
+                 "(no hub is asked) with config.json",
+                 "train --task sst2 --data %s --model bert-base-uncased --out %s",
+                 support_scratch_path("."), support_scratch_path("run"));
+    program_prints(0, "--input=FILE", "encode --help");
 }
 
 /* Options of another method are refused if a proof hangs on them, and listed once otherwise. */
@@ -50,7 +47,6 @@ Test(usage, options_that_the_method_does_not_read) {
         struct outcome outcome = program_expect(2, "train %s --method vib-fixed %s --dry-run",
                                                 program_train_options(), refused[i]);
         support_contains(outcome.err, "a certificate per word (word), found --method vib-fixed");
-        program_release(&outcome);
     }
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct outcome outcome = program_expect(0, "train %s --method %s %s --dry-run",
@@ -61,31 +57,27 @@ Test(usage, options_that_the_method_does_not_read) {
         char name[32];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(of[i][1], " "), of[i][1]);
         support_contains(line, name);
-        program_release(&outcome);
     }
     struct outcome outcome =
         program_expect(0, "train %s --preset certified --latent-dim 4 --method vtdp --dry-run",
                        program_train_options());
     cr_expect_null(strstr(outcome.err, "--vib-sigma"), "%s", outcome.err); /* the preset's */
-    program_release(&outcome);
 }
 
 /* The program and the library name the same option, each in its own style. */
 Test(usage, messages_name_options_in_the_callers_way) {
     struct outcome outcome = program_expect(2, "privacy run --max-pairs many");
     struct nvdp_context *ctx = NULL;
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     support_contains(outcome.err, "option --max-pairs: expected ");
-    program_release(&outcome);
-    outcome = program_expect(2, "train --task sst2 --model m --data d --out o --folds 1");
-    support_contains(outcome.err, "option --folds: expected 0 or at least 2, found 1");
-    program_release(&outcome);
-    cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
-    cr_assert_eq(nvdp_privacy_config_create(ctx, &config), NVDP_OK);
+    program_says(2, "option --folds: expected 0 or at least 2, found 1",
+                 "train --task sst2 --model m --data d --out o --folds 1");
+    ok(nvdp_context_create(&ctx));
+    ok(nvdp_config_create(ctx, "privacy", &config));
     support_refused(ctx, config, "max-pairs", "many", "option max_pairs: expected ");
     support_refused(ctx, config, "max_pair", "1", "unknown option 'max_pair'");
     nvdp_config_free(config);
-    cr_assert_eq(nvdp_train_config_create(ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(ctx, "train", &config));
     support_set(ctx, config, "task", "sst2");
     support_set(ctx, config, "model", "m");
     support_set(ctx, config, "data", "d");
@@ -93,7 +85,6 @@ Test(usage, messages_name_options_in_the_callers_way) {
     support_set(ctx, config, "folds", "1");
     cr_assert_eq(nvdp_config_check(config), NVDP_ERR_ARGUMENT);
     cr_expect_str_eq(nvdp_context_error(ctx), "option folds: expected 0 or at least 2, found 1");
-    nvdp_config_free(config);
     nvdp_context_free(ctx);
 }
 
@@ -113,16 +104,11 @@ Test(usage, help_lists_every_subcommand_with_a_line) {
         lines++;
     cr_assert_eq(lines, COMMANDS, "%d subcommands in the help, %d known to this test", lines,
                  COMMANDS);
-    program_release(&help);
 }
 
 Test(usage, version) {
-    struct outcome version = program_expect(0, "--version");
-    support_contains(version.out, "nvdp " NVDP_VERSION "\n");
-    program_release(&version);
-    version = program_expect(0, "train --version");
-    support_contains(version.out, "nvdp " NVDP_VERSION "\n");
-    program_release(&version);
+    program_prints(0, "nvdp " NVDP_VERSION "\n", "--version");
+    program_prints(0, "nvdp " NVDP_VERSION "\n", "train --version");
 }
 
 Test(usage, every_subcommand_has_help_with_examples) {
@@ -141,16 +127,13 @@ Test(usage, every_subcommand_has_help_with_examples) {
         cr_assert_str_empty(help.err);
         struct outcome same = program_expect(0, "help %s", commands[i]);
         cr_assert_str_eq(same.out, help.out);
-        program_release(&same);
-        program_release(&help);
     }
 }
 
 /* Unknown options and invalid values are usage errors in every command. An invalid configuration file is bad input, and
  * a missing one a failure. */
 Test(usage, every_subcommand_has_the_same_exit_codes) {
-    char path[512];
-    snprintf(path, sizeof path, "%s", support_scratch_path("not.json"));
+    const char *path = support_scratch_path("not.json");
     support_write_text(path, "{\n\"threads\": ");
     for (int i = 0; i < COMMANDS; i++) {
         const struct {
@@ -171,41 +154,33 @@ Test(usage, every_subcommand_has_the_same_exit_codes) {
             support_contains(outcome.err, name);
             if (cases[k].code == 2) support_contains(outcome.err, hint);
             cr_assert_str_empty(outcome.out);
-            program_release(&outcome);
         }
-        struct outcome outcome = program_expect(3, "%s --config %s", commands[i], path);
-        support_contains(outcome.err, "not.json:2");
-        program_release(&outcome);
+        program_says(3, "not.json:2", "%s --config %s", commands[i], path);
     }
 }
 
 /* The full help lists every option of a table with its value's name. */
-static void lists_all(const char *command,
-                      nvdp_status (*create)(struct nvdp_context *ctx, struct nvdp_config **out)) {
+static void lists_all(const char *command) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     struct outcome help = program_expect(0, "%s --help=all", command);
-    cr_assert_eq(create(ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(ctx, command, &config));
     for (size_t i = 0; i < nvdp_config_count(config); i++) {
         const struct nvdp_option *row = nvdp_config_option(config, i);
-        char line[128];
         if ((row->traits & (NVDP_TRAIT_HIDDEN | NVDP_TRAIT_POSITIONAL)) != 0) continue;
-        snprintf(line, sizeof line, "--%s%s%s", row->name, row->placeholder != NULL ? "=" : "",
-                 row->placeholder != NULL ? row->placeholder : "");
+        const char *line = support_path("--%s%s%s", row->name, row->placeholder != NULL ? "=" : "",
+                                        row->placeholder != NULL ? row->placeholder : "");
         support_contains(help.out, line);
     }
-    program_release(&help);
-    nvdp_config_free(config);
-    nvdp_context_free(ctx);
 }
 
 Test(usage, full_help_lists_every_option) {
-    lists_all("train", nvdp_train_config_create);
-    lists_all("pretrain", nvdp_pretrain_config_create);
-    lists_all("privacy", nvdp_privacy_config_create);
-    lists_all("sanitize", nvdp_sanitize_config_create);
-    lists_all("export", nvdp_export_config_create);
-    lists_all("attack", nvdp_attacks_config_create);
+    lists_all("train");
+    lists_all("pretrain");
+    lists_all("privacy");
+    lists_all("sanitize");
+    lists_all("export");
+    lists_all("attack");
 }
 
 static size_t count_lines(const char *text) {
@@ -250,8 +225,6 @@ Test(usage, short_help_names_groups_and_number_of_options) {
         } else {
             cr_expect_leq(options, 32, "%s", commands[i]);
         }
-        program_release(&full);
-        program_release(&help);
     }
     cr_expect_eq(shortened, 6); /* train, pretrain, sanitize, attack, privacy, export */
 }
@@ -269,16 +242,9 @@ Test(usage, short_help_has_the_options_that_most_runs_need) {
     }
     cr_expect_lt(strstr(help.out, "--task") - help.out, strstr(help.out, "--data") - help.out);
     cr_expect_null(strstr(help.out, "--beta1"));
-    program_release(&help);
-    struct outcome same = program_expect(0, "train '-?'");
-    support_contains(same.out, "--help=all shows all");
-    program_release(&same);
-    struct outcome usage = program_expect(0, "train --usage");
-    support_contains(usage.out, "[--beta1=X]");
-    program_release(&usage);
-    struct outcome wrong = program_expect(2, "train --help=some");
-    support_contains(wrong.err, "option --help: expected no value, or all, found 'some'");
-    program_release(&wrong);
+    program_prints(0, "--help=all shows all", "train '-?'");
+    program_prints(0, "[--beta1=X]", "train --usage");
+    program_says(2, "option --help: expected no value, or all, found 'some'", "train --help=some");
 }
 
 /* A default whose meaning only the full help states is left out; kinds and presets are all named. */
@@ -286,14 +252,9 @@ Test(usage, short_help_is_true_alone) {
     for (int i = 0; i < COMMANDS; i++) {
         struct outcome help = program_expect(0, "%s --help", commands[i]);
         if (strstr(help.out, "shows all") != NULL) cr_expect_null(strstr(help.out, "(default 0)"));
-        program_release(&help);
     }
-    struct outcome help = program_expect(0, "attack --help");
-    support_contains(help.out, "bag attribute invert membership");
-    program_release(&help);
-    help = program_expect(0, "train --help");
-    support_contains(help.out, "word (a proof");
-    program_release(&help);
+    program_prints(0, "bag attribute invert membership", "attack --help");
+    program_prints(0, "word (a proof", "train --help");
 }
 
 Test(usage, help_states_defaults_and_choices) {
@@ -302,7 +263,6 @@ Test(usage, help_states_defaults_and_choices) {
     support_contains(help.out, "--kl-schedule=S");
     support_contains(help.out, "(default 0.1)");
     support_contains(help.out, "(default hidden)");
-    program_release(&help);
 }
 
 /* Expects the option under this heading, the last line before it with one leading blank and a trailing colon. */
@@ -319,7 +279,6 @@ static void stands_under(const char *command, const char *option, const char *he
     }
     cr_expect(there, "%s: --%s", command, option);
     cr_expect_str_eq(found, heading, "%s: --%s stands under '%s'", command, option, found);
-    program_release(&help);
 }
 
 Test(usage, options_stand_under_their_headings) {
@@ -341,10 +300,10 @@ Test(usage, options_stand_under_their_headings) {
 /* The headings of attack's options name the kinds that take them; `posteriors` names its kinds itself. */
 Test(usage, headings_of_attack_name_the_kinds) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     struct nvdp_attack_info info = NVDP_RESULT(struct nvdp_attack_info);
     const char *heading = "";
-    cr_assert_eq(nvdp_attacks_config_create(ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(ctx, "attack", &config));
     for (size_t i = 0; i < nvdp_config_count(config); i++) {
         const struct nvdp_option *option = nvdp_config_option(config, i);
         if ((option->traits & (NVDP_TRAIT_POSITIONAL | NVDP_TRAIT_HIDDEN)) != 0) continue;
@@ -353,7 +312,7 @@ Test(usage, headings_of_attack_name_the_kinds) {
         for (size_t k = 0; k == 0 || k < info.attacks; k++) {
             char listed[64], last[64];
             bool takes = false;
-            cr_assert_eq(nvdp_attack_describe(ctx, k, &info), NVDP_OK);
+            ok(nvdp_attack_describe(ctx, k, &info));
             for (const char *const *name = info.options; *name != NULL; name++)
                 takes = takes || strcmp(*name, option->name) == 0;
             snprintf(listed, sizeof listed, " %s,", info.name);
@@ -365,8 +324,6 @@ Test(usage, headings_of_attack_name_the_kinds) {
                              heading);
         }
     }
-    nvdp_config_free(config);
-    nvdp_context_free(ctx);
 }
 
 Test(usage, no_heading_is_there_twice) {
@@ -380,7 +337,6 @@ Test(usage, no_heading_is_there_twice) {
             snprintf(heading, size + 3, "%s", line);
             cr_expect_null(strstr(line + 1, heading), "%s:%s", commands[i], heading);
         }
-        program_release(&help);
     }
 }
 
@@ -389,7 +345,6 @@ static void refused(const char *args, const char *message, const char *hint) {
     support_contains(outcome.err, message);
     support_contains(outcome.err, hint);
     cr_assert_str_empty(outcome.out);
-    program_release(&outcome);
 }
 
 Test(usage, wrong_usage_exits_with_2_and_a_hint) {
@@ -457,61 +412,45 @@ Test(usage, an_unknown_precision_names_the_known_ones) {
 }
 
 Test(usage, int8_does_not_train) {
-    struct outcome train = program_expect(2, "train %s --precision int8 --out %s",
-                                          program_train_options(), support_scratch_path("run"));
-    support_contains(train.err, "precision: expected f32 or bf16 for training, found int8");
-    program_release(&train);
+    program_says(2, "precision: expected f32 or bf16 for training, found int8",
+                 "train %s --precision int8 --out %s", program_train_options(),
+                 support_scratch_path("run"));
     refused("pretrain --precision int8 --text t --out o", "expected one of f32 bf16, found 'int8'",
             "--help");
 }
 
 Test(usage, a_resumed_run_takes_no_other_options) {
     const char *run = support_scratch_path("run");
-    char args[600];
-    struct outcome outcome = program_expect(0, "train %s --out %s", program_train_options(), run);
-    program_release(&outcome);
-    snprintf(args, sizeof args, "train --resume %s --lr 1e-3", run);
+    program_expect(0, "train %s --out %s", program_train_options(), run);
+    const char *args = support_path("train --resume %s --lr 1e-3", run);
     refused(args, "option --lr: a resumed run keeps its", "try nvdp train --help");
 }
 
 Test(usage, exit_codes_of_the_library_s_errors) {
-    struct outcome range = program_expect(2, "train %s --out %s --lr -1", program_train_options(),
-                                          support_scratch_path("run"));
-    support_contains(range.err, "nvdp train: --lr: expected");
-    program_release(&range);
-    struct outcome task =
-        program_expect(2, "train %s --task sst3 --out o", program_train_options());
-    support_contains(task.err, "sst3");
-    program_release(&task);
-    struct outcome missing = program_expect(1, "eval %s", support_scratch_path("nowhere"));
-    support_contains(missing.err, "nowhere");
-    program_release(&missing);
+    program_says(2, "nvdp train: --lr: expected", "train %s --out %s --lr -1",
+                 program_train_options(), support_scratch_path("run"));
+    program_says(2, "sst3", "train %s --task sst3 --out o", program_train_options());
+    program_says(1, "nowhere", "eval %s", support_scratch_path("nowhere"));
     const char *file = support_scratch_path("not.h5");
     support_write_text(file, "this is not HDF5");
     struct outcome input = program_expect(3, "privacy --posteriors %s", file);
     support_contains(input.err, "nvdp privacy: ");
     support_contains(input.err, "not.h5");
-    program_release(&input);
 }
 
 Test(usage, a_full_disk_is_a_failure) {
     const char *messages = support_scratch_path("messages");
-    struct outcome full = program_expect(1, "--help >/dev/full 2>%s; (exit $?)", messages);
-    program_release(&full);
+    program_expect(1, "--help >/dev/full 2>%s; (exit $?)", messages);
     char *text = support_read(messages);
     support_contains(text, "cannot write to stdout");
-    free(text);
 }
 
 /* Otherwise the metrics file would get descriptor 2 and receive the notices of every epoch. */
 Test(usage, what_is_said_to_a_closed_file_goes_into_no_other) {
-    struct outcome o =
-        program_expect(0, "train %s --out %s >%s 2>&-; (exit $?)", program_train_options(),
-                       support_scratch_path("closed"), support_scratch_path("said"));
-    program_release(&o);
+    program_expect(0, "train %s --out %s >%s 2>&-; (exit $?)", program_train_options(),
+                   support_scratch_path("closed"), support_scratch_path("said"));
     char *rest = NULL, *metrics = support_read(support_scratch_path("closed/metrics.jsonl"));
     for (const char *line = strtok_r(metrics, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest))
         cr_assert_eq(line[0], '{', "%s", line);
-    free(metrics);
 }

@@ -4,7 +4,10 @@
 corpus.py run BUILD OUT [--cases PATTERN]   runs the cases of the lists *.txt in this folder with BUILD/nvdp, writes OUT
 corpus.py compare OLD NEW [--text]          prints the differences of two such files; exit status 1 if there are any;
                                             names the cases of NEW that OLD lacks, which are no differences
-corpus.py allocations BUILD [--most N]      lets each allocation of ten commands fail, one at a time (or N of each command's)
+corpus.py check BUILD [--freeze]            runs the cases of digests, whose digests no processor changes, and compares
+                                            them with that file, or writes the digests to that file
+corpus.py allocations BUILD [--most N]      lets allocations of ten commands fail, one at a time: each of a command that has at
+                                            most N, else every k-th
 
 A list has cases; each runs in an empty folder whose path is the same in every run.
   == NAME              begins a case
@@ -14,7 +17,7 @@ A list has cases; each runs in an empty folder whose path is the same in every r
   mkdir DIR, link FILE TARGET, remove FILE
   $ COMMAND            a line for sh.  {T}: the case's folder.  {S}: the source folder
 The clocks and the random generator of the system are replaced (still.c), and one processor is used, so that nothing varies."""
-import argparse, concurrent.futures, fcntl, fnmatch, hashlib, json, os, re, shlex, shutil, subprocess, sys, tarfile, threading
+import argparse, concurrent.futures, fcntl, fnmatch, hashlib, json, os, platform, re, shlex, shutil, subprocess, sys, tarfile, threading
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -154,7 +157,7 @@ class Runner:
 
             expected = once(NVDP_STILL_COUNT=str(count)).returncode
             total, faults = int(count.read_text()), []
-            tried = range(1, total + 1, max(1, total // most))
+            tried = range(1, total + 1, max(1, -(-total // most)))
             for k in tried:
                 done = once(NVDP_STILL_FAIL=str(k))
                 text = done.stderr.decode(errors='replace')
@@ -175,12 +178,37 @@ def allocations(args):
     sys.exit(len(faults) > 0)
 
 
-def run(args):
-    cases, runner = read_cases(args.cases), Runner(args.build)
+def cases_of(build, cases):
+    """Runs cases. Returns the digests after each command by case."""
+    runner = Runner(build)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = dict(zip(cases, pool.map(lambda name: runner.case(name, cases[name]), cases)))
+        return dict(zip(cases, pool.map(lambda name: runner.case(name, cases[name]), cases)))
+
+
+def run(args):
+    found = cases_of(args.build, read_cases(args.cases))
     Path(args.out).write_text(json.dumps(found, indent=1))
     print(f'{len(found)} cases, {sum(map(len, found.values()))} commands, {sum(len(r["files"]) for c in found.values() for r in c)} files')
+
+
+def check(args):
+    """Runs the cases of digests. Its first line names the compiler and the C library that the digests depend on."""
+    path, here = HERE / 'digests', f'# {platform.freedesktop_os_release()["PRETTY_NAME"]}, {platform.machine()}'
+    head, *lines = path.read_text().splitlines()
+    if head != here and not args.freeze:
+        print(f'skipped: {path.name} is for {head[2:]}, this system is {here[2:]}. corpus.sh record and compare work on every system')
+        return
+    frozen = {name: value for value, name in map(str.split, lines)}
+    found = cases_of(args.build, read_cases(frozen))
+    now = {name: digest(json.dumps([{k: v for k, v in r.items() if k != 'text'} for r in c], sort_keys=True).encode()) for name, c in found.items()}
+    if args.freeze:
+        path.write_text('\n'.join([here, *(f'{now[name]} {name}' for name in sorted(now))]) + '\n')
+        return
+    other = [name for name in frozen if now.get(name) != frozen[name]]
+    print(f'{len(frozen)} cases, {sum(map(len, found.values()))} commands, {len(other)} cases differ')
+    if other:
+        sys.exit(f'to see the differences: corpus.sh record REVISION, then corpus.sh compare {" ".join(other)}. '
+                 'If they are intended: corpus.sh freeze, and the commit says why')
 
 
 def compare(args):
@@ -219,6 +247,10 @@ def main():
     one.add_argument('out')
     one.add_argument('--cases', nargs='*')
     one.set_defaults(do=run)
+    one = commands.add_parser('check')
+    one.add_argument('build')
+    one.add_argument('--freeze', action='store_true')
+    one.set_defaults(do=check)
     one = commands.add_parser('compare')
     one.add_argument('old')
     one.add_argument('new')
@@ -228,7 +260,7 @@ def main():
     one = commands.add_parser('allocations')
     one.add_argument('build')
     one.add_argument('--cases', nargs='*')
-    one.add_argument('--most', type=int, default=100000)
+    one.add_argument('--most', type=int, default=300)
     one.set_defaults(do=allocations)
     args = parser.parse_args()
     args.do(args)

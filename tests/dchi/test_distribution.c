@@ -24,12 +24,11 @@ static struct golden open_golden(void) {
     json_t *embedding = json_object_get(g.root, "embedding"), *value;
     g.count = json_array_size(embedding);
     size_t dim = json_array_size(json_array_get(embedding, 0)), index;
-    double *rows = calloc(g.count * dim, sizeof *rows);
+    nvdp__autofree double *rows = calloc(g.count * dim, sizeof *rows);
     for (size_t i = 0; i < g.count; i++)
         for (size_t k = 0; k < dim; k++)
             rows[i * dim + k] = json_number_value(json_array_get(json_array_get(embedding, i), k));
-    cr_assert_eq(nvdp_vectors_create(g.ctx, g.count, dim, rows, &g.vectors), NVDP_OK);
-    free(rows);
+    ok(nvdp_vectors_create(g.ctx, g.count, dim, rows, &g.vectors));
     g.sensitive = calloc(g.count, 1);
     json_array_foreach(json_object_get(g.root, "sensitive"), index, value)
         g.sensitive[json_integer_value(value)] = 1;
@@ -44,16 +43,13 @@ static void close_golden(struct golden *g) {
     free(g->sensitive);
     free(g->prior);
     json_decref(g->root);
-    nvdp_context_free(g->ctx);
 }
 
 static struct nvdp_dchi *made(struct golden *g, enum nvdp_dchi_mechanism mechanism, double eta) {
     struct nvdp_dchi *dchi = NULL;
-    cr_assert_eq(nvdp_dchi_create(g->ctx, g->vectors, mechanism, eta,
-                                  json_number_value(json_object_get(g->root, "p")), g->sensitive,
-                                  &dchi),
-                 NVDP_OK, "%s", nvdp_context_error(g->ctx));
-    return dchi;
+    ok(nvdp_dchi_create(g->ctx, g->vectors, mechanism, eta, number_at(g->root, "p"), g->sensitive,
+                        &dchi));
+    return support_keep(dchi);
 }
 
 static void same(double got, double want, const char *what) {
@@ -73,16 +69,16 @@ static int32_t *tokens_of(const json_t *array, size_t *n) {
     int32_t *tokens = calloc(*n, sizeof *tokens);
     for (size_t i = 0; i < *n; i++)
         tokens[i] = (int32_t)json_integer_value(json_array_get(array, i));
-    return tokens;
+    return support_keep(tokens);
 }
 
 static void compare_rows(struct golden *g, const struct nvdp_dchi *dchi, json_t *rows) {
-    double *log_p = calloc(g->count, sizeof *log_p);
+    nvdp__autofree double *log_p = calloc(g->count, sizeof *log_p);
     const char *key;
     json_t *want;
     json_object_foreach(rows, key, want) {
         int32_t token = atoi(key);
-        cr_assert_eq(nvdp_dchi_log_probabilities(g->ctx, dchi, 1, &token, log_p), NVDP_OK);
+        ok(nvdp_dchi_log_probabilities(g->ctx, dchi, 1, &token, log_p));
         double sum = 0;
         for (size_t y = 0; y < g->count; y++) {
             double p = support_number(json_array_get(want, y));
@@ -92,7 +88,6 @@ static void compare_rows(struct golden *g, const struct nvdp_dchi *dchi, json_t 
         }
         cr_expect_float_eq(sum, 1, 1e-14);
     }
-    free(log_p);
 }
 
 static void compare_divergences(struct golden *g, const struct nvdp_dchi *dchi, const json_t *item,
@@ -102,10 +97,10 @@ static void compare_divergences(struct golden *g, const struct nvdp_dchi *dchi, 
     double got, largest = INFINITY;
     json_object_foreach(json_object_get(item, "renyi"), key, want) {
         double order = atof(key);
-        cr_assert_eq(nvdp_dchi_divergence(g->ctx, dchi, 1, &order, n, a, n, b, &got), NVDP_OK);
+        ok(nvdp_dchi_divergence(g->ctx, dchi, 1, &order, n, a, n, b, &got));
         same(got, support_number(want), key);
     }
-    cr_assert_eq(nvdp_dchi_divergence(g->ctx, dchi, 1, &largest, n, a, n, b, &got), NVDP_OK);
+    ok(nvdp_dchi_divergence(g->ctx, dchi, 1, &largest, n, a, n, b, &got));
     same(got, number(item, "max_log_ratio"), "max_log_ratio");
 }
 
@@ -120,23 +115,17 @@ Test(distribution, golden) {
         compare_rows(&g, dchi, json_object_get(want, "rows"));
         compare_rows(&g, plus, json_object_get(want, "plus_rows"));
         json_array_foreach(json_object_get(want, "token_pairs"), k, item) {
-            int32_t x = (int32_t)json_integer_value(json_object_get(item, "x")),
-                    x2 = (int32_t)json_integer_value(json_object_get(item, "x2"));
+            int32_t x = (int32_t)integer_at(item, "x"), x2 = (int32_t)integer_at(item, "x2");
             compare_divergences(&g, dchi, item, 1, &x, &x2);
             double largest = INFINITY, got;
-            cr_assert_eq(nvdp_dchi_divergence(g.ctx, plus, 1, &largest, 1, &x, 1, &x2, &got),
-                         NVDP_OK);
+            ok(nvdp_dchi_divergence(g.ctx, plus, 1, &largest, 1, &x, 1, &x2, &got));
             same(got, number(item, "plus_max_log_ratio"), "plus_max_log_ratio");
         }
         json_array_foreach(json_object_get(want, "text_pairs"), k, item) {
             int32_t *a = tokens_of(json_object_get(item, "a"), &n);
             int32_t *b = tokens_of(json_object_get(item, "b"), &n);
             compare_divergences(&g, dchi, item, n, a, b);
-            free(a);
-            free(b);
         }
-        nvdp_dchi_free(dchi);
-        nvdp_dchi_free(plus);
     }
     close_golden(&g);
 }
@@ -147,14 +136,14 @@ Test(distribution, golden_inversion) {
     struct golden g = open_golden();
     size_t c, n;
     json_t *want;
-    int32_t *all = calloc(g.count, sizeof *all);
+    nvdp__autofree int32_t *all = calloc(g.count, sizeof *all);
     double *log_p = calloc(g.count * g.count, sizeof *log_p);
     for (size_t x = 0; x < g.count; x++)
         all[x] = (int32_t)x;
     json_array_foreach(json_object_get(g.root, "cases"), c, want) {
         struct nvdp_dchi *dchi = made(&g, NVDP_DCHI_SANTEXT, number(want, "epsilon"));
         double *same_out = support_numbers(json_object_get(want, "n_x"), &n), right = 0;
-        cr_assert_eq(nvdp_dchi_log_probabilities(g.ctx, dchi, g.count, all, log_p), NVDP_OK);
+        ok(nvdp_dchi_log_probabilities(g.ctx, dchi, g.count, all, log_p));
         for (size_t y = 0; y < g.count; y++) {
             double largest = 0;
             for (size_t x = 0; x < g.count; x++)
@@ -163,10 +152,7 @@ Test(distribution, golden_inversion) {
             same(exp(log_p[y * g.count + y]), same_out[y], "n_x");
         }
         same(right, number(want, "bayes_inversion"), "bayes_inversion");
-        free(same_out);
-        nvdp_dchi_free(dchi);
     }
-    free(all);
     free(log_p);
     close_golden(&g);
 }
@@ -181,33 +167,31 @@ Test(distribution, golden_worst) {
         struct nvdp_dchi *plus = made(&g, NVDP_DCHI_SANTEXT_PLUS, number(item, "epsilon"));
         struct nvdp_dchi *laplace = made(&g, NVDP_DCHI_LAPLACE, number(item, "epsilon"));
         struct nvdp_dchi_worst worst = NVDP_RESULT(struct nvdp_dchi_worst), some = worst;
-        cr_assert_eq(nvdp_dchi_worst(g.ctx, dchi, 0, 0, &worst), NVDP_OK);
+        ok(nvdp_dchi_worst(g.ctx, dchi, 0, 0, &worst));
         same(worst.value, number(want, "value"), "worst");
         same(worst.bound, number(want, "bound"), "bound");
-        cr_expect_eq(worst.x, (size_t)json_integer_value(json_object_get(want, "x")));
-        cr_expect_eq(worst.x2, (size_t)json_integer_value(json_object_get(want, "x2")));
+        cr_expect_eq(worst.x, (size_t)integer_at(want, "x"));
+        cr_expect_eq(worst.x2, (size_t)integer_at(want, "x2"));
         cr_expect_eq(worst.infinite, 0);
         cr_expect_eq(worst.inputs, g.count);
 
-        cr_assert_eq(nvdp_dchi_worst(g.ctx, dchi, 9, 5, &some), NVDP_OK);
+        ok(nvdp_dchi_worst(g.ctx, dchi, 9, 5, &some));
         cr_expect_eq(some.inputs, 9);
         cr_expect(some.value <= worst.value && some.value > 0 && some.bound >= worst.bound);
 
         /* Compares sensitive words with all others, one by one; tokens that stay as they are
          * count separately. */
-        cr_assert_eq(nvdp_dchi_worst(g.ctx, plus, 0, 0, &some), NVDP_OK);
+        ok(nvdp_dchi_worst(g.ctx, plus, 0, 0, &some));
         double largest = 0, order = INFINITY, got, longest = 0, bound = 0;
-        const double eta0 = -log(json_number_value(json_object_get(g.root, "p")));
+        const double eta0 = -log(number_at(g.root, "p"));
         size_t infinite = 0;
         for (int32_t x = 0; x < (int32_t)g.count; x++) {
             for (int32_t y = 0; y < (int32_t)g.count; y++) {
                 if (x == y) continue;
-                cr_assert_eq(nvdp_dchi_divergence(g.ctx, laplace, 1, &order, 1, &x, 1, &y, &got),
-                             NVDP_OK);
+                ok(nvdp_dchi_divergence(g.ctx, laplace, 1, &order, 1, &x, 1, &y, &got));
                 longest = fmax(longest, got);
                 if (g.sensitive[x] != 0) bound = fmax(bound, got + (g.sensitive[y] ? 0 : eta0));
-                cr_assert_eq(nvdp_dchi_divergence(g.ctx, plus, 1, &order, 1, &x, 1, &y, &got),
-                             NVDP_OK);
+                ok(nvdp_dchi_divergence(g.ctx, plus, 1, &order, 1, &x, 1, &y, &got));
                 infinite += isinf(got);
                 cr_expect_eq(isinf(got), g.sensitive[x] == 0);
                 if (isfinite(got)) largest = fmax(largest, got);
@@ -216,22 +200,19 @@ Test(distribution, golden_worst) {
         same(some.bound, bound, "bound of santext-plus");
         cr_expect_eq((double)infinite / (double)(g.count * (g.count - 1)), some.infinite);
         const int32_t x = (int32_t)some.x, x2 = (int32_t)some.x2;
-        cr_assert_eq(nvdp_dchi_divergence(g.ctx, plus, 1, &order, 1, &x, 1, &x2, &got), NVDP_OK);
+        ok(nvdp_dchi_divergence(g.ctx, plus, 1, &order, 1, &x, 1, &x2, &got));
         cr_expect_eq(got, largest);
         same(some.finite, largest, "santext-plus");
         cr_expect_eq(some.value, INFINITY);
         cr_expect_float_eq(some.infinite, 6.0 / 24, 1e-15);
         double exact = some.finite;
-        cr_assert_eq(nvdp_dchi_worst(g.ctx, plus, 5, 3, &some), NVDP_OK);
+        ok(nvdp_dchi_worst(g.ctx, plus, 5, 3, &some));
         cr_expect_eq(some.inputs, 5);
         cr_expect(some.finite > 0 && some.finite <= exact && some.bound >= bound);
         cr_expect_float_eq(some.infinite, 6.0 / 24, 1e-15);
-        cr_assert_eq(nvdp_dchi_worst(g.ctx, laplace, 0, 0, &some), NVDP_OK);
+        ok(nvdp_dchi_worst(g.ctx, laplace, 0, 0, &some));
         same(some.value, longest, "laplace");
         cr_expect_eq(some.bound, some.value);
-        nvdp_dchi_free(dchi);
-        nvdp_dchi_free(plus);
-        nvdp_dchi_free(laplace);
     }
     close_golden(&g);
 }
@@ -246,75 +227,60 @@ Test(distribution, a_uniform_draw_beside_a_word) {
         values[i] = sin(37. * i) * (i < D ? 9 : 1); /* one word is far from the others */
     for (int e = 0; e < 4; e++) {
         const double eta = (const double[]){.01, .5, 3, 40}[e];
-        struct nvdp_vectors *vectors = NULL;
-        struct nvdp_dchi *dchi = NULL;
+        nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
+        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
         double diameter = 0;
-        cr_assert_eq(nvdp_vectors_create(ctx, V, D, values, &vectors), NVDP_OK);
-        cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, eta, 0, NULL, &dchi),
-                     NVDP_OK);
+        ok(nvdp_vectors_create(ctx, V, D, values, &vectors));
+        ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, eta, 0, NULL, &dchi));
         for (int i = 0; i < V * V; i++) {
             const double *a = values + i / V * D, *b = values + i % V * D;
             diameter = fmax(diameter, hypot(hypot(a[0] - b[0], a[1] - b[1]), a[2] - b[2]));
         }
         for (int32_t x = 0; x < V; x++) {
-            cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 1, &x, log_p), NVDP_OK);
+            ok(nvdp_dchi_log_probabilities(ctx, dchi, 1, &x, log_p));
             for (int y = 0; y < V; y++) {
                 const double loss = fabs(log_p[y] + log(V)) / (eta / 2 * diameter);
                 cr_expect_leq(loss, 1 + 1e-12, "eta %g, %d to %d: %g", eta, x, y, loss);
                 nearest = fmax(nearest, loss);
             }
         }
-        nvdp_dchi_free(dchi);
-        nvdp_vectors_free(vectors);
     }
     cr_expect_gt(nearest, .9);
-    nvdp_context_free(ctx);
 }
 
 /* Distances 0, 1, 2.5 at epsilon 2, by hand: probabilities 1, e^-1, e^-2.5 over their sum. */
 Test(distribution, three_words) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_vectors *vectors = NULL;
-    struct nvdp_dchi *dchi = NULL, *random = NULL;
+    nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
+    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL, *random = NULL;
     double log_p[3], got[3], sum = 1 + exp(-1) + exp(-2.5);
-    cr_assert_eq(nvdp_vectors_create(ctx, 3, 1, (double[]){0, -1, 2.5}, &vectors), NVDP_OK);
-    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, 2, 0, NULL, &dchi), NVDP_OK);
-    cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 1, (int32_t[]){0}, log_p), NVDP_OK);
+    ok(nvdp_vectors_create(ctx, 3, 1, (double[]){0, -1, 2.5}, &vectors));
+    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, 2, 0, NULL, &dchi));
+    ok(nvdp_dchi_log_probabilities(ctx, dchi, 1, (int32_t[]){0}, log_p));
     cr_expect_float_eq(exp(log_p[0]), .6896720861, 5e-11);
     cr_expect_float_eq(log_p[1], -1 - log(sum), 1e-15);
     cr_expect_float_eq(log_p[2], -2.5 - log(sum), 1e-15);
     /* Divergence of texts: the sum for one length, infinite for two lengths, 0 for a text with
      * itself. */
     const double orders[3] = {.5, 1, INFINITY};
-    cr_assert_eq(
-        nvdp_dchi_divergence(ctx, dchi, 3, orders, 2, (int32_t[]){0, 1}, 1, (int32_t[]){0}, got),
-        NVDP_OK);
+    ok(nvdp_dchi_divergence(ctx, dchi, 3, orders, 2, (int32_t[]){0, 1}, 1, (int32_t[]){0}, got));
     cr_expect(isinf(got[0]) && isinf(got[1]) && isinf(got[2]));
-    cr_assert_eq(
-        nvdp_dchi_divergence(ctx, dchi, 3, orders, 2, (int32_t[]){2, 1}, 2, (int32_t[]){2, 1}, got),
-        NVDP_OK);
+    ok(nvdp_dchi_divergence(ctx, dchi, 3, orders, 2, (int32_t[]){2, 1}, 2, (int32_t[]){2, 1}, got));
     cr_expect(got[0] == 0 && got[1] == 0 && got[2] == 0);
-    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_RANDOM, NAN, 0, NULL, &random), NVDP_OK);
-    cr_assert_eq(
-        nvdp_dchi_divergence(ctx, random, 3, orders, 1, (int32_t[]){0}, 1, (int32_t[]){1}, got),
-        NVDP_OK);
+    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_RANDOM, NAN, 0, NULL, &random));
+    ok(nvdp_dchi_divergence(ctx, random, 3, orders, 1, (int32_t[]){0}, 1, (int32_t[]){1}, got));
     cr_expect(got[0] == 0 && got[1] == 0 && got[2] == 0);
-    nvdp_dchi_free(random);
-    nvdp_dchi_free(dchi);
-    nvdp_vectors_free(vectors);
-    nvdp_context_free(ctx);
 }
 
 Test(distribution, refusals) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_vectors *vectors = NULL;
-    struct nvdp_dchi *dchi = NULL;
+    nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
+    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
     double order = 2, out = -1;
-    cr_expect_eq(nvdp_vectors_create(ctx, 2, 2, (double[]){0, 1, 2, NAN}, &vectors),
-                 NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "token 1, dimension 1");
+    fails(nvdp_vectors_create(ctx, 2, 2, (double[]){0, 1, 2, NAN}, &vectors), NVDP_ERR_INPUT,
+          "token 1, dimension 1");
     cr_expect_eq(nvdp_vectors_create(ctx, 0, 2, NULL, &vectors), NVDP_ERR_ARGUMENT);
-    cr_assert_eq(nvdp_vectors_create(ctx, 2, 1, (double[]){0, 1}, &vectors), NVDP_OK);
+    ok(nvdp_vectors_create(ctx, 2, 1, (double[]){0, 1}, &vectors));
     const double wrong[] = {0, -1, NAN, INFINITY};
     for (size_t i = 0; i < 4; i++)
         cr_expect_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, wrong[i], 0, NULL, &dchi),
@@ -325,7 +291,7 @@ Test(distribution, refusals) {
     cr_expect_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT_PLUS, 1, 1,
                                   (const unsigned char[]){0, 1}, &dchi),
                  NVDP_ERR_ARGUMENT);
-    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, 1, 0, NULL, &dchi), NVDP_OK);
+    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, 1, 0, NULL, &dchi));
     cr_expect_eq(nvdp_dchi_log_probabilities(ctx, dchi, 1, (int32_t[]){0}, &out),
                  NVDP_ERR_UNSUPPORTED);
     order = INFINITY;
@@ -337,9 +303,6 @@ Test(distribution, refusals) {
         nvdp_dchi_divergence(ctx, dchi, 1, &order, 1, (int32_t[]){0}, 1, (int32_t[]){1}, &out),
         NVDP_ERR_ARGUMENT);
     cr_expect_eq(out, -1);
-    nvdp_dchi_free(dchi);
-    nvdp_vectors_free(vectors);
-    nvdp_context_free(ctx);
 }
 
 /* Two outcomes by hand; both forms must agree near order 1; supports that differ. */

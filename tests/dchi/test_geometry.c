@@ -1,4 +1,5 @@
 /* Compares distances within a table and plausible deniability with explicit sums. */
+#include "dchi/dchi.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -13,8 +14,8 @@ static struct nvdp_vectors *table(struct nvdp_context *ctx) {
     struct nvdp_vectors *vectors = NULL;
     for (size_t i = 0; i < COUNT * DIM; i++)
         row[i] = sin(1 + 7.3 * (double)i) * (double)(1 + i % 5);
-    cr_assert_eq(nvdp_vectors_create(ctx, COUNT, DIM, row, &vectors), NVDP_OK);
-    return vectors;
+    ok(nvdp_vectors_create(ctx, COUNT, DIM, row, &vectors));
+    return support_keep(vectors);
 }
 
 static double distance(size_t a, size_t b) {
@@ -39,21 +40,17 @@ Test(geometry, vectors_that_differ_are_apart) {
         struct nvdp_dchi *dchi = NULL;
         struct nvdp_dchi_worst worst = NVDP_RESULT(struct nvdp_dchi_worst);
         double got[2];
-        cr_assert_eq(
-            nvdp_vectors_create(ctx, 2, 1, (double[]){values[0][k], values[1][k]}, &vectors),
-            NVDP_OK);
-        cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, eta, 0, NULL, &dchi),
-                     NVDP_OK);
-        cr_assert_eq(nvdp_dchi_worst(ctx, dchi, 0, 0, &worst), NVDP_OK);
-        nvdp_vectors_row(vectors, 0, &got[0]);
-        nvdp_vectors_row(vectors, 1, &got[1]);
+        ok(nvdp_vectors_create(ctx, 2, 1, (double[]){values[0][k], values[1][k]}, &vectors));
+        ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, eta, 0, NULL, &dchi));
+        ok(nvdp_dchi_worst(ctx, dchi, 0, 0, &worst));
+        nvdp__vectors_row(vectors, 0, &got[0]);
+        nvdp__vectors_row(vectors, 1, &got[1]);
         cr_expect_float_eq(worst.bound, eta * fabs(got[0] - got[1]), 1e-12);
         cr_expect_eq(worst.bound > 0, k == 1);
         cr_expect_eq(got[0] == got[1], k == 0);
         nvdp_dchi_free(dchi);
         nvdp_vectors_free(vectors);
     }
-    nvdp_context_free(ctx);
 }
 
 Test(geometry, medians_and_bounds) {
@@ -71,20 +68,18 @@ Test(geometry, medians_and_bounds) {
     qsort(nearest, COUNT, sizeof *nearest, ascending);
     qsort(pairs, n, sizeof *pairs, ascending);
     struct nvdp_geometry got = NVDP_RESULT(struct nvdp_geometry), part = got;
-    cr_assert_eq(nvdp_vectors_geometry(ctx, vectors, 0, 1, &got), NVDP_OK);
+    ok(nvdp__vectors_geometry(ctx, vectors, 0, 1, &got));
     cr_expect_eq(got.tokens, COUNT);
     cr_expect_float_eq(got.nearest_median, (nearest[COUNT / 2 - 1] + nearest[COUNT / 2]) / 2,
                        1e-13);
     cr_expect_float_eq(got.pair_median, (pairs[n / 2 - 1] + pairs[n / 2]) / 2, 1e-13);
     cr_expect_float_eq(got.pair_max, pairs[n - 1], 1e-13);
     cr_expect_eq(got.diameter_bound, got.pair_max);
-    cr_assert_eq(nvdp_vectors_geometry(ctx, vectors, 7, 1, &part), NVDP_OK);
+    ok(nvdp__vectors_geometry(ctx, vectors, 7, 1, &part));
     cr_expect_eq(part.tokens, 7);
     cr_expect_leq(part.pair_max, got.pair_max);
     cr_expect_geq(part.diameter_bound, got.pair_max);
     cr_expect_leq(part.diameter_bound, 2 * got.pair_max);
-    nvdp_vectors_free(vectors);
-    nvdp_context_free(ctx);
 }
 
 /* N_w is P(x|x), S_w the expected number of different draws, sum over y of 1 - (1 - P(y|x))^n.
@@ -97,11 +92,11 @@ Test(geometry, deniability) {
     double same[N], distinct[N], log_p[COUNT], got = 0, want = 0, variance = 0;
     for (int32_t i = 0; i < N; i++)
         tokens[i] = 3 * i;
-    struct nvdp_dchi *dchi = NULL;
-    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, 2, 0, NULL, &dchi), NVDP_OK);
-    cr_assert_eq(nvdp_dchi_deniability(ctx, dchi, N, tokens, DRAWS, 5, same, distinct), NVDP_OK);
+    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
+    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, 2, 0, NULL, &dchi));
+    ok(nvdp__dchi_deniability(ctx, dchi, N, tokens, DRAWS, 5, same, distinct));
     for (size_t i = 0; i < N; i++) {
-        cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 1, tokens + i, log_p), NVDP_OK);
+        ok(nvdp_dchi_log_probabilities(ctx, dchi, 1, tokens + i, log_p));
         cr_expect_float_eq(same[i], exp(log_p[tokens[i]]), 1e-14);
         got += distinct[i];
         for (size_t y = 0; y < COUNT; y++) {
@@ -112,19 +107,17 @@ Test(geometry, deniability) {
     }
     cr_expect_float_eq(got, want, 5 * sqrt(variance));
     nvdp_dchi_free(dchi);
-    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, 4, 0, NULL, &dchi), NVDP_OK);
-    cr_assert_eq(nvdp_dchi_deniability(ctx, dchi, N, tokens, DRAWS, 5, same, distinct), NVDP_OK);
+    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, 4, 0, NULL, &dchi));
+    ok(nvdp__dchi_deniability(ctx, dchi, N, tokens, DRAWS, 5, same, distinct));
     nvdp_dchi_free(dchi);
-    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, 4, 0, NULL, &dchi),
-                 NVDP_OK);
+    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, 4, 0, NULL, &dchi));
     for (size_t i = 0; i < N; i++) {
         int32_t in[DRAWS], out[DRAWS];
         size_t kept = 0, seen[COUNT] = {0}, kinds = 0;
         const uint64_t seed = 5;
         for (size_t k = 0; k < DRAWS; k++)
             in[k] = tokens[i];
-        cr_assert_eq(nvdp_dchi_sample(ctx, dchi, 1, (size_t[]){0, DRAWS}, in, &seed, i, out),
-                     NVDP_OK);
+        ok(nvdp_dchi_sample(ctx, dchi, 1, (size_t[]){0, DRAWS}, in, &seed, i, out));
         for (size_t k = 0; k < DRAWS; k++) {
             kept += out[k] == tokens[i];
             kinds += seen[out[k]]++ == 0;
@@ -132,7 +125,4 @@ Test(geometry, deniability) {
         cr_expect_float_eq(same[i], (double)kept / DRAWS, 1e-15);
         cr_expect_eq(distinct[i], (double)kinds);
     }
-    nvdp_dchi_free(dchi);
-    nvdp_vectors_free(vectors);
-    nvdp_context_free(ctx);
 }

@@ -1,5 +1,6 @@
 /* Compares token inversion with closed forms and golden values, and neighbors and sources with
  * brute force. */
+#include "dchi/dchi.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -10,13 +11,12 @@ static struct nvdp_vectors *golden_table(struct nvdp_context *ctx, const json_t 
     const json_t *embedding = json_object_get(root, "embedding");
     const size_t count = json_array_size(embedding),
                  dim = json_array_size(json_array_get(embedding, 0));
-    double *rows = calloc(count * dim, sizeof *rows);
+    nvdp__autofree double *rows = calloc(count * dim, sizeof *rows);
     struct nvdp_vectors *vectors = NULL;
     for (size_t i = 0; i < count * dim; i++)
         rows[i] = json_number_value(json_array_get(json_array_get(embedding, i / dim), i % dim));
-    cr_assert_eq(nvdp_vectors_create(ctx, count, dim, rows, &vectors), NVDP_OK);
-    free(rows);
-    return vectors;
+    ok(nvdp_vectors_create(ctx, count, dim, rows, &vectors));
+    return support_keep(vectors);
 }
 
 /* The golden values have 16 digits. The prior need not sum to 1, and tokens without prior weight
@@ -26,37 +26,35 @@ Test(inversion, known_distributions) {
     json_t *root = support_golden_json("santext.json"), *want;
     struct nvdp_vectors *vectors = golden_table(ctx, root);
     const size_t count = nvdp_vectors_count(vectors);
-    double *log_p = calloc(count * count, sizeof *log_p);
+    nvdp__autofree double *log_p = calloc(count * count, sizeof *log_p);
     int32_t *all = calloc(count, sizeof *all);
     size_t c, n;
     double *prior = support_numbers(json_object_get(root, "prior"), &n);
     for (size_t x = 0; x < count; x++)
         all[x] = (int32_t)x;
     json_array_foreach(json_object_get(root, "cases"), c, want) {
-        const double epsilon = json_number_value(json_object_get(want, "epsilon"));
+        const double epsilon = number_at(want, "epsilon");
         double *n_x = support_numbers(json_object_get(want, "n_x"), &n);
         struct nvdp_inversion got = NVDP_RESULT(struct nvdp_inversion), again = got;
-        struct nvdp_dchi *dchi = NULL;
+        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
         double nearest = 0, largest = 0, bayes = 0;
-        cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, epsilon, 0, NULL, &dchi),
-                     NVDP_OK);
-        cr_assert_eq(nvdp_dchi_inversion(ctx, dchi, prior, 0, 1, &got), NVDP_OK);
+        ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, epsilon, 0, NULL, &dchi));
+        ok(nvdp_dchi_inversion(ctx, dchi, prior, 0, 1, &got));
         for (size_t x = 0; x < count; x++) {
             nearest += prior[x] * n_x[x];
             largest = fmax(largest, prior[x]);
         }
-        cr_expect_float_eq(
-            got.bayes, strtod(json_string_value(json_object_get(want, "bayes_inversion")), NULL),
-            1e-12);
+        cr_expect_float_eq(got.bayes, strtod(text_at(want, "bayes_inversion"), NULL), 1e-12);
         cr_expect_float_eq(got.nearest, nearest, 1e-12);
         cr_expect_float_eq(got.prior, largest, 1e-12);
         cr_expect(got.draws == 0 && got.nearest_error == 0 && got.bayes_error == 0);
         cr_expect(got.bayes >= got.nearest && got.bayes >= got.prior);
         /* Uses only every third token, with weights 7 times as large, on one thread. */
-        double *some = calloc(count, sizeof *some), sum = 0;
+        double sum = 0;
+        nvdp__autofree double *some = calloc(count, sizeof *some);
         for (size_t x = 0; x < count; x += 3)
             sum += some[x] = 7 * prior[x];
-        cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, count, all, log_p), NVDP_OK);
+        ok(nvdp_dchi_log_probabilities(ctx, dchi, count, all, log_p));
         for (size_t y = 0; y < count; y++) {
             double best = 0;
             for (size_t x = 0; x < count; x++)
@@ -64,18 +62,15 @@ Test(inversion, known_distributions) {
             bayes += best;
         }
         nvdp_context_set_threads(ctx, 1);
-        cr_assert_eq(nvdp_dchi_inversion(ctx, dchi, some, 0, 1, &again), NVDP_OK);
+        ok(nvdp_dchi_inversion(ctx, dchi, some, 0, 1, &again));
         nvdp_context_set_threads(ctx, 2);
         cr_expect_float_eq(again.bayes, bayes, 1e-12);
-        free(some);
-        free(n_x);
-        nvdp_dchi_free(dchi);
     }
     /* random: only the prior helps. */
     struct nvdp_inversion got = NVDP_RESULT(struct nvdp_inversion);
-    struct nvdp_dchi *dchi = NULL;
-    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_RANDOM, 0, 0, NULL, &dchi), NVDP_OK);
-    cr_assert_eq(nvdp_dchi_inversion(ctx, dchi, prior, 0, 1, &got), NVDP_OK);
+    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
+    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_RANDOM, 0, 0, NULL, &dchi));
+    ok(nvdp_dchi_inversion(ctx, dchi, prior, 0, 1, &got));
     cr_expect_float_eq(got.bayes, got.prior, 1e-12);
     cr_expect_float_eq(got.nearest, 1 / (double)count, 1e-12);
     prior[1] = -1;
@@ -83,13 +78,7 @@ Test(inversion, known_distributions) {
     for (size_t x = 0; x < count; x++)
         prior[x] = 0;
     cr_expect_eq(nvdp_dchi_inversion(ctx, dchi, prior, 0, 1, &got), NVDP_ERR_ARGUMENT);
-    nvdp_dchi_free(dchi);
-    free(prior);
-    free(log_p);
     free(all);
-    nvdp_vectors_free(vectors);
-    json_decref(root);
-    nvdp_context_free(ctx);
 }
 
 /* Two tokens at distance a on a line, with prior p. With F(u) = 1 - exp(-eta u)/2 for u >= 0,
@@ -99,8 +88,8 @@ Test(inversion, known_distributions) {
 Test(inversion, noise_on_a_line) {
     struct nvdp_context *ctx = support_context();
     static const double rows[2] = {1, 1.5}, prior[2] = {.8, .2};
-    struct nvdp_vectors *vectors = NULL;
-    cr_assert_eq(nvdp_vectors_create(ctx, 2, 1, rows, &vectors), NVDP_OK);
+    nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
+    ok(nvdp_vectors_create(ctx, 2, 1, rows, &vectors));
     static const enum nvdp_dchi_mechanism which[2] = {NVDP_DCHI_LAPLACE, NVDP_DCHI_LAPLACE_NEAREST};
     for (size_t m = 0; m < 2; m++) {
         const double eta = 5, half = .25, s = log(4) / (2 * eta);
@@ -109,30 +98,28 @@ Test(inversion, noise_on_a_line) {
             .8 * (1 - exp(-eta * (half + s)) / 2) + .2 * (1 - exp(-eta * (half - s)) / 2);
         struct nvdp_dchi *dchi = NULL;
         struct nvdp_inversion got = NVDP_RESULT(struct nvdp_inversion), again = got;
-        cr_assert_eq(nvdp_dchi_create(ctx, vectors, which[m], eta, 0, NULL, &dchi), NVDP_OK);
-        cr_assert_eq(nvdp_dchi_inversion(ctx, dchi, prior, 40000, 3, &got), NVDP_OK);
+        ok(nvdp_dchi_create(ctx, vectors, which[m], eta, 0, NULL, &dchi));
+        ok(nvdp_dchi_inversion(ctx, dchi, prior, 40000, 3, &got));
         cr_expect_eq(got.draws, 40000);
         cr_expect_float_eq(got.prior, .8, 1e-15);
         cr_expect_float_eq(got.nearest, near, 5 * got.nearest_error);
         cr_expect_float_eq(got.bayes, bayes, 5 * got.bayes_error);
         cr_expect_float_eq(got.bayes_error, sqrt(bayes * (1 - bayes) / 40000), 1e-4);
         nvdp_context_set_threads(ctx, 1);
-        cr_assert_eq(nvdp_dchi_inversion(ctx, dchi, prior, 40000, 3, &again), NVDP_OK);
+        ok(nvdp_dchi_inversion(ctx, dchi, prior, 40000, 3, &again));
         nvdp_context_set_threads(ctx, 2);
         cr_expect(got.nearest == again.nearest && got.bayes == again.bayes);
         cr_expect_eq(nvdp_dchi_inversion(ctx, dchi, prior, 0, 3, &got), NVDP_ERR_ARGUMENT);
         nvdp_dchi_free(dchi);
         /* so little noise that all draws are correct, which still does not make the estimate
          * exact */
-        cr_assert_eq(nvdp_dchi_create(ctx, vectors, which[m], 500, 0, NULL, &dchi), NVDP_OK);
-        cr_assert_eq(nvdp_dchi_inversion(ctx, dchi, prior, 1000, 3, &got), NVDP_OK);
+        ok(nvdp_dchi_create(ctx, vectors, which[m], 500, 0, NULL, &dchi));
+        ok(nvdp_dchi_inversion(ctx, dchi, prior, 1000, 3, &got));
         cr_expect(got.nearest == 1 && got.bayes == 1);
         cr_expect_float_eq(got.nearest_error, 1e-3, 1e-6);
         cr_expect_float_eq(got.bayes_error, 1e-3, 1e-6);
         nvdp_dchi_free(dchi);
     }
-    nvdp_vectors_free(vectors);
-    nvdp_context_free(ctx);
 }
 
 /* On a line of whole numbers the k-th nearest neighbors are known. */
@@ -142,18 +129,17 @@ Test(inversion, neighbors) {
     double rows[COUNT], got[N * 4];
     for (size_t i = 0; i < COUNT; i++)
         rows[i] = (double)i;
-    struct nvdp_vectors *vectors = NULL;
-    cr_assert_eq(nvdp_vectors_create(ctx, COUNT, 1, rows, &vectors), NVDP_OK);
+    nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
+    ok(nvdp_vectors_create(ctx, COUNT, 1, rows, &vectors));
     const int32_t tokens[N] = {0, 10, 20};
     const size_t k[4] = {1, 2, 3, 20}, none = 21;
     const double want[N * 4] = {1, 2, 3, 20, 1, 1, 2, 10, 1, 2, 3, 20};
-    cr_assert_eq(nvdp_vectors_neighbors(ctx, vectors, N, tokens, 4, k, got), NVDP_OK);
+    ok(nvdp__vectors_neighbors(ctx, vectors, N, tokens, 4, k, got));
     cr_expect_arr_eq(got, want, sizeof want);
-    cr_expect_eq(nvdp_vectors_neighbors(ctx, vectors, N, tokens, 1, &none, got), NVDP_ERR_ARGUMENT);
-    cr_expect_eq(nvdp_vectors_neighbors(ctx, vectors, 1, &(int32_t){21}, 1, k, got),
+    cr_expect_eq(nvdp__vectors_neighbors(ctx, vectors, N, tokens, 1, &none, got),
                  NVDP_ERR_ARGUMENT);
-    nvdp_vectors_free(vectors);
-    nvdp_context_free(ctx);
+    cr_expect_eq(nvdp__vectors_neighbors(ctx, vectors, 1, &(int32_t){21}, 1, k, got),
+                 NVDP_ERR_ARGUMENT);
 }
 
 /* Compares the counts with single draws, for more tokens than are drawn at once. */
@@ -163,35 +149,27 @@ Test(inversion, sources) {
     struct nvdp_vectors *vectors = golden_table(ctx, root);
     enum { N = 100, DRAWS = 15 };
     const size_t count = nvdp_vectors_count(vectors);
-    double *got = calloc(count, sizeof *got), *want = calloc(count, sizeof *want);
+    nvdp__autofree double *got = calloc(count, sizeof *got), *want = calloc(count, sizeof *want);
     int32_t tokens[N], in[DRAWS], out[DRAWS];
     const uint64_t seed = 9;
     for (size_t i = 0; i < N; i++)
         tokens[i] = (int32_t)(i * 7 % count);
     for (int m = NVDP_DCHI_LAPLACE_NEAREST; m <= NVDP_DCHI_SANTEXT; m++) {
-        struct nvdp_dchi *dchi = NULL;
-        cr_assert_eq(nvdp_dchi_create(ctx, vectors, (enum nvdp_dchi_mechanism)m, 2, 0, NULL, &dchi),
-                     NVDP_OK);
+        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
+        ok(nvdp_dchi_create(ctx, vectors, (enum nvdp_dchi_mechanism)m, 2, 0, NULL, &dchi));
         memset(want, 0, count * sizeof *want);
         for (size_t i = 0; i < N; i++) {
             bool *seen = calloc(count, sizeof *seen);
             for (size_t k = 0; k < DRAWS; k++)
                 in[k] = tokens[i];
-            cr_assert_eq(nvdp_dchi_sample(ctx, dchi, 1, (size_t[]){0, DRAWS}, in, &seed, i, out),
-                         NVDP_OK);
+            ok(nvdp_dchi_sample(ctx, dchi, 1, (size_t[]){0, DRAWS}, in, &seed, i, out));
             for (size_t k = 0; k < DRAWS; k++) {
                 want[out[k]] += !seen[out[k]];
                 seen[out[k]] = true;
             }
             free(seen);
         }
-        cr_assert_eq(nvdp_dchi_sources(ctx, dchi, N, tokens, DRAWS, seed, got), NVDP_OK);
+        ok(nvdp__dchi_sources(ctx, dchi, N, tokens, DRAWS, seed, got));
         cr_expect_arr_eq(got, want, count * sizeof *want);
-        nvdp_dchi_free(dchi);
     }
-    free(got);
-    free(want);
-    nvdp_vectors_free(vectors);
-    json_decref(root);
-    nvdp_context_free(ctx);
 }

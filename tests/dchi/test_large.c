@@ -34,7 +34,7 @@ static nvdp_status fill(struct nvdp_context *ctx, struct nvdp__vector_rows *rows
         }
         if (j % 4 < 2) {
             uint32_t *packed;
-            NVDP_TRY(nvdp__vector_rows_space(rows, &packed));
+            NVDP_TRY(nvdp__vector_rows_space(rows, rows->dim * sizeof *packed, &packed));
             const unsigned char form = nvdp__row_of_decimals(DIM, digits, decimals, packed);
             cr_assert(j % 4 == 0 ? form == 5 : form >= NVDP__ROW_NEAR && form < NVDP__ROW_FLOATS);
             NVDP_TRY(nvdp__vector_rows_put(rows, form, packed));
@@ -49,10 +49,10 @@ static nvdp_status fill(struct nvdp_context *ctx, struct nvdp__vector_rows *rows
 static struct nvdp_vectors *table(struct nvdp_context *ctx, size_t few) {
     struct nvdp__vector_rows rows;
     struct nvdp_vectors *vectors = NULL;
-    cr_assert_eq(fill(ctx, &rows), NVDP_OK);
-    cr_assert_eq(nvdp__vectors_adopt(ctx, &rows, few, &vectors), NVDP_OK);
+    ok(fill(ctx, &rows));
+    ok(nvdp__vectors_adopt(ctx, &rows, few, &vectors));
     cr_expect_eq(vectors->centered != NULL, few > 0);
-    return vectors;
+    return support_keep(vectors);
 }
 
 static void same_bits(const void *a, const void *b, size_t bytes, const char *what) {
@@ -73,16 +73,13 @@ static void compare_mechanism(struct nvdp_context *ctx, struct nvdp_vectors *con
     for (size_t i = 0; i < TOKENS; i++)
         token[i] = i % 11 == 10 ? NVDP_DCHI_UNKNOWN : (int32_t)(i * i * 31 % COUNT);
     for (size_t t = 0; t < 2; t++) {
-        struct nvdp_dchi *dchi;
-        cr_assert_eq(nvdp_dchi_create(ctx, vectors[t], kind, 9, .4, sensitive, &dchi), NVDP_OK);
-        cr_assert_eq(nvdp_dchi_sample(ctx, dchi, 1, offset, token, &seed, 0, drawn[t]), NVDP_OK);
-        cr_assert_eq(nvdp_dchi_deniability(ctx, dchi, TOKENS, token, 30, 5, same[t], distinct[t]),
-                     NVDP_OK);
-        cr_assert_eq(nvdp_dchi_divergence(ctx, dchi, 2, (double[]){1, 2}, 4, token, 4, token + 4,
-                                          divergence[t]),
-                     NVDP_OK);
-        cr_assert_eq(nvdp_dchi_worst(ctx, dchi, 50, 6, &worst[t]), NVDP_OK);
-        nvdp_dchi_free(dchi);
+        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
+        ok(nvdp_dchi_create(ctx, vectors[t], kind, 9, .4, sensitive, &dchi));
+        ok(nvdp_dchi_sample(ctx, dchi, 1, offset, token, &seed, 0, drawn[t]));
+        ok(nvdp__dchi_deniability(ctx, dchi, TOKENS, token, 30, 5, same[t], distinct[t]));
+        ok(nvdp_dchi_divergence(ctx, dchi, 2, (double[]){1, 2}, 4, token, 4, token + 4,
+                                divergence[t]));
+        ok(nvdp_dchi_worst(ctx, dchi, 50, 6, &worst[t]));
     }
     same_bits(drawn[0], drawn[1], sizeof drawn[0], "tokens");
     same_bits(same[0], same[1], sizeof same[0], "N_w");
@@ -102,11 +99,10 @@ Test(large, results_are_those_of_small_tables) {
     for (size_t i = 0; i < TOKENS * DIM; i++)
         points[i] = (uniform(&state) - .5) * (i < DIM ? 1e20 : 1.5);
     for (size_t t = 0; t < 2; t++) {
-        cr_assert_eq(nvdp_vectors_geometry(ctx, vectors[t], 200, 7, &geometry[t]), NVDP_OK);
-        cr_assert_eq(nvdp_vectors_nearest(ctx, vectors[t], TOKENS, points, nearest[t]), NVDP_OK);
-        cr_assert_eq(nvdp_vectors_neighbors(ctx, vectors[t], 2, (int32_t[]){5, 2998}, 3,
-                                            (size_t[]){1, 2, 2999}, neighbors[t]),
-                     NVDP_OK);
+        ok(nvdp__vectors_geometry(ctx, vectors[t], 200, 7, &geometry[t]));
+        ok(nvdp__vectors_nearest(ctx, vectors[t], TOKENS, points, nearest[t]));
+        ok(nvdp__vectors_neighbors(ctx, vectors[t], 2, (int32_t[]){5, 2998}, 3,
+                                   (size_t[]){1, 2, 2999}, neighbors[t]));
     }
     same_bits(&geometry[0], &geometry[1], sizeof geometry[0], "geometry");
     same_bits(nearest[0], nearest[1], sizeof nearest[0], "nearest");
@@ -115,10 +111,9 @@ Test(large, results_are_those_of_small_tables) {
         compare_mechanism(ctx, vectors, (enum nvdp_dchi_mechanism)kind);
     for (size_t t = 0; t < 2; t++)
         nvdp_vectors_free(vectors[t]);
-    nvdp_context_free(ctx);
 }
 
-/* nvdp_vectors_geometry() against all distances in double. */
+/* nvdp__vectors_geometry() against all distances in double. */
 Test(large, extremes) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_vectors *vectors = table(ctx, 0);
@@ -127,13 +122,13 @@ Test(large, extremes) {
     double nearest[SOME], farthest[SOME], a[DIM], b[DIM];
     for (size_t i = 0; i < SOME; i++)
         token[i] = (int32_t)(COUNT - 1 - i * 73);
-    cr_assert_eq(nvdp__vectors_extremes(ctx, vectors, SOME, token, nearest, farthest), NVDP_OK);
+    ok(nvdp__vectors_extremes(ctx, vectors, SOME, token, nearest, farthest));
     for (size_t i = 0; i < SOME; i++) {
         double low = INFINITY, high = 0;
-        nvdp_vectors_row(vectors, (size_t)token[i], a);
+        nvdp__vectors_row(vectors, (size_t)token[i], a);
         for (size_t y = 0; y < COUNT; y++) {
             if (y == (size_t)token[i]) continue;
-            nvdp_vectors_row(vectors, y, b);
+            nvdp__vectors_row(vectors, y, b);
             const double d = nvdp__distance(DIM, a, b);
             low = fmin(low, d);
             high = fmax(high, d);
@@ -142,8 +137,6 @@ Test(large, extremes) {
         cr_expect_eq(farthest[i], high);
     }
     cr_expect_eq(nearest[0], 0); /* the last two rows are equal */
-    nvdp_vectors_free(vectors);
-    nvdp_context_free(ctx);
 }
 
 /* Rows with one number far above the others, tiny rows and near ones, for which integers say little. */
@@ -151,7 +144,7 @@ Test(large, nearest_of_uneven_rows) {
     enum { UNEVEN = 2100, POINTS = 70 };
     struct nvdp_context *ctx = support_context();
     struct nvdp__vector_rows rows = {.ctx = ctx, .dim = DIM};
-    struct nvdp_vectors *vectors = NULL;
+    nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
     static double table[UNEVEN][DIM], point[POINTS][DIM];
     int32_t nearest[POINTS];
     uint64_t state = 8;
@@ -161,13 +154,13 @@ Test(large, nearest_of_uneven_rows) {
             table[j][k] = (uniform(&state) - .5) * (j % 5 == 2 && k == j % DIM ? 90 : size);
         if (j % 5 == 3) memcpy(table[j], table[j - 1], sizeof *table);
         if (j % 5 == 3) table[j][1] += 1e-9;
-        cr_assert_eq(nvdp__vector_rows_add_doubles(&rows, table[j]), NVDP_OK);
+        ok(nvdp__vector_rows_add_doubles(&rows, table[j]));
     }
     for (size_t i = 0; i < POINTS; i++)
         for (size_t k = 0; k < DIM; k++)
             point[i][k] = table[i * 29][k] + (uniform(&state) - .5) * (i % 2 == 0 ? 1e-9 : 3);
-    cr_assert_eq(nvdp__vectors_adopt(ctx, &rows, 0, &vectors), NVDP_OK);
-    cr_assert_eq(nvdp_vectors_nearest(ctx, vectors, POINTS, point[0], nearest), NVDP_OK);
+    ok(nvdp__vectors_adopt(ctx, &rows, 0, &vectors));
+    ok(nvdp__vectors_nearest(ctx, vectors, POINTS, point[0], nearest));
     for (size_t i = 0; i < POINTS; i++) {
         size_t best = 0;
         for (size_t j = 1; j < UNEVEN; j++)
@@ -176,8 +169,6 @@ Test(large, nearest_of_uneven_rows) {
                 best = j;
         cr_expect_eq(nearest[i], (int32_t)best, "point %zu: %d, expected %zu", i, nearest[i], best);
     }
-    nvdp_vectors_free(vectors);
-    nvdp_context_free(ctx);
 }
 
 #ifndef NVDP_SANITIZED
@@ -192,8 +183,8 @@ Test(large, memory) {
     enum { WORDS = 40000, WIDE = 300 };
     struct nvdp_context *ctx = support_context();
     struct nvdp__vector_rows rows = {.ctx = ctx, .dim = WIDE};
-    struct nvdp_vectors *vectors = NULL;
-    struct nvdp_dchi *dchi = NULL;
+    nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
+    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
     struct nvdp_geometry geometry = NVDP_RESULT(struct nvdp_geometry);
     const double before = peak();
     for (size_t j = 0; j < WORDS; j++) {
@@ -204,19 +195,16 @@ Test(large, memory) {
             digits[k] = (j * 7919 + k * 104729) * 2654435761 % 100000;
             decimals[k] = 5;
         }
-        cr_assert_eq(nvdp__vector_rows_space(&rows, &packed), NVDP_OK);
+        ok(nvdp__vector_rows_space(&rows, rows.dim * sizeof *packed, &packed));
         const unsigned char form = nvdp__row_of_decimals(WIDE, digits, decimals, packed);
-        cr_assert_eq(nvdp__vector_rows_put(&rows, form, packed), NVDP_OK);
+        ok(nvdp__vector_rows_put(&rows, form, packed));
     }
-    cr_assert_eq(nvdp__vectors_adopt(ctx, &rows, 0, &vectors), NVDP_OK);
-    cr_assert_eq(nvdp_vectors_geometry(ctx, vectors, 20, 7, &geometry), NVDP_OK);
-    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, 9, 0, NULL, &dchi), NVDP_OK);
+    ok(nvdp__vectors_adopt(ctx, &rows, 0, &vectors));
+    ok(nvdp__vectors_geometry(ctx, vectors, 20, 7, &geometry));
+    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, 9, 0, NULL, &dchi));
     int32_t token[] = {1, 2, 3, 500};
-    cr_assert_eq(nvdp_dchi_sample(ctx, dchi, 1, (size_t[]){0, 4}, token, NULL, 0, token), NVDP_OK);
+    ok(nvdp_dchi_sample(ctx, dchi, 1, (size_t[]){0, 4}, token, NULL, 0, token));
     cr_expect_lt(peak() - before, 6.0 * WORDS * WIDE, "%g bytes per number",
                  (peak() - before) / WORDS / WIDE);
-    nvdp_dchi_free(dchi);
-    nvdp_vectors_free(vectors);
-    nvdp_context_free(ctx);
 }
 #endif

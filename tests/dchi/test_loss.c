@@ -10,13 +10,12 @@
 #include <stdlib.h>
 
 static struct nvdp_vectors *table(struct nvdp_context *ctx, size_t count, size_t dim) {
-    double *rows = calloc(count * dim, sizeof *rows);
+    nvdp__autofree double *rows = calloc(count * dim, sizeof *rows);
     for (size_t i = 0; i < count * dim; i++)
         rows[i] = sin(1.0 + 3.7 * (double)i) + cos(0.1 * (double)(i * i));
     struct nvdp_vectors *vectors = NULL;
-    cr_assert_eq(nvdp_vectors_create(ctx, count, dim, rows, &vectors), NVDP_OK);
-    free(rows);
-    return vectors;
+    ok(nvdp_vectors_create(ctx, count, dim, rows, &vectors));
+    return support_keep(vectors);
 }
 
 /* Computes delta(eps) of three positions, output by output. */
@@ -41,17 +40,15 @@ Test(loss, enumeration) {
     const int32_t a[3] = {0, 5, 3}, b[3] = {7, 2, 9}, left[3] = {9, 5, 3};
     for (int c = 0; c < 4; c++) {
         const double eta = c % 2 == 0 ? 0.8 : 6;
-        struct nvdp_dchi *dchi = NULL;
-        cr_assert_eq(nvdp_dchi_create(ctx, vectors,
-                                      c < 2 ? NVDP_DCHI_SANTEXT : NVDP_DCHI_SANTEXT_PLUS, eta, .3,
-                                      sensitive, &dchi),
-                     NVDP_OK);
+        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
+        ok(nvdp_dchi_create(ctx, vectors, c < 2 ? NVDP_DCHI_SANTEXT : NVDP_DCHI_SANTEXT_PLUS, eta,
+                            .3, sensitive, &dchi));
         double p[3 * WORDS], q[3 * WORDS];
-        cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 3, a, p), NVDP_OK);
-        cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 3, b, q), NVDP_OK);
+        ok(nvdp_dchi_log_probabilities(ctx, dchi, 3, a, p));
+        ok(nvdp_dchi_log_probabilities(ctx, dchi, 3, b, q));
         for (double epsilon = 0; epsilon < 12; epsilon += 1.3) {
             struct nvdp_interval got;
-            cr_assert_eq(nvdp_dchi_delta(ctx, dchi, epsilon, 3, a, 3, b, &got), NVDP_OK);
+            ok(nvdp_dchi_delta(ctx, dchi, epsilon, 3, a, 3, b, &got));
             double want = enumerated(WORDS, p, q, epsilon);
             cr_expect(got.low <= want * (1 + 1e-9) && want <= got.high * (1 + 1e-9) + 1e-300,
                       "case %d, epsilon %g: %.12g in [%.12g, %.12g]", c, epsilon, want, got.low,
@@ -62,7 +59,7 @@ Test(loss, enumeration) {
         static const double deltas[3] = {.1, 1e-3, 1e-5};
         for (int d = 0; d < 3; d++) {
             struct nvdp_interval got;
-            cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, deltas[d], 3, a, 3, b, &got), NVDP_OK);
+            ok(nvdp_dchi_epsilon(ctx, dchi, deltas[d], 3, a, 3, b, &got));
             cr_expect(enumerated(WORDS, p, q, got.high) <= deltas[d] * (1 + 1e-9));
             cr_expect(got.low == 0 ||
                       enumerated(WORDS, p, q, got.low - 1e-9) >= deltas[d] * (1 - 1e-9));
@@ -70,58 +67,52 @@ Test(loss, enumeration) {
                       got.high);
         }
         struct nvdp_interval got;
-        cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 3, left, 3, b, &got), NVDP_OK);
+        ok(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 3, left, 3, b, &got));
         cr_expect_eq(isinf(got.low), c >= 2); /* with probability .7 the token stays as it is */
         if (c >= 2) {
-            cr_assert_eq(nvdp_dchi_delta(ctx, dchi, 50, 3, left, 3, b, &got), NVDP_OK);
+            ok(nvdp_dchi_delta(ctx, dchi, 50, 3, left, 3, b, &got));
             cr_expect_float_eq(got.low, .7, 1e-12);
             cr_expect_float_eq(got.high, .7, 1e-6);
         }
-        nvdp_dchi_free(dchi);
     }
-    nvdp_vectors_free(vectors);
-    nvdp_context_free(ctx);
 }
 
 /* For d = 1 and one position, delta(eps) = 1 - e^((eps - s)/2) for eps <= s (Balle & Wang 2018,
  * Theorem 3). */
 Test(loss, laplace_on_a_line) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_vectors *vectors = NULL;
-    struct nvdp_dchi *dchi = NULL;
+    nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
+    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
     struct nvdp_interval got;
-    cr_assert_eq(nvdp_vectors_create(ctx, 2, 1, (double[]){0, 2.5}, &vectors), NVDP_OK);
-    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, 2, 0, NULL, &dchi), NVDP_OK);
+    ok(nvdp_vectors_create(ctx, 2, 1, (double[]){0, 2.5}, &vectors));
+    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, 2, 0, NULL, &dchi));
     const int32_t x[1] = {0}, x2[1] = {1};
     for (double epsilon = 0; epsilon < 5; epsilon += .7) {
         double want = -expm1((epsilon - 5) / 2);
-        cr_assert_eq(nvdp_dchi_delta(ctx, dchi, epsilon, 1, x, 1, x2, &got), NVDP_OK);
+        ok(nvdp_dchi_delta(ctx, dchi, epsilon, 1, x, 1, x2, &got));
         cr_expect(got.low <= want && want <= got.high && got.high - got.low < 5e-3,
                   "epsilon %g: %g in [%g, %g]", epsilon, want, got.low, got.high);
     }
-    cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 1, x, 1, x2, &got), NVDP_OK);
+    ok(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 1, x, 1, x2, &got));
     double want = 5 + 2 * log1p(-1e-5);
     cr_expect(got.low <= want && want <= got.high && got.high - got.low < 6e-3, "[%.9g, %.9g]",
               got.low, got.high);
-    nvdp_dchi_free(dchi);
-    nvdp_vectors_free(vectors);
-    nvdp_context_free(ctx);
 }
 
 /* Losses of 1 to 10^8 nats. A tilt of k rounds them by k h nats, and the tilted masses must not
  * vanish. For d = 1 the closed form is eps = s + 2 log(1 - delta). */
 Test(loss, large_on_a_line) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_vectors *vectors = NULL;
+    nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
     const int32_t x[1] = {0}, x2[1] = {1};
-    cr_assert_eq(nvdp_vectors_create(ctx, 2, 1, (double[]){0, 1}, &vectors), NVDP_OK);
+    ok(nvdp_vectors_create(ctx, 2, 1, (double[]){0, 1}, &vectors));
     for (double s = 1; s < 1e8; s *= 1.7) {
-        struct nvdp_dchi *dchi = NULL;
+        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
         struct nvdp_interval got;
-        cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, s, 0, NULL, &dchi), NVDP_OK);
+        ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, s, 0, NULL, &dchi));
         for (int d = 0; d < 2; d++) {
             const double delta = d == 0 ? 1e-5 : .1, want = s + 2 * log1p(-delta);
-            cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, delta, 1, x, 1, x2, &got), NVDP_OK);
+            ok(nvdp_dchi_epsilon(ctx, dchi, delta, 1, x, 1, x2, &got));
             /* 1e-12: rounding; the width is at most a thousandth, as the header promises. */
             cr_expect(got.low <= want * (1 + 1e-12) && want <= got.high * (1 + 1e-12) &&
                           got.high - got.low < 2e-3 * want,
@@ -129,18 +120,15 @@ Test(loss, large_on_a_line) {
         }
         for (int i = 0; i < 4; i++) {
             const double epsilon = s * (i + .5) / 4, want = -expm1((epsilon - s) / 2);
-            cr_assert_eq(nvdp_dchi_delta(ctx, dchi, epsilon, 1, x, 1, x2, &got), NVDP_OK);
+            ok(nvdp_dchi_delta(ctx, dchi, epsilon, 1, x, 1, x2, &got));
             cr_expect(got.low <= want && want <= got.high, "s %g, epsilon %g: %g in [%g, %g]", s,
                       epsilon, want, got.low, got.high);
         }
-        nvdp_dchi_free(dchi);
     }
-    nvdp_vectors_free(vectors);
-    nvdp_context_free(ctx);
 }
 
 /* For d >= 2, mpmath (20 digits) integrated and inverted delta(eps) from the density of L = -s
- * nu, which rdp/laplace.c derives: e^(-s nu/2) (1 - nu^2)^((d-3)/2) [(d-1)/z K_{n+1}(z)/K_n(z) +
+ * nu, which rdp/loss.c derives: e^(-s nu/2) (1 - nu^2)^((d-3)/2) [(d-1)/z K_{n+1}(z)/K_n(z) +
  * 1 - nu^2]. */
 Test(loss, large_in_space) {
     static const struct {
@@ -157,25 +145,19 @@ Test(loss, large_in_space) {
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof golden / sizeof *golden; i++) {
         const double want = golden[i].epsilon;
-        double *rows = calloc(2 * golden[i].dim, sizeof *rows);
-        struct nvdp_vectors *vectors = NULL;
-        struct nvdp_dchi *dchi = NULL;
+        nvdp__autofree double *rows = calloc(2 * golden[i].dim, sizeof *rows);
+        nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
+        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
         struct nvdp_interval got;
         rows[0] = 1;
-        cr_assert_eq(nvdp_vectors_create(ctx, 2, golden[i].dim, rows, &vectors), NVDP_OK);
-        cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, golden[i].s, 0, NULL, &dchi),
-                     NVDP_OK);
-        cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, golden[i].delta, 1, (const int32_t[]){0}, 1,
-                                       (const int32_t[]){1}, &got),
-                     NVDP_OK);
+        ok(nvdp_vectors_create(ctx, 2, golden[i].dim, rows, &vectors));
+        ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, golden[i].s, 0, NULL, &dchi));
+        ok(nvdp_dchi_epsilon(ctx, dchi, golden[i].delta, 1, (const int32_t[]){0}, 1,
+                             (const int32_t[]){1}, &got));
         cr_expect(got.low <= want && want <= got.high && got.high - got.low < 2e-3 * want,
                   "d %zu, s %g: %.12g in [%.12g, %.12g]", golden[i].dim, golden[i].s, want, got.low,
                   got.high);
-        nvdp_dchi_free(dchi);
-        nvdp_vectors_free(vectors);
-        free(rows);
     }
-    nvdp_context_free(ctx);
 }
 
 /* A tilt of 5000 over a grid of 1: eps stays within the grid's width for two outcomes, 1 -
@@ -187,14 +169,13 @@ Test(loss, vanishing_masses) {
     struct nvdp__loss loss;
     for (int i = 0; i < 3; i++) {
         const double want = i == 1 ? 900.7 + 2 * log1p(-1e-5) : 900.7 + log1p(-1e-5);
-        cr_assert_eq(i == 1 ? nvdp__loss_laplace(ctx, 1, 900.7, 5000, 1, 1e-7, &part)
-                            : nvdp__loss_discrete(ctx, 2, log_p, log_q, 5000, 1, 1e-7, &part),
-                     NVDP_OK);
+        ok(i == 1 ? nvdp__loss_laplace(ctx, 1, 900.7, 5000, 1, 1e-7, &part)
+                  : nvdp__loss_discrete(ctx, 2, log_p, log_q, 5000, 1, 1e-7, &part));
         if (i == 2) {
             memset(part.mass, 0, part.n * sizeof *part.mass);
             nvdp__loss_finish(&part, 0, 0, 1e-7);
         }
-        cr_assert_eq(nvdp__loss_sum(ctx, 1, &part, 5000, 1, &loss), NVDP_OK);
+        ok(nvdp__loss_sum(ctx, 1, &part, 5000, 1, &loss));
         const struct nvdp_interval got = nvdp__loss_epsilon(&loss, 1e-5);
         const struct nvdp_interval delta = nvdp__loss_delta(&loss, 10);
         cr_expect(got.low <= want && want <= got.high, "%d: [%g, %g]", i, got.low, got.high);
@@ -203,7 +184,6 @@ Test(loss, vanishing_masses) {
         nvdp__loss_free(&loss);
         free(part.mass);
     }
-    nvdp_context_free(ctx);
 }
 
 /* Checks santext and santext-plus with eta from 1 to 10^5 on 216 outputs: epsilon's upper end
@@ -217,17 +197,16 @@ Test(loss, large_enumerated) {
     static const double deltas[3] = {.1, 1e-5, 1e-12};
     int step = 0;
     for (double eta = 1; eta < 1.2e5; eta *= 1.6, step++) {
-        struct nvdp_dchi *dchi = NULL;
+        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
         double p[3 * WORDS], q[3 * WORDS];
-        cr_assert_eq(nvdp_dchi_create(ctx, vectors,
-                                      step % 2 == 0 ? NVDP_DCHI_SANTEXT : NVDP_DCHI_SANTEXT_PLUS,
-                                      eta, .3, sensitive, &dchi),
-                     NVDP_OK);
-        cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 3, a, p), NVDP_OK);
-        cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 3, b, q), NVDP_OK);
+        ok(nvdp_dchi_create(ctx, vectors,
+                            step % 2 == 0 ? NVDP_DCHI_SANTEXT : NVDP_DCHI_SANTEXT_PLUS, eta, .3,
+                            sensitive, &dchi));
+        ok(nvdp_dchi_log_probabilities(ctx, dchi, 3, a, p));
+        ok(nvdp_dchi_log_probabilities(ctx, dchi, 3, b, q));
         for (int d = 0; d < 3; d++) {
             struct nvdp_interval got;
-            cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, deltas[d], 3, a, 3, b, &got), NVDP_OK);
+            ok(nvdp_dchi_epsilon(ctx, dchi, deltas[d], 3, a, 3, b, &got));
             /* 1e-9 of delta: exponentials of up to 10^6 nats in double. */
             cr_expect(enumerated(WORDS, p, q, got.high) <= deltas[d] * (1 + 1e-9),
                       "eta %g, delta %g: %.12g is too small", eta, deltas[d], got.high);
@@ -237,10 +216,7 @@ Test(loss, large_enumerated) {
             cr_expect(got.high - got.low <= 2e-3 * fmax(got.high, .1), "eta %g: [%g, %g]", eta,
                       got.low, got.high);
         }
-        nvdp_dchi_free(dchi);
     }
-    nvdp_vectors_free(vectors);
-    nvdp_context_free(ctx);
 }
 
 /* For the mechanism's own draws, L = eta (|y - phi(x')| - |y - phi(x)|), summed over positions,
@@ -251,9 +227,9 @@ Test(loss, laplace_drawn) {
     struct nvdp_context *ctx = support_context();
     static const size_t dims[3] = {2, 3, 30};
     const uint64_t seed = 11;
-    size_t *offset = calloc(DRAWS + 1, sizeof *offset);
+    nvdp__autofree size_t *offset = calloc(DRAWS + 1, sizeof *offset);
     int32_t *tokens = calloc(DRAWS * LENGTH, sizeof *tokens);
-    double *loss = calloc(DRAWS, sizeof *loss);
+    nvdp__autofree double *loss = calloc(DRAWS, sizeof *loss);
     const int32_t a[LENGTH] = {0, 1, 2}, b[LENGTH] = {3, 1, 4};
     for (size_t i = 0; i < DRAWS * LENGTH; i++) {
         offset[i / LENGTH + 1] = (i / LENGTH + 1) * LENGTH;
@@ -263,20 +239,18 @@ Test(loss, laplace_drawn) {
         const size_t dim = dims[c];
         const double eta = .2 * sqrt((double)dim);
         struct nvdp_vectors *vectors = table(ctx, 5, dim);
-        struct nvdp_dchi *dchi = NULL, *nearest = NULL;
-        cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, eta, 0, NULL, &dchi),
-                     NVDP_OK);
-        cr_assert_eq(
-            nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, eta, 0, NULL, &nearest),
-            NVDP_OK);
-        double *y = calloc(DRAWS * LENGTH * dim, sizeof *y), *rows = calloc(2 * dim, sizeof *rows);
-        cr_assert_eq(nvdp_dchi_perturb(ctx, dchi, DRAWS, offset, tokens, &seed, 0, y), NVDP_OK);
+        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL, *nearest = NULL;
+        ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, eta, 0, NULL, &dchi));
+        ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, eta, 0, NULL, &nearest));
+        nvdp__autofree double *y = calloc(DRAWS * LENGTH * dim, sizeof *y),
+                              *rows = calloc(2 * dim, sizeof *rows);
+        ok(nvdp_dchi_perturb(ctx, dchi, DRAWS, offset, tokens, &seed, 0, y));
         for (size_t t = 0; t < DRAWS; t++) {
             loss[t] = 0;
             for (size_t i = 0; i < LENGTH; i++) {
                 double *from = rows, *to = rows + dim;
-                nvdp_vectors_row(vectors, (size_t)a[i], from);
-                nvdp_vectors_row(vectors, (size_t)b[i], to);
+                nvdp__vectors_row(vectors, (size_t)a[i], from);
+                nvdp__vectors_row(vectors, (size_t)b[i], to);
                 double square = 0, other = 0;
                 for (size_t k = 0; k < dim; k++) {
                     const double v = y[(t * LENGTH + i) * dim + k];
@@ -288,10 +262,8 @@ Test(loss, laplace_drawn) {
         }
         static const double orders[4] = {1, 1.5, 2, INFINITY};
         double divergence[4], bound[4];
-        cr_assert_eq(nvdp_dchi_divergence(ctx, dchi, 4, orders, LENGTH, a, LENGTH, b, divergence),
-                     NVDP_OK);
-        cr_assert_eq(nvdp_dchi_divergence(ctx, nearest, 4, orders, LENGTH, a, LENGTH, b, bound),
-                     NVDP_OK);
+        ok(nvdp_dchi_divergence(ctx, dchi, 4, orders, LENGTH, a, LENGTH, b, divergence));
+        ok(nvdp_dchi_divergence(ctx, nearest, 4, orders, LENGTH, a, LENGTH, b, bound));
         for (int what = 0; what < 6; what++) {
             const double epsilon = what == 3 ? 0 : what == 4 ? .5 : 2;
             double sum = 0, square = 0;
@@ -308,8 +280,7 @@ Test(loss, laplace_drawn) {
                 want.low = want.high =
                     what == 0 ? divergence[0] : exp((orders[what] - 1) * divergence[what]);
             else
-                cr_assert_eq(nvdp_dchi_delta(ctx, dchi, epsilon, LENGTH, a, LENGTH, b, &want),
-                             NVDP_OK);
+                ok(nvdp_dchi_delta(ctx, dchi, epsilon, LENGTH, a, LENGTH, b, &want));
             cr_expect(want.low - error <= sum && sum <= want.high + error,
                       "d %zu, %d: %g +- %g, expected %g to %g", dim, what, sum, error, want.low,
                       want.high);
@@ -321,25 +292,16 @@ Test(loss, laplace_drawn) {
         double converted = divergence[3];
         for (double order = 1.05; order < 100; order *= 1.1) {
             double d;
-            cr_assert_eq(nvdp_dchi_divergence(ctx, dchi, 1, &order, LENGTH, a, LENGTH, b, &d),
-                         NVDP_OK);
+            ok(nvdp_dchi_divergence(ctx, dchi, 1, &order, LENGTH, a, LENGTH, b, &d));
             converted = fmin(converted, nvdp_renyi_epsilon(order, d, 1e-5));
         }
-        cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, LENGTH, a, LENGTH, b, &here), NVDP_OK);
-        cr_assert_eq(nvdp_dchi_epsilon(ctx, nearest, 1e-5, LENGTH, a, LENGTH, b, &there), NVDP_OK);
+        ok(nvdp_dchi_epsilon(ctx, dchi, 1e-5, LENGTH, a, LENGTH, b, &here));
+        ok(nvdp_dchi_epsilon(ctx, nearest, 1e-5, LENGTH, a, LENGTH, b, &there));
         cr_expect(there.low == 0 && there.high == here.high && here.high <= divergence[3] * 1.002);
         cr_expect(here.low <= converted && converted < 2 * here.high, "%g, %g", here.high,
                   converted);
-        free(y);
-        free(rows);
-        nvdp_dchi_free(dchi);
-        nvdp_dchi_free(nearest);
-        nvdp_vectors_free(vectors);
     }
-    free(offset);
     free(tokens);
-    free(loss);
-    nvdp_context_free(ctx);
 }
 
 /* Outputs with the same distribution, of other tokens too, give 0 at any length, and with other
@@ -359,33 +321,28 @@ Test(loss, nothing_told) {
     a[LENGTH] = 2;
     b[LENGTH] = 3;
     for (int k = 0; k < 3; k++) {
-        struct nvdp_dchi *dchi = NULL;
+        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
         struct nvdp_interval got = {-1, -1}, alone = {-1, -1};
-        cr_assert_eq(nvdp_dchi_create(ctx, vectors, kinds[k], k == 0 ? NAN : 3, 0, NULL, &dchi),
-                     NVDP_OK);
-        cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, LENGTH, a, LENGTH, b, &got), NVDP_OK);
+        ok(nvdp_dchi_create(ctx, vectors, kinds[k], k == 0 ? NAN : 3, 0, NULL, &dchi));
+        ok(nvdp_dchi_epsilon(ctx, dchi, 1e-5, LENGTH, a, LENGTH, b, &got));
         cr_expect(got.low == 0 && got.high == 0, "%d: %g to %g", k, got.low, got.high);
-        cr_assert_eq(nvdp_dchi_delta(ctx, dchi, 0, LENGTH, a, LENGTH, b, &got), NVDP_OK);
+        ok(nvdp_dchi_delta(ctx, dchi, 0, LENGTH, a, LENGTH, b, &got));
         cr_expect(got.low == 0 && got.high == 0, "%d: %g to %g", k, got.low, got.high);
-        cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, LENGTH + 1, a, LENGTH + 1, b, &got),
-                     NVDP_OK);
-        cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 1, a + LENGTH, 1, b + LENGTH, &alone),
-                     NVDP_OK);
+        ok(nvdp_dchi_epsilon(ctx, dchi, 1e-5, LENGTH + 1, a, LENGTH + 1, b, &got));
+        ok(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 1, a + LENGTH, 1, b + LENGTH, &alone));
         cr_expect(got.low == alone.low && got.high == alone.high && (got.high > 0) == (k > 0));
-        nvdp_dchi_free(dchi);
     }
-    nvdp_vectors_free(vectors);
-    nvdp_context_free(ctx);
 }
 
 Test(loss, edges) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_vectors *vectors = table(ctx, 6, 4);
-    struct nvdp_dchi *dchi = NULL, *random = NULL;
+    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
+    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *random = NULL;
     struct nvdp_interval got = {-1, -1};
     const int32_t a[2] = {0, 1}, b[2] = {2, 3}, wrong[1] = {6};
-    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, 3, 0, NULL, &dchi), NVDP_OK);
-    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_RANDOM, NAN, 0, NULL, &random), NVDP_OK);
+    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, 3, 0, NULL, &dchi));
+    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_RANDOM, NAN, 0, NULL, &random));
     static const double bad[4] = {0, 1, -1, NAN};
     for (int i = 0; i < 4; i++)
         cr_expect_eq(nvdp_dchi_epsilon(ctx, dchi, bad[i], 2, a, 2, b, &got), NVDP_ERR_ARGUMENT);
@@ -393,41 +350,36 @@ Test(loss, edges) {
     cr_expect_eq(nvdp_dchi_delta(ctx, dchi, INFINITY, 2, a, 2, b, &got), NVDP_ERR_ARGUMENT);
     cr_expect_eq(nvdp_dchi_delta(ctx, dchi, 1, 1, wrong, 2, b, &got), NVDP_ERR_ARGUMENT);
     cr_expect(got.low == -1 && got.high == -1);
-    cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 2, a, 1, b, &got), NVDP_OK);
+    ok(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 2, a, 1, b, &got));
     cr_expect(isinf(got.low) && isinf(got.high));
-    cr_assert_eq(nvdp_dchi_delta(ctx, dchi, 4, 2, a, 1, b, &got), NVDP_OK);
+    ok(nvdp_dchi_delta(ctx, dchi, 4, 2, a, 1, b, &got));
     cr_expect(got.low == 1 && got.high == 1);
-    cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 2, a, 2, a, &got), NVDP_OK);
+    ok(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 2, a, 2, a, &got));
     cr_expect(got.low == 0 && got.high == 0);
-    cr_assert_eq(nvdp_dchi_epsilon(ctx, random, 1e-5, 2, a, 2, b, &got), NVDP_OK);
+    ok(nvdp_dchi_epsilon(ctx, random, 1e-5, 2, a, 2, b, &got));
     cr_expect(got.low == 0 && got.high == 0);
-    nvdp_dchi_free(random);
 
     /* A word outside the table is a uniform draw; for laplace it is no further than the farthest
      * token. */
     const int32_t unknown[2] = {NVDP_DCHI_UNKNOWN, 1};
     double p[6], q[6], want = 0;
-    cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 1, unknown, p), NVDP_OK);
-    cr_assert_eq(nvdp_dchi_log_probabilities(ctx, dchi, 1, a, q), NVDP_OK);
+    ok(nvdp_dchi_log_probabilities(ctx, dchi, 1, unknown, p));
+    ok(nvdp_dchi_log_probabilities(ctx, dchi, 1, a, q));
     for (size_t y = 0; y < 6; y++)
         want += fmax(exp(p[y]) - exp(1 + q[y]), 0);
-    cr_assert_eq(nvdp_dchi_delta(ctx, dchi, 1, 2, unknown, 2, a, &got), NVDP_OK);
+    ok(nvdp_dchi_delta(ctx, dchi, 1, 2, unknown, 2, a, &got));
     cr_expect(got.low <= want && want <= got.high && got.high < 1.01 * want);
     nvdp_dchi_free(dchi);
-    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, 3, 0, NULL, &dchi), NVDP_OK);
+    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, 3, 0, NULL, &dchi));
     struct nvdp_interval largest = {0, 0};
     for (int32_t y = 0; y < 6; y++) {
-        cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 1, &y, 1, a, &got), NVDP_OK);
+        ok(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 1, &y, 1, a, &got));
         if (got.high > largest.high) largest = got;
     }
-    cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 2, unknown, 2, a, &got), NVDP_OK);
+    ok(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 2, unknown, 2, a, &got));
     cr_expect(got.low == 0 && got.high == largest.high && got.high > 0);
     nvdp_dchi_free(dchi);
-    cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, 3, 0, NULL, &dchi),
-                 NVDP_OK);
-    cr_assert_eq(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 2, unknown, 2, a, &got), NVDP_OK);
+    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, 3, 0, NULL, &dchi));
+    ok(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 2, unknown, 2, a, &got));
     cr_expect(got.low == 0 && isinf(got.high));
-    nvdp_dchi_free(dchi);
-    nvdp_vectors_free(vectors);
-    nvdp_context_free(ctx);
 }

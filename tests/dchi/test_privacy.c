@@ -1,10 +1,18 @@
 /* Compares every number for all pairs of texts under a mechanism with one pair at a time. */
+#include "dchi/token_options.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <nvdp/text_privacy.h>
 #include <stdlib.h>
 #include <string.h>
+
+static struct nvdp__privacy_options options_of(struct nvdp_context *ctx,
+                                               const struct nvdp_config *config) {
+    struct nvdp__privacy_options options = nvdp__privacy_defaults();
+    if (config != NULL) ok(nvdp__config_values(ctx, config, &nvdp__privacy_schema, &options));
+    return options;
+}
 
 enum { WORDS = 90, DIM = 4, TEXTS = 26 };
 
@@ -14,7 +22,7 @@ struct made {
     unsigned char sensitive[WORDS];
     size_t offset[TEXTS + 1], first[TEXTS];
     int32_t tokens[TEXTS * 4];
-    struct nvdp_token_texts texts;
+    struct nvdp__token_texts texts;
 };
 
 /* Makes texts of 1 to 4 words; with `unknown`, some are not in the table. */
@@ -23,7 +31,7 @@ static void make(struct made *made, bool unknown) {
     double rows[WORDS * DIM];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         rows[i] = sin(1.0 + 3.7 * (double)i) + cos(0.1 * (double)(i * i));
-    cr_assert_eq(nvdp_vectors_create(made->ctx, WORDS, DIM, rows, &made->vectors), NVDP_OK);
+    ok(nvdp_vectors_create(made->ctx, WORDS, DIM, rows, &made->vectors));
     for (size_t i = 0; i < WORDS; i++)
         made->sensitive[i] = i % 9 != 4;
     for (size_t i = 0; i < TEXTS; i++) {
@@ -33,12 +41,11 @@ static void make(struct made *made, bool unknown) {
             made->tokens[k] = unknown && k % 11 == 5 ? NVDP_DCHI_UNKNOWN
                                                      : (int32_t)((k * k * 7 + 13 * i) % WORDS);
     }
-    made->texts = (struct nvdp_token_texts){TEXTS, made->offset, made->tokens, made->first, 0};
+    made->texts = (struct nvdp__token_texts){TEXTS, made->offset, made->tokens, made->first, 0};
 }
 
 static void unmake(struct made *made) {
     nvdp_vectors_free(made->vectors);
-    nvdp_context_free(made->ctx);
 }
 
 static double number(double got, double want) {
@@ -58,16 +65,14 @@ static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown
     struct nvdp_dchi *dchi = NULL;
     struct nvdp_config *config = NULL;
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
-    cr_assert_eq(
-        nvdp_dchi_create(made.ctx, made.vectors, mechanism, eta, .3, made.sensitive, &dchi),
-        NVDP_OK);
-    cr_assert_eq(nvdp_privacy_config_create(made.ctx, &config), NVDP_OK);
-    cr_assert_eq(nvdp_config_set(config, "order", order), NVDP_OK);
-    cr_assert_eq(nvdp_config_set(config, "moments", moments), NVDP_OK);
-    cr_assert_eq(nvdp_config_set(config, "releases", "2"), NVDP_OK);
+    ok(nvdp_dchi_create(made.ctx, made.vectors, mechanism, eta, .3, made.sensitive, &dchi));
+    ok(nvdp_config_create(made.ctx, "privacy", &config));
+    ok(nvdp_config_set(config, "order", order));
+    ok(nvdp_config_set(config, "moments", moments));
+    ok(nvdp_config_set(config, "releases", "2"));
     double *matrix = calloc(TEXTS * TEXTS, sizeof *matrix);
-    cr_assert_eq(nvdp_dchi_privacy(made.ctx, dchi, &made.texts, config, matrix, &report), NVDP_OK,
-                 "%s", nvdp_context_error(made.ctx));
+    const struct nvdp__privacy_options options = options_of(made.ctx, config);
+    ok(nvdp__dchi_privacy(made.ctx, dchi, &made.texts, &options, matrix, &report));
     double ks[32], largest = 0, largest_same = 0, sum_same = 0, largest_epsilon = 0, low = 0,
                    high = 0;
     size_t n = 0, equal = 0, other = 0, infinite = 0;
@@ -89,8 +94,7 @@ static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown
                 continue;
             }
             equal++;
-            cr_assert_eq(nvdp_dchi_divergence(made.ctx, dchi, 1, &l, length, a, length, b, &want),
-                         NVDP_OK);
+            ok(nvdp_dchi_divergence(made.ctx, dchi, 1, &l, length, a, length, b, &want));
             cr_expect_leq(number(matrix[i * TEXTS + j], want), tolerance,
                           "%d, %zu and %zu: %.15g, expected %.15g", (int)mechanism, i, j,
                           matrix[i * TEXTS + j], want);
@@ -99,9 +103,7 @@ static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown
             sum_same += isinf(want) ? 0 : want;
             for (size_t k = 0; k < n; k++) {
                 const double at = ks[k] + 1;
-                cr_assert_eq(
-                    nvdp_dchi_divergence(made.ctx, dchi, 1, &at, length, a, length, b, &want),
-                    NVDP_OK);
+                ok(nvdp_dchi_divergence(made.ctx, dchi, 1, &at, length, a, length, b, &want));
                 smallest = fmin(smallest, nvdp_renyi_epsilon(at, 2 * want, 1e-5));
             }
             largest_epsilon = fmax(largest_epsilon, smallest);
@@ -112,9 +114,8 @@ static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown
             }
             struct nvdp_interval exact;
             if (i < 3) { /* some of them suffice */
-                cr_assert_eq(nvdp_dchi_epsilon(made.ctx, dchi, 1e-5, 2 * length, twice[0],
-                                               2 * length, twice[1], &exact),
-                             NVDP_OK);
+                ok(nvdp_dchi_epsilon(made.ctx, dchi, 1e-5, 2 * length, twice[0], 2 * length,
+                                     twice[1], &exact));
                 low = fmax(low, exact.low);
                 high = fmax(high, exact.high);
             }
@@ -139,13 +140,13 @@ static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown
     if (mechanism == NVDP_DCHI_SANTEXT &&
         strlen(moments) > 20) /* with fewer orders the conversions exclude few pairs */
         cr_expect(report.epsilon.high - report.epsilon.low <= .02 * report.epsilon.high);
-    cr_expect_eq(report.pairs->published->worst.epsilon, INFINITY);
+    cr_expect_eq(report.pairs->bdp.published->worst.epsilon, INFINITY);
     cr_expect(report.worst->bound >= report.worst->finite && report.worst->inputs > 0);
     cr_expect_eq(report.tokens, made.offset[TEXTS]);
     cr_expect_eq(report.unknown > 0, unknown);
     free(matrix);
     nvdp_config_free(config);
-    nvdp_dchi_report_free(&report);
+    nvdp_result_free(&report);
     nvdp_dchi_free(dchi);
     unmake(&made);
 }
@@ -162,19 +163,16 @@ Test(privacy, random_tells_nothing) {
         offset[i] = i * LENGTH;
     for (size_t k = 0; k < MANY * LENGTH; k++)
         tokens[k] = (int32_t)(k * k % WORDS);
-    const struct nvdp_token_texts texts = {MANY, offset, tokens, NULL, 0};
-    struct nvdp_dchi *dchi = NULL;
-    struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
-    cr_assert_eq(nvdp_dchi_create(made.ctx, made.vectors, NVDP_DCHI_RANDOM, NAN, 0, NULL, &dchi),
-                 NVDP_OK);
-    cr_assert_eq(nvdp_dchi_privacy(made.ctx, dchi, &texts, NULL, NULL, &report), NVDP_OK, "%s",
-                 nvdp_context_error(made.ctx));
+    const struct nvdp__token_texts texts = {MANY, offset, tokens, NULL, 0};
+    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
+    nvdp__autoresult struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
+    ok(nvdp_dchi_create(made.ctx, made.vectors, NVDP_DCHI_RANDOM, NAN, 0, NULL, &dchi));
+    const struct nvdp__privacy_options options = nvdp__privacy_defaults();
+    ok(nvdp__dchi_privacy(made.ctx, dchi, &texts, &options, NULL, &report));
     cr_expect_eq(report.same->pairs->sum.max, 0);
     cr_expect(report.epsilon.low == 0 && report.epsilon.high == 0, "%g to %g", report.epsilon.low,
               report.epsilon.high);
     cr_expect_eq(report.epsilon_pairs, 1);
-    nvdp_dchi_report_free(&report);
-    nvdp_dchi_free(dchi);
     unmake(&made);
 }
 
@@ -211,33 +209,30 @@ Test(privacy, santext_plus_far) {
     static const char *const orders[] = {"inf", "1", "1.1", "2", "64"};
     const size_t offset[FOUR + 1] = {0, 1, 2, 3, 4};
     const int32_t tokens[FOUR] = {0, 1, 2, 3};
-    const struct nvdp_token_texts texts = {FOUR, offset, tokens, NULL, 0};
+    const struct nvdp__token_texts texts = {FOUR, offset, tokens, NULL, 0};
     struct nvdp_context *ctx = support_context();
-    struct nvdp_vectors *vectors = NULL;
-    cr_assert_eq(nvdp_vectors_create(ctx, FOUR, 2, rows, &vectors), NVDP_OK);
+    nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
+    ok(nvdp_vectors_create(ctx, FOUR, 2, rows, &vectors));
     for (size_t e = 0; e < sizeof etas / sizeof *etas; e++) {
         const double eta = etas[e],
                      closed = eta / 2 + log1p(exp(-eta / 2) + exp(-eta / 2 * (sqrt(901) - 29))) -
                               log1p(2 * exp(-eta / 2)) - log(.3);
-        struct nvdp_dchi *dchi = NULL;
-        cr_assert_eq(
-            nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT_PLUS, eta, .3, sensitive, &dchi),
-            NVDP_OK);
+        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
+        ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT_PLUS, eta, .3, sensitive, &dchi));
         for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
-            struct nvdp_config *config = NULL;
-            struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
+            nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+            nvdp__autoresult struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
             const double order = strtod(orders[o], NULL);
             double matrix[FOUR * FOUR], largest = 0;
-            cr_assert_eq(nvdp_privacy_config_create(ctx, &config), NVDP_OK);
-            cr_assert_eq(nvdp_config_set(config, "order", orders[o]), NVDP_OK);
-            cr_assert_eq(nvdp_config_set(config, "moments", "1,2"), NVDP_OK);
-            cr_assert_eq(nvdp_dchi_privacy(ctx, dchi, &texts, config, matrix, &report), NVDP_OK,
-                         "%s", nvdp_context_error(ctx));
+            ok(nvdp_config_create(ctx, "privacy", &config));
+            ok(nvdp_config_set(config, "order", orders[o]));
+            ok(nvdp_config_set(config, "moments", "1,2"));
+            const struct nvdp__privacy_options options = options_of(ctx, config);
+            ok(nvdp__dchi_privacy(ctx, dchi, &texts, &options, matrix, &report));
             for (int32_t i = 0; i < FOUR; i++) {
                 for (int32_t j = 0; j < FOUR; j++) {
                     double want, got = matrix[i * FOUR + j];
-                    cr_assert_eq(nvdp_dchi_divergence(ctx, dchi, 1, &order, 1, &i, 1, &j, &want),
-                                 NVDP_OK);
+                    ok(nvdp_dchi_divergence(ctx, dchi, 1, &order, 1, &i, 1, &j, &want));
                     cr_expect_leq(number(got, want), 1e-9, "eta %g, order %s, %d and %d: %g, %g",
                                   eta, orders[o], i, j, got, want);
                     if (isfinite(want)) largest = fmax(largest, want);
@@ -245,13 +240,8 @@ Test(privacy, santext_plus_far) {
             }
             if (o == 0) cr_expect_leq(number(matrix[3], closed), 1e-12);
             cr_expect_leq(number(report.pairs->pairs->sum.max_finite, largest), 1e-9);
-            nvdp_dchi_report_free(&report);
-            nvdp_config_free(config);
         }
-        nvdp_dchi_free(dchi);
     }
-    nvdp_vectors_free(vectors);
-    nvdp_context_free(ctx);
 }
 
 Test(privacy, laplace) {

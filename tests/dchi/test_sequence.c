@@ -1,11 +1,20 @@
 /* One noised vector per text: every pair against the closed form, bounds against pairs. */
 #include "dchi/dchi.h"
+#include "dchi/token_options.h"
+#include "noised_texts.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <nvdp/text_privacy.h>
 #include <stdlib.h>
 #include <string.h>
+
+static struct nvdp__privacy_options options_of(struct nvdp_context *ctx,
+                                               const struct nvdp_config *config) {
+    struct nvdp__privacy_options options = nvdp__privacy_defaults();
+    if (config != NULL) ok(nvdp__config_values(ctx, config, &nvdp__privacy_schema, &options));
+    return options;
+}
 
 enum { TEXTS = 12, DIM = 5 };
 
@@ -32,16 +41,16 @@ Test(sequence, pairs_are_the_closed_form) {
         }
         static const char *const orders[] = {"0.5", "1", "1.1", "8", "inf"};
         for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
-            FREED(nvdp_privacy_report_free)
+            FREED(nvdp_result_free)
             struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-            struct nvdp_config *config = NULL;
+            nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
             const double order = strtod(orders[o], NULL);
             double largest = 0;
-            cr_assert_eq(nvdp_privacy_config_create(ctx, &config), NVDP_OK);
-            cr_assert_eq(nvdp_config_set(config, "order", orders[o]), NVDP_OK);
-            cr_assert_eq(nvdp_sequence_privacy(ctx, eta, clips[c], TEXTS, DIM, states, config,
-                                               matrix, &report),
-                         NVDP_OK, "%s", nvdp_context_error(ctx));
+            ok(nvdp_config_create(ctx, "privacy", &config));
+            ok(nvdp_config_set(config, "order", orders[o]));
+            const struct nvdp__privacy_options options = options_of(ctx, config);
+            ok(nvdp__sequence_privacy(ctx, eta, clips[c], TEXTS, DIM, states, &options, matrix,
+                                      &report));
             for (size_t i = 0; i < TEXTS; i++) {
                 for (size_t j = 0; j < TEXTS; j++) {
                     const double distance = eta * norm(clipped + i * DIM, clipped + j * DIM);
@@ -53,41 +62,39 @@ Test(sequence, pairs_are_the_closed_form) {
             }
             cr_expect_float_eq(report.pairs->sum.max, largest, 1e-10 * largest);
             cr_expect_eq(report.pairs->pairs, TEXTS * (TEXTS - 1));
-            cr_expect_eq(report.policy, NVDP_LENGTH_HIDDEN);
-            cr_expect_eq(report.components, 1);
-            cr_expect_eq(report.dim, DIM);
-            cr_expect_eq(isfinite(clips[c]), report.clip_sequence > 0);
+            cr_expect_eq(report.shape.policy, NVDP_LENGTH_HIDDEN);
+            cr_expect_eq(report.shape.components, 1);
+            cr_expect_eq(report.shape.dim, DIM);
+            cr_expect_eq(isfinite(clips[c]), report.bound.clip_sequence > 0);
             if (isfinite(clips[c])) {
-                cr_expect_float_eq(report.bound, nvdp_renyi_laplace(order, DIM, 2 * eta * clips[c]),
-                                   1e-12);
-                cr_expect_float_eq(report.bound_loss, 2 * eta * clips[c], 1e-12);
-                cr_expect_leq(largest, report.bound);
-                cr_expect_leq(report.epsilon->sum.max, report.bound_loss);
+                cr_expect_float_eq(report.bound.sum,
+                                   nvdp_renyi_laplace(order, DIM, 2 * eta * clips[c]), 1e-12);
+                cr_expect_float_eq(report.bound.loss, 2 * eta * clips[c], 1e-12);
+                cr_expect_leq(largest, report.bound.sum);
+                cr_expect_leq(report.epsilon->sum.max, report.bound.loss);
             }
-            nvdp_config_free(config);
         }
     }
-    nvdp_context_free(ctx);
 }
 
 Test(sequence, wrong_values_are_refused) {
     struct nvdp_context *ctx = support_context();
-    FREED(nvdp_privacy_report_free)
+    FREED(nvdp_result_free)
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     double states[2 * DIM] = {1};
-    cr_expect_eq(nvdp_sequence_privacy(ctx, 0, 1, 2, DIM, states, NULL, NULL, &report),
+    struct nvdp__privacy_options options = nvdp__privacy_defaults();
+    cr_expect_eq(nvdp__sequence_privacy(ctx, 0, 1, 2, DIM, states, &options, NULL, &report),
                  NVDP_ERR_ARGUMENT);
-    cr_expect_eq(nvdp_sequence_privacy(ctx, 1, 0, 2, DIM, states, NULL, NULL, &report),
+    cr_expect_eq(nvdp__sequence_privacy(ctx, 1, 0, 2, DIM, states, &options, NULL, &report),
                  NVDP_ERR_ARGUMENT);
-    cr_expect_eq(nvdp_sequence_privacy(ctx, 1, 1, 1, DIM, states, NULL, NULL, &report),
+    cr_expect_eq(nvdp__sequence_privacy(ctx, 1, 1, 1, DIM, states, &options, NULL, &report),
                  NVDP_ERR_ARGUMENT);
-    cr_assert_eq(nvdp_privacy_config_create(ctx, &config), NVDP_OK);
-    cr_assert_eq(nvdp_config_set(config, "adjacency", "same-length"), NVDP_OK);
-    cr_expect_eq(nvdp_sequence_privacy(ctx, 1, 1, 2, DIM, states, config, NULL, &report),
+    ok(nvdp_config_create(ctx, "privacy", &config));
+    ok(nvdp_config_set(config, "adjacency", "same-length"));
+    options = options_of(ctx, config);
+    cr_expect_eq(nvdp__sequence_privacy(ctx, 1, 1, 2, DIM, states, &options, NULL, &report),
                  NVDP_ERR_ARGUMENT);
-    nvdp_config_free(config);
-    nvdp_context_free(ctx);
 }
 
 /* For huge, denormal and infinite numbers and NaN, nothing leaves the ball and no text is
@@ -115,10 +122,7 @@ Test(sequence, clip_is_total) {
     }
     struct nvdp_context *ctx = support_context();
     double states[2 * DIM] = {[3] = NAN};
-    const uint64_t seed = 1;
-    cr_expect_eq(nvdp_sequence_laplace(ctx, 1, 1, 2, DIM, states, &seed, 0, states), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    ok(noised_texts(ctx, 1, 1, DIM, states, states));
     for (size_t k = 0; k < 2 * DIM; k++)
         cr_expect(isfinite(states[k]));
-    nvdp_context_free(ctx);
 }

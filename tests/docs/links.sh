@@ -1,6 +1,6 @@
 #!/bin/sh
-# links.sh SOURCE_DIR: checks that every relative link and anchor in Markdown files exists, and every path of a Markdown
-# file in other text (comments and messages in C, Python, shell, CMake; notebooks). Prints FILE:LINE of each error.
+# links.sh SOURCE_DIR: checks that every relative link and anchor in Markdown files exists, every source file that a
+# page names with its folder, and every path of a Markdown file in other text. Prints FILE:LINE of each error.
 set -eu
 cd "${1:?source directory}"
 if git ls-files >/dev/null 2>&1; then
@@ -76,6 +76,7 @@ function check_markdown(file,   line, number, base, fenced, target) {
         number++
         if (line ~ /^ *```/) fenced = !fenced
         if (fenced) continue
+        check_sources(file, number, line)
         gsub(/`[^`]*`/, "`", line)
         while (match(line, /\]\([^() ]*(\([^()]*\))?[^() ]*( "[^"]*")?\)|^\[[^]]*\]:[ ]+[^ ]+/)) {
             target = substr(line, RSTART, RLENGTH)
@@ -87,6 +88,15 @@ function check_markdown(file,   line, number, base, fenced, target) {
         }
     }
     close(file)
+}
+
+# Checks names of source files that stand in backticks in a page, such as `rdp/exact.c`.
+function check_sources(file, number, line,   target) {
+    while (match(line, /`(src|rdp|nvib|vib|dchi|include|tests|scripts|python)\/[A-Za-z0-9_.\/-]*\.(c|h|inc|py|sh|txt|cmake)`/)) {
+        target = substr(line, RSTART + 1, RLENGTH - 2)
+        line = substr(line, RSTART + RLENGTH)
+        check(file, number, "", target)
+    }
 }
 
 # Checks paths from the top of the repository, such as docs/privacy.md#bayesian-dp.

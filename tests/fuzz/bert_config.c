@@ -1,5 +1,6 @@
 /* Reads any bytes as a config.json: a configuration that is read passes its checks. */
-#include "bert/checkpoint.h"
+#include "encoder/checkpoint.h"
+#include "encoder/encoder.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -7,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct fuzz_file file = fuzz_open(data, size);
     nvdp_status status = nvdp__bert_config_read_file(file.ctx, file.path, &config);
     if (status == NVDP_OK) {
-        if (nvdp_bert_config_check(file.ctx, &config) != NVDP_OK) abort();
+        if (nvdp__bert_config_check(file.ctx, &config) != NVDP_OK) abort();
     } else {
         fuzz_refused(file.ctx, status);
     }

@@ -1,6 +1,6 @@
 /* Reads any bytes as words and tags in columns. */
-#include "text/conll.h"
 #include "fuzz.h"
+#include "text/task.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const char *start = (const char *)data;

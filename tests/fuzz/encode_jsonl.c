@@ -1,6 +1,6 @@
 /* Reads any bytes as the input of encode. Lines with texts stop at the tokenizer, which has a
  * fuzz entry of its own. */
-#include "bert/encode_texts.h"
+#include "encoder/encode.h"
 #include "fuzz.h"
 
 /* All accepted tokens are within the encoder's tables. */

@@ -1,7 +1,7 @@
 /* Reads any bytes as a grid.json: a grid that is read names separate runs, all with options in
  * range. */
 #include "fuzz.h"
-#include "sweep/internal.h"
+#include "sweep/sweep.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the corpus of fuzz_torch_file, which tests/bert/test_weights.c reads too: make_torch_files.py FOLDER.  Needs torch."""
+"""Writes the corpus of fuzz_torch_file, which tests/encoder/test_weights.c reads too: make_torch_files.py FOLDER.  Needs torch."""
 import io
 import os
 import struct

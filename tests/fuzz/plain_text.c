@@ -11,10 +11,9 @@ static void check_cover(const struct nvdp_tokenizer *tokenizer,
                         const struct nvdp__word_counts *counts) {
     int32_t ids[NVDP__WORD_CHARACTERS];
     for (size_t w = 0; w < counts->words.count; w++) {
-        size_t bytes;
-        const char *word = nvdp__string(&counts->words, w, &bytes);
+        const struct nvdp__field word = nvdp__string(&counts->words, w);
         int32_t unknown = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_UNK);
-        size_t pieces = nvdp__wordpiece(tokenizer, word, bytes, ids);
+        size_t pieces = nvdp__wordpiece(tokenizer, word.text, word.size, ids);
         if (pieces == 0 || ids[0] == unknown) abort();
     }
 }

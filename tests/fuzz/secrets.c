@@ -1,7 +1,7 @@
 /* Reads any bytes as a file of secrets: secrets that are read, written and read again are the
  * same. */
-#include "pretrain/secrets.h"
 #include "fuzz.h"
+#include "pretrain/corpus.h"
 
 enum { MAX_SECRETS = 1 << 14 };
 

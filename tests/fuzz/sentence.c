@@ -1,7 +1,7 @@
 /* Reads any bytes as the files of a sentence-transformers folder, separated by NUL bytes. If the
  * folder is accepted, its pooling is a known one and it has a length. */
-#include "text/sentence.h"
 #include "fuzz.h"
+#include "text/sentence_folder.h"
 
 #include <sys/stat.h>
 

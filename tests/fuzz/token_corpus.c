@@ -27,8 +27,8 @@ static void use(struct nvdp_context *ctx, const struct nvdp__corpus *corpus,
     for (int kind = 0; kind < 3; kind++) {
         nvdp_status status =
             kind == 0   ? nvdp__examples_windows(&examples, corpus, pieces, LENGTH, &seed, 0)
-            : kind == 1 ? nvdp__examples_pairs(&examples, corpus, LENGTH, seed, 0)
-                        : nvdp__examples_own_pairs(&examples, corpus, pieces, LENGTH, seed);
+            : kind == 1 ? nvdp__examples_pairs(&examples, corpus, NULL, LENGTH, seed, 0)
+                        : nvdp__examples_pairs(&examples, corpus, pieces, LENGTH, seed, 0);
         if (status != NVDP_OK && status != NVDP_ERR_INPUT) abort();
         if (status != NVDP_OK && (kind == 0 || (kind == 1 && corpus->documents > 1))) abort();
         for (size_t at = 0; status == NVDP_OK && at < examples.count; at += TEXTS) {

@@ -1,5 +1,5 @@
 /* Opens any bytes as a file of torch.save: all tensors of an opened file are read to their last element. */
-#include "bert/weights.h"
+#include "encoder/checkpoint.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,6 +1,7 @@
 /* Reads any bytes as an index of shards beside two shards with the tensors a, b and c, d. If the
  * index is accepted, the tensors of the shards that it names are found. */
-#include "bert/weights.h"
+#include "encoder/checkpoint.h"
+#include "encoder/safetensors.h"
 #include "fuzz.h"
 
 static const char *const names[] = {"model.safetensors.index.json", "1.safetensors",
@@ -9,17 +10,17 @@ static const char *const names[] = {"model.safetensors.index.json", "1.safetenso
 static void write_shard(struct nvdp_context *ctx, const char *folder, const char *file,
                         const char *first, const char *second) {
     static const float value = 1;
-    const struct nvdp_tensor_source source[] = {{first, NVDP_DTYPE_F32, 1, {1}, &value},
-                                                {second, NVDP_DTYPE_F32, 1, {1}, &value}};
+    const struct nvdp__tensor_source source[] = {{first, NVDP__DTYPE_F32, 1, {1}, &value},
+                                                 {second, NVDP__DTYPE_F32, 1, {1}, &value}};
     char path[256];
     snprintf(path, sizeof path, "%s/%s", folder, file);
-    if (nvdp_safetensors_write(ctx, path, 2, source, NULL) != NVDP_OK) abort();
+    if (nvdp__safetensors_write(ctx, path, 2, source, NULL) != NVDP_OK) abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char folder[] = "/tmp/nvdp-fuzz-weights-XXXXXX";
     struct nvdp_context *ctx = NULL;
-    struct nvdp__weights *weights = NULL;
+    struct nvdp__weight_files *weights = NULL;
     if (mkdtemp(folder) == NULL || nvdp_context_create(&ctx) != NVDP_OK) abort();
     write_shard(ctx, folder, names[1], "a", "b");
     write_shard(ctx, folder, names[2], "c", "d");
@@ -29,10 +30,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (file == NULL || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
     nvdp_status status = nvdp__weights_open(ctx, folder, &weights);
     if (status == NVDP_OK) {
-        const size_t count = nvdp__weights_count(weights);
+        const size_t count = weights->count;
         if (count != 2 && count != 4) abort();
         for (size_t i = 0; i < count; i++) {
-            const struct nvdp__weight *weight = nvdp__weights_at(weights, i);
+            const struct nvdp__weight *weight = &weights->tensor[i];
             if (nvdp__weights_find_tensor(weights, weight->info.name) != weight) abort();
         }
     } else {

@@ -1,7 +1,7 @@
 /* Reads any bytes as a file of word vectors, plain or xz: if it is read, it has one finite
  * vector per word, and each word is found. */
-#include "text/word_vectors.h"
 #include "fuzz.h"
+#include "text/vectors.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,9 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     } else {
         if (vectors.count != words.count) abort();
         for (size_t x = 0; x < vectors.count; x++) {
-            size_t bytes;
-            const char *word = nvdp__string(&words, x, &bytes);
-            if (bytes == 0 || nvdp__strings_find(&words, word, bytes) != x) abort();
+            const struct nvdp__field word = nvdp__string(&words, x);
+            if (word.size == 0 || nvdp__strings_find(&words, word.text, word.size) != x) abort();
             for (size_t k = 0; k < vectors.dim; k++) {
                 double number;
                 nvdp__vector_row_part(&vectors, x, k, 1, &number);

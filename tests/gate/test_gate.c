@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "gate/gate.h"
 #include "options/schema.h"
+#include "rdp/report.h"
 #include "share/ledger.h"
 #include "tiny_task.h"
 #include "toy_corpus.h"
@@ -85,11 +86,9 @@ Test(gate, wrong_policies_are_refused_by_line_and_key) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct nvdp__policy policy;
         support_write_text(path, cases[i].text);
-        cr_expect_eq(nvdp__policy_read(ctx, path, &policy), NVDP_ERR_INPUT, "%s", cases[i].text);
-        support_contains(nvdp_context_error(ctx), cases[i].message);
+        fails(nvdp__policy_read(ctx, path, &policy), NVDP_ERR_INPUT, cases[i].message);
         cr_expect_eq(strncmp(nvdp_context_error(ctx), path, strlen(path)), 0);
     }
-    nvdp_context_free(ctx);
 }
 
 Test(gate, the_policies_of_the_library_are_read) {
@@ -97,21 +96,19 @@ Test(gate, the_policies_of_the_library_are_read) {
     struct nvdp__policy policy;
     size_t count = 0;
     for (const struct nvdp__preset *of = nvdp__policies; of->name != NULL; of++, count++) {
-        cr_assert_eq(nvdp__policy_read(ctx, of->name, &policy), NVDP_OK, "%s",
-                     nvdp_context_error(ctx));
+        ok(nvdp__policy_read(ctx, of->name, &policy));
         cr_expect_geq(policy.checks, 3);
         nvdp__policy_release(&policy);
     }
     cr_expect_eq(count, 2);
-    cr_expect_eq(nvdp__policy_read(ctx, "certifie", &policy), NVDP_ERR_IO);
-    support_contains(nvdp_context_error(ctx), "a policy of the library: attacks certified");
-    nvdp_context_free(ctx);
+    fails(nvdp__policy_read(ctx, "certifie", &policy), NVDP_ERR_IO,
+          "a policy of the library: attacks certified");
 }
 
 /* --- numbers --- */
 
 Test(gate, finds_numbers_by_path) {
-    json_t *result = json_loads(
+    nvdp__autoptr(json_decref) json_t *result = json_loads(
         "{\"a\": {\"b\": 2, \"0.99\": 5, \"none\": null, \"word\": \"x\"}, \"inf\": \"inf\","
         " \"nan\": \"nan\", \"holds\": true, \"interval\": [1, 3], \"empty\": [],"
         " \"guess\": [{\"baseline\": 0.001, \"bound\": 0.1}, {\"baseline\": 0.5, \"bound\": 0.9}],"
@@ -152,13 +149,12 @@ Test(gate, finds_numbers_by_path) {
     cr_expect_eq(nvdp__gate_score(result, "a.b", false, reason).value, 2);
     cr_expect(isnan(nvdp__gate_score(result, "accuracy", false, reason).value));
     support_contains(reason, "no score 'accuracy'");
-    json_decref(result);
 }
 
 /* Limits are compared with the interval's ends; of several numbers the one with the largest end counts.  A difference
  * of two scores has the ends of both; a number without an interval is its own. */
 Test(gate, compares_ends_of_intervals) {
-    json_t *result = json_loads(
+    nvdp__autoptr(json_decref) json_t *result = json_loads(
         "{\"groups\": [{\"exposure\": 3, \"interval\": [1, 4], \"rank\": 7}], \"first\": 0.4, "
         "\"first_interval\": [0.3, 0.6], \"none\": 2, \"none_interval\": null,"
         " \"sum\": {\"mean\": \"inf\", \"mean_interval\": [1, 2]},"
@@ -198,7 +194,6 @@ Test(gate, compares_ends_of_intervals) {
     cr_expect_eq(nvdp__gate_number(result, "pairs.right", false, reason).value, .5);
     cr_expect_eq(nvdp__gate_number(result, "pairs.right", true, reason).value, .5);
     cr_expect_eq(nvdp__gate_number(result, "pairs[0].right", true, reason).interval.low, .55);
-    json_decref(result);
 }
 
 /* --- a run and a file --- */
@@ -209,25 +204,25 @@ static struct nvdp_config *gate_of(struct nvdp_context *ctx, const char *policy,
     struct nvdp_config *config = NULL;
     const char *path = support_scratch_path("policy.json");
     support_write_text(path, policy);
-    cr_assert_eq(nvdp_gate_config_create(ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(ctx, "gate", &config));
     support_set(ctx, config, "policy", path);
     support_set(ctx, config, "target", target);
     for (size_t i = 0; more[i] != NULL; i += 2)
         if (more[i + 1] != NULL) support_set(ctx, config, more[i], more[i + 1]);
-    return config;
+    return support_keep(config);
 }
 
 /* Exports the texts of `input`; `more`: names and values of other options, and a NULL. */
 static void export_file(struct nvdp_context *ctx, const char *run, const char *input,
                         const char *out, const char *const *more) {
     struct nvdp_config *config = NULL;
-    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(ctx, "export", &config));
     support_set(ctx, config, "run", run);
     support_set(ctx, config, "input", input);
     support_set(ctx, config, "out", out);
     for (; more != NULL && *more != NULL; more += 2)
         support_set(ctx, config, more[0], more[1]);
-    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_export(ctx, config, NULL));
     nvdp_config_free(config);
 }
 
@@ -235,8 +230,7 @@ static struct nvdp_gate_result gated_more(struct nvdp_context *ctx, const char *
                                           const char *target, const char *const *more) {
     struct nvdp_gate_result result = NVDP_RESULT(struct nvdp_gate_result);
     struct nvdp_config *config = gate_of(ctx, policy, target, more);
-    cr_assert_eq(nvdp_gate(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
-    nvdp_config_free(config);
+    ok(nvdp_gate(ctx, config, &result));
     return result;
 }
 
@@ -244,9 +238,7 @@ static void refused(struct nvdp_context *ctx, const char *policy, const char *ta
                     const char *const *more, const char *error) {
     struct nvdp_gate_result result = NVDP_RESULT(struct nvdp_gate_result);
     struct nvdp_config *config = gate_of(ctx, policy, target, more);
-    cr_expect_eq(nvdp_gate(ctx, config, &result), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), error);
-    nvdp_config_free(config);
+    fails(nvdp_gate(ctx, config, &result), NVDP_ERR_ARGUMENT, error);
 }
 
 /* `shared`: the file beside a run; NULL: none. */
@@ -303,15 +295,15 @@ Test(gate, compares_a_run_and_its_file) {
     is(&result, 8, false, NAN, "not measured: --public: expected a file");
     cr_expect_not(result.passed);
     cr_expect_eq(result.failed, 5);
-    cr_assert_eq(nvdp_gate_text(ctx, &result, &text), NVDP_OK);
+    ok(nvdp_result_text(ctx, &result, NULL, &text));
     support_contains(text, "measure");
     support_contains(text, "5 of 9 checks fail.");
     free(text);
-    cr_assert_eq(nvdp_gate_junit(ctx, &result, "a<b>&\"c\"", &text), NVDP_OK);
+    ok(nvdp_gate_junit(ctx, &result, "a<b>&\"c\"", &text));
     support_contains(text,
                      "<testsuite name=\"a&#60;b&#62;&#38;&#34;c&#34;\" tests=\"9\" failures=\"5\"");
     free(text);
-    nvdp_gate_result_free(&result);
+    nvdp_result_free(&result);
 
     /* of a measured share the interval's ends are compared, and shown */
     snprintf(policy, sizeof policy,
@@ -321,7 +313,7 @@ Test(gate, compares_a_run_and_its_file) {
     const double share = result.check[0].found;
     const struct nvdp_interval interval = result.check[0].interval;
     cr_assert(interval.low < share && share < interval.high);
-    nvdp_gate_result_free(&result);
+    nvdp_result_free(&result);
     snprintf(policy, sizeof policy,
              "{\"checks\": [{\"measure\": \"named_share\", \"at_most\": %.17g},\n"
              "{\"measure\": \"named_share\", \"at_most\": %.17g},\n"
@@ -335,23 +327,20 @@ Test(gate, compares_a_run_and_its_file) {
     is(&result, 2, false, share, "the lower end of the interval");
     is(&result, 3, true, share, "");
     cr_expect(isnan(result.check[4].interval.low) && isnan(result.check[4].interval.high));
-    char shown[160];
-    snprintf(shown, sizeof shown, "%.9g (%.9g to %.9g)", share, interval.low, interval.high);
-    cr_assert_eq(nvdp_gate_text(ctx, &result, &text), NVDP_OK);
+    const char *shown = support_path("%.9g (%.9g to %.9g)", share, interval.low, interval.high);
+    ok(nvdp_result_text(ctx, &result, NULL, &text));
     support_contains(text, shown);
     free(text);
-    cr_assert_eq(nvdp_gate_junit(ctx, &result, "run", &text), NVDP_OK);
+    ok(nvdp_gate_junit(ctx, &result, "run", &text));
     support_contains(text, shown);
     free(text);
-    cr_assert_eq(nvdp_gate_json(ctx, &result, &text), NVDP_OK);
-    json_t *made = json_loads(text, 0, NULL), *checks = json_object_get(made, "checks");
-    cr_expect_float_eq(json_number_value(json_array_get(
-                           json_object_get(json_array_get(checks, 0), "interval"), 1)),
-                       interval.high, 1e-12);
-    cr_expect(json_is_null(json_object_get(json_array_get(checks, 4), "interval")));
-    json_decref(made);
+    ok(nvdp_result_json(ctx, &result, NULL, &text));
+    nvdp__autoptr(json_decref) json_t *made = json_loads(text, 0, NULL);
+    json_t *checks = json_object_get(made, "checks");
+    cr_expect_float_eq(number_at(checks, "0/interval/1"), interval.high, 1e-12);
+    cr_expect(json_is_null(support_at(checks, "4/interval")));
     free(text);
-    nvdp_gate_result_free(&result);
+    nvdp_result_free(&result);
 
     const char *input = support_scratch_path("texts.tsv");
     support_write_text(input, "sentence\tlabel\tauthor\ngood cat\t1\tann\nbad cat\t0\tann\n");
@@ -371,7 +360,7 @@ Test(gate, compares_a_run_and_its_file) {
         is(&result, 2, i == 0, i == 0 ? nvdp_guess_bound(.1, sqrt(.5), 1, 0) : NAN, "");
         is(&result, 3, i == 0, NAN, i == 0 ? "" : "a shared file alone cannot show it");
         is(&result, 4, i == 1, NAN, i == 1 ? "" : "expected a shared file");
-        nvdp_gate_result_free(&result);
+        nvdp_result_free(&result);
     }
     /* at another delta a Gaussian file shows its epsilon; the sums of a ledger hold at 1e-5 */
     result = gated(ctx,
@@ -380,36 +369,35 @@ Test(gate, compares_a_run_and_its_file) {
                    shared);
     is(&result, 0, true, nvdp_gdp_epsilon(1, 1e-6), "");
     is(&result, 1, false, NAN, "states no counts of its texts");
-    nvdp_gate_result_free(&result);
+    nvdp_result_free(&result);
     /* the samples of another file count in the run's ledger, which the file does not state */
     export_file(ctx, run, input, shared,
                 (const char *const[]){"person", "author", "overwrite", "true", "budget-samples",
                                       "2", NULL});
     result = gated(ctx, both, shared);
     is(&result, 0, true, epsilon, "");
-    nvdp_gate_result_free(&result);
+    nvdp_result_free(&result);
     /* beside a run, a file that proves less counts, and one that cannot be read fails every check */
     result = gated_with(ctx, both, run, shared);
     is(&result, 0, true, person, "");
     is(&result, 1, false, nvdp_gdp_epsilon(2, 1e-5), "expected at most 9");
-    nvdp_gate_result_free(&result);
+    nvdp_result_free(&result);
     result = gated_with(ctx, both, run, "missing.h5");
     for (size_t i = 0; i < result.checks; i++)
         is(&result, i, false, NAN, "not measured: missing.h5: ");
-    nvdp_gate_result_free(&result);
+    nvdp_result_free(&result);
     result = gated(ctx,
                    "{\"delta\": 1e-9, \"checks\": [{\"measure\": \"verification.epsilon\", "
                    "\"at_most\": 9}]}",
                    shared);
     is(&result, 0, false, NAN, "expected a delta of at least 1e-05");
-    nvdp_gate_result_free(&result);
+    nvdp_result_free(&result);
     /* without a ledger nobody knows how many samples there are */
     export_file(ctx, run, input, support_scratch_path("uncounted.h5"),
                 (const char *const[]){"no-ledger", "true", NULL});
     result = gated(ctx, both, support_scratch_path("uncounted.h5"));
     is(&result, 0, false, NAN, "no ledger counts it");
-    nvdp_gate_result_free(&result);
-    nvdp_context_free(ctx);
+    nvdp_result_free(&result);
 }
 
 /* Beside a run, a file's samples count in every number: those that no ledger counts, and those that another ledger does. */
@@ -424,12 +412,11 @@ Test(gate, counts_a_file_that_the_ledger_of_the_run_lacks) {
         "{\"checks\": [{\"measure\": \"exact_epsilon\", \"at_most\": 100},\n"
         "{\"measure\": \"text_epsilon\", \"at_most\": 100}]}";
     struct nvdp_context *ctx = support_context();
-    char run[512], other[512], own[600];
+    char run[512];
     snprintf(run, sizeof run, "%s", task_run(ctx, "run", &choice, NULL));
-    snprintf(own, sizeof own, "%s/ledger", run);
-    snprintf(other, sizeof other, "%s", support_scratch_path("other"));
-    const char *input = support_keep(strdup(support_scratch_path("texts.tsv"))),
-               *three = support_keep(strdup(support_scratch_path("3.h5")));
+    const char *own = support_path("%s/ledger", run);
+    const char *other = support_scratch_path("other");
+    const char *input = support_scratch_path("texts.tsv"), *three = support_scratch_path("3.h5");
     support_write_text(input, "sentence\tlabel\tauthor\ngood cat\t1\tann\nbad cat\t0\tann\n");
     export_file(ctx, run, input, support_scratch_path("1.h5"), NULL);
     export_file(ctx, run, input, three,
@@ -437,41 +424,37 @@ Test(gate, counts_a_file_that_the_ledger_of_the_run_lacks) {
     struct nvdp_gate_result result = gated(ctx, of_run, run);
     const double exact = result.check[0].found;
     is(&result, 1, true, 3 * result.check[2].found, ""); /* divergences of samples add up */
-    nvdp_gate_result_free(&result);
+    nvdp_result_free(&result);
     result = gated_with(ctx, policy, run, three);
     cr_expect_eq(result.releases, 3);
     is(&result, 0, true, exact, "");
     is(&result, 1, false, NAN, "no ledger counts it");
-    nvdp_gate_result_free(&result);
+    nvdp_result_free(&result);
     /* more samples; more persons' texts; then the ledger that counts them */
     const char *const wanted[] = {"samples", "2", "ledger", other, "budget-samples", "3", NULL};
     const char *const named[] = {"person", "author", "ledger", other, "budget-samples", "3", NULL};
     for (size_t i = 0; i < 2; i++) {
-        const char *shared =
-            support_keep(strdup(support_scratch_path(i == 0 ? "2.h5" : "named.h5")));
+        const char *shared = support_scratch_path(i == 0 ? "2.h5" : "named.h5");
         export_file(ctx, run, input, shared, i == 0 ? wanted : named);
         result = gated_with(ctx, policy, run, shared);
         is(&result, 1, false, NAN, "ledgers outside of the run count its releases");
-        nvdp_gate_result_free(&result);
+        nvdp_result_free(&result);
         const char *const inner[] = {"shared", shared, "ledger", own, NULL};
         result = gated_more(ctx, policy, run, inner);
         is(&result, 1, false, NAN, "the ledger lists the file's release");
-        nvdp_gate_result_free(&result);
+        nvdp_result_free(&result);
         const char *const more[] = {"shared", shared, "ledger", other, NULL};
         result = gated_more(ctx, policy, run, more);
         is(&result, 1, true, nvdp_gdp_epsilon(sqrt((double)(2 + i)), 1e-5), "");
-        nvdp_gate_result_free(&result);
+        nvdp_result_free(&result);
     }
     /* a ledger with larger sums does not count a file either, unless it lists the file */
-    const char *const once[] = {"ledger", support_keep(strdup(support_scratch_path("third"))),
-                                NULL};
-    const char *const larger[] = {"shared", support_keep(strdup(support_scratch_path("once.h5"))),
-                                  "ledger", other, NULL};
+    const char *const once[] = {"ledger", support_scratch_path("third"), NULL};
+    const char *const larger[] = {"shared", support_scratch_path("once.h5"), "ledger", other, NULL};
     export_file(ctx, run, input, larger[1], once);
     result = gated_more(ctx, policy, run, larger);
     is(&result, 1, false, NAN, "the ledger lists the file's release");
-    nvdp_gate_result_free(&result);
-    nvdp_context_free(ctx);
+    nvdp_result_free(&result);
 }
 
 /* A ledger without persons shows no number of a person: the reason names the option. */
@@ -479,15 +462,13 @@ Test(gate, says_how_a_ledger_counts_persons) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
     struct nvdp_context *ctx = support_context();
-    const char *run = support_keep(strdup(task_run(ctx, "run", &choice, NULL))),
-               *input = support_keep(strdup(support_scratch_path("texts.tsv")));
+    const char *run = task_run(ctx, "run", &choice, NULL),
+               *input = support_scratch_path("texts.tsv");
     support_write_text(input, "sentence\tlabel\ngood cat\t1\n");
     export_file(ctx, run, input, support_scratch_path("shared.h5"), NULL);
-    struct nvdp_gate_result result =
+    nvdp__autoresult struct nvdp_gate_result result =
         gated(ctx, "{\"checks\": [{\"measure\": \"person_epsilon\", \"at_most\": 9}]}", run);
     is(&result, 0, false, NAN, "the ledger counts no persons: export with the option person");
-    nvdp_gate_result_free(&result);
-    nvdp_context_free(ctx);
 }
 
 /* A text that a release without persons gives to nobody is missing in the sum of the person who wrote it. */
@@ -497,25 +478,22 @@ Test(gate, shows_no_number_of_a_person_that_lacks_texts) {
     static const char policy[] = "{\"checks\": [{\"measure\": \"text_epsilon\", \"at_most\": 9},\n"
                                  "{\"measure\": \"person_epsilon\", \"at_most\": 9}]}";
     struct nvdp_context *ctx = support_context();
-    const char *run = support_keep(strdup(task_run(ctx, "run", &choice, NULL))),
-               *input = support_keep(strdup(support_scratch_path("texts.tsv")));
+    const char *run = task_run(ctx, "run", &choice, NULL),
+               *input = support_scratch_path("texts.tsv");
     for (int more = 0; more < 2; more++) {
         support_write_text(input, more ? "sentence\tlabel\nred cat\t1\n"
                                        : "sentence\tlabel\tauthor\ngood cat\t1\tann\n");
         export_file(ctx, run, input, support_scratch_path(more ? "2.h5" : "1.h5"),
                     more ? NULL : (const char *const[]){"person", "author", NULL});
-        struct nvdp_gate_result result = gated(ctx, policy, run);
+        nvdp__autoresult struct nvdp_gate_result result = gated(ctx, policy, run);
         is(&result, 0, true, NAN, "");
         is(&result, 1, !more, NAN, more ? "1 of the ledger's texts have no person" : "");
-        nvdp_gate_result_free(&result);
     }
-    nvdp_context_free(ctx);
 }
 
 /* Writes a ledger with one sample of one text, of a mechanism with this divergence at order 4. */
 static const char *ledger_with(struct nvdp_context *ctx, double divergence) {
-    const char *path = support_keep(strdup(support_scratch_path("mixed"))),
-               *key = support_keep(strdup(support_scratch_path("mixed.key")));
+    const char *path = support_scratch_path("mixed"), *key = support_scratch_path("mixed.key");
     const nvdp__text_hash text = {1};
     struct nvdp__ledger *ledger = NULL;
     struct nvdp__spent spent;
@@ -523,8 +501,8 @@ static const char *ledger_with(struct nvdp_context *ctx, double divergence) {
     for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++)
         release.divergence[k] = nvdp__ledger_orders[k] == 4 ? divergence : INFINITY;
     memset(release.id, 'a', sizeof release.id);
-    cr_assert_eq(nvdp__ledger_open(ctx, path, key, "words", &ledger), NVDP_OK);
-    cr_assert_eq(nvdp__ledger_add(ledger, &release, &text, 1, &spent), NVDP_OK);
+    ok(nvdp__ledger_open(ctx, path, key, "words", &ledger));
+    ok(nvdp__ledger_add(ledger, &release, &text, 1, &spent));
     nvdp__ledger_close(ledger);
     return path;
 }
@@ -535,7 +513,7 @@ Test(gate, compares_a_ledger_at_the_delta_of_the_policy) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
     struct nvdp_context *ctx = support_context();
-    const char *run = support_keep(strdup(task_run(ctx, "run", &choice, NULL)));
+    const char *run = task_run(ctx, "run", &choice, NULL);
     const double own = nvdp_gdp_epsilon(1, 1e-5);
     const double divergence = .99 * own - nvdp_renyi_epsilon(4, 0, 1e-5);
     const char *const more[] = {"ledger", ledger_with(ctx, divergence), NULL};
@@ -546,13 +524,11 @@ Test(gate, compares_a_ledger_at_the_delta_of_the_policy) {
             policy, sizeof policy,
             "{\"delta\": %g, \"checks\": [{\"measure\": \"certified_epsilon\", \"at_most\": 50}]}",
             delta);
-        struct nvdp_gate_result result = gated_more(ctx, policy, run, more);
+        nvdp__autoresult struct nvdp_gate_result result = gated_more(ctx, policy, run, more);
         is(&result, 0, true,
            fmax(nvdp_gdp_epsilon(1, delta), nvdp_renyi_epsilon(4, divergence, delta)), "");
-        nvdp_gate_result_free(&result);
     }
     cr_assert_lt(nvdp_gdp_epsilon(1, 1e-9), nvdp_renyi_epsilon(4, divergence, 1e-9));
-    nvdp_context_free(ctx);
 }
 
 /* Per word, the samples of a file and all that its ledger counts are compared, not those of the run alone. */
@@ -561,34 +537,32 @@ Test(gate, compares_the_proof_per_word) {
         .method = NVDP_METHOD_WORD, .latent_dim = 2, .epochs = 1, .clip_word = 0.25};
     static const char policy[] = "{\"checks\": [{\"measure\": \"word_epsilon\", \"at_most\": 2}]}";
     struct nvdp_context *ctx = support_context();
-    char run[512], shared[512];
-    snprintf(run, sizeof run, "%s", task_run(ctx, "run", &choice, NULL));
-    snprintf(shared, sizeof shared, "%s", support_scratch_path("a.h5"));
+    const char *run = support_path("%s", task_run(ctx, "run", &choice, NULL));
+    const char *shared = support_scratch_path("a.h5");
     const char *input = support_scratch_path("texts.tsv");
     support_write_text(input, "sentence\tlabel\ngood cat\t1\nbad cat\t0\n");
     struct nvdp_gate_result result = gated(ctx, policy, run);
     const double one = result.check[0].found; /* the clip is a little above .25, for rounding */
     is(&result, 0, true, NAN, "");
     cr_expect(one >= nvdp_gdp_epsilon(.5, 1e-5) && one < 1.0001 * nvdp_gdp_epsilon(.5, 1e-5));
-    nvdp_gate_result_free(&result);
+    nvdp_result_free(&result);
     export_file(ctx, run, input, shared,
                 (const char *const[]){"samples", "2", "budget-samples", "2", NULL});
     const double two = nvdp_gdp_epsilon(sqrt(2) * nvdp_gdp_mu(one, 1e-5), 1e-5); /* 2.9 */
     result = gated(ctx, policy, shared);
     is(&result, 0, false, two, "expected at most 2");
-    nvdp_gate_result_free(&result);
+    nvdp_result_free(&result);
     result = gated_with(ctx, policy, run, shared);
     is(&result, 0, false, two, "expected at most 2");
-    nvdp_gate_result_free(&result);
+    nvdp_result_free(&result);
     /* a file of another method proves nothing per word */
     static const struct run_choice other = {
         .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
-    snprintf(run, sizeof run, "%s", task_run(ctx, "other", &other, NULL));
+    run = support_path("%s", task_run(ctx, "other", &other, NULL));
     export_file(ctx, run, input, support_scratch_path("b.h5"), NULL);
     result = gated(ctx, policy, support_scratch_path("b.h5"));
     is(&result, 0, false, NAN, "expected a finite number, found inf");
-    nvdp_gate_result_free(&result);
-    nvdp_context_free(ctx);
+    nvdp_result_free(&result);
 }
 
 /* A file that proves less over all texts, but more per word, does not hide what the run proves per word. */
@@ -606,26 +580,23 @@ Test(gate, takes_the_larger_epsilon_of_each_kind) {
     static const char policy[] = "{\"checks\": [{\"measure\": \"word_epsilon\", \"at_most\": 2},\n"
                                  "{\"measure\": \"certified_epsilon\", \"at_most\": 30}]}";
     struct nvdp_context *ctx = support_context();
-    char run[512], shared[512];
-    snprintf(run, sizeof run, "%s", task_run(ctx, "other", &other, NULL));
-    snprintf(shared, sizeof shared, "%s", support_scratch_path("other.h5"));
+    const char *run = support_path("%s", task_run(ctx, "other", &other, NULL));
+    const char *shared = support_scratch_path("other.h5");
     const char *input = support_scratch_path("texts.tsv");
     support_write_text(input, "sentence\tlabel\ngood cat\t1\n");
     export_file(ctx, run, input, shared, NULL);
-    snprintf(run, sizeof run, "%s", task_run(ctx, "run", &mine, NULL));
-    struct nvdp_gate_result result = gated(ctx, policy, run);
+    run = support_path("%s", task_run(ctx, "run", &mine, NULL));
+    nvdp__autoresult struct nvdp_gate_result result = gated(ctx, policy, run);
     const double word = result.check[0].found, text = result.check[1].found;
-    nvdp_gate_result_free(&result);
+    nvdp_result_free(&result);
     result = gated(ctx, policy, shared);
     cr_expect_lt(result.check[0].found, word);
     cr_expect_gt(result.check[1].found, text);
     const double larger = result.check[1].found;
-    nvdp_gate_result_free(&result);
+    nvdp_result_free(&result);
     result = gated_with(ctx, policy, run, shared);
     is(&result, 0, true, word, "");
     is(&result, 1, false, larger, "expected at most 30");
-    nvdp_gate_result_free(&result);
-    nvdp_context_free(ctx);
 }
 
 /* Beside a run, the samples of a file count in the certificate of the run. */
@@ -637,36 +608,34 @@ Test(gate, counts_all_samples_of_a_file_beside_a_run) {
         "{\"checks\": [{\"measure\": \"certified_epsilon\", \"at_most\": 30},\n"
         "{\"measure\": \"guess_bound\", \"baseline\": 0.5, \"at_most\": 0.9}]}";
     struct nvdp_context *ctx = support_context();
-    char run[512], shared[512];
-    snprintf(run, sizeof run, "%s", task_run(ctx, "small", &small, NULL));
+    const char *run = support_path("%s", task_run(ctx, "small", &small, NULL));
     const char *input = support_scratch_path("texts.tsv");
     support_write_text(input, "sentence\tlabel\ngood cat\t1\n");
-    snprintf(shared, sizeof shared, "%s", support_scratch_path("a.h5"));
+    const char *shared = support_scratch_path("a.h5");
     export_file(ctx, run, input, shared,
                 (const char *const[]){"budget-samples", "2", "samples", "2", NULL});
     struct nvdp_gate_result result = gated(ctx, policy, shared);
     const double least = result.check[0].found, bound = result.check[1].found;
-    nvdp_gate_result_free(&result);
-    snprintf(run, sizeof run, "%s", task_run(ctx, "large", &large, NULL));
+    nvdp_result_free(&result);
+    run = support_path("%s", task_run(ctx, "large", &large, NULL));
     result = gated(ctx, policy, run);
     const double most = result.check[0].found;
     is(&result, 1, true, NAN, "");
     cr_expect_lt(least, most);
     cr_expect_float_eq(bound, nvdp_guess_bound(.5, .5, 2, 0), 1e-9);
-    nvdp_gate_result_free(&result);
+    nvdp_result_free(&result);
     result = gated_with(ctx, policy, run, shared);
     is(&result, 0, true, NAN, "");
     cr_expect_gt(result.check[0].found, most); /* two samples count */
     is(&result, 1, true, nvdp_guess_bound(.5, .9, 2, 0), "");
-    nvdp_gate_result_free(&result);
-    nvdp_context_free(ctx);
+    nvdp_result_free(&result);
 }
 
 /* A number that is not finite fails, and so does everything of a run without noise. */
 Test(gate, what_is_not_proven_fails) {
     static const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .kappa = 1, .epochs = 1};
     struct nvdp_context *ctx = support_context();
-    struct nvdp_gate_result result =
+    nvdp__autoresult struct nvdp_gate_result result =
         gated(ctx,
               "{\"checks\": [{\"measure\": \"certified_epsilon\", \"at_most\": 1e300},\n"
               "{\"measure\": \"certified_epsilon\", \"at_most\": 1e300, \"at_least\": 1},\n"
@@ -676,8 +645,6 @@ Test(gate, what_is_not_proven_fails) {
     is(&result, 1, false, NAN, "expected a finite number, found inf");
     is(&result, 2, false, NAN, "");
     cr_expect_neq(result.check[2].reason[0], '\0');
-    nvdp_gate_result_free(&result);
-    nvdp_context_free(ctx);
 }
 
 /* --- attacks --- */
@@ -687,7 +654,7 @@ Test(gate, what_is_not_proven_fails) {
 static const char *write_different(const char *name, size_t first, size_t n, bool label) {
     static const char *const words[] = {"good", "bad", "cat",  "dog", "sun",
                                         "sea",  "red", "blue", "one", "two"};
-    const char *path = support_keep(strdup(support_scratch_path(name)));
+    const char *path = support_scratch_path(name);
     FILE *file = fopen(path, "w");
     if (label) fprintf(file, "sentence\tlabel\n");
     for (size_t i = first; i < first + n; i++) {
@@ -703,9 +670,8 @@ static const char *write_different(const char *name, size_t first, size_t n, boo
 /* Makes a language model of such texts, "prior", with more pieces than `tokens` of the attack invert. */
 static void make_prior(struct nvdp_context *ctx) {
     const char *const texts[] = {write_different("plain.txt", 3000, 100, false)};
-    struct nvdp__pretrain_options config =
-        toy_config(texts, support_keep(strdup(support_scratch_path("prior"))));
-    FREED(nvdp_pretrain_result_free)
+    struct nvdp__pretrain_options config = toy_config(texts, support_scratch_path("prior"));
+    FREED(nvdp_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     char *pieces = support_read(support_scratch_path("data/vocab.txt"));
     FILE *file = fopen(support_scratch_path("vocabulary.txt"), "w");
@@ -713,13 +679,12 @@ static void make_prior(struct nvdp_context *ctx) {
     for (int i = 0; i < 32; i++)
         fprintf(file, "unseen%d\n", i);
     fclose(file);
-    free(pieces);
-    config.vocab = support_keep(strdup(support_scratch_path("vocabulary.txt")));
+    config.vocab = support_scratch_path("vocabulary.txt");
     config.steps = 20;
     config.hidden = 32;
     config.length = 8;
     config.max_positions = 40;
-    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp__pretrain(ctx, &config, &result));
 }
 
 /* Gates a run's `texts` different dev texts, with 200 public ones. */
@@ -729,16 +694,15 @@ static struct nvdp_gate_result attacked(struct nvdp_context *ctx, const char *po
     struct nvdp_config *config = NULL;
     mkdir(support_scratch_path("many"), 0777);
     write_different("many/dev.tsv", 0, texts, true);
-    const char *const option[][2] = {
-        {"policy", policy},
-        {"target", run},
-        {"data", support_keep(strdup(support_scratch_path("many")))},
-        {"public", write_different("public.tsv", 2000, 200, true)},
-        {"prior", support_keep(strdup(support_scratch_path("prior")))}};
-    cr_assert_eq(nvdp_gate_config_create(ctx, &config), NVDP_OK);
+    const char *const option[][2] = {{"policy", policy},
+                                     {"target", run},
+                                     {"data", support_scratch_path("many")},
+                                     {"public", write_different("public.tsv", 2000, 200, true)},
+                                     {"prior", support_scratch_path("prior")}};
+    ok(nvdp_config_create(ctx, "gate", &config));
     for (size_t i = 0; i < sizeof option / sizeof *option; i++)
         support_set(ctx, config, option[i][0], option[i][1]);
-    cr_assert_eq(nvdp_gate(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_gate(ctx, config, &result));
     nvdp_config_free(config);
     return result;
 }
@@ -748,20 +712,19 @@ static const char *short_policy(void) {
     const struct nvdp__preset *of = nvdp__policies;
     while (strcmp(of->name, "attacks") != 0)
         of++;
-    json_t *policy = json_loads(of->text, 0, NULL), *check;
+    json_t *check;
+    nvdp__autoptr(json_decref) json_t *policy = json_loads(of->text, 0, NULL);
     size_t i;
     json_array_foreach(json_object_get(policy, "checks"), i, check) {
         json_t *options = json_object_get(check, "options");
         if (options == NULL) continue;
-        cr_expect_str_eq(json_string_value(json_object_get(check, "attack")), "invert");
+        cr_expect_str_eq(text_at(check, "attack"), "invert");
         json_object_update_new(options,
                                json_pack("{s:i, s:i, s:i}", "limit", 60, "steps", 20, "search", 0));
     }
-    char *text = json_dumps(policy, 0);
-    const char *path = support_keep(strdup(support_scratch_path("short.json")));
+    nvdp__autofree char *text = json_dumps(policy, 0);
+    const char *path = support_scratch_path("short.json");
     support_write_text(path, text);
-    free(text);
-    json_decref(policy);
     return path;
 }
 
@@ -787,7 +750,7 @@ Test(gate, attacks_pass_a_harmless_run_alone) {
         cr_assert_eq(result.checks, 7);
         for (size_t i = 0; i < result.checks; i++)
             is(&result, i, !open, NAN, open ? "expected at most" : "");
-        nvdp_gate_result_free(&result);
+        nvdp_result_free(&result);
         if (!open) continue;
         /* an attack that shows more than is promised fails, whatever its number is */
         result = gated(
@@ -796,31 +759,27 @@ Test(gate, attacks_pass_a_harmless_run_alone) {
             " \"options\": {\"claimed\": 0.001, \"pairs\": 2, \"samples\": 1000}}]}",
             run);
         is(&result, 0, false, NAN, "VIOLATION");
-        nvdp_gate_result_free(&result);
+        nvdp_result_free(&result);
     }
-    nvdp_context_free(ctx);
 }
 
 /* Sets a tensor of a file to zeros. */
 static void clear_tensor(const char *path, const char *name) {
     unsigned char size[8];
-    FILE *file = fopen(path, "r+b");
+    nvdp__autoptr(fclose) FILE *file = fopen(path, "r+b");
     cr_assert(file != NULL && fread(size, 1, 8, file) == 8);
     size_t length = 0;
     for (int i = 7; i >= 0; i--)
         length = length << 8 | size[i];
     char *header = support_keep(calloc(length + 1, 1));
     cr_assert_eq(fread(header, 1, length, file), length);
-    json_t *all = json_loads(header, 0, NULL),
-           *at = json_object_get(json_object_get(all, name), "data_offsets");
-    const long first = (long)json_integer_value(json_array_get(at, 0)),
-               end = (long)json_integer_value(json_array_get(at, 1));
+    nvdp__autoptr(json_decref) json_t *all = json_loads(header, 0, NULL);
+    json_t *at = json_object_get(json_object_get(all, name), "data_offsets");
+    const long first = (long)integer_at(at, "0"), end = (long)integer_at(at, "1");
     cr_assert_gt(end, first, "%s", header);
     fseek(file, 8 + (long)length + first, SEEK_SET);
     for (long i = first; i < end; i++)
         fputc(0, file);
-    fclose(file);
-    json_decref(all);
 }
 
 /* An attack that finds nothing without noise either, as all posteriors are the same, fails under an upper limit. */
@@ -831,29 +790,26 @@ Test(gate, attacks_that_are_weak_fail) {
         "{\"checks\": [{\"attack\": \"membership\", \"number\": \"AUC\", \"at_most\": 0.999},\n"
         "{\"attack\": \"membership\", \"number\": \"members\", \"at_least\": 0}]}";
     struct nvdp_context *ctx = support_context();
-    const char *path = support_keep(strdup(support_scratch_path("policy.json")));
-    char weights[600];
-    const char *run = support_keep(strdup(task_run(ctx, "run", &choice, NULL)));
+    const char *path = support_scratch_path("policy.json");
+    const char *run = task_run(ctx, "run", &choice, NULL);
     support_write_text(path, policy);
     struct nvdp_gate_result result = attacked(ctx, path, run, 80);
     is(&result, 0, true, NAN, "");
     is(&result, 1, true, NAN, "");
-    nvdp_gate_result_free(&result);
-    snprintf(weights, sizeof weights, "%s/model/model.safetensors", run);
+    nvdp_result_free(&result);
+    const char *weights = support_path("%s/model/model.safetensors", run);
     clear_tensor(weights, "vib.mu.weight");
     result = attacked(ctx, path, run, 80);
     is(&result, 0, false, NAN, "the attacker is too weak for a conclusion");
     is(&result, 1, true, NAN, "");
-    nvdp_gate_result_free(&result);
-    nvdp_context_free(ctx);
+    nvdp_result_free(&result);
 }
 
 /* Writes n texts as the dev split of a new folder; returns the folder. */
 static const char *make_split(const char *name, size_t n) {
-    const char *folder = support_keep(strdup(support_scratch_path(name)));
-    char path[600];
+    const char *folder = support_scratch_path(name);
     mkdir(folder, 0777);
-    snprintf(path, sizeof path, "%s/dev.tsv", name);
+    const char *path = support_path("%s/dev.tsv", name);
     write_different(path, 0, n, true);
     return folder;
 }
@@ -871,10 +827,9 @@ Test(gate, attacks_read_all_samples_that_count) {
         "{\"attack\": \"reidentify\", \"number\": \"first\", \"at_most\": 0.9999,"
         " \"options\": {\"releases\": 1}}]}";
     struct nvdp_context *ctx = support_context();
-    const char *run = support_keep(strdup(task_run(ctx, "run", &choice, NULL))),
-               *data = make_split("few", 60),
+    const char *run = task_run(ctx, "run", &choice, NULL), *data = make_split("few", 60),
                *known = write_different("public.tsv", 2000, 30, true),
-               *shared = support_keep(strdup(support_scratch_path("three.h5")));
+               *shared = support_scratch_path("three.h5");
     export_file(ctx, run, support_scratch_path("few/dev.tsv"), shared,
                 (const char *const[]){"samples", "3", "no-ledger", "true", NULL});
     static const int count[] = {2, 2, 4};
@@ -883,7 +838,7 @@ Test(gate, attacks_read_all_samples_that_count) {
                                     NULL};
         char text[1024], few[2][80];
         snprintf(text, sizeof text, policy, count[i]);
-        struct nvdp_gate_result result = gated_more(ctx, text, run, more);
+        nvdp__autoresult struct nvdp_gate_result result = gated_more(ctx, text, run, more);
         const int counted = i == 1 ? 3 : count[i], read = i == 0 ? 2 : 3;
         snprintf(few[0], sizeof few[0], "not measured: the attack reads 1 of the %d samples",
                  counted);
@@ -895,37 +850,28 @@ Test(gate, attacks_read_all_samples_that_count) {
             const bool all = reads == counted;
             is(&result, k, all, all && (k == 1 || k == 2) ? reads : NAN, all ? "" : few[reads > 1]);
         }
-        nvdp_gate_result_free(&result);
     }
-    nvdp_context_free(ctx);
 }
 
 /* --- what a pass is about --- */
 
 /* Measures a run's texts as nvdp privacy --exact, and keeps the record with an epsilon of 0.25, which no text has. */
 static void keep_record(struct nvdp_context *ctx, const char *run, const char *data) {
-    struct nvdp_config *config = NULL, *more = NULL;
-    struct nvdp_posteriors *posteriors = NULL;
-    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-    char *text = NULL, *name = NULL, path[600];
-    cr_assert_eq(nvdp_run_config_create(ctx, &config), NVDP_OK);
-    cr_assert_eq(nvdp_privacy_config_create(ctx, &more), NVDP_OK);
-    cr_assert_eq(nvdp_config_join(config, more), NVDP_OK);
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
+    nvdp__autoresult struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
+    nvdp__autofree char *text = NULL, *name = NULL;
+    ok(nvdp_config_create(ctx, "run,privacy", &config));
     support_set(ctx, config, "run", run);
     support_set(ctx, config, "data", data);
     support_set(ctx, config, "exact", "true");
-    cr_assert_eq(nvdp_run_posteriors(ctx, config, &posteriors), NVDP_OK);
-    cr_assert_eq(nvdp_privacy_measure(ctx, posteriors, config, NULL, &report), NVDP_OK);
+    ok(nvdp_run_posteriors(ctx, config, &posteriors));
+    ok(nvdp_privacy_measure(ctx, posteriors, config, NULL, &report));
     report.exact->worst.epsilon = .25;
-    cr_assert_eq(nvdp_privacy_report_json(ctx, &report, &text), NVDP_OK);
-    cr_assert_eq(nvdp_measured_name(ctx, config, "privacy", &name), NVDP_OK);
-    snprintf(path, sizeof path, "%s/%s", run, name);
+    ok(nvdp_result_json(ctx, &report, NULL, &text));
+    ok(nvdp_measured_name(ctx, config, "privacy", &name));
+    const char *path = support_path("%s/%s", run, name);
     support_write_text(path, text);
-    free(text);
-    free(name);
-    nvdp_privacy_report_free(&report);
-    nvdp_posteriors_free(posteriors);
-    nvdp_config_free(config);
 }
 
 /* A record counts only for the texts and the model that it is of: not for another folder, nor for other texts in the same
@@ -936,7 +882,7 @@ Test(gate, uses_records_of_the_same_texts_alone) {
     static const char policy[] =
         "{\"checks\": [{\"measure\": \"exact_epsilon\", \"at_most\": 100}]}";
     struct nvdp_context *ctx = support_context();
-    const char *run = support_keep(strdup(task_run(ctx, "run", &choice, NULL)));
+    const char *run = task_run(ctx, "run", &choice, NULL);
     const char *data = make_split("few", 12);
     struct {
         const char *data;
@@ -946,13 +892,11 @@ Test(gate, uses_records_of_the_same_texts_alone) {
     for (size_t i = 0; i < 3; i++) {
         const char *const more[] = {"data", cases[i].data, NULL};
         if (i == 2) make_split("few", 14); /* other texts under the same path */
-        struct nvdp_gate_result result = gated_more(ctx, policy, run, more);
+        nvdp__autoresult struct nvdp_gate_result result = gated_more(ctx, policy, run, more);
         is(&result, 0, true, NAN, "");
         cr_expect_eq(result.check[0].found == .25, cases[i].record, "case %zu: %g", i,
                      result.check[0].found);
-        nvdp_gate_result_free(&result);
     }
-    nvdp_context_free(ctx);
 }
 
 /* All samples of a text that the ledger counts are proven together, whatever mechanisms they are of. */
@@ -968,15 +912,14 @@ Test(gate, counts_the_samples_that_are_released) {
         "{\"releases\": 4, \"checks\": [{\"measure\": \"certified_epsilon\", \"at_most\": 100},\n"
         "{\"measure\": \"guess_bound\", \"baseline\": 0.5, \"at_most\": 0.999}]}";
     struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     char ledger[600];
-    const char *run = support_keep(strdup(task_run(ctx, "run", &choice, NULL))),
-               *other = support_keep(strdup(task_run(ctx, "other", &noisy, NULL))),
-               *shared = support_keep(strdup(support_scratch_path("a.h5"))),
-               *input = support_keep(strdup(support_scratch_path("texts.tsv")));
+    const char *run = task_run(ctx, "run", &choice, NULL),
+               *other = task_run(ctx, "other", &noisy, NULL),
+               *shared = support_scratch_path("a.h5"), *input = support_scratch_path("texts.tsv");
     support_write_text(input, "sentence\tlabel\ngood cat\t1\nbad cat\t0\n");
     snprintf(ledger, sizeof ledger, "%s/ledger", run);
-    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(ctx, "export", &config));
     support_set(ctx, config, "run", run);
     support_set(ctx, config, "input", input);
     support_set(ctx, config, "budget-samples", "2");
@@ -984,49 +927,44 @@ Test(gate, counts_the_samples_that_are_released) {
     support_set(ctx, config, "out", shared);
     const char *const targets[] = {run, shared};
     for (size_t times = 1; times <= 2; times++) {
-        cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+        ok(nvdp_export(ctx, config, NULL));
         struct nvdp_gate_result result = gated(ctx, one, run);
         is(&result, 0, true, nvdp_gdp_epsilon(sqrt((double)times), 1e-5), "");
         is(&result, 1, true, nvdp_guess_bound(.5, sqrt((double)times) / 2, 1, 0), "");
         cr_expect_eq(result.releases, times);
-        nvdp_gate_result_free(&result);
+        nvdp_result_free(&result);
         /* the policy may want more samples than there are, of a run and of a file */
         for (size_t i = 0; i < 2; i++) {
             result = gated(ctx, four, targets[i]);
             is(&result, 0, true, nvdp_gdp_epsilon(2, 1e-5), "");
             is(&result, 1, true, nvdp_guess_bound(.5, 1, 1, 0), "");
             cr_expect_eq(result.releases, 4);
-            nvdp_gate_result_free(&result);
+            nvdp_result_free(&result);
         }
     }
     /* The ledger of both runs: a text has 2 samples of one and 1 of the other, more than 3 of the other. */
-    struct nvdp_config *second = NULL;
-    cr_assert_eq(nvdp_export_config_create(ctx, &second), NVDP_OK);
-    support_set(ctx, second, "run", other);
-    support_set(ctx, second, "input", input);
-    support_set(ctx, second, "budget-samples", "3");
-    support_set(ctx, second, "ledger", ledger);
-    support_set(ctx, second, "out", support_scratch_path("b.h5"));
-    cr_assert_eq(nvdp_export(ctx, second, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    struct nvdp_config *second =
+        support_config(ctx, "export", "run", other, "input", input, "budget-samples", "3", "ledger",
+                       ledger, "out", support_scratch_path("b.h5"), NULL);
+    ok(nvdp_export(ctx, second, NULL));
     const char *const more[] = {"ledger", ledger, NULL};
     struct nvdp_gate_result result = gated_more(ctx, one, other, more);
     const double epsilon = nvdp_gdp_epsilon(1.5, 1e-5), delta = 1e-5;
     is(&result, 0, true, epsilon, "");
-    is(&result, 1, false, nvdp_guess_from_curve(.5, 1, &epsilon, &delta), "expected at most");
-    nvdp_gate_result_free(&result);
+    is(&result, 1, false, nvdp__guess_from_curve(.5, 1, &epsilon, &delta), "expected at most");
+    nvdp_result_free(&result);
     /* the other run remembers that a ledger elsewhere counts */
     result = gated(ctx, one, other);
     is(&result, 0, false, NAN, "ledgers outside of the run count its releases");
-    nvdp_gate_result_free(&result);
+    nvdp_result_free(&result);
     /* a ledger that is gone, or was cut, while its key is there hides samples */
     for (int empty = 0; empty < 2; empty++) {
-        char aside[700];
-        snprintf(aside, sizeof aside, "%s.aside", ledger);
+        const char *aside = support_path("%s.aside", ledger);
         cr_assert_eq(rename(ledger, aside), 0);
         if (empty) support_write(ledger, "", 0);
         result = gated(ctx, one, run);
         is(&result, 0, false, NAN, "expected the ledger of the key");
-        nvdp_gate_result_free(&result);
+        nvdp_result_free(&result);
         cr_assert_eq(rename(aside, ledger), 0);
     }
     /* a ledger that cannot be read hides samples */
@@ -1039,10 +977,7 @@ Test(gate, counts_the_samples_that_are_released) {
                    run);
     for (size_t i = 0; i < 3; i++)
         is(&result, i, false, NAN, "not measured: ");
-    nvdp_gate_result_free(&result);
-    nvdp_config_free(second);
-    nvdp_config_free(config);
-    nvdp_context_free(ctx);
+    nvdp_result_free(&result);
 }
 
 /* The number of texts is the policy's to choose, and shown with split, delta and samples. */
@@ -1061,7 +996,7 @@ Test(gate, shows_and_limits_the_number_of_texts) {
          "expected at least 13 texts, as min_texts of the policy, found 12"},
         {"\"min_texts\": 12, \"delta\": 0.001, ", NULL, NULL, ""}};
     struct nvdp_context *ctx = support_context();
-    const char *run = support_keep(strdup(task_run(ctx, "run", &choice, NULL)));
+    const char *run = task_run(ctx, "run", &choice, NULL);
     const char *data = make_split("few", 12);
     char policy[256], *text = NULL;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -1073,26 +1008,25 @@ Test(gate, shows_and_limits_the_number_of_texts) {
             refused(ctx, policy, run, more, cases[i].error);
             continue;
         }
-        struct nvdp_gate_result result = gated_more(ctx, policy, run, more);
+        nvdp__autoresult struct nvdp_gate_result result = gated_more(ctx, policy, run, more);
         is(&result, 0, *cases[i].reason == '\0', NAN, cases[i].reason);
         cr_expect_eq(result.check[0].texts, cases[i].limit != NULL ? 10 : 12);
         if (i == 4) {
-            cr_assert_eq(nvdp_gate_text(ctx, &result, &text), NVDP_OK);
+            ok(nvdp_result_text(ctx, &result, NULL, &text));
             support_contains(text, " texts  pass\n");
             support_contains(text, "     12  yes\n");
             support_contains(
                 text, "For one sample of a text, at delta 0.001; measured on the split dev.");
             free(text);
-            cr_assert_eq(nvdp_gate_json(ctx, &result, &text), NVDP_OK);
-            json_t *made = json_loads(text, 0, NULL),
-                   *check = json_array_get(json_object_get(made, "checks"), 0);
-            cr_expect_eq(json_number_value(json_object_get(made, "delta")), .001);
-            cr_expect_eq(json_integer_value(json_object_get(made, "releases")), 1);
-            cr_expect_str_eq(json_string_value(json_object_get(made, "split")), "dev");
-            cr_expect_eq(json_integer_value(json_object_get(check, "texts")), 12);
-            json_decref(made);
+            ok(nvdp_result_json(ctx, &result, NULL, &text));
+            nvdp__autoptr(json_decref) json_t *made = json_loads(text, 0, NULL);
+            json_t *check = support_at(made, "checks/0");
+            cr_expect_eq(number_at(made, "delta"), .001);
+            cr_expect_eq(integer_at(made, "releases"), 1);
+            cr_expect_str_eq(text_at(made, "split"), "dev");
+            cr_expect_eq(integer_at(check, "texts"), 12);
             free(text);
-            cr_assert_eq(nvdp_gate_junit(ctx, &result, "run", &text), NVDP_OK);
+            ok(nvdp_gate_junit(ctx, &result, "run", &text));
             support_contains(text, "<property name=\"delta\" value=\"0.001\"/>");
             support_contains(text, "<property name=\"releases\" value=\"1\"/>");
             support_contains(text, "<property name=\"split\" value=\"dev\"/>");
@@ -1100,7 +1034,5 @@ Test(gate, shows_and_limits_the_number_of_texts) {
             support_contains(text, "; texts: 12</system-out>");
             free(text);
         }
-        nvdp_gate_result_free(&result);
     }
-    nvdp_context_free(ctx);
 }

@@ -3,8 +3,8 @@
  *
  * hook_open, then fill the arrays of hook_array and hook_value, then hook_run, then read. All
  * arrays are float32 and live until hook_close. */
-#include "bert/checkpoint.h"
-#include "mechanism/method.h"
+#include "encoder/checkpoint.h"
+#include "mechanism/mechanism.h"
 #include "nvib/nvib.h"
 #include "vib/vib.h"
 

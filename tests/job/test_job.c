@@ -97,8 +97,8 @@ static void open_toy(struct toy *toy, const char *out) {
     size_t index;
     *toy = (struct toy){.dev = nvdp__device_cpu(ctx)};
     nvdp__params_init(&toy->params, ctx);
-    cr_assert_eq(nvdp__params_add(&toy->params, "x", 1, SIZE, 1, 0, &index), NVDP_OK);
-    cr_assert_eq(nvdp__params_allocate(&toy->params, true), NVDP_OK);
+    ok(nvdp__params_add(&toy->params, "x", 1, SIZE, 1, 0, &index));
+    ok(nvdp__params_allocate(&toy->params, true));
     toy->job = (struct nvdp__job){
         .ctx = ctx,
         .kind = &kind,
@@ -113,16 +113,14 @@ static void open_toy(struct toy *toy, const char *out) {
         .schedule = STEPS,
         .checkpoint_seconds = 1e9,
         .out = out};
-    cr_assert_eq(nvdp__optimizer_create(ctx, &toy->params, &toy->job.optimizer), NVDP_OK);
+    ok(nvdp__optimizer_create(ctx, &toy->params, &toy->job.optimizer));
     nvdp_context_set_cancel(ctx, cancelled, toy);
     mkdir(out, 0700);
 }
 
 static void close_toy(struct toy *toy) {
-    struct nvdp_context *ctx = toy->job.ctx;
     nvdp__job_close(&toy->job);
     nvdp__params_release(&toy->params);
-    nvdp_context_free(ctx);
 }
 
 static nvdp_status go(struct toy *toy) {
@@ -135,26 +133,26 @@ static nvdp_status go(struct toy *toy) {
 
 Test(job, a_stopped_run_goes_on_to_the_same_bits) {
     struct toy whole, part, rest;
-    char message[600], path[600];
+    char message[600];
     const char *out = support_scratch_path("part");
     bool found = true;
     open_toy(&whole, support_scratch_path("whole"));
-    cr_assert_eq(go(&whole), NVDP_OK, "%s", nvdp_context_error(whole.job.ctx));
+    ok(go(&whole));
     open_toy(&part, out);
-    cr_assert_eq(nvdp__job_load(&part.job, &found), NVDP_OK);
+    ok(nvdp__job_load(&part.job, &found));
     cr_expect_not(found);
     part.cancel_at = 5;
     cr_assert_eq(go(&part), NVDP_ERR_CANCELLED);
     snprintf(message, sizeof message,
              "interrupted after step 5 of 12; continue with: toy --resume %s", out);
     cr_expect_str_eq(nvdp_context_error(part.job.ctx), message);
-    cr_assert_eq(nvdp__job_log(&part.job, json_pack("{s:i}", "lost", 1), false), NVDP_OK);
+    ok(nvdp__job_log(&part.job, json_pack("{s:i}", "lost", 1), false));
     close_toy(&part);
     open_toy(&rest, out);
-    cr_assert_eq(nvdp__job_load(&rest.job, &found), NVDP_OK);
+    ok(nvdp__job_load(&rest.job, &found));
     cr_expect(found);
     cr_expect_eq(rest.job.step, 5);
-    cr_assert_eq(go(&rest), NVDP_OK, "%s", nvdp_context_error(rest.job.ctx));
+    ok(go(&rest));
     cr_expect_eq(memcmp(rest.params.value, whole.params.value, SIZE * sizeof(float)), 0);
     cr_expect_eq(rest.state.counted, STEPS);
     cr_expect(rest.state.sum == whole.state.sum);
@@ -163,7 +161,7 @@ Test(job, a_stopped_run_goes_on_to_the_same_bits) {
     close_toy(&rest);
     open_toy(&rest, out);
     rest.job.steps = 4;
-    snprintf(path, sizeof path, "%s/state.ckpt: too many steps", out);
+    const char *path = support_path("%s/state.ckpt: too many steps", out);
     cr_expect_eq(nvdp__job_load(&rest.job, NULL), NVDP_ERR_INPUT);
     cr_expect_str_eq(nvdp_context_error(rest.job.ctx), path);
     close_toy(&rest);

@@ -19,14 +19,12 @@
 
 static void write_file(const char *name, const char *text) {
     struct nvdp_context *ctx = support_context();
-    char path[600];
-    snprintf(path, sizeof path, "%s", support_scratch_path(name));
+    const char *path = support_scratch_path(name);
     char *end = strrchr(path, '/');
     *end = '\0';
-    cr_assert_eq(nvdp__make_directory(ctx, path), NVDP_OK);
+    ok(nvdp__make_directory(ctx, path));
     *end = '/';
     support_write_text(path, text);
-    nvdp_context_free(ctx);
 }
 
 /* Returns the guarantee of the model in a folder for the texts of a digest. */
@@ -36,8 +34,7 @@ static nvdp_status promise(struct nvdp_context *ctx, const char *model, const ch
     struct nvdp__lineage lineage = {0};
     struct nvdp_dp_guarantee of = {0};
     snprintf(sha256[0], sizeof sha256[0], "%s", digest);
-    cr_assert_eq(nvdp__lineage_read(ctx, support_scratch_path(model), &lineage), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    ok(nvdp__lineage_read(ctx, support_scratch_path(model), &lineage));
     const struct nvdp__seen seen = {1, (const char(*)[NVDP__DIGEST_HEX])sha256, NULL, NULL, 0};
     nvdp_status status = nvdp__lineage_promise(ctx, &lineage, seen, seeded, &of);
     nvdp__lineage_release(&lineage);
@@ -48,16 +45,14 @@ static nvdp_status promise(struct nvdp_context *ctx, const char *model, const ch
 static void promises(struct nvdp_context *ctx, const char *model, const char *digest,
                      double expected) {
     double epsilon;
-    cr_assert_eq(promise(ctx, model, digest, false, &epsilon), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    ok(promise(ctx, model, digest, false, &epsilon));
     cr_expect_eq(epsilon, expected, "%s: %g", model, epsilon);
 }
 
 static void refuses(struct nvdp_context *ctx, const char *model, const char *digest,
                     const char *what) {
     double epsilon;
-    cr_assert_eq(promise(ctx, model, digest, false, &epsilon), NVDP_ERR_ARGUMENT, "%s", model);
-    support_contains(nvdp_context_error(ctx), what);
+    fails(promise(ctx, model, digest, false, &epsilon), NVDP_ERR_ARGUMENT, what);
 }
 
 Test(lineage, of_a_training_is_in_the_folder_around_its_model) {
@@ -77,11 +72,10 @@ Test(lineage, of_a_training_is_in_the_folder_around_its_model) {
                "{\"dp\": {\"pld\": {\"epsilon\": 2.5}, \"delta\": 1e-5, \"insecure_seed\": true}}");
     double epsilon;
     refuses(ctx, "r/model", B, "noise from a seed");
-    cr_expect_eq(promise(ctx, "r/model", B, true, &epsilon), NVDP_OK);
+    ok(promise(ctx, "r/model", B, true, &epsilon));
     cr_expect_eq(epsilon, 2.5);
     write_file("r/result.json", "{\"dp\": " DP("null") "}"); /* no noise */
     refuses(ctx, "r/model", B, "found that of next");
-    nvdp_context_free(ctx);
 }
 
 /* Models of an unfinished run have had some of the planned steps. */
@@ -97,7 +91,6 @@ Test(lineage, of_a_run_that_goes_on_is_what_it_plans) {
     write_file("p/result.json", "{\"dp\": {\"steps\": 3, \"pld\": {\"epsilon\": 2}, "
                                 "\"delta\": 1e-5}}");
     promises(ctx, "p/model", A, 4);
-    nvdp_context_free(ctx);
 }
 
 /* Guarantees of earlier trainings are in the list. The part that a training counted of them is not
@@ -123,22 +116,17 @@ Test(lineage, of_a_chain_is_kept_from_run_to_run) {
     write_file("d/config.json", "{\"nvdp_pretraining\": {\"dp\": " DP("5") "}}");
     promises(ctx, "d", A, 7);
     /* the list passes through a run's own records unchanged */
-    struct nvdp__lineage lineage = {0};
+    nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {0};
     const char own[1][NVDP__DIGEST_HEX] = {C};
-    cr_assert_eq(nvdp__lineage_read(ctx, support_scratch_path("d"), &lineage), NVDP_OK);
-    cr_assert_eq(
-        nvdp__lineage_add(ctx, &lineage, "next", (struct nvdp__seen){1, own, NULL, NULL, 0}, false),
-        NVDP_OK);
-    char *text = json_dumps(lineage.list, 0), record[2000];
-    snprintf(record, sizeof record, "{\"nvdp_format\": \"run/1\", \"learned_from\": %s}", text);
+    ok(nvdp__lineage_read(ctx, support_scratch_path("d"), &lineage));
+    ok(nvdp__lineage_add(ctx, &lineage, "next", (struct nvdp__seen){1, own, NULL, NULL, 0}, false));
+    nvdp__autofree char *text = json_dumps(lineage.list, 0);
+    const char *record = support_path("{\"nvdp_format\": \"run/1\", \"learned_from\": %s}", text);
     write_file("e/model/config.json", "{}");
     write_file("e/run.json", record);
     promises(ctx, "e/model", A, 7);
     promises(ctx, "e/model", B, 7);
     refuses(ctx, "e/model", C, "found that of next");
-    free(text);
-    nvdp__lineage_release(&lineage);
-    nvdp_context_free(ctx);
 }
 
 /* Guarantees for several texts add up, as an example may contain some of each; one text without a
@@ -147,17 +135,16 @@ Test(lineage, of_several_texts_is_the_sum) {
     struct nvdp_context *ctx = support_context();
     const char seen[3][NVDP__DIGEST_HEX] = {A, B, C};
     struct nvdp_dp_guarantee of;
-    struct nvdp__lineage lineage = {json_pack("[{s:[s],s:[f,f]},{s:[s],s:[f,f]}]", "sha256", A,
-                                              "dp", 3.0, 1e-7, "sha256", B, "dp", 1.0, 1e-6),
-                                    NULL, 0, false};
+    nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {
+        json_pack("[{s:[s],s:[f,f]},{s:[s],s:[f,f]}]", "sha256", A, "dp", 3.0, 1e-7, "sha256", B,
+                  "dp", 1.0, 1e-6),
+        NULL, 0, false};
     const struct nvdp__seen all = {3, seen, NULL, NULL, 0}, last = {1, &seen[2], NULL, NULL, 0};
-    cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, all, false, &of), NVDP_OK);
+    ok(nvdp__lineage_promise(ctx, &lineage, all, false, &of));
     cr_expect_eq(of.epsilon, 4);
     cr_expect_float_eq(of.delta, 1.1e-6, 1e-18);
-    cr_assert_eq(nvdp__lineage_add(ctx, &lineage, "last", last, false), NVDP_OK);
+    ok(nvdp__lineage_add(ctx, &lineage, "last", last, false));
     cr_expect_eq(nvdp__lineage_promise(ctx, &lineage, all, false, &of), NVDP_ERR_ARGUMENT);
-    nvdp__lineage_release(&lineage);
-    nvdp_context_free(ctx);
 }
 
 Test(lineage, where_little_is_known) {
@@ -177,31 +164,25 @@ Test(lineage, where_little_is_known) {
     write_file("z/model/config.json", "{}");
     write_file("z/run.json", "{\"nvdp_format\": \"run/1\"}");
     refuses(ctx, "z/model", C, "found one of an earlier version");
-    nvdp_context_free(ctx);
 }
 
 Test(lineage, of_a_vocabulary_is_what_it_was_trained_on) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__lineage lineage = {0};
+    nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {0};
     write_file("v/pretrain.json", "{" LIST("{" OF(A) ", \"vocabulary\": true}, {" OF(B) "}") "}");
     write_file("v/config.json", "{}");
-    cr_assert_eq(nvdp__lineage_read(ctx, support_scratch_path("v"), &lineage), NVDP_OK);
+    ok(nvdp__lineage_read(ctx, support_scratch_path("v"), &lineage));
     nvdp__lineage_vocabularies(&lineage);
     cr_assert_eq(json_array_size(lineage.list), 1);
-    const char *left = json_string_value(
-        json_array_get(json_object_get(json_array_get(lineage.list, 0), "sha256"), 0));
+    const char *left = text_at(lineage.list, "0/sha256/0");
     cr_expect_str_eq(left, A);
-    nvdp__lineage_release(&lineage);
-    nvdp_context_free(ctx);
 }
 
 static struct nvdp__seen_texts texts_of(struct nvdp_context *ctx, const char *const *text,
                                         const size_t *row, size_t count) {
     struct nvdp__seen_texts made = {0};
     for (size_t i = 0; i < count; i++)
-        cr_assert_eq(
-            nvdp__seen_texts_add(ctx, &made, row != NULL ? row[i] : i, text[i], strlen(text[i])),
-            NVDP_OK);
+        ok(nvdp__seen_texts_add(ctx, &made, row != NULL ? row[i] : i, text[i], strlen(text[i])));
     return made;
 }
 
@@ -222,10 +203,11 @@ Test(lineage, texts_are_compared_by_their_words) {
     struct nvdp_context *ctx = support_context();
     static const char *const saw[] = {"The cat sat on the mat, again.", "Yes.", "  ",
                                       "caf\xC3\xA9 au lait for two people please"};
-    struct nvdp__seen_texts texts = texts_of(ctx, saw, NULL, 4);
-    struct nvdp__seen_digests seen;
+    nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts texts =
+        texts_of(ctx, saw, NULL, 4);
+    nvdp__auto(nvdp__seen_digests_release) struct nvdp__seen_digests seen;
     cr_expect_eq(texts.rows, 3);
-    cr_assert_eq(nvdp__seen_digests_make(ctx, &texts, &seen), NVDP_OK);
+    ok(nvdp__seen_digests_make(ctx, &texts, &seen));
     cr_expect_eq(seen.count, 3);
     struct nvdp__overlap overlap = overlap_of(
         ctx, &seen, (const char *const[]){"another", "the CAT sat on the mat , again .\r"}, NULL, 2,
@@ -256,9 +238,6 @@ Test(lineage, texts_are_compared_by_their_words) {
     overlap = overlap_of(ctx, &seen, (const char *const[]){"yes .", "a new and much longer text"},
                          (const size_t[]){0, 0}, 2, true);
     cr_expect(overlap.rows == 1 && overlap.longer == 0, "a tenth of all");
-    nvdp__seen_digests_release(&seen);
-    nvdp__seen_texts_release(&texts);
-    nvdp_context_free(ctx);
 }
 
 /* Two trainings' digests of the same texts have nothing in common. A file is read back
@@ -266,22 +245,22 @@ Test(lineage, texts_are_compared_by_their_words) {
 Test(lineage, digests_are_kept_under_a_key_each) {
     struct nvdp_context *ctx = support_context();
     static const char *const saw[] = {"one text of some words", "another text of some words"};
-    struct nvdp__seen_texts texts = texts_of(ctx, saw, NULL, 2);
+    nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts texts =
+        texts_of(ctx, saw, NULL, 2);
     struct nvdp__seen_digests made[3] = {0}, *read = NULL;
     size_t count = 0;
     const char *directory = support_scratch_path("kept");
-    char path[600];
-    cr_assert_eq(nvdp__make_directory(ctx, directory), NVDP_OK);
-    cr_assert_eq(nvdp__seen_digests_read(ctx, directory, &read, &count), NVDP_OK);
+    ok(nvdp__make_directory(ctx, directory));
+    ok(nvdp__seen_digests_read(ctx, directory, &read, &count));
     cr_assert_eq(count, 0);
     for (size_t i = 0; i < 2; i++)
-        cr_assert_eq(nvdp__seen_digests_make(ctx, &texts, &made[i]), NVDP_OK);
+        ok(nvdp__seen_digests_make(ctx, &texts, &made[i]));
     cr_expect_str_neq(made[0].name, made[1].name);
     for (size_t i = 0; i < 2; i++)
         for (size_t k = 0; k < 2; k++)
             cr_expect_neq(made[0].digest[i], made[1].digest[k]);
-    cr_assert_eq(nvdp__seen_digests_write(ctx, directory, made, 3), NVDP_OK);
-    cr_assert_eq(nvdp__seen_digests_read(ctx, directory, &read, &count), NVDP_OK);
+    ok(nvdp__seen_digests_write(ctx, directory, made, 3));
+    ok(nvdp__seen_digests_read(ctx, directory, &read, &count));
     cr_assert_eq(count, 3);
     for (size_t i = 0; i < 3; i++) {
         cr_expect_str_eq(read[i].name, made[i].name);
@@ -293,17 +272,15 @@ Test(lineage, digests_are_kept_under_a_key_each) {
         nvdp__seen_digests_release(&read[i]);
     }
     free(read);
-    snprintf(path, sizeof path, "%s/seen_texts.bin", directory);
+    const char *path = support_path("%s/seen_texts.bin", directory);
     FILE *file = fopen(path, "r+");
     fseek(file, 100, SEEK_SET);
     const int byte = fgetc(file);
     fseek(file, 100, SEEK_SET);
     fputc(byte ^ 1, file);
     fclose(file);
-    cr_expect_eq(nvdp__seen_digests_read(ctx, directory, &read, &count), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "seen_texts.bin: expected the digests");
-    nvdp__seen_texts_release(&texts);
-    nvdp_context_free(ctx);
+    fails(nvdp__seen_digests_read(ctx, directory, &read, &count), NVDP_ERR_INPUT,
+          "seen_texts.bin: expected the digests");
 }
 
 /* A window of 4 tokens holds less than a text: the guarantee of the start is that of a group. */
@@ -330,45 +307,44 @@ Test(lineage, of_smaller_examples_is_that_of_a_group) {
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         /* in another file, texts are recognized one by one */
-        struct nvdp__seen_digests digests = {0};
+        nvdp__auto(nvdp__seen_digests_release) struct nvdp__seen_digests digests = {0};
         char sha256[1][NVDP__DIGEST_HEX];
         snprintf(sha256[0], sizeof sha256[0], "%s", row[i].file);
         seen.sha256 = (const char(*)[NVDP__DIGEST_HEX])sha256;
         seen.length = row[i].length;
-        cr_assert_eq(nvdp__seen_digests_make(ctx, &texts, &digests), NVDP_OK);
+        ok(nvdp__seen_digests_make(ctx, &texts, &digests));
         json_object_set_new(json_array_get(lineage.list, 0), "digests", json_string(digests.name));
         lineage.digests = &digests;
         lineage.digest_lists = 1;
-        cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, seen, false, &of), NVDP_OK);
+        ok(nvdp__lineage_promise(ctx, &lineage, seen, false, &of));
         cr_expect_float_eq(of.epsilon, row[i].epsilon, 1e-12, "%zu: %g", i, of.epsilon);
         const double k = row[i].epsilon / .5;
         double delta = 0;
         for (double j = 0; j < k; j++)
             delta += 1e-7 * exp(.5 * j);
         cr_expect_float_eq(of.delta, delta, 1e-12, "%zu: %g", i, of.delta);
-        nvdp__seen_digests_release(&digests);
     }
     json_decref(lineage.list);
-    nvdp_context_free(ctx);
 }
 
 /* A pair whose texts two trainings saw, one each, has the guarantee of both, and so has that of a
  * later training: all of it, or the part that it did not count of the others. */
 Test(lineage, of_parts_of_an_example_is_the_sum) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__seen_texts pair = {0}, part[3] = {0};
+    struct nvdp__seen_texts part[3] = {0};
+    nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts pair = {0};
     static const char *const text[] = {"one two three four five six seven",
                                        "eight nine ten eleven twelve thirteen fourteen"};
     struct nvdp__seen_digests digests[3] = {0};
     struct nvdp__lineage lineage = {json_array(), digests, 3, false};
     struct nvdp_dp_guarantee of;
     for (size_t i = 0; i < 2; i++) {
-        cr_assert_eq(nvdp__seen_texts_add(ctx, &part[i], 0, text[i], strlen(text[i])), NVDP_OK);
-        cr_assert_eq(nvdp__seen_texts_add(ctx, &pair, i, text[i], strlen(text[i])), NVDP_OK);
-        cr_assert_eq(nvdp__seen_texts_add(ctx, &part[2], i, text[i], strlen(text[i])), NVDP_OK);
+        ok(nvdp__seen_texts_add(ctx, &part[i], 0, text[i], strlen(text[i])));
+        ok(nvdp__seen_texts_add(ctx, &pair, i, text[i], strlen(text[i])));
+        ok(nvdp__seen_texts_add(ctx, &part[2], i, text[i], strlen(text[i])));
     }
     for (size_t i = 0; i < 3; i++) {
-        cr_assert_eq(nvdp__seen_digests_make(ctx, &part[i], &digests[i]), NVDP_OK);
+        ok(nvdp__seen_digests_make(ctx, &part[i], &digests[i]));
         json_array_append_new(lineage.list,
                               json_pack("{s:[s],s:s,s:[f,f]}", "sha256", i == 0 ? A : B, "digests",
                                         digests[i].name, "dp", i < 2 ? 1. : 2.5, 1e-6));
@@ -378,21 +354,19 @@ Test(lineage, of_parts_of_an_example_is_the_sum) {
     /* without the last training, which saw both texts */
     json_t *last = json_incref(json_array_get(lineage.list, 2));
     json_array_remove(lineage.list, 2);
-    cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, seen, false, &of), NVDP_OK);
+    ok(nvdp__lineage_promise(ctx, &lineage, seen, false, &of));
     cr_expect_float_eq(of.epsilon, 4, 1e-12, "%g", of.epsilon); /* two groups of two */
     json_array_append_new(lineage.list, last);
-    cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, seen, false, &of), NVDP_OK);
+    ok(nvdp__lineage_promise(ctx, &lineage, seen, false, &of));
     cr_expect_float_eq(of.epsilon, 9, 1e-12, "%g", of.epsilon); /* three groups of two */
     json_object_set_new(last, "own", json_pack("[f,f]", .5, 1e-6));
-    cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, seen, false, &of), NVDP_OK);
+    ok(nvdp__lineage_promise(ctx, &lineage, seen, false, &of));
     cr_expect_float_eq(of.epsilon, 5, 1e-12, "%g", of.epsilon);
     for (size_t i = 0; i < 3; i++) {
         nvdp__seen_digests_release(&digests[i]);
         nvdp__seen_texts_release(&part[i]);
     }
-    nvdp__seen_texts_release(&pair);
     json_decref(lineage.list);
-    nvdp_context_free(ctx);
 }
 
 /* A private training is counted for any text that it saw: a short one of many, one text of a pair. A
@@ -410,37 +384,32 @@ Test(lineage, of_any_common_text_is_counted) {
                  {{"yes .", NULL}, 3, NVDP_OK},
                  {{long_text, "a new text"}, 6, NVDP_ERR_ARGUMENT}};
     const char own[1][NVDP__DIGEST_HEX] = {C};
-    struct nvdp__seen_texts texts = texts_of(ctx, saw, NULL, 2);
-    struct nvdp__seen_digests digests;
+    nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts texts =
+        texts_of(ctx, saw, NULL, 2);
+    nvdp__auto(nvdp__seen_digests_release) struct nvdp__seen_digests digests;
     struct nvdp_dp_guarantee of;
     char other[40];
-    cr_assert_eq(nvdp__seen_digests_make(ctx, &texts, &digests), NVDP_OK);
+    ok(nvdp__seen_digests_make(ctx, &texts, &digests));
     struct nvdp__lineage lineage = {
         json_pack("[{s:[s],s:s}]", "sha256", A, "digests", digests.name), &digests, 1, false};
     json_t *entry = json_array_get(lineage.list, 0);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        struct nvdp__seen_texts rows = {0};
+        nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts rows = {0};
         const struct nvdp__seen seen = {1, own, NULL, &rows, 0};
         for (size_t i = 0; i < 100; i++) {
             snprintf(other, sizeof other, "row %zu", i);
-            cr_assert_eq(nvdp__seen_texts_add(ctx, &rows, i, other, strlen(other)), NVDP_OK);
+            ok(nvdp__seen_texts_add(ctx, &rows, i, other, strlen(other)));
         }
         for (size_t i = 0; i < 2 && cases[k].text[i] != NULL; i++)
-            cr_assert_eq(
-                nvdp__seen_texts_add(ctx, &rows, 100, cases[k].text[i], strlen(cases[k].text[i])),
-                NVDP_OK);
+            ok(nvdp__seen_texts_add(ctx, &rows, 100, cases[k].text[i], strlen(cases[k].text[i])));
         cr_expect_eq(nvdp__lineage_promise(ctx, &lineage, seen, false, &of), cases[k].open, "%zu",
                      k);
         json_object_set_new(entry, "dp", json_pack("[f,f]", 3., 1e-6));
-        cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, seen, false, &of), NVDP_OK);
+        ok(nvdp__lineage_promise(ctx, &lineage, seen, false, &of));
         cr_expect_float_eq(of.epsilon, cases[k].epsilon, 1e-12, "%zu: %g", k, of.epsilon);
         json_object_del(entry, "dp");
-        nvdp__seen_texts_release(&rows);
     }
-    nvdp__seen_digests_release(&digests);
-    nvdp__seen_texts_release(&texts);
     json_decref(lineage.list);
-    nvdp_context_free(ctx);
 }
 
 /* A private vocabulary keeps its own guarantee where a run takes only the vocabulary. The run's
@@ -450,27 +419,26 @@ Test(lineage, of_a_private_vocabulary_is_kept) {
     const char a[1][NVDP__DIGEST_HEX] = {A}, b[1][NVDP__DIGEST_HEX] = {B};
     const struct nvdp__seen of_a = {1, a, NULL, NULL, 0}, of_b = {1, b, NULL, NULL, 0};
     for (int same = 0; same < 2; same++) {
-        struct nvdp__lineage lineage = {json_array(), NULL, 0, false};
+        nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {json_array(), NULL, 0,
+                                                                          false};
         struct nvdp_dp_guarantee of;
-        cr_assert_eq(nvdp__lineage_add(ctx, &lineage, "words", of_a, false), NVDP_OK);
+        ok(nvdp__lineage_add(ctx, &lineage, "words", of_a, false));
         nvdp__lineage_words(&lineage, (struct nvdp_dp_guarantee){6, 1e-7});
         nvdp__lineage_vocabularies(&lineage);
         cr_assert_eq(json_array_size(lineage.list), 1);
         lineage.counts_words = true;
-        cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, of_a, false, &of), NVDP_OK);
+        ok(nvdp__lineage_promise(ctx, &lineage, of_a, false, &of));
         cr_expect_eq(of.epsilon, 0, "its statement counts the vocabulary");
-        cr_assert_eq(nvdp__lineage_add(ctx, &lineage, "model", same ? of_a : of_b, false), NVDP_OK);
+        ok(nvdp__lineage_add(ctx, &lineage, "model", same ? of_a : of_b, false));
         json_object_set_new(json_array_get(lineage.list, 1), "dp", json_pack("[f,f]", 8., 1e-6));
         lineage.counts_words = false; /* of the next run */
-        cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, of_a, false, &of), NVDP_OK);
+        ok(nvdp__lineage_promise(ctx, &lineage, of_a, false, &of));
         cr_expect_eq(of.epsilon, same ? 8 : 14, "%g", of.epsilon);
         /* without max-words nothing is proven for a document */
         json_object_set_new(json_array_get(lineage.list, 0), "windows", json_integer(0));
-        cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, of_a, false, &of), NVDP_OK);
+        ok(nvdp__lineage_promise(ctx, &lineage, of_a, false, &of));
         cr_expect_eq(of.epsilon, same ? 8 : INFINITY, "%g", of.epsilon);
-        nvdp__lineage_release(&lineage);
     }
-    nvdp_context_free(ctx);
 }
 
 /* A private vocabulary without max-words proves nothing for a text. A later training on the texts counts that, and its
@@ -479,20 +447,17 @@ Test(lineage, of_a_private_vocabulary_that_proves_nothing_for_a_text) {
     struct nvdp_context *ctx = support_context();
     const char a[1][NVDP__DIGEST_HEX] = {A};
     const struct nvdp__seen of_a = {1, a, NULL, NULL, 0};
-    struct nvdp__lineage lineage = {json_array(), NULL, 0, false};
+    nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {json_array(), NULL, 0, false};
     struct nvdp_dp_guarantee of;
-    char *text = NULL;
-    cr_assert_eq(nvdp__lineage_add(ctx, &lineage, "words", of_a, false), NVDP_OK);
+    nvdp__autofree char *text = NULL;
+    ok(nvdp__lineage_add(ctx, &lineage, "words", of_a, false));
     nvdp__lineage_words(&lineage, (struct nvdp_dp_guarantee){INFINITY, 1});
     nvdp__lineage_vocabularies(&lineage);
-    cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, of_a, false, &of), NVDP_OK);
+    ok(nvdp__lineage_promise(ctx, &lineage, of_a, false, &of));
     cr_expect(of.epsilon == INFINITY && of.delta == 1, "%g, %g", of.epsilon, of.delta);
-    cr_assert_eq(nvdp__lineage_sentences(ctx, &lineage, 1, "model", true, &text), NVDP_OK);
+    ok(nvdp__lineage_sentences(ctx, &lineage, 1, "model", true, &text));
     support_contains(text,
                      "words (a private vocabulary, of which nothing is proven for a whole text)");
-    free(text);
-    nvdp__lineage_release(&lineage);
-    nvdp_context_free(ctx);
 }
 
 /* Three trainings on the same texts, the second of which did not count the first: the third costs
@@ -501,17 +466,15 @@ Test(lineage, of_a_training_that_did_not_count_an_earlier_one) {
     struct nvdp_context *ctx = support_context();
     const char a[1][NVDP__DIGEST_HEX] = {A};
     const struct nvdp__seen seen = {1, a, NULL, NULL, 0};
-    struct nvdp__lineage lineage = {json_pack("[{s:[s],s:[f,f]},{s:[s],s:[f,f]}]", "sha256", A,
-                                              "dp", 3., 2.25e-4, "sha256", A, "dp", 3., 2.25e-4),
-                                    NULL, 0, false};
+    nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {
+        json_pack("[{s:[s],s:[f,f]},{s:[s],s:[f,f]}]", "sha256", A, "dp", 3., 2.25e-4, "sha256", A,
+                  "dp", 3., 2.25e-4),
+        NULL, 0, false};
     struct nvdp_dp_guarantee before;
     double epsilon;
-    cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, seen, false, &before), NVDP_OK);
+    ok(nvdp__lineage_promise(ctx, &lineage, seen, false, &before));
     const struct nvdp_dp_steps third = {.61507, .27174, 4};
-    cr_assert_eq(nvdp_account_epsilon(ctx, &(struct nvdp_dp_run){&third, 1, &before, 1}, 2e-3,
-                                      NVDP_ACCOUNTANT_PLD, &epsilon),
-                 NVDP_OK);
+    ok(nvdp_account_epsilon(ctx, &(struct nvdp_dp_run){&third, 1, &before, 1}, 2e-3,
+                            NVDP_ACCOUNTANT_PLD, &epsilon));
     cr_expect_float_eq(epsilon, 12.155, .005, "%g", epsilon); /* nvdp account rounds up to 12.16 */
-    nvdp__lineage_release(&lineage);
-    nvdp_context_free(ctx);
 }

@@ -1,7 +1,7 @@
 /* Tests the trivial mechanism: BERT's pooler as the encoder computes it, and its gradients. */
-#include "bert/checkpoint.h"
+#include "encoder/checkpoint.h"
 #include "gradient.h"
-#include "mechanism/method.h"
+#include "mechanism/mechanism.h"
 #include "model/model.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -38,19 +38,15 @@ static void build(struct fixture *fixture) {
     bert.vocab_size = 10;
     bert.max_position_embeddings = 8;
     nvdp__params_init(&fixture->params, fixture->ctx);
-    cr_assert_eq(nvdp__bert_declare(&fixture->bert, &bert, true, &fixture->params), NVDP_OK);
-    cr_assert_eq(
-        none()->create(NULL, fixture->ctx, &fixture->bert, NULL, &fixture->params, &fixture->self),
-        NVDP_OK);
-    cr_assert_eq(nvdp__params_allocate(&fixture->params, true), NVDP_OK);
+    ok(nvdp__bert_declare(&fixture->bert, &bert, true, &fixture->params));
+    ok(none()->create(NULL, fixture->ctx, &fixture->bert, NULL, &fixture->params, &fixture->self));
+    ok(nvdp__params_allocate(&fixture->params, true));
     for (size_t i = 0; i < fixture->params.count; i++) {
         nvdp__params_normal(&fixture->dev, &fixture->params, i, 0.4, 5);
     }
     for (int pass = 0; pass < 2; pass++) {
-        cr_assert_eq(
-            none()->plan(fixture->self, &fixture->dev, TOKENS, TEXTS, 3, true, &fixture->arena),
-            NVDP_OK);
-        if (pass == 0) cr_assert_eq(nvdp__arena_allocate(fixture->ctx, &fixture->arena), NVDP_OK);
+        ok(none()->plan(fixture->self, &fixture->dev, TOKENS, TEXTS, 3, true, &fixture->arena));
+        if (pass == 0) ok(nvdp__arena_allocate(fixture->ctx, &fixture->arena));
     }
     fixture->batch = (struct nvdp__batch){
         .texts = TEXTS, .tokens = TOKENS, .longest = 3, .offset = fixture->offset};
@@ -64,7 +60,6 @@ static void release(struct fixture *fixture) {
     nvdp__arena_release(&fixture->arena);
     nvdp__bert_release(&fixture->bert);
     nvdp__params_release(&fixture->params);
-    nvdp_context_free(fixture->ctx);
 }
 
 /* Returns sum_b (1 + i) tanh(W h_first + b)_i in double. */
@@ -94,14 +89,13 @@ static double loss_at(void *user) {
 }
 
 Test(none, pooler_and_gradients) {
-    struct fixture fixture;
+    nvdp__auto(release) struct fixture fixture;
     build(&fixture);
     float *pooled = NULL;
-    cr_assert_eq(none()->forward(fixture.self,
-                                 &(struct nvdp__encoded){&fixture.dev, &fixture.params,
-                                                         &fixture.batch, fixture.hidden},
-                                 NULL, &pooled),
-                 NVDP_OK);
+    ok(none()->forward(
+        fixture.self,
+        &(struct nvdp__encoded){&fixture.dev, &fixture.params, &fixture.batch, fixture.hidden},
+        NULL, &pooled));
     cr_expect_eq(none()->view(fixture.self).width, WIDTH);
     struct point at = {.fixture = &fixture};
     double total = 0;
@@ -131,18 +125,16 @@ Test(none, pooler_and_gradients) {
     support_expect_gradient("b", loss_at, &at, WIDTH,
                             nvdp__grad(&fixture.params, fixture.bert.pooler.bias), at.b, 1e-5);
     support_expect_gradient("hidden", loss_at, &at, TOKENS * WIDTH, d_hidden, at.hidden, 1e-5);
-    release(&fixture);
 }
 
 Test(none, has_nothing_private) {
-    struct fixture fixture;
+    nvdp__auto(release) struct fixture fixture;
     build(&fixture);
     float *pooled = NULL;
-    cr_assert_eq(none()->forward(fixture.self,
-                                 &(struct nvdp__encoded){&fixture.dev, &fixture.params,
-                                                         &fixture.batch, fixture.hidden},
-                                 NULL, &pooled),
-                 NVDP_OK);
+    ok(none()->forward(
+        fixture.self,
+        &(struct nvdp__encoded){&fixture.dev, &fixture.params, &fixture.batch, fixture.hidden},
+        NULL, &pooled));
     const struct nvdp__encoded in = {&fixture.dev, &fixture.params, &fixture.batch, fixture.hidden};
     const struct nvdp__sample sample = none()->view(fixture.self).sample;
     cr_expect_eq(sample.rows, 0);
@@ -152,7 +144,6 @@ Test(none, has_nothing_private) {
     cr_expect_eq(
         none()->forward_sample(fixture.self, &fixture.dev, &fixture.params, &sample, &pooled),
         NVDP_ERR_ARGUMENT);
-    release(&fixture);
 }
 
 /* Without a pooler only the states of words can be read. */
@@ -166,11 +157,10 @@ Test(none, needs_the_pooler) {
     nvdp__params_init(&params, ctx);
     void *self = NULL;
     float *pooled = NULL;
-    cr_assert_eq(none()->create(NULL, ctx, &bert, NULL, &params, &self), NVDP_OK);
-    cr_expect_eq(none()->plan(self, NULL, 1, 1, 1, true, &arena), NVDP_OK);
+    ok(none()->create(NULL, ctx, &bert, NULL, &params, &self));
+    ok(none()->plan(self, NULL, 1, 1, 1, true, &arena));
     cr_expect_eq(nvdp__arena_floats(&arena), 0);
     cr_expect_eq(none()->forward(self, &in, NULL, &pooled), NVDP_ERR_STATE);
     cr_expect_null(pooled);
     none()->release(self);
-    nvdp_context_free(ctx);
 }

@@ -1,9 +1,10 @@
 /* Tests tasks with a class for each word: the head on the words' states, its loss and gradient. */
-#include "bert/checkpoint.h"
+#include "encoder/checkpoint.h"
 #include "model/model.h"
 #include "support.h"
 #include "tensor/ops.h"
-#include "text/conll.h"
+#include "text/dataset.h"
+#include "text/task.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -45,18 +46,16 @@ static struct fixture setup(void) {
     config.task = NVDP_TASK_NER;
     config.directory = support_scratch();
     config.max_length = LENGTH;
-    cr_assert_eq(nvdp_tokenizer_load(f.ctx, support_scratch(), &f.tokenizer), NVDP_OK);
-    cr_assert_eq(nvdp_dataset_load(f.ctx, f.tokenizer, &config, NVDP_SPLIT_TRAIN, &f.data), NVDP_OK,
-                 "%s", nvdp_context_error(f.ctx));
+    ok(nvdp_tokenizer_load(f.ctx, support_scratch(), &f.tokenizer));
+    ok(nvdp__dataset_load(f.ctx, f.tokenizer, &config, NVDP_SPLIT_TRAIN, NULL, &f.data));
     struct nvdp__model_info info = info_of(f.data, NVDP_METHOD_BASE);
-    cr_assert_eq(nvdp__model_build(f.ctx, &info, true, &f.model), NVDP_OK, "%s",
-                 nvdp_context_error(f.ctx));
-    cr_assert_eq(nvdp__model_plan(f.model, TEXTS, LENGTH, true), NVDP_OK);
+    ok(nvdp__model_build(f.ctx, &info, true, &f.model));
+    ok(nvdp__model_plan(f.model, TEXTS, LENGTH, true));
     nvdp__model_initialise(f.model, 3);
     for (size_t i = 0; i < f.model->params.total; i++)
         f.model->params.value[i] *= 3; /* moves the outputs away from a uniform distribution */
     nvdp__weights_changed(&f.model->dev);
-    cr_assert_eq(nvdp__batch_create(f.ctx, TEXTS, LENGTH, &f.batch), NVDP_OK);
+    ok(nvdp__batch_create(f.ctx, TEXTS, LENGTH, &f.batch));
     nvdp__batch_fill(f.batch, f.data, NULL, 0, TEXTS);
     return f;
 }
@@ -66,7 +65,6 @@ static void teardown(struct fixture *f) {
     nvdp_model_free(f->model);
     nvdp_dataset_free(f->data);
     nvdp_tokenizer_free(f->tokenizer);
-    nvdp_context_free(f->ctx);
 }
 
 static double loss_of(struct fixture *f) {
@@ -74,8 +72,8 @@ static double loss_of(struct fixture *f) {
     const struct nvdp__draw draw = {0};
     struct nvdp__step_losses losses;
     nvdp__weights_changed(&f->model->dev);
-    cr_assert_eq(nvdp__model_forward(f->model, f->batch, &pass, &draw, 0), NVDP_OK);
-    cr_assert_eq(nvdp__model_backward(f->model, f->batch, &pass, 0, 0, 0, &losses), NVDP_OK);
+    ok(nvdp__model_forward(f->model, f->batch, &pass, &draw, 0));
+    ok(nvdp__model_backward(f->model, f->batch, &pass, 0, 0, 0, &losses));
     return losses.task;
 }
 
@@ -105,7 +103,7 @@ Test(tags, gradient) {
     size_t checked = 0;
     nvdp__grad_begin(&f.model->dev, params);
     loss_of(&f);
-    float *grad = malloc(params->total * sizeof *grad);
+    nvdp__autofree float *grad = malloc(params->total * sizeof *grad);
     cr_assert_not_null(grad);
     for (size_t i = 0; i < params->total; i++)
         grad[i] = params->grad[i];
@@ -126,15 +124,14 @@ Test(tags, gradient) {
         }
     }
     cr_expect_gt(checked, 90);
-    free(grad);
     teardown(&f);
 }
 
 Test(tags, outputs_do_not_depend_on_the_batch) {
     struct fixture f = setup();
     float one[WORDS * OUTPUTS], all[WORDS * OUTPUTS];
-    cr_assert_eq(nvdp_model_predict(f.ctx, f.model, f.data, 1, 0, 0, one), NVDP_OK);
-    cr_assert_eq(nvdp_model_predict(f.ctx, f.model, f.data, 3, 0, 0, all), NVDP_OK);
+    ok(nvdp__model_predict(f.model, f.data, 1, 0, 0, 1, one));
+    ok(nvdp__model_predict(f.model, f.data, 3, 0, 0, 1, all));
     for (int i = 0; i < WORDS * OUTPUTS; i++)
         cr_expect_float_eq(one[i], all[i], 1e-5); /* products of other shapes round differently */
     teardown(&f);
@@ -142,26 +139,22 @@ Test(tags, outputs_do_not_depend_on_the_batch) {
 
 Test(tags, a_saved_model_comes_back_as_token_classification) {
     struct fixture f = setup();
-    struct nvdp_model *loaded = NULL;
-    char directory[512];
-    snprintf(directory, sizeof directory, "%s", support_scratch_path("model"));
-    cr_assert_eq(nvdp__model_save(f.model, directory, support_scratch()), NVDP_OK);
+    nvdp__autoptr(nvdp_model_free) struct nvdp_model *loaded = NULL;
+    const char *directory = support_scratch_path("model");
+    ok(nvdp__model_save(f.model, directory, support_scratch()));
     char *text = support_read(support_scratch_path("model/config.json"));
     support_contains(text, "BertForTokenClassification");
     support_contains(text, "\"B-C\": 0");
     support_lacks(text, "problem_type");
-    free(text);
-    cr_assert_eq(nvdp_model_load(f.ctx, directory, &loaded), NVDP_OK, "%s",
-                 nvdp_context_error(f.ctx));
+    ok(nvdp_model_load(f.ctx, directory, &loaded));
     cr_expect(loaded->info.task.tags && loaded->info.task.metrics == 3);
     /* A plan for training would not divide the texts among threads as that of the loaded model
      * does. The products would have other shapes, which round differently on some processors. */
-    cr_assert_eq(nvdp__model_plan(f.model, TEXTS, LENGTH, false), NVDP_OK);
+    ok(nvdp__model_plan(f.model, TEXTS, LENGTH, false));
     float before[WORDS * OUTPUTS], after[WORDS * OUTPUTS];
-    cr_assert_eq(nvdp_model_predict(f.ctx, f.model, f.data, 3, 0, 0, before), NVDP_OK);
-    cr_assert_eq(nvdp_model_predict(f.ctx, loaded, f.data, 3, 0, 0, after), NVDP_OK);
+    ok(nvdp__model_predict(f.model, f.data, 3, 0, 0, 1, before));
+    ok(nvdp__model_predict(loaded, f.data, 3, 0, 0, 1, after));
     cr_expect_arr_eq(before, after, sizeof before);
-    nvdp_model_free(loaded);
     teardown(&f);
 }
 
@@ -169,7 +162,7 @@ Test(tags, not_over_a_bottleneck) {
     struct fixture f = setup();
     struct nvdp_model *none = NULL;
     struct nvdp__model_info info = info_of(f.data, NVDP_METHOD_NVDP);
-    cr_expect_eq(nvdp__model_build(f.ctx, &info, true, &none), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(f.ctx), "needs method base or reg, found nvdp");
+    fails(nvdp__model_build(f.ctx, &info, true, &none), NVDP_ERR_ARGUMENT,
+          "needs method base or reg, found nvdp");
     teardown(&f);
 }

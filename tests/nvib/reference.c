@@ -57,12 +57,12 @@ struct posterior {
 static struct posterior posterior_of(const struct fixture *f, const double *theta, size_t i,
                                      const double *x) {
     struct posterior q = {0};
-    size_t d = f->nvib->hidden_size;
-    size_t p = f->nvib->dim;
-    const struct nvdp__clip_config *clip = &f->nvib->config.clip;
+    size_t d = f->nvib->gauss.hidden_size;
+    size_t p = f->nvib->gauss.dim;
+    const struct nvdp__clip_config *clip = &f->nvib->gauss.config.clip;
     dense(f, theta, "nvib.mu", d, p, x, q.mu);
     if (!isfinite(clip->sequence)) dense(f, theta, "nvib.logvar", d, p, x, q.logvar);
-    bool gains = f->nvib->config.row_index == NVDP__ROW_INDEX_TRAINED;
+    bool gains = f->nvib->gauss.config.row_index == NVDP__ROW_INDEX_TRAINED;
     double norm = 0;
     for (size_t k = 0; k < p; k++) {
         if (gains) q.mu[k] *= tensor(f, theta, "nvib.mu", "gain")[i];
@@ -73,7 +73,7 @@ static struct posterior posterior_of(const struct fixture *f, const double *thet
         q.mu[k] *= factor;
         q.logvar[k] = clamp(q.logvar[k], clip->logvar_min, clip->logvar_max);
     }
-    if (!f->nvib->form.weights) return q;
+    if (!f->nvib->gauss.form.weights) return q;
     q.log_alpha = tensor(f, theta, "nvib.alpha", "bias")[0];
     for (size_t k = 0; k < d; k++) {
         q.log_alpha += tensor(f, theta, "nvib.alpha", "quadratic")[k] * x[k] * x[k] +
@@ -86,21 +86,21 @@ static struct posterior posterior_of(const struct fixture *f, const double *thet
 /* Scales all means of a text, as one vector, to norm C where it is longer. */
 static void clip_sequence(const struct fixture *f, size_t n, struct posterior *q) {
     double square = 0;
-    for (size_t k = 0; k < n * f->nvib->dim; k++)
-        square += pow(q[k / f->nvib->dim].mu[k % f->nvib->dim], 2);
-    for (size_t k = 0; k < n * f->nvib->dim; k++)
-        q[k / f->nvib->dim].mu[k % f->nvib->dim] *=
-            fmin(1, f->nvib->config.clip.sequence / sqrt(square));
+    for (size_t k = 0; k < n * f->nvib->gauss.dim; k++)
+        square += pow(q[k / f->nvib->gauss.dim].mu[k % f->nvib->gauss.dim], 2);
+    for (size_t k = 0; k < n * f->nvib->gauss.dim; k++)
+        q[k / f->nvib->gauss.dim].mu[k % f->nvib->gauss.dim] *=
+            fmin(1, f->nvib->gauss.config.clip.sequence / sqrt(square));
 }
 
 /* Computes the formulas of docs/nvib.md, section "Losses". */
 static void losses(const struct fixture *f, size_t n, const struct posterior *q, double *loss_g,
                    double *loss_d) {
-    const struct nvdp__nvib_config *config = &f->nvib->config;
+    const struct nvdp__nvib_config *config = &f->nvib->gauss.config;
     bool exact = config->regularizer == NVDP__REGULARIZER_KL;
     bool hidden = config->length_policy == NVDP_LENGTH_HIDDEN;
     double kappa = config->kappa;
-    bool weights = f->nvib->form.weights;
+    bool weights = f->nvib->gauss.form.weights;
     double sum = config->prior_alpha;
     for (size_t i = 0; i < n; i++) {
         sum += exp(q[i].log_alpha);
@@ -108,10 +108,10 @@ static void losses(const struct fixture *f, size_t n, const struct posterior *q,
     *loss_g = 0;
     for (size_t i = 0; i < n; i++) {
         double kl = 0;
-        for (size_t k = 0; k < f->nvib->dim; k++) {
+        for (size_t k = 0; k < f->nvib->gauss.dim; k++) {
             kl += 0.5 * (exp(q[i].logvar[k]) + q[i].mu[k] * q[i].mu[k] - 1 - q[i].logvar[k]);
         }
-        double share = exp(q[i].log_alpha) / sum / (double)f->nvib->dim;
+        double share = exp(q[i].log_alpha) / sum / (double)f->nvib->gauss.dim;
         if (!weights) share = 1 / (double)n;
         *loss_g += kappa * kl * (exact ? 1 : share);
     }
@@ -154,21 +154,21 @@ struct text_sample {
 static void draw(const struct reference *ref, size_t b, const struct posterior *q,
                  struct text_sample *s) {
     const struct nvdp__nvib *nvib = ref->f->nvib;
-    size_t first = (size_t)nvib->rows.offset[b];
-    s->rows = (size_t)nvib->rows.offset[b + 1] - first;
+    size_t first = (size_t)nvib->gauss.rows.offset[b];
+    s->rows = (size_t)nvib->gauss.rows.offset[b + 1] - first;
     double total = 0;
     for (size_t r = 0; r < s->rows; r++) {
-        int32_t src = nvib->rows.src[first + r];
+        int32_t src = nvib->gauss.rows.src[first + r];
         const struct posterior *from = src >= 0 ? &q[src - ref->f->offset[b]] : NULL;
-        for (size_t k = 0; k < nvib->dim; k++) {
-            double eps = ref->eps[(first + r) * nvib->dim + k];
+        for (size_t k = 0; k < nvib->gauss.dim; k++) {
+            double eps = ref->eps[(first + r) * nvib->gauss.dim + k];
             s->z[r][k] = from != NULL ? from->mu[k] + exp(from->logvar[k] / 2) * eps : eps;
             s->query[r][k] = s->z[r][k];
-            if (nvib->config.query == NVDP__QUERY_CLEAN)
+            if (nvib->gauss.config.query == NVDP__QUERY_CLEAN)
                 s->query[r][k] = from != NULL ? from->mu[k] : 0;
         }
-        s->log_pi[r] = nvib->form.weights ? ref->log_gamma[first + r] : 0;
-        if (from != NULL && nvib->form.weights)
+        s->log_pi[r] = nvib->gauss.form.weights ? ref->log_gamma[first + r] : 0;
+        if (from != NULL && nvib->gauss.form.weights)
             s->log_pi[r] += ref->slope[first + r] * (from->log_alpha - ref->log_alpha[src]);
         total += exp(s->log_pi[r]);
     }
@@ -180,7 +180,7 @@ static void draw(const struct reference *ref, size_t b, const struct posterior *
 /* Computes u of one query row. */
 static void block_row(const struct fixture *f, const double *theta, const struct text_sample *s,
                       size_t i, double *u) {
-    size_t p = f->nvib->dim;
+    size_t p = f->nvib->gauss.dim;
     size_t heads = f->nvib->block.heads;
     size_t h = p / heads;
     size_t inner = f->nvib->block.inner;
@@ -212,7 +212,7 @@ static void block_row(const struct fixture *f, const double *theta, const struct
     }
     double y[REFERENCE_DIM], wide[4 * REFERENCE_DIM];
     dense(f, theta, "nvdp.attention.output.dense", p, p, context, y);
-    for (size_t k = 0; k < p && f->nvib->config.row_index == NVDP__ROW_INDEX_TRAINED; k++)
+    for (size_t k = 0; k < p && f->nvib->gauss.config.row_index == NVDP__ROW_INDEX_TRAINED; k++)
         y[k] += s->query[i][k];
     layer_norm(f, theta, "nvdp.attention.output.LayerNorm", p, y);
     dense(f, theta, "nvdp.intermediate.dense", p, inner, y, wide);
@@ -228,13 +228,13 @@ static void block_row(const struct fixture *f, const double *theta, const struct
 
 static void pool(const struct fixture *f, const double *theta, const struct text_sample *s,
                  double *pooled) {
-    size_t p = f->nvib->dim;
-    size_t prior = f->nvib->form.weights ? (size_t)f->nvib->config.kappa : 0;
+    size_t p = f->nvib->gauss.dim;
+    size_t prior = f->nvib->gauss.form.weights ? (size_t)f->nvib->gauss.config.kappa : 0;
     memset(pooled, 0, p * sizeof *pooled);
     for (size_t r = 0; r < s->rows; r++) {
         double weight = exp(s->log_pi[r]);
-        if (f->nvib->config.pool == NVDP_POOL_FIRST) weight = r == prior;
-        if (f->nvib->config.pool == NVDP_POOL_MEAN)
+        if (f->nvib->gauss.config.pool == NVDP_POOL_FIRST) weight = r == prior;
+        if (f->nvib->gauss.config.pool == NVDP_POOL_MEAN)
             weight = r < prior ? 0 : 1 / (double)(s->rows - prior);
         double u[REFERENCE_DIM];
         block_row(f, theta, s, r, u);
@@ -246,13 +246,14 @@ static void pool(const struct fixture *f, const double *theta, const struct text
 
 double reference_loss(struct reference *ref, const double *theta, const double *x) {
     const struct fixture *f = ref->f;
-    size_t p = f->nvib->dim;
+    size_t p = f->nvib->gauss.dim;
     double loss = 0;
     for (size_t b = 0; b < f->batch.texts; b++) {
         struct posterior q[REFERENCE_TOKENS];
         size_t n = (size_t)(f->offset[b + 1] - f->offset[b]);
         for (size_t i = 0; i < n; i++) {
-            q[i] = posterior_of(f, theta, i, x + ((size_t)f->offset[b] + i) * f->nvib->hidden_size);
+            q[i] = posterior_of(f, theta, i,
+                                x + ((size_t)f->offset[b] + i) * f->nvib->gauss.hidden_size);
         }
         clip_sequence(f, n, q);
         struct text_sample sample;
@@ -269,13 +270,14 @@ double reference_loss(struct reference *ref, const double *theta, const double *
 
 void reference_linearize(struct reference *ref, const double *theta, const double *x) {
     const struct nvdp__nvib *nvib = ref->f->nvib;
-    if (!nvib->form.weights) return;
-    for (size_t t = 0; t < nvib->rows.tokens; t++) {
-        ref->log_alpha[t] = posterior_of(ref->f, theta, 0, x + t * nvib->hidden_size).log_alpha;
+    if (!nvib->gauss.form.weights) return;
+    for (size_t t = 0; t < nvib->gauss.rows.tokens; t++) {
+        ref->log_alpha[t] =
+            posterior_of(ref->f, theta, 0, x + t * nvib->gauss.hidden_size).log_alpha;
     }
-    for (size_t r = 0; r < nvib->rows.rows; r++) {
-        if (nvib->rows.src[r] < 0) continue;
-        double alpha = exp(ref->log_alpha[nvib->rows.src[r]]) / nvib->config.kappa;
+    for (size_t r = 0; r < nvib->gauss.rows.rows; r++) {
+        if (nvib->gauss.rows.src[r] < 0) continue;
+        double alpha = exp(ref->log_alpha[nvib->gauss.rows.src[r]]) / nvib->gauss.config.kappa;
         ref->slope[r] = nvdp__gamma_implicit_log_gradient(alpha, ref->log_gamma[r]);
     }
 }

@@ -18,20 +18,20 @@ static double implicit_gradient(double alpha, double g) {
 /* The reference values are correct to their printed digits. */
 Test(gamma, golden_gradients) {
     json_error_t error;
-    json_t *all = json_load_file(support_golden("gamma_implicit_gradient.json"), 0, &error);
+    nvdp__autoptr(json_decref) json_t *all =
+        json_load_file(support_golden("gamma_implicit_gradient.json"), 0, &error);
     cr_assert_not_null(all);
     double worst = 0;
     for (size_t i = 0; i < json_array_size(all); i++) {
         json_t *item = json_array_get(all, i);
-        double alpha = json_real_value(json_object_get(item, "alpha"));
-        double g = json_real_value(json_object_get(item, "gamma"));
-        double want = json_real_value(json_object_get(item, "dgamma_dalpha"));
+        double alpha = number_at(item, "alpha");
+        double g = number_at(item, "gamma");
+        double want = number_at(item, "dgamma_dalpha");
         double wrong = support_relative(implicit_gradient(alpha, g), want, 0);
         worst = fmax(worst, wrong);
         cr_expect_lt(wrong, 1e-11, "alpha %g, g %g: %g", alpha, g, wrong);
     }
     cr_log_info("worst relative error of %zu: %.2g", json_array_size(all), worst);
-    json_decref(all);
 }
 
 /* The three forms lose at most three digits of sixteen to cancellation. */

@@ -1,11 +1,12 @@
 /* Compares the layer, losses and all gradients with float64 values of independent code for the
  * same noise (golden/nvib_block.safetensors). Its loss pools u by the mean over the token rows
  * (neither the prior nor padding); LayerNorm's epsilon is 1e-12. */
+#include "encoder/safetensors.h"
 #include "fixture.h"
 #include "support.h"
+#include "tensor_values.h"
 #include <criterion/criterion.h>
 #include <math.h>
-#include <nvdp/safetensors.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,16 +15,16 @@ enum { TEXTS = 3, LONGEST = 6, WIDTH = 16, TOKENS = 12, ROWS = 15 };
 static const int32_t lengths[TEXTS] = {6, 4, 2};
 
 struct golden {
-    struct nvdp_safetensors *file;
+    struct nvdp__safetensors *file;
     double *buffer; /* the last tensor read */
 };
 
 static double *read(struct golden *g, const char *name, size_t *count) {
-    const struct nvdp_tensor_info *info = nvdp_safetensors_find(g->file, name);
+    const struct nvdp__tensor_info *info = nvdp__safetensors_find(g->file, name);
     cr_assert_not_null(info, "no %s", name);
     free(g->buffer);
     g->buffer = calloc(info->count, sizeof *g->buffer);
-    nvdp_safetensors_read_f64(info, g->buffer);
+    support_read_f64(info, g->buffer);
     if (count != NULL) *count = info->count;
     return g->buffer;
 }
@@ -62,7 +63,7 @@ static void start(struct run *run, enum nvdp_pool pool, double delta) {
     const char *path = support_golden("nvib_block.safetensors");
     run->f = fixture_create(&config, WIDTH, 4, 64, TEXTS, lengths, 1);
     fixture_point(&run->f);
-    cr_assert_eq(nvdp_safetensors_open(run->f.ctx, path, &run->golden.file), NVDP_OK);
+    ok(nvdp__safetensors_open(run->f.ctx, path, &run->golden.file));
     for (size_t i = 0; i < run->f.params.count; i++) {
         size_t count;
         const double *want = read(&run->golden, run->f.params.entry[i].name, &count);
@@ -79,11 +80,11 @@ static void start(struct run *run, enum nvdp_pool pool, double delta) {
         run->log_gamma[r] = (float)log(rows[r]);
     }
     run->draw = (struct nvdp__draw){.eps = run->eps, .log_gamma = run->log_gamma};
-    cr_assert_eq(fixture_forward(&run->f, &run->draw, &run->pooled), NVDP_OK);
+    ok(fixture_forward(&run->f, &run->draw, &run->pooled));
 }
 
 static void stop(struct run *run) {
-    nvdp_safetensors_close(run->golden.file);
+    nvdp__safetensors_close(run->golden.file);
     free(run->golden.buffer);
     fixture_free(&run->f);
 }
@@ -188,8 +189,7 @@ Test(golden, gradients) {
                      d_pooled);
     double worst = 0;
     for (size_t i = 0; i < run.f.params.count; i++) {
-        char name[160];
-        snprintf(name, sizeof name, "grad.%s", run.f.params.entry[i].name);
+        const char *name = support_path("grad.%s", run.f.params.entry[i].name);
         const double *want = read(&run.golden, name, NULL);
         double error =
             gradient_error(run.f.params.entry[i].count, nvdp__grad(&run.f.params, i), want);

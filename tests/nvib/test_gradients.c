@@ -28,19 +28,18 @@ static void start(struct run *run, const struct nvdp__nvib_config *config, uint6
     run->f = fixture_create(config, WIDTH, HEADS, INNER, TEXTS, lengths, seed);
     struct fixture *f = &run->f;
     fixture_point(f);
-    size_t p = f->nvib->dim;
-    cr_assert_leq(f->nvib->rows.max_rows, REFERENCE_ROWS);
-    run->eps = calloc(f->nvib->rows.max_rows * p, sizeof *run->eps);
-    run->log_gamma = calloc(f->nvib->rows.max_rows, sizeof *run->log_gamma);
+    size_t p = f->nvib->gauss.dim;
+    cr_assert_leq(f->nvib->gauss.rows.max_rows, REFERENCE_ROWS);
+    run->eps = calloc(f->nvib->gauss.rows.max_rows * p, sizeof *run->eps);
+    run->log_gamma = calloc(f->nvib->gauss.rows.max_rows, sizeof *run->log_gamma);
     run->d_pooled = calloc(TEXTS * p, sizeof *run->d_pooled);
     struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 1, 0);
-    nvdp__stream_normals(&stream, f->nvib->rows.max_rows * p, run->eps);
-    nvdp__stream_normals(&stream, f->nvib->rows.max_rows, run->log_gamma);
+    nvdp__stream_normals(&stream, f->nvib->gauss.rows.max_rows * p, run->eps);
+    nvdp__stream_normals(&stream, f->nvib->gauss.rows.max_rows, run->log_gamma);
     nvdp__stream_normals(&stream, TEXTS * p, run->d_pooled);
     struct nvdp__draw draw = {.eps = run->eps, .log_gamma = run->log_gamma};
-    cr_assert_eq(fixture_forward(f, &draw, &run->pooled), NVDP_OK, "%s",
-                 nvdp_context_error(f->ctx));
+    ok(fixture_forward(f, &draw, &run->pooled));
     run->theta = calloc(f->params.total, sizeof *run->theta);
     run->x = calloc(f->batch.tokens * WIDTH, sizeof *run->x);
     for (size_t i = 0; i < f->params.total; i++) {
@@ -69,7 +68,8 @@ static void stop(struct run *run) {
 static void check_forward(struct run *run, const double *loss_g, const double *loss_d) {
     struct fixture *f = &run->f;
     reference_loss(&run->ref, run->theta, run->x);
-    cr_expect_lt(support_norm_error(TEXTS * f->nvib->dim, run->pooled, run->ref.pooled), 1e-5);
+    cr_expect_lt(support_norm_error(TEXTS * f->nvib->gauss.dim, run->pooled, run->ref.pooled),
+                 1e-5);
     for (size_t b = 0; b < TEXTS; b++) {
         cr_expect_lt(support_relative(loss_g[b], run->ref.loss_g[b], 1e-2), 1e-5);
         cr_expect_lt(support_relative(loss_d[b], run->ref.loss_d[b], 1e-2), 1e-5);
@@ -231,8 +231,8 @@ Test(gradients, parameters_alone) {
         struct fixture *f = &run.f;
         struct nvdp__sample sample = nvdp__mechanism_nvdp.view(f->nvib).sample;
         nvdp__block_backward(&f->nvib->block, &f->dev, &f->params, &sample, run.d_pooled,
-                             f->nvib->d_z, f->nvib->d_log_pi);
-        float *kept = calloc(f->params.total, sizeof *kept);
+                             f->nvib->gauss.d_z, f->nvib->d_log_pi);
+        nvdp__autofree float *kept = calloc(f->params.total, sizeof *kept);
         for (size_t i = 0; i < f->params.total; i++) {
             kept[i] = f->params.grad[i];
             f->params.grad[i] = 0;
@@ -242,7 +242,6 @@ Test(gradients, parameters_alone) {
         for (size_t i = 0; i < f->params.total; i++) {
             cr_assert_eq(kept[i], f->params.grad[i]);
         }
-        free(kept);
         stop(&run);
     }
 }

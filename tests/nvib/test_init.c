@@ -1,5 +1,6 @@
 /* Initial values, and the layer that they make. */
-#include "bert/checkpoint.h"
+#include "encoder/checkpoint.h"
+#include "encoder/row.h"
 #include "fixture.h"
 #include "flat_operations.h"
 #include "support.h"
@@ -31,21 +32,19 @@ static void build(struct setup *setup, const struct nvdp__nvib_config *config) {
     bert.vocab_size = 20;
     bert.max_position_embeddings = 16;
     nvdp__params_init(&setup->params, setup->ctx);
-    cr_assert_eq(nvdp__bert_declare(&setup->bert, &bert, false, &setup->params), NVDP_OK);
+    ok(nvdp__bert_declare(&setup->bert, &bert, false, &setup->params));
     void *self;
-    cr_assert_eq(nvdp__mechanism_nvdp.create(&nvdp__mechanism_nvdp, setup->ctx, &setup->bert,
-                                             config, &setup->params, &self),
-                 NVDP_OK, "%s", nvdp_context_error(setup->ctx));
+    ok(nvdp__mechanism_nvdp.create(&nvdp__mechanism_nvdp, setup->ctx, &setup->bert, config,
+                                   &setup->params, &self));
     setup->nvib = self;
-    cr_assert_eq(nvdp__params_allocate(&setup->params, true), NVDP_OK);
-    nvdp__bert_initialize(&setup->bert, &setup->dev, &setup->params, 3);
+    ok(nvdp__params_allocate(&setup->params, true));
+    setup->bert.row->initialize(&setup->bert, &setup->dev, &setup->params, 3);
 }
 
 static void demolish(struct setup *setup) {
     nvdp__mechanism_nvdp.release(setup->nvib);
     nvdp__bert_release(&setup->bert);
     nvdp__params_release(&setup->params);
-    nvdp_context_free(setup->ctx);
 }
 
 static const float *value(struct setup *setup, const char *name, size_t *count) {
@@ -63,8 +62,7 @@ Test(init, variance_starts_inside_the_clip_set) {
     struct setup setup;
     size_t count;
     build(&setup, &config);
-    cr_assert_eq(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL),
-                 NVDP_OK);
+    ok(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL));
     const float *bias = value(&setup, "nvib.logvar.bias", &count);
     for (size_t i = 0; i < count; i++)
         cr_assert_float_eq(bias[i], -1.95, 1e-6);
@@ -76,8 +74,7 @@ Test(init, full_width) {
     config.mu_tau = 0.5;
     struct setup setup;
     build(&setup, &config);
-    cr_assert_eq(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL),
-                 NVDP_OK);
+    ok(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL));
     const float *w = value(&setup, "nvib.mu.weight", NULL);
     for (size_t i = 0; i < WIDTH * WIDTH; i++) {
         cr_expect_eq(w[i], i / WIDTH == i % WIDTH ? 0.5f : 0.0f);
@@ -96,10 +93,9 @@ Test(init, full_width) {
                                          "output.dense.weight",
                                          "output.LayerNorm.bias"};
     for (size_t i = 0; i < sizeof copied / sizeof copied[0]; i++) {
-        char from[160], to[160];
         size_t count, other;
-        snprintf(from, sizeof from, "bert.encoder.layer.0.%s", copied[i]);
-        snprintf(to, sizeof to, "nvdp.%s", copied[i]);
+        const char *from = support_path("bert.encoder.layer.0.%s", copied[i]);
+        const char *to = support_path("nvdp.%s", copied[i]);
         const float *x = value(&setup, from, &count);
         const float *y = value(&setup, to, &other);
         cr_assert_eq(count, other);
@@ -123,7 +119,7 @@ Test(init, principal_directions) {
     build(&setup, &config);
     cr_expect_eq(setup.nvib->block.inner, 4 * P);
     /* Rows: a mean, strong factors in 4 random directions, weak noise in the others. */
-    float *hidden = calloc(ROWS * WIDTH, sizeof *hidden);
+    nvdp__autofree float *hidden = calloc(ROWS * WIDTH, sizeof *hidden);
     float factor[P * WIDTH], load[P], noise_row[WIDTH];
     struct nvdp__noise noise = {.seed = 2};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
@@ -138,9 +134,7 @@ Test(init, principal_directions) {
             }
         }
     }
-    cr_assert_eq(
-        nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, ROWS, hidden),
-        NVDP_OK);
+    ok(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, ROWS, hidden));
     const float *w = value(&setup, "nvib.mu.weight", NULL);
     double unit = 1;
     for (size_t i = 0; i < P; i++) {
@@ -183,11 +177,8 @@ Test(init, principal_directions) {
     }
     cr_expect_float_eq(value(&setup, "nvib.alpha.quadratic", NULL)[0], 0.25 / 2, 1e-7);
     hidden[5 * WIDTH] = NAN;
-    cr_expect_eq(
-        nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, ROWS, hidden),
-        NVDP_ERR_NUMERIC);
-    cr_expect_not_null(strstr(nvdp_context_error(setup.ctx), "row 5"));
-    free(hidden);
+    fails(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, ROWS, hidden),
+          NVDP_ERR_NUMERIC, "row 5");
     demolish(&setup);
 }
 
@@ -208,7 +199,7 @@ Test(init, leading_directions_of_many) {
             }
         }
     }
-    cr_assert_eq(nvdp__pca_map(ctx, ROWS, DIM, P, hidden, 9, map), NVDP_OK);
+    ok(nvdp__pca_map(ctx, ROWS, DIM, P, hidden, 9, map));
     for (size_t k = 0; k < P; k++) {
         double along = 0;
         for (size_t i = 0; i < DIM; i++) {
@@ -220,7 +211,7 @@ Test(init, leading_directions_of_many) {
     for (size_t i = 0; i < ROWS * DIM; i++) {
         hidden[i] = (float)(i % DIM);
     }
-    cr_assert_eq(nvdp__pca_map(ctx, ROWS, DIM, P, hidden, 9, map), NVDP_OK);
+    ok(nvdp__pca_map(ctx, ROWS, DIM, P, hidden, 9, map));
     for (size_t i = 0; i < P; i++) {
         for (size_t j = 0; j <= i; j++) {
             double dot = 0;
@@ -230,7 +221,6 @@ Test(init, leading_directions_of_many) {
             cr_expect_float_eq(dot, i == j, 1e-6);
         }
     }
-    nvdp_context_free(ctx);
 }
 
 /* Too few rows: a random orthonormal map, the same for the same seed. */
@@ -238,9 +228,9 @@ Test(init, random_map) {
     enum { P = 5 };
     struct nvdp_context *ctx = support_context();
     float hidden[4 * WIDTH] = {0}, map[P * WIDTH], again[P * WIDTH], other[P * WIDTH];
-    cr_assert_eq(nvdp__pca_map(ctx, 4, WIDTH, P, hidden, 9, map), NVDP_OK);
-    cr_assert_eq(nvdp__pca_map(ctx, 4, WIDTH, P, hidden, 9, again), NVDP_OK);
-    cr_assert_eq(nvdp__pca_map(ctx, 0, WIDTH, P, NULL, 10, other), NVDP_OK);
+    ok(nvdp__pca_map(ctx, 4, WIDTH, P, hidden, 9, map));
+    ok(nvdp__pca_map(ctx, 4, WIDTH, P, hidden, 9, again));
+    ok(nvdp__pca_map(ctx, 0, WIDTH, P, NULL, 10, other));
     cr_expect_eq(memcmp(map, again, sizeof map), 0);
     cr_expect_neq(memcmp(map, other, sizeof map), 0);
     for (size_t i = 0; i < P; i++) {
@@ -252,7 +242,6 @@ Test(init, random_map) {
             cr_expect_float_eq(dot, i == j, 1e-6);
         }
     }
-    nvdp_context_free(ctx);
 }
 
 /* Every allocation of create, plan and initialize may fail, cleanly. */
@@ -267,7 +256,7 @@ Test(init, out_of_memory) {
     float hidden[TOKENS * WIDTH] = {0};
     bool done = false;
     for (uint64_t k = 1; !done; k++) {
-        struct nvdp__params params;
+        nvdp__auto(nvdp__params_release) struct nvdp__params params;
         struct nvdp__arena arena = {0};
         void *self = NULL;
         cr_assert_lt(k, 100);
@@ -284,9 +273,7 @@ Test(init, out_of_memory) {
         if (!done) cr_expect_eq(status, NVDP_ERR_MEMORY);
         nvdp__fail_allocation(ctx, 0);
         nvdp__mechanism_nvdp.release(self);
-        nvdp__params_release(&params);
     }
-    nvdp_context_free(ctx);
 }
 
 /* Ordinary attention over the tokens, no residual: the layer that the block becomes (next test). */
@@ -306,7 +293,7 @@ static void ordinary(struct setup *setup, size_t n, const float *x, float *u) {
                              nvdp__value(params, dense[i]->bias), to[i]);
     }
     int32_t offset[2] = {0, (int32_t)n};
-    float *scratch =
+    nvdp__autofree float *scratch =
         calloc(nvdp__attend_scratch(dev, NVDP__F32, n, n, WIDTH / HEADS), sizeof *scratch);
     struct nvdp__attention att = {.groups = 1,
                                   .heads = HEADS,
@@ -320,7 +307,6 @@ static void ordinary(struct setup *setup, size_t n, const float *x, float *u) {
                                   .lse = lse,
                                   .scratch = scratch};
     nvdp__attend_forward(dev, &att);
-    free(scratch);
     nvdp__linear_forward(dev, n, WIDTH, WIDTH, context,
                          nvdp__value(params, b->attention_output.weight),
                          nvdp__value(params, b->attention_output.bias), q);
@@ -353,14 +339,11 @@ Test(init, the_block_starts_as_ordinary_attention) {
         if (strstr(entry->name, "LayerNorm") == NULL)
             nvdp__params_normal(&setup.dev, &setup.params, i, 0.4, 6);
     }
-    cr_assert_eq(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL),
-                 NVDP_OK);
-    struct nvdp__arena arena = {0};
+    ok(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL));
+    nvdp__auto(nvdp__arena_release) struct nvdp__arena arena = {0};
     for (int pass = 0; pass < 2; pass++) {
-        cr_assert_eq(
-            nvdp__mechanism_nvdp.plan(setup.nvib, &setup.dev, TOKENS, 1, TOKENS, false, &arena),
-            NVDP_OK);
-        if (pass == 0) cr_assert_eq(nvdp__arena_allocate(setup.ctx, &arena), NVDP_OK);
+        ok(nvdp__mechanism_nvdp.plan(setup.nvib, &setup.dev, TOKENS, 1, TOKENS, false, &arena));
+        if (pass == 0) ok(nvdp__arena_allocate(setup.ctx, &arena));
     }
     float x[TOKENS * WIDTH], want[TOKENS * WIDTH];
     struct nvdp__noise noise = {.seed = 12};
@@ -372,16 +355,13 @@ Test(init, the_block_starts_as_ordinary_attention) {
         .texts = 1, .tokens = TOKENS, .longest = TOKENS, .offset = offset, .key = key};
     struct nvdp__draw draw = fixture_draw(1, 0);
     float *pooled;
-    cr_assert_eq(nvdp__mechanism_nvdp.forward(
-                     setup.nvib, &(struct nvdp__encoded){&setup.dev, &setup.params, &batch, x},
-                     &draw, &pooled),
-                 NVDP_OK);
+    ok(nvdp__mechanism_nvdp.forward(
+        setup.nvib, &(struct nvdp__encoded){&setup.dev, &setup.params, &batch, x}, &draw, &pooled));
     ordinary(&setup, TOKENS, x, want);
     double first[WIDTH];
     for (size_t i = 0; i < WIDTH; i++) {
         first[i] = want[i];
     }
     cr_expect_lt(support_norm_error(WIDTH, pooled, first), 1e-3);
-    nvdp__arena_release(&arena);
     demolish(&setup);
 }

@@ -14,14 +14,13 @@ static const int32_t lengths[TEXTS] = {3, 1, 5};
  * public lengths an empty text has as many tokens, all like the prior's conditional, (a_p +
  * delta n)/(n + 1). */
 static struct nvdp_posteriors *with_empty_texts(const struct fixture *f) {
-    const struct nvdp__nvib_config *config = &f->nvib->config;
+    const struct nvdp__nvib_config *config = &f->nvib->gauss.config;
     struct nvdp_posteriors *all = NULL;
     bool open = config->length_policy == NVDP_LENGTH_PUBLIC;
     size_t tokens = f->batch.tokens, rows = open ? 2 * tokens : tokens;
-    cr_assert_eq(nvdp_posteriors_create(f->ctx, 2 * TEXTS, rows, f->nvib->dim, true, &all),
-                 NVDP_OK);
+    ok(nvdp_posteriors_create(f->ctx, 2 * TEXTS, rows, f->nvib->gauss.dim, true, &all));
     all->prior_alpha = config->prior_alpha;
-    all->pad_alpha = nvdp__form_of(config, true, false).pad_alpha;
+    all->pad_alpha = nvdp__form_of(config, (struct nvdp__form){.weights = true}).pad_alpha;
     all->kappa = config->kappa;
     all->policy = config->length_policy;
     all->length = config->length;
@@ -31,19 +30,18 @@ static struct nvdp_posteriors *with_empty_texts(const struct fixture *f) {
         for (size_t r = all->offset[i]; i >= TEXTS && r < all->offset[i + 1]; r++)
             all->alpha[r] = (config->prior_alpha + config->delta * (double)n) / ((double)n + 1);
     }
-    cr_assert_eq(
-        nvdp__posterior_store(f->ctx, nvdp__mechanism_nvdp.view(f->nvib).posterior, 0, all),
-        NVDP_OK, "%s", nvdp_context_error(f->ctx));
-    return all;
+    ok(nvdp__posterior_store(f->ctx, nvdp__mechanism_nvdp.view(f->nvib).posterior, 0, all));
+    return support_keep(all);
 }
 
 static void check(const struct nvdp__nvib_config *config, uint64_t seed) {
-    struct fixture f = fixture_create(config, WIDTH, HEADS, INNER, TEXTS, lengths, seed);
+    nvdp__auto(fixture_free) struct fixture f =
+        fixture_create(config, WIDTH, HEADS, INNER, TEXTS, lengths, seed);
     double loss_g[TEXTS], loss_d[TEXTS];
     float *pooled = NULL;
     fixture_point(&f);
     struct nvdp__draw draw = fixture_draw(seed, 0);
-    cr_assert_eq(fixture_forward(&f, &draw, &pooled), NVDP_OK, "%s", nvdp_context_error(f.ctx));
+    ok(fixture_forward(&f, &draw, &pooled));
     fixture_losses(&f, loss_g, loss_d);
     struct nvdp_posteriors *all = with_empty_texts(&f);
     for (size_t i = 0; i < TEXTS; i++) {
@@ -61,8 +59,6 @@ static void check(const struct nvdp__nvib_config *config, uint64_t seed) {
         cr_expect_lt(support_relative(loss, limit, 1), 1e-7, "text %zu: %.12g, %.12g", i, loss,
                      limit);
     }
-    nvdp_posteriors_free(all);
-    fixture_free(&f);
 }
 
 static struct nvdp__nvib_config kl_config(enum nvdp_length_policy policy, int kappa) {

@@ -115,7 +115,7 @@ static void compare(const struct setting *s, const struct text *text, const doub
     double a[WEIGHTS], b[WEIGHTS], g, d;
     const int32_t offset[2] = {0, TOKENS};
     size_t m = all_weights(s, alpha, a, b);
-    struct nvdp__kl kl = {.which = NVDP__KL_EXACT,
+    struct nvdp__kl kl = {.which = NVDP__REGULARIZER_KL,
                           .of = {.weights = true,
                                  .prior_alpha = s->prior_alpha,
                                  .pad_alpha = (s->prior_alpha + s->delta * (double)s->length) /
@@ -199,7 +199,7 @@ Test(kl_quadrature, more_vectors_cost_more) {
     for (size_t length = 0; length <= 6; length += 6) {
         double g[3], d[3];
         for (int kappa = 1; kappa <= 3; kappa++) {
-            struct nvdp__kl kl = {.which = NVDP__KL_EXACT,
+            struct nvdp__kl kl = {.which = NVDP__REGULARIZER_KL,
                                   .of = {.weights = true,
                                          .prior_alpha = 1,
                                          .pad_alpha = 0.6,

@@ -36,7 +36,7 @@ static const struct dirichlet_case dirichlet_cases[] = {
     {3, {5, 6, 7}, 1, 0, 1, 64, 2.655173236821514, 27.44734696891517},
 };
 
-static struct nvdp__kl kl_of(const struct dirichlet_case *c, enum nvdp__kl_form form) {
+static struct nvdp__kl kl_of(const struct dirichlet_case *c, enum nvdp__regularizer form) {
     double length = (double)c->length;
     return (struct nvdp__kl){
         .which = form,
@@ -54,7 +54,8 @@ Test(loss, dirichlet_values) {
         const int32_t offset[2] = {0, c->tokens};
         const float zero[3] = {0};
         for (int form = 0; form < 2; form++) {
-            struct nvdp__kl kl = kl_of(c, form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT);
+            struct nvdp__kl kl =
+                kl_of(c, form == 0 ? NVDP__REGULARIZER_PUBLISHED : NVDP__REGULARIZER_KL);
             double g, d, want = form == 0 ? c->published : c->exact;
             nvdp__kl_losses(&dev, &kl, 1, offset, NUMBERS(1, zero, zero, c->log_alpha), NULL, &g,
                             &d);
@@ -78,7 +79,7 @@ Test(loss, huge_pseudo_counts) {
          -1.0621727070839445}};
     for (int form = 0; form < 2; form++) {
         struct nvdp__kl kl = {
-            .which = form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT,
+            .which = form == 0 ? NVDP__REGULARIZER_PUBLISHED : NVDP__REGULARIZER_KL,
             .of = {.weights = true, .prior_alpha = 1, .pad_alpha = 0.1, .kappa = 1, .length = 9},
             .weight_d = 1};
         float dmu[5] = {0}, dlogvar[5] = {0}, dlog_alpha[5] = {0};
@@ -98,7 +99,8 @@ Test(loss, zero_at_the_prior) {
     const float zero[4] = {0};
     const int32_t offset[2] = {0, 4};
     for (int form = 0; form < 2; form++) {
-        struct nvdp__kl kl = {.which = form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT,
+        struct nvdp__kl kl = {.which =
+                                  form == 0 ? NVDP__REGULARIZER_PUBLISHED : NVDP__REGULARIZER_KL,
                               .of = {.weights = true,
                                      .prior_alpha = 1,
                                      .pad_alpha = 1,
@@ -154,7 +156,7 @@ Test(loss, exact_form_is_the_integral) {
     const float log_alphas[] = {0.5f, 1.5f, 3, -0.3f};
     for (size_t i = 0; i < 4; i++) {
         struct nvdp__kl kl = {
-            .which = NVDP__KL_EXACT,
+            .which = NVDP__REGULARIZER_KL,
             .of = {.weights = true, .prior_alpha = 1.25, .delta = 0.5, .kappa = 1}};
         float mu = 0.7f, logvar = -1.2f;
         double g, d, want_d, want_g, error;
@@ -189,10 +191,10 @@ Test(loss, gaussians_alone_are_the_integral) {
         want[i / DIM >= 3] += part;
     }
     gsl_integration_workspace_free(work);
-    nvdp__gaussian_losses(&dev, NVDP__KL_EXACT, 0, 2, offset, NUMBERS(DIM, mu, logvar, NULL), NULL,
-                          exact);
-    nvdp__gaussian_losses(&dev, NVDP__KL_PUBLISHED, 0, 2, offset, NUMBERS(DIM, mu, logvar, NULL),
-                          NULL, published);
+    nvdp__gaussian_losses(&dev, NVDP__REGULARIZER_KL, 0, 2, offset, NUMBERS(DIM, mu, logvar, NULL),
+                          NULL, exact);
+    nvdp__gaussian_losses(&dev, NVDP__REGULARIZER_PUBLISHED, 0, 2, offset,
+                          NUMBERS(DIM, mu, logvar, NULL), NULL, published);
     for (size_t b = 0; b < 2; b++) {
         cr_expect_lt(support_relative(exact[b], want[b], 0), 1e-9); /* quadrature */
         cr_expect_lt(support_relative(published[b], want[b] / (b == 0 ? 3 : 1), 0), 1e-9);
@@ -205,7 +207,8 @@ Test(loss, gradients_of_gaussians_alone) {
     const int32_t offset[2] = {0, 2};
     const float mu[2] = {0.5f, -3}, logvar[2] = {-2, 1};
     for (int published = 0; published < 2; published++) {
-        enum nvdp__kl_form form = published ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT;
+        enum nvdp__regularizer form =
+            published ? NVDP__REGULARIZER_PUBLISHED : NVDP__REGULARIZER_KL;
         float dmu[2] = {1, 1}, dlogvar[2] = {1, 1};
         nvdp__gaussian_losses(&dev, form, 0.8, 1, offset, NUMBERS(1, mu, logvar, NULL),
                               NUMBERS(1, dmu, dlogvar, NULL), NULL);
@@ -237,7 +240,7 @@ Test(loss, exact_form_is_the_mean_over_samples) {
     int32_t src[ROWS] = {NVDP__PRIOR, NVDP__PRIOR, 0, 0, 1, 1, 2, 2, NVDP__PADDING, NVDP__PADDING};
     const float base[ROWS] = {1, 1, 0, 0, 0, 0, 0, 0, 0.6f, 0.6f};
     const uint64_t key = 1;
-    struct nvdp__kl kl = {.which = NVDP__KL_EXACT,
+    struct nvdp__kl kl = {.which = NVDP__REGULARIZER_KL,
                           .of = {.weights = true,
                                  .prior_alpha = 1,
                                  .pad_alpha = 0.6f,
@@ -270,8 +273,8 @@ Test(loss, exact_form_is_the_mean_over_samples) {
 Test(loss, exact_form_is_the_divergence_of_order_one) {
     enum { DIM = 3, TOKENS = 4, LENGTH = 6 };
     struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *posteriors = NULL;
-    cr_assert_eq(nvdp_posteriors_create(ctx, 2, TOKENS, DIM, true, &posteriors), NVDP_OK);
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
+    ok(nvdp_posteriors_create(ctx, 2, TOKENS, DIM, true, &posteriors));
     const int32_t offset[2] = {0, TOKENS};
     float mu[TOKENS * DIM], logvar[TOKENS * DIM], log_alpha[TOKENS];
     for (size_t i = 0; i < TOKENS * DIM; i++) {
@@ -289,7 +292,7 @@ Test(loss, exact_form_is_the_divergence_of_order_one) {
         posteriors->kappa = kappa;
         posteriors->policy = NVDP_LENGTH_HIDDEN;
         posteriors->length = LENGTH;
-        struct nvdp__kl kl = {.which = NVDP__KL_EXACT,
+        struct nvdp__kl kl = {.which = NVDP__REGULARIZER_KL,
                               .of = {.weights = true,
                                      .prior_alpha = 1,
                                      .pad_alpha = 0.4,
@@ -302,8 +305,6 @@ Test(loss, exact_form_is_the_divergence_of_order_one) {
         cr_expect_lt(support_relative(g + d, want, 0), 1e-9, "kappa %d: %.12g, %.12g", kappa, g + d,
                      want);
     }
-    nvdp_posteriors_free(posteriors);
-    nvdp_context_free(ctx);
 }
 
 /* For large and small pseudo-counts the losses are never negative. */
@@ -313,7 +314,8 @@ Test(loss, not_negative) {
     for (int form = 0; form < 2; form++) {
         for (double x = -12; x <= 12; x += 0.5) {
             for (double y = -12; y <= 12; y += 3) {
-                struct nvdp__kl kl = {.which = form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT,
+                struct nvdp__kl kl = {.which = form == 0 ? NVDP__REGULARIZER_PUBLISHED
+                                                         : NVDP__REGULARIZER_KL,
                                       .of = {.weights = true, .prior_alpha = 1, .kappa = 1}};
                 float log_alpha[2] = {(float)x, (float)y};
                 double g, d;
@@ -368,15 +370,16 @@ Test(loss, gradients) {
     for (int form = 0; form < 2; form++) {
         for (int kappa = 1; kappa <= 3; kappa += 2) {
             for (size_t length = 0; length <= 7; length += 7) {
-                struct point at = {.kl = {.which = form == 0 ? NVDP__KL_PUBLISHED : NVDP__KL_EXACT,
-                                          .of = {.weights = true,
-                                                 .prior_alpha = 1.5,
-                                                 .pad_alpha = 0.3,
-                                                 .delta = 0.25,
-                                                 .kappa = kappa,
-                                                 .length = length},
-                                          .weight_g = 0.7,
-                                          .weight_d = 0.3}};
+                struct point at = {
+                    .kl = {.which = form == 0 ? NVDP__REGULARIZER_PUBLISHED : NVDP__REGULARIZER_KL,
+                           .of = {.weights = true,
+                                  .prior_alpha = 1.5,
+                                  .pad_alpha = 0.3,
+                                  .delta = 0.25,
+                                  .kappa = kappa,
+                                  .length = length},
+                           .weight_g = 0.7,
+                           .weight_d = 0.3}};
                 for (size_t i = 0; i < TOKENS * DIM; i++) { /* multiples of 2^-10 */
                     at.mu[i] = (float)round(1024 * sin(2.0 * (double)i)) / 1024;
                     at.logvar[i] = (float)round(1024 * cos(3.0 * (double)i)) / 1024;
@@ -404,7 +407,7 @@ Test(loss, gradients) {
 Test(loss, gaussian_near_the_prior) {
     const int32_t offset[2] = {0, 1};
     const float logvars[] = {1e-6f, -1e-4f, 0.3f, -5, 20, -80};
-    struct nvdp__kl kl = {.which = NVDP__KL_EXACT,
+    struct nvdp__kl kl = {.which = NVDP__REGULARIZER_KL,
                           .of = {.weights = true, .prior_alpha = 1, .kappa = 1}};
     for (size_t i = 0; i < sizeof logvars / sizeof logvars[0]; i++) {
         float row[17], zero[17] = {0}, log_alpha = 0;
@@ -433,7 +436,7 @@ Test(loss, threads) {
     }
     for (int threads = 1; threads <= 2; threads++) {
         struct nvdp__device now = {.threads = threads};
-        struct nvdp__kl kl = {.which = NVDP__KL_EXACT,
+        struct nvdp__kl kl = {.which = NVDP__REGULARIZER_KL,
                               .of = {.weights = true, .prior_alpha = 1, .kappa = 1},
                               .weight_g = 1,
                               .weight_d = 1};

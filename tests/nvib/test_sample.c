@@ -16,15 +16,16 @@ Test(sample, batch_layout_does_not_matter) {
     for (int kappa = 1; kappa <= 2; kappa++) {
         struct nvdp__nvib_config config = fixture_config(LENGTH);
         config.kappa = kappa;
-        struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, 3, lengths, 4);
+        nvdp__auto(fixture_free) struct fixture f =
+            fixture_create(&config, WIDTH, HEADS, INNER, 3, lengths, 4);
         fixture_point(&f);
         memset(f.hidden, 0, f.batch.tokens * WIDTH * sizeof *f.hidden);
         struct nvdp__draw draw = fixture_draw(8, 2);
         float *pooled;
-        cr_assert_eq(fixture_forward(&f, &draw, &pooled), NVDP_OK);
+        ok(fixture_forward(&f, &draw, &pooled));
         struct nvdp__sample sample = nvdp__mechanism_nvdp.view(f.nvib).sample;
         size_t rows = (LENGTH + 1) * (size_t)kappa;
-        float *z = malloc(rows * WIDTH * sizeof *z);
+        nvdp__autofree float *z = malloc(rows * WIDTH * sizeof *z);
         float *log_pi = malloc(rows * sizeof *log_pi);
         memcpy(z, sample.z + 2 * rows * WIDTH, rows * WIDTH * sizeof *z);
         memcpy(log_pi, sample.log_pi + 2 * rows, rows * sizeof *log_pi);
@@ -34,19 +35,17 @@ Test(sample, batch_layout_does_not_matter) {
         f.batch.tokens = 7;
         f.batch.offset = (int32_t *)alone;
         f.batch.key = f.key + 2;
-        cr_assert_eq(fixture_forward(&f, &draw, &pooled), NVDP_OK);
+        ok(fixture_forward(&f, &draw, &pooled));
         sample = nvdp__mechanism_nvdp.view(f.nvib).sample;
         cr_expect_eq(memcmp(z, sample.z, rows * WIDTH * sizeof *z), 0);
         cr_expect_eq(memcmp(log_pi, sample.log_pi, rows * sizeof *log_pi), 0);
-        free(z);
         free(log_pi);
-        fixture_free(&f);
     }
 }
 
 static float first_number(struct fixture *f, const struct nvdp__draw *draw, bool weight) {
     float *pooled;
-    cr_assert_eq(fixture_forward(f, draw, &pooled), NVDP_OK);
+    ok(fixture_forward(f, draw, &pooled));
     struct nvdp__sample sample = nvdp__mechanism_nvdp.view(f->nvib).sample;
     return weight ? sample.log_pi[1] : sample.z[0];
 }
@@ -55,7 +54,8 @@ static float first_number(struct fixture *f, const struct nvdp__draw *draw, bool
 Test(sample, streams_are_apart) {
     static const int32_t lengths[2] = {3, 3};
     struct nvdp__nvib_config config = fixture_config(LENGTH);
-    struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, 2, lengths, 4);
+    nvdp__auto(fixture_free) struct fixture f =
+        fixture_create(&config, WIDTH, HEADS, INNER, 2, lengths, 4);
     fixture_point(&f);
     for (int weight = 0; weight < 2; weight++) {
         struct nvdp__draw draw = fixture_draw(8, 2);
@@ -75,7 +75,6 @@ Test(sample, streams_are_apart) {
         cr_expect_neq(base, first_number(&f, &draw, weight));
         f.key[0]--;
     }
-    fixture_free(&f);
 }
 
 /* The posterior written is the clipped one, from which the sample was drawn. */
@@ -90,17 +89,17 @@ Test(sample, posterior) {
                                              .logvar_max = 0.2,
                                              .alpha_min = 0.9,
                                              .alpha_max = 1.5};
-    struct fixture f = fixture_create(&config, WIDTH, HEADS, INNER, 2, lengths, 4);
+    nvdp__auto(fixture_free) struct fixture f =
+        fixture_create(&config, WIDTH, HEADS, INNER, 2, lengths, 4);
     fixture_point(&f);
     struct nvdp__draw draw = fixture_draw(8, 2);
     first_number(&f, &draw, false);
-    struct nvdp_posteriors *out = NULL;
-    cr_assert_eq(nvdp_posteriors_create(f.ctx, 3, 6, 8, true, &out), NVDP_OK);
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *out = NULL;
+    ok(nvdp_posteriors_create(f.ctx, 3, 6, 8, true, &out));
     out->offset[1] = 1;
     out->offset[2] = 4;
     out->offset[3] = 6;
-    cr_assert_eq(nvdp__posterior_store(f.ctx, nvdp__mechanism_nvdp.view(f.nvib).posterior, 1, out),
-                 NVDP_OK, "%s", nvdp_context_error(f.ctx));
+    ok(nvdp__posterior_store(f.ctx, nvdp__mechanism_nvdp.view(f.nvib).posterior, 1, out));
     int clipped = 0;
     for (size_t t = 1; t < 6; t++) {
         double norm = 0;
@@ -116,6 +115,4 @@ Test(sample, posterior) {
     cr_expect_eq(out->alpha[0], 0, "row 0 belongs to another batch");
     cr_expect_eq(nvdp__posterior_store(f.ctx, nvdp__mechanism_nvdp.view(f.nvib).posterior, 2, out),
                  NVDP_ERR_ARGUMENT);
-    nvdp_posteriors_free(out);
-    fixture_free(&f);
 }

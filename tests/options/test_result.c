@@ -3,7 +3,9 @@
 #include "support.h"
 
 #include <criterion/criterion.h>
+#include <jansson.h>
 #include <math.h>
+#include <nvdp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,7 +77,7 @@ static const struct nvdp_result_table mean_table = {
     ROW(loss, "a number", .label = "loss", .decimals = 2, .after = " nats"),                       \
         ROW(steps, "a count", .label = "steps"), ROW(good, "a flag", .label = "good"),             \
         ROW(text, "a text", .label = "text"), ROW(name, "characters"),                             \
-        {"kind",   NVDP_RESULT_WORD,  .help = "an enum",                                           \
+        {"kind",   NVDP_RESULT_ENUM,  .help = "an enum",                                           \
          AT(kind), .word = kind_name, .print = print_kind},                                        \
         {"range",          NVDP_RESULT_INTERVAL, AT(low), .high = offsetof(struct found, high),    \
          .label = "range", .decimals = 1},                                                         \
@@ -134,15 +136,26 @@ static struct found nothing(void) {
     return (struct found){.struct_size = sizeof(struct found), .loss = NAN, .low = NAN, .kind = -1};
 }
 
+static char *json_of(const struct nvdp_result_table *of, const char *view, const void *result) {
+    nvdp__autoptr(json_decref) json_t *object = nvdp__result_json(of, view, result);
+    cr_assert_not_null(object);
+    char *text = json_dumps(object, JSON_REAL_PRECISION(17));
+    return support_keep(text);
+}
+
+static char *text_of(const struct nvdp_result_table *of, const void *result) {
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    nvdp__result_print(of, result, to);
+    fclose(to);
+    return support_keep(text);
+}
+
 static void check(const struct nvdp_result_table *of, const char *view, struct found found,
                   const char *expected) {
-    struct nvdp_context *ctx = NULL;
-    char *text = NULL;
-    cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
-    cr_assert_eq(nvdp_result_json(ctx, of, view, &found, &text), NVDP_OK);
+    char *text = json_of(of, view, &found);
     cr_expect_str_eq(text, expected);
-    free(text);
-    nvdp_context_free(ctx);
 }
 
 Test(result, every_kind_of_row_has_its_json) {
@@ -167,7 +180,7 @@ Test(result, what_does_not_exist_is_written_as_the_view_says) {
     snprintf(text, sizeof text,
              "{\"loss\": \"nan\", \"steps\": 0, \"good\": false, \"text\": null, \"name\": \"\", "
              "\"kind\": null, "
-             "\"range\": null, \"half\": \"nan\", %s, \"parts\": null}",
+             "\"range\": [\"nan\", 0.0], \"half\": \"nan\", %s, \"parts\": null}",
              rest);
     check(&table, "nan", nothing(), text);
     snprintf(text, sizeof text, "{\"steps\": 0, \"good\": false, \"name\": \"\", %s}", rest);
@@ -199,28 +212,25 @@ static const struct nvdp_result_table measured_table = {
                  .high = offsetof(struct measured, high)),
         MEASURED(held[0], NVDP_RESULT_COUNT, .array = 2),
         MEASURED(weight[0], NVDP_RESULT_REAL, .array = 3),
-        MEASURED(good, NVDP_RESULT_WORD, .label = "it is", .word = good_name),
+        MEASURED(good, NVDP_RESULT_ENUM, .label = "it is", .word = good_name),
         {0}}};
 
 Test(result, columns_of_measurements) {
     struct measured found = {.5, .123, 24.3951, .13712, NAN, NAN, {3, 4}, {1, 2, NAN}, true};
-    struct nvdp_context *ctx = NULL;
     char *text = NULL;
-    cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
-    cr_assert_eq(nvdp_result_json(ctx, &measured_table, NULL, &found, &text), NVDP_OK);
+    text = json_of(&measured_table, NULL, &found);
     support_contains(text, "\"low\": [null, null], \"held[0]\": [3, 4], "
                            "\"weight[0]\": [1.0, 2.0, null], \"good\": \"good\"}");
     free(text);
-    cr_assert_eq(nvdp_result_text(ctx, &measured_table, &found, &text), NVDP_OK);
+    text = text_of(&measured_table, &found);
     cr_expect_str_eq(text, "share             0.5 +- 0.12\nbound             24.4\n"
                            "most              13.8 %\nit is             good\n");
     free(text);
     found = (struct measured){.low = 1, .high = 2};
-    cr_assert_eq(nvdp_result_text(ctx, &measured_table, &found, &text), NVDP_OK);
+    text = text_of(&measured_table, &found);
     cr_expect_str_eq(text, "share             0\nbound             0\nmost              0 %\n"
                            "range             1 to 2\nit is             bad\n");
     free(text);
-    nvdp_context_free(ctx);
 }
 
 static const struct nvdp_result_table bounds = {
@@ -233,27 +243,18 @@ static const struct nvdp_result_table bounds = {
 
 Test(result, bounds_stay_bounds_in_text) {
     const struct measured found = {.share = 1.238, .error = 1.232, .bound = 24.3971};
-    struct nvdp_context *ctx = NULL;
-    char *text = NULL;
-    cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
-    cr_assert_eq(nvdp_result_text(ctx, &bounds, &found, &text), NVDP_OK);
+    nvdp__autofree char *text = NULL;
+    text = text_of(&bounds, &found);
     cr_expect_str_eq(text,
                      "shown             1.23\nexact             1.24\nat least          24.39\n");
-    free(text);
-    nvdp_context_free(ctx);
 }
 
 Test(result, a_number_that_must_exist_is_an_error) {
-    struct nvdp_context *ctx = NULL;
     struct found found = nothing();
-    char *text = NULL;
-    cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
-    cr_expect_eq(nvdp_result_json(ctx, &table, "error", &found, &text), NVDP_ERR_NUMERIC);
+    cr_expect_null(nvdp__result_json(&table, "error", &found));
     found = sample();
     found.loss = INFINITY;
-    cr_expect_eq(nvdp_result_json(ctx, &table, "error", &found, &text), NVDP_ERR_NUMERIC);
-    cr_expect_null(text);
-    nvdp_context_free(ctx);
+    cr_expect_null(nvdp__result_json(&table, "error", &found));
 }
 
 Test(result, a_view_names_orders_and_hides) {
@@ -264,37 +265,32 @@ Test(result, a_view_names_orders_and_hides) {
 }
 
 Test(result, a_number_is_added_by_its_row) {
-    json_t *object = nvdp__result_json(
+    nvdp__autoptr(json_decref) json_t *object = nvdp__result_json(
         &longer, "own", &(struct found){.struct_size = sizeof(struct found), .added = 4});
-    cr_expect_eq(json_real_value(json_object_get(object, "added")), 4);
-    json_decref(object);
+    cr_expect_eq(number_at(object, "added"), 4);
 }
 
 Test(result, members_that_an_older_struct_lacks_are_left_out) {
     struct found found = sample();
     found.struct_size = offsetof(struct found, added);
-    json_t *object = nvdp__result_json(&longer, "short", &found);
-    cr_expect_eq(json_real_value(json_object_get(object, "loss")), 1.5);
+    nvdp__autoptr(json_decref) json_t *object = nvdp__result_json(&longer, "short", &found);
+    cr_expect_eq(number_at(object, "loss"), 1.5);
     cr_expect_null(json_object_get(object, "added"));
-    json_decref(object);
 }
 
 Test(result, lines_for_people_leave_out_what_does_not_exist) {
-    struct nvdp_context *ctx = NULL;
     struct found found = sample();
     char *text = NULL;
-    cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
-    cr_assert_eq(nvdp_result_text(ctx, &longer, &found, &text), NVDP_OK);
+    text = text_of(&longer, &found);
     cr_expect_str_eq(text,
                      "loss              1.50 nats\nsteps             7\ngood              yes\n"
                      "text              t\nkind              large\nrange             1.0 to inf\n"
                      "epsilon           2.0\npart              1.00\nadded             0.251\n");
     free(text);
     found = nothing();
-    cr_assert_eq(nvdp_result_text(ctx, &table, &found, &text), NVDP_OK);
+    text = text_of(&table, &found);
     cr_expect_str_eq(text, "steps             0\ngood              no\nepsilon           0.0\n");
     free(text);
-    nvdp_context_free(ctx);
 }
 
 Test(result, the_library_lists_its_tables_with_a_meaning_for_each_row) {
@@ -306,4 +302,37 @@ Test(result, the_library_lists_its_tables_with_a_meaning_for_each_row) {
     }
     cr_expect_gt(tables, 0);
     cr_expect_null(nvdp_result_table_find("none"));
+}
+
+Test(result, a_kind_without_its_own_text_prints_its_rows) {
+    const struct nvdp_result_kind kind = {.name = "evaluation", .rows = &nvdp__result_evaluation};
+    const struct nvdp_evaluation found = {
+        .struct_size = sizeof found, .kind = &kind, .task = "sst2", .split = "dev"};
+    struct nvdp_context *ctx = support_context();
+    char *text = NULL;
+    ok(nvdp_result_text(ctx, &found, NULL, &text));
+    support_contains(text, "task              sst2\nsplit             dev\n");
+    free(text);
+    text = NULL;
+    cr_expect_eq(nvdp_result_text(ctx, &found, "summary", &text), NVDP_ERR_ARGUMENT);
+    cr_expect_null(text);
+}
+
+Test(result, only_what_the_library_filled_is_printed) {
+    struct nvdp_context *ctx = support_context();
+    nvdp__autoresult struct nvdp_evaluation none = NVDP_RESULT(struct nvdp_evaluation);
+    const struct nvdp_limits limits = {.struct_size = sizeof limits, .method = "nvdp"};
+    struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
+    char *text = NULL;
+    cr_expect_eq(nvdp_result_json(ctx, &none, NULL, &text), NVDP_ERR_ARGUMENT);
+    fails(nvdp_result_text(ctx, &none, NULL, &text), NVDP_ERR_ARGUMENT,
+          "a struct that the library filled");
+    nvdp_result_free(NULL);
+    ok(nvdp_certify(ctx, &limits, NULL, &certificate));
+    fails(nvdp_result_text(ctx, &certificate, "summary", &text), NVDP_ERR_ARGUMENT,
+          "'certificate': it has no summary");
+    cr_expect_null(text);
+    nvdp_result_free(&certificate);
+    cr_expect_eq(certificate.struct_size, sizeof certificate);
+    cr_expect_null(certificate.kind, "a result that is freed twice is freed once");
 }

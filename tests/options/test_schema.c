@@ -91,8 +91,8 @@ static const struct nvdp__schema schema_of_more = {
 
 static struct nvdp_config *config_of(struct nvdp_context *ctx, const struct nvdp__schema *of) {
     struct nvdp_config *config = NULL;
-    cr_assert_eq(nvdp__config_create(ctx, of, &config), NVDP_OK);
-    return config;
+    ok(nvdp__config_create(ctx, of, &config));
+    return support_keep(config);
 }
 
 static void set(struct nvdp_config *config, const char *name, const char *value) {
@@ -116,7 +116,7 @@ Test(schema, defaults_values_and_structs_agree) {
     struct nvdp_config *config = config_of(ctx, &schema);
     struct work work, plain;
     nvdp__schema_default(&schema, &plain);
-    cr_assert_eq(nvdp__config_values(ctx, config, &schema, &work), NVDP_OK);
+    ok(nvdp__config_values(ctx, config, &schema, &work));
     cr_assert(!work.fast && work.copies == 1 && work.texts == 0 && work.seed == 7);
     cr_assert(work.weight == 0.1 && work.bound == INFINITY && work.size == SMALL);
     cr_assert(work.name == NULL && strcmp(work.places, "here") == 0);
@@ -128,7 +128,7 @@ Test(schema, defaults_values_and_structs_agree) {
     set(config, "bound", "-inf");
     set(config, "name", "a name");
     set(config, "size", "small");
-    cr_assert_eq(nvdp__config_open(ctx, config, &schema, &work), NVDP_OK);
+    ok(nvdp__config_open(ctx, config, &schema, &work));
     cr_assert(work.fast && work.copies == 9 && work.seed == UINT64_MAX);
     cr_assert(work.weight == 1e-300 && work.bound == -INFINITY);
     cr_assert_str_eq(work.name, "a name");
@@ -138,8 +138,6 @@ Test(schema, defaults_values_and_structs_agree) {
     set(config, "copies", NULL); /* back to the default */
     has(config, "copies", "1");
     cr_assert(!nvdp_config_is_set(config, "copies"));
-    nvdp_config_free(config);
-    nvdp_context_free(ctx);
 }
 
 Test(schema, numbers_come_back_in_as_few_digits_as_tell_them) {
@@ -152,8 +150,6 @@ Test(schema, numbers_come_back_in_as_few_digits_as_tell_them) {
     }
     set(config, "some-weight", "0.1000000000000000055511151231257827");
     has(config, "some-weight", "0.1");
-    nvdp_config_free(config);
-    nvdp_context_free(ctx);
 }
 
 Test(schema, what_does_not_fit_is_refused_and_changes_nothing) {
@@ -192,8 +188,6 @@ Test(schema, what_does_not_fit_is_refused_and_changes_nothing) {
             "fast and large exclude each other");
     refused(ctx, nvdp__config_open(ctx, config, &schema_of_more, &work), argument,
             "expected a configuration of more work, found work");
-    nvdp_config_free(config);
-    nvdp_context_free(ctx);
 }
 
 Test(schema, implied_values_follow_and_give_way) {
@@ -214,20 +208,19 @@ Test(schema, implied_values_follow_and_give_way) {
     has(config, "numbers", "3");
     set(config, "bound", "4");
     has(config, "numbers", NULL);
-    nvdp_config_free(config);
-    nvdp_context_free(ctx);
 }
 
 /* The caller's value wins over a file's under either name.  Two names from the same source are refused. */
 Test(schema, one_option_is_not_given_under_two_names) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = config_of(ctx, &schema), *copy = NULL;
+    struct nvdp_config *config = config_of(ctx, &schema);
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *copy = NULL;
     set(config, "germ", "1");
     set(config, "germ", "2");
     refused(ctx, nvdp_config_set(config, "seed", "3"), NVDP_ERR_ARGUMENT,
             "options --germ and --seed set the same option; keep one of them");
     has(config, "seed", "2");
-    cr_assert_eq(nvdp_config_copy(config, &copy), NVDP_OK);
+    ok(nvdp_config_copy(config, &copy));
     set(copy, "germ", "4");
     refused(ctx, nvdp_config_set(copy, "seed", "3"), NVDP_ERR_ARGUMENT,
             "options --germ and --seed set the same option; keep one of them");
@@ -236,52 +229,44 @@ Test(schema, one_option_is_not_given_under_two_names) {
     has(config, "germ", "3");
     set(config, "some-weight", "1"); /* a synonym of several options is another option */
     set(config, "numbers", "2");
-    nvdp_config_free(config);
     config = config_of(ctx, &schema);
-    cr_assert_eq(nvdp_config_load_text(config, "a file", "{\"seed\": 5}"), NVDP_OK);
+    ok(nvdp_config_load_text(config, "a file", "{\"seed\": 5}"));
     set(config, "germ", "6");
     has(config, "seed", "6");
     refused(ctx, nvdp_config_load_text(config, "a file", "{\"seed\": 5, \"germ\": 5}"),
             NVDP_ERR_ARGUMENT,
             "a file: keys 'seed' and 'germ' set the same option; keep one of them");
-    nvdp_config_free(copy);
-    nvdp_config_free(config);
-    nvdp_context_free(ctx);
 }
 
 Test(schema, files_give_options_and_come_back_the_same) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = config_of(ctx, &schema), *again = config_of(ctx, &schema);
     const char *path = support_scratch_path("options.json");
-    char *text = NULL, *same = NULL;
+    nvdp__autofree char *text = NULL, *same = NULL;
     support_write_text(path, "{\"fast\": true, \"copies\": 3, \"some_weight\": 0.25, \"places\": "
                              "[\"here\", \"there\"], \"size\": \"large\", \"name\": \"x\"}");
-    cr_assert_eq(nvdp_config_load(config, path), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_config_load(config, path));
     has(config, "some-weight", "0.25");
     has(config, "places", "here,there");
-    cr_assert_eq(nvdp_config_json(config, &text), NVDP_OK);
+    ok(nvdp_config_json(config, &text));
     cr_assert_not_null(strstr(text, "\"inner\": {"));
     cr_assert_not_null(strstr(text, "\"limit\": 2.0"));
     support_write_text(path, text);
-    cr_assert_eq(nvdp_config_load(again, path), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_assert_eq(nvdp_config_json(again, &same), NVDP_OK);
+    ok(nvdp_config_load(again, path));
+    ok(nvdp_config_json(again, &same));
     cr_assert_str_eq(text, same);
-    free(text);
-    free(same);
     support_write_text(path, "{\"some-weight\": \"11\"}");
-    cr_assert_eq(nvdp_config_load(config, path), NVDP_ERR_ARGUMENT);
-    cr_assert_not_null(strstr(nvdp_context_error(ctx), "options.json: some_weight: expected 0"));
+    fails(nvdp_config_load(config, path), NVDP_ERR_ARGUMENT,
+          "options.json: some_weight: expected 0");
     has(config, "some-weight", "0.25");
-    nvdp_config_free(config);
-    nvdp_config_free(again);
-    nvdp_context_free(ctx);
 }
 
 Test(schema, an_option_is_one_row) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = config_of(ctx, &schema_of_more), *copy = NULL;
+    struct nvdp_config *config = config_of(ctx, &schema_of_more);
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *copy = NULL;
     const char *path = support_scratch_path("options.json");
-    char *text = NULL;
+    nvdp__autofree char *text = NULL;
     struct work work;
     const struct nvdp_option *last = nvdp_config_option(config, nvdp_config_count(config) - 2);
     cr_assert_eq(nvdp_config_count(config), sizeof more_rows / sizeof *more_rows); /* and threads */
@@ -292,28 +277,23 @@ Test(schema, an_option_is_one_row) {
     set(config, "name", "x");
     has(config, "added", "0.5");
     set(config, "added", "0.75");
-    cr_assert_eq(nvdp__config_open(ctx, config, &schema_of_more, &work), NVDP_OK);
+    ok(nvdp__config_open(ctx, config, &schema_of_more, &work));
     cr_assert_eq(work.added, 0.75);
     refused(ctx, nvdp_config_set(config, "added", "2"), NVDP_ERR_ARGUMENT,
             "--added: expected 0 to 1, found 2");
-    cr_assert_eq(nvdp_config_copy(config, &copy), NVDP_OK);
+    ok(nvdp_config_copy(config, &copy));
     has(copy, "added", "0.75");
-    cr_assert_eq(nvdp_config_json(config, &text), NVDP_OK);
+    ok(nvdp_config_json(config, &text));
     support_write_text(path, text);
     set(copy, "added", NULL);
-    cr_assert_eq(nvdp_config_load(copy, path), NVDP_OK);
+    ok(nvdp_config_load(copy, path));
     has(copy, "added", "0.75");
     /* work begun with .75: the same value is accepted, another is refused */
     work.added = 0.75;
-    cr_assert_eq(nvdp__config_continue(ctx, copy, &schema_of_more, &work), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    ok(nvdp__config_continue(ctx, copy, &schema_of_more, &work));
     set(copy, "added", "0.25");
     refused(ctx, nvdp__config_continue(ctx, copy, &schema_of_more, &work), NVDP_ERR_ARGUMENT,
             "option --added: a resumed run keeps its configuration: expected 0.75, found 0.25");
-    free(text);
-    nvdp_config_free(config);
-    nvdp_config_free(copy);
-    nvdp_context_free(ctx);
 }
 
 Test(schema, a_program_has_options_of_its_own) {
@@ -330,7 +310,7 @@ Test(schema, a_program_has_options_of_its_own) {
     };
     struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = config_of(ctx, &schema);
-    cr_assert_eq(nvdp_config_add(config, options, sizeof *options, &own), NVDP_OK);
+    ok(nvdp_config_add(config, options, sizeof *options, &own));
     cr_assert_str_eq(nvdp_config_option(config, 2)->name, "loud");
     has(config, "lines", "20");
     has(config, "kept", "here");
@@ -339,18 +319,15 @@ Test(schema, a_program_has_options_of_its_own) {
     set(config, "kept", "there");
     cr_assert(own.loud && own.lines == 3);
     has(config, "kept", "there");
-    char *text = NULL;
-    cr_assert_eq(nvdp_config_json(config, &text), NVDP_OK);
+    nvdp__autofree char *text = NULL;
+    ok(nvdp_config_json(config, &text));
     cr_assert_null(strstr(text, "loud"), "the library's files know nothing of it");
-    free(text);
     cr_assert_eq(nvdp_config_add(config, options, sizeof *options, &own), NVDP_ERR_ARGUMENT);
     float single = 1; /* for a real, which is a double */
     const struct nvdp_option narrow[] = {
         {.name = "narrow", .type = NVDP_OPTION_REAL, .width = sizeof single}, {0}};
     refused(ctx, nvdp_config_add(config, narrow, sizeof *narrow, &single), NVDP_ERR_ARGUMENT,
             "option --narrow: expected a struct member of 8 bytes, found one of 4");
-    nvdp_config_free(config);
-    nvdp_context_free(ctx);
 }
 
 /* One object serves two kinds of work: common options are set in both. */
@@ -359,45 +336,40 @@ Test(schema, kinds_of_work_can_be_joined) {
     struct nvdp_config *config = config_of(ctx, &schema), *other = config_of(ctx, &schema_of_more);
     struct work one, two;
     set(config, "name", "x");
-    cr_assert_eq(nvdp_config_join(config, other), NVDP_OK);
+    ok(nvdp__config_join(config, other));
     cr_assert_eq(nvdp_config_count(config), sizeof more_rows / sizeof *more_rows);
     set(config, "seed", "5");
     set(config, "added", "1");
-    cr_assert_eq(nvdp__config_open(ctx, config, &schema, &one), NVDP_OK);
-    cr_assert_eq(nvdp__config_open(ctx, config, &schema_of_more, &two), NVDP_OK);
+    ok(nvdp__config_open(ctx, config, &schema, &one));
+    ok(nvdp__config_open(ctx, config, &schema_of_more, &two));
     cr_assert(one.seed == 5 && two.seed == 5 && two.added == 1);
     cr_assert_str_eq(two.name, "x");
-    nvdp_config_free(config);
-    nvdp_context_free(ctx);
 }
 
 /* Threads are set by name, by files and in joined configurations; other work is not affected. */
 Test(schema, threads_are_those_of_the_context_when_the_work_begins) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = config_of(ctx, &schema), *copy = NULL;
+    struct nvdp_config *config = config_of(ctx, &schema);
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *copy = NULL;
     struct work work;
-    char *text = NULL;
-    cr_assert_eq(nvdp_config_join(config, config_of(ctx, &schema_of_more)), NVDP_OK);
-    cr_assert_eq(nvdp_context_set_threads(ctx, 2), NVDP_OK);
-    cr_assert_eq(nvdp__config_values(ctx, config, &schema, &work), NVDP_OK);
+    nvdp__autofree char *text = NULL;
+    ok(nvdp__config_join(config, config_of(ctx, &schema_of_more)));
+    ok(nvdp_context_set_threads(ctx, 2));
+    ok(nvdp__config_values(ctx, config, &schema, &work));
     cr_expect_eq(nvdp_context_threads(ctx), 2, "not given");
     set(config, "threads", "3");
-    cr_assert_eq(nvdp_config_copy(config, &copy), NVDP_OK);
-    cr_assert_eq(nvdp__config_values(ctx, config, &schema_of_more, &work), NVDP_OK);
+    ok(nvdp_config_copy(config, &copy));
+    ok(nvdp__config_values(ctx, config, &schema_of_more, &work));
     cr_expect_eq(nvdp_context_threads(ctx), 3);
-    cr_assert_eq(nvdp_config_load_text(config, "options", "{\"threads\": 1}"), NVDP_OK);
-    cr_assert_eq(nvdp__config_values(ctx, config, &schema, &work), NVDP_OK);
+    ok(nvdp_config_load_text(config, "options", "{\"threads\": 1}"));
+    ok(nvdp__config_values(ctx, config, &schema, &work));
     cr_expect_eq(nvdp_context_threads(ctx), 1);
-    cr_assert_eq(nvdp__config_values(ctx, copy, &schema, &work), NVDP_OK);
+    ok(nvdp__config_values(ctx, copy, &schema, &work));
     cr_expect_eq(nvdp_context_threads(ctx), 3);
     refused(ctx, nvdp_config_set(config, "threads", "1025"), NVDP_ERR_ARGUMENT,
             "--threads: expected 1 to 1024, found 1025");
-    cr_assert_eq(nvdp_config_json(config, &text), NVDP_OK);
+    ok(nvdp_config_json(config, &text));
     cr_expect_null(strstr(text, "threads"));
-    free(text);
-    nvdp_config_free(copy);
-    nvdp_config_free(config);
-    nvdp_context_free(ctx);
 }
 
 Test(schema, joining_survives_failing_allocations) {
@@ -409,13 +381,11 @@ Test(schema, joining_survives_failing_allocations) {
                            *other = config_of(ctx, &schema_of_more);
         set(config, "name", "x");
         nvdp__fail_allocation(ctx, k + 1);
-        status = nvdp_config_join(config, other);
+        status = nvdp__config_join(config, other);
         nvdp__fail_allocation(ctx, 0);
         cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
-        nvdp_config_free(config);
     }
     cr_expect_gt(k, 1);
-    nvdp_context_free(ctx);
 }
 
 /* Configurations that were joined can be joined again: no option is lost. */
@@ -424,16 +394,14 @@ Test(schema, kinds_of_work_that_were_joined_can_be_joined) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = config_of(ctx, &schema), *other = config_of(ctx, &schema_of_more);
     struct work one, two, three;
-    cr_assert_eq(nvdp_config_join(other, config_of(ctx, &schema_of_third)), NVDP_OK);
-    cr_assert_eq(nvdp_config_join(config, other), NVDP_OK);
+    ok(nvdp__config_join(other, config_of(ctx, &schema_of_third)));
+    ok(nvdp__config_join(config, other));
     set(config, "name", "x");
     set(config, "seed", "5");
-    cr_assert_eq(nvdp__config_open(ctx, config, &schema, &one), NVDP_OK);
-    cr_assert_eq(nvdp__config_open(ctx, config, &schema_of_more, &two), NVDP_OK);
-    cr_assert_eq(nvdp__config_open(ctx, config, &schema_of_third, &three), NVDP_OK);
+    ok(nvdp__config_open(ctx, config, &schema, &one));
+    ok(nvdp__config_open(ctx, config, &schema_of_more, &two));
+    ok(nvdp__config_open(ctx, config, &schema_of_third, &three));
     cr_assert(one.seed == 5 && two.seed == 5 && three.seed == 5);
-    nvdp_config_free(config);
-    nvdp_context_free(ctx);
 }
 
 Test(schema, results_are_given_as_far_as_the_caller_s_struct_reaches) {
@@ -456,22 +424,19 @@ Test(schema, results_are_given_as_far_as_the_caller_s_struct_reaches) {
     cr_assert(old.struct_size == sizeof old && old.first == 1);
     NVDP__GIVE(&later, &result);
     cr_assert(later.known.second == 2 && later.later == 9);
-    cr_assert_eq(nvdp__can_give(ctx, &old), NVDP_OK);
+    ok(nvdp__can_give(ctx, &old));
     cr_assert_eq(nvdp__can_give(ctx, &unset), NVDP_ERR_ARGUMENT);
-    nvdp_context_free(ctx);
 }
 
 Test(schema, every_failed_allocation_is_reported) {
     struct nvdp_context *ctx = support_context();
     nvdp_status status = NVDP_ERR_MEMORY;
     for (uint64_t k = 1; status == NVDP_ERR_MEMORY && k < 1000; k++) {
-        struct nvdp_config *config = NULL;
+        nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
         nvdp__fail_allocation(ctx, k);
         status = nvdp__config_create(ctx, &schema, &config);
         nvdp__fail_allocation(ctx, 0);
         cr_assert_eq(config != NULL, status == NVDP_OK);
-        nvdp_config_free(config);
     }
-    cr_assert_eq(status, NVDP_OK);
-    nvdp_context_free(ctx);
+    ok(status);
 }

@@ -9,7 +9,7 @@ words=' base nvdp word words sentence pair token language attribute random expos
 
 # Exceptions: FILE:NAME and the reason.
 exceptions='
-src/train/options.c:reg                 values that options imply
+src/train/training_options.c:reg                 values that options imply
 src/cli/bench.c:laplace-nearest         the default of an option
 '
 
@@ -39,6 +39,6 @@ look() { # LIST EXPRESSION PREFIX
 }
 look src/mechanism/members.inc '[a-z_]+, "([^"]+)"' nvdp__method_row_
 look dchi/members.inc '[a-z_]+, "([^"]+)"' nvdp__token_row_
-look src/bert/encoders.inc '([a-z_]+)' nvdp__encoder_
+look src/encoder/encoders.inc '([a-z_]+)' nvdp__encoder_
 look src/attack/attacks.inc '([a-z_]+)' nvdp__attack_row_
 [ $failures = 0 ]

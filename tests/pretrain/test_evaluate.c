@@ -1,10 +1,11 @@
 /* Tests evaluation: the masks depend only on text, length, share and seed, and another program
  * computes the same scores. */
+#include "encoder/safetensors.h"
 #include "toy_corpus.h"
 
 #include "support.h"
+#include "tensor_values.h"
 #include <criterion/criterion.h>
-#include <nvdp/safetensors.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,9 @@
 static struct nvdp__mlm_options trained(struct nvdp_context *ctx, const char *const *text) {
     nvdp_context_set_threads(ctx, 1);
     struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("model"));
-    FREED(nvdp_pretrain_result_free)
+    FREED(nvdp_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
-    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp__pretrain(ctx, &config, &result));
     struct nvdp__mlm_options eval;
     nvdp__schema_default(&nvdp__mlm_schema, &eval);
     eval.model = support_scratch_path("model");
@@ -29,20 +30,20 @@ static struct nvdp__mlm_options trained(struct nvdp_context *ctx, const char *co
 static struct nvdp_mlm_scores score(struct nvdp_context *ctx,
                                     const struct nvdp__mlm_options *eval) {
     struct nvdp_mlm_scores scores;
-    cr_assert_eq(nvdp__mlm_evaluate(ctx, eval, &scores), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp__mlm_evaluate(ctx, eval, &scores));
     return scores;
 }
 
 static size_t read_ids(struct nvdp_context *ctx, const char *path, const char *name, int64_t *ids,
                        size_t room) {
-    struct nvdp_safetensors *file = NULL;
-    cr_assert_eq(nvdp_safetensors_open(ctx, path, &file), NVDP_OK, "%s", nvdp_context_error(ctx));
-    const struct nvdp_tensor_info *info = nvdp_safetensors_find(file, name);
+    struct nvdp__safetensors *file = NULL;
+    ok(nvdp__safetensors_open(ctx, path, &file));
+    const struct nvdp__tensor_info *info = nvdp__safetensors_find(file, name);
     cr_assert_not_null(info);
     cr_assert_leq(info->count, room);
     size_t count = info->count;
-    nvdp_safetensors_read_i64(info, ids);
-    nvdp_safetensors_close(file);
+    support_read_i64(info, ids);
+    nvdp__safetensors_close(file);
     return count;
 }
 
@@ -77,7 +78,6 @@ Test(evaluate, asks_the_same_whatever_batch_and_limit) {
     score(ctx, &eval);
     read_ids(ctx, eval.positions, "input_ids", repeated, ROOM);
     cr_assert_neq(memcmp(few, repeated, (size_t)few_offset[3] * sizeof *few), 0);
-    nvdp_context_free(ctx);
 }
 
 Test(evaluate, bad_input_is_refused) {
@@ -86,20 +86,17 @@ Test(evaluate, bad_input_is_refused) {
     struct nvdp__mlm_options eval = trained(ctx, &text);
     struct nvdp_mlm_scores scores;
     eval.length = 500;
-    cr_assert_eq(nvdp__mlm_evaluate(ctx, &eval, &scores), NVDP_ERR_ARGUMENT);
-    cr_assert_not_null(strstr(nvdp_context_error(ctx),
-                              "expected 4 to 128, the model's max_position_embeddings, found 500"));
+    fails(nvdp__mlm_evaluate(ctx, &eval, &scores), NVDP_ERR_ARGUMENT,
+          "expected 4 to 128, the model's max_position_embeddings, found 500");
     /* A model without the masked-LM head. */
     struct nvdp_bert_config bert = NVDP_RESULT(struct nvdp_bert_config);
-    cr_assert_eq(nvdp_bert_config_read(ctx, eval.model, &bert), NVDP_OK);
-    char vocabulary[600];
-    snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", eval.model);
+    ok(nvdp_bert_config_read(ctx, eval.model, &bert));
+    const char *vocabulary = support_path("%s/vocab.txt", eval.model);
     eval.model = support_scratch_path("headless");
     eval.length = 24;
-    cr_assert_eq(nvdp_bert_create_random(ctx, &bert, 1, vocabulary, eval.model), NVDP_OK);
-    cr_assert_eq(nvdp__mlm_evaluate(ctx, &eval, &scores), NVDP_ERR_INPUT);
-    cr_assert_not_null(strstr(nvdp_context_error(ctx), "cls.predictions.transform.dense.weight"));
-    nvdp_context_free(ctx);
+    ok(nvdp_bert_create_random(ctx, &bert, 1, vocabulary, eval.model));
+    fails(nvdp__mlm_evaluate(ctx, &eval, &scores), NVDP_ERR_INPUT,
+          "cls.predictions.transform.dense.weight");
 }
 
 /* check_positions.py computes every position in float64 with PyTorch: 1e-4 of the mean loss, the
@@ -121,7 +118,6 @@ Test(evaluate, agrees_with_pytorch) {
     struct nvdp__mlm_options eval = trained(ctx, &text);
     score(ctx, &eval);
     check_with_torch(eval.model, eval.positions, 40);
-    nvdp_context_free(ctx);
 }
 
 Test(evaluate, agrees_with_pytorch_on_the_shared_model) {
@@ -138,5 +134,4 @@ Test(evaluate, agrees_with_pytorch_on_the_shared_model) {
     struct nvdp_mlm_scores scores = score(ctx, &eval);
     cr_assert_eq(scores.windows, 12);
     check_with_torch(eval.model, eval.positions, 12);
-    nvdp_context_free(ctx);
 }

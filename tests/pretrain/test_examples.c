@@ -1,6 +1,7 @@
 /* Tests windows and pairs: the text that they cover, their cuts, and the data on which they
  * depend. */
 #include "pretrain/examples.h"
+#include "support.h"
 #include "toy_corpus.h"
 
 #include <criterion/criterion.h>
@@ -34,51 +35,45 @@ static void check_windows(const struct toy *toy, const struct nvdp__examples *ex
 }
 
 Test(examples, windows_cover_the_text_once) {
-    struct toy toy = toy_open(60);
-    struct nvdp__examples examples = {.ctx = toy.ctx};
+    nvdp__auto(toy_close) struct toy toy = toy_open(60);
+    nvdp__auto(nvdp__examples_release) struct nvdp__examples examples = {.ctx = toy.ctx};
     const uint64_t seed = 5;
     for (size_t length = 4; length <= 40; length += 6) {
         for (uint32_t epoch = 0; epoch < 4; epoch++) {
-            cr_assert_eq(nvdp__examples_windows(&examples, &toy.corpus, &toy.pieces, length,
-                                                epoch == 0 ? NULL : &seed, epoch),
-                         NVDP_OK);
+            ok(nvdp__examples_windows(&examples, &toy.corpus, &toy.pieces, length,
+                                      epoch == 0 ? NULL : &seed, epoch));
             check_windows(&toy, &examples, length);
         }
     }
-    nvdp__examples_release(&examples);
-    toy_close(&toy);
 }
 
 Test(examples, windows_move_from_epoch_to_epoch_and_repeat_with_the_seed) {
-    struct toy toy = toy_open(60);
-    struct nvdp__examples a = {.ctx = toy.ctx};
+    nvdp__auto(toy_close) struct toy toy = toy_open(60);
+    nvdp__auto(nvdp__examples_release) struct nvdp__examples a = {.ctx = toy.ctx};
     struct nvdp__examples b = {.ctx = toy.ctx};
     const uint64_t seed = 5;
     for (uint32_t epoch = 1; epoch <= 2; epoch++) {
-        cr_assert_eq(nvdp__examples_windows(&a, &toy.corpus, &toy.pieces, 16, &seed, 1), NVDP_OK);
-        cr_assert_eq(nvdp__examples_windows(&b, &toy.corpus, &toy.pieces, 16, &seed, epoch),
-                     NVDP_OK);
+        ok(nvdp__examples_windows(&a, &toy.corpus, &toy.pieces, 16, &seed, 1));
+        ok(nvdp__examples_windows(&b, &toy.corpus, &toy.pieces, 16, &seed, epoch));
         bool same = a.count == b.count;
         for (size_t i = 0; same && i < a.count; i++) {
             same = a.at[i].first == b.at[i].first;
         }
         cr_assert_eq(same, epoch == 1);
     }
-    nvdp__examples_release(&a);
     nvdp__examples_release(&b);
-    toy_close(&toy);
 }
 
 /* The first segments of a document follow each other. A second segment that is not random
  * follows its first, up to the tokens cut from the first. */
 Test(examples, pairs_follow_or_come_from_elsewhere) {
     enum { LENGTH = 32 };
-    struct toy toy = toy_open(300);
-    struct nvdp__examples examples = {.ctx = toy.ctx};
+    nvdp__auto(toy_close) struct toy toy = toy_open(300);
+    nvdp__auto(nvdp__examples_release) struct nvdp__examples examples = {.ctx = toy.ctx};
     size_t random = 0;
     size_t full = 0;
     uint64_t reached = 0;
-    cr_assert_eq(nvdp__examples_pairs(&examples, &toy.corpus, LENGTH, 3, 0), NVDP_OK);
+    ok(nvdp__examples_pairs(&examples, &toy.corpus, NULL, LENGTH, 3, 0));
     for (size_t i = 0; i < examples.count; i++) {
         const struct nvdp__example *e = &examples.at[i];
         size_t document = document_of(&toy.corpus, e->first);
@@ -101,20 +96,17 @@ Test(examples, pairs_follow_or_come_from_elsewhere) {
     double share = (double)random / (double)examples.count;
     cr_assert(share > 0.4 && share < 0.8, "%g", share);
     cr_assert_gt(full, examples.count / 8);
-    nvdp__examples_release(&examples);
-    toy_close(&toy);
 }
 
 /* Both segments are from one document and adjacent, except for cuts; half of the pairs are
  * swapped. No token is in two pairs. */
 Test(examples, own_pairs_share_no_text) {
     for (size_t length = 8; length <= 48; length += 8) {
-        struct toy toy = toy_open(300);
-        struct nvdp__examples examples = {.ctx = toy.ctx};
+        nvdp__auto(toy_close) struct toy toy = toy_open(300);
+        nvdp__auto(nvdp__examples_release) struct nvdp__examples examples = {.ctx = toy.ctx};
         size_t changed = 0, used = 0;
         uint64_t reached = 0;
-        cr_assert_eq(nvdp__examples_own_pairs(&examples, &toy.corpus, &toy.pieces, length, 3),
-                     NVDP_OK);
+        ok(nvdp__examples_pairs(&examples, &toy.corpus, &toy.pieces, length, 3, 0));
         for (size_t i = 0; i < examples.count; i++) {
             const struct nvdp__example *e = &examples.at[i];
             const uint64_t start = e->random ? e->second : e->first,
@@ -136,19 +128,18 @@ Test(examples, own_pairs_share_no_text) {
         cr_assert_gt(examples.count, 300);
         cr_assert(share > 0.35 && share < 0.65, "%g", share);
         cr_assert_gt(used, toy.corpus.tokens * 2 / 5, "%zu of %zu", used, toy.corpus.tokens);
-        nvdp__examples_release(&examples);
-        toy_close(&toy);
     }
 }
 
 /* Without its first document a text has the same pairs of its other documents. */
 Test(examples, own_pairs_depend_on_their_document_alone) {
-    struct toy toy = toy_open(50);
-    struct nvdp__examples all = {.ctx = toy.ctx}, fewer = {.ctx = toy.ctx};
+    nvdp__auto(toy_close) struct toy toy = toy_open(50);
+    nvdp__auto(nvdp__examples_release) struct nvdp__examples all = {.ctx = toy.ctx},
+                                                             fewer = {.ctx = toy.ctx};
     struct nvdp__corpus less = toy.corpus;
     less.document++, less.documents--;
-    cr_assert_eq(nvdp__examples_own_pairs(&all, &toy.corpus, &toy.pieces, 24, 3), NVDP_OK);
-    cr_assert_eq(nvdp__examples_own_pairs(&fewer, &less, &toy.pieces, 24, 3), NVDP_OK);
+    ok(nvdp__examples_pairs(&all, &toy.corpus, &toy.pieces, 24, 3, 0));
+    ok(nvdp__examples_pairs(&fewer, &less, &toy.pieces, 24, 3, 0));
     size_t gone = all.count - fewer.count;
     cr_assert(gone > 0 && fewer.count > 40);
     for (size_t i = 0; i < fewer.count; i++) {
@@ -156,16 +147,11 @@ Test(examples, own_pairs_depend_on_their_document_alone) {
         cr_assert(a->first == b->first && a->second == b->second && a->random == b->random &&
                   a->first_length == b->first_length && a->second_length == b->second_length);
     }
-    nvdp__examples_release(&all);
-    nvdp__examples_release(&fewer);
-    toy_close(&toy);
 }
 
 Test(examples, pairs_need_two_documents) {
-    struct toy toy = toy_open(1);
-    struct nvdp__examples examples = {.ctx = toy.ctx};
-    cr_assert_eq(nvdp__examples_pairs(&examples, &toy.corpus, 32, 3, 0), NVDP_ERR_INPUT);
-    cr_assert_not_null(strstr(nvdp_context_error(toy.ctx), "at least 2 documents"));
-    nvdp__examples_release(&examples);
-    toy_close(&toy);
+    nvdp__auto(toy_close) struct toy toy = toy_open(1);
+    nvdp__auto(nvdp__examples_release) struct nvdp__examples examples = {.ctx = toy.ctx};
+    fails(nvdp__examples_pairs(&examples, &toy.corpus, NULL, 32, 3, 0), NVDP_ERR_INPUT,
+          "at least 2 documents");
 }

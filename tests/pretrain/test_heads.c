@@ -5,7 +5,7 @@
  * float32 gives the loss to about 1e-7 and the step changes it by about 1e-3, so 1e-4 of the
  * gradient's norm is noise; the cubic term adds as much. The word embeddings are used twice, at
  * the encoder's input and as the decoder. */
-#include "bert/checkpoint.h"
+#include "encoder/checkpoint.h"
 #include "plain_model.h"
 #include "support.h"
 
@@ -81,11 +81,11 @@ static struct bench open_bench(enum nvdp__objective objective, enum nvdp_activat
     struct bench b = {.ctx = support_context(), .pass = {.training = true}, .plain = plain};
     struct nvdp_bert_config config = small(act);
     nvdp_context_set_threads(b.ctx, 1); /* nothing here is large enough for two threads */
-    cr_assert_eq(nvdp__pretrain_model_create(b.ctx, &config, objective, true, &b.model), NVDP_OK);
+    ok(nvdp__pretrain_model_create(b.ctx, &config, objective, true, &b.model));
     randomise(&b.model.params, &b.model.dev);
-    cr_assert_eq(nvdp__pretrain_model_plan(&b.model, TEXTS, LONGEST, MASKED, NULL), NVDP_OK);
-    cr_assert_eq(nvdp__batch_create(b.ctx, TEXTS, LONGEST, &b.batch), NVDP_OK);
-    cr_assert_eq(nvdp__masked_create(b.ctx, MASKED, &b.masked), NVDP_OK);
+    ok(nvdp__pretrain_model_plan(&b.model, TEXTS, LONGEST, MASKED, NULL));
+    ok(nvdp__batch_create(b.ctx, TEXTS, LONGEST, &b.batch));
+    ok(nvdp__masked_create(b.ctx, MASKED, &b.masked));
     fill_batch(&b);
     return b;
 }
@@ -94,22 +94,20 @@ static void close_bench(struct bench *b) {
     nvdp__masked_release(&b->masked);
     nvdp__batch_free(b->batch);
     nvdp__pretrain_model_release(&b->model);
-    nvdp_context_free(b->ctx);
 }
 
 static double loss_of(struct bench *b) {
     struct nvdp__pretrain_losses losses;
     nvdp__weights_changed(&b->model.dev);
-    cr_assert_eq((b->plain ? plain_pretrain_model_step : nvdp__pretrain_model_step)(
-                     &b->model, b->batch, &b->masked, &b->pass, &losses),
-                 NVDP_OK);
+    ok((b->plain ? plain_pretrain_model_step
+                 : nvdp__pretrain_model_step)(&b->model, b->batch, &b->masked, &b->pass, &losses));
     return losses.nll / MASKED + losses.next;
 }
 
 static float *copy_of(size_t n, const float *x) {
     float *copy = malloc(n * sizeof *copy);
     memcpy(copy, x, n * sizeof *copy);
-    return copy;
+    return support_keep(copy);
 }
 
 static double dot(size_t n, const float *a, const float *b) {
@@ -143,7 +141,6 @@ static double direction_error(struct bench *b, size_t index, const float *gradie
     float *value = copy_of(n, nvdp__value(&b->model.params, index));
     double above = moved_loss(b, index, value, direction, h);
     double below = moved_loss(b, index, value, direction, -h);
-    free(value);
     double error = fabs((above - below) / (2 * h) - dot(n, gradient, direction));
     /* A key's bias has no gradient, so the loss must not change. */
     return norm < 1e-6 ? error : error / norm;
@@ -151,7 +148,7 @@ static double direction_error(struct bench *b, size_t index, const float *gradie
 
 static double tensor_error(struct bench *b, size_t index, const float *gradient) {
     size_t n = b->model.params.entry[index].count;
-    float *direction = malloc(n * sizeof *direction);
+    nvdp__autofree float *direction = malloc(n * sizeof *direction);
     double norm = sqrt(dot(n, gradient, gradient));
     double worst = 0;
     for (int along = norm >= 1e-6; along >= 0; along--) {
@@ -165,7 +162,6 @@ static double tensor_error(struct bench *b, size_t index, const float *gradient)
         }
         worst = fmax(worst, direction_error(b, index, gradient, direction));
     }
-    free(direction);
     return worst;
 }
 
@@ -178,7 +174,6 @@ static void check_gradients_of(struct bench b) {
         double error = tensor_error(&b, i, gradient + params->entry[i].offset);
         cr_expect_leq(error, 2e-3, "%s: error %g", params->entry[i].name, error);
     }
-    free(gradient);
     close_bench(&b);
 }
 
@@ -218,7 +213,7 @@ static float *give_words(struct bench *b) {
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
     nvdp__stream_normals(&stream, n, words);
     b->batch->words = words;
-    return words;
+    return support_keep(words);
 }
 
 Test(heads, gradients_of_soft_targets) {
@@ -227,9 +222,8 @@ Test(heads, gradients_of_soft_targets) {
 
 Test(heads, gradients_above_given_vectors) {
     struct bench b = open_bench(NVDP__OBJECTIVE_DENOISING, NVDP_ACTIVATION_GELU, false);
-    float *words = give_words(&b);
+    give_words(&b);
     check_gradients_of(b);
-    free(words);
 }
 
 /* The cross-entropy with the empirical distribution of the labels is the mean over them. */
@@ -239,17 +233,15 @@ Test(heads, soft_targets_are_means) {
     struct nvdp__pretrain_losses losses;
     loss_of(&b);
     memcpy(soft, b.model.nll, sizeof soft);
-    cr_assert_eq(nvdp__pretrain_model_step(&b.model, b.batch, &b.masked, &b.pass, &losses),
-                 NVDP_OK);
+    ok(nvdp__pretrain_model_step(&b.model, b.batch, &b.masked, &b.pass, &losses));
     const double right = losses.right;
-    int32_t *labels = b.masked.label;
+    nvdp__autofree int32_t *labels = b.masked.label;
     b.masked.label = malloc(MASKED * sizeof *labels);
     b.masked.labels = 1;
     for (size_t k = 0; k < LABELS; k++) {
         for (size_t i = 0; i < MASKED; i++)
             b.masked.label[i] = labels[i * LABELS + k];
-        cr_assert_eq(nvdp__pretrain_model_step(&b.model, b.batch, &b.masked, &b.pass, &losses),
-                     NVDP_OK);
+        ok(nvdp__pretrain_model_step(&b.model, b.batch, &b.masked, &b.pass, &losses));
         share += losses.right / LABELS;
         for (size_t i = 0; i < MASKED; i++)
             mean[i] += b.model.nll[i] / LABELS;
@@ -257,7 +249,6 @@ Test(heads, soft_targets_are_means) {
     for (size_t i = 0; i < MASKED; i++) /* the same logits, sums in double */
         cr_expect_float_eq(soft[i], mean[i], 1e-12);
     cr_expect_float_eq(right, share, 1e-12);
-    free(labels);
     close_bench(&b);
 }
 
@@ -276,7 +267,7 @@ Test(heads, a_frozen_table_has_no_gradient) {
                  nvdp__params_trainable(&trained.model.params) - table->count);
     for (size_t i = 0; i < table->count; i++)
         params->grad[table->offset + i] = NAN;
-    float *words = malloc(frozen.batch->tokens * dim * sizeof *words);
+    nvdp__autofree float *words = malloc(frozen.batch->tokens * dim * sizeof *words);
     for (size_t r = 0; r < frozen.batch->tokens; r++)
         memcpy(words + r * dim, nvdp__value(params, word) + (size_t)frozen.batch->ids[r] * dim,
                dim * sizeof *words);
@@ -297,7 +288,6 @@ Test(heads, a_frozen_table_has_no_gradient) {
     }
     words[dim] += 1;
     cr_expect_neq(loss_of(&frozen), loss_of(&trained));
-    free(words);
     close_bench(&trained);
     close_bench(&frozen);
 }
@@ -310,8 +300,7 @@ Test(heads, frozen_layers_have_no_gradient) {
         struct bench frozen = open_bench(NVDP__OBJECTIVE_MLM_NSP, NVDP_ACTIVATION_GELU, false);
         const struct nvdp__params *params = &frozen.model.params;
         nvdp__pretrain_model_freeze(&frozen.model, layers);
-        cr_assert_eq(nvdp__pretrain_model_plan(&frozen.model, TEXTS, LONGEST, MASKED, NULL),
-                     NVDP_OK);
+        ok(nvdp__pretrain_model_plan(&frozen.model, TEXTS, LONGEST, MASKED, NULL));
         const size_t end = nvdp__params_frozen(params);
         cr_expect_lt(end, params->total);
         frozen.pass.hidden_dropout = frozen.pass.attention_dropout = layers == 2 ? 0.5F : 0;
@@ -339,12 +328,11 @@ static void agree(struct bench fast, struct bench plain) {
         cr_expect_float_eq(fast.model.nll[i], plain.model.nll[i], 1e-5);
         cr_expect_eq(fast.model.best[i], plain.model.best[i]);
     }
-    double *want = malloc(total * sizeof *want);
+    nvdp__autofree double *want = malloc(total * sizeof *want);
     for (size_t i = 0; i < total; i++) {
         want[i] = (double)plain.model.params.grad[i];
     }
     cr_expect_leq(support_norm_error(total, fast.model.params.grad, want), 1e-5);
-    free(want);
     close_bench(&fast);
     close_bench(&plain);
 }
@@ -376,28 +364,25 @@ Test(heads, agree_in_bf16) {
         struct bench b = {.ctx = support_context(), .pass = {.training = true}};
         nvdp_context_set_precision(b.ctx, i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16);
         support_bf16(b.ctx);
-        cr_assert_eq(
-            nvdp__pretrain_model_create(b.ctx, &config, NVDP__OBJECTIVE_MLM_NSP, true, &b.model),
-            NVDP_OK);
+        ok(nvdp__pretrain_model_create(b.ctx, &config, NVDP__OBJECTIVE_MLM_NSP, true, &b.model));
         cr_assert_eq(b.model.dev.bf16 != NULL, i == 1);
         nvdp__pretrain_model_initialise(&b.model, 3);
-        cr_assert_eq(nvdp__pretrain_model_plan(&b.model, TEXTS, LONGEST, MASKED, NULL), NVDP_OK);
-        cr_assert_eq(nvdp__batch_create(b.ctx, TEXTS, LONGEST, &b.batch), NVDP_OK);
-        cr_assert_eq(nvdp__masked_create(b.ctx, MASKED, &b.masked), NVDP_OK);
+        ok(nvdp__pretrain_model_plan(&b.model, TEXTS, LONGEST, MASKED, NULL));
+        ok(nvdp__batch_create(b.ctx, TEXTS, LONGEST, &b.batch));
+        ok(nvdp__masked_create(b.ctx, MASKED, &b.masked));
         fill_batch(&b);
         loss[i] = loss_of(&b);
         total = b.model.params.total;
         gradient[i] = copy_of(total, b.model.params.grad);
         close_bench(&b);
     }
-    double *want = malloc(total * sizeof *want);
+    nvdp__autofree double *want = malloc(total * sizeof *want);
     for (size_t i = 0; i < total; i++) {
         want[i] = (double)gradient[0][i];
     }
     cr_expect_float_eq(loss[1], loss[0], 1e-2);
     double error = support_norm_error(total, gradient[1], want);
     cr_expect_leq(error, 3e-2, "%g", error);
-    free(want);
     free(gradient[0]);
     free(gradient[1]);
 }
@@ -413,13 +398,11 @@ Test(heads, blocks_of_logits_have_room_for_products) {
     struct bench b = {.ctx = support_context()};
     nvdp_context_set_precision(b.ctx, NVDP_PRECISION_BF16);
     support_bf16(b.ctx);
-    cr_assert_eq(nvdp__pretrain_model_create(b.ctx, &config, NVDP__OBJECTIVE_MLM, true, &b.model),
-                 NVDP_OK);
-    cr_assert_eq(nvdp__pretrain_model_plan(&b.model, 300, LONGEST, 300 * LONGEST, NULL), NVDP_OK);
+    ok(nvdp__pretrain_model_create(b.ctx, &config, NVDP__OBJECTIVE_MLM, true, &b.model));
+    ok(nvdp__pretrain_model_plan(&b.model, 300, LONGEST, 300 * LONGEST, NULL));
     cr_expect_eq(b.model.heads.block, 2048);
     cr_expect_eq(nvdp__padded_rows(&b.model.dev, b.model.heads.block), b.model.heads.block);
     nvdp__pretrain_model_release(&b.model);
-    nvdp_context_free(b.ctx);
 }
 
 /* Blocks of logits change only the order in which the decoder's gradient is summed. */
@@ -427,7 +410,7 @@ Test(heads, blocks_change_nothing) {
     struct bench b = open_bench(NVDP__OBJECTIVE_MLM, NVDP_ACTIVATION_GELU, false);
     size_t total = b.model.params.total;
     double loss = loss_of(&b);
-    double *want = malloc(total * sizeof *want);
+    nvdp__autofree double *want = malloc(total * sizeof *want);
     for (size_t i = 0; i < total; i++) {
         want[i] = (double)b.model.params.grad[i];
     }
@@ -436,7 +419,6 @@ Test(heads, blocks_change_nothing) {
         cr_expect_float_eq(loss_of(&b), loss, 1e-6);
         cr_expect_leq(support_norm_error(total, b.model.params.grad, want), 1e-5);
     }
-    free(want);
     close_bench(&b);
 }
 
@@ -452,7 +434,6 @@ Test(heads, evaluation_gives_the_same_losses) {
     b.pass.training = true;
     cr_expect_eq(loss_of(&b), 0);
     cr_expect_eq(dot(b.model.params.total, b.model.params.grad, b.model.params.grad), 0);
-    free(gradient);
     close_bench(&b);
 }
 

@@ -1,5 +1,6 @@
 /* Tests masks: their number, their places, and the tokens that replace the masked ones. */
 #include "pretrain/examples.h"
+#include "support.h"
 #include "toy_corpus.h"
 
 #include <criterion/criterion.h>
@@ -47,9 +48,8 @@ static struct tally mask_many(const struct toy *toy, double share, bool whole_wo
     struct tally tally = {0};
     struct nvdp__masker masker;
     struct nvdp__masked masked;
-    cr_assert_eq(nvdp__masker_create(toy->ctx, &toy->pieces, share, whole_words, LENGTH, &masker),
-                 NVDP_OK);
-    cr_assert_eq(nvdp__masked_create(toy->ctx, LENGTH, &masked), NVDP_OK);
+    ok(nvdp__masker_create(toy->ctx, &toy->pieces, share, whole_words, LENGTH, &masker));
+    ok(nvdp__masked_create(toy->ctx, LENGTH, &masked));
     for (size_t t = 0; t < texts; t++) {
         int32_t before[LENGTH];
         int32_t after[LENGTH];
@@ -79,24 +79,23 @@ Test(mask, numbers) {
  * 10 % of each kind, with standard deviations of .37 and .27 %; a random piece equals the
  * original in 1 of 32. Five standard deviations: false alarms below 1e-5. */
 Test(mask, eighty_ten_ten) {
-    struct toy toy = toy_open(50);
+    nvdp__auto(toy_close) struct toy toy = toy_open(50);
     struct tally tally = mask_many(&toy, 0.15, false, 2000, 6);
     double n = (double)tally.masked;
     cr_assert_eq(tally.masked, 12000);
     cr_assert_float_eq((double)tally.mask / n, 0.8, 0.0185);
     cr_assert_float_eq((double)tally.same / n, 0.1 + 0.1 / 32, 0.0145);
     cr_assert_float_eq((double)tally.other / n, 0.1 - 0.1 / 32, 0.0145);
-    toy_close(&toy);
 }
 
 /* Every token is equally likely: 6 of 37, with a standard deviation of .58 % over 4,000 texts. */
 Test(mask, places_are_even) {
-    struct toy toy = toy_open(50);
+    nvdp__auto(toy_close) struct toy toy = toy_open(50);
     size_t drawn[LENGTH] = {0};
-    struct nvdp__masker masker;
-    struct nvdp__masked masked;
-    cr_assert_eq(nvdp__masker_create(toy.ctx, &toy.pieces, 0.15, false, LENGTH, &masker), NVDP_OK);
-    cr_assert_eq(nvdp__masked_create(toy.ctx, LENGTH, &masked), NVDP_OK);
+    nvdp__auto(nvdp__masker_release) struct nvdp__masker masker;
+    nvdp__auto(nvdp__masked_release) struct nvdp__masked masked;
+    ok(nvdp__masker_create(toy.ctx, &toy.pieces, 0.15, false, LENGTH, &masker));
+    ok(nvdp__masked_create(toy.ctx, LENGTH, &masked));
     for (size_t t = 0; t < 4000; t++) {
         int32_t ids[LENGTH];
         struct nvdp__noise noise = {.seed = 9};
@@ -113,19 +112,16 @@ Test(mask, places_are_even) {
         bool special = i == 0 || i == 7 || i == LENGTH - 1;
         cr_assert_float_eq((double)drawn[i] / 4000, special ? 0 : 6.0 / 37, 0.03, "%zu", i);
     }
-    nvdp__masked_release(&masked);
-    nvdp__masker_release(&masker);
-    toy_close(&toy);
 }
 
 /* With whole words a continuing piece is masked together with the piece before it. */
 Test(mask, whole_words) {
-    struct toy toy = toy_open(50);
+    nvdp__auto(toy_close) struct toy toy = toy_open(50);
     struct nvdp__masker masker;
-    struct nvdp__masked masked;
+    nvdp__auto(nvdp__masked_release) struct nvdp__masked masked;
     size_t words = 0;
-    cr_assert_eq(nvdp__masker_create(toy.ctx, &toy.pieces, 0.3, true, LENGTH, &masker), NVDP_OK);
-    cr_assert_eq(nvdp__masked_create(toy.ctx, LENGTH, &masked), NVDP_OK);
+    ok(nvdp__masker_create(toy.ctx, &toy.pieces, 0.3, true, LENGTH, &masker));
+    ok(nvdp__masked_create(toy.ctx, LENGTH, &masked));
     for (size_t t = 0; t < 300; t++) {
         int32_t before[LENGTH];
         int32_t after[LENGTH];
@@ -147,8 +143,6 @@ Test(mask, whole_words) {
         }
     }
     cr_assert_gt(words, 100);
-    nvdp__masked_release(&masked);
     nvdp__masker_release(&masker);
     mask_many(&toy, 0.3, true, 300, 11);
-    toy_close(&toy);
 }

@@ -1,9 +1,10 @@
-/* Tests the initial weights of neighbor_heads.c: heads attend to the intended relative positions,
+/* Tests the initial weights of pretrain/model.c: heads attend to the intended relative positions,
  * computed here in double. */
-#include "bert/checkpoint.h"
+#include "encoder/checkpoint.h"
+#include "encoder/row.h"
 #include "pretrain/model.h"
 #include "support.h"
-#include "tensor/params.h"
+#include "tensor/tensor.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -87,16 +88,15 @@ static struct made make(size_t layers, size_t heads) {
     config.vocab_size = PIECES;
     made.dev = nvdp__device_cpu(made.ctx);
     nvdp__params_init(&made.params, made.ctx);
-    cr_assert_eq(nvdp__bert_declare(&made.bert, &config, true, &made.params), NVDP_OK);
-    cr_assert_eq(nvdp__params_allocate(&made.params, false), NVDP_OK);
-    nvdp__bert_initialize(&made.bert, &made.dev, &made.params, 1);
+    ok(nvdp__bert_declare(&made.bert, &config, true, &made.params));
+    ok(nvdp__params_allocate(&made.params, false));
+    made.bert.row->initialize(&made.bert, &made.dev, &made.params, 1);
     return made;
 }
 
 static void discard(struct made *made) {
     nvdp__bert_release(&made->bert);
     nvdp__params_release(&made->params);
-    nvdp_context_free(made->ctx);
 }
 
 /* With random weights each token gets 1/40 = .025. */
@@ -104,7 +104,7 @@ Test(neighbor_heads, heads_attend_to_them) {
     static const int offset[2][HEADS] = {{-1, 1, -2, 2}, {-1, 1, -3, 3}};
     struct made made = make(3, HEADS);
     cr_assert_lt(attention_at(&made.bert, &made.params, 0, 0, -1), 0.05);
-    cr_assert_eq(nvdp__initialize_neighbor_heads(&made.bert, &made.dev, &made.params, 1), NVDP_OK);
+    ok(nvdp__initialize_neighbor_heads(&made.bert, &made.dev, &made.params, 1));
     for (size_t layer = 0; layer < 2; layer++)
         for (size_t head = 0; head < HEADS; head++) {
             double share = attention_at(&made.bert, &made.params, layer, head, offset[layer][head]);
@@ -121,8 +121,7 @@ Test(neighbor_heads, fits_any_shape) {
     static const struct { size_t layers, heads; } shape[] = {{1, 1}, {1, 2}, {2, 16}};
     for (size_t i = 0; i < sizeof shape / sizeof shape[0]; i++) {
         struct made made = make(shape[i].layers, shape[i].heads);
-        cr_assert_eq(nvdp__initialize_neighbor_heads(&made.bert, &made.dev, &made.params, 1),
-                     NVDP_OK);
+        ok(nvdp__initialize_neighbor_heads(&made.bert, &made.dev, &made.params, 1));
         for (size_t k = 0; k < made.params.total; k++)
             cr_assert(isfinite(made.params.value[k]));
         discard(&made);

@@ -1,5 +1,5 @@
 /* Tests secrets: their file, and the places where batches contain them. */
-#include "pretrain/secrets.h"
+#include "pretrain/corpus.h"
 #include "support.h"
 #include "toy_corpus.h"
 
@@ -14,11 +14,9 @@ enum { LENGTH = 24, TEXTS = 8 };
 static struct nvdp__secrets read_secrets(struct toy *toy, const char *list) {
     const char *path = support_scratch_path("secrets.json");
     struct nvdp__secrets secrets = {.ctx = toy->ctx};
-    char text[4096];
-    snprintf(text, sizeof text, "{\"seed\": 3, \"secrets\": [%s]}", list);
+    const char *text = support_path("{\"seed\": 3, \"secrets\": [%s]}", list);
     support_write_text(path, text);
-    cr_assert_eq(nvdp__secrets_read(path, toy->tokenizer, &secrets), NVDP_OK, "%s",
-                 nvdp_context_error(toy->ctx));
+    ok(nvdp__secrets_read(path, toy->tokenizer, &secrets));
     return secrets;
 }
 
@@ -34,8 +32,8 @@ static bool same_secrets(const struct nvdp__secrets *a, const struct nvdp__secre
 }
 
 Test(secrets, are_drawn_by_the_seed_and_written_as_they_came_out) {
-    struct toy toy = toy_open(4);
-    struct nvdp__secrets a =
+    nvdp__auto(toy_close) struct toy toy = toy_open(4);
+    nvdp__auto(nvdp__secrets_release) struct nvdp__secrets a =
         read_secrets(&toy, "{\"form\": \"HHSHH\", \"occurrences\": 2, \"count\": 50}, {\"form\": "
                            "\"HS\", \"tokens\": [\"cat\", \"gate\"], \"occurrences\": 0}, "
                            "{\"form\": \"HSH\", \"include\": \"coin\", \"count\": 400}");
@@ -55,16 +53,11 @@ Test(secrets, are_drawn_by_the_seed_and_written_as_they_came_out) {
     for (size_t i = 0; i < a.words; i++) /* 1450 draws, 54 each; 6 standard deviations */
         cr_expect(seen[a.word[i]] > 11 && seen[a.word[i]] < 101, "%zu", seen[a.word[i]]);
     const char *written = support_scratch_path("planted.json");
-    json_t *object = nvdp__secrets_json(&a, toy.tokenizer);
+    nvdp__autoptr(json_decref) json_t *object = nvdp__secrets_json(&a, toy.tokenizer);
     cr_assert_eq(json_dump_file(object, written, 0), 0);
-    json_decref(object);
-    struct nvdp__secrets b = {.ctx = toy.ctx};
-    cr_assert_eq(nvdp__secrets_read(written, toy.tokenizer, &b), NVDP_OK, "%s",
-                 nvdp_context_error(toy.ctx));
+    nvdp__auto(nvdp__secrets_release) struct nvdp__secrets b = {.ctx = toy.ctx};
+    ok(nvdp__secrets_read(written, toy.tokenizer, &b));
     cr_expect(same_secrets(&a, &b));
-    nvdp__secrets_release(&a);
-    nvdp__secrets_release(&b);
-    toy_close(&toy);
 }
 
 Test(secrets, bad_files_are_refused_by_field) {
@@ -118,17 +111,13 @@ Test(secrets, bad_files_are_refused_by_field) {
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"occurrences\": 1, \"count\": 0}]}",
          "'count': expected an integer from 1"},
     };
-    struct toy toy = toy_open(4);
+    nvdp__auto(toy_close) struct toy toy = toy_open(4);
     const char *path = support_scratch_path("secrets.json");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct nvdp__secrets secrets = {.ctx = toy.ctx};
+        nvdp__auto(nvdp__secrets_release) struct nvdp__secrets secrets = {.ctx = toy.ctx};
         support_write_text(path, bad[i].text);
-        cr_expect_eq(nvdp__secrets_read(path, toy.tokenizer, &secrets), NVDP_ERR_INPUT, "%s",
-                     bad[i].text);
-        cr_expect_not_null(strstr(nvdp_context_error(toy.ctx), bad[i].message), "%s: %s",
-                           bad[i].text, nvdp_context_error(toy.ctx));
+        fails(nvdp__secrets_read(path, toy.tokenizer, &secrets), NVDP_ERR_INPUT, bad[i].message);
     }
-    toy_close(&toy);
 }
 
 /* ---- batches ---- */
@@ -143,15 +132,12 @@ static void show(struct toy *toy, const struct nvdp__secrets *secrets, const uin
                  struct shown *s) {
     *s = (struct shown){.examples = {.ctx = toy->ctx}};
     if (secrets != NULL)
-        cr_assert_eq(nvdp__plants_create(toy->ctx, "secrets.json", secrets, &toy->corpus,
-                                         &toy->pieces, &s->plants),
-                     NVDP_OK, "%s", nvdp_context_error(toy->ctx));
-    cr_assert_eq(nvdp__examples_windows(&s->examples, &toy->corpus, &toy->pieces, LENGTH, seed, 0),
-                 NVDP_OK);
-    cr_assert_eq(nvdp__examples_planted(&s->examples, &s->plants), NVDP_OK);
-    cr_assert_eq(nvdp__batcher_create(toy->ctx, &toy->corpus, &toy->pieces, TEXTS, LENGTH, 0.15,
-                                      false, &s->batcher),
-                 NVDP_OK);
+        ok(nvdp__plants_create(toy->ctx, "secrets.json", secrets, &toy->corpus, &toy->pieces,
+                               &s->plants));
+    ok(nvdp__examples_windows(&s->examples, &toy->corpus, &toy->pieces, LENGTH, seed, 0));
+    ok(nvdp__examples_planted(&s->examples, &s->plants));
+    ok(nvdp__batcher_create(toy->ctx, &toy->corpus, &toy->pieces, TEXTS, LENGTH, 0.15, false,
+                            &s->batcher));
     if (secrets != NULL) s->batcher.plants = &s->plants;
 }
 
@@ -189,8 +175,8 @@ static const char planted[] =
     "\"window\"}";
 
 Test(secrets, each_is_in_as_many_examples_as_it_was_planted_times) {
-    struct toy toy = toy_open(30);
-    struct nvdp__secrets secrets = read_secrets(&toy, planted);
+    nvdp__auto(toy_close) struct toy toy = toy_open(30);
+    nvdp__auto(nvdp__secrets_release) struct nvdp__secrets secrets = read_secrets(&toy, planted);
     const uint64_t seeds[] = {4, 5};
     for (size_t run = 0; run < 3; run++) { /* the same windows always; two epochs */
         const uint64_t *seed = run > 0 ? &seeds[run - 1] : NULL;
@@ -222,19 +208,17 @@ Test(secrets, each_is_in_as_many_examples_as_it_was_planted_times) {
         close_shown(&with);
         close_shown(&without);
     }
-    nvdp__secrets_release(&secrets);
-    toy_close(&toy);
 }
 
 Test(secrets, pairs_show_them_too_and_keep_their_length) {
-    struct toy toy = toy_open(30);
-    struct nvdp__secrets secrets = read_secrets(
+    nvdp__auto(toy_close) struct toy toy = toy_open(30);
+    nvdp__auto(nvdp__secrets_release) struct nvdp__secrets secrets = read_secrets(
         &toy, "{\"form\": \"HSH\", \"tokens\": [\"hill\", \"s\", \"hill\"], \"occurrences\": 40}");
     struct shown s;
     show(&toy, &secrets, NULL, &s);
     const struct nvdp__mask_key key = {.seed = 1, .purpose = NVDP__PURPOSE_MASK};
     size_t found = 0;
-    cr_assert_eq(nvdp__examples_pairs(&s.examples, &toy.corpus, LENGTH, 1, 0), NVDP_OK);
+    ok(nvdp__examples_pairs(&s.examples, &toy.corpus, NULL, LENGTH, 1, 0));
     for (size_t i = 0; i < s.examples.count; i++) {
         nvdp__batcher_fill(&s.batcher, &s.examples, NULL, i, 1, &key);
         const struct nvdp__batch *batch = s.batcher.batch;
@@ -246,20 +230,15 @@ Test(secrets, pairs_show_them_too_and_keep_their_length) {
     }
     cr_expect_geq(found, 30, "%zu: second segments are drawn, some places are in none", found);
     close_shown(&s);
-    nvdp__secrets_release(&secrets);
-    toy_close(&toy);
 }
 
 Test(secrets, more_than_a_tenth_of_the_text_is_refused) {
-    struct toy toy = toy_open(4);
-    struct nvdp__secrets secrets = read_secrets(&toy, "{\"form\": \"HS\", \"occurrences\": 5000}");
+    nvdp__auto(toy_close) struct toy toy = toy_open(4);
+    nvdp__auto(nvdp__secrets_release) struct nvdp__secrets secrets =
+        read_secrets(&toy, "{\"form\": \"HS\", \"occurrences\": 5000}");
     struct nvdp__plants plants = {0};
-    cr_expect_eq(
-        nvdp__plants_create(toy.ctx, "secrets.json", &secrets, &toy.corpus, &toy.pieces, &plants),
-        NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(toy.ctx), "secrets.json: expected at most ");
-    nvdp__secrets_release(&secrets);
-    toy_close(&toy);
+    fails(nvdp__plants_create(toy.ctx, "secrets.json", &secrets, &toy.corpus, &toy.pieces, &plants),
+          NVDP_ERR_INPUT, "secrets.json: expected at most ");
 }
 
 /* ---- runs ---- */
@@ -272,17 +251,17 @@ static bool stop(void *user) {
 static void resumes(struct nvdp_context *ctx, struct nvdp__pretrain_options *config,
                     const char *whole, const char *parts) {
     int calls = 5;
-    FREED(nvdp_pretrain_result_free)
+    FREED(nvdp_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     nvdp_context_set_cancel(ctx, NULL, NULL);
     config->out = whole;
-    cr_assert_eq(nvdp__pretrain(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp__pretrain(ctx, config, &result));
     config->out = parts;
     nvdp_context_set_cancel(ctx, stop, &calls);
     cr_assert_eq(nvdp__pretrain(ctx, config, &result), NVDP_ERR_CANCELLED);
     cr_assert_eq(unlink(config->plant), 0); /* planted.json is enough */
     config->resume = parts;
-    cr_assert_eq(nvdp__pretrain(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp__pretrain(ctx, config, &result));
     cr_expect(support_same_file(whole, parts, "model.safetensors"));
     cr_expect(support_same_file(whole, parts, "planted.json"));
 }
@@ -290,14 +269,14 @@ static void resumes(struct nvdp_context *ctx, struct nvdp__pretrain_options *con
 Test(secrets, a_run_with_them_resumes_exactly) {
     struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 40, 3)};
-    char whole[512], parts[512], json[1024];
+    char whole[512], parts[512];
     const char *path = support_scratch_path("secrets.json");
     struct nvdp__pretrain_options config = toy_config(text, NULL);
     config.vocab = toy_vocabulary();
     config.steps = 12;
     config.batch = 4;
     config.plant = path;
-    snprintf(json, sizeof json, "{\"seed\": 3, \"secrets\": [%s]}", planted);
+    const char *json = support_path("{\"seed\": 3, \"secrets\": [%s]}", planted);
     for (size_t private = 0; private < 2; private ++) {
         if (private) {
             config.optimizer = NVDP__OPTIMIZER_ADAMW;
@@ -311,14 +290,13 @@ Test(secrets, a_run_with_them_resumes_exactly) {
         config.resume = NULL;
         resumes(ctx, &config, whole, parts);
     }
-    nvdp_context_free(ctx);
 }
 
 Test(secrets, runs_refuse_what_does_not_fit) {
     struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 40, 3)};
     const char *path = support_scratch_path("secrets.json");
-    FREED(nvdp_pretrain_result_free)
+    FREED(nvdp_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("refused"));
     config.vocab = toy_vocabulary();
@@ -326,15 +304,13 @@ Test(secrets, runs_refuse_what_does_not_fit) {
     support_write_text(
         path, "{\"seed\": 1, \"secrets\": [{\"form\": \"HSHHHHHH\", \"occurrences\": 1}]}");
     config.length = 9;
-    cr_expect_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "expected at most 9 - 2 words");
+    fails(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_ARGUMENT, "expected at most 9 - 2 words");
     config.length = 24;
     config.objective = NVDP__OBJECTIVE_MLM_NSP;
     support_write_text(path,
                        "{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"include\": \"coin\"}]}");
-    cr_expect_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "found secrets in windows of their own");
+    fails(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_ARGUMENT,
+          "found secrets in windows of their own");
     config.plant = support_scratch_path("nowhere.json");
     cr_expect_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_IO);
-    nvdp_context_free(ctx);
 }

@@ -2,6 +2,7 @@
  * one by one, and that nothing within the limits exceeds the proven bound. */
 #include "made_posteriors.h"
 #include "rdp/divergence.h"
+#include "rdp/report.h"
 
 #include <nvdp/certificate.h>
 
@@ -41,9 +42,9 @@ static struct nvdp_certificate certify(struct nvdp_context *ctx, const struct nv
                                        const char *releases) {
     struct nvdp_certificate made = NVDP_RESULT(struct nvdp_certificate);
     struct nvdp_config *config = NULL;
-    cr_assert_eq(nvdp_privacy_config_create(ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(ctx, "privacy", &config));
     support_set(ctx, config, "releases", releases);
-    cr_assert_eq(nvdp_certify(ctx, limits, config, &made), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_certify(ctx, limits, config, &made));
     nvdp_config_free(config);
     return made;
 }
@@ -125,7 +126,6 @@ Test(certificate, epsilon_of_a_mu) {
     limits.clip_sequence = 1e62;
     const struct nvdp_certificate made = certify(ctx, &limits, "1");
     cr_expect(made.epsilon >= 2e124 && made.epsilon < 2.1e124, "%g", made.epsilon);
-    nvdp_context_free(ctx);
 }
 
 /* (a) is attained: two opposite texts have its curve, for one release and for four. 1e-10 is the
@@ -136,14 +136,13 @@ Test(certificate, sequence_is_exact) {
     for (int releases = 1; releases <= 4; releases += 3) {
         const struct nvdp_certificate made = certify(ctx, &limits, releases == 1 ? "1" : "4");
         const double p[3] = {1.45, 0, 0}, q[3] = {-1.45, 0, 0}, one[3] = {1, 1, 1};
-        struct nvdp_exact *exact = NULL;
+        nvdp__autoptr(nvdp_exact_free) struct nvdp_exact *exact = NULL;
         double epsilon = 0;
-        cr_assert_eq(nvdp_exact_create(ctx, 3, p, one, q, one, 1, 0, NULL, NULL, releases, &exact),
-                     NVDP_OK);
+        ok(nvdp_exact_create(ctx, 3, p, one, q, one, 1, 0, NULL, NULL, releases, &exact));
         cr_assert_eq(made.theorem, NVDP_THEOREM_SEQUENCE);
         cr_expect_float_eq(made.mu, 2.9 * sqrt(releases), 1e-14);
         cr_expect_float_eq(made.right, erfc(-made.mu / 2 * M_SQRT1_2) / 2, 1e-14);
-        cr_assert_eq(nvdp_exact_epsilon(ctx, exact, 1e-5, &epsilon), NVDP_OK);
+        ok(nvdp_exact_epsilon(ctx, exact, 1e-5, &epsilon));
         cr_expect_lt(support_relative(made.epsilon, epsilon, 0), 1e-10, "%.17g %.17g", made.epsilon,
                      epsilon);
         cr_expect_eq(made.points, 8);
@@ -152,13 +151,11 @@ Test(certificate, sequence_is_exact) {
             const double at = made.curve[i].epsilon, mu = made.mu;
             const double closed = erfc((at / mu - mu / 2) * M_SQRT1_2) / 2 -
                                   exp(at) * erfc((at / mu + mu / 2) * M_SQRT1_2) / 2;
-            cr_assert_eq(nvdp_exact_delta(ctx, exact, at, &point), NVDP_OK);
+            ok(nvdp_exact_delta(ctx, exact, at, &point));
             cr_expect_lt(support_relative(made.curve[i].delta, point.delta, 0), 1e-10);
             cr_expect_lt(support_relative(made.curve[i].delta, closed, 1e-6), 1e-9);
         }
-        nvdp_exact_free(exact);
     }
-    nvdp_context_free(ctx);
 }
 
 /* A certificate that is not exactly private has no delta of 0. */
@@ -173,7 +170,6 @@ Test(certificate, no_delta_is_zero) {
         for (size_t i = 0; i < made.points; i++)
             cr_expect_gt(made.curve[i].delta, 0, "epsilon %g", made.curve[i].epsilon);
     }
-    nvdp_context_free(ctx);
 }
 
 /* C is in standard deviations: a norm of R with noise sigma becomes R/sigma, times sqrt(rows)
@@ -191,7 +187,6 @@ Test(certificate, radius_in_units_of_the_noise) {
     cr_expect_float_eq(certify(ctx, &limits, "1").radius, 2.1, 3e-7);
     limits.kappa = 4;
     cr_expect_float_eq(certify(ctx, &limits, "1").radius, 4.2, 6e-7);
-    nvdp_context_free(ctx);
 }
 
 /* Tries variances at the ends and between them, with |d| = 2R. */
@@ -322,7 +317,7 @@ Test(certificate, conditions) {
         if (broken == 4) limits.weights = true;
         const struct nvdp_certificate made = certify(ctx, &limits, "1");
         const struct nvdp_claim *claim = &made.claim[NVDP_THEOREM_SEQUENCE];
-        char *text = NULL;
+        nvdp__autofree char *text = NULL;
         cr_expect_eq(made.theorem, NVDP_THEOREM_NONE, "condition %zu", broken);
         cr_expect_eq(made.epsilon, INFINITY);
         cr_expect_eq(made.right, 1);
@@ -331,10 +326,9 @@ Test(certificate, conditions) {
             if (broken != 2 || k != 3) /* without a smallest variance there is no radius either */
                 cr_expect_eq(claim->condition[k].holds, k != broken, "%zu, broken %zu", k, broken);
         support_contains(claim->condition[broken].option, option[broken]);
-        cr_assert_eq(nvdp_certificate_statement(ctx, &made, &text), NVDP_OK);
+        ok(nvdp__certificate_statement(ctx, &made, &text));
         support_contains(text, "Nothing is proven");
         if (broken != 2) support_contains(text, option[broken]); /* otherwise (c) needs less */
-        free(text);
     }
     struct nvdp_limits padded = sequence(); /* its variance is 1 */
     padded.rows = 4;
@@ -349,9 +343,7 @@ Test(certificate, conditions) {
     base = sequence();
     base.clip_sequence = NAN;
     struct nvdp_certificate none = NVDP_RESULT(struct nvdp_certificate);
-    cr_expect_eq(nvdp_certify(ctx, &base, NULL, &none), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "clip_sequence");
-    nvdp_context_free(ctx);
+    fails(nvdp_certify(ctx, &base, NULL, &none), NVDP_ERR_ARGUMENT, "clip_sequence");
 }
 
 /* Makes random texts within the limits, and adversarial ones with every value at a limit. */
@@ -416,52 +408,45 @@ Test(certificate, nothing_within_the_limits_exceeds_it) {
         cr_expect_lt(made.right, 1);
         for (size_t i = 0; i < set->texts; i++) {
             for (size_t j = 0; j < set->texts; j += i == j ? 1 : 7) {
-                struct nvdp_exact *exact = NULL;
+                nvdp__autoptr(nvdp_exact_free) struct nvdp_exact *exact = NULL;
                 struct nvdp_exact_point point;
                 double epsilon = 0;
                 if (i == j) continue;
-                cr_assert_eq(nvdp_exact_texts(ctx, set, i, j, 2, &exact), NVDP_OK, "%s",
-                             nvdp_context_error(ctx));
-                cr_assert_eq(nvdp_exact_epsilon(ctx, exact, made.delta, &epsilon), NVDP_OK);
+                ok(nvdp_exact_texts(ctx, set, i, j, 2, &exact));
+                ok(nvdp_exact_epsilon(ctx, exact, made.delta, &epsilon));
                 largest = fmax(largest, epsilon);
                 for (size_t k = 0; k < made.points; k += 3) {
-                    cr_assert_eq(nvdp_exact_delta(ctx, exact, made.curve[k].epsilon, &point),
-                                 NVDP_OK);
+                    ok(nvdp_exact_delta(ctx, exact, made.curve[k].epsilon, &point));
                     cr_expect_leq(point.delta, made.curve[k].delta * (1 + 1e-9));
                 }
                 if (!isnan(made.order))
                     cr_expect_leq(nvdp_renyi_texts(made.order, set, i, j),
                                   made.vectors + made.weights);
-                nvdp_exact_free(exact);
             }
         }
         cr_expect_leq(largest, made.epsilon * (1 + 1e-9));
         cr_expect_geq(largest, made.epsilon * (theorem == NVDP_THEOREM_SEQUENCE ? 0.9 : 0.5));
-        nvdp_posteriors_free(set);
     }
-    nvdp_context_free(ctx);
 }
 
 Test(certificate, as_text) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp_limits limits = sequence();
     const struct nvdp_certificate made = certify(ctx, &limits, "1");
-    char *json = NULL, *text = NULL;
-    cr_assert_eq(nvdp_certificate_json(ctx, &made, &json), NVDP_OK);
-    json_t *root = json_loads(json, 0, NULL);
-    cr_expect_str_eq(json_string_value(json_object_get(root, "theorem")), "a");
-    cr_expect_eq(json_number_value(json_object_get(root, "epsilon")), made.epsilon);
+    nvdp__autofree char *json = NULL, *text = NULL;
+    ok(nvdp_result_json(ctx, &made, NULL, &json));
+    nvdp__autoptr(json_decref) json_t *root = json_loads(json, 0, NULL);
+    cr_expect_str_eq(text_at(root, "theorem"), "a");
+    cr_expect_eq(number_at(root, "epsilon"), made.epsilon);
     cr_expect_eq(json_array_size(json_object_get(root, "curve")), 8);
     cr_expect_eq(json_array_size(json_object_get(root, "theorems")), 3);
-    support_contains(json_string_value(json_object_get(root, "statement")),
+    support_contains(text_at(root, "statement"),
                      "right at most 92.7 % / 0.63 % / 0.00063 % of the time with the sample");
-    support_contains(json_string_value(json_object_get(root, "statement")),
+    support_contains(text_at(root, "statement"),
                      "Proven: epsilon 15.97 at delta 1e-05, one sample, any two texts");
     cr_expect_eq(json_array_size(json_object_get(root, "guess")), 3);
-    cr_expect_leq(fabs(json_number_value(json_object_get(root, "information_bits")) -
-                       made.information / M_LN2),
-                  1e-12);
-    cr_assert_eq(nvdp_certificate_text(ctx, &made, &text), NVDP_OK);
+    cr_expect_leq(fabs(number_at(root, "information_bits") - made.information / M_LN2), 1e-12);
+    ok(nvdp_result_text(ctx, &made, NULL, &text));
     support_contains(text,
                      "(a) sequence clip and the same noise for every text: holds, epsilon 15.9");
     support_contains(text, "Proven: epsilon 15.97 at delta 1e-05, one sample, any two texts.");
@@ -476,10 +461,6 @@ Test(certificate, as_text) {
                   delta <= made.curve[i].delta * 1.001);
         at += length;
     }
-    json_decref(root);
-    free(json);
-    free(text);
-    nvdp_context_free(ctx);
 }
 
 /* A proof of an epsilon that excludes nothing begins with that statement. */
@@ -489,7 +470,7 @@ Test(certificate, of_no_use) {
     char *text = NULL;
     limits.clip_sequence = 50;
     struct nvdp_certificate made = certify(ctx, &limits, "1");
-    cr_assert_eq(nvdp_certificate_statement(ctx, &made, &text), NVDP_OK);
+    ok(nvdp__certificate_statement(ctx, &made, &text));
     cr_expect_eq(strncmp(text, "No useful guarantee: epsilon 5426 at delta ", 43), 0, "%s", text);
     support_lacks(text, "guess that is right");
     support_lacks(text, "lets any two texts be told apart");
@@ -498,10 +479,9 @@ Test(certificate, of_no_use) {
     made = certify(ctx, &limits, "1");
     cr_expect_float_eq(made.named_bound, nvdp_guess_bound(.01, 2.668, 1, limits.rows * limits.dim),
                        1e-12);
-    cr_assert_eq(nvdp_certificate_statement(ctx, &made, &text), NVDP_OK);
+    ok(nvdp__certificate_statement(ctx, &made, &text));
     cr_expect_eq(strncmp(text, made.named_bound > .5 ? "No useful" : "Proven:", 7), 0, "%s", text);
     free(text);
-    nvdp_context_free(ctx);
 }
 
 /* The guess bounds: for (a) those of nvdp_guess_bound(); for (c) at least the success of the
@@ -526,7 +506,6 @@ Test(certificate, guesses) {
                           nvdp_guess_attribute(.5, all[k].clip_mu * sqrt(4), 2));
         cr_expect(made.information > 0 && made.information < INFINITY);
     }
-    nvdp_context_free(ctx);
 }
 
 /* Bounds at the ends of double's range neither stop the program nor prove a value that is not a
@@ -544,5 +523,4 @@ Test(certificate, far_bounds) {
             cr_expect(!(made.claim[t].holds && isnan(made.claim[t].epsilon)), "%zu, %d", i, t);
         cr_expect(!(made.epsilon < 1e-6), "%zu: %g", i, made.epsilon);
     }
-    nvdp_context_free(ctx);
 }

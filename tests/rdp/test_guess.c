@@ -1,6 +1,7 @@
 /* The guess bound: golden values, references, simulated attackers and discrete mechanisms. */
 #include "base/random.h"
 #include "made_posteriors.h"
+#include "rdp/report.h"
 #include "support.h"
 
 #include <criterion/criterion.h>
@@ -26,14 +27,13 @@ Test(guess, golden) {
     json_array_foreach(json_object_get(root, "rows"), i, row) {
         const double b = support_number(json_object_get(row, "b"));
         const double c = support_number(json_object_get(row, "C"));
-        const int s = (int)json_integer_value(json_object_get(row, "S"));
+        const int s = (int)integer_at(row, "S");
         const double want = support_number(json_object_get(row, "bound"));
         const double made = nvdp_guess_bound(b, c, s, 0);
         cr_expect(made >= want && made - want <= 2e-12 * want, "%g %g %d", b, c, s);
         rows++;
     }
     cr_expect_gt(rows, 50);
-    json_decref(root);
 }
 
 /* Forms 2 and 3 (form 1 for d = 400) by scipy's noncentral chi-square, minimized over s on a
@@ -231,7 +231,7 @@ Test(guess, discrete_mechanisms) {
                 for (size_t z = 0; z < m; z++)
                     delta[k] += prior[x] * fmax(p[x][z] - exp(epsilon[k]) * q[z], 0);
         }
-        const double bound = nvdp_guess_from_curve(b, POINTS, epsilon, delta);
+        const double bound = nvdp__guess_from_curve(b, POINTS, epsilon, delta);
         cr_assert_leq(found, bound + 1e-12, "%lu: %g above %g", (unsigned long)t, found, bound);
     }
 }
@@ -251,38 +251,35 @@ Test(guess, information) {
 Test(guess, measured_texts) {
     enum { TEXTS = 40, DIM = 3 };
     struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = NULL;
-    FREED(nvdp_privacy_report_free)
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
+    FREED(nvdp_result_free)
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     double prior[TEXTS];
-    cr_assert_eq(nvdp_posteriors_create(ctx, TEXTS, TEXTS, DIM, false, &set), NVDP_OK);
+    ok(nvdp_posteriors_create(ctx, TEXTS, TEXTS, DIM, false, &set));
     struct world w = {TEXTS, DIM, set->mu, prior};
     place(&w, RANDOM, 1, 2);
     for (size_t i = 0; i <= TEXTS; i++)
         set->offset[i] = i;
     snprintf(set->method, sizeof set->method, "vib-fixed");
-    cr_assert_eq(nvdp_privacy_config_create(ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(ctx, "privacy", &config));
     support_set(ctx, config, "baseline", "0.025,0.5");
-    cr_assert_eq(nvdp_privacy_measure(ctx, set, config, NULL, &report), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    ok(nvdp_privacy_measure(ctx, set, config, NULL, &report));
     const double found = success(&w, 20000, 4);
-    cr_assert_eq(report.guesses, 2);
-    cr_expect_leq(found, report.guess[0].bound);
-    cr_expect_leq(report.guess[0].bound, 4 * found);
-    cr_expect_geq(report.guess[1].bound, .5);
-    cr_expect(report.information > 0 && report.information <= nvdp_guess_information(1, 1, DIM));
+    cr_assert_eq(report.guesses.count, 2);
+    cr_expect_leq(found, report.guesses.guess[0].bound);
+    cr_expect_leq(report.guesses.guess[0].bound, 4 * found);
+    cr_expect_geq(report.guesses.guess[1].bound, .5);
+    cr_expect(report.guesses.information > 0 &&
+              report.guesses.information <= nvdp_guess_information(1, 1, DIM));
     /* what the clip proves of any texts holds for these */
     set->policy = NVDP_LENGTH_HIDDEN;
     set->length = 1;
     set->clip_sequence = 1 + 1e-9;
-    nvdp_privacy_report_free(&report);
-    cr_assert_eq(nvdp_privacy_measure(ctx, set, config, NULL, &report), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    nvdp_result_free(&report);
+    ok(nvdp_privacy_measure(ctx, set, config, NULL, &report));
     for (size_t g = 0; g < 2; g++)
-        cr_expect_leq(report.guess[g].bound,
-                      nvdp_guess_bound(report.guess[g].baseline, set->clip_sequence, 1, DIM));
-    nvdp_config_free(config);
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
+        cr_expect_leq(
+            report.guesses.guess[g].bound,
+            nvdp_guess_bound(report.guesses.guess[g].baseline, set->clip_sequence, 1, DIM));
 }

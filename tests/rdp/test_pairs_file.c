@@ -1,16 +1,15 @@
 /* Files of divergences name which text is P and which Q. */
 #include "hdf5/hdf5.h"
+#include "rdp/pairs.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <math.h>
-#include <nvdp/share.h>
 #include <stdlib.h>
 
 static void expect_string(struct nvdp__h5 *file, const char *name, const char *expected) {
-    char *found = NULL;
+    nvdp__autofree char *found = NULL;
     cr_assert_eq(nvdp__h5_get_string(file, name, &found), NVDP_OK, "%s", name);
     cr_expect_str_eq(found, expected);
-    free(found);
 }
 
 Test(pairs_file, rows_are_p_columns_are_q) {
@@ -20,16 +19,14 @@ Test(pairs_file, rows_are_p_columns_are_q) {
     double found[4] = {0};
     const int64_t rows[2] = {7, 40};
     int64_t id[2] = {0};
-    struct nvdp__h5 *file = NULL;
-    cr_assert_eq(nvdp_pairs_write(ctx, path, 2, 1.1, written, rows), NVDP_OK);
-    cr_assert_eq(nvdp__h5_open(ctx, path, "pairs", 1, &file), NVDP_OK);
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+    ok(nvdp__pairs_write(ctx, path, 2, 1.1, written, rows));
+    ok(nvdp__h5_open(ctx, path, "pairs", 1, &file));
     expect_string(file, "unit", "nats");
     expect_string(file, "normalisation", "sum");
     expect_string(file, "direction", "rd[p, q] = D(P of text p || Q of text q)");
-    cr_assert_eq(nvdp__h5_read_rows(file, "rd", NVDP__H5_F64, 0, 2, found), NVDP_OK);
+    ok(nvdp__h5_read_rows(file, "rd", NVDP__H5_F64, 0, 2, found));
     cr_expect_arr_eq(found, written, sizeof written);
-    cr_assert_eq(nvdp__h5_read_rows(file, "id", NVDP__H5_I64, 0, 2, id), NVDP_OK);
+    ok(nvdp__h5_read_rows(file, "id", NVDP__H5_I64, 0, 2, id));
     cr_expect_arr_eq(id, rows, sizeof rows);
-    nvdp__h5_free(file);
-    nvdp_context_free(ctx);
 }

@@ -4,7 +4,7 @@
 /* Two texts of width 2: tokens with pseudo-counts {3, 4} and {0.5}, hidden length 3. */
 static struct nvdp_posteriors *two_texts(struct nvdp_context *ctx, bool with_alpha) {
     struct nvdp_posteriors *set = NULL;
-    cr_assert_eq(nvdp_posteriors_create(ctx, 2, 3, 2, with_alpha, &set), NVDP_OK);
+    ok(nvdp_posteriors_create(ctx, 2, 3, 2, with_alpha, &set));
     memcpy(set->offset, (size_t[]){0, 2, 3}, 3 * sizeof(size_t));
     memcpy(set->mu, (double[]){1, -2, 3, 0, -6, 0}, 6 * sizeof(double));
     for (int k = 0; k < 6; k++) {
@@ -16,14 +16,13 @@ static struct nvdp_posteriors *two_texts(struct nvdp_context *ctx, bool with_alp
     set->prior_alpha = 1;
     set->pad_alpha = 2;
     set->kappa = 1;
-    return set;
+    return support_keep(set);
 }
 
 static struct nvdp_posterior_summary summarize(struct nvdp_posteriors *set) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posterior_summary summary = NVDP_RESULT(struct nvdp_posterior_summary);
-    cr_assert_eq(nvdp_posteriors_summarize(ctx, set, &summary), NVDP_OK);
-    nvdp_context_free(ctx);
+    ok(nvdp_posteriors_summarize(ctx, set, &summary));
     return summary;
 }
 
@@ -57,8 +56,6 @@ Test(posterior_summary, by_hand) {
     cr_expect_eq(got.alpha_bin[33], 1);
     cr_expect_eq(got.alpha_bin[34], 1);
     cr_expect_eq(got.alpha_bin[30], 1);
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
 }
 
 /* With kappa equal vectors per component there are kappa times as many; public length: no
@@ -72,8 +69,6 @@ Test(posterior_summary, kappa_and_public_length) {
     struct nvdp_posterior_summary got = summarize(set);
     cr_expect_leq(support_relative(got.vectors.mean, 3 * (3 + 2) / 2., 0), 1e-14);
     cr_expect_leq(support_relative(got.vectors_l2.mean, 3 * (3 + 2) / 2., 0), 1e-14);
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
 }
 
 Test(posterior_summary, edges_of_the_histogram) {
@@ -84,8 +79,6 @@ Test(posterior_summary, edges_of_the_histogram) {
     cr_expect_eq(got.alpha_below, 1);
     cr_expect_eq(got.alpha_bin[0], 1);
     cr_expect_eq(got.alpha_above, 1);
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
 }
 
 Test(posterior_summary, gaussian_mechanisms_have_no_weights) {
@@ -96,23 +89,19 @@ Test(posterior_summary, gaussian_mechanisms_have_no_weights) {
     cr_expect(isnan(got.vectors.mean));
     cr_expect(isnan(got.token_share.quantile[2]));
     cr_expect_leq(support_relative(got.mean_sigma, 2, 0), 1e-14);
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
 }
 
 static json_t *measured(struct nvdp_context *ctx, bool with_alpha) {
     struct nvdp_posteriors *set = two_texts(ctx, with_alpha);
-    FREED(nvdp_privacy_report_free)
+    FREED(nvdp_result_free)
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-    char *text = NULL;
+    nvdp__autofree char *text = NULL;
     if (!with_alpha) snprintf(set->method, sizeof set->method, "vtdp");
-    cr_assert_eq(nvdp_privacy_measure(ctx, set, NULL, NULL, &report), NVDP_OK);
-    cr_assert_eq(nvdp_privacy_report_json(ctx, &report, &text), NVDP_OK);
+    ok(nvdp_privacy_measure(ctx, set, NULL, NULL, &report));
+    ok(nvdp_result_json(ctx, &report, NULL, &text));
     json_t *root = json_loads(text, 0, NULL);
     cr_assert_not_null(root);
-    free(text);
-    nvdp_posteriors_free(set);
-    return root;
+    return support_keep(root);
 }
 
 Test(posterior_summary, stands_in_the_report) {
@@ -124,14 +113,11 @@ Test(posterior_summary, stands_in_the_report) {
     double second = hill(4, (double[]){1 / 5.5, .5 / 5.5, 2 / 5.5, 2 / 5.5});
     cr_expect_float_eq(support_number(json_object_get(vectors, "mean")), (first + second) / 2,
                        1e-14);
-    const json_t *counts = json_object_get(json_object_get(posterior, "log10_alpha"), "counts");
+    const json_t *counts = support_at(posterior, "log10_alpha/counts");
     cr_expect_eq(json_array_size(counts), NVDP_ALPHA_BINS);
-    cr_expect_eq(json_integer_value(json_array_get(counts, 30)), 1);
-    json_decref(root);
+    cr_expect_eq(integer_at(counts, "30"), 1);
     root = measured(ctx, false);
     posterior = json_object_get(root, "posterior");
     cr_expect(json_is_null(json_object_get(posterior, "effective_vectors")));
     cr_expect(json_is_null(json_object_get(posterior, "log10_alpha")));
-    json_decref(root);
-    nvdp_context_free(ctx);
 }

@@ -12,7 +12,7 @@
 /* Three texts of 2, 0 and 3 rows, width 2. */
 static struct nvdp_posteriors *sample(struct nvdp_context *ctx, bool with_alpha) {
     struct nvdp_posteriors *set = NULL;
-    cr_assert_eq(nvdp_posteriors_create(ctx, 3, 5, 2, with_alpha, &set), NVDP_OK);
+    ok(nvdp_posteriors_create(ctx, 3, 5, 2, with_alpha, &set));
     static const size_t offset[] = {0, 2, 2, 5};
     memcpy(set->offset, offset, sizeof offset);
     for (int k = 0; k < 10; k++) {
@@ -28,7 +28,7 @@ static struct nvdp_posteriors *sample(struct nvdp_context *ctx, bool with_alpha)
     set->prior_alpha = 1.5;
     set->kappa = 2;
     snprintf(set->method, sizeof set->method, "%s", with_alpha ? "nvdp" : "vtdp");
-    return set;
+    return support_keep(set);
 }
 
 static void expect_equal(const struct nvdp_posteriors *got, const struct nvdp_posteriors *want) {
@@ -56,11 +56,10 @@ static void expect_equal(const struct nvdp_posteriors *got, const struct nvdp_po
 
 static void round_trip(struct nvdp_context *ctx, const struct nvdp_posteriors *set) {
     const char *path = support_scratch_path("round.h5");
-    struct nvdp_posteriors *back = NULL;
-    cr_assert_eq(nvdp_posteriors_write(ctx, path, set), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_assert_eq(nvdp_posteriors_read(ctx, path, &back), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *back = NULL;
+    ok(nvdp_posteriors_write(ctx, path, set));
+    ok(nvdp_posteriors_read(ctx, path, &back));
     expect_equal(back, set);
-    nvdp_posteriors_free(back);
 }
 
 Test(posteriors_file, round_trip) {
@@ -75,14 +74,11 @@ Test(posteriors_file, round_trip) {
         set->length = 0;
         set->pad_alpha = 1;
         round_trip(ctx, set);
-        nvdp_posteriors_free(set);
     }
-    struct nvdp_posteriors *empty = NULL;
-    cr_assert_eq(nvdp_posteriors_create(ctx, 0, 0, 2, true, &empty), NVDP_OK);
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *empty = NULL;
+    ok(nvdp_posteriors_create(ctx, 0, 0, 2, true, &empty));
     snprintf(empty->method, sizeof empty->method, "nvdp");
     round_trip(ctx, empty);
-    nvdp_posteriors_free(empty);
-    nvdp_context_free(ctx);
 }
 
 static void note_type(const char *name, int rank, const size_t *shape, const char *type,
@@ -93,10 +89,9 @@ static void note_type(const char *name, int rank, const size_t *shape, const cha
 }
 
 static void mu_type(struct nvdp_context *ctx, const char *path, char type[8]) {
-    struct nvdp__h5 *file = NULL;
-    cr_assert_eq(nvdp__h5_open(ctx, path, "posteriors", 1, &file), NVDP_OK);
-    cr_assert_eq(nvdp__h5_list(file, note_type, type), NVDP_OK);
-    nvdp__h5_free(file);
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+    ok(nvdp__h5_open(ctx, path, "posteriors", 1, &file));
+    ok(nvdp__h5_list(file, note_type, type));
 }
 
 /* Values that are floats are stored in half the space; others keep every bit. */
@@ -105,18 +100,16 @@ Test(posteriors_file, width_follows_the_values) {
     struct nvdp_posteriors *set = sample(ctx, true);
     const char *path = support_scratch_path("width.h5");
     char type[8] = "";
-    cr_assert_eq(nvdp_posteriors_write(ctx, path, set), NVDP_OK);
+    ok(nvdp_posteriors_write(ctx, path, set));
     mu_type(ctx, path, type);
     cr_expect_str_eq(type, "f64");
     for (int k = 0; k < 10; k++) {
         set->mu[k] = (float)set->mu[k];
     }
-    cr_assert_eq(nvdp_posteriors_write(ctx, path, set), NVDP_OK);
+    ok(nvdp_posteriors_write(ctx, path, set));
     mu_type(ctx, path, type);
     cr_expect_str_eq(type, "f32");
     round_trip(ctx, set);
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
 }
 
 Test(posteriors_file, writing_checks_first) {
@@ -126,12 +119,9 @@ Test(posteriors_file, writing_checks_first) {
     set->alpha[0] = NAN;
     cr_expect_eq(nvdp_posteriors_write(ctx, path, set), NVDP_ERR_INPUT);
     cr_expect_neq(access(path, F_OK), 0);
-    nvdp_posteriors_free(set);
     set = sample(ctx, false);
     set->method[0] = '\0';
     cr_expect_eq(nvdp_posteriors_write(ctx, path, set), NVDP_ERR_ARGUMENT);
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
 }
 
 /* A sequence clip is kept, and its claim is checked where the file is read and where it is
@@ -164,12 +154,8 @@ Test(posteriors_file, sequence_clip) {
         set->logvar[1] = faults[i].logvar;
         set->kappa = faults[i].kappa;
         set->policy = faults[i].policy;
-        cr_expect_eq(nvdp_posteriors_check(ctx, set, ""), NVDP_ERR_INPUT);
-        cr_expect_not_null(strstr(nvdp_context_error(ctx), faults[i].words), "%s",
-                           nvdp_context_error(ctx));
+        fails(nvdp_posteriors_check(ctx, set, ""), NVDP_ERR_INPUT, faults[i].words);
     }
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
 }
 
 /* --- files with one fault --- */
@@ -203,12 +189,12 @@ static struct faulty good(void) {
 }
 
 static void write_faulty(struct nvdp_context *ctx, const char *path, const struct faulty *f) {
-    struct nvdp__h5 *file = NULL;
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     double alpha[8] = {f->alpha0, 1, 1, 1, 1, 1, 1, 1};
     double mu[16] = {f->mu0};
     double logvar[24] = {f->logvar0};
     int64_t id[8] = {0};
-    cr_assert_eq(nvdp__h5_create(ctx, path, f->format, &file), NVDP_OK);
+    ok(nvdp__h5_create(ctx, path, f->format, &file));
     if (f->policy != NULL) nvdp__h5_set_string(file, "length_policy", f->policy);
     if (f->method != NULL) nvdp__h5_set_string(file, "method", f->method);
     if (f->length != 0) nvdp__h5_set_real(file, "length", f->length);
@@ -220,8 +206,7 @@ static void write_faulty(struct nvdp_context *ctx, const char *path, const struc
     nvdp__h5_write(file, "logvar", NVDP__H5_F32 /* a double's bytes do as floats */, 2,
                    (size_t[]){f->rows_logvar, f->dim_logvar}, logvar);
     nvdp__h5_write(file, "id", NVDP__H5_I64, 1, &f->rows_id, id);
-    cr_assert_eq(nvdp__h5_commit(file, true), NVDP_OK);
-    nvdp__h5_free(file);
+    ok(nvdp__h5_commit(file, true));
 }
 
 static void refuse(const struct faulty *f, const char *what) {
@@ -234,7 +219,6 @@ static void refuse(const struct faulty *f, const char *what) {
     cr_expect(strstr(nvdp_context_error(ctx), path) != NULL, "%s", nvdp_context_error(ctx));
     cr_expect(strstr(nvdp_context_error(ctx), what) != NULL, "%s: %s", what,
               nvdp_context_error(ctx));
-    nvdp_context_free(ctx);
 }
 
 #define REFUSE(what, ...)                                                                          \
@@ -292,7 +276,7 @@ Test(posteriors_file, defaults) {
     f.policy = "public";
     write_faulty(ctx, path, &f);
     struct nvdp_posteriors *set = NULL;
-    cr_assert_eq(nvdp_posteriors_read(ctx, path, &set), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_posteriors_read(ctx, path, &set));
     cr_expect_eq(set->kappa, 1);
     cr_expect_eq(set->prior_alpha, 1);
     cr_expect_eq(set->policy, NVDP_LENGTH_PUBLIC);
@@ -302,12 +286,11 @@ Test(posteriors_file, defaults) {
     f.policy = NULL;
     f.method = "vib-learned";
     write_faulty(ctx, path, &f);
-    cr_assert_eq(nvdp_posteriors_read(ctx, path, &set), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_posteriors_read(ctx, path, &set));
     cr_expect_null(set->alpha);
     cr_expect_eq(set->policy, NVDP_LENGTH_PUBLIC);
     nvdp_posteriors_free(set);
     cr_expect_eq(nvdp_posteriors_read(ctx, support_scratch_path("none.h5"), &set), NVDP_ERR_IO);
-    nvdp_context_free(ctx);
 }
 
 /* Writes a file as users of h5py do: Python and numpy scalars, f32, f64, fixed and variable
@@ -339,11 +322,10 @@ Test(posteriors_file, written_by_h5py) {
     const char *path = support_scratch_path("theirs.h5");
     support_write_text(program, script);
     for (int k = 0; k < 6; k++) {
-        char *command = NULL;
+        nvdp__autofree char *command = NULL;
         cr_assert_gt(asprintf(&command, "/usr/bin/python3 '%s' '%s' %d", program, path, k), 0);
         cr_assert_eq(system(command), 0);
-        free(command);
-        struct nvdp_posteriors *set = NULL;
+        nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
         cr_assert_eq(nvdp_posteriors_read(ctx, path, &set), NVDP_OK, "case %d: %s", k,
                      nvdp_context_error(ctx));
         cr_expect_eq(set->texts, 3);
@@ -356,9 +338,7 @@ Test(posteriors_file, written_by_h5py) {
         cr_expect_eq(set->mu[9], 9 / 8.0);
         cr_expect_eq(set->logvar[9], -9 / 4.0);
         cr_expect_eq(set->id[2], 9);
-        nvdp_posteriors_free(set);
     }
-    nvdp_context_free(ctx);
 }
 
 /* The fuzz corpus also has valid files; without them it would reach only the first check. */
@@ -366,14 +346,11 @@ Test(posteriors_file, corpus_has_good_files) {
     struct nvdp_context *ctx = support_context();
     static const char *names[] = {"good", "gaussian", "no_texts"};
     for (int k = 0; k < 3; k++) {
-        char path[4096];
-        struct nvdp_posteriors *set = NULL;
-        snprintf(path, sizeof path, "%s/tests/fuzz/corpus/posteriors/%s", NVDP_SOURCE_DIR,
-                 names[k]);
-        cr_expect_eq(nvdp_posteriors_read(ctx, path, &set), NVDP_OK, "%s", nvdp_context_error(ctx));
-        nvdp_posteriors_free(set);
+        nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
+        const char *path =
+            support_path("%s/tests/fuzz/corpus/posteriors/%s", NVDP_SOURCE_DIR, names[k]);
+        ok(nvdp_posteriors_read(ctx, path, &set));
     }
-    nvdp_context_free(ctx);
 }
 
 Test(posteriors_file, out_of_memory) {
@@ -388,8 +365,8 @@ Test(posteriors_file, out_of_memory) {
         nvdp__fail_allocation(ctx, k);
         status = nvdp_posteriors_write(ctx, path, set);
     }
-    cr_expect_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
-    struct nvdp_posteriors *back = NULL;
+    ok(status);
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *back = NULL;
     status = NVDP_ERR_MEMORY;
     for (k = 1; status == NVDP_ERR_MEMORY && k < 300; k++) {
         cr_expect_null(back);
@@ -397,9 +374,6 @@ Test(posteriors_file, out_of_memory) {
         status = nvdp_posteriors_read(ctx, path, &back);
     }
     nvdp__fail_allocation(ctx, 0);
-    cr_expect_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(status);
     expect_equal(back, set);
-    nvdp_posteriors_free(back);
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
 }

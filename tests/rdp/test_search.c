@@ -34,20 +34,20 @@ static struct plain plain_of(const struct nvdp_posteriors *set, double order, si
 
 static void compare(struct nvdp_context *ctx, const struct made_texts *made, double order) {
     struct nvdp_posteriors *set = made_posteriors(ctx, made);
-    struct nvdp__pairs *pairs = NULL;
+    nvdp__autoptr(nvdp__pairs_free) struct nvdp__pairs *pairs = NULL;
     struct nvdp__adjacent_texts group = {.text = everyone, .n = made->texts};
     struct nvdp__largest got;
     struct nvdp__bounds bounds;
     bool infinite = false;
     size_t p = 0, q = 0;
-    cr_assert_eq(nvdp__pairs_create(ctx, set, &pairs), NVDP_OK);
-    cr_assert_eq(nvdp__group_infinite(pairs, order, &group, &infinite, &p, &q), NVDP_OK);
-    cr_assert_eq(nvdp__pairs_largest(pairs, order, &group, &got), NVDP_OK);
+    ok(nvdp__pairs_create(ctx, set, &pairs));
+    ok(nvdp__group_infinite(pairs, order, &group, &infinite, &p, &q));
+    ok(nvdp__pairs_largest(pairs, order, &group, &got));
     struct plain want;
     if (infinite || isinf(order)) {
         want = plain_of(set, order, made->texts, NULL);
     } else {
-        cr_assert_eq(nvdp__bounds_create(pairs, order, &group, &bounds), NVDP_OK);
+        ok(nvdp__bounds_create(pairs, order, &group, &bounds));
         want = plain_of(set, order, made->texts, &bounds);
         nvdp__bounds_free(&bounds);
     }
@@ -57,8 +57,6 @@ static void compare(struct nvdp_context *ctx, const struct made_texts *made, dou
     cr_expect_neq(got.p, got.q);
     cr_expect_leq(support_relative(nvdp_renyi_texts(order, set, got.p, got.q), got.value, 1e-300),
                   1e-12);
-    nvdp__pairs_free(pairs);
-    nvdp_posteriors_free(set);
 }
 
 /* Orders below, at and above 1; texts nearly equal, far apart, and partly infinitely so. */
@@ -81,7 +79,6 @@ Test(search, finds_the_largest) {
             compare(ctx, &made, orders[o]);
         }
     }
-    nvdp_context_free(ctx);
 }
 
 /* Weights far apart, where only the bounds of the weights matter. */
@@ -98,21 +95,18 @@ Test(search, weights_alone) {
         struct nvdp_posteriors *set = made_posteriors(ctx, &made);
         size_t rows = set->offset[TEXTS];
         struct nvdp__adjacent_texts group = {.text = everyone, .n = TEXTS};
-        struct nvdp__pairs *pairs = NULL;
+        nvdp__autoptr(nvdp__pairs_free) struct nvdp__pairs *pairs = NULL;
         struct nvdp__largest got;
         for (size_t r = 0; r < rows; r++) {
             set->mu[r] = set->logvar[r] = 0;
             set->alpha[r] *= seed % 2 ? 1e4 : 1;
         }
         set->pad_alpha = seed % 2 ? 1e4 : 1;
-        cr_assert_eq(nvdp__pairs_create(ctx, set, &pairs), NVDP_OK);
-        cr_assert_eq(nvdp__pairs_largest(pairs, 1.2, &group, &got), NVDP_OK);
+        ok(nvdp__pairs_create(ctx, set, &pairs));
+        ok(nvdp__pairs_largest(pairs, 1.2, &group, &got));
         struct plain want = plain_of(set, 1.2, TEXTS, NULL);
         cr_expect_leq(support_relative(got.value, want.largest, 1e-300), 1e-12);
-        nvdp__pairs_free(pairs);
-        nvdp_posteriors_free(set);
     }
-    nvdp_context_free(ctx);
 }
 
 /* A few outliers among many texts: almost no pair is summed, for any number of threads. */
@@ -131,19 +125,16 @@ Test(search, rules_out_most_pairs) {
     }
     for (int threads = 1; threads <= 2; threads++) {
         struct nvdp_context *ctx = support_context();
-        cr_assert_eq(nvdp_context_set_threads(ctx, threads), NVDP_OK);
+        ok(nvdp_context_set_threads(ctx, threads));
         struct nvdp_posteriors *set = made_posteriors(ctx, &made);
         for (size_t i = 0; i < 600; i += 100) {
             for (size_t k = set->offset[i] * 8; k < set->offset[i + 1] * 8; k++) {
                 set->mu[k] *= 3;
             }
         }
-        struct nvdp__pairs *pairs = NULL;
-        cr_assert_eq(nvdp__pairs_create(ctx, set, &pairs), NVDP_OK);
-        cr_assert_eq(nvdp__pairs_largest(pairs, 1.1, &group, &got[threads - 1]), NVDP_OK);
-        nvdp__pairs_free(pairs);
-        nvdp_posteriors_free(set);
-        nvdp_context_free(ctx);
+        nvdp__autoptr(nvdp__pairs_free) struct nvdp__pairs *pairs = NULL;
+        ok(nvdp__pairs_create(ctx, set, &pairs));
+        ok(nvdp__pairs_largest(pairs, 1.1, &group, &got[threads - 1]));
     }
     cr_expect_eq(memcmp(&got[0], &got[1], sizeof got[0]), 0);
     cr_expect_lt(got[0].summed, 600 * 599 / 20, "%zu", got[0].summed);

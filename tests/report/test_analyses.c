@@ -74,21 +74,16 @@ Test(analyses, tables) {
     char *text = report_written("tables", "tables/inversion.csv");
     support_contains(text, "\"sst2 dev, 100 x 50\",laplace-nearest,10,12.50,25.00 +- 1.00,50.00 +- "
                            "2.00");
-    free(text);
     text = report_written("tables", "tables/replacements.csv");
     support_contains(text, ",santext,2,film,7,\"plot 50.0, film 25.0\"");
     support_contains(text, ",santext,2,the,1,the 100.0");
-    free(text);
     text = report_written("tables", "tables/mask_inference.csv");
     support_contains(text, ",none,-,50.00 +- 1.00,50.00 +- 1.00,700,bert");
     support_contains(text, ",santext,2,75.00,10.00,700,");
-    free(text);
     text = report_written("tables", "report.json");
     support_contains(text, "\"file\": \"m9.json\"");
-    free(text);
     text = report_written("tables", "index.html");
     support_contains(text, "Mask token inference");
-    free(text);
 }
 
 /* n/eta is 50/10. Medians and quantiles are ordered by eta, with scores at the same eta. */
@@ -96,19 +91,16 @@ Test(analyses, figures) {
     make("figures");
     char *text = report_written("figures", "figures/geometry.dat");
     support_contains(text, "# index 0: vocabulary, 100 x 50\n# k\tmean distance\n1\t2.5\n99\t7\n");
-    free(text);
     text = report_written("figures", "figures/geometry.gp");
     support_contains(text, "set arrow from first 5,graph 0 to first 5,graph 1");
     support_contains(text, "set label 'eta 10'");
     support_lacks(text, "'eta 2'"); /* without noise */
-    free(text);
     text = report_written("figures", "figures/deniability.dat");
     support_contains(text, "N_w of sst2 dev, 100 x 50, santext\n# eta\t5 %\tmedian\t95 %\tmean\n"
                            "2\t0.1\t0.25\t0.9\t0.25\n4\t0.1\t0.75\t0.9\t0.75\n");
     support_contains(text, "S_w of sst2 dev, 100 x 50, laplace-nearest\n# eta\t5 %\tmedian\t95 %\t"
                            "mean\n10\t10\t20\t30\t20\n");
     support_contains(text, "# eta\tscore x 100\tits sd\n4\t80\tnan\n2\t60\tnan\n");
-    free(text);
     text = report_written("figures", "figures/defense.dat");
     support_lacks(text, "87.5"); /* from the weaker attacker */
     support_lacks(text, "\n9\t");
@@ -117,47 +109,41 @@ Test(analyses, figures) {
                            "sd\ninf\t50\t90\tnan\tinf\n");
     support_contains(text, "santext\n# eta\tdefense rate x 100\tscore x 100\tits "
                            "sd\n2\t75\t60\tnan\t2\n"); /* no run at 9, no analysis at 4 */
-    free(text);
     text = report_written("figures", "figures/santext_plus.dat");
     support_contains(text, "sst2, p 0.3, eta 2\n# w\tscore x 100\n0.5\t75\n0.9\t70\n");
     support_contains(text, "sst2, w 0.5, eta 2\n# p\tscore x 100\n0.3\t75\n0.6\t65\n");
-    free(text);
 }
 
 /* Without runs, and with other files and folders: files that are not analyses become remarks. */
 Test(analyses, alone) {
     struct nvdp_context *ctx = support_context();
     struct report_config config = report_config_default();
-    struct report *report = NULL;
-    char list[8600], file[4200];
+    nvdp__autoptr(report_free) struct report *report = NULL;
     analysis("other", "a.json", "geometry", "none", 0, "null", "\"neighbours\": []");
     made_run_file("other", "analyses", "b.json", "{\"analysis\": \"geometry\"}");
     made_run_file("other", "analyses", "c.json", "{");
     made_run_file("other", "analyses", "d.txt", "no JSON at all");
     analysis("other2", "i.json", "inversion", "santext", 3, "{\"text\": \"a/mail.txt\"}",
              "\"prior\": 0.5");
-    snprintf(list, sizeof list, "%s/analyses,%s/analyses/i.json", made_folder("other"),
-             made_folder("other2"));
+    const char *list =
+        support_path("%s/analyses,%s/analyses/i.json", made_folder("other"), made_folder("other2"));
     config.directory = made_folder("empty");
     cr_expect_eq(report_create(ctx, &config, &report), NVDP_ERR_INPUT);
     config.analyses = list;
     config.figures = false;
-    cr_assert_eq(report_create(ctx, &config, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(report_create(ctx, &config, &report));
     cr_expect_eq(report->analyses, 2);
     support_contains(made_note(report, "b.json"), "expected the output of nvdp sanitize --analyse");
     support_contains(made_note(report, "c.json"), "c.json");
     cr_expect_eq(report->notes, 2);
     cr_expect_str_eq(report->analysis[1].label, "mail.txt, 100 x 50");
-    cr_expect_eq(report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
-    snprintf(file, sizeof file, "%s/tables/inversion.txt", report_directory(report));
+    ok(report_write(ctx, report));
+    const char *file = support_path("%s/tables/inversion.txt", report_directory(report));
     char *text = support_read(file);
     support_contains(text, "santext");
-    free(text);
-    snprintf(file, sizeof file, "%s/tables/table1.txt", report_directory(report));
+    file = support_path("%s/tables/table1.txt", report_directory(report));
     struct stat info;
     cr_expect_neq(stat(file, &info), 0);
-    report_free(report);
-    nvdp_context_free(ctx);
 }
 
 /* ---- planted secrets ---- */
@@ -185,42 +171,36 @@ Test(analyses, exposures) {
                                 "2.5, \"confidence\": 0.95}";
     struct nvdp_context *ctx = support_context();
     struct report_config config = report_config_default();
-    struct report *report = NULL;
-    char path[4200];
+    nvdp__autoptr(report_free) struct report *report = NULL;
     exposure("secrets", "plain.json", "null", 10, audit);
     exposure("secrets", "private.json", "{\"epsilon\": 8, \"delta\": 1e-5}", 1.75, "null");
     exposure("secrets", "worse.json", "{\"epsilon\": 2, \"delta\": 1e-5}", 1.5, audit);
     made_run_file("secrets", "analyses", "bad.json", "{\"attack\": \"exposure\"}");
     config.directory = made_folder("secrets");
     config.figures = false;
-    cr_assert_eq(report_create(ctx, &config, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(report_create(ctx, &config, &report));
     cr_expect_eq(report->analyses, 3);
     support_contains(made_note(report, "bad.json"),
                      "expected the output of nvdp attack --kind exposure");
-    cr_assert_eq(report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
-    snprintf(path, sizeof path, "%s/tables/exposure.csv", report_directory(report));
+    ok(report_write(ctx, report));
+    const char *path = support_path("%s/tables/exposure.csv", report_directory(report));
     char *text = support_read(path);
     support_contains(
         text, "\"private, epsilon 8 at delta 1e-05 (10.00 bits)\",HSH,text,0,50,9.50,1.50,1.25 to "
               "1.75,0");
     support_contains(text, "plain (10.00 bits),HSH,text,30,1,0.50,10.00,-,100");
     support_contains(text, "HS,canary,1,9,");
-    free(text);
-    snprintf(path, sizeof path, "%s/tables/audit.txt", report_directory(report));
+    path = support_path("%s/tables/audit.txt", report_directory(report));
     text = support_read(path);
     support_contains(text,
                      "VIOLATION: worse, epsilon 2 at delta 1e-05 is less private than promised.");
     support_lacks(text, "VIOLATION: plain");
-    free(text);
-    snprintf(path, sizeof path, "%s/figures/exposure.dat", report_directory(report));
+    path = support_path("%s/figures/exposure.dat", report_directory(report));
     text = support_read(path); /* canaries are not drawn; a single secret has no interval */
     support_contains(text, "# index 0: plain, HSH in text\n# occurrences\texposure\tlow\thigh\n"
                            "0.3\t1.5\t1.25\t1.75\n30\t10\t10\t10\n");
     support_contains(text, "# index 1: private, epsilon 8 at delta 1e-05, HSH in text\n");
     support_lacks(text, "HS in window");
-    free(text);
-    report_free(report);
-    nvdp_context_free(ctx);
 }
 
 /* Attacks on a run: a row per score. An invalid file becomes a remark, a violated promise a note. */
@@ -247,9 +227,8 @@ Test(analyses, attacks) {
         "{\"attack\": \"pair\", \"releases\": 2, \"holds\": false, \"pairs\": [{\"right\": 0.5}, "
         "{\"right\": 0.75}]}");
     made_run_file("attacks", "analyses", "none.json", "{\"attack\": \"bag\"}");
-    struct report *report = made_report(ctx, "attacks");
+    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "attacks");
     support_contains(made_note(report, "none.json"), "nvdp attack --json, found another object");
-    report_free(report);
     char *text = report_written("attacks", "tables/attacks.csv");
     support_contains(
         text,
@@ -260,7 +239,6 @@ Test(analyses, attacks) {
                            "34.00,-,0.20,34.7 %");
     support_contains(text, "near,nearest,first,12.50,10.00 to 15.00,75.00,6.25,20.1 %");
     support_contains(text, "two,pair,which of two texts; 2 samples,62.50,-,-,50.00");
-    free(text);
     text = report_written("attacks", "tables/attacks.txt");
     support_contains(text, "CAUTION: 3 of the texts of near are also among the public texts");
     support_contains(text, "CAUTION: the attacker of near is too weak for a conclusion");
@@ -269,7 +247,6 @@ Test(analyses, attacks) {
     support_contains(text,
                      "VIOLATION: two shows more than the exact, proven or promised value allows.");
     support_lacks(text, "VIOLATION: near");
-    free(text);
     /* on the page as bars before the table, with the warnings below it */
     text = report_written("attacks", "index.html");
     const char *bar = "<span>near, nearest, first: 12.50 %</span><div><i style=\"width:12.5%\"></i>"
@@ -280,8 +257,6 @@ Test(analyses, attacks) {
     const char *warning = strstr(text, "VIOLATION: link shows more than the exact");
     cr_assert_not_null(warning);
     cr_expect(warning < strstr(text, "How to read the tables</h2>"));
-    free(text);
-    nvdp_context_free(ctx);
 }
 
 /* A measured number names its samples, delta and order, and is not rounded down; so is the epsilon of private training,
@@ -307,11 +282,9 @@ Test(analyses, samples_and_training) {
               "samples at delta 1e-06; the model of a run is proven to be (epsilon "
               "4.001, delta 0.01)-differentially private for one training example (zero-out), for "
               "exact arithmetic, which the training's noise lacks; ");
-    free(text);
     text = report_written("samples", "tables/table1.md");
     support_contains(text, "delta 1e-06, 3 samples of a text together for named, exact eps and "
                            "BDP, one sample for RD and bound.");
-    free(text);
     made_run("samples", &(struct made_run){.name = "a",
                                            .seed = 1,
                                            .lambda = .1,
@@ -321,7 +294,6 @@ Test(analyses, samples_and_training) {
                                                      "\"epsilon\": 4}, \"insecure_seed\": true}"});
     text = report_written("samples", "index.html");
     support_lacks(text, "differentially private");
-    free(text);
 }
 
 /* The share of identified texts stands in the sentence of each method's selected setting, before the tables, and in the
@@ -354,11 +326,9 @@ Test(analyses, linkage) {
     cr_expect(strstr(text, line) < strstr(text, "Tables</h2>"));
     cr_expect(strstr(text, line) < strstr(text, "What was run</h2>"));
     support_lacks(text, "for 12.5 % of the samples");
-    free(text);
     text = report_written("linked", "tables/table2.txt");
     support_contains(text, "named: share of samples whose text is named");
     support_contains(text, "0.125");
-    free(text);
 
     /* The first seed was not measured. */
     struct made_run bare = measured[0];
@@ -371,5 +341,4 @@ Test(analyses, linkage) {
                            "order 1.1 (1 of 2 seeds); "
                            "someone who has the model and the 40 measured texts names the right "
                            "text for 21 % of the samples (chance 2.5 %).</li>");
-    free(text);
 }

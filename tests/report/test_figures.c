@@ -60,14 +60,12 @@ static void make(const char *folder) {
 }
 
 static char *read_in(const char *folder, const char *file) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/report/%s", made_folder(folder), file);
+    const char *path = support_path("%s/report/%s", made_folder(folder), file);
     return support_read(path);
 }
 
 static bool exists_in(const char *folder, const char *file) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/report/%s", made_folder(folder), file);
+    const char *path = support_path("%s/report/%s", made_folder(folder), file);
     return access(path, F_OK) == 0;
 }
 
@@ -80,24 +78,19 @@ Test(figures, data) {
     support_contains(text, "0.01\t0.01\tnan\t2\t70\t14.142");
     support_contains(text, "\t20\t20\t1\tnan\t1e-2\n");
     support_contains(text, "0.1\t0.1\tnan\t1\t50\tnan\t0.2\t0.2\t1\tnan\t0.1\n");
-    free(text);
     text = read_in("data", "figures/rd_mean_sum.gp");
     support_contains(text, "set logscale x");
     support_contains(text, "'inf' 55.08");
     support_contains(text, "plot 90 with lines"); /* base */
-    free(text);
     text = read_in("data", "figures/vectors.dat");
     support_contains(text, "0.01\t0.01\t0.01\t5\t2.5\t10\n");
-    free(text);
     text = read_in("data", "figures/alpha.dat");
     support_contains(text, "-0.875\t20\t25\n"); /* two seeds */
     support_contains(text, "0.125\t60\t75\n");
-    free(text);
     text = read_in("data", "figures/training.dat");
     support_contains(text,
                      "# index 1: a\n# epoch\tvalidation x 100\ttask loss, mean\n1\t80\t0.5\n");
     support_lacks(text, ": b1"); /* another lambda */
-    free(text);
 }
 
 /* The metric's name in files may differ from its printable name; the curve is drawn anyway. */
@@ -112,12 +105,10 @@ Test(figures, metric_with_an_odd_name) {
         cr_assert_not_null(at);
         memcpy(at, "acc|_\\n{", strlen("accuracy"));
         support_write_text(path, text);
-        free(text);
     }
     char *text = report_written("odd", "figures/training.dat");
     support_contains(text,
                      "# index 0: a\n# epoch\tvalidation x 100\ttask loss, mean\n1\t80\t0.5\n");
-    free(text);
 }
 
 /* With two clips the bounds, 1.1 * 2 C^2, are drawn beside the largest divergences, and the axis includes them. Figures
@@ -142,7 +133,6 @@ Test(figures, bounds) {
     char *text = report_written("bounds", "figures/fig3_rd_max_sum.dat");
     support_contains(text, "0\tnan\t3\t1\t70\tnan\t8\t8\t1\t19.8\tC 3\n");
     support_contains(text, "\t1\t1\t1\t2.2\tC 1\n");
-    free(text);
     text = read_in("bounds", "figures/fig3_rd_max_sum.gp");
     support_contains(text, "set logscale x");
     support_contains(text, "using 10:5 with points lw 1.2 pt 10 ps 0.9 lc rgb '#e69f00'");
@@ -151,10 +141,8 @@ Test(figures, bounds) {
     double from = 0, to = 0;
     cr_assert_eq(sscanf(range, "set xrange [%lf:%lf]", &from, &to), 2);
     cr_expect(from < 1 && to > 19.8);
-    free(text);
     text = read_in("bounds", "figures/rd_mean_sum.gp");
     support_lacks(text, "using 10:5");
-    free(text);
 }
 
 /* Every run explains why its pairs are infinite. */
@@ -165,7 +153,7 @@ Test(figures, infinite_explained) {
     char path[512], *text = support_read(support_scratch_path("why/a/privacy.json"));
     cr_assert_eq(text[0], '{');
     snprintf(path, sizeof path, "%s", support_scratch_path("why/a/privacy.json"));
-    char *with = NULL;
+    nvdp__autofree char *with = NULL;
     cr_assert_gt(
         asprintf(&with,
                  "{\"infinite_pairs\": {\"order\": 1.1, \"finite_below\": 1.02, \"causes\": ["
@@ -174,12 +162,9 @@ Test(figures, infinite_explained) {
                  text + 1),
         0);
     support_write_text(path, with);
-    free(text);
-    free(with);
     text = report_written("why", "index.html");
     support_contains(text, "RD is infinite, order 1.1: padding&#39;s logvar 75.0 %, token&#39;s "
                            "alpha 100 % of the infinite pairs; finite for orders below 1.02.");
-    free(text);
 }
 
 /* Trade-off curves of runs that were measured with --exact: a line per seed at each method's setting, and the line of
@@ -230,13 +215,11 @@ Test(figures, trade_off) {
     support_contains(text, "0.01\t0.866018\t0.635799\n"); /* 1 - .99 e^-2, 1 - .99 e^-1 */
     support_lacks(text, ": b");                           /* another lambda */
     support_lacks(text, ": c");                           /* measured without --exact */
-    free(text);
     text = read_in("trade", "figures/trade_off.gp");
     support_contains(text, "worst pair");
     support_contains(text, "plot x with lines");
     support_contains(text, "index 0 using 1:2 with linespoints");
     support_contains(text, "index 0 using 1:3 with linespoints");
-    free(text);
     made_run_file(
         "trade", "a", "privacy.json",
         "{\"rd\": {\"sum\": {\"max\": 3, \"mean\": 1}, \"per_component_dim\": {\"max\": 1, "
@@ -245,7 +228,6 @@ Test(figures, trade_off) {
         "\"trade_off\": [{\"fpr\": 0.1, \"tpr\": 0.2}]}]}}");
     text = report_written("trade", "index.html");
     support_contains(text, "exact.pairs[0]: expected the worst pair with 8 points in");
-    free(text);
 }
 
 /* Without private runs there is a report but no figure of privacy. */
@@ -254,7 +236,6 @@ Test(figures, none_without_numbers) {
     made_run("bare", &run);
     char *page = report_written("bare", "index.html");
     support_contains(page, "Figures were not requested");
-    free(page);
     cr_expect(!exists_in("bare", "figures/fig2_bdp.gp"));
     cr_expect(exists_in("bare", "figures/training.gp"));
 }
@@ -273,14 +254,12 @@ static struct heard write_with(const char *folder, const char *program) {
     struct heard heard = {""};
     struct nvdp_context *ctx = support_context();
     struct report_config config = report_config_default();
-    struct report *report = NULL;
+    nvdp__autoptr(report_free) struct report *report = NULL;
     nvdp_context_set_log(ctx, hear, &heard);
     config.directory = made_folder(folder);
     config.gnuplot = program;
-    cr_assert_eq(report_create(ctx, &config, &report), NVDP_OK);
-    cr_assert_eq(report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
-    report_free(report);
-    nvdp_context_free(ctx);
+    ok(report_create(ctx, &config, &report));
+    ok(report_write(ctx, report));
     return heard;
 }
 
@@ -294,7 +273,6 @@ Test(figures, gnuplot_missing) {
     cr_expect(!exists_in("missing", "figures/gnuplot.log"));
     char *page = read_in("missing", "index.html");
     support_contains(page, "The figures were not drawn: cannot run no-such-gnuplot");
-    free(page);
 }
 
 /* Removes a drawing of an earlier report if drawing fails. */
@@ -324,15 +302,12 @@ Test(figures, drawn) {
         snprintf(file, sizeof file, "figures/%s.svg", names[i]);
         char *bytes = read_in("drawn", file);
         support_contains(bytes, "</svg>");
-        free(bytes);
         snprintf(file, sizeof file, "figures/%s.png", names[i]);
         bytes = read_in("drawn", file);
         cr_expect_eq(memcmp(bytes, "\x89PNG", 4), 0);
-        free(bytes);
         snprintf(file, sizeof file, "figures/%s.pdf", names[i]);
         bytes = read_in("drawn", file);
         cr_expect_eq(memcmp(bytes, "%PDF", 4), 0);
-        free(bytes);
     }
     char *page = read_in("drawn", "index.html");
     support_contains(
@@ -342,7 +317,6 @@ Test(figures, drawn) {
     support_lacks(page, "<script");
     support_lacks(page, "src=");
     support_lacks(page, "href=\"http");
-    free(page);
 }
 
 /* A figure without a finite point is not drawn and not on the page, which names it; its data stay. */
@@ -364,7 +338,6 @@ Test(figures, none_without_a_finite_point) {
                            "<code>fig2_bdp_best</code>, <code>fig3_rd_max</code>, "
                            "<code>fig3_rd_max_sum</code>, <code>rd_mean_sum</code>.</p>");
     support_lacks(page, "id=\"rd_mean_sum\"");
-    free(page);
     cr_expect(exists_in("empty", "figures/rd_mean_sum.dat"));
     cr_expect(!exists_in("empty", "figures/rd_mean_sum.svg"));
     if (system("gnuplot --version >/dev/null 2>&1") != 0) return;
@@ -390,7 +363,6 @@ Test(figures, order_of_the_page) {
         cr_expect_null(strstr(figure + 1, "<figure id=\"fig3_rd_max_sum\">"));
         cr_expect_gt(strstr(page, "<figure id=\"training\">"), strstr(page, order[4]));
     }
-    free(page);
 }
 
 /* One sentence per method, of its selected setting: what is proven is rounded up. */
@@ -420,14 +392,12 @@ Test(figures, a_sentence_per_method) {
     for (const char *at = page; (at = strstr(at, "<li><strong>")) != NULL; at++)
         sentences++;
     cr_expect_eq(sentences, 3);
-    free(page);
 }
 
 Test(figures, a_drawing_among_others) {
     struct nvdp_context *ctx = support_context();
-    char *text = report_inline_svg(
-        ctx, "<?xml?>\n<svg><circle id='gpDot'/><use xlink:href='#gpPt6'/></svg>\n", "fig");
+    nvdp__autofree char *text = NULL;
+    const char *svg = "<?xml?>\n<svg><circle id='gpDot'/><use xlink:href='#gpPt6'/></svg>\n";
+    ok(report_inline_svg(ctx, svg, "fig", &text));
     cr_expect_str_eq(text, "<svg><circle id='fig-gpDot'/><use xlink:href='#fig-gpPt6'/></svg>\n");
-    free(text);
-    nvdp_context_free(ctx);
 }

@@ -29,14 +29,14 @@ static bool is_a_column(const char *name) {
 
 static void differences(const char *method) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     struct report_run run = {.method = (char *)method};
-    char *text = NULL;
-    cr_assert_eq(nvdp_train_config_create(ctx, &config), NVDP_OK);
-    cr_assert_eq(nvdp_config_set(config, "method", method), NVDP_OK);
-    cr_assert_eq(nvdp_config_json(config, &text), NVDP_OK);
+    nvdp__autofree char *text = NULL;
+    ok(nvdp_config_create(ctx, "train", &config));
+    ok(nvdp_config_set(config, "method", method));
+    ok(nvdp_config_json(config, &text));
     run.config = json_loads(text, 0, NULL);
-    cr_assert_eq(report_options(ctx, &run), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(report_options(ctx, &run));
     for (size_t i = 0; i < nvdp_config_count(config); i++) {
         const struct nvdp_option *option = nvdp_config_option(config, i);
         bool has = strcmp(method, "base") != 0 || (option->traits & NVDP_TRAIT_BOTTLENECK) == 0;
@@ -47,9 +47,6 @@ static void differences(const char *method) {
     }
     json_decref(run.config);
     json_decref(run.variant);
-    nvdp_config_free(config);
-    free(text);
-    nvdp_context_free(ctx);
 }
 
 Test(options, what_affects_results_tells_runs_apart) {

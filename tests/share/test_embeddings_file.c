@@ -15,9 +15,8 @@ Test(embeddings_file, reads_what_was_written) {
     file.texts = 3;
     file.samples = 2;
     file.splits = true;
-    struct nvdp__embeddings *read = NULL;
-    cr_assert_eq(nvdp__embeddings_read(ctx, made_embeddings(ctx, "a.h5", &file), &read), NVDP_OK,
-                 "%s", nvdp_context_error(ctx));
+    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *read = NULL;
+    ok(nvdp_shared_read(ctx, made_embeddings(ctx, "a.h5", &file), &read));
     cr_assert_eq(read->shape.texts, 3);
     cr_assert_eq(read->shape.samples, 2);
     cr_assert_eq(read->shape.rows, 3 * 2 * 4);
@@ -26,8 +25,6 @@ Test(embeddings_file, reads_what_was_written) {
     cr_assert_eq(read->split[0], 0);
     cr_assert_null(read->id);
     cr_assert_lt(fabs(read->log_pi[5] + log(4)), 1e-3);
-    nvdp__embeddings_free(read);
-    nvdp_context_free(ctx);
 }
 
 Test(embeddings_file, is_read_through_the_public_face) {
@@ -37,12 +34,12 @@ Test(embeddings_file, is_read_through_the_public_face) {
     file.samples = 2;
     file.splits = true;
     const char *path = made_embeddings(ctx, "public.h5", &file);
-    struct nvdp_shared *shared = NULL;
-    struct nvdp__embeddings *read = NULL;
+    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *shared = NULL;
+    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *read = NULL;
     struct nvdp_shared_info info = NVDP_RESULT(struct nvdp_shared_info);
-    cr_assert_eq(nvdp_shared_read(ctx, path, &shared), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_OK);
-    cr_assert_eq(nvdp_shared_describe(ctx, shared, &info), NVDP_OK);
+    ok(nvdp_shared_read(ctx, path, &shared));
+    ok(nvdp_shared_read(ctx, path, &read));
+    ok(nvdp_shared_describe(ctx, shared, &info));
     cr_assert_eq(info.texts, 3);
     cr_assert_eq(info.samples, 2);
     cr_assert_eq(info.rows, 24);
@@ -51,11 +48,11 @@ Test(embeddings_file, is_read_through_the_public_face) {
     cr_assert_eq(info.label[1], 1);
     cr_assert_str_eq(info.method, read->method);
     const size_t values = info.rows * info.dim;
-    float *z = calloc(2 * values, sizeof *z);
-    cr_assert_eq(nvdp_shared_vectors(ctx, shared, 0, info.rows, z), NVDP_OK);
+    nvdp__autofree float *z = calloc(2 * values, sizeof *z);
+    ok(nvdp_shared_vectors(ctx, shared, 0, info.rows, z));
     nvdp__embeddings_values(read, 0, values, z + values);
     cr_assert_arr_eq(z, z + values, values * sizeof *z);
-    cr_assert_eq(nvdp_shared_vectors(ctx, shared, 20, 4, z), NVDP_OK);
+    ok(nvdp_shared_vectors(ctx, shared, 20, 4, z));
     cr_assert_arr_eq(z, z + values + 20 * info.dim, 4 * info.dim * sizeof *z);
     cr_assert_eq(nvdp_shared_vectors(ctx, shared, 20, 5, z), NVDP_ERR_ARGUMENT);
     info.struct_size = 0;
@@ -63,18 +60,14 @@ Test(embeddings_file, is_read_through_the_public_face) {
     struct nvdp_shared *none = NULL;
     cr_assert_eq(nvdp_shared_read(ctx, support_scratch_path("none.h5"), &none), NVDP_ERR_IO);
     cr_assert_null(none);
-    free(z);
-    nvdp__embeddings_free(read);
-    nvdp_shared_free(shared);
     nvdp_shared_free(NULL);
-    nvdp_context_free(ctx);
 }
 
 /* Begins a file of hidden lengths with the attributes for one token and one sample per text. */
 static struct nvdp__h5 *begin_file(struct nvdp_context *ctx, const char *path,
                                    const struct nvdp__embeddings_shape *shape, const char *method) {
     struct nvdp__h5 *file = NULL;
-    cr_assert_eq(nvdp__embeddings_create(ctx, path, shape, NULL, &file), NVDP_OK);
+    ok(nvdp__embeddings_create(ctx, path, shape, NULL, &file));
     nvdp__h5_set_string(file, "length_policy", "hidden");
     nvdp__h5_set_string(file, "method", method);
     nvdp__h5_set_int(file, "kappa", 1);
@@ -104,13 +97,12 @@ Test(embeddings_file, reads_whole_steps) {
         const int32_t z[] = {0, 1, -1, 1024, 32767, -32767, k == 0 ? -32768 : 1 << 24, 5};
         const int32_t log_pi[] = {0, -256, -32767, -1};
         struct nvdp__h5 *written = begin_file(ctx, path, &shape, "nvdp");
-        struct nvdp__embeddings *read = NULL;
+        nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *read = NULL;
         float values[8];
-        cr_assert_eq(nvdp__embeddings_write(written, &shape, 0, 2, 0, 4, z, log_pi), NVDP_OK);
-        cr_assert_eq(nvdp__h5_commit(written, true), NVDP_OK);
+        ok(nvdp__embeddings_write(written, &shape, 0, 2, 0, 4, z, log_pi));
+        ok(nvdp__h5_commit(written, true));
         nvdp__h5_free(written);
-        cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_OK, "%s",
-                     nvdp_context_error(ctx));
+        ok(nvdp_shared_read(ctx, path, &read));
         cr_assert_eq(read->shape.grid, grids[k]);
         nvdp__embeddings_values(read, 0, 8, values);
         for (int i = 0; i < 8; i++) {
@@ -118,9 +110,7 @@ Test(embeddings_file, reads_whole_steps) {
         }
         cr_assert_eq(read->log_pi[1], -1);
         cr_assert_eq(read->log_pi[2], -32767.0F / 256);
-        nvdp__embeddings_free(read);
     }
-    nvdp_context_free(ctx);
 }
 
 /* A step that is not a power of two, and a missing one. */
@@ -143,14 +133,12 @@ Test(embeddings_file, refuses_other_steps) {
                                                .rows = 1,
                                                .grid = NVDP__H5_I16};
         struct nvdp__h5 *written = begin_file(ctx, path, &shape, "vib-fixed");
-        struct nvdp__embeddings *read = NULL;
+        struct nvdp_shared *read = NULL;
         nvdp__h5_set_real(written, "z_step", faults[i].step);
-        cr_assert_eq(nvdp__h5_commit(written, true), NVDP_OK);
+        ok(nvdp__h5_commit(written, true));
         nvdp__h5_free(written);
-        cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
-        support_contains(nvdp_context_error(ctx), faults[i].message);
+        fails(nvdp_shared_read(ctx, path, &read), NVDP_ERR_INPUT, faults[i].message);
     }
-    nvdp_context_free(ctx);
 }
 
 /* One deviation from a well-formed file. */
@@ -168,7 +156,7 @@ static void write_attribute(struct nvdp__h5 *file, const struct fault *fault, co
                             const char *value) {
     bool ours = fault->attribute != NULL && strcmp(fault->attribute, name) == 0;
     if (ours && fault->text == NULL) return;
-    cr_assert_eq(nvdp__h5_set_string(file, name, ours ? fault->text : value), NVDP_OK);
+    ok(nvdp__h5_set_string(file, name, ours ? fault->text : value));
 }
 
 static void write_number(struct nvdp__h5 *file, const struct fault *fault, const char *name,
@@ -176,7 +164,7 @@ static void write_number(struct nvdp__h5 *file, const struct fault *fault, const
     bool ours = fault->attribute != NULL && strcmp(fault->attribute, name) == 0;
     if (ours && fault->text == NULL) return;
     if (ours) value = atoll(fault->text);
-    cr_assert_eq(nvdp__h5_set_int(file, name, value), NVDP_OK);
+    ok(nvdp__h5_set_int(file, name, value));
 }
 
 static void write_dataset(struct nvdp__h5 *file, const struct fault *fault, const char *name,
@@ -202,12 +190,11 @@ static void write_dataset(struct nvdp__h5 *file, const struct fault *fault, cons
         count *= shape[d];
     }
     if (count > 64) { /* declared, never written */
-        cr_assert_eq(nvdp__h5_dataset(file, name, type, rank, shape), NVDP_OK);
+        ok(nvdp__h5_dataset(file, name, type, rank, shape));
         return;
     }
-    cr_assert_eq(nvdp__h5_write(file, name, type, rank, shape,
-                                whole ? (const void *)integers : (const void *)reals),
-                 NVDP_OK);
+    ok(nvdp__h5_write(file, name, type, rank, shape,
+                      whole ? (const void *)integers : (const void *)reals));
 }
 
 /* Two texts, one sample each of 1 + 1 rows, width 3. */
@@ -215,7 +202,7 @@ static const char *write_fault(struct nvdp_context *ctx, const struct fault *fau
     const char *path = support_scratch_path("fault.h5");
     struct nvdp__h5 *file = NULL;
     bool other = fault->attribute != NULL && strcmp(fault->attribute, "nvdp_format") == 0;
-    cr_assert_eq(nvdp__h5_create(ctx, path, other ? fault->text : "embeddings/1", &file), NVDP_OK);
+    ok(nvdp__h5_create(ctx, path, other ? fault->text : "embeddings/1", &file));
     write_attribute(file, fault, "length_policy", "hidden");
     write_attribute(file, fault, "grid", "float16");
     write_attribute(file, fault, "method", "nvdp");
@@ -227,7 +214,7 @@ static const char *write_fault(struct nvdp_context *ctx, const struct fault *fau
     write_dataset(file, fault, "label", NVDP__H5_F32, 1, (size_t[]){2});
     if (fault->dataset != NULL && strcmp(fault->dataset, "split") == 0)
         write_dataset(file, fault, "split", NVDP__H5_I64, 1, (size_t[]){2});
-    cr_assert_eq(nvdp__h5_commit(file, true), NVDP_OK);
+    ok(nvdp__h5_commit(file, true));
     nvdp__h5_free(file);
     return path;
 }
@@ -302,22 +289,20 @@ Test(embeddings_file, names_every_fault) {
          .message = "'z': expected datasets that decompress to at most 16 MiB, or to 32 times the"},
     };
     struct nvdp_context *ctx = support_context();
-    struct nvdp__embeddings *read = NULL;
+    struct nvdp_shared *read = NULL;
     const struct fault none = {0};
-    cr_assert_eq(nvdp__embeddings_read(ctx, write_fault(ctx, &none), &read), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
-    nvdp__embeddings_free(read);
+    ok(nvdp_shared_read(ctx, write_fault(ctx, &none), &read));
+    nvdp_shared_free(read);
     read = NULL;
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         const char *path = write_fault(ctx, &faults[i]);
-        cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT, "fault %zu (%s)", i,
+        cr_assert_eq(nvdp_shared_read(ctx, path, &read), NVDP_ERR_INPUT, "fault %zu (%s)", i,
                      faults[i].message);
         const char *error = nvdp_context_error(ctx);
         cr_assert_not_null(strstr(error, faults[i].message), "%s: %s", faults[i].message, error);
         cr_assert_not_null(strstr(error, "fault.h5"));
         cr_assert_null(read);
     }
-    nvdp_context_free(ctx);
 }
 
 /* Without weights only z is large: only the size of the file can show it. */
@@ -332,21 +317,18 @@ Test(embeddings_file, refuses_more_than_a_file_can_hold) {
                                            .length = 1,
                                            .sample_rows = 1};
     struct nvdp__h5 *written = NULL;
-    struct nvdp__embeddings *read = NULL;
-    cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, NULL, &written), NVDP_OK);
+    struct nvdp_shared *read = NULL;
+    ok(nvdp__embeddings_create(ctx, path, &shape, NULL, &written));
     nvdp__h5_set_string(written, "length_policy", "hidden");
     nvdp__h5_set_string(written, "method", "vib-fixed");
     nvdp__h5_set_int(written, "kappa", 1);
     nvdp__h5_set_int(written, "releases", 1);
     nvdp__h5_set_int(written, "length", 1);
-    cr_assert_eq(nvdp__h5_commit(written, true), NVDP_OK);
+    ok(nvdp__h5_commit(written, true));
     nvdp__h5_free(written);
-    cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
-    cr_assert_not_null(strstr(nvdp_context_error(ctx),
-                              "dataset 'z': expected datasets that decompress to at most "
-                              "16 MiB, or to 32 times the "),
-                       "%s", nvdp_context_error(ctx));
-    nvdp_context_free(ctx);
+    fails(nvdp_shared_read(ctx, path, &read), NVDP_ERR_INPUT,
+          "dataset 'z': expected datasets that decompress to at most "
+          "16 MiB, or to 32 times the ");
 }
 
 /* Constant values are compressed a thousand times: the file is refused before memory is allocated. */
@@ -363,20 +345,19 @@ Test(embeddings_file, refuses_what_unpacks_to_too_much) {
                                            .rows = 1 << 14};
     enum { STEP = 1 << 10 };
     struct nvdp__h5 *written = NULL;
-    struct nvdp__embeddings *read = NULL;
+    struct nvdp_shared *read = NULL;
     struct stat info;
     char expected[256];
     float *z = calloc(STEP << 10, sizeof *z);
-    cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, NULL, &written), NVDP_OK);
+    ok(nvdp__embeddings_create(ctx, path, &shape, NULL, &written));
     for (size_t first = 0; first < shape.texts; first += STEP)
-        cr_assert_eq(nvdp__embeddings_write(written, &shape, first, STEP, first, STEP, z, NULL),
-                     NVDP_OK);
+        ok(nvdp__embeddings_write(written, &shape, first, STEP, first, STEP, z, NULL));
     nvdp__h5_set_string(written, "length_policy", "hidden");
     nvdp__h5_set_string(written, "method", "vib-fixed");
     nvdp__h5_set_int(written, "kappa", 1);
     nvdp__h5_set_int(written, "releases", 1);
     nvdp__h5_set_int(written, "length", 1);
-    cr_assert_eq(nvdp__h5_commit(written, true), NVDP_OK);
+    ok(nvdp__h5_commit(written, true));
     nvdp__h5_free(written);
     free(z);
     cr_assert_eq(stat(path, &info), 0);
@@ -385,9 +366,7 @@ Test(embeddings_file, refuses_what_unpacks_to_too_much) {
              "dataset 'z': expected datasets that decompress to at most 16 MiB, or to 32 times the "
              "%lld bytes of the file, found 33554432 bytes for this one",
              (long long)info.st_size);
-    cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
-    cr_assert_not_null(strstr(nvdp_context_error(ctx), expected), "%s", nvdp_context_error(ctx));
-    nvdp_context_free(ctx);
+    fails(nvdp_shared_read(ctx, path, &read), NVDP_ERR_INPUT, expected);
 }
 
 struct passed {
@@ -406,24 +385,19 @@ Test(embeddings_file, passes_values_without_holding_them) {
     struct nvdp_context *ctx = support_context();
     const struct made_embeddings made = made_embeddings_default();
     const char *path = made_embeddings(ctx, "passed.h5", &made);
-    struct nvdp__embeddings *held = NULL, *seen = NULL;
-    struct nvdp__release file = {0};
+    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *held = NULL, *seen = NULL;
+    nvdp__auto(nvdp__release_close) struct nvdp__release file = {0};
     struct passed passed = {0}, all = {0};
-    cr_assert_eq(nvdp__embeddings_read(ctx, path, &held), NVDP_OK);
+    ok(nvdp_shared_read(ctx, path, &held));
     const size_t count = held->shape.rows * held->shape.dim;
-    float *values = calloc(count, sizeof *values);
+    nvdp__autofree float *values = calloc(count, sizeof *values);
     nvdp__embeddings_values(held, 0, count, values);
     add_up(count, values, &all);
-    cr_assert_eq(nvdp__release_read(ctx, nvdp__formats, path, &file), NVDP_OK);
-    cr_assert_eq(nvdp__embeddings_take(&file, add_up, &passed, &seen), NVDP_OK);
+    ok(nvdp__release_read(ctx, nvdp__formats, path, &file));
+    ok(nvdp__embeddings_take(&file, add_up, &passed, &seen));
     cr_assert_null(seen->z);
     cr_assert_eq(passed.count, count);
     cr_assert_eq(passed.sum, all.sum);
-    free(values);
-    nvdp__release_close(&file);
-    nvdp__embeddings_free(held);
-    nvdp__embeddings_free(seen);
-    nvdp_context_free(ctx);
 }
 
 Test(embeddings_file, refuses_offsets_that_do_not_rise) {
@@ -446,29 +420,24 @@ Test(embeddings_file, refuses_offsets_that_do_not_rise) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *path = support_scratch_path("ragged.h5");
         struct nvdp__h5 *written = NULL;
-        struct nvdp__embeddings *read = NULL;
-        cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, cases[i].offset, &written),
-                     NVDP_OK);
+        struct nvdp_shared *read = NULL;
+        ok(nvdp__embeddings_create(ctx, path, &shape, cases[i].offset, &written));
         nvdp__h5_set_string(written, "length_policy", "public");
         nvdp__h5_set_int(written, "kappa", 1);
         nvdp__h5_set_int(written, "releases", 1);
-        cr_assert_eq(nvdp__h5_commit(written, true), NVDP_OK);
+        ok(nvdp__h5_commit(written, true));
         nvdp__h5_free(written);
-        cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
-        cr_assert_not_null(strstr(nvdp_context_error(ctx), cases[i].message), "%s",
-                           nvdp_context_error(ctx));
+        fails(nvdp_shared_read(ctx, path, &read), NVDP_ERR_INPUT, cases[i].message);
     }
-    nvdp_context_free(ctx);
 }
 
 Test(embeddings_file, refuses_what_is_no_such_file) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__embeddings *read = NULL;
+    struct nvdp_shared *read = NULL;
     const char *path = support_scratch_path("text.h5");
-    cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_IO);
+    cr_assert_eq(nvdp_shared_read(ctx, path, &read), NVDP_ERR_IO);
     support_write_text(path, "not HDF5 at all");
-    cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
-    nvdp_context_free(ctx);
+    cr_assert_eq(nvdp_shared_read(ctx, path, &read), NVDP_ERR_INPUT);
 }
 
 /* The fuzzing corpus has valid files; otherwise it would test only the first checks. */
@@ -481,14 +450,11 @@ Test(embeddings_file, reads_the_sound_files_of_the_corpus) {
                  {"positive_weight.h5", false}};
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        char path[4096];
-        struct nvdp__embeddings *read = NULL;
-        snprintf(path, sizeof path, "%s/tests/fuzz/corpus/embeddings/%s", NVDP_SOURCE_DIR,
-                 files[i].name);
-        nvdp_status status = nvdp__embeddings_read(ctx, path, &read);
+        nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *read = NULL;
+        const char *path =
+            support_path("%s/tests/fuzz/corpus/embeddings/%s", NVDP_SOURCE_DIR, files[i].name);
+        nvdp_status status = nvdp_shared_read(ctx, path, &read);
         cr_assert_eq(status, files[i].sound ? NVDP_OK : NVDP_ERR_INPUT, "%s: %s", files[i].name,
                      nvdp_context_error(ctx));
-        nvdp__embeddings_free(read);
     }
-    nvdp_context_free(ctx);
 }

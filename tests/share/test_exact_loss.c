@@ -10,13 +10,12 @@
 enum { PAIRS = 100, PILOT = 200 };
 
 static struct nvdp_posteriors *trained(struct nvdp_context *ctx, const struct run_choice *choice) {
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     struct nvdp_posteriors *set = NULL;
-    cr_assert_eq(nvdp_run_config_create(ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(ctx, "run", &config));
     support_set(ctx, config, "run", task_run(ctx, "run", choice, NULL));
-    cr_assert_eq(nvdp_run_posteriors(ctx, config, &set), NVDP_OK, "%s", nvdp_context_error(ctx));
-    nvdp_config_free(config);
-    return set;
+    ok(nvdp_run_posteriors(ctx, config, &set));
+    return support_keep(set);
 }
 
 /* Lists all components of a sample of the text, prior and padding included, each vector and weight once (kappa 1). */
@@ -95,8 +94,6 @@ static void check(const struct run_choice *choice) {
     for (size_t k = 0; k < PAIRS; k++)
         wrong += !agrees(set, pair[k][0], pair[k][1], count, k);
     cr_expect_eq(wrong, 0, "%d of %d pairs", wrong, PAIRS);
-    nvdp_posteriors_free(set);
-    nvdp_context_free(ctx);
 }
 
 Test(exact_loss, samples_of_a_trained_model_agree) {

@@ -1,10 +1,13 @@
 /* Tests exports: the contents of a file, the data that must not be in it, and the refusals. */
 #include "base/file.h"
 #include "base/json.h"
+#include "encoder/safetensors.h"
 #include "made_embeddings.h"
 #include "model/model.h"
+#include "rdp/report.h"
 #include "share/reader.h"
 #include "share/statement.h"
+#include "train/run.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <nvdp/certificate.h>
@@ -42,7 +45,7 @@ static struct bench bench_open(const struct run_choice *choice) {
     struct bench bench = {.ctx = support_context()};
     snprintf(bench.run, sizeof bench.run, "%s", task_run(bench.ctx, "run", choice, NULL));
     snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("shared.h5"));
-    cr_assert_eq(nvdp_export_config_create(bench.ctx, &bench.config), NVDP_OK);
+    ok(nvdp_config_create(bench.ctx, "export", &bench.config));
     set(&bench, "run", bench.run);
     set(&bench, "split", "train,dev");
     set(&bench, "batch", "7");
@@ -53,25 +56,22 @@ static struct bench bench_open(const struct run_choice *choice) {
 }
 
 static struct nvdp_export_result must_export(struct bench *bench) {
-    nvdp_export_result_free(&bench->result);
+    nvdp_result_free(&bench->result);
     bench->result = (struct nvdp_export_result)NVDP_RESULT(struct nvdp_export_result);
     set(bench, "out", bench->out);
-    cr_assert_eq(nvdp_export(bench->ctx, bench->config, &bench->result), NVDP_OK, "%s",
-                 nvdp_context_error(bench->ctx));
+    ok(nvdp_export(bench->ctx, bench->config, &bench->result));
     return bench->result;
 }
 
-static struct nvdp__embeddings *must_read(struct bench *bench, const char *path) {
-    struct nvdp__embeddings *file = NULL;
-    cr_assert_eq(nvdp__embeddings_read(bench->ctx, path, &file), NVDP_OK, "%s",
-                 nvdp_context_error(bench->ctx));
-    return file;
+static struct nvdp_shared *must_read(struct bench *bench, const char *path) {
+    struct nvdp_shared *file = NULL;
+    ok(nvdp_shared_read(bench->ctx, path, &file));
+    return support_keep(file);
 }
 
 static void bench_close(struct bench *bench) {
-    nvdp_export_result_free(&bench->result);
+    nvdp_result_free(&bench->result);
     nvdp_config_free(bench->config);
-    nvdp_context_free(bench->ctx);
 }
 
 /* --- the contents of a file --- */
@@ -146,14 +146,13 @@ enum { NAMES = sizeof allowed / sizeof *allowed, ALLOWED = NAMES - 11 };
 
 /* docs/formats.md must name all of them. */
 Test(export, attributes_are_documented) {
-    char path[4096], name[64];
-    snprintf(path, sizeof path, "%s/docs/formats.md", NVDP_SOURCE_DIR);
+    char name[64];
+    const char *path = support_path("%s/docs/formats.md", NVDP_SOURCE_DIR);
     char *text = support_read(path);
     for (int i = 0; i < NAMES; i++) {
         snprintf(name, sizeof name, "`%s`", allowed[i]);
         cr_assert_not_null(strstr(text, name), "docs/formats.md does not name %s", allowed[i]);
     }
-    free(text);
 }
 
 struct listing {
@@ -174,26 +173,26 @@ static void list_dataset(const char *name, int rank, const size_t *shape, const 
     listing->count++;
 }
 
-static void list_attribute(const char *name, const char *value, void *user) {
+static nvdp_status list_attribute(const struct nvdp__h5_value *value, void *user) {
     struct listing *listing = user;
-    (void)value;
+    const char *name = value->name;
     bool known = false;
     for (int i = 0; i < NAMES; i++) {
         known = known || strcmp(name, allowed[i]) == 0;
     }
     cr_assert(known, "attribute %s has no place in a file that is given away", name);
     listing->count++;
+    return NVDP_OK;
 }
 
 static void holds_exactly(struct bench *bench, const char *datasets, size_t attributes) {
-    struct nvdp__h5 *file = NULL;
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     struct listing found = {0}, named = {0};
-    cr_assert_eq(nvdp__h5_open(bench->ctx, bench->out, "embeddings", 2, &file), NVDP_OK);
-    cr_assert_eq(nvdp__h5_list(file, list_dataset, &found), NVDP_OK);
+    ok(nvdp__h5_open(bench->ctx, bench->out, "embeddings", 2, &file));
+    ok(nvdp__h5_list(file, list_dataset, &found));
     cr_assert_str_eq(found.text, datasets);
-    cr_assert_eq(nvdp__h5_list_attributes(file, list_attribute, &named), NVDP_OK);
+    ok(nvdp__h5_list_attributes(file, list_attribute, &named));
     cr_assert_eq(named.count, attributes, "found %zu attributes", named.count);
-    nvdp__h5_free(file);
 }
 
 /* Checks that the bytes of a file do not contain a text. */
@@ -208,7 +207,7 @@ static void lacks(const char *path, const char *text) {
 }
 
 Test(export, holds_the_samples_and_nothing_else) {
-    struct bench bench = bench_open(&hidden_run);
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
     struct nvdp_export_result result = must_export(&bench);
     cr_assert_eq(result.texts, TASK_TRAIN + TASK_DEV);
     cr_assert_eq(result.samples, 1);
@@ -224,13 +223,12 @@ Test(export, holds_the_samples_and_nothing_else) {
         lacks(bench.out, words[i]);
     }
     lacks(bench.out, support_scratch());
-    bench_close(&bench);
 }
 
 /* Unless requested, the file has nothing that was computed from the texts without noise, in words or numbers.  It
  * has nothing that a digest of the model could confirm. */
 Test(export, keeps_what_was_measured_for_the_owner) {
-    struct bench bench = bench_open(&hidden_run);
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
     set(&bench, "publish-measured", NULL);
     struct nvdp_export_result result = must_export(&bench);
     cr_assert_not_null(result.privacy);
@@ -247,22 +245,21 @@ Test(export, keeps_what_was_measured_for_the_owner) {
     for (int i = 0; i < 2; i++) {
         set(&bench, "overwrite", "true");
         if (i > 0) result = must_export(&bench);
-        cr_assert_eq(nvdp__h5_open(bench.ctx, bench.out, "embeddings", 2, &file), NVDP_OK);
-        cr_assert_eq(nvdp__h5_get_string(file, "model_id", &id[i]), NVDP_OK);
+        ok(nvdp__h5_open(bench.ctx, bench.out, "embeddings", 2, &file));
+        ok(nvdp__h5_get_string(file, "model_id", &id[i]));
         cr_assert_eq(strlen(id[i]), 32);
-        cr_assert_eq(nvdp__h5_get_string(file, "statement", &statement), NVDP_OK);
+        ok(nvdp__h5_get_string(file, "statement", &statement));
         cr_assert_str_eq(statement, result.statement);
         free(statement);
         nvdp__h5_free(file);
     }
     cr_assert_str_neq(id[0], id[1]); /* equal with chance 2^-128 */
-    char weights[600], digest[65];
-    snprintf(weights, sizeof weights, "%s/model/model.safetensors", bench.run);
-    cr_assert_eq(nvdp__file_sha256(bench.ctx, weights, digest), NVDP_OK);
+    char digest[65];
+    const char *weights = support_path("%s/model/model.safetensors", bench.run);
+    ok(nvdp__file_sha256(bench.ctx, weights, digest));
     lacks(bench.out, digest);
     free(id[0]);
     free(id[1]);
-    bench_close(&bench);
 }
 
 /* A statement claims private training only if the result of the training has a guarantee. */
@@ -275,17 +272,17 @@ Test(export, says_of_training_what_its_result_promises) {
         {"{\"delta\": 1e-5, \"pld\": {\"epsilon\": null}, \"insecure_seed\": false}", false},
         {"{\"delta\": 1e-5, \"pld\": {\"epsilon\": 3}, \"insecure_seed\": true}", false},
     };
-    struct bench bench = bench_open(&hidden_run);
-    char path[600], text[200];
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
+    char text[200];
     set(&bench, "split", "dev");
     set(&bench, "overwrite", "true");
-    snprintf(path, sizeof path, "%s/run.json", bench.run); /* options that ask for privacy */
+    const char *path = support_path("%s/run.json", bench.run); /* options that ask for privacy */
     json_t *run = json_load_file(path, 0, NULL);
-    json_t *options = json_object_get(json_object_get(run, "config"), "dp");
+    json_t *options = support_at(run, "config/dp");
     cr_assert_eq(json_object_set_new(options, "dp_batch", json_integer(8)), 0);
     cr_assert_eq(json_dump_file(run, path, 0), 0);
     json_decref(run);
-    snprintf(path, sizeof path, "%s/result.json", bench.run);
+    path = support_path("%s/result.json", bench.run);
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         snprintf(text, sizeof text, "{\"dp\": %s}", runs[i].dp);
         support_write_text(path, text);
@@ -300,34 +297,31 @@ Test(export, says_of_training_what_its_result_promises) {
         else
             support_lacks(result.statement, "Its owner states");
     }
-    bench_close(&bench);
 }
 
 Test(export, says_little_where_little_was_asked) {
-    struct bench bench = bench_open(&public_run);
+    nvdp__auto(bench_close) struct bench bench = bench_open(&public_run);
     set(&bench, "measure-texts", "0");
     set(&bench, "split", "dev");
     struct nvdp_export_result result = must_export(&bench);
     cr_assert_null(result.privacy);
     cr_assert_not_null(strstr(result.statement, "Nothing was measured on these texts."));
     /* without the 17 attributes of the measurement and the two of hidden lengths */
-    struct nvdp__embeddings *file = must_read(&bench, bench.out);
+    struct nvdp_shared *file = must_read(&bench, bench.out);
     char datasets[256];
     snprintf(datasets, sizeof datasets,
              "id:i64:40 log_pi:i16:%zu offset:i64:41 split:i32:40 z:i32:%zu:4 ", file->shape.rows,
              file->shape.rows);
     holds_exactly(&bench, datasets, ALLOWED - 18 - 2);
-    nvdp__embeddings_free(file);
-    bench_close(&bench);
 }
 
-static float value_of(const struct nvdp__embeddings *file, size_t i) {
+static float value_of(const struct nvdp_shared *file, size_t i) {
     float value;
     nvdp__embeddings_values(file, i, 1, &value);
     return value;
 }
 
-static void samples_are_sound(const struct nvdp__embeddings *file) {
+static void samples_are_sound(const struct nvdp_shared *file) {
     const struct nvdp__embeddings_shape *shape = &file->shape;
     for (size_t k = 0; k < shape->texts * shape->samples; k++) {
         double whole = 0;
@@ -345,18 +339,15 @@ static void samples_are_sound(const struct nvdp__embeddings *file) {
 
 /* Sets numbers [first, first + count) of a parameter of the run's model to a value. */
 static void poison(struct bench *bench, const char *name, size_t first, size_t count, float value) {
-    char path[600];
-    struct nvdp_model *model = NULL;
-    snprintf(path, sizeof path, "%s/model", bench->run);
-    cr_assert_eq(nvdp_model_load(bench->ctx, path, &model), NVDP_OK);
+    nvdp__autoptr(nvdp_model_free) struct nvdp_model *model = NULL;
+    const char *path = support_path("%s/model", bench->run);
+    ok(nvdp_model_load(bench->ctx, path, &model));
     const size_t index = nvdp__params_find(&model->params, name);
     cr_assert_neq(index, SIZE_MAX, "%s", name);
     cr_assert_leq(first + count, model->params.entry[index].count);
     for (size_t i = first; i < first + count; i++)
         nvdp__value(&model->params, index)[i] = value;
-    cr_assert_eq(nvdp__model_save(model, path, path), NVDP_OK, "%s",
-                 nvdp_context_error(bench->ctx));
-    nvdp_model_free(model);
+    ok(nvdp__model_save(model, path, path));
 }
 
 static void warned(enum nvdp_log_level level, const char *message, void *user) {
@@ -370,7 +361,7 @@ Test(export, refuses_no_text_for_its_numbers) {
         {.method = NVDP_METHOD_NVDP, .kappa = 1, .epochs = 1}};
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         const bool nvdp = runs[i].method == NVDP_METHOD_NVDP;
-        struct bench bench = bench_open(&runs[i]);
+        nvdp__auto(bench_close) struct bench bench = bench_open(&runs[i]);
         int warnings = 0;
         set(&bench, "overwrite", "true");
         nvdp_context_set_log(bench.ctx, warned, &warnings);
@@ -385,20 +376,18 @@ Test(export, refuses_no_text_for_its_numbers) {
         cr_expect(result.replaced > 0 && result.replaced <= result.texts, "%zu: %zu of %zu", i,
                   result.replaced, result.texts);
         cr_expect_gt(warnings, 0, "%zu", i);
-        struct nvdp__embeddings *file = must_read(&bench, bench.out);
+        struct nvdp_shared *file = must_read(&bench, bench.out);
         for (size_t k = 0; k < file->shape.rows * file->shape.dim; k++)
             cr_assert(isfinite(value_of(file, k)));
-        nvdp__embeddings_free(file);
-        bench_close(&bench);
     }
 }
 
 Test(export, lays_samples_out_as_documented) {
-    struct bench bench = bench_open(&hidden_run);
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
     set(&bench, "samples", "3");
     set(&bench, "with-labels", "true");
     must_export(&bench);
-    struct nvdp__embeddings *file = must_read(&bench, bench.out);
+    struct nvdp_shared *file = must_read(&bench, bench.out);
     cr_assert_eq(file->shape.samples, 3);
     cr_assert_eq(file->shape.sample_rows, 22);
     cr_assert_eq(file->shape.kappa, 2);
@@ -423,27 +412,23 @@ Test(export, lays_samples_out_as_documented) {
     }
     cr_assert_neq(memcmp(prior[0], prior[1], sizeof prior[0]), 0);
     cr_assert_neq(memcmp(prior[0], prior[2], sizeof prior[0]), 0);
-    nvdp__embeddings_free(file);
-    bench_close(&bench);
 }
 
 /* The bounds in the statement also hold for many samples and a small delta. */
 Test(export, many_samples_at_a_small_delta) {
-    struct bench bench = bench_open(&hidden_run);
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
     set(&bench, "samples", "40");
     set(&bench, "delta", "1e-7");
     must_export(&bench);
-    struct nvdp__embeddings *file = must_read(&bench, bench.out);
+    struct nvdp_shared *file = must_read(&bench, bench.out);
     cr_assert_eq(file->shape.samples, 40);
-    nvdp__embeddings_free(file);
-    bench_close(&bench);
 }
 
 Test(export, lays_ragged_samples_out_as_documented) {
-    struct bench bench = bench_open(&public_run);
+    nvdp__auto(bench_close) struct bench bench = bench_open(&public_run);
     set(&bench, "samples", "2");
     must_export(&bench);
-    struct nvdp__embeddings *file = must_read(&bench, bench.out);
+    struct nvdp_shared *file = must_read(&bench, bench.out);
     cr_assert_eq(file->shape.policy, NVDP_LENGTH_PUBLIC);
     cr_assert_null(file->label);
     size_t shortest = SIZE_MAX, longest = 0;
@@ -456,57 +441,48 @@ Test(export, lays_ragged_samples_out_as_documented) {
     cr_assert_eq(shortest, 1 + 2 + 3); /* prior, [CLS] and [SEP], three words */
     cr_assert_eq(longest, 1 + 2 + 6);
     samples_are_sound(file);
-    nvdp__embeddings_free(file);
-    bench_close(&bench);
 }
 
 Test(export, reads_a_file_of_texts) {
-    struct bench bench = bench_open(&hidden_run);
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
     const char *input = support_scratch_path("mine.tsv");
     support_write_text(input, "sentence\tlabel\ngood cat\t1\nbad sea\t0\nred one\t1\n");
     set(&bench, "input", input);
     set(&bench, "with-labels", "true");
     struct nvdp_export_result result = must_export(&bench);
     cr_assert_eq(result.texts, 3);
-    struct nvdp__embeddings *file = must_read(&bench, bench.out);
+    struct nvdp_shared *file = must_read(&bench, bench.out);
     cr_assert_null(file->split);
     cr_assert_eq(file->label[2], 1);
     cr_assert_eq(file->id[2], 2);
-    nvdp__embeddings_free(file);
-    bench_close(&bench);
 }
 
 /* --- noise --- */
 
 /* Older readers need float16, which is available on request, but not for a model whose bound assumes exact noise. */
 Test(export, writes_float16_on_request) {
-    struct bench bench = bench_open(&hidden_run);
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
     set(&bench, "split", "dev");
     set(&bench, "grid", "float16");
     struct nvdp_export_result result = must_export(&bench);
     support_contains(result.statement, "ends at 8.57 standard deviations");
     struct nvdp__h5 *h5 = NULL;
-    char *text = NULL;
-    cr_assert_eq(nvdp__h5_open(bench.ctx, bench.out, "embeddings", 1, &h5), NVDP_OK, "%s",
-                 nvdp_context_error(bench.ctx));
-    cr_assert_eq(nvdp__h5_get_string(h5, "grid", &text), NVDP_OK);
+    nvdp__autofree char *text = NULL;
+    ok(nvdp__h5_open(bench.ctx, bench.out, "embeddings", 1, &h5));
+    ok(nvdp__h5_get_string(h5, "grid", &text));
     cr_assert_str_eq(text, "float16");
-    free(text);
     nvdp__h5_free(h5);
-    struct nvdp__embeddings *file = must_read(&bench, bench.out);
+    struct nvdp_shared *file = must_read(&bench, bench.out);
     samples_are_sound(file);
-    nvdp__embeddings_free(file);
-    bench_close(&bench);
 }
 
 Test(export, says_that_its_noise_is_exact) {
-    struct bench bench = bench_open(&hidden_run);
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
     set(&bench, "split", "dev");
     struct nvdp_export_result result = must_export(&bench);
     support_contains(result.statement, "Released values are exact Gaussian draws");
     support_contains(result.statement, "rounded to a grid of 0.000244; rounding reveals nothing");
     support_contains(result.statement, "The error of the weight sampler is at most 2.7");
-    bench_close(&bench);
 }
 
 static void export_to(struct bench *bench, const char *name) {
@@ -515,25 +491,24 @@ static void export_to(struct bench *bench, const char *name) {
 }
 
 Test(export, takes_its_noise_from_the_system_or_says_so) {
-    struct bench bench = bench_open(&hidden_run);
-    char *text = NULL;
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
+    nvdp__autofree char *text = NULL;
     set(&bench, "split", "dev");
     set(&bench, "insecure-seed", "1");
     set(&bench, "batch", "1");
     export_to(&bench, "seeded-a.h5");
-    struct nvdp__embeddings *a = must_read(&bench, bench.out);
+    struct nvdp_shared *a = must_read(&bench, bench.out);
     struct nvdp__h5 *h5 = NULL;
-    cr_assert_eq(nvdp__h5_open(bench.ctx, bench.out, "embeddings", 2, &h5), NVDP_OK);
-    cr_assert_eq(nvdp__h5_get_string(h5, "generator", &text), NVDP_OK);
+    ok(nvdp__h5_open(bench.ctx, bench.out, "embeddings", 2, &h5));
+    ok(nvdp__h5_get_string(h5, "generator", &text));
     cr_assert_str_eq(text, "insecure-seed");
     free(text);
-    cr_assert_eq(nvdp__h5_get_string(h5, "statement", &text), NVDP_OK);
+    ok(nvdp__h5_get_string(h5, "statement", &text));
     cr_assert_not_null(strstr(text, "INSECURE"));
-    free(text);
     nvdp__h5_free(h5);
     set(&bench, "batch", "40");
     export_to(&bench, "seeded-b.h5");
-    struct nvdp__embeddings *b = must_read(&bench, bench.out);
+    struct nvdp_shared *b = must_read(&bench, bench.out);
     size_t values = a->shape.rows * a->shape.dim;
     size_t equal = 0;
     for (size_t i = 0; i < values; i++) {
@@ -545,30 +520,25 @@ Test(export, takes_its_noise_from_the_system_or_says_so) {
     cr_assert_gt((double)equal, 0.98 * (double)values);
     set(&bench, "insecure-seed", NULL);
     export_to(&bench, "secret-a.h5");
-    struct nvdp__embeddings *c = must_read(&bench, bench.out);
+    struct nvdp_shared *c = must_read(&bench, bench.out);
     export_to(&bench, "secret-b.h5");
-    struct nvdp__embeddings *d = must_read(&bench, bench.out);
+    struct nvdp_shared *d = must_read(&bench, bench.out);
     equal = 0;
     for (size_t i = 0; i < values; i++) {
         equal += (value_of(c, i) == value_of(d, i)) + (value_of(c, i) == value_of(a, i));
     }
     /* two values of about 10^3 likely ones: by chance one in some hundreds is equal */
     cr_assert_lt((double)equal, 0.02 * (double)values);
-    nvdp__embeddings_free(a);
-    nvdp__embeddings_free(b);
-    nvdp__embeddings_free(c);
-    nvdp__embeddings_free(d);
-    bench_close(&bench);
 }
 
 /* With a seed, exports are bit-identical. */
 Test(export, is_the_same_whatever_the_threads) {
-    struct bench bench = bench_open(&hidden_run);
-    struct nvdp__embeddings *file[2];
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
+    struct nvdp_shared *file[2];
     set(&bench, "split", "dev");
     set(&bench, "insecure-seed", "1");
     for (int i = 0; i < 2; i++) {
-        cr_assert_eq(nvdp_context_set_threads(bench.ctx, i == 0 ? 1 : 2), NVDP_OK);
+        ok(nvdp_context_set_threads(bench.ctx, i == 0 ? 1 : 2));
         export_to(&bench, i == 0 ? "one.h5" : "two.h5");
         file[i] = must_read(&bench, bench.out);
     }
@@ -577,9 +547,8 @@ Test(export, is_the_same_whatever_the_threads) {
         0);
     cr_assert_eq(
         memcmp(file[0]->log_pi, file[1]->log_pi, file[0]->shape.rows * sizeof *file[0]->log_pi), 0);
-    nvdp__embeddings_free(file[0]);
-    nvdp__embeddings_free(file[1]);
-    bench_close(&bench);
+    nvdp_shared_free(file[0]);
+    nvdp_shared_free(file[1]);
 }
 
 /* --- refusals --- */
@@ -598,27 +567,25 @@ Test(export, refuses_models_that_give_no_privacy) {
     static const struct run_choice base = {.method = NVDP_METHOD_BASE, .kappa = 1, .epochs = 1};
     static const struct run_choice clean = {
         .method = NVDP_METHOD_NVDP, .query = NVDP__QUERY_CLEAN, .kappa = 1, .epochs = 1};
-    struct bench bench = bench_open(&base);
+    nvdp__auto(bench_close) struct bench bench = bench_open(&base);
     refused(&bench, NVDP_ERR_ARGUMENT, "method base adds no noise");
     cr_assert_not(nvdp__exists(bench.out));
     task_run(bench.ctx, "run", &clean, NULL);
     refused(&bench, NVDP_ERR_ARGUMENT, "query clean");
     cr_assert_not(nvdp__exists(bench.out));
-    bench_close(&bench);
 }
 
 Test(export, refuses_inexact_noise_where_a_bound_is_claimed) {
     static const struct run_choice clipped = {
         .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 2, .epochs = 1};
-    struct bench bench = bench_open(&clipped);
+    nvdp__auto(bench_close) struct bench bench = bench_open(&clipped);
     set(&bench, "grid", "float16");
     refused(&bench, NVDP_ERR_ARGUMENT, "--grid: expected fixed for a model with --clip-sequence 2");
     cr_assert_not(nvdp__exists(bench.out));
-    bench_close(&bench);
 }
 
 Test(export, refuses_wrong_options) {
-    struct bench bench = bench_open(&hidden_run);
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
     set(&bench, "split", "train,nothing");
     refused(&bench, NVDP_ERR_ARGUMENT, "split 'nothing'");
     set(&bench, "split", "dev,dev");
@@ -647,25 +614,22 @@ Test(export, refuses_wrong_options) {
     set(&bench, "run", NULL);
     refused(&bench, NVDP_ERR_ARGUMENT, "run");
     cr_assert_not(nvdp__exists(bench.out));
-    bench_close(&bench);
 }
 
 Test(export, overwrites_only_on_request) {
-    struct bench bench = bench_open(&hidden_run);
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
     set(&bench, "split", "test");
     set(&bench, "measure-texts", "4");
     support_write_text(bench.out, "precious");
     refused(&bench, NVDP_ERR_ARGUMENT, "the file exists");
     char *kept = support_read(bench.out);
     cr_assert_str_eq(kept, "precious");
-    free(kept);
     set(&bench, "overwrite", "true");
     cr_assert_eq(must_export(&bench).texts, 6);
     set(&bench, "overwrite", "false");
     snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("other.h5"));
     set(&bench, "model-out", bench.run);
     refused(&bench, NVDP_ERR_ARGUMENT, "not empty");
-    bench_close(&bench);
 }
 
 static bool stop(void *user) {
@@ -680,7 +644,7 @@ static void write_there(const struct nvdp_progress *progress, void *path) {
 
 /* If another file appears meanwhile, no card is written: it would describe the wrong file. */
 Test(export, leaves_no_card_without_its_file) {
-    struct bench bench = bench_open(&hidden_run);
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
     const char *card = support_scratch_path("README.md");
     set(&bench, "split", "test");
     set(&bench, "card", card);
@@ -691,12 +655,11 @@ Test(export, leaves_no_card_without_its_file) {
     set(&bench, "overwrite", "true");
     must_export(&bench);
     cr_expect(nvdp__exists(card));
-    bench_close(&bench);
 }
 
 /* The ledger, the account of all releases, is not replaced even with --overwrite. */
 Test(export, never_replaces_its_ledger) {
-    struct bench bench = bench_open(&hidden_run);
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
     set(&bench, "split", "test");
     set(&bench, "overwrite", "true");
     set(&bench, "ledger", support_scratch_path("ledger"));
@@ -710,23 +673,20 @@ Test(export, never_replaces_its_ledger) {
     snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("again.h5"));
     set(&bench, "card", bench.out);
     refused(&bench, NVDP_ERR_ARGUMENT, "card: expected a file or folder other than the input");
-    bench_close(&bench);
 }
 
 Test(export, leaves_nothing_when_stopped) {
-    struct bench bench = bench_open(&hidden_run);
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
     set(&bench, "measure-texts", "0");
     int left = 3;
     nvdp_context_set_cancel(bench.ctx, stop, &left);
     refused(&bench, NVDP_ERR_CANCELLED, "cancelled");
     cr_assert_not(nvdp__exists(bench.out));
-    bench_close(&bench);
 }
 
 Test(export, survives_failing_allocations) {
-    struct bench bench = bench_open(&hidden_run);
-    char model[512];
-    snprintf(model, sizeof model, "%s", support_scratch_path("public"));
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
+    const char *model = support_scratch_path("public");
     set(&bench, "split", "test");
     set(&bench, "model-out", model);
     set(&bench, "overwrite", "true");
@@ -739,34 +699,30 @@ Test(export, survives_failing_allocations) {
                      nvdp_context_error(bench.ctx));
         cr_assert_not(nvdp__exists(bench.out));
     }
-    bench_close(&bench);
 }
 
 /* --- the public model --- */
 
 /* From the file alone, the public model computes the sender's outputs for the same sample. */
 static void public_model_reads(const struct run_choice *choice) {
-    struct bench bench = bench_open(choice);
+    nvdp__auto(bench_close) struct bench bench = bench_open(choice);
     set(&bench, "overwrite", "true");
-    char directory[512], path[1024];
-    snprintf(directory, sizeof directory, "%s",
-             support_scratch_path(choice->clip_sequence > 0 ? "public2" : "public"));
+    const char *directory = support_scratch_path(choice->clip_sequence > 0 ? "public2" : "public");
     set(&bench, "split", "test");
     set(&bench, "model-out", directory);
     must_export(&bench);
-    struct nvdp__embeddings *file = must_read(&bench, bench.out);
+    struct nvdp_shared *file = must_read(&bench, bench.out);
     struct nvdp__reader *reader = NULL;
-    cr_assert_eq(nvdp__reader_load(bench.ctx, directory, 0, false, 1, &reader), NVDP_OK, "%s",
-                 nvdp_context_error(bench.ctx));
-    cr_assert_eq(nvdp__reader_plan(reader, 6, file->shape.sample_rows, false), NVDP_OK);
+    ok(nvdp__reader_load(bench.ctx, directory, 0, false, 1, &reader));
+    ok(nvdp__reader_plan(reader, 6, file->shape.sample_rows, false));
     static const size_t samples[] = {0, 1, 2, 3, 4, 5};
     nvdp__reader_fill(reader, file, 6, samples);
-    cr_assert_eq(nvdp__reader_forward(reader), NVDP_OK);
+    ok(nvdp__reader_forward(reader));
 
-    struct nvdp_model *model = NULL;
-    snprintf(path, sizeof path, "%s/model", bench.run);
-    cr_assert_eq(nvdp_model_load(bench.ctx, path, &model), NVDP_OK);
-    cr_assert_eq(nvdp__model_plan(model, 6, TASK_LENGTH, false), NVDP_OK);
+    nvdp__autoptr(nvdp_model_free) struct nvdp_model *model = NULL;
+    const char *path = support_path("%s/model", bench.run);
+    ok(nvdp_model_load(bench.ctx, path, &model));
+    ok(nvdp__model_plan(model, 6, TASK_LENGTH, false));
     const struct nvdp__sample sample = {6,
                                         reader->rows,
                                         file->shape.dim,
@@ -774,14 +730,10 @@ static void public_model_reads(const struct run_choice *choice) {
                                         reader->z,
                                         file->log_pi != NULL ? reader->log_pi : NULL};
     float *pooled = NULL;
-    cr_assert_eq(model->bottleneck.mechanism->forward_sample(model->bottleneck.self, &model->dev,
-                                                             &model->params, &sample, &pooled),
-                 NVDP_OK);
+    ok(model->bottleneck.mechanism->forward_sample(model->bottleneck.self, &model->dev,
+                                                   &model->params, &sample, &pooled));
     cr_assert_eq(memcmp(pooled, reader->pooled, 6 * file->shape.dim * sizeof(float)), 0);
-    nvdp_model_free(model);
     nvdp__reader_free(reader);
-    nvdp__embeddings_free(file);
-    bench_close(&bench);
 }
 
 Test(export, public_model_reads_as_the_sender_does) {
@@ -791,25 +743,23 @@ Test(export, public_model_reads_as_the_sender_does) {
 }
 
 Test(export, public_model_has_the_public_part_alone) {
-    struct bench bench = bench_open(&hidden_run);
-    char path[1024], directory[512];
-    snprintf(directory, sizeof directory, "%s", support_scratch_path("public"));
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
+    const char *directory = support_scratch_path("public");
     set(&bench, "split", "test");
     set(&bench, "model-out", directory);
     must_export(&bench);
-    struct nvdp_safetensors *weights = NULL;
-    snprintf(path, sizeof path, "%s/model.safetensors", directory);
-    cr_assert_eq(nvdp_safetensors_open(bench.ctx, path, &weights), NVDP_OK);
-    cr_assert_eq(nvdp_safetensors_count(weights), 18);
+    struct nvdp__safetensors *weights = NULL;
+    const char *path = support_path("%s/model.safetensors", directory);
+    ok(nvdp__safetensors_open(bench.ctx, path, &weights));
+    cr_assert_eq(nvdp__safetensors_count(weights), 18);
     for (size_t i = 0; i < 18; i++) {
-        const char *name = nvdp_safetensors_at(weights, i)->name;
+        const char *name = nvdp__safetensors_at(weights, i)->name;
         cr_assert(strncmp(name, "nvdp.", 5) == 0 || strncmp(name, "classifier.", 11) == 0, "%s",
                   name);
     }
-    nvdp_safetensors_close(weights);
-    snprintf(path, sizeof path, "%s/vocab.txt", directory);
+    nvdp__safetensors_close(weights);
+    path = support_path("%s/vocab.txt", directory);
     cr_assert_not(nvdp__exists(path));
-    bench_close(&bench);
 }
 
 /* --- statements --- */
@@ -844,10 +794,10 @@ static struct nvdp__release_facts long_facts(const struct nvdp__model_info *info
     static struct nvdp_bdp_column best = {.worst.epsilon = INFINITY};
     static struct nvdp_linkage linkage;
     facts.privacy.pairs = &pairs;
-    facts.privacy.best = facts.privacy.published = &best;
+    facts.privacy.bdp.best = facts.privacy.bdp.published = &best;
     facts.privacy.linkage = &linkage;
-    facts.privacy.small_population = true;
-    cr_assert_eq(nvdp__release_guarantee(NULL, &facts), NVDP_OK);
+    facts.privacy.bdp.small_population = true;
+    ok(nvdp__release_guarantee(NULL, &facts));
     return facts;
 }
 
@@ -917,14 +867,14 @@ static struct nvdp__release_facts certified_facts(struct nvdp_context *ctx,
                                                    .same_noise = true,
                                                    .clip_sequence = clip,
                                                    .clip_mu = INFINITY}};
-    cr_assert_eq(nvdp__release_certify(ctx, &facts), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp__release_certify(ctx, &facts));
     cr_assert(facts.certified);
     return facts;
 }
 
 static void first_line(struct nvdp__release_facts *facts, bool useful, const char *line) {
     char text[NVDP_STATEMENT_SIZE];
-    cr_assert_eq(nvdp__release_guarantee(NULL, facts), NVDP_OK);
+    ok(nvdp__release_guarantee(NULL, facts));
     cr_expect_eq(facts->useful, useful, "%s", facts->guarantee);
     cr_expect_str_eq(facts->guarantee, line);
     nvdp__statement(facts, sizeof text, text);
@@ -942,7 +892,7 @@ Test(statement, explains_a_delta_above_one_in_all_texts) {
     char text[NVDP_STATEMENT_SIZE];
     for (int many = 0; many < 2; many++) {
         facts.texts = many ? 1000000 : 99999;
-        cr_assert_eq(nvdp__release_guarantee(NULL, &facts), NVDP_OK);
+        ok(nvdp__release_guarantee(NULL, &facts));
         nvdp__statement(&facts, sizeof text, text);
         cr_expect_eq(nvdp__release_exposed(&facts), many ? 10 : 0);
         has_few_lines(text);
@@ -957,7 +907,6 @@ Test(statement, explains_a_delta_above_one_in_all_texts) {
     cr_expect_eq(nvdp__release_exposed(&facts), 0);
     support_contains(text, "with epsilon 3 at delta 1e-06 for one training example (zero-out, for "
                            "exact arithmetic, which the training's noise lacks)");
-    nvdp_context_free(ctx);
 }
 
 /* A guarantee is useful if epsilon is at most 100, and if the right one of 100 texts is named at most half of the time. */
@@ -1011,7 +960,6 @@ Test(statement, begins_with_the_guarantee) {
         true; /* without them, the 100 texts are equally likely; with them, they are not */
     nvdp__statement(&facts, sizeof text, text);
     support_contains(text, "named 2/N of the time without its sample, not 1/N.\n");
-    nvdp_context_free(ctx);
 }
 
 /* Checks that every number that the pattern's group matches is written alike, and is not below the exact value. */
@@ -1041,9 +989,10 @@ Test(statement, writes_one_quantity_one_way) {
     for (size_t i = 0; i < sizeof clips / sizeof *clips; i++) {
         const struct nvdp__release_grids grids = nvdp__release_grids(clips[i]);
         struct nvdp__release_facts facts = certified_facts(ctx, &info, clips[i], 1, &grids);
-        char text[NVDP_STATEMENT_SIZE], *proof = NULL;
-        cr_assert_eq(nvdp__release_guarantee(ctx, &facts), NVDP_OK);
-        cr_assert_eq(nvdp_certificate_statement(ctx, &facts.certificate, &proof), NVDP_OK);
+        char text[NVDP_STATEMENT_SIZE];
+        nvdp__autofree char *proof = NULL;
+        ok(nvdp__release_guarantee(ctx, &facts));
+        ok(nvdp__certificate_statement(ctx, &facts.certificate, &proof));
         nvdp__statement(&facts, sizeof text, text);
         for (int k = 0; k < 2; k++) {
             if (facts.useful) one_number(k == 0 ? text : proof, "[(]C = ([0-9.]+)[)]", 1, clips[i]);
@@ -1053,13 +1002,11 @@ Test(statement, writes_one_quantity_one_way) {
         one_number(proof, "norm C = ([0-9.]+)", 1, clips[i]);
         one_number(proof, "mu = ([0-9.]+)", 1, facts.certificate.mu);
         has_few_lines(proof);
-        free(proof);
         facts.certified = false; /* then the clip's bound stands in the statement */
         nvdp__statement(&facts, sizeof text, text);
         one_number(text, "have norm ([0-9.]+)", 1, clips[i]);
         one_number(text, "more than ([0-9.]+) nats", 1, nvdp__release_bound(&facts));
     }
-    nvdp_context_free(ctx);
 }
 
 /* --- the training of the encoder --- */
@@ -1087,7 +1034,7 @@ Test(export, says_which_texts_the_encoder_was_trained_on) {
          "By their splits, which are public, it was trained on some of these texts. "},
         {"dev,test", "maybe", "It was trained on task sst2, maybe on some of these texts. "},
         {NULL, "maybe", "It was trained on task sst2, maybe on some of these texts. "}};
-    struct bench bench = bench_open(&hidden_run);
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
     const char *input = support_scratch_path("mine.tsv");
     support_write_text(input, "sentence\tlabel\ngood cat\t1\nbad sea\t0\n");
     set(&bench, "overwrite", "true");
@@ -1102,7 +1049,7 @@ Test(export, says_which_texts_the_encoder_was_trained_on) {
         support_contains(result.statement,
                          "Not covered: what the encoder reveals about its training texts. ");
         support_contains(result.statement, "Only training with differential privacy limits that");
-        cr_assert_eq(nvdp_verify(bench.ctx, bench.out, NULL, &found), NVDP_OK);
+        ok(nvdp_verify(bench.ctx, bench.out, NULL, &found));
         cr_expect(found.holds);
         cr_expect_str_eq(found.training_texts, cases[i].training);
         cr_expect_str_eq(found.statement, result.statement);
@@ -1113,13 +1060,12 @@ Test(export, says_which_texts_the_encoder_was_trained_on) {
                 found.check[k].verdict == NVDP_VERDICT_YES;
         cr_expect(checked);
     }
-    bench_close(&bench);
 }
 
 Test(export, warns_before_it_writes) {
     static const struct run_choice certified = {
         .method = NVDP_METHOD_VIB_FIXED, .kappa = 1, .clip_sequence = 1, .epochs = 1};
-    struct bench bench = bench_open(&hidden_run);
+    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
     struct warned warned = {.out = bench.out};
     set(&bench, "split", "test");
     nvdp_context_set_log(bench.ctx, take_warning, &warned);
@@ -1141,26 +1087,26 @@ Test(export, warns_before_it_writes) {
     cr_expect(result.useful);
     cr_expect_str_empty(warned.text);
     support_contains(result.guarantee, "Proven: epsilon 9.99");
-    bench_close(&bench);
 }
 
 /* Copies the attributes of a file, except those that two exports of the same texts do not share either. */
-static void list_value(const char *name, const char *value, void *user) {
+static nvdp_status list_value(const struct nvdp__h5_value *value, void *user) {
     struct listing *listing = user;
     static const char *const own[] = {"created", "public_key", "signature"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (strcmp(name, own[i]) == 0) return;
+        if (strcmp(value->name, own[i]) == 0) return NVDP_OK;
     const size_t used = strlen(listing->text);
-    snprintf(listing->text + used, sizeof listing->text - used, "%s=%s\n", name, value);
+    snprintf(listing->text + used, sizeof listing->text - used, "%s=%s\n", value->name,
+             value->text);
+    return NVDP_OK;
 }
 
 static void values_of(struct bench *bench, struct listing *out) {
-    struct nvdp__h5 *file = NULL;
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     *out = (struct listing){0};
-    cr_assert_eq(nvdp__h5_open(bench->ctx, bench->out, "embeddings", 2, &file), NVDP_OK);
-    cr_assert_eq(nvdp__h5_list_attributes(file, list_value, out), NVDP_OK);
+    ok(nvdp__h5_open(bench->ctx, bench->out, "embeddings", 2, &file));
+    ok(nvdp__h5_list_attributes(file, list_value, out));
     cr_assert_lt(strlen(out->text), sizeof out->text - 1);
-    nvdp__h5_free(file);
 }
 
 /* Two inputs that differ in one text give files with the same attributes and the same samples of the other texts: whatever
@@ -1171,11 +1117,11 @@ Test(export, one_text_changes_nothing_but_its_own_sample) {
     static const struct run_choice certified = {
         .method = NVDP_METHOD_VIB_FIXED, .kappa = 1, .clip_sequence = 2.668, .epochs = 1};
     for (int insecure = 0; insecure < 2; insecure++) {
-        struct nvdp__embeddings *first = NULL;
+        struct nvdp_shared *first = NULL;
         struct listing before = {0}, now;
         char line[NVDP_GUARANTEE_SIZE] = "";
         for (size_t k = 0; k < sizeof last / sizeof *last; k++) {
-            struct bench bench = bench_open(&certified);
+            nvdp__auto(bench_close) struct bench bench = bench_open(&certified);
             const char *input = support_scratch_path("neighbour.tsv");
             char text[TEXTS * 64] = "sentence\tlabel\n";
             for (int i = 0; i < TEXTS - 1; i++)
@@ -1194,7 +1140,7 @@ Test(export, one_text_changes_nothing_but_its_own_sample) {
             if (k % 2 > 0) must_export(&bench); /* shared before */
             struct nvdp_export_result result = must_export(&bench);
             values_of(&bench, &now);
-            struct nvdp__embeddings *file = must_read(&bench, bench.out);
+            struct nvdp_shared *file = must_read(&bench, bench.out);
             if (k > 0) {
                 cr_expect_str_eq(now.text, before.text);
                 cr_expect_str_eq(result.guarantee, line);
@@ -1207,11 +1153,10 @@ Test(export, one_text_changes_nothing_but_its_own_sample) {
                 support_contains(result.guarantee, "No useful guarantee: epsilon 36.2");
             before = now;
             snprintf(line, sizeof line, "%s", result.guarantee);
-            nvdp__embeddings_free(first);
+            nvdp_shared_free(first);
             first = file;
-            bench_close(&bench);
         }
-        nvdp__embeddings_free(first);
+        nvdp_shared_free(first);
     }
 }
 
@@ -1221,23 +1166,22 @@ Test(export, run_and_file_have_one_verdict) {
     for (size_t i = 0; i < sizeof clips / sizeof *clips; i++) {
         const struct run_choice certified = {
             .method = NVDP_METHOD_VIB_FIXED, .kappa = 1, .clip_sequence = clips[i], .epochs = 1};
-        struct bench bench = bench_open(&certified);
+        nvdp__auto(bench_close) struct bench bench = bench_open(&certified);
         struct nvdp_guarantee run = NVDP_RESULT(struct nvdp_guarantee);
-        cr_assert_eq(nvdp_run_guarantee(bench.ctx, bench.run, &run), NVDP_OK);
+        ok(nvdp_run_guarantee(bench.ctx, bench.run, &run));
         set(&bench, "overwrite", "true");
         for (int texts = 0; texts < 2; texts++) {
             struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
             set(&bench, "measure-texts", texts == 0 ? "2" : "1000");
             const struct nvdp_export_result result = must_export(&bench);
-            cr_assert_eq(nvdp_verify(bench.ctx, bench.out, NULL, &found), NVDP_OK);
+            ok(nvdp_verify(bench.ctx, bench.out, NULL, &found));
             cr_expect(found.holds);
-            cr_expect_eq(result.useful, nvdp_guarantee_is_useful(&run), "C %g", clips[i]);
+            cr_expect_eq(result.useful, nvdp__guarantee_is_useful(&run), "C %g", clips[i]);
             cr_expect_eq(found.useful, result.useful);
             cr_expect_eq(result.useful, nvdp_guess_bound(.01, clips[i], 1, result.dim) <= .5);
             cr_expect_str_eq(found.guarantee, result.guarantee);
         }
-        cr_expect_eq(nvdp_guarantee_is_useful(&run), clips[i] < 2.3);
-        bench_close(&bench);
+        cr_expect_eq(nvdp__guarantee_is_useful(&run), clips[i] < 2.3);
     }
 }
 

@@ -1,5 +1,6 @@
 /* Tests exports as safetensors and Parquet, and dataset cards: they have the values and words of the HDF5 form. */
 #include "base/file.h"
+#include "encoder/safetensors.h"
 #include "made_embeddings.h"
 #include "share/release.h"
 #include "tiny_task.h"
@@ -46,9 +47,8 @@ static const char *file_of(size_t kind, const char *ending) {
 
 static struct bench bench_open(size_t kind) {
     struct bench bench = {.ctx = support_context()};
-    char run[512];
-    snprintf(run, sizeof run, "%s", task_run(bench.ctx, "run", &choices[kind], NULL));
-    cr_assert_eq(nvdp_export_config_create(bench.ctx, &bench.config), NVDP_OK);
+    const char *run = support_path("%s", task_run(bench.ctx, "run", &choices[kind], NULL));
+    ok(nvdp_config_create(bench.ctx, "export", &bench.config));
     set(&bench, "run", run);
     set(&bench, "split", "dev,test");
     set(&bench, "samples", kind == 1 ? "3" : "2");
@@ -61,13 +61,11 @@ static struct bench bench_open(size_t kind) {
 
 static void bench_close(struct bench *bench) {
     nvdp_config_free(bench->config);
-    nvdp_context_free(bench->ctx);
 }
 
 static void export_as(const struct bench *bench, size_t kind, const char *ending) {
     set(bench, "out", file_of(kind, ending));
-    cr_assert_eq(nvdp_export(bench->ctx, bench->config, NULL), NVDP_OK, "%s",
-                 nvdp_context_error(bench->ctx));
+    ok(nvdp_export(bench->ctx, bench->config, NULL));
 }
 
 /* Runs the Python check.  Skips the test if its Python lacks the modules. */
@@ -85,9 +83,10 @@ static void check(const char *what) {
     cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: status %d", command, status);
 }
 
-static const struct nvdp_tensor_info *tensor(const struct nvdp_safetensors *file, const char *name,
-                                             enum nvdp_dtype dtype, size_t count) {
-    const struct nvdp_tensor_info *found = nvdp_safetensors_find(file, name);
+static const struct nvdp__tensor_info *tensor(const struct nvdp__safetensors *file,
+                                              const char *name, enum nvdp__dtype dtype,
+                                              size_t count) {
+    const struct nvdp__tensor_info *found = nvdp__safetensors_find(file, name);
     cr_assert_not_null(found, "%s", name);
     cr_assert_eq(found->dtype, dtype, "%s", name);
     cr_assert_eq(found->count, count, "%s", name);
@@ -95,71 +94,63 @@ static const struct nvdp_tensor_info *tensor(const struct nvdp_safetensors *file
 }
 
 static void same_values(struct nvdp_context *ctx, const char *h5, const char *path) {
-    struct nvdp__embeddings *held = NULL;
-    struct nvdp_safetensors *file = NULL;
-    cr_assert_eq(nvdp__embeddings_read(ctx, h5, &held), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_assert_eq(nvdp_safetensors_open(ctx, path, &file), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *held = NULL;
+    nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *file = NULL;
+    ok(nvdp_shared_read(ctx, h5, &held));
+    ok(nvdp__safetensors_open(ctx, path, &file));
     const struct nvdp__embeddings_shape *shape = &held->shape;
     const size_t values = shape->rows * shape->dim, samples = shape->texts * shape->samples;
-    const enum nvdp_dtype dtype = shape->grid == NVDP__H5_I16 ? NVDP_DTYPE_I16 : NVDP_DTYPE_I32;
-    const struct nvdp_tensor_info *z = tensor(file, "z", dtype, values);
+    const enum nvdp__dtype dtype = shape->grid == NVDP__H5_I16 ? NVDP__DTYPE_I16 : NVDP__DTYPE_I32;
+    const struct nvdp__tensor_info *z = tensor(file, "z", dtype, values);
     cr_assert_eq(z->rank, 2);
     cr_assert_eq(z->shape[1], shape->dim);
-    cr_assert_eq(memcmp(z->data, held->z, values * nvdp_dtype_size(dtype)), 0);
-    const struct nvdp_tensor_info *offset = tensor(file, "offset", NVDP_DTYPE_I64, samples + 1);
+    cr_assert_eq(memcmp(z->data, held->z, values * nvdp__dtype_size(dtype)), 0);
+    const struct nvdp__tensor_info *offset = tensor(file, "offset", NVDP__DTYPE_I64, samples + 1);
     cr_assert_eq(memcmp(offset->data, held->offset, offset->count * sizeof(int64_t)), 0);
-    cr_assert_eq(nvdp_safetensors_find(file, "log_pi") != NULL, shape->weights);
+    cr_assert_eq(nvdp__safetensors_find(file, "log_pi") != NULL, shape->weights);
     if (shape->weights) {
-        const struct nvdp_tensor_info *log_pi = tensor(file, "log_pi", NVDP_DTYPE_I16, shape->rows);
-        float *steps = nvdp__calloc(NULL, shape->rows, sizeof *steps);
-        nvdp_safetensors_read_f32(log_pi, steps);
+        const struct nvdp__tensor_info *log_pi =
+            tensor(file, "log_pi", NVDP__DTYPE_I16, shape->rows);
+        nvdp__autofree float *steps = nvdp__calloc(NULL, shape->rows, sizeof *steps);
+        nvdp__safetensors_read_f32(log_pi, steps);
         for (size_t r = 0; r < shape->rows; r++) {
             cr_assert_eq(ldexpf(steps[r], shape->log_pi_exponent), held->log_pi[r]);
         }
-        free(steps);
     }
-    cr_assert_eq(memcmp(tensor(file, "id", NVDP_DTYPE_I64, shape->texts)->data, held->id,
+    cr_assert_eq(memcmp(tensor(file, "id", NVDP__DTYPE_I64, shape->texts)->data, held->id,
                         shape->texts * sizeof *held->id),
                  0);
-    cr_assert_eq(nvdp_safetensors_find(file, "label") != NULL, held->label != NULL);
-    cr_assert_str_eq(nvdp_safetensors_metadata(file, "nvdp_format"), "embeddings/2");
-    support_contains(nvdp_safetensors_metadata(file, "statement"), "random samples of each of");
-    nvdp_safetensors_close(file);
-    nvdp__embeddings_free(held);
+    cr_assert_eq(nvdp__safetensors_find(file, "label") != NULL, held->label != NULL);
+    cr_assert_str_eq(nvdp__safetensors_metadata(file, "nvdp_format"), "embeddings/2");
+    support_contains(nvdp__safetensors_metadata(file, "statement"), "random samples of each of");
 }
 
 static void described(struct nvdp_context *ctx, const char *path, const char *words) {
-    char *text = NULL;
-    cr_assert_eq(nvdp_describe(ctx, path, NVDP_DESCRIPTION_JSON, &text), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    nvdp__autofree char *text = NULL;
+    ok(nvdp_describe(ctx, path, NVDP_DESCRIPTION_JSON, &text));
     support_contains(text, words);
-    free(text);
 }
 
 /* Checks that the file is complete and has the statement.  Python checks row groups and levels. */
 static void is_parquet(const char *h5, const char *path, struct nvdp_context *ctx) {
-    struct nvdp__h5 *file = NULL;
-    char *statement = NULL, *bytes = NULL;
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+    nvdp__autofree char *statement = NULL, *bytes = NULL;
     size_t size = 0;
     uint32_t footer;
-    cr_assert_eq(nvdp__h5_open(ctx, h5, "embeddings", 2, &file), NVDP_OK);
-    cr_assert_eq(nvdp__h5_get_string(file, "statement", &statement), NVDP_OK);
-    cr_assert_eq(nvdp__read_file(ctx, path, 1 << 24, &bytes, &size), NVDP_OK);
+    ok(nvdp__h5_open(ctx, h5, "embeddings", 2, &file));
+    ok(nvdp__h5_get_string(file, "statement", &statement));
+    ok(nvdp__read_file(ctx, path, 1 << 24, &bytes, &size));
     cr_assert_eq(memcmp(bytes, "PAR1", 4), 0);
     cr_assert_eq(memcmp(bytes + size - 4, "PAR1", 4), 0);
     memcpy(&footer, bytes + size - 8, sizeof footer);
     cr_assert_lt(footer, size);
     cr_assert_not_null(memmem(bytes + size - 8 - footer, footer, statement, strlen(statement)));
-    free(bytes);
-    free(statement);
-    nvdp__h5_free(file);
 }
 
 Test(formats, hold_the_same) {
     for (size_t kind = 0; kind < KINDS; kind++) {
-        struct bench bench = bench_open(kind);
-        char h5[512];
-        snprintf(h5, sizeof h5, "%s", file_of(kind, ".h5"));
+        nvdp__auto(bench_close) struct bench bench = bench_open(kind);
+        const char *h5 = support_path("%s", file_of(kind, ".h5"));
         export_as(&bench, kind, ".h5");
         export_as(&bench, kind, ".safetensors");
         same_values(bench.ctx, h5, file_of(kind, ".safetensors"));
@@ -168,15 +159,13 @@ Test(formats, hold_the_same) {
         is_parquet(h5, file_of(kind, ".parquet"), bench.ctx);
         described(bench.ctx, file_of(kind, ".parquet"), "\"container\": \"Parquet\"");
         described(bench.ctx, file_of(kind, ".parquet"), "\"statement\": \"");
-        bench_close(&bench);
     }
     check("safetensors");
     check("parquet");
 }
 
 static void refused(const struct bench *bench, const char *message) {
-    cr_assert_eq(nvdp_export(bench->ctx, bench->config, NULL), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(bench->ctx), message);
+    fails(nvdp_export(bench->ctx, bench->config, NULL), NVDP_ERR_ARGUMENT, message);
 }
 
 static void same_array(const void *a, const void *b, size_t bytes) {
@@ -187,15 +176,13 @@ static void same_array(const void *a, const void *b, size_t bytes) {
 /* Readers of shared files read all formats, with the same result. */
 Test(formats, read_back_as_one) {
     for (size_t kind = 0; kind < KINDS + 1; kind++) {
-        struct bench bench = bench_open(kind % KINDS);
-        struct nvdp__embeddings *held[3];
+        nvdp__auto(bench_close) struct bench bench = bench_open(kind % KINDS);
+        struct nvdp_shared *held[3];
         if (kind == KINDS) set(&bench, "grid", "float16"); /* the first kind in float16 */
         set(&bench, "overwrite", "true");
         for (size_t i = 0; i < 3; i++) {
             export_as(&bench, kind % KINDS, endings[i]);
-            cr_assert_eq(
-                nvdp__embeddings_read(bench.ctx, file_of(kind % KINDS, endings[i]), &held[i]),
-                NVDP_OK, "%s", nvdp_context_error(bench.ctx));
+            ok(nvdp_shared_read(bench.ctx, file_of(kind % KINDS, endings[i]), &held[i]));
         }
         const struct nvdp__embeddings_shape *shape = &held[0]->shape;
         const size_t item = shape->grid == NVDP__H5_I32 ? 4 : 2;
@@ -210,8 +197,7 @@ Test(formats, read_back_as_one) {
             same_array(held[0]->label, held[i]->label, shape->texts * sizeof(float));
         }
         for (size_t i = 0; i < 3; i++)
-            nvdp__embeddings_free(held[i]);
-        bench_close(&bench);
+            nvdp_shared_free(held[i]);
     }
 }
 
@@ -229,21 +215,21 @@ Test(formats, signatures_see_every_byte) {
     char key[512], open[520], path[512];
     for (size_t n = 0; n < KINDS + 1; n++) {
         const size_t kind = n % KINDS; /* the last is the first kind in float16 */
-        struct bench bench = bench_open(kind);
+        nvdp__auto(bench_close) struct bench bench = bench_open(kind);
         snprintf(key, sizeof key, "%s%zu", support_scratch_path("key"), n);
         set(&bench, "grid", n < KINDS ? "fixed" : "float16");
         set(&bench, "overwrite", "true");
         snprintf(open, sizeof open, "%s.pub", key);
-        cr_assert_eq(nvdp_key_create(bench.ctx, key), NVDP_OK);
+        ok(nvdp_key_create(bench.ctx, key));
         set(&bench, "sign", key);
         set(&bench, "insecure-seed", NULL);
         for (size_t i = 0; i < 3; i++) {
-            char *bytes = NULL;
+            nvdp__autofree char *bytes = NULL;
             size_t count = 0;
             export_as(&bench, kind, endings[i]);
             snprintf(path, sizeof path, "%s", file_of(kind, endings[i]));
             cr_assert(known(&bench, path, open), "%s", path);
-            cr_assert_eq(nvdp__read_file(bench.ctx, path, 1 << 24, &bytes, &count), NVDP_OK);
+            ok(nvdp__read_file(bench.ctx, path, 1 << 24, &bytes, &count));
             for (size_t k = 0; k < changes * (n == 2 ? 8 : 1);
                  k++) { /* eight times as many of one kind */
                 /* half of them among the words */
@@ -263,9 +249,7 @@ Test(formats, signatures_see_every_byte) {
             cr_expect_not(known(&bench, path, open));
             support_write(path, bytes, count - 1);
             cr_expect_not(known(&bench, path, open));
-            free(bytes);
         }
-        bench_close(&bench);
     }
 }
 
@@ -276,38 +260,36 @@ Test(formats, signatures_need_every_step) {
     const int32_t z = (1 << 24) + 1, even = 1 << 24;
     int64_t offset[] = {0, 1};
     for (size_t i = 0; i < 3; i++) {
-        char secret[512], path[64];
-        struct nvdp__release release = {.ctx = ctx,
-                                        .shape = {.texts = 1,
-                                                  .samples = 1,
-                                                  .dim = 1,
-                                                  .kappa = 1,
-                                                  .policy = NVDP_LENGTH_PUBLIC,
-                                                  .rows = 1,
-                                                  .grid = NVDP__H5_I32,
-                                                  .z_exponent = -12},
-                                        .attributes.ctx = ctx};
+        char path[64];
+        nvdp__auto(nvdp__release_close) struct nvdp__release release = {
+            .ctx = ctx,
+            .shape = {.texts = 1,
+                      .samples = 1,
+                      .dim = 1,
+                      .kappa = 1,
+                      .policy = NVDP_LENGTH_PUBLIC,
+                      .rows = 1,
+                      .grid = NVDP__H5_I32,
+                      .z_exponent = -12},
+            .attributes.ctx = ctx};
         struct nvdp__sign_key key = {0};
         snprintf(path, sizeof path, "steps%zu%s", i, endings_of[i % 2]);
         release.offset = memcpy(calloc(2, sizeof *offset), offset, sizeof offset);
-        snprintf(secret, sizeof secret, "%s%zu", support_scratch_path("steps"), i);
-        cr_assert_eq(nvdp_key_create(ctx, secret), NVDP_OK);
-        cr_assert_eq(nvdp__sign_key_read(ctx, secret, &key), NVDP_OK);
-        cr_assert_eq(nvdp__sign_prepare(&key, &release.attributes), NVDP_OK);
+        const char *secret = support_path("%s%zu", support_scratch_path("steps"), i);
+        ok(nvdp_key_create(ctx, secret));
+        ok(nvdp__sign_key_read(ctx, secret, &key));
+        ok(nvdp__sign_prepare(&key, &release.attributes));
         nvdp__attributes_set_whole(&release.attributes, "texts", 1);
         nvdp__attributes_set_whole(&release.attributes, "releases", 1);
         const char *name = support_scratch_path(path);
-        cr_assert_eq(nvdp__release_create(&release, nvdp__format_of(nvdp__formats, path), name),
-                     NVDP_OK);
-        cr_assert_eq(release.format->append(&release, 0, 1, i < 2 ? &z : &even, NULL), NVDP_OK);
-        cr_assert_eq(nvdp__release_finish(&release), NVDP_OK);
+        ok(nvdp__release_create(&release, nvdp__format_of(nvdp__formats, path), name));
+        ok(release.format->append(&release, 0, 1, i < 2 ? &z : &even, NULL));
+        ok(nvdp__release_finish(&release));
         cr_assert_eq(nvdp__sign(&key, &release), i == 0 ? NVDP_ERR_NUMERIC : NVDP_OK, "%zu: %s", i,
                      nvdp_context_error(ctx));
         if (i == 0) support_contains(nvdp_context_error(ctx), "cannot sign this file");
         nvdp__sign_key_wipe(&key);
-        nvdp__release_close(&release);
     }
-    nvdp_context_free(ctx);
 }
 
 Test(formats, of_other_programs_are_refused) {
@@ -318,17 +300,15 @@ Test(formats, of_other_programs_are_refused) {
                                   "parquet-cpp\x00\x12\0\0\0PAR1";
     const char *path = support_scratch_path("other.parquet");
     support_write(path, parquet, sizeof parquet - 1);
-    cr_assert_eq(nvdp_verify(ctx, path, NULL, &found), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "found one by 'parquet-cpp");
+    fails(nvdp_verify(ctx, path, NULL, &found), NVDP_ERR_INPUT, "found one by 'parquet-cpp");
     described(ctx, path, "\"kind\": \"Parquet\"");
     static const float one = 1;
-    const struct nvdp_tensor_source tensor = {
-        .name = "z", .dtype = NVDP_DTYPE_F32, .rank = 2, .shape = {1, 1}, .data = &one};
+    const struct nvdp__tensor_source tensor = {
+        .name = "z", .dtype = NVDP__DTYPE_F32, .rank = 2, .shape = {1, 1}, .data = &one};
     path = support_scratch_path("other.safetensors");
-    cr_assert_eq(nvdp_safetensors_write(ctx, path, 1, &tensor, NULL), NVDP_OK);
-    cr_assert_eq(nvdp_verify(ctx, path, NULL, &found), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "embeddings/2, as nvdp export writes");
-    nvdp_context_free(ctx);
+    ok(nvdp__safetensors_write(ctx, path, 1, &tensor, NULL));
+    fails(nvdp_verify(ctx, path, NULL, &found), NVDP_ERR_INPUT,
+          "embeddings/2, as nvdp export writes");
 }
 
 /* Limits the number of attributes, because reading takes quadratic time in it. */
@@ -337,8 +317,8 @@ Test(formats, have_few_attributes) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
     static const float one = 1;
-    const struct nvdp_tensor_source tensor = {
-        .name = "z", .dtype = NVDP_DTYPE_F32, .rank = 2, .shape = {1, 1}, .data = &one};
+    const struct nvdp__tensor_source tensor = {
+        .name = "z", .dtype = NVDP__DTYPE_F32, .rank = 2, .shape = {1, 1}, .data = &one};
     static char name[MANY][8];
     static const char *words[2 * MANY + 1];
     for (size_t i = 0; i < MANY; i++) {
@@ -346,14 +326,13 @@ Test(formats, have_few_attributes) {
         words[2 * i] = words[2 * i + 1] = name[i];
     }
     const char *path = support_scratch_path("many.safetensors");
-    cr_assert_eq(nvdp_safetensors_write(ctx, path, 1, &tensor, words), NVDP_OK);
-    cr_assert_eq(nvdp_verify(ctx, path, NULL, &found), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "many.safetensors: expected at most 4096 attributes");
-    nvdp_context_free(ctx);
+    ok(nvdp__safetensors_write(ctx, path, 1, &tensor, words));
+    fails(nvdp_verify(ctx, path, NULL, &found), NVDP_ERR_INPUT,
+          "many.safetensors: expected at most 4096 attributes");
 }
 
 Test(formats, are_refused_where_they_cannot_hold_something) {
-    struct bench bench = bench_open(2);
+    nvdp__auto(bench_close) struct bench bench = bench_open(2);
     support_write_text(support_scratch_path("signed.parquet"), "precious");
     set(&bench, "out", support_scratch_path("signed.parquet"));
     refused(&bench, "the file exists");
@@ -361,7 +340,6 @@ Test(formats, are_refused_where_they_cannot_hold_something) {
     set(&bench, "card", support_scratch_path("signed.parquet"));
     refused(&bench, "the file exists");
     cr_assert_not(nvdp__exists(support_scratch_path("other.parquet")));
-    bench_close(&bench);
 }
 
 Test(formats, cards_say_what_a_file_is) {
@@ -370,7 +348,7 @@ Test(formats, cards_say_what_a_file_is) {
     } of[] = {{".h5", "h5py.File(\"clipped.h5\")"},
               {".safetensors", "safe_open(\"clipped.safetensors\", \"np\")"},
               {".parquet", "  data_files: \"clipped.parquet\"\n---"}};
-    struct bench bench = bench_open(2);
+    nvdp__auto(bench_close) struct bench bench = bench_open(2);
     const char *path = support_scratch_path("README.md");
     set(&bench, "card", path);
     set(&bench, "overwrite", "true");
@@ -382,14 +360,11 @@ Test(formats, cards_say_what_a_file_is) {
         support_contains(text, "2 random samples of each of 46 texts, drawn by mechanism vtdp");
         support_contains(text, of[i].load);
         support_lacks(text, "differential-privacy"); /* noise from a seed proves nothing */
-        free(text);
     }
     set(&bench, "insecure-seed", NULL);
     export_as(&bench, 2, ".h5");
     char *text = support_read(path);
     support_contains(text, "- text-embeddings\n- differential-privacy\n- nvdp\n");
-    free(text);
-    bench_close(&bench);
 }
 
 /* Names that would end the code, string, line or paragraph around them. */
@@ -399,16 +374,15 @@ Test(formats, cards_escape_names) {
     } of[] = {{".h5", "h5py.File(\"a`b\\\"c\\x0a# d.h5\")"},
               {".safetensors", "safe_open(\"a`b\\\"c\\x0a# d.safetensors\", \"np\")"},
               {".parquet", "  data_files: \"a`b\\\"c\\x0a# d.parquet\"\n---"}};
-    struct bench bench = bench_open(2);
-    char card[512], name[64], expected[128];
-    snprintf(card, sizeof card, "%s", support_scratch_path("README.md"));
+    nvdp__auto(bench_close) struct bench bench = bench_open(2);
+    char name[64], expected[128];
+    const char *card = support_scratch_path("README.md");
     set(&bench, "card", card);
     set(&bench, "overwrite", "true");
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         snprintf(name, sizeof name, "a`b\"c\n# d%s", of[i].ending);
         set(&bench, "out", support_scratch_path(name));
-        cr_assert_eq(nvdp_export(bench.ctx, bench.config, NULL), NVDP_OK, "%s",
-                     nvdp_context_error(bench.ctx));
+        ok(nvdp_export(bench.ctx, bench.config, NULL));
         char *text = support_read(card);
         support_contains(text, of[i].load);
         snprintf(expected, sizeof expected, "\n``a`b\"c # d%s`` holds", of[i].ending);
@@ -417,37 +391,31 @@ Test(formats, cards_escape_names) {
                  of[i].ending);
         support_contains(text, expected);
         support_lacks(text, "\n# d");
-        free(text);
     }
-    bench_close(&bench);
 }
 
 /* Attribute words that need escapes, as an older model's task has them. */
 Test(formats, cards_escape_words) {
     struct nvdp_context *ctx = support_context();
     struct made_embeddings made = made_embeddings_default();
-    struct nvdp__embeddings *held = NULL;
-    struct nvdp__release file = {0};
+    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *held = NULL;
+    nvdp__auto(nvdp__release_close) struct nvdp__release file = {0};
     struct nvdp__output output;
     made.task = "a`\n## <b>";
     const char *path = made_embeddings(ctx, "made.h5", &made);
-    cr_assert_eq(nvdp__release_read(ctx, nvdp__formats, path, &file), NVDP_OK);
-    cr_assert_eq(nvdp__embeddings_take(&file, NULL, NULL, &held), NVDP_OK);
+    ok(nvdp__release_read(ctx, nvdp__formats, path, &file));
+    ok(nvdp__embeddings_take(&file, NULL, NULL, &held));
     path = support_scratch_path("card.md");
     const struct nvdp__release_facts facts = {.guarantee = "No guarantee."};
-    cr_assert_eq(nvdp__card_write(&file, "made.h5", path, &facts, &output), NVDP_OK);
-    cr_assert_eq(nvdp__output_commit(&output, true), NVDP_OK);
+    ok(nvdp__card_write(&file, "made.h5", path, &facts, &output));
+    ok(nvdp__output_commit(&output, true));
     char *text = support_read(path);
     support_contains(text, "\n\n**No guarantee.**\n\n");
     support_contains(text, " texts of task a\\` \\#\\# &lt;b&gt;, vectors of");
-    free(text);
-    nvdp__release_close(&file);
-    nvdp__embeddings_free(held);
-    nvdp_context_free(ctx);
 }
 
 Test(formats, survive_failing_allocations) {
-    struct bench bench = bench_open(0);
+    nvdp__auto(bench_close) struct bench bench = bench_open(0);
     set(&bench, "split", "test");
     for (size_t i = 1; i < 3; i++) {
         set(&bench, "out", file_of(0, endings[i]));
@@ -460,5 +428,4 @@ Test(formats, survive_failing_allocations) {
             cr_assert_not(nvdp__exists(file_of(0, endings[i])));
         }
     }
-    bench_close(&bench);
 }

@@ -1,4 +1,5 @@
 /* Tests that numbers have a decimal point in any locale of the calling program. */
+#include "dchi/dchi.h"
 #include "tiny_task.h"
 
 #include <criterion/criterion.h>
@@ -13,28 +14,14 @@ static void add(FILE *to, const char *name, char *text) {
     free(text);
 }
 
-static void must(struct nvdp_context *ctx, nvdp_status status) {
-    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
-}
-
-static struct nvdp_config *joined(struct nvdp_context *ctx,
-                                  nvdp_status (*a)(struct nvdp_context *, struct nvdp_config **),
-                                  nvdp_status (*b)(struct nvdp_context *, struct nvdp_config **)) {
-    struct nvdp_config *config = NULL, *other = NULL;
-    must(ctx, a(ctx, &config));
-    must(ctx, b(ctx, &other));
-    must(ctx, nvdp_config_join(config, other));
-    return config;
-}
-
 /* Trains with fractional options and compares the model's files. */
 static void train(struct nvdp_context *ctx, const char *run, FILE *to) {
     const struct task task = task_make(ctx);
-    struct nvdp_config *config = NULL;
-    FREED(nvdp_train_result_free)
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    FREED(nvdp_result_free)
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     char *text = NULL, file[512];
-    must(ctx, nvdp_train_config_create(ctx, &config));
+    ok(nvdp_config_create(ctx, "train", &config));
     const char *const options[][2] = {
         {"task", "sst2"},     {"data", task.data},   {"model", task.model},
         {"out", run},         {"method", "nvdp"},    {"latent-dim", "4"},
@@ -45,54 +32,51 @@ static void train(struct nvdp_context *ctx, const char *run, FILE *to) {
         support_set(ctx, config, options[i][0], options[i][1]);
     support_refused(ctx, config, "dropout", "1.5", "1.5");
     add(to, "refused", strdup(nvdp_context_error(ctx)));
-    must(ctx, nvdp_config_json(config, &text));
+    ok(nvdp_config_json(config, &text));
     support_contains(text, "1.75");
     add(to, "config", text);
-    must(ctx, nvdp_train(ctx, config, &result));
+    ok(nvdp_train(ctx, config, &result));
     snprintf(file, sizeof file, "%s/model/config.json", run);
     add(to, file, support_read(file));
-    nvdp_config_free(config);
 }
 
 /* Adds the measurements of the run's posteriors and the certificate of its model, as text and as JSON. */
 static void measure(struct nvdp_context *ctx, const char *run, FILE *to) {
-    struct nvdp_config *config = joined(ctx, nvdp_run_config_create, nvdp_privacy_config_create);
-    FREED(nvdp_privacy_report_free)
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    FREED(nvdp_result_free)
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
-    struct nvdp_posteriors *posteriors = NULL;
-    struct nvdp_model *model = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
+    nvdp__autoptr(nvdp_model_free) struct nvdp_model *model = NULL;
     char *text = NULL, path[512];
+    ok(nvdp_config_create(ctx, "run,privacy", &config));
     support_set(ctx, config, "run", run);
     support_set(ctx, config, "order", "1.5");
     support_set(ctx, config, "delta", "2.5e-6");
     support_set(ctx, config, "baseline", "0.25");
-    must(ctx, nvdp_run_posteriors(ctx, config, &posteriors));
-    must(ctx, nvdp_privacy_measure(ctx, posteriors, config, NULL, &report));
-    must(ctx, nvdp_privacy_report_text(ctx, &report, &text));
+    ok(nvdp_run_posteriors(ctx, config, &posteriors));
+    ok(nvdp_privacy_measure(ctx, posteriors, config, NULL, &report));
+    ok(nvdp_result_text(ctx, &report, NULL, &text));
     support_contains(text, "order 1.5");
     add(to, "report", text);
-    must(ctx, nvdp_privacy_report_json(ctx, &report, &text));
+    ok(nvdp_result_json(ctx, &report, NULL, &text));
     add(to, "report as JSON", text);
     snprintf(path, sizeof path, "%s/model", run);
-    must(ctx, nvdp_model_load(ctx, path, &model));
-    must(ctx, nvdp_model_certificate(ctx, model, config, &certificate));
-    must(ctx, nvdp_certificate_text(ctx, &certificate, &text));
+    ok(nvdp_model_load(ctx, path, &model));
+    ok(nvdp_model_certificate(ctx, model, config, &certificate));
+    ok(nvdp_result_text(ctx, &certificate, NULL, &text));
     add(to, "certificate", text);
-    must(ctx, nvdp_certificate_json(ctx, &certificate, &text));
+    ok(nvdp_result_json(ctx, &certificate, NULL, &text));
     add(to, "certificate as JSON", text);
-    nvdp_model_free(model);
-    nvdp_posteriors_free(posteriors);
-    nvdp_config_free(config);
 }
 
 /* Exports a file with its statement, which a reader recomputes. */
 static void share(struct nvdp_context *ctx, const char *run, FILE *to) {
-    struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+    nvdp__autoresult struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     const char *file = support_scratch_path("shared.safetensors");
-    must(ctx, nvdp_export_config_create(ctx, &config));
+    ok(nvdp_config_create(ctx, "export", &config));
     support_set(ctx, config, "run", run);
     support_set(ctx, config, "out", file);
     support_set(ctx, config, "overwrite", "true");
@@ -100,36 +84,32 @@ static void share(struct nvdp_context *ctx, const char *run, FILE *to) {
     support_set(ctx, config, "no-ledger", "true");
     support_set(ctx, config, "split", "dev");
     support_set(ctx, config, "publish-measured", "true");
-    must(ctx, nvdp_export(ctx, config, &result));
+    ok(nvdp_export(ctx, config, &result));
     add(to, "statement", strdup(result.statement));
-    nvdp_export_result_free(&result);
-    must(ctx, nvdp_verify(ctx, file, NULL, &found));
+    ok(nvdp_verify(ctx, file, NULL, &found));
     cr_assert(found.checks > 10); /* one check refuses noise from a seed */
     for (size_t i = 0; i < found.checks; i++)
         add(to, found.check[i].what, strdup(found.check[i].found));
-    nvdp_config_free(config);
 }
 
 /* Word vectors: short numbers are parsed digit by digit, long ones by the C library. */
 static void word_vectors(struct nvdp_context *ctx, FILE *to) {
     static const double want[] = {0.25, -0.0015, 0.1234567890123456789};
-    struct nvdp_config *config = NULL;
-    struct nvdp_sanitizer *sanitizer = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_sanitizer_free) struct nvdp_sanitizer *sanitizer = NULL;
     const char *file = support_scratch_path("vectors.txt");
     support_write_text(file, "a 0.25 -1.5e-3 0.1234567890123456789\nb 1 2 3.5\n");
-    must(ctx, nvdp_sanitizer_config_create(ctx, &config));
+    ok(nvdp_config_create(ctx, "sanitizer", &config));
     support_set(ctx, config, "vectors", file);
     support_set(ctx, config, "mechanism", "santext");
     support_set(ctx, config, "eta", "2.5");
-    must(ctx, nvdp_sanitizer_create(ctx, config, &sanitizer));
+    ok(nvdp_sanitizer_create(ctx, config, &sanitizer));
     double row[3];
-    nvdp_vectors_row(nvdp_sanitizer_vectors(sanitizer), 0, row);
+    nvdp__vectors_row(nvdp_sanitizer_vectors(sanitizer), 0, row);
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         cr_expect_eq(row[i], want[i]);
     support_refused(ctx, config, "eta", "2,5", "2,5");
     add(to, "eta refused", strdup(nvdp_context_error(ctx)));
-    nvdp_sanitizer_free(sanitizer);
-    nvdp_config_free(config);
 }
 
 static char *everything(void) {
@@ -143,8 +123,7 @@ static char *everything(void) {
     share(ctx, run, to);
     word_vectors(ctx, to);
     fclose(to);
-    nvdp_context_free(ctx);
-    return text;
+    return support_keep(text);
 }
 
 Test(locale, a_decimal_comma_changes_nothing) {
@@ -154,6 +133,4 @@ Test(locale, a_decimal_comma_changes_nothing) {
     snprintf(sum, sizeof sum, "%.1f", 0.5);
     cr_assert_str_eq(sum, "0,5");
     cr_expect_str_eq(found, want);
-    free(found);
-    free(want);
 }

@@ -1,6 +1,6 @@
 /* Tests the ledger by person and by receiver, against the closed forms of Gaussian composition. */
 #include "base/file.h"
-#include "share/spending.h"
+#include "share/ledger.h"
 #include "tiny_task.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -62,7 +62,7 @@ static nvdp_status add(const struct book *book, struct release release, struct n
 
 static struct nvdp__spent added(const struct book *book, struct release release) {
     struct nvdp__spent spent = {0};
-    cr_assert_eq(add(book, release, &spent), NVDP_OK, "%s", nvdp_context_error(book->ctx));
+    ok(add(book, release, &spent));
     return spent;
 }
 
@@ -91,7 +91,6 @@ Test(persons, compose_over_texts_and_releases) {
         for (uint64_t release = 1; release <= 3; release++)
             is_person(added(&book, (struct release){words, persons, .mu = mu, .samples = 2}), 1, n,
                       2 * n * release, (double)(2 * n * release) * mu * mu);
-        nvdp_context_free(book.ctx);
     }
 }
 
@@ -109,13 +108,11 @@ Test(persons, overlap_between_releases) {
     cr_expect_eq(spent.samples, 3); /* of the text */
     cr_expect_eq(spent.renamed, 1);
     /* no name is in the file */
-    char *bytes = NULL;
+    nvdp__autofree char *bytes = NULL;
     size_t size = 0;
     added(&book, (struct release){"y", "S", "Mallory and partners", .mu = 1});
-    cr_assert_eq(nvdp__read_file(book.ctx, book.path, 1 << 20, &bytes, &size), NVDP_OK);
+    ok(nvdp__read_file(book.ctx, book.path, 1 << 20, &bytes, &size));
     cr_expect_null(memmem(bytes, size, "Mallory", 7));
-    free(bytes);
-    nvdp_context_free(book.ctx);
 }
 
 /* A text without a person is one of its own, and no order of named and unnamed releases hides a sample. */
@@ -130,11 +127,10 @@ Test(persons, unnamed_samples_count_for_everybody_they_may_belong_to) {
     is_person(added(&book, (struct release){"d", "Q", .mu = 1}), 1, 1, 3, 3);
     /* `b` has no person in any release */
     struct nvdp_ledger_summary found = NVDP_RESULT(struct nvdp_ledger_summary);
-    cr_assert_eq(nvdp_ledger_summarize(book.ctx, book.path, NULL, &found), NVDP_OK);
+    ok(nvdp_ledger_summarize(book.ctx, book.path, NULL, &found));
     cr_expect_eq(found.unnamed_texts, 1);
     cr_expect_eq(added(&book, (struct release){"abex", NULL, .mu = 1}).unnamed, 3);
     cr_expect_eq(added(&book, (struct release){"ad", NULL, .mu = 1}).unnamed, 0);
-    nvdp_context_free(book.ctx);
 }
 
 /* Another name for a person of earlier records starts no sum from nothing: a person never has less than one of their
@@ -153,13 +149,11 @@ Test(persons, other_names_split_no_text) {
     /* B, who has two texts, counts for a file that names only the person 4 */
     is_person(added(&book, (struct release){"a", "4", .mu = 1}), 1, 2, 9, 9);
     is_person(added(&book, (struct release){"cb", "1.", .mu = 1}), 2, 3, 11, 11);
-    cr_expect_eq(add(&book,
-                     (struct release){"a", "5", .mu = 1,
-                                      .budget = nvdp_gdp_epsilon(sqrt(11), 1e-5) * (1 + 1e-9)},
-                     &spent),
-                 NVDP_ERR_STATE);
-    support_contains(nvdp_context_error(book.ctx), "1 of 6 persons exceed the budget");
-    nvdp_context_free(book.ctx);
+    fails(add(&book,
+              (struct release){"a", "5", .mu = 1,
+                               .budget = nvdp_gdp_epsilon(sqrt(11), 1e-5) * (1 + 1e-9)},
+              &spent),
+          NVDP_ERR_STATE, "1 of 6 persons exceed the budget");
 }
 
 Test(persons, a_budget_refuses_before_anything_is_written) {
@@ -169,23 +163,21 @@ Test(persons, a_budget_refuses_before_anything_is_written) {
     const double two = nvdp_gdp_epsilon(sqrt(2), 1e-5);
     added(&book, (struct release){"abc", "PPQ", .mu = 1, .budget = two * (1 + 1e-9)});
     cr_assert_eq(stat(book.path, &before), 0);
-    cr_expect_eq(add(&book, (struct release){"dem", "PQR", .mu = 1}, &spent), NVDP_ERR_STATE);
-    support_contains(nvdp_context_error(book.ctx),
-                     "for all texts of a person together, found up to 8.386 ");
+    fails(add(&book, (struct release){"dem", "PQR", .mu = 1}, &spent), NVDP_ERR_STATE,
+          "for all texts of a person together, found up to 8.386 ");
     support_contains(
         nvdp_context_error(book.ctx),
         "1 of 3 persons exceed the budget. Nothing was drawn; --person-epsilon 8.386 ");
     /* not without names, which would hide samples from a person's sum */
-    cr_expect_eq(add(&book, (struct release){"a", NULL, .mu = 1}, &spent), NVDP_ERR_STATE);
-    support_contains(nvdp_context_error(book.ctx), "expected --person, the column");
+    fails(add(&book, (struct release){"a", NULL, .mu = 1}, &spent), NVDP_ERR_STATE,
+          "expected --person, the column");
     cr_assert_eq(stat(book.path, &after), 0);
     cr_expect_eq(before.st_size, after.st_size);
-    cr_expect_eq(add(&book, (struct release){"x", "Q", .mu = INFINITY}, &spent), NVDP_ERR_STATE);
-    support_contains(nvdp_context_error(book.ctx), "found up to inf including this export");
+    fails(add(&book, (struct release){"x", "Q", .mu = INFINITY}, &spent), NVDP_ERR_STATE,
+          "found up to inf including this export");
     added(&book, (struct release){"em", "QR", .mu = 1});
     added(&book, (struct release){"d", "P", .mu = 1, .budget = 9}); /* stays in force */
     cr_expect_eq(add(&book, (struct release){"w", "P", .mu = 1}, &spent), NVDP_ERR_STATE);
-    nvdp_context_free(book.ctx);
 }
 
 /* All receivers together, and the worst one.  A release without a receiver may have gone to any of them. */
@@ -204,7 +196,7 @@ Test(persons, receivers_count_alone_and_together) {
     is_person(spent, 1, 3, 5, 11);
     cr_expect_float_eq(spent.receiver_person_epsilon, nvdp_gdp_epsilon(3, 1e-5), 1e-9);
     struct nvdp_ledger_summary found = NVDP_RESULT(struct nvdp_ledger_summary);
-    cr_assert_eq(nvdp_ledger_summarize(book.ctx, book.path, NULL, &found), NVDP_OK);
+    ok(nvdp_ledger_summarize(book.ctx, book.path, NULL, &found));
     cr_expect_eq(found.releases, 3);
     cr_expect_eq(found.texts, 3);
     cr_expect_eq(found.samples, 3);
@@ -216,7 +208,6 @@ Test(persons, receivers_count_alone_and_together) {
     cr_expect_float_eq(found.person.guess[0].bound, nvdp_guess_bound(.5, sqrt(11) / 2, 1, 0),
                        1e-12);
     cr_expect_float_eq(found.receiver_person_epsilon, spent.receiver_person_epsilon, 1e-12);
-    nvdp_context_free(book.ctx);
 }
 
 /* A writer dies anywhere before it wrote the head: whole records count, and a record whose names are cut off counts
@@ -224,7 +215,7 @@ Test(persons, receivers_count_alone_and_together) {
 Test(persons, every_death_keeps_the_samples) {
     enum { HEAD = 120 };
     const struct book book = book_open();
-    const char *place = support_keep(strdup(support_scratch_path("ledger.state")));
+    const char *place = support_scratch_path("ledger.state");
     struct stat one, two, mark;
     added(&book, (struct release){"ab", "PP", .mu = 1});
     cr_assert_eq(stat(book.path, &one) + stat(place, &mark), 0);
@@ -251,10 +242,6 @@ Test(persons, every_death_keeps_the_samples) {
                       "byte %d", (int)i);
         bytes[i] ^= 1;
     }
-    free(bytes);
-    free(head);
-    free(state);
-    nvdp_context_free(book.ctx);
 }
 
 /* Concurrent writers of one person: together they have exactly what the budget allows. */
@@ -282,7 +269,6 @@ Test(persons, writers_share_a_budget) {
         done += WEXITSTATUS(raw);
     }
     cr_expect_eq(done, 5);
-    nvdp_context_free(book.ctx);
 }
 
 /* Names that differ only by blanks around them or by Unicode's normal form are equal; case counts. */
@@ -307,18 +293,15 @@ Test(persons, names_are_compared_in_nfc) {
         {{NVDP__LEDGER_LOOK, NVDP__LEDGER_LOOK}, {"Ann\u00a0Lee", "\uff21nn\u200b  lee"}, true},
         {{NVDP__LEDGER_LOOK, NVDP__LEDGER_LOOK}, {"Jos\u00e9", "Jose"}, false}};
     const struct book book = book_open();
-    struct nvdp__ledger *ledger = NULL;
+    nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = NULL;
     added(&book, (struct release){"a", "A", .mu = 1});
-    cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, NULL, &ledger), NVDP_OK);
+    ok(nvdp__ledger_open(book.ctx, book.path, book.key, NULL, &ledger));
     for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
         nvdp__text_hash hash[2];
         for (size_t k = 0; k < 2; k++)
-            cr_assert_eq(nvdp__ledger_name(ledger, pair[i].kind[k], pair[i].name[k], hash[k]),
-                         NVDP_OK);
+            ok(nvdp__ledger_name(ledger, pair[i].kind[k], pair[i].name[k], hash[k]));
         cr_expect_eq(memcmp(hash[0], hash[1], sizeof *hash) == 0, pair[i].same, "%zu", i);
     }
-    nvdp__ledger_close(ledger);
-    nvdp_context_free(book.ctx);
 }
 
 Test(persons, survive_failing_allocations) {
@@ -334,7 +317,6 @@ Test(persons, survive_failing_allocations) {
         cr_assert_lt(k, 200);
     }
     is_person(spent, 2, 1, 2, 2);
-    nvdp_context_free(book.ctx);
 }
 
 /* --- exports --- */
@@ -349,15 +331,14 @@ static const char *heard_of(struct nvdp_context *ctx, struct nvdp_config *config
                             const char *person) {
     static char heard[4096];
     struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
-    char text[512];
     heard[0] = '\0';
-    snprintf(text, sizeof text, "sentence\tlabel\tauthor\n%s", rows);
+    const char *text = support_path("sentence\tlabel\tauthor\n%s", rows);
     support_write_text(nvdp_config_get(config, "input"), text);
     support_set(ctx, config, "person", person);
     nvdp_context_set_log(ctx, take_notices, heard);
-    cr_assert_eq(nvdp_export(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_export(ctx, config, &result));
     nvdp_context_set_log(ctx, NULL, NULL);
-    nvdp_export_result_free(&result);
+    nvdp_result_free(&result);
     return heard;
 }
 
@@ -367,8 +348,8 @@ Test(persons, exports_say_what_the_ledger_lacks) {
         .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
     struct book book = book_open();
     struct nvdp_context *ctx = book.ctx;
-    struct nvdp_config *config = NULL;
-    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    ok(nvdp_config_create(ctx, "export", &config));
     support_set(ctx, config, "run", task_run(ctx, "run", &choice, NULL));
     support_set(ctx, config, "input", support_scratch_path("texts.tsv"));
     support_set(ctx, config, "out", support_scratch_path("a.h5"));
@@ -401,12 +382,9 @@ Test(persons, exports_say_what_the_ledger_lacks) {
     for (int blank = 0; blank < 3; blank++) {
         support_set(ctx, config, "receiver",
                     ((const char *const[]){"", " \t", "\u00a0\u200b"})[blank]);
-        cr_expect_eq(nvdp_export(ctx, config, NULL), NVDP_ERR_ARGUMENT);
-        support_contains(nvdp_context_error(ctx),
-                         "--receiver: expected a name, found an empty one");
+        fails(nvdp_export(ctx, config, NULL), NVDP_ERR_ARGUMENT,
+              "--receiver: expected a name, found an empty one");
     }
-    nvdp_config_free(config);
-    nvdp_context_free(ctx);
 }
 
 /* An export names persons by a column: result, attributes, statement, verify, and the ledger's check agree. */
@@ -415,30 +393,27 @@ Test(persons, exports_state_what_a_person_has) {
         .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
     struct book book = book_open();
     struct nvdp_context *ctx = book.ctx;
-    struct nvdp_config *config = NULL;
-    struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    nvdp__autoresult struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
     const char *input = support_scratch_path("texts.tsv");
-    char shared[512];
-    snprintf(shared, sizeof shared, "%s", support_scratch_path("a.h5"));
+    const char *shared = support_scratch_path("a.h5");
     support_write_text(input, "sentence\tlabel\tauthor\ngood cat\t1\tann\nbad cat\t0\t ann\n"
                               "red sea\t1\tbob\nred cat\t1\t\n");
-    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(ctx, "export", &config));
     support_set(ctx, config, "run", task_run(ctx, "run", &choice, NULL));
     support_set(ctx, config, "input", input);
     support_set(ctx, config, "out", shared);
     support_set(ctx, config, "ledger", book.path);
     support_set(ctx, config, "ledger-key", book.key);
     support_set(ctx, config, "person", "writer");
-    cr_expect_eq(nvdp_export(ctx, config, &result), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "missing column 'writer'");
+    fails(nvdp_export(ctx, config, &result), NVDP_ERR_INPUT, "missing column 'writer'");
     support_set(ctx, config, "person", "author");
     support_set(ctx, config, "person-epsilon", "5");
-    cr_expect_eq(nvdp_export(ctx, config, &result), NVDP_ERR_STATE);
-    support_contains(nvdp_context_error(ctx), "1 of 3 persons exceed the budget");
+    fails(nvdp_export(ctx, config, &result), NVDP_ERR_STATE, "1 of 3 persons exceed the budget");
     cr_assert_not(nvdp__exists(shared));
     support_set(ctx, config, "person-epsilon", "7");
-    cr_assert_eq(nvdp_export(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_export(ctx, config, &result));
     const double epsilon = nvdp_gdp_epsilon(sqrt(2), 1e-5); /* mu = 2 C = 1 */
     cr_expect_eq(result.person.persons, 3);
     cr_expect_eq(result.person.texts, 2);
@@ -447,24 +422,20 @@ Test(persons, exports_state_what_a_person_has) {
     support_contains(result.statement, "2 rows together: epsilon 6.573 at delta 1e-05; ");
     support_lacks(result.statement, "3 persons");
     cr_expect_null(strstr(result.statement, "ann"));
-    nvdp_export_result_free(&result);
-    cr_assert_eq(nvdp_verify(ctx, shared, NULL, &found), NVDP_OK);
+    ok(nvdp_verify(ctx, shared, NULL, &found));
     for (size_t i = 0; i < found.checks; i++)
         cr_expect_neq(found.check[i].verdict, NVDP_VERDICT_NO, "%s: %s", found.check[i].what,
                       found.check[i].found);
     cr_expect_eq(found.person.persons, 0); /* the file does not state them */
-    cr_assert_eq(nvdp_verify_ledger(ctx, shared, book.path, book.key, &found), NVDP_OK);
+    ok(nvdp_verify_ledger(ctx, shared, book.path, book.key, &found));
     cr_expect_eq(found.person.persons, 3);
     cr_expect_eq(found.person.texts, 2);
     cr_expect_float_eq(found.person.epsilon, epsilon, 1e-9);
     cr_expect_float_eq(found.person.guess[0].bound, nvdp_guess_bound(.5, sqrt(.5), 1, 0), 1e-9);
     cr_expect(found.holds);
     support_contains(found.check[found.checks - 1].what, "no person of the file has exceeded");
-    char *text = NULL;
-    cr_assert_eq(nvdp_describe(ctx, book.path, NVDP_DESCRIPTION_ALL, &text), NVDP_OK);
+    nvdp__autofree char *text = NULL;
+    ok(nvdp_describe(ctx, book.path, NVDP_DESCRIPTION_ALL, &text));
     support_contains(text, "persons                  3");
     support_contains(text, "unnamed_texts              1\n");
-    free(text);
-    nvdp_config_free(config);
-    nvdp_context_free(ctx);
 }

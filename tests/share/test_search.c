@@ -1,8 +1,8 @@
 /* An encoder's own embedding, released without training, and searched: the file, the estimates, the refusals. */
+#include "attack/texts.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "share/embeddings_file.h"
-#include "share/query.h"
+#include "share/release.h"
 #include "tiny_task.h"
 #include <nvdp/encoder.h>
 #include <nvdp/search.h>
@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+extern const struct nvdp__attack nvdp__attack_row_bag;
 
 enum { COPIES = 2000, TEXTS = 14 };
 
@@ -29,9 +31,9 @@ static void path(char to[512], const char *name) {
 /* The different texts of the task's train file: all, each twice in a row, as public ones, and the first TEXTS, or two
  * with copies, as those to export. */
 static void write_texts(const struct task *task, const struct place *p, size_t copies) {
-    char *name = nvdp__format(p->ctx, "%s/train.tsv", task->data);
+    nvdp__autofree char *name = nvdp__format(p->ctx, "%s/train.tsv", task->data);
     char *rows = support_read(name), *seen[TASK_TRAIN];
-    FILE *center = fopen(p->center, "w"), *input = fopen(p->input, "w");
+    nvdp__autoptr(fclose) FILE *center = fopen(p->center, "w"), *input = fopen(p->input, "w");
     size_t n = 0;
     fputs("text\n", input);
     strtok(rows, "\n"); /* the header */
@@ -47,10 +49,6 @@ static void write_texts(const struct task *task, const struct place *p, size_t c
             fprintf(input, "%s\n", row);
     }
     cr_assert_geq(n, TEXTS);
-    fclose(center);
-    fclose(input);
-    free(rows);
-    free(name);
 }
 
 static void begin(struct place *p, size_t copies) {
@@ -68,7 +66,7 @@ static void begin(struct place *p, size_t copies) {
 static nvdp_status export(const struct place *p, const char *const *options,
                           struct nvdp_export_result *out) {
     struct nvdp_config *config = NULL;
-    cr_assert_eq(nvdp_export_config_create(p->ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(p->ctx, "export", &config));
     support_set(p->ctx, config, "model", p->model);
     support_set(p->ctx, config, "center", p->center);
     support_set(p->ctx, config, "input", p->input);
@@ -97,8 +95,7 @@ static char *line_of(const struct place *p, size_t line) {
     for (size_t i = 0; i < line; i++)
         row = strtok(NULL, "\n");
     row = strdup(row);
-    free(text);
-    return row;
+    return support_keep(row);
 }
 
 struct searched {
@@ -109,11 +106,9 @@ struct searched {
 
 static void open_search(const struct place *p, const char *file, struct searched *s) {
     *s = (struct searched){.info = NVDP_RESULT(struct nvdp_search_info)};
-    cr_assert_eq(nvdp_shared_read(p->ctx, file, &s->shared), NVDP_OK, "%s",
-                 nvdp_context_error(p->ctx));
-    cr_assert_eq(nvdp_search_open(p->ctx, s->shared, p->model, &s->search), NVDP_OK, "%s",
-                 nvdp_context_error(p->ctx));
-    cr_assert_eq(nvdp_search_describe(s->search, &s->info), NVDP_OK);
+    ok(nvdp_shared_read(p->ctx, file, &s->shared));
+    ok(nvdp_search_open(p->ctx, s->shared, p->model, &s->search));
+    ok(nvdp_search_describe(s->search, &s->info));
 }
 
 static void close_search(struct searched *s) {
@@ -129,8 +124,7 @@ static double *estimates(const struct place *p, const char *file, const char *qu
     const size_t n = s.info.texts;
     struct nvdp_hit *hit = calloc(n, sizeof *hit);
     double *made = calloc(n, sizeof *made);
-    cr_assert_eq(nvdp_search_texts(p->ctx, s.search, NULL, 1, &query, n, hit), NVDP_OK, "%s",
-                 nvdp_context_error(p->ctx));
+    ok(nvdp_search_texts(p->ctx, s.search, NULL, 1, &query, n, hit));
     for (size_t k = 0; k < n; k++) {
         made[hit[k].text] = hit[k].estimate;
         cr_assert_eq(hit[k].id, (int64_t)hit[k].text);
@@ -140,7 +134,7 @@ static double *estimates(const struct place *p, const char *file, const char *qu
     *info = s.info;
     free(hit);
     close_search(&s);
-    return made;
+    return support_keep(made);
 }
 
 /* Mean and spread of the estimates of n copies of a text are those that the theory states. A false alarm has
@@ -192,10 +186,6 @@ Test(search, unbiased_with_the_stated_variance) {
         for (size_t i = 0; i < COPIES; i++)
             cosine += exact[COPIES + i] / COPIES;
         check_copies(COPIES, found + COPIES, cosine, &info);
-        free(found);
-        free(exact);
-        free(query);
-        nvdp_context_free(p.ctx);
     }
 }
 
@@ -205,10 +195,10 @@ Test(search, formats_and_shards) {
     static const char *const names[] = {"s.h5", "s.safetensors", "s.parquet"};
     struct place p;
     begin(&p, 1);
-    char *query = line_of(&p, 7);
+    nvdp__autofree char *query = line_of(&p, 7);
     char shards[512], id[] = "00000000000000000000000000000007";
     path(shards, "shards");
-    cr_assert_eq(nvdp__make_directory(p.ctx, shards), NVDP_OK);
+    ok(nvdp__make_directory(p.ctx, shards));
     for (size_t i = 0; i < 5; i++) {
         struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
         struct searched s;
@@ -221,8 +211,7 @@ Test(search, formats_and_shards) {
         if (i == 3) continue;
         if (i == 4) file = shards;
         if (i < 3) {
-            cr_assert_eq(nvdp_verify(p.ctx, file, NULL, &found), NVDP_OK, "%s",
-                         nvdp_context_error(p.ctx));
+            ok(nvdp_verify(p.ctx, file, NULL, &found));
             for (size_t k = 0; k < found.checks; k++)
                 cr_expect_neq(found.check[k].verdict, NVDP_VERDICT_NO, "%s: %s",
                               found.check[k].what, found.check[k].found);
@@ -235,17 +224,13 @@ Test(search, formats_and_shards) {
         open_search(&p, file, &s);
         cr_expect_eq(s.info.texts, i == 4 ? 2 * TEXTS : TEXTS);
         cr_expect_eq(s.info.dim, 6);
-        cr_assert_eq(
-            nvdp_search_texts(p.ctx, s.search, NULL, 1, (const char *const *)&query, 3, hit),
-            NVDP_OK);
+        ok(nvdp_search_texts(p.ctx, s.search, NULL, 1, (const char *const *)&query, 3, hit));
         cr_expect_eq(hit[0].text % TEXTS, 6);
         cr_expect_eq(hit[0].id, 6);
         cr_expect_float_eq(hit[0].estimate, 1, .03);
         cr_expect(hit[0].above > .5 && hit[0].above <= 1);
         close_search(&s);
     }
-    free(query);
-    nvdp_context_free(p.ctx);
 }
 
 /* Many queries give the hits of single queries, with any number of threads. */
@@ -259,10 +244,10 @@ Test(search, queries_and_threads) {
     for (size_t i = 0; i < 5; i++)
         query[i] = line_of(&p, 1 + 2 * i);
     open_search(&p, p.out, &s);
-    cr_assert_eq(nvdp_search_texts(p.ctx, s.search, NULL, 5, query, 4, together[0]), NVDP_OK);
+    ok(nvdp_search_texts(p.ctx, s.search, NULL, 5, query, 4, together[0]));
     for (size_t i = 0; i < 5; i++) {
-        cr_assert_eq(nvdp_context_set_threads(p.ctx, 1 + (int)i), NVDP_OK);
-        cr_assert_eq(nvdp_search_texts(p.ctx, s.search, NULL, 1, &query[i], 4, alone), NVDP_OK);
+        ok(nvdp_context_set_threads(p.ctx, 1 + (int)i));
+        ok(nvdp_search_texts(p.ctx, s.search, NULL, 1, &query[i], 4, alone));
         for (size_t k = 0; k < 4; k++) {
             cr_expect_eq(alone[k].text, together[i][k].text);
             cr_expect_float_eq(alone[k].estimate, together[i][k].estimate, 1e-5);
@@ -272,7 +257,6 @@ Test(search, queries_and_threads) {
         free((char *)query[i]);
     }
     close_search(&s);
-    nvdp_context_free(p.ctx);
 }
 
 enum { MANY = 1000, QUERIES = 100, TOP = 10 };
@@ -319,16 +303,14 @@ Test(search, hits_are_calibrated_after_selection) {
                "overwrite", "true");
         open_search(&p, p.out, &s);
         if (i == 0) {
-            cr_assert_eq(nvdp_search_texts(p.ctx, s.search, NULL, QUERIES, query, MANY, all),
-                         NVDP_OK);
+            ok(nvdp_search_texts(p.ctx, s.search, NULL, QUERIES, query, MANY, all));
             for (size_t k = 0; k < QUERIES * MANY; k++)
                 cosine[k / MANY][all[k].text] = all[k].estimate;
             close_search(&s);
             continue;
         }
-        cr_assert_eq(nvdp_search_texts(p.ctx, s.search, NULL, QUERIES, query, TOP, top), NVDP_OK);
-        cr_assert_eq(nvdp_search_texts(p.ctx, s.search, NULL, QUERIES, query, TOP + 1, more),
-                     NVDP_OK);
+        ok(nvdp_search_texts(p.ctx, s.search, NULL, QUERIES, query, TOP, top));
+        ok(nvdp_search_texts(p.ctx, s.search, NULL, QUERIES, query, TOP + 1, more));
         for (size_t q = 0; q < QUERIES; q++) {
             const double next = cosine[q][more[q * (TOP + 1) + TOP].text];
             bool holds = true;
@@ -355,7 +337,6 @@ Test(search, hits_are_calibrated_after_selection) {
         if (count[b] >= 50)
             cr_expect_leq(stated[b] / count[b], found[b] / count[b] + .06, "%g of %g",
                           stated[b] / count[b], count[b]);
-    nvdp_context_free(p.ctx);
 }
 
 /* A text without tokens has mean 0: its estimates have mean 0 for every query. */
@@ -363,7 +344,7 @@ Test(search, empty_texts_have_mean_zero) {
     struct place p;
     struct nvdp_search_info info;
     begin(&p, 1);
-    char *query = line_of(&p, 1);
+    nvdp__autofree char *query = line_of(&p, 1);
     FILE *input = fopen(p.input, "w");
     fprintf(input, "text\tnote\n");
     for (size_t i = 0; i < COPIES; i++)
@@ -375,17 +356,13 @@ Test(search, empty_texts_have_mean_zero) {
     struct searched s;
     struct nvdp_hit hit[10];
     open_search(&p, p.out, &s);
-    cr_assert_eq(nvdp_search_texts(p.ctx, s.search, NULL, 1, (const char *const *)&query, 10, hit),
-                 NVDP_OK);
+    ok(nvdp_search_texts(p.ctx, s.search, NULL, 1, (const char *const *)&query, 10, hit));
     for (size_t k = 0; k < 10; k++) { /* nothing but noise */
         cr_expect_geq(hit[k].estimate, 2 * info.deviation);
         cr_expect_leq(fabs(hit[k].shrunken), .3 * info.deviation, "%g", hit[k].shrunken);
         cr_expect(hit[k].above >= .5 && hit[k].above < .6, "%g", hit[k].above);
     }
     close_search(&s);
-    free(found);
-    free(query);
-    nvdp_context_free(p.ctx);
 }
 
 /* Messages count queries from 1; a query that is longer than the encoder reads is named. */
@@ -404,21 +381,20 @@ Test(search, names_queries_from_one) {
     EXPORT(&p, "clip-sequence", "4");
     open_search(&p, p.out, &s);
     nvdp_context_set_log(p.ctx, keep, logged);
-    cr_assert_eq(nvdp_search_texts(p.ctx, s.search, NULL, 1, query, 1, hit), NVDP_OK);
+    ok(nvdp_search_texts(p.ctx, s.search, NULL, 1, query, 1, hit));
     cr_expect_str_eq(logged, "");
-    cr_assert_eq(nvdp_search_texts(p.ctx, s.search, NULL, 2, query, 1, hit), NVDP_OK);
+    ok(nvdp_search_texts(p.ctx, s.search, NULL, 2, query, 1, hit));
     support_contains(logged, "query 2: the query is cut to 16 tokens");
-    cr_expect_eq(nvdp_search_texts(p.ctx, s.search, NULL, 3, query, 1, hit), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(p.ctx), "query 3: expected a text with tokens");
-    cr_expect_eq(nvdp_search_texts(p.ctx, s.search, "q.txt", 3, query, 1, hit), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(p.ctx), "q.txt:3: expected a text with tokens");
+    fails(nvdp_search_texts(p.ctx, s.search, NULL, 3, query, 1, hit), NVDP_ERR_ARGUMENT,
+          "query 3: expected a text with tokens");
+    fails(nvdp_search_texts(p.ctx, s.search, "q.txt", 3, query, 1, hit), NVDP_ERR_ARGUMENT,
+          "q.txt:3: expected a text with tokens");
     support_contains(logged, "q.txt:2: the query is cut");
     /* a folder of a run is no release: the message says what to do */
     struct nvdp_shared *shared = NULL;
-    cr_expect_eq(nvdp_shared_read(p.ctx, p.run, &shared), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(p.ctx), "found a run; nvdp export writes a file of its");
+    fails(nvdp_shared_read(p.ctx, p.run, &shared), NVDP_ERR_INPUT,
+          "found a run; nvdp export writes a file of its");
     close_search(&s);
-    nvdp_context_free(p.ctx);
 }
 
 /* The run is a run: its ledger refuses a second sample, its guarantee is the certificate, and other options are refused. */
@@ -426,15 +402,15 @@ Test(search, one_run_one_ledger) {
     struct place p;
     struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
     struct nvdp_export_result made = NVDP_RESULT(struct nvdp_export_result);
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     begin(&p, 1);
-    cr_assert_eq(export(&p, (const char *const[]){"certified-epsilon", "8", NULL}, &made), NVDP_OK);
+    ok(export(&p, (const char *const[]){"certified-epsilon", "8", NULL}, &made));
     cr_expect_str_eq(made.run, p.run);
     cr_expect(made.useful, "%s", made.guarantee);
     support_contains(made.guarantee, "Proven: epsilon 8 at delta 1e-05");
     cr_expect_leq(made.spent_epsilon, 8 * (1 + 1e-9));
-    nvdp_export_result_free(&made);
-    cr_assert_eq(nvdp_run_guarantee(p.ctx, p.run, &guarantee), NVDP_OK);
+    nvdp_result_free(&made);
+    ok(nvdp_run_guarantee(p.ctx, p.run, &guarantee));
     cr_expect_float_eq(guarantee.epsilon, 8, 1e-6);
     snprintf(p.out, sizeof p.out, "%s", support_scratch_path("again.h5"));
     char *same = support_read(p.input), *center = support_read(p.center);
@@ -443,74 +419,68 @@ Test(search, one_run_one_ledger) {
             "found 14 of the 14 private texts among them, the first in row 1", "certified-epsilon",
             "8", "run", support_scratch_path("other"));
     support_write_text(p.center, center);
-    free(same);
-    free(center);
     REFUSED(&p, NVDP_ERR_STATE, "shared before", "certified-epsilon", "8");
     REFUSED(&p, NVDP_ERR_ARGUMENT, "holds another run: expected clip_sequence", "clip-sequence",
             "5");
     REFUSED(&p, NVDP_ERR_ARGUMENT, "expected dim", "certified-epsilon", "8", "reduce", "3");
     /* a run that was killed before its result is made again */
-    char *result = nvdp__join(p.ctx, p.run, "result.json");
+    nvdp__autofree char *result = nvdp__join(p.ctx, p.run, "result.json");
     cr_assert_eq(remove(result), 0);
     REFUSED(&p, NVDP_ERR_STATE, "shared before", "certified-epsilon", "8");
     cr_expect(nvdp__exists(result));
-    free(result);
     /* the run by its folder, as a trained one */
-    cr_assert_eq(nvdp_export_config_create(p.ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(p.ctx, "export", &config));
     support_set(p.ctx, config, "run", p.run);
     support_set(p.ctx, config, "input", p.input);
     support_set(p.ctx, config, "out", p.out);
     cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_ERR_STATE);
     support_set(p.ctx, config, "budget-samples", "2");
-    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(p.ctx));
-    nvdp_config_free(config);
-    nvdp_context_free(p.ctx);
+    ok(nvdp_export(p.ctx, config, NULL));
 }
 
 /* A run by its folder names its center, whose texts are compared with those of each export. */
 Test(search, center_of_a_run) {
     struct place p;
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     char moved[512];
     begin(&p, 1);
     path(moved, "moved.txt");
     EXPORT(&p, "clip-sequence", "4", "no-ledger", "true");
-    char *public = support_read(p.center), *table = nvdp__format(p.ctx, "text\n%s", public),
-         *longer = nvdp__format(p.ctx, "%sone more\n", public);
-    cr_assert_eq(nvdp_export_config_create(p.ctx, &config), NVDP_OK);
+    char *public = support_read(p.center);
+    nvdp__autofree char *table = nvdp__format(p.ctx, "text\n%s", public),
+                        *longer = nvdp__format(p.ctx, "%sone more\n", public);
+    ok(nvdp_config_create(p.ctx, "export", &config));
     support_set(p.ctx, config, "run", p.run);
     support_set(p.ctx, config, "input", p.input);
     support_set(p.ctx, config, "out", p.out);
     support_set(p.ctx, config, "overwrite", "true");
     support_set(p.ctx, config, "no-ledger", "true");
-    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+    ok(nvdp_export(p.ctx, config, NULL));
     support_write_text(p.input, table);
-    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(p.ctx), "the public texts of the center: ");
+    fails(nvdp_export(p.ctx, config, NULL), NVDP_ERR_ARGUMENT, "the public texts of the center: ");
     support_write_text(p.input, "text\none more\nand another\n");
     for (size_t i = 0; i < 2; i++) {
         support_write_text(p.center, longer);
         if (i == 1) cr_assert_eq(rename(p.center, moved), 0);
-        cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_ERR_INPUT);
-        support_contains(nvdp_context_error(p.ctx),
-                         "the public texts of the center are gone or changed, so they cannot be "
-                         "compared with the texts to share; put them back, or export with --model "
-                         "and --center");
+        fails(nvdp_export(p.ctx, config, NULL), NVDP_ERR_INPUT,
+              "the public texts of the center are gone or changed, so they cannot be "
+              "compared with the texts to share; put them back, or export with --model "
+              "and --center");
     }
     /* the same texts elsewhere: the run then names this file, by an absolute path, and is otherwise as it was */
-    char *file = nvdp__join(p.ctx, p.run, "run.json");
-    json_t *before = NULL, *after = NULL;
+    nvdp__autofree char *file = nvdp__join(p.ctx, p.run, "run.json");
+    nvdp__autoptr(json_decref) json_t *before = NULL, *after = NULL;
     support_write_text(moved, public);
     cr_assert_eq(chdir(support_scratch()), 0);
-    cr_assert_eq(nvdp__json_read(p.ctx, file, &before), NVDP_OK);
+    ok(nvdp__json_read(p.ctx, file, &before));
     EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "center",
            "./moved.txt");
     cr_assert_eq(chdir("/"), 0);
-    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(p.ctx));
-    cr_assert_eq(nvdp__json_read(p.ctx, file, &after), NVDP_OK);
+    ok(nvdp_export(p.ctx, config, NULL));
+    ok(nvdp__json_read(p.ctx, file, &after));
     json_t *record = json_object_get(before, "sentence");
-    char *real = realpath(moved, NULL);
-    cr_expect_str_neq(json_string_value(json_object_get(record, "center")), real);
+    nvdp__autofree char *real = realpath(moved, NULL);
+    cr_expect_str_neq(text_at(record, "center"), real);
     json_object_set_new(record, "center", json_string(real));
     cr_expect(json_equal(before, after));
     /* a copy of the file does not take its place */
@@ -519,35 +489,27 @@ Test(search, center_of_a_run) {
     support_write_text(copy, public);
     EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "center", copy);
     cr_assert_eq(remove(copy), 0);
-    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+    ok(nvdp_export(p.ctx, config, NULL));
     /* a run of an earlier version does not name it */
     json_object_del(record, "center");
-    cr_assert_eq(nvdp__json_write(p.ctx, file, before), NVDP_OK);
-    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(p.ctx), "the run does not state the file of its center");
+    ok(nvdp__json_write(p.ctx, file, before));
+    fails(nvdp_export(p.ctx, config, NULL), NVDP_ERR_INPUT,
+          "the run does not state the file of its center");
     support_contains(nvdp_context_error(p.ctx), "export with --model and --center");
     EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "center", moved);
-    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(p.ctx));
-    json_decref(before);
-    json_decref(after);
-    free(real);
-    free(file);
-    nvdp_config_free(config);
-    free(public);
-    free(table);
-    free(longer);
-    nvdp_context_free(p.ctx);
+    ok(nvdp_export(p.ctx, config, NULL));
 }
 
 /* A new run names its center by an absolute path; a header is no text of it, as it is none of the texts to share. */
 Test(search, center_of_a_new_run) {
     struct place p;
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     double *found[2];
     struct nvdp_search_info info;
     begin(&p, 1);
-    char *public = support_read(p.center), *table = nvdp__format(p.ctx, "text\n%s", public),
-         *csv = nvdp__format(p.ctx, "id,text\n%s", public), *query = line_of(&p, 1), other[512];
+    char *public = support_read(p.center), *query = line_of(&p, 1), other[512];
+    nvdp__autofree char *table = nvdp__format(p.ctx, "text\n%s", public),
+                        *csv = nvdp__format(p.ctx, "id,text\n%s", public);
     path(other, "other");
     cr_assert_eq(chdir(support_scratch()), 0);
     for (size_t i = 0; i < 2; i++) {
@@ -558,24 +520,18 @@ Test(search, center_of_a_new_run) {
     }
     cr_expect_arr_eq(found[0], found[1], TEXTS * sizeof *found[0]);
     cr_assert_eq(chdir("/"), 0);
-    cr_assert_eq(nvdp_export_config_create(p.ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(p.ctx, "export", &config));
     support_set(p.ctx, config, "run", other);
     support_set(p.ctx, config, "input", p.input);
     support_set(p.ctx, config, "out", p.out);
     support_set(p.ctx, config, "overwrite", "true");
     support_set(p.ctx, config, "no-ledger", "true");
-    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+    ok(nvdp_export(p.ctx, config, NULL));
     support_write_text(p.center, csv);
     REFUSED(&p, NVDP_ERR_INPUT, "public.txt:1: expected one text per line, found 'id,text', which",
             "clip-sequence", "4", "overwrite", "true", "run", support_scratch_path("third"));
-    nvdp_config_free(config);
     for (size_t i = 0; i < 2; i++)
         free(found[i]);
-    free(public);
-    free(table);
-    free(csv);
-    free(query);
-    nvdp_context_free(p.ctx);
 }
 
 /* One text per line gives the file that a table of these texts gives. The default folder holds nothing of others. */
@@ -595,7 +551,7 @@ Test(search, lines_are_texts) {
         cr_assert_eq(info.texts, TEXTS);
     }
     cr_expect_arr_eq(found[0], found[1], TEXTS * sizeof *found[0]);
-    cr_assert_eq(nvdp__make_directory(p.ctx, support_scratch_path("other")), NVDP_OK);
+    ok(nvdp__make_directory(p.ctx, support_scratch_path("other")));
     support_write_text(other, "mine");
     REFUSED(&p, NVDP_ERR_INPUT,
             "other: expected the folder of a run of nvdp train, found no run.json; name another "
@@ -613,88 +569,74 @@ Test(search, lines_are_texts) {
     cr_expect_str_eq(kept, "mine");
     for (size_t i = 0; i < 2; i++)
         free(found[i]);
-    free(kept);
-    free(table);
-    free(query);
-    nvdp_context_free(p.ctx);
 }
 
 /* Writes the texts to export as words with tags: the last word of a text is an entity. */
 static void write_tagged(const struct place *p, const char *name) {
     char *rows = support_read(p->input), *words = strchr(rows, '\n') + 1;
-    FILE *file = fopen(name, "w");
+    nvdp__autoptr(fclose) FILE *file = fopen(name, "w");
     for (; *words != '\0'; words++)
         if (*words == ' ' || *words == '\n')
             fputs(*words == ' ' ? " O\n" : " B-LAST\n\n", file);
         else
             fputc(*words, file);
-    fclose(file);
-    free(rows);
 }
 
 /* A run without a task is measured and attacked on files of texts, with its samples in the shared file. */
 Test(search, runs_read_files_of_texts) {
     struct place p;
     struct nvdp_config *config = NULL;
-    struct nvdp_posteriors *posteriors = NULL, *tagged = NULL;
-    struct nvdp_text_attack attack = NVDP_RESULT(struct nvdp_text_attack);
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL, *tagged = NULL;
+    struct nvdp__text_attack_result attack = NVDP_RESULT(struct nvdp__text_attack_result);
     begin(&p, 1);
     EXPORT(&p, "clip-sequence", "4");
-    cr_assert_eq(nvdp_run_config_create(p.ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(p.ctx, "run", &config));
     support_set(p.ctx, config, "run", p.run);
-    cr_expect_eq(nvdp_run_posteriors(p.ctx, config, &posteriors), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(p.ctx), "no data; name a file of texts");
+    fails(nvdp_run_posteriors(p.ctx, config, &posteriors), NVDP_ERR_ARGUMENT,
+          "no data; name a file of texts");
     support_set(p.ctx, config, "data", p.input);
-    cr_assert_eq(nvdp_run_posteriors(p.ctx, config, &posteriors), NVDP_OK, "%s",
-                 nvdp_context_error(p.ctx));
+    ok(nvdp_run_posteriors(p.ctx, config, &posteriors));
     cr_expect_eq(posteriors->texts, TEXTS);
     write_tagged(&p, support_scratch_path("words.conll"));
     support_set(p.ctx, config, "data", support_scratch_path("words.conll"));
-    cr_assert_eq(nvdp_run_posteriors(p.ctx, config, &tagged), NVDP_OK, "%s",
-                 nvdp_context_error(p.ctx));
+    ok(nvdp_run_posteriors(p.ctx, config, &tagged));
     cr_assert_eq(tagged->texts, TEXTS);
     cr_expect_arr_eq(tagged->mu, posteriors->mu, TEXTS * tagged->dim * sizeof *tagged->mu);
-    nvdp_posteriors_free(tagged);
-    nvdp_posteriors_free(posteriors);
     nvdp_config_free(config);
     char *predictions = NULL;
-    cr_assert_eq(nvdp_predict_config_create(p.ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(p.ctx, "predict", &config));
     support_set(p.ctx, config, "run", p.run);
     support_set(p.ctx, config, "data", p.input);
-    cr_expect_eq(nvdp_predict(p.ctx, config, &predictions), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(p.ctx), "expected a run of a task");
+    fails(nvdp_predict(p.ctx, config, &predictions), NVDP_ERR_ARGUMENT, "expected a run of a task");
     nvdp_config_free(config);
-    cr_assert_eq(nvdp_text_attack_config_create(p.ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(p.ctx, "attack", &config));
     support_set(p.ctx, config, "run", p.run);
     support_set(p.ctx, config, "data", support_scratch_path("words.conll"));
-    char *lines = support_read(p.center), *more = nvdp__format(p.ctx, "%s%s", lines, lines);
+    char *lines = support_read(p.center);
+    nvdp__autofree char *more = nvdp__format(p.ctx, "%s%s", lines, lines);
     support_write_text(support_scratch_path("more.txt"), more);
     support_set(p.ctx, config, "public", support_scratch_path("more.txt"));
     support_set(p.ctx, config, "shared", p.out);
-    cr_assert_eq(nvdp_attack_texts(p.ctx, NVDP_ATTACKER_BAG, config, &attack), NVDP_OK, "%s",
-                 nvdp_context_error(p.ctx));
+    const struct nvdp__attacked attacked = {
+        .ctx = p.ctx, .attack = &nvdp__attack_row_bag, .kind = "bag", .config = config};
+    ok(nvdp__learn(&attacked, &attack));
     cr_expect_eq(attack.texts, TEXTS);
     cr_expect_geq(attack.public_texts, 20);
     cr_expect_eq(attack.both, 0);
     cr_expect(attack.holds);
-    nvdp_text_attack_free(&attack);
-    free(lines);
-    free(more);
+    nvdp__text_attack_free(&attack);
     nvdp_config_free(config);
-    struct nvdp_attack_result *pairs = NULL;
-    char *printed = NULL;
-    cr_assert_eq(nvdp_attacks_config_create(p.ctx, &config), NVDP_OK);
+    nvdp__autoptr(nvdp_attack_free) struct nvdp_attack_result *pairs = NULL;
+    nvdp__autofree char *printed = NULL;
+    ok(nvdp_config_create(p.ctx, "attack", &config));
     support_set(p.ctx, config, "kind", "pair");
     support_set(p.ctx, config, "run", p.run);
     support_set(p.ctx, config, "data", p.input);
     support_set(p.ctx, config, "pairs", "2");
-    cr_assert_eq(nvdp_attack(p.ctx, config, &pairs), NVDP_OK, "%s", nvdp_context_error(p.ctx));
-    cr_assert_eq(nvdp_attack_text(p.ctx, pairs, &printed), NVDP_OK);
+    ok(nvdp_attack(p.ctx, config, &pairs));
+    ok(nvdp_result_text(p.ctx, pairs, NULL, &printed));
     support_contains(printed, "for any two texts");
-    free(printed);
-    nvdp_attack_free(pairs);
     nvdp_config_free(config);
-    nvdp_context_free(p.ctx);
 }
 
 Test(search, refuses_bad_options) {
@@ -718,35 +660,28 @@ Test(search, refuses_bad_options) {
     cr_expect(nvdp__directory_empty(p.run)); /* nothing was made */
     struct nvdp__train_options options = task_config(&(struct task){{0}, {0}}, NVDP_METHOD_SENTENCE,
                                                      support_scratch_path("trained"));
-    struct nvdp_config *config = NULL;
-    cr_assert_eq(nvdp_train_config_create(p.ctx, &config), NVDP_OK);
-    support_set(p.ctx, config, "task", "sst2");
-    support_set(p.ctx, config, "data", "none");
-    support_set(p.ctx, config, "model", p.model);
-    support_set(p.ctx, config, "out", options.out);
-    support_set(p.ctx, config, "method", "sentence");
-    cr_expect_eq(nvdp_train(p.ctx, config, NULL), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(p.ctx), "nvdp export --model or --objective distill makes");
+    struct nvdp_config *config =
+        support_config(p.ctx, "train", "task", "sst2", "data", "none", "model", p.model, "out",
+                       options.out, "method", "sentence", NULL);
+    fails(nvdp_train(p.ctx, config, NULL), NVDP_ERR_ARGUMENT,
+          "nvdp export --model or --objective distill makes");
     /* options that only the objective distill reads */
     static const char *const distills[] = {"cosine-weight", "temperature"};
     for (size_t i = 0; i < 2; i++) {
         char needs[64];
         snprintf(needs, sizeof needs, "option --%s needs --objective distill", distills[i]);
         support_set(p.ctx, config, distills[i], "1");
-        cr_expect_eq(nvdp_train(p.ctx, config, NULL), NVDP_ERR_ARGUMENT);
-        support_contains(nvdp_context_error(p.ctx), needs);
+        fails(nvdp_train(p.ctx, config, NULL), NVDP_ERR_ARGUMENT, needs);
     }
-    nvdp_config_free(config);
-    nvdp_context_free(p.ctx);
 }
 
 /* Replaces text in an attribute of the same length. */
 static void change(const char *file, const char *from, const char *to) {
     size_t size = 0;
-    FILE *stream = fopen(file, "rb+");
+    nvdp__autoptr(fclose) FILE *stream = fopen(file, "rb+");
     fseek(stream, 0, SEEK_END);
     size = (size_t)ftell(stream);
-    char *bytes = malloc(size);
+    nvdp__autofree char *bytes = malloc(size);
     rewind(stream);
     cr_assert_eq(fread(bytes, 1, size, stream), size);
     char *at = memmem(bytes, size, from, strlen(from));
@@ -754,41 +689,33 @@ static void change(const char *file, const char *from, const char *to) {
     memcpy(at, to, strlen(to));
     rewind(stream);
     fwrite(bytes, 1, size, stream);
-    fclose(stream);
-    free(bytes);
 }
 
 /* Writes three public texts, the last of them private, and the texts to share, with or without it. */
 static void write_few(const struct place *p, const char *private, bool shared) {
-    char *text = nvdp__format(p->ctx, "good cat\nbad dog sun\n%s\n", private);
+    nvdp__autofree char *text = nvdp__format(p->ctx, "good cat\nbad dog sun\n%s\n", private);
     support_write_text(p->center, text);
     free(text);
     text = nvdp__format(p->ctx, "text\n%s\nred sea\n", shared ? private : "blue sun");
     support_write_text(p->input, text);
-    free(text);
 }
 
 /* Computes the embedding of a text with unit length. */
 static void embed(const struct place *p, const char *text, float out[16]) {
-    struct nvdp_config *config = NULL;
-    struct nvdp_encoder *encoder = NULL;
-    struct nvdp_dataset *data = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_encoder_free) struct nvdp_encoder *encoder = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *data = NULL;
     double square = 0;
-    cr_assert_eq(nvdp_encoder_config_create(p->ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(p->ctx, "encoder", &config));
     support_set(p->ctx, config, "model", p->model);
     support_set(p->ctx, config, "pool", "mean");
-    cr_assert_eq(nvdp_encoder_load(p->ctx, config, &encoder), NVDP_OK);
-    cr_assert_eq(
-        nvdp_dataset_from_texts(p->ctx, nvdp_encoder_tokenizer(encoder), 16, 1, &text, NULL, &data),
-        NVDP_OK);
-    cr_assert_eq(nvdp_encoder_run(p->ctx, encoder, data, NULL, out), NVDP_OK);
+    ok(nvdp_encoder_load(p->ctx, config, &encoder));
+    ok(nvdp_dataset_from_texts(p->ctx, nvdp_encoder_tokenizer(encoder), 16, 1, &text, NULL, &data));
+    ok(nvdp_encoder_run(p->ctx, encoder, data, NULL, out));
     for (size_t k = 0; k < 16; k++)
         square += (double)out[k] * (double)out[k];
     for (size_t k = 0; k < 16; k++)
         out[k] = (float)((double)out[k] / sqrt(square));
-    nvdp_dataset_free(data);
-    nvdp_encoder_free(encoder);
-    nvdp_config_free(config);
 }
 
 /* A center is not noised: whoever knows the other public texts recomputes the embedding of the private one, whatever the
@@ -808,7 +735,7 @@ Test(search, a_center_reveals_a_private_text) {
     cr_expect_not(nvdp__exists(p.out));
     EXPORT(&p, "certified-epsilon", "2", "public-independent", "true");
     open_search(&p, p.out, &s);
-    const float *center = s.shared->of->query->center;
+    const float *center = s.shared->query->center;
     embed(&p, "good cat", known[0]);
     embed(&p, "bad dog sun", known[1]);
     embed(&p, private, wanted);
@@ -819,7 +746,6 @@ Test(search, a_center_reveals_a_private_text) {
     }
     cr_expect_geq(dot / sqrt(square), .9999);
     close_search(&s);
-    nvdp_context_free(p.ctx);
 }
 
 /* A private text is recognized however it is written, and in a pair. Another text is not. */
@@ -861,7 +787,6 @@ Test(search, public_texts_are_compared_as_read) {
         EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "run", run,
                "public-independent", "true");
     }
-    nvdp_context_free(p.ctx);
 }
 
 /* A declared file states the declaration, and nothing in it shows whether the texts overlap: with one seed, files of
@@ -875,7 +800,7 @@ Test(search, a_declaration_is_stated_always) {
         write_few(&p, "one good blue dog", i == 1);
         EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "insecure-seed",
                "5", "public-independent", "true");
-        cr_assert_eq(nvdp_verify(p.ctx, p.out, NULL, &found), NVDP_OK);
+        ok(nvdp_verify(p.ctx, p.out, NULL, &found));
         for (size_t k = 0; k < found.checks; k++)
             if (strcmp(found.check[k].what, "the statement agrees with the attributes") == 0)
                 cr_expect_eq(found.check[k].verdict, NVDP_VERDICT_YES);
@@ -884,7 +809,7 @@ Test(search, a_declaration_is_stated_always) {
             "The owner declares that the public texts were chosen independently of the "
             "private texts; they were not compared.");
         support_lacks(found.statement, "None of the public texts");
-        cr_assert_eq(nvdp__release_read(p.ctx, nvdp__formats, p.out, &made[i]), NVDP_OK);
+        ok(nvdp__release_read(p.ctx, nvdp__formats, p.out, &made[i]));
     }
     cr_assert_eq(made[0].attributes.count, made[1].attributes.count);
     cr_expect_str_eq(nvdp__attributes_text(&made[0].attributes, "public_texts"), "declared");
@@ -901,9 +826,8 @@ Test(search, a_declaration_is_stated_always) {
     snprintf(p.out, sizeof p.out, "%s", support_scratch_path("changed.safetensors"));
     EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "public-independent", "true");
     change(p.out, "\"declared\"", "\"compared\"");
-    cr_assert_eq(nvdp_verify(p.ctx, p.out, NULL, &found), NVDP_OK);
+    ok(nvdp_verify(p.ctx, p.out, NULL, &found));
     cr_expect_not(found.holds);
-    nvdp_context_free(p.ctx);
 }
 
 Test(search, refuses_other_files_and_encoders) {
@@ -914,63 +838,54 @@ Test(search, refuses_other_files_and_encoders) {
     struct nvdp_hit hit[2];
     begin(&p, 1);
     const struct run_choice choice = {.method = NVDP_METHOD_VIB_FIXED, .epochs = 1};
-    char run[512], sha[65];
-    snprintf(run, sizeof run, "%s", task_run(p.ctx, "run", &choice, NULL));
+    char sha[65];
+    const char *run = support_path("%s", task_run(p.ctx, "run", &choice, NULL));
     EXPORT(&p, "clip-sequence", "4");
     open_search(&p, p.out, &s);
     static const char *const nothing[] = {"\t "};
-    cr_expect_eq(nvdp_search_texts(p.ctx, s.search, NULL, 1, nothing, 2, hit), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(p.ctx), "expected a text with tokens");
+    fails(nvdp_search_texts(p.ctx, s.search, NULL, 1, nothing, 2, hit), NVDP_ERR_ARGUMENT,
+          "expected a text with tokens");
     cr_expect_eq(nvdp_search_texts(p.ctx, s.search, NULL, 0, nothing, 2, hit), NVDP_ERR_ARGUMENT);
     cr_expect_eq(nvdp_search_texts(p.ctx, s.search, NULL, 1, nothing, 0, hit), NVDP_ERR_ARGUMENT);
     snprintf(sha, sizeof sha, "%s", s.info.sha256);
     close_search(&s);
 
     /* no folder of the encoder's name; other weights */
-    cr_assert_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_OK);
-    cr_expect_eq(nvdp_search_open(p.ctx, shared, NULL, &search), NVDP_ERR_IO);
-    support_contains(nvdp_context_error(p.ctx), "name it with");
+    ok(nvdp_shared_read(p.ctx, p.out, &shared));
+    fails(nvdp_search_open(p.ctx, shared, NULL, &search), NVDP_ERR_IO, "name it with");
     nvdp_shared_free(shared);
     char other[65];
     snprintf(other, sizeof other, "%s", sha);
     other[5] = other[5] == '0' ? '1' : '0';
     change(p.out, sha, other);
-    cr_assert_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_OK);
-    cr_expect_eq(nvdp_search_open(p.ctx, shared, p.model, &search), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(p.ctx), "expected the encoder of the file");
+    ok(nvdp_shared_read(p.ctx, p.out, &shared));
+    fails(nvdp_search_open(p.ctx, shared, p.model, &search), NVDP_ERR_INPUT,
+          "expected the encoder of the file");
     nvdp_shared_free(shared);
 
     /* a center that is no center, of another width, or missing */
     change(p.out, "f16:", "f17:");
-    cr_expect_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(p.ctx), "'center_0'");
+    fails(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT, "'center_0'");
     change(p.out, "f17:", "f16:");
     change(p.out, "f16:", "f16:g");
-    cr_expect_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(p.ctx), "expected finite numbers in float16");
+    fails(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT,
+          "expected finite numbers in float16");
     change(p.out, "f16:g", "f16:7c00");
-    cr_expect_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(p.ctx), "found '7c00'");
+    fails(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT, "found '7c00'");
     change(p.out, "f16:7c00", "f16:1c00");
     change(p.out, "center_0", "centre_0");
-    cr_expect_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(p.ctx), "'center_0'");
+    fails(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT, "'center_0'");
     change(p.out, "centre_0", "center_0");
     change(p.out, "encoder_width", "encoder_wedth");
     cr_expect_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT);
 
     /* a trained run */
-    struct nvdp_config *config = NULL;
-    cr_assert_eq(nvdp_export_config_create(p.ctx, &config), NVDP_OK);
-    support_set(p.ctx, config, "run", run);
-    support_set(p.ctx, config, "split", "dev");
-    support_set(p.ctx, config, "out", p.out);
-    support_set(p.ctx, config, "overwrite", "true");
-    cr_assert_eq(nvdp_export(p.ctx, config, NULL), NVDP_OK);
-    nvdp_config_free(config);
-    cr_assert_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_OK);
-    cr_expect_eq(nvdp_search_open(p.ctx, shared, p.model, &search), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(p.ctx), "found method 'vib-fixed' without them");
+    struct nvdp_config *config = support_config(p.ctx, "export", "run", run, "split", "dev", "out",
+                                                p.out, "overwrite", "true", NULL);
+    ok(nvdp_export(p.ctx, config, NULL));
+    ok(nvdp_shared_read(p.ctx, p.out, &shared));
+    fails(nvdp_search_open(p.ctx, shared, p.model, &search), NVDP_ERR_ARGUMENT,
+          "found method 'vib-fixed' without them");
     nvdp_shared_free(shared);
 
     /* an encoder that nvdp trained: the file would state a digest of its weights */
@@ -978,7 +893,6 @@ Test(search, refuses_other_files_and_encoders) {
     snprintf(p.model, sizeof p.model, "%s/model", task_run(p.ctx, "base", &base, NULL));
     REFUSED(&p, NVDP_ERR_ARGUMENT, "expected a public encoder", "clip-sequence", "4", "overwrite",
             "true", "run", support_scratch_path("other"));
-    nvdp_context_free(p.ctx);
 }
 
 /* Trains with the objective distill, and with the options, pairs of names and values. */
@@ -989,7 +903,7 @@ static nvdp_status distill(const struct place *p, const char *const *options,
                                "latent-dim", "6",       "batch",     "8",       "clip-sequence",
                                "50",         "holdout", "0.3",       "epochs",  "4"};
     struct nvdp_config *config = NULL;
-    cr_assert_eq(nvdp_train_config_create(p->ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(p->ctx, "train", &config));
     for (size_t i = 0; i < sizeof own / sizeof *own; i += 2)
         support_set(p->ctx, config, own[i], own[i + 1]);
     for (size_t i = 0; options[i] != NULL; i += 2)
@@ -1007,13 +921,13 @@ Test(search, distilled) {
     struct nvdp_config *config = NULL;
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     begin(&p, 1);
-    char *query = line_of(&p, 7);
+    nvdp__autofree char *query = line_of(&p, 7);
     const char *const plain[] = {NULL};
-    cr_assert_eq(distill(&p, plain, &result), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+    ok(distill(&p, plain, &result));
     cr_expect_eq(result.epochs_run, 4);
     cr_expect_eq(result.test->metric[0], NVDP_METRIC_SPEARMAN);
     cr_expect(isfinite(result.certified_epsilon));
-    nvdp_train_result_free(&result);
+    nvdp_result_free(&result);
     /* refusals: a second run in the folder, an option of tasks, a width without a map */
     static const char *const wrong[][3] = {{"out", NULL, "not empty"},
                                            {"lambda-g", "1", "has no effect with"},
@@ -1024,46 +938,41 @@ Test(search, distilled) {
     for (size_t i = 0; i < 4; i++) {
         const char *const of[] = {wrong[i][0], i > 0 ? wrong[i][1] : p.run, i > 0 ? "out" : NULL,
                                   bad, NULL};
-        cr_expect_eq(distill(&p, of, &result), NVDP_ERR_ARGUMENT);
-        support_contains(nvdp_context_error(p.ctx), wrong[i][2]);
+        fails(distill(&p, of, &result), NVDP_ERR_ARGUMENT, wrong[i][2]);
     }
     /* a run that was killed before its result is trained again, to the same bits */
-    char *place = nvdp__join(p.ctx, p.run, "decoder.safetensors"),
-         *end = nvdp__join(p.ctx, p.run, "result.json"), *before = NULL, *after = NULL;
+    nvdp__autofree char *place = nvdp__join(p.ctx, p.run, "decoder.safetensors"),
+                        *end = nvdp__join(p.ctx, p.run, "result.json"), *before = NULL,
+                        *after = NULL;
     size_t size = 0, again = 0;
-    cr_assert_eq(nvdp__read_file(p.ctx, place, 1 << 20, &before, &size), NVDP_OK);
+    ok(nvdp__read_file(p.ctx, place, 1 << 20, &before, &size));
     cr_assert_eq(remove(end) + remove(place), 0);
-    cr_assert_eq(nvdp_train_config_create(p.ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(p.ctx, "train", &config));
     support_set(p.ctx, config, "resume", p.run);
-    cr_assert_eq(nvdp_train(p.ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(p.ctx));
-    cr_assert_eq(nvdp__read_file(p.ctx, place, 1 << 20, &after, &again), NVDP_OK);
+    ok(nvdp_train(p.ctx, config, &result));
+    ok(nvdp__read_file(p.ctx, place, 1 << 20, &after, &again));
     cr_assert_eq(again, size);
     cr_expect_arr_eq(before, after, size);
     cr_expect(nvdp__exists(end));
-    nvdp_train_result_free(&result);
+    nvdp_result_free(&result);
     nvdp_config_free(config);
-    free(place);
-    free(end);
-    free(before);
-    free(after);
     float first[6 * 16];
     for (size_t i = 0; i < 3; i++) {
         struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
-        struct nvdp_config *of = NULL;
+        nvdp__autoptr(nvdp_config_free) struct nvdp_config *of = NULL;
         struct searched s;
         struct nvdp_hit hit;
         float z[TEXTS * 2 * 6], decoded[TEXTS * 16];
         size_t width = 0;
         const char *out = support_scratch_path(names[i]);
-        cr_assert_eq(nvdp_export_config_create(p.ctx, &of), NVDP_OK);
+        ok(nvdp_config_create(p.ctx, "export", &of));
         const char *const of_export[] = {"run",     p.run, "input",         p.input,
                                          "out",     out,   "no-ledger",     "true",
                                          "samples", "2",   "measure-texts", "0"};
         for (size_t k = 0; k < sizeof of_export / sizeof *of_export; k += 2)
             support_set(p.ctx, of, of_export[k], of_export[k + 1]);
-        cr_assert_eq(nvdp_export(p.ctx, of, NULL), NVDP_OK, "%s", nvdp_context_error(p.ctx));
-        nvdp_config_free(of);
-        cr_assert_eq(nvdp_verify(p.ctx, out, NULL, &found), NVDP_OK);
+        ok(nvdp_export(p.ctx, of, NULL));
+        ok(nvdp_verify(p.ctx, out, NULL, &found));
         for (size_t k = 0; k < found.checks; k++)
             cr_expect_neq(found.check[k].verdict, NVDP_VERDICT_NO, "%s: %s", found.check[k].what,
                           found.check[k].found);
@@ -1071,16 +980,14 @@ Test(search, distilled) {
         support_contains(found.statement,
                          "named as public (mean, map and decoder), which no noise");
         open_search(&p, out, &s);
-        cr_assert_eq(
-            nvdp_search_texts(p.ctx, s.search, NULL, 1, (const char *const *)&query, 1, &hit),
-            NVDP_OK);
+        ok(nvdp_search_texts(p.ctx, s.search, NULL, 1, (const char *const *)&query, 1, &hit));
         cr_expect_eq(hit.text, 6);
         cr_expect_float_eq(hit.estimate, 1, .1);
-        cr_assert_eq(nvdp_shared_decode(p.ctx, s.shared, 0, TEXTS, NULL, &width), NVDP_OK);
+        ok(nvdp_shared_decode(p.ctx, s.shared, 0, TEXTS, NULL, &width));
         cr_assert_eq(width, 16);
-        cr_assert_eq(nvdp_shared_decode(p.ctx, s.shared, 0, TEXTS, decoded, NULL), NVDP_OK);
-        cr_assert_eq(nvdp_shared_vectors(p.ctx, s.shared, 0, TEXTS * 2, z), NVDP_OK);
-        const float *decoder = s.shared->of->query->decoder;
+        ok(nvdp_shared_decode(p.ctx, s.shared, 0, TEXTS, decoded, NULL));
+        ok(nvdp_shared_vectors(p.ctx, s.shared, 0, TEXTS * 2, z));
+        const float *decoder = s.shared->query->decoder;
         if (i == 0) memcpy(first, decoder, sizeof first);
         cr_expect_arr_eq(first, decoder, sizeof first);
         for (size_t k = 0; k < TEXTS * 16; k++) {
@@ -1103,68 +1010,64 @@ Test(search, distilled) {
         }
     }
     /* the public texts themselves are not to be shared */
-    char *center = support_read(p.center), *table = nvdp__format(p.ctx, "text\n%s", center);
+    char *center = support_read(p.center);
+    nvdp__autofree char *table = nvdp__format(p.ctx, "text\n%s", center);
     support_write_text(p.input, table);
-    cr_assert_eq(nvdp_export_config_create(p.ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(p.ctx, "export", &config));
     support_set(p.ctx, config, "run", p.run);
     support_set(p.ctx, config, "input", p.input);
     support_set(p.ctx, config, "out", support_scratch_path("public.h5"));
-    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(p.ctx), "the public texts of the training: ");
+    fails(nvdp_export(p.ctx, config, NULL), NVDP_ERR_ARGUMENT,
+          "the public texts of the training: ");
     support_set(p.ctx, config, "public-independent", "true");
-    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+    ok(nvdp_export(p.ctx, config, NULL));
     /* a declaration of the training holds for its files */
-    json_t *record = NULL;
+    nvdp__autoptr(json_decref) json_t *record = NULL;
     char *file = nvdp__join(p.ctx, p.run, "run.json");
-    struct nvdp_export_result made = NVDP_RESULT(struct nvdp_export_result);
-    cr_assert_eq(nvdp__json_read(p.ctx, file, &record), NVDP_OK);
+    nvdp__autoresult struct nvdp_export_result made = NVDP_RESULT(struct nvdp_export_result);
+    ok(nvdp__json_read(p.ctx, file, &record));
     json_t *options = json_object_get(record, "config");
     cr_expect(json_is_false(json_object_get(options, "public_independent")));
     json_object_set_new(options, "public_independent", json_true());
-    cr_assert_eq(nvdp__json_write(p.ctx, file, record), NVDP_OK);
+    ok(nvdp__json_write(p.ctx, file, record));
     support_set(p.ctx, config, "public-independent", "false");
     support_set(p.ctx, config, "budget-samples", "2");
     support_set(p.ctx, config, "out", support_scratch_path("again.h5"));
-    cr_expect_eq(nvdp_export(p.ctx, config, &made), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+    ok(nvdp_export(p.ctx, config, &made));
     support_contains(made.statement, "The owner declares that the public texts");
-    nvdp_export_result_free(&made);
-    json_decref(record);
     free(file);
     nvdp_config_free(config);
-    free(center);
-    free(table);
     /* a file without a decoder */
     snprintf(p.run, sizeof p.run, "%s", support_scratch_path("plain"));
     support_write_text(p.input, "text\none more\nand another\n");
     EXPORT(&p, "clip-sequence", "4");
     struct nvdp_shared *shared = NULL;
-    cr_assert_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_OK);
-    cr_expect_eq(nvdp_shared_decode(p.ctx, shared, 0, 1, NULL, NULL), NVDP_ERR_UNSUPPORTED);
-    support_contains(nvdp_context_error(p.ctx), "expected a file with a decoder");
+    ok(nvdp_shared_read(p.ctx, p.out, &shared));
+    fails(nvdp_shared_decode(p.ctx, shared, 0, 1, NULL, NULL), NVDP_ERR_UNSUPPORTED,
+          "expected a file with a decoder");
     nvdp_shared_free(shared);
     struct nvdp_verification mean = NVDP_RESULT(struct nvdp_verification);
-    cr_assert_eq(nvdp_verify(p.ctx, p.out, NULL, &mean), NVDP_OK);
+    ok(nvdp_verify(p.ctx, p.out, NULL, &mean));
     for (size_t k = 0; k < mean.checks; k++)
         cr_expect_neq(mean.check[k].verdict, NVDP_VERDICT_NO, "%s", mean.check[k].what);
     support_contains(mean.statement, "named as public (mean), which no noise");
-    free(query);
-    nvdp_context_free(p.ctx);
 }
 
 /* Public texts that are gone or changed cannot be compared, so nothing is shared. All splits are compared. */
 Test(search, distilled_from_texts_that_cannot_be_compared) {
     static const char *const plain[] = {NULL};
     struct place p;
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     begin(&p, 1);
     char data[512], train[600], dev[600], moved[512];
     path(data, "splits");
     path(moved, "moved.txt");
     snprintf(train, sizeof train, "%s/train.tsv", data);
     snprintf(dev, sizeof dev, "%s/dev.tsv", data);
-    cr_assert_eq(nvdp__make_directory(p.ctx, data), NVDP_OK);
-    char *public = support_read(p.center), *longer = nvdp__format(p.ctx, "%sone more\n", public),
-         *table = NULL, *model = nvdp__join(p.ctx, p.run, "model/config.json");
+    ok(nvdp__make_directory(p.ctx, data));
+    char *public = support_read(p.center), *table = NULL;
+    nvdp__autofree char *model = nvdp__join(p.ctx, p.run, "model/config.json");
+    nvdp__autofree char *longer = nvdp__format(p.ctx, "%sone more\n", public);
     json_t *root = NULL;
     size_t n = 0;
     for (char *row = public, *end; (end = strchr(row, '\n')) != NULL; row = end + 1, n++) {
@@ -1174,23 +1077,21 @@ Test(search, distilled_from_texts_that_cannot_be_compared) {
         table = rows;
     }
     support_write_text(train, "text\tlabel\none more\t0\nand another\t1\n");
-    cr_assert_eq(distill(&p, plain, &result), NVDP_OK, "%s", nvdp_context_error(p.ctx));
-    nvdp_train_result_free(&result);
+    ok(distill(&p, plain, &result));
     /* splits need a column of labels, which a task without labels does not name */
-    cr_assert_eq(nvdp__json_read(p.ctx, model, &root), NVDP_OK);
-    json_t *columns = json_object_get(json_object_get(root, "nvdp"), "columns");
+    ok(nvdp__json_read(p.ctx, model, &root));
+    json_t *columns = support_at(root, "nvdp/columns");
     cr_assert_eq(json_object_set_new(columns, "label", json_string("label")), 0);
     cr_assert_eq(json_dump_file(root, model, 0), 0);
     json_decref(root);
-    free(model);
     for (size_t i = 0; i < 5; i++) {
-        struct nvdp_config *config = NULL;
+        nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
         if (i == 0) support_write_text(p.center, longer);
         if (i == 1) cr_assert_eq(rename(p.center, moved), 0);
         if (i == 2) support_write_text(p.center, public);
         if (i >= 2) support_write_text(dev, i == 2 ? "text\tlabel\nquite another\t1\n" : table);
         if (i == 4) support_write_text(train, table); /* each text in both */
-        cr_assert_eq(nvdp_export_config_create(p.ctx, &config), NVDP_OK);
+        ok(nvdp_config_create(p.ctx, "export", &config));
         support_set(p.ctx, config, "run", p.run);
         if (i >= 2) support_set(p.ctx, config, "data", data);
         support_set(p.ctx, config, i < 2 ? "input" : "split", i < 2 ? train : "train,dev");
@@ -1208,18 +1109,14 @@ Test(search, distilled_from_texts_that_cannot_be_compared) {
             support_contains(nvdp_context_error(p.ctx),
                              i < 2 ? "gone or changed, so they cannot be compared" : found);
         cr_expect_eq(nvdp__exists(p.out), i >= 2);
-        nvdp_config_free(config);
     }
-    free(public);
-    free(longer);
     free(table);
-    nvdp_context_free(p.ctx);
 }
 
 /* A finished run is not trained again in place, and stays until a training that replaces it can begin. */
 Test(search, distilled_runs_are_kept) {
     struct place p;
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     begin(&p, 1);
     char few[512], none[512];
     path(few, "few.txt");
@@ -1245,11 +1142,9 @@ Test(search, distilled_runs_are_kept) {
                                   NULL};
         nvdp_status status = NVDP_OK;
         if (resumes) {
-            struct nvdp_config *config = NULL;
-            cr_assert_eq(nvdp_train_config_create(p.ctx, &config), NVDP_OK);
-            support_set(p.ctx, config, cases[i][0], cases[i][1]);
+            struct nvdp_config *config =
+                support_config(p.ctx, "train", cases[i][0], cases[i][1], NULL);
             status = nvdp_train(p.ctx, config, &result);
-            nvdp_config_free(config);
             cr_expect_eq(status, NVDP_ERR_STATE);
         } else {
             status = distill(&p, of, &result);
@@ -1257,7 +1152,8 @@ Test(search, distilled_runs_are_kept) {
         cr_expect_eq(status == NVDP_OK, good, "%zu: %s", i, nvdp_context_error(p.ctx));
         if (!good) support_contains(nvdp_context_error(p.ctx), cases[i][2]);
         for (size_t k = 0; k < 4; k++) {
-            char *file = nvdp__join(p.ctx, p.run, files[k]), *found = NULL;
+            char *found = NULL;
+            nvdp__autofree char *file = nvdp__join(p.ctx, p.run, files[k]);
             size_t bytes = 0;
             cr_assert_eq(nvdp__read_file(p.ctx, file, 1 << 20, &found, &bytes), NVDP_OK, "%zu: %s",
                          i, nvdp_context_error(p.ctx));
@@ -1271,11 +1167,8 @@ Test(search, distilled_runs_are_kept) {
             } else {
                 free(found);
             }
-            free(file);
         }
     }
     for (size_t k = 0; k < 4; k++)
         free(kept[k]);
-    nvdp_train_result_free(&result);
-    nvdp_context_free(p.ctx);
 }

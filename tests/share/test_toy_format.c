@@ -28,8 +28,7 @@ static nvdp_status toy_open(struct nvdp__release *release) {
     const uint64_t head[] = {shape->rows, shape->dim, release->attributes.count};
     const size_t offsets = (shape->texts * shape->samples + 1) * sizeof(int64_t);
     uint64_t at = sizeof first_line;
-    struct toy *toy = calloc(1, sizeof *toy);
-    release->of = toy;
+    struct toy *toy = release->of;
     nvdp__attributes_sort(&release->attributes);
     NVDP_TRY(nvdp__release_put(release, 0, at, first_line));
     NVDP_TRY(nvdp__release_put(release, at, sizeof head, head));
@@ -59,10 +58,9 @@ static nvdp_status toy_finish(struct nvdp__release *release) {
 }
 
 static nvdp_status toy_read(struct nvdp__release *release) {
-    struct toy *toy = calloc(1, sizeof *toy);
+    struct toy *toy = release->of;
     uint64_t head[3];
     size_t count = 0;
-    release->of = toy;
     NVDP_TRY(nvdp__read_file(release->ctx, release->path, 1 << 24, &toy->bytes, &count));
     const char *at = toy->bytes + sizeof first_line;
     memcpy(head, at, sizeof head);
@@ -91,14 +89,12 @@ static nvdp_status toy_rows(struct nvdp__release *release, size_t first, size_t 
 }
 
 static void toy_close(struct nvdp__release *release) {
-    struct toy *toy = release->of;
-    if (toy != NULL) free(toy->bytes);
-    free(toy);
-    release->of = NULL;
+    free(((struct toy *)release->of)->bytes);
 }
 
 static const struct nvdp__format toy = {.name = "toy",
                                         .extension = ".toy",
+                                        .state = sizeof(struct toy),
                                         .detect = is_toy,
                                         .covers = NVDP__SIGNED_VALUES,
                                         .canonical = true,
@@ -114,13 +110,11 @@ static const struct nvdp__format toy = {.name = "toy",
 static void digest_of(struct nvdp_context *ctx, const struct nvdp__format *const *formats,
                       const char *path, unsigned char out[NVDP__H5_DIGEST]) {
     struct nvdp__release release = {0};
-    struct nvdp__embeddings *held = NULL;
-    cr_assert_eq(nvdp__release_read(ctx, formats, path, &release), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
-    cr_assert_eq(nvdp__embeddings_take(&release, NULL, NULL, &held), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
-    cr_assert_eq(nvdp__release_digest(&release, NVDP__SIGNED_VALUES, "signature", out), NVDP_OK);
-    nvdp__embeddings_free(held);
+    struct nvdp_shared *held = NULL;
+    ok(nvdp__release_read(ctx, formats, path, &release));
+    ok(nvdp__embeddings_take(&release, NULL, NULL, &held));
+    ok(nvdp__release_digest(&release, NVDP__SIGNED_VALUES, "signature", out));
+    nvdp_shared_free(held);
     nvdp__release_close(&release);
 }
 
@@ -131,13 +125,12 @@ Test(toy_format, is_one_row) {
     struct made_embeddings made = made_embeddings_default();
     struct nvdp__release refused = {0};
     unsigned char digest[3][NVDP__H5_DIGEST];
-    char first[512], middle[512], last[512];
-    char *bytes = NULL;
+    nvdp__autofree char *bytes = NULL;
     size_t count = 0;
     made.labels = made.splits = false;
-    snprintf(first, sizeof first, "%s", support_scratch_path("first.h5"));
-    snprintf(middle, sizeof middle, "%s", support_scratch_path("middle.toy"));
-    snprintf(last, sizeof last, "%s", support_scratch_path("last.h5"));
+    const char *first = support_scratch_path("first.h5");
+    const char *middle = support_scratch_path("middle.toy");
+    const char *last = support_scratch_path("last.h5");
     cr_assert_eq(nvdp__format_of(formats, middle), &toy);
     cr_assert_eq(nvdp__format_of(formats, "any"), formats[0]);
     converted_embeddings(ctx, formats, made_embeddings(ctx, "made.h5", &made), first);
@@ -148,16 +141,13 @@ Test(toy_format, is_one_row) {
     digest_of(ctx, formats, last, digest[2]);
     cr_assert_arr_eq(digest[0], digest[1], sizeof digest[0]);
     cr_assert_arr_eq(digest[0], digest[2], sizeof digest[0]);
-    cr_assert_eq(nvdp__read_file(ctx, middle, 1 << 24, &bytes, &count), NVDP_OK);
+    ok(nvdp__read_file(ctx, middle, 1 << 24, &bytes, &count));
     bytes = realloc(bytes, count + 1);
     bytes[count] = '\0';
     support_write(middle, bytes, count + 1);
-    cr_assert_eq(nvdp__release_read(ctx, formats, middle, &refused), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx),
-                     "for these values and texts, found a difference at byte");
+    fails(nvdp__release_read(ctx, formats, middle, &refused), NVDP_ERR_INPUT,
+          "for these values and texts, found a difference at byte");
     bytes[sizeof first_line - 1] = 1; /* a byte that nothing determines */
     support_write(middle, bytes, count);
     cr_assert_eq(nvdp__release_read(ctx, formats, middle, &refused), NVDP_ERR_INPUT);
-    free(bytes);
-    nvdp_context_free(ctx);
 }

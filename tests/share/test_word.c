@@ -32,60 +32,57 @@ static struct nvdp__train_options options_of(struct nvdp_context *ctx, const cha
 static void export(struct nvdp_context *ctx, const char *run, const char *file, const char *seed,
                    struct nvdp_export_result *out) {
     struct nvdp_config *options = NULL;
-    cr_assert_eq(nvdp_export_config_create(ctx, &options), NVDP_OK);
+    ok(nvdp_config_create(ctx, "export", &options));
     set(options, "run", run);
     set(options, "split", "dev");
     set(options, "out", file);
     set(options, "budget-samples", "100");
     if (seed != NULL) set(options, "insecure-seed", seed);
-    cr_assert_eq(nvdp_export(ctx, options, out), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_export(ctx, options, out));
     nvdp_config_free(options);
 }
 
 /* The sums of the ledger of the run, and the refusal of one more sample, name the epsilon per word. */
 static void ledger_says_per_word(struct nvdp_context *ctx, const char *folder, double stated) {
     char ledger[600];
-    char *json = NULL;
+    nvdp__autofree char *json = NULL;
     struct nvdp_ledger_summary sums = NVDP_RESULT(struct nvdp_ledger_summary);
-    struct nvdp_config *options = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *options = NULL;
     snprintf(ledger, sizeof ledger, "%s/ledger", folder);
-    cr_assert_eq(nvdp_ledger_summarize(ctx, ledger, NULL, &sums), NVDP_OK);
+    ok(nvdp_ledger_summarize(ctx, ledger, NULL, &sums));
     cr_expect_float_eq(sums.word_epsilon, stated, 1e-4);
-    cr_assert_eq(nvdp_describe(ctx, ledger, NVDP_DESCRIPTION_JSON, &json), NVDP_OK);
+    ok(nvdp_describe(ctx, ledger, NVDP_DESCRIPTION_JSON, &json));
     support_contains(json, "\"word_epsilon\": ");
     support_lacks(json, "budget"); /* there is none */
-    free(json);
-    cr_assert_eq(nvdp_export_config_create(ctx, &options), NVDP_OK);
+    ok(nvdp_config_create(ctx, "export", &options));
     set(options, "run", folder);
     set(options, "split", "dev");
     set(options, "out", support_scratch_path("refused.h5"));
     set(options, "budget-samples", "1");
-    cr_expect_eq(nvdp_export(ctx, options, NULL), NVDP_ERR_STATE);
-    support_contains(nvdp_context_error(ctx), "(per word ");
-    nvdp_config_free(options);
+    fails(nvdp_export(ctx, options, NULL), NVDP_ERR_STATE, "(per word ");
 }
 
 static void release_and_verify(size_t window) {
     struct nvdp_context *ctx = support_context();
     const char *run = support_scratch_path("word");
-    char *folder = strdup(run), *file = strdup(support_scratch_path("word.h5"));
+    const char *file = support_scratch_path("word.h5");
+    nvdp__autofree char *folder = strdup(run);
     struct nvdp__train_options config = options_of(ctx, folder);
     config.nvib.clip.window = window;
     struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
     struct nvdp_export_result exported = NVDP_RESULT(struct nvdp_export_result);
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
-    char *line = NULL;
+    nvdp__autofree char *line = NULL;
     const struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect_gt(result.certified_epsilon, NVDP_USEFUL_EPSILON);
 
-    cr_assert_eq(nvdp_run_guarantee(ctx, folder, &guarantee), NVDP_OK);
+    ok(nvdp_run_guarantee(ctx, folder, &guarantee));
     cr_assert(guarantee.word.holds);
     cr_expect_leq(guarantee.word.epsilon, 2);
     cr_expect_gt(guarantee.word.epsilon, 1.99);
-    cr_assert_eq(nvdp_guarantee_line(ctx, &guarantee, &line), NVDP_OK);
+    ok(nvdp_guarantee_line(ctx, &guarantee, &line));
     support_contains(line, "Proven per word: epsilon 2 at delta 1e-05, one sample");
     support_contains(line, "No useful guarantee: epsilon ");
-    free(line);
 
     export(ctx, folder, file, NULL, &exported);
     support_contains(exported.guarantee, "Proven per word: epsilon 2 at delta 1e-05, one sample");
@@ -98,8 +95,8 @@ static void release_and_verify(size_t window) {
     support_contains(exported.statement, "Proven for each single occurrence of a word");
     support_contains(exported.statement, "for 3 adjacent words epsilon is ");
     support_contains(exported.statement, "its size may tell the length.");
-    nvdp_export_result_free(&exported);
-    cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_result_free(&exported);
+    ok(nvdp_verify(ctx, file, NULL, &found));
     cr_expect(found.holds && found.certified && !found.useful, "%s", found.statement);
     for (size_t i = 0; i < found.checks; i++)
         support_lacks(found.check[i].what, "length");
@@ -109,8 +106,7 @@ static void release_and_verify(size_t window) {
     /* A second file of the texts: n samples have sqrt(n) times the mu of one. */
     exported = (struct nvdp_export_result)NVDP_RESULT(struct nvdp_export_result);
     found = (struct nvdp_verification)NVDP_RESULT(struct nvdp_verification);
-    free(file);
-    file = strdup(support_scratch_path("word2.h5"));
+    file = support_scratch_path("word2.h5");
     export(ctx, folder, file, NULL, &exported);
     cr_expect_eq(exported.spent_samples, 6); /* a text is in three rows */
     const double all = nvdp_gdp_epsilon(sqrt(6) * guarantee.word.mu, 1e-5);
@@ -118,29 +114,25 @@ static void release_and_verify(size_t window) {
     cr_expect_gt(exported.spent_epsilon, NVDP_USEFUL_EPSILON);
     ledger_says_per_word(ctx, folder, all);
     support_lacks(exported.statement, "Proven: ");
-    nvdp_export_result_free(&exported);
-    cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_result_free(&exported);
+    ok(nvdp_verify(ctx, file, NULL, &found));
     cr_expect(found.holds, "%s", found.statement);
 
     /* After a file whose noise can be removed nothing is proven of all together. */
     for (int secure = 0; secure < 2; secure++) {
         exported = (struct nvdp_export_result)NVDP_RESULT(struct nvdp_export_result);
-        free(file);
-        file = strdup(support_scratch_path(secure ? "word4.h5" : "word3.h5"));
+        file = support_scratch_path(secure ? "word4.h5" : "word3.h5");
         export(ctx, folder, file, secure ? NULL : "1", &exported);
         cr_expect_eq(exported.spent_word_epsilon, INFINITY);
         cr_expect_eq(strstr(exported.guarantee, "Proven per word") != NULL, secure);
-        nvdp_export_result_free(&exported);
+        nvdp_result_free(&exported);
         found = (struct nvdp_verification)NVDP_RESULT(struct nvdp_verification);
-        cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK);
+        ok(nvdp_verify(ctx, file, NULL, &found));
         cr_expect_eq(found.holds, secure != 0, "%s", found.statement);
         cr_expect_eq(isinf(found.word_epsilon), !secure);
     }
     free((void *)config.data);
     free((void *)config.model);
-    free(folder);
-    free(file);
-    nvdp_context_free(ctx);
 }
 
 /* Replaces a number of the file, and returns it. */
@@ -172,7 +164,7 @@ static void old_attributes(const char *file) {
 static size_t refused(struct nvdp_context *ctx, const char *file, const char *what) {
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
     size_t wrong = 0;
-    cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK);
+    ok(nvdp_verify(ctx, file, NULL, &found));
     for (size_t i = 0; i < found.checks; i++)
         wrong +=
             found.check[i].verdict == NVDP_VERDICT_NO && strcmp(found.check[i].what, what) == 0;
@@ -184,10 +176,9 @@ static void export_texts(struct nvdp_context *ctx, const char *run, const char *
                          const char *file, const char *ledger) {
     struct nvdp_config *options = NULL;
     const char *input = support_scratch_path("texts.tsv");
-    char text[256];
-    snprintf(text, sizeof text, "sentence\tlabel\n%s", rows);
+    const char *text = support_path("sentence\tlabel\n%s", rows);
     support_write_text(input, text);
-    cr_assert_eq(nvdp_export_config_create(ctx, &options), NVDP_OK);
+    ok(nvdp_config_create(ctx, "export", &options));
     set(options, "run", run);
     set(options, "input", input);
     set(options, "out", file);
@@ -195,68 +186,63 @@ static void export_texts(struct nvdp_context *ctx, const char *run, const char *
     set(options, "model-id", "0123456789abcdef0123456789abcdef");
     if (ledger != NULL && *ledger == '\0') set(options, "no-ledger", "true");
     if (ledger != NULL && *ledger != '\0') set(options, "ledger", ledger);
-    cr_assert_eq(nvdp_export(ctx, options, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_export(ctx, options, NULL));
     nvdp_config_free(options);
 }
 
 /* A text in two rows has two samples, though no earlier file has it. */
 Test(word_release, counts_all_rows_of_a_text) {
     struct nvdp_context *ctx = support_context();
-    char *run = strdup(support_scratch_path("word"));
+    const char *run = support_scratch_path("word");
     const char *file = support_scratch_path("rows.h5");
     struct nvdp__train_options config = options_of(ctx, run);
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
     task_train(ctx, &config);
     export_texts(ctx, run, "good cat\t1\nGood  cat\t0\nbad\t0\n", file, NULL);
-    cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_verify(ctx, file, NULL, &found));
     cr_expect(found.holds);
     cr_expect_eq(found.spent_samples, 0); /* the ledger's owner knows */
     support_contains(found.guarantee, "Proven per word: epsilon 2 at delta 1e-05, one sample");
     char ledger[600];
     snprintf(ledger, sizeof ledger, "%s/ledger", run);
-    cr_assert_eq(nvdp_verify_ledger(ctx, file, ledger, NULL, &found), NVDP_OK);
+    ok(nvdp_verify_ledger(ctx, file, ledger, NULL, &found));
     cr_expect_eq(found.spent_samples, 2);
     support_contains(found.guarantee, "(per word 2.954). The file states of one row: Proven per ");
-    struct nvdp_config *options = NULL;
-    cr_assert_eq(nvdp_export_config_create(ctx, &options), NVDP_OK);
+    struct nvdp_config *options = support_config(ctx, "export", NULL);
     set(options, "run", run);
     /* without a budget of the caller the rows of a text are refused: word-epsilon is for one of them */
     set(options, "input", support_scratch_path("texts.tsv"));
     set(options, "ledger", support_scratch_path("none"));
     set(options, "out", support_scratch_path("none.h5"));
-    cr_assert_eq(nvdp_export(ctx, options, NULL), NVDP_ERR_STATE);
-    support_contains(nvdp_context_error(ctx), "1 text stands twice in these texts: expected at "
-                                              "most 1 sample of a text, which the run guarantees");
+    fails(nvdp_export(ctx, options, NULL), NVDP_ERR_STATE,
+          "1 text stands twice in these texts: expected at "
+          "most 1 sample of a text, which the run guarantees");
     support_contains(nvdp_context_error(ctx), " (per word 2.954) together, those of one row ");
     support_contains(nvdp_context_error(ctx), " (per word 2). Nothing was drawn");
     cr_assert_neq(access(support_scratch_path("none"), F_OK), 0);
-    nvdp_config_free(options);
     /* an epsilon above 100 is no useful guarantee */
     config.word_epsilon = 300;
     task_train(ctx, &config);
     file = support_scratch_path("weak.h5");
     export_texts(ctx, run, "good\t1\n", file, support_scratch_path("another"));
-    cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK);
+    ok(nvdp_verify(ctx, file, NULL, &found));
     support_contains(found.statement, "\nNo useful guarantee per word: the proven epsilon is 300 "
                                       "at delta 1e-05, one sample.\n");
     struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
-    char *line = NULL;
-    cr_assert_eq(nvdp_run_guarantee(ctx, run, &guarantee), NVDP_OK);
-    cr_assert_eq(nvdp_guarantee_line(ctx, &guarantee, &line), NVDP_OK);
+    nvdp__autofree char *line = NULL;
+    ok(nvdp_run_guarantee(ctx, run, &guarantee));
+    ok(nvdp_guarantee_line(ctx, &guarantee, &line));
     support_contains(line, "No useful guarantee per word: the proven epsilon is 300 at ");
-    free(line);
     free((void *)config.data);
     free((void *)config.model);
-    free(run);
-    nvdp_context_free(ctx);
 }
 
 /* A number below the one that follows from the file itself is found. Sums of a ledger, which older files state, are not
  * read. */
 Test(word_release, what_a_file_states_per_word_is_checked) {
     struct nvdp_context *ctx = support_context();
-    char *run = strdup(support_scratch_path("word")), *folder = strdup(support_scratch_path("all")),
-         file[2][600];
+    char file[2][600];
+    const char *run = support_scratch_path("word"), *folder = support_scratch_path("all");
     struct nvdp__train_options config = options_of(ctx, run);
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
     task_train(ctx, &config);
@@ -265,7 +251,7 @@ Test(word_release, what_a_file_states_per_word_is_checked) {
         snprintf(file[i], sizeof file[i], "%s/%d.h5", folder, i);
         export_texts(ctx, run, i == 0 ? "good\t1\nbad\t0\n" : "good\t1\ncat\t0\n", file[i], NULL);
     }
-    cr_assert_eq(nvdp_verify(ctx, folder, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_verify(ctx, folder, NULL, &found));
     cr_expect(found.holds);
     cr_expect(found.counted);
     static const char says[] = "The samples of a text that is in several of these files add up. ";
@@ -273,10 +259,10 @@ Test(word_release, what_a_file_states_per_word_is_checked) {
     support_contains(found.statement, says);
     support_contains(found.guarantee, "Proven per word: epsilon 2 at ");
     export_texts(ctx, run, "sea\t1\n", support_scratch_path("all/2.h5"), "");
-    cr_assert_eq(nvdp_verify(ctx, folder, NULL, &found), NVDP_OK);
+    ok(nvdp_verify(ctx, folder, NULL, &found));
     cr_expect_not(found.counted);
     old_attributes(file[1]);
-    cr_assert_eq(nvdp_verify(ctx, file[1], NULL, &found), NVDP_OK);
+    ok(nvdp_verify(ctx, file[1], NULL, &found));
     cr_expect(found.holds);
     size_t old = 0;
     for (size_t i = 0; i < found.checks; i++)
@@ -294,9 +280,6 @@ Test(word_release, what_a_file_states_per_word_is_checked) {
     }
     free((void *)config.data);
     free((void *)config.model);
-    free(folder);
-    free(run);
-    nvdp_context_free(ctx);
 }
 
 /* The ledger's checks of a folder show the largest sum of each kind over several releases. */
@@ -304,12 +287,13 @@ Test(word_release, a_folder_has_the_largest_sums_of_each_kind) {
     static const double word[] = {2, 0.05, 8}, text[] = {8, 20, 9};
     struct nvdp_context *ctx = support_context();
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
-    char *run[3], *folder = strdup(support_scratch_path("all")), file[600],
-                  *ledger = strdup(support_scratch_path("ledger"));
+    const char *run[3];
+    char file[600];
+    const char *folder = support_scratch_path("all"), *ledger = support_scratch_path("ledger");
     for (int i = 0; i < 3; i++) {
         char name[16];
         snprintf(name, sizeof name, "run%d", i);
-        run[i] = strdup(support_scratch_path(name));
+        run[i] = support_scratch_path(name);
         struct nvdp__train_options config = options_of(ctx, run[i]);
         config.word_epsilon = word[i];
         config.certified_epsilon = text[i];
@@ -324,39 +308,33 @@ Test(word_release, a_folder_has_the_largest_sums_of_each_kind) {
         snprintf(file, sizeof file, "%s/%d.h5", folder, i);
         export_texts(ctx, run[0], i == 0 ? "good\t1\n" : "bad\t1\n", file, ledger);
     }
-    cr_assert_eq(nvdp_verify(ctx, folder, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_verify(ctx, folder, NULL, &found));
     cr_expect(found.holds);
     cr_expect_float_eq(found.word_epsilon, 2, 1e-3);
     /* so are those of the ledger's checks */
-    char beside[600], shown[2][96], bound[NVDP__BOUND_TEXT];
+    char beside[600], shown[2][96];
     snprintf(beside, sizeof beside, "%s.key", ledger);
-    cr_assert_eq(nvdp_verify_ledger(ctx, folder, ledger, beside, &found), NVDP_OK);
+    ok(nvdp_verify_ledger(ctx, folder, ledger, beside, &found));
     cr_expect_gt(found.spent_epsilon, 20);
     snprintf(shown[0], sizeof shown[0], "0.h5: at most 2 samples (budget: 9), epsilon %s ",
-             nvdp__bound(bound, found.spent_epsilon));
+             nvdp__bound(found.spent_epsilon).text);
     support_contains(found.check[found.checks - 2].found, shown[0]);
     support_contains(found.check[found.checks - 1].found, "epsilon 8.4");
     snprintf(shown[1], sizeof shown[1], "%s", found.check[found.checks - 1].found);
     /* a file with another name could be either */
-    char renamed[600];
-    snprintf(renamed, sizeof renamed, "%s", support_scratch_path("renamed.h5"));
+    const char *renamed = support_scratch_path("renamed.h5");
     for (int i = 0; i < 2; i++) {
         snprintf(file, sizeof file, "%s/%d.h5", folder, i);
         cr_assert_eq(link(file, renamed), 0);
-        cr_assert_eq(nvdp_verify(ctx, renamed, NULL, &found), NVDP_OK);
-        cr_assert_eq(nvdp_verify_ledger(ctx, renamed, ledger, beside, &found), NVDP_OK);
+        ok(nvdp_verify(ctx, renamed, NULL, &found));
+        ok(nvdp_verify_ledger(ctx, renamed, ledger, beside, &found));
         support_contains(found.check[found.checks - 2].found, shown[0] + strlen("0.h5"));
         cr_expect_str_eq(found.check[found.checks - 1].found, shown[1]);
         cr_assert_eq(unlink(renamed), 0);
     }
     /* three adjacent words are not more than the text */
-    cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_verify(ctx, file, NULL, &found));
     support_contains(found.statement, "adjacent words epsilon is ");
-    free(folder);
-    free(ledger);
-    for (int i = 0; i < 3; i++)
-        free(run[i]);
-    nvdp_context_free(ctx);
 }
 
 Test(word_release, states_the_guarantee_of_a_word) {
@@ -371,35 +349,33 @@ Test(word_release, states_the_guarantee_of_a_word_in_windows) {
 /* Words of the exported texts and the training texts are both protected, by two mechanisms. */
 Test(word_release, with_private_training_both_are_stated) {
     struct nvdp_context *ctx = support_context();
-    char *run = strdup(support_scratch_path("word")),
-         *file = strdup(support_scratch_path("word.h5")), *line = NULL, owner[200],
-         bound[2][NVDP__BOUND_TEXT];
+    const char *run = support_scratch_path("word"), *file = support_scratch_path("word.h5");
+    char owner[200];
+    nvdp__autofree char *line = NULL;
     struct nvdp__train_options config = options_of(ctx, run);
     struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
-    struct nvdp_export_result exported = NVDP_RESULT(struct nvdp_export_result);
+    nvdp__autoresult struct nvdp_export_result exported = NVDP_RESULT(struct nvdp_export_result);
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
     config.dp.batch = 8;
     config.dp.target_epsilon = 3;
     task_train(ctx, &config);
-    cr_assert_eq(nvdp_run_guarantee(ctx, run, &guarantee), NVDP_OK);
+    ok(nvdp_run_guarantee(ctx, run, &guarantee));
     cr_expect(guarantee.training_epsilon > 2.9 && guarantee.training_epsilon <= 3);
-    nvdp__bound(bound[0], guarantee.training_epsilon);
-    nvdp__bound(bound[1], guarantee.training_delta);
-    cr_assert_eq(nvdp_guarantee_line(ctx, &guarantee, &line), NVDP_OK);
+    ok(nvdp_guarantee_line(ctx, &guarantee, &line));
     support_contains(line, "Proven per word: epsilon 2 at delta 1e-05, one sample");
     snprintf(owner, sizeof owner, "One training example (zero-out): epsilon %s at delta %s",
-             bound[0], bound[1]);
+             nvdp__bound(guarantee.training_epsilon).text,
+             nvdp__bound(guarantee.training_delta).text);
     support_contains(line, owner);
-    free(line);
     export(ctx, run, file, NULL, &exported);
     support_contains(exported.statement, "Proven per word: epsilon 2 at delta 1e-05, one sample");
     snprintf(owner, sizeof owner,
              "epsilon %s at delta %s for one training example (zero-out, for exact arithmetic, "
              "which the training's noise lacks)",
-             bound[0], bound[1]);
+             nvdp__bound(guarantee.training_epsilon).text,
+             nvdp__bound(guarantee.training_delta).text);
     support_contains(exported.statement, owner);
-    nvdp_export_result_free(&exported);
-    cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_verify(ctx, file, NULL, &found));
     cr_expect(found.holds, "%s", found.statement);
     support_contains(found.statement, owner);
     size_t checks = 0;
@@ -409,55 +385,48 @@ Test(word_release, with_private_training_both_are_stated) {
     cr_expect_eq(checks, 1);
     free((void *)config.data);
     free((void *)config.model);
-    free(run);
-    free(file);
-    nvdp_context_free(ctx);
 }
 
 Test(word_release, refusals_and_both_budgets) {
     struct nvdp_context *ctx = support_context();
-    char *folder = strdup(support_scratch_path("word")), *text = NULL;
+    const char *folder = support_scratch_path("word");
+    nvdp__autofree char *text = NULL;
     struct nvdp__train_options config = options_of(ctx, folder), other = config;
     struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
     other.method = NVDP_METHOD_VIB_FIXED;
     other.nvib.vib.sigma = 1;
-    cr_expect_eq(nvdp__train_calibrate(ctx, &other), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "word-epsilon");
+    fails(nvdp__train_calibrate(ctx, &other), NVDP_ERR_ARGUMENT, "word-epsilon");
     other.word_epsilon = 0;
     other.nvib.clip.window = 1;
-    cr_expect_eq(nvdp__train_calibrate(ctx, &other), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "option --word-window: expected a method with a");
+    fails(nvdp__train_calibrate(ctx, &other), NVDP_ERR_ARGUMENT,
+          "option --word-window: expected a method with a");
     other = config;
     other.nvib.length_policy = NVDP_LENGTH_PUBLIC;
     struct nvdp_train_result none = NVDP_RESULT(struct nvdp_train_result);
-    cr_expect_eq(nvdp__train(ctx, &other, &none), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "--length-policy: method word");
+    fails(nvdp__train(ctx, &other, &none), NVDP_ERR_ARGUMENT, "--length-policy: method word");
     other = config;
     other.word_epsilon = 0;
     other.nvib.clip.word = 1e7;
-    cr_expect_eq(nvdp__train(ctx, &other, &none), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "--clip-word: expected at most 1e+06");
+    fails(nvdp__train(ctx, &other, &none), NVDP_ERR_ARGUMENT,
+          "--clip-word: expected at most 1e+06");
     other = config;
     other.nvib.clip.window = 1;
     other.word_layers = 9;
     struct nvdp_train_result refused = NVDP_RESULT(struct nvdp_train_result);
-    cr_expect_eq(nvdp__train(ctx, &other, &refused), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "option --word-layers: expected at most");
+    fails(nvdp__train(ctx, &other, &refused), NVDP_ERR_ARGUMENT,
+          "option --word-layers: expected at most");
     other = config;
     other.certified_epsilon = 8;
     other.certified_releases = 4;
     task_train(ctx, &other);
-    cr_assert_eq(nvdp_run_guarantee(ctx, folder, &guarantee), NVDP_OK);
+    ok(nvdp_run_guarantee(ctx, folder, &guarantee));
     cr_expect(guarantee.word.holds && guarantee.word.epsilon <= 2 && guarantee.releases == 4);
     cr_expect_leq(guarantee.epsilon, 8 * (1 + 1e-9));
     cr_expect_lt(guarantee.word.phrase_epsilon, 8); /* capped: the text's */
     cr_expect_gt(guarantee.word.phrase_guess[0].bound, guarantee.word.guess[0].bound);
-    cr_assert_eq(nvdp_guarantee_guesses(ctx, &guarantee, &text), NVDP_OK);
+    ok(nvdp_guarantee_guesses(ctx, &guarantee, &text));
     support_contains(text, "Proven for each single occurrence of a word");
     support_lacks(text, "may be recognized");
-    free(text);
     free((void *)config.data);
     free((void *)config.model);
-    free(folder);
-    nvdp_context_free(ctx);
 }

@@ -1,12 +1,14 @@
 /* An encoder with pooler and classifier for tests (encoder.h): creation, batches, passes, and
  * comparison with expected values. */
 #include "encoder.h"
+#include "encoder/safetensors.h"
 
-#include "bert/checkpoint.h"
-#include "bert/row.h"
+#include "encoder/checkpoint.h"
+#include "encoder/row.h"
 #include "flat_operations.h"
 #include "plain_encoder.h"
 #include "support.h"
+#include "tensor_values.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -60,21 +62,21 @@ struct encoder *encoder_create_in(enum nvdp_precision precision,
     encoder->ctx = support_context();
     nvdp_context_set_precision(encoder->ctx, precision);
     if (precision == NVDP_PRECISION_BF16) support_bf16(encoder->ctx);
-    cr_assert_eq(nvdp__bert_device(encoder->ctx, config, &encoder->dev), NVDP_OK);
+    ok(nvdp__bert_device(encoder->ctx, config, &encoder->dev));
     encoder->outputs = outputs;
     nvdp__params_init(&encoder->params, encoder->ctx);
-    cr_assert_eq(nvdp__bert_declare(&encoder->bert, config, true, &encoder->params), NVDP_OK, "%s",
-                 nvdp_context_error(encoder->ctx));
+    ok(nvdp__bert_declare(&encoder->bert, config, true, &encoder->params));
     if (outputs > 0)
-        cr_assert_eq(nvdp__declare_dense(
-                         &encoder->params, nvdp__names(config->model_type)->classifier, outputs,
-                         config->hidden_size, NVDP__PARAM_OPTIONAL, &encoder->classifier),
-                     NVDP_OK);
-    cr_assert_eq(nvdp__params_allocate(&encoder->params, training), NVDP_OK);
-    cr_assert_eq(nvdp__bert_cache_create(encoder->ctx, &encoder->bert, training, keep_hidden,
-                                         &encoder->cache),
-                 NVDP_OK);
-    return encoder;
+        ok(nvdp__declare_dense(&encoder->params, nvdp__names(config->model_type)->classifier,
+                               outputs, config->hidden_size, NVDP__PARAM_OPTIONAL,
+                               &encoder->classifier));
+    ok(nvdp__params_allocate(&encoder->params, training));
+    ok(nvdp__bert_cache_create(encoder->ctx, &encoder->bert,
+                               training      ? NVDP__KEEP_TRAINING
+                               : keep_hidden ? NVDP__KEEP_HIDDEN
+                                             : NVDP__KEEP_LAST,
+                               &encoder->cache));
+    return support_keep(encoder);
 }
 
 static void take(struct encoder *encoder, size_t texts, size_t longest) {
@@ -92,18 +94,8 @@ void encoder_plan(struct encoder *encoder, size_t texts, size_t longest) {
     nvdp__arena_release(&encoder->arena);
     encoder->arena = (struct nvdp__arena){0};
     take(encoder, texts, longest);
-    cr_assert_eq(nvdp__arena_allocate(encoder->ctx, &encoder->arena), NVDP_OK);
+    ok(nvdp__arena_allocate(encoder->ctx, &encoder->arena));
     take(encoder, texts, longest);
-}
-
-void encoder_free(struct encoder *encoder) {
-    nvdp__bert_cache_release(&encoder->cache);
-    nvdp__bert_release(&encoder->bert);
-    nvdp__params_release(&encoder->params);
-    nvdp__device_release(&encoder->dev);
-    nvdp__arena_release(&encoder->arena);
-    nvdp_context_free(encoder->ctx);
-    free(encoder);
 }
 
 void encoder_randomize(struct encoder *encoder, double sd, uint64_t seed) {
@@ -116,7 +108,6 @@ void encoder_randomize(struct encoder *encoder, double sd, uint64_t seed) {
             value[k] += 1;
         }
         nvdp__upload(&encoder->dev, n, value, nvdp__value(&encoder->params, i));
-        free(value);
     }
 }
 
@@ -140,7 +131,7 @@ struct nvdp__batch *encoder_batch(struct encoder *encoder, size_t texts, const s
                                   uint64_t seed) {
     struct nvdp__batch *batch = NULL;
     size_t longest = encoder->bert.config.max_position_embeddings;
-    cr_assert_eq(nvdp__batch_create(encoder->ctx, texts, longest, &batch), NVDP_OK);
+    ok(nvdp__batch_create(encoder->ctx, texts, longest, &batch));
     struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
     for (size_t i = 0; i < texts; i++) {
@@ -151,25 +142,25 @@ struct nvdp__batch *encoder_batch(struct encoder *encoder, size_t texts, const s
         end_text(batch,
                  encoder->outputs > 0 ? (float)nvdp__stream_below(&stream, encoder->outputs) : 0);
     }
-    return batch;
+    return support_keep(batch);
 }
 
 struct nvdp__batch *encoder_one_text(struct encoder *encoder, const struct nvdp__batch *batch,
                                      size_t index) {
     struct nvdp__batch *one = NULL;
-    cr_assert_eq(nvdp__batch_create(encoder->ctx, 1, batch->longest, &one), NVDP_OK);
+    ok(nvdp__batch_create(encoder->ctx, 1, batch->longest, &one));
     for (int32_t t = batch->offset[index]; t < batch->offset[index + 1]; t++) {
         add_token(one, batch->ids[t], batch->types[t], batch->positions[t]);
     }
     end_text(one, batch->label[index]);
-    return one;
+    return support_keep(one);
 }
 
 struct nvdp__batch *encoder_pack(struct encoder *encoder, size_t texts, size_t width,
                                  const int64_t *ids, const int64_t *types, const int64_t *mask,
                                  const int64_t *label) {
     struct nvdp__batch *batch = NULL;
-    cr_assert_eq(nvdp__batch_create(encoder->ctx, texts, width, &batch), NVDP_OK);
+    ok(nvdp__batch_create(encoder->ctx, texts, width, &batch));
     for (size_t i = 0; i < texts; i++) {
         for (size_t t = 0; t < width; t++) {
             size_t at = i * width + t;
@@ -177,7 +168,7 @@ struct nvdp__batch *encoder_pack(struct encoder *encoder, size_t texts, size_t w
         }
         end_text(batch, (float)label[i]);
     }
-    return batch;
+    return support_keep(batch);
 }
 
 static double classify(struct encoder *encoder, const struct nvdp__batch *batch, float *d_logits) {
@@ -223,7 +214,7 @@ double encoder_add_backward(struct encoder *encoder, const struct nvdp__batch *b
 float *encoder_download(struct encoder *encoder, size_t n, const float *tensor) {
     float *host = malloc(n * sizeof *host + 1);
     nvdp__download(&encoder->dev, n, tensor, host);
-    return host;
+    return support_keep(host);
 }
 
 float *encoder_last(struct encoder *encoder, const struct nvdp__batch *batch) {
@@ -240,28 +231,29 @@ double encoder_difference(size_t n, const float *a, const float *b) {
     return worst;
 }
 
-static const struct nvdp_tensor_info *need(const struct nvdp_safetensors *file, const char *name) {
-    const struct nvdp_tensor_info *info = nvdp_safetensors_find(file, name);
+static const struct nvdp__tensor_info *need(const struct nvdp__safetensors *file,
+                                            const char *name) {
+    const struct nvdp__tensor_info *info = nvdp__safetensors_find(file, name);
     cr_assert_not_null(info, "no tensor %s", name);
     return info;
 }
 
-double *encoder_expected(const struct nvdp_safetensors *file, const char *name) {
-    const struct nvdp_tensor_info *info = need(file, name);
+double *encoder_expected(const struct nvdp__safetensors *file, const char *name) {
+    const struct nvdp__tensor_info *info = need(file, name);
     double *values = malloc(info->count * sizeof *values);
-    nvdp_safetensors_read_f64(info, values);
-    return values;
+    support_read_f64(info, values);
+    return support_keep(values);
 }
 
-int64_t *encoder_expected_i64(const struct nvdp_safetensors *file, const char *name) {
-    const struct nvdp_tensor_info *info = need(file, name);
+int64_t *encoder_expected_i64(const struct nvdp__safetensors *file, const char *name) {
+    const struct nvdp__tensor_info *info = need(file, name);
     int64_t *values = malloc(info->count * sizeof *values);
-    nvdp_safetensors_read_i64(info, values);
-    return values;
+    support_read_i64(info, values);
+    return support_keep(values);
 }
 
-struct nvdp_safetensors *encoder_open(struct nvdp_context *ctx, const char *path) {
-    struct nvdp_safetensors *file = NULL;
-    cr_assert_eq(nvdp_safetensors_open(ctx, path, &file), NVDP_OK, "%s", nvdp_context_error(ctx));
-    return file;
+struct nvdp__safetensors *encoder_open(struct nvdp_context *ctx, const char *path) {
+    struct nvdp__safetensors *file = NULL;
+    ok(nvdp__safetensors_open(ctx, path, &file));
+    return support_keep(file);
 }

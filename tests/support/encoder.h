@@ -2,8 +2,8 @@
 #ifndef NVDP_TESTS_SUPPORT_ENCODER_H
 #define NVDP_TESTS_SUPPORT_ENCODER_H
 
-#include "bert/encoder.h"
-#include <nvdp/safetensors.h>
+#include "encoder/encoder.h"
+#include "encoder/safetensors.h"
 
 struct encoder {
     struct nvdp_context *ctx;
@@ -37,7 +37,6 @@ struct encoder *encoder_create_in(enum nvdp_precision precision,
 struct encoder *encoder_create(const struct nvdp_bert_config *config, size_t outputs, bool training,
                                bool keep_hidden);
 void encoder_plan(struct encoder *encoder, size_t texts, size_t longest);
-void encoder_free(struct encoder *encoder);
 /* Sets random values in all tensors, including LayerNorms and biases, because zeros could hide
  * errors. */
 void encoder_randomize(struct encoder *encoder, double sd, uint64_t seed);
@@ -68,8 +67,8 @@ float *encoder_last(struct encoder *encoder, const struct nvdp__batch *batch);
 /* Returns max |a - b|. */
 double encoder_difference(size_t n, const float *a, const float *b);
 /* Returns all values of a tensor as double; free(). Fails the test if there is none. */
-double *encoder_expected(const struct nvdp_safetensors *file, const char *name);
-int64_t *encoder_expected_i64(const struct nvdp_safetensors *file, const char *name);
-struct nvdp_safetensors *encoder_open(struct nvdp_context *ctx, const char *path);
+double *encoder_expected(const struct nvdp__safetensors *file, const char *name);
+int64_t *encoder_expected_i64(const struct nvdp__safetensors *file, const char *name);
+struct nvdp__safetensors *encoder_open(struct nvdp_context *ctx, const char *path);
 
 #endif

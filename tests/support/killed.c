@@ -2,12 +2,12 @@
  * (killed.h). In order: reading the files, an undisturbed run for comparison, the killed run.
  * Read killed_ends(), at the end, first. */
 #include "killed.h"
+#include "encoder/safetensors.h"
 
 #include "base/cache.h"
 #include "base/file.h"
 #include <criterion/criterion.h>
 #include <math.h>
-#include <nvdp/safetensors.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,14 +35,13 @@ static void read_lines(const char *out, struct lines *lines) {
         lines->norm[i] = NAN;
     FILE *file = fopen(path, "r");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        json_t *object = json_loads(line, 0, NULL);
-        const char *event = json_string_value(json_object_get(object, "event"));
+        nvdp__autoptr(json_decref) json_t *object = json_loads(line, 0, NULL);
+        const char *event = text_at(object, "event");
         if (event != NULL && strcmp(event, "step") == 0) {
-            lines->last = (uint64_t)json_integer_value(json_object_get(object, "step"));
-            lines->norm[lines->last] = json_real_value(json_object_get(object, "grad_norm"));
+            lines->last = (uint64_t)integer_at(object, "step");
+            lines->norm[lines->last] = number_at(object, "grad_norm");
             lines->count++;
         }
-        json_decref(object);
     }
     if (file != NULL) fclose(file);
 }
@@ -51,19 +50,17 @@ static void read_lines(const char *out, struct lines *lines) {
  * resume, so that the next lines are new. */
 static uint64_t saved_step(struct nvdp_context *ctx, const char *out) {
     char path[LONGER];
-    struct nvdp_safetensors *file = NULL;
-    json_t *state = NULL;
+    struct nvdp__safetensors *file = NULL;
+    nvdp__autoptr(json_decref) json_t *state = NULL;
     snprintf(path, sizeof path, "%s/state.ckpt", out);
     if (nvdp__exists(path)) {
-        cr_assert_eq(nvdp_safetensors_open(ctx, path, &file), NVDP_OK, "%s",
-                     nvdp_context_error(ctx));
-        state = json_loads(nvdp_safetensors_metadata(file, "state"), 0, NULL);
-        nvdp_safetensors_close(file);
+        ok(nvdp__safetensors_open(ctx, path, &file));
+        state = json_loads(nvdp__safetensors_metadata(file, "state"), 0, NULL);
+        nvdp__safetensors_close(file);
     }
-    uint64_t step = (uint64_t)json_integer_value(json_object_get(state, "step"));
+    uint64_t step = (uint64_t)integer_at(state, "step");
     snprintf(path, sizeof path, "%s/metrics.jsonl", out);
-    (void)!truncate(path, json_integer_value(json_object_get(state, "metrics_bytes")));
-    json_decref(state);
+    (void)!truncate(path, integer_at(state, "metrics_bytes"));
     return step;
 }
 
@@ -83,7 +80,7 @@ struct whole {
 static void note(struct whole *whole, uint64_t step) {
     char digest[NVDP__DIGEST_HEX];
     if (!nvdp__exists(whole->model)) return;
-    cr_assert_eq(nvdp__file_sha256(whole->ctx, whole->model, digest), NVDP_OK);
+    ok(nvdp__file_sha256(whole->ctx, whole->model, digest));
     if (whole->models > 0 && strcmp(whole->at[whole->models - 1].digest, digest) == 0) return;
     memcpy(whole->at[whole->models].digest, digest, sizeof digest);
     whole->at[whole->models++].step = step;
@@ -100,8 +97,7 @@ static bool looks(void *user) {
 
 static void run_whole(const struct killed_run *run, struct whole *whole) {
     nvdp_context_set_cancel(whole->ctx, looks, whole);
-    cr_assert_eq(run->train(whole->ctx, run->config, whole->out, false), NVDP_OK, "%s",
-                 nvdp_context_error(whole->ctx));
+    ok(run->train(whole->ctx, run->config, whole->out, false));
     nvdp_context_set_cancel(whole->ctx, NULL, NULL);
     note(whole, run->steps);
     cr_assert_gt(whole->models, 1, "no model on the way");
@@ -111,7 +107,7 @@ static void run_whole(const struct killed_run *run, struct whole *whole) {
 static void check_model(const struct whole *whole, const char *model, uint64_t step) {
     char digest[NVDP__DIGEST_HEX];
     if (!nvdp__exists(model)) return;
-    cr_assert_eq(nvdp__file_sha256(whole->ctx, model, digest), NVDP_OK);
+    ok(nvdp__file_sha256(whole->ctx, model, digest));
     size_t i = 0;
     while (i < whole->models && strcmp(whole->at[i].digest, digest) != 0)
         i++;
@@ -192,7 +188,7 @@ static void run_killed(const struct killed_run *run, const struct whole *whole, 
     cr_expect(lines.count == run->steps && lines.last == run->steps, "%zu lines", lines.count);
     snprintf(model, sizeof model, "%s/result.json", out);
     json_t *root = json_load_file(model, 0, NULL);
-    const json_t *steps = json_object_get(json_object_get(root, "dp"), "steps");
+    const json_t *steps = support_at(root, "dp/steps");
     cr_expect_eq((uint64_t)json_integer_value(steps), run->steps);
     json_decref(root);
     if (run->seeded) cr_expect(support_same_file(whole->out, out, run->model));
@@ -204,7 +200,7 @@ void killed_ends(const struct killed_run *run, int kills) {
     char out[PATH], record[LONGER];
     cr_assert_leq(run->steps, MAX_STEPS);
     whole = (struct whole){.ctx = support_context(), .late = run->late};
-    cr_assert_eq(nvdp_context_set_threads(whole.ctx, 1), NVDP_OK); /* more are lost in a fork */
+    ok(nvdp_context_set_threads(whole.ctx, 1)); /* more are lost in a fork */
     snprintf(out, sizeof out, "%s", support_scratch_path("killed"));
     snprintf(record, sizeof record, "%s/%s", out, run->record);
     snprintf(whole.out, sizeof whole.out, "%s", support_scratch_path("whole"));
@@ -219,5 +215,4 @@ void killed_ends(const struct killed_run *run, int kills) {
     cr_expect_gt(tally.redone, 0, "no process died between two states");
     cr_expect_eq(tally.same, run->seeded ? tally.redone : 0, "%zu of %zu drawn again", tally.same,
                  tally.redone);
-    nvdp_context_free(whole.ctx);
 }

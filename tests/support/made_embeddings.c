@@ -3,8 +3,8 @@
 #include "made_embeddings.h"
 
 #include "base/random.h"
+#include "share/release.h"
 #include "share/sampler.h"
-#include "share/sign.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <sodium.h>
@@ -42,17 +42,14 @@ static size_t tokens(const struct made_embeddings *file, size_t text) {
 }
 
 static void write_columns(const struct made_embeddings *file, struct nvdp__h5 *h5) {
-    float *label = calloc(file->texts, sizeof *label);
+    nvdp__autofree float *label = calloc(file->texts, sizeof *label);
     int32_t *split = calloc(file->texts, sizeof *split);
     for (size_t i = 0; i < file->texts; i++) {
         label[i] = made_label(file, i);
         split[i] = i % 7 == 6; /* every class in both */
     }
-    if (file->labels)
-        cr_assert_eq(nvdp__h5_write(h5, "label", NVDP__H5_F32, 1, &file->texts, label), NVDP_OK);
-    if (file->splits)
-        cr_assert_eq(nvdp__h5_write(h5, "split", NVDP__H5_I32, 1, &file->texts, split), NVDP_OK);
-    free(label);
+    if (file->labels) ok(nvdp__h5_write(h5, "label", NVDP__H5_F32, 1, &file->texts, label));
+    if (file->splits) ok(nvdp__h5_write(h5, "split", NVDP__H5_I32, 1, &file->texts, split));
     free(split);
 }
 
@@ -71,11 +68,11 @@ static void sign_values(const struct nvdp__sign_key *key, struct nvdp__h5 *file)
     unsigned char message[64] = "nvdp embeddings, signed/1", signature[crypto_sign_BYTES];
     char hex[2 * crypto_sign_BYTES + 1];
     sodium_bin2hex(hex, sizeof hex, key->open, sizeof key->open);
-    cr_assert_eq(nvdp__h5_set_string(file, "public_key", hex), NVDP_OK);
-    cr_assert_eq(nvdp__h5_digest(file, "signature", message + 32), NVDP_OK);
+    ok(nvdp__h5_set_string(file, "public_key", hex));
+    ok(nvdp__h5_digest(file, "signature", message + 32));
     crypto_sign_detached(signature, NULL, message, sizeof message, key->secret);
     sodium_bin2hex(hex, sizeof hex, signature, sizeof signature);
-    cr_assert_eq(nvdp__h5_set_string(file, "signature", hex), NVDP_OK);
+    ok(nvdp__h5_set_string(file, "signature", hex));
 }
 
 const char *made_embeddings(struct nvdp_context *ctx, const char *name,
@@ -103,8 +100,8 @@ const char *made_embeddings(struct nvdp_context *ctx, const char *name,
             }
         }
     }
-    nvdp__grid_vectors(rows * file->dim, z, grid_z);
-    nvdp__grid_log_weights(rows, log_pi, grid_pi);
+    nvdp__round_f16(rows * file->dim, z, NVDP__LARGEST_F16, grid_z);
+    nvdp__round_f16(rows, log_pi, 0, grid_pi);
     struct nvdp__embeddings_shape shape = {.texts = file->texts,
                                            .samples = file->samples,
                                            .dim = file->dim,
@@ -115,18 +112,17 @@ const char *made_embeddings(struct nvdp_context *ctx, const char *name,
                                            .rows = rows,
                                            .weights = true};
     struct nvdp__h5 *written = NULL;
-    cr_assert_eq(nvdp__embeddings_create(ctx, path, &shape, offset, &written), NVDP_OK);
+    ok(nvdp__embeddings_create(ctx, path, &shape, offset, &written));
     write_attributes(file, written);
     write_columns(file, written);
-    cr_assert_eq(nvdp__embeddings_write(written, &shape, 0, file->texts, 0, rows, grid_z, grid_pi),
-                 NVDP_OK);
+    ok(nvdp__embeddings_write(written, &shape, 0, file->texts, 0, rows, grid_z, grid_pi));
     if (file->key != NULL) {
         struct nvdp__sign_key key = {0};
-        cr_assert_eq(nvdp__sign_key_read(ctx, file->key, &key), NVDP_OK);
+        ok(nvdp__sign_key_read(ctx, file->key, &key));
         sign_values(&key, written);
         nvdp__sign_key_wipe(&key);
     }
-    cr_assert_eq(nvdp__h5_commit(written, true), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp__h5_commit(written, true));
     nvdp__h5_free(written);
     free(offset);
     free(z);
@@ -138,20 +134,21 @@ const char *made_embeddings(struct nvdp_context *ctx, const char *name,
 
 void converted_embeddings(struct nvdp_context *ctx, const struct nvdp__format *const *formats,
                           const char *from, const char *to) {
-    struct nvdp__embeddings *held = NULL;
+    struct nvdp_shared *held = NULL;
     struct nvdp__release read = {0};
-    cr_assert_eq(nvdp__release_read(ctx, formats, from, &read), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
-    cr_assert_eq(nvdp__embeddings_take(&read, NULL, NULL, &held), NVDP_OK);
+    ok(nvdp__release_read(ctx, formats, from, &read));
+    ok(nvdp__embeddings_take(&read, NULL, NULL, &held));
     struct nvdp__release made = read; /* shares the memory of `read` */
     made.of = NULL;
-    cr_assert_eq(nvdp__attributes_set_whole(&made.attributes, "texts", (int64_t)made.shape.texts),
-                 NVDP_OK);
-    cr_assert_eq(nvdp__release_create(&made, nvdp__format_of(formats, to), to), NVDP_OK);
-    cr_assert_eq(nvdp__release_copy(&read, &made), NVDP_OK);
-    cr_assert_eq(nvdp__release_commit(&made, true), NVDP_OK);
-    made.format->close(&made);
+    made.h5 = NULL;
+    ok(nvdp__attributes_set_whole(&made.attributes, "texts", (int64_t)made.shape.texts));
+    ok(nvdp__release_create(&made, nvdp__format_of(formats, to), to));
+    ok(nvdp__release_copy(&read, &made));
+    ok(nvdp__release_commit(&made, true));
+    if (made.format->close != NULL) made.format->close(&made);
+    nvdp__h5_free(made.h5);
+    free(made.of);
     read.attributes = made.attributes;
     nvdp__release_close(&read);
-    nvdp__embeddings_free(held);
+    nvdp_shared_free(held);
 }

@@ -17,10 +17,9 @@ const char *made_folder(const char *folder) {
 }
 
 void made_run_file(const char *folder, const char *run, const char *file, const char *text) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", made_folder(folder), run);
+    const char *path = support_path("%s/%s", made_folder(folder), run);
     mkdir(path, 0777);
-    snprintf(path, sizeof path, "%s/%s/%s", made_folder(folder), run, file);
+    path = support_path("%s/%s/%s", made_folder(folder), run, file);
     support_write_text(path, text);
 }
 
@@ -132,12 +131,11 @@ static void write_privacy(const char *folder, const struct made_run *run) {
 }
 
 void made_run(const char *folder, const struct made_run *run) {
-    char text[512];
     write_run(folder, run);
     write_result(folder, run);
     if (run->rd_max > 0) write_privacy(folder, run);
     if (run->label == NULL) return;
-    snprintf(text, sizeof text, "{\"label\": \"%s\"}", run->label);
+    const char *text = support_path("{\"label\": \"%s\"}", run->label);
     made_run_file(folder, run->name, "sweep.json", text);
 }
 
@@ -145,19 +143,16 @@ struct report *made_report(struct nvdp_context *ctx, const char *folder) {
     struct report_config config = report_config_default();
     struct report *report = NULL;
     config.directory = made_folder(folder);
-    cr_assert_eq(report_create(ctx, &config, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
-    return report;
+    ok(report_create(ctx, &config, &report));
+    return support_keep(report);
 }
 
 char *report_written(const char *folder, const char *file) {
     struct nvdp_context *ctx = support_context();
-    struct report *report = made_report(ctx, folder);
-    char path[4096];
+    nvdp__autoptr(report_free) struct report *report = made_report(ctx, folder);
     report->figures = false;
-    cr_assert_eq(report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
-    snprintf(path, sizeof path, "%s/%s", report_directory(report), file);
-    report_free(report);
-    nvdp_context_free(ctx);
+    ok(report_write(ctx, report));
+    const char *path = support_path("%s/%s", report_directory(report), file);
     return support_read(path);
 }
 

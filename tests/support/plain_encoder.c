@@ -4,14 +4,15 @@
 #include "plain_kernels.h"
 
 #define nvdp__transformer_pass plain_transformer_pass
+#define nvdp__pre_norm_pass plain_pre_norm_pass
 
-#include "bert/transformer.c"
+#include "encoder/transformer.c"
 
 #include "plain_encoder.h"
 
-/* Encoders that are not transformers run on their own pass. */
+/* Encoders that are not of BERT's family run on their own pass. */
 static const struct nvdp__encoder_pass *pass_of(const struct nvdp__bert *bert) {
-    return bert->layer != NULL ? &plain_transformer_pass : bert->row->pass;
+    return bert->row->position_vectors ? &plain_transformer_pass : bert->row->pass;
 }
 
 void plain_bert_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,

@@ -2,7 +2,7 @@
 #ifndef NVDP_TESTS_SUPPORT_PLAIN_ENCODER_H
 #define NVDP_TESTS_SUPPORT_PLAIN_ENCODER_H
 
-#include "bert/encoder.h"
+#include "encoder/encoder.h"
 
 void plain_bert_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                         const struct nvdp__params *params, const struct nvdp__batch *batch,

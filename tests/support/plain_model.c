@@ -15,6 +15,6 @@
 #define nvdp__pretrain_model_initialise plain_pretrain_model_initialise
 #define nvdp__pretrain_model_load plain_pretrain_model_load
 #define nvdp__pretrain_model_plan plain_pretrain_model_plan
-#define nvdp__pretrain_model_per_example plain_pretrain_model_per_example
+#define nvdp__initialize_neighbor_heads plain_initialize_neighbor_heads
 
 #include "pretrain/model.c"

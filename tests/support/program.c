@@ -1,7 +1,7 @@
 /* Runs the program and makes a tiny model and task for it (program.h): first running, then the
  * model, then the task. */
 #include "program.h"
-#include "bert/checkpoint.h"
+#include "encoder/checkpoint.h"
 
 #include <criterion/criterion.h>
 #include <nvdp/bert.h>
@@ -14,7 +14,7 @@
 
 /* Runs `program` followed by the formatted arguments. */
 static struct outcome run(const char *program, const char *format, va_list args) {
-    char *line = NULL, *command = NULL;
+    nvdp__autofree char *line = NULL, *command = NULL;
     cr_assert_gt(vasprintf(&line, format, args), -1);
     const char *out = support_scratch_path("stdout"), *err = support_scratch_path("stderr");
     cr_assert_gt(asprintf(&command, "XDG_CACHE_HOME=%s %s%s >%s 2>%s",
@@ -24,8 +24,6 @@ static struct outcome run(const char *program, const char *format, va_list args)
     struct outcome outcome = {.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
                               .out = support_read(out),
                               .err = support_read(err)};
-    free(line);
-    free(command);
     return outcome;
 }
 
@@ -45,19 +43,33 @@ struct outcome program_shell(const char *format, ...) {
     return outcome;
 }
 
-struct outcome program_expect(int code, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
+static struct outcome expect(int code, const char *format, va_list args) {
     struct outcome outcome = run(NVDP_BINARY_DIR "/nvdp ", format, args);
-    va_end(args);
     cr_assert_eq(outcome.code, code, "nvdp %s: expected exit code %d, found %d: %s", format, code,
                  outcome.code, outcome.err);
     return outcome;
 }
 
-void program_release(struct outcome *outcome) {
-    free(outcome->out);
-    free(outcome->err);
+struct outcome program_expect(int code, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    struct outcome outcome = expect(code, format, args);
+    va_end(args);
+    return outcome;
+}
+
+void program_says(int code, const char *words, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    support_contains(expect(code, format, args).err, words);
+    va_end(args);
+}
+
+void program_prints(int code, const char *words, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    support_contains(expect(code, format, args).out, words);
+    va_end(args);
 }
 
 json_t *program_object(const struct outcome *outcome) {
@@ -65,7 +77,7 @@ json_t *program_object(const struct outcome *outcome) {
     json_t *object = json_loads(outcome->out, 0, &error);
     cr_assert_not_null(object, "line %d: %s in: %s", error.line, error.text, outcome->out);
     cr_assert(json_is_object(object));
-    return object;
+    return support_keep(object);
 }
 
 /* --- the model --- */
@@ -97,9 +109,7 @@ const char *program_model(void) {
     config.intermediate_size = 32;
     config.vocab_size = PIECES;
     config.max_position_embeddings = 32;
-    cr_assert_eq(nvdp_bert_create_random(ctx, &config, 1, path, directory), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
-    nvdp_context_free(ctx);
+    ok(nvdp_bert_create_random(ctx, &config, 1, path, directory));
     return directory;
 }
 
@@ -110,8 +120,7 @@ static const char *const bad[] = {"bad", "awful", "boring", "poor"};
 static const char *const things[] = {"film", "plot", "actor", "story", "music"};
 
 static void write_split(const char *directory, const char *name, int rows) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
+    const char *path = support_path("%s/%s", directory, name);
     FILE *file = fopen(path, "wb");
     cr_assert_not_null(file);
     bool test = strcmp(name, "test.tsv") == 0;
@@ -119,9 +128,8 @@ static void write_split(const char *directory, const char *name, int rows) {
     for (int i = 0; i < rows; i++) {
         int label = i % 2;
         const char *word = (label == 1 ? good : bad)[i / 2 % 4];
-        char text[128];
-        snprintf(text, sizeof text, "%s %s was %s%s .", i % 3 == 0 ? "the" : "this", things[i % 5],
-                 i % 7 == 0 ? "very " : "", word);
+        const char *text = support_path("%s %s was %s%s .", i % 3 == 0 ? "the" : "this",
+                                        things[i % 5], i % 7 == 0 ? "very " : "", word);
         if (test) {
             fprintf(file, "%d\t%s\n", i, text);
         } else {

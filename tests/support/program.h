@@ -19,9 +19,14 @@ struct outcome program_shell(const char *format, ...) __attribute__((format(prin
 /* The same, and fails the test if the exit code differs. */
 struct outcome program_expect(int code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void program_release(struct outcome *outcome);
 
-/* Parses standard output, which must be exactly one JSON object; json_decref() it. */
+/* The same, and fails the test if standard error (output) lacks `words`. */
+void program_says(int code, const char *words, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void program_prints(int code, const char *words, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Parses standard output, which must be exactly one JSON object. */
 json_t *program_object(const struct outcome *outcome);
 
 /* Returns a directory with a random BERT of one layer and about forty pieces. */

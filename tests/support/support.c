@@ -13,6 +13,7 @@
 #include <linux/seccomp.h>
 #include <locale.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,37 +23,61 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RING = 64, PATH_SIZE = 4096 };
+enum { PATH_SIZE = 4096 };
 
 void support_bf16(struct nvdp_context *ctx) {
     if (nvdp__bf16_missing(true) != NULL) cr_skip_test("bf16: %s", nvdp__bf16_missing(true));
-    if (ctx != NULL && nvdp_bf16_missing() != NULL) nvdp__allow_plain_bf16(ctx);
+    if (ctx != NULL && nvdp__bf16_missing(false) != NULL) nvdp__allow_plain_bf16(ctx);
+}
+
+/* Contexts of this thread. */
+static _Thread_local struct nvdp_context *contexts[1024];
+static _Thread_local size_t context_count;
+
+/* Returns the message of the newest context that has one. */
+static const char *newest_message(void) {
+    for (size_t i = context_count; i > 0; i--)
+        if (*nvdp_context_error(contexts[i - 1]) != '\0')
+            return nvdp_context_error(contexts[i - 1]);
+    return "";
 }
 
 struct nvdp_context *support_context(void) {
     struct nvdp_context *ctx = NULL;
-    cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
+    ok(nvdp_context_create(&ctx));
     cr_assert_eq(nvdp_context_set_threads(ctx, 2), NVDP_OK);
     nvdp_context_set_option_style(ctx, NVDP_OPTION_STYLE_DASHES);
-    return ctx;
+    if (context_count < sizeof contexts / sizeof *contexts) contexts[context_count++] = ctx;
+    return support_keep(ctx);
 }
 
-static char *ring_slot(void) {
-    static char ring[RING][PATH_SIZE];
-    static int next;
-    next = (next + 1) % RING;
-    return ring[next];
+void support_ok(nvdp_status status, const char *call, const char *file, int line) {
+    cr_assert_eq(status, NVDP_OK, "%s:%d: %s: %s: %s", file, line, call, nvdp_status_name(status),
+                 newest_message());
+}
+
+void support_fails(nvdp_status found, nvdp_status expected, const char *words, const char *call,
+                   const char *file, int line) {
+    const char *message = newest_message();
+    cr_assert_eq(found, expected, "%s:%d: %s: expected %s, found %s: %s", file, line, call,
+                 nvdp_status_name(expected), nvdp_status_name(found), message);
+    cr_assert_not_null(strstr(message, words), "%s:%d: %s: '%s' is not in: %s", file, line, call,
+                       words, message);
+}
+
+const char *support_path(const char *format, ...) {
+    char *path = NULL;
+    va_list args;
+    va_start(args, format);
+    cr_assert_gt(vasprintf(&path, format, args), -1);
+    va_end(args);
+    return support_keep(path);
 }
 
 static const char *shared_path(const char *relative) {
-    char *path = ring_slot();
     const char *root = getenv("NVDP_SHARED");
-    if (root != NULL) {
-        snprintf(path, PATH_SIZE, "%s/%s", root, relative);
-    } else {
-        snprintf(path, PATH_SIZE, "%s/../shared/%s", NVDP_SOURCE_DIR, relative);
-    }
-    return path;
+    return root != NULL ? support_path("%s/%s", root, relative)
+                        : support_path("%s/../shared/%s", NVDP_SOURCE_DIR, relative);
 }
 
 bool support_has_shared(const char *relative) {
@@ -66,8 +91,7 @@ const char *support_shared(const char *relative) {
 }
 
 const char *support_golden(const char *name) {
-    char *path = ring_slot();
-    snprintf(path, PATH_SIZE, "%s/tests/golden/%s", NVDP_SOURCE_DIR, name);
+    const char *path = support_path("%s/tests/golden/%s", NVDP_SOURCE_DIR, name);
     cr_assert_eq(access(path, R_OK), 0, "cannot read %s", path);
     return path;
 }
@@ -96,9 +120,7 @@ const char *support_scratch(void) {
 }
 
 const char *support_scratch_path(const char *name) {
-    char *path = ring_slot();
-    snprintf(path, PATH_SIZE, "%s/%s", support_scratch(), name);
-    return path;
+    return support_path("%s/%s", support_scratch(), name);
 }
 
 void support_write(const char *path, const void *bytes, size_t count) {
@@ -121,7 +143,7 @@ char *support_read(const char *path) {
     char *text = calloc(1, (size_t)size + 1);
     cr_assert_eq(fread(text, 1, (size_t)size, file), (size_t)size);
     fclose(file);
-    return text;
+    return support_keep(text);
 }
 
 void support_decimal_comma(void) {
@@ -138,11 +160,10 @@ void support_decimal_comma(void) {
 }
 
 bool support_same_file(const char *directory_a, const char *directory_b, const char *name) {
-    char *path = ring_slot();
-    snprintf(path, PATH_SIZE, "%s/%s", directory_a, name);
+    const char *path = support_path("%s/%s", directory_a, name);
     FILE *a = fopen(path, "rb");
     cr_assert_not_null(a, "cannot read %s", path);
-    snprintf(path, PATH_SIZE, "%s/%s", directory_b, name);
+    path = support_path("%s/%s", directory_b, name);
     FILE *b = fopen(path, "rb");
     cr_assert_not_null(b, "cannot read %s", path);
     int x, y;
@@ -167,7 +188,7 @@ json_t *support_golden_json(const char *name) {
     json_error_t error;
     json_t *root = json_load_file(support_golden(name), 0, &error);
     cr_assert_not_null(root, "%s: %s", name, error.text);
-    return root;
+    return support_keep(root);
 }
 
 double support_number(const json_t *value) {
@@ -189,12 +210,46 @@ double *support_numbers(const json_t *array, size_t *count) {
     for (size_t i = 0; i < *count; i++) {
         values[i] = support_number(json_array_get(array, i));
     }
-    return values;
+    return support_keep(values);
+}
+
+json_t *support_at(const json_t *root, const char *path) {
+    while (root != NULL && *path != '\0') {
+        const size_t length = strcspn(path, "/");
+        char key[64];
+        cr_assert_lt(length, sizeof key, "%s", path);
+        memcpy(key, path, length);
+        key[length] = '\0';
+        root = json_is_array(root) ? json_array_get(root, strtoul(key, NULL, 10))
+                                   : json_object_get(root, key);
+        path += length + (path[length] == '/');
+    }
+    return (json_t *)root;
+}
+
+double number_at(const json_t *root, const char *path) {
+    return json_number_value(support_at(root, path));
+}
+
+json_int_t integer_at(const json_t *root, const char *path) {
+    return json_integer_value(support_at(root, path));
+}
+
+const char *text_at(const json_t *root, const char *path) {
+    return json_string_value(support_at(root, path));
 }
 
 size_t support_repeats(const char *variable, size_t usual) {
     const char *wanted = getenv(variable);
     return wanted != NULL ? strtoul(wanted, NULL, 10) : usual;
+}
+
+size_t support_fewer(size_t usual) {
+#ifdef NVDP_SANITIZED
+    return usual / 4;
+#else
+    return usual;
+#endif
 }
 
 unsigned support_seed(const char *variable) {
@@ -222,6 +277,17 @@ void support_set(struct nvdp_context *ctx, struct nvdp_config *config, const cha
                  nvdp_context_error(ctx));
 }
 
+struct nvdp_config *support_config(struct nvdp_context *ctx, const char *kind, ...) {
+    struct nvdp_config *config = NULL;
+    va_list options;
+    ok(nvdp_config_create(ctx, kind, &config));
+    va_start(options, kind);
+    for (const char *name; (name = va_arg(options, const char *)) != NULL;)
+        support_set(ctx, config, name, va_arg(options, const char *));
+    va_end(options);
+    return support_keep(config);
+}
+
 void support_refused(struct nvdp_context *ctx, struct nvdp_config *config, const char *name,
                      const char *value, const char *part) {
     cr_assert_eq(nvdp_config_set(config, name, value), NVDP_ERR_ARGUMENT, "%s", name);
@@ -229,7 +295,7 @@ void support_refused(struct nvdp_context *ctx, struct nvdp_config *config, const
 }
 
 void *support_keep(void *memory) {
-    static void *kept[4096]; /* reachable, so no leak */
+    static void *kept[1 << 18]; /* reachable, so no leak */
     static size_t count;
     const size_t at = __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
     cr_assert_lt(at, sizeof kept / sizeof *kept);

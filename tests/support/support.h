@@ -1,8 +1,9 @@
-/* Helpers for all tests: contexts, reference data, scratch directories, files, numbers. */
+/* Helpers for all tests: contexts, reference data, scratch directories, files, numbers. The result of a helper lives until the
+ * test's process ends (support_keep). */
 #ifndef NVDP_TESTS_SUPPORT_SUPPORT_H
 #define NVDP_TESTS_SUPPORT_SUPPORT_H
 
-#include "base/base.h"
+#include "base/own.h"
 #include <jansson.h>
 #include <nvdp/config.h>
 #include <stddef.h>
@@ -10,6 +11,13 @@
 /* Returns a context with default threads (at most 2), whose messages name options as the program
  * does; fails the test if this fails. */
 struct nvdp_context *support_context(void);
+/* Fails the test unless the call succeeds; prints the message of the thread's newest context that has one. */
+#define ok(call) support_ok(call, #call, __FILE__, __LINE__)
+void support_ok(nvdp_status status, const char *call, const char *file, int line);
+/* Fails the test unless the call fails with this status and with a message that contains `words`. */
+#define fails(call, status, words) support_fails(call, status, words, #call, __FILE__, __LINE__)
+void support_fails(nvdp_status found, nvdp_status expected, const char *words, const char *call,
+                   const char *file, int line);
 /* Makes a context compute in bf16 even if the processor lacks the instructions; skips the
  * running test if bf16 is not available at all. ctx NULL: only skips. */
 void support_bf16(struct nvdp_context *ctx);
@@ -18,18 +26,19 @@ void support_bf16(struct nvdp_context *ctx);
 const char *support_golden(const char *name);
 
 /* Returns the path of texts and checkpoints that the repository cannot hold ($NVDP_SHARED, else
- * ../shared beside the source tree). Skips the running test with a message if it is missing.
- * Static buffer ring of 64. */
+ * ../shared beside the source tree). Skips the running test with a message if it is missing. */
 const char *support_shared(const char *relative);
 bool support_has_shared(const char *relative);
 
+/* Returns a formatted text. */
+const char *support_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Returns a fresh scratch directory under the system's temporary directory; removed at exit. */
 const char *support_scratch(void);
-/* Returns the path of `name` in the scratch directory (static ring of 64). */
+/* Returns the path of `name` in the scratch directory. */
 const char *support_scratch_path(const char *name);
 void support_write(const char *path, const void *bytes, size_t count);
 void support_write_text(const char *path, const char *text);
-/* Returns the whole file, NUL-terminated; free(). */
+/* Returns the whole file, NUL-terminated. */
 char *support_read(const char *path);
 
 /* Sets a locale with a decimal comma, either installed or made here by localedef; skips the
@@ -43,13 +52,22 @@ bool support_same_file(const char *directory_a, const char *directory_b, const c
 void support_contains(const char *text, const char *part);
 void support_lacks(const char *text, const char *part);
 
-/* Reads a file of tests/golden; json_decref(). */
+/* Reads a file of tests/golden. */
 json_t *support_golden_json(const char *name);
+/* Returns the value at a path of keys and indices, such as "bdp/rows/0"; NULL if there is none. */
+json_t *support_at(const json_t *root, const char *path);
+/* Return the number (0 if there is none), integer or text (NULL if there is none) at a path. */
+double number_at(const json_t *root, const char *path);
+json_int_t integer_at(const json_t *root, const char *path);
+const char *text_at(const json_t *root, const char *path);
 /* Returns a number, which may be stored as text or "inf". */
 double support_number(const json_t *value);
-/* Returns an array of numbers; free(). */
+/* Returns an array of numbers. */
 double *support_numbers(const json_t *array, size_t *count);
 
+/* Returns a configuration with these options: names and values, then NULL. */
+struct nvdp_config *support_config(struct nvdp_context *ctx, const char *kind, ...)
+    __attribute__((sentinel));
 /* Sets an option, which must succeed, or must be refused with a message that contains `part`. */
 void support_set(struct nvdp_context *ctx, struct nvdp_config *config, const char *name,
                  const char *value);
@@ -58,6 +76,8 @@ void support_refused(struct nvdp_context *ctx, struct nvdp_config *config, const
 
 /* Returns the number of repetitions that the environment variable sets (`make long`), else `usual`. */
 size_t support_repeats(const char *variable, size_t usual);
+/* Returns `usual`, or a quarter of it under sanitizers, which check memory and not statistics. */
+size_t support_fewer(size_t usual);
 /* Returns a seed of random repetitions: the time if the environment variable is set, else 1. */
 unsigned support_seed(const char *variable);
 

@@ -1,10 +1,10 @@
 /* Runs ranks as threads (threads.h), for tests of training with several processes: first the
  * operations of nvdp/ranks.h, then the comparison of two runs. */
 #include "threads.h"
+#include "encoder/safetensors.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
-#include <nvdp/safetensors.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ struct member {
 
 /* Adds in the order of the ranks, so that each rank gets the same bits. */
 static void add_floats(struct member *m, float *values, size_t count) {
-    float *sum = calloc(count, sizeof *sum);
+    nvdp__autofree float *sum = calloc(count, sizeof *sum);
     m->team->shown[m->rank] = values;
     pthread_barrier_wait(&m->team->all);
     for (int r = 0; r < m->team->size; r++)
@@ -42,7 +42,6 @@ static void add_floats(struct member *m, float *values, size_t count) {
             sum[i] += ((const float *)m->team->shown[r])[i];
     pthread_barrier_wait(&m->team->all);
     memcpy(values, sum, count * sizeof *sum);
-    free(sum);
 }
 
 static nvdp_status sum_start(void *user, float *values, size_t count) {
@@ -62,7 +61,7 @@ static nvdp_status sum_wait(void *user) {
 
 static nvdp_status sum(void *user, double *values, size_t count) {
     struct member *m = user;
-    double *total = calloc(count, sizeof *total);
+    nvdp__autofree double *total = calloc(count, sizeof *total);
     m->team->shown[m->rank] = values;
     pthread_barrier_wait(&m->team->all);
     for (int r = 0; r < m->team->size; r++)
@@ -70,7 +69,6 @@ static nvdp_status sum(void *user, double *values, size_t count) {
             total[i] += ((const double *)m->team->shown[r])[i];
     pthread_barrier_wait(&m->team->all);
     memcpy(values, total, count * sizeof *total);
-    free(total);
     return NVDP_OK;
 }
 
@@ -125,18 +123,17 @@ void support_ranks(int size, nvdp_status (*work)(struct nvdp_context *ctx, int r
 static double apart(const char *a, const char *b) {
     struct nvdp_context *ctx = support_context();
     const char *const path[] = {a, b};
-    struct nvdp_safetensors *file[2];
+    struct nvdp__safetensors *file[2];
     double square = 0, all = 0;
     for (int i = 0; i < 2; i++)
-        cr_assert_eq(nvdp_safetensors_open(ctx, path[i], &file[i]), NVDP_OK, "%s",
-                     nvdp_context_error(ctx));
-    for (size_t k = 0; k < nvdp_safetensors_count(file[0]); k++) {
-        const struct nvdp_tensor_info *x = nvdp_safetensors_at(file[0], k);
-        const struct nvdp_tensor_info *y = nvdp_safetensors_find(file[1], x->name);
+        ok(nvdp__safetensors_open(ctx, path[i], &file[i]));
+    for (size_t k = 0; k < nvdp__safetensors_count(file[0]); k++) {
+        const struct nvdp__tensor_info *x = nvdp__safetensors_at(file[0], k);
+        const struct nvdp__tensor_info *y = nvdp__safetensors_find(file[1], x->name);
         cr_assert(y != NULL && y->count == x->count, "%s", x->name);
         float *value[2] = {malloc(x->count * sizeof(float)), malloc(x->count * sizeof(float))};
-        nvdp_safetensors_read_f32(x, value[0]);
-        nvdp_safetensors_read_f32(y, value[1]);
+        nvdp__safetensors_read_f32(x, value[0]);
+        nvdp__safetensors_read_f32(y, value[1]);
         for (size_t i = 0; i < x->count; i++) {
             square += pow((double)value[0][i] - (double)value[1][i], 2);
             all += pow((double)value[0][i], 2);
@@ -144,9 +141,8 @@ static double apart(const char *a, const char *b) {
         free(value[0]);
         free(value[1]);
     }
-    nvdp_safetensors_close(file[0]);
-    nvdp_safetensors_close(file[1]);
-    nvdp_context_free(ctx);
+    nvdp__safetensors_close(file[0]);
+    nvdp__safetensors_close(file[1]);
     return sqrt(square / all);
 }
 

@@ -2,7 +2,7 @@
  * model, then training on them. */
 #include "tiny_task.h"
 
-#include "bert/checkpoint.h"
+#include "encoder/checkpoint.h"
 #include "support.h"
 
 #include <criterion/criterion.h>
@@ -18,7 +18,7 @@ static const char *const words[] = {"good", "bad", "cat",  "dog", "sun",
 enum { WORDS = sizeof words / sizeof words[0], PIECES = 5 + WORDS };
 
 static void write_texts(const char *path, int n, unsigned seed) {
-    FILE *file = fopen(path, "w");
+    nvdp__autoptr(fclose) FILE *file = fopen(path, "w");
     fprintf(file, "sentence\tlabel\n");
     for (int i = 0; i < n; i++) {
         int label = (int)((seed + (unsigned)i) % 2);
@@ -28,16 +28,14 @@ static void write_texts(const char *path, int n, unsigned seed) {
             fprintf(file, "%s ", words[2 + (pair * 5 + k * 3) % (WORDS - 2)]);
         fprintf(file, "%s\t%d\n", words[label == 1 ? 0 : 1], label);
     }
-    fclose(file);
 }
 
 static void write_test(const char *path, int n) {
-    FILE *file = fopen(path, "w");
+    nvdp__autoptr(fclose) FILE *file = fopen(path, "w");
     fprintf(file, "index\tsentence\n");
     for (int i = 0; i < n; i++) {
         fprintf(file, "%d\t%s %s\n", i, words[2 + i % 8], words[i % 2]);
     }
-    fclose(file);
 }
 
 static void write_model(struct nvdp_context *ctx, size_t hidden, const char *vocabulary,
@@ -49,23 +47,21 @@ static void write_model(struct nvdp_context *ctx, size_t hidden, const char *voc
     config.intermediate_size = 2 * hidden;
     config.vocab_size = PIECES;
     config.max_position_embeddings = 16;
-    cr_assert_eq(nvdp_bert_create_random(ctx, &config, 3, vocabulary, directory), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    ok(nvdp_bert_create_random(ctx, &config, 3, vocabulary, directory));
 }
 
 static struct task make(struct nvdp_context *ctx, size_t hidden) {
     struct task task;
-    char path[600];
     snprintf(task.data, sizeof task.data, "%s", support_scratch_path("data"));
     snprintf(task.model, sizeof task.model, "%s", support_scratch_path("model"));
     if (mkdir(task.data, 0777) != 0) return task; /* made before */
-    snprintf(path, sizeof path, "%s/train.tsv", task.data);
+    const char *path = support_path("%s/train.tsv", task.data);
     write_texts(path, TASK_TRAIN, 0);
-    snprintf(path, sizeof path, "%s/dev.tsv", task.data);
+    path = support_path("%s/dev.tsv", task.data);
     write_texts(path, TASK_DEV, 1);
-    snprintf(path, sizeof path, "%s/test.tsv", task.data);
+    path = support_path("%s/test.tsv", task.data);
     write_test(path, TASK_TEST);
-    snprintf(path, sizeof path, "%s/vocab.txt", task.data);
+    path = support_path("%s/vocab.txt", task.data);
     FILE *file = fopen(path, "w");
     fprintf(file, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
     for (int i = 0; i < WORDS; i++) {
@@ -111,9 +107,9 @@ struct nvdp__train_options task_implied(struct nvdp_context *ctx, const char *na
                                         const char *value) {
     struct nvdp__train_options options;
     struct nvdp_config *config = NULL;
-    cr_assert_eq(nvdp_train_config_create(ctx, &config), NVDP_OK);
-    cr_assert_eq(nvdp_config_set(config, name, value), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_assert_eq(nvdp__config_values(ctx, config, &nvdp__train_schema, &options), NVDP_OK);
+    ok(nvdp_config_create(ctx, "train", &config));
+    ok(nvdp_config_set(config, name, value));
+    ok(nvdp__config_values(ctx, config, &nvdp__train_schema, &options));
     nvdp_config_free(config);
     return options;
 }
@@ -121,21 +117,20 @@ struct nvdp__train_options task_implied(struct nvdp_context *ctx, const char *na
 struct nvdp_train_result task_train(struct nvdp_context *ctx,
                                     const struct nvdp__train_options *config) {
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    cr_assert_eq(nvdp__train(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp__train(ctx, config, &result));
     support_keep(result.test);
     return result;
 }
 
 struct nvdp_evaluation task_evaluate(struct nvdp_context *ctx, const char *run, int draws) {
     struct nvdp_evaluation evaluation = NVDP_RESULT(struct nvdp_evaluation);
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     char number[16];
     snprintf(number, sizeof number, "%d", draws);
-    cr_assert_eq(nvdp_evaluate_config_create(ctx, &config), NVDP_OK);
-    cr_assert_eq(nvdp_config_set(config, "run", run), NVDP_OK);
-    cr_assert_eq(nvdp_config_set(config, "draws", number), NVDP_OK);
-    cr_assert_eq(nvdp_evaluate(ctx, config, &evaluation), NVDP_OK, "%s", nvdp_context_error(ctx));
-    nvdp_config_free(config);
+    ok(nvdp_config_create(ctx, "evaluate", &config));
+    ok(nvdp_config_set(config, "run", run));
+    ok(nvdp_config_set(config, "draws", number));
+    ok(nvdp_evaluate(ctx, config, &evaluation));
     support_keep(evaluation.scores);
     return evaluation;
 }
@@ -181,14 +176,13 @@ static bool stop(void *user) {
 }
 
 void task_resumes_exactly(struct nvdp_context *ctx, struct nvdp__train_options config) {
-    char whole[512], parts[512];
-    snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
-    snprintf(parts, sizeof parts, "%s", support_scratch_path("parts"));
+    const char *whole = support_scratch_path("whole");
+    const char *parts = support_scratch_path("parts");
     config.out = whole;
     config.epochs = 3;
     config.checkpoint_seconds = 1e6;
     struct nvdp_train_result expected = task_train(ctx, &config);
-    FREED(nvdp_train_result_free)
+    FREED(nvdp_result_free)
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct stop_after after = {11};
     nvdp_context_set_cancel(ctx, stop, &after);
@@ -206,7 +200,7 @@ void task_resumes_exactly(struct nvdp_context *ctx, struct nvdp__train_options c
         status = nvdp__train(ctx, &config, &result);
     }
     /* the last stop may fall into the final score, where nothing is left to save */
-    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(status);
     cr_assert_gt(stops, 2);
     cr_assert(support_same_file(whole, parts, "model/model.safetensors"));
     cr_assert_eq(result.test->mean[0], expected.test->mean[0]);

@@ -3,7 +3,7 @@
 #define NVDP_TESTS_SUPPORT_TINY_TASK_H
 
 #include "support.h"
-#include "train/options.h"
+#include "train/training_options.h"
 #include <nvdp.h>
 
 /* Folders of the data and the model. */

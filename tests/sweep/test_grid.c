@@ -1,6 +1,6 @@
 /* Tests of grid.json: the runs to which it expands, and the messages for invalid grids. */
 #include "support.h"
-#include "sweep/internal.h"
+#include "sweep/sweep.h"
 
 #include <criterion/criterion.h>
 #include <limits.h>
@@ -14,15 +14,14 @@ static struct sweep_grid read_grid(struct nvdp_context *ctx, const char *text) {
     struct sweep_grid grid;
     const char *path = support_scratch_path("grid.json");
     support_write_text(path, text);
-    cr_assert_eq(sweep_grid_read(ctx, path, &grid), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(sweep_grid_read(ctx, path, &grid));
     return grid;
 }
 
 /* Reads a grid of one task with these additional members. */
 static struct sweep_grid read_members(struct nvdp_context *ctx, const char *members) {
-    char text[4096];
-    snprintf(text, sizeof text, "{\"tasks\": [\"rte\"], \"data\": \"d\", \"model\": \"m\", %s}",
-             members);
+    const char *text =
+        support_path("{\"tasks\": [\"rte\"], \"data\": \"d\", \"model\": \"m\", %s}", members);
     return read_grid(ctx, text);
 }
 
@@ -44,7 +43,7 @@ static const struct sweep_run *first(const struct sweep_grid *grid, const char *
 
 Test(grid, lists_are_dimensions_and_base_runs_once_a_seed) {
     struct nvdp_context *ctx = support_context();
-    struct sweep_grid grid = read_members(
+    nvdp__auto(sweep_grid_release) struct sweep_grid grid = read_members(
         ctx, "\"methods\": [\"base\", \"nvdp\"], \"lambdas\": [1e-3, 1e-2, 1], \"seeds\": [1, 2], "
              "\"lr\": [1e-3, 2e-3], \"latent-dim\": [8, 16], \"max-length\": 64, \"epochs\": 1");
     cr_assert_eq(count_label(&grid, "base"), 2 * 2);         /* seeds, lr */
@@ -66,28 +65,24 @@ Test(grid, lists_are_dimensions_and_base_runs_once_a_seed) {
     cr_assert_eq(sweep_run_number(base, "lambda-g"), 0);
     cr_assert_null(json_object_get(base->varied, "latent_dim"));
     cr_assert(nvdp->private_);
-    cr_assert_eq(json_integer_value(json_object_get(nvdp->varied, "latent_dim")), 8);
+    cr_assert_eq(integer_at(nvdp->varied, "latent_dim"), 8);
     cr_assert_not_null(json_object_get(nvdp->varied, "lr"));
     cr_assert_eq(json_object_size(nvdp->varied), 2);
-    sweep_grid_release(&grid);
-    nvdp_context_free(ctx);
 }
 
 Test(grid, lambdas_may_be_a_full_grid) {
     struct nvdp_context *ctx = support_context();
-    struct sweep_grid grid = read_members(
+    nvdp__auto(sweep_grid_release) struct sweep_grid grid = read_members(
         ctx, "\"methods\": [\"nvdp\", \"base\"], \"lambda_g\": [0.1, 1], \"lambda_d\": [1, 2, 3]");
     cr_assert_eq(count_label(&grid, "nvdp"), 6);
     cr_assert_eq(count_label(&grid, "base"), 1);
     cr_assert_eq(sweep_run_number(&grid.run[0], "lambda-g"), 0.1);
     cr_assert_eq(sweep_run_number(&grid.run[2], "lambda-d"), 3);
-    sweep_grid_release(&grid);
-    nvdp_context_free(ctx);
 }
 
 Test(grid, what_is_more_specific_wins) {
     struct nvdp_context *ctx = support_context();
-    struct sweep_grid grid = read_grid(
+    nvdp__auto(sweep_grid_release) struct sweep_grid grid = read_grid(
         ctx, "{\"tasks\": [\"rte\", \"mrpc\"], \"data\": {\"rte\": \"R\", \"mrpc\": \"M\"}, "
              "\"model\": \"m\", \"seeds\": [1], \"lambdas\": [1, 2], \"epochs\": 1, \"batch\": 8, "
              "\"per_task\": {\"mrpc\": {\"epochs\": 2, \"data\": \"other\"}}, "
@@ -119,13 +114,11 @@ Test(grid, what_is_more_specific_wins) {
             cr_assert_eq(sweep_run_number(run, "batch"), 16);
         }
     }
-    sweep_grid_release(&grid);
-    nvdp_context_free(ctx);
 }
 
 Test(grid, a_preset_gives_what_the_grid_does_not) {
     struct nvdp_context *ctx = support_context();
-    struct sweep_grid grid = read_members(
+    nvdp__auto(sweep_grid_release) struct sweep_grid grid = read_members(
         ctx, "\"preset\": \"private\", \"lambdas\": [0.5], \"methods\": [\"base\", {\"name\": "
              "\"mine\", \"method\": \"nvdp\", \"delta\": 7}]");
     cr_assert_eq(grid.count, 2);
@@ -136,13 +129,11 @@ Test(grid, a_preset_gives_what_the_grid_does_not) {
     cr_expect_str_eq(nvdp_config_get(mine, "delta"), "7");
     cr_expect_str_eq(nvdp_config_get(mine, "lambda"), "0.5");
     cr_expect_null(nvdp_config_get(first(&grid, "base")->config, "preset"));
-    sweep_grid_release(&grid);
-    nvdp_context_free(ctx);
 }
 
 Test(grid, a_model_for_each_seed) {
     struct nvdp_context *ctx = support_context();
-    struct sweep_grid grid =
+    nvdp__auto(sweep_grid_release) struct sweep_grid grid =
         read_grid(ctx, "{\"tasks\": [\"rte\"], \"data\": \"d\", \"seeds\": [1, 2], \"methods\": "
                        "[\"base\"], \"model\": [\"plain\", \"tuned/{task}-{seed}\"]}");
     cr_assert_eq(grid.count, 4);
@@ -153,8 +144,6 @@ Test(grid, a_model_for_each_seed) {
         cr_expect_str_eq(tuned ? grid.run[i].model : "", tuned ? "tuned/{task}-{seed}" : "");
         cr_expect_eq(grid.run[i].model != NULL, tuned);
     }
-    sweep_grid_release(&grid);
-    nvdp_context_free(ctx);
 }
 
 Test(grid, every_run_starts_from_the_base_run_of_its_task_and_seed) {
@@ -178,17 +167,16 @@ Test(grid, every_run_starts_from_the_base_run_of_its_task_and_seed) {
     grid = read_grid(ctx, members);
     cr_assert_str_eq(nvdp_config_get(grid.run[0].config, "from-base"), run);
     sweep_grid_release(&grid);
-    nvdp_context_free(ctx);
 }
 
 /* Writes a run of that name whose run.json has this token noise, or none if NULL. */
 static void make_run(const char *name, const char *noise) {
-    char path[PATH_MAX], text[128];
+    char path[PATH_MAX];
     snprintf(path, sizeof path, "%s", support_scratch_path(name));
     cr_assert_eq(mkdir(path, 0700), 0);
     if (noise == NULL) return;
     snprintf(path + strlen(path), sizeof path - strlen(path), "/run.json");
-    snprintf(text, sizeof text, "{\"config\": {\"token_noise\": \"%s\"}}", noise);
+    const char *text = support_path("{\"config\": {\"token_noise\": \"%s\"}}", noise);
     support_write_text(path, text);
 }
 
@@ -210,15 +198,13 @@ Test(grid, runs_of_noised_texts_are_not_taken_for_their_base_run) {
     make_run("rte-base-s1-d", NULL);
     snprintf(path, sizeof path, "%s", support_scratch_path("grid.json"));
     support_write_text(path, members);
-    cr_expect_eq(sweep_grid_read(ctx, path, &grid), NVDP_ERR_INPUT);
-    cr_expect_not_null(strstr(nvdp_context_error(ctx), "expected one run directory, found 4"));
-    nvdp_context_free(ctx);
+    fails(sweep_grid_read(ctx, path, &grid), NVDP_ERR_INPUT, "expected one run directory, found 4");
 }
 
 /* Paths may contain options of the run, also within a list. Text in braces that is not an option stays. */
 Test(grid, paths_name_the_runs_options) {
     struct nvdp_context *ctx = support_context();
-    struct sweep_grid grid = read_grid(
+    nvdp__auto(sweep_grid_release) struct sweep_grid grid = read_grid(
         ctx,
         "{\"tasks\": [\"rte\"], \"data\": \"{task}/{seed}\", \"model\": \"m\", \"methods\": ["
         "{\"name\": \"a\", \"method\": \"base\", \"token_noise\": \"santext\", \"eta\": [2, 0.5], "
@@ -232,8 +218,6 @@ Test(grid, paths_name_the_runs_options) {
         cr_expect_str_eq(nvdp_config_get(grid.run[i].config, "model"), models[i]);
         cr_expect_str_eq(nvdp_config_get(grid.run[i].config, "data"), data[i]);
     }
-    sweep_grid_release(&grid);
-    nvdp_context_free(ctx);
 }
 
 /* Reads the grids of the papers on text privatization unchanged. The files that they name need not exist. */
@@ -248,16 +232,14 @@ Test(grid, published_grids_of_text_privatization) {
                  {"santext-plus", 75}};
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
-        struct sweep_grid grid;
+        nvdp__auto(sweep_grid_release) struct sweep_grid grid;
         char path[PATH_MAX];
         snprintf(path, sizeof path, "%s/experiments/grids/%s.json", NVDP_SOURCE_DIR, grids[i].name);
-        cr_assert_eq(sweep_grid_read(ctx, path, &grid), NVDP_OK, "%s", nvdp_context_error(ctx));
+        ok(sweep_grid_read(ctx, path, &grid));
         cr_expect_eq(grid.count, grids[i].runs, "%s: %zu", grids[i].name, grid.count);
         for (size_t r = 0; r < grid.count; r++) /* every name in braces is an option */
             cr_expect_null(strchr(nvdp_config_get(grid.run[r].config, "model"), '{'));
-        sweep_grid_release(&grid);
     }
-    nvdp_context_free(ctx);
 }
 
 static void keep_notice(enum nvdp_log_level level, const char *message, void *user) {
@@ -278,15 +260,14 @@ Test(grid, equal_runs_stand_once) {
     cr_assert_not_null(strstr(notice, "a run of 'again' is the same as a run of 'nvdp'"), "%s",
                        notice);
     sweep_grid_release(&grid);
-    nvdp_context_free(ctx);
 }
 
 /* A run that two grids share has the same name, so that a changed grid keeps it. */
 Test(grid, names_follow_from_the_resolved_options_alone) {
     struct nvdp_context *ctx = support_context();
-    struct sweep_grid one =
+    nvdp__auto(sweep_grid_release) struct sweep_grid one =
         read_members(ctx, "\"methods\": [\"nvdp\"], \"lambdas\": [1e-3], \"log_every\": 3");
-    struct sweep_grid many = read_members(
+    nvdp__auto(sweep_grid_release) struct sweep_grid many = read_members(
         ctx, "\"methods\": [{\"name\": \"mine\", \"method\": \"nvdp\", \"lambda-g\": 0.001, "
              "\"lambda_d\": 0.001, \"kappa\": [1, 2]}], \"seeds\": [1, 5], \"lr\": 2e-5");
     cr_assert_eq(one.count, 1);
@@ -294,14 +275,11 @@ Test(grid, names_follow_from_the_resolved_options_alone) {
     cr_assert_str_eq(one.run[0].name, many.run[0].name, "the defaults said aloud");
     cr_assert_eq(strncmp(one.run[0].name, "rte-nvdp-l0.001-s1-", 19), 0, "%s", one.run[0].name);
     cr_assert_str_neq(many.run[0].name, many.run[1].name);
-    sweep_grid_release(&one);
-    sweep_grid_release(&many);
-    nvdp_context_free(ctx);
 }
 
 Test(grid, measures_are_read) {
     struct nvdp_context *ctx = support_context();
-    struct sweep_grid grid = read_members(
+    nvdp__auto(sweep_grid_release) struct sweep_grid grid = read_members(
         ctx, "\"methods\": [\"nvdp\"], \"keep\": \"results\", \"attack\": {\"rte\": \"names\"}, "
              "\"privacy\": {\"max_pairs\": 50, \"order\": 2, \"split\": \"train\", \"limit\": 9, "
              "\"seed\": 4, \"releases\": 3, \"arithmetic\": \"exact\"}, "
@@ -322,13 +300,11 @@ Test(grid, measures_are_read) {
     cr_assert_not(nvdp_config_is_set(grid.measured, "order"));
     cr_assert_not(grid.share);
     cr_assert_null(grid.run[0].attack);
-    sweep_grid_release(&grid);
-    nvdp_context_free(ctx);
 }
 
 Test(grid, options_have_their_names_of_the_command_line) {
     struct nvdp_context *ctx = support_context();
-    struct sweep_grid grid = read_grid(
+    nvdp__auto(sweep_grid_release) struct sweep_grid grid = read_grid(
         ctx, "{\"tasks\": [\"tsv\"], \"data\": \"d\", \"model\": \"m\", \"methods\": [\"nvdp\"], "
              "\"text-column\": \"review\", \"label-column\": \"stars\", \"regression\": true, "
              "\"clip-mu\": 3, \"clip_logvar_max\": \"inf\", \"skip-bad-rows\": true, "
@@ -342,13 +318,11 @@ Test(grid, options_have_their_names_of_the_command_line) {
     cr_assert_eq(sweep_run_number(run, "delta"), 1);
     cr_assert_str_eq(nvdp_config_get(run->config, "skip-bad-rows"), "true");
     cr_assert_str_eq(nvdp_config_get(run->config, "decay-to"), "pretrained");
-    sweep_grid_release(&grid);
-    nvdp_context_free(ctx);
 }
 
 Test(grid, failed_allocations_are_told_and_leak_nothing) {
     struct nvdp_context *ctx = support_context();
-    struct sweep_grid grid;
+    nvdp__auto(sweep_grid_release) struct sweep_grid grid;
     const char *path = support_scratch_path("grid.json");
     support_write_text(path, "{\"tasks\": [\"rte\"], \"data\": \"d\", \"model\": \"m\", "
                              "\"methods\": [\"base\", \"nvdp\"]}");
@@ -358,11 +332,9 @@ Test(grid, failed_allocations_are_told_and_leak_nothing) {
         nvdp__fail_allocation(ctx, ++k);
         status = sweep_grid_read(ctx, path, &grid);
     }
-    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(status);
     cr_assert_gt(k, 5);
     nvdp__fail_allocation(ctx, 0);
-    sweep_grid_release(&grid);
-    nvdp_context_free(ctx);
 }
 
 /* --- invalid grids --- */
@@ -442,7 +414,6 @@ Test(grid, errors_name_file_key_and_what_was_expected) {
         cr_expect_eq(strncmp(message, path, strlen(path)), 0, "%s: %s", wrong[i].grid, message);
         cr_expect_not_null(strstr(message, wrong[i].message), "%s: %s", wrong[i].grid, message);
     }
-    nvdp_context_free(ctx);
 }
 
 Test(grid, too_many_runs_are_refused_before_they_are_made) {
@@ -460,8 +431,5 @@ Test(grid, too_many_runs_are_refused_before_they_are_made) {
     }
     strcat(text, "}");
     support_write_text(path, text);
-    cr_assert_eq(sweep_grid_read(ctx, path, &grid), NVDP_ERR_INPUT);
-    cr_assert_not_null(strstr(nvdp_context_error(ctx), "at most 10000 runs"), "%s",
-                       nvdp_context_error(ctx));
-    nvdp_context_free(ctx);
+    fails(sweep_grid_read(ctx, path, &grid), NVDP_ERR_INPUT, "at most 10000 runs");
 }

@@ -1,7 +1,7 @@
 /* Tests of leases between processes of one machine, and between machines. */
 #include "base/file.h"
 #include "support.h"
-#include "sweep/internal.h"
+#include "sweep/sweep.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -17,23 +17,22 @@ static const double TIMEOUT = 60;
 
 static const char *sweep_directory(void) {
     const char *directory = support_scratch_path("sweep");
-    char path[4096];
-    snprintf(path, sizeof path, "%s/claims", directory);
-    cr_assert_eq(nvdp__make_directory(NULL, path), NVDP_OK);
+    const char *path = support_path("%s/claims", directory);
+    ok(nvdp__make_directory(NULL, path));
     return directory;
 }
 
 static enum sweep_lease_state look(const char *directory, struct sweep_lease *lease) {
     enum sweep_lease_state state;
     struct sweep_process self = sweep_process_self();
-    cr_assert_eq(sweep_lease_look(NULL, directory, "run", &self, lease, &state), NVDP_OK);
+    ok(sweep_lease_look(NULL, directory, "run", &self, lease, &state));
     return state;
 }
 
 static bool take(const char *directory, struct sweep_lease *lease) {
     bool won = false;
     struct sweep_process self = sweep_process_self();
-    cr_assert_eq(sweep_lease_take(NULL, directory, "run", &self, TIMEOUT, lease, &won), NVDP_OK);
+    ok(sweep_lease_take(NULL, directory, "run", &self, TIMEOUT, lease, &won));
     return won;
 }
 
@@ -87,7 +86,7 @@ Test(lease, one_s_own_keeps_others_out_until_it_is_given_back) {
     cr_assert_eq(look(directory, &mine), SWEEP_LEASE_FREE);
     cr_assert(take(directory, &mine));
     cr_assert_eq(look(directory, &other), SWEEP_LEASE_HELD);
-    cr_assert_eq(sweep_lease_release(NULL, directory, "run", &self, "failed", &mine), NVDP_OK);
+    ok(sweep_lease_release(NULL, directory, "run", &self, "failed", &mine));
     cr_assert_eq(look(directory, &other), SWEEP_LEASE_FREE);
     cr_assert(take(directory, &other));
     cr_assert_eq(other.number, 2);
@@ -133,7 +132,7 @@ Test(lease, of_two_takers_one_wins) {
     cr_assert_eq(look(directory, &a), SWEEP_LEASE_HELD);
     /* The late one fails even after the winner has exited. */
     struct sweep_lease late = {.number = 1};
-    cr_assert_eq(sweep_lease_release(NULL, directory, "run", &self, "done", &b), NVDP_OK);
+    ok(sweep_lease_release(NULL, directory, "run", &self, "done", &b));
     cr_assert_not(take(directory, &late));
 }
 
@@ -175,8 +174,8 @@ Test(lease, of_many_processes_at_once_one_wins) {
 /* --- other machines --- */
 
 static void write_remote(const char *directory, const char *timeout) {
-    char path[4096], text[512];
-    snprintf(path, sizeof path, "%s/claims/run.1", directory);
+    char text[512];
+    const char *path = support_path("%s/claims/run.1", directory);
     snprintf(text, sizeof text,
              "{\"host\": \"far\", \"boot\": \"another\", \"pid\": 1, \"started\": 1%s%s}",
              timeout != NULL ? ", \"timeout\": " : "", timeout != NULL ? timeout : "");
@@ -184,8 +183,7 @@ static void write_remote(const char *directory, const char *timeout) {
 }
 
 static void touch(const char *directory, long second) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/claims/run.1", directory);
+    const char *path = support_path("%s/claims/run.1", directory);
     const struct timespec times[2] = {{second, 0}, {second, 0}};
     cr_assert_eq(utimensat(AT_FDCWD, path, times, 0), 0);
 }
@@ -219,9 +217,8 @@ Test(lease, a_silent_one_is_free_after_its_own_timeout) {
 
 Test(lease, a_damaged_record_is_somebody_elsewhere) {
     const char *directory = sweep_directory();
-    char path[4096];
     struct sweep_lease lease = {0};
-    snprintf(path, sizeof path, "%s/claims/run.1", directory);
+    const char *path = support_path("%s/claims/run.1", directory);
     support_write_text(path, "{\"host\":");
     cr_assert_eq(look(directory, &lease), SWEEP_LEASE_SILENT);
     write_remote(directory, NULL);
@@ -231,13 +228,10 @@ Test(lease, a_damaged_record_is_somebody_elsewhere) {
 Test(lease, who_was_taken_over_learns_it) {
     const char *directory = sweep_directory();
     struct sweep_lease mine = {0}, other = {.number = 1};
-    bool lost = true;
     cr_assert(take(directory, &mine));
-    cr_assert_eq(sweep_lease_renew(NULL, directory, "run", &mine, &lost), NVDP_OK);
-    cr_assert_not(lost);
+    cr_assert(sweep_lease_renew(directory, "run", &mine));
     cr_assert(take(directory, &other)); /* like an observer that has seen no renewal */
-    cr_assert_eq(sweep_lease_renew(NULL, directory, "run", &mine, &lost), NVDP_OK);
-    cr_assert(lost);
+    cr_assert_not(sweep_lease_renew(directory, "run", &mine));
     sweep_lease_forget(&mine);
     sweep_lease_forget(&other);
 }
@@ -246,13 +240,11 @@ Test(lease, renewing_changes_the_file_s_time) {
     const char *directory = sweep_directory();
     struct sweep_lease mine = {0};
     struct stat before, after;
-    char path[4096];
-    bool lost;
-    snprintf(path, sizeof path, "%s/claims/run.1", directory);
+    const char *path = support_path("%s/claims/run.1", directory);
     cr_assert(take(directory, &mine));
     cr_assert_eq(stat(path, &before), 0);
     rest(0.02);
-    cr_assert_eq(sweep_lease_renew(NULL, directory, "run", &mine, &lost), NVDP_OK);
+    cr_assert(sweep_lease_renew(directory, "run", &mine));
     cr_assert_eq(stat(path, &after), 0);
     cr_assert(after.st_mtim.tv_nsec != before.st_mtim.tv_nsec ||
               after.st_mtim.tv_sec != before.st_mtim.tv_sec);

@@ -1,6 +1,6 @@
 /* Tests of the progress record, and of the estimates of the remaining time. */
 #include "support.h"
-#include "sweep/internal.h"
+#include "sweep/sweep.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -31,7 +31,7 @@ Test(progress, comes_back_as_it_was_written) {
     };
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
         sweep_progress_write(out, "run", &some[i]);
-        struct sweep_run_progress read = sweep_progress_read(NULL, out, "run");
+        struct sweep_run_progress read = sweep_progress_read(out, "run");
         cr_assert_str_eq(read.phase, some[i].phase);
         cr_assert_str_eq(read.unit, some[i].unit);
         cr_assert_eq(read.done, some[i].done);
@@ -56,10 +56,10 @@ Test(progress, what_cannot_be_understood_says_nothing) {
         "{\"phase\": \"train\", \"unit\": \"step\", \"done\": 1, \"total\": 2, \"seconds\": -1}",
     };
     const char *out = run_directory();
-    cr_assert_str_eq(sweep_progress_read(NULL, out, "run").phase, "", "there is none");
+    cr_assert_str_eq(sweep_progress_read(out, "run").phase, "", "there is none");
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         support_write_text(support_scratch_path("sweep/runs/run/progress.json"), wrong[i]);
-        struct sweep_run_progress read = sweep_progress_read(NULL, out, "run");
+        struct sweep_run_progress read = sweep_progress_read(out, "run");
         cr_expect_str_eq(read.phase, "", "%s", wrong[i]);
         cr_expect(isnan(read.rate) && isnan(read.eta_seconds) && isnan(read.training_seconds));
     }
@@ -67,7 +67,7 @@ Test(progress, what_cannot_be_understood_says_nothing) {
     memset(text + strlen(text), 'x', 200); /* longer than the field */
     strcat(text, "\", \"unit\": \"step\", \"done\": 1, \"total\": 2, \"seconds\": 1}");
     support_write_text(support_scratch_path("sweep/runs/run/progress.json"), text);
-    cr_assert_eq(strlen(sweep_progress_read(NULL, out, "run").phase), 23);
+    cr_assert_eq(strlen(sweep_progress_read(out, "run").phase), 23);
 }
 
 /* Six runs, four of one method and two of another; the third has twice the work. */

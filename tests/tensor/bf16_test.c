@@ -1,5 +1,6 @@
 /* Devices, arrays and comparisons for the tests of bfloat16 operations. */
 #include "bf16_test.h"
+#include "tensor/bf16.h"
 
 #include <omp.h>
 #include <string.h>
@@ -16,7 +17,7 @@ struct nvdp__device bf16_device(int which) {
     else if (which == BF16_TILES && nvdp__bf16_has_tiles())
         dev.unit = NVDP__BF16_TILES;
     omp_set_num_threads(dev.threads); /* as a context does */
-    cr_assert_eq(nvdp__bf16_create(NULL, plain, &dev.bf16), NVDP_OK);
+    ok(nvdp__bf16_create(NULL, plain, &dev.bf16));
     return dev;
 }
 

@@ -13,7 +13,7 @@ void bf16_or_skip(void);
 enum { BF16_ONE, BF16_TWO, BF16_PLAIN, BF16_TILES, BF16_DEVICES };
 struct nvdp__device bf16_device(int which);
 
-/* Allocations that test_free releases. */
+/* Arrays that live until the test ends. */
 nvdp__bf16 *bf16_zeros(size_t n);
 nvdp__bf16 *bf16_values(size_t n, double scale); /* uniform, rounded; none is 0 or subnormal */
 nvdp__bf16 *bf16_copy(size_t n, const nvdp__bf16 *x);

@@ -8,21 +8,12 @@ const struct nvdp__device test_devices[DEVICES] = {
     {.threads = 1}, {.threads = 2}, {.threads = 1, .unit = NVDP__BF16_PLAIN}};
 const size_t test_sizes[SIZES] = {1, 7, 16, 17, 33, 200};
 
-enum { KEPT = 4096 };
-static void *kept[KEPT];
-static size_t kept_count;
 static uint64_t state = 1;
 
 static void *keep(size_t bytes) {
-    cr_assert_lt(kept_count, KEPT);
     void *memory = calloc(1, bytes > 0 ? bytes : 1);
     cr_assert_not_null(memory);
-    return kept[kept_count++] = memory;
-}
-
-void test_free(void) {
-    while (kept_count > 0)
-        free(kept[--kept_count]);
+    return support_keep(memory);
 }
 
 static double uniform(void) {
@@ -130,7 +121,9 @@ void op_gemm(const struct nvdp__device *dev, bool trans_a, bool trans_b, size_t 
     if (test_is_plain(dev))
         ref32_gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
     else
-        nvdp__gemm(dev, alpha, trans_a, strided(trans_a ? k : m, trans_a ? m : k, lda, a), trans_b,
+        nvdp__gemm(dev, alpha,
+                   (trans_a ? NVDP__TRANSPOSE_A : 0) | (trans_b ? NVDP__TRANSPOSE_B : 0),
+                   strided(trans_a ? k : m, trans_a ? m : k, lda, a),
                    strided(trans_b ? n : k, trans_b ? k : n, ldb, b), beta, strided(m, n, ldc, c));
 }
 

@@ -5,6 +5,7 @@
 #include "gradcheck.h"
 #include "plain_kernels.h"
 #include "reference_kernels.h"
+#include "support.h"
 
 enum { FAST_ONE, FAST_TWO, PLAIN, DEVICES };
 /* The fast kernels on one thread and on two, and the plain reference; ctx NULL. */
@@ -14,14 +15,13 @@ extern const struct nvdp__device test_devices[DEVICES];
 enum { SIZES = 6 };
 extern const size_t test_sizes[SIZES];
 
-/* Allocations that test_free releases; contents are uniform in [-1, 1) * scale. */
+/* Arrays that live until the test ends; contents are uniform in [-1, 1) * scale. */
 float *test_floats(size_t n, double scale);
 float *test_zeros(size_t n);
 float *test_copy(size_t n, const float *x);
 double *test_widen(size_t n, const float *x); /* NULL stays NULL */
 double *test_zeros64(size_t n);
 int32_t *test_ints(size_t n, int32_t low, int32_t high); /* low <= x < high */
-void test_free(void);
 
 /* Asserts max |got - want| <= tolerance * max(max |want|, 1e-30). */
 void test_close(const char *what, size_t n, const float *got, const double *want, double tolerance);

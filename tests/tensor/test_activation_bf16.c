@@ -52,7 +52,7 @@ Test(activation_bf16, every_bfloat16_number) {
     nvdp__bf16 *y = bf16_nans(n + 1), *dx = bf16_nans(n + 1), *again = bf16_nans(n + 1);
     for (int which = 0; which < BF16_DEVICES; which++)
         for (size_t a = 0; a < ACTS; a++) {
-            struct nvdp__device dev = bf16_device(which);
+            nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(which);
             ref64_act_forward(acts[a], n, x64, want);
             ref64_act_backward(acts[a], n, x64, dy64, want_dx);
             forward(&dev, acts[a], n, x, y);
@@ -61,14 +61,12 @@ Test(activation_bf16, every_bfloat16_number) {
             close_to("backward", n, dx, want_dx, x64, dy64);
             close_to("forward within backward", n, again, want, x64, NULL);
             cr_assert(y[n] == 0xffff && dx[n] == 0xffff && again[n] == 0xffff);
-            nvdp__device_release(&dev);
         }
-    test_free();
 }
 
 Test(activation_bf16, ends_of_the_range) {
     bf16_or_skip();
-    struct nvdp__device dev = bf16_device(BF16_ONE);
+    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_ONE);
     for (size_t a = 0; a < ACTS; a++) {
         nvdp__bf16 x[] = {0x7f80, 0x7fc0, 0x7f7f, 0xc47a}; /* inf, NaN, the largest, -1000 */
         nvdp__bf16 y[4];
@@ -78,7 +76,6 @@ Test(activation_bf16, ends_of_the_range) {
         cr_expect_eq(y[2], 0x7f7f);
         cr_expect_eq(nvdp__bfloat16_to_float(y[3]), 0);
     }
-    nvdp__device_release(&dev);
 }
 
 /* Results may overwrite their operands, as in an encoder's layer. */
@@ -95,18 +92,16 @@ static void in_place(const struct nvdp__device *dev, enum nvdp__act act, size_t 
     backward(dev, act, n, over, dy, dy, over);
     bf16_same("dx over dy", n, dy, dx);
     bf16_same("value over x", n, over, value);
-    test_free();
 }
 
 Test(activation_bf16, may_work_in_place) {
     bf16_or_skip();
     const size_t lengths[] = {0, 1, 15, 33, 4096, 4097, 40000};
     for (int which = 0; which < BF16_DEVICES; which++) {
-        struct nvdp__device dev = bf16_device(which);
+        nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(which);
         for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++)
             for (size_t a = 0; a < ACTS; a++)
                 in_place(&dev, acts[a], lengths[l]);
-        nvdp__device_release(&dev);
     }
 }
 
@@ -114,7 +109,7 @@ Test(activation_bf16, may_work_in_place) {
  * product reads the same operand. */
 Test(activation_bf16, backward_repeats_the_forward) {
     bf16_or_skip();
-    struct nvdp__device dev = bf16_device(BF16_ONE);
+    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_ONE);
     size_t n;
     nvdp__bf16 *x = every(&n);
     nvdp__bf16 *dy = bf16_values(n, 1);
@@ -124,8 +119,6 @@ Test(activation_bf16, backward_repeats_the_forward) {
         backward(&dev, acts[a], n, x, dy, bf16_nans(n), again);
         bf16_same("value", n, again, y);
     }
-    nvdp__device_release(&dev);
-    test_free();
 }
 
 Test(activation_bf16, float_devices_match_double) {
@@ -150,6 +143,5 @@ Test(activation_bf16, float_devices_match_double) {
                                                                             slope, y);
             test_close("dx", N, dy, want_dx, FLOAT_TOLERANCE);
             test_close("value", N, over, want, FLOAT_TOLERANCE);
-            test_free();
         }
 }

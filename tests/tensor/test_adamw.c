@@ -54,7 +54,6 @@ static void check(size_t n, bool anchored) {
     test_same("m", n, m[FAST_ONE], m[FAST_TWO]);
     test_same("v", n, v[FAST_ONE], v[FAST_TWO]);
     test_same("x", n, x[FAST_ONE], x[FAST_TWO]);
-    test_free();
 }
 
 Test(adamw, matches_a_loop_in_double) {

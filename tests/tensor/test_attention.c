@@ -85,7 +85,6 @@ static void check(const struct problem *p) {
     test_same("dk", p->kv_floats, a->dk, b->dk);
     test_same("dv", p->kv_floats, a->dv, b->dv);
     if (dbias != NULL) test_same("dbias", p->k_rows, a->dbias, b->dbias);
-    test_free();
 }
 
 static const int32_t even[] = {0, 1, 8, 24, 41, 74};
@@ -141,7 +140,6 @@ Test(attention, extreme_scores) {
                 cr_assert_eq(r.dk[3 * 16 + c], 0);
             }
         cr_expect_eq(r.dbias[3], 0);
-        test_free();
     }
 }
 
@@ -181,7 +179,6 @@ static void check_gradient(float rate, bool with_bias) {
     gradcheck("v", p.kv_floats, s.v, dv, attention_value, &s, GRADCHECK_TOLERANCE);
     if (with_bias)
         gradcheck("bias", p.k_rows, s.bias, dbias, attention_value, &s, GRADCHECK_TOLERANCE);
-    test_free();
 }
 
 Test(attention, plain_backward_is_the_derivative) {

@@ -116,10 +116,9 @@ static void check(const struct problem *p) {
     struct expected e = in_double(p);
     struct result r[BF16_DEVICES];
     for (int d = 0; d < BF16_DEVICES; d++) {
-        struct nvdp__device dev = bf16_device(d);
+        nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(d);
         r[d] = run(&dev, p);
         compare(p, &r[d], &e);
-        nvdp__device_release(&dev);
     }
     bf16_same("out", p->out_count, r[BF16_ONE].out, r[BF16_TWO].out);
     bf16_same("dq", p->q_count, r[BF16_ONE].dq, r[BF16_TWO].dq);
@@ -127,7 +126,6 @@ static void check(const struct problem *p) {
     bf16_same("dv", p->kv_count, r[BF16_ONE].dv, r[BF16_TWO].dv);
     test_same("lse", p->lse_count, r[BF16_ONE].lse, r[BF16_TWO].lse);
     if (p->bias != NULL) test_same("dbias", p->k_rows, r[BF16_ONE].dbias, r[BF16_TWO].dbias);
-    test_free();
 }
 
 /* Lengths 1, 2, 15, 16, 17, 31, 32, 33 in two orders: a text's queries and keys differ in
@@ -191,7 +189,7 @@ Test(attention_bf16, empty_groups) {
 Test(attention_bf16, texts_do_not_see_one_another) {
     bf16_or_skip();
     struct problem all = make(8, up, up, 2, 32, 0, 0, true);
-    struct nvdp__device dev = bf16_device(BF16_ONE);
+    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_ONE);
     struct result together = run(&dev, &all);
     for (size_t g = 0; g < 8; g++) {
         struct problem one = all;
@@ -212,8 +210,6 @@ Test(attention_bf16, texts_do_not_see_one_another) {
         bf16_same("dv", one.kv_count, alone.dv, together.dv + at);
         test_same("dbias", rows, alone.dbias, together.dbias + first);
     }
-    nvdp__device_release(&dev);
-    test_free();
 }
 
 /* A key whose bias is -inf takes no part; huge scores do not overflow. */
@@ -224,7 +220,7 @@ Test(attention_bf16, extreme_scores) {
     struct problem p = make(1, offset, offset, 1, DIM, 0, 0, true);
     p.bias[3] = -INFINITY;
     p.bias[5] = 1e6f;
-    struct nvdp__device dev = bf16_device(BF16_ONE);
+    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_ONE);
     struct result r = run(&dev, &p);
     for (size_t i = 0; i < N; i++) {
         bf16_same("the one value", DIM, r.out + i * DIM, p.v + 5 * (size_t)DIM);
@@ -232,6 +228,4 @@ Test(attention_bf16, extreme_scores) {
             cr_assert_eq(nvdp__bfloat16_to_float(r.dk[3 * DIM + c]), 0);
     }
     cr_expect_eq(r.dbias[3], 0);
-    nvdp__device_release(&dev);
-    test_free();
 }

@@ -136,9 +136,8 @@ static void check(const struct nvdp__device *dev, size_t rows, size_t in, size_t
         l.dy = bf16_copy(nvdp__bf16_rows(rows) * out + GUARD, dy);
         check_backward_params(dev, &l, set == 1);
     }
-    cr_assert_eq(nvdp__device_status(dev), NVDP_OK);
+    ok(nvdp__device_status(dev));
     nvdp__weights_changed(dev); /* another weight will take this memory */
-    test_free();
 }
 
 Test(bf16_linear, matches_double_over_shapes) {
@@ -146,11 +145,10 @@ Test(bf16_linear, matches_double_over_shapes) {
     const size_t rows[] = {0, 1, 2, 31, 32, 33, 100};
     const size_t dims[][2] = {{1, 1}, {3, 5}, {16, 17}, {32, 96}, {96, 33}, {130, 2}, {257, 64}};
     for (int which = 0; which < BF16_DEVICES; which++) {
-        struct nvdp__device dev = bf16_device(which);
+        nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(which);
         for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
             for (size_t d = 0; d < sizeof dims / sizeof dims[0]; d++)
                 check(&dev, rows[r], dims[d][0], dims[d][1]);
-        nvdp__device_release(&dev);
     }
 }
 
@@ -158,10 +156,9 @@ Test(bf16_linear, matches_double_over_shapes) {
  * is a tenth of that in practice and still below the tolerance. */
 Test(bf16_linear, sizes_of_an_encoder) {
     bf16_or_skip();
-    struct nvdp__device dev = bf16_device(BF16_TWO);
+    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_TWO);
     check(&dev, 70, 768, 160);
     check(&dev, 170, 160, 768);
-    nvdp__device_release(&dev);
 }
 
 /* Rows added to fill a block belong to no result: few rows, many, and a number whose next
@@ -176,10 +173,9 @@ Test(bf16_linear, rows_are_added_up_to_whole_blocks) {
         cr_assert(nvdp__bf16_rows(rows) >= rows &&
                   nvdp__bf16_rows(rows) >= nvdp__bf16_rows(rows - 1));
     bf16_or_skip();
-    struct nvdp__device dev = bf16_device(BF16_TWO);
+    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_TWO);
     check(&dev, 513, 32, 48);
     check(&dev, 1690, 48, 32);
-    nvdp__device_release(&dev);
 }
 
 static struct nvdp__linear linear_of(const struct layer *l, const float *w) {
@@ -203,7 +199,7 @@ static void back(const struct nvdp__device *dev, const struct layer *l, const fl
 Test(bf16_linear, weights_are_rounded_to_nearest) {
     bf16_or_skip();
     enum { ROWS = 9, IN = 70, OUT = 50 };
-    struct nvdp__device dev = bf16_device(BF16_ONE);
+    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_ONE);
     struct layer l = make(ROWS, IN, OUT);
     float *w = test_floats(IN * OUT, 1);
     for (size_t i = 0; i < IN * OUT; i++)
@@ -220,8 +216,6 @@ Test(bf16_linear, weights_are_rounded_to_nearest) {
     back(&dev, &l, w, dx[0]);
     back(&dev, &l, l.w, dx[1]);
     test_same("dx", (size_t)ROWS * IN, dx[0], dx[1]);
-    nvdp__device_release(&dev);
-    test_free();
 }
 
 /* Copies are distinguished by the weight's address, and renewed only after
@@ -229,7 +223,7 @@ Test(bf16_linear, weights_are_rounded_to_nearest) {
 Test(bf16_linear, weights_of_one_shape_and_their_changes) {
     bf16_or_skip();
     enum { ROWS = 40, DIM = 48, N = DIM * DIM, WEIGHTS = 5 };
-    struct nvdp__device dev = bf16_device(BF16_TWO);
+    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_TWO);
     struct layer l = make(ROWS, DIM, DIM);
     float *w[WEIGHTS], *y[WEIGHTS], *dx[WEIGHTS];
     float *again = whole_blocks(ROWS, DIM);
@@ -258,15 +252,13 @@ Test(bf16_linear, weights_of_one_shape_and_their_changes) {
     test_same("dx after it", (size_t)ROWS * DIM, again, dx[3]);
     forward(&dev, &l, w[1], again);
     test_same("another weight", (size_t)ROWS * DIM, again, y[1]);
-    nvdp__device_release(&dev);
-    test_free();
 }
 
 /* The number of rows changes from batch to batch; a weight keeps its copies. */
 Test(bf16_linear, rows_do_not_see_one_another) {
     bf16_or_skip();
     enum { ROWS = 75, IN = 64, OUT = 96 };
-    struct nvdp__device dev = bf16_device(BF16_TWO);
+    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_TWO);
     struct layer all = make(ROWS, IN, OUT);
     float *y = whole_blocks(ROWS, OUT);
     forward(&dev, &all, all.w, y);
@@ -282,8 +274,6 @@ Test(bf16_linear, rows_do_not_see_one_another) {
         forward(&dev, &few, all.w, alone);
         test_same("alone", rows * OUT, alone, part);
     }
-    nvdp__device_release(&dev);
-    test_free();
 }
 
 struct results {
@@ -306,7 +296,7 @@ static struct results run(int which, const struct layer *l) {
                              bf16_tensor(l->shape.rows, l->shape.out, l->dy), NVDP__NO_TENSOR,
                              false);
     }
-    cr_assert_eq(nvdp__device_status(&dev), NVDP_OK);
+    ok(nvdp__device_status(&dev));
     nvdp__device_release(&dev);
     return r;
 }
@@ -319,7 +309,6 @@ static void same_on_two_threads(size_t rows, size_t in, size_t out) {
     test_same("dx", rows * in, one.dx, two.dx);
     test_same("dw", in * out, one.dw[0], two.dw[0]);
     test_same("dw added", in * out, one.dw[1], two.dw[1]);
-    test_free();
 }
 
 /* Stays below the number of rows at which oneDNN splits small weights' sums (bf16.h). */
@@ -334,13 +323,13 @@ Test(bf16_linear, bits_do_not_depend_on_the_number_of_threads) {
 Test(bf16_linear, out_of_memory_is_told_at_the_end) {
     bf16_or_skip();
     struct nvdp_context *ctx = NULL;
-    cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
+    ok(nvdp_context_create(&ctx));
     struct layer l = make(3, 8, 8);
     uint64_t k = 1;
     for (;; k++) { /* allocations of a product and its weight's copy */
         struct nvdp__device dev = {.ctx = ctx, .threads = 1};
         float *y = test_zeros(nvdp__bf16_rows(3) * 8);
-        cr_assert_eq(nvdp__bf16_create(ctx, true, &dev.bf16), NVDP_OK);
+        ok(nvdp__bf16_create(ctx, true, &dev.bf16));
         nvdp__fail_allocation(ctx, k);
         forward(&dev, &l, l.w, y);
         nvdp__fail_allocation(ctx, 0);
@@ -354,7 +343,6 @@ Test(bf16_linear, out_of_memory_is_told_at_the_end) {
     }
     cr_expect_geq(k, 3);
     nvdp_context_free(ctx);
-    test_free();
 }
 
 /* A float32 input or gradient is rounded into scratch and gives the same bits as the bfloat16
@@ -362,7 +350,7 @@ Test(bf16_linear, out_of_memory_is_told_at_the_end) {
 Test(bf16_linear, rounds_float_tensors_into_planned_scratch) {
     bf16_or_skip();
     enum { ROWS = 45, IN = 40, OUT = 72 };
-    struct nvdp__device dev = bf16_device(BF16_TWO);
+    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_TWO);
     struct layer l = make(ROWS, IN, OUT);
     struct nvdp__linear layer = linear_of(&l, l.w);
     struct nvdp__tensor x = nvdp__f32(ROWS, IN, bf16_floats((size_t)ROWS * IN, l.x));
@@ -371,11 +359,11 @@ Test(bf16_linear, rounds_float_tensors_into_planned_scratch) {
     float *dx[2] = {whole_blocks(ROWS, IN), whole_blocks(ROWS, IN)};
     float *dw[2] = {test_zeros(IN * OUT), test_zeros(IN * OUT)};
     float *db[2] = {test_zeros(OUT), test_zeros(OUT)};
-    struct nvdp__arena arena = {0};
+    nvdp__auto(nvdp__arena_release) struct nvdp__arena arena = {0};
     nvdp__dense_plan(&dev, &arena, ROWS, IN, OUT);
     nvdp__dense_plan(&dev, &arena, 1, OUT, IN);
     cr_assert_eq(nvdp__arena_floats(&arena), 64 * (IN + OUT) / 2, "the largest, whole blocks");
-    cr_assert_eq(nvdp__arena_allocate(NULL, &arena), NVDP_OK);
+    ok(nvdp__arena_allocate(NULL, &arena));
     nvdp__dense_plan(&dev, &arena, ROWS, IN, OUT);
     for (int i = 0; i < 2; i++) {
         layer.dw = dw[i];
@@ -390,11 +378,8 @@ Test(bf16_linear, rounds_float_tensors_into_planned_scratch) {
     test_same("dx", (size_t)ROWS * IN, dx[0], dx[1]);
     test_same("dw", IN * OUT, dw[0], dw[1]);
     test_same("db", OUT, db[0], db[1]);
-    cr_expect_eq(nvdp__device_status(&dev), NVDP_OK);
+    ok(nvdp__device_status(&dev));
     nvdp__dense_forward(&dev, &layer, nvdp__f32(2 * ROWS, IN, x.data),
                         nvdp__f32(2 * ROWS, OUT, whole_blocks(2 * ROWS, OUT)));
     cr_expect_eq(nvdp__device_status(&dev), NVDP_ERR_STATE);
-    nvdp__device_release(&dev);
-    nvdp__arena_release(&arena);
-    test_free();
 }

@@ -39,7 +39,7 @@ static const struct {
 
 /* Returns how many of these the processor has. */
 static size_t units(void) {
-    return nvdp_bf16_missing() != NULL ? 1 : nvdp__bf16_has_tiles() ? 3 : 2;
+    return nvdp__bf16_missing(false) != NULL ? 1 : nvdp__bf16_has_tiles() ? 3 : 2;
 }
 
 /* Products of two 8-bit significands are exact in float32; only the sum rounds. */
@@ -63,7 +63,6 @@ static void check(size_t m, size_t n, size_t k, bool add, size_t pad) {
                            (struct nvdp__bf16_product){m, n, k, add, a, lda, b, ldb, got, ldc});
         test_close(unit[u].name, m * ldc, got, want, FLOAT_TOLERANCE);
     }
-    test_free();
 }
 
 /* Covers all remainders of blocks of six rows and of four, two and one vectors, and of tiles. */
@@ -84,7 +83,7 @@ enum { ROW_COUNTS = sizeof row_counts / sizeof row_counts[0] };
 
 /* Numbers the cases: every row count in the plain form, then in the fast one where there is one. */
 static size_t cases(void) {
-    return nvdp_bf16_missing() == NULL ? 2 * ROW_COUNTS : ROW_COUNTS;
+    return nvdp__bf16_missing(false) == NULL ? 2 * ROW_COUNTS : ROW_COUNTS;
 }
 
 static enum nvdp__bf16_unit case_unit(size_t i) {
@@ -118,7 +117,6 @@ Test(bf16_product, packs_the_transpose) {
                         cr_assert_eq(y[p * ldy + r], want, "%zu x %zu: word (%zu, %zu)", rows, dim,
                                      p, r);
                     }
-                test_free();
             }
 }
 
@@ -139,7 +137,6 @@ Test(bf16_product, packs_pairs_of_rows) {
                                  "%zu x %zu: word (%zu, %zu)", rows, dim, p, d);
                 }
             cr_assert_eq(y[pairs * dim], UINT32_MAX, "written past the end");
-            test_free();
         }
 }
 
@@ -157,6 +154,5 @@ Test(bf16_product, transposes_words) {
                     for (size_t r = 0; r < ldy; r++)
                         cr_assert_eq(y[c * ldy + r], r < rows ? x[r * cols + c] : 0,
                                      "%zu x %zu: word (%zu, %zu)", rows, cols, c, r);
-                test_free();
             }
 }

@@ -84,7 +84,6 @@ Test(bfloat16, loops_round_like_the_function) {
         bf16_same("a row's end", length, rounded, want + n / 3);
         cr_expect_eq(rounded[length], 0xffff, "length %zu", length);
     }
-    test_free();
 }
 
 /* Checks lengths around the block that a thread takes, and that nothing past the end is written. */
@@ -98,7 +97,7 @@ Test(tensor, conversions_on_any_number_of_threads) {
                               5 * NVDP__BLOCK,
                               NVDP__PARALLEL_MIN + 3 * NVDP__BLOCK + 5};
     for (int which = BF16_ONE; which <= BF16_TWO; which++) {
-        struct nvdp__device dev = bf16_device(which);
+        nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(which);
         for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
             size_t n = lengths[l];
             float *x = test_floats(n, 3);
@@ -108,8 +107,6 @@ Test(tensor, conversions_on_any_number_of_threads) {
                 cr_assert_eq(y[i], nvdp__bfloat16_from_float(x[i]));
             cr_assert_eq(y[n], 0xffff, "written past the end");
         }
-        nvdp__device_release(&dev);
-        test_free();
     }
 }
 
@@ -137,7 +134,7 @@ Test(tensor, has_whole_blocks_of_rows_in_bfloat16) {
     float memory[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     nvdp__bf16 rounded[8] = {0};
     struct nvdp__arena arena = {0};
-    struct nvdp__device bf16 = bf16_device(BF16_ONE);
+    nvdp__auto(nvdp__device_release) struct nvdp__device bf16 = bf16_device(BF16_ONE);
     cr_expect_eq(nvdp__padded_rows(&bf16, 0), 0);
     cr_expect_eq(nvdp__padded_rows(&bf16, 1), 32);
     cr_expect_eq(nvdp__padded_rows(&bf16, 32), 32);
@@ -150,5 +147,4 @@ Test(tensor, has_whole_blocks_of_rows_in_bfloat16) {
     cr_expect_eq(arena.used, 160, "64 x 5 bfloat16 numbers");
     nvdp__arena_tensor(&arena, &bf16, NVDP__F32, 33, 5);
     cr_expect_eq(arena.used, 480);
-    nvdp__device_release(&bf16);
 }

@@ -1,5 +1,5 @@
 /* Products of small integers (byte_product.c) against plain loops, with the largest sums. */
-#include "tensor/byte_product.h"
+#include "tensor/int8.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
 

@@ -1,6 +1,8 @@
 /* Devices: their precision, notices, and threads. */
+#include "base/base.h"
 #include "bf16_test.h"
 #include "support.h"
+#include "tensor/bf16.h"
 
 #include <omp.h>
 #include <stdio.h>
@@ -21,17 +23,15 @@ static void listen(enum nvdp_log_level level, const char *message, void *user) {
 Test(device, float32_is_the_default) {
     struct nvdp_context *ctx = support_context();
     struct heard heard = {0};
-    struct nvdp__device dev;
+    nvdp__auto(nvdp__device_release) struct nvdp__device dev;
     nvdp_context_set_log(ctx, listen, &heard);
-    cr_expect_eq(nvdp_context_precision(ctx), NVDP_PRECISION_F32);
-    cr_assert_eq(nvdp__device_create(ctx, &dev), NVDP_OK);
+    cr_expect_eq(nvdp__context_precision(ctx), NVDP_PRECISION_F32);
+    ok(nvdp__device_create(ctx, &dev));
     cr_expect_null(dev.bf16);
     cr_expect_eq(dev.threads, 2);
     cr_expect_eq(heard.notices, 0);
-    cr_expect_eq(nvdp__device_status(&dev), NVDP_OK);
+    ok(nvdp__device_status(&dev));
     nvdp__weights_changed(&dev);
-    nvdp__device_release(&dev);
-    nvdp_context_free(ctx);
 }
 
 /* The device uses bf16 where the processor has it; elsewhere float32, and a notice gives the
@@ -40,11 +40,11 @@ Test(device, in_bf16_or_with_a_notice) {
     struct nvdp_context *ctx = support_context();
     struct heard heard = {0};
     struct nvdp__device dev;
-    const char *missing = nvdp_bf16_missing();
+    const char *missing = nvdp__bf16_missing(false);
     nvdp_context_set_log(ctx, listen, &heard);
     nvdp_context_set_precision(ctx, NVDP_PRECISION_BF16);
-    cr_expect_eq(nvdp_context_precision(ctx), NVDP_PRECISION_BF16);
-    cr_assert_eq(nvdp__device_create(ctx, &dev), NVDP_OK);
+    cr_expect_eq(nvdp__context_precision(ctx), NVDP_PRECISION_BF16);
+    ok(nvdp__device_create(ctx, &dev));
     cr_expect_eq(dev.bf16 == NULL, missing != NULL);
     cr_expect_eq(heard.notices, missing != NULL ? 1 : 0);
     if (missing != NULL) {
@@ -52,36 +52,33 @@ Test(device, in_bf16_or_with_a_notice) {
         cr_expect_not_null(strstr(heard.last, missing), "found '%s'", heard.last);
         cr_expect_not_null(strstr(heard.last, "f32"));
     }
-    cr_expect_eq(nvdp__device_status(&dev), NVDP_OK);
+    ok(nvdp__device_status(&dev));
     nvdp__device_release(&dev);
     cr_expect_null(dev.bf16);
     nvdp__device_release(&dev);
-    nvdp_context_free(ctx);
 }
 
 /* Tests request the form without the instructions; otherwise the device gives the notice above. */
 Test(device, plain_bf16_on_request) {
     bf16_or_skip();
     struct nvdp_context *ctx = support_context();
-    struct nvdp__device dev;
+    nvdp__auto(nvdp__device_release) struct nvdp__device dev;
     nvdp__allow_plain_bf16(ctx);
-    cr_assert_eq(nvdp__device_create(ctx, &dev), NVDP_OK);
+    ok(nvdp__device_create(ctx, &dev));
     cr_expect_null(dev.bf16, "f32 was asked for");
     nvdp_context_set_precision(ctx, NVDP_PRECISION_BF16);
-    cr_assert_eq(nvdp__device_create(ctx, &dev), NVDP_OK);
+    ok(nvdp__device_create(ctx, &dev));
     cr_expect_not_null(dev.bf16);
     cr_expect(dev.unit == NVDP__BF16_PLAIN);
-    nvdp__device_release(&dev);
-    nvdp_context_free(ctx);
 }
 
 Test(device, nothing_is_missing_or_creation_says_what) {
     struct nvdp_context *ctx = support_context();
-    const char *missing = nvdp_bf16_missing();
+    const char *missing = nvdp__bf16_missing(false);
     struct nvdp__bf16_engine *bf16 = NULL;
     nvdp_status status = nvdp__bf16_create(ctx, false, &bf16);
     if (missing == NULL) {
-        cr_assert_eq(status, NVDP_OK);
+        ok(status);
         cr_expect_not_null(bf16);
     } else {
         cr_assert_eq(status, NVDP_ERR_UNSUPPORTED);
@@ -90,20 +87,17 @@ Test(device, nothing_is_missing_or_creation_says_what) {
     }
     nvdp__bf16_free(bf16);
     nvdp__bf16_free(NULL);
-    nvdp_context_free(ctx);
 }
 
 Test(device, out_of_memory) {
     bf16_or_skip();
     struct nvdp_context *ctx = support_context();
-    struct nvdp__device dev;
+    nvdp__auto(nvdp__device_release) struct nvdp__device dev;
     nvdp_context_set_precision(ctx, NVDP_PRECISION_BF16);
-    if (nvdp_bf16_missing() != NULL) nvdp__allow_plain_bf16(ctx);
+    if (nvdp__bf16_missing(false) != NULL) nvdp__allow_plain_bf16(ctx);
     nvdp__fail_allocation(ctx, 1);
     cr_expect_eq(nvdp__device_create(ctx, &dev), NVDP_ERR_MEMORY);
     cr_expect_null(dev.bf16);
-    nvdp__device_release(&dev);
-    nvdp_context_free(ctx);
 }
 
 /* The libraries below use the device's number of threads, whatever the calling thread's number. */
@@ -112,7 +106,7 @@ Test(device, products_leave_the_callers_threads_alone) {
     struct nvdp__device dev = nvdp__device_cpu(ctx);
     float x[4] = {1, 2, 3, 4}, y[4];
     omp_set_num_threads(3);
-    nvdp__gemm(&dev, 1, false, nvdp__f32(2, 2, x), false, nvdp__f32(2, 2, x), 0,
+    nvdp__gemm(&dev, 1, NVDP__AS_STORED, nvdp__f32(2, 2, x), nvdp__f32(2, 2, x), 0,
                nvdp__f32(2, 2, y));
     cr_expect_float_eq(y[0], 7, 1e-6);
     cr_expect_eq(omp_get_max_threads(), 3);
@@ -120,20 +114,17 @@ Test(device, products_leave_the_callers_threads_alone) {
     cr_expect_eq(omp_get_max_threads(), 2);
     nvdp__threads_restore(before);
     cr_expect_eq(omp_get_max_threads(), 3);
-    nvdp_context_free(ctx);
 }
 
 Test(device, a_plan_beyond_what_was_measured_is_an_error) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__arena arena = {0};
+    nvdp__auto(nvdp__arena_release) struct nvdp__arena arena = {0};
     nvdp__arena_take(&arena, 20);
-    cr_assert_eq(nvdp__arena_allocate(ctx, &arena), NVDP_OK);
+    ok(nvdp__arena_allocate(ctx, &arena));
     cr_expect_not_null(nvdp__arena_take(&arena, 20));
-    cr_expect_eq(nvdp__arena_check(ctx, &arena), NVDP_OK);
+    ok(nvdp__arena_check(ctx, &arena));
     cr_expect_null(nvdp__arena_take(&arena, 1));
     cr_expect_eq(nvdp__arena_check(ctx, &arena), NVDP_ERR_STATE);
     cr_expect_str_eq(nvdp_context_error(ctx),
                      "internal error: a plan took 48 floats, but 32 were measured");
-    nvdp__arena_release(&arena);
-    nvdp_context_free(ctx);
 }

@@ -28,7 +28,6 @@ Test(dropout, every_device_drops_the_same_elements) {
         }
         for (size_t i = 0; i < n; i++)
             cr_assert(y[0][i] == 0 || fabsf(y[0][i] - x[i] / 0.9f) <= 2e-7f);
-        test_free();
     }
 }
 
@@ -46,7 +45,6 @@ Test(dropout, prefix_is_stable_and_dropped_is_zero) {
     op_dropout_apply(&test_devices[0], &drop, 5000, nans);
     for (size_t i = 0; i < 5000; i++)
         cr_assert_eq(nans[i] == 0, part[i] == 0);
-    test_free();
 }
 
 /* Seeds are fixed; the bounds are five standard deviations of the binomial count: a correct
@@ -81,6 +79,5 @@ Test(dropout, drops_at_its_rate_and_without_correlation) {
         cr_expect_float_eq(both_row, N * p * p, pair_spread, "rate %g, blocks", p);
         cr_expect_float_eq(both_site, N * p * p, pair_spread, "rate %g, sites", p);
         cr_expect_float_eq(both_step, N * p * p, pair_spread, "rate %g, steps", p);
-        test_free();
     }
 }

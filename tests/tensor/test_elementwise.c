@@ -31,7 +31,6 @@ Test(elementwise, arithmetic_is_exact_on_every_device) {
             nvdp__zero(dev, n, z);
             for (size_t i = 0; i < n; i++)
                 cr_assert_eq(z[i], 0);
-            test_free();
         }
 }
 
@@ -51,7 +50,6 @@ Test(elementwise, activations_match_double) {
                               (double)x[i], want[i], (double)y[i]);
             op_act_forward(&test_devices[d], acts[a], N, x, x);
             test_same("in place", N, x, y);
-            test_free();
         }
 }
 
@@ -68,7 +66,6 @@ Test(elementwise, activation_slopes_match_double) {
             test_close("slope", N, dx, want, 1e-6);
             op_act_backward(&test_devices[d], acts[a], N, x, dy, dy);
             test_same("in place", N, dy, dx);
-            test_free();
         }
 }
 
@@ -93,7 +90,6 @@ Test(elementwise, activation_slopes_are_derivatives) {
         act_value(&c);
         ref64_act_backward(acts[a], N, acts[a] == NVDP__ACT_TANH ? c.y : c.x, c.weight, dx);
         gradcheck("activation", N, c.x, dx, act_value, &c, GRADCHECK_TOLERANCE);
-        test_free();
     }
 }
 
@@ -109,6 +105,5 @@ Test(elementwise, activations_do_not_depend_on_threads) {
         op_act_backward(&test_devices[FAST_ONE], acts[a], N, x, x, one);
         op_act_backward(&test_devices[FAST_TWO], acts[a], N, x, x, two);
         test_same("backward", N, one, two);
-        test_free();
     }
 }

@@ -30,7 +30,6 @@ static void check(product *call, size_t rows, size_t in, size_t out, bool bias) 
     call(&p, 0, out / 8 * 4);
     call(&p, out / 8 * 4, out);
     test_close("few rows", (rows + 1) * ldy, y, want, FLOAT_TOLERANCE);
-    test_free();
 }
 
 static void check_shapes(product *call) {
@@ -71,7 +70,6 @@ Test(few_rows, threads_change_nothing_and_unsuitable_shapes_are_left_alone) {
     p.y = y[1];
     cr_assert(tested_few_rows_forward(&test_devices[FAST_TWO], p));
     test_same("threads", ROWS * OUT, y[0], y[1]);
-    test_free();
 }
 
 #endif

@@ -81,7 +81,6 @@ static double worst(double low, double high, double (*exact)(double), float (*on
         largest = fmax(largest, fabs((double)y[i] - want) / unit);
         largest = fmax(largest, fabs((double)one(x[i]) - want) / unit);
     }
-    test_free();
     return largest;
 }
 

@@ -22,7 +22,6 @@ Test(gemm, all_transpositions_and_strides_match_double) {
                    -2, want, ldc);
         op_gemm(dev, trans_a, trans_b, m, n, k, 0.5f, a, lda, b, ldb, -2, y, ldc);
         test_close("gemm", m * ldc, y, want, FLOAT_TOLERANCE);
-        test_free();
     }
 }
 
@@ -67,7 +66,6 @@ Test(linear, plain_backward_is_the_derivative) {
     gradcheck("x", ROWS * IN, l.x, dx, linear_value, &l, GRADCHECK_TOLERANCE);
     gradcheck("w", OUT * IN, l.w, dw, linear_value, &l, GRADCHECK_TOLERANCE);
     gradcheck("b", OUT, l.b, db, linear_value, &l, GRADCHECK_TOLERANCE);
-    test_free();
 }
 
 static void check_linear(const struct nvdp__device *dev, size_t rows, size_t in, size_t out,
@@ -96,7 +94,6 @@ static void check_linear(const struct nvdp__device *dev, size_t rows, size_t in,
     test_close("dw", out * in, dw, dw64, FLOAT_TOLERANCE);
     test_close("db", out, db, db64, FLOAT_TOLERANCE);
     op_linear_backward(dev, rows, in, out, x, w, dy, NULL, false, NULL, NULL);
-    test_free();
 }
 
 Test(linear, forward_and_backward_match_double) {
@@ -120,5 +117,4 @@ Test(linear, bias_gradient_does_not_depend_on_threads) {
     op_linear_backward(&test_devices[FAST_TWO], ROWS, 1, OUT, NULL, NULL, dy, NULL, false, NULL,
                        two);
     test_same("db", OUT, one, two);
-    test_free();
 }

@@ -1,6 +1,6 @@
 /* Gradients at the start of a step: zeroed, left alone, or zeroed by rows. */
 #include "support.h"
-#include "tensor/params.h"
+#include "tensor/tensor.h"
 #include "tensor_test.h"
 
 enum { ROWS = 7, DIM = 5 };
@@ -24,24 +24,23 @@ static void declare(struct nvdp__params *params, struct nvdp_context *ctx) {
     nvdp__params_init(params, ctx);
     for (size_t i = 0; i < TENSORS; i++) {
         size_t index;
-        cr_assert_eq(nvdp__params_add(params, table[i].name, 2, table[i].rows, table[i].cols,
-                                      table[i].flags, &index),
-                     NVDP_OK);
+        ok(nvdp__params_add(params, table[i].name, 2, table[i].rows, table[i].cols, table[i].flags,
+                            &index));
     }
-    cr_assert_eq(nvdp__params_allocate(params, true), NVDP_OK);
+    ok(nvdp__params_allocate(params, true));
 }
 
 Test(gradients, joined_tensors_follow_without_padding) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__params params;
+    nvdp__auto(nvdp__params_release) struct nvdp__params params;
     size_t index[5];
     nvdp__params_init(&params, ctx);
-    cr_assert_eq(nvdp__params_add(&params, "a", 2, 3, 5, NVDP__PARAM_JOINED, &index[0]), NVDP_OK);
-    cr_assert_eq(nvdp__params_add(&params, "b", 2, 3, 5, NVDP__PARAM_JOINED, &index[1]), NVDP_OK);
-    cr_assert_eq(nvdp__params_add(&params, "c", 1, 7, 1, NVDP__PARAM_JOINED, &index[2]), NVDP_OK);
-    cr_assert_eq(nvdp__params_add(&params, "d", 1, 1, 1, 0, &index[3]), NVDP_OK);
-    cr_assert_eq(nvdp__params_add(&params, "e", 1, 2, 1, NVDP__PARAM_JOINED, &index[4]), NVDP_OK);
-    cr_assert_eq(nvdp__params_allocate(&params, true), NVDP_OK);
+    ok(nvdp__params_add(&params, "a", 2, 3, 5, NVDP__PARAM_JOINED, &index[0]));
+    ok(nvdp__params_add(&params, "b", 2, 3, 5, NVDP__PARAM_JOINED, &index[1]));
+    ok(nvdp__params_add(&params, "c", 1, 7, 1, NVDP__PARAM_JOINED, &index[2]));
+    ok(nvdp__params_add(&params, "d", 1, 1, 1, 0, &index[3]));
+    ok(nvdp__params_add(&params, "e", 1, 2, 1, NVDP__PARAM_JOINED, &index[4]));
+    ok(nvdp__params_allocate(&params, true));
     const size_t offset[] = {0, 15, 30, 48, 49};
     for (size_t i = 0; i < 5; i++) {
         cr_expect_eq(params.entry[index[i]].offset, offset[i]);
@@ -51,8 +50,6 @@ Test(gradients, joined_tensors_follow_without_padding) {
     cr_expect_eq(params.total, 64);
     cr_expect_eq(nvdp__params_trainable(&params), 15 + 15 + 7 + 1 + 2);
     cr_expect_null(params.use, "no table");
-    nvdp__params_release(&params);
-    nvdp_context_free(ctx);
 }
 
 static void fill(const struct nvdp__params *params, float value) {
@@ -91,13 +88,12 @@ Test(gradients, begin_as_zero_except_where_they_are_set) {
             cr_assert(params.grad[i] == 0 || params.grad[i] == 3);
         nvdp__params_release(&params);
     }
-    nvdp_context_free(ctx);
 }
 
 Test(gradients, only_the_rows_used_last_are_zeroed) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp__device *dev = &test_devices[FAST_ONE];
-    struct nvdp__params params;
+    nvdp__auto(nvdp__params_release) struct nvdp__params params;
     declare(&params, ctx);
     const struct nvdp__row_use *use = params.use;
     cr_assert_eq(use->table, TABLE);
@@ -125,14 +121,12 @@ Test(gradients, only_the_rows_used_last_are_zeroed) {
     expect_all(&params, AFTER, 0);
     nvdp__grad_rows(&params, 0, index);
     cr_expect_eq(use->count, 0);
-    nvdp__params_release(&params);
-    nvdp_context_free(ctx);
 }
 
 Test(gradients, all_rows_at_once) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp__device *dev = &test_devices[FAST_ONE];
-    struct nvdp__params params;
+    nvdp__auto(nvdp__params_release) struct nvdp__params params;
     declare(&params, ctx);
     const int32_t index[] = {2};
     for (int order = 0; order < 3; order++) { /* rows before, after, none */
@@ -152,8 +146,6 @@ Test(gradients, all_rows_at_once) {
     fill(&params, 2);
     nvdp__grad_begin(dev, &params);
     expect_all(&params, TABLE, 2); /* no rows were announced */
-    nvdp__params_release(&params);
-    nvdp_context_free(ctx);
 }
 
 /* Without nvdp__grad_begin nothing is tracked, as when the caller maintains the gradients; nor
@@ -171,25 +163,24 @@ Test(gradients, rows_are_not_tracked_unasked) {
 
     size_t table;
     nvdp__params_init(&params, ctx);
-    cr_assert_eq(nvdp__params_add(&params, "t", 2, 3, 2, NVDP__PARAM_ROWS, &table), NVDP_OK);
-    cr_assert_eq(nvdp__params_allocate(&params, false), NVDP_OK);
+    ok(nvdp__params_add(&params, "t", 2, 3, 2, NVDP__PARAM_ROWS, &table));
+    ok(nvdp__params_allocate(&params, false));
     cr_expect_null(params.use);
     nvdp__grad_rows(&params, 1, index);
     nvdp__params_release(&params);
-    nvdp_context_free(ctx);
 }
 
 /* Only the first table is tracked by rows; another is zeroed as a whole. */
 Test(gradients, a_second_table) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp__device *dev = &test_devices[FAST_ONE];
-    struct nvdp__params params;
+    nvdp__auto(nvdp__params_release) struct nvdp__params params;
     size_t one, two;
     const int32_t index[] = {2};
     nvdp__params_init(&params, ctx);
-    cr_assert_eq(nvdp__params_add(&params, "one", 2, 3, 2, NVDP__PARAM_ROWS, &one), NVDP_OK);
-    cr_assert_eq(nvdp__params_add(&params, "two", 2, 3, 2, NVDP__PARAM_ROWS, &two), NVDP_OK);
-    cr_assert_eq(nvdp__params_allocate(&params, true), NVDP_OK);
+    ok(nvdp__params_add(&params, "one", 2, 3, 2, NVDP__PARAM_ROWS, &one));
+    ok(nvdp__params_add(&params, "two", 2, 3, 2, NVDP__PARAM_ROWS, &two));
+    ok(nvdp__params_allocate(&params, true));
     nvdp__grad_begin(dev, &params);
     nvdp__grad_rows(&params, 1, index);
     fill(&params, 2);
@@ -197,8 +188,6 @@ Test(gradients, a_second_table) {
     expect_all(&params, two, 0);
     cr_expect_eq(nvdp__grad(&params, one)[3], 2);
     cr_expect_eq(nvdp__grad(&params, one)[4], 0);
-    nvdp__params_release(&params);
-    nvdp_context_free(ctx);
 }
 
 Test(gradients, survive_every_failed_allocation) {
@@ -208,7 +197,7 @@ Test(gradients, survive_every_failed_allocation) {
         struct nvdp__params params;
         size_t index;
         nvdp__params_init(&params, ctx);
-        cr_assert_eq(nvdp__params_add(&params, "t", 2, 3, 2, NVDP__PARAM_ROWS, &index), NVDP_OK);
+        ok(nvdp__params_add(&params, "t", 2, 3, 2, NVDP__PARAM_ROWS, &index));
         nvdp__fail_allocation(ctx, k);
         nvdp_status status = nvdp__params_allocate(&params, true);
         nvdp__fail_allocation(ctx, 0);
@@ -218,6 +207,6 @@ Test(gradients, survive_every_failed_allocation) {
         cr_assert_eq(status, NVDP_ERR_MEMORY);
         cr_assert_lt(k, 100);
     }
-    cr_expect_eq(k, 7, "values, gradients, the table's use and its three lists: %d", (int)k);
-    nvdp_context_free(ctx);
+    cr_expect_eq(k, 8, "values, gradients, the table's use, its owner and its three lists: %d",
+                 (int)k);
 }

@@ -12,20 +12,18 @@ static const size_t widths[] = {1, 37, 64, 384};
 
 static struct nvdp__device int8_device(struct nvdp_context **ctx) {
     struct nvdp__device dev;
-    const char *missing = nvdp_int8_missing();
+    const char *missing = nvdp__int8_missing();
     if (missing != NULL) cr_skip_test("%s", missing);
     *ctx = support_context();
     nvdp_context_set_precision(*ctx, NVDP_PRECISION_INT8);
-    cr_assert_eq(nvdp__device_create(*ctx, &dev), NVDP_OK);
+    ok(nvdp__device_create(*ctx, &dev));
     cr_assert_eq(nvdp__device_precision(&dev), NVDP_PRECISION_INT8);
     return dev;
 }
 
-static void done(struct nvdp_context *ctx, struct nvdp__device *dev) {
-    cr_expect_eq(nvdp__device_status(dev), NVDP_OK);
+static void done(struct nvdp__device *dev) {
+    ok(nvdp__device_status(dev));
     nvdp__device_release(dev);
-    nvdp_context_free(ctx);
-    test_free();
 }
 
 static struct nvdp__linear layer_of(size_t rows, size_t in, const float *w, const float *b) {
@@ -73,7 +71,7 @@ Test(int8, whole_numbers_are_multiplied_exactly) {
         nvdp__dense_forward(&dev, &layer, bf16_tensor(ROWS, in, x16), bf16_tensor(ROWS, OUT, y16));
         bf16_close("int8 in bfloat16", ROWS * OUT, y16, plain(ROWS, in, x, w, layer.b), 0x1p-22);
     }
-    done(ctx, &dev);
+    done(&dev);
 }
 
 /* Errors of half a step in n activations and n weights add up as a walk of n steps does. Each
@@ -95,7 +93,7 @@ Test(int8, errors_are_those_of_half_steps) {
             cr_assert_leq(fabs((double)y[k] - want[k]), allowed, "width %zu: %g, expected %g", in,
                           (double)y[k], want[k]);
     }
-    done(ctx, &dev);
+    done(&dev);
 }
 
 Test(int8, a_row_is_the_same_in_every_batch_and_on_any_threads) {
@@ -112,7 +110,7 @@ Test(int8, a_row_is_the_same_in_every_batch_and_on_any_threads) {
         nvdp__dense_forward(&dev, &layer, nvdp__f32(1, IN, x + r * IN), nvdp__f32(1, OUT, alone));
         test_same("a row alone", OUT, alone, y + r * OUT);
     }
-    done(ctx, &dev);
+    done(&dev);
 }
 
 /* A row of one value has no steps, and an output of zeros no scale; NaN stays in its row. */
@@ -136,7 +134,7 @@ Test(int8, rows_without_a_range) {
         cr_expect(isfinite(y[3 * OUT + c]));
     }
     cr_expect_eq(y[3 * OUT], 0);
-    done(ctx, &dev);
+    done(&dev);
 }
 
 Test(int8, changed_weights_are_taken_up) {
@@ -151,7 +149,7 @@ Test(int8, changed_weights_are_taken_up) {
     nvdp__weights_changed(&dev);
     nvdp__dense_forward(&dev, &layer, nvdp__f32(ROWS, IN, x), nvdp__f32(ROWS, OUT, y));
     test_close("new weights", ROWS * OUT, y, plain(ROWS, IN, x, w, NULL), 0x1p-22);
-    done(ctx, &dev);
+    done(&dev);
 }
 
 /* The ends of both ranges are adjacent, where sums of two products in 16 bits would overflow
@@ -161,12 +159,12 @@ Test(int8, sums_are_exact_up_to_the_largest) {
     if (largest == 0) cr_skip_test("no products of 8-bit integers");
     struct nvdp_context *ctx = support_context();
     struct nvdp__bf16_engine *products;
-    cr_assert_eq(nvdp__int8_products(ctx, &products), NVDP_OK);
+    ok(nvdp__int8_products(ctx, &products));
     for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
         const size_t in = widths[i];
-        uint8_t *x = calloc(nvdp__bf16_rows(ROWS), in);
+        nvdp__autofree uint8_t *x = calloc(nvdp__bf16_rows(ROWS), in);
         int8_t *w = calloc(OUT, in);
-        int32_t *y = calloc(nvdp__bf16_rows(ROWS) * OUT, sizeof *y);
+        nvdp__autofree int32_t *y = calloc(nvdp__bf16_rows(ROWS) * OUT, sizeof *y);
         const int32_t *drawn = test_ints(ROWS * in, 0, 2 * largest);
         const int32_t *sign = test_ints(OUT * in, -200, 200);
         for (size_t k = 0; k < ROWS * in; k++)
@@ -174,7 +172,7 @@ Test(int8, sums_are_exact_up_to_the_largest) {
         for (size_t k = 0; k < OUT * in; k++)
             w[k] = (int8_t)(k < in ? 127 : sign[k] < -127 ? -127 : sign[k] > 127 ? 127 : sign[k]);
         nvdp__int8_product(products, ROWS, in, OUT, x, w, y);
-        cr_assert_eq(nvdp__bf16_status(products), NVDP_OK);
+        ok(nvdp__bf16_status(products));
         for (size_t r = 0; r < ROWS; r++)
             for (size_t c = 0; c < OUT; c++) {
                 int32_t sum = 0;
@@ -182,23 +180,17 @@ Test(int8, sums_are_exact_up_to_the_largest) {
                     sum += x[r * in + k] * w[c * in + k];
                 cr_assert_eq(y[r * OUT + c], sum, "%zu wide, row %zu, column %zu", in, r, c);
             }
-        free(x);
         free(w);
-        free(y);
     }
     nvdp__bf16_free(products);
-    nvdp_context_free(ctx);
-    test_free();
 }
 
 Test(int8, missing_is_an_error) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__device dev;
-    const char *missing = nvdp_int8_missing();
+    nvdp__auto(nvdp__device_release) struct nvdp__device dev;
+    const char *missing = nvdp__int8_missing();
     nvdp_context_set_precision(ctx, NVDP_PRECISION_INT8);
     nvdp_status status = nvdp__device_create(ctx, &dev);
     cr_expect_eq(status, missing == NULL ? NVDP_OK : NVDP_ERR_UNSUPPORTED);
     if (missing != NULL) support_contains(nvdp_context_error(ctx), missing);
-    nvdp__device_release(&dev);
-    nvdp_context_free(ctx);
 }

@@ -40,7 +40,6 @@ Test(layernorm, plain_backward_is_the_derivative) {
         if (residual) gradcheck("r", N, c.r, dx, norm_value, &c, 10 * GRADCHECK_TOLERANCE);
         gradcheck("gamma", DIM, c.gamma, dgamma, norm_value, &c, GRADCHECK_TOLERANCE);
         gradcheck("beta", DIM, c.beta, dbeta, norm_value, &c, GRADCHECK_TOLERANCE);
-        test_free();
     }
 }
 
@@ -101,7 +100,6 @@ static void check(size_t rows, size_t dim, bool with_residual) {
     test_same("dx", n, o[FAST_ONE].dx, o[FAST_TWO].dx);
     test_same("dgamma", dim, o[FAST_ONE].dgamma, o[FAST_TWO].dgamma);
     test_same("dbeta", dim, o[FAST_ONE].dbeta, o[FAST_TWO].dbeta);
-    test_free();
 }
 
 Test(layernorm, matches_double_on_any_number_of_threads) {
@@ -142,5 +140,4 @@ Test(layernorm, sum_may_be_x) {
                          &rstd);
     test_same("y", DIM, y[0], y[1]);
     test_same("sum", DIM, sum, x);
-    test_free();
 }

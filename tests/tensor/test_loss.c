@@ -20,7 +20,6 @@ Test(loss, cross_entropy_gradient_is_the_derivative) {
     double *dlogits = test_zeros64(ROWS * CLASSES);
     ref64_cross_entropy(ROWS, CLASSES, e.logits, label, 3, dlogits);
     gradcheck("logits", ROWS * CLASSES, e.logits, dlogits, entropy_value, &e, GRADCHECK_TOLERANCE);
-    test_free();
 }
 
 Test(loss, cross_entropy_matches_double) {
@@ -41,7 +40,6 @@ Test(loss, cross_entropy_matches_double) {
             test_close("dlogits", rows * 3, dlogits, want, FLOAT_TOLERANCE);
             cr_expect_eq(nvdp__cross_entropy(&test_devices[d], rows, 3, logits, label, 0.5, NULL),
                          loss);
-            test_free();
         }
 }
 
@@ -65,7 +63,6 @@ Test(loss, weighted_cross_entropy) {
     cr_expect_float_eq(loss, sum / ROWS, 1e-12);
     cr_expect_eq(nvdp__weighted_cross_entropy(dev, ROWS, CLASSES, logits, label, NULL, 2, NULL),
                  nvdp__cross_entropy(dev, ROWS, CLASSES, logits, label, 2, NULL));
-    test_free();
 }
 
 Test(loss, cross_entropy_at_the_edges) {
@@ -111,5 +108,4 @@ Test(loss, mean_squared_matches_double_and_its_derivative) {
     }
     y[3] = NAN;
     cr_expect(isnan(nvdp__mean_squared(&test_devices[0], ROWS, y, label, 2, NULL)));
-    test_free();
 }

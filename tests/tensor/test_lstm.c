@@ -144,7 +144,6 @@ Test(lstm, plain_backward_is_the_derivative) {
     gradcheck("w", WIDE * IN, l.w, l.dw, value, &l, GRADCHECK_TOLERANCE);
     gradcheck("u", WIDE * UNITS, l.u, l.du, value, &l, GRADCHECK_TOLERANCE);
     gradcheck("b", WIDE, l.b, l.db, value, &l, GRADCHECK_TOLERANCE);
-    test_free();
 }
 
 /* Computes two steps of one unit by hand: torch.nn.LSTM(1, 1, bidirectional=True) with weights
@@ -171,7 +170,6 @@ Test(lstm, plain_forward_is_the_definition) {
         cr_expect_float_eq(l.h[d == 0 ? 0 : 3], h1, 1e-15);
         cr_expect_float_eq(l.h[d == 0 ? 2 : 1], h2, 1e-15);
     }
-    test_free();
 }
 
 /* ---- the kernels ---- */
@@ -245,7 +243,6 @@ Test(lstm, kernels_are_the_plain_ones) {
         test_same("dw", wide * in, one.dw, two.dw);
         test_same("du", wide * units, one.du, two.du);
         test_same("db", wide, one.db, two.db);
-        test_free();
     }
 }
 
@@ -275,5 +272,4 @@ Test(lstm, texts_do_not_see_each_other) {
                               all.h + (size_t)offset[b] * DIRECTIONS * UNITS),
                    FLOAT_TOLERANCE);
     }
-    test_free();
 }

@@ -67,7 +67,6 @@ Test(muon, orthogonalizes_as_a_loop_in_double) {
             nvdp__orthogonalize(&test_devices[d], rows, cols, room_for(rows, cols), got);
             test_close("orthogonalised", rows * cols, got, want, TOLERANCE);
         }
-        test_free();
     }
 }
 
@@ -93,7 +92,6 @@ Test(muon, evens_out_singular_values) {
         cr_assert_gt(value, 0.67, "direction %zu: %g", k, value);
         cr_assert_lt(value, 1.21, "direction %zu: %g", k, value);
     }
-    test_free();
 }
 
 Test(muon, leaves_zero_alone) {
@@ -101,7 +99,6 @@ Test(muon, leaves_zero_alone) {
     nvdp__orthogonalize(&test_devices[FAST_ONE], 3, 4, room_for(3, 4), x);
     for (size_t i = 0; i < 12; i++)
         cr_assert_eq(x[i], 0);
-    test_free();
 }
 
 /* Computes momentum, step and decay in double for four steps. */
@@ -155,5 +152,4 @@ Test(muon, steps_as_a_loop_in_double) {
         test_close("x", TOTAL, x[d], x64, TOLERANCE);
     }
     test_same("x", TOTAL, x[FAST_ONE], x[FAST_TWO]);
-    test_free();
 }

@@ -1,5 +1,6 @@
 /* LayerNorm after dropout and a residual, on every device and in both precisions. */
 #include "bf16_test.h"
+#include "tensor/bf16.h"
 #include "tensor/kernels.h"
 
 #include <string.h>
@@ -195,7 +196,6 @@ static void check(size_t count, const struct nvdp__device *dev, size_t rows, siz
     }
     same(&p, &r[FAST], &r[TWICE]);
     if (count == ALL) same(&p, &r[ROUNDED_ONE], &r[ROUNDED_TWO]);
-    test_free();
 }
 
 /* Dims are at least 7: see test_layernorm.c. */
@@ -226,7 +226,6 @@ Test(norm, the_residual_stream_is_the_same_in_both_precisions) {
     for (size_t i = 0; i < p.n; i++)
         cr_assert_eq(rounded.d_bits[i], nvdp__bfloat16_from_float(single.d_branch[i]));
     release(count, dev);
-    test_free();
 }
 
 /* A dropped element becomes 0, even if it was infinite. */
@@ -245,7 +244,6 @@ Test(norm, drops_what_is_not_finite) {
         }
     }
     release(count, dev);
-    test_free();
 }
 
 struct shape {
@@ -278,6 +276,5 @@ Test(norm, expected_backward_is_the_derivative) {
                           10 * GRADCHECK_TOLERANCE);
             gradcheck("gamma", p.dim, e.gamma, e.dgamma, norm_value, &s, GRADCHECK_TOLERANCE);
             gradcheck("beta", p.dim, e.beta, e.dbeta, norm_value, &s, GRADCHECK_TOLERANCE);
-            test_free();
         }
 }

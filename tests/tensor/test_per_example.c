@@ -20,19 +20,15 @@ static struct fixture open_fixture(void) {
     struct fixture f = {.ctx = support_context()};
     f.dev = nvdp__device_cpu(f.ctx);
     nvdp__params_init(&f.params, f.ctx);
-    cr_assert_eq(nvdp__params_add(&f.params, "frozen", 1, ODD, 1, NVDP__PARAM_FROZEN, &f.frozen),
-                 NVDP_OK);
-    cr_assert_eq(
-        nvdp__params_add(&f.params, "matrix", 2, ROWS, COLS, NVDP__PARAM_LINEAR, &f.matrix),
-        NVDP_OK);
-    cr_assert_eq(nvdp__params_add(&f.params, "vector", 1, ODD, 1, 0, &f.vector), NVDP_OK);
-    cr_assert_eq(nvdp__params_allocate(&f.params, true), NVDP_OK);
+    ok(nvdp__params_add(&f.params, "frozen", 1, ODD, 1, NVDP__PARAM_FROZEN, &f.frozen));
+    ok(nvdp__params_add(&f.params, "matrix", 2, ROWS, COLS, NVDP__PARAM_LINEAR, &f.matrix));
+    ok(nvdp__params_add(&f.params, "vector", 1, ODD, 1, 0, &f.vector));
+    ok(nvdp__params_allocate(&f.params, true));
     return f;
 }
 
 static void close_fixture(struct fixture *f) {
     nvdp__params_release(&f->params);
-    nvdp_context_free(f->ctx);
 }
 
 static float *noise_of(struct fixture *f, const struct nvdp__noise *noise, uint64_t step) {
@@ -40,7 +36,7 @@ static float *noise_of(struct fixture *f, const struct nvdp__noise *noise, uint6
     memset(f->params.grad, 0, f->params.total * sizeof *copy);
     nvdp__gradient_noise(&f->dev, &f->params, noise, step, 3);
     memcpy(copy, f->params.grad, f->params.total * sizeof *copy);
-    return copy;
+    return support_keep(copy);
 }
 
 static double product(size_t n, const float *x, const float *y) {
@@ -68,21 +64,17 @@ static void is_standard(struct fixture *f, const struct nvdp__noise *noise) {
     size_t at = f->params.entry[f->matrix].offset, next = f->params.entry[f->vector].offset;
     cr_expect_neq(one[at], one[at + 4096]);
     cr_expect_neq(one[at], one[next]);
-    free(one);
-    free(two);
 }
 
 Test(per_example, noise) {
     struct fixture f = open_fixture();
     struct nvdp__release_key key;
-    cr_assert_eq(nvdp__release_key_create(f.ctx, &key), NVDP_OK);
+    ok(nvdp__release_key_create(f.ctx, &key));
     const struct nvdp__noise seeded = {.seed = 4}, secure = {.release = &key};
     is_standard(&f, &seeded);
     is_standard(&f, &secure);
     float *again = noise_of(&f, &seeded, 7), *first = noise_of(&f, &seeded, 7);
     cr_expect_eq(memcmp(again, first, f.params.total * sizeof *again), 0);
-    free(again);
-    free(first);
     nvdp__release_key_wipe(&key);
     close_fixture(&f);
 }
@@ -91,11 +83,11 @@ Test(per_example, noise) {
  * left out. */
 Test(per_example, unknown_rows) {
     struct fixture f = open_fixture();
-    struct nvdp__per_example *examples = NULL;
+    nvdp__autoptr(nvdp__per_example_free) struct nvdp__per_example *examples = NULL;
     double norm[4];
     static float x[4 * COLS], dy[4 * ROWS];
     const int32_t offset[] = {0, 2, 3};
-    cr_assert_eq(nvdp__per_example_create(&f.dev, &f.params, 2, 2, 0, &examples), NVDP_OK);
+    ok(nvdp__per_example_create(&f.dev, &f.params, 2, 2, 0, &examples));
     f.dev.per_example = examples;
     struct nvdp__linear layer = {.rows = 4,
                                  .in = COLS,
@@ -114,6 +106,5 @@ Test(per_example, unknown_rows) {
     }
     nvdp__per_example_begin(examples, 3);
     cr_expect_eq(nvdp__per_example_norms(&f.dev, NULL, norm), NVDP_ERR_STATE);
-    nvdp__per_example_free(examples);
     close_fixture(&f);
 }

@@ -44,7 +44,6 @@ static void check_embed(size_t rows, size_t dim) {
     }
     test_same("dword", WORDS * dim, dword[FAST_ONE], dword[FAST_TWO]);
     test_same("dtype", TYPES * dim, dtype[FAST_ONE], dtype[FAST_TWO]);
-    test_free();
 }
 
 Test(rows, embeddings_match_double_on_any_number_of_threads) {
@@ -85,7 +84,6 @@ Test(rows, gather_and_scatter_are_adjoint) {
     ref64_rows_scatter_add(ROWS, DIM, index, y, scattered);
     cr_expect_float_eq(test_dot(ROWS * DIM, gathered, y), test_dot(FROM * DIM, x, scattered),
                        1e-12);
-    test_free();
 }
 
 struct pool {
@@ -120,7 +118,6 @@ Test(pool, plain_backward_is_the_derivative) {
         gradcheck("x", ROWS * DIM, p.x, dx, pool_value, &p, GRADCHECK_TOLERANCE);
         if (weighted)
             gradcheck("weight", ROWS, p.weight, dweight, pool_value, &p, GRADCHECK_TOLERANCE);
-        test_free();
     }
 }
 
@@ -148,7 +145,6 @@ static void check_pool(size_t groups, const int32_t *offset, size_t dim, bool we
         test_close("dx", rows * dim, dx, dx64, FLOAT_TOLERANCE);
         if (weighted) test_close("dweight", rows, dweight, dweight64, FLOAT_TOLERANCE);
     }
-    test_free();
 }
 
 Test(pool, matches_double) {
@@ -190,6 +186,5 @@ Test(pool, max_and_unit_length_match_double) {
             }
             test_close("unit length", GROUPS * dim, y, want, FLOAT_TOLERANCE);
         }
-        test_free();
     }
 }

@@ -35,7 +35,6 @@ static void check(product *call, size_t m, size_t n, size_t k, bool transposed) 
     call((struct nvdp__small_product){m, n, k, 0.25f, a, transposed ? 1 : lda, transposed ? lda : 1,
                                       b, ldb, c, ldc});
     test_close("product", m * ldc, c, want, FLOAT_TOLERANCE);
-    test_free();
 }
 
 static void check_shapes(product *call) {

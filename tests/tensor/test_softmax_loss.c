@@ -25,7 +25,6 @@ static void check(const struct nvdp__device *dev, size_t rows, size_t classes, d
     }
     cr_expect_float_eq(sum / (double)rows, mean, FLOAT_TOLERANCE * (1 + spread));
     test_close("dlogits", rows * classes, logits, want, 2 * FLOAT_TOLERANCE);
-    test_free();
 }
 
 Test(softmax_loss, matches_double) {
@@ -49,7 +48,6 @@ Test(softmax_loss, does_not_depend_on_threads) {
     test_same("dlogits", ROWS * CLASSES, logits, copy);
     for (size_t r = 0; r < ROWS; r++)
         cr_assert_eq(one[r], two[r]);
-    test_free();
 }
 
 /* Several labels, one of them three times: target probabilities 3/5, 1/5, 1/5. */
@@ -73,7 +71,6 @@ Test(softmax_loss, several_labels_are_a_distribution) {
         cr_expect_float_eq(nll, entropy, 5 * FLOAT_TOLERANCE);
         test_close("dlogits", CLASSES, logits, want, 2 * FLOAT_TOLERANCE);
     }
-    test_free();
 }
 
 Test(softmax_loss, at_the_edges) {

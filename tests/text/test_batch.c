@@ -1,6 +1,7 @@
 /* Packed batches and the order of an epoch. */
 #include "support.h"
 #include "text/batch.h"
+#include "text/dataset.h"
 #include "text_support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -13,10 +14,10 @@ Test(batch, layout) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_RTE);
     text_file("train.tsv", "sentence1\tsentence2\tlabel\na\tb\tentailment\n"
                            "the cat\tsat\tnot_entailment\nmat\t\tentailment\n");
-    struct nvdp_dataset *dataset = NULL;
-    cr_assert_eq(nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, &dataset), NVDP_OK);
-    struct nvdp__batch *batch = NULL;
-    cr_assert_eq(nvdp__batch_create(ctx, 2, dataset->longest, &batch), NVDP_OK);
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
+    ok(nvdp__dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, NULL, &dataset));
+    nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
+    ok(nvdp__batch_create(ctx, 2, dataset->longest, &batch));
     const int64_t rows[] = {2, 1};
     nvdp__batch_fill(batch, dataset, rows, 99, 2);
     const int32_t offset[] = {0, 4, 10};
@@ -42,11 +43,7 @@ Test(batch, layout) {
     cr_assert_eq(batch->key[1], 2);
     nvdp__batch_fill(batch, dataset, NULL, 0, 0);
     cr_assert(batch->texts == 0 && batch->tokens == 0 && batch->longest == 0);
-    nvdp__batch_free(batch);
     nvdp__batch_free(NULL);
-    nvdp_dataset_free(dataset);
-    nvdp_tokenizer_free(tiny);
-    nvdp_context_free(ctx);
 }
 
 /* A part uses the batch's memory from a text on, with offsets from there. */
@@ -55,8 +52,8 @@ Test(batch, part) {
     static const size_t lengths[] = {3, 1, 4, 2};
     enum { DIM = 5 };
     float words[10 * DIM];
-    struct nvdp__batch *batch = NULL;
-    cr_assert_eq(nvdp__batch_create(ctx, 4, 4, &batch), NVDP_OK);
+    nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
+    ok(nvdp__batch_create(ctx, 4, 4, &batch));
     nvdp__batch_clear(batch);
     for (size_t i = 0; i < 4; i++) {
         for (size_t t = 0; t < lengths[i]; t++)
@@ -80,24 +77,18 @@ Test(batch, part) {
     batch->words = words;
     cr_expect_eq(nvdp__batch_part(batch, 3, 1, DIM, offset).words, words + 8 * DIM);
     cr_expect_eq(offset[1], 2);
-    nvdp__batch_free(batch);
-    nvdp_context_free(ctx);
 }
 
 Test(batch, without_labels) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_tokenizer *tiny = text_tiny(ctx);
     const char *const text[] = {"a"};
-    struct nvdp_dataset *dataset = NULL;
-    struct nvdp__batch *batch = NULL;
-    cr_assert_eq(nvdp_dataset_from_texts(ctx, tiny, 8, 1, text, NULL, &dataset), NVDP_OK);
-    cr_assert_eq(nvdp__batch_create(ctx, 1, 3, &batch), NVDP_OK);
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
+    nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
+    ok(nvdp_dataset_from_texts(ctx, tiny, 8, 1, text, NULL, &dataset));
+    ok(nvdp__batch_create(ctx, 1, 3, &batch));
     nvdp__batch_fill(batch, dataset, NULL, 0, 1);
     cr_assert(isnan(batch->label[0]));
-    nvdp__batch_free(batch);
-    nvdp_dataset_free(dataset);
-    nvdp_tokenizer_free(tiny);
-    nvdp_context_free(ctx);
 }
 
 Test(batch, too_large) {
@@ -107,7 +98,6 @@ Test(batch, too_large) {
                "batch: expected at most 2147483647 tokens, found 8388608 texts of 512");
     cr_assert_eq(nvdp__batch_create(ctx, SIZE_MAX, 512, &batch), NVDP_ERR_ARGUMENT);
     cr_assert_null(batch);
-    nvdp_context_free(ctx);
 }
 
 Test(epoch_order, permutes) {

@@ -1,7 +1,7 @@
 /* Words and tags in columns: sentences, documents, faults, and the texts made from them. */
 #include "support.h"
-#include "text/conll.h"
 #include "text/dataset.h"
+#include "text/task.h"
 
 #include <criterion/criterion.h>
 #include <nvdp.h>
@@ -20,7 +20,7 @@ Test(conll, sentences_and_documents) {
         "-DOCSTART- -X- O\r\nend NN O\r\n\r\n\r\n"};
     for (size_t i = 0; i < 2; i++) {
         struct nvdp__conll conll = {0};
-        cr_assert_eq(read_text(NULL, same[i], &conll), NVDP_OK);
+        ok(read_text(NULL, same[i], &conll));
         cr_assert(conll.sentences == 3 && conll.words == 4 && conll.tagged);
         cr_expect(conll.start[1] == 2 && conll.start[2] == 3 && conll.start[3] == 4);
         cr_expect(conll.document[0] == 0 && conll.document[1] == 0 && conll.document[2] == 1);
@@ -55,7 +55,6 @@ Test(conll, is_recognized_by_content) {
     }
     cr_expect_not(nvdp__conll_recognize(ctx, "-"));
     cr_expect(nvdp__conll_recognize(ctx, "words.conll"));
-    nvdp_context_free(ctx);
 }
 
 Test(conll, faults_name_the_line) {
@@ -76,11 +75,9 @@ Test(conll, faults_name_the_line) {
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct nvdp__conll conll = {0};
-        cr_assert_eq(read_text(ctx, cases[i].text, &conll), NVDP_ERR_INPUT);
-        support_contains(nvdp_context_error(ctx), cases[i].error);
+        fails(read_text(ctx, cases[i].text, &conll), NVDP_ERR_INPUT, cases[i].error);
         cr_expect_null(conll.word);
     }
-    nvdp_context_free(ctx);
 }
 
 /* The tags of the words, a space between sentences. */
@@ -94,7 +91,7 @@ static char *bio(const struct nvdp__conll *conll) {
                                  (int)conll->word[w].type.size, conll->word[w].type.text);
     }
     out[n] = '\0';
-    return out;
+    return support_keep(out);
 }
 
 /* Entities are the same in every scheme; `|` ends a sentence. */
@@ -123,7 +120,7 @@ Test(conll, schemes_are_read_as_bio) {
                 sprintf(text + strlen(text), "w\t%.*s\n", (int)n, at);
             at += n + (at[n] == ' ');
         }
-        cr_assert_eq(read_text(NULL, text, &conll), NVDP_OK);
+        ok(read_text(NULL, text, &conll));
         cr_expect_str_eq(bio(&conll), cases[i].bio, "%s: %s", cases[i].tags, bio(&conll));
         nvdp__conll_release(&conll);
     }
@@ -143,7 +140,7 @@ struct fixture {
 static struct fixture setup(void) {
     struct fixture f = {.ctx = support_context(), .config = nvdp__dataset_config_default()};
     support_write_text(support_scratch_path("vocab.txt"), vocabulary);
-    cr_assert_eq(nvdp_tokenizer_load(f.ctx, support_scratch(), &f.tokenizer), NVDP_OK);
+    ok(nvdp_tokenizer_load(f.ctx, support_scratch(), &f.tokenizer));
     f.config.task = NVDP_TASK_NER;
     f.config.directory = support_scratch();
     f.config.max_length = 6;
@@ -152,14 +149,12 @@ static struct fixture setup(void) {
 
 static void teardown(struct fixture *f) {
     nvdp_tokenizer_free(f->tokenizer);
-    nvdp_context_free(f->ctx);
 }
 
 static struct nvdp_dataset *load(struct fixture *f, enum nvdp_split split) {
     struct nvdp_dataset *dataset = NULL;
-    cr_assert_eq(nvdp_dataset_load(f->ctx, f->tokenizer, &f->config, split, &dataset), NVDP_OK,
-                 "%s", nvdp_context_error(f->ctx));
-    return dataset;
+    ok(nvdp__dataset_load(f->ctx, f->tokenizer, &f->config, split, NULL, &dataset));
+    return support_keep(dataset);
 }
 
 /* Vocabulary rows: [UNK] 1, [CLS] 2, [SEP] 3, red 5, ##dish 6, blue 7, sea 8, the 9. */
@@ -184,18 +179,16 @@ Test(conll, a_tag_stands_at_a_words_first_piece) {
     cr_expect(!continues[0] && continues[1] && !continues[2]);
     cr_expect_eq(nvdp__dataset_outputs(data), 5);
     cr_expect(nvdp__dataset_labeled(data));
-    struct nvdp_dataset *part = NULL;
-    cr_assert_eq(nvdp_dataset_select(f.ctx, data, 2, (size_t[]){2, 1}, &part), NVDP_OK);
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *part = NULL;
+    ok(nvdp__dataset_select(f.ctx, data, 2, (size_t[]){2, 1}, &part));
     cr_expect_arr_eq(part->tag, tags + 9, 3 * sizeof *tags);
     cr_expect_arr_eq(part->tag + 3, tags + 6, 3 * sizeof *tags);
     cr_expect_eq(part->index[0], 4);
     cr_expect_not(nvdp__dataset_storage(part)->continues[1],
                   "its sentence's beginning is not there");
     nvdp_dataset_free(part);
-    cr_assert_eq(nvdp_dataset_select(f.ctx, data, 2, (size_t[]){0, 1}, &part), NVDP_OK);
+    ok(nvdp__dataset_select(f.ctx, data, 2, (size_t[]){0, 1}, &part));
     cr_expect(nvdp__dataset_storage(part)->continues[1]);
-    nvdp_dataset_free(part);
-    nvdp_dataset_free(data);
     teardown(&f);
 }
 
@@ -213,14 +206,9 @@ Test(conll, other_splits_have_the_training_files_classes) {
     cr_expect_eq(nvdp__dataset_outputs(test), 2);
     struct nvdp_dataset *none = NULL;
     remove(support_scratch_path("devel.txt"));
-    cr_expect_eq(nvdp_dataset_load(f.ctx, f.tokenizer, &f.config, NVDP_SPLIT_DEV, &none),
-                 NVDP_ERR_IO);
-    support_contains(nvdp_context_error(f.ctx),
-                     "expected dev.tsv, .txt or .conll (or devel, valid)");
+    fails(nvdp__dataset_load(f.ctx, f.tokenizer, &f.config, NVDP_SPLIT_DEV, NULL, &none),
+          NVDP_ERR_IO, "expected dev.tsv, .txt or .conll (or devel, valid)");
     support_contains(nvdp_context_error(f.ctx), "the folder has test.tsv, train.conll, vocab.txt");
-    nvdp_dataset_free(train);
-    nvdp_dataset_free(dev);
-    nvdp_dataset_free(test);
     teardown(&f);
 }
 
@@ -242,8 +230,8 @@ Test(conll, folds_by_document) {
     cr_expect(group[0] == 0 && group[1] == 0 && group[2] == 1 && group[55] == 6);
     for (size_t fold = 1; fold <= 3; fold++) {
         bool here[7] = {false};
-        cr_assert_eq(nvdp__dataset_fold(f.ctx, data, 3, fold, true, &held), NVDP_OK);
-        cr_assert_eq(nvdp__dataset_fold(f.ctx, data, 3, fold, false, &kept), NVDP_OK);
+        ok(nvdp__dataset_fold(f.ctx, data, 3, fold, true, &held));
+        ok(nvdp__dataset_fold(f.ctx, data, 3, fold, false, &kept));
         cr_expect_eq(held->count + kept->count, data->count);
         for (size_t i = 0; i < held->count; i++)
             here[nvdp__dataset_storage(held)->group[i]] = true;
@@ -260,9 +248,8 @@ Test(conll, folds_by_document) {
     }
     cr_expect_eq(texts, data->count);
     cr_expect_eq(words, nvdp__dataset_outputs(data));
-    cr_expect_eq(nvdp__dataset_fold(f.ctx, data, 8, 1, true, &held), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(f.ctx), "expected at most the 7");
-    nvdp_dataset_free(data);
+    fails(nvdp__dataset_fold(f.ctx, data, 8, 1, true, &held), NVDP_ERR_INPUT,
+          "expected at most the 7");
     teardown(&f);
 }
 
@@ -278,13 +265,12 @@ Test(conll, folds_of_a_sample) {
     for (f.config.limit_seed = 1; f.config.limit_seed <= 5; f.config.limit_seed++) {
         struct nvdp_dataset *data = load(&f, NVDP_SPLIT_TRAIN), *held = NULL;
         for (size_t fold = 1; fold <= 3; fold++) {
-            cr_assert_eq(nvdp__dataset_fold(f.ctx, data, 3, fold, true, &held), NVDP_OK);
+            ok(nvdp__dataset_fold(f.ctx, data, 3, fold, true, &held));
             cr_expect_eq(held->count, 2);
             nvdp_dataset_free(held);
         }
-        cr_expect_eq(nvdp__dataset_fold(f.ctx, data, 7, 1, true, &held), NVDP_ERR_INPUT);
-        support_contains(nvdp_context_error(f.ctx), "expected at most the 6");
-        nvdp_dataset_free(data);
+        fails(nvdp__dataset_fold(f.ctx, data, 7, 1, true, &held), NVDP_ERR_INPUT,
+              "expected at most the 6");
     }
     teardown(&f);
 }
@@ -295,11 +281,10 @@ Test(conll, texts_with_tags) {
     const char *path = support_scratch_path("words.tsv");
     support_write_text(path, "red B-COL\nsea O\n\nblue O\n\nthe O\nblue B-COL\n");
     for (size_t limit = 0; limit <= 4; limit++) {
-        struct nvdp_dataset *data = NULL;
+        nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *data = NULL;
         size_t all = 0;
-        cr_assert_eq(nvdp__dataset_load_tagged(f.ctx, f.tokenizer, f.config.max_length, limit, 1,
-                                               path, &all, &data),
-                     NVDP_OK, "%s", nvdp_context_error(f.ctx));
+        ok(nvdp__dataset_load_tagged(f.ctx, f.tokenizer, f.config.max_length, limit, 1, path, &all,
+                                     &data));
         cr_expect_eq(all, 3);
         cr_assert_eq(data->count, limit == 0 || limit > 3 ? 3 : limit);
         for (size_t i = 0; i < data->count; i++) {
@@ -308,7 +293,6 @@ Test(conll, texts_with_tags) {
             cr_expect_eq(data->ids[data->offset[i] + 1], id[data->index[i]]);
             cr_expect_eq(data->tag[data->offset[i] + 1] == 0, data->index[i] == 0);
         }
-        nvdp_dataset_free(data);
     }
     teardown(&f);
 }
@@ -319,9 +303,8 @@ Test(conll, training_wants_a_type) {
     static const char *const files[] = {"red\tO\nsea\tO\n", "red\nsea\n"};
     for (size_t i = 0; i < 2; i++) {
         support_write_text(support_scratch_path("train.tsv"), files[i]);
-        cr_expect_eq(nvdp_dataset_load(f.ctx, f.tokenizer, &f.config, NVDP_SPLIT_TRAIN, &none),
-                     NVDP_ERR_INPUT);
-        support_contains(nvdp_context_error(f.ctx), "train.tsv: expected tags B-TYPE or I-TYPE");
+        fails(nvdp__dataset_load(f.ctx, f.tokenizer, &f.config, NVDP_SPLIT_TRAIN, NULL, &none),
+              NVDP_ERR_INPUT, "train.tsv: expected tags B-TYPE or I-TYPE");
     }
     teardown(&f);
 }
@@ -370,7 +353,8 @@ Test(conll, new_types_are_missed) {
     struct nvdp_dataset *train = load(&f, NVDP_SPLIT_TRAIN);
     nvdp_context_set_log(f.ctx, hear, NULL);
     f.config.labels_from = train->task;
-    struct nvdp_dataset *dev = load(&f, NVDP_SPLIT_DEV), *part = NULL;
+    struct nvdp_dataset *dev = load(&f, NVDP_SPLIT_DEV);
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *part = NULL;
     /* B-COL, I-COL, O; then B-ART, B-SEA, I-ART, I-SEA */
     static const int32_t tags[] = {-1, 0, 4, 6, -1, -1, 3, 4, -1};
     cr_assert_eq(dev->task->classes, 3);
@@ -379,10 +363,7 @@ Test(conll, new_types_are_missed) {
     support_contains(
         said, "dev.tsv: 3 of 4 entities are of types that the training file lacks (ART, SEA): "
               "they count as missed");
-    cr_assert_eq(nvdp_dataset_select(f.ctx, dev, 1, (size_t[]){1}, &part), NVDP_OK);
+    ok(nvdp__dataset_select(f.ctx, dev, 1, (size_t[]){1}, &part));
     cr_expect_str_eq(part->task->labels[part->tag[2]], "B-SEA");
-    nvdp_dataset_free(part);
-    nvdp_dataset_free(dev);
-    nvdp_dataset_free(train);
     teardown(&f);
 }

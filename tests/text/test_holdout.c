@@ -18,32 +18,28 @@ static void setup(void) {
 
 static void teardown(void) {
     nvdp_tokenizer_free(tiny);
-    nvdp_context_free(ctx);
 }
 
 TestSuite(holdout, .init = setup, .fini = teardown);
 
 /* Makes texts "a" with the labels given, as a user's classes or scores. */
 static struct nvdp_dataset *make(size_t rows, int (*label)(size_t row), bool regression) {
-    char *text = calloc(rows + 1, 32);
+    nvdp__autofree char *text = calloc(rows + 1, 32);
     char *end = stpcpy(text, "t\ty\n");
     for (size_t i = 0; i < rows; i++) {
         end += sprintf(end, "a\t%d\n", label(i));
     }
     text_file("train.tsv", text);
-    free(text);
     struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
     nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", regression});
     struct nvdp_dataset *dataset = NULL;
-    nvdp_status status = nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, &dataset);
-    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
-    return dataset;
+    ok(nvdp__dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, NULL, &dataset));
+    return support_keep(dataset);
 }
 
 static void split(const struct nvdp_dataset *from, double fraction, uint64_t seed,
                   struct nvdp_dataset **train, struct nvdp_dataset **validation) {
-    cr_assert_eq(nvdp_dataset_holdout(ctx, from, fraction, seed, train, validation), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    ok(nvdp__dataset_holdout(ctx, from, fraction, &seed, train, validation));
 }
 
 static size_t count_label(const struct nvdp_dataset *dataset, float label) {
@@ -60,7 +56,7 @@ static int skewed(size_t row) { /* 70 %, 25 %, 5 % */
 
 Test(holdout, keeps_proportions) {
     struct nvdp_dataset *all = make(1000, skewed, false);
-    struct nvdp_dataset *train;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *train = NULL;
     struct nvdp_dataset *validation;
     split(all, .1, 5, &train, &validation);
     cr_assert_eq(validation->count, 100);
@@ -69,15 +65,13 @@ Test(holdout, keeps_proportions) {
     cr_assert_eq(count_label(validation, 1), 25);
     cr_assert_eq(count_label(validation, 2), 5);
     cr_assert_str_eq(validation->task->labels[2], "2");
-    nvdp_dataset_free(train);
     nvdp_dataset_free(validation);
-    nvdp_dataset_free(all);
 }
 
 /* Both parts together are all rows, each part in file order. */
 Test(holdout, partitions_in_order) {
     struct nvdp_dataset *all = make(333, skewed, false);
-    struct nvdp_dataset *train;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *train = NULL;
     struct nvdp_dataset *validation;
     split(all, .1, 5, &train, &validation);
     cr_assert_eq(validation->count, 33);
@@ -93,9 +87,7 @@ Test(holdout, partitions_in_order) {
     }
     cr_assert_eq(a, train->count);
     cr_assert_eq(b, validation->count);
-    nvdp_dataset_free(train);
     nvdp_dataset_free(validation);
-    nvdp_dataset_free(all);
 }
 
 Test(holdout, follows_the_seed) {
@@ -114,7 +106,6 @@ Test(holdout, follows_the_seed) {
         nvdp_dataset_free(train[i]);
         nvdp_dataset_free(validation[i]);
     }
-    nvdp_dataset_free(all);
 }
 
 static int scattered(size_t row) {
@@ -124,7 +115,7 @@ static int scattered(size_t row) {
 /* A tenth of each tenth of the scores is held out. */
 Test(holdout, scores_by_quantile) {
     struct nvdp_dataset *all = make(1000, scattered, true);
-    struct nvdp_dataset *train;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *train = NULL;
     struct nvdp_dataset *validation;
     split(all, .1, 1, &train, &validation);
     size_t bin[10] = {0};
@@ -134,9 +125,7 @@ Test(holdout, scores_by_quantile) {
     for (size_t i = 0; i < 10; i++) {
         cr_assert_eq(bin[i], 10);
     }
-    nvdp_dataset_free(train);
     nvdp_dataset_free(validation);
-    nvdp_dataset_free(all);
 }
 
 Test(holdout, small_sets_have_both_sides) {
@@ -144,29 +133,25 @@ Test(holdout, small_sets_have_both_sides) {
         struct nvdp_dataset *all = make(rows, scattered, true);
         static const double fraction[] = {1e-9, .1, .5, .999};
         for (size_t i = 0; i < sizeof fraction / sizeof fraction[0]; i++) {
-            struct nvdp_dataset *train;
+            nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *train = NULL;
             struct nvdp_dataset *validation;
             split(all, fraction[i], rows, &train, &validation);
             cr_assert(train->count >= 1 && validation->count >= 1);
             cr_assert_eq(train->count + validation->count, rows);
-            nvdp_dataset_free(train);
             nvdp_dataset_free(validation);
         }
-        nvdp_dataset_free(all);
     }
 }
 
 Test(holdout, without_labels) {
     const char *const text[] = {"a", "b", "the", "cat"};
-    struct nvdp_dataset *all = NULL;
-    struct nvdp_dataset *train;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *all = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *train = NULL;
     struct nvdp_dataset *validation;
-    cr_assert_eq(nvdp_dataset_from_texts(ctx, tiny, 8, 4, text, NULL, &all), NVDP_OK);
+    ok(nvdp_dataset_from_texts(ctx, tiny, 8, 4, text, NULL, &all));
     split(all, .5, 1, &train, &validation);
     cr_assert_eq(train->count, 2);
-    nvdp_dataset_free(train);
     nvdp_dataset_free(validation);
-    nvdp_dataset_free(all);
 }
 
 /* Counts the words and labels of the texts of `make`. */
@@ -188,16 +173,16 @@ Test(holdout, each_by_itself) {
     int32_t *ids = (int32_t *)all->ids;
     for (size_t i = 0; i < N; i++) /* some texts are equal, with one label or two */
         ids[all->offset[i] + 1] = (int32_t)(i * i % 149);
-    cr_assert_eq(nvdp__dataset_holdout_each(ctx, all, .25, &part[0], &part[1]), NVDP_OK);
+    ok(nvdp__dataset_holdout(ctx, all, .25, NULL, &part[0], &part[1]));
     const double sd = sqrt(N * .25 * .75);
     cr_expect_lt(fabs((double)part[1]->count - N * .25), 5 * sd, "%zu", part[1]->count);
     for (size_t without = 0; without < N; without++) {
         size_t rows[N], n = 0;
-        struct nvdp_dataset *rest;
+        nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *rest = NULL;
         for (size_t i = 0; i < N; i++)
             if (i != without) rows[n++] = i;
-        cr_assert_eq(nvdp_dataset_select(ctx, all, n, rows, &rest), NVDP_OK);
-        cr_assert_eq(nvdp__dataset_holdout_each(ctx, rest, .25, &less[0], &less[1]), NVDP_OK);
+        ok(nvdp__dataset_select(ctx, all, n, rows, &rest));
+        ok(nvdp__dataset_holdout(ctx, rest, .25, NULL, &less[0], &less[1]));
         int moved = 0;
         for (int side = 0; side < 2; side++) {
             int count[2 * WORDS] = {0};
@@ -208,29 +193,25 @@ Test(holdout, each_by_itself) {
             nvdp_dataset_free(less[side]);
         }
         cr_expect_eq(moved, 1, "without %zu: %d", without, moved);
-        nvdp_dataset_free(rest);
     }
     nvdp_dataset_free(part[0]);
     nvdp_dataset_free(part[1]);
-    nvdp_dataset_free(all);
 }
 
 Test(holdout, refusals) {
     const char *const text[] = {"a", "b"};
-    struct nvdp_dataset *all = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *all = NULL;
     struct nvdp_dataset *train = NULL;
     struct nvdp_dataset *validation = NULL;
-    cr_assert_eq(nvdp_dataset_from_texts(ctx, tiny, 8, 1, text, NULL, &all), NVDP_OK);
-    text_error(ctx, nvdp_dataset_holdout(ctx, all, .1, 1, &train, &validation), NVDP_ERR_INPUT,
-               "validation split: expected at least 2 texts, found 1");
+    ok(nvdp_dataset_from_texts(ctx, tiny, 8, 1, text, NULL, &all));
+    text_error(ctx, nvdp__dataset_holdout(ctx, all, .1, &(uint64_t){1}, &train, &validation),
+               NVDP_ERR_INPUT, "validation split: expected at least 2 texts, found 1");
     nvdp_dataset_free(all);
-    cr_assert_eq(nvdp_dataset_from_texts(ctx, tiny, 8, 2, text, NULL, &all), NVDP_OK);
+    ok(nvdp_dataset_from_texts(ctx, tiny, 8, 2, text, NULL, &all));
     static const double fraction[] = {0, 1, -1, 2, NAN};
     for (size_t i = 0; i < sizeof fraction / sizeof fraction[0]; i++) {
-        cr_assert_eq(nvdp_dataset_holdout(ctx, all, fraction[i], 1, &train, &validation),
-                     NVDP_ERR_ARGUMENT);
-        cr_assert_not_null(strstr(nvdp_context_error(ctx), "fraction: expected between 0 and 1"));
+        fails(nvdp__dataset_holdout(ctx, all, fraction[i], &(uint64_t){1}, &train, &validation),
+              NVDP_ERR_ARGUMENT, "fraction: expected between 0 and 1");
     }
     cr_assert(train == NULL && validation == NULL);
-    nvdp_dataset_free(all);
 }

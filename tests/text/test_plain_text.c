@@ -15,7 +15,7 @@ static char *read_files(struct nvdp_context *ctx, const char *const *path, size_
     char *all = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&all, &size);
-    cr_assert_eq(nvdp__plain_text_open(ctx, path, files, &plain), NVDP_OK);
+    ok(nvdp__plain_text_open(ctx, path, files, &plain));
     nvdp_status status;
     for (;;) {
         struct nvdp__plain_line line;
@@ -27,7 +27,7 @@ static char *read_files(struct nvdp_context *ctx, const char *const *path, size_
     cr_assert_eq(status, expected, "%s", nvdp_context_error(ctx));
     fclose(out);
     nvdp__plain_text_close(plain);
-    return all;
+    return support_keep(all);
 }
 
 static void expect(const char *text, const char *lines) {
@@ -35,8 +35,6 @@ static void expect(const char *text, const char *lines) {
     const char *path = text_file("plain.txt", text);
     char *found = read_files(ctx, &path, 1, NVDP_OK);
     cr_assert_str_eq(found, lines);
-    free(found);
-    nvdp_context_free(ctx);
 }
 
 Test(plain_text, blank_lines_separate_documents) {
@@ -66,20 +64,17 @@ Test(plain_text, json) {
 
 Test(plain_text, a_file_ends_a_document) {
     struct nvdp_context *ctx = support_context();
-    char first[512];
-    snprintf(first, sizeof first, "%s", text_file("first.txt", "a\nb"));
+    const char *first = support_path("%s", text_file("first.txt", "a\nb"));
     const char *const path[] = {first, text_file("second.txt", "c\n")};
     char *found = read_files(ctx, path, 2, NVDP_OK);
     cr_assert_str_eq(found, "| a\n- b\n| c\n");
-    free(found);
-    nvdp_context_free(ctx);
 }
 
 /* Lines are longer than one read, with every length around it. */
 Test(plain_text, long_lines) {
     struct nvdp_context *ctx = support_context();
     for (size_t size = (1 << 18) - 2; size <= (1 << 18) + 2; size++) {
-        char *text = malloc(2 * size + 3);
+        nvdp__autofree char *text = malloc(2 * size + 3);
         memset(text, 'a', size);
         text[size] = '\n';
         memset(text + size + 1, 'b', size);
@@ -89,10 +84,7 @@ Test(plain_text, long_lines) {
         cr_assert_eq(strlen(found), 2 * size + 6);
         cr_assert_eq(memcmp(found + 2, text, size), 0);
         cr_assert_eq(memcmp(found + size + 5, text + size + 1, size), 0);
-        free(found);
-        free(text);
     }
-    nvdp_context_free(ctx);
 }
 
 static const char *write_xz(const char *name, const char *text, size_t copies, size_t cut) {
@@ -113,8 +105,6 @@ Test(plain_text, xz_is_unpacked_whatever_its_name) {
     const char *path = write_xz("packed.txt", "one\n\ntwo\n", 2, 0);
     char *found = read_files(ctx, &path, 1, NVDP_OK);
     cr_assert_str_eq(found, "| one\n| two\n- one\n| two\n");
-    free(found);
-    nvdp_context_free(ctx);
 }
 
 static void refused(const char *path, nvdp_status status, const char *message) {
@@ -122,17 +112,14 @@ static void refused(const char *path, nvdp_status status, const char *message) {
     free(read_files(ctx, &path, 1, status));
     cr_assert_not_null(strstr(nvdp_context_error(ctx), path), "%s", nvdp_context_error(ctx));
     cr_assert_not_null(strstr(nvdp_context_error(ctx), message), "%s", nvdp_context_error(ctx));
-    nvdp_context_free(ctx);
 }
 
 Test(plain_text, bad_files_are_refused) {
     refused(write_xz("cut.xz", "one\n", 1, 5), NVDP_ERR_INPUT, "found an early end of the file");
-    char path[512];
-    snprintf(path, sizeof path, "%s", write_xz("bent.xz", "one two three\n", 1, 0));
+    const char *path = support_path("%s", write_xz("bent.xz", "one two three\n", 1, 0));
     char *bytes = support_read(path);
     bytes[30] = (char)(bytes[30] ^ 0x55);
     support_write(path, bytes, 72);
-    free(bytes);
     refused(path, NVDP_ERR_INPUT, "expected a complete xz file");
     refused(text_file("a.gz", "\x1F\x8B\x08"), NVDP_ERR_INPUT, "expected a complete gzip file");
     refused(text_file("empty.txt", ""), NVDP_ERR_INPUT, "expected lines of text, found none");
@@ -168,6 +155,4 @@ Test(plain_text, bytes_that_are_not_utf8_are_passed_on_with_a_warning) {
     cr_assert_str_eq(found, "| fine\n- caf\xE9\n- fine\n- \xFF\n");
     cr_assert_not_null(strstr(notice, "latin1.txt:2: bytes that are not UTF-8"), "%s", notice);
     cr_assert_not_null(strstr(notice, "on 1 more lines"), "%s", notice);
-    free(found);
-    nvdp_context_free(ctx);
 }

@@ -1,6 +1,6 @@
 /* Private texts among public ones: whatever reads as the same text is found, in every kind of file. */
 #include "support.h"
-#include "text/public_texts.h"
+#include "text/dataset.h"
 #include "text_support.h"
 
 #include <criterion/criterion.h>
@@ -10,17 +10,18 @@
 
 static bool has(const struct nvdp__public_texts *public, const char *text) {
     bool found = false;
-    cr_assert_eq(nvdp__public_texts_have(public, NULL, text, strlen(text), &found), NVDP_OK);
+    ok(nvdp__public_texts_have(public, NULL, text, strlen(text), &found));
     return found;
 }
 
 static void add(struct nvdp__public_texts *public, const char *text, size_t max_length) {
-    cr_assert_eq(nvdp__public_texts_add(public, text, strlen(text), max_length), NVDP_OK);
+    ok(nvdp__public_texts_add(public, text, strlen(text), max_length));
 }
 
 /* Words decide without a model: not their case, width, accents and separators. A text without words is none. */
 Test(public_texts, words) {
-    struct nvdp__public_texts public = {.path = "public.txt"};
+    nvdp__auto(nvdp__public_texts_release) struct nvdp__public_texts public = {.path =
+                                                                                   "public.txt"};
     cr_expect_not(has(&public, "The cat sat"));
     add(&public, "The cat sat. Na\xC3\xAFve \xEF\xAC\x81g", 0); /* a ligature fi */
     add(&public, "  ", 0);
@@ -35,16 +36,15 @@ Test(public_texts, words) {
     cr_expect(has(&public, " . .."));
     cr_expect_not(has(&public, "!"));
     cr_expect_not(has(&public, ""));
-    nvdp__public_texts_release(&public);
 }
 
 /* A model reads fewer differences: cut texts and unknown words are the same tokens. */
 Test(public_texts, tokens) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_tokenizer *tokenizer = NULL;
+    nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *tokenizer = NULL;
     const char *cased = "{\"do_lower_case\": false}";
-    cr_assert_eq(nvdp_tokenizer_load(ctx, text_model("cased", NULL, cased), &tokenizer), NVDP_OK);
-    struct nvdp__public_texts public = {
+    ok(nvdp_tokenizer_load(ctx, text_model("cased", NULL, cased), &tokenizer));
+    nvdp__auto(nvdp__public_texts_release) struct nvdp__public_texts public = {
         .ctx = ctx, .tokenizer = tokenizer, .max_length = 5, .path = "public.txt"};
     add(&public, "the cat sat . the cat", 5);
     add(&public, "run the", 3); /* read as "run" */
@@ -58,15 +58,12 @@ Test(public_texts, tokens) {
     add(&public, "the \xE2\x98\x83", 5);
     cr_expect(has(&public, "the \xE2\x9C\x88")); /* [UNK], too */
     static const int32_t ids[] = {TINY_CLS, TINY_MAT, TINY_DOT, TINY_SEP, TINY_CAT, TINY_SEP};
-    cr_assert_eq(nvdp__public_texts_add_ids(&public, 6, ids), NVDP_OK);
+    ok(nvdp__public_texts_add_ids(&public, 6, ids));
     cr_expect(has(&public, "mat ."));
     cr_expect(has(&public, "cat"));
     cr_expect_not(has(&public, "mat . cat"));
     add(&public, "", 5); /* a model reads a text without words */
     cr_expect(has(&public, " \n"));
-    nvdp__public_texts_release(&public);
-    nvdp_tokenizer_free(tokenizer);
-    nvdp_context_free(ctx);
 }
 
 /* Each line and cell of a file counts. */
@@ -80,36 +77,33 @@ Test(public_texts, files) {
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < 4; i++) {
         const char *path = support_scratch_path(names[i]);
-        struct nvdp__public_texts public = {.ctx = ctx, .path = path};
+        nvdp__auto(nvdp__public_texts_release) struct nvdp__public_texts public = {.ctx = ctx,
+                                                                                   .path = path};
         support_write_text(path, texts[i]);
-        cr_assert_eq(nvdp__public_texts_add_file(&public, path), NVDP_OK, "%s",
-                     nvdp_context_error(ctx));
+        ok(nvdp__public_texts_add_file(&public, path));
         cr_expect(has(&public, "One text"), "%s", names[i]);
         cr_expect(has(&public, "another"), "%s", names[i]);
         cr_expect(has(&public, "its pair"), "%s", names[i]);
         cr_expect_not(has(&public, "text"), "%s", names[i]);
-        nvdp__public_texts_release(&public);
     }
-    nvdp_context_free(ctx);
 }
 
 /* The refusal counts what is private, names the first row and the declaration, and says who may read it. */
 Test(public_texts, refusal) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__public_texts public = {.ctx = ctx, .path = "public.txt"};
+    nvdp__auto(nvdp__public_texts_release) struct nvdp__public_texts public = {
+        .ctx = ctx, .path = "public.txt"};
     static const char *const texts[] = {"none of them", "A cat", "a cat", "a dog"};
     add(&public, "a cat", 0);
     for (size_t i = 0; i < 4; i++)
-        cr_assert_eq(nvdp__public_texts_compare(&public, texts[i], strlen(texts[i]), i), NVDP_OK);
-    cr_expect_eq(nvdp__public_texts_check(&public, "{center}"), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "--center: public.txt: expected public texts, found "
-                                              "2 of the 4 private texts among them, the first in "
-                                              "row 2; ");
+        ok(nvdp__public_texts_compare(&public, texts[i], strlen(texts[i]), i));
+    fails(nvdp__public_texts_check(&public, "{center}"), NVDP_ERR_ARGUMENT,
+          "--center: public.txt: expected public texts, found "
+          "2 of the 4 private texts among them, the first in "
+          "row 2; ");
     support_contains(nvdp_context_error(ctx), "do not remove these alone");
     support_contains(nvdp_context_error(ctx), "--public-independent");
     support_contains(nvdp_context_error(ctx), "do not pass it on");
     public.found = 0;
-    cr_expect_eq(nvdp__public_texts_check(&public, "{center}"), NVDP_OK);
-    nvdp__public_texts_release(&public);
-    nvdp_context_free(ctx);
+    ok(nvdp__public_texts_check(&public, "{center}"));
 }

@@ -1,6 +1,6 @@
 /* Tests how often texts repeat: the counts, the list of them, and the rule of promises. */
 #include "support.h"
-#include "text/repeats.h"
+#include "text/dataset.h"
 #include "text_support.h"
 #include <criterion/criterion.h>
 
@@ -16,17 +16,15 @@ static struct nvdp_dataset *made(struct nvdp_context *ctx, size_t count, const i
         text[i] = words[name[i]];
         if (pair != NULL) second[i] = words[pair[i]];
     }
-    cr_assert_eq(nvdp_dataset_from_texts(ctx, tokenizer, 16, count, text,
-                                         pair != NULL ? second : NULL, &data),
-                 NVDP_OK, "%s", nvdp_context_error(ctx));
-    nvdp_tokenizer_free(tokenizer);
-    return data;
+    ok(nvdp_dataset_from_texts(ctx, tokenizer, 16, count, text, pair != NULL ? second : NULL,
+                               &data));
+    return support_keep(data);
 }
 
 static struct nvdp__repeats counted(struct nvdp_context *ctx, size_t parts,
                                     const struct nvdp_dataset *const *part) {
     struct nvdp__repeats repeats;
-    cr_assert_eq(nvdp__repeats_count(ctx, parts, part, &repeats), NVDP_OK);
+    ok(nvdp__repeats_count(ctx, parts, part, &repeats));
     return repeats;
 }
 
@@ -44,7 +42,6 @@ Test(repeats, rows_of_all_parts_count) {
     cr_expect_eq(counted(ctx, 0, part).most, 0);
     for (int i = 0; i < 3; i++)
         nvdp_dataset_free((struct nvdp_dataset *)part[i]);
-    nvdp_context_free(ctx);
 }
 
 /* (a, b) and (b, a) are two texts, and so are a text and a pair that begins with it. */
@@ -62,10 +59,6 @@ Test(repeats, pairs_are_equal_in_both_texts) {
     cr_expect_eq(counted(ctx, 2, both).most, 2);
     other->types[0] = 1;
     cr_expect_eq(counted(ctx, 2, both).most, 1);
-    nvdp_dataset_free(pairs);
-    nvdp_dataset_free(texts);
-    nvdp_dataset_free(other);
-    nvdp_context_free(ctx);
 }
 
 /* The list has four items; the last one is a range if more numbers occur. */
@@ -88,9 +81,7 @@ Test(repeats, list_is_short) {
         struct nvdp__repeats repeats = counted(ctx, 1, part);
         cr_expect_eq(repeats.most, (size_t)rows[last + 1]);
         cr_expect_str_eq(repeats.text, expected[last]);
-        nvdp_dataset_free(data);
     }
-    nvdp_context_free(ctx);
 }
 
 Test(repeats, promise_is_of_all_samples_of_a_text) {

@@ -13,7 +13,7 @@ Test(task, names) {
     struct nvdp_context *ctx = support_context();
     for (int i = 0; i <= NVDP_TASK_TSV; i++) {
         enum nvdp_task_id id = NVDP_TASK_MRPC;
-        cr_assert_eq(nvdp_task_find(ctx, name[i], &id), NVDP_OK);
+        ok(nvdp_task_find(ctx, name[i], &id));
         cr_assert_eq((int)id, i);
         cr_assert_str_eq(nvdp__task_layout(id)->task.name, name[i]);
         cr_assert_eq(nvdp__task_layout(id)->task.id, id);
@@ -24,7 +24,6 @@ Test(task, names) {
         "task 'imdb': expected one of mrpc, stsb, rte, qqp, qnli, sst2, cola, mnli, tsv, ner");
     cr_assert_eq(id, NVDP_TASK_RTE);
     cr_assert_null(nvdp__task_layout((enum nvdp_task_id)99));
-    nvdp_context_free(ctx);
 }
 
 Test(task, metrics) {
@@ -65,24 +64,23 @@ Test(task, splits) {
     struct nvdp_context *ctx = support_context();
     const char *name = NULL;
     const struct nvdp__layout *mnli = nvdp__task_layout(NVDP_TASK_MNLI);
-    cr_assert_eq(nvdp__task_file(ctx, mnli, NVDP_SPLIT_TRAIN, &name), NVDP_OK);
+    ok(nvdp__task_file(ctx, mnli, NVDP_SPLIT_TRAIN, &name));
     cr_assert_str_eq(name, "train.tsv");
-    cr_assert_eq(nvdp__task_file(ctx, mnli, NVDP_SPLIT_DEV, &name), NVDP_OK);
+    ok(nvdp__task_file(ctx, mnli, NVDP_SPLIT_DEV, &name));
     cr_assert_str_eq(name, "dev_matched.tsv");
-    cr_assert_eq(nvdp__task_file(ctx, mnli, NVDP_SPLIT_DEV_MISMATCHED, &name), NVDP_OK);
+    ok(nvdp__task_file(ctx, mnli, NVDP_SPLIT_DEV_MISMATCHED, &name));
     cr_assert_str_eq(name, "dev_mismatched.tsv");
-    cr_assert_eq(nvdp__task_file(ctx, mnli, NVDP_SPLIT_TEST, &name), NVDP_OK);
+    ok(nvdp__task_file(ctx, mnli, NVDP_SPLIT_TEST, &name));
     cr_assert_str_eq(name, "test_matched.tsv");
-    cr_assert_eq(nvdp__task_file(ctx, mnli, NVDP_SPLIT_TEST_MISMATCHED, &name), NVDP_OK);
+    ok(nvdp__task_file(ctx, mnli, NVDP_SPLIT_TEST_MISMATCHED, &name));
     cr_assert_str_eq(name, "test_mismatched.tsv");
     const struct nvdp__layout *rte = nvdp__task_layout(NVDP_TASK_RTE);
-    cr_assert_eq(nvdp__task_file(ctx, rte, NVDP_SPLIT_TEST, &name), NVDP_OK);
+    ok(nvdp__task_file(ctx, rte, NVDP_SPLIT_TEST, &name));
     cr_assert_str_eq(name, "test.tsv");
     text_error(ctx, nvdp__task_file(ctx, rte, NVDP_SPLIT_DEV_MISMATCHED, &name), NVDP_ERR_ARGUMENT,
                "split: task rte has no split dev-mismatched");
     text_error(ctx, nvdp__task_file(ctx, rte, (enum nvdp_split)5, &name), NVDP_ERR_ARGUMENT,
                "split: expected one in 0..4, found 5");
-    nvdp_context_free(ctx);
 }
 
 Test(task, own_columns) {
@@ -92,14 +90,13 @@ Test(task, own_columns) {
     text_error(ctx, nvdp__task_resolve(ctx, &config, &layout), NVDP_ERR_ARGUMENT,
                "--text-column: expected a column's name, found none");
     nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", false});
-    cr_assert_eq(nvdp__task_resolve(ctx, &config, &layout), NVDP_OK);
+    ok(nvdp__task_resolve(ctx, &config, &layout));
     cr_assert(!layout.task.pair && !layout.task.regression);
     nvdp__set_columns(&config, &(struct nvdp__columns){"t", "u", "y", true});
-    cr_assert_eq(nvdp__task_resolve(ctx, &config, &layout), NVDP_OK);
+    ok(nvdp__task_resolve(ctx, &config, &layout));
     cr_assert(layout.task.pair && layout.task.regression && isinf(layout.task.label_max));
     cr_assert_eq(layout.task.metric[0], NVDP_METRIC_PEARSON);
     config.task = (enum nvdp_task_id)99;
     text_error(ctx, nvdp__task_resolve(ctx, &config, &layout), NVDP_ERR_ARGUMENT,
                "task: expected 0 to 9, found 99");
-    nvdp_context_free(ctx);
 }

@@ -14,7 +14,6 @@ static void refuse_bytes(const char *bytes, size_t count, const char *message) {
     text_error(ctx, status, NVDP_ERR_INPUT, "%s", message);
     cr_assert_eq(vocabulary.count, 0);
     cr_assert_null(vocabulary.text);
-    nvdp_context_free(ctx);
 }
 
 static void refuse(const char *text, const char *message) {
@@ -32,9 +31,8 @@ Test(vocabulary, refusals) {
 Test(vocabulary, lines) {
     static const char text[] = "\xEF\xBB\xBFone\r\ntwo\nthr\u00E9\xE2\x80\xA8"
                                "e\r\n##four";
-    struct nvdp__strings vocabulary = {0};
-    cr_assert_eq(nvdp__vocabulary_parse(NULL, "v.txt", text, sizeof text - 1, &vocabulary),
-                 NVDP_OK);
+    nvdp__auto(nvdp__strings_release) struct nvdp__strings vocabulary = {0};
+    ok(nvdp__vocabulary_parse(NULL, "v.txt", text, sizeof text - 1, &vocabulary));
     cr_assert_eq(vocabulary.count, 4);
     cr_assert_eq(nvdp__strings_find(&vocabulary, "one", 3), 0);
     cr_assert_eq(nvdp__strings_find(&vocabulary, "two", 3), 1);
@@ -42,41 +40,36 @@ Test(vocabulary, lines) {
     cr_assert_eq(nvdp__strings_find(&vocabulary, "four", 4), SIZE_MAX);
     cr_assert_eq(nvdp__strings_find(&vocabulary, "on", 2), SIZE_MAX);
     cr_assert_eq(nvdp__strings_find(&vocabulary, "", 0), SIZE_MAX);
-    nvdp__strings_release(&vocabulary);
 }
 
 /* The line number is the id, also after empty lines and of the later of equal lines. */
 Test(vocabulary, lines_without_a_piece) {
     static const char text[] = "a\n\nb\n\r\na \nc\u2003\n\nb\n\n";
-    struct nvdp__strings vocabulary = {0};
-    cr_assert_eq(nvdp__vocabulary_parse(NULL, "v.txt", text, sizeof text - 1, &vocabulary),
-                 NVDP_OK);
+    nvdp__auto(nvdp__strings_release) struct nvdp__strings vocabulary = {0};
+    ok(nvdp__vocabulary_parse(NULL, "v.txt", text, sizeof text - 1, &vocabulary));
     cr_assert_eq(vocabulary.count, 9);
     cr_assert_eq(nvdp__strings_find(&vocabulary, "a", 1), 4);
     cr_assert_eq(nvdp__strings_find(&vocabulary, "b", 1), 7);
     cr_assert_eq(nvdp__strings_find(&vocabulary, "c", 1), 5);
     for (size_t i = 0; i < vocabulary.count; i++)
         cr_assert_eq(vocabulary.text[vocabulary.start[i]] == '\0', i != 4 && i != 5 && i != 7);
-    nvdp__strings_release(&vocabulary);
 }
 
 /* A table at its largest load still finds every piece. */
 Test(vocabulary, every_piece_is_found) {
     enum { PIECES = 4096, ROOM = PIECES * 8 };
-    char *text = calloc(1, ROOM);
+    nvdp__autofree char *text = calloc(1, ROOM);
     size_t used = 0;
     for (int i = 0; i < PIECES; i++) {
         used += (size_t)snprintf(text + used, ROOM - used, "p%d\n", i);
     }
-    struct nvdp__strings vocabulary = {0};
-    cr_assert_eq(nvdp__vocabulary_parse(NULL, "v.txt", text, used, &vocabulary), NVDP_OK);
+    nvdp__auto(nvdp__strings_release) struct nvdp__strings vocabulary = {0};
+    ok(nvdp__vocabulary_parse(NULL, "v.txt", text, used, &vocabulary));
     for (int i = 0; i < PIECES; i++) {
         char piece[16];
         int size = snprintf(piece, sizeof piece, "p%d", i);
         cr_assert_eq(nvdp__strings_find(&vocabulary, piece, (size_t)size), (size_t)i);
     }
-    nvdp__strings_release(&vocabulary);
-    free(text);
 }
 
 Test(tokenizer_load, questions) {
@@ -93,9 +86,7 @@ Test(tokenizer_load, questions) {
     cr_assert_eq(nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS), TINY_CLS);
     cr_assert_eq(nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP), TINY_SEP);
     cr_assert_eq(nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_MASK), TINY_MASK);
-    nvdp_tokenizer_free(tokenizer);
     nvdp_tokenizer_free(NULL);
-    nvdp_context_free(ctx);
 }
 
 Test(tokenizer_load, missing_special_token) {
@@ -105,35 +96,29 @@ Test(tokenizer_load, missing_special_token) {
     text_error(ctx, nvdp_tokenizer_load(ctx, model, &tokenizer), NVDP_ERR_INPUT,
                "%s/vocab.txt: cls_token: expected '[CLS]' among the 4 pieces, found none", model);
     cr_assert_null(tokenizer);
-    nvdp_context_free(ctx);
 }
 
 Test(tokenizer_load, missing_file) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_tokenizer *tokenizer = NULL;
     const char *model = support_scratch_path("nothing-here");
-    cr_assert_eq(nvdp_tokenizer_load(ctx, model, &tokenizer), NVDP_ERR_IO);
-    support_contains(nvdp_context_error(ctx),
-                     "nothing-here: no such folder: expected one of this machine");
-    nvdp_context_free(ctx);
+    fails(nvdp_tokenizer_load(ctx, model, &tokenizer), NVDP_ERR_IO,
+          "nothing-here: no such folder: expected one of this machine");
 }
 
 Test(tokenizer_load, config_names_special_tokens) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_tokenizer *tokenizer = NULL;
+    nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *tokenizer = NULL;
     const char *model = text_model(
         "m", "<pad>\n<unk>\n<s>\n</s>\n<mask>\nx\n",
         "{\"pad_token\": \"<pad>\", \"unk_token\": {\"content\": \"<unk>\", \"lstrip\": false},"
         " \"cls_token\": \"<s>\", \"sep_token\": {\"content\": \"</s>\"},"
         " \"mask_token\": \"<mask>\"}");
-    cr_assert_eq(nvdp_tokenizer_load(ctx, model, &tokenizer), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    ok(nvdp_tokenizer_load(ctx, model, &tokenizer));
     for (int i = 0; i <= NVDP_TOKEN_MASK; i++) {
         cr_assert_eq(nvdp_tokenizer_special(tokenizer, (enum nvdp_special)i), i);
     }
     text_expect(tokenizer, "x y", 5, 1, -1);
-    nvdp_tokenizer_free(tokenizer);
-    nvdp_context_free(ctx);
 }
 
 static void refuse_config(const char *config, const char *message) {
@@ -144,7 +129,6 @@ static void refuse_config(const char *config, const char *message) {
     cr_assert_null(tokenizer);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), "tokenizer_config.json: "));
     cr_assert_not_null(strstr(nvdp_context_error(ctx), message), "%s", nvdp_context_error(ctx));
-    nvdp_context_free(ctx);
 }
 
 Test(tokenizer_load, bad_config) {
@@ -159,9 +143,8 @@ Test(tokenizer_load, bad_config) {
 
 static struct nvdp_tokenizer *with_config(struct nvdp_context *ctx, const char *config) {
     struct nvdp_tokenizer *tokenizer = NULL;
-    nvdp_status status = nvdp_tokenizer_load(ctx, text_model("m", NULL, config), &tokenizer);
-    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
-    return tokenizer;
+    ok(nvdp_tokenizer_load(ctx, text_model("m", NULL, config), &tokenizer));
+    return support_keep(tokenizer);
 }
 
 Test(tokenizer_load, config_decides_the_fold) {
@@ -169,21 +152,14 @@ Test(tokenizer_load, config_decides_the_fold) {
     static const char text[] = "The CAF\u00C9 caf\u00E9 cafe";
     struct nvdp_tokenizer *tokenizer = with_config(ctx, "{}");
     text_expect(tokenizer, text, TINY_THE, TINY_CAFE, TINY_CAFE, TINY_CAFE, -1);
-    nvdp_tokenizer_free(tokenizer);
     tokenizer = with_config(ctx, "{\"do_lower_case\": true, \"strip_accents\": null}");
     text_expect(tokenizer, text, TINY_THE, TINY_CAFE, TINY_CAFE, TINY_CAFE, -1);
-    nvdp_tokenizer_free(tokenizer);
     tokenizer = with_config(ctx, "{\"do_lower_case\": false}");
     text_expect(tokenizer, text, TINY_CAPITAL_THE, TINY_UNK, TINY_CAFE_ACCENT, TINY_CAFE, -1);
-    nvdp_tokenizer_free(tokenizer);
     tokenizer = with_config(ctx, "{\"do_lower_case\": false, \"strip_accents\": true}");
     text_expect(tokenizer, text, TINY_CAPITAL_THE, TINY_UNK, TINY_CAFE, TINY_CAFE, -1);
-    nvdp_tokenizer_free(tokenizer);
     tokenizer = with_config(ctx, "{\"strip_accents\": false}");
     text_expect(tokenizer, text, TINY_THE, TINY_CAFE_ACCENT, TINY_CAFE_ACCENT, TINY_CAFE, -1);
-    nvdp_tokenizer_free(tokenizer);
     tokenizer = with_config(ctx, "{\"tokenize_chinese_chars\": false}");
     text_expect(tokenizer, "a\u4E2D \u4E2D", TINY_UNK, TINY_MIDDLE, -1);
-    nvdp_tokenizer_free(tokenizer);
-    nvdp_context_free(ctx);
 }

@@ -1,6 +1,6 @@
 /* Files of word vectors as they are published: words with spaces, repeated words, wrong headers, the binary form. */
 #include "support.h"
-#include "text/word_vectors.h"
+#include "text/vectors.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -32,7 +32,6 @@ static nvdp_status read_bytes(struct file *file, const void *bytes, size_t size)
 static void drop(struct file *file) {
     nvdp__vector_rows_release(&file->read);
     nvdp__strings_release(&file->words);
-    nvdp_context_free(file->ctx);
 }
 
 /* The words and numbers of the file as text, "word:1,2;..."; `notice` is the end of its one
@@ -40,11 +39,10 @@ static void drop(struct file *file) {
 static void expect_bytes(const void *bytes, size_t count, const char *rows, const char *notice) {
     struct file file;
     char found[1024] = "";
-    cr_assert_eq(read_bytes(&file, bytes, count), NVDP_OK, "%s", nvdp_context_error(file.ctx));
+    ok(read_bytes(&file, bytes, count));
     cr_expect_eq(file.read.count, file.words.count);
     for (size_t x = 0; x < file.read.count; x++) {
-        size_t size;
-        sprintf(found + strlen(found), "%s", nvdp__string(&file.words, x, &size));
+        sprintf(found + strlen(found), "%s", nvdp__string(&file.words, x).text);
         double scratch[NVDP__ROW_WIDEST];
         const double *row = nvdp__vector_row(&file.read, x, scratch);
         for (size_t k = 0; k < file.read.dim; k++)
@@ -144,15 +142,13 @@ Test(word_vectors, binary) {
         expect_bytes(bytes, two, "good:1,-0.5,0;new_york:0.000976562,3,7;",
                      "the first line says 3 words, the file has 2");
         struct file file;
-        cr_expect_eq(read_bytes(&file, bytes, two - 4), NVDP_ERR_INPUT);
-        support_contains(nvdp_context_error(file.ctx),
-                         "v: word 2: expected 3 numbers of 4 bytes, found the end of the file");
+        fails(read_bytes(&file, bytes, two - 4), NVDP_ERR_INPUT,
+              "v: word 2: expected 3 numbers of 4 bytes, found the end of the file");
         drop(&file);
         const float infinite[] = {1, INFINITY, 0};
         n = two + put_row(bytes + two, "x", infinite, 3, end);
-        cr_expect_eq(read_bytes(&file, bytes, n), NVDP_ERR_INPUT);
-        support_contains(nvdp_context_error(file.ctx),
-                         "word 'x': number 2: expected a finite one, found inf");
+        fails(read_bytes(&file, bytes, n), NVDP_ERR_INPUT,
+              "word 'x': number 2: expected a finite one, found inf");
         drop(&file);
     }
 }
@@ -171,8 +167,8 @@ Test(word_vectors, what_fits_nothing_is_refused) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct file file;
-        cr_expect_eq(read_bytes(&file, cases[i].text, strlen(cases[i].text)), NVDP_ERR_INPUT);
-        support_contains(nvdp_context_error(file.ctx), cases[i].message);
+        fails(read_bytes(&file, cases[i].text, strlen(cases[i].text)), NVDP_ERR_INPUT,
+              cases[i].message);
         drop(&file);
     }
 }
@@ -181,11 +177,9 @@ Test(word_vectors, what_fits_nothing_is_refused) {
 
 /* Reads one row; every number must be strtod's, and the row must have that form. */
 static void expect_form(const char *numbers, unsigned char form) {
-    char text[1024];
-    snprintf(text, sizeof text, "a %s\n", numbers);
+    const char *text = support_path("a %s\n", numbers);
     struct file file;
-    cr_assert_eq(read_bytes(&file, text, strlen(text)), NVDP_OK, "%s",
-                 nvdp_context_error(file.ctx));
+    ok(read_bytes(&file, text, strlen(text)));
     cr_expect_eq(file.read.form[0], form, "%s: %d", numbers, file.read.form[0]);
     double scratch[NVDP__ROW_WIDEST];
     const double *row = nvdp__vector_row(&file.read, 0, scratch);
@@ -222,8 +216,9 @@ Test(word_vectors, numbers_keep_their_doubles) {
 /* Blocks end within lines and rows, whatever their size. */
 Test(word_vectors, long_files) {
     enum { ROWS = 3000, DIM = 700 };
-    char *text = malloc((size_t)ROWS * (DIM * 8 + 32)), *at = text;
-    double *want = malloc(sizeof *want * ROWS * DIM);
+    nvdp__autofree char *text = malloc((size_t)ROWS * (DIM * 8 + 32));
+    char *at = text;
+    nvdp__autofree double *want = malloc(sizeof *want * ROWS * DIM);
     for (size_t j = 0; j < ROWS; j++) {
         at += sprintf(at, "%sw%zu", j % 7 == 0 ? "\n" : "", j);
         for (size_t k = 0; k < DIM; k++) {
@@ -238,8 +233,7 @@ Test(word_vectors, long_files) {
         at = stpcpy(at, j % 5 == 0 ? "\r\n" : "\n");
     }
     struct file file;
-    cr_assert_eq(read_bytes(&file, text, (size_t)(at - text)), NVDP_OK, "%s",
-                 nvdp_context_error(file.ctx));
+    ok(read_bytes(&file, text, (size_t)(at - text)));
     cr_assert_eq(file.read.count, ROWS);
     for (size_t j = 0; j < ROWS; j++) {
         double scratch[NVDP__ROW_WIDEST];
@@ -250,9 +244,6 @@ Test(word_vectors, long_files) {
     drop(&file);
     /* the number of the line, with the empty ones, of a row far from the start */
     text[(at - text) - 20] = 'x';
-    cr_expect_eq(read_bytes(&file, text, (size_t)(at - text)), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(file.ctx), "v:3429: number 698");
+    fails(read_bytes(&file, text, (size_t)(at - text)), NVDP_ERR_INPUT, "v:3429: number 698");
     drop(&file);
-    free(text);
-    free(want);
 }

@@ -29,24 +29,21 @@ const char *text_model(const char *folder, const char *vocabulary, const char *c
 
 struct nvdp_tokenizer *text_tiny(struct nvdp_context *ctx) {
     struct nvdp_tokenizer *tokenizer = NULL;
-    nvdp_status status = nvdp_tokenizer_load(
-        ctx, text_model("tiny", NULL, "{\"tokenizer_class\": \"BertTokenizer\"}"), &tokenizer);
-    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
-    return tokenizer;
+    ok(nvdp_tokenizer_load(
+        ctx, text_model("tiny", NULL, "{\"tokenizer_class\": \"BertTokenizer\"}"), &tokenizer));
+    return support_keep(tokenizer);
 }
 
 struct nvdp_tokenizer *text_base(struct nvdp_context *ctx) {
     struct nvdp_tokenizer *tokenizer = NULL;
     const char *path = support_shared("data/bert/bert-base-uncased");
-    nvdp_status status = nvdp_tokenizer_load(ctx, path, &tokenizer);
-    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
-    return tokenizer;
+    ok(nvdp_tokenizer_load(ctx, path, &tokenizer));
+    return support_keep(tokenizer);
 }
 
 void text_expect(const struct nvdp_tokenizer *tokenizer, const char *text, ...) {
-    struct nvdp_tokens tokens = {0};
-    cr_assert_eq(nvdp_tokenizer_encode(tokenizer, text, strlen(text), NULL, 0, 512, &tokens),
-                 NVDP_OK);
+    nvdp__auto(nvdp_tokens_free) struct nvdp_tokens tokens = {0};
+    ok(nvdp_tokenizer_encode(tokenizer, text, strlen(text), NULL, 0, 512, &tokens));
     cr_assert_geq(tokens.count, 2);
     cr_assert_eq(tokens.ids[0], nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS));
     cr_assert_eq(tokens.ids[tokens.count - 1], nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP));
@@ -60,7 +57,6 @@ void text_expect(const struct nvdp_tokenizer *tokenizer, const char *text, ...) 
     }
     va_end(args);
     cr_assert_eq(at, tokens.count - 1, "'%s': %zu tokens, not %zu", text, tokens.count - 2, at - 1);
-    nvdp_tokens_free(&tokens);
 }
 
 void text_error(const struct nvdp_context *ctx, nvdp_status got, nvdp_status want,

@@ -1,6 +1,6 @@
 /* A toy encoder, written as a new encoder would be: one file with its row. A token's state is W
  * e + b, where e is the word's embedding; the head reads the mean of the states. */
-#include "bert/row.h"
+#include "encoder/row.h"
 
 struct toy {
     struct nvdp__dense dense; /* W, b */

@@ -1,3 +1,3 @@
 /* The table of encoders of this test program, linked in place of the library's. */
 #define ENCODERS "tests/toy/encoders.inc"
-#include "bert/encoders.c"
+#include "encoder/encoders.c"

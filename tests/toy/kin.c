@@ -1,5 +1,5 @@
 /* A toy of BERT's family: it computes the same as BERT, under other names of tensors and keys. */
-#include "bert/transformer.h"
+#include "encoder/transformer.h"
 
 const struct nvdp__encoder_row nvdp__encoder_kin = {
     .title = "a kin",

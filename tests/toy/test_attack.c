@@ -57,7 +57,7 @@ const struct nvdp__attack nvdp__attack_row_toy = {.target = NVDP_ATTACK_POSTERIO
 static nvdp_status learn(struct nvdp__text_attack *a) {
     const double chance = 1 / (double)a->known.data->task->classes;
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
-        NVDP_TRY(nvdp__add_value(a, observed, NVDP_TEXT_METRIC_ACCURACY, chance, .25, 0));
+        NVDP_TRY(nvdp__add_value(a, observed, NVDP__TEXT_METRIC_ACCURACY, chance, .25, 0));
     return NVDP_OK;
 }
 
@@ -67,10 +67,10 @@ const struct nvdp__attack nvdp__attack_row_learner = {
 Test(toy_attack, is_described) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_attack_info info = NVDP_RESULT(struct nvdp_attack_info);
-    struct nvdp_config *config = NULL;
-    cr_assert_eq(nvdp_attack_describe(ctx, 0, &info), NVDP_OK);
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    ok(nvdp_attack_describe(ctx, 0, &info));
     const size_t last = info.attacks - 2;
-    cr_assert_eq(nvdp_attack_describe(ctx, last, &info), NVDP_OK);
+    ok(nvdp_attack_describe(ctx, last, &info));
     cr_expect_str_eq(info.name, "toy");
     cr_expect_str_eq(info.help, "the length of a text");
     cr_expect_eq(info.target, NVDP_ATTACK_POSTERIORS);
@@ -80,14 +80,11 @@ Test(toy_attack, is_described) {
     char want[64];
     snprintf(want, sizeof want, "expected 0 to %zu, found %zu", info.attacks - 1, info.attacks);
     support_contains(nvdp_context_error(ctx), want);
-    cr_assert_eq(nvdp_attacks_config_create(ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(ctx, "attack", &config));
     for (size_t i = 0; i < nvdp_config_count(config); i++)
         if (strcmp(nvdp_config_option(config, i)->name, "kind") == 0)
             support_contains(nvdp_config_option(config, i)->help, "; toy (the length of a text)");
-    cr_expect_eq(nvdp_config_set(config, "kind", "tory"), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "toy");
-    nvdp_config_free(config);
-    nvdp_context_free(ctx);
+    fails(nvdp_config_set(config, "kind", "tory"), NVDP_ERR_ARGUMENT, "toy");
 }
 
 static void set(struct nvdp_config *config, const char *name, const char *value) {
@@ -99,26 +96,25 @@ Test(toy_attack, is_run_printed_and_judged) {
     struct nvdp_context *ctx = support_context();
     const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .epochs = 1};
     const char *of = task_run(ctx, "run", &choice, NULL);
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     struct nvdp_attack_result *result = NULL;
     char *text = NULL;
-    cr_assert_eq(nvdp_attacks_config_create(ctx, &config), NVDP_OK);
+    ok(nvdp_config_create(ctx, "attack", &config));
     set(config, "kind", "toy");
-    cr_expect_eq(nvdp_attack(ctx, config, &result), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx),
-                     "expected exactly one of the options run and posteriors");
+    fails(nvdp_attack(ctx, config, &result), NVDP_ERR_ARGUMENT,
+          "expected exactly one of the options run and posteriors");
     cr_expect_null(result);
     set(config, "run", of);
     for (int lie = 0; lie < 2; lie++) {
         set(config, "claimed", lie ? "7" : "8");
-        cr_assert_eq(nvdp_attack(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
-        cr_assert_eq(nvdp_attack_json(ctx, result, &text), NVDP_OK);
+        ok(nvdp_attack(ctx, config, &result));
+        ok(nvdp_result_json(ctx, result, NULL, &text));
         cr_expect_str_eq(text, "{\n  \"attack\": \"toy\",\n  \"longest\": 8\n}");
         free(text);
-        cr_assert_eq(nvdp_attack_text(ctx, result, &text), NVDP_OK);
+        ok(nvdp_result_text(ctx, result, NULL, &text));
         cr_expect_str_eq(text, "longest           8 tokens of toy\n");
         free(text);
-        cr_assert_eq(nvdp_attack_verdict(ctx, result, &text), NVDP_OK);
+        ok(nvdp_attack_verdict(ctx, result, &text));
         if (lie)
             support_contains(text, "run: VIOLATION: 8 tokens");
         else
@@ -128,39 +124,34 @@ Test(toy_attack, is_run_printed_and_judged) {
         result = NULL;
     }
     nvdp_attack_free(NULL);
-    nvdp_config_free(config);
-    nvdp_context_free(ctx);
 }
 
 Test(toy_attack, may_learn_from_public_texts) {
     struct nvdp_context *ctx = support_context();
     const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .epochs = 1};
     const char *of = task_run(ctx, "run", &choice, NULL);
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     struct nvdp_attack_result *result = NULL;
-    char *text = NULL, public[600];
-    snprintf(public, sizeof public, "%s/train.tsv", support_scratch_path("data"));
-    cr_assert_eq(nvdp_attacks_config_create(ctx, &config), NVDP_OK);
+    nvdp__autofree char *text = NULL;
+    const char *public = support_path("%s/train.tsv", support_scratch_path("data"));
+    ok(nvdp_config_create(ctx, "attack", &config));
     set(config, "kind", "learner");
     set(config, "run", of);
     set(config, "public", public);
-    cr_assert_eq(nvdp_attack(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_assert_eq(nvdp_attack_text(ctx, result, &text), NVDP_OK);
+    ok(nvdp_attack(ctx, config, &result));
+    ok(nvdp_result_text(ctx, result, NULL, &text));
     support_contains(text, "40, public texts to learn from: 120, noise drawn 3 times");
     support_contains(text, "  release  accuracy  50.00  25.00 to 75.00\n");
     support_contains(text, "too weak for a conclusion");
     free(text);
-    cr_assert_eq(nvdp_attack_json(ctx, result, &text), NVDP_OK);
+    ok(nvdp_result_json(ctx, result, NULL, &text));
     support_contains(text, "\"attack\": \"learner\"");
     cr_expect_null(strstr(text, "\"prior\": null"));
     free(text);
-    cr_assert_eq(nvdp_attack_verdict(ctx, result, &text), NVDP_OK);
+    ok(nvdp_attack_verdict(ctx, result, &text));
     cr_expect_str_eq(text, "");
-    free(text);
     nvdp_attack_free(result);
     set(config, "prior", "models/compact"); /* its row does not take it */
-    cr_expect_eq(nvdp_attack(ctx, config, &result), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "prior: attack learner uses no language model");
-    nvdp_config_free(config);
-    nvdp_context_free(ctx);
+    fails(nvdp_attack(ctx, config, &result), NVDP_ERR_ARGUMENT,
+          "prior: attack learner uses no language model");
 }

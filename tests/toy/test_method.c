@@ -1,7 +1,7 @@
 /* Tests a method that is added only by its row: it is trained, measured, certified, exported,
  * verified and reported under its own name. The test program is linked with a table of methods
  * that has one more row (methods.inc); nothing else of the library changes. */
-#include "mechanism/method.h"
+#include "mechanism/mechanism.h"
 #include "report/parts.h"
 #include "tiny_task.h"
 #include "vib/vib.h"
@@ -38,18 +38,16 @@ Test(toy_method, is_found_and_described) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_method_info info = NVDP_RESULT(struct nvdp_method_info);
     enum nvdp_method method;
-    cr_assert_eq(nvdp_method_find(ctx, "toy", &method), NVDP_OK);
+    ok(nvdp_method_find(ctx, "toy", &method));
     cr_expect_eq(method, TOY);
-    cr_assert_eq(nvdp_method_describe(ctx, method, &info), NVDP_OK);
+    ok(nvdp_method_describe(ctx, method, &info));
     cr_expect_str_eq(info.name, "toy");
     cr_expect_str_eq(info.description, "a toy");
     cr_expect_eq(info.methods, TOY + 1);
     cr_expect(info.is_private && !info.has_weights);
-    cr_expect_eq(nvdp_method_find(ctx, "tory", &method), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "word, sentence or toy");
+    fails(nvdp_method_find(ctx, "tory", &method), NVDP_ERR_ARGUMENT, "word, sentence or toy");
     cr_expect_eq(nvdp_method_describe(ctx, TOY + 1, &info), NVDP_ERR_ARGUMENT);
     cr_expect(report_is_gaussian("toy") && !report_is_reference("toy"));
-    nvdp_context_free(ctx);
 }
 
 Test(toy_method, goes_all_the_way) {
@@ -58,32 +56,28 @@ Test(toy_method, goes_all_the_way) {
         .method = (enum nvdp_method)TOY, .epochs = 1, .clip_sequence = 1};
     const char *run = task_run(ctx, "run", &choice, NULL), *file = support_scratch_path("toy.h5");
     struct nvdp_config *options = NULL;
-    struct nvdp_posteriors *posteriors = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
     struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
-    struct nvdp_export_result exported = NVDP_RESULT(struct nvdp_export_result);
+    nvdp__autoresult struct nvdp_export_result exported = NVDP_RESULT(struct nvdp_export_result);
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
-    cr_assert_eq(nvdp_run_config_create(ctx, &options), NVDP_OK);
+    ok(nvdp_config_create(ctx, "run", &options));
     set(options, "run", run);
-    cr_assert_eq(nvdp_run_posteriors(ctx, options, &posteriors), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    ok(nvdp_run_posteriors(ctx, options, &posteriors));
     cr_expect_str_eq(posteriors->method, "toy");
-    nvdp_posteriors_free(posteriors);
     nvdp_config_free(options);
 
-    cr_assert_eq(nvdp_run_guarantee(ctx, run, &guarantee), NVDP_OK);
+    ok(nvdp_run_guarantee(ctx, run, &guarantee));
     cr_expect_str_eq(guarantee.method, "toy");
     cr_expect(guarantee.noise && isfinite(guarantee.epsilon)); /* because of its clip */
 
-    cr_assert_eq(nvdp_export_config_create(ctx, &options), NVDP_OK);
+    ok(nvdp_config_create(ctx, "export", &options));
     set(options, "run", run);
     set(options, "split", "dev");
     set(options, "out", file);
-    cr_assert_eq(nvdp_export(ctx, options, &exported), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_export(ctx, options, &exported));
     nvdp_config_free(options);
     support_contains(exported.statement, "drawn by mechanism toy");
-    nvdp_export_result_free(&exported);
 
-    cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_verify(ctx, file, NULL, &found));
     cr_expect(found.holds && found.certified, "%s", found.statement);
-    nvdp_context_free(ctx);
 }

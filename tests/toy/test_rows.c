@@ -1,11 +1,13 @@
 /* Every row of the table of encoders, and the two toys, in every combination with what a run can ask for: it is
  * trained, saved and scored, or is refused by name, as the row claims. A new row is tested here without a change. */
-#include "bert/checkpoint.h"
-#include "bert/row.h"
-#include "bert/transformer.h"
-#include "mechanism/method.h"
+#include "encoder/checkpoint.h"
+#include "encoder/encoder.h"
+#include "encoder/row.h"
+#include "encoder/transformer.h"
+#include "mechanism/mechanism.h"
 #include "pretrain/pretrainer.h"
 #include "support.h"
+#include "tensor/int8.h"
 #include "tiny_task.h"
 #include "toy_corpus.h"
 
@@ -29,7 +31,7 @@ static void write_tokenizer(const char *vocabulary, const char *model) {
               "\"unk_token\": \"[UNK]\", \"cls_token\": \"[CLS]\", \"sep_token\": "
               "\"[SEP]\", \"mask_token\": \"[MASK]\"}");
     snprintf(path, sizeof path, "%s/tokenizer.json", model);
-    FILE *file = fopen(path, "w");
+    nvdp__autoptr(fclose) FILE *file = fopen(path, "w");
     cr_assert_not_null(file);
     fprintf(file, "{\"version\": \"1.0\", \"added_tokens\": [");
     for (int i = 0; i < 5; i++) {
@@ -51,8 +53,6 @@ static void write_tokenizer(const char *vocabulary, const char *model) {
          word = strtok_r(NULL, "\n", &rest))
         fprintf(file, "%s\"%s\": %d", id > 0 ? ", " : "", word, id), id++;
     fprintf(file, "}}}");
-    fclose(file);
-    free(words);
 }
 
 /* Writes a random model of the row over the task's vocabulary; returns its number of layers. */
@@ -60,8 +60,7 @@ static size_t model_of(struct nvdp_context *ctx, const struct task *task, int ty
                        char model[600]) {
     const struct nvdp__encoder_row *row = nvdp__encoders[type];
     struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
-    char vocabulary[600];
-    cr_assert_eq(nvdp_bert_config_read(ctx, task->model, &config), NVDP_OK);
+    ok(nvdp_bert_config_read(ctx, task->model, &config));
     config.model_type = (enum nvdp_model_type)type;
     config.hidden_size = WIDTH;
     config.num_attention_heads = 1;
@@ -74,7 +73,7 @@ static size_t model_of(struct nvdp_context *ctx, const struct task *task, int ty
     const struct nvdp__over_words how = {.units = WIDTH / 2, .window = 1, .layers = 1};
     if (row->word_local) config.model_type = NVDP_MODEL_BERT;
     if (row->over_words != NULL) config = row->over_words(&config, &how);
-    snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", task->model);
+    const char *vocabulary = support_path("%s/vocab.txt", task->model);
     snprintf(model, 600, "%s", support_scratch_path(row->names.type));
     cr_assert_eq(nvdp_bert_create_random(ctx, &config, 3, vocabulary, model), NVDP_OK, "%s: %s",
                  row->names.type, nvdp_context_error(ctx));
@@ -169,14 +168,13 @@ static void check_run(struct nvdp_context *ctx, const struct nvdp__encoder_row *
                       const char *run, const struct combination *c) {
     const char *what = c->name, *own = encoder_of(c);
     struct nvdp_bert_config saved = NVDP_RESULT(struct nvdp_bert_config);
-    char folder[700];
     const double score = task_evaluate(ctx, run, 1).scores->mean[0];
     cr_expect(score >= 0 && score <= 1, "%s, %s: %g", row->names.type, what, score);
-    snprintf(folder, sizeof folder, "%s/model", run);
+    const char *folder = support_path("%s/model", run);
     cr_assert_eq(nvdp_bert_config_read(ctx, folder, &saved), NVDP_OK, "%s, %s: %s", row->names.type,
                  what, nvdp_context_error(ctx));
-    cr_expect_str_eq(nvdp_model_type_name(saved.model_type), own != NULL ? own : row->names.type);
-    if (nvdp_int8_missing() != NULL) return;
+    cr_expect_str_eq(nvdp__model_type_name(saved.model_type), own != NULL ? own : row->names.type);
+    if (nvdp__int8_missing() != NULL) return;
     nvdp_context_set_precision(ctx, NVDP_PRECISION_INT8);
     cr_expect_float_eq(task_evaluate(ctx, run, 1).scores->mean[0], score, .5);
     nvdp_context_set_precision(ctx, NVDP_PRECISION_F32);
@@ -186,7 +184,7 @@ Test(rows, every_combination_works_or_is_refused_by_name) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     nvdp__allow_plain_bf16(ctx);
-    cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK); /* such small steps would wait */
+    ok(nvdp_context_set_threads(ctx, 1)); /* such small steps would wait */
     for (int type = 0; nvdp__encoders[type] != NULL; type++) {
         const struct nvdp__encoder_row *row = nvdp__encoders[type];
         char model[600];
@@ -200,7 +198,7 @@ Test(rows, every_combination_works_or_is_refused_by_name) {
             if (claimed(row, c)) {
                 cr_assert_eq(status, NVDP_OK, "%s, %s: %s", row->names.type, c->name, message);
                 check_run(ctx, row, config.out, c);
-                nvdp_train_result_free(&result);
+                nvdp_result_free(&result);
             } else {
                 cr_expect_eq(status, row->word_local ? NVDP_ERR_INPUT : NVDP_ERR_ARGUMENT,
                              "%s, %s: %s", row->names.type, c->name, message);
@@ -210,7 +208,6 @@ Test(rows, every_combination_works_or_is_refused_by_name) {
             }
         }
     }
-    nvdp_context_free(ctx);
 }
 
 Test(rows, pretraining_works_or_is_refused_by_name) {
@@ -222,7 +219,8 @@ Test(rows, pretraining_works_or_is_refused_by_name) {
         char model[600];
         model_of(ctx, &task, type, model);
         struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("made"));
-        struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
+        nvdp__autoresult struct nvdp_pretrain_result result =
+            NVDP_RESULT(struct nvdp_pretrain_result);
         config.init = model;
         config.overwrite = true;
         config.steps = 2;
@@ -235,7 +233,5 @@ Test(rows, pretraining_works_or_is_refused_by_name) {
             cr_expect_eq(status, NVDP_ERR_UNSUPPORTED, "%s: %s", row->names.type, message);
             cr_expect(strstr(message, row->names.type) != NULL, "%s", message);
         }
-        nvdp_pretrain_result_free(&result);
     }
-    nvdp_context_free(ctx);
 }

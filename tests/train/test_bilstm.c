@@ -1,9 +1,10 @@
 /* Tests runs of a BiLSTM over a model's word embeddings. */
+#include "encoder/safetensors.h"
 #include "support.h"
+#include "tensor_values.h"
 #include "tiny_task.h"
 
 #include <criterion/criterion.h>
-#include <nvdp/safetensors.h>
 #include <stdlib.h>
 
 enum { BILSTM = 1 }; /* index in nvdp__encoder_choices */
@@ -18,17 +19,16 @@ static struct nvdp__train_options config_of(const struct task *task, const char 
 
 static double *values(struct nvdp_context *ctx, const char *directory, const char *name,
                       size_t *count) {
-    char path[1200];
-    struct nvdp_safetensors *file = NULL;
-    snprintf(path, sizeof path, "%s/model.safetensors", directory);
-    cr_assert_eq(nvdp_safetensors_open(ctx, path, &file), NVDP_OK);
-    const struct nvdp_tensor_info *info = nvdp_safetensors_find(file, name);
+    struct nvdp__safetensors *file = NULL;
+    const char *path = support_path("%s/model.safetensors", directory);
+    ok(nvdp__safetensors_open(ctx, path, &file));
+    const struct nvdp__tensor_info *info = nvdp__safetensors_find(file, name);
     cr_assert_not_null(info, "%s", name);
     double *read = malloc(info->count * sizeof *read);
-    nvdp_safetensors_read_f64(info, read);
+    support_read_f64(info, read);
     *count = info->count;
-    nvdp_safetensors_close(file);
-    return read;
+    nvdp__safetensors_close(file);
+    return support_keep(read);
 }
 
 /* The label depends on one word; the word embeddings stay those of the checkpoint. */
@@ -49,14 +49,11 @@ Test(bilstm, learns_over_embeddings_that_stay) {
     double *b = values(ctx, model, "bilstm.embeddings.word_embeddings.weight", &after);
     cr_assert_eq(before, after);
     cr_expect_arr_eq(a, b, before * sizeof *a);
-    free(a);
-    free(b);
     struct nvdp_bert_config bert = NVDP_RESULT(struct nvdp_bert_config);
-    cr_assert_eq(nvdp_bert_config_read(ctx, model, &bert), NVDP_OK, "%s", nvdp_context_error(ctx));
+    ok(nvdp_bert_config_read(ctx, model, &bert));
     cr_expect_eq(bert.model_type, NVDP_MODEL_BILSTM);
     cr_expect_eq(bert.hidden_size, 18);
     cr_expect_eq(bert.embedding_size, 16);
-    nvdp_context_free(ctx);
 }
 
 Test(bilstm, resumes_exactly) {
@@ -66,7 +63,6 @@ Test(bilstm, resumes_exactly) {
     config.dropout = 0.2;
     config.classifier_dropout = 0.1;
     task_resumes_exactly(ctx, config);
-    nvdp_context_free(ctx);
 }
 
 /* A trained BiLSTM can be trained further, and a BiLSTM can start from the embeddings of any
@@ -76,10 +72,9 @@ Test(bilstm, starts_from_its_own_and_from_other_types) {
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_of(&task, "first");
     struct nvdp_train_result first = task_train(ctx, &config);
-    FREED(nvdp_train_result_free)
+    FREED(nvdp_result_free)
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    char run[1024];
-    snprintf(run, sizeof run, "%s", config.out);
+    const char *run = support_path("%s", config.out);
     config = config_of(&task, "second");
     config.model = NULL;
     config.from_base = run;
@@ -89,8 +84,8 @@ Test(bilstm, starts_from_its_own_and_from_other_types) {
                  "weights as they were");
     config.lstm_hidden = 8;
     config.overwrite = true;
-    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "expected --encoder bilstm --lstm-hidden 9");
+    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_INPUT,
+          "expected --encoder bilstm --lstm-hidden 9");
     static const char *const types[] = {"roberta", "distilbert", "mpnet", "electra", "modernbert"};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         config = config_of(&task, types[i]);
@@ -99,21 +94,18 @@ Test(bilstm, starts_from_its_own_and_from_other_types) {
         config.epochs = 1;
         task_train(ctx, &config);
     }
-    nvdp_context_free(ctx);
 }
 
 Test(bilstm, what_does_not_go_with_it_is_refused) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    FREED(nvdp_train_result_free)
+    FREED(nvdp_result_free)
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&task, "run");
     config.method = NVDP_METHOD_NVDP;
-    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "expected method base or reg, found nvdp");
+    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT,
+          "expected method base or reg, found nvdp");
     config.method = NVDP_METHOD_BASE;
     config.freeze_layers = 1;
-    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "expected freeze-layers 0");
-    nvdp_context_free(ctx);
+    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT, "expected freeze-layers 0");
 }

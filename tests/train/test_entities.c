@@ -1,8 +1,8 @@
 /* Tests that entities are counted as conlleval counts them. */
 #include "support.h"
-#include "text/conll.h"
 #include "text/dataset.h"
-#include "train/metrics.h"
+#include "text/task.h"
+#include "train/run.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -29,9 +29,8 @@ struct made {
 
 static void make(const char *gold, const char *found, struct made *m) {
     *m = (struct made){.storage.task = {.classes = CLASSES, .labels = labels, .tags = true}};
-    char a[128], b[128], *keep_a, *keep_b;
-    snprintf(a, sizeof a, "%s", gold);
-    snprintf(b, sizeof b, "%s", found);
+    char *keep_a, *keep_b;
+    char *a = support_keep(strdup(gold)), *b = support_keep(strdup(found));
     bool continues = false;
     size_t n = 0;
     for (char *x = strtok_r(a, " ", &keep_a), *y = strtok_r(b, " ", &keep_b); x != NULL;

@@ -2,6 +2,7 @@
  * from which it is made. */
 #include "base/file.h"
 #include "support.h"
+#include "train/run.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -20,27 +21,24 @@ static void set_up(void) {
 }
 
 static void tear_down(void) {
-    nvdp_context_free(ctx);
 }
 
 static void put(const char *name, const char *text) {
-    char path[300];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    cr_assert_eq(nvdp__write_file(ctx, path, text, strlen(text)), NVDP_OK);
+    const char *path = support_path("%s/%s", folder, name);
+    ok(nvdp__write_file(ctx, path, text, strlen(text)));
 }
 
 /* Expects this line for a run with these records (NULL: no such file). */
 static void expect(const char *config, const char *result, const char *privacy, const char *want) {
     struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
-    char run[512], *line = NULL;
-    snprintf(run, sizeof run, "{\"config\": %s}", config);
+    nvdp__autofree char *line = NULL;
+    const char *run = support_path("{\"config\": %s}", config);
     put("run.json", run);
     put("result.json", result);
     put("privacy.json", privacy);
-    cr_assert_eq(nvdp_run_guarantee(ctx, folder, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_assert_eq(nvdp_guarantee_line(ctx, &found, &line), NVDP_OK);
+    ok(nvdp_run_guarantee(ctx, folder, &found));
+    ok(nvdp_guarantee_line(ctx, &found, &line));
     cr_expect_str_eq(line, want);
-    free(line);
 }
 
 static const char MEASURED[] =
@@ -142,11 +140,10 @@ Test(guarantee, private_training_at_an_unknown_epsilon) {
                                 .releases = 1,
                                 .named_bound = .25,
                                 .training_epsilon = INFINITY};
-    char *text = NULL;
-    cr_assert_eq(nvdp_guarantee_line(ctx, &of, &text), NVDP_OK);
+    nvdp__autofree char *text = NULL;
+    ok(nvdp_guarantee_line(ctx, &of, &text));
     cr_expect_str_eq(text, "Proven: epsilon 16 at delta 1e-05, one sample, any two texts. The "
                            "encoder was trained privately, as its owner states.");
-    free(text);
 }
 
 /* A partial measurement is described as partial, and is used only if there is no complete one. */
@@ -191,7 +188,7 @@ Test(guarantee, guesses) {
                                 .guesses = 3,
                                 .guess = {{.5, .97725}, {1e-3, .13786}, {1e-6, .00289}}};
     char *text = NULL;
-    cr_assert_eq(nvdp_guarantee_guesses(ctx, &of, &text), NVDP_OK);
+    ok(nvdp_guarantee_guesses(ctx, &of, &text));
     cr_expect_str_eq(
         text,
         "Proven for one sample and any attacker, with any other knowledge: a guess that is right "
@@ -200,13 +197,13 @@ Test(guarantee, guesses) {
         "guesses can be nearly certain. Further samples of this text or of related texts add up.");
     free(text);
     of.named_bound = .501; /* one rule for epsilon and the bound on naming */
-    cr_expect_not(nvdp_guarantee_is_useful(&of));
+    cr_expect_not(nvdp__guarantee_is_useful(&of));
     of.named_bound = NAN; /* unknown: 24.4 at 1e-5 alone does not exclude naming */
-    cr_expect_not(nvdp_guarantee_is_useful(&of));
+    cr_expect_not(nvdp__guarantee_is_useful(&of));
     of.named_bound = .38;
-    cr_expect(nvdp_guarantee_is_useful(&of));
+    cr_expect(nvdp__guarantee_is_useful(&of));
     of.epsilon = 101;
-    cr_assert_eq(nvdp_guarantee_guesses(ctx, &of, &text), NVDP_OK);
+    ok(nvdp_guarantee_guesses(ctx, &of, &text));
     cr_expect_str_eq(text, "");
     free(text);
 }
@@ -214,6 +211,5 @@ Test(guarantee, guesses) {
 Test(guarantee, unfinished) {
     struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
     put("run.json", "{\"config\": {\"method\": \"nvdp\"}}");
-    cr_assert_eq(nvdp_run_guarantee(ctx, folder, &found), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "finish it with --resume");
+    fails(nvdp_run_guarantee(ctx, folder, &found), NVDP_ERR_INPUT, "finish it with --resume");
 }

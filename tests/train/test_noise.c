@@ -1,16 +1,20 @@
 /* Tests runs on privatized input: the representations that replace a text, that each text is
  * drawn once, and the parts of the model that stay the user's. */
 #include "base/cache.h"
-#include "dchi/sanitizer.h"
+#include "dchi/dchi.h"
+#include "encoder/safetensors.h"
+#include "sanitize/sanitize.h"
 #include "support.h"
 #include "tensor/ops.h"
+#include "tensor_values.h"
+#include "text/dataset.h"
+#include "text/representations.h"
 #include "tiny_task.h"
 #include "train/run.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <math.h>
-#include <nvdp/safetensors.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +45,7 @@ static void load(struct fixture *f, enum nvdp_split split, size_t limit,
     config.max_length = TASK_LENGTH;
     config.limit = limit;
     config.limit_seed = 3;
-    cr_assert_eq(nvdp_dataset_load(f->ctx, f->tokenizer, &config, split, out), NVDP_OK);
+    ok(nvdp__dataset_load(f->ctx, f->tokenizer, &config, split, NULL, out));
 }
 
 static struct fixture setup(const struct nvdp__token_noise_options *options) {
@@ -50,15 +54,13 @@ static struct fixture setup(const struct nvdp__token_noise_options *options) {
     char path[600]; /* vocab.txt alone is read as published with BERT, names as text */
     snprintf(path, sizeof path, "%s/tokenizer_config.json", f.task.model);
     support_write_text(path, "{}");
-    cr_assert_eq(nvdp_tokenizer_load(f.ctx, f.task.model, &f.tokenizer), NVDP_OK);
+    ok(nvdp_tokenizer_load(f.ctx, f.task.model, &f.tokenizer));
     cr_assert_eq(
         nvdp__token_noise_create(f.ctx, options, SEED, f.task.model, f.tokenizer, &f.noise),
         NVDP_ERR_STATE, "names of special tokens must be text");
     nvdp__tokenizer_read_names_as_text(f.tokenizer);
     load(&f, NVDP_SPLIT_TRAIN, 0, &f.data);
-    cr_assert_eq(
-        nvdp__token_noise_create(f.ctx, options, SEED, f.task.model, f.tokenizer, &f.noise),
-        NVDP_OK, "%s", nvdp_context_error(f.ctx));
+    ok(nvdp__token_noise_create(f.ctx, options, SEED, f.task.model, f.tokenizer, &f.noise));
     return f;
 }
 
@@ -66,7 +68,6 @@ static void teardown(struct fixture *f) {
     nvdp__token_noise_free(f->noise);
     nvdp_dataset_free(f->data);
     nvdp_tokenizer_free(f->tokenizer);
-    nvdp_context_free(f->ctx);
 }
 
 static bool is_marker(const struct fixture *f, int32_t id) {
@@ -89,12 +90,12 @@ static size_t differences(const struct nvdp_dataset *a, size_t i, const struct n
 Test(noise, tokens_are_one_draw_a_text) {
     struct nvdp__token_noise_options options = options_of(NVDP__TOKENS_SANTEXT, 10);
     struct fixture f = setup(&options);
-    struct nvdp_dataset *before = NULL, *few = NULL, *dev = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *before = NULL, *few = NULL, *dev = NULL;
     load(&f, NVDP_SPLIT_TRAIN, 0, &before);
     load(&f, NVDP_SPLIT_TRAIN, 31, &few);
     load(&f, NVDP_SPLIT_DEV, 0, &dev);
     cr_assert_eq(dev->split, NVDP_SPLIT_DEV);
-    cr_assert_eq(nvdp__token_noise_texts(f.noise, f.data, NULL), NVDP_OK);
+    ok(nvdp__token_noise_texts(f.noise, f.data, NULL));
     struct nvdp_dchi *dchi = nvdp_sanitizer_dchi(f.noise->sanitizer);
     size_t changed = 0;
     for (size_t i = 0; i < f.data->count; i++) {
@@ -104,33 +105,28 @@ Test(noise, tokens_are_one_draw_a_text) {
         int32_t token[TASK_LENGTH];
         cr_assert(is_marker(&f, is[0]) && is[0] == was[0] && is[n - 1] == was[n - 1]);
         for (size_t k = 1; k + 1 < n; k++)
-            token[k - 1] = nvdp_sanitizer_token(f.noise->sanitizer, was[k]);
-        cr_assert_eq(nvdp_dchi_sample(f.ctx, dchi, 1, offset, token, &seed,
-                                      (uint64_t)f.data->index[i], token),
-                     NVDP_OK);
+            token[k - 1] = nvdp__sanitizer_token(f.noise->sanitizer, was[k]);
+        ok(nvdp_dchi_sample(f.ctx, dchi, 1, offset, token, &seed, (uint64_t)f.data->index[i],
+                            token));
         for (size_t k = 1; k + 1 < n; k++) {
-            cr_assert_eq(is[k], nvdp_sanitizer_piece(f.noise->sanitizer, token[k - 1]));
+            cr_assert_eq(is[k], nvdp__sanitizer_piece(f.noise->sanitizer, token[k - 1]));
             changed += is[k] != was[k];
         }
     }
     cr_expect_gt(changed, f.data->count);
-    cr_assert_eq(nvdp__token_noise_texts(f.noise, few, NULL), NVDP_OK);
+    ok(nvdp__token_noise_texts(f.noise, few, NULL));
     for (size_t i = 0; i < few->count; i++)
         cr_assert_eq(differences(few, i, f.data, (size_t)few->index[i]), 0, "text %zu", i);
     /* as if it were the train file's: other draws */
-    struct nvdp_dataset *as_train = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *as_train = NULL;
     load(&f, NVDP_SPLIT_DEV, 0, &as_train);
     as_train->split = NVDP_SPLIT_TRAIN;
-    cr_assert_eq(nvdp__token_noise_texts(f.noise, dev, NULL), NVDP_OK);
-    cr_assert_eq(nvdp__token_noise_texts(f.noise, as_train, NULL), NVDP_OK);
+    ok(nvdp__token_noise_texts(f.noise, dev, NULL));
+    ok(nvdp__token_noise_texts(f.noise, as_train, NULL));
     size_t different = 0;
     for (size_t i = 0; i < dev->count; i++)
         different += differences(dev, i, as_train, i);
     cr_expect_gt(different, dev->count);
-    nvdp_dataset_free(before);
-    nvdp_dataset_free(few);
-    nvdp_dataset_free(dev);
-    nvdp_dataset_free(as_train);
     teardown(&f);
 }
 
@@ -146,7 +142,7 @@ static char *only_file(const char *directory) {
     }
     closedir(open);
     cr_assert_not_null(found);
-    return found;
+    return support_keep(found);
 }
 
 /* Draws are read from the cache regardless of the file's content; a damaged file is rewritten;
@@ -155,34 +151,31 @@ Test(noise, draws_are_kept) {
     struct nvdp__token_noise_options options = options_of(NVDP__TOKENS_LAPLACE_NEAREST, 30);
     struct fixture f = setup(&options);
     const char *cache = support_scratch_path("drawn");
-    struct nvdp_dataset *drawn = NULL, *repeated = NULL, *other = NULL;
+    struct nvdp_dataset *repeated = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *drawn = NULL, *other = NULL;
     load(&f, NVDP_SPLIT_TRAIN, 0, &drawn);
     load(&f, NVDP_SPLIT_TRAIN, 0, &repeated);
     load(&f, NVDP_SPLIT_DEV, 0, &other);
-    cr_assert_eq(nvdp__token_noise_texts(f.noise, f.data, NULL), NVDP_OK);
-    cr_assert_eq(nvdp__token_noise_texts(f.noise, drawn, cache), NVDP_OK);
+    ok(nvdp__token_noise_texts(f.noise, f.data, NULL));
+    ok(nvdp__token_noise_texts(f.noise, drawn, cache));
     const size_t bytes = drawn->offset[drawn->count] * sizeof *drawn->ids;
     cr_expect_eq(memcmp(f.data->ids, drawn->ids, bytes), 0);
     char *file = only_file(cache);
-    int32_t *fives = calloc(1, bytes);
+    nvdp__autofree int32_t *fives = calloc(1, bytes);
     for (size_t i = 0; i < bytes / sizeof *fives; i++)
         fives[i] = 5;
-    cr_assert_eq(nvdp__cache_write(f.ctx, file, "drawn", 1, (const char *)fives, bytes), NVDP_OK);
-    cr_assert_eq(nvdp__token_noise_texts(f.noise, repeated, cache), NVDP_OK);
+    ok(nvdp__cache_write(f.ctx, file, "drawn", 1, (const char *)fives, bytes));
+    ok(nvdp__token_noise_texts(f.noise, repeated, cache));
     cr_expect_eq(memcmp(repeated->ids, fives, bytes), 0);
     nvdp_dataset_free(repeated);
     load(&f, NVDP_SPLIT_TRAIN, 0, &repeated);
     support_write_text(file, "not it");
-    cr_assert_eq(nvdp__token_noise_texts(f.noise, repeated, cache), NVDP_OK);
+    ok(nvdp__token_noise_texts(f.noise, repeated, cache));
     cr_expect_eq(memcmp(repeated->ids, drawn->ids, bytes), 0);
     cr_assert_eq(remove(file), 0);
-    free(file);
-    cr_assert_eq(nvdp__token_noise_texts(f.noise, other, cache), NVDP_OK);
+    ok(nvdp__token_noise_texts(f.noise, other, cache));
     free(only_file(cache));
-    free(fives);
-    nvdp_dataset_free(drawn);
     nvdp_dataset_free(repeated);
-    nvdp_dataset_free(other);
     teardown(&f);
 }
 
@@ -190,15 +183,15 @@ Test(noise, draws_are_kept) {
 static float *words_of(struct fixture *f, const int64_t *order, size_t n, const float *table,
                        struct nvdp__batch **batch) {
     struct nvdp__device dev = nvdp__device_cpu(f->ctx);
-    cr_assert_eq(nvdp__batch_create(f->ctx, n, TASK_LENGTH, batch), NVDP_OK);
-    cr_assert_eq(nvdp__token_noise_plan(f->noise, &dev, n * TASK_LENGTH, n, DIM), NVDP_OK);
+    ok(nvdp__batch_create(f->ctx, n, TASK_LENGTH, batch));
+    ok(nvdp__token_noise_plan(f->noise, &dev, n * TASK_LENGTH, n, DIM));
     nvdp__batch_fill(*batch, f->data, order, 0, n);
     const float *words = NULL;
-    cr_assert_eq(nvdp__token_noise_words(f->noise, &dev, table, *batch, &words), NVDP_OK);
+    ok(nvdp__token_noise_words(f->noise, &dev, table, *batch, &words));
     cr_assert_not_null(words);
     float *copy = malloc((*batch)->tokens * DIM * sizeof *copy);
     memcpy(copy, words, (*batch)->tokens * DIM * sizeof *copy);
-    return copy;
+    return support_keep(copy);
 }
 
 /* [CLS] and [SEP] are the table's rows. A text's vectors are those of nvdp_dchi_perturb,
@@ -207,17 +200,17 @@ Test(noise, vectors_are_one_draw_a_text) {
     struct nvdp__token_noise_options options = options_of(NVDP__NOISE_LAPLACE, 50);
     struct fixture f = setup(&options);
     size_t pieces = nvdp_tokenizer_size(f.tokenizer);
-    float *table = malloc(pieces * DIM * sizeof *table);
+    nvdp__autofree float *table = malloc(pieces * DIM * sizeof *table);
     for (size_t id = 0; id < pieces; id++) {
-        int32_t row = nvdp_sanitizer_token(f.noise->sanitizer, (int32_t)id);
+        int32_t row = nvdp__sanitizer_token(f.noise->sanitizer, (int32_t)id);
         double vector[DIM];
         if (row >= 0)
-            nvdp_vectors_row(nvdp_sanitizer_vectors(f.noise->sanitizer), (size_t)row, vector);
+            nvdp__vectors_row(nvdp_sanitizer_vectors(f.noise->sanitizer), (size_t)row, vector);
         for (size_t k = 0; k < DIM; k++)
             table[id * DIM + k] = row < 0 ? (float)(id + k) : (float)vector[k];
     }
     const int64_t many[] = {5, 90, 3, 17, 44}, one[] = {17};
-    struct nvdp__batch *batch, *alone;
+    nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL, *alone = NULL;
     float *words = words_of(&f, many, 5, table, &batch);
     float *own = words_of(&f, one, 1, table, &alone);
     size_t at = (size_t)batch->offset[3], n = alone->tokens;
@@ -227,10 +220,9 @@ Test(noise, vectors_are_one_draw_a_text) {
     size_t offset[] = {0, n - 2};
     uint64_t seed = SEED;
     for (size_t k = 1; k + 1 < n; k++)
-        token[k - 1] = nvdp_sanitizer_token(f.noise->sanitizer, alone->ids[k]);
-    cr_assert_eq(nvdp_dchi_perturb(f.ctx, nvdp_sanitizer_dchi(f.noise->sanitizer), 1, offset, token,
-                                   &seed, 17, drawn),
-                 NVDP_OK);
+        token[k - 1] = nvdp__sanitizer_token(f.noise->sanitizer, alone->ids[k]);
+    ok(nvdp_dchi_perturb(f.ctx, nvdp_sanitizer_dchi(f.noise->sanitizer), 1, offset, token, &seed,
+                         17, drawn));
     for (size_t k = 0; k < n; k++)
         for (size_t i = 0; i < DIM; i++) {
             bool marker = k == 0 || k + 1 == n;
@@ -242,44 +234,37 @@ Test(noise, vectors_are_one_draw_a_text) {
     struct nvdp__device dev = nvdp__device_cpu(f.ctx);
     nvdp__fail_allocation(f.ctx, 1);
     const float *repeated = NULL;
-    cr_expect_eq(nvdp__token_noise_words(f.noise, &dev, table, alone, &repeated), NVDP_OK);
+    ok(nvdp__token_noise_words(f.noise, &dev, table, alone, &repeated));
     cr_expect_null(nvdp__calloc(f.ctx, 1, 1));
-    free(words);
-    free(own);
-    free(table);
-    nvdp__batch_free(batch);
-    nvdp__batch_free(alone);
     teardown(&f);
 }
 
-/* Only the first token's state is noised, as nvdp_sequence_laplace draws it. */
+/* Only the first token's state is noised, as nvdp__sequence_perturb() draws it. */
 Test(noise, a_sequence_is_its_first_state) {
     struct nvdp__token_noise_options options = options_of(NVDP__NOISE_SEQUENCE, 5);
     options.clip = 0.5;
     struct fixture f = setup(&options);
     struct nvdp__device dev = nvdp__device_cpu(f.ctx);
-    struct nvdp__batch *batch = NULL;
+    nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
     const int64_t order[] = {9, 100};
     float hidden[2 * TASK_LENGTH * DIM], before[2 * TASK_LENGTH * DIM];
-    cr_assert_eq(nvdp__batch_create(f.ctx, 2, TASK_LENGTH, &batch), NVDP_OK);
-    cr_assert_eq(nvdp__token_noise_plan(f.noise, &dev, 2 * TASK_LENGTH, 2, DIM), NVDP_OK);
+    ok(nvdp__batch_create(f.ctx, 2, TASK_LENGTH, &batch));
+    ok(nvdp__token_noise_plan(f.noise, &dev, 2 * TASK_LENGTH, 2, DIM));
     nvdp__batch_fill(batch, f.data, order, 0, 2);
     for (size_t i = 0; i < batch->tokens * DIM; i++)
         before[i] = hidden[i] = sinf((float)i);
     nvdp__token_noise_states(f.noise, &dev, batch, hidden);
     for (size_t b = 0; b < 2; b++) {
-        double state[DIM];
-        uint64_t seed = SEED;
+        double state[DIM], scratch[DIM];
+        const struct nvdp__noise noise = {.seed = SEED};
+        const struct nvdp__token_place place = {.text = batch->key[b]};
         size_t at = (size_t)batch->offset[b] * DIM, end = (size_t)batch->offset[b + 1] * DIM;
         for (size_t k = 0; k < DIM; k++)
             state[k] = (double)before[at + k];
-        cr_assert_eq(
-            nvdp_sequence_laplace(f.ctx, 5, 0.5, 1, DIM, state, &seed, batch->key[b], state),
-            NVDP_OK);
+        nvdp__sequence_perturb(&noise, 1, 5, 0.5, 1, DIM, &place, state, scratch, state);
         for (size_t i = at; i < end; i++)
             cr_assert_eq(hidden[i], i < at + DIM ? (float)state[i - at] : before[i]);
     }
-    nvdp__batch_free(batch);
     teardown(&f);
 }
 
@@ -297,25 +282,24 @@ static struct nvdp__train_options config_of(const struct task *task, const char 
 /* Counts the elements of a tensor that a run changed. */
 static size_t changed(struct nvdp_context *ctx, const char *model, const char *run,
                       const char *name) {
-    char path[1200];
-    struct nvdp_safetensors *a = NULL, *b = NULL;
-    snprintf(path, sizeof path, "%s/model.safetensors", model);
-    cr_assert_eq(nvdp_safetensors_open(ctx, path, &a), NVDP_OK);
-    snprintf(path, sizeof path, "%s/model/model.safetensors", run);
-    cr_assert_eq(nvdp_safetensors_open(ctx, path, &b), NVDP_OK);
-    const struct nvdp_tensor_info *from = nvdp_safetensors_find(a, name);
-    const struct nvdp_tensor_info *to = nvdp_safetensors_find(b, name);
+    struct nvdp__safetensors *a = NULL, *b = NULL;
+    const char *path = support_path("%s/model.safetensors", model);
+    ok(nvdp__safetensors_open(ctx, path, &a));
+    path = support_path("%s/model/model.safetensors", run);
+    ok(nvdp__safetensors_open(ctx, path, &b));
+    const struct nvdp__tensor_info *from = nvdp__safetensors_find(a, name);
+    const struct nvdp__tensor_info *to = nvdp__safetensors_find(b, name);
     cr_assert(from != NULL && to != NULL && from->count == to->count, "%s", name);
     double *x = malloc(from->count * sizeof *x), *y = malloc(from->count * sizeof *y);
-    nvdp_safetensors_read_f64(from, x);
-    nvdp_safetensors_read_f64(to, y);
+    support_read_f64(from, x);
+    support_read_f64(to, y);
     size_t different = 0;
     for (size_t i = 0; i < from->count; i++)
         different += x[i] != y[i];
     free(x);
     free(y);
-    nvdp_safetensors_close(a);
-    nvdp_safetensors_close(b);
+    nvdp__safetensors_close(a);
+    nvdp__safetensors_close(b);
     return different;
 }
 
@@ -350,7 +334,6 @@ Test(noise, what_is_the_users_stays) {
         cr_expect_eq(changed(ctx, task.model, config.out, QUERY) == 0, runs[i].layers, "%zu", i);
         cr_expect_gt(changed(ctx, task.model, config.out, POOLER), 0, "%zu", i);
     }
-    nvdp_context_free(ctx);
 }
 
 /* Zero noise is no noise: text-to-text equals the plain run, token representations the run with
@@ -380,7 +363,6 @@ Test(noise, none_is_null_privacy) {
                       "encoder %d, frozen %d", lstm, frozen);
         }
     }
-    nvdp_context_free(ctx);
 }
 
 /* The label depends on one word: it is learned with little noise, but not from uniform tokens. */
@@ -392,14 +374,12 @@ Test(noise, is_what_is_learned_from) {
     cr_expect_gt(task_train(ctx, &config).test->mean[0], 0.9);
     config = config_of(&task, "any", NVDP__TOKENS_RANDOM, 0);
     cr_expect_lt(task_train(ctx, &config).test->mean[0], 0.8);
-    nvdp_context_free(ctx);
 }
 
 static void resumes(int mechanism) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     task_resumes_exactly(ctx, config_of(&task, "unused", mechanism, 100));
-    nvdp_context_free(ctx);
 }
 
 Test(noise, vectors_resume_exactly) {
@@ -422,13 +402,10 @@ static const char *represent(struct nvdp_context *ctx, const struct task *task, 
     const char *const settings[][2] = {
         {"task", "sst2"}, {"data", task->data}, {"model", task->model},  {"mechanism", "laplace"},
         {"eta", eta},     {"out", path},        {"measure-tokens", "3"}, {"draws", "5"}};
-    struct nvdp_config *config = NULL;
-    cr_assert_eq(nvdp_sanitize_config_create(ctx, &config), NVDP_OK);
+    struct nvdp_config *config = support_config(ctx, "sanitize", NULL);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         support_set(ctx, config, settings[i][0], settings[i][1]);
-    cr_assert_eq(nvdp_sanitize(ctx, config, NULL, NULL, NULL), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
-    nvdp_config_free(config);
+    ok(nvdp_sanitize(ctx, config, NULL, NULL, NULL));
     return path;
 }
 
@@ -450,14 +427,12 @@ Test(noise, representations_are_texts_without_words) {
     struct nvdp__train_options config = config_from(&f.task, path, "run");
     struct nvdp__token_file *given = NULL;
     struct nvdp__token_noise *noise = NULL;
-    struct nvdp_dataset *texts = NULL, *few = NULL;
-    struct nvdp__batch *batch = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *texts = NULL, *few = NULL;
+    nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
     struct nvdp__device dev = nvdp__device_cpu(f.ctx);
-    cr_assert_eq(nvdp__token_file_open(f.ctx, &config, f.tokenizer, &given, &noise), NVDP_OK, "%s",
-                 nvdp_context_error(f.ctx));
-    cr_assert_eq(nvdp__token_file_texts(f.ctx, given, f.tokenizer, TASK_LENGTH, NVDP_SPLIT_TRAIN, 0,
-                                        1, &texts),
-                 NVDP_OK);
+    ok(nvdp__token_file_open(f.ctx, &config, f.tokenizer, &given, &noise));
+    ok(nvdp__token_file_texts(f.ctx, given, f.tokenizer, TASK_LENGTH, NVDP_SPLIT_TRAIN, 0, 1,
+                              &texts));
     cr_assert_eq(texts->count, f.data->count);
     cr_expect_arr_eq(texts->offset, f.data->offset, (texts->count + 1) * sizeof *texts->offset);
     cr_expect_arr_eq(texts->index, f.data->index, texts->count * sizeof *texts->index);
@@ -468,18 +443,18 @@ Test(noise, representations_are_texts_without_words) {
         cr_assert_eq(texts->ids[i],
                      marker ? f.data->ids[i] : nvdp_tokenizer_special(f.tokenizer, NVDP_TOKEN_UNK));
     }
-    struct nvdp_representations *file = NULL;
-    struct nvdp_representations_info info = NVDP_RESULT(struct nvdp_representations_info);
-    cr_assert_eq(nvdp_representations_open(f.ctx, path, &file), NVDP_OK);
-    cr_assert_eq(nvdp_representations_describe(file, &info), NVDP_OK);
-    float *z = malloc(info.tokens * DIM * sizeof *z), *table = calloc(PIECES * DIM, sizeof *table);
-    cr_assert_eq(nvdp_representations_read(file, 0, info.tokens, z), NVDP_OK);
+    nvdp__autoptr(nvdp__representations_close) struct nvdp__representations *file = NULL;
+    struct nvdp__representations_info info;
+    ok(nvdp__representations_open(f.ctx, path, &file, &info));
+    nvdp__autofree float *z = malloc(info.tokens * DIM * sizeof *z),
+                         *table = calloc(PIECES * DIM, sizeof *table);
+    ok(nvdp__representations_read(file, 0, info.tokens, z));
     const int64_t order[] = {77, 4, 50};
     const float *words = NULL;
-    cr_assert_eq(nvdp__batch_create(f.ctx, 3, TASK_LENGTH, &batch), NVDP_OK);
-    cr_assert_eq(nvdp__token_noise_plan(noise, &dev, 3 * TASK_LENGTH, 3, DIM), NVDP_OK);
+    ok(nvdp__batch_create(f.ctx, 3, TASK_LENGTH, &batch));
+    ok(nvdp__token_noise_plan(noise, &dev, 3 * TASK_LENGTH, 3, DIM));
     nvdp__batch_fill(batch, texts, order, 0, 3);
-    cr_assert_eq(nvdp__token_noise_words(noise, &dev, table, batch, &words), NVDP_OK);
+    ok(nvdp__token_noise_words(noise, &dev, table, batch, &words));
     for (size_t t = 0; t < 3; t++) {
         size_t row = 0; /* row of the file */
         while (info.split[row] != NVDP_SPLIT_TRAIN || info.id[row] != order[t])
@@ -490,18 +465,10 @@ Test(noise, representations_are_texts_without_words) {
             cr_assert(of_text[i] == 0 && of_text[(n + 1) * DIM + i] == 0);
         cr_expect_arr_eq(of_text + DIM, z + first * DIM, n * DIM * sizeof *z);
     }
-    cr_assert_eq(
-        nvdp__token_file_texts(f.ctx, given, f.tokenizer, 5, NVDP_SPLIT_TRAIN, 20, 1, &few),
-        NVDP_OK);
+    ok(nvdp__token_file_texts(f.ctx, given, f.tokenizer, 5, NVDP_SPLIT_TRAIN, 20, 1, &few));
     cr_expect_eq(few->count, 20);
     cr_expect_eq(few->longest, 5);
     cr_expect_gt(few->truncated, 0);
-    free(z);
-    free(table);
-    nvdp_representations_close(file);
-    nvdp__batch_free(batch);
-    nvdp_dataset_free(texts);
-    nvdp_dataset_free(few);
     nvdp__token_noise_free(noise);
     nvdp__token_file_close(given);
     teardown(&f);
@@ -522,22 +489,19 @@ Test(noise, representations_are_learned_from) {
     config.encoder = BILSTM;
     config.epochs = 1;
     task_train(ctx, &config);
-    nvdp_context_free(ctx);
 }
 
 Test(noise, representations_resume_exactly) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     task_resumes_exactly(ctx, config_from(&task, represent(ctx, &task, "100"), "unused"));
-    nvdp_context_free(ctx);
 }
 
 static void refused(struct nvdp_context *ctx, const struct nvdp__train_options *config,
                     const char *part) {
-    FREED(nvdp_train_result_free)
+    FREED(nvdp_result_free)
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    cr_expect_eq(nvdp__train(ctx, config, &result), NVDP_ERR_ARGUMENT, "%s", part);
-    support_contains(nvdp_context_error(ctx), part);
+    fails(nvdp__train(ctx, config, &result), NVDP_ERR_ARGUMENT, part);
 }
 
 Test(noise, what_does_not_go_with_it_is_refused) {
@@ -573,11 +537,11 @@ Test(noise, what_does_not_go_with_it_is_refused) {
     refused(ctx, &config,
             "--eta or --epsilon: mechanism random draws uniformly and takes no eta, found 5");
     config = config_from(&task, represent(ctx, &task, "100"), "run");
-    FREED(nvdp_train_result_free)
+    FREED(nvdp_result_free)
     struct nvdp_train_result none = NVDP_RESULT(struct nvdp_train_result);
     config.task = "cola";
-    cr_expect_eq(nvdp__train(ctx, &config, &none), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "token representations of task cola, found sst2");
+    fails(nvdp__train(ctx, &config, &none), NVDP_ERR_INPUT,
+          "token representations of task cola, found sst2");
     config.task = "sst2";
     config.method = NVDP_METHOD_NVDP;
     refused(ctx, &config, "option --representations: expected method base or reg");
@@ -586,12 +550,10 @@ Test(noise, what_does_not_go_with_it_is_refused) {
     refused(ctx, &config, "option --data and --representations exclude each other");
     config.data = NULL;
     config.model = support_golden("distilbert");
-    cr_expect_eq(nvdp__train(ctx, &config, &none), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), ": expected vectors of ");
+    fails(nvdp__train(ctx, &config, &none), NVDP_ERR_INPUT, ": expected vectors of ");
     config = config_of(&task, "run", NVDP__NOISE_LAPLACE, 5);
     config.model = support_golden("roberta");
     config.max_length = 24;
-    cr_expect_eq(nvdp__train(ctx, &config, &none), NVDP_ERR_UNSUPPORTED);
-    support_contains(nvdp_context_error(ctx), "expected an encoder with WordPieces");
-    nvdp_context_free(ctx);
+    fails(nvdp__train(ctx, &config, &none), NVDP_ERR_UNSUPPORTED,
+          "expected an encoder with WordPieces");
 }

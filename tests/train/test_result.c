@@ -21,26 +21,23 @@ static void check_result(enum nvdp_protocol protocol, const char *name) {
     config.epochs = 2;
     config.protocol = protocol;
     struct nvdp_train_result result = task_train(ctx, &config);
-    json_t *root = NULL;
-    char path[600];
-    snprintf(path, sizeof path, "%s/result.json", config.out);
-    cr_assert_eq(nvdp__json_read(ctx, path, &root), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_expect_str_eq(json_string_value(json_object_get(root, "task")), "sst2");
-    cr_expect_str_eq(json_string_value(json_object_get(root, "method")), "nvdp");
-    cr_expect_str_eq(json_string_value(json_object_get(root, "protocol")), name);
-    cr_expect_str_eq(json_string_value(json_object_get(root, "metric")), "accuracy");
+    nvdp__autoptr(json_decref) json_t *root = NULL;
+    const char *path = support_path("%s/result.json", config.out);
+    ok(nvdp__json_read(ctx, path, &root));
+    cr_expect_str_eq(text_at(root, "task"), "sst2");
+    cr_expect_str_eq(text_at(root, "method"), "nvdp");
+    cr_expect_str_eq(text_at(root, "protocol"), name);
+    cr_expect_str_eq(text_at(root, "metric"), "accuracy");
     cr_expect_eq(number(root, "validation"), result.best_validation);
     cr_expect_eq(number(root, "best_epoch"), (double)result.best_epoch);
     cr_expect_eq(number(root, "epochs"), 2);
     const json_t *test = json_object_get(root, "test");
-    const json_t *accuracy = json_object_get(json_object_get(test, "metrics"), "accuracy");
+    const json_t *accuracy = support_at(test, "metrics/accuracy");
     cr_expect_eq(number(test, "n"), 40);
     cr_expect_eq(number(test, "draws"), 3);
     cr_expect_eq(number(test, "majority"), 0.5);
     cr_expect_eq(number(accuracy, "mean"), result.test->mean[0]);
     cr_expect_eq(number(accuracy, "sd"), result.test->sd[0]);
-    json_decref(root);
-    nvdp_context_free(ctx);
 }
 
 Test(result, of_a_run_validated_on_a_part_of_train) {

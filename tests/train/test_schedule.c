@@ -78,9 +78,8 @@ static void check_run(enum nvdp__kl_schedule schedule) {
     config.lambda_g = 0.25;
     config.lambda_d = 0.5;
     task_train(ctx, &config);
-    char path[600];
-    snprintf(path, sizeof path, "%s/metrics.jsonl", config.out);
-    FILE *file = fopen(path, "r");
+    const char *path = support_path("%s/metrics.jsonl", config.out);
+    nvdp__autoptr(fclose) FILE *file = fopen(path, "r");
     cr_assert_not_null(file);
     uint64_t steps = 0;
     json_t *line;
@@ -100,8 +99,6 @@ static void check_run(enum nvdp__kl_schedule schedule) {
         json_decref(line);
     }
     cr_expect_eq(steps, STEPS);
-    fclose(file);
-    nvdp_context_free(ctx);
 }
 
 Test(schedule, a_run_follows_it) {
@@ -122,5 +119,4 @@ Test(schedule, the_regularizer_implies_it) {
     cr_expect_eq(config.kl_schedule, NVDP__KL_WARMUP);
     cr_expect_eq(config.kl_delay, 0.2);
     cr_expect_eq(config.kl_ramp, 0.5);
-    nvdp_context_free(ctx);
 }

@@ -19,9 +19,8 @@
 /* Runs a script of this folder and skips the test if the script lacks packages. */
 static void run_script(const char *arguments) {
     const char *python = getenv("NVDP_PYTHON");
-    char command[16384];
-    snprintf(command, sizeof command, "'%s' " NVDP_SOURCE_DIR "/tests/transformers/%s >&2",
-             python != NULL ? python : "/usr/bin/python3", arguments);
+    const char *command = support_path("'%s' " NVDP_SOURCE_DIR "/tests/transformers/%s >&2",
+                                       python != NULL ? python : "/usr/bin/python3", arguments);
     int status = system(command); /* NOLINT(cert-env33-c): a test's own command */
     if (WIFEXITED(status) && (WEXITSTATUS(status) == 77 || WEXITSTATUS(status) == 127))
         cr_skip_test("needs NVDP_PYTHON=, a Python with torch, transformers, sentence-transformers "
@@ -41,9 +40,8 @@ static void check(const char *what, const char *rows) {
 
 /* Small random models in the forms that people have; needs no model. */
 static void check_made(const char *what) {
-    char arguments[16384];
-    snprintf(arguments, sizeof arguments, "check_checkpoints.py %s " NVDP_BINARY_DIR "/nvdp '%s'",
-             what, support_scratch());
+    const char *arguments = support_path("check_checkpoints.py %s " NVDP_BINARY_DIR "/nvdp '%s'",
+                                         what, support_scratch());
     run_script(arguments);
 }
 
@@ -83,8 +81,7 @@ Test(transformers, our_models_are_read_and_score_the_same) {
 /* Folders whose tokenizer files are permuted: equal ids, or refused by name. */
 Test(transformers, folders_are_read_as_theirs) {
     const char *folders = getenv("NVDP_FOLDERS");
-    char arguments[16384];
-    snprintf(arguments, sizeof arguments, "check_folders.py " NVDP_BINARY_DIR "/nvdp '%s' %s",
-             support_scratch(), folders != NULL ? folders : FOLDERS);
+    const char *arguments = support_path("check_folders.py " NVDP_BINARY_DIR "/nvdp '%s' %s",
+                                         support_scratch(), folders != NULL ? folders : FOLDERS);
     run_script(arguments);
 }

@@ -1,7 +1,7 @@
 /* Implements the fixture of the vib tests. */
 #include "fixture.h"
 
-#include "bert/checkpoint.h"
+#include "encoder/checkpoint.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <string.h>
@@ -39,10 +39,9 @@ static void random_values(struct fixture *fixture, uint64_t seed) {
 
 static void plan(struct fixture *fixture) {
     for (int pass = 0; pass < 2; pass++) {
-        cr_assert_eq(fixture->mechanism->plan(fixture->vib, &fixture->dev, TOKENS, TEXTS, LENGTH,
-                                              true, &fixture->arena),
-                     NVDP_OK, "%s", nvdp_context_error(fixture->ctx));
-        if (pass == 0) cr_assert_eq(nvdp__arena_allocate(fixture->ctx, &fixture->arena), NVDP_OK);
+        ok(fixture->mechanism->plan(fixture->vib, &fixture->dev, TOKENS, TEXTS, LENGTH, true,
+                                    &fixture->arena));
+        if (pass == 0) ok(nvdp__arena_allocate(fixture->ctx, &fixture->arena));
     }
 }
 
@@ -67,12 +66,11 @@ void fixture_build(struct fixture *fixture, const struct kind *kind,
     void *self = NULL;
     fixture->dev = nvdp__device_cpu(fixture->ctx);
     nvdp__params_init(&fixture->params, fixture->ctx);
-    cr_assert_eq(nvdp__bert_declare(&fixture->bert, &sizes, false, &fixture->params), NVDP_OK);
-    cr_assert_eq(kind->mechanism->create(kind->mechanism, fixture->ctx, &fixture->bert, config,
-                                         &fixture->params, &self),
-                 NVDP_OK, "%s", nvdp_context_error(fixture->ctx));
+    ok(nvdp__bert_declare(&fixture->bert, &sizes, false, &fixture->params));
+    ok(kind->mechanism->create(kind->mechanism, fixture->ctx, &fixture->bert, config,
+                               &fixture->params, &self));
     fixture->vib = self;
-    cr_assert_eq(nvdp__params_allocate(&fixture->params, true), NVDP_OK);
+    ok(nvdp__params_allocate(&fixture->params, true));
     random_values(fixture, seed);
     plan(fixture);
     fixture->batch = (struct nvdp__batch){.texts = TEXTS,
@@ -90,7 +88,6 @@ void fixture_free(struct fixture *fixture) {
     nvdp__bert_release(&fixture->bert);
     nvdp__params_release(&fixture->params);
     nvdp__arena_release(&fixture->arena);
-    nvdp_context_free(fixture->ctx);
 }
 
 static struct nvdp__encoded input(const struct fixture *fixture) {
@@ -106,9 +103,8 @@ nvdp_status fixture_try_forward(struct fixture *fixture, const struct nvdp__draw
 
 float *fixture_forward(struct fixture *fixture, const struct nvdp__draw *draw) {
     float *pooled = NULL;
-    cr_assert_eq(fixture_try_forward(fixture, draw, &pooled), NVDP_OK, "%s",
-                 nvdp_context_error(fixture->ctx));
-    return pooled;
+    ok(fixture_try_forward(fixture, draw, &pooled));
+    return support_keep(pooled);
 }
 
 void fixture_backward(struct fixture *fixture, const struct nvdp__penalty *penalty,

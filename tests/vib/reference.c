@@ -61,13 +61,13 @@ static void extra_layer(const struct reference *ref, const double *theta, const 
 static void take_sources(const struct reference *ref, const double *states, double *x) {
     const struct nvdp__vib *vib = ref->fixture->vib;
     const int32_t *offset = ref->fixture->offset;
-    if (!vib->form.single) {
+    if (!vib->gauss.form.single) {
         memcpy(x, states, TOKENS * WIDTH * sizeof *x);
         return;
     }
     memset(x, 0, TEXTS * WIDTH * sizeof *x);
     for (size_t b = 0; b < TEXTS; b++) {
-        bool first = vib->config.pool == NVDP_POOL_FIRST;
+        bool first = vib->gauss.config.pool == NVDP_POOL_FIRST;
         int32_t end = first ? offset[b] + 1 : offset[b + 1];
         for (int32_t t = offset[b]; t < end; t++) {
             for (size_t i = 0; i < WIDTH; i++) {
@@ -81,8 +81,8 @@ static void take_sources(const struct reference *ref, const double *states, doub
 static double logvar_of(const struct reference *ref, const double *theta, const double *rho,
                         size_t i) {
     const struct nvdp__vib *vib = ref->fixture->vib;
-    if (isfinite(vib->config.clip.sequence)) return 0;
-    if (vib->which == NVDP__VIB_FIXED) return 2 * log(vib->config.vib.sigma);
+    if (isfinite(vib->gauss.config.clip.sequence)) return 0;
+    if (vib->which == NVDP__VIB_FIXED) return 2 * log(vib->gauss.config.vib.sigma);
     double x =
         ref->fixture->vib->which == NVDP__VIB_VTDP ? rho[i] : tensor(ref, theta, "vib.rho")[i];
     return 2 * log(log1p(exp(x)));
@@ -96,36 +96,36 @@ struct gaussians {
 /* Scales all means of a text, as one vector, to norm C where it is longer. */
 static void clip_sequence(const struct reference *ref, struct gaussians *g) {
     const struct nvdp__vib *vib = ref->fixture->vib;
-    size_t p = vib->dim;
+    size_t p = vib->gauss.dim;
     for (size_t b = 0; b < TEXTS; b++) {
-        size_t first = vib->form.single ? b : (size_t)ref->fixture->offset[b];
-        size_t end = vib->form.single ? b + 1 : (size_t)ref->fixture->offset[b + 1];
+        size_t first = vib->gauss.form.single ? b : (size_t)ref->fixture->offset[b];
+        size_t end = vib->gauss.form.single ? b + 1 : (size_t)ref->fixture->offset[b + 1];
         double square = 0;
         for (size_t k = first * p; k < end * p; k++)
             square += g->mu[k] * g->mu[k];
         for (size_t k = first * p; k < end * p; k++)
-            g->mu[k] *= fmin(1, vib->config.clip.sequence / sqrt(square));
+            g->mu[k] *= fmin(1, vib->gauss.config.clip.sequence / sqrt(square));
     }
 }
 
 static void posterior(const struct reference *ref, const double *theta, const double *hidden,
                       struct gaussians *g) {
     const struct nvdp__vib *vib = ref->fixture->vib;
-    const struct nvdp__clip_config *clip = &vib->config.clip;
+    const struct nvdp__clip_config *clip = &vib->gauss.config.clip;
     bool vtdp = ref->fixture->vib->which == NVDP__VIB_VTDP;
     bool rho_is_trained = vtdp && !isfinite(clip->sequence);
     double states[TOKENS * WIDTH], x[TOKENS * WIDTH], rho[TOKENS * WIDTH] = {0};
-    size_t p = vib->dim;
+    size_t p = vib->gauss.dim;
     if (vtdp) {
         extra_layer(ref, theta, hidden, states);
     } else {
         memcpy(states, hidden, sizeof states);
     }
     take_sources(ref, states, x);
-    g->sources = vib->form.single ? TEXTS : TOKENS;
+    g->sources = vib->gauss.form.single ? TEXTS : TOKENS;
     dense(ref, theta, "vib.mu", g->sources, WIDTH, p, x, g->mu);
     if (rho_is_trained) dense(ref, theta, "vib.rho", g->sources, WIDTH, p, x, rho);
-    for (size_t b = 0; b < TEXTS && vib->gains; b++) {
+    for (size_t b = 0; b < TEXTS && vib->gauss.gains; b++) {
         size_t first = (size_t)ref->fixture->offset[b];
         for (size_t k = first * p; k < (size_t)ref->fixture->offset[b + 1] * p; k++)
             g->mu[k] *= tensor(ref, theta, "vib.mu.gain")[k / p - first];
@@ -148,21 +148,21 @@ static void posterior(const struct reference *ref, const double *theta, const do
 /* Computes z of a text's row r; for padding z is eps itself. */
 static double draw(const struct reference *ref, const struct gaussians *g, size_t row, size_t i) {
     const struct nvdp__vib *vib = ref->fixture->vib;
-    size_t p = vib->dim;
+    size_t p = vib->gauss.dim;
     double eps = ref->eps[row * p + i];
-    if (vib->rows.src[row] < 0) return eps;
-    size_t at = (size_t)vib->rows.src[row] * p + i;
+    if (vib->gauss.rows.src[row] < 0) return eps;
+    size_t at = (size_t)vib->gauss.rows.src[row] * p + i;
     return g->mu[at] + exp(0.5 * g->logvar[at]) * eps;
 }
 
 static void pool(struct reference *ref, const struct gaussians *g) {
     const struct nvdp__vib *vib = ref->fixture->vib;
-    size_t p = vib->dim;
+    size_t p = vib->gauss.dim;
     memset(ref->pooled, 0, sizeof ref->pooled);
     for (size_t b = 0; b < TEXTS; b++) {
-        size_t first = (size_t)vib->rows.offset[b];
-        size_t end = (size_t)vib->rows.offset[b + 1];
-        if (vib->form.single || vib->config.pool == NVDP_POOL_FIRST) end = first + 1;
+        size_t first = (size_t)vib->gauss.rows.offset[b];
+        size_t end = (size_t)vib->gauss.rows.offset[b + 1];
+        if (vib->gauss.form.single || vib->gauss.config.pool == NVDP_POOL_FIRST) end = first + 1;
         for (size_t r = first; r < end; r++) {
             for (size_t i = 0; i < p; i++) {
                 ref->pooled[b * p + i] += draw(ref, g, r, i) / (double)(end - first);
@@ -174,11 +174,11 @@ static void pool(struct reference *ref, const struct gaussians *g) {
 /* Computes the losses of docs/vib.md, section "Losses". */
 static void losses(struct reference *ref, const struct gaussians *g) {
     const struct nvdp__vib *vib = ref->fixture->vib;
-    size_t p = vib->dim;
+    size_t p = vib->gauss.dim;
     for (size_t b = 0; b < TEXTS; b++) {
-        size_t first = vib->form.single ? b : (size_t)ref->fixture->offset[b];
-        size_t end = vib->form.single ? b + 1 : (size_t)ref->fixture->offset[b + 1];
-        bool mean = vib->config.regularizer == NVDP__REGULARIZER_PUBLISHED;
+        size_t first = vib->gauss.form.single ? b : (size_t)ref->fixture->offset[b];
+        size_t end = vib->gauss.form.single ? b + 1 : (size_t)ref->fixture->offset[b + 1];
+        bool mean = vib->gauss.config.regularizer == NVDP__REGULARIZER_PUBLISHED;
         ref->loss_g[b] = 0;
         for (size_t k = first * p; k < end * p; k++) {
             double kl = 0.5 * (exp(g->logvar[k]) + g->mu[k] * g->mu[k] - 1 - g->logvar[k]);
@@ -193,7 +193,7 @@ double reference_loss(struct reference *ref, const double *theta, const double *
     posterior(ref, theta, x, &g);
     pool(ref, &g);
     losses(ref, &g);
-    for (size_t i = 0; i < TEXTS * ref->fixture->vib->dim; i++) {
+    for (size_t i = 0; i < TEXTS * ref->fixture->vib->gauss.dim; i++) {
         loss += ref->proj[i] * ref->pooled[i];
     }
     for (size_t b = 0; b < TEXTS; b++) {

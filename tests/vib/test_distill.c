@@ -1,9 +1,8 @@
 /* The objective distill: its gradients against central differences of a plain version in double, and what training keeps:
  * the norm of every mean, whatever the map. */
 #include "support.h"
-#include "train/distill.h"
-#include "vib/distill.h"
-#include "vib/sentence.h"
+#include "train/sentence_run.h"
+#include "vib/vib.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -33,7 +32,7 @@ static void begin(struct case_ *c, double temperature, double cosine) {
                                      .cosine = cosine};
     for (int pass = 0; pass < 2; pass++) {
         nvdp__distill_plan(&c->step, &c->arena);
-        if (pass == 0) cr_assert_eq(nvdp__arena_allocate(c->ctx, &c->arena), NVDP_OK);
+        if (pass == 0) ok(nvdp__arena_allocate(c->ctx, &c->arena));
     }
     nvdp__stream_normals(&stream, N * D, c->step.x);
     nvdp__stream_normals(&stream, N * P, c->step.e[0]);
@@ -44,7 +43,6 @@ static void begin(struct case_ *c, double temperature, double cosine) {
 
 static void end(struct case_ *c) {
     nvdp__arena_release(&c->arena);
-    nvdp_context_free(c->ctx);
 }
 
 static double norm(size_t n, const double *x) {
@@ -175,8 +173,7 @@ Test(distill, learns_the_directions_that_vary) {
         memset(m, 0, sizeof map);
         for (size_t j = 0; j < P; j++)
             m[j * D + j] = 1;
-        cr_assert_eq(nvdp__distill_train(ctx, &config, &made, &result), NVDP_OK, "%s",
-                     nvdp_context_error(ctx));
+        ok(nvdp__distill_train(ctx, &config, &made, &result));
         cr_expect_eq(result.steps, 20 * (360 / 32));
         cr_expect_eq(scores.n, 40);
         cr_expect_eq(scores.metric[0], NVDP_METRIC_SPEARMAN);
@@ -189,17 +186,15 @@ Test(distill, learns_the_directions_that_vary) {
     struct nvdp_train_result result = {.struct_size = sizeof result, .test = &scores};
     const struct nvdp__distilled few = {
         .texts = 9, .width = D, .dim = P, .clip = 4, .x = x, .map = map, .decoder = decoder};
-    cr_expect_eq(nvdp__distill_train(ctx, &config, &few, &result), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "public.txt: expected at least 10 public texts");
+    fails(nvdp__distill_train(ctx, &config, &few, &result), NVDP_ERR_INPUT,
+          "public.txt: expected at least 10 public texts");
     /* all but one text held out; 11 texts leave the two that training needs */
     struct nvdp__distilled all = few;
     all.texts = 10;
     config.holdout = .9;
-    cr_expect_eq(nvdp__distill_train(ctx, &config, &all, &result), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "at least 2 others to train, found 10, 9 and 1");
+    fails(nvdp__distill_train(ctx, &config, &all, &result), NVDP_ERR_INPUT,
+          "at least 2 others to train, found 10, 9 and 1");
     all.texts = 11;
-    cr_expect_eq(nvdp__distill_train(ctx, &config, &all, &result), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
+    ok(nvdp__distill_train(ctx, &config, &all, &result));
     cr_expect_eq(scores.n, 9);
-    nvdp_context_free(ctx);
 }

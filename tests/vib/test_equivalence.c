@@ -14,9 +14,9 @@ static const int32_t types[TOKENS] = {0};
 /* Runs a plain encoder with `layers` layers on the fixture's texts and returns its last hidden
  * states. Its tensors are the fixture's; the layer above the fixture's own is the mechanism's. */
 static void encode(struct fixture *fixture, size_t layers, float *out) {
-    struct nvdp__params params;
+    nvdp__auto(nvdp__params_release) struct nvdp__params params;
     struct nvdp__bert bert = {0};
-    struct nvdp__bert_cache cache = {0};
+    nvdp__auto(nvdp__bert_cache_release) struct nvdp__bert_cache cache = {0};
     struct nvdp__arena arena = {0};
     struct nvdp_bert_config config = fixture->bert.config;
     const struct nvdp__pass pass = {.training = false};
@@ -26,27 +26,24 @@ static void encode(struct fixture *fixture, size_t layers, float *out) {
     batch.types = (int32_t *)types;
     config.num_hidden_layers = layers;
     nvdp__params_init(&params, fixture->ctx);
-    cr_assert_eq(nvdp__bert_declare(&bert, &config, false, &params), NVDP_OK);
-    cr_assert_eq(nvdp__params_allocate(&params, false), NVDP_OK);
+    ok(nvdp__bert_declare(&bert, &config, false, &params));
+    ok(nvdp__params_allocate(&params, false));
     for (size_t i = 0; i < params.count; i++) {
         const char *name = params.entry[i].name;
         const char *own = "bert.encoder.layer.2.";
-        char other[128];
         bool above = strncmp(name, own, strlen(own)) == 0;
-        snprintf(other, sizeof other, "vtdp.%s", above ? name + strlen(own) : "");
+        const char *other = support_path("vtdp.%s", above ? name + strlen(own) : "");
         memcpy(nvdp__value(&params, i), fixture_value(fixture, above ? other : name),
                params.entry[i].count * sizeof(float));
     }
-    cr_assert_eq(nvdp__bert_cache_create(fixture->ctx, &bert, false, false, &cache), NVDP_OK);
+    ok(nvdp__bert_cache_create(fixture->ctx, &bert, NVDP__KEEP_LAST, &cache));
     for (int pass_over = 0; pass_over < 2; pass_over++) {
         nvdp__bert_plan(&bert, &fixture->dev, TOKENS, TEXTS, LENGTH, &arena, &cache);
-        if (pass_over == 0) cr_assert_eq(nvdp__arena_allocate(fixture->ctx, &arena), NVDP_OK);
+        if (pass_over == 0) ok(nvdp__arena_allocate(fixture->ctx, &arena));
     }
     nvdp__bert_forward(&bert, &fixture->dev, &params, &batch, &pass, &cache);
     memcpy(out, cache.hidden[layers], TOKENS * WIDTH * sizeof *out);
-    nvdp__bert_cache_release(&cache);
     nvdp__bert_release(&bert);
-    nvdp__params_release(&params);
     nvdp__arena_release(&arena);
 }
 
@@ -68,7 +65,7 @@ static void plain(struct fixture *fixture, const float *states, double *out) {
     for (size_t b = 0; b < TEXTS; b++) {
         size_t first = (size_t)fixture->offset[b];
         size_t end = (size_t)fixture->offset[b + 1];
-        if (fixture->vib->config.pool == NVDP_POOL_FIRST) end = first + 1;
+        if (fixture->vib->gauss.config.pool == NVDP_POOL_FIRST) end = first + 1;
         for (size_t t = first; t < end; t++) {
             double mu[WIDTH];
             means_of(fixture, states + t * WIDTH, mu);
@@ -97,7 +94,7 @@ Test(equivalence, without_noise_a_plain_model) {
             config.pool = pool;
             config.vib.sigma = 1e-9;
             config.length_policy = NVDP_LENGTH_PUBLIC; /* padding is noise for every sigma */
-            struct fixture fixture;
+            nvdp__auto(fixture_free) struct fixture fixture;
             fixture_build(&fixture, &kinds[k], &config, 70 + k);
             silence(&fixture);
             float states[TOKENS * WIDTH];
@@ -109,7 +106,6 @@ Test(equivalence, without_noise_a_plain_model) {
             float *pooled = fixture_forward(&fixture, &draw);
             cr_expect_lt(support_norm_error(TEXTS * WIDTH, pooled, want), 1e-5, "%s, pool %d",
                          fixture.mechanism->name, (int)pool);
-            fixture_free(&fixture);
         }
     }
 }
@@ -121,11 +117,9 @@ Test(equivalence, initial_values) {
         struct nvdp__nvib_config config = fixture_config(&kinds[k]);
         config.mu_tau = 0.5;
         config.stdev_tau = 0.3;
-        struct fixture fixture;
+        nvdp__auto(fixture_free) struct fixture fixture;
         fixture_build(&fixture, &kinds[k], &config, 80);
-        cr_assert_eq(
-            fixture.mechanism->initialize(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL),
-            NVDP_OK);
+        ok(fixture.mechanism->initialize(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL));
         const float *w = fixture_value(&fixture, "vib.mu.weight");
         for (size_t i = 0; i < WIDTH * WIDTH; i++) {
             cr_expect_eq(w[i], i % (WIDTH + 1) == 0 ? 0.5f : 0);
@@ -133,22 +127,21 @@ Test(equivalence, initial_values) {
         struct nvdp__draw draw = fixture_draw(3, 0);
         fixture_forward(&fixture, &draw);
         bool fixed = fixture.vib->which == NVDP__VIB_FIXED;
-        for (size_t i = 0; i < fixture.vib->rows.sources * WIDTH; i++) {
-            cr_expect_float_eq(fixture.vib->posterior.logvar[i], 2 * log(fixed ? 0.55 : 0.3), 1e-6);
+        for (size_t i = 0; i < fixture.vib->gauss.rows.sources * WIDTH; i++) {
+            cr_expect_float_eq(fixture.vib->gauss.posterior.logvar[i], 2 * log(fixed ? 0.55 : 0.3),
+                               1e-6);
         }
         if (fixture.vib->which == NVDP__VIB_VTDP) {
             const char *const parts[] = {"attention.self.query.weight", "output.dense.bias",
                                          "output.LayerNorm.weight", "attention.self.value.bias"};
             for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-                char from[128], to[128];
-                snprintf(from, sizeof from, "bert.encoder.layer.1.%s", parts[i]);
-                snprintf(to, sizeof to, "vtdp.%s", parts[i]);
+                const char *from = support_path("bert.encoder.layer.1.%s", parts[i]);
+                const char *to = support_path("vtdp.%s", parts[i]);
                 cr_expect_eq(memcmp(fixture_value(&fixture, from), fixture_value(&fixture, to),
                                     WIDTH * sizeof(float)),
                              0, "%s", to);
             }
         }
-        fixture_free(&fixture);
     }
 }
 
@@ -164,11 +157,9 @@ Test(equivalence, the_gaussian_mechanism_of_an_embedding) {
         config.clip.sequence = mu / 2;
         config.mu_tau = 1 / sigma;
         config.pool = k % 2 == 0 ? NVDP_POOL_MEAN : NVDP_POOL_FIRST;
-        struct fixture fixture;
+        nvdp__auto(fixture_free) struct fixture fixture;
         fixture_build(&fixture, &kinds[0], &config, 82);
-        cr_assert_eq(
-            fixture.mechanism->initialize(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL),
-            NVDP_OK);
+        ok(fixture.mechanism->initialize(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL));
         float eps[TEXTS * WIDTH];
         const struct nvdp__noise noise = {.seed = 4};
         struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
@@ -193,7 +184,6 @@ Test(equivalence, the_gaussian_mechanism_of_an_embedding) {
             }
         }
         cr_expect_lt(support_norm_error(TEXTS * WIDTH, z, want), 2e-6, "c %g", c);
-        fixture_free(&fixture);
     }
 }
 
@@ -204,7 +194,7 @@ Test(equivalence, the_matrix_gaussian_mechanism) {
     for (int gains = 0; gains < 2; gains++) {
         struct nvdp__nvib_config config = fixture_sequence(&kinds[2], 1);
         config.row_index = gains == 1 ? NVDP__ROW_INDEX_TRAINED : NVDP__ROW_INDEX_NONE;
-        struct fixture fixture;
+        nvdp__auto(fixture_free) struct fixture fixture;
         fixture_build(&fixture, &kinds[2], &config, 83);
         float *w = fixture_value(&fixture, "vib.mu.weight");
         nvdp__zero(&fixture.dev, WIDTH * WIDTH, w);
@@ -213,7 +203,7 @@ Test(equivalence, the_matrix_gaussian_mechanism) {
             w[i * (WIDTH + 1)] = 0.3f + 0.2f * (float)i;
         const struct nvdp__draw draw = fixture_draw(3, 0);
         fixture_forward(&fixture, &draw);
-        const float *x = fixture.vib->x, *m = fixture.vib->posterior.mu;
+        const float *x = fixture.vib->x, *m = fixture.vib->gauss.posterior.mu;
         const float *g = gains == 1 ? fixture_value(&fixture, "vib.mu.gain") : NULL;
         double want[TOKENS * WIDTH];
         size_t clipped = 0;
@@ -231,7 +221,6 @@ Test(equivalence, the_matrix_gaussian_mechanism) {
         }
         cr_expect(clipped > 0 || gains == 1);
         cr_expect_lt(support_norm_error(TOKENS * WIDTH, m, want), 2e-6);
-        fixture_free(&fixture);
     }
 }
 
@@ -241,13 +230,10 @@ Test(equivalence, initial_deviation_is_inside_the_clip_set) {
     config.clip.logvar_min = -1.5;
     config.clip.logvar_max = 0;
     config.stdev_tau = 0.1;
-    struct fixture fixture;
+    nvdp__auto(fixture_free) struct fixture fixture;
     fixture_build(&fixture, &kinds[2], &config, 81);
-    cr_assert_eq(
-        fixture.mechanism->initialize(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL),
-        NVDP_OK);
+    ok(fixture.mechanism->initialize(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL));
     struct nvdp__draw draw = fixture_draw(3, 0);
     fixture_forward(&fixture, &draw);
-    cr_expect_float_eq(fixture.vib->posterior.logvar[0], -1.45, 1e-5);
-    fixture_free(&fixture);
+    cr_expect_float_eq(fixture.vib->gauss.posterior.logvar[0], -1.45, 1e-5);
 }

@@ -25,7 +25,7 @@ static void start(struct run *run, const struct kind *kind, const struct nvdp__n
                   uint64_t seed) {
     struct fixture *fixture = &run->fixture;
     fixture_build(fixture, kind, config, seed);
-    size_t p = fixture->vib->dim;
+    size_t p = fixture->vib->gauss.dim;
     struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 1, 0);
     nvdp__stream_normals(&stream, REFERENCE_ROWS * WIDTH, run->eps);
@@ -49,13 +49,14 @@ static double loss_of(void *user) {
 }
 
 static void check(const struct kind *kind, const struct nvdp__nvib_config *config, uint64_t seed) {
-    struct run *run = calloc(1, sizeof *run);
+    nvdp__autofree struct run *run = calloc(1, sizeof *run);
     start(run, kind, config, seed);
     struct fixture *fixture = &run->fixture;
     const struct nvdp__draw draw = {.eps = run->eps};
     const float *pooled = fixture_forward(fixture, &draw);
     reference_loss(&run->ref, run->theta, run->x);
-    cr_expect_lt(support_norm_error(TEXTS * fixture->vib->dim, pooled, run->ref.pooled), 1e-5);
+    cr_expect_lt(support_norm_error(TEXTS * fixture->vib->gauss.dim, pooled, run->ref.pooled),
+                 1e-5);
     double loss_g[TEXTS], loss_d[TEXTS];
     const struct nvdp__penalty penalty = {run->ref.weight, 1, loss_g, loss_d};
     memset(fixture->params.grad, 0, fixture->params.total * sizeof *fixture->params.grad);
@@ -67,8 +68,7 @@ static void check(const struct kind *kind, const struct nvdp__nvib_config *confi
     for (size_t i = 0; i < fixture->params.count; i++) {
         const struct nvdp__param *entry = &fixture->params.entry[i];
         if (strncmp(entry->name, "bert.", 5) == 0) continue; /* a tensor of the encoder below */
-        char name[160];
-        snprintf(name, sizeof name, "%s, %s", fixture->mechanism->name, entry->name);
+        const char *name = support_path("%s, %s", fixture->mechanism->name, entry->name);
         support_expect_gradient(name, loss_of, run, entry->count, nvdp__grad(&fixture->params, i),
                                 run->theta + entry->offset, 1e-4);
     }
@@ -76,7 +76,6 @@ static void check(const struct kind *kind, const struct nvdp__nvib_config *confi
                             run->x, 1e-4);
     fixture_free(fixture);
     free(run->theta);
-    free(run);
 }
 
 Test(gradients, pools_policies_regularizers) {

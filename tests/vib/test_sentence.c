@@ -1,8 +1,8 @@
 /* Method sentence: the norm of every mean, its direction, and the texts without one. */
-#include "bert/row.h"
+#include "encoder/row.h"
 #include "nvib/nvib.h"
 #include "support.h"
-#include "vib/sentence.h"
+#include "vib/vib.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -29,7 +29,7 @@ static void build(struct made *m, double clip, size_t dim, enum nvdp_pool pool) 
     struct nvdp__nvib_config config = nvdp__nvib_config_default();
     memset(m, 0, sizeof *m);
     m->ctx = support_context();
-    cr_assert_eq(nvdp_bert_config_default(m->ctx, &bert), NVDP_OK);
+    ok(nvdp_bert_config_default(m->ctx, &bert));
     bert.hidden_size = WIDTH;
     bert.num_attention_heads = 2;
     bert.intermediate_size = bert.vocab_size = 30;
@@ -38,24 +38,21 @@ static void build(struct made *m, double clip, size_t dim, enum nvdp_pool pool) 
     config.stdev_tau = config.length = 1;
     config.latent_dim = dim;
     config.pool = pool;
-    cr_assert_eq(nvdp__bert_device(m->ctx, &bert, &m->dev), NVDP_OK);
+    ok(nvdp__bert_device(m->ctx, &bert, &m->dev));
     nvdp__params_init(&m->params, m->ctx);
-    cr_assert_eq(nvdp__bert_declare(&m->bert, &bert, false, &m->params), NVDP_OK);
-    cr_assert_eq(mechanism->create(mechanism, m->ctx, &m->bert, &config, &m->params, &m->self),
-                 NVDP_OK, "%s", nvdp_context_error(m->ctx));
-    cr_assert_eq(nvdp__params_allocate(&m->params, false), NVDP_OK);
+    ok(nvdp__bert_declare(&m->bert, &bert, false, &m->params));
+    ok(mechanism->create(mechanism, m->ctx, &m->bert, &config, &m->params, &m->self));
+    ok(nvdp__params_allocate(&m->params, false));
     for (size_t i = 0; i < m->params.count; i++)
         nvdp__params_normal(&m->dev, &m->params, i, .1, 7);
     const float empty = EMPTY;
     nvdp__upload(&m->dev, 1, &empty,
                  nvdp__value(&m->params, nvdp__params_find(&m->params, NVDP__SENTENCE_EMPTY)));
     for (int pass = 0; pass < 2; pass++) {
-        cr_assert_eq(
-            mechanism->plan(m->self, &m->dev, TEXTS * TOKENS, TEXTS, TOKENS, false, &m->arena),
-            NVDP_OK);
-        if (pass == 0) cr_assert_eq(nvdp__arena_allocate(m->ctx, &m->arena), NVDP_OK);
+        ok(mechanism->plan(m->self, &m->dev, TEXTS * TOKENS, TEXTS, TOKENS, false, &m->arena));
+        if (pass == 0) ok(nvdp__arena_allocate(m->ctx, &m->arena));
     }
-    cr_assert_eq(nvdp__batch_create(m->ctx, TEXTS, TOKENS, &m->batch), NVDP_OK);
+    ok(nvdp__batch_create(m->ctx, TEXTS, TOKENS, &m->batch));
     nvdp__batch_clear(m->batch);
     for (size_t i = 0; i < TEXTS; i++) {
         const size_t tokens = i == 0 ? EMPTY : TOKENS;
@@ -69,7 +66,7 @@ static void build(struct made *m, double clip, size_t dim, enum nvdp_pool pool) 
     nvdp__stream_normals_f64(&stream, TEXTS * TOKENS * WIDTH, normal);
     for (size_t i = 0; i < TEXTS * TOKENS * WIDTH; i++)
         m->hidden[i] = (float)normal[i];
-    cr_assert_eq(nvdp_posteriors_create(m->ctx, TEXTS, TEXTS, dim, false, &m->posteriors), NVDP_OK);
+    ok(nvdp_posteriors_create(m->ctx, TEXTS, TEXTS, dim, false, &m->posteriors));
     for (size_t i = 0; i <= TEXTS; i++)
         m->posteriors->offset[i] = i;
 }
@@ -82,7 +79,6 @@ static void release(struct made *m) {
     nvdp__params_release(&m->params);
     nvdp__arena_release(&m->arena);
     nvdp__device_release(&m->dev);
-    nvdp_context_free(m->ctx);
 }
 
 /* States of text i. */
@@ -92,10 +88,8 @@ static float *states(struct made *m, size_t i) {
 
 static const double *infer(struct made *m) {
     const struct nvdp__encoded in = {&m->dev, &m->params, m->batch, m->hidden};
-    cr_assert_eq(mechanism->infer(m->self, &in), NVDP_OK, "%s", nvdp_context_error(m->ctx));
-    cr_assert_eq(
-        nvdp__posterior_store(m->ctx, mechanism->view(m->self).posterior, 0, m->posteriors),
-        NVDP_OK);
+    ok(mechanism->infer(m->self, &in));
+    ok(nvdp__posterior_store(m->ctx, mechanism->view(m->self).posterior, 0, m->posteriors));
     return m->posteriors->mu;
 }
 
@@ -116,7 +110,7 @@ Test(sentence, every_norm_is_the_clip) {
     static const double clips[] = {.01, .8330148, 3, 5, 12, 1000};
     for (size_t k = 0; k < sizeof clips / sizeof *clips; k++) {
         for (size_t dim = 4; dim <= WIDTH; dim += WIDTH - 4) {
-            struct made m;
+            nvdp__auto(release) struct made m;
             build(&m, clips[k], dim, k % 2 ? NVDP_POOL_MEAN : NVDP_POOL_FIRST);
             fill(states(&m, 1), 0x1p-100f); /* tiny, large, none, and no numbers */
             fill(states(&m, 2), 0x1p100f);
@@ -136,14 +130,13 @@ Test(sentence, every_norm_is_the_clip) {
                     cr_assert_eq(m.posteriors->logvar[i * dim + j], 0);
             }
             cr_expect_eq(mechanism->replaced(m.self), 2);
-            release(&m);
         }
     }
 }
 
 /* The direction is that of A (s/|s| - m), in double. */
 Test(sentence, direction) {
-    struct made m;
+    nvdp__auto(release) struct made m;
     build(&m, 5, 4, NVDP_POOL_MEAN);
     const float *center =
         nvdp__value(&m.params, nvdp__params_find(&m.params, NVDP__SENTENCE_CENTER));
@@ -161,7 +154,6 @@ Test(sentence, direction) {
         for (size_t j = 0; j < 4; j++) /* rounding of float states and products */
             cr_expect_float_eq(mu[i * 4 + j], 5 * v[j] / norm(4, v), 2e-5);
     }
-    release(&m);
 }
 
 Test(sentence, options) {
@@ -169,15 +161,12 @@ Test(sentence, options) {
     const struct nvdp_bert_config bert = {.hidden_size = WIDTH, .num_attention_heads = 2};
     struct nvdp__nvib_config config = nvdp__nvib_config_default();
     config.stdev_tau = config.length = 1;
-    cr_expect_eq(mechanism->resolve(mechanism, ctx, &bert, &config), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "clip-sequence");
+    fails(mechanism->resolve(mechanism, ctx, &bert, &config), NVDP_ERR_ARGUMENT, "clip-sequence");
     config.clip.sequence = 3;
     config.latent_dim = WIDTH + 1;
-    cr_expect_eq(mechanism->resolve(mechanism, ctx, &bert, &config), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "--latent-dim");
+    fails(mechanism->resolve(mechanism, ctx, &bert, &config), NVDP_ERR_ARGUMENT, "--latent-dim");
     config.latent_dim = 0;
-    cr_assert_eq(mechanism->resolve(mechanism, ctx, &bert, &config), NVDP_OK);
+    ok(mechanism->resolve(mechanism, ctx, &bert, &config));
     cr_expect_eq(config.latent_dim, WIDTH);
     cr_expect_eq(config.pool, NVDP_POOL_MEAN);
-    nvdp_context_free(ctx);
 }

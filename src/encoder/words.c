@@ -1,0 +1,104 @@
+/* The word embeddings of another model as an encoder, for method word: a token's state is the
+ * vector of its piece, whatever stands around it. No layers, no positions, no dropout. */
+#include "encoder/row.h"
+
+#define PREFIX "words"
+
+/* Members that config.json does not have for this type. */
+static void complete(struct nvdp_bert_config *config) {
+    config->model_type = NVDP_MODEL_WORDS;
+    config->num_hidden_layers = 1; /* the table */
+    config->num_attention_heads = 1;
+    config->max_position_embeddings = NVDP__ANY_LENGTH;
+    config->type_vocab_size = 1;
+}
+
+static struct nvdp_bert_config over_words(const struct nvdp_bert_config *from,
+                                          const struct nvdp__over_words *how) {
+    struct nvdp_bert_config config = *from;
+    (void)how;
+    config.hidden_size = nvdp__word_width(from);
+    complete(&config);
+    return config;
+}
+
+static nvdp_status read_config(struct nvdp_context *ctx, const char *path, const json_t *json,
+                               struct nvdp_bert_config *config) {
+    (void)ctx;
+    (void)path;
+    (void)json;
+    complete(config);
+    return NVDP_OK;
+}
+
+static size_t parameter_count(const struct nvdp_bert_config *config) {
+    return config->vocab_size * config->hidden_size;
+}
+
+static nvdp_status declare(struct nvdp__bert *bert, struct nvdp__params *params) {
+    static const char name[] = PREFIX ".embeddings.word_embeddings.weight";
+    const struct nvdp_bert_config *config = &bert->config;
+    return nvdp__params_add(params, name, 2, config->vocab_size, config->hidden_size,
+                            NVDP__PARAM_DECAY | NVDP__PARAM_ROWS, &bert->word);
+}
+
+static void initialize(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                       struct nvdp__params *params, uint64_t seed) {
+    nvdp__params_normal(dev, params, bert->word, bert->config.initializer_range, seed);
+}
+
+static void plan(const struct nvdp__bert *bert, const struct nvdp__device *dev, size_t max_tokens,
+                 size_t max_texts, size_t longest, struct nvdp__arena *arena,
+                 struct nvdp__bert_cache *cache) {
+    (void)dev;
+    (void)max_texts;
+    (void)longest;
+    cache->hidden[bert->config.num_hidden_layers] =
+        nvdp__arena_take(arena, max_tokens * bert->config.hidden_size);
+}
+
+static void forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                    const struct nvdp__params *params, const struct nvdp__batch *batch,
+                    const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
+    (void)pass;
+    nvdp__rows_gather(dev, batch->tokens, bert->config.hidden_size, batch->ids,
+                      nvdp__value(params, bert->word),
+                      cache->hidden[bert->config.num_hidden_layers]);
+}
+
+static void backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                     const struct nvdp__params *params, const struct nvdp__batch *batch,
+                     const struct nvdp__pass *pass, struct nvdp__bert_cache *cache, float *d_last) {
+    const struct nvdp__embedding gradients = {
+        .ids = batch->ids, .word = nvdp__grad(params, bert->word), .offset = batch->offset};
+    (void)pass;
+    (void)cache;
+    if (gradients.word == NULL) return;
+    nvdp__grad_rows(params, batch->tokens, batch->ids);
+    nvdp__embed_backward(dev, &gradients,
+                         nvdp__f32(batch->tokens, bert->config.hidden_size, d_last));
+}
+
+static const struct nvdp__encoder_pass words_pass = {
+    .plan = plan, .forward = forward, .backward = backward};
+
+const struct nvdp__encoder_row nvdp__encoder_words = {
+    .title = "a table of word embeddings",
+    .names = {.type = "words",
+              .encoder = "Words",
+              .classification = "WordsForSequenceClassification",
+              .tagging = "WordsForTokenClassification",
+              .prefix = PREFIX,
+              .classifier = "classifier"},
+    .key = {[NVDP__KEY_HIDDEN_SIZE] = "hidden_size",
+            [NVDP__KEY_VOCAB_SIZE] = "vocab_size",
+            [NVDP__KEY_INITIALIZER_RANGE] = "initializer_range"},
+    .bottleneck = true,
+    .per_example = true,
+    .word_local = true,
+    .over_words = over_words,
+    .read = read_config,
+    .parameter_count = parameter_count,
+    .declare = declare,
+    .initialize = initialize,
+    .pass = &words_pass};

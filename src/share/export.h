@@ -1,0 +1,146 @@
+/* The stages of nvdp export, and its options: the plain struct that the table of export_options.c fills. */
+#ifndef NVDP_SRC_SHARE_EXPORT_H
+#define NVDP_SRC_SHARE_EXPORT_H
+
+#include "job/dp.h"
+#include "model/model.h"
+#include "options/rows.h"
+#include "share/ledger.h"
+#include "share/release.h"
+#include "train/run.h"
+#include "train/sentence_run.h"
+
+enum { NVDP__MODEL_ID_DIGITS = 32 };
+enum { NVDP__GRID_FIXED, NVDP__GRID_FLOAT16 };
+enum { NVDP__DUPLICATES_REFUSE, NVDP__DUPLICATES_EACH };
+
+struct nvdp__export_options {
+    const char *run;   /* owned by the export without a caller's RUN */
+    const char *model; /* makes the run, from the rest of this group; NULL: the run exists */
+    const char *center, *text_column;
+    /* The owner declares that the public texts were chosen independently of the private texts. */
+    bool public_independent;
+    double clip, epsilon;
+    size_t reduce;
+    const char *input;  /* table, or one text per line; NULL: `splits` of the task's data */
+    const char *splits; /* "train,dev" */
+    const char *data;   /* NULL: the data folder of the training */
+    const char *out, *model_out;
+    const char *model_id;            /* 32 hexadecimal digits; NULL: random */
+    const char *card;                /* NULL: no card */
+    const char *sign;                /* file with a secret key; NULL: not signed */
+    const char *ledger, *ledger_key; /* NULL: RUN/ledger; the path of the ledger and .key */
+    bool no_ledger, own_ledger;      /* own_ledger: the caller gave the path */
+    struct {
+        size_t samples;
+        double epsilon;
+    } budget;       /* 0, 0: the promise of the run */
+    int duplicates; /* only read if own_duplicates is set: the caller gave it */
+    bool own_duplicates;
+    const char *person;    /* column; NULL: none */
+    double person_epsilon; /* 0: the budget in force */
+    const char *receiver;  /* NULL: not named */
+    size_t samples;        /* S per text */
+    size_t limit;          /* texts per split; 0: all */
+    size_t batch;
+    bool with_labels, overwrite, publish;
+    int grid;
+    bool insecure; /* draws the noise from the seed, which otherwise only chooses texts */
+    uint64_t seed;
+    double order, delta; /* of the privacy summary */
+    size_t measure_texts;
+};
+
+extern const struct nvdp__schema nvdp__export_schema;
+
+/* Refuses outputs with another ending than those of the formats, in a folder that does not exist, that name a file to
+ * keep (the ledger, a key, the input), or, without {overwrite}, that exist. */
+nvdp_status nvdp__export_check_outputs(struct nvdp_context *ctx,
+                                       const struct nvdp__export_options *options);
+
+enum { NVDP__EXPORT_PARTS = 5 };
+
+/* The texts of one source: a split or the input file. */
+struct nvdp__export_part {
+    struct nvdp_dataset *data;
+    enum nvdp_split split;
+};
+
+/* The run, and the texts to share. */
+struct nvdp__export_source {
+    struct nvdp__path made_run; /* the run that this export makes or reuses, by default */
+    struct nvdp__run run;
+    struct nvdp__export_part part[NVDP__EXPORT_PARTS];
+    size_t parts, texts;
+    struct nvdp__query_map query;
+    struct nvdp__public_texts public; /* compared with the texts to share */
+};
+
+/* The part of an export that concerns the ledger. */
+struct nvdp__export_counting {
+    struct nvdp__path path, key;        /* by default; options->ledger is NULL without a ledger */
+    char tokens[NVDP__DIGEST_HEX + 24]; /* how the ledger recognizes texts */
+    nvdp__ledger_code code;             /* of the record of this export */
+    bool counted, published;            /* the ledger has the record; the file has its name */
+    bool judged;                        /* a failure would depend on the values that were drawn */
+    nvdp__text_hash *hash;              /* [N] hashes of the texts under the ledger's key */
+    /* [N] the same of the persons, and how names look; NULL: none */
+    nvdp__text_hash *person, *look;
+    nvdp__text_hash receiver;
+    struct nvdp__spent spent; /* the ledger's count of these texts, with this file; 0: no ledger */
+};
+
+/* The samples of one batch, and what draws them. */
+struct nvdp__export_drawing {
+    struct nvdp__release_key key;
+    struct nvdp__noise noise;
+    size_t texts; /* max. per batch */
+    struct nvdp__batch *batch;
+    struct nvdp_posteriors *posteriors;
+    char *scratch; /* [threads][scratch_bytes] */
+    size_t scratch_bytes;
+    void *z, *log_pi;  /* [rows of the batch, p], [rows]: int32_t, or float on grid float16 */
+    size_t *first_row; /* [batch + 1] first row of each text of the batch, over all samples */
+    size_t replaced;   /* texts in which numbers were replaced */
+};
+
+struct nvdp__export {
+    struct nvdp_context *ctx;
+    const struct nvdp__export_options *options;
+    struct nvdp__memory memory; /* the owner of the arrays of all stages */
+    struct nvdp__export_source from;
+    struct nvdp__export_counting count;
+    /* the file */
+    struct nvdp__sign_key sign;  /* set only if the file is signed */
+    struct nvdp__form form;      /* the form of the model's samples */
+    struct nvdp_posteriors like; /* no rows: only the properties that all texts share */
+    struct nvdp__release release;
+    struct nvdp__release_grids grids;
+    size_t longest_rows; /* rows of the longest sample */
+    struct nvdp__release_facts facts;
+    struct nvdp__export_drawing draw;
+};
+
+static inline bool nvdp__export_is_fixed(const struct nvdp__export *export) {
+    return export->options->grid == NVDP__GRID_FIXED;
+}
+
+/* --- export_ledger.c --- */
+
+struct nvdp__ledger_release nvdp__export_record(const struct nvdp__export *export);
+nvdp_status nvdp__export_open_ledger(struct nvdp__export *export, struct nvdp__ledger **out);
+nvdp_status nvdp__export_check_duplicates(struct nvdp__export *export);
+nvdp_status nvdp__export_ask_ledger(struct nvdp__export *export);
+nvdp_status nvdp__export_warn(struct nvdp__export *export);
+nvdp_status nvdp__export_settle(struct nvdp__export *export, nvdp_status status);
+
+/* --- export_write.c --- */
+
+nvdp_status nvdp__export_allocate(struct nvdp__export *export);
+nvdp_status nvdp__export_begin_file(struct nvdp__export *export);
+nvdp_status nvdp__export_draw(struct nvdp__export *export);
+nvdp_status nvdp__export_public_model(const struct nvdp_model *model, const char *model_id,
+                                      const char *directory);
+nvdp_status nvdp__export_publish(struct nvdp__export *export);
+
+#endif

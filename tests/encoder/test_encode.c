@@ -1,0 +1,784 @@
+/* Plain encoding: the reference checkpoint's hidden states, and all kinds of invalid inputs. */
+#include "base/file.h"
+#include "encoder/checkpoint.h"
+#include "encoder/encode.h"
+#include "encoder/safetensors.h"
+#include "hdf5/hdf5.h"
+#include "support.h"
+#include "tensor_values.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/encoder.h>
+#include <nvdp/evaluate.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TEXTS = 5, PADDED = 13, WIDTH = 24, CLASSES = 3, LAYERS = 3 };
+static const size_t golden_length[TEXTS] = {13, 7, 2, 9, 1};
+
+/* float32 against float64 references: four layers of sums over 24 to 60 products. */
+static const double TOLERANCE = 1e-4;
+
+static double *golden(struct nvdp__safetensors *file, const char *name) {
+    const struct nvdp__tensor_info *info = nvdp__safetensors_find(file, name);
+    cr_assert_not_null(info, "%s is not in the reference file", name);
+    double *values = calloc(info->count, sizeof *values);
+    support_read_f64(info, values);
+    return support_keep(values);
+}
+
+/* Writes the golden batch as JSON lines. */
+static const char *golden_input(struct nvdp__safetensors *file) {
+    const char *path = support_scratch_path("golden.jsonl");
+    double *ids = golden(file, "input_ids");
+    double *types = golden(file, "token_type_ids");
+    FILE *out = fopen(path, "w");
+    for (size_t i = 0; i < TEXTS; i++) {
+        fprintf(out, "{\"input_ids\": [");
+        for (size_t j = 0; j < golden_length[i]; j++) {
+            fprintf(out, "%s%d", j > 0 ? ", " : "", (int)ids[i * PADDED + j]);
+        }
+        fprintf(out, "], \"token_type_ids\": [");
+        for (size_t j = 0; j < golden_length[i]; j++) {
+            fprintf(out, "%s%d", j > 0 ? ", " : "", (int)types[i * PADDED + j]);
+        }
+        fprintf(out, "]}\n");
+    }
+    fclose(out);
+    return path;
+}
+
+/* Compares dataset `name` of an encoding with the padded reference `want` [texts, 13, width]. */
+static void check_hidden(struct nvdp__h5 *file, const char *name, const double *want) {
+    size_t shape[2];
+    ok(nvdp__h5_shape(file, name, NVDP__H5_F32, 2, shape));
+    cr_assert_eq(shape[0], 32);
+    cr_assert_eq(shape[1], WIDTH);
+    float got[32 * WIDTH];
+    ok(nvdp__h5_read_rows(file, name, NVDP__H5_F32, 0, 32, got));
+    size_t row = 0;
+    for (size_t i = 0; i < TEXTS; i++) {
+        for (size_t j = 0; j < golden_length[i]; j++, row++) {
+            double error =
+                support_norm_error(WIDTH, got + row * WIDTH, want + (i * PADDED + j) * WIDTH);
+            cr_assert_lt(error, TOLERANCE, "%s, text %zu, token %zu: %g", name, i, j, error);
+        }
+    }
+}
+
+static void check_rows(struct nvdp__h5 *file, const char *name, size_t width, const double *want) {
+    float got[TEXTS * WIDTH];
+    size_t shape[2];
+    ok(nvdp__h5_shape(file, name, NVDP__H5_F32, 2, shape));
+    cr_assert_eq(shape[0], TEXTS);
+    cr_assert_eq(shape[1], width);
+    ok(nvdp__h5_read_rows(file, name, NVDP__H5_F32, 0, TEXTS, got));
+    double error = support_norm_error(TEXTS * width, got, want);
+    cr_assert_lt(error, TOLERANCE, "%s: %g", name, error);
+}
+
+static void encode_golden(bool all_layers, const char *batch) {
+    const char *model = support_golden("bert");
+    struct nvdp_context *ctx = support_context();
+    nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *want = NULL;
+    ok(nvdp__safetensors_open(ctx, support_golden("bert/expected.safetensors"), &want));
+    struct nvdp_config *config =
+        support_config(ctx, "encode", "model", model, "jsonl", golden_input(want), "out",
+                       support_scratch_path("golden.h5"), "all-layers",
+                       all_layers ? "true" : "false", "batch", batch, NULL);
+    struct nvdp_encoding done = NVDP_RESULT(struct nvdp_encoding);
+    ok(nvdp_encode(ctx, config, &done));
+    cr_assert_eq(done.texts, TEXTS);
+    cr_assert_str_eq(done.pooling, "none");
+
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+    ok(nvdp__h5_open(ctx, nvdp_config_get(config, "out"), "encoding", 1, &file));
+    int64_t offset[TEXTS + 1];
+    ok(nvdp__h5_read_rows(file, "offset", NVDP__H5_I64, 0, TEXTS + 1, offset));
+    for (size_t i = 0; i < TEXTS; i++) {
+        cr_assert_eq((size_t)(offset[i + 1] - offset[i]), golden_length[i]);
+    }
+    for (int layer = 0; layer <= LAYERS; layer++) {
+        char from[32], name[32];
+        snprintf(from, sizeof from, "hidden.%d", layer);
+        snprintf(name, sizeof name, all_layers ? "hidden_%d" : "hidden", layer);
+        double *states = golden(want, from);
+        cr_assert_eq(nvdp__h5_has(file, name), all_layers || strcmp(name, "hidden") == 0);
+        if (all_layers || layer == LAYERS) check_hidden(file, name, states);
+    }
+    cr_assert_eq(nvdp__h5_has(file, "hidden"), !all_layers);
+    double *pooled = golden(want, "pooled");
+    double *logits = golden(want, "logits");
+    check_rows(file, "pooler_output", WIDTH, pooled);
+    check_rows(file, "logits", CLASSES, logits);
+}
+
+Test(encode, equals_the_reference) {
+    encode_golden(false, "32");
+}
+
+Test(encode, gives_every_layer) {
+    encode_golden(true, "32");
+}
+
+/* The encoder's tensors do not include RoBERTa's pooler: no pooled states are written for it. */
+Test(encode, gives_no_pooled_states_that_it_does_not_compute) {
+    enum { MAX_COUNT = 80 };
+    struct nvdp_context *ctx = support_context();
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *weights = NULL;
+    struct nvdp__tensor_source tensors[MAX_COUNT];
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+    const char *folder = support_scratch_path("roberta"), *out = support_scratch_path("out.h5");
+    const char *texts = support_scratch_path("texts.jsonl");
+    char *settings = support_read(support_golden("roberta/config.json")), path[1200];
+    ok(nvdp__safetensors_open(ctx, support_golden("roberta/model.safetensors"), &weights));
+    const size_t count = nvdp__safetensors_count(weights);
+    cr_assert_leq(count, MAX_COUNT);
+    for (size_t i = 0; i < count; i++) {
+        const struct nvdp__tensor_info *info = nvdp__safetensors_at(weights, i);
+        tensors[i] = (struct nvdp__tensor_source){
+            .name = info->name, .rank = info->rank, .data = info->data};
+        tensors[i].dtype = info->dtype;
+        memcpy(tensors[i].shape, info->shape, sizeof info->shape);
+        if (strcmp(info->name, "classifier.dense.weight") == 0)
+            tensors[i].name = "pooler.dense.weight";
+        if (strcmp(info->name, "classifier.dense.bias") == 0) tensors[i].name = "pooler.dense.bias";
+    }
+    mkdir(folder, 0700);
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    support_write_text(path, settings);
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    ok(nvdp__safetensors_write(ctx, path, count, tensors, NULL));
+    support_write_text(texts, "{\"input_ids\": [5, 6, 7]}\n");
+    ok(nvdp_config_create(ctx, "encode", &config));
+    support_set(ctx, config, "model", folder);
+    support_set(ctx, config, "jsonl", texts);
+    support_set(ctx, config, "out", out);
+    ok(nvdp_encode(ctx, config, NULL));
+    ok(nvdp__h5_open(ctx, out, "encoding", 1, &file));
+    cr_expect(nvdp__h5_has(file, "hidden"));
+    cr_expect_not(nvdp__h5_has(file, "pooler_output"));
+}
+
+Test(encode, does_not_depend_on_the_batch) {
+    encode_golden(false, "2");
+    encode_golden(true, "1");
+}
+
+/* --- sentence vectors --- */
+
+/* Makes a folder of sentence-transformers with the golden model: modules.json,
+ * 1_Pooling/config.json. */
+static const char *sentence_folder(const char *modules, const char *pooling) {
+    static int count;
+    char name[32];
+    snprintf(name, sizeof name, "sentence-%d", count++);
+    const char *folder = support_scratch_path(name);
+    const char *command = support_path("mkdir -p %s/1_Pooling && cp -rL %s %s/0_Transformer",
+                                       folder, support_golden("bert"), folder);
+    cr_assert_eq(system(command), 0);
+    const char *path = support_path("%s/modules.json", folder);
+    support_write_text(path, modules);
+    path = support_path("%s/1_Pooling/config.json", folder);
+    support_write_text(path, pooling);
+    return folder;
+}
+
+#define MODULE(kind, path)                                                                         \
+    "{\"type\": \"sentence_transformers.models." kind "\", \"path\": \"" path "\"}"
+#define BOTH MODULE("Transformer", "0_Transformer") ", " MODULE("Pooling", "1_Pooling")
+
+/* Compares sentence_embedding with the vectors made from the golden states. */
+static void check_sentences(const char *model, const char *pool, const char *normalize,
+                            const char *want_pool, bool normalized) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__safetensors *want = NULL;
+    struct nvdp_config *config = NULL;
+    ok(nvdp__safetensors_open(ctx, support_golden("bert/expected.safetensors"), &want));
+    ok(nvdp_config_create(ctx, "encode", &config));
+    support_set(ctx, config, "model", model);
+    support_set(ctx, config, "jsonl", golden_input(want));
+    support_set(ctx, config, "out", support_scratch_path("sentences.h5"));
+    support_set(ctx, config, "batch", "2");
+    support_set(ctx, config, "pool", pool);
+    support_set(ctx, config, "normalize", normalize);
+    struct nvdp_encoding done = NVDP_RESULT(struct nvdp_encoding);
+    ok(nvdp_encode(ctx, config, &done));
+    cr_assert_str_eq(done.pooling, want_pool);
+    cr_assert_eq(done.normalized, normalized);
+    char last[16];
+    snprintf(last, sizeof last, "hidden.%d", LAYERS);
+    double *states = golden(want, last);
+    double vector[TEXTS * WIDTH];
+    for (size_t i = 0; i < TEXTS; i++) {
+        double squares = 0;
+        for (size_t k = 0; k < WIDTH; k++) {
+            double sum = 0, largest = -INFINITY;
+            for (size_t j = 0; j < golden_length[i]; j++) {
+                double value = states[(i * PADDED + j) * WIDTH + k];
+                sum += value;
+                largest = fmax(largest, value);
+            }
+            vector[i * WIDTH + k] = strcmp(want_pool, "mean") == 0 ? sum / (double)golden_length[i]
+                                    : strcmp(want_pool, "max") == 0
+                                        ? largest
+                                        : states[i * PADDED * WIDTH + k];
+            squares += vector[i * WIDTH + k] * vector[i * WIDTH + k];
+        }
+        for (size_t k = 0; normalized && k < WIDTH; k++)
+            vector[i * WIDTH + k] /= sqrt(squares);
+    }
+    struct nvdp__h5 *file = NULL;
+    ok(nvdp__h5_open(ctx, nvdp_config_get(config, "out"), "encoding", 1, &file));
+    check_rows(file, "sentence_embedding", WIDTH, vector);
+    nvdp__h5_free(file);
+    nvdp__safetensors_close(want);
+    nvdp_config_free(config);
+}
+
+Test(encode, sentence_vectors_are_what_the_options_say) {
+    const char *model = support_golden("bert");
+    check_sentences(model, "mean", "auto", "mean", false);
+    check_sentences(model, "mean", "yes", "mean", true);
+    check_sentences(model, "cls", "no", "cls", false);
+    check_sentences(model, "max", "yes", "max", true);
+}
+
+Test(encode, sentence_vectors_are_what_the_folder_says) {
+    static const char mean[] = "{\"pooling_mode_cls_token\": false, \"pooling_mode_mean_tokens\": "
+                               "true, \"word_embedding_dimension\": 24}";
+    check_sentences(sentence_folder("[" BOTH "]", mean), "auto", "auto", "mean", false);
+    check_sentences(sentence_folder("[" BOTH ", " MODULE("Normalize", "2_Normalize") "]", mean),
+                    "auto", "auto", "mean", true);
+    const char *max = sentence_folder("[" BOTH ", " MODULE("Normalize", "2_Normalize") "]",
+                                      "{\"pooling_mode\": \"max\", \"embedding_dimension\": 24}");
+    check_sentences(max, "auto", "auto", "max", true);
+    check_sentences(max, "cls", "auto", "cls", true);
+    check_sentences(max, "auto", "no", "max", false);
+}
+
+Test(encode, names_what_a_folder_asks_for_in_vain) {
+    static const struct {
+        const char *modules, *pooling, *message;
+    } cases[] = {
+        {"[" BOTH "]", "{\"pooling_mode\": \"attention\"}",
+         "1_Pooling/config.json: 'pooling_mode': expected mean, cls, max, mean_sqrt_len_tokens, "
+         "weightedmean or lasttoken, or several of these, found attention (--pool chooses "
+         "another)"},
+        {"[" BOTH "]", "{\"pooling_mode\": [\"cls\", \"max\", \"cls\"]}", "found cls twice"},
+        {"[" BOTH "]", "{\"pooling_mode\": [\"cls\", 3]}", "found another type"},
+        {"[" BOTH "]", "{\"pooling_mode_attention\": true}",
+         "'pooling_mode_attention': expected no other pooling than pooling_mode_cls_token"},
+        {"[" BOTH "]", "{\"word_embedding_dimension\": 25}", "expected an integer from 24 to 24"},
+        {"[" BOTH "]", "[]", "1_Pooling/config.json: expected a JSON object"},
+        {"[" BOTH ", " MODULE("LSTM", "2_LSTM") "]", "{}",
+         "modules.json: module 2: expected up to 7 of sentence_transformers' Dense, Normalize, "
+         "Dropout, found 'sentence_transformers.models.LSTM'"},
+        {"[" MODULE("Transformer", "0_Transformer") ", " MODULE("Dense", "") "]", "{}",
+         "module 1: expected sentence_transformers' Pooling"},
+        {"[" MODULE("Transformer", "0_Transformer") ", {\"type\": \"custom_st.Pooling\", \"path\": "
+                                                    "\"1_Pooling\"}]",
+         "{}", "found 'custom_st.Pooling'"},
+        {"[{\"type\": \"custom_st.Transformer\", \"path\": \"0_Transformer\"}]", "{}",
+         "module 0: expected sentence_transformers' Transformer, found 'custom_st.Transformer'"},
+        {"[" BOTH ", " MODULE("Dense", "1_Pooling") "]",
+         "{\"in_features\": 25, \"out_features\": 2}",
+         "'in_features': expected an integer from 24 to 24"},
+        {"[" BOTH ", " MODULE("Dense", "1_Pooling") "]",
+         "{\"in_features\": 24, \"out_features\": 2, \"activation_function\": "
+         "\"torch.nn.modules.activation.Mish\"}",
+         "'activation_function': expected torch.nn's Identity, Tanh, ReLU, GELU or SiLU, found "
+         "'torch.nn.modules.activation.Mish'"},
+        {"[" BOTH ", " MODULE("Dense", "1_Pooling") "]",
+         "{\"in_features\": 24, \"out_features\": 2, \"activation_function\": \"os.system\"}",
+         "'activation_function': expected torch.nn's"},
+        {"[" BOTH ", " MODULE("Dense", "1_Pooling") "]",
+         "{\"in_features\": 24, \"out_features\": 2, \"module_input_name\": \"token_embeddings\"}",
+         "'module_input_name': expected sentence_embedding, found 'token_embeddings'"},
+        {"[" BOTH ", " MODULE("Dense", "1_Pooling") "]",
+         "{\"in_features\": 24, \"out_features\": 2}",
+         "1_Pooling: expected model.safetensors or pytorch_model.bin"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nvdp_context *ctx = support_context();
+        struct nvdp_config *config = support_config(
+            ctx, "encode", "model", sentence_folder(cases[i].modules, cases[i].pooling), "jsonl",
+            support_scratch_path("in.jsonl"), "out", support_scratch_path("refused.h5"), NULL);
+        support_write_text(nvdp_config_get(config, "jsonl"), "{\"input_ids\": [1, 2, 3]}\n");
+        fails(nvdp_encode(ctx, config, NULL), NVDP_ERR_INPUT, cases[i].message);
+        /* states without a pool need none of these files */
+        support_set(ctx, config, "pool", "none");
+        ok(nvdp_encode(ctx, config, NULL));
+        support_set(ctx, config, "normalize", "yes");
+        cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_ARGUMENT);
+    }
+}
+
+/* Two poolings, whose vectors follow each other, and a dense layer without activation that adds
+ * the halves: W = [I I], b = 1. */
+Test(encode, a_dense_layer_over_several_poolings) {
+    struct nvdp_context *ctx = support_context();
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+    const char *folder = sentence_folder(
+        "[" BOTH ", " MODULE("Dense", "2_Dense") ", " MODULE("Dropout", "3_Dropout") "]",
+        "{\"pooling_mode\": [\"lasttoken\", \"mean_sqrt_len_tokens\"]}");
+    float w[WIDTH * 2 * WIDTH] = {0}, b[WIDTH];
+    for (size_t i = 0; i < WIDTH; i++) {
+        w[i * 2 * WIDTH + i] = w[i * 2 * WIDTH + WIDTH + i] = 1;
+        b[i] = 1;
+    }
+    const struct nvdp__tensor_source source[] = {
+        {"linear.weight", NVDP__DTYPE_F32, 2, {WIDTH, 2 * WIDTH}, w},
+        {"linear.bias", NVDP__DTYPE_F32, 1, {WIDTH}, b}};
+    const char *path = support_path("%s/2_Dense", folder);
+    ok(nvdp__make_directory(ctx, path));
+    path = support_path("%s/2_Dense/model.safetensors", folder);
+    ok(nvdp__safetensors_write(ctx, path, 2, source, NULL));
+    path = support_path("%s/2_Dense/config.json", folder);
+    support_write_text(path, "{\"in_features\": 48, \"out_features\": 24, \"bias\": true, "
+                             "\"activation_function\": \"torch.nn.modules.linear.Identity\"}");
+    ok(nvdp_config_create(ctx, "encode", &config));
+    support_set(ctx, config, "model", folder);
+    support_set(ctx, config, "jsonl", support_scratch_path("in.jsonl"));
+    support_set(ctx, config, "out", support_scratch_path("dense.h5"));
+    support_write_text(nvdp_config_get(config, "jsonl"),
+                       "{\"input_ids\": [1, 2, 3]}\n{\"input_ids\": [4, 5]}\n");
+    struct nvdp_encoding done = NVDP_RESULT(struct nvdp_encoding);
+    ok(nvdp_encode(ctx, config, &done));
+    cr_expect_str_eq(done.pooling, "lasttoken+mean_sqrt_len_tokens");
+    cr_expect_not(done.normalized);
+    float states[5 * WIDTH], vector[2 * WIDTH];
+    ok(nvdp__h5_open(ctx, nvdp_config_get(config, "out"), "encoding", 1, &file));
+    ok(nvdp__h5_read_rows(file, "hidden", NVDP__H5_F32, 0, 5, states));
+    ok(nvdp__h5_read_rows(file, "sentence_embedding", NVDP__H5_F32, 0, 2, vector));
+    static const size_t first[] = {0, 3, 5};
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < WIDTH; k++) {
+            double sum = 0;
+            for (size_t j = first[i]; j < first[i + 1]; j++)
+                sum += (double)states[j * WIDTH + k];
+            double want = 1 + (double)states[(first[i + 1] - 1) * WIDTH + k] +
+                          sum / sqrt((double)(first[i + 1] - first[i]));
+            cr_expect_leq(fabs((double)vector[i * WIDTH + k] - want), 1e-5);
+        }
+}
+
+/* With a default prompt a text is the prompt and the text. */
+Test(encode, the_default_prompt_is_put_before_each_text) {
+    static const struct {
+        const char *pooling, *config, *pool, *message;
+        int tokens; /* of both texts */
+    } cases[] = {
+        {"{}", "{\"default_prompt_name\": null, \"prompts\": {\"q\": \"of the \"}}", "auto", NULL,
+         8},
+        {"{}", "{\"default_prompt_name\": \"q\", \"prompts\": {\"q\": \"of the \"}}", "auto", NULL,
+         12},
+        {"{}", "{\"default_prompt_name\": \"q\", \"prompts\": {\"q\": \"\"}}", "auto", NULL, 8},
+        {"{}", "{\"default_prompt_name\": \"q\", \"prompts\": {\"q\": \"of the \"}}", "cls", NULL,
+         8},
+        {"{}", "{\"default_prompt_name\": \"q\", \"prompts\": {}}", "auto",
+         "config_sentence_transformers.json: 'default_prompt_name': expected a name with a text in "
+         "'prompts', found 'q'",
+         0},
+        {"{\"include_prompt\": false}",
+         "{\"default_prompt_name\": \"q\", \"prompts\": {\"q\": \"of the \"}}", "auto",
+         "'include_prompt' of the Pooling module: expected true", 0},
+        {"{\"include_prompt\": false}", "{\"default_prompt_name\": null}", "auto", NULL, 8},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nvdp_context *ctx = support_context();
+        nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+        struct nvdp__h5 *file = NULL;
+        const char *folder = sentence_folder("[" BOTH "]", cases[i].pooling);
+        const char *path = support_path("%s/config_sentence_transformers.json", folder);
+        support_write_text(path, cases[i].config);
+        path = support_path("%s/0_Transformer/vocab.txt", folder);
+        support_write_text(path, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nof\n");
+        ok(nvdp_config_create(ctx, "encode", &config));
+        support_set(ctx, config, "model", folder);
+        support_set(ctx, config, "pool", cases[i].pool);
+        support_set(ctx, config, "jsonl", support_scratch_path("in.jsonl"));
+        support_set(ctx, config, "out", support_scratch_path("prompt.h5"));
+        support_write_text(nvdp_config_get(config, "jsonl"),
+                           "{\"text\": \"the of\"}\n{\"text\": \"of of\"}\n");
+        cr_assert_eq(nvdp_encode(ctx, config, NULL),
+                     cases[i].message == NULL ? NVDP_OK : NVDP_ERR_INPUT, "%s: %s", cases[i].config,
+                     nvdp_context_error(ctx));
+        if (cases[i].message == NULL) {
+            size_t shape[2];
+            ok(nvdp__h5_open(ctx, nvdp_config_get(config, "out"), "encoding", 1, &file));
+            ok(nvdp__h5_shape(file, "hidden", NVDP__H5_F32, 2, shape));
+            cr_expect_eq((int)shape[0], cases[i].tokens, "%zu: %zu", i, shape[0]);
+            nvdp__h5_free(file);
+        } else {
+            support_contains(nvdp_context_error(ctx), cases[i].message);
+        }
+    }
+}
+
+/* The folder's files limit the length of texts; an option has priority. */
+Test(encode, length_is_what_the_folder_says) {
+    struct nvdp_context *ctx = support_context();
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    struct nvdp_encoding done = NVDP_RESULT(struct nvdp_encoding);
+    const char *folder = sentence_folder("[" BOTH "]", "{}");
+    char path[4096];
+    ok(nvdp_config_create(ctx, "encode", &config));
+    support_set(ctx, config, "model", folder);
+    support_set(ctx, config, "jsonl", support_scratch_path("in.jsonl"));
+    support_set(ctx, config, "out", support_scratch_path("length.h5"));
+    support_write_text(nvdp_config_get(config, "jsonl"), "{\"input_ids\": [1, 2, 3]}\n");
+    static const struct {
+        const char *file, *content;
+        size_t length;
+    } cases[] = {
+        {NULL, NULL, 40}, /* max_position_embeddings */
+        {"tokenizer_config.json", "{\"model_max_length\": 1000000000000000019884624838656}", 40},
+        {"tokenizer_config.json", "{\"model_max_length\": 17}", 17},
+        {"sentence_bert_config.json", "{\"max_seq_length\": null}", 17},
+        {"sentence_bert_config.json", "{\"max_seq_length\": 512}", 40},
+        {"sentence_bert_config.json", "{\"max_seq_length\": 11}", 11},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(path, sizeof path, "%s/0_Transformer/%s", folder,
+                 cases[i].file != NULL ? cases[i].file : "unused");
+        if (cases[i].file != NULL) support_write_text(path, cases[i].content);
+        ok(nvdp_encode(ctx, config, &done));
+        cr_assert_eq(done.max_length, cases[i].length, "case %zu: %zu", i, done.max_length);
+    }
+    support_set(ctx, config, "max-length", "30");
+    ok(nvdp_encode(ctx, config, &done));
+    cr_assert_eq(done.max_length, 30);
+}
+
+/* --- inputs --- */
+
+static const struct nvdp_bert_config small_config = {
+    .hidden_size = 24, .vocab_size = 97, .max_position_embeddings = 8, .type_vocab_size = 2};
+
+static nvdp_status read_input(struct nvdp_context *ctx, const char *text, const char *directory,
+                              struct nvdp__encode_input *input) {
+    const char *path = support_scratch_path("input.jsonl");
+    struct nvdp__encode_limits limits = {
+        .config = &small_config, .max_length = 8, .directory = directory};
+    support_write_text(path, text);
+    return nvdp__encode_input_read(ctx, path, &limits, input);
+}
+
+Test(encode_input, reads_token_ids) {
+    struct nvdp_context *ctx = support_context();
+    nvdp__auto(nvdp__encode_input_release) struct nvdp__encode_input input = {0};
+    ok(read_input(ctx,
+                  "{\"input_ids\": [2, 96, 3], \"token_type_ids\": [0, 1, 1]}\r\n\n"
+                  "  {\"input_ids\": [0], \"token_type_ids\": null, \"more\": 1}",
+                  "/nowhere", &input));
+    cr_assert_eq(input.data.count, 2);
+    cr_assert_eq(input.data.offset[1], 3);
+    cr_assert_eq(input.data.offset[2], 4);
+    cr_assert_eq(input.data.longest, 3);
+    cr_assert_eq(input.data.ids[1], 96);
+    cr_assert_eq(input.data.types[2], 1);
+    cr_assert_eq(input.data.types[3], 0);
+    cr_assert_eq(input.data.index[1], 1);
+}
+
+/* Makes a tokenizer of a few words in its own directory. */
+static const char *tiny_tokenizer(void) {
+    const char *directory = support_scratch_path("tokenizer");
+    mkdir(directory, 0777);
+    const char *path = support_path("%s/vocab.txt", directory);
+    support_write_text(path, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\nblue\nsky\n##s\n");
+    return directory;
+}
+
+Test(encode_input, tokenizes_texts_and_pairs) {
+    struct nvdp_context *ctx = support_context();
+    nvdp__auto(nvdp__encode_input_release) struct nvdp__encode_input input = {0};
+    const char *lines =
+        "{\"text\": \"Red sky\"}\n"
+        "{\"text\": \"reds\", \"pair\": \"blue\\u0000 sky\", \"max_length\": null}\n"
+        "{\"text\": \"red red red\", \"pair\": null, \"max_length\": 4}\n"
+        "{\"text\": \"sky\", \"input_ids\": [9]}\n";
+    static const int32_t want[] = {2, 5, 7, 3, 2, 5, 8, 3, 6, 7, 3, 2, 5, 5, 3, 9};
+    ok(read_input(ctx, lines, tiny_tokenizer(), &input));
+    cr_assert_eq(input.data.count, 4);
+    cr_assert_eq(input.data.offset[4], 16);
+    cr_assert_arr_eq(input.data.ids, want, sizeof want);
+    cr_assert_eq(input.data.types[7], 0);
+    cr_assert_eq(input.data.types[8], 1);
+}
+
+Test(encode_input, names_file_and_line_of_every_fault) {
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"", "expected at least one JSON line"},
+        {"\n \n", "expected at least one JSON line"},
+        {"{\"input_ids\": [1]}\n{\"input_ids\": [97]}",
+         "input.jsonl:2: 'input_ids'[0]: expected 0 to 96, found 97"},
+        {"{\"input_ids\": [-1]}", "input.jsonl:1: 'input_ids'[0]: expected 0 to 96, found -1"},
+        {"{\"input_ids\": [1.5]}", "input.jsonl:1: 'input_ids'[0]: expected an integer"},
+        {"{\"input_ids\": []}", "input.jsonl:1: 'input_ids': expected 1 to 8 tokens, found 0"},
+        {"{\"input_ids\": [1,1,1,1,1,1,1,1,1]}", "'input_ids': expected 1 to 8 tokens, found 9"},
+        {"{\"input_ids\": 1}", "input.jsonl:1: 'input_ids': expected an array"},
+        {"{\"input_ids\": [1], \"token_type_ids\": [2]}", "'token_type_ids'[0]: expected 0 to 1"},
+        {"{\"input_ids\": [1], \"token_type_ids\": []}", "'token_type_ids': expected 1 as"},
+        {"{\"input_ids\": [1], \"token_type_ids\": 0}", "'token_type_ids': expected an array"},
+        {"[1]", "input.jsonl:1: expected a JSON object"},
+        {"{\"texts\": 1}", "input.jsonl:1: expected 'text' or 'input_ids'"},
+        {"\n\n{\"text\": ", "input.jsonl:3: expected a JSON object"},
+        {"{\"text\": 1}", "'text': expected a string"},
+        {"{\"text\": \"a\", \"pair\": 1}", "'pair': expected a string or null"},
+        {"{\"text\": \"a\", \"max_length\": 9}", "'max_length': expected 2 to 8, found 9"},
+        {"{\"text\": \"a\", \"pair\": \"b\", \"max_length\": 2}", "'max_length': expected 3 to 8"},
+        {"{\"text\": \"a\", \"max_length\": \"9\"}", "'max_length': expected an integer"},
+        {"{\"text\": \"a\\ud800\"}", "input.jsonl:1: expected a JSON object"},
+        {"{\"text\": \"\xff\"}", "input.jsonl:1: expected a JSON object"},
+    };
+    struct nvdp_context *ctx = support_context();
+    const char *directory = tiny_tokenizer();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct nvdp__encode_input input = {0};
+        fails(read_input(ctx, cases[i].text, directory, &input), NVDP_ERR_INPUT, cases[i].message);
+        cr_assert_null(input.data.ids);
+    }
+}
+
+static void keep_notice(enum nvdp_log_level level, const char *message, void *user) {
+    if (level == NVDP_LOG_NOTICE) snprintf(user, 256, "%s", message);
+}
+
+static void keep_warning(enum nvdp_log_level level, const char *message, void *user) {
+    if (level == NVDP_LOG_WARNING) snprintf(user, 256, "%s", message);
+}
+
+/* Writes a text to a new FIFO in another process, or to a file. */
+static void offer(const char *path, const char *text, bool piped) {
+    remove(path);
+    if (!piped) {
+        support_write_text(path, text);
+        return;
+    }
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    if (fork() != 0) return;
+    FILE *to = fopen(path, "w");
+    if (to != NULL) fputs(text, to);
+    if (to != NULL) fclose(to);
+    _exit(0);
+}
+
+/* Files whose name is not that of a table, and pipes, are read by the rules of nvdp_dataset_load_file(). */
+Test(encode_input, lines_and_tables_by_their_first_line, .timeout = 60) {
+    static const struct {
+        const char *name, *column, *text, *error;
+        size_t count;
+        bool lines;
+    } cases[] = {{"x.txt", NULL, "red\nblue\n", NULL, 2, true},
+                 {"x.txt", NULL, "text\nred\nblue\n", NULL, 2, false},
+                 {"x.txt", "of", "of\r\nred\r\n\r\nblue\r\n", NULL, 3, false},
+                 {"x.txt", "of", "text\nred\n", NULL, 2, true},
+                 {"x", "of", "no\tof\n1\tred\n", NULL, 1, false},
+                 {"x", "of", "\"no\"\t\"of\"\n1\t\"red\nsky\"\n", NULL, 1, false},
+                 {"x", "of", "{\"of\": \"red\", \"text\": 1}\n{\"of\": \"sky\"}\n", NULL, 2, false},
+                 {"x.jsonl", "of", "{\"of\": \"red\", \"text\": 1}\n", NULL, 1, false},
+                 {"x.txt", NULL, "{\"text\": \"red\"}\n{\"input_ids\": [9]}\n", NULL, 2, false},
+                 {"x.txt", NULL, "red\tsky\n", "x.txt:1: missing column 'text'", 0, false},
+                 {"x.txt", NULL, "id,text\n1,red\n", "looks like the header of a table", 0, false},
+                 {"x.txt", "of", "OF\nred\n", "looks like the header of a table", 0, false},
+                 {"x.txt", NULL, "[{\"text\": \"red\"}]", "looks like an array in JSON", 0, false},
+                 {"x.txt", NULL, "red\rsky\r", "found CR alone", 0, false},
+                 {"x.txt", NULL, "",
+                  "x.txt:1: empty file: expected texts, one per line, or a table", 0, false}};
+    struct nvdp_context *ctx = support_context();
+    char notice[256], want[256];
+    struct nvdp__encode_limits limits = {
+        .config = &small_config, .max_length = 8, .directory = tiny_tokenizer()};
+    nvdp_context_set_log(ctx, keep_notice, notice);
+    for (size_t n = 0; n < 2 * (sizeof cases / sizeof *cases); n++) {
+        const size_t i = n / 2;
+        nvdp__auto(nvdp__encode_input_release) struct nvdp__encode_input input = {0};
+        const char *path = support_scratch_path(cases[i].name);
+        limits.text_column = cases[i].column;
+        offer(path, cases[i].text, n % 2 == 1);
+        notice[0] = '\0';
+        const nvdp_status status = nvdp__encode_input_read(ctx, path, &limits, &input);
+        cr_expect_eq(status, cases[i].error != NULL ? NVDP_ERR_INPUT : NVDP_OK, "%zu: %s", n,
+                     nvdp_context_error(ctx));
+        if (cases[i].error != NULL) support_contains(nvdp_context_error(ctx), cases[i].error);
+        if (status != NVDP_OK) continue;
+        cr_expect_eq(input.data.count, cases[i].count, "%zu: %zu", n, input.data.count);
+        snprintf(want, sizeof want, "%s: %zu texts, one per line", path, cases[i].count);
+        cr_expect_eq(strcmp(notice, want) == 0, cases[i].lines, "%zu: %s", n, notice);
+    }
+    struct nvdp__encode_input odd = {0};
+    const char *latin = support_scratch_path("latin.txt");
+    notice[0] = '\0';
+    nvdp_context_set_log(ctx, keep_warning, notice);
+    limits.text_column = NULL;
+    offer(latin, "red\nsk\xFF\n", false);
+    ok(nvdp__encode_input_read(ctx, latin, &limits, &odd));
+    support_contains(notice, "latin.txt: 1 of its rows are not UTF-8");
+    nvdp__encode_input_release(&odd);
+    /* objects with other keys, by name and by their first byte */
+    const char *const named[] = {"x.jsonl", "x.txt"};
+    limits.text_column = NULL;
+    limits.text_pair_column = "of";
+    for (size_t i = 0; i < 2; i++) {
+        struct nvdp__encode_input alone = {0};
+        nvdp__auto(nvdp__encode_input_release) struct nvdp__encode_input input = {0};
+        const char *path = support_scratch_path(named[i]);
+        offer(path, "{\"text\": \"red\", \"of\": \"sky\"}\n", false);
+        ok(nvdp__encode_input_read(ctx, path, &limits, &input));
+        offer(path, "{\"text\": \"red\"}\n", false);
+        fails(nvdp__encode_input_read(ctx, path, &limits, &alone), NVDP_ERR_INPUT,
+              "missing column 'of'");
+        cr_expect_eq(input.data.offset[1], 5); /* [CLS] red [SEP] sky [SEP] */
+    }
+}
+
+Test(encode, refuses_wrong_options) {
+    const char *model = support_golden("bert");
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = support_config(ctx, "encode", NULL);
+    cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_ARGUMENT);
+    support_set(ctx, config, "model", model);
+    support_set(ctx, config, "jsonl", support_scratch_path("in.jsonl"));
+    support_set(ctx, config, "out", support_scratch_path("none.h5"));
+    support_refused(ctx, config, "batch", "0", "batch");
+    support_set(ctx, config, "max-length", "41");
+    fails(nvdp_encode(ctx, config, NULL), NVDP_ERR_ARGUMENT, "3 to 40");
+    support_set(ctx, config, "max-length", "0");
+    cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_IO);
+    support_write_text(nvdp_config_get(config, "jsonl"), "{\"text\": \"no vocabulary here\"}");
+    cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_IO);
+    cr_assert_not(nvdp__exists(nvdp_config_get(config, "out")));
+}
+
+/* Each of the first allocations fails, in many steps: nothing is left behind. */
+Test(encode, survives_failing_allocations) {
+    const char *model = support_golden("bert");
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config =
+        support_config(ctx, "encode", "model", model, "jsonl", support_scratch_path("in.jsonl"),
+                       "out", support_scratch_path("failed.h5"), NULL);
+    support_write_text(nvdp_config_get(config, "jsonl"),
+                       "{\"input_ids\": [1, 2, 3]}\n{\"input_ids\": [4]}\n");
+    for (uint64_t k = 1;; k++) {
+        nvdp__fail_allocation(ctx, k);
+        nvdp_status status = nvdp_encode(ctx, config, NULL);
+        if (status == NVDP_OK) break;
+        cr_assert_eq(status, NVDP_ERR_MEMORY, "allocation %d: %s", (int)k, nvdp_context_error(ctx));
+        cr_assert_not(nvdp__exists(nvdp_config_get(config, "out")));
+        cr_assert_lt(k, 10000);
+    }
+    nvdp__fail_allocation(ctx, 0);
+}
+
+static struct nvdp_encoder *load_encoder(struct nvdp_context *ctx, const char *pool) {
+    struct nvdp_config *config = NULL;
+    struct nvdp_encoder *encoder = NULL;
+    ok(nvdp_config_create(ctx, "encoder", &config));
+    support_set(ctx, config, "model", NVDP_SOURCE_DIR "/models/compact");
+    support_set(ctx, config, "pool", pool);
+    support_set(ctx, config, "batch", "2");
+    ok(nvdp_encoder_load(ctx, config, &encoder));
+    nvdp_config_free(config); /* no longer needed */
+    return support_keep(encoder);
+}
+
+/* Results in memory equal the file's, also in a second call with longer texts. */
+Test(encoder, gives_what_the_file_has) {
+    static const char *const text[] = {"a film", "the end of it all", "no"};
+    enum { COUNT = 3, LENGTH = 40 };
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_encoder *encoder = load_encoder(ctx, "mean");
+    struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    ok(nvdp_encoder_describe(encoder, &info));
+    cr_assert_str_eq(info.pooling, "mean");
+    const char *input = support_scratch_path("memory.jsonl"), *out = support_scratch_path("m.h5");
+    support_write_text(input, "{\"text\": \"a film\"}\n{\"text\": \"the end of it all\"}\n"
+                              "{\"text\": \"no\"}\n");
+    ok(nvdp_config_create(ctx, "encode", &config));
+    support_set(ctx, config, "model", NVDP_SOURCE_DIR "/models/compact");
+    support_set(ctx, config, "jsonl", input);
+    support_set(ctx, config, "out", out);
+    support_set(ctx, config, "pool", "mean");
+    support_set(ctx, config, "batch", "2");
+    ok(nvdp_encode(ctx, config, NULL));
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+    ok(nvdp__h5_open(ctx, out, "encoding", 1, &file));
+    for (size_t n = 1; n <= COUNT; n += COUNT - 1) {
+        nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *data = NULL;
+        ok(nvdp_dataset_from_texts(ctx, nvdp_encoder_tokenizer(encoder), LENGTH, n, text, NULL,
+                                   &data));
+        const size_t rows = data->offset[n], wide = info.hidden_size;
+        nvdp__autofree float *states = calloc(2 * (rows + n) * wide, sizeof *states);
+        float *vectors = states + rows * wide, *want = vectors + n * wide;
+        ok(nvdp_encoder_run(ctx, encoder, data, states, vectors));
+        ok(nvdp__h5_read_rows(file, "hidden", NVDP__H5_F32, 0, rows, want));
+        ok(nvdp__h5_read_rows(file, "sentence_embedding", NVDP__H5_F32, 0, n, want + rows * wide));
+        /* a text alone is another batch: sums in another order */
+        for (size_t k = 0; k < (rows + n) * wide; k++)
+            cr_assert_float_eq(states[k], want[k], 1e-5);
+        ok(nvdp_encoder_run(ctx, encoder, data, NULL, NULL));
+    }
+}
+
+Test(encoder, refuses_what_it_cannot_read) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_encoder *encoder = load_encoder(ctx, "none");
+    struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *data = NULL;
+    float vector[1] = {0};
+    const char *const text[] = {"a film"};
+    ok(nvdp_encoder_describe(encoder, &info));
+    ok(nvdp_dataset_from_texts(ctx, nvdp_encoder_tokenizer(encoder), 8, 1, text, NULL, &data));
+    fails(nvdp_encoder_run(ctx, encoder, data, NULL, vector), NVDP_ERR_ARGUMENT, "pooling");
+    data->ids[1] = 1 << 30;
+    fails(nvdp_encoder_run(ctx, encoder, data, NULL, NULL), NVDP_ERR_ARGUMENT, "1073741824");
+    data->longest = 1 << 20;
+    cr_assert_eq(nvdp_encoder_run(ctx, encoder, data, NULL, NULL), NVDP_ERR_ARGUMENT);
+    nvdp_encoder_free(NULL);
+}
+
+static bool stop(void *user) {
+    (void)user;
+    return true;
+}
+
+Test(encode, stops_on_request) {
+    const char *model = support_golden("bert");
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config =
+        support_config(ctx, "encode", "model", model, "jsonl", support_scratch_path("in.jsonl"),
+                       "out", support_scratch_path("stopped.h5"), NULL);
+    support_write_text(nvdp_config_get(config, "jsonl"), "{\"input_ids\": [1, 2, 3]}\n");
+    nvdp_context_set_cancel(ctx, stop, NULL);
+    cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_CANCELLED);
+    cr_assert_not(nvdp__exists(nvdp_config_get(config, "out")));
+}
+
+/* The table may have extra rows, up to a round number; a table with too few rows is refused. */
+Test(encoder, vocabulary_may_be_smaller_than_the_table) {
+    struct nvdp_context *ctx = support_context();
+    const char *directory = support_scratch_path("model");
+    struct nvdp_bert_config bert = nvdp__bert_config_default();
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_encoder_free) struct nvdp_encoder *encoder = NULL;
+    bert.vocab_size = bert.hidden_size = bert.intermediate_size = 8;
+    bert.num_hidden_layers = bert.num_attention_heads = 1;
+    ok(nvdp_bert_create_random(ctx, &bert, 1, NULL, directory));
+    const char *vocabulary = support_path("%s/vocab.txt", directory);
+    ok(nvdp_config_create(ctx, "encoder", &config));
+    support_set(ctx, config, "model", directory);
+    support_write_text(vocabulary, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\n");
+    fails(nvdp_encoder_load(ctx, config, &encoder), NVDP_ERR_INPUT, "expected at most 8 pieces");
+    support_write_text(vocabulary, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n");
+    ok(nvdp_encoder_load(ctx, config, &encoder));
+}

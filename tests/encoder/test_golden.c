@@ -1,0 +1,231 @@
+/* Compares forward, backward and optimizer with a float64 reference (golden/bert), and BERT's
+ * relatives with transformers in float64 (golden/roberta and others).
+ *
+ * Tolerance 1e-4 on norms: float32 adds 6e-8 per rounding, and a gradient passes through a few
+ * hundred of them in sums of up to a hundred terms. The optimizer's trace feeds errors back for
+ * 20 steps: 1e-3. */
+#include "base/file.h"
+#include "base/json.h"
+#include "encoder.h"
+#include "encoder/checkpoint.h"
+#include "encoder/encoder.h"
+#include "encoder/row.h"
+#include "encoder/safetensors.h"
+#include "plain_kernels.h"
+#include "support.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double tolerance = 1e-4, hidden_tolerance = 1e-5;
+
+struct golden {
+    struct encoder *encoder;
+    struct nvdp__safetensors *expected;
+    struct nvdp__batch *batch;
+    size_t texts, width;
+    int64_t *mask;
+};
+
+static struct golden golden_load(const char *model) {
+    struct golden golden = {0};
+    const char *directory = support_golden(model);
+    char *expected = NULL;
+    cr_assert_gt(asprintf(&expected, "%s/expected.safetensors", directory), 0);
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
+    ok(nvdp_bert_config_read(ctx, directory, &config));
+    golden.encoder = encoder_create(&config, 3, true, true);
+    struct encoder *encoder = golden.encoder;
+    ok(nvdp__checkpoint_load(&encoder->dev, directory, &encoder->params));
+    golden.expected = encoder_open(ctx, expected);
+    free(expected);
+    const struct nvdp__tensor_info *shape = nvdp__safetensors_find(golden.expected, "input_ids");
+    golden.texts = shape->shape[0];
+    golden.width = shape->shape[1];
+    int64_t *ids = encoder_expected_i64(golden.expected, "input_ids");
+    int64_t *types = encoder_expected_i64(golden.expected, "token_type_ids");
+    int64_t *label = encoder_expected_i64(golden.expected, "labels");
+    golden.mask = encoder_expected_i64(golden.expected, "attention_mask");
+    golden.batch =
+        encoder_pack(encoder, golden.texts, golden.width, ids, types, golden.mask, label);
+    encoder_plan(encoder, golden.texts, golden.width);
+    return golden;
+}
+
+static void golden_free(struct golden *golden) {
+    nvdp__safetensors_close(golden->expected);
+    nvdp__batch_free(golden->batch);
+    free(golden->mask);
+}
+
+static double compare(struct golden *golden, const char *name, size_t n, const float *tensor) {
+    double *want = encoder_expected(golden->expected, name);
+    float *got = encoder_download(golden->encoder, n, tensor);
+    double error = support_norm_error(n, got, want);
+    cr_expect_leq(error, tolerance, "%s: relative error %g", name, error);
+    return error;
+}
+
+/* Compares row by row, without the reference's padding. */
+static double compare_hidden(struct golden *golden, size_t index) {
+    struct encoder *encoder = golden->encoder;
+    size_t dim = encoder->bert.config.hidden_size;
+    char name[32];
+    snprintf(name, sizeof name, "hidden.%zu", index);
+    double *want = encoder_expected(golden->expected, name);
+    float *got =
+        encoder_download(encoder, golden->batch->tokens * dim, encoder->cache.hidden[index]);
+    size_t row = 0;
+    for (size_t i = 0; i < golden->texts * golden->width; i++) {
+        if (golden->mask[i] == 0) continue;
+        memmove(want + row * dim, want + i * dim, dim * sizeof *want);
+        row++;
+    }
+    cr_assert_eq(row, golden->batch->tokens);
+    double error = support_norm_error(row * dim, got, want);
+    cr_expect_leq(error, hidden_tolerance, "%s: relative error %g", name, error);
+    return error;
+}
+
+static void check_forward(const char *model) {
+    nvdp__auto(golden_free) struct golden golden = golden_load(model);
+    struct encoder *encoder = golden.encoder;
+    const size_t head = encoder->outputs * (encoder->bert.config.hidden_size + 1);
+    cr_expect_eq(nvdp__params_trainable(&encoder->params) - head,
+                 nvdp__bert_parameter_count(&encoder->bert.config));
+    double loss = encoder_forward(encoder, golden.batch);
+    double worst = 0;
+    for (size_t i = 0; i <= encoder->bert.config.num_hidden_layers; i++) {
+        worst = fmax(worst, compare_hidden(&golden, i));
+    }
+    compare(&golden, "pooled", golden.texts * encoder->bert.config.hidden_size,
+            encoder->cache.pooler.pooled);
+    compare(&golden, "logits", golden.texts * encoder->outputs, encoder->logits);
+    double *want = encoder_expected(golden.expected, "loss");
+    double error = support_relative(loss, want[0], 0);
+    cr_expect_leq(error, tolerance, "loss: expected %.9g, found %.9g", want[0], loss);
+    cr_log_info("worst hidden state %g, loss %g", worst, error);
+}
+
+static void check_gradients(const char *model) {
+    nvdp__auto(golden_free) struct golden golden = golden_load(model);
+    struct encoder *encoder = golden.encoder;
+    encoder_backward(encoder, golden.batch);
+    double worst = 0;
+    const char *where = "";
+    for (size_t i = 0; i < encoder->params.count; i++) {
+        const struct nvdp__param *param = &encoder->params.entry[i];
+        const char *name = support_path("grad.%s", param->name);
+        double *want = encoder_expected(golden.expected, name);
+        float *got = encoder_download(encoder, param->count, nvdp__grad(&encoder->params, i));
+        double norm = 0;
+        for (size_t k = 0; k < param->count; k++) {
+            norm += want[k] * want[k];
+        }
+        /* A key's bias shifts all scores of a softmax equally: its gradient is 0 except for
+         * rounding. */
+        double error =
+            support_norm_error(param->count, got, want) * (norm < 1e-20 ? sqrt(norm) : 1);
+        cr_expect_leq(error, tolerance, "%s: relative error %g", name, error);
+        if (error > worst) {
+            worst = error;
+            where = param->name;
+        }
+    }
+    cr_log_info("worst gradient %g: %s", worst, where);
+}
+
+Test(golden, hidden_states_pooled_logits_loss) {
+    check_forward("bert");
+}
+Test(golden, every_gradient) {
+    check_gradients("bert");
+}
+Test(golden, roberta) {
+    check_forward("roberta");
+    check_gradients("roberta");
+}
+Test(golden, distilbert) {
+    check_forward("distilbert");
+    check_gradients("distilbert");
+}
+Test(golden, mpnet) {
+    check_forward("mpnet");
+    check_gradients("mpnet");
+}
+Test(golden, electra) {
+    check_forward("electra");
+    check_gradients("electra");
+}
+Test(golden, xlm_roberta) {
+    check_forward("xlm_roberta");
+    check_gradients("xlm_roberta");
+}
+Test(golden, modernbert) {
+    check_forward("modernbert");
+    check_gradients("modernbert");
+}
+Test(golden, modernbert_with_biases) {
+    check_forward("modernbert_biases");
+    check_gradients("modernbert_biases");
+}
+
+/* Distances -200 to 200 cover all buckets and the limit of 128. */
+Test(golden, mpnet_buckets_of_distances) {
+    nvdp__auto(golden_free) struct golden golden = golden_load("mpnet");
+    int64_t *want = encoder_expected_i64(golden.expected, "buckets");
+    const struct nvdp__encoder_row *row = golden.encoder->bert.row;
+    for (int32_t distance = -200; distance <= 200; distance++)
+        cr_expect_eq(row->relative_bucket(distance), want[distance + 200], "distance %d", distance);
+    cr_expect_eq(row->relative_bucket(-(1 << 20)), 15);
+    cr_expect_eq(row->relative_bucket(1 << 20), 31);
+}
+
+/* Takes one step of AdamW with gradients clipped to norm 1. */
+static void step(struct encoder *encoder, int number, double lr, float *m, float *v, double norm) {
+    struct nvdp__adamw adamw = {.lr = lr,
+                                .beta1 = 0.9,
+                                .beta2 = 0.999,
+                                .eps = 1e-8,
+                                .bias1 = 1 - pow(0.9, number + 1),
+                                .bias2 = 1 - pow(0.999, number + 1),
+                                .grad_scale = fmin(1, 1 / norm)};
+    for (size_t i = 0; i < encoder->params.count; i++) {
+        const struct nvdp__param *param = &encoder->params.entry[i];
+        adamw.weight_decay = (param->flags & NVDP__PARAM_DECAY) != 0 ? 0.01 : 0;
+        support_adamw_step(&encoder->dev, &adamw, param->count, nvdp__grad(&encoder->params, i),
+                           NULL, m + param->offset, v + param->offset,
+                           nvdp__value(&encoder->params, i));
+    }
+}
+
+Test(golden, adamw_trace) {
+    nvdp__auto(golden_free) struct golden golden = golden_load("bert");
+    struct encoder *encoder = golden.encoder;
+    nvdp__autoptr(json_decref) json_t *json = NULL;
+    ok(nvdp__json_read(encoder->ctx, support_golden("bert/adamw_trace.json"), &json));
+    nvdp__autofree float *m = nvdp__calloc(encoder->ctx, encoder->params.total, sizeof *m);
+    float *v = nvdp__calloc(encoder->ctx, encoder->params.total, sizeof *v);
+    json_t *trace = json_object_get(json, "trace");
+    double worst = 0;
+    for (size_t i = 0; i < json_array_size(trace); i++) {
+        json_t *want = json_array_get(trace, i);
+        double loss = encoder_backward(encoder, golden.batch);
+        double norm =
+            sqrt(support_dot(encoder->params.total, encoder->params.grad, encoder->params.grad));
+        double loss_error = support_relative(loss, number_at(want, "loss"), 0);
+        double norm_error = support_relative(norm, number_at(want, "grad_norm"), 0);
+        cr_expect_leq(loss_error, 1e-3, "step %zu: loss %g, relative error %g", i, loss,
+                      loss_error);
+        cr_expect_leq(norm_error, 1e-3, "step %zu: norm %g, relative error %g", i, norm,
+                      norm_error);
+        worst = fmax(worst, fmax(loss_error, norm_error));
+        step(encoder, (int)i, number_at(want, "lr"), m, v, norm);
+    }
+    cr_expect_eq(json_array_size(trace), 20);
+    cr_log_info("worst of the trace %g", worst);
+    free(v);
+}
