@@ -4,13 +4,9 @@
 #include "base/base.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
-#include <math.h>
 #include <nvdp.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const double baselines[] = {0.5, 0.05, 0.001};
 enum { BASELINES = 3 };

@@ -2,9 +2,6 @@
  * and tells the tolerances. */
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 
 /* Random settings, some seconds each; $NVDP_SETTINGS: others. */

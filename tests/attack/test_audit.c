@@ -3,8 +3,6 @@
 #include "base/random.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/audit.h>
 #include <nvdp/rdp.h>
 

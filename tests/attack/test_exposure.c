@@ -3,12 +3,7 @@
 #include "support.h"
 #include "toy_corpus.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/attack.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *const pairs[] = {"cat", "gate"};
 

@@ -7,11 +7,7 @@
 #include "tiny_task.h"
 #include "toy_corpus.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/attack.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- scores --- */
 

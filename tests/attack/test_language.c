@@ -4,10 +4,6 @@
 #include "base/random.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-
 enum { WORDS = 8, LENGTH = 10, ROWS = LENGTH + 2, TEXTS = 300, TOGETHER = 8, FIRST_ID = 5 };
 
 /* A chain over words, and the observations of texts drawn from it: the indicator of each word plus noise. */

@@ -8,7 +8,6 @@
 #include "share/sampler.h"
 #include "tiny_task.h"
 
-#include <math.h>
 #include <nvdp/attack.h>
 #include <nvdp/guess.h>
 #include <nvdp/share.h>

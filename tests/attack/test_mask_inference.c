@@ -6,10 +6,6 @@
 #include "toy_corpus.h"
 
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { TEXTS = 12, MAX_TOKENS = 400 };
 

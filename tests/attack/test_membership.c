@@ -6,11 +6,7 @@
 #include "base/sentence.h"
 #include "tiny_task.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/share.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static double phi(double x) {

@@ -3,9 +3,6 @@
 #include "attack/audit.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <stdlib.h>
-
 static char *corpus(const char *name) {
     return support_keep(nvdp__format(NULL, "%s/tests/fuzz/corpus/npy/%s", NVDP_SOURCE_DIR, name));
 }

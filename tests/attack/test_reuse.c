@@ -3,11 +3,6 @@
 #include "made_embeddings.h"
 #include "plain_kernels.h"
 #include "share/reader.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 struct bench {

@@ -3,11 +3,8 @@
 #include "base/random.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/audit.h>
 #include <nvdp/rdp.h>
-#include <stdlib.h>
 
 static struct nvdp_samples samples_of(size_t count, size_t dim) {
     struct nvdp_samples made = {count, dim, calloc(count * dim, sizeof(double))};

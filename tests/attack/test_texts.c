@@ -10,13 +10,9 @@
 #include "tiny_task.h"
 #include "toy_corpus.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/attack.h>
 #include <nvdp/guess.h>
 #include <nvdp/share.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 extern const struct nvdp__attack nvdp__attack_row_nearest, nvdp__attack_row_token,

@@ -3,10 +3,8 @@
 #include "base/file.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 
 struct row {
     double score;

@@ -2,10 +2,6 @@
 #include "base/sentence.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-
 Test(bound, known_texts) {
     static const struct {
         double value;

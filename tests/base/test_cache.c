@@ -2,10 +2,7 @@
 #include "base/cache.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static char folder[512];

@@ -2,12 +2,9 @@
 #include "base/base.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
 #include <errno.h>
 #include <omp.h>
 #include <sched.h>
-#include <stdio.h>
-#include <string.h>
 
 Test(status, names_and_texts) {
     cr_assert_str_eq(nvdp_status_name(NVDP_OK), "OK");

@@ -2,10 +2,6 @@
 #include "base/sentence.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
 static const char *const cases[][2] = {
     {"plain, \xc3\xa9, \xe4\xb8\xad, \xf0\x9f\x98\x80", NULL},
     {"\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x94\xac", NULL}, /* an emoji with a joiner */

@@ -3,10 +3,6 @@
 #include "base/exact_normal.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 static const struct nvdp__noise SEEDED = {.seed = 20261122};

@@ -2,7 +2,6 @@
 #include "base/file.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +9,6 @@
 #include <linux/seccomp.h>
 #include <lzma.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

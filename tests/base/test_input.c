@@ -1,10 +1,7 @@
 /* Packed and encoded input: gzip, xz, UTF-16, and the data that are refused by name. */
 #include "base/file.h"
 #include "support.h"
-#include <criterion/criterion.h>
 #include <lzma.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 enum { ROOM = 1 << 16 };

@@ -2,11 +2,7 @@
 #include "base/json.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
 #include <float.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static json_t *read_text(struct nvdp_context *ctx, const char *text) {
     const char *path = support_scratch_path("c.json");

@@ -3,9 +3,6 @@
 
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 Test(machine, age_grows_with_the_clock) {

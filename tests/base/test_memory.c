@@ -2,10 +2,6 @@
 #include "base/base.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
 Test(memory, product_overflow) {
     size_t product = 7;
     cr_assert(nvdp__mul(6, 7, &product));

@@ -2,9 +2,7 @@
 #include "base/file.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -2,9 +2,6 @@
 #include "base/base.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
 #include <time.h>
 
 struct seen {

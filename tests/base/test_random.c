@@ -3,11 +3,7 @@
 #include "base/random.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
 #include <float.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { MANY = 1 << 20 };
 

@@ -4,12 +4,7 @@
 #include "support.h"
 #include "tiny_task.h"
 
-#include <criterion/criterion.h>
 #include <jansson.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Training options; nvdp_config_free(). */
 static struct nvdp_config *training(struct nvdp_context *ctx, const char *const (*option)[2],

@@ -1,11 +1,6 @@
 /* Tests of nvdp account: TF-Privacy's values, budgets, the statement, invalid usage. */
 #include "program.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 static double number(const json_t *object, const char *part, const char *key) {
     return json_number_value(json_object_get(json_object_get(object, part), key));
 }

@@ -2,10 +2,6 @@
 #include "program.h"
 #include "toy_corpus.h"
 
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
 static const char *secrets(void) {
     const char *path = support_scratch_path("secrets.json");
     support_write_text(path, "{\"seed\": 2, \"secrets\": [\n"

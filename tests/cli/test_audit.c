@@ -1,11 +1,6 @@
 /* Tests of nvdp audit: the table, JSON, a false claim, invalid usage. */
 #include "program.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Writes samples (i, i) for i < count, plus `shift`, to the scratch folder: [count, 2] of float64. */
 static const char *samples(const char *name, size_t count, double shift) {
     const char *path = support_scratch_path(name);

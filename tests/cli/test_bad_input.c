@@ -3,12 +3,8 @@
 #include "hdf5/hdf5.h"
 #include "program.h"
 
-#include <criterion/criterion.h>
 #include <dirent.h>
-#include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,9 +1,6 @@
 /* Tests of nvdp bench: the fields that scripts read, their consistency, and options that exclude each other. */
 #include "program.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-
 static double number(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
     cr_assert(json_is_number(value), "key '%s' is no number", key);

@@ -1,10 +1,6 @@
 /* Tests of --config FILE.json: it sets the same options, and the command line overrides it. */
 #include "program.h"
 
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
 static const char *write_config(const char *text) {
     const char *path = support_scratch_path("config.json");
     support_write_text(path, text);

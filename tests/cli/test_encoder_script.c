@@ -2,9 +2,6 @@
 #include "program.h"
 
 #include "base/file.h"
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 

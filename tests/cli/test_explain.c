@@ -1,12 +1,8 @@
 /* Tests of nvdp explain: its bounds exceed the success of the Gaussian example; invalid usage. */
 #include "program.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/guess.h>
 #include <nvdp/rdp.h>
-#include <stdlib.h>
-#include <string.h>
 
 static double number(const json_t *object, const char *key) {
     return json_number_value(json_object_get(object, key));

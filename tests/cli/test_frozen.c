@@ -1,10 +1,7 @@
 /* Tests of frozen layers and the cache: where files are written, and that later commands work unchanged. */
 #include "program.h"
 
-#include <criterion/criterion.h>
 #include <dirent.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Counts the files of a folder whose names begin with `kind`. */
 static int files(const char *folder, const char *kind) {

@@ -1,9 +1,6 @@
 /* Tests of nvdp gate: exit codes, the table, JSON and JUnit XML, and exports by person. */
 #include "program.h"
 
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 Test(gate, passes_and_fails_a_release) {

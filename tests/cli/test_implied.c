@@ -1,9 +1,6 @@
 /* Tests of defaults that the method and the regularizer imply. Options that are given override them. */
 #include "program.h"
 
-#include <criterion/criterion.h>
-#include <string.h>
-
 /* Returns a resolved configuration; json_decref() the root. */
 static json_t *resolved(const char *args, json_t **root) {
     struct outcome outcome = program_expect(

@@ -4,11 +4,8 @@
 #include "base/random.h"
 #include "program.h"
 
-#include <criterion/criterion.h>
 #include <glob.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>

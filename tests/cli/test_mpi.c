@@ -3,12 +3,8 @@
 #include "program.h"
 #include "threads.h"
 
-#include <criterion/criterion.h>
 #include <dirent.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

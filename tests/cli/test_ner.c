@@ -1,11 +1,6 @@
 /* Tests of named entity recognition through the program. */
 #include "program.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Writes texts in the tiny model's vocabulary: every "good" begins an entity, every "bad" continues it. */
 static const char *folder(void) {
     static const char *const words[] = {"good", "film", "bad", "a", "the"};

@@ -2,9 +2,6 @@
 #include "base/file.h"
 #include "program.h"
 
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static const json_t *metrics(const json_t *object) {

@@ -2,13 +2,9 @@
  * measurements, certificates, interruption by signals. */
 #include "program.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/guess.h>
 #include <nvdp/rdp.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -1,11 +1,6 @@
 /* Tests of nvdp predict --input: predictions for new texts. */
 #include "program.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Parses lines of JSON objects into an array; json_decref(). */
 static json_t *lines_of(const char *text) {
     json_t *lines = json_array();

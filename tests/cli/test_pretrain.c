@@ -1,10 +1,7 @@
 /* Tests of nvdp pretrain: from text to a model that nvdp train accepts, resuming after a kill, invalid usage. */
 #include "program.h"
 
-#include <criterion/criterion.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -2,12 +2,8 @@
  * nearly certain, and attackers better than those tried may exist. */
 #include "program.h"
 
-#include <criterion/criterion.h>
 #include <ctype.h>
 #include <regex.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *const promises[] = {
     "(nobody|no one|no-one|no attacker|no adversary|no reader) "

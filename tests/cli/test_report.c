@@ -1,9 +1,6 @@
 /* Tests of nvdp report on runs that the program made. */
 #include "program.h"
 
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

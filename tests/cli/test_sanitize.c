@@ -4,11 +4,7 @@
 #include "program.h"
 #include "text/representations.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -2,11 +2,7 @@
  * followed. */
 #include "program.h"
 
-#include <criterion/criterion.h>
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { COMMANDS = 64 };
 

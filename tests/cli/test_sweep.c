@@ -2,12 +2,8 @@
 #include "program.h"
 #include "sweep/sweep.h"
 
-#include <criterion/criterion.h>
 #include <nvdp.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>

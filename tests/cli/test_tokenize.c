@@ -1,10 +1,6 @@
 /* Tests of nvdp tokenize: pieces of plain lines, ids of JSON lines. */
 #include "program.h"
 
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
 static struct outcome tokenize(int code, const char *args, const char *input, size_t size) {
     const char *path = support_scratch_path("input.txt");
     support_write(path, input, size);

@@ -1,7 +1,6 @@
 /* Tests of help, version and invalid usage: texts and exit codes that users and scripts see first. */
 #include "program.h"
 
-#include <criterion/criterion.h>
 #include <nvdp/attack.h>
 #include <nvdp/pretrain.h>
 #include <nvdp/privacy.h>
@@ -9,8 +8,6 @@
 #include <nvdp/share.h>
 #include <nvdp/train.h>
 #include <nvdp/version.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *const commands[] = {
     "pretrain", "train",  "eval",   "predict",  "privacy", "sanitize", "export", "reuse",

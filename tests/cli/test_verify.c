@@ -1,11 +1,7 @@
 /* Tests of nvdp verify: keys, a signed export, its printed properties and exit codes. */
 #include "program.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/certificate.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static void has(json_t *object, const char *key, bool expected) {

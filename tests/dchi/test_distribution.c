@@ -1,10 +1,7 @@
 /* Compares exact distributions and divergences with values computed elsewhere. */
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/dchi.h>
 #include <nvdp/rdp.h>
-#include <stdlib.h>
 
 /* The golden values have 16 digits of a double computation; 1e-9 is required, and they agree to
  * 1e-12. */

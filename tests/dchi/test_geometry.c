@@ -1,10 +1,7 @@
 /* Compares distances within a table and plausible deniability with explicit sums. */
 #include "dchi/dchi.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/dchi.h>
-#include <stdlib.h>
 
 enum { COUNT = 60, DIM = 3 };
 

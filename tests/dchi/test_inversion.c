@@ -2,10 +2,7 @@
  * brute force. */
 #include "dchi/dchi.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/dchi.h>
-#include <stdlib.h>
 
 static struct nvdp_vectors *golden_table(struct nvdp_context *ctx, const json_t *root) {
     const json_t *embedding = json_object_get(root, "embedding");

@@ -2,10 +2,7 @@
  * tables, bit by bit, and little memory. */
 #include "dchi/dchi.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/text_privacy.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 
 enum { COUNT = 3000, DIM = 37, TOKENS = 90 };

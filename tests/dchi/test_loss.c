@@ -3,11 +3,8 @@
 #include "dchi/dchi.h"
 #include "rdp/loss.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/dchi.h>
 #include <nvdp/privacy.h>
-#include <stdlib.h>
 
 static struct nvdp_vectors *table(struct nvdp_context *ctx, size_t count, size_t dim) {
     nvdp__autofree double *rows = calloc(count * dim, sizeof *rows);

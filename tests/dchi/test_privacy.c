@@ -1,11 +1,7 @@
 /* Compares every number for all pairs of texts under a mechanism with one pair at a time. */
 #include "dchi/token_options.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/text_privacy.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct nvdp__privacy_options options_of(struct nvdp_context *ctx,
                                                const struct nvdp_config *config) {

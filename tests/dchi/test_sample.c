@@ -3,11 +3,8 @@
 #include "dchi/dchi.h"
 #include "noised_texts.h"
 #include "support.h"
-#include <criterion/criterion.h>
 #include <gsl/gsl_cdf.h>
-#include <math.h>
 #include <nvdp/dchi.h>
-#include <stdlib.h>
 
 /* Returns [count, dim] normals times sd. */
 static double *normals(size_t count, size_t dim, double sd, uint64_t seed) {

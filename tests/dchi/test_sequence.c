@@ -3,11 +3,7 @@
 #include "dchi/token_options.h"
 #include "noised_texts.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/text_privacy.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct nvdp__privacy_options options_of(struct nvdp_context *ctx,
                                                const struct nvdp_config *config) {

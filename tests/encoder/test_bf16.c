@@ -4,10 +4,6 @@
 #include "encoder/row.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-
 enum { TEXTS = 5, LONGEST = 150 };
 
 /* Heads of 32, more keys than a block of queries, and lengths that are multiples of no block. */

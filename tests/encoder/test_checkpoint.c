@@ -6,11 +6,6 @@
 #include "encoder/safetensors.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Keeps a context's notices, one per line. */
 static void keep_notice(enum nvdp_log_level level, const char *message, void *user) {
     char *notices = user;

@@ -4,10 +4,6 @@
 #include "encoder/encoder.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
 static const char minimal[] =
     "\"hidden_size\": 8, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, "
     "\"intermediate_size\": 16, \"vocab_size\": 10";

@@ -6,13 +6,8 @@
 #include "hdf5/hdf5.h"
 #include "support.h"
 #include "tensor_values.h"
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/encoder.h>
 #include <nvdp/evaluate.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -5,10 +5,6 @@
 #include "encoder/row.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-
 enum { TEXTS = 5, LONGEST = 13 };
 static const size_t lengths[TEXTS] = {4, 13, 1, 7, 2};
 

@@ -14,11 +14,6 @@
 #include "plain_kernels.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 static const double tolerance = 1e-4, hidden_tolerance = 1e-5;
 
 struct golden {

@@ -8,10 +8,6 @@
 #include "encoder/row.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-
 static double dot(size_t n, const float *a, const float *b) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {

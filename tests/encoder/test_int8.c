@@ -5,11 +5,7 @@
 #include "tensor/bf16.h"
 #include "tensor/int8.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/precision.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { TEXTS = 4, LONGEST = 90 };
 static const size_t lengths[TEXTS] = {LONGEST, 1, 33, 70};

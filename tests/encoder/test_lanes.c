@@ -4,12 +4,8 @@
 #include "support.h"
 #include "tensor/int8.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/precision.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { TEXTS = 7, LONGEST = 90 };
 /* For two threads: the first four texts have 163 tokens, the others 156. */

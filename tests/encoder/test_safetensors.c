@@ -4,11 +4,6 @@
 #include "tensor/bf16.h"
 #include "tensor_values.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 static const char *write_file(const char *name, const char *header, size_t data_size) {
     const char *path = support_scratch_path(name);
     size_t length = strlen(header);

@@ -3,11 +3,7 @@
 #include "support.h"
 #include "tensor_values.h"
 
-#include <criterion/criterion.h>
 #include <dirent.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { LONG = 10000 };
 

@@ -6,9 +6,6 @@
 #include "encoder/safetensors.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #define CORPUS NVDP_SOURCE_DIR "/tests/fuzz/corpus/torch_file/"

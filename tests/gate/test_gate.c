@@ -6,12 +6,7 @@
 #include "share/ledger.h"
 #include "tiny_task.h"
 #include "toy_corpus.h"
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 /* --- policies --- */

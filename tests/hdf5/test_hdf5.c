@@ -3,14 +3,10 @@
 #include "hdf5/hdf5.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
 #include <dirent.h>
 #include <glob.h>
 #include <hdf5.h>
-#include <math.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

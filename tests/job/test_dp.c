@@ -4,15 +4,10 @@
 #include "tests/support/tiny_task.h"
 #include "train/trainer.h"
 
-#include <criterion/criterion.h>
 #include <ctype.h>
 #include <jansson.h>
-#include <math.h>
 #include <nvdp/account.h>
 #include <nvdp/guarantee.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 enum { BILSTM = 1 }; /* index in nvdp__encoder_choices */

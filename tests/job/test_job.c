@@ -2,9 +2,6 @@
 #include "job/job.h"
 #include "tests/support/support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
 #include <sys/stat.h>
 
 enum { SIZE = 40, STEPS = 12 };

@@ -3,11 +3,6 @@
 #include "tests/support/plain_kernels.h"
 #include "tests/support/support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { ROWS = 60, DIM = 24, STEPS = 9 };
 enum { LONG, TABLE, BIAS, FROZEN, JOINED, TENSORS };
 

@@ -8,12 +8,7 @@
 #include "model/model.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { WIDTH = 16, LATENT = 6, LENGTH = 8, PIECES = 60, MAX_TOKENS = 2 * LENGTH };
 

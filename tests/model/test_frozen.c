@@ -7,11 +7,6 @@
 #include "model/model.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { PIECES = 40, LAYERS = 3, TEXTS = 12, LONGEST = 20 };
 
 static struct nvdp__model_info info_for(enum nvdp_model_type type, enum nvdp_method method,

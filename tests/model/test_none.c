@@ -4,10 +4,6 @@
 #include "mechanism/mechanism.h"
 #include "model/model.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { WIDTH = 8, TEXTS = 2, TOKENS = 5 };
 

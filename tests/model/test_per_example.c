@@ -8,11 +8,6 @@
 #include "support.h"
 #include "tensor/per_example.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { PIECES = 17, LAYERS = 2, TEXTS = 7, LONGEST = 40, WIDTH = 32 };
 
 struct choice {

@@ -6,10 +6,7 @@
 #include "text/dataset.h"
 #include "text/task.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp.h>
-#include <stdlib.h>
 
 static const char vocabulary[] =
     "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\n##dish\nblue\nsea\nthe\n";

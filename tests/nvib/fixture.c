@@ -2,9 +2,6 @@
 #include "fixture.h"
 
 #include "support.h"
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct nvdp__nvib_config fixture_config(size_t length) {
     struct nvdp__nvib_config config = nvdp__nvib_config_default();

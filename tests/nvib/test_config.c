@@ -2,9 +2,6 @@
 #include "encoder/checkpoint.h"
 #include "fixture.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
 
 static struct nvdp__nvib_config valid(void) {
     struct nvdp__nvib_config config = nvdp__nvib_config_default();

@@ -1,10 +1,6 @@
 /* The weights of a sample, and their gradient. */
 #include "nvib/nvib.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Three texts of 4, 1 and 3 tokens; kappa rows per component; two padding components in the
  * first. */

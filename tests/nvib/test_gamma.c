@@ -1,11 +1,8 @@
 /* The implicit gradient of Gamma draws, and the draws themselves. */
 #include "nvib/nvib.h"
 #include "support.h"
-#include <criterion/criterion.h>
 #include <gsl/gsl_cdf.h>
 #include <jansson.h>
-#include <math.h>
-#include <stdlib.h>
 
 #include "quantile_slope.inc"
 

@@ -5,11 +5,6 @@
 #include "fixture.h"
 #include "support.h"
 #include "tensor_values.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { TEXTS = 3, LONGEST = 6, WIDTH = 16, TOKENS = 12, ROWS = 15 };
 static const int32_t lengths[TEXTS] = {6, 4, 2};

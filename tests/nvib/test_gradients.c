@@ -8,10 +8,6 @@
 #include "gradient.h"
 #include "reference.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { WIDTH = 6, HEADS = 2, INNER = 16, TEXTS = 3 };
 static const int32_t lengths[TEXTS] = {3, 1, 4};

@@ -4,11 +4,6 @@
 #include "fixture.h"
 #include "flat_operations.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { WIDTH = 16, HEADS = 4, INNER = 32, TOKENS = 9 };
 

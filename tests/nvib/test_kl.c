@@ -2,10 +2,7 @@
  * text's sample from that of an empty text with as many components. */
 #include "fixture.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/rdp.h>
-#include <string.h>
 
 enum { WIDTH = 8, HEADS = 2, INNER = 16, TEXTS = 3 };
 static const int32_t lengths[TEXTS] = {3, 1, 5};

@@ -8,10 +8,8 @@
  * all count. */
 #include "nvib/nvib.h"
 #include "support.h"
-#include <criterion/criterion.h>
 #include <gsl/gsl_integration.h>
 #include <gsl/gsl_sf_gamma.h>
-#include <math.h>
 
 /* Makes posteriors, or gradients, from arrays. */
 #define NUMBERS(dim, mu, logvar, log_alpha)                                                        \

@@ -2,12 +2,8 @@
  * differences. */
 #include "nvib/nvib.h"
 #include "support.h"
-#include <criterion/criterion.h>
 #include <gsl/gsl_integration.h>
-#include <math.h>
 #include <nvdp/rdp.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Makes posteriors, or gradients, from arrays. */
 #define NUMBERS(dim, mu, logvar, log_alpha)                                                        \

@@ -1,10 +1,7 @@
 /* The distribution of a release's weights. */
 #include "nvib/nvib.h"
 #include "support.h"
-#include <criterion/criterion.h>
 #include <gsl/gsl_cdf.h>
-#include <math.h>
-#include <stdlib.h>
 
 static const struct nvdp__rounding_grid GRID = {-8, INT16_MAX};
 

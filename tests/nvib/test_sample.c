@@ -1,10 +1,6 @@
 /* Samples and their streams. */
 #include "fixture.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { WIDTH = 20, HEADS = 2, INNER = 24, LENGTH = 7 };
 

@@ -1,10 +1,6 @@
 /* Only the sample passes the bottleneck. */
 #include "fixture.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { WIDTH = 24, HEADS = 3, INNER = 40, TEXTS = 3, LENGTH = 9 };
 static const int32_t lengths[TEXTS] = {5, 2, 9};

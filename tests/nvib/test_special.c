@@ -1,10 +1,8 @@
 /* Special functions against GSL and known values. */
 #include "nvib/nvib.h"
 #include "support.h"
-#include <criterion/criterion.h>
 #include <gsl/gsl_sf_gamma.h>
 #include <gsl/gsl_sf_psi.h>
-#include <math.h>
 
 /* GSL's own error estimates are a few 1e-15 relative to the larger of the value and 1. */
 Test(special, like_gsl) {

@@ -2,12 +2,8 @@
 #include "options/result.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
 #include <jansson.h>
-#include <math.h>
 #include <nvdp.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct part {
     const char *name;

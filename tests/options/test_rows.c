@@ -3,9 +3,7 @@
 #include "options/schema.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
 #include <nvdp.h>
-#include <string.h>
 
 enum { ROWS = 400, TABLES = 60 };
 

@@ -2,12 +2,6 @@
 #include "options/schema.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 struct work {
     bool fast;
     int copies;

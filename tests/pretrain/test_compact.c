@@ -2,7 +2,6 @@
 #include "pretrain/evaluate.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
 #include <nvdp/bert.h>
 #include <nvdp/pretrain.h>
 #include <sys/stat.h>

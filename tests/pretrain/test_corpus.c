@@ -3,10 +3,6 @@
 #include "toy_corpus.h"
 
 #include "support.h"
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static const char no_key[] = "";

@@ -6,13 +6,8 @@
 #include "tensor/per_example.h"
 #include "toy_corpus.h"
 
-#include <criterion/criterion.h>
 #include <ctype.h>
 #include <jansson.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { PIECES = 23, LONGEST = 20, TEXTS = 4, MASKED = 12 };
 

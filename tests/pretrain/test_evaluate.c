@@ -5,10 +5,6 @@
 
 #include "support.h"
 #include "tensor_values.h"
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 static struct nvdp__mlm_options trained(struct nvdp_context *ctx, const char *const *text) {

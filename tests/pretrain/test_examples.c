@@ -4,11 +4,6 @@
 #include "support.h"
 #include "toy_corpus.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 static size_t document_of(const struct nvdp__corpus *corpus, uint64_t token) {
     size_t d = 0;
     while (nvdp__corpus_document(corpus, d + 1) <= token) {

@@ -9,11 +9,6 @@
 #include "plain_model.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { TEXTS = 3, LONGEST = 9, PIECES = 23, MASKED = 7 };
 
 struct bench {

@@ -3,10 +3,6 @@
 #include "support.h"
 #include "toy_corpus.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
 enum { LENGTH = 40 };
 
 /* Fills ids with [CLS], tokens of the corpus including [UNK], and [SEP]. */

@@ -6,10 +6,7 @@
 #include "support.h"
 #include "tensor/tensor.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/bert.h>
-#include <stdlib.h>
 
 enum { D = 64, HEADS = 4, HEAD = D / HEADS, PIECES = 50, LONGEST = 40 };
 

@@ -6,11 +6,6 @@
 #include "base/json.h"
 #include "model/model.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Returns a context with one thread; steps this small would mostly wait with two. */

@@ -7,11 +7,7 @@
 #include "base/json.h"
 #include "sanitize/sanitize.h"
 #include "support.h"
-#include <criterion/criterion.h>
 #include <gsl/gsl_cdf.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { DIM = 6, TEXTS = 8, LENGTH = 24 };

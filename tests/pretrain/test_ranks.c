@@ -5,10 +5,6 @@
 #include "threads.h"
 #include "toy_corpus.h"
 
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
 static const char MODEL[] = "model.safetensors";
 /* As in tests/train/test_ranks.c; at learning rate 1e-3. */
 static const double ROUNDING = 1e-5;

@@ -3,10 +3,6 @@
 #include "support.h"
 #include "toy_corpus.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { LENGTH = 24, TEXTS = 8 };

@@ -6,7 +6,6 @@
 
 #include <gsl/gsl_sf_erf.h>
 #include <nvdp/privacy.h>
-#include <string.h>
 
 /* A pair of texts; index 0 is P, 1 is Q, or the reverse. */
 struct pair {

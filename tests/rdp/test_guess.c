@@ -4,11 +4,8 @@
 #include "rdp/report.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/guess.h>
 #include <nvdp/rdp.h>
-#include <stdlib.h>
 
 /* Opens a separate stream for every seed. */
 static struct nvdp__stream draws_of(uint64_t seed) {

@@ -2,9 +2,6 @@
 #include "hdf5/hdf5.h"
 #include "rdp/pairs.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
 
 static void expect_string(struct nvdp__h5 *file, const char *name, const char *expected) {
     nvdp__autofree char *found = NULL;

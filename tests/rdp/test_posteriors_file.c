@@ -1,12 +1,7 @@
 /* Files of posteriors: round trips, faults, files of h5py. */
 #include "hdf5/hdf5.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/posteriors.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Three texts of 2, 0 and 3 rows, width 2. */

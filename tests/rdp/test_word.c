@@ -4,12 +4,8 @@
 #include "rdp/word.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/certificate.h>
 #include <nvdp/rdp.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- the oracle: c times the largest L1 distance of the multisets of windows ---- */
 

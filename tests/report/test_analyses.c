@@ -3,9 +3,6 @@
 #include "made_runs.h"
 
 #include "report/parts.h"
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static void analysis(const char *folder, const char *file, const char *kind, const char *mechanism,

@@ -2,10 +2,6 @@
 #include "made_runs.h"
 
 #include "report/parts.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -2,11 +2,7 @@
 #include "base/sentence.h"
 #include "made_runs.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/guess.h>
-#include <stdlib.h>
-#include <string.h>
 
 Test(groups, statistics) {
     struct report_stat stat = report_stat_of(3, (double[]){1, 2, 6});

@@ -2,11 +2,7 @@
 #include "report/parts.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
 #include <nvdp/train.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Returns true for options that have their own columns in every table. */
 static bool is_a_column(const char *name) {

@@ -2,10 +2,6 @@
 #include "made_runs.h"
 
 #include "report/parts.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Two seeds of most methods; one of vtdp, whose divergences are infinite; a tie for the best score. */
 static const struct made_run runs[] = {

@@ -4,11 +4,7 @@
 #include "sanitize/sanitize.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/text_privacy.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { COUNT = 30, DIM = 3 };
 

@@ -3,12 +3,8 @@
 #include "encoder/safetensors.h"
 #include "sanitize/sanitize.h"
 #include "support.h"
-#include <criterion/criterion.h>
 #include <lzma.h>
-#include <math.h>
 #include <nvdp.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char small[] = "6 2\n"
                             "the 0 1\n"

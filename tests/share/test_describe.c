@@ -2,13 +2,8 @@
 #include "encoder/checkpoint.h"
 #include "encoder/safetensors.h"
 #include "made_embeddings.h"
-#include <criterion/criterion.h>
 #include <jansson.h>
-#include <math.h>
 #include <nvdp/share.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static char *describe(struct nvdp_context *ctx, const char *path, enum nvdp_description how) {

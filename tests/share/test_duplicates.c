@@ -3,13 +3,8 @@
 #include "base/base.h"
 #include "base/file.h"
 #include "tiny_task.h"
-#include <criterion/criterion.h>
 #include <jansson.h>
-#include <math.h>
 #include <nvdp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct bench {
     struct nvdp_context *ctx;

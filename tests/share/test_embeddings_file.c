@@ -1,12 +1,7 @@
 /* Tests the reader of embeddings/1 and /2 with valid and damaged files written by the tests. */
 #include "base/f16.h"
 #include "made_embeddings.h"
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/share.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 Test(embeddings_file, reads_what_was_written) {

@@ -3,10 +3,6 @@
 #include "sampled_loss.h"
 #include "tiny_task.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-
 enum { PAIRS = 100, PILOT = 200 };
 
 static struct nvdp_posteriors *trained(struct nvdp_context *ctx, const struct run_choice *choice) {

@@ -8,14 +8,9 @@
 #include "share/reader.h"
 #include "share/statement.h"
 #include "train/run.h"
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/certificate.h>
 #include <nvdp/guarantee.h>
 #include <regex.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

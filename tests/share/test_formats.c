@@ -4,12 +4,7 @@
 #include "made_embeddings.h"
 #include "share/release.h"
 #include "tiny_task.h"
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 enum { KINDS = 3 };

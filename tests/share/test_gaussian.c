@@ -2,10 +2,6 @@
 #include "base/f16.h"
 #include "made_embeddings.h"
 #include "rdp/pairs.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 static const struct run_choice choices[] = {
     {.method = NVDP_METHOD_VIB_FIXED, .epochs = 10},

@@ -2,10 +2,7 @@
 #include "dchi/dchi.h"
 #include "tiny_task.h"
 
-#include <criterion/criterion.h>
 #include <locale.h>
-#include <math.h>
-#include <stdlib.h>
 
 /* Appends a text and its name to the stream of compared output, and frees the text. */
 static void add(FILE *to, const char *name, char *text) {

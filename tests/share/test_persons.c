@@ -2,12 +2,7 @@
 #include "base/file.h"
 #include "share/ledger.h"
 #include "tiny_task.h"
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -5,11 +5,7 @@
 #include "rdp/pairs.h"
 #include "share/sampler.h"
 #include "text/batch.h"
-#include <criterion/criterion.h>
 #include <float.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- against the mechanism --- */
 

@@ -7,11 +7,6 @@
 #include <nvdp/encoder.h>
 #include <nvdp/search.h>
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 extern const struct nvdp__attack nvdp__attack_row_bag;

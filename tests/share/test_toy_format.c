@@ -1,8 +1,5 @@
 /* Tests that a format is one row: a toy format, known to no other file, writes releases and reads them back. */
 #include "made_embeddings.h"
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- the toy: a first line, numbers, attributes, offsets, z, log_pi, all in memory layout --- */
 

@@ -7,14 +7,9 @@
 #include "share/release.h"
 #include "share/statement.h"
 #include "share/verify.h"
-#include <criterion/criterion.h>
 #include <gsl/gsl_cdf.h>
 #include <hdf5.h>
-#include <math.h>
 #include <nvdp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>

@@ -5,10 +5,6 @@
 
 #include <hdf5.h>
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -9,9 +9,6 @@
 #include "plain_encoder.h"
 #include "support.h"
 #include "tensor_values.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
 
 struct nvdp_bert_config encoder_config(void) {
     struct nvdp_bert_config config = nvdp__bert_config_default();

@@ -2,9 +2,6 @@
 #include "gradient.h"
 
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
 
 double support_difference(double (*loss)(void *user), void *user, double *place, double step) {
     double here = *place;

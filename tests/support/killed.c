@@ -6,12 +6,7 @@
 
 #include "base/cache.h"
 #include "base/file.h"
-#include <criterion/criterion.h>
-#include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>

@@ -5,10 +5,7 @@
 #include "base/random.h"
 #include "share/release.h"
 #include "share/sampler.h"
-#include <criterion/criterion.h>
-#include <math.h>
 #include <sodium.h>
-#include <stdlib.h>
 
 struct made_embeddings made_embeddings_default(void) {
     return (struct made_embeddings){.texts = 300,

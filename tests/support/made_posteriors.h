@@ -3,12 +3,8 @@
 #define NVDP_TESTS_SUPPORT_MADE_POSTERIORS_H
 
 #include "support.h"
-#include <criterion/criterion.h>
 #include <jansson.h>
-#include <math.h>
 #include <nvdp/privacy.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Options of generated posteriors: texts of 1..longest rows (all `longest` if `equal`), width
  * dim, spread about the prior. The hidden length is longest + 2 unless public. */

@@ -2,12 +2,6 @@
  * run, in the order run.json, result.json, privacy.json, then reports over them. */
 #include "made_runs.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 const char *made_folder(const char *folder) {

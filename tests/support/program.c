@@ -3,12 +3,8 @@
 #include "program.h"
 #include "encoder/checkpoint.h"
 
-#include <criterion/criterion.h>
 #include <nvdp/bert.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 

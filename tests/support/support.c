@@ -5,18 +5,13 @@
 #include "base/base.h"
 #include "tensor/bf16.h"
 
-#include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <locale.h>
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

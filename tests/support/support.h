@@ -1,12 +1,17 @@
 /* Helpers for all tests: contexts, reference data, scratch directories, files, numbers. The result of a helper lives until the
- * test's process ends (support_keep). */
+ * test's process ends (support_keep). It includes the headers of C's library that most tests need. */
 #ifndef NVDP_TESTS_SUPPORT_SUPPORT_H
 #define NVDP_TESTS_SUPPORT_SUPPORT_H
 
 #include "base/own.h"
+#include <criterion/criterion.h>
 #include <jansson.h>
+#include <math.h>
 #include <nvdp/config.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Returns a context with default threads (at most 2), whose messages name options as the program
  * does; fails the test if this fails. */

@@ -3,10 +3,7 @@
 #include "threads.h"
 #include "encoder/safetensors.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <pthread.h>
-#include <stdlib.h>
 
 enum { MAX_RANKS = 8, QUEUE = 4096 };
 

@@ -5,10 +5,6 @@
 #include "encoder/checkpoint.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 /* --- texts and vocabulary --- */

@@ -5,11 +5,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "support.h"
-#include <criterion/criterion.h>
 #include <nvdp/pretrain.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Subjects, each with the verb and the place that follow from it. */
 static const char *const subjects[] = {"the cat", "a dog", "our bird", "this fish", "one horse"};

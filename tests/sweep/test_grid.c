@@ -2,12 +2,7 @@
 #include "support.h"
 #include "sweep/sweep.h"
 
-#include <criterion/criterion.h>
 #include <limits.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static struct sweep_grid read_grid(struct nvdp_context *ctx, const char *text) {

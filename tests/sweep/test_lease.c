@@ -3,11 +3,8 @@
 #include "support.h"
 #include "sweep/sweep.h"
 
-#include <criterion/criterion.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>

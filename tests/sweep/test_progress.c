@@ -2,9 +2,6 @@
 #include "support.h"
 #include "sweep/sweep.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static const struct sweep_run_progress unknown = {

@@ -3,16 +3,11 @@
 #include "sweep/sweep.h"
 #include "tiny_task.h"
 
-#include <criterion/criterion.h>
 #include <dirent.h>
 #include <jansson.h>
-#include <math.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -3,7 +3,6 @@
 #include "tensor/bf16.h"
 
 #include <omp.h>
-#include <string.h>
 
 void bf16_or_skip(void) {
     if (nvdp__bf16_missing(true) != NULL) cr_skip_test("bf16: %s", nvdp__bf16_missing(true));

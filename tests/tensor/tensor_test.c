@@ -1,9 +1,6 @@
 /* Devices, arrays, comparisons and operations by device for the tensor tests. */
 #include "tensor_test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 const struct nvdp__device test_devices[DEVICES] = {
     {.threads = 1}, {.threads = 2}, {.threads = 1, .unit = NVDP__BF16_PLAIN}};
 const size_t test_sizes[SIZES] = {1, 7, 16, 17, 33, 200};

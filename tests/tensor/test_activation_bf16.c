@@ -1,8 +1,6 @@
 /* Activations in bfloat16, element by element against double. */
 #include "bf16_test.h"
 
-#include <string.h>
-
 #define ROW(NAME, name) NVDP__ACT_##NAME,
 static const enum nvdp__act acts[] = {NVDP__ACTIVATIONS(ROW)};
 #undef ROW

@@ -1,8 +1,6 @@
 /* Attention with bfloat16 operands against the same formulas in double on the same operands. */
 #include "bf16_test.h"
 
-#include <string.h>
-
 /* One problem: layout, inputs; rows hold `pad` elements more than they need. */
 struct problem {
     struct ref_attention att;

@@ -1,8 +1,6 @@
 /* Dense layers with bfloat16 operands (onednn.c) against the plain loops on the same operands. */
 #include "bf16_test.h"
 
-#include <string.h>
-
 /* Operands have rows in whole blocks. The rows past the end start as NaN and are followed by
  * GUARD elements that must not be touched. */
 enum { GUARD = 40 };

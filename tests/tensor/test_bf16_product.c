@@ -2,8 +2,6 @@
 #include "bf16_test.h"
 #include "tensor/bf16.h"
 
-#include <string.h>
-
 /* Packs two elements into a word, the first in the lower half. */
 static uint32_t word(nvdp__bf16 first, nvdp__bf16 second) {
     return first | (uint32_t)second << 16;

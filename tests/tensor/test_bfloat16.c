@@ -2,8 +2,6 @@
 #include "bf16_test.h"
 #include "tensor/kernels.h"
 
-#include <string.h>
-
 static bool is_nan(uint32_t bits) {
     return (bits & 0x7fffffffu) > 0x7f800000u;
 }

@@ -5,8 +5,6 @@
 #include "tensor/bf16.h"
 
 #include <omp.h>
-#include <stdio.h>
-#include <string.h>
 
 struct heard {
     int notices;

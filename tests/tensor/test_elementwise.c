@@ -1,8 +1,6 @@
 /* Elementwise arithmetic and activations on every device. */
 #include "tensor_test.h"
 
-#include <string.h>
-
 #define ROW(NAME, name) NVDP__ACT_##NAME,
 static const enum nvdp__act acts[] = {NVDP__ACTIVATIONS(ROW) NVDP__ACT_TANH};
 #undef ROW

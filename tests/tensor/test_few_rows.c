@@ -6,8 +6,6 @@
 #include "tensor/ops.h"
 #include "tensor_test.h"
 
-#include <criterion/criterion.h>
-
 #ifdef __x86_64__
 
 typedef void product(const struct nvdp__few_rows *p, size_t first, size_t end);

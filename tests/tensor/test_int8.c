@@ -3,10 +3,6 @@
 #include "support.h"
 #include "tensor/int8.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { ROWS = 300, OUT = 45, GUARD = 40 }; /* more rows than one pass takes */
 static const size_t widths[] = {1, 37, 64, 384};
 

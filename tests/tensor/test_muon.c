@@ -2,11 +2,6 @@
 #include "tensor/optimizer.h"
 #include "tensor_test.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* Computes c [m, n] = a [m, k] b [k, n] in double. */
 static void multiply(size_t m, size_t n, size_t k, const double *a, const double *b, double *c) {
     for (size_t i = 0; i < m; i++)

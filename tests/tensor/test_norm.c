@@ -3,8 +3,6 @@
 #include "tensor/bf16.h"
 #include "tensor/kernels.h"
 
-#include <string.h>
-
 enum { FAST, TWICE, REFERENCE, ROUNDED_ONE, ROUNDED_TWO, ALL };
 
 /* Returns the devices to test; with bfloat16 operands where there are such products. */

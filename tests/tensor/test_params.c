@@ -3,9 +3,6 @@
 #include "tensor/tensor.h"
 #include "tensor_test.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static nvdp_status declare(struct nvdp__params *params) {
     size_t index;
     NVDP_TRY(nvdp__params_add(params, "a", 2, 3, 5, NVDP__PARAM_DECAY, &index));

@@ -2,11 +2,6 @@
 #include "support.h"
 #include "tensor/per_example.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { ROWS = 300, COLS = 301, ODD = 17 };
 
 struct fixture {

@@ -2,8 +2,6 @@
 #include "tensor/ops.h"
 #include "tensor_test.h"
 
-#include <criterion/criterion.h>
-
 enum { MAX_ROWS = 150 };
 
 static void check(const struct nvdp__device *plain, size_t in, size_t out) {

@@ -2,8 +2,6 @@
 #include "tensor/optimizer.h"
 #include "tensor_test.h"
 
-#include <criterion/criterion.h>
-
 /* float32 represents these numbers exactly: with g = 1/2, -1, 1/4, momentum 1/2 and rate 1/4
  *
  *   m  =  1/2, -3/4, -1/8,  x  =  1, 7/8, 17/16, 35/32,

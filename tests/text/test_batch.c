@@ -3,10 +3,6 @@
 #include "text/batch.h"
 #include "text/dataset.h"
 #include "text_support.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 Test(batch, layout) {
     struct nvdp_context *ctx = support_context();

@@ -5,11 +5,7 @@
 #include "text/tokenizer.h"
 #include "text_support.h"
 
-#include <criterion/criterion.h>
 #include <nvdp/tokenizer.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct nvdp_tokenizer *load(struct nvdp_context *ctx, const char *directory) {
     struct nvdp_tokenizer *tokenizer = NULL;

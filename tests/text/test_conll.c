@@ -3,11 +3,7 @@
 #include "text/dataset.h"
 #include "text/task.h"
 
-#include <criterion/criterion.h>
 #include <nvdp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static nvdp_status read_text(struct nvdp_context *ctx, const char *text, struct nvdp__conll *out) {
     return nvdp__conll_read(ctx, "f.tsv", text, strlen(text), out);

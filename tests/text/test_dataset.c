@@ -2,11 +2,6 @@
 #include "support.h"
 #include "text/dataset.h"
 #include "text_support.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct nvdp_context *ctx;
 static struct nvdp_tokenizer *tiny;

@@ -5,9 +5,6 @@
 #include "text/normalize.h"
 #include "text/tokenizer.h"
 #include "text_support.h"
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { MAX_ALLOCATIONS = 200 };
 

@@ -2,10 +2,6 @@
 #include "support.h"
 #include "text/normalize.h"
 
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
 static void expect_fold(struct nvdp__normalization how, const int32_t *from, size_t count,
                         const int32_t *want, size_t wanted) {
     struct nvdp__runes run = {0};

@@ -2,11 +2,7 @@
 #include "support.h"
 #include "text/plain_text.h"
 #include "text_support.h"
-#include <criterion/criterion.h>
 #include <lzma.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Returns all lines, each after "| " where it begins a document, otherwise after "- "; free(). */
 static char *read_files(struct nvdp_context *ctx, const char *const *path, size_t files,

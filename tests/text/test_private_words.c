@@ -4,11 +4,7 @@
 #include "support.h"
 #include "text/vocabulary.h"
 #include "text_support.h"
-#include <criterion/criterion.h>
 #include <gsl/gsl_cdf.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 static const struct nvdp__noise seeded = {.seed = 20};
 

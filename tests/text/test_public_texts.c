@@ -3,10 +3,7 @@
 #include "text/dataset.h"
 #include "text_support.h"
 
-#include <criterion/criterion.h>
 #include <nvdp.h>
-#include <stdlib.h>
-#include <string.h>
 
 static bool has(const struct nvdp__public_texts *public, const char *text) {
     bool found = false;

@@ -2,7 +2,6 @@
 #include "support.h"
 #include "text/dataset.h"
 #include "text_support.h"
-#include <criterion/criterion.h>
 
 /* Makes texts of one word, or pairs of two: words[name[i]] and, unless `pair` is NULL, words[pair[i]]. */
 static struct nvdp_dataset *made(struct nvdp_context *ctx, size_t count, const int *name,

@@ -4,10 +4,6 @@
 #include "text/dataset.h"
 #include "text/task.h"
 #include "text_support.h"
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Returns all rows of a table as one text: fields in <>, then the line where the row begins and
  * a newline. */

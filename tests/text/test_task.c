@@ -3,9 +3,6 @@
 #include "text/dataset.h"
 #include "text/task.h"
 #include "text_support.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
 
 Test(task, names) {
     static const char *const name[] = {"mrpc", "stsb", "rte",  "qqp", "qnli",

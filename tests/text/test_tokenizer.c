@@ -2,11 +2,7 @@
 #include "support.h"
 #include "text/tokenizer.h"
 #include "text_support.h"
-#include <criterion/criterion.h>
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Checks one line of the golden file; its fields determine its form. */
 static void check_golden(const struct nvdp_tokenizer *tokenizer, const json_t *golden,

@@ -2,10 +2,6 @@
  * tests/transformers/check_folders.py compares on many more folders. */
 #include "support.h"
 #include "text_support.h"
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #define SPECIALS "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"

@@ -3,12 +3,8 @@
 #include "text/dataset.h"
 #include "text_support.h"
 
-#include <criterion/criterion.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -2,10 +2,6 @@
 #include "support.h"
 #include "text/task.h"
 #include "text_support.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct nvdp__field field(const char *text) {
     return (struct nvdp__field){text, strlen(text)};

@@ -5,12 +5,7 @@
 #include "text/tokenizer.h"
 #include "text_support.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/tokenizer.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static struct nvdp_context *ctx;

@@ -2,10 +2,6 @@
 #include "support.h"
 #include "text/vocabulary.h"
 #include "text_support.h"
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void refuse_bytes(const char *bytes, size_t count, const char *message) {
     struct nvdp_context *ctx = support_context();

@@ -3,10 +3,6 @@
 #include "support.h"
 #include "text/vocabulary.h"
 #include "text_support.h"
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct word {
     const char *text;

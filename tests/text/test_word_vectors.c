@@ -1,10 +1,6 @@
 /* Files of word vectors as they are published: words with spaces, repeated words, wrong headers, the binary form. */
 #include "support.h"
 #include "text/vectors.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 struct file {

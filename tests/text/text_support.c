@@ -3,11 +3,7 @@
 
 #include "support.h"
 #include "text/dataset.h"
-#include <criterion/criterion.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 const char tiny_vocabulary[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\nsat\nmat\n.\n,\nun\n"

@@ -5,10 +5,6 @@
 #include "support.h"
 #include "tiny_task.h"
 
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* The length of the longest text, which public lengths reveal. */
 struct toy {
     size_t struct_size, texts, longest;

@@ -9,10 +9,7 @@
 #include "support.h"
 #include "tiny_task.h"
 
-#include <criterion/criterion.h>
 #include <nvdp/evaluate.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 enum { WORDS = 4, WIDTH = 3, TOKENS = 4 };

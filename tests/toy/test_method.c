@@ -6,11 +6,6 @@
 #include "tiny_task.h"
 #include "vib/vib.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { TOY = NVDP_METHOD_SENTENCE + 1 };
 
 static bool always(const struct nvdp__nvib_config *config) {

@@ -11,12 +11,8 @@
 #include "tiny_task.h"
 #include "toy_corpus.h"
 
-#include <criterion/criterion.h>
 #include <nvdp/evaluate.h>
 #include <nvdp/precision.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { WIDTH = 32, LAYERS = 2 };
 

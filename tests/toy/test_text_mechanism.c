@@ -4,11 +4,6 @@
 #include "dchi/dchi.h"
 #include "tiny_task.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 const struct nvdp__token_row nvdp__token_row_toy = {.citation = "toy (a test)",
                                                     .scale = "sigma",
                                                     .exact = true,

@@ -3,10 +3,6 @@
 #include "tensor/bf16.h"
 #include "tiny_task.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
 struct captured {
     int notices;
 };

@@ -4,9 +4,6 @@
 #include "tensor_values.h"
 #include "tiny_task.h"
 
-#include <criterion/criterion.h>
-#include <stdlib.h>
-
 enum { BILSTM = 1 }; /* index in nvdp__encoder_choices */
 
 static struct nvdp__train_options config_of(const struct task *task, const char *out) {

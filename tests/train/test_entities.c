@@ -4,9 +4,6 @@
 #include "text/task.h"
 #include "train/run.h"
 
-#include <criterion/criterion.h>
-#include <string.h>
-
 static const char *const labels[] = {"O", "B-X", "I-X", "B-Y", "I-Y"};
 enum { CLASSES = 5, MAX_WORDS = 16 };
 

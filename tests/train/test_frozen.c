@@ -4,13 +4,9 @@
 #include "support.h"
 #include "tiny_task.h"
 
-#include <criterion/criterion.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

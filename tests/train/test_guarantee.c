@@ -4,11 +4,7 @@
 #include "support.h"
 #include "train/run.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
 #include <nvdp/guarantee.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static struct nvdp_context *ctx;

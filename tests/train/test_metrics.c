@@ -3,9 +3,6 @@
 #include "support.h"
 #include "train/run.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-
 /* labels 1 1 1 0 0, predictions 1 1 0 1 0: tp 2, fn 1, fp 1, tn 1 */
 static const float two_class[] = {0, 1, 0, 1, 1, 0, 0, 1, 1, 0};
 static const float label[] = {1, 1, 1, 0, 0};

@@ -12,12 +12,7 @@
 #include "tiny_task.h"
 #include "train/run.h"
 
-#include <criterion/criterion.h>
 #include <dirent.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { BILSTM = 1 }; /* index in nvdp__encoder_choices */
 

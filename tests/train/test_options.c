@@ -3,12 +3,8 @@
 #include "support.h"
 #include "tiny_task.h"
 
-#include <criterion/criterion.h>
 #include <nvdp/bottleneck.h>
 #include <nvdp/rdp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct nvdp_config *fresh(struct nvdp_context *ctx) {
     struct nvdp_config *config = support_config(ctx, "train", NULL);

@@ -6,11 +6,6 @@
 #include "tiny_task.h"
 #include "train/trainer.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { BILSTM = 1 }; /* index in nvdp__encoder_choices */
 
 static const char MODEL[] = "model/model.safetensors";

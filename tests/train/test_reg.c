@@ -5,12 +5,6 @@
 #include "tiny_task.h"
 #include "train/trainer.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static struct nvdp__train_options reg_config(struct nvdp_context *ctx, const struct task *task,
                                              const char *out) {
     struct nvdp__train_options config = task_config(task, NVDP_METHOD_REG, out);

@@ -3,10 +3,6 @@
 #include "support.h"
 #include "tiny_task.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
 static double number(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
     cr_assert(json_is_number(value), "%s", key);

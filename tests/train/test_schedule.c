@@ -4,10 +4,6 @@
 #include "tiny_task.h"
 #include "train/trainer.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-
 Test(schedule, learning_rate_rises_then_falls_to_zero) {
     /* 20 steps, 4 of warm-up: the golden trace's schedule */
     cr_assert_float_eq(nvdp__lr_factor(0, 20, 0.2), 0, 0);

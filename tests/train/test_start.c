@@ -4,10 +4,6 @@
 #include "support.h"
 #include "tiny_task.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 struct fixture {

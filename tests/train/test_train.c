@@ -3,11 +3,6 @@
 #include "support.h"
 #include "tiny_task.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -5,9 +5,6 @@
 #include "base/file.h"
 #include "support.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 
 /* Texts a file whose tokens are compared; 0 in $NVDP_ROWS: all (150,000, minutes). */

@@ -3,8 +3,6 @@
 
 #include "encoder/checkpoint.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <string.h>
 
 const struct kind kinds[KINDS] = {{&nvdp__mechanisms_vib[NVDP__VIB_FIXED], NVDP__VTDP_POOL_LAST},
                                   {&nvdp__mechanisms_vib[NVDP__VIB_LEARNED], NVDP__VTDP_POOL_LAST},

@@ -2,9 +2,6 @@
 #include "encoder/checkpoint.h"
 #include "fixture.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
 
 static nvdp_status resolve(struct nvdp_context *ctx, size_t k, struct nvdp__nvib_config *config) {
     struct nvdp_bert_config bert = nvdp__bert_config_default();

@@ -4,10 +4,6 @@
 #include "train/sentence_run.h"
 #include "vib/vib.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
 enum { N = 6, D = 10, P = 4, VALUES = P * D };
 
 struct case_ {

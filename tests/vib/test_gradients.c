@@ -8,11 +8,6 @@
 #include "gradient.h"
 #include "reference.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct run {
     struct fixture fixture;

@@ -1,10 +1,6 @@
 /* Samples: what passes the bottleneck, what a sample depends on, what it shows of a text. */
 #include "fixture.h"
 #include "support.h"
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { ROWS = TEXTS * LENGTH };
 

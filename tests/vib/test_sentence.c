@@ -4,10 +4,6 @@
 #include "support.h"
 #include "vib/vib.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <string.h>
-
 enum { WIDTH = 24, TEXTS = 40, TOKENS = 5, EMPTY = 2 };
 
 struct made {

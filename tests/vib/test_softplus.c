@@ -1,8 +1,6 @@
 /* Log variances of standard deviations that are a softplus, and their slopes. */
 #include "support.h"
 #include "vib/vib.h"
-#include <criterion/criterion.h>
-#include <math.h>
 
 static const struct nvdp__device dev = {.threads = 2};
 

@@ -8,11 +8,6 @@
 #include "text/tokenizer.h"
 #include "vib/vib.h"
 
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { WIDTH = 12, PIECES = 40, NUMBERS = 3, TEXTS = 8, LONGEST = 24, POSITIONS = 60 };
 
 struct words {
