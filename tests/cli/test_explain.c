@@ -11,8 +11,7 @@ static double number(const json_t *object, const char *key) {
 Test(explain, bounds_stand_above_the_example) {
     static const double nats[] = {0.01, 0.5, 3, 40};
     for (size_t i = 0; i < sizeof nats / sizeof *nats; i++) {
-        struct outcome o = program_expect(0, "explain %g --texts 100 --json", nats[i]);
-        json_t *found = program_object(&o);
+        json_t *found = program_json("explain %g --texts 100 --json", nats[i]);
         const json_t *two = json_object_get(found, "right_of_two"),
                      *named = json_object_get(found, "named"), *one;
         size_t k;
@@ -27,13 +26,11 @@ Test(explain, bounds_stand_above_the_example) {
         cr_expect_eq(k, 3);
     }
     struct outcome o = program_expect(0, "explain 23 nats");
-    support_contains(o.out, "name the right one of 872 texts");
-    support_contains(o.out, "naming all of them log 872 = 6.77");
+    support_contains(o.out, "name the right one of 872 texts", "naming all of them log 872 = 6.77");
     o = program_expect(0, "explain 0.3 nats"); /* .754549 and .0725846, rounded up */
-    support_contains(o.out,
-                     "  name the right one of two texts                        50 %       75.5 %");
-    support_contains(o.out, " of 872 texts                    0.1147 %        7.3 %");
-    support_contains(o.out, "at most e^0.3 = 1.35. ");
+    support_contains(
+        o.out, "  name the right one of two texts                        50 %       75.5 %",
+        " of 872 texts                    0.1147 %        7.3 %", "at most e^0.3 = 1.35. ");
     support_lacks(o.out, "was read as nats");
     support_contains(o.out, "10 % of 872 texts needs at least 0.4593 nats"); /* .45932 */
     support_contains(o.out, "proves these nats (C = 0.3692), ");             /* .36927 */
@@ -49,12 +46,12 @@ Test(explain, bounds_stand_above_the_example) {
     cr_expect(all == NULL || all > second, "%s", o.out);
     o = program_expect(0, "explain 2 --releases 3 --order 2 --texts 2");
     support_contains(o.out,
-                     "Samples of any two texts have a Renyi divergence of at most 6 nats, order 2");
-    support_contains(o.out, "2 was read as nats. For an epsilon: nvdp explain '2 epsilon'");
+                     "Samples of any two texts have a Renyi divergence of at most 6 nats, order 2",
+                     "2 was read as nats. For an epsilon: nvdp explain '2 epsilon'");
     static const char *const wrong[] = {"",       "-- -1",       "many",
                                         "2 bits", "2 nats more", "2 --order .5"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        o = program_expect(2, "explain %s", wrong[i]);
+        program_expect(2, "explain %s", wrong[i]);
     }
 }
 
@@ -64,48 +61,37 @@ static double bound_at(const json_t *root, size_t i) {
 
 /* Compares with published values: Phi(Phi^-1(b) + C). */
 Test(explain, guess_bounds_of_a_clip) {
-    struct outcome o = program_expect(0, "explain --clip-sequence 2 --baseline 0.5,1e-3 --json");
-    json_t *found = program_object(&o);
+    json_t *found = program_json("explain --clip-sequence 2 --baseline 0.5,1e-3 --json");
     cr_expect_float_eq(bound_at(found, 0), .97724986805182, 1e-12);
     cr_expect_float_eq(bound_at(found, 1), .1378054128983, 1e-12);
     cr_expect_float_eq(number(json_object_get(found, "named"), "bound"), .14701475915847, 1e-12);
-    o = program_expect(0, "explain --clip-sequence 2 --dim 4 --json");
-    found = program_object(&o);
+    found = program_json("explain --clip-sequence 2 --dim 4 --json");
     cr_expect_float_eq(number(json_object_get(found, "named"), "bound"), .0203821089, 1e-8);
-    o = program_expect(0, "explain --clip-sequence 1 --releases 4 --attribute .5");
-    support_contains(o.out, "for 4 samples of a text");
-    support_contains(o.out, "97.8 %");
-    support_contains(o.out, "single\nguesses can be nearly certain");
+    struct outcome o = program_expect(0, "explain --clip-sequence 1 --releases 4 --attribute .5");
     support_contains(
-        o.out,
+        o.out, "for 4 samples of a text", "97.8 %", "single\nguesses can be nearly certain",
         "bound of the attribute holds for an attacker who knows nothing else about the text");
     program_prints(0, "(C = 2), at most 14.8 % name the right one of 872 texts",
                    "explain 8.8 nats");
-    o = program_expect(0, "explain 2 epsilon --delta 1e-6 --baseline .01 --json");
-    found = program_object(&o);
+    found = program_json("explain 2 epsilon --delta 1e-6 --baseline .01 --json");
     cr_expect_float_eq(bound_at(found, 0), exp(2) * .01 + 1e-6, 1e-12);
     static const char *const wrong[] = {"--clip-sequence 2 --baseline 2", "--clip-sequence 2 5",
                                         "2 epsilon --releases 3", "/nowhere"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        o = program_expect(2, "explain %s", wrong[i]);
+        program_expect(2, "explain %s", wrong[i]);
     }
 }
 
 /* A recipient's file: the numbers of one row and of k rows follow from its certificate, and a file whose statement does
  * not follow from its content is refused. */
 Test(explain, of_a_shared_file) {
-    const char *run = support_scratch_path("run");
-    const char *file = support_scratch_path("shared.safetensors");
-    struct outcome o = program_expect(0, "train %s --method vib-fixed --clip-sequence 0.5 --out %s",
-                                      program_train_options(), run);
-    o = program_expect(0, "export %s --split dev --samples 4 --out %s", run, file);
-    o = program_expect(0, "explain %s", file);
-    support_contains(o.out, "Proven: epsilon ");
-    support_contains(o.out, "which of two equally likely texts was sampled");
-    support_contains(o.out, "If a text, or a person, stands in several rows");
-    support_contains(o.out, "Not covered: ");
-    o = program_expect(0, "explain %s --baseline 0.01 --json", file);
-    json_t *found = program_object(&o); /* C sqrt(4) = 1 */
+    program_expect(0, "train $TINY --method vib-fixed --clip-sequence 0.5 --out $DIR/run");
+    program_expect(0, "export $DIR/run --split dev --samples 4 --out $DIR/shared.safetensors");
+    struct outcome o = program_expect(0, "explain $DIR/shared.safetensors");
+    support_contains(o.out, "Proven: epsilon ", "which of two equally likely texts was sampled",
+                     "If a text, or a person, stands in several rows", "Not covered: ");
+    json_t *found =
+        program_json("explain $DIR/shared.safetensors --baseline 0.01 --json"); /* C sqrt(4) = 1 */
     const json_t *guess = support_at(found, "guess/0"), *row;
     cr_expect_float_eq(number(guess, "bound"), nvdp_guess_bound(.01, 1, 1, 0), 1e-9);
     cr_expect_eq(number(found, "samples"), 4);
@@ -116,32 +102,27 @@ Test(explain, of_a_shared_file) {
         cr_expect_float_eq(number(row, "which_of_100"), nvdp_guess_bound(.01, sqrt(k), 1, 0), 1e-9);
     }
     cr_expect_eq(i, 3);
-    o = program_expect(2, "explain %s --releases 2", file);
-    o = program_shell("sed -i 's/any two texts/any two tests/' %s", file);
-    o = program_expect(1, "explain %s", file);
+    program_expect(2, "explain $DIR/shared.safetensors --releases 2");
+    o = program_shell("sed -i 's/any two texts/any two tests/' $DIR/shared.safetensors");
+    o = program_expect(1, "explain $DIR/shared.safetensors");
     support_contains(o.err, "its statement does not follow from its content");
     cr_assert_str_empty(o.out);
 }
 
 /* The first line is of as many samples as the rows below it. */
 Test(explain, words_of_several_samples) {
-    const char *run = support_scratch_path("run");
-    struct outcome o =
-        program_expect(0, "train %s --method word --word-epsilon 2 --epochs 1 --out %s",
-                       program_train_options(), run);
-    o = program_expect(0, "explain %s", run);
-    support_contains(o.out, "Proven per word: epsilon 2 at delta 1e-05, one sample");
-    support_contains(o.out, "up to 3 adjacent words");
-    support_contains(o.out, "The size of a sample depends on the length");
+    program_expect(0, "train $TINY --method word --word-epsilon 2 --epochs 1 --out $DIR/run");
+    struct outcome o = program_expect(0, "explain $DIR/run");
+    support_contains(o.out, "Proven per word: epsilon 2 at delta 1e-05, one sample",
+                     "up to 3 adjacent words", "The size of a sample depends on the length");
     program_prints(0, "Proven per word: epsilon 2.92 at delta 1e-09, one sample",
-                   "explain %s --delta 1e-9", run);
-    o = program_expect(0, "explain %s --releases 4 --json", run);
-    json_t *found = program_object(&o);
+                   "explain $DIR/run --delta 1e-9");
+    json_t *found = program_json("explain $DIR/run --releases 4 --json");
     const double four = number(json_object_get(found, "word"), "epsilon");
     const json_t *phrase = support_at(found, "word/phrase");
     cr_expect_gt(number(phrase, "epsilon"), four);
     cr_expect_eq(json_array_size(json_object_get(phrase, "guess")), 3);
-    o = program_expect(0, "explain %s --releases 4", run);
+    o = program_expect(0, "explain $DIR/run --releases 4");
     double stated = 0;
     cr_assert_eq(sscanf(o.out, "Proven per word: epsilon %lf at delta 1e-05, 4 samples", &stated),
                  1, "%s", o.out);

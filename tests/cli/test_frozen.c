@@ -37,36 +37,29 @@ Test(frozen, a_run_is_scored_measured_and_exported_as_any) {
 
 Test(frozen, the_cache_is_where_it_is_told) {
     const char *cache = support_scratch_path("mine/here");
-    program_expect(0, "train %s --freeze-layers 1 --no-prefix-cache --cache %s --out %s",
-                   program_train_options(), cache, support_scratch_path("a"));
+    program_expect(
+        0, "train $TINY --freeze-layers 1 --no-prefix-cache --cache $DIR/mine/here --out $DIR/a");
     cr_assert_eq(files(cache, "tokens-"), 2);
     cr_assert_eq(files(cache, "prefix-"), 0);
-    program_expect(0, "train %s --no-cache --out %s", program_train_options(),
-                   support_scratch_path("b"));
+    program_expect(0, "train $TINY --no-cache --out $DIR/b");
     cr_assert_eq(files(support_scratch_path("cache/nvdp"), ""), 0);
 }
 
 Test(frozen, a_dry_run_says_what_is_fixed_and_what_it_takes) {
-    struct outcome outcome =
-        program_expect(0, "train %s --freeze-layers 1 --dry-run --json", program_train_options());
-    json_t *object = program_object(&outcome);
+    json_t *object = program_json("train $TINY --freeze-layers 1 --dry-run --json");
     const json_t *plan = json_object_get(object, "plan");
     json_int_t frozen = integer_at(plan, "frozen_parameters");
     /* tables, LayerNorm, and one layer of width 16 with inner width 32 */
     cr_assert_eq(frozen, (40 + 32 + 2) * 16 + 32 + 4 * 272 + 544 + 528 + 64);
     cr_assert_gt(integer_at(plan, "prefix_cache_bytes"), 160 * 5 * 64);
-    outcome = program_expect(0, "train %s --freeze-layers 1 --dry-run", program_train_options());
-    support_contains(outcome.out, "\nfrozen parameters ");
-    support_contains(outcome.out, " MiB in the cache\n");
+    struct outcome outcome = program_expect(0, "train $TINY --freeze-layers 1 --dry-run");
+    support_contains(outcome.out, "\nfrozen parameters ", " MiB in the cache\n");
     cr_assert_eq(files(support_scratch_path("cache/nvdp"), ""), 0);
 }
 
 Test(frozen, wrong_usage_is_named) {
-    struct outcome outcome = program_expect(2, "train %s --freeze-layers 2 --out %s",
-                                            program_train_options(), support_scratch_path("run"));
-    support_contains(
-        outcome.err,
-        "--freeze-layers: expected 1 to 1, the number of layers of the model, found 2");
+    program_says(2, "--freeze-layers: expected 1 to 1, the number of layers of the model, found 2",
+                 "train $TINY --freeze-layers 2 --out $DIR/run");
     program_says(2, "--cache and --no-cache exclude each other",
                  "train --cache d --no-cache --resume run");
 }

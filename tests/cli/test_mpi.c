@@ -36,10 +36,10 @@ static size_t count_of(const char *text, const char *part) {
 static void equals_one(const char *args, const int *size, const char *model, const char *printed) {
     const char *one = support_scratch_path("one");
     const char *many = support_scratch_path("many");
-    struct outcome o = program_expect(0, "%s --out %s", args, one);
+    struct outcome o = program_expect(0, "%s --out $DIR/one", args);
     for (; *size != 0; size++) {
-        o = program_shell("%s -n %d " NVDP_BINARY_DIR "/nvdp %s --overwrite --out %s", MPIRUN,
-                          *size, args, many);
+        o = program_shell("%s -n %d " NVDP_BINARY_DIR "/nvdp %s --overwrite --out $DIR/many",
+                          MPIRUN, *size, args);
         cr_assert_eq(o.code, 0, "%d: %s", *size, o.err);
         cr_expect_eq(count_of(o.out, printed), 1, "%s", o.out); /* printed by rank 0 only */
         support_same_runs(one, many, model, ROUNDING);
@@ -105,9 +105,8 @@ static pid_t start(const char *args, int size) {
 
 /* Returns the process that mpirun started with this rank for this run; 0: none. */
 static pid_t find_rank(const char *run, int rank) {
-    char wanted[64];
     pid_t found = 0;
-    snprintf(wanted, sizeof wanted, "OMPI_COMM_WORLD_RANK=%d", rank);
+    const char *wanted = support_path("OMPI_COMM_WORLD_RANK=%d", rank);
     DIR *directory = opendir("/proc");
     for (struct dirent *entry; (entry = readdir(directory)) != NULL && found == 0;) {
         char path[2][300];
@@ -169,7 +168,7 @@ static void ends_and_goes_on(void (*end)(pid_t mpirun, const char *run), const c
     char *err = support_read(support_scratch_path("stderr"));
     cr_expect_not_null(strstr(err, message), "%s", err);
     program_expect(0, "pretrain --resume %s --threads 1", run);
-    program_expect(0, "%s --log-every 20 --steps %d --out %s", pretrain_options(), steps, one);
+    program_expect(0, "%s --log-every 20 --steps %d --out $DIR/one", pretrain_options(), steps);
     support_same_runs(one, run, "model.safetensors",
                       1e-3); /* thousands of steps accumulate rounding errors */
 }
@@ -200,9 +199,10 @@ Test(mpi, a_stopped_job_saves_its_state) {
 /* An error of all ranks is printed once, an error of one rank by that rank. */
 Test(mpi, errors_are_told_once) {
     need_mpi();
-    struct outcome o = program_shell("%s -n 3 " NVDP_BINARY_DIR
-                                     "/nvdp train --task sst2 --data /nowhere --model %s --out %s",
-                                     MPIRUN, program_model(), support_scratch_path("none"));
+    struct outcome o =
+        program_shell("%s -n 3 " NVDP_BINARY_DIR
+                      "/nvdp train --task sst2 --data /nowhere --model $MODEL --out $DIR/none",
+                      MPIRUN);
     cr_expect_neq(o.code, 0);
     cr_expect_eq(count_of(o.err, "/nowhere/train.tsv"), 1, "%s", o.err);
 }

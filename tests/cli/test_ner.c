@@ -29,20 +29,16 @@ static const char *folder(void) {
 
 Test(ner, trains_scores_and_predicts) {
     const char *data = support_path("%s", folder());
-    const char *run = support_scratch_path("run");
-    struct outcome trained =
-        program_expect(0,
-                       "train --task ner --data %s --model %s --method base --max-length 12 "
-                       "--batch 8 --epochs 12 --lr 1e-2 --threads 1 --json --out %s",
-                       data, program_model(), run);
-    json_t *result = program_object(&trained);
+    json_t *result =
+        program_json("train --task ner --data %s --model $MODEL --method base --max-length 12 "
+                     "--batch 8 --epochs 12 --lr 1e-2 --threads 1 --json --out $DIR/run",
+                     data);
     const json_t *f1 = support_at(result, "test/metrics/entity_f1/mean");
     cr_expect_gt(json_number_value(f1), 0.9);
-    struct outcome scored = program_expect(0, "eval %s --json", run);
-    json_t *eval = program_object(&scored);
+    json_t *eval = program_json("eval $DIR/run --json");
     cr_expect_eq(integer_at(eval, "n"), 360);
     cr_expect_float_eq(number_at(eval, "metrics/entity_f1/mean"), json_number_value(f1), 1e-12);
-    program_expect(0, "predict %s --split dev", run);
+    program_expect(0, "predict $DIR/run --split dev");
     char *file_lines = support_read(support_scratch_path("run/predictions_dev.tsv"));
     char *file = support_read(support_scratch_path("ner/devel.tsv"));
     size_t lines = 0, same = 0, words = 0;
@@ -61,28 +57,28 @@ Test(ner, trains_scores_and_predicts) {
     }
     cr_expect_eq(words, 360);
     cr_expect_gt(same, 330);
-    program_says(2, "found a run that reads words in columns", "predict %s --input %s/devel.tsv",
-                 run, data);
+    program_says(2, "found a run that reads words in columns",
+                 "predict $DIR/run --input %s/devel.tsv", data);
 }
 
 /* Every text is scored once, by a run that was not trained on it. */
 /* A sentence that private training cut into two examples is a group of two for the next one. */
 Test(ner, parts_of_a_sentence_count) {
-    char first[512], next[512];
     const char *data = support_path("%s", folder());
-    snprintf(first, sizeof first, "%s", support_scratch_path("first"));
-    snprintf(next, sizeof next, "%s", support_scratch_path("next"));
+    const char *first = support_scratch_path("first");
+    const char *next = support_scratch_path("next");
     static const char private[] = "--task ner --method base --epochs 1 --dp-batch 8 --dp-noise 2 "
                                   "--lr 1e-3 --threads 1";
-    program_expect(0, "train %s --data %s --model %s --max-length 5 --target-delta 1e-4 --out %s",
-                   private, data, program_model(), first);
+    program_expect(0,
+                   "train %s --data %s --model $MODEL --max-length 5 --target-delta 1e-4 --out %s",
+                   private, data, first);
     program_expect(
         0, "train %s --data %s --model %s/model --max-length 12 --target-delta .01 --out %s",
         private, data, first, next);
     const char *path = support_path("%s/run.json", first);
-    nvdp__autoptr(json_decref) json_t *before = json_load_file(path, 0, NULL);
+    json_t *before = support_json(path);
     path = support_path("%s/run.json", next);
-    nvdp__autoptr(json_decref) json_t *after = json_load_file(path, 0, NULL);
+    json_t *after = support_json(path);
     double epsilon, start;
     cr_assert_eq(json_unpack(before, "{s:{s:{s:f}}}", "dp", "pld", "epsilon", &epsilon), 0);
     cr_assert_eq(json_unpack(after, "{s:{s:[f]}}", "dp", "start", &start), 0);
@@ -90,21 +86,18 @@ Test(ner, parts_of_a_sentence_count) {
 }
 
 Test(ner, cross_validation) {
-    char data[512];
-    snprintf(data, sizeof data, "%s", folder());
+    const char *data = support_path("%s", folder());
     const char *run = support_scratch_path("folds");
-    struct outcome planned = program_expect(
-        0,
-        "train --task ner --data %s --model %s --method base --max-length 12 --folds 4 --dry-run",
-        data, program_model());
-    support_contains(planned.out, "\"fold\": 1");
-    support_contains(planned.out, "\nfolds ");
-    support_contains(planned.out, "on this machine at its current load, for all 4 folds: steps ");
-    planned = program_expect(0,
-                             "train --task ner --data %s --model %s --method base --max-length 12 "
-                             "--folds 4 --dry-run --json",
-                             data, program_model());
-    json_t *whole = program_object(&planned), *plan = json_object_get(whole, "plan");
+    struct outcome planned = program_expect(0,
+                                            "train --task ner --data %s --model $MODEL --method "
+                                            "base --max-length 12 --folds 4 --dry-run",
+                                            data);
+    support_contains(planned.out, "\"fold\": 1", "\nfolds ",
+                     "on this machine at its current load, for all 4 folds: steps ");
+    json_t *whole = program_json("train --task ner --data %s --model $MODEL --method base "
+                                 "--max-length 12 --folds 4 --dry-run --json",
+                                 data),
+           *plan = json_object_get(whole, "plan");
     double one = 0;
     static const char *const parts[] = {"train_seconds", "score_seconds", "prefix_seconds"};
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
@@ -116,19 +109,16 @@ Test(ner, cross_validation) {
              "train --task ner --data %s --model %s --method base --max-length 12 --batch 8 "
              "--epochs 1 --threads 1 --folds 4 --json --out %s",
              data, program_model(), run);
-    struct outcome trained = program_expect(0, "%s", command);
-    json_t *result = program_object(&trained), *fold;
+    json_t *result = program_json("%s", command), *fold;
     /* With an unfinished fold and missing folds, the same command continues. A different command is refused. */
-    struct outcome outcome = program_shell("cd %s && rm -r fold-4 fold-2/result.json", run);
-    outcome = program_expect(0, "%s", command);
-    json_t *same = program_object(&outcome);
+    program_shell("cd $DIR/folds && rm -r fold-4 fold-2/result.json");
+    json_t *same = program_json("%s", command);
     for (size_t f = 0; f < 4; f++) {
         const json_t *const of[] = {json_array_get(json_object_get(result, "folds"), f),
                                     json_array_get(json_object_get(same, "folds"), f)};
         cr_expect(json_equal(json_object_get(of[0], "test"), json_object_get(of[1], "test")));
     }
-    outcome = program_expect(2, "%s --lr 1e-5", command);
-    support_contains(outcome.err, "option --lr: a resumed run keeps its configuration");
+    program_says(2, "option --lr: a resumed run keeps its configuration", "%s --lr 1e-5", command);
     json_int_t words = 0;
     size_t i;
     json_array_foreach(json_object_get(result, "folds"), i, fold) {
@@ -137,25 +127,24 @@ Test(ner, cross_validation) {
         words += n;
     }
     cr_expect_eq(words, 360);
-    struct outcome scored = program_expect(0, "eval %s/fold-2 --json", run);
-    json_t *eval = program_object(&scored);
+    json_t *eval = program_json("eval $DIR/folds/fold-2 --json");
     cr_expect(
         json_equal(json_object_get(eval, "metrics"), support_at(result, "folds/1/test/metrics")));
-    scored = program_expect(0, "eval %s/fold-2 --split train --json", run);
-    eval = program_object(&scored);
+    eval = program_json("eval $DIR/folds/fold-2 --split train --json");
     cr_expect_eq(integer_at(eval, "n"), 270);
 }
 
 Test(ner, what_words_have_no_place_in) {
     const char *data = support_path("%s", folder());
-    program_says(2, "needs method base or reg, found nvdp",
-                 "train --task ner --data %s --model %s --method nvdp --max-length 12 --out %s",
-                 data, program_model(), support_scratch_path("none"));
+    program_says(
+        2, "needs method base or reg, found nvdp",
+        "train --task ner --data %s --model $MODEL --method nvdp --max-length 12 --out $DIR/none",
+        data);
     program_says(2, "labels every word and needs a mechanism that privatizes tokens",
-                 "train --task ner --data %s --model %s --method base --max-length 12 "
-                 "--token-noise sequence-laplace --eta 2 --out %s",
-                 data, program_model(), support_scratch_path("none"));
+                 "train --task ner --data %s --model $MODEL --method base --max-length 12 "
+                 "--token-noise sequence-laplace --eta 2 --out $DIR/none",
+                 data);
     program_says(2, "expected a task of whole texts",
-                 "sanitize --task ner --data %s --model %s --mechanism random --out %s", data,
-                 program_model(), support_scratch_path("sent"));
+                 "sanitize --task ner --data %s --model $MODEL --mechanism random --out $DIR/sent",
+                 data);
 }

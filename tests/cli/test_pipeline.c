@@ -37,8 +37,8 @@ static const char *in_run(const char *name) {
 /* Trains a run, once per test. */
 static const char *make_run(const char *method) {
     const char *run = support_scratch_path("run");
-    struct outcome outcome = program_expect(0, "train %s --method %s --out %s --quiet",
-                                            program_train_options(), method, run);
+    struct outcome outcome =
+        program_expect(0, "train $TINY --method %s --out $DIR/run --quiet", method);
     cr_assert_str_empty(outcome.err);
     return run;
 }
@@ -47,10 +47,9 @@ static const char *make_run(const char *method) {
 Test(pipeline, dry_run_says_what_repeated_texts_cost) {
     const char *data = support_scratch_path("repeats");
     const char *const files[] = {"train.tsv", "dev.tsv"};
-    char path[600];
     cr_assert_eq(mkdir(data, 0777), 0);
     for (int i = 0; i < 2; i++) { /* one text is in both files, and one five times in train */
-        snprintf(path, sizeof path, "%s/%s", data, files[i]);
+        const char *path = support_path("%s/%s", data, files[i]);
         support_write_text(path, i == 0 ? "sentence\tlabel\ngood film\t1\nbad film\t0\n"
                                           "film\t1\nfilm\t1\nfilm\t1\nfilm\t0\nfilm\t0\n"
                                           "good bad\t1\nbad good\t0\nfilm film\t1\n"
@@ -75,15 +74,14 @@ Test(pipeline, dry_run_says_what_repeated_texts_cost) {
         {"--method vtdp --clip-sequence 1.4", NULL, 0, NAN}, /* no budget was asked for */
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        struct outcome outcome = program_expect(0, "train %s --data %s %s --dry-run",
-                                                program_train_options(), data, of[i].options);
+        struct outcome outcome =
+            program_expect(0, "train $TINY --data $DIR/repeats %s --dry-run", of[i].options);
         if (of[i].says != NULL)
             support_contains(outcome.out, of[i].says);
         else
             support_lacks(outcome.out, "repeated texts");
-        outcome = program_expect(0, "train %s --data %s %s --dry-run --json",
-                                 program_train_options(), data, of[i].options);
-        json_t *object = program_object(&outcome);
+        json_t *object =
+            program_json("train $TINY --data $DIR/repeats %s --dry-run --json", of[i].options);
         const json_t *plan = json_object_get(object, "plan");
         cr_expect_eq(number(plan, "repeat_rows"), of[i].rows);
         if (of[i].rows > 0) cr_expect_float_eq(number(plan, "repeat_epsilon"), of[i].epsilon, 1e-3);
@@ -92,21 +90,15 @@ Test(pipeline, dry_run_says_what_repeated_texts_cost) {
 
 Test(pipeline, dry_run_prints_sizes_and_writes_nothing) {
     const char *run = support_scratch_path("run");
-    struct outcome outcome =
-        program_expect(0, "train %s --out %s --dry-run", program_train_options(), run);
-    support_contains(outcome.out, "\"lambda_g\": 0.001");
-    support_contains(outcome.out, "\nparameters ");
-    support_contains(outcome.out, "\nmemory ");
-    support_contains(outcome.out, "on this machine at its current load: steps 0:");
+    struct outcome outcome = program_expect(0, "train $TINY --out $DIR/run --dry-run");
+    support_contains(outcome.out, "\"lambda_g\": 0.001", "\nparameters ", "\nmemory ",
+                     "on this machine at its current load: steps 0:");
     cr_assert_not(exists(run));
-    outcome = program_expect(0, "train %s --out %s --dry-run --json", program_train_options(), run);
-    json_t *object = program_object(&outcome);
+    json_t *object = program_json("train $TINY --out $DIR/run --dry-run --json");
     const json_t *plan = json_object_get(object, "plan");
     const json_t *nvib = support_at(object, "configuration/nvib");
     cr_assert_eq(number(nvib, "latent_dim"), 16, "resolved for the model");
-    cr_assert_eq(number(nvib, "latent_heads"), 2);
-    cr_assert_eq(number(nvib, "length"), 12);
-    has_string(nvib, "pool", "first");
+    support_has(nvib, "{'latent_heads': 2, 'length': 12, 'pool': 'first'}");
     cr_assert_eq(number(plan, "train_texts") + number(plan, "validation_texts"), 160);
     cr_assert_eq(number(plan, "test_texts"), 40);
     cr_assert_gt(number(plan, "memory_bytes"), 0);
@@ -118,24 +110,15 @@ Test(pipeline, dry_run_prints_sizes_and_writes_nothing) {
 
 Test(pipeline, train_prints_a_table_or_an_object) {
     const char *run = support_scratch_path("run");
-    struct outcome table = program_expect(0, "train %s --out %s", program_train_options(), run);
-    support_contains(table.out, "best epoch ");
-    support_contains(table.out, "validation ");
-    support_contains(table.out, "accuracy ");
-    support_contains(table.out, " +- ");
-    support_contains(table.out, "majority class ");
-    support_contains(table.out, "tokens/s");
-    support_contains(table.out, run);
-    program_says(2, "not empty", "train %s --out %s", program_train_options(), run);
-    struct outcome outcome = program_expect(0, "train %s --out %s --overwrite --json --quiet",
-                                            program_train_options(), run);
-    json_t *object = program_object(&outcome);
+    struct outcome table = program_expect(0, "train $TINY --out $DIR/run");
+    support_contains(table.out, "best epoch ", "validation ", "accuracy ", " +- ",
+                     "majority class ", "tokens/s", run);
+    program_says(2, "not empty", "train $TINY --out $DIR/run");
+    json_t *object = program_json("train $TINY --out $DIR/run --overwrite --json --quiet");
     has_string(object, "out", run);
     cr_assert_eq(number(object, "epochs_run"), 2);
     const json_t *test = json_object_get(object, "test");
-    cr_assert_eq(number(test, "n"), 40);
-    cr_assert_eq(number(test, "draws"), 2);
-    cr_assert_eq(number(test, "majority"), 0.5);
+    support_has(test, "{'n': 40, 'draws': 2, 'majority': 0.5}");
     const json_t *accuracy = support_at(test, "metrics/accuracy");
     cr_assert(number(accuracy, "mean") >= 0 && number(accuracy, "mean") <= 1);
     cr_assert_geq(number(accuracy, "sd"), 0);
@@ -143,53 +126,42 @@ Test(pipeline, train_prints_a_table_or_an_object) {
 
 /* Checks a private run's score, its privacy, its shared file, and a reader of that file. */
 static void share(const char *run) {
-    const char *shared = support_scratch_path("of-method.h5");
-    struct outcome outcome = program_expect(0, "privacy %s --json", run);
-    json_t *object = program_object(&outcome);
+    json_t *object = program_json("privacy %s --json", run);
     cr_assert_eq(number(object, "n"), 40);
-    outcome = program_expect(
-        0, "export %s --split train,dev --with-labels --overwrite --budget-samples 9 --out %s", run,
-        shared);
-    outcome = program_expect(0, "reuse %s --epochs 1 --json", shared);
-    object = program_object(&outcome);
+    program_expect(0,
+                   "export %s --split train,dev --with-labels --overwrite --budget-samples 9 --out "
+                   "$DIR/of-method.h5",
+                   run);
+    object = program_json("reuse $DIR/of-method.h5 --epochs 1 --json");
     cr_assert_not_null(json_object_get(object, "metrics"));
-    outcome = program_expect(0, "info %s", shared);
+    program_expect(0, "info $DIR/of-method.h5");
 }
 
 Test(pipeline, every_method_trains_and_evaluates) {
     const char *methods[] = {"base", "nvdp", "reg", "vib-fixed", "vib-learned", "vtdp"};
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         const char *run = support_scratch_path(methods[i]);
-        program_expect(0, "train %s --epochs 1 --method %s --out %s --quiet",
-                       program_train_options(), methods[i], run);
-        struct outcome outcome = program_expect(0, "eval %s --json --draws 2", run);
-        json_t *object = program_object(&outcome);
+        program_expect(0, "train $TINY --epochs 1 --method %s --out %s --quiet", methods[i], run);
+        json_t *object = program_json("eval %s --json --draws 2", run);
         has_string(object, "method", methods[i]);
-        has_string(object, "task", "sst2");
-        has_string(object, "split", "dev");
-        has_string(object, "protocol", "holdout");
-        cr_assert_eq(number(object, "n"), 40);
+        support_has(object, "{'task': 'sst2', 'split': 'dev', 'protocol': 'holdout', 'n': 40}");
         bool noise = strcmp(methods[i], "base") != 0 && strcmp(methods[i], "reg") != 0;
         cr_assert_eq(number(object, "draws"), noise ? 2 : 1);
         cr_assert_eq(number(object, "majority"), 0.5);
         cr_assert_not_null(support_at(object, "metrics/accuracy"));
-        outcome = program_expect(0, "predict %s --split dev", run);
+        program_expect(0, "predict %s --split dev", run);
         if (noise) share(run);
     }
 }
 
 Test(pipeline, gaussian_methods_have_options_of_their_own) {
-    struct outcome outcome = program_expect(
-        0, "train %s --method vib-fixed --vib-sigma 0.4 --vtdp-pool first --dry-run --json",
-        program_train_options());
-    json_t *object = program_object(&outcome);
+    json_t *object = program_json(
+        "train $TINY --method vib-fixed --vib-sigma 0.4 --vtdp-pool first --dry-run --json");
     const json_t *nvib = support_at(object, "configuration/nvib");
-    cr_assert_eq(number(nvib, "vib_sigma"), 0.4);
-    has_string(nvib, "vtdp_pool", "first");
-    has_string(nvib, "pool", "first");
-    program_says(2, "--vib-sigma: expected a log variance in the clip range",
-                 "train %s --method vib-fixed --vib-sigma 2 --clip-logvar-max 0 --out %s",
-                 program_train_options(), support_scratch_path("refused"));
+    support_has(nvib, "{'vib_sigma': 0.4, 'vtdp_pool': 'first', 'pool': 'first'}");
+    program_says(
+        2, "--vib-sigma: expected a log variance in the clip range",
+        "train $TINY --method vib-fixed --vib-sigma 2 --clip-logvar-max 0 --out $DIR/refused");
 }
 
 Test(pipeline, predict_writes_the_leaderboard_s_file) {
@@ -198,8 +170,7 @@ Test(pipeline, predict_writes_the_leaderboard_s_file) {
     char *file = support_read(in_run("predictions_test.tsv"));
     cr_assert_eq(strncmp(file, "index\tprediction\n0\t", 19), 0, "found %s", file);
     const char *out = support_scratch_path("mine.tsv");
-    struct outcome outcome = program_expect(0, "predict %s --split dev --out %s --json", run, out);
-    json_t *object = program_object(&outcome);
+    json_t *object = program_json("predict %s --split dev --out $DIR/mine.tsv --json", run);
     has_string(object, "out", out);
     cr_assert(exists(out));
 }
@@ -228,14 +199,13 @@ Test(pipeline, measurements_are_kept_apart) {
         cr_expect_str_eq(kept, first);
     }
     outcome = program_expect(0, "info %s", run);
-    support_contains(outcome.out, "Measured on 40 texts: ");
-    support_contains(outcome.out, "privacy-limit-20.json");
-    support_contains(outcome.out, "20 of 40 texts: not complete");
+    support_contains(outcome.out, "Measured on 40 texts: ", "privacy-limit-20.json",
+                     "20 of 40 texts: not complete");
     outcome = program_expect(0, "report %s", run);
     support_contains(outcome.out, "one sample of a text");
     support_lacks(outcome.out, "not measured completely");
-    outcome = program_expect(0, "train %s --method nvdp --overwrite --out %s --quiet",
-                             program_train_options(), run); /* another model */
+    program_expect(0, "train $TINY --method nvdp --overwrite --out %s --quiet",
+                   run); /* another model */
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         cr_expect_not(exists(in_run(others[i][1])), "%s", others[i][1]);
 }
@@ -269,27 +239,25 @@ Test(pipeline, privacy_reads_the_record_of_a_run_once) {
 
 Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     const char *run = make_run("nvdp");
-    struct outcome attack =
-        program_expect(0, "attack %s --kind language --seeds 2 --releases 2 --public %s/train.tsv",
-                       run, program_task());
+    struct outcome attack = program_expect(
+        0, "attack %s --kind language --seeds 2 --releases 2 --public $TASK/train.tsv", run);
     support_contains(
         attack.out,
-        "word frequencies alone, so language equals nearest; --prior MODEL adds a language model");
-    support_contains(attack.out, "release  first, over nearest     0.00     0.00 to 0.00\n");
-    const char *posteriors = support_scratch_path("posteriors.h5");
+        "word frequencies alone, so language equals nearest; --prior MODEL adds a language model",
+        "release  first, over nearest     0.00     0.00 to 0.00\n");
     const char *pairs = support_scratch_path("pairs.h5");
-    struct outcome of_run =
-        program_expect(0, "privacy %s --order 1.5 --json --quiet --posteriors-out %s --pairs %s",
-                       run, posteriors, pairs);
+    struct outcome of_run = program_expect(0,
+                                           "privacy %s --order 1.5 --json --quiet --posteriors-out "
+                                           "$DIR/posteriors.h5 --pairs $DIR/pairs.h5",
+                                           run);
     cr_assert(exists(pairs));
     char *saved = support_read(in_run("privacy-order-1.5.json"));
     cr_assert_str_eq(saved, of_run.out);
     cr_expect_not(exists(in_run("privacy.json")));
     json_t *object = program_object(&of_run);
-    cr_assert_eq(number(object, "order"), 1.5);
-    cr_assert_eq(number(object, "n"), 40);
+    support_has(object, "{'order': 1.5, 'n': 40}");
     struct outcome of_file =
-        program_expect(0, "privacy --posteriors %s --order 1.5 --json --quiet", posteriors);
+        program_expect(0, "privacy --posteriors $DIR/posteriors.h5 --order 1.5 --json --quiet");
     json_t *same = program_object(&of_file), *rows = json_object_get(object, "argmax_rows");
     has_string(rows, "split", "dev"); /* the file has rows without the name of their split */
     json_object_del(rows, "split");
@@ -301,26 +269,22 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
         json_object_del(linkage, "sentence");
     }
     cr_assert(json_equal(object, same), "%s against %s", of_run.out, of_file.out);
-    struct outcome exact = program_expect(
-        0,
-        "privacy --posteriors %s --exact --at-epsilon 1,2 --at-delta 1e-4 --pair 0,1 --json "
-        "--quiet",
-        posteriors);
-    json_t *report = program_object(&exact), *part = json_object_get(report, "exact");
+    json_t *report = program_json("privacy --posteriors $DIR/posteriors.h5 --exact --at-epsilon "
+                                  "1,2 --at-delta 1e-4 --pair 0,1 --json --quiet"),
+           *part = json_object_get(report, "exact");
     const double worst = support_number(json_object_get(part, "worst"));
     cr_expect(worst >= support_number(json_object_get(part, "mean")));
     cr_expect(worst <= support_number(support_at(report, "epsilon/max")));
     const json_t *asked = support_at(part, "pairs/2");
     cr_expect_str_eq(text_at(asked, "which"), "asked");
     cr_expect_eq(json_array_size(json_object_get(asked, "curve")), 3);
-    exact = program_expect(2, "privacy %s --exact --epsilon 1", run);
-    support_contains(exact.err,
-                     "options --eta and --epsilon set a mechanism that privatizes texts");
-    support_contains(exact.err, "for the curves of the exact loss use --at-epsilon");
+    struct outcome exact = program_expect(2, "privacy %s --exact --epsilon 1", run);
+    support_contains(exact.err, "options --eta and --epsilon set a mechanism that privatizes texts",
+                     "for the curves of the exact loss use --at-epsilon");
     static const char *const of_texts[] = {"oov drop", "vocabulary-from sst2"};
     for (size_t i = 0; i < 2; i++) {
-        exact = program_expect(2, "privacy %s --%s", run, of_texts[i]);
-        support_contains(exact.err, " sets a mechanism that privatizes texts");
+        program_says(2, " sets a mechanism that privatizes texts", "privacy %s --%s", run,
+                     of_texts[i]);
     }
     program_says(2, "option --at-epsilon needs --exact or --certify", "privacy %s --at-epsilon 3",
                  run);
@@ -329,13 +293,12 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     struct outcome table = program_expect(0, "privacy %s --limit 10 --releases 2 --all", run);
     const char *first = "No guarantee over all texts (the preset certified gives one). ";
     cr_expect_eq(strncmp(table.out, first, strlen(first)), 0, "%s", table.out);
-    support_contains(table.out,
-                     "Someone who has the model and these 10 texts names the right text ");
-    support_contains(table.out, "of the texts, given 2 samples each (95 % interval: ");
-    support_contains(table.out, "not a bound over all texts");
+    support_contains(
+        table.out, "Someone who has the model and these 10 texts names the right text ",
+        "of the texts, given 2 samples each (95 % interval: ", "not a bound over all texts");
     table = program_expect(0, "info %s", run);
-    support_contains(table.out, "privacy.linkage.sentence");
-    support_contains(table.out, "privacy.order              1.5\n"); /* the complete measurement */
+    support_contains(table.out, "privacy.linkage.sentence",
+                     "privacy.order              1.5\n"); /* the complete measurement */
     support_contains(table.out,
                      "privacy.bdp                best.epsilon inf, delta 1e-05, releases 1\n");
 }
@@ -344,46 +307,35 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
 Test(pipeline, certify_a_run) {
     struct outcome outcome = program_expect(1, "privacy %s --certify --json", make_run("nvdp"));
     json_t *object = program_object(&outcome);
-    has_string(object, "theorem", "none");
-    has_string(object, "epsilon", "inf");
+    support_has(object, "{'theorem': 'none', 'epsilon': 'inf'}");
     support_contains(text_at(object, "statement"), "Nothing is proven over all texts");
     program_says(2, "option --split does not apply to --certify",
                  "privacy %s --certify --split train", in_run(""));
     program_says(2, "needs RUN", "privacy --certify");
-
-    const char *run = support_scratch_path("clipped");
-    program_prints(0,
-                   "Proven: epsilon 8 at delta 1e-05, one sample, any two texts. Not covered: "
-                   "the texts that the encoder was trained on.\nProven for one sample",
-                   "train %s --method vib-fixed --certified-epsilon 8 --out %s --quiet",
-                   program_train_options(), run);
+    program_prints(
+        0,
+        "Proven: epsilon 8 at delta 1e-05, one sample, any two texts. Not covered: "
+        "the texts that the encoder was trained on.\nProven for one sample",
+        "train $TINY --method vib-fixed --certified-epsilon 8 --out $DIR/clipped --quiet");
     char *result = support_read(support_scratch_path("clipped/result.json"));
     json_t *record = json_loads(result, 0, NULL);
     cr_expect_float_eq(number(json_object_get(record, "certified"), "epsilon"), 8, 1e-10);
-    json_decref(record);
-    outcome = program_expect(0, "train --resume %s --quiet --json", run);
-    record = program_object(&outcome);
+    record = program_json("train --resume $DIR/clipped --quiet --json");
     cr_expect_float_eq(number(json_object_get(record, "certified"), "right"), 0.79758, 1e-5);
-    json_decref(record);
-    outcome = program_expect(0, "train %s --method base --out %s --quiet --json",
-                             program_train_options(), support_scratch_path("plain"));
-    record = program_object(&outcome);
+    record = program_json("train $TINY --method base --out $DIR/plain --quiet --json");
     cr_expect(json_is_null(json_object_get(record, "certified"))); /* as in result.json */
-    json_decref(record);
-    outcome = program_expect(0, "privacy %s --certify --at-epsilon 8 --json", run);
+    outcome = program_expect(0, "privacy $DIR/clipped --certify --at-epsilon 8 --json");
     object = program_object(&outcome);
     has_string(object, "theorem", "a");
     cr_expect_float_eq(number(object, "epsilon"), 8, 1e-10);
     cr_expect_float_eq(number(support_at(object, "curve/0"), "delta"), 1e-5, 1e-9);
     char *saved = support_read(support_scratch_path("clipped/certificate-at-epsilon-8.json"));
     cr_expect_str_eq(saved, outcome.out);
-    outcome = program_expect(0, "privacy %s --certify --releases 4", run);
-    support_contains(outcome.out, "mu-GDP with mu = 3.333");
-    support_contains(outcome.out, "By theorem (a), 4 samples of a text");
+    outcome = program_expect(0, "privacy $DIR/clipped --certify --releases 4");
+    support_contains(outcome.out, "mu-GDP with mu = 3.333", "By theorem (a), 4 samples of a text");
 
     /* The attack's bound is at most the exact epsilon, which is at most the certified one. A smaller claim fails. */
-    outcome = program_expect(0, "attack %s --kind pair --pairs 3 --samples 1000 --json", run);
-    object = program_object(&outcome);
+    object = program_json("attack $DIR/clipped --kind pair --pairs 3 --samples 1000 --json");
     const json_t *pair = support_at(object, "pairs/0");
     cr_expect(json_is_true(json_object_get(object, "holds")));
     cr_expect_float_eq(number(object, "certified"), nvdp_gdp_epsilon(nvdp_gdp_mu(8, 1e-5), .01),
@@ -397,41 +349,38 @@ Test(pipeline, certify_a_run) {
     cr_expect_float_eq(number(object, "guess"), nvdp_guess_bound(.5, clip, 1, 0), 1e-6);
     cr_expect(json_is_false(json_object_get(object, "weak")));
     outcome = program_expect(
-        1, "attack %s --kind pair --pairs 1 --samples 100 --delta 1e-9 --claimed 1e-4", run);
-    support_contains(outcome.err, "VIOLATION: texts ");
-    support_contains(outcome.err, "<= exact <= claimed, found ");
-    support_contains(outcome.err, "; confidence of shown and right: 95 %");
-    support_contains(outcome.out, "VIOLATION");
-    support_contains(outcome.out, "\nclaimed ");
+        1, "attack $DIR/clipped --kind pair --pairs 1 --samples 100 --delta 1e-9 --claimed 1e-4");
+    support_contains(outcome.err, "VIOLATION: texts ", "<= exact <= claimed, found ",
+                     "; confidence of shown and right: 95 %");
+    support_contains(outcome.out, "VIOLATION", "\nclaimed ");
     cr_expect_null(strstr(outcome.out, "certified"));
     const char *shared = support_scratch_path("attacked.h5");
-    outcome = program_expect(0, "export %s --split dev --samples 4 --out %s", run, shared);
-    outcome =
-        program_expect(0, "attack %s --kind reidentify --shared %s --releases 4", run, shared);
-    support_contains(outcome.out, "Someone who has the model and these 40 texts");
-    support_contains(outcome.out, "40 with 4 samples each, among 40 texts; intervals at 95 %");
-    support_contains(outcome.out, "chance 2.50 %, proven at most ");
-    support_contains(outcome.out, "\nwithout noise ");
-    outcome = program_expect(0, "attack %s --kind attribute --seeds 1 --public %s/train.tsv", run,
-                             program_task());
-    support_contains(outcome.out, "40, public texts to learn from: 160, noise drawn 1 time");
-    support_contains(outcome.out, " sees     score      x 100             95 %");
-    support_contains(outcome.out, " states   AUC ");
-    support_contains(outcome.out, "proven at most\n");
+    program_expect(0, "export $DIR/clipped --split dev --samples 4 --out $DIR/attacked.h5");
+    outcome = program_expect(
+        0, "attack $DIR/clipped --kind reidentify --shared $DIR/attacked.h5 --releases 4");
+    support_contains(outcome.out, "Someone who has the model and these 40 texts",
+                     "40 with 4 samples each, among 40 texts; intervals at 95 %",
+                     "chance 2.50 %, proven at most ", "\nwithout noise ");
+    outcome = program_expect(
+        0, "attack $DIR/clipped --kind attribute --seeds 1 --public $TASK/train.tsv");
+    support_contains(outcome.out, "40, public texts to learn from: 160, noise drawn 1 time",
+                     " sees     score      x 100             95 %", " states   AUC ",
+                     "proven at most\n");
     for (int json = 0; json < 2; json++) {
-        outcome = program_expect(
-            0, "attack %s --kind attribute --seeds 1 --public %s/train.tsv --shared %s%s", run,
-            program_task(), shared, json ? " --json" : "");
+        outcome = program_expect(0,
+                                 "attack $DIR/clipped --kind attribute --seeds 1 --public "
+                                 "$TASK/train.tsv --shared $DIR/attacked.h5%s",
+                                 json ? " --json" : "");
         support_contains(outcome.out, shared);
         if (!json) support_contains(outcome.out, "; intervals cover the choice of texts only");
     }
     program_says(2, "attack language: expected a method with one vector per token",
-                 "attack %s --kind language --public %s/train.tsv", run, program_task());
+                 "attack $DIR/clipped --kind language --public $TASK/train.tsv");
     program_says(2, "option --prior does not apply to --kind token",
-                 "attack %s --kind token --prior model", run);
-    program_says(2, "public: expected a file", "attack %s --kind bag", run);
+                 "attack $DIR/clipped --kind token --prior model");
+    program_says(2, "public: expected a file", "attack $DIR/clipped --kind bag");
     program_says(2, "option --pairs does not apply to --kind reidentify",
-                 "attack %s --kind reidentify --pairs 3", run);
+                 "attack $DIR/clipped --kind reidentify --pairs 3");
     program_says(2, "expected exactly one of RUN and --posteriors", "attack --kind pair");
 }
 
@@ -443,16 +392,12 @@ Test(pipeline, export_and_reuse) {
     const char *run = make_run("nvdp");
     const char *shared = support_scratch_path("shared.h5");
     struct outcome outcome = program_expect(
-        0, "export %s --split train,dev --with-labels --samples 2 --out %s", run, shared);
-    support_contains(outcome.out, shared);
-    support_contains(outcome.out, "200");
-    outcome = program_expect(0, "reuse %s --epochs 2 --json --quiet", shared);
-    json_t *object = program_object(&outcome);
+        0, "export %s --split train,dev --with-labels --samples 2 --out $DIR/shared.h5", run);
+    support_contains(outcome.out, shared, "200");
+    json_t *object = program_json("reuse $DIR/shared.h5 --epochs 2 --json --quiet");
     cr_assert_gt(number(object, "train_texts"), 0);
-    cr_assert_eq(number(object, "classes"), 2);
-    cr_assert_eq(number(object, "n"), 40);
-    outcome = program_expect(0, "info %s --json", shared);
-    object = program_object(&outcome);
+    support_has(object, "{'classes': 2, 'n': 40}");
+    object = program_json("info $DIR/shared.h5 --json");
 }
 
 Test(pipeline, seeded_export_says_so_and_repeats) {
@@ -481,15 +426,13 @@ Test(pipeline, encode_writes_hidden_states) {
     const char *input = support_scratch_path("texts.jsonl");
     support_write_text(input,
                        "{\"text\": \"the film\"}\n{\"text\": \"good\", \"pair\": \"bad\"}\n");
-    struct outcome outcome =
-        program_expect(0, "encode --model %s --jsonl %s --out %s --json --quiet", program_model(),
-                       input, support_scratch_path("hidden.h5"));
-    json_t *object = program_object(&outcome);
+    json_t *object = program_json(
+        "encode --model $MODEL --jsonl $DIR/texts.jsonl --out $DIR/hidden.h5 --json --quiet");
     cr_assert_eq(number(object, "texts"), 2);
     cr_assert(exists(support_scratch_path("hidden.h5")));
     support_write_text(input, "{\"text\": \"the film\"}\n{\"text\": 3}\n");
-    program_says(3, "texts.jsonl:2", "encode --model %s --jsonl %s --out %s", program_model(),
-                 input, support_scratch_path("bad.h5"));
+    program_says(3, "texts.jsonl:2",
+                 "encode --model $MODEL --jsonl $DIR/texts.jsonl --out $DIR/bad.h5");
     cr_assert_not(exists(support_scratch_path("bad.h5")));
 }
 
@@ -528,11 +471,9 @@ Test(pipeline, an_interrupted_training_exits_with_130_and_resumes) {
     cr_assert(WIFEXITED(status));
     char *messages = support_read(support_scratch_path("messages"));
     cr_assert_eq(WEXITSTATUS(status), 130, "%s", messages);
-    support_contains(messages, "nvdp train: interrupted");
-    support_contains(messages, "--resume");
+    support_contains(messages, "nvdp train: interrupted", "--resume");
     cr_assert(exists(in_run("state.ckpt")));
-    struct outcome outcome = program_expect(0, "train --resume %s --json --quiet", run);
-    json_t *object = program_object(&outcome);
+    json_t *object = program_json("train --resume $DIR/run --json --quiet");
     cr_assert_eq(number(object, "epochs_run"), 200);
 }
 
@@ -551,8 +492,7 @@ Test(pipeline, an_unfinished_run_is_refused) {
         "encode --model %s/model --jsonl texts.jsonl --out hidden.h5",
         "pretrain --text texts --init %s/model --length 12 --batch 1 --out pretrained",
     };
-    char run[4096];
-    snprintf(run, sizeof run, "%s", make_run("base"));
+    const char *run = make_run("base");
     const char *expected = support_path("finish it with: nvdp train --resume %s\n", run);
     struct outcome outcome = program_expect(0, "eval %s", run);
     cr_assert_eq(unlink(in_run("result.json")), 0);
@@ -560,15 +500,15 @@ Test(pipeline, an_unfinished_run_is_refused) {
     support_write_text(support_scratch_path("texts.jsonl"), "{\"text\": \"good film\"}\n");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         const char *command = support_path(commands[i], run);
-        outcome = program_shell("cd %s && ln -sf %s/*.tsv . && %s/nvdp %s",
-                                support_scratch_path(""), program_task(), NVDP_BINARY_DIR, command);
+        outcome = program_shell("cd $DIR/ && ln -sf $TASK/*.tsv . && %s/nvdp %s", NVDP_BINARY_DIR,
+                                command);
         cr_expect_eq(outcome.code, 1, "%s: %d", command, outcome.code);
         cr_expect(strstr(outcome.err, expected) != NULL, "%s: %s", command, outcome.err);
     }
     program_prints(0, "nvdp train --resume", "info %s", run);
     program_prints(0, "the model of a run that has not ended", "info %s/model", run);
-    outcome = program_expect(0, "train --resume %s --quiet", run);
-    outcome = program_expect(0, "eval %s", run);
+    program_expect(0, "train --resume %s --quiet", run);
+    program_expect(0, "eval %s", run);
 }
 
 /* A signal may arrive at any instruction, also inside a library's matrix product. The model in models/ has products
@@ -598,9 +538,8 @@ Test(pipeline, a_signal_inside_a_product_does_no_harm) {
 
 /* The run of an encoder without training lies beside the file, and is named whether it has a ledger or not. */
 Test(pipeline, export_names_the_run_of_an_encoder) {
-    char folder[512];
     const char *end = strrchr(program_model(), '/');
-    snprintf(folder, sizeof folder, "%s", support_scratch_path("shared"));
+    const char *folder = support_scratch_path("shared");
     const char *center = support_scratch_path("public.txt");
     const char *input = support_scratch_path("own.txt");
     cr_assert_eq(mkdir(folder, 0777), 0);
@@ -609,37 +548,34 @@ Test(pipeline, export_names_the_run_of_an_encoder) {
     const char *line = support_path("\nrun               %s/%s-sentence\n", folder,
                                     end != NULL ? end + 1 : program_model());
     for (size_t i = 0; i < 2; i++) {
-        struct outcome o = program_expect(
-            0, "export --model %s --center %s --clip-sequence 4 --input %s --out %s/%zu.h5 %s",
-            program_model(), center, input, folder, i, i == 0 ? "" : "--no-ledger");
-        support_contains(o.out, line);
-        support_contains(o.out, i == 0 ? "-sentence/ledger\n" : "ledger            none: ");
-        support_contains(o.out, "texts             2\n");
+        struct outcome o =
+            program_expect(0,
+                           "export --model $MODEL --center $DIR/public.txt --clip-sequence 4 "
+                           "--input $DIR/own.txt --out %s/%zu.h5 %s",
+                           folder, i, i == 0 ? "" : "--no-ledger");
+        support_contains(o.out, line, i == 0 ? "-sentence/ledger\n" : "ledger            none: ",
+                         "texts             2\n");
     }
     program_prints(0, "by default MODEL-sentence beside the", "export --help=all");
 
     /* a search: no text comes after the last of all hits; lines and numbers of bad queries; a run is no file */
     const char *queries = support_scratch_path("queries.txt");
-    struct outcome o =
-        program_expect(0, "search %s/0.h5 --model %s --query c", folder, program_model());
-    support_contains(o.out, "95 %, all texts   shrunken    above\n");
-    support_contains(o.out, "      -\n   2 ");
-    support_contains(o.out, "of a top hit is too large on\n");
-    o = program_expect(0, "search %s/0.h5 --model %s --query c --json", folder, program_model());
-    json_t *found = program_object(&o), *query = support_at(found, "queries/0"),
-           *hit = support_at(query, "hits/0");
-    support_contains(text_at(found, "note"), "too large on average");
-    support_contains(text_at(found, "note"),
+    struct outcome o = program_expect(0, "search %s/0.h5 --model $MODEL --query c", folder);
+    support_contains(o.out, "95 %, all texts   shrunken    above\n", "      -\n   2 ",
+                     "of a top hit is too large on\n");
+    json_t *found = program_json("search %s/0.h5 --model $MODEL --query c --json", folder),
+           *query = support_at(found, "queries/0"), *hit = support_at(query, "hits/0");
+    support_contains(text_at(found, "note"), "too large on average",
                      "of 2 estimates, which sets the prior, has a standard error of 141 %");
     cr_expect(json_is_null(json_object_get(hit, "above")));
     cr_expect(json_is_real(json_object_get(hit, "shrunken")));
     static const char *const bad[] = {"c\n \t\n", "c\n\xff\n", "c\n\xe2\x80\x8b\n"};
     for (size_t i = 0; i < 3; i++) {
         support_write_text(queries, bad[i]);
-        o = program_run("search %s/0.h5 --model %s --queries %s", folder, program_model(), queries);
+        o = program_run("search %s/0.h5 --model $MODEL --queries $DIR/queries.txt", folder);
         support_contains(o.err, "queries.txt:2: expected ");
     }
-    o = program_run("search %s/0.h5 --model %s --query ''", folder, program_model());
+    o = program_run("search %s/0.h5 --model $MODEL --query ''", folder);
     support_contains(o.err, "query 1: expected a text with tokens");
     o = program_run("search %s/%s-sentence --query c", folder, end != NULL ? end + 1 : "");
     support_contains(o.err, "found a run; nvdp export writes a file of its samples");

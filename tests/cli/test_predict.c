@@ -26,14 +26,14 @@ static void refused(int code, const char *run, const char *options, const char *
 
 Test(predict, new_texts_through_the_noise) {
     const char *run = support_scratch_path("run"), *texts = support_scratch_path("texts.txt");
-    struct outcome outcome =
-        program_expect(0, "train %s --method nvdp --out %s --quiet", program_train_options(), run);
+    program_expect(0, "train $TINY --method nvdp --out $DIR/run --quiet");
 
     /* With one sample, the texts of the test split get the split's predictions: their noise has the same numbers. */
-    outcome = program_shell("tail -n +2 %s/test.tsv | cut -f 2 | tee %s", program_task(), texts);
+    struct outcome outcome =
+        program_shell("tail -n +2 $TASK/test.tsv | cut -f 2 | tee $DIR/texts.txt");
     const char *split = support_scratch_path("split.tsv");
-    outcome = program_expect(0, "predict %s --quiet --out %s", run, split);
-    outcome = program_expect(0, "predict %s --quiet --input %s --samples 1", run, texts);
+    program_expect(0, "predict $DIR/run --quiet --out $DIR/split.tsv");
+    outcome = program_expect(0, "predict $DIR/run --quiet --input $DIR/texts.txt --samples 1");
     json_t *lines = lines_of(outcome.out);
     char *leader = support_read(split);
     const size_t count = json_array_size(lines);
@@ -48,15 +48,14 @@ Test(predict, new_texts_through_the_noise) {
     cr_assert_str_empty(at);
 
     /* A text that is cut is said, as in training. */
-    outcome = program_shell("printf 'good good good good good good good good good good good good\\n"
-                            "bad\\n' | " NVDP_BINARY_DIR "/nvdp predict %s --input -",
-                            run);
+    outcome = program_shell("printf 'good good good good good good good good good good good "
+                            "good\\nbad\\n' | " NVDP_BINARY_DIR "/nvdp predict $DIR/run --input -");
     support_contains(outcome.err, "1 of 2 texts (50.0 %) are cut to 12 tokens");
 
     /* Many samples: the predicted classes fit the texts, the probabilities sum to 1, and one is a mean over samples. */
-    outcome = program_shell("printf 'good good good\\nbad bad bad\\n\\ngood bad' | " NVDP_BINARY_DIR
-                            "/nvdp predict %s --quiet --input - --samples 50 --probabilities",
-                            run);
+    outcome =
+        program_shell("printf 'good good good\\nbad bad bad\\n\\ngood bad' | " NVDP_BINARY_DIR
+                      "/nvdp predict $DIR/run --quiet --input - --samples 50 --probabilities");
     lines = lines_of(outcome.out);
     cr_assert_eq(json_array_size(lines), 4, "an empty line is an empty text: %s", outcome.out);
     cr_assert_str_eq(label_of(lines, 0), "1");
@@ -72,20 +71,18 @@ Test(predict, new_texts_through_the_noise) {
 
     /* Input is a table with the task's columns, and output a file. */
     const char *out = support_scratch_path("out.jsonl");
-    outcome = program_expect(0, "predict %s --input %s/dev.tsv --json --out %s", run,
-                             program_task(), out);
-    json_t *object = program_object(&outcome);
-    cr_assert_eq(integer_at(object, "texts"), 40);
-    cr_expect(json_is_false(json_object_get(object, "private")));
+    json_t *object =
+        program_json("predict $DIR/run --input $TASK/dev.tsv --json --out $DIR/out.jsonl");
+    support_has(object, "{'texts': 40, 'private': false}");
     char *file = support_read(out);
     lines = lines_of(file);
     cr_assert_eq(json_array_size(lines), 40);
     cr_assert_null(support_at(lines, "0/probabilities"));
 
     /* Placeholders for unknown labels have no effect. */
-    outcome = program_shell("sed '2,$s/\t.*/\t-1/' %s/dev.tsv >%s.tsv && " NVDP_BINARY_DIR
-                            "/nvdp predict %s --quiet --input %s.tsv",
-                            program_task(), out, run, out);
+    outcome =
+        program_shell("sed '2,$s/\t.*/\t-1/' $TASK/dev.tsv >$DIR/out.jsonl.tsv && " NVDP_BINARY_DIR
+                      "/nvdp predict $DIR/run --quiet --input $DIR/out.jsonl.tsv");
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     cr_assert_str_eq(outcome.out, file);
 
@@ -105,28 +102,25 @@ Test(predict, new_texts_through_the_noise) {
 }
 
 Test(predict, scores_of_pairs) {
-    const char *data = support_scratch_path("pairs"), *run = support_scratch_path("run");
-    struct outcome outcome = program_shell(
-        "mkdir -p %s && for s in train dev; do (printf 'a\\tb\\tscore\\n'; for i in 1 2 3 4 5 6 7 "
-        "8; do printf 'good\\tcat\\t1.5\\nbad\\tdog\\t-1.5\\n'; done) >%s/$s.tsv; done",
-        data, data);
+    const char *run = support_scratch_path("run");
+    struct outcome outcome =
+        program_shell("mkdir -p $DIR/pairs && for s in train dev; do (printf 'a\\tb\\tscore\\n'; "
+                      "for i in 1 2 3 4 5 6 7 8; do printf "
+                      "'good\\tcat\\t1.5\\nbad\\tdog\\t-1.5\\n'; done) >$DIR/pairs/$s.tsv; done");
     cr_assert_eq(outcome.code, 0);
-    outcome = program_expect(
-        0,
-        "train --task tsv --data %s --text-column a --text-pair-column b --label-column score "
-        "--regression --model %s --method vib-fixed --max-length 12 --epochs 1 --batch 4 --threads "
-        "1 --quiet --out %s",
-        data, program_model(), run);
+    program_expect(0, "train --task tsv --data $DIR/pairs --text-column a --text-pair-column b "
+                      "--label-column score --regression --model $MODEL --method vib-fixed "
+                      "--max-length 12 --epochs 1 --batch 4 --threads 1 --quiet --out $DIR/run");
     const char *texts = support_scratch_path("texts.txt");
     support_write_text(texts, "good\tcat\nbad\tdog\n");
-    outcome = program_expect(0, "predict %s --quiet --probabilities --input %s", run, texts);
+    outcome = program_expect(0, "predict $DIR/run --quiet --probabilities --input $DIR/texts.txt");
     json_t *lines = lines_of(outcome.out);
     cr_assert_eq(json_array_size(lines), 2);
     cr_assert(json_is_real(support_at(lines, "0/score")));
     cr_assert_null(support_at(lines, "0/label"));
     const char *table = support_scratch_path("texts.csv"); /* columns by name, without labels */
     support_write_text(table, "b,a\n\"cat, dog\",good\ndog,bad\ndog,bad\n");
-    outcome = program_expect(0, "predict %s --quiet --input %s", run, table);
+    outcome = program_expect(0, "predict $DIR/run --quiet --input $DIR/texts.csv");
     lines = lines_of(outcome.out);
     cr_assert_eq(json_array_size(lines), 3);
     const char *options = support_path("--input %s", texts);

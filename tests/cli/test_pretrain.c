@@ -32,11 +32,9 @@ static const char *options(void) {
 }
 
 Test(pretrain, from_text_to_a_model_that_can_be_trained) {
-    struct outcome o =
-        program_expect(0,
-                       "pretrain %s --steps 30 --eval-text %s --eval-every 10 --out %s "
-                       "--dtype f16 --json",
-                       options(), text_file(), support_scratch_path("lm"));
+    struct outcome o = program_expect(
+        0, "pretrain %s --steps 30 --eval-text %s --eval-every 10 --out $DIR/lm --dtype f16 --json",
+        options(), text_file());
     json_t *result = program_object(&o);
     cr_assert_eq(integer_at(result, "steps"), 30);
     cr_assert_leq(integer_at(result, "vocab_size"), 90);
@@ -44,26 +42,22 @@ Test(pretrain, from_text_to_a_model_that_can_be_trained) {
     cr_assert_gt(integer_at(evaluation, "masked"), 100);
     cr_assert_eq(number_at(result, "coverage/unknown"), 0);
     support_contains(o.err, "held-out text: masked accuracy");
-    o = program_expect(0, "pretrain --eval --model %s --text %s --length 16 --threads 1",
-                       support_scratch_path("lm"), text_file());
-    support_contains(o.out, "masked accuracy");
-    support_contains(o.out, "perplexity");
-    o = program_expect(
-        0,
-        "train --task sst2 --data %s --model %s --method base --epochs 1 --max-length 12 "
-        "--threads 1 --out %s",
-        program_task(), support_scratch_path("lm"), support_scratch_path("run"));
-    support_contains(o.err, "7 tensors not used: "); /* the pretraining heads */
-    program_prints(0, "longer",
-                   "pretrain --init %s --text %s --length 24 --steps 2 --threads 1 --out %s",
-                   support_scratch_path("lm"), text_file(), support_scratch_path("longer"));
-    program_prints(0, "BertForPreTraining", "info %s", support_scratch_path("longer"));
+    o = program_expect(0, "pretrain --eval --model $DIR/lm --text %s --length 16 --threads 1",
+                       text_file());
+    support_contains(o.out, "masked accuracy", "perplexity");
+    program_says(0, "7 tensors not used: ",
+                 "train --task sst2 --data $TASK --model $DIR/lm --method base --epochs 1 "
+                 "--max-length 12 --threads 1 --out $DIR/run"); /* the pretraining heads */
+    program_prints(
+        0, "longer",
+        "pretrain --init $DIR/lm --text %s --length 24 --steps 2 --threads 1 --out $DIR/longer",
+        text_file());
+    program_prints(0, "BertForPreTraining", "info $DIR/longer");
 }
 
 /* Kills a run, resumes it from its last saved state, and expects the same bytes as undisturbed. */
 static void kill_and_resume(const char *options, unsigned steps) {
-    program_expect(0, "pretrain %s --steps %u --out %s", options, steps,
-                   support_scratch_path("whole"));
+    program_expect(0, "pretrain %s --steps %u --out $DIR/whole", options, steps);
     nvdp__autofree char *line = NULL;
     cr_assert_gt(asprintf(&line,
                           "exec %s/nvdp pretrain %s --steps %u --checkpoint-seconds 0 "
@@ -82,7 +76,7 @@ static void kill_and_resume(const char *options, unsigned steps) {
     usleep(100000);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    program_prints(0, " steps", "pretrain --resume %s --threads 1", support_scratch_path("parts"));
+    program_prints(0, " steps", "pretrain --resume $DIR/parts --threads 1");
     cr_assert(support_same_file(support_scratch_path("whole"), support_scratch_path("parts"),
                                 "model.safetensors"));
 }
@@ -92,7 +86,7 @@ Test(pretrain, killed_and_resumed) {
 }
 
 Test(pretrain, killed_and_resumed_on_privatized_text) {
-    program_expect(0, "pretrain %s --steps 5 --out %s", options(), support_scratch_path("init"));
+    program_expect(0, "pretrain %s --steps 5 --out $DIR/init", options());
     char more[4096];
     snprintf(more, sizeof more,
              "--text %s --init %s --length 16 --batch 8 --lr 3e-3 --threads 1 --privatize laplace "
@@ -102,9 +96,8 @@ Test(pretrain, killed_and_resumed_on_privatized_text) {
 }
 
 Test(pretrain, dry_run_writes_nothing) {
-    struct outcome o = program_expect(
-        0, "pretrain --text %s --arch mini --steps 10 --dry-run --json", text_file());
-    json_t *object = program_object(&o);
+    json_t *object =
+        program_json("pretrain --text %s --arch mini --steps 10 --dry-run --json", text_file());
     const json_t *plan = json_object_get(object, "plan");
     cr_assert_eq(integer_at(plan, "vocab_size"), 8192);
     cr_assert_eq(integer_at(plan, "tokens"), 10 * 64 * 128);
@@ -163,19 +156,15 @@ Test(pretrain, bad_input) {
 
 /* Several files: by repeated --text, by more arguments, and from a file of options. */
 Test(pretrain, takes_several_texts) {
-    struct outcome o =
-        program_expect(0, "pretrain %s %s --text %s --steps 0 --out %s --json", options(),
-                       text_file(), text_file(), support_scratch_path("three"));
-    json_t *result = program_object(&o);
+    json_t *result = program_json("pretrain %s %s --text %s --steps 0 --out $DIR/three --json",
+                                  options(), text_file(), text_file());
     json_int_t words = integer_at(result, "coverage/words");
     const char *config = support_scratch_path("options.json");
-    char text[4096];
-    snprintf(text, sizeof text, "{\"text\": [\"%s\", \"%s\"], \"vocab_size\": 90, \"steps\": 0}",
-             text_file(), text_file());
+    const char *text = support_path(
+        "{\"text\": [\"%s\", \"%s\"], \"vocab_size\": 90, \"steps\": 0}", text_file(), text_file());
     support_write_text(config, text);
-    o = program_expect(0, "pretrain --config %s --hidden 16 --layers 1 --out %s --json --threads 1",
-                       config, support_scratch_path("two"));
-    result = program_object(&o);
+    result = program_json("pretrain --config $DIR/options.json --hidden 16 --layers 1 --out "
+                          "$DIR/two --json --threads 1");
     json_int_t fewer = integer_at(result, "coverage/words");
     cr_assert_eq(words * 2, fewer * 3);
 }
@@ -188,14 +177,13 @@ Test(pretrain, private_vocabulary) {
     for (int i = 0; i < 4321; i++)
         fprintf(file, "common words here\n\n%s", i == 77 ? "zyxqwv unseen\n\n" : "");
     cr_assert_eq(fclose(file), 0);
-    const char *path = support_scratch_path("private.txt"), *out = support_scratch_path("dp");
+    const char *path = support_scratch_path("private.txt");
     support_write(path, text, size);
     free(text);
-    struct outcome o = program_expect(
-        0,
-        "pretrain --text %s --hidden 16 --layers 1 --heads 2 --length 16 --steps 0 --threads 1 "
-        "--vocab-dp-epsilon 2 --vocab-dp-delta 1e-8 --max-words 5 --out %s --json",
-        path, out);
+    struct outcome o =
+        program_expect(0, "pretrain --text $DIR/private.txt --hidden 16 --layers 1 --heads 2 "
+                          "--length 16 --steps 0 --threads 1 --vocab-dp-epsilon 2 --vocab-dp-delta "
+                          "1e-8 --max-words 5 --out $DIR/dp --json");
     json_t *result = program_object(&o);
     cr_expect(json_is_null(json_object_get(result, "coverage")));
     static const char *const files[] = {"pretrain.json", "result.json", "vocab.txt",
@@ -222,8 +210,8 @@ Test(pretrain, private_vocabulary) {
         {"--max-words 9", "--max-words: expected 0 without --vocab-dp-epsilon"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        o = program_expect(2, "pretrain --text %s --steps 0 --out %s-2 %s", path, out,
-                           wrong[i].args);
-        support_contains(o.err, wrong[i].message);
+        program_says(2, wrong[i].message,
+                     "pretrain --text $DIR/private.txt --steps 0 --out $DIR/dp-2 %s",
+                     wrong[i].args);
     }
 }

@@ -106,13 +106,11 @@ Test(promises, folds_show_the_weakest_guarantee) {
     const char *run = support_scratch_path("folds");
     double largest = 0, first = 0, shown = 0;
     struct outcome outcome = program_expect(
-        0,
-        "train --task sst2 --data %s --model %s --method base --epochs 1 --max-length 12 --threads "
-        "1 --dp-batch 30 --dp-noise 1 --target-delta 1e-3 --folds 7 --out %s",
-        program_task(), program_model(), run);
+        0, "train --task sst2 --data $TASK --model $MODEL --method base --epochs 1 --max-length 12 "
+           "--threads 1 --dp-batch 30 --dp-noise 1 --target-delta 1e-3 --folds 7 --out $DIR/folds");
     for (int f = 1; f <= 7; f++) {
         const char *path = support_path("%s/fold-%d/result.json", run, f);
-        nvdp__autoptr(json_decref) json_t *result = json_load_file(path, 0, NULL);
+        json_t *result = support_json(path);
         const double epsilon = number_at(result, "dp/pld/epsilon");
         if (epsilon > largest) largest = epsilon;
         if (f == 1) first = epsilon;

@@ -9,14 +9,14 @@ static const char *make_runs(void) {
     snprintf(folder, sizeof folder, "%s", support_scratch_path("runs of 'mine'"));
     cr_assert_eq(mkdir(folder, 0777), 0);
     for (int seed = 1; seed <= 2; seed++) {
-        program_expect(0, "train %s --method reg --seed %d --out \"%s\"/reg%d --quiet",
-                       program_train_options(), seed, folder, seed);
+        program_expect(0, "train $TINY --method reg --seed %d --out \"%s\"/reg%d --quiet", seed,
+                       folder, seed);
     }
     program_expect(
         0,
-        "train %s --regularizer kl --latent-dim 8 --kl-ramp 0.25 --clip-mu 4 --clip-logvar-max 0 "
-        "--seed 7 --skip-bad-rows --lambda-d 0.5 --out \"%s\"/kl --quiet",
-        program_train_options(), folder);
+        "train $TINY --regularizer kl --latent-dim 8 --kl-ramp 0.25 --clip-mu 4 --clip-logvar-max "
+        "0 --seed 7 --skip-bad-rows --lambda-d 0.5 --out \"%s\"/kl --quiet",
+        folder);
     program_expect(0, "privacy \"%s\"/kl --quiet", folder);
     return folder;
 }
@@ -25,10 +25,9 @@ static const char *make_runs(void) {
 static void check_command(const char *folder, const json_t *run) {
     const char *command = text_at(run, "command");
     cr_assert_eq(strncmp(command, "nvdp ", 5), 0);
-    struct outcome outcome = program_expect(0, "%s --dry-run --json", command + 5);
-    json_t *root = program_object(&outcome);
+    json_t *root = program_json("%s --dry-run --json", command + 5);
     const char *path = support_path("%s/%s/run.json", folder, text_at(run, "run"));
-    nvdp__autoptr(json_decref) json_t *file = json_load_file(path, 0, NULL);
+    json_t *file = support_json(path);
     json_t *made = json_object_get(file, "config");
     json_t *configuration = json_object_get(root, "configuration");
     const char *key;
@@ -46,23 +45,20 @@ static void check_command(const char *folder, const json_t *run) {
 Test(report, of_trained_runs) {
     const char *folder = make_runs();
     struct outcome outcome = program_expect(0, "report \"%s\" --no-figures", folder);
-    support_contains(outcome.out, "Table 1. Utility and privacy");
-    support_contains(outcome.out, "sst2 (accuracy)");
-    support_contains(outcome.out, "G 1e-3, D 0.5");
-    support_contains(outcome.out, "report: index.html, tables/, figures/, data/");
+    support_contains(outcome.out, "Table 1. Utility and privacy", "sst2 (accuracy)",
+                     "G 1e-3, D 0.5", "report: index.html, tables/, figures/, data/");
     cr_assert_eq(mkdir(support_scratch_path("elsewhere"), 0777), 0);
     cr_assert_eq(mkdir(support_scratch_path("elsewhere/tables"), 0777), 0);
     const char *left =
         support_scratch_path("elsewhere/tables/table1.tex.partial-1-0"); /* of a killed one */
     support_write_text(left, "");
-    outcome = program_expect(0, "report \"%s\" --no-figures --json --budgets 0,inf --out %s",
-                             folder, support_scratch_path("elsewhere"));
+    outcome = program_expect(
+        0, "report \"%s\" --no-figures --json --budgets 0,inf --out $DIR/elsewhere", folder);
     cr_expect_neq(access(left, F_OK), 0);
     json_t *root = program_object(&outcome);
     const json_t *budgets = json_object_get(root, "budgets");
     cr_assert_eq(json_array_size(budgets), 2); /* of the private method */
-    cr_expect(json_is_null(support_at(budgets, "0/group")));
-    cr_expect_eq(integer_at(budgets, "1/group"), 1);
+    support_has(budgets, "{'0/group': null, '1/group': 1}");
     const json_t *groups = json_object_get(root, "groups");
     cr_assert_eq(json_array_size(groups), 2);
     const json_t *quantities = support_at(groups, "1/quantities");
@@ -75,10 +71,10 @@ Test(report, of_trained_runs) {
 }
 
 Test(report, wrong_use) {
-    struct outcome outcome = program_expect(3, "report %s", support_scratch_path("nowhere"));
-    support_contains(outcome.err, "nvdp report: ");
-    support_contains(outcome.err, "expected a directory of runs, found no such directory");
+    struct outcome outcome = program_expect(3, "report $DIR/nowhere");
+    support_contains(outcome.err,
+                     "nvdp report: ", "expected a directory of runs, found no such directory");
     program_says(2, "budgets: expected 1 to 16 numbers in nats, each at least 0, found '1,x'",
-                 "report %s --budgets 1,x", support_scratch_path("nowhere"));
-    outcome = program_expect(2, "report");
+                 "report $DIR/nowhere --budgets 1,x");
+    program_expect(2, "report");
 }

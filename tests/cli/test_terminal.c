@@ -41,7 +41,6 @@ static void write_split(const char *folder, const char *name, int rows) {
 }
 
 Test(terminal, obeys_no_file) {
-    char line[4096];
     struct outcome o;
     const char *data = support_scratch_path("data" EVIL);
     const char *run = support_scratch_path("run" EVIL);
@@ -52,7 +51,7 @@ Test(terminal, obeys_no_file) {
     write_split(data, "test", 12);
 #define RUN(expected, ...)                                                                         \
     do {                                                                                           \
-        snprintf(line, sizeof line, __VA_ARGS__);                                                  \
+        const char *line = support_path(__VA_ARGS__);                                              \
         o = clean(line);                                                                           \
         cr_assert_eq(o.code, expected, "%s: %d: %s%s", line, o.code, o.out, o.err);                \
     } while (0)
@@ -86,17 +85,15 @@ Test(terminal, obeys_no_file) {
 /* Fields of the predictions are on their lines, and can be read back. */
 Test(terminal, predictions_have_no_control_characters) {
     const char *data = support_scratch_path("data");
-    const char *run = support_scratch_path("run");
     const char *out = support_scratch_path("predictions.tsv");
     cr_assert_eq(mkdir(data, 0777), 0);
     write_split(data, "train", 60);
     write_split(data, "dev", 20);
     program_expect(
         0,
-        "train --task tsv --data %s --text-column text --label-column label --model "
-        "%s --max-length 12 --batch 16 --epochs 1 --threads 1 --method base --out %s --quiet",
-        data, program_model(), run);
-    program_expect(0, "predict %s --split dev --out %s", run, out);
+        "train --task tsv --data $DIR/data --text-column text --label-column label --model $MODEL "
+        "--max-length 12 --batch 16 --epochs 1 --threads 1 --method base --out $DIR/run --quiet");
+    program_expect(0, "predict $DIR/run --split dev --out $DIR/predictions.tsv");
     char *text = support_read(out), *at = text;
     size_t rows = 0;
     for (; *at != '\0'; rows++) {

@@ -4,7 +4,7 @@
 static struct outcome tokenize(int code, const char *args, const char *input, size_t size) {
     const char *path = support_scratch_path("input.txt");
     support_write(path, input, size);
-    return program_expect(code, "tokenize --model %s %s <%s", program_model(), args, path);
+    return program_expect(code, "tokenize --model $MODEL %s <$DIR/input.txt", args);
 }
 
 static void gives(const char *args, const char *input, const char *expected) {
@@ -38,43 +38,43 @@ Test(tokenize, tables) {
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const char *path = support_scratch_path(files[i][0]);
         support_write_text(path, files[i][1]);
-        struct outcome o = program_expect(0, "tokenize --model %s --input %s %s", program_model(),
-                                          path, files[i][2]);
+        struct outcome o =
+            program_expect(0, "tokenize --model $MODEL --input %s %s", path, files[i][2]);
         cr_expect_str_eq(o.out, "the film\ngood\n", "%s: %s", files[i][0], o.out);
         program_prints(0, "texts             2\n",
-                       "encode --quiet --model %s --input %s %s --out %s", program_model(), path,
-                       files[i][2], support_scratch_path("t.h5"));
+                       "encode --quiet --model $MODEL --input %s %s --out $DIR/t.h5", path,
+                       files[i][2]);
         o = program_expect(
-            0, "sanitize --quiet --input %s %s --mechanism laplace-nearest --eta 1e6 --model %s",
-            path, files[i][2], program_model());
-        support_contains(o.out, "the film");
-        support_contains(o.out, i == 0 ? "x\treview\n" : i == 1 ? "text,x\n" : "{\"text\":");
+            0,
+            "sanitize --quiet --input %s %s --mechanism laplace-nearest --eta 1e6 --model $MODEL",
+            path, files[i][2]);
+        support_contains(o.out, "the film",
+                         i == 0   ? "x\treview\n"
+                         : i == 1 ? "text,x\n"
+                                  : "{\"text\":");
     }
     program_says(3, "t.tsv:1: missing column 'text': found columns 'x', 'review'",
-                 "tokenize --model %s --input %s", program_model(), support_scratch_path("t.tsv"));
+                 "tokenize --model $MODEL --input $DIR/t.tsv");
     support_write_text(support_scratch_path("lines"), "the film\ngood\n");
-    program_prints(0, "texts             2\n", "encode --quiet --model %s --input - --out %s <%s",
-                   program_model(), support_scratch_path("t.h5"), support_scratch_path("lines"));
-    program_says(3, "expected a JSON object", "encode --quiet --model %s --jsonl - --out %s <%s",
-                 program_model(), support_scratch_path("t.h5"), support_scratch_path("lines"));
+    program_prints(0, "texts             2\n",
+                   "encode --quiet --model $MODEL --input - --out $DIR/t.h5 <$DIR/lines");
+    program_says(3, "expected a JSON object",
+                 "encode --quiet --model $MODEL --jsonl - --out $DIR/t.h5 <$DIR/lines");
 }
 
 Test(tokenize, a_file) {
     const char *path = support_scratch_path("lines.txt");
     support_write_text(path, "the film\n");
-    struct outcome o = program_expect(0, "tokenize --model %s --input %s", program_model(), path);
+    struct outcome o = program_expect(0, "tokenize --model $MODEL --input $DIR/lines.txt");
     cr_assert_str_eq(o.out, "the film\n");
     program_says(1, ".none: cannot read: No such file or directory",
-                 "tokenize --model %s --input %s.none", program_model(), path);
+                 "tokenize --model $MODEL --input $DIR/lines.txt.none");
     support_write_text(path, "{\"text\": \"the film\"}\n");
-    o = program_expect(0, "encode --quiet --model %s --jsonl - --out %s <%s", program_model(),
-                       support_scratch_path("a.h5"), path);
-    o = program_expect(0, "encode --quiet --model %s --input - --out %s <%s", program_model(),
-                       support_scratch_path("b.h5"), path);
+    program_expect(0, "encode --quiet --model $MODEL --jsonl - --out $DIR/a.h5 <$DIR/lines.txt");
+    program_expect(0, "encode --quiet --model $MODEL --input - --out $DIR/b.h5 <$DIR/lines.txt");
     program_prints(0, "film",
-                   "sanitize --quiet --input - --mechanism laplace-nearest --eta 1e6 --model %s "
-                   "<%s",
-                   program_model(), path);
+                   "sanitize --quiet --input - --mechanism laplace-nearest --eta 1e6 --model "
+                   "$MODEL <$DIR/lines.txt");
 }
 
 Test(tokenize, ids_and_types_of_json_lines) {

@@ -17,15 +17,13 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 
 /* Warns of an option without effect and reports a missing folder. */
 Test(usage, what_users_try_first) {
-    struct outcome outcome =
-        program_expect(0, "train %s --method base --lambda 1 --dry-run", program_train_options());
-    support_contains(outcome.err, "method base has no bottleneck; options without effect: ");
-    support_contains(outcome.err, ", --lambda-g, --lambda-d\n");
+    struct outcome outcome = program_expect(0, "train $TINY --method base --lambda 1 --dry-run");
+    support_contains(outcome.err, "method base has no bottleneck; options without effect: ",
+                     ", --lambda-g, --lambda-d\n");
     program_says(1,
                  "bert-base-uncased: no such folder: expected one of this machine "
                  "(no hub is asked) with config.json",
-                 "train --task sst2 --data %s --model bert-base-uncased --out %s",
-                 support_scratch_path("."), support_scratch_path("run"));
+                 "train --task sst2 --data $DIR/. --model bert-base-uncased --out $DIR/run");
     program_prints(0, "--input=FILE", "encode --help");
 }
 
@@ -41,23 +39,20 @@ Test(usage, options_that_the_method_does_not_read) {
                                         {"nvdp", "--vib-sigma .7"},
                                         {"base", "--latent-dim 4"}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        struct outcome outcome = program_expect(2, "train %s --method vib-fixed %s --dry-run",
-                                                program_train_options(), refused[i]);
-        support_contains(outcome.err, "a certificate per word (word), found --method vib-fixed");
+        program_says(2, "a certificate per word (word), found --method vib-fixed",
+                     "train $TINY --method vib-fixed %s --dry-run", refused[i]);
     }
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        struct outcome outcome = program_expect(0, "train %s --method %s %s --dry-run",
-                                                program_train_options(), of[i][0], of[i][1]);
+        struct outcome outcome =
+            program_expect(0, "train $TINY --method %s %s --dry-run", of[i][0], of[i][1]);
         const char *line = strstr(outcome.err, "; options without effect: ");
         cr_assert_not_null(line, "%s: %s", of[i][0], outcome.err);
         cr_expect_null(strstr(line + 10, "options without effect"), "%s", outcome.err);
-        char name[32];
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(of[i][1], " "), of[i][1]);
+        const char *name = support_path("%.*s", (int)strcspn(of[i][1], " "), of[i][1]);
         support_contains(line, name);
     }
     struct outcome outcome =
-        program_expect(0, "train %s --preset certified --latent-dim 4 --method vtdp --dry-run",
-                       program_train_options());
+        program_expect(0, "train $TINY --preset certified --latent-dim 4 --method vtdp --dry-run");
     cr_expect_null(strstr(outcome.err, "--vib-sigma"), "%s", outcome.err); /* the preset's */
 }
 
@@ -88,8 +83,7 @@ Test(usage, messages_name_options_in_the_callers_way) {
 Test(usage, help_lists_every_subcommand_with_a_line) {
     struct outcome help = program_expect(0, "--help");
     for (int i = 0; i < COMMANDS; i++) {
-        char line[64];
-        snprintf(line, sizeof line, "\n  %-10s ", commands[i]);
+        const char *line = support_path("\n  %-10s ", commands[i]);
         support_contains(help.out, line);
     }
     cr_assert_str_empty(help.err);
@@ -111,10 +105,8 @@ Test(usage, version) {
 Test(usage, every_subcommand_has_help_with_examples) {
     for (int i = 0; i < COMMANDS; i++) {
         struct outcome help = program_expect(0, "%s --help", commands[i]);
-        char usage[64];
-        snprintf(usage, sizeof usage, "Usage: nvdp %s ", commands[i]);
-        support_contains(help.out, usage);
-        support_contains(help.out, "\nExamples:\n  ");
+        const char *usage = support_path("Usage: nvdp %s ", commands[i]);
+        support_contains(help.out, usage, "\nExamples:\n  ");
         /* No example is wrapped: its lines are indented, so each can be copied. */
         const char *line = strstr(help.out, "\nExamples:\n") + strlen("\nExamples:\n");
         for (; *line != '\n' && *line != '\0'; line += strcspn(line, "\n") + 1) {
@@ -141,18 +133,16 @@ Test(usage, every_subcommand_has_the_same_exit_codes) {
             {"--threads many", "option --threads: expected a whole number of at least 0", 2},
             {"--config nowhere.json", "nowhere.json: cannot read: No such file", 1},
         };
-        char hint[64], name[64];
-        snprintf(hint, sizeof hint, "try nvdp %s --help", commands[i]);
-        snprintf(name, sizeof name, "nvdp %s: ", commands[i]);
+        const char *hint = support_path("try nvdp %s --help", commands[i]);
+        const char *name = support_path("nvdp %s: ", commands[i]);
         for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
             struct outcome outcome =
                 program_expect(cases[k].code, "%s %s", commands[i], cases[k].args);
-            support_contains(outcome.err, cases[k].message);
-            support_contains(outcome.err, name);
+            support_contains(outcome.err, cases[k].message, name);
             if (cases[k].code == 2) support_contains(outcome.err, hint);
             cr_assert_str_empty(outcome.out);
         }
-        program_says(3, "not.json:2", "%s --config %s", commands[i], path);
+        program_says(3, "not.json:2", "%s --config $DIR/not.json", commands[i]);
     }
 }
 
@@ -233,8 +223,7 @@ Test(usage, short_help_has_the_options_that_most_runs_need) {
                                         "resume=", "json",    "max-length=", "certified-epsilon="};
     struct outcome help = program_expect(0, "train --help");
     for (size_t i = 0; i < sizeof basic / sizeof *basic; i++) {
-        char line[64];
-        snprintf(line, sizeof line, "\n      --%s", basic[i]);
+        const char *line = support_path("\n      --%s", basic[i]);
         support_contains(help.out, line);
     }
     cr_expect_lt(strstr(help.out, "--task") - help.out, strstr(help.out, "--data") - help.out);
@@ -256,10 +245,8 @@ Test(usage, short_help_is_true_alone) {
 
 Test(usage, help_states_defaults_and_choices) {
     struct outcome help = program_expect(0, "train --help=all");
-    support_contains(help.out, "--lambda-g=X");
-    support_contains(help.out, "--kl-schedule=S");
-    support_contains(help.out, "(default 0.1)");
-    support_contains(help.out, "(default hidden)");
+    support_contains(help.out, "--lambda-g=X", "--kl-schedule=S", "(default 0.1)",
+                     "(default hidden)");
 }
 
 /* Expects the option under this heading, the last line before it with one leading blank and a trailing colon. */
@@ -307,13 +294,12 @@ Test(usage, headings_of_attack_name_the_kinds) {
         if (option->group != NULL) heading = option->group;
         if (strcmp(heading, "Attack:") == 0 || strcmp(heading, "Common options:") == 0) continue;
         for (size_t k = 0; k == 0 || k < info.attacks; k++) {
-            char listed[64], last[64];
             bool takes = false;
             ok(nvdp_attack_describe(ctx, k, &info));
             for (const char *const *name = info.options; *name != NULL; name++)
                 takes = takes || strcmp(*name, option->name) == 0;
-            snprintf(listed, sizeof listed, " %s,", info.name);
-            snprintf(last, sizeof last, " %s:", info.name);
+            const char *listed = support_path(" %s,", info.name);
+            const char *last = support_path(" %s:", info.name);
             bool named = strstr(heading, listed) != NULL || strstr(heading, last) != NULL;
             if (strstr(heading, "except") != NULL) named = !named;
             if (strcmp(option->name, "posteriors") != 0)
@@ -339,8 +325,7 @@ Test(usage, no_heading_is_there_twice) {
 
 static void refused(const char *args, const char *message, const char *hint) {
     struct outcome outcome = program_expect(2, "%s", args);
-    support_contains(outcome.err, message);
-    support_contains(outcome.err, hint);
+    support_contains(outcome.err, message, hint);
     cr_assert_str_empty(outcome.out);
 }
 
@@ -410,42 +395,38 @@ Test(usage, an_unknown_precision_names_the_known_ones) {
 
 Test(usage, int8_does_not_train) {
     program_says(2, "precision: expected f32 or bf16 for training, found int8",
-                 "train %s --precision int8 --out %s", program_train_options(),
-                 support_scratch_path("run"));
+                 "train $TINY --precision int8 --out $DIR/run");
     refused("pretrain --precision int8 --text t --out o", "expected one of f32 bf16, found 'int8'",
             "--help");
 }
 
 Test(usage, a_resumed_run_takes_no_other_options) {
     const char *run = support_scratch_path("run");
-    program_expect(0, "train %s --out %s", program_train_options(), run);
+    program_expect(0, "train $TINY --out $DIR/run");
     const char *args = support_path("train --resume %s --lr 1e-3", run);
     refused(args, "option --lr: a resumed run keeps its", "try nvdp train --help");
 }
 
 Test(usage, exit_codes_of_the_library_s_errors) {
-    program_says(2, "nvdp train: --lr: expected", "train %s --out %s --lr -1",
-                 program_train_options(), support_scratch_path("run"));
-    program_says(2, "sst3", "train %s --task sst3 --out o", program_train_options());
-    program_says(1, "nowhere", "eval %s", support_scratch_path("nowhere"));
+    program_says(2, "nvdp train: --lr: expected", "train $TINY --out $DIR/run --lr -1");
+    program_says(2, "sst3", "train $TINY --task sst3 --out o");
+    program_says(1, "nowhere", "eval $DIR/nowhere");
     const char *file = support_scratch_path("not.h5");
     support_write_text(file, "this is not HDF5");
-    struct outcome input = program_expect(3, "privacy --posteriors %s", file);
-    support_contains(input.err, "nvdp privacy: ");
-    support_contains(input.err, "not.h5");
+    struct outcome input = program_expect(3, "privacy --posteriors $DIR/not.h5");
+    support_contains(input.err, "nvdp privacy: ", "not.h5");
 }
 
 Test(usage, a_full_disk_is_a_failure) {
     const char *messages = support_scratch_path("messages");
-    program_expect(1, "--help >/dev/full 2>%s; (exit $?)", messages);
+    program_expect(1, "--help >/dev/full 2>$DIR/messages; (exit $?)");
     char *text = support_read(messages);
     support_contains(text, "cannot write to stdout");
 }
 
 /* Otherwise the metrics file would get descriptor 2 and receive the notices of every epoch. */
 Test(usage, what_is_said_to_a_closed_file_goes_into_no_other) {
-    program_expect(0, "train %s --out %s >%s 2>&-; (exit $?)", program_train_options(),
-                   support_scratch_path("closed"), support_scratch_path("said"));
+    program_expect(0, "train $TINY --out $DIR/closed >$DIR/said 2>&-; (exit $?)");
     char *rest = NULL, *metrics = support_read(support_scratch_path("closed/metrics.jsonl"));
     for (const char *line = strtok_r(metrics, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest))

@@ -12,6 +12,10 @@
 static struct outcome run(const char *program, const char *format, va_list args) {
     nvdp__autofree char *line = NULL, *command = NULL;
     cr_assert_gt(vasprintf(&line, format, args), -1);
+    setenv("DIR", support_scratch(), 1);
+    if (strstr(line, "$TASK") != NULL) setenv("TASK", program_task(), 1);
+    if (strstr(line, "$MODEL") != NULL) setenv("MODEL", program_model(), 1);
+    if (strstr(line, "$TINY") != NULL) setenv("TINY", program_train_options(), 1);
     const char *out = support_scratch_path("stdout"), *err = support_scratch_path("stderr");
     cr_assert_gt(asprintf(&command, "XDG_CACHE_HOME=%s %s%s >%s 2>%s",
                           support_scratch_path("cache"), program, line, out, err),
@@ -66,6 +70,14 @@ void program_prints(int code, const char *words, const char *format, ...) {
     va_start(args, format);
     support_contains(expect(code, format, args).out, words);
     va_end(args);
+}
+
+json_t *program_json(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const struct outcome outcome = expect(0, format, args);
+    va_end(args);
+    return program_object(&outcome);
 }
 
 json_t *program_object(const struct outcome *outcome) {

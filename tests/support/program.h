@@ -12,7 +12,8 @@ struct outcome {
     char *err;
 };
 
-/* Runs `nvdp ARGS` through the shell; its cache is in the scratch directory. */
+/* Runs `nvdp ARGS` through the shell; its cache is in the scratch directory. The shell's variables are $DIR (the scratch
+ * directory), $TASK, $MODEL and $TINY (the results of program_task(), program_model(), program_train_options()). */
 struct outcome program_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for a whole line of the shell. */
 struct outcome program_shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -26,6 +27,8 @@ void program_says(int code, const char *words, const char *format, ...)
 void program_prints(int code, const char *words, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Runs `nvdp ARGS`, which must succeed, and parses standard output, which must be exactly one JSON object. */
+json_t *program_json(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Parses standard output, which must be exactly one JSON object. */
 json_t *program_object(const struct outcome *outcome);
 

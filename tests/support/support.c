@@ -129,6 +129,20 @@ void support_write_text(const char *path, const char *text) {
     support_write(path, text, strlen(text));
 }
 
+const char *support_file(const char *name, const char *text) {
+    const char *path = support_scratch_path(name);
+    support_write_text(path, text);
+    return path;
+}
+
+const char *support_folder_of(const char *name, const char *const *files) {
+    const char *path = support_scratch_path(name);
+    mkdir(path, 0777);
+    for (; files[0] != NULL; files += 2)
+        support_write_text(support_path("%s/%s", path, files[0]), files[1]);
+    return path;
+}
+
 char *support_read(const char *path) {
     FILE *file = fopen(path, "rb");
     cr_assert_not_null(file, "cannot read %s", path);
@@ -171,19 +185,25 @@ bool support_same_file(const char *directory_a, const char *directory_b, const c
     return x == y;
 }
 
-void support_contains(const char *text, const char *part) {
-    cr_assert_not_null(strstr(text, part), "'%s' is not in: %s", part, text);
+void support_contains_all(const char *text, const char *const *parts) {
+    for (; *parts != NULL; parts++)
+        cr_assert_not_null(strstr(text, *parts), "'%s' is not in: %s", *parts, text);
 }
 
-void support_lacks(const char *text, const char *part) {
-    cr_assert_null(strstr(text, part), "'%s' is in: %s", part, text);
+void support_lacks_all(const char *text, const char *const *parts) {
+    for (; *parts != NULL; parts++)
+        cr_assert_null(strstr(text, *parts), "'%s' is in: %s", *parts, text);
+}
+
+json_t *support_json(const char *path) {
+    json_error_t error;
+    json_t *root = json_load_file(path, 0, &error);
+    cr_assert_not_null(root, "%s: %s", path, error.text);
+    return support_keep(root);
 }
 
 json_t *support_golden_json(const char *name) {
-    json_error_t error;
-    json_t *root = json_load_file(support_golden(name), 0, &error);
-    cr_assert_not_null(root, "%s: %s", name, error.text);
-    return support_keep(root);
+    return support_json(support_golden(name));
 }
 
 double support_number(const json_t *value) {
@@ -232,6 +252,27 @@ json_int_t integer_at(const json_t *root, const char *path) {
 
 const char *text_at(const json_t *root, const char *path) {
     return json_string_value(support_at(root, path));
+}
+
+void support_has(const json_t *root, const char *members) {
+    const char *key;
+    json_t *value;
+    json_error_t error;
+    char *text = support_keep(strdup(members));
+    for (char *at = text; (at = strchr(at, '\'')) != NULL;)
+        *at = '"';
+    json_t *wanted = support_keep(json_loads(text, 0, &error));
+    cr_assert_not_null(wanted, "%s: %s", members, error.text);
+    json_object_foreach(wanted, key, value) {
+        const json_t *found = support_at(root, key);
+        const bool same =
+            json_is_number(value)
+                ? json_is_number(found) && json_number_value(found) == json_number_value(value)
+                : json_equal(found, value);
+        cr_expect(same, "%s: expected %s, found %s", key,
+                  (char *)support_keep(json_dumps(value, JSON_ENCODE_ANY)),
+                  (char *)support_keep(json_dumps(found, JSON_ENCODE_ANY)));
+    }
 }
 
 size_t support_repeats(const char *variable, size_t usual) {

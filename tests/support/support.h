@@ -43,6 +43,10 @@ const char *support_scratch(void);
 const char *support_scratch_path(const char *name);
 void support_write(const char *path, const void *bytes, size_t count);
 void support_write_text(const char *path, const char *text);
+/* Writes a file, or a folder of files (their names and texts), into the scratch directory, and returns its path. */
+const char *support_file(const char *name, const char *text);
+#define support_folder(name, ...) support_folder_of(name, (const char *const[]){__VA_ARGS__, NULL})
+const char *support_folder_of(const char *name, const char *const *files);
 /* Returns the whole file, NUL-terminated. */
 char *support_read(const char *path);
 
@@ -53,10 +57,17 @@ void support_decimal_comma(void);
 /* Returns whether two files of two directories have the same bytes. */
 bool support_same_file(const char *directory_a, const char *directory_b, const char *name);
 
-/* Fails the test if `part` is missing from (present in) the text. */
-void support_contains(const char *text, const char *part);
-void support_lacks(const char *text, const char *part);
+/* Fails the test if one of the parts is missing from (present in) the text. */
+#define support_contains(text, ...)                                                                \
+    support_contains_all(text, (const char *const[]){__VA_ARGS__, NULL})
+#define support_lacks(text, ...) support_lacks_all(text, (const char *const[]){__VA_ARGS__, NULL})
+void support_contains_all(const char *text, const char *const *parts);
+void support_lacks_all(const char *text, const char *const *parts);
 
+/* Reads a file. */
+json_t *support_json(const char *path);
+/* Fails the test unless the object has these values at these paths, such as "{'task': 'sst2', 'test/n': 40}". */
+void support_has(const json_t *root, const char *members);
 /* Reads a file of tests/golden. */
 json_t *support_golden_json(const char *name);
 /* Returns the value at a path of keys and indices, such as "bdp/rows/0"; NULL if there is none. */
