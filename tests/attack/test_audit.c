@@ -142,7 +142,7 @@ Test(audit, canaries_are_guessed_by_their_scores) {
     cr_expect_eq(audit.way[0].correct, 2 + 1); /* 5, 4, then the first 3; -2 and 0 */
     cr_expect_eq(audit.epsilon, nvdp__audit_epsilon(8, 5, 3, 0, .9));
     /* In: 5, 4, 3, -2; out: 1, 3, 0, 2: 4 + 4 + 3.5 + 0 of 16 pairs. */
-    cr_expect_float_eq(audit.auc, 11.5 / 16, 1e-15);
+    near(audit.auc, 11.5 / 16, 1e-15);
     struct nvdp__canary_audit same = audit;
     fails(nvdp__audit_canaries(ctx, 8, score, included, 5, 4, 0, .9, &audit), NVDP_ERR_ARGUMENT,
           "expected at most 8, the number of canaries");
@@ -168,7 +168,7 @@ Test(curve, bounds_all_guesses_of_a_gaussian) {
     static const double mus[] = {0, .3, 1, 2.5};
     for (size_t k = 0; k < 4; k++) {
         const double q = normal_cdf(mus[k] / 2);
-        cr_expect_float_eq(nvdp__audit_mu(1, 1, 1, 1 - q), mus[k], 1e-6);
+        near(nvdp__audit_mu(1, 1, 1, 1 - q), mus[k], 1e-6);
         for (int n = 1; n <= 12; n++)
             for (int c = 0; c <= n; c++) {
                 const double p = tail(n, c, q) * (1 - 1e-6),

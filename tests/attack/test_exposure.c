@@ -22,8 +22,7 @@ static const char *train(const char *name, size_t steps, const char *secrets) {
     const char *text[] = {toy_text("toy.txt", 60, 7)};
     const char *out = support_scratch_path(name);
     struct nvdp__pretrain_options config = toy_config(text, out);
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
+    nvdp__autoresult struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     config.vocab = toy_vocabulary();
     config.steps = steps;
     config.plant = secrets;
@@ -76,17 +75,16 @@ Test(exposure, ranks_are_the_order_of_the_model) {
         const struct nvdp__secret_exposure *a = &found.secret[i];
         sum += exp(-a->loss);
         ranks += a->rank;
-        cr_expect_float_eq(a->exposure, log2(WORDS / a->rank), 1e-12);
+        near(a->exposure, log2(WORDS / a->rank), 1e-12);
         for (size_t k = 0; k < WORDS; k++)
             if (found.secret[k].loss < a->loss - 1e-5) cr_expect_lt(found.secret[k].rank, a->rank);
     }
-    cr_expect_float_eq(ranks, WORDS * (WORDS + 1) / 2., 1e-9);
+    near(ranks, WORDS * (WORDS + 1) / 2., 1e-9);
     cr_expect(sum > .5 && sum < 1, "%g", sum);
     cr_expect_eq(found.groups, 1);
     /* Mean of log2(n) - log2(rank) over all ranks: log2(n) - log2(n!)/n. */
-    cr_expect_float_eq(found.group[0].exposure, log2(WORDS) - lgamma(WORDS + 1) / log(2) / WORDS,
-                       1e-9);
-    cr_expect_float_eq(found.group[0].first, 1. / WORDS, 1e-12);
+    near(found.group[0].exposure, log2(WORDS) - lgamma(WORDS + 1) / log(2) / WORDS, 1e-9);
+    near(found.group[0].first, 1. / WORDS, 1e-12);
     cr_expect(found.audit.canaries == 0 && isinf(found.upper) && !found.dp);
     nvdp__exposures_free(&found);
     /* The likelier of two candidates is always first. */
@@ -114,13 +112,12 @@ Test(exposure, what_was_seen_often_is_remembered) {
     /* S is uniform.  Over n candidates the mean is log2(n) - log2(n!)/n: 1.34 bits for 27, and log2(e) = 1.44 for
      * many.  The standard deviation of an exposure is below 1.4, so 5 standard errors are .29. */
     const double n = (double)found.candidates;
-    cr_expect_float_eq(never->exposure, log2(n) - lgamma(n + 1) / log(2) / n, .29, "%g",
-                       never->exposure);
+    near(never->exposure, log2(n) - lgamma(n + 1) / log(2) / n, .29);
     cr_expect(never->interval.low < never->exposure && never->exposure < never->interval.high);
     cr_expect_eq(often->first, 1, "loss %g", often->loss);
     /* two of two: at least a share of sqrt(.025) of all such secrets */
-    cr_expect_float_eq(often->interval.low, sqrt(.025) * log2(n), 1e-9);
-    cr_expect_float_eq(often->interval.high, log2(n), 1e-12);
+    near(often->interval.low, sqrt(.025) * log2(n), 1e-9);
+    near(often->interval.high, log2(n), 1e-12);
     cr_expect_lt(often->loss, .5 * never->loss);
 }
 

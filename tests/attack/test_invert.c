@@ -25,20 +25,19 @@ static struct nvdp__text_counts compared(const char *text, const char *guess) {
  * penalty exp(1 - 6/5). */
 Test(text_scores, by_hand) {
     struct nvdp__text_counts found = compared("abcdef", "abcxe");
-    cr_expect_float_eq(nvdp__bleu(&found), pow(.8 * .6 * .5 / 3, .25) * exp(-.2), 1e-12);
-    cr_expect_float_eq(nvdp__bleu(&found), .43542524, 1e-8);
-    cr_expect_float_eq(found.rouge, 8. / 11, 1e-12); /* abce */
-    cr_expect_float_eq(found.f1, 8. / 11, 1e-12);
+    near(nvdp__bleu(&found), pow(.8 * .6 * .5 / 3, .25) * exp(-.2), 1e-12);
+    near(nvdp__bleu(&found), .43542524, 1e-8);
+    near(found.rouge, 8. / 11, 1e-12); /* abce */
+    near(found.f1, 8. / 11, 1e-12);
     cr_expect_eq(found.exact, 0);
     found = compared("abcd", "abcd");
-    cr_expect_float_eq(nvdp__bleu(&found), 1, 1e-12);
+    near(nvdp__bleu(&found), 1, 1e-12);
     cr_expect(found.rouge == 1 && found.f1 == 1 && found.exact == 1);
-    found = compared("abcd",
-                     "dcba"); /* the same words; the longest common subsequence is one of them */
+    found = compared("abcd", "dcba"); /* the longest common subsequence is one word */
     cr_expect(found.f1 == 1 && found.rouge == .25 && found.exact == 0);
     found = compared("ab", "aaa"); /* the text has one a; no penalty for a longer guess */
-    cr_expect_float_eq(found.f1, .4, 1e-12);
-    cr_expect_float_eq(nvdp__bleu(&found), pow(1. / 3 * (1. / 3) * .5 * 1, .25), 1e-12);
+    near(found.f1, .4, 1e-12);
+    near(nvdp__bleu(&found), pow(1. / 3 * (1. / 3) * .5 * 1, .25), 1e-12);
     found = compared("ab", "xy");
     cr_expect(nvdp__bleu(&found) == 0 && found.f1 == 0 && found.rouge == 0);
     found = compared("", "");
@@ -66,16 +65,15 @@ Test(text_scores, intervals) {
         cr_assert_eq(a.scores, 4); /* no entities, no encoder */
         const struct nvdp__text_score *f1 = &a.score[2];
         cr_expect_str_eq(nvdp__text_metric_name(f1->metric), "words, F1");
-        cr_expect_float_eq(f1->value, (double)right / TEXTS, 1e-12);
-        cr_expect_float_eq(f1->interval.high - f1->interval.low, 2 * 1.96 * sqrt(.3 * .7 / TEXTS),
-                           .012);
+        near(f1->value, (double)right / TEXTS, 1e-12);
+        near(f1->interval.high - f1->interval.low, 2 * 1.96 * sqrt(.3 * .7 / TEXTS), .012);
     }
     for (size_t i = 0; i < TEXTS; i++)
         count[i] = compared("a", "b");
     a.scores = 0;
     ok(nvdp__add_text_scores(&a, NVDP__OBSERVED_STATES, 1, TEXTS, count));
     for (size_t k = 0; k < a.scores; k++)
-        cr_expect_float_eq(a.score[k].interval.high, 1 - pow(.025, 1. / TEXTS), 1e-9);
+        near(a.score[k].interval.high, 1 - pow(.025, 1. / TEXTS), 1e-9);
     free(a.score);
 }
 
@@ -89,7 +87,7 @@ static size_t changed(struct nvdp_tokenizer *tokenizer, bool guess_length, size_
     const int32_t mask = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_MASK);
     const struct nvdp__noise noise = {.seed = 2};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
-    float *read = calloc((size_t)mask + 20, sizeof *read);
+    nvdp__autofree float *read = calloc((size_t)mask + 20, sizeof *read);
     int32_t of_from[8], of_to[8];
     size_t appended = 0;
     for (size_t k = 0; k < n; k++)
@@ -102,7 +100,6 @@ static size_t changed(struct nvdp_tokenizer *tokenizer, bool guess_length, size_
         lengths[to.n]++;
         appended += to.n > n && memcmp(of_to, of_from, n * sizeof *of_to) == 0;
     }
-    free(read);
     return appended;
 }
 
@@ -125,7 +122,7 @@ Test(search, agreement_by_hand) {
     int32_t id[] = {1, 1, 2};
     const float told[] = {0, 1, .25F, .75F};
     const struct nvdp__written guess = {.n = 3, .id = id};
-    cr_expect_float_eq(nvdp__judge_agreement(&guess, 4, told, 2), 2 * 1.25 / 5, 1e-12);
+    near(nvdp__judge_agreement(&guess, 4, told, 2), 2 * 1.25 / 5, 1e-12);
     const struct nvdp__written none = {.n = 0};
     cr_expect_eq(nvdp__judge_agreement(&none, 4, told, 2), 0);
 }
@@ -154,17 +151,17 @@ Test(reader, near_texts) {
     nvdp__piece_reader_compare(&r, &x);
     cr_expect_eq(r.near[0].text + r.near[1].text, 1);
     cr_expect_eq(r.near[2].text, 2);
-    cr_expect_float_eq(r.near[2].distance, 6.25, 1e-5);
+    near(r.near[2].distance, 6.25, 1e-5);
     r.width = .1;
     nvdp__piece_reader_expect(&r, &x, read);
-    cr_expect_float_eq((double)read[5], 1, 1e-6);
-    cr_expect_float_eq((double)read[6], .5, 1e-6); /* half a piece, and .5 (1/2 - 1/2) */
-    cr_expect_float_eq((double)read[7], 0, 1e-6);
+    near((double)read[5], 1, 1e-6);
+    near((double)read[6], .5, 1e-6); /* half a piece, and .5 (1/2 - 1/2) */
+    near((double)read[7], 0, 1e-6);
     r.width = INFINITY;
     nvdp__piece_reader_expect(&r, &x, read);
-    cr_expect_float_eq((double)read[5], 2. / 3, 1e-6);
-    cr_expect_float_eq((double)read[6], 1. / 3 + .5 * (.5 - 4. / 3), 1e-6);
-    cr_expect_float_eq((double)read[7], 1. / 3, 1e-6);
+    near((double)read[5], 2. / 3, 1e-6);
+    near((double)read[6], 1. / 3 + .5 * (.5 - 4. / 3), 1e-6);
+    near((double)read[7], 1. / 3, 1e-6);
 }
 
 /* --- the map of an attacker without the encoder --- */
@@ -197,17 +194,17 @@ Test(alignment, finds_a_linear_map) {
             want[k] = 3;
             for (size_t d = 0; d < FROM; d++)
                 want[k] += b[d * TO + k] * x[d];
-            cr_expect_float_eq(map.error[k], noisy ? .01 : 0, .002);
+            near(map.error[k], noisy ? .01 : 0, .002);
         }
         nvdp__alignment_apply(&map, x, found);
         for (size_t k = 0; k < TO; k++)
-            cr_expect_float_eq(found[k], want[k], .03);
+            near(found[k], want[k], .03);
         if (noisy) {
             memset(map.x, 0, PAIRS * FROM * sizeof *map.x);
             ok(nvdp__alignment_fit(ctx, &map));
             nvdp__alignment_apply(&map, x, found);
             for (size_t k = 0; k < TO; k++)
-                cr_expect_float_eq(found[k], map.mean[FROM + k], 1e-12);
+                near(found[k], map.mean[FROM + k], 1e-12);
         }
     }
 }
@@ -258,48 +255,43 @@ static void write_texts(const char *name, size_t texts, uint64_t seed, bool tell
 /* Trains a masked language model of such texts. */
 static void make_prior(struct nvdp_context *ctx, const char *out) {
     const char *vocabulary = support_scratch_path("vocabulary.txt");
-    const char *text = support_scratch_path("known.txt");
-    FILE *file = fopen(vocabulary, "w");
-    fprintf(file, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
-    for (size_t k = 0; k < WORDS; k++)
-        fprintf(file, "%s\n", words[k]);
-    fclose(file);
-    const char *const texts[] = {text};
+    const char *const texts[] = {support_scratch_path("known.txt")};
+    support_write_text(vocabulary, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\ngood\nbad\ncat\ndog\nsun\n"
+                                   "sea\nred\nblue\none\ntwo\n");
     struct nvdp__pretrain_options config = toy_config(texts, out);
     config.vocab = vocabulary;
     config.steps = 20;
     config.hidden = 32;
     config.length = 8;
     config.max_positions = 16;
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
+    nvdp__autoresult struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     ok(nvdp__pretrain(ctx, &config, &result));
 }
 
-struct setting {
-    const char *name, *value;
-};
+/* Replaces each '@' by the scratch directory. */
+static const char *in_scratch(const char *text) {
+    const char *made = "";
+    for (const char *at; (at = strchr(text, '@')) != NULL; text = at + 1)
+        made = support_path("%s%.*s%s/", made, (int)(at - text), text, support_scratch());
+    return support_path("%s%s", made, text);
+}
 
-/* Runs the attack with settings up to an empty one; paths are in the scratch directory if they begin with '@'. */
-static nvdp_status attack(struct nvdp_context *ctx, const struct setting *setting, json_t **out) {
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-    nvdp__autoptr(nvdp_attack_free) struct nvdp_attack_result *result = NULL;
-    char *text = NULL;
-    ok(nvdp_config_create(ctx, "attack", &config));
-    support_set(ctx, config, "kind", "invert");
-    support_set(ctx, config, "seeds", "1");
-    for (; setting->name != NULL; setting++) {
-        const char *value = setting->value;
-        support_set(ctx, config, setting->name,
-                    *value == '@' ? support_scratch_path(value + 1) : value);
-    }
-    const nvdp_status status = nvdp_attack(ctx, config, &result);
-    if (status == NVDP_OK) {
-        ok(nvdp_result_json(ctx, result, NULL, &text));
-        *out = json_loads(text, 0, NULL);
-        free(text);
-    }
-    return status;
+/* Runs the attack with options: names and values with spaces between them. '@' is the scratch directory. */
+static nvdp_status attack(struct nvdp_context *ctx, const char *options, const json_t **out) {
+    struct nvdp_config *config =
+        support_config(ctx, "attack", "kind", "invert", "seeds", "1", NULL);
+    struct nvdp_attack_result *result = NULL;
+    support_options(ctx, config, "%s", in_scratch(options));
+    NVDP_TRY(nvdp_attack(ctx, config, &result));
+    support_keep(result);
+    *out = support_result_json(ctx, result, NULL);
+    return NVDP_OK;
+}
+
+static const json_t *attacked(struct nvdp_context *ctx, const char *options) {
+    const json_t *found = NULL;
+    ok(attack(ctx, options, &found));
+    return found;
 }
 
 /* Returns a score, or an end of its interval. */
@@ -321,81 +313,58 @@ static bool weak(const json_t *found) {
     return json_is_true(json_object_get(found, "weak"));
 }
 
-#define GIVEN(vectors, public_vectors, texts)                                                      \
-    {"posteriors", vectors}, {"public-posteriors", public_vectors}, {"attacked", texts},           \
-        {"public", "@known.txt"}, {"prior", "@prior"}, {"tokens", "6"}, {                          \
-        "beam", "3"                                                                                \
-    }
+static const char given[] = "public-posteriors @known.npy public @known.txt prior @prior tokens 6 "
+                            "beam 3 posteriors @secret.npy";
 
 /* The texts are written where vectors tell them, lengths included; otherwise the score is the prior's.  The numbers
  * depend on the seed alone. */
 Test(invert, vectors_of_known_texts) {
     struct nvdp_context *ctx = support_context();
-    const struct setting clear[] = {
-        GIVEN("@secret.npy", "@known.npy", "@secret.conll"), {"steps", "500"}, {0}};
-    const struct setting hidden[] = {
-        GIVEN("@secret.npy", "@known.npy", "@secret.txt"), {"steps", "150"}, {0}};
-    json_t *found = NULL;
-    nvdp__autoptr(json_decref) json_t *again = NULL;
+    const char *hidden = support_path("%s attacked @secret.txt steps 150", given);
     write_texts("known", KNOWN, 1, true, .02);
     write_texts("secret", SECRET, 2, true, .02);
-    const char *prior = support_scratch_path("prior");
-    make_prior(ctx, prior);
+    make_prior(ctx, support_scratch_path("prior"));
     ok(nvdp_context_set_threads(ctx, 1));
-    ok(attack(ctx, clear, &found));
-    cr_expect_geq(score(found, "release", "words, F1", -1), .9, "%g",
-                  score(found, "release", "words, F1", -1));
-    cr_expect_gt(score(found, "release", "exact match", -1), .6, "%g",
-                 score(found, "release", "exact match", -1));
+    const json_t *found = attacked(ctx, support_path("%s attacked @secret.conll steps 500", given));
+    const double f1 = score(found, "release", "words, F1", -1),
+                 exact = score(found, "release", "exact match", -1);
+    cr_expect_geq(f1, .9, "%g", f1);
+    cr_expect_gt(exact, .6, "%g", exact);
     cr_expect_gt(score(found, "release", "BLEU-4", -1), score(found, "prior", "BLEU-4", 1));
     cr_expect_geq(score(found, "release", "entities, recall", -1), .8);
     cr_expect_lt(score(found, "prior", "entities, recall", -1), .8);
     cr_expect(!weak(found));
-    json_decref(found);
     /* tags are found by content: under another name, with spaces; the limit counts sentences */
     for (int spaces = 0; spaces < 2; spaces++) {
-        const struct setting renamed[] = {GIVEN("@secret.npy", "@known.npy", "@secret.tsv"),
-                                          {"public", "@known.conll"},
-                                          {"public-limit", "100"},
-                                          {"steps", "1"},
-                                          {"search", "0"},
-                                          {0}};
         char *tags = support_read(support_scratch_path("secret.conll"));
         for (char *at = tags; spaces && *at != '\0'; at++)
             if (*at == '\t') *at = ' ';
-        FILE *file = fopen(support_scratch_path("secret.tsv"), "w");
-        fprintf(file, "\n%s", tags);
-        fclose(file);
-        ok(attack(ctx, renamed, &found));
+        support_write_text(support_scratch_path("secret.tsv"), support_path("\n%s", tags));
+        found = attacked(ctx, support_path("%s attacked @secret.tsv public @known.conll "
+                                           "public-limit 100 steps 1 search 0",
+                                           given));
         (void)score(found, "release", "entities, recall", -1);
         cr_expect_eq(integer_at(found, "public_texts"), 100);
-        json_decref(found);
     }
 
     write_texts("known", KNOWN, 1, false, 1);
     write_texts("secret", SECRET, 2, false, 1);
-    ok(attack(ctx, hidden, &found));
+    found = attacked(ctx, hidden);
     cr_expect_leq(score(found, "release", "words, F1", 0), score(found, "prior", "words, F1", 1));
     cr_expect_geq(score(found, "release", "words, F1", 1), score(found, "prior", "words, F1", 0));
     cr_expect(weak(found));
     ok(nvdp_context_set_threads(ctx, 2));
-    ok(attack(ctx, hidden, &again));
-    cr_expect(json_equal(found, again));
-    json_decref(found);
+    cr_expect(json_equal(found, attacked(ctx, hidden)));
 }
 
 /* --- a run --- */
 
 /* Shares two samples of each dev text. */
 static void share(struct nvdp_context *ctx, const char *run) {
-    const char *const option[][2] = {
-        {"run", run},           {"out", support_scratch_path("shared.h5")},
-        {"split", "dev"},       {"samples", "2"},
-        {"measure-texts", "2"}, {"limit", "12"},
-        {"insecure-seed", "7"}, {"no-ledger", "true"}};
-    struct nvdp_config *config = support_config(ctx, "export", NULL);
-    for (size_t i = 0; i < sizeof option / sizeof *option; i++)
-        support_set(ctx, config, option[i][0], option[i][1]);
+    const struct nvdp_config *config =
+        support_config(ctx, "export", "run", run, "out", support_scratch_path("shared.h5"), "split",
+                       "dev", "samples", "2", "measure-texts", "2", "limit", "12", "insecure-seed",
+                       "7", "no-ledger", "true", NULL);
     ok(nvdp_export(ctx, config, NULL));
 }
 
@@ -406,19 +375,11 @@ Test(invert, a_run) {
         .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .epochs = 1, .clip_sequence = 2};
     struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &choice, NULL);
-    json_t *found = NULL;
+    static const char usual[] = "run @run public @data/train.tsv prior @prior tokens 8 steps 20";
     ok(nvdp_context_set_threads(ctx, 1));
     write_texts("known", KNOWN, 1, true, 0);
-    const char *prior = support_scratch_path("prior");
-    make_prior(ctx, prior);
-    const struct setting setting[] = {{"run", run},
-                                      {"public", "@data/train.tsv"},
-                                      {"prior", "@prior"},
-                                      {"tokens", "8"},
-                                      {"steps", "20"},
-                                      {"limit", "10"},
-                                      {0}};
-    ok(attack(ctx, setting, &found));
+    make_prior(ctx, support_scratch_path("prior"));
+    const json_t *found = attacked(ctx, support_path("%s limit 10", usual));
     cr_expect_eq(integer_at(found, "texts"), 10);
     for (int o = 0; o < 3; o++) {
         static const char *const observed[] = {"release", "states", "prior"};
@@ -437,77 +398,47 @@ Test(invert, a_run) {
         cr_expect_str_eq(text_at(of, "metric"), "exact match");
         cr_expect_str_eq(text_at(of, "observed"), "release");
         const double baseline = number_at(of, "baseline");
-        cr_expect_float_eq(baseline * 10, round(baseline * 10), 1e-9);
+        near(baseline * 10, round(baseline * 10), 1e-9);
         cr_expect_gt(number_at(of, "bound"), baseline);
     }
     cr_expect_eq(bounded, 1);
-    json_decref(found);
-    const struct setting unchanged[] = {{"run", run},        {"public", "@data/train.tsv"},
-                                        {"prior", "@prior"}, {"tokens", "8"},
-                                        {"steps", "20"},     {"limit", "10"},
-                                        {"search", "0"},     {0}};
-    ok(attack(ctx, unchanged, &found));
+    found = attacked(ctx, support_path("%s limit 10 search 0", usual));
     cr_expect_lt(score(found, "states", "cosine", -1), searched);
-    json_decref(found);
     share(ctx, run);
-    const struct setting shared[] = {
-        {"run", run},    {"public", "@data/train.tsv"}, {"prior", "@prior"}, {"tokens", "8"},
-        {"steps", "20"}, {"shared", "@shared.h5"},      {"seeds", "2"},      {0}};
-    ok(attack(ctx, shared, &found));
+    found = attacked(ctx, support_path("%s shared @shared.h5 seeds 2", usual));
     cr_expect_eq(integer_at(found, "texts"), 12);
     cr_expect_eq(integer_at(found, "seeds"), 2);
-    json_decref(found);
 
-    const struct {
-        struct setting changed;
-        const char *message;
-    } refused[] = {{{"prior", "@run/model"}, "masked-LM head"},
-                   {{"tokens", "500"}, "max_position_embeddings"},
-                   {{"aligned", "50"}, "aligned: needs --surrogate"},
-                   {{"attacked", "@known.txt"}, "attacked: expected it with --posteriors alone"},
-                   {{"public", "@nowhere.tsv"}, "nowhere.tsv"}};
+    static const char *const refused[][2] = {
+        {"prior @run/model", "masked-LM head"},
+        {"tokens 500", "max_position_embeddings"},
+        {"aligned 50", "aligned: needs --surrogate"},
+        {"attacked @known.txt", "attacked: expected it with --posteriors alone"},
+        {"public @nowhere.tsv", "nowhere.tsv"}};
     for (size_t k = 0; k < sizeof refused / sizeof *refused; k++) {
-        const struct setting with[] = {{"run", run},
-                                       {"public", "@data/train.tsv"},
-                                       {"prior", "@prior"},
-                                       {"tokens", "8"},
-                                       {"steps", "20"},
-                                       refused[k].changed,
-                                       {0}};
-        cr_expect_neq(attack(ctx, with, &found), NVDP_OK);
-        support_contains(nvdp_context_error(ctx), refused[k].message);
+        cr_expect_neq(attack(ctx, support_path("%s %s", usual, refused[k][0]), &found), NVDP_OK);
+        support_contains(nvdp_context_error(ctx), refused[k][1]);
     }
-    const struct setting without[] = {{"run", run}, {"public", "@data/train.tsv"}, {0}};
-    fails(attack(ctx, without, &found), NVDP_ERR_ARGUMENT,
+    fails(attack(ctx, "run @run public @data/train.tsv", &found), NVDP_ERR_ARGUMENT,
           "prior: expected the directory of a masked");
 }
 
 Test(invert, refuses_vectors_without_texts) {
+    static const char *const bad[][2] = {
+        {"posteriors @secret.npy prior @prior", "expected the texts"},
+        {"posteriors @secret.npy prior @prior public @known.txt attacked @secret.txt",
+         "expected the vectors of the public texts in --public-posteriors"},
+        {"posteriors @known.npy prior @prior public @known.txt attacked @secret.txt "
+         "public-posteriors @known.npy tokens 6",
+         "expected the vectors of 60 texts, in the order of their file, found those of 400"},
+        {"prior @prior", "exactly one of the options run and posteriors"}};
     struct nvdp_context *ctx = support_context();
-    json_t *found = NULL;
+    const json_t *found = NULL;
     write_texts("known", KNOWN, 1, true, 0);
     write_texts("secret", SECRET, 2, true, 0);
-    const char *prior = support_scratch_path("prior");
-    make_prior(ctx, prior);
-    const struct {
-        struct setting setting[8];
-        const char *message;
-    } bad[] = {{{{"posteriors", "@secret.npy"}, {"prior", "@prior"}}, "expected the texts"},
-               {{{"posteriors", "@secret.npy"},
-                 {"prior", "@prior"},
-                 {"public", "@known.txt"},
-                 {"attacked", "@secret.txt"}},
-                "expected the vectors of the public texts in --public-posteriors"},
-               {{{"posteriors", "@known.npy"},
-                 {"prior", "@prior"},
-                 {"public", "@known.txt"},
-                 {"attacked", "@secret.txt"},
-                 {"public-posteriors", "@known.npy"},
-                 {"tokens", "6"}},
-                "expected the vectors of 60 texts, in the order of their file, found those of 400"},
-               {{{"prior", "@prior"}}, "exactly one of the options run and posteriors"}};
+    make_prior(ctx, support_scratch_path("prior"));
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
-        cr_expect_neq(attack(ctx, bad[k].setting, &found), NVDP_OK);
-        support_contains(nvdp_context_error(ctx), bad[k].message);
+        cr_expect_neq(attack(ctx, bad[k][0], &found), NVDP_OK);
+        support_contains(nvdp_context_error(ctx), bad[k][1]);
     }
 }

@@ -9,8 +9,7 @@ enum { WORDS = 8, LENGTH = 10, ROWS = LENGTH + 2, TEXTS = 300, TOGETHER = 8, FIR
 /* A chain over words, and the observations of texts drawn from it: the indicator of each word plus noise. */
 struct chain {
     double start[WORDS], step[WORDS][WORDS]; /* logarithms */
-    int32_t token[WORDS];
-    int32_t word[TEXTS][LENGTH];
+    int32_t token[WORDS], word[TEXTS][LENGTH];
     double score[TEXTS][ROWS][WORDS];
     size_t asked, max_together;
 };
@@ -304,7 +303,7 @@ Test(language, intervals_of_nothing_and_of_all) {
     for (int difference = 0; difference < 2; difference++)
         ok(nvdp__add_score(&a, NVDP__OBSERVED_RELEASE, NVDP__TEXT_METRIC_FIRST, S, N, hits, of,
                            -difference));
-    cr_expect_float_eq(a.score[0].interval.high, 1 - pow(.025, 1 / 20.), 1e-9);
+    near(a.score[0].interval.high, 1 - pow(.025, 1 / 20.), 1e-9);
     cr_expect_eq(a.score[1].interval.high, 0);
     free(a.score);
 }

@@ -38,8 +38,7 @@ static struct bench open_bench(const char *key, const char *table) {
     struct bench b = {.ctx = support_context(), .model = support_scratch_path("model")};
     const char *text = toy_text("toy.txt", 60, 3);
     struct nvdp__pretrain_options config = toy_config(&text, b.model);
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
+    nvdp__autoresult struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     nvdp__auto(nvdp_token_list_free) struct nvdp_token_list list = {0};
     const uint64_t seed = 5;
     config.vocab = toy_vocabulary();
@@ -170,10 +169,9 @@ static void agree(const struct bench *b, const int32_t *sanitized, size_t length
     ask_all(b, sanitized, length, right, &asked);
     cr_expect_eq(found.guesses, asked);
     cr_expect_eq(found.guesses + found.left_out, b->offset[TEXTS]);
-    cr_expect_float_eq(found.original, (double)right[0] / (double)asked, 1e-12);
-    cr_expect_float_eq(found.sanitized, (double)right[1] / (double)asked, 1e-12);
-    cr_expect_float_eq(found.original_error,
-                       sqrt(found.original * (1 - found.original) / (double)asked), 1e-12);
+    near(found.original, (double)right[0] / (double)asked, 1e-12);
+    near(found.sanitized, (double)right[1] / (double)asked, 1e-12);
+    near(found.original_error, sqrt(found.original * (1 - found.original) / (double)asked), 1e-12);
 }
 
 Test(mask_inference, pieces) {

@@ -4,6 +4,7 @@
 #include "attack/membership.h"
 #include "base/random.h"
 #include "base/sentence.h"
+#include "made_posteriors.h"
 #include "tiny_task.h"
 
 #include <nvdp/share.h>
@@ -22,12 +23,13 @@ static const struct nvdp__text_score *score_of(const struct nvdp__text_score *sc
     return NULL;
 }
 
-/* Compares two sets of scores; free the attack's scores. */
+/* Compares two sets of scores. */
 static struct nvdp__text_attack compare(struct nvdp_context *ctx, size_t members, const double *in,
                                         size_t others, const double *out,
                                         const struct nvdp__tradeoff *proven) {
     struct nvdp__text_attack a = {.ctx = ctx};
     ok(nvdp__add_roc(&a, NVDP__OBSERVED_RELEASE, members, in, others, out, proven));
+    support_keep(a.score);
     return a;
 }
 
@@ -43,8 +45,8 @@ Test(tradeoff, of_pure_epsilon_has_one_corner) {
     cr_expect(!nvdp__tradeoff_proves(&proven));
     nvdp__tradeoff_add(&proven, epsilon, 0);
     cr_expect(nvdp__tradeoff_proves(&proven));
-    cr_expect_float_eq(nvdp__tradeoff_tpr(&proven, .01), exp(epsilon) * .01, 1e-12);
-    cr_expect_float_eq(nvdp__tradeoff_tpr(&proven, .9), 1 - exp(-epsilon) * .1, 1e-12);
+    near(nvdp__tradeoff_tpr(&proven, .01), exp(epsilon) * .01, 1e-12);
+    near(nvdp__tradeoff_tpr(&proven, .9), 1 - exp(-epsilon) * .1, 1e-12);
     cr_expect(nvdp__tradeoff_auc(&proven) >= right && nvdp__tradeoff_auc(&proven) < right + 1e-4);
     cr_expect(nvdp__tradeoff_accuracy(&proven) >= right &&
               nvdp__tradeoff_accuracy(&proven) < right + 1e-4);
@@ -55,8 +57,8 @@ Test(tradeoff, of_a_gaussian) {
     const struct nvdp__tradeoff exact = {.mu = 1.5};
     struct nvdp__tradeoff in_cells = {.mu = 1.5};
     nvdp__tradeoff_add(&in_cells, 300, 0); /* no limit */
-    cr_expect_float_eq(nvdp__tradeoff_auc(&exact), phi(1.5 / M_SQRT2), 1e-12);
-    cr_expect_float_eq(nvdp__tradeoff_accuracy(&exact), phi(.75), 1e-12);
+    near(nvdp__tradeoff_auc(&exact), phi(1.5 / M_SQRT2), 1e-12);
+    near(nvdp__tradeoff_accuracy(&exact), phi(.75), 1e-12);
     const double more = nvdp__tradeoff_auc(&in_cells) - nvdp__tradeoff_auc(&exact),
                  better = nvdp__tradeoff_accuracy(&in_cells) - nvdp__tradeoff_accuracy(&exact);
     cr_expect(more >= 0 && more < 1e-4, "%g", more);
@@ -69,12 +71,9 @@ enum { TRIALS = 4000 };
 
 /* Makes two texts of one number each: 0 and `mu`, with noise of variance 1. */
 static struct nvdp_posteriors *two(struct nvdp_context *ctx, double mu) {
-    struct nvdp_posteriors *set = NULL;
-    ok(nvdp_posteriors_create(ctx, 2, 2, 1, false, &set));
-    set->offset[1] = 1;
-    set->offset[2] = 2;
+    struct nvdp_posteriors *set = made_two_texts(ctx, 1, 2, 1, false);
     set->mu[1] = mu;
-    return support_keep(set);
+    return set;
 }
 
 /* A file of one text at mu, or of a text at 0 in its place.  The likelihood ratio is increasing in z, so AUC =
@@ -103,20 +102,19 @@ Test(membership, of_one_gaussian_has_a_closed_form) {
         struct nvdp__text_attack a = compare(ctx, TRIALS, in, TRIALS, out, &proven);
         const struct nvdp__text_score *auc =
             score_of(a.score, a.scores, "release", NVDP__TEXT_METRIC_AUC);
-        cr_expect_float_eq(auc->value, phi(mu / M_SQRT2), 4.4 * .0065, "%g: %g", mu, auc->value);
-        cr_expect_float_eq(auc->bound, phi(mu / M_SQRT2), 1e-9);
+        near(auc->value, phi(mu / M_SQRT2), 4.4 * .0065, "%g", mu);
+        near(auc->bound, phi(mu / M_SQRT2), 1e-9);
         cr_expect_lt(auc->interval.high - auc->interval.low, .027);
         const struct nvdp__text_score *tpr =
             score_of(a.score, a.scores, "release", NVDP__TEXT_METRIC_TPR_PERCENT);
         const double want = mu == 0 ? .01 : phi(-2.3263478740408408 + mu);
         cr_expect(tpr->interval.low < want + .02 && tpr->interval.high > want - .02, "%g: %g", mu,
                   tpr->value);
-        cr_expect_float_eq(tpr->baseline, .0141383, 1e-7); /* of 40 in 4000, at 1.25 % */
+        near(tpr->baseline, .0141383, 1e-7); /* of 40 in 4000, at 1.25 % */
         cr_expect_leq(tpr->interval.low, tpr->bound);
         const struct nvdp__text_score *right =
             score_of(a.score, a.scores, "release", NVDP__TEXT_METRIC_ACCURACY);
-        cr_expect_float_eq(right->value, phi(mu / 2), 4.4 * .008, "%g: %g", mu, right->value);
-        free(a.score);
+        near(right->value, phi(mu / 2), 4.4 * .008, "%g", mu);
     }
 }
 
@@ -141,7 +139,6 @@ Test(membership, of_no_information_is_chance) {
         for (size_t k = 0; k < 3; k++)
             above[k] += a.score[k].interval.low > a.score[k].bound;
         cr_expect(isnan(a.score[3].value) && isnan(a.score[3].bound)); /* 200 texts: no .1 % */
-        free(a.score);
     }
     cr_expect(covered >= 270, "%zu", covered);
     for (size_t k = 0; k < 3; k++)
@@ -169,7 +166,6 @@ Test(membership, of_a_rate_covers_the_threshold) {
         below += tpr->interval.high < want;
         above += tpr->interval.low > want;
         cr_expect(tpr->interval.low > 0 && tpr->interval.high < .5);
-        free(a.score);
     }
     cr_expect(below <= 24 && above <= 24, "%zu and %zu", below, above);
 }
@@ -184,52 +180,53 @@ Test(membership, of_perfect_and_equal_scores) {
     }
     struct nvdp__text_attack a = compare(ctx, 50, in, 50, out, NULL);
     cr_expect_eq(a.score[0].value, 1);
-    cr_expect_float_eq(a.score[0].interval.low, pow(.025, 1. / 50), 1e-9);
+    near(a.score[0].interval.low, pow(.025, 1. / 50), 1e-9);
     cr_expect_eq(a.score[1].value, 1);
     cr_expect(isnan(a.score[0].bound) && isnan(a.score[2].value));
-    free(a.score);
     a = compare(ctx, 50, out, 50, out, NULL);
     cr_expect_eq(a.score[0].value, .5);
     cr_expect_eq(a.score[1].value, .5);
-    free(a.score);
 }
 
 /* --- runs and files --- */
 
-/* Runs the attack; *report is its JSON, *verdict its verdict (json_decref(), free()). */
-static nvdp_status attack(struct nvdp_context *ctx, const char *run, const char *const (*option)[2],
-                          size_t n, json_t **report, char **verdict) {
-    struct nvdp_config *config = NULL;
+struct found {
+    const json_t *report;
+    const char *verdict;
+};
+
+/* Runs the attack with options: names and values with spaces between them. */
+static nvdp_status attack(struct nvdp_context *ctx, const char *run, const char *options,
+                          struct found *found) {
+    struct nvdp_config *config =
+        support_config(ctx, "attack", "kind", "membership", "run", run, NULL);
     struct nvdp_attack_result *result = NULL;
-    char *text = NULL;
-    ok(nvdp_config_create(ctx, "attack", &config));
-    support_set(ctx, config, "kind", "membership");
-    support_set(ctx, config, "run", run);
-    for (size_t i = 0; i < n; i++)
-        support_set(ctx, config, option[i][0], option[i][1]);
-    const nvdp_status status = nvdp_attack(ctx, config, &result);
-    nvdp_config_free(config);
-    if (status != NVDP_OK) return status;
-    ok(nvdp_result_json(ctx, result, NULL, &text));
-    *report = json_loads(text, 0, NULL);
-    free(text);
-    ok(nvdp_result_text(ctx, result, NULL, &text));
+    char *verdict = NULL;
+    support_options(ctx, config, "%s", options);
+    NVDP_TRY(nvdp_attack(ctx, config, &result));
+    support_keep(result);
+    found->report = support_result_json(ctx, result, NULL);
+    const char *text = support_result_text(ctx, result, NULL);
     support_contains(text, "TPR at FPR 1 %");
     /* the bounds of an audit have a row and a key each */
-    const json_t *audit = json_object_get(*report, "audit");
+    const json_t *audit = json_object_get(found->report, "audit");
     static const char *const rows[][2] = {
         {"one run", "epsilon"}, {"curve", "curve_epsilon"}, {"mu", "mu"}};
-    for (size_t i = 0; json_is_object(audit) && i < 3; i++) {
-        char row[80];
-        snprintf(row, sizeof row, "  %-*s%s >= %.3f (proven: at most ", 16, rows[i][0],
-                 i < 2 ? "epsilon" : "mu",
-                 nvdp__lower_bound(json_number_value(json_object_get(audit, rows[i][1])), 3));
-        support_contains(text, row);
-    }
-    free(text);
-    ok(nvdp_attack_verdict(ctx, result, verdict));
-    nvdp_attack_free(result);
+    for (size_t i = 0; json_is_object(audit) && i < 3; i++)
+        support_contains(text, support_path("  %-*s%s >= %.3f (proven: at most ", 16, rows[i][0],
+                                            i < 2 ? "epsilon" : "mu",
+                                            nvdp__lower_bound(number_at(audit, rows[i][1]), 3)));
+    ok(nvdp_attack_verdict(ctx, result, &verdict));
+    found->verdict = support_keep(verdict);
     return NVDP_OK;
+}
+
+/* Runs an attack that finds no violation, and returns its report. */
+static const json_t *attacked(struct nvdp_context *ctx, const char *run, const char *options) {
+    struct found found;
+    ok(attack(ctx, run, options, &found));
+    cr_expect_str_empty(found.verdict, "%s", found.verdict);
+    return found.report;
 }
 
 /* A number of a score in the report. */
@@ -274,8 +271,6 @@ static const struct run_choice certified = {.method = NVDP_METHOD_NVDP,
  * tiny clip they are not. */
 Test(membership, of_a_certified_run) {
     struct nvdp_context *ctx = support_context();
-    char *verdict = NULL;
-    json_t *report = NULL;
     double found[2];
     for (int small = 0; small < 2; small++) {
         struct run_choice choice = certified;
@@ -285,22 +280,18 @@ Test(membership, of_a_certified_run) {
         if (!small) mkdir(data, 0777);
         write_different("many/dev.tsv", 0, 400);
         const char *known = write_different("public.tsv", 1000, 300);
-        const char *const option[][2] = {
-            {"data", data}, {"public", known}, {"releases", small ? "1" : "400"}};
-        ok(attack(ctx, run, option, 3, &report, &verdict));
-        cr_expect_str_empty(verdict, "%s", verdict);
+        const json_t *report = attacked(
+            ctx, run,
+            support_path("data %s public %s releases %s", data, known, small ? "1" : "400"));
         cr_expect_eq(integer_at(report, "members"), 200);
         cr_expect_eq(integer_at(report, "others"), 200);
-        cr_expect_float_eq(number_at(report, "mu"), small ? .1 : 320, 1e-9);
+        near(number_at(report, "mu"), small ? .1 : 320, 1e-9);
         found[small] = number(report, "release", "AUC", "value");
         cr_expect_leq(number(report, "release", "AUC", "interval"),
                       number(report, "release", "AUC", "bound"));
         cr_expect_gt(number(report, "states", "AUC", "value"), .9);
-        const json_t *audit = json_object_get(report, "audit");
-        cr_expect_eq(integer_at(audit, "canaries"), 200);
-        cr_expect_leq(number_at(audit, "epsilon"), number_at(report, "epsilon"));
-        free(verdict);
-        json_decref(report);
+        cr_expect_eq(integer_at(report, "audit/canaries"), 200);
+        cr_expect_leq(number_at(report, "audit/epsilon"), number_at(report, "epsilon"));
     }
     cr_expect(found[1] > .4 && found[1] < .6, "%g", found[1]);
     cr_expect_gt(found[0], .8, "%g", found[0]);
@@ -311,25 +302,19 @@ Test(membership, of_a_certified_run) {
 Test(membership, of_a_shared_file) {
     struct nvdp_context *ctx = support_context();
     struct run_choice choice = certified;
-    char *verdict = NULL;
+    struct found found;
     const char *run = task_run(ctx, "run", &choice, NULL);
     const char *data = support_scratch_path("many"), *file = support_scratch_path("shared.h5");
-    json_t *report = NULL;
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     mkdir(data, 0777);
     write_different("many/dev.tsv", 0, 60);
     const char *known = write_different("public.tsv", 30, 300); /* half of the texts are public */
-    const char *const export[][2] = {
-        {"run", run},       {"data", data},         {"split", "dev"},       {"out", file},
-        {"samples", "100"}, {"measure-texts", "2"}, {"insecure-seed", "7"}, {"no-ledger", "true"}};
-    ok(nvdp_config_create(ctx, "export", &config));
-    for (size_t i = 0; i < sizeof export / sizeof *export; i++)
-        support_set(ctx, config, export[i][0], export[i][1]);
+    const struct nvdp_config *config = support_config(
+        ctx, "export", "run", run, "data", data, "split", "dev", "out", file, "samples", "100",
+        "measure-texts", "2", "insecure-seed", "7", "no-ledger", "true", NULL);
     ok(nvdp_export(ctx, config, NULL));
-    const char *const option[][2] = {
-        {"data", data}, {"shared", file}, {"public", known}, {"releases", "100"}};
-    ok(attack(ctx, run, option, 4, &report, &verdict));
-    cr_expect_str_empty(verdict, "%s", verdict);
+    const char *given = support_path("data %s shared %s", data, file);
+    const json_t *report =
+        attacked(ctx, run, support_path("%s public %s releases 100", given, known));
     cr_expect_eq(integer_at(report, "members"), 60);
     cr_expect_eq(integer_at(report, "others"), 135);
     cr_expect_eq(integer_at(report, "both"), 30);
@@ -338,28 +323,23 @@ Test(membership, of_a_shared_file) {
     cr_expect_leq(number(report, "replaced", "AUC", "interval"),
                   number(report, "replaced", "AUC", "bound"));
     cr_expect(!json_is_object(json_object_get(report, "audit")));
-    free(verdict);
-    json_decref(report);
 
-    fails(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT,
-          "public: expected a file");
-    fails(attack(ctx, run, option, 3, &report, &verdict), NVDP_ERR_ARGUMENT,
+    const char *one = support_path("%s public %s", given, known),
+               *few = support_path("%s public %s releases 100", given,
+                                   write_different("few.tsv", 10, 60)),
+               *small = support_path("data %s public %s", data, known);
+    fails(attack(ctx, run, given, &found), NVDP_ERR_ARGUMENT, "public: expected a file");
+    fails(attack(ctx, run, one, &found), NVDP_ERR_ARGUMENT,
           "releases: expected 100, all samples of a text in ");
     support_contains(nvdp_context_error(ctx), "shared.h5, found 1");
-    const char *const few[][2] = {{"data", data},
-                                  {"shared", file},
-                                  {"public", write_different("few.tsv", 10, 60)},
-                                  {"releases", "100"}};
-    fails(attack(ctx, run, few, 4, &report, &verdict), NVDP_ERR_INPUT,
+    fails(attack(ctx, run, few, &found), NVDP_ERR_INPUT,
           "40 different public texts that are not in it, found 60 and 10");
     write_different("many/dev.tsv", 0, 30);
-    const char *const small[][2] = {{"data", data}, {"public", known}};
-    fails(attack(ctx, run, small, 2, &report, &verdict), NVDP_ERR_INPUT,
-          "expected at least 40 different texts");
+    fails(attack(ctx, run, small, &found), NVDP_ERR_INPUT, "expected at least 40 different texts");
     choice.method = NVDP_METHOD_BASE;
     choice.clip_sequence = 0;
     const char *base = task_run(ctx, "base", &choice, NULL);
-    fails(attack(ctx, base, small, 2, &report, &verdict), NVDP_ERR_ARGUMENT, "base");
+    fails(attack(ctx, base, small, &found), NVDP_ERR_ARGUMENT, "base");
 }
 
 /* --- training --- */
@@ -373,8 +353,8 @@ Test(shadows, by_hand) {
     double score[2];
     ok(nvdp__shadow_scores(ctx, 2, sums, phi, score));
     const double volumes = log(out / in) / 2;
-    cr_expect_float_eq(score[0], (2 * 2 / out - 3 * 3 / in) / 2 + volumes, 1e-12);
-    cr_expect_float_eq(score[1], (4 * 4 / out - 1 * 1 / in) / 2 + volumes, 1e-12);
+    near(score[0], (2 * 2 / out - 3 * 3 / in) / 2 + volumes, 1e-12);
+    near(score[1], (4 * 4 / out - 1 * 1 / in) / 2 + volumes, 1e-12);
     fails(nvdp__shadow_scores(ctx, 1, sums + 1, phi, score), NVDP_ERR_NUMERIC,
           "shadows: expected texts that some of the runs saw");
 }
@@ -404,12 +384,11 @@ Test(shadows, of_known_gaussians) {
     ok(nvdp__shadow_scores(ctx, TEXTS, sums, logit, score));
     for (size_t i = 0; i < TEXTS; i++) {
         const double off = fabs(logit[i]) + fabs(logit[i] - shift);
-        cr_expect_float_eq(score[i], shift * logit[i] - shift * shift / 2,
-                           4.4 * off / sqrt(RUNS / 2) + .1, "%zu: %g", i, score[i]);
+        near(score[i], shift * logit[i] - shift * shift / 2, 4.4 * off / sqrt(RUNS / 2) + .1, "%zu",
+             i);
     }
     struct nvdp__text_attack a = compare(ctx, TEXTS / 2, score, TEXTS / 2, score + TEXTS / 2, NULL);
-    cr_expect_float_eq(a.score[0].value, phi(shift / M_SQRT2), 4.4 * .009, "%g", a.score[0].value);
-    free(a.score);
+    near(a.score[0].value, phi(shift / M_SQRT2), 4.4 * .009);
 }
 
 enum { MEMORIZED = 120 };
@@ -463,54 +442,40 @@ static const char *train_on(struct nvdp_context *ctx, const char *name, bool lea
 Test(membership, of_memorized_texts) {
     struct nvdp_context *ctx = support_context();
     const char *run = train_on(ctx, "overfit", false, 5e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
-    char *verdict = NULL;
-    json_t *report = NULL;
-    static const char *const option[][2] = {{"members", "training"}, {"shadows", "4"}};
-    ok(attack(ctx, run, option, 2, &report, &verdict));
-    cr_expect_str_empty(verdict);
+    static const char options[] = "members training shadows 4";
+    struct found found;
+    const json_t *report = attacked(ctx, run, options);
     cr_expect_eq(integer_at(report, "members"), 84);
     cr_expect_eq(integer_at(report, "others"), 36);
+    const double first = number(report, "shadows", "AUC", "value"),
+                 bound = number(report, "loss", "AUC", "bound");
     cr_expect_gt(number(report, "loss", "AUC", "interval"), .55, "%g",
                  number(report, "loss", "AUC", "value"));
-    cr_expect_gt(number(report, "shadows", "AUC", "value"), .55, "%g",
-                 number(report, "shadows", "AUC", "value"));
-    cr_expect(isnan(number(report, "loss", "AUC", "bound")) ||
-              number(report, "loss", "AUC", "bound") == 0);
-    const double first = number(report, "shadows", "AUC", "value");
-    free(verdict);
-    json_decref(report);
+    cr_expect_gt(first, .55, "%g", first);
+    cr_expect(isnan(bound) || bound == 0);
     const char *path = support_path("%s.shadows/3/result.json", run);
-    char *before = support_read(path);
-    ok(attack(ctx, run, option, 2, &report, &verdict));
-    char *after = support_read(path);
-    cr_expect_str_eq(before, after);
+    const char *before = support_read(path);
+    report = attacked(ctx, run, options);
+    cr_expect_str_eq(before, support_read(path));
     cr_expect_eq(number(report, "shadows", "AUC", "value"), first);
-    free(verdict);
-    json_decref(report);
 
     /* a folder of other runs: the run was trained again with another option; options that do not fit */
     train_on(ctx, "overfit", false, 4e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
-    fails(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_INPUT,
-          ".shadows/1: expected shadow run of");
+    fails(attack(ctx, run, options, &found), NVDP_ERR_INPUT, ".shadows/1: expected shadow run of");
     support_contains(nvdp_context_error(ctx), "with --lr 0.004, found 0.005; remove the folder");
     train_on(ctx, "overfit", false, 5e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
-    static const char *const one[][2] = {{"members", "training"}, {"shadows", "1"}};
-    fails(attack(ctx, run, one, 2, &report, &verdict), NVDP_ERR_ARGUMENT,
+    fails(attack(ctx, run, "members training shadows 1", &found), NVDP_ERR_ARGUMENT,
           "shadows: expected 0 or at least 2, found 1");
     const char *other = train_on(ctx, "overfit.shadows/2", true, 5e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
-    fails(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_INPUT,
-          "2: expected shadow run of");
-    static const char *const shared[][2] = {{"members", "training"}, {"shared", "x.h5"}};
-    fails(attack(ctx, other, shared, 2, &report, &verdict), NVDP_ERR_ARGUMENT,
+    fails(attack(ctx, run, options, &found), NVDP_ERR_INPUT, "2: expected shadow run of");
+    fails(attack(ctx, other, "members training shared x.h5", &found), NVDP_ERR_ARGUMENT,
           "shared: expected no file");
-    static const char *const releases[][2] = {{"members", "training"}, {"releases", "2"}};
-    fails(attack(ctx, other, releases, 2, &report, &verdict), NVDP_ERR_ARGUMENT,
+    fails(attack(ctx, other, "members training releases 2", &found), NVDP_ERR_ARGUMENT,
           "releases: expected 1");
-    static const char *const delta[][2] = {{"members", "training"}, {"delta", "1e-6"}};
-    fails(attack(ctx, other, delta, 2, &report, &verdict), NVDP_ERR_ARGUMENT,
+    fails(attack(ctx, other, "members training delta 1e-6", &found), NVDP_ERR_ARGUMENT,
           "delta: expected none");
     const char *dev = train_on(ctx, "dev", true, 5e-3, 0, 0, NVDP_PROTOCOL_DEV);
-    fails(attack(ctx, dev, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT,
+    fails(attack(ctx, dev, options, &found), NVDP_ERR_ARGUMENT,
           "shadows: expected a run whose train file");
 }
 
@@ -520,15 +485,13 @@ Test(membership, of_texts_that_generalize) {
     for (int dev = 0; dev < 2; dev++) {
         const char *run = train_on(ctx, "general", true, 5e-3, 0, 0,
                                    dev ? NVDP_PROTOCOL_DEV : NVDP_PROTOCOL_HOLDOUT);
-        nvdp__autofree char *verdict = NULL;
-        json_t *report = NULL;
-        static const char *const option[][2] = {{"members", "training"}, {"limit", "22"}};
-        ok(attack(ctx, run, option, 2, &report, &verdict));
+        struct found found;
+        ok(attack(ctx, run, "members training limit 22", &found));
+        const json_t *report = found.report;
         cr_expect_eq(integer_at(report, "members"), 22);
         cr_expect_eq(integer_at(report, "others"), 22);
         cr_expect_lt(number(report, "loss", "AUC", "interval"), .5);
         cr_expect_gt(number(report, "loss", "AUC", "value"), .3);
-        json_decref(report);
     }
 }
 
@@ -536,32 +499,27 @@ Test(membership, of_texts_that_generalize) {
  * from a seed proves nothing. Its held-out texts are those of a shadow run too, so there are none. */
 Test(membership, of_private_training) {
     struct nvdp_context *ctx = support_context();
-    static const char *const option[][2] = {{"members", "training"}, {"shadows", "2"}};
     for (uint64_t seed = 0; seed < 2; seed++) {
         const char *run = train_on(ctx, "private", false, 5e-3, 4, seed, NVDP_PROTOCOL_HOLDOUT);
-        char *verdict = NULL;
-        json_t *report = NULL;
-        struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
-        ok(attack(ctx, run, option, 1, &report, &verdict));
-        cr_expect_str_empty(verdict, "%s", verdict);
+        struct found found;
+        const json_t *report = attacked(ctx, run, "members training");
         const double epsilon = number_at(report, "epsilon"), delta = number_at(report, "delta"),
                      bound = number(report, "loss", "AUC", "bound");
         cr_expect_eq(json_is_number(json_object_get(report, "epsilon")), seed == 0);
         cr_expect(!json_is_real(json_object_get(report, "mu")), "numerical, not proven");
         if (seed == 0) {
             struct nvdp__tradeoff proven = {.mu = INFINITY};
+            nvdp__autoresult struct nvdp_training_privacy training =
+                NVDP_RESULT(struct nvdp_training_privacy);
             ok(nvdp_training_privacy(ctx, run, &training, NULL));
             cr_expect_eq(epsilon, training.risk->replaced_epsilon);
             cr_expect_gt(epsilon, 1.9 * training.account->pld_epsilon);
             cr_expect(bound > .5 && bound < 1, "%g", bound);
             cr_expect_leq(number(report, "loss", "AUC", "interval"), bound);
             nvdp__tradeoff_add(&proven, epsilon, delta);
-            cr_expect_float_eq(bound, nvdp__tradeoff_auc(&proven), 1e-9);
-            nvdp_result_free(&training);
+            near(bound, nvdp__tradeoff_auc(&proven), 1e-9);
         }
-        free(verdict);
-        json_decref(report);
-        fails(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT,
+        fails(attack(ctx, run, "members training shadows 2", &found), NVDP_ERR_ARGUMENT,
               "shadows: expected a run without private training");
     }
 }

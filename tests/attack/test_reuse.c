@@ -7,7 +7,7 @@
 
 struct bench {
     struct nvdp_context *ctx;
-    char file[512];
+    const char *file;
     struct nvdp_config *config;
 };
 
@@ -15,15 +15,10 @@ static void set(const struct bench *bench, const char *name, const char *value) 
     support_set(bench->ctx, bench->config, name, value);
 }
 
-static void bench_close(struct bench *bench) {
-    nvdp_config_free(bench->config);
-}
-
 static struct bench bench_open(const struct made_embeddings *file) {
-    struct bench bench = {.ctx = support_context()};
-    snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "shared.h5", file));
-    ok(nvdp_config_create(bench.ctx, "reuse", &bench.config));
-    return bench;
+    struct nvdp_context *ctx = support_context();
+    return (struct bench){ctx, made_embeddings(ctx, "shared.h5", file),
+                          support_config(ctx, "reuse", NULL)};
 }
 
 static struct nvdp_reuse_result must_reuse(struct bench *bench) {
@@ -35,13 +30,9 @@ static struct nvdp_reuse_result must_reuse(struct bench *bench) {
 }
 
 static void refused(struct bench *bench, nvdp_status status, const char *message) {
-    FREED(nvdp_result_free)
-    struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
+    nvdp__autoresult struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
     set(bench, "file", bench->file);
-    cr_assert_eq(nvdp_reuse(bench->ctx, bench->config, &result), status, "%s: %s", message,
-                 nvdp_context_error(bench->ctx));
-    cr_assert_not_null(strstr(nvdp_context_error(bench->ctx), message), "%s: %s", message,
-                       nvdp_context_error(bench->ctx));
+    fails(nvdp_reuse(bench->ctx, bench->config, &result), status, message);
 }
 
 /* --- learning --- */
@@ -49,7 +40,7 @@ static void refused(struct bench *bench, nvdp_status status, const char *message
 /* Classes are 3 standard deviations apart in three vectors per text: nearly all can be recognized. */
 Test(reuse, learns_classes_from_the_file_alone) {
     struct made_embeddings file = made_embeddings_default();
-    nvdp__auto(bench_close) struct bench bench = bench_open(&file);
+    struct bench bench = bench_open(&file);
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.classes, 2);
     cr_assert_eq(result.scores->n, 30); /* a tenth is held out, then a tenth of the rest */
@@ -58,7 +49,7 @@ Test(reuse, learns_classes_from_the_file_alone) {
     cr_assert_gt(result.scores->mean[0], 0.9, "accuracy %g", result.scores->mean[0]);
     cr_assert_lt(fabs(result.scores->majority - 0.5), 1e-9);
     file.task = "cola"; /* its metric applies */
-    snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "shared.h5", &file));
+    bench.file = made_embeddings(bench.ctx, "shared.h5", &file);
     result = must_reuse(&bench);
     cr_assert_eq(result.scores->metric[0], NVDP_METRIC_MATTHEWS);
     cr_assert_gt(result.scores->mean[0], 0.8, "Matthews %g", result.scores->mean[0]);
@@ -72,7 +63,7 @@ Test(reuse, learns_many_classes_in_ragged_files) {
     file.separation = 4;
     file.splits = true;
     file.task = "cola"; /* its metric needs two classes */
-    nvdp__auto(bench_close) struct bench bench = bench_open(&file);
+    struct bench bench = bench_open(&file);
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.classes, 5);
     cr_assert_eq(result.scores->n, 85); /* the file's dev split */
@@ -80,7 +71,7 @@ Test(reuse, learns_many_classes_in_ragged_files) {
     cr_assert_eq(result.scores->metrics, 1);
     cr_assert_eq(result.scores->metric[0], NVDP_METRIC_ACCURACY);
     file.task = NULL;
-    snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "shared.h5", &file));
+    bench.file = made_embeddings(bench.ctx, "shared.h5", &file);
     result = must_reuse(&bench);
     cr_assert_gt(result.scores->mean[0], 0.85, "accuracy %g", result.scores->mean[0]);
 }
@@ -88,7 +79,7 @@ Test(reuse, learns_many_classes_in_ragged_files) {
 Test(reuse, learns_scores) {
     struct made_embeddings file = made_embeddings_default();
     file.classes = 0;
-    nvdp__auto(bench_close) struct bench bench = bench_open(&file);
+    struct bench bench = bench_open(&file);
     set(&bench, "regression", "true");
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.classes, 1);
@@ -98,7 +89,7 @@ Test(reuse, learns_scores) {
     set(&bench, "regression", "false"); /* halves are not classes */
     refused(&bench, NVDP_ERR_INPUT, "use --regression");
     file.task = "stsb"; /* a file may state that its labels are scores */
-    snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "shared.h5", &file));
+    bench.file = made_embeddings(bench.ctx, "shared.h5", &file);
     result = must_reuse(&bench);
     cr_assert_eq(result.scores->metrics, 2);
 }
@@ -110,7 +101,7 @@ Test(reuse, finds_nothing_where_there_is_nothing) {
     file.separation = 0;
     file.texts = 1000;
     file.splits = true;
-    nvdp__auto(bench_close) struct bench bench = bench_open(&file);
+    struct bench bench = bench_open(&file);
     set(&bench, "epochs", "5");
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_lt(fabs(result.scores->mean[0] - 0.5), 5 * sqrt(0.25 / 142));
@@ -120,7 +111,7 @@ Test(reuse, scores_every_sample) {
     struct made_embeddings file = made_embeddings_default();
     file.samples = 3;
     file.separation = 1.5;
-    nvdp__auto(bench_close) struct bench bench = bench_open(&file);
+    struct bench bench = bench_open(&file);
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.scores->draws, 3);
     cr_assert_gt(result.scores->sd[0], 0);
@@ -132,7 +123,7 @@ Test(reuse, seeds_are_readers_of_their_own) {
     struct made_embeddings file = made_embeddings_default();
     file.separation = 1;
     file.splits = true; /* all are scored on the dev split */
-    nvdp__auto(bench_close) struct bench bench = bench_open(&file);
+    struct bench bench = bench_open(&file);
     double score[3], mean = 0, square = 0;
     set(&bench, "epochs", "3");
     for (int k = 0; k < 3; k++) {
@@ -152,10 +143,10 @@ Test(reuse, seeds_are_readers_of_their_own) {
     struct nvdp_reuse_result all = must_reuse(&bench);
     cr_assert_eq(all.seeds, 3);
     cr_assert_eq(all.scores->draws, 3);
-    cr_assert_float_eq(all.seed_mean, mean, 1e-12);
-    cr_assert_float_eq(all.scores->mean[0], mean, 1e-12);
+    near(all.seed_mean, mean, 1e-12);
+    near(all.scores->mean[0], mean, 1e-12);
     cr_assert_gt(all.seed_sd, 0);
-    cr_assert_float_eq(all.seed_sd, sqrt(square), 1e-12);
+    near(all.seed_sd, sqrt(square), 1e-12);
 }
 
 static void count_warnings(enum nvdp_log_level level, const char *message, void *user) {
@@ -172,7 +163,7 @@ Test(reuse, warns_of_what_shows_nothing) {
         int found[2] = {0};
         file.texts = few == 0 ? 1000 : few == 1 ? 30 : 300;
         file.separation = few == 0 ? 0 : 6;
-        nvdp__auto(bench_close) struct bench bench = bench_open(&file);
+        struct bench bench = bench_open(&file);
         nvdp_context_set_log(bench.ctx, count_warnings, found);
         set(&bench, "epochs", few == 2 ? "20" : "3");
         must_reuse(&bench);
@@ -185,7 +176,7 @@ Test(reuse, gives_the_same_for_the_same_seed) {
     struct made_embeddings file = made_embeddings_default();
     file.separation = 1;
     file.samples = 2;
-    nvdp__auto(bench_close) struct bench bench = bench_open(&file);
+    struct bench bench = bench_open(&file);
     set(&bench, "epochs", "3");
     struct nvdp_reuse_result a = must_reuse(&bench);
     nvdp_context_set_threads(bench.ctx, 1);
@@ -200,28 +191,26 @@ Test(reuse, is_as_good_as_the_sender) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .kappa = 1, .epochs = 10};
     struct nvdp_context *ctx = support_context();
-    struct bench bench = {.ctx = ctx};
+    struct bench bench = {ctx, support_scratch_path("from-run.h5"),
+                          support_config(ctx, "reuse", NULL)};
     double sender = 0;
     const char *run = support_path("%s", task_run(ctx, "run", &choice, &sender));
-    snprintf(bench.file, sizeof bench.file, "%s", support_scratch_path("from-run.h5"));
     struct nvdp_config *give =
         support_config(ctx, "export", "run", run, "out", bench.file, "split", "train,dev",
                        "with-labels", "true", "samples", "2", "measure-texts", "0", NULL);
     ok(nvdp_export(ctx, give, NULL));
-    ok(nvdp_config_create(bench.ctx, "reuse", &bench.config));
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.scores->n, TASK_DEV);
     cr_assert_gt(sender, 0.9);
     cr_assert_gt(result.scores->mean[0], sender - 0.02, "sender %g, reader %g", sender,
                  result.scores->mean[0]);
-    nvdp_config_free(bench.config);
 }
 
 /* A file with only a dev split is divided like one without splits. */
 Test(reuse, divides_a_single_split) {
     struct made_embeddings file = made_embeddings_default();
-    nvdp__auto(bench_close) struct bench bench = bench_open(&file);
-    struct nvdp__h5 *h5 = NULL;
+    struct bench bench = bench_open(&file);
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *h5 = NULL;
     const struct nvdp__embeddings_shape shape = {.texts = 100,
                                                  .samples = 1,
                                                  .dim = 2,
@@ -246,7 +235,6 @@ Test(reuse, divides_a_single_split) {
     ok(nvdp__h5_write(h5, "split", NVDP__H5_I32, 1, &shape.texts, split));
     ok(nvdp__h5_write(h5, "label", NVDP__H5_F32, 1, &shape.texts, label));
     ok(nvdp__h5_commit(h5, true));
-    nvdp__h5_free(h5);
     set(&bench, "epochs", "1");
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.scores->n, 10);
@@ -258,11 +246,9 @@ Test(reuse, divides_a_single_split) {
 static const char *label_file(const char *name, size_t texts, const char *const *words,
                               size_t count) {
     const char *path = support_scratch_path(name);
-    FILE *file = fopen(path, "w");
-    for (size_t i = 0; i < texts; i++) {
+    nvdp__autoptr(fclose) FILE *file = fopen(path, "w");
+    for (size_t i = 0; i < texts; i++)
         fprintf(file, "%s\r\n", words[i % count]);
-    }
-    fclose(file);
     return path;
 }
 
@@ -271,7 +257,7 @@ Test(reuse, takes_labels_from_a_text_file) {
     static const char *const numbers[] = {"0", "1"};
     struct made_embeddings file = made_embeddings_default();
     file.labels = false;
-    nvdp__auto(bench_close) struct bench bench = bench_open(&file);
+    struct bench bench = bench_open(&file);
     refused(&bench, NVDP_ERR_INPUT, "'label' is missing; name a file of labels with --labels");
     set(&bench, "labels", label_file("words.txt", file.texts, words, 2));
     cr_assert_gt(must_reuse(&bench).scores->mean[0], 0.9);
@@ -284,7 +270,7 @@ Test(reuse, takes_labels_from_a_text_file) {
 Test(reuse, leaves_texts_without_labels_out) {
     static const char *const some[] = {"0", "", "1", ""};
     struct made_embeddings file = made_embeddings_default();
-    nvdp__auto(bench_close) struct bench bench = bench_open(&file);
+    struct bench bench = bench_open(&file);
     set(&bench, "labels", label_file("some.txt", file.texts, some, 4));
     set(&bench, "epochs", "1");
     struct nvdp_reuse_result result = must_reuse(&bench);
@@ -297,7 +283,7 @@ Test(reuse, divides_the_dev_split_where_it_alone_has_labels) {
     static const char *const some[] = {"", "", "", "", "", "", "0", "", "", "", "", "", "", "1"};
     struct made_embeddings file = made_embeddings_default();
     file.splits = true;
-    nvdp__auto(bench_close) struct bench bench = bench_open(&file);
+    struct bench bench = bench_open(&file);
     set(&bench, "labels", label_file("dev.txt", file.texts, some, 14));
     set(&bench, "epochs", "1");
     struct nvdp_reuse_result result = must_reuse(&bench);
@@ -313,43 +299,43 @@ static nvdp_status read_labels(struct nvdp_context *ctx, const char *text, bool 
     return nvdp__labels_read(ctx, path, "file.h5", &file, regression, like, labels);
 }
 
+static const struct nvdp__labels *labels_of(struct nvdp_context *ctx, const char *text,
+                                            bool regression, const struct nvdp__labels *like) {
+    struct nvdp__labels *labels = support_keep(calloc(1, sizeof *labels));
+    ok(read_labels(ctx, text, regression, like, labels));
+    return labels;
+}
+
 Test(labels, tells_numbers_from_words) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__labels labels = {0}, other = {0};
-    ok(read_labels(ctx, "2\n0\n\n1", false, NULL, &labels));
-    cr_assert_eq(labels.classes, 3);
-    cr_assert_null(labels.name);
-    cr_assert_eq(labels.value[0], 2);
-    cr_assert(isnan(labels.value[2]));
-    ok(read_labels(ctx, "1\n1\n1\n1\n", false, &labels, &other));
-    cr_assert_eq(other.classes, 3); /* as many as the reader has */
-    nvdp__labels_release(&other);
-    cr_assert_eq(read_labels(ctx, "1\n3\n1\n1\n", false, &labels, &other), NVDP_ERR_INPUT);
-    nvdp__labels_release(&labels);
-    ok(read_labels(ctx, "yes\n1\nno\nyes\n", false, NULL, &labels));
-    cr_assert_eq(labels.classes, 3);
-    cr_assert_str_eq(labels.name[0], "1");
-    cr_assert_eq(labels.value[0], 2);
-    cr_assert_eq(labels.value[2], 1);
-    ok(read_labels(ctx, "no\nno\n1\nyes", false, &labels, &other));
-    cr_assert_eq(other.value[2], 0);
-    nvdp__labels_release(&other);
-    fails(read_labels(ctx, "no\nno\nmaybe\nyes", false, &labels, &other), NVDP_ERR_INPUT,
+    struct nvdp__labels none = {0};
+    const struct nvdp__labels *labels = labels_of(ctx, "2\n0\n\n1", false, NULL);
+    cr_assert_eq(labels->classes, 3);
+    cr_assert_null(labels->name);
+    cr_assert_eq(labels->value[0], 2);
+    cr_assert(isnan(labels->value[2]));
+    cr_assert_eq(labels_of(ctx, "1\n1\n1\n1\n", false, labels)->classes, 3); /* as the reader */
+    cr_assert_eq(read_labels(ctx, "1\n3\n1\n1\n", false, labels, &none), NVDP_ERR_INPUT);
+    labels = labels_of(ctx, "yes\n1\nno\nyes\n", false, NULL);
+    cr_assert_eq(labels->classes, 3);
+    cr_assert_str_eq(labels->name[0], "1");
+    cr_assert_eq(labels->value[0], 2);
+    cr_assert_eq(labels->value[2], 1);
+    cr_assert_eq(labels_of(ctx, "no\nno\n1\nyes", false, labels)->value[2], 0);
+    fails(read_labels(ctx, "no\nno\nmaybe\nyes", false, labels, &none), NVDP_ERR_INPUT,
           "labels.txt:3");
-    nvdp__labels_release(&labels);
-    ok(read_labels(ctx, "-1.5\n2e3\n\n0x10 \n", true, NULL, &labels));
-    cr_assert_eq(labels.value[0], -1.5F);
-    cr_assert_eq(labels.value[3], 16);
-    nvdp__labels_release(&labels);
-    fails(read_labels(ctx, "1\ninf\n3\n4", true, NULL, &labels), NVDP_ERR_INPUT, "labels.txt:2");
-    cr_assert_eq(read_labels(ctx, "1\n2 3\n3\n4", true, NULL, &labels), NVDP_ERR_INPUT);
+    labels = labels_of(ctx, "-1.5\n2e3\n\n0x10 \n", true, NULL);
+    cr_assert_eq(labels->value[0], -1.5F);
+    cr_assert_eq(labels->value[3], 16);
+    fails(read_labels(ctx, "1\ninf\n3\n4", true, NULL, &none), NVDP_ERR_INPUT, "labels.txt:2");
+    cr_assert_eq(read_labels(ctx, "1\n2 3\n3\n4", true, NULL, &none), NVDP_ERR_INPUT);
 }
 
 /* --- files to score on, readers to start from and to keep --- */
 
 Test(reuse, scores_on_another_file) {
     struct made_embeddings file = made_embeddings_default();
-    nvdp__auto(bench_close) struct bench bench = bench_open(&file);
+    struct bench bench = bench_open(&file);
     file.seed = 9;
     file.texts = 50;
     file.samples = 2;
@@ -371,7 +357,7 @@ Test(reuse, scores_on_another_file) {
 
 Test(reuse, keeps_a_reader_to_start_from) {
     struct made_embeddings file = made_embeddings_default();
-    nvdp__auto(bench_close) struct bench bench = bench_open(&file);
+    struct bench bench = bench_open(&file);
     const char *out = support_scratch_path("reader");
     set(&bench, "out", out);
     struct nvdp_reuse_result first = must_reuse(&bench);
@@ -389,20 +375,19 @@ Test(reuse, keeps_a_reader_to_start_from) {
     cr_assert_eq(repeated.scores->mean[0], first.scores->mean[0]);
     /* with other classes only the classifier is new */
     file.classes = 3;
-    snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "three.h5", &file));
+    bench.file = made_embeddings(bench.ctx, "three.h5", &file);
     set(&bench, "lr", "0");
     cr_assert_eq(must_reuse(&bench).classes, 3);
     file.dim = 6;
-    snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "wide.h5", &file));
+    bench.file = made_embeddings(bench.ctx, "wide.h5", &file);
     refused(&bench, NVDP_ERR_ARGUMENT, "expected a reader of width 6");
 }
 
 Test(reuse, refuses_wrong_options) {
     struct made_embeddings file = made_embeddings_default();
     file.texts = 20;
-    nvdp__auto(bench_close) struct bench bench = bench_open(&file);
-    FREED(nvdp_result_free)
-    struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
+    struct bench bench = bench_open(&file);
+    nvdp__autoresult struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
     cr_assert_eq(nvdp_reuse(bench.ctx, bench.config, &result), NVDP_ERR_ARGUMENT);
     set(&bench, "heads", "3");
     refused(&bench, NVDP_ERR_ARGUMENT, "heads");
@@ -415,11 +400,11 @@ Test(reuse, refuses_wrong_options) {
     refused(&bench, NVDP_ERR_IO, "/nowhere");
     set(&bench, "init", NULL);
     file.texts = 3;
-    snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "few.h5", &file));
+    bench.file = made_embeddings(bench.ctx, "few.h5", &file);
     refused(&bench, NVDP_ERR_INPUT, "expected more texts with labels");
     file.texts = 40;
     file.classes = 1;
-    snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "one.h5", &file));
+    bench.file = made_embeddings(bench.ctx, "one.h5", &file);
     refused(&bench, NVDP_ERR_INPUT, "at least 2 classes");
 }
 
@@ -453,7 +438,7 @@ static bool stop(void *user) {
 
 Test(reuse, stops_on_request) {
     struct made_embeddings file = made_embeddings_default();
-    nvdp__auto(bench_close) struct bench bench = bench_open(&file);
+    struct bench bench = bench_open(&file);
     int left = 5;
     nvdp_context_set_cancel(bench.ctx, stop, &left);
     refused(&bench, NVDP_ERR_CANCELLED, "cancelled");
@@ -462,21 +447,16 @@ Test(reuse, stops_on_request) {
 Test(reuse, survives_failing_allocations) {
     struct made_embeddings file = made_embeddings_default();
     file.texts = 40;
-    nvdp__auto(bench_close) struct bench bench = bench_open(&file);
+    struct bench bench = bench_open(&file);
     const char *out = support_scratch_path("reader");
     set(&bench, "file", bench.file);
     set(&bench, "epochs", "1");
     set(&bench, "out", out);
     set(&bench, "overwrite", "true");
-    for (uint64_t k = 1;; k++) {
-        FREED(nvdp_result_free)
-        struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
-        nvdp__fail_allocation(bench.ctx, k);
-        nvdp_status status = nvdp_reuse(bench.ctx, bench.config, &result);
-        if (status == NVDP_OK) break;
-        cr_assert_eq(status, NVDP_ERR_MEMORY, "allocation %d: %s", (int)k,
-                     nvdp_context_error(bench.ctx));
-    }
+    nvdp__autoresult struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
+    uint64_t k = support_fail_first(bench.ctx);
+    while (support_failed(bench.ctx, &k, nvdp_reuse(bench.ctx, bench.config, &result)))
+        continue;
 }
 
 /* --- the reader's gradient --- */
@@ -494,7 +474,7 @@ static void gradient_agrees(bool regression) {
     struct nvdp_context *ctx = support_context();
     struct made_embeddings file = made_embeddings_default();
     nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *read = NULL;
-    struct nvdp__reader *reader = NULL;
+    nvdp__autoptr(nvdp__reader_free) struct nvdp__reader *reader = NULL;
     static const size_t samples[] = {0, 1, 2, 3, 4};
     static const float label[] = {0, 1, 2, 1, 0};
     const struct nvdp__reader_shape shape = {.dim = 4,
@@ -509,10 +489,9 @@ static void gradient_agrees(bool regression) {
     ok(nvdp_shared_read(ctx, made_embeddings(ctx, "g.h5", &file), &read));
     ok(nvdp__reader_create(ctx, &shape, true, &reader));
     nvdp__reader_initialise(reader, 3);
-    for (size_t i = 0; i < reader->params.count; i++) { /* larger than at the start */
+    for (size_t i = 0; i < reader->params.count; i++) /* larger than at the start */
         if (reader->params.entry[i].rank == 2)
             nvdp__params_normal(&reader->dev, &reader->params, i, 0.4, 5);
-    }
     ok(nvdp__reader_plan(reader, 5, 4, true));
     nvdp__reader_fill(reader, read, 5, samples);
     size_t total = reader->params.total;
@@ -534,7 +513,6 @@ static void gradient_agrees(bool regression) {
     }
     double got = (loss[0] - loss[1]) / 2e-3;
     cr_assert_lt(support_relative(got, want, 0.1), 1e-2, "%g, %g", got, want);
-    nvdp__reader_free(reader);
 }
 
 Test(reader, gradient_of_classes_agrees_with_differences) {

@@ -43,7 +43,7 @@ static void consistent(const struct bench_config *config, const struct bench_res
     cr_assert_leq(r->step.min, r->step.mean);
     double seconds = r->step.mean * (double)config->steps;
     /* the same few operations in another order */
-    cr_assert_float_eq(r->tokens_per_second * seconds, (double)r->tokens, 1e-9 * (double)r->tokens);
+    near(r->tokens_per_second * seconds, (double)r->tokens, 1e-9 * (double)r->tokens);
     cr_assert_geq(r->tokens_per_second_best, r->tokens_per_second * (1 - 1e-12));
     cr_assert_gt(r->peak_flops, 0);
     cr_assert_gt(r->peak_rss, 4 * r->parameters); /* float32 weights are among it */
@@ -65,16 +65,15 @@ Test(bench, counts_what_a_step_multiplies) {
         cr_assert_eq(train.tokens, 32);
         cr_assert_eq(train.texts, 4);
         double seconds = train.step.mean * 2;
-        cr_assert_float_eq(1e9 * train.gflops * seconds / (3 * 2 * tiny_flops), 1, 1e-9);
+        near(1e9 * train.gflops * seconds / (3 * 2 * tiny_flops), 1, 1e-9);
         double weights = 12.0 * 128 * 128 * 2;
-        cr_assert_float_eq(1e9 * train.encoder_gflops / train.tokens_per_second, 6 * weights, 1e-3);
+        near(1e9 * train.encoder_gflops / train.tokens_per_second, 6 * weights, 1e-3);
         config.work = BENCH_ENCODE;
         struct bench_result encode = must_bench(ctx, &config);
         consistent(&config, &encode);
         seconds = encode.step.mean * 2;
-        cr_assert_float_eq(1e9 * encode.gflops * seconds / (2 * tiny_flops), 1, 1e-9);
-        cr_assert_float_eq(1e9 * encode.encoder_gflops / encode.tokens_per_second, 2 * weights,
-                           1e-3);
+        near(1e9 * encode.gflops * seconds / (2 * tiny_flops), 1, 1e-9);
+        near(1e9 * encode.encoder_gflops / encode.tokens_per_second, 2 * weights, 1e-3);
         cr_assert_eq(encode.parameters, train.parameters);
     }
 }
@@ -181,11 +180,11 @@ Test(bench, rd_counts_ordered_pairs) {
     ok(bench_rd(ctx, &config, &result));
     cr_assert_eq(result.pairs, 42);
     cr_assert_eq(result.step.count, 3);
-    cr_assert_float_eq(result.pairs_per_second * result.step.mean, 42, 1e-9);
-    cr_assert_float_eq(result.pair_elements_per_second / result.pairs_per_second, 80, 1e-9);
+    near(result.pairs_per_second * result.step.mean, 42, 1e-9);
+    near(result.pair_elements_per_second / result.pairs_per_second, 80, 1e-9);
     /* 4 tokens x 16 dimensions of 1.1/2 E(mu - mu')^2 = .55 x 2 x .09, give or take: five standard
      * deviations of the mean over 42 pairs are below a quarter of it */
-    cr_assert_float_eq(result.sum.mean_finite, 64 * 0.55 * 0.18, 0.25 * 64 * 0.55 * 0.18);
+    near(result.sum.mean_finite, 64 * 0.55 * 0.18, 0.25 * 64 * 0.55 * 0.18);
     config.texts = 1;
     fails(bench_rd(ctx, &config, &result), NVDP_ERR_ARGUMENT, "texts: expected 2");
 }

@@ -215,9 +215,8 @@ Test(bf16, a_loaded_checkpoint_is_packed_again) {
         loss[i] = encoder_forward(encoder[i], batch[i]);
     }
     cr_assert_eq(loss[0], loss[1], "expected %.9g, found %.9g", loss[0], loss[1]);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         nvdp__batch_free(batch[i]);
-    }
 }
 
 /* Heads of an unsuitable width are computed in float32. */

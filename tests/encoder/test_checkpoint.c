@@ -40,9 +40,8 @@ static void write_as(struct encoder *encoder, const char *path, enum nvdp__dtype
         memcpy(source[count].shape, param->shape, sizeof param->shape);
         if (dtype == NVDP__DTYPE_F64) {
             double *wide = malloc(param->count * sizeof *wide);
-            for (size_t k = 0; k < param->count; k++) {
+            for (size_t k = 0; k < param->count; k++)
                 wide[k] = values[count][k];
-            }
             free(values[count]);
             values[count] = (float *)(void *)wide;
             source[count].data = wide;
@@ -50,9 +49,8 @@ static void write_as(struct encoder *encoder, const char *path, enum nvdp__dtype
         count++;
     }
     ok(nvdp__safetensors_write(encoder->ctx, path, count, source, NULL));
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         free(values[i]);
-    }
 }
 
 static const char *same_name(const char *name, char *room) {
@@ -129,9 +127,8 @@ Test(checkpoint, missing_heads_are_noticed_and_unknown_tensors_listed) {
     nvdp_context_set_log(with_head->ctx, keep_notice, notices);
     nvdp__params_fill(&with_head->dev, &with_head->params, with_head->classifier.bias, 4);
     ok(nvdp__checkpoint_load_file(&with_head->dev, path, &with_head->params));
-    cr_expect_not_null(strstr(notices, "3 tensors missing, initialized: bert.pooler.dense.bias, "
-                                       "classifier.weight, classifier.bias\n"),
-                       "%s", notices);
+    support_contains(notices, "3 tensors missing, initialized: bert.pooler.dense.bias, "
+                              "classifier.weight, classifier.bias\n");
     float *bias =
         encoder_download(with_head, 3, nvdp__value(&with_head->params, with_head->classifier.bias));
     cr_expect_eq(bias[0], 4, "the initial value was lost");
@@ -142,8 +139,8 @@ Test(checkpoint, missing_heads_are_noticed_and_unknown_tensors_listed) {
     notices[0] = '\0';
     nvdp_context_set_log(plain->ctx, keep_notice, notices);
     ok(nvdp__checkpoint_load_file(&plain->dev, path, &plain->params));
-    cr_expect_not_null(strstr(notices, "2 tensors not used: classifier."), "%s", notices);
-    cr_expect_null(strstr(notices, "more layers"), "%s", notices);
+    support_contains(notices, "2 tensors not used: classifier.");
+    support_lacks(notices, "more layers");
     struct nvdp_bert_config shallow = encoder_config();
     shallow.num_hidden_layers = 1;
     plain = encoder_create(&shallow, 3, false, false);
@@ -182,9 +179,8 @@ Test(checkpoint, a_long_list_is_counted_by_part) {
     char notices[NOTICES] = "";
     nvdp_context_set_log(encoder->ctx, keep_notice, notices);
     ok(nvdp__checkpoint_load_file(&encoder->dev, path, &none));
-    cr_expect_not_null(strstr(notices, "39 tensors not used: bert.embeddings.* (5), "
-                                       "bert.encoder.* (32), bert.pooler.* (2)\n"),
-                       "%s", notices);
+    support_contains(notices, "39 tensors not used: bert.embeddings.* (5), "
+                              "bert.encoder.* (32), bert.pooler.* (2)\n");
 }
 
 static void expect_refused(struct encoder *encoder, const char *path, const char *part) {
@@ -251,26 +247,21 @@ Test(checkpoint, other_forms_of_weights_are_named) {
     support_write_text(support_scratch_path("pytorch_model.bin"), "x");
     fails(nvdp__checkpoint_load(&encoder->dev, support_scratch(), &encoder->params), NVDP_ERR_INPUT,
           "pytorch_model.bin: expected a zip archive");
-    cr_expect_not_null(strstr(nvdp_context_error(encoder->ctx), "found a file of 1"));
+    support_contains(nvdp_context_error(encoder->ctx), "found a file of 1");
 }
 
 Test(checkpoint, out_of_memory) {
     struct encoder *encoder = small_rig(3);
-    nvdp_status status = NVDP_ERR_MEMORY;
-    for (uint64_t k = 1; status != NVDP_OK; k++) {
+    uint64_t k = support_fail_first(encoder->ctx);
+    while (
+        support_failed(encoder->ctx, &k,
+                       nvdp__checkpoint_save(&encoder->dev, support_scratch(), &encoder->params)))
         cr_assert_lt(k, 100);
-        nvdp__fail_allocation(encoder->ctx, k);
-        status = nvdp__checkpoint_save(&encoder->dev, support_scratch(), &encoder->params);
-        cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
-    }
-    status = NVDP_ERR_MEMORY;
-    for (uint64_t k = 1; status != NVDP_OK; k++) {
+    k = support_fail_first(encoder->ctx);
+    while (
+        support_failed(encoder->ctx, &k,
+                       nvdp__checkpoint_load(&encoder->dev, support_scratch(), &encoder->params)))
         cr_assert_lt(k, 100);
-        nvdp__fail_allocation(encoder->ctx, k);
-        status = nvdp__checkpoint_load(&encoder->dev, support_scratch(), &encoder->params);
-        cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
-    }
-    nvdp__fail_allocation(encoder->ctx, 0);
 }
 
 /* A published model in F16 lacks a classifier and has the pre-training heads. */
@@ -285,10 +276,9 @@ Test(checkpoint, mini) {
     nvdp_context_set_log(encoder->ctx, keep_notice, notices);
     encoder->bert.row->initialize(&encoder->bert, &encoder->dev, &encoder->params, 1);
     ok(nvdp__checkpoint_load(&encoder->dev, directory, &encoder->params));
-    cr_expect_not_null(strstr(notices, "2 tensors missing, initialized: classifier.weight, "
-                                       "classifier.bias"),
-                       "%s", notices);
-    cr_expect_not_null(strstr(notices, "7 tensors not used: cls.* (7)\n"), "%s", notices);
+    support_contains(notices, "2 tensors missing, initialized: classifier.weight, "
+                              "classifier.bias");
+    support_contains(notices, "7 tensors not used: cls.* (7)\n");
     size_t lengths[] = {128, 3, 40};
     struct nvdp__batch *batch = encoder_batch(encoder, 3, lengths, 4);
     encoder_plan(encoder, 3, 128);
@@ -319,9 +309,8 @@ Test(create, a_random_directory_is_complete_and_repeatable) {
     char hash[3][65];
     const char *const place[] = {"a/new/place/model.safetensors", "two/model.safetensors",
                                  "three/model.safetensors"};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         ok(nvdp__file_sha256(ctx, support_scratch_path(place[i]), hash[i]));
-    }
     cr_expect_str_eq(hash[0], hash[1]);
     cr_expect_str_neq(hash[0], hash[2]);
     char *copy = support_read(support_scratch_path("a/new/place/vocab.txt"));
@@ -348,15 +337,8 @@ Test(create, refusals) {
 
 Test(create, out_of_memory) {
     struct nvdp_context *ctx = support_context();
-    nvdp_status status = NVDP_ERR_MEMORY;
-    for (uint64_t k = 1; status != NVDP_OK; k++) {
+    uint64_t k = support_fail_first(ctx);
+    while (support_failed(
+        ctx, &k, create(ctx, NULL, support_scratch_path(support_path("try%d", (int)k)), 1)))
         cr_assert_lt(k, 1000);
-        char name[32];
-        snprintf(name, sizeof name, "try%d", (int)k);
-        const char *directory = support_scratch_path(name);
-        nvdp__fail_allocation(ctx, k);
-        status = create(ctx, NULL, directory, 1);
-        cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
-    }
-    nvdp__fail_allocation(ctx, 0);
 }

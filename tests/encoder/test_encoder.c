@@ -197,13 +197,11 @@ Test(encoder, parameters_names_flags_and_initial_values) {
         cr_expect_eq((param->flags & NVDP__PARAM_OPTIONAL) != 0,
                      strstr(param->name, "pooler") != NULL, "%s", param->name);
         float *value = encoder_download(encoder, param->count, nvdp__value(&encoder->params, i));
-        for (size_t k = 0; k < param->count; k++) {
-            if (matrix) {
+        for (size_t k = 0; k < param->count; k++)
+            if (matrix)
                 cr_assert(fabsf(value[k]) < 6 * 0.02F && value[k] != 0);
-            } else {
+            else
                 cr_assert_eq(value[k], norm ? 1 : 0);
-            }
-        }
     }
 }
 

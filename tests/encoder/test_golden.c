@@ -93,9 +93,8 @@ static void check_forward(const char *model) {
                  nvdp__bert_parameter_count(&encoder->bert.config));
     double loss = encoder_forward(encoder, golden.batch);
     double worst = 0;
-    for (size_t i = 0; i <= encoder->bert.config.num_hidden_layers; i++) {
+    for (size_t i = 0; i <= encoder->bert.config.num_hidden_layers; i++)
         worst = fmax(worst, compare_hidden(&golden, i));
-    }
     compare(&golden, "pooled", golden.texts * encoder->bert.config.hidden_size,
             encoder->cache.pooler.pooled);
     compare(&golden, "logits", golden.texts * encoder->outputs, encoder->logits);
@@ -117,9 +116,8 @@ static void check_gradients(const char *model) {
         double *want = encoder_expected(golden.expected, name);
         float *got = encoder_download(encoder, param->count, nvdp__grad(&encoder->params, i));
         double norm = 0;
-        for (size_t k = 0; k < param->count; k++) {
+        for (size_t k = 0; k < param->count; k++)
             norm += want[k] * want[k];
-        }
         /* A key's bias shifts all scores of a softmax equally: its gradient is 0 except for
          * rounding. */
         double error =

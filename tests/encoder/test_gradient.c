@@ -10,9 +10,8 @@
 
 static double dot(size_t n, const float *a, const float *b) {
     double sum = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         sum += (double)a[i] * b[i];
-    }
     return sum;
 }
 
@@ -20,9 +19,8 @@ static double loss_at(struct encoder *encoder, const struct nvdp__batch *batch, 
                       const float *value, const float *direction, double h) {
     size_t n = encoder->params.entry[index].count;
     float *moved = malloc(n * sizeof *moved);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         moved[i] = (float)(value[i] + h * direction[i]);
-    }
     nvdp__upload(&encoder->dev, n, moved, nvdp__value(&encoder->params, index));
     free(moved);
     return encoder_forward(encoder, batch);
@@ -51,18 +49,16 @@ static double check_tensor(struct encoder *encoder, const struct nvdp__batch *ba
     double norm = sqrt(dot(n, gradient, gradient));
     double worst = 0;
     if (norm >= 1e-6) {
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < n; i++)
             direction[i] = (float)(gradient[i] / norm);
-        }
         worst = check(encoder, batch, index, gradient, direction);
     }
     struct nvdp__noise noise = {.seed = 5};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, index);
     nvdp__stream_normals(&stream, n, direction);
     double length = sqrt(dot(n, direction, direction));
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         direction[i] = (float)(direction[i] / length);
-    }
     worst = fmax(worst, check(encoder, batch, index, gradient, direction));
     return worst;
 }
@@ -171,7 +167,7 @@ static void check_given_words(struct nvdp_bert_config config) {
         side[k] = encoder_forward(encoder, batch);
     }
     cr_expect_gt(norm, 1e-3);
-    cr_expect_float_eq((side[0] - side[1]) / (2 * h) / norm, 1, 2e-3);
+    near((side[0] - side[1]) / (2 * h) / norm, 1, 2e-3);
 }
 
 /* Given vectors of tokens with a negative id beside the table's rows: the slopes along the gradient of the given rows,
@@ -217,8 +213,7 @@ static void check_mixed_words(struct nvdp_bert_config config) {
             side[k] = encoder_forward(encoder, batch);
         }
         cr_expect_gt(norm, 1e-3);
-        cr_expect_float_eq((side[0] - side[1]) / (2 * h) / norm, 1, 2e-3, "%d: %g", of_table,
-                           (side[0] - side[1]) / (2 * h) / norm);
+        near((side[0] - side[1]) / (2 * h) / norm, 1, 2e-3, "%d", of_table);
     }
     free(slope);
     free(kept);

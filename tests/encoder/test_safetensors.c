@@ -11,9 +11,8 @@ static const char *write_file(const char *name, const char *header, size_t data_
     unsigned char *bytes = calloc(1, 8 + length + data_size);
     memcpy(bytes, &prefix, 8);
     memcpy(bytes + 8, header, length);
-    for (size_t i = 0; i < data_size; i++) {
+    for (size_t i = 0; i < data_size; i++)
         bytes[8 + length + i] = (unsigned char)i;
-    }
     support_write(path, bytes, 8 + length + data_size);
     free(bytes);
     return path;
@@ -174,11 +173,10 @@ Test(safetensors, scalars_empty_tensors_and_alignment) {
 Test(bfloat16, every_value_survives_and_ties_go_to_even) {
     for (unsigned bits = 0; bits < 0x10000; bits++) {
         float value = nvdp__bfloat16_to_float((uint16_t)bits);
-        if (isnan(value)) {
+        if (isnan(value))
             cr_assert(isnan(nvdp__bfloat16_to_float(nvdp__bfloat16_from_float(value))));
-        } else {
+        else
             cr_assert_eq(nvdp__bfloat16_from_float(value), bits);
-        }
     }
     cr_expect_eq(nvdp__bfloat16_from_float(1.00390625F), 0x3f80); /* 1 + 2^-8: a tie, to even */
     cr_expect_eq(nvdp__bfloat16_from_float(1.01171875F), 0x3f82); /* 1 + 3 * 2^-8: a tie, to even */

@@ -11,9 +11,8 @@ Test(safetensors_write, roundtrip) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("round.safetensors");
     nvdp__autofree float *f32 = malloc(LONG * sizeof *f32);
-    for (int i = 0; i < LONG; i++) {
+    for (int i = 0; i < LONG; i++)
         f32[i] = (float)sin(i);
-    }
     double f64[] = {1.0 / 3, -INFINITY};
     int64_t i64[] = {INT64_MIN, 5};
     int32_t i32[] = {-7};
@@ -42,17 +41,15 @@ Test(safetensors_write, roundtrip) {
         cr_expect_eq(info->rank, sources[i].rank);
         cr_expect_eq((uintptr_t)info->data % nvdp__dtype_size(info->dtype), 0, "%s is not aligned",
                      info->name);
-        for (int d = 0; d < info->rank; d++) {
+        for (int d = 0; d < info->rank; d++)
             cr_expect_eq(info->shape[d], sources[i].shape[d]);
-        }
     }
     nvdp__autofree float *back = malloc(LONG * sizeof *back);
     nvdp__safetensors_read_f32(nvdp__safetensors_find(file, "float"), back);
     cr_expect_arr_eq(back, f32, LONG * sizeof *back);
     nvdp__safetensors_read_f32(nvdp__safetensors_find(file, "half"), back);
-    for (int i = 0; i < LONG; i++) { /* half a unit in the last of 11 places */
+    for (int i = 0; i < LONG; i++) /* half a unit in the last of 11 places */
         cr_assert_leq(fabsf(back[i] - f32[i]), ldexpf(fmaxf(fabsf(f32[i]), 0x1p-14F), -11));
-    }
     double wide[2];
     support_read_f64(nvdp__safetensors_find(file, "wide"), wide);
     cr_expect_arr_eq(wide, f64, sizeof wide);
@@ -66,9 +63,8 @@ Test(safetensors_write, roundtrip) {
 static int entries(const char *directory) {
     int count = 0;
     DIR *stream = opendir(directory);
-    while (readdir(stream) != NULL) {
+    while (readdir(stream) != NULL)
         count++;
-    }
     closedir(stream);
     return count;
 }
@@ -110,20 +106,12 @@ Test(safetensors_write, out_of_memory) {
     const char *path = support_scratch_path("memory.safetensors");
     float value = 1;
     struct nvdp__tensor_source source = {"a", NVDP__DTYPE_F32, 1, {1}, &value};
-    nvdp_status status = NVDP_ERR_MEMORY;
-    for (uint64_t k = 1; status != NVDP_OK; k++) {
+    nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *file = NULL;
+    uint64_t k = support_fail_first(ctx);
+    while (support_failed(ctx, &k, nvdp__safetensors_write(ctx, path, 1, &source, NULL)))
         cr_assert_lt(k, 100);
-        nvdp__fail_allocation(ctx, k);
-        status = nvdp__safetensors_write(ctx, path, 1, &source, NULL);
-        cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
-    }
-    status = NVDP_ERR_MEMORY;
-    for (uint64_t k = 1; status != NVDP_OK; k++) {
-        nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *file = NULL;
-        nvdp__fail_allocation(ctx, k);
-        status = nvdp__safetensors_open(ctx, path, &file);
-        cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY);
-        cr_assert_eq(file != NULL, status == NVDP_OK);
-    }
-    nvdp__fail_allocation(ctx, 0);
+    k = support_fail_first(ctx);
+    while (support_failed(ctx, &k, nvdp__safetensors_open(ctx, path, &file)))
+        cr_assert_null(file);
+    cr_assert_not_null(file);
 }

@@ -261,11 +261,9 @@ Test(weights, a_folder_without_weights_says_what_is_there_and_the_next_step) {
         {"adapter_model.safetensors", "merge_and_unload"}};
     struct nvdp_context *ctx = support_context();
     char *path = NULL;
-    cr_expect_eq(nvdp__weights_find(ctx, support_scratch(), &path), NVDP_ERR_INPUT);
-    support_contains(
-        nvdp_context_error(ctx),
-        "expected model.safetensors or pytorch_model.bin, or an index of their shards, "
-        "found none; download the model's model.safetensors");
+    fails(nvdp__weights_find(ctx, support_scratch(), &path), NVDP_ERR_INPUT,
+          "expected model.safetensors or pytorch_model.bin, or an index of their shards, "
+          "found none; download the model's model.safetensors");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         support_write_text(support_scratch_path(cases[i].file), "x");
         cr_expect_eq(nvdp__weights_find(ctx, support_scratch(), &path), NVDP_ERR_INPUT);

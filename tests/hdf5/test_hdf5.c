@@ -15,9 +15,8 @@
 static int scratch_entries(void) {
     int count = -2; /* "." and ".." */
     DIR *directory = opendir(support_scratch());
-    while (readdir(directory) != NULL) {
+    while (readdir(directory) != NULL)
         count++;
-    }
     closedir(directory);
     return count;
 }
@@ -25,7 +24,7 @@ static int scratch_entries(void) {
 static void expect_error(struct nvdp_context *ctx, nvdp_status got, nvdp_status want,
                          const char *part) {
     cr_assert_eq(got, want, "%s: %s", nvdp_status_name(got), nvdp_context_error(ctx));
-    cr_assert_not_null(strstr(nvdp_context_error(ctx), part), "%s", nvdp_context_error(ctx));
+    support_contains(nvdp_context_error(ctx), part);
 }
 
 #define OK(expr) cr_assert_eq(expr, NVDP_OK, "%s", nvdp_context_error(ctx))
@@ -111,9 +110,8 @@ Test(hdf5, rows_in_slices) {
     struct nvdp_context *ctx = support_context();
     enum { ROWS = 100003, WIDTH = 7, SLICE = 1237 };
     nvdp__autofree float *data = malloc(ROWS * WIDTH * sizeof *data);
-    for (int i = 0; i < ROWS * WIDTH; i++) {
+    for (int i = 0; i < ROWS * WIDTH; i++)
         data[i] = (float)(i % 1001);
-    }
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = create(ctx, "rows.h5");
     OK(nvdp__h5_dataset(file, "x", NVDP__H5_F32, 2, (size_t[]){ROWS, WIDTH}));
     OK(nvdp__h5_dataset(file, "h", NVDP__H5_F16, 2, (size_t[]){ROWS, WIDTH}));
@@ -406,9 +404,8 @@ Test(hdf5, truncated_files) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__h5 *file = create(ctx, "whole.h5");
     float data[3000];
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 3000; i++)
         data[i] = sinf((float)i);
-    }
     OK(nvdp__h5_write(file, "x", NVDP__H5_F32, 1, (size_t[]){3000}, data));
     OK(nvdp__h5_commit(file, true));
     nvdp__h5_free(file);
@@ -441,9 +438,8 @@ Test(hdf5, damaged_values) {
     struct nvdp__h5 *file = create(ctx, "x.h5");
     enum { ITEMS = 3000 };
     float data[ITEMS];
-    for (int i = 0; i < ITEMS; i++) {
+    for (int i = 0; i < ITEMS; i++)
         data[i] = sinf((float)i);
-    }
     OK(nvdp__h5_write(file, "x", NVDP__H5_F32, 1, (size_t[]){ITEMS}, data));
     OK(nvdp__h5_commit(file, true));
     nvdp__h5_free(file);
@@ -552,9 +548,8 @@ Test(hdf5, has_no_global_heap) {
     longest[sizeof longest - 1] = '\0';
     const char *const values[] = {"", "one", "\xc3\xa4", longest};
     ok(nvdp__h5_create(ctx, path, "test/1", &file));
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         ok(nvdp__h5_set_string(file, (char[]){(char)('a' + i), 0}, values[i]));
-    }
     ok(nvdp__h5_commit(file, true));
     nvdp__h5_free(file);
     ok(nvdp__read_file(ctx, path, 1 << 20, &bytes, &size));
@@ -615,9 +610,8 @@ Test(hdf5, a_full_disk_leaves_nothing) {
     enum { N = 1 << 18 };
     nvdp__autofree float *noise = malloc(N * sizeof *noise);
     uint32_t state = 1;
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         noise[i] = (float)(state = state * 1664525 + 1013904223);
-    }
     struct nvdp__h5 *file = create(ctx, "full.h5");
     nvdp_status status = nvdp__h5_write(file, "x", NVDP__H5_F32, 1, (size_t[]){N}, noise);
     if (status == NVDP_OK) status = nvdp__h5_commit(file, true);
@@ -670,12 +664,8 @@ static nvdp_status every_call(struct nvdp_context *ctx) {
 
 Test(hdf5, out_of_memory) {
     struct nvdp_context *ctx = support_context();
-    uint64_t k = 1;
-    for (;; k++) {
-        nvdp__fail_allocation(ctx, k);
-        nvdp_status status = every_call(ctx);
-        if (status == NVDP_OK) break;
-        cr_assert_eq(status, NVDP_ERR_MEMORY, "k = %d: %s", (int)k, nvdp_context_error(ctx));
+    uint64_t k = support_fail_first(ctx);
+    while (support_failed(ctx, &k, every_call(ctx))) {
         cr_assert_leq(scratch_entries(), 1);
         unlink(support_scratch_path("oom.h5"));
     }

@@ -136,7 +136,7 @@ Test(lineage, of_several_texts_is_the_sum) {
     const struct nvdp__seen all = {3, seen, NULL, NULL, 0}, last = {1, &seen[2], NULL, NULL, 0};
     ok(nvdp__lineage_promise(ctx, &lineage, all, false, &of));
     cr_expect_eq(of.epsilon, 4);
-    cr_expect_float_eq(of.delta, 1.1e-6, 1e-18);
+    near(of.delta, 1.1e-6, 1e-18);
     ok(nvdp__lineage_add(ctx, &lineage, "last", last, false));
     cr_expect_eq(nvdp__lineage_promise(ctx, &lineage, all, false, &of), NVDP_ERR_ARGUMENT);
 }
@@ -311,12 +311,12 @@ Test(lineage, of_smaller_examples_is_that_of_a_group) {
         lineage.digests = &digests;
         lineage.digest_lists = 1;
         ok(nvdp__lineage_promise(ctx, &lineage, seen, false, &of));
-        cr_expect_float_eq(of.epsilon, row[i].epsilon, 1e-12, "%zu: %g", i, of.epsilon);
+        near(of.epsilon, row[i].epsilon, 1e-12, "%zu", i);
         const double k = row[i].epsilon / .5;
         double delta = 0;
         for (double j = 0; j < k; j++)
             delta += 1e-7 * exp(.5 * j);
-        cr_expect_float_eq(of.delta, delta, 1e-12, "%zu: %g", i, of.delta);
+        near(of.delta, delta, 1e-12, "%zu", i);
     }
     json_decref(lineage.list);
 }
@@ -349,13 +349,13 @@ Test(lineage, of_parts_of_an_example_is_the_sum) {
     json_t *last = json_incref(json_array_get(lineage.list, 2));
     json_array_remove(lineage.list, 2);
     ok(nvdp__lineage_promise(ctx, &lineage, seen, false, &of));
-    cr_expect_float_eq(of.epsilon, 4, 1e-12, "%g", of.epsilon); /* two groups of two */
+    near(of.epsilon, 4, 1e-12); /* two groups of two */
     json_array_append_new(lineage.list, last);
     ok(nvdp__lineage_promise(ctx, &lineage, seen, false, &of));
-    cr_expect_float_eq(of.epsilon, 9, 1e-12, "%g", of.epsilon); /* three groups of two */
+    near(of.epsilon, 9, 1e-12); /* three groups of two */
     json_object_set_new(last, "own", json_pack("[f,f]", .5, 1e-6));
     ok(nvdp__lineage_promise(ctx, &lineage, seen, false, &of));
-    cr_expect_float_eq(of.epsilon, 5, 1e-12, "%g", of.epsilon);
+    near(of.epsilon, 5, 1e-12);
     for (size_t i = 0; i < 3; i++) {
         nvdp__seen_digests_release(&digests[i]);
         nvdp__seen_texts_release(&part[i]);
@@ -400,7 +400,7 @@ Test(lineage, of_any_common_text_is_counted) {
                      k);
         json_object_set_new(entry, "dp", json_pack("[f,f]", 3., 1e-6));
         ok(nvdp__lineage_promise(ctx, &lineage, seen, false, &of));
-        cr_expect_float_eq(of.epsilon, cases[k].epsilon, 1e-12, "%zu: %g", k, of.epsilon);
+        near(of.epsilon, cases[k].epsilon, 1e-12, "%zu", k);
         json_object_del(entry, "dp");
     }
     json_decref(lineage.list);
@@ -470,5 +470,5 @@ Test(lineage, of_a_training_that_did_not_count_an_earlier_one) {
     const struct nvdp_dp_steps third = {.61507, .27174, 4};
     ok(nvdp_account_epsilon(ctx, &(struct nvdp_dp_run){&third, 1, &before, 1}, 2e-3,
                             NVDP_ACCOUNTANT_PLD, &epsilon));
-    cr_expect_float_eq(epsilon, 12.155, .005, "%g", epsilon); /* nvdp account rounds up to 12.16 */
+    near(epsilon, 12.155, .005); /* nvdp account rounds up to 12.16 */
 }

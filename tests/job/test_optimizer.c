@@ -220,19 +220,19 @@ static void same(const char *what, const struct nvdp__params *params, const floa
     }
 }
 
-static void near(const char *what, const struct nvdp__params *params, const float *a,
-                 const float *b) {
+static void expect_near(const char *what, const struct nvdp__params *params, const float *a,
+                        const float *b) {
     for (size_t tensor = 0; tensor < TENSORS; tensor++) {
         const struct nvdp__param *entry = &params->entry[tensor];
         for (size_t i = entry->offset; i < entry->offset + entry->count; i++)
-            cr_assert_float_eq((double)a[i], (double)b[i], 1e-5, "%s of '%s'", what, entry->name);
+            near((double)a[i], (double)b[i], 1e-5, "%s of '%s'", what, entry->name);
     }
 }
 
 static void compare(const struct trainee *t, const struct dense *d) {
     if (t->optimizer.kind == NVDP__OPTIMIZER_SGD) {
-        near("value", &t->params, t->params.value, d->x);
-        near("momentum", &t->params, t->optimizer.m, d->m);
+        expect_near("value", &t->params, t->params.value, d->x);
+        expect_near("momentum", &t->params, t->optimizer.m, d->m);
         return;
     }
     same("value", &t->params, t->params.value, d->x);
@@ -262,7 +262,7 @@ static void check(const struct setting *s, bool all) {
     for (int step = 0; step < STEPS; step++) {
         double norm = step_once(&t, step, all);
         double want = dense_gradient(&d, &t, step, all);
-        cr_assert_float_eq(norm, want, 1e-12 * want); /* sums of 2e4 terms in double */
+        near(norm, want, 1e-12 * want); /* sums of 2e4 terms in double */
         dense_step(&d, &t, s, step, norm);
         compare(&t, &d);
         if (step == 5) cr_assert_gt(idle_rows(&t), ROWS / 2, "rows are passed over");
@@ -321,7 +321,7 @@ Test(optimizer, rows_at_their_anchor_stay) {
             if (r >= ANCHORED)
                 cr_assert_eq(t.params.value[i], start.x[i]);
             else
-                cr_assert_float_eq(t.params.value[i], want, 2e-6);
+                near(t.params.value[i], want, 2e-6);
         }
     }
     cr_assert_gt(untouched, ROWS / 2);
@@ -366,7 +366,7 @@ static void flag_changes_nothing(enum nvdp__optimizer_kind kind) {
     for (int step = 0; step < STEPS; step++) {
         double norm = step_once(&with, step, true);
         double other = step_once(&without, step, true);
-        cr_assert_float_eq(other, norm, 1e-12 * norm);
+        near(other, norm, 1e-12 * norm);
     }
     same("value", &with.params, with.params.value, without.params.value);
     end(&with);
@@ -438,7 +438,7 @@ Test(optimizer, frozen_tensors_stay) {
         for (size_t i = 0; i < TENSORS; i++)
             for (size_t j = 0; i != tensor && i != FROZEN && j < t.params.entry[i].count; j++)
                 squares += pow((double)nvdp__grad(&t.params, i)[j], 2);
-        cr_expect_float_eq(norm, sqrt(squares), 1e-12 * norm, "frozen ones do not count");
+        near(norm, sqrt(squares), 1e-12 * norm, "frozen ones do not count");
         end(&t);
     }
 }
@@ -465,9 +465,9 @@ Test(optimizer, wide_tables_are_dense) {
     double norm;
     ok(nvdp__optimizer_step(&optimizer, &dev, &params, 1, &norm));
     cr_expect_eq(norm, 2);
-    cr_expect_float_eq(params.value[WIDE], 1 - 0.05 - 0.1, 1e-6);
-    cr_expect_float_eq(params.value[0], 1 - 0.05, 1e-6);
-    cr_expect_float_eq(params.value[3 * WIDE - 1], 1 - 0.05, 1e-6);
+    near(params.value[WIDE], 1 - 0.05 - 0.1, 1e-6);
+    near(params.value[0], 1 - 0.05, 1e-6);
+    near(params.value[3 * WIDE - 1], 1 - 0.05, 1e-6);
 }
 
 Test(optimizer, gradients_that_are_not_finite_change_nothing) {

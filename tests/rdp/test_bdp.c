@@ -24,23 +24,31 @@ static const struct row table[] = {
     {4, 32, .01, 100, 1e-10, 0.01652107372202, 0.3602955168357},
 };
 
+static nvdp_status cost_of(struct nvdp_context *ctx, const struct nvdp__bdp_options *config,
+                           double moment, size_t m, const double *d, struct nvdp_bdp_cost *cost) {
+    return nvdp_bdp(ctx, config->delta, config->gamma, config->releases, moment, m, d, cost);
+}
+
+static nvdp_status sampled_cost(struct nvdp_context *ctx, const struct nvdp__bdp_options *config,
+                                double moment, double rate, size_t m, const double *d,
+                                struct nvdp_bdp_cost *cost) {
+    return nvdp_bdp_subsampled(ctx, config->delta, config->gamma, config->releases, moment, rate, m,
+                               d, cost);
+}
+
 static struct nvdp_bdp_cost run(struct nvdp_context *ctx, const struct row *row,
                                 const struct nvdp__bdp_options *config) {
     double d[MAX_COUNT][M];
-    for (int l = 2; l <= row->moment + 1; l++) {
-        for (int j = 0; j < M; j++) {
+    for (int l = 2; l <= row->moment + 1; l++)
+        for (int j = 0; j < M; j++)
             d[l][j] = l * distance[j] * distance[j] / (2 * row->sigma * row->sigma);
-        }
-    }
     struct nvdp_bdp_cost cost = NVDP_RESULT(struct nvdp_bdp_cost);
-    ok(nvdp_bdp_subsampled(ctx, config->delta, config->gamma, config->releases, row->moment,
-                           row->rate, M, d[0], &cost));
+    ok(sampled_cost(ctx, config, row->moment, row->rate, M, d[0], &cost));
     if (row->rate == 1) {
         struct nvdp_bdp_cost plain = NVDP_RESULT(struct nvdp_bdp_cost);
-        ok(nvdp_bdp(ctx, config->delta, config->gamma, config->releases, row->moment, M,
-                    d[row->moment + 1], &plain));
-        cr_expect_leq(support_relative(plain.cost, cost.cost, 0), 1e-14);
-        cr_expect_leq(support_relative(plain.epsilon, cost.epsilon, 0), 1e-14);
+        ok(cost_of(ctx, config, row->moment, M, d[row->moment + 1], &plain));
+        agrees(plain.cost, cost.cost, 1e-14);
+        agrees(plain.epsilon, cost.epsilon, 1e-14);
     }
     return cost;
 }
@@ -55,10 +63,8 @@ Test(bdp, golden_table) {
         config.releases = row->releases;
         struct nvdp_bdp_cost cost = run(ctx, row, &config);
         double one_call = nvdp__bdp_epsilon(&config, row->moment, 1, cost.cost);
-        cr_expect_leq(support_relative(cost.cost, row->cost, 0), 5e-13, "row %zu: %.17g", k,
-                      cost.cost);
-        cr_expect_leq(support_relative(one_call, row->epsilon, 0), 5e-13, "row %zu: %.17g", k,
-                      one_call);
+        agrees(cost.cost, row->cost, 5e-13, "row %zu", k);
+        agrees(one_call, row->epsilon, 5e-13, "row %zu", k);
         if (row->releases == 1) cr_expect_eq(cost.epsilon, one_call);
         cr_expect_eq(cost.m, M);
     }
@@ -71,9 +77,8 @@ Test(bdp, epsilon_of_all_releases) {
     config.gamma = 1e-10;
     config.releases = 100;
     struct nvdp_bdp_cost cost = run(ctx, &table[4], &config);
-    cr_expect_leq(support_relative(cost.epsilon, 0.411438541796901, 0), 1e-13, "%.17g",
-                  cost.epsilon);
-    cr_expect_leq(support_relative(cost.t, 53.8355794847, 0), 1e-11);
+    agrees(cost.epsilon, 0.411438541796901, 1e-13);
+    agrees(cost.t, 53.8355794847, 1e-11);
 }
 
 /* Costs may be far beyond the range of exp: X about 2200. */
@@ -81,19 +86,17 @@ Test(bdp, log_space) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__bdp_options config = nvdp__privacy_defaults().bdp;
     double d[64];
-    for (int j = 0; j < 64; j++) {
+    for (int j = 0; j < 64; j++)
         d[j] = 2000 + j / 64.0;
-    }
     struct nvdp_bdp_cost far = NVDP_RESULT(struct nvdp_bdp_cost),
                          near = NVDP_RESULT(struct nvdp_bdp_cost);
-    ok(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 1.1, 64, d, &far));
-    for (int j = 0; j < 64; j++) {
+    ok(cost_of(ctx, &config, 1.1, 64, d, &far));
+    for (int j = 0; j < 64; j++)
         d[j] -= 2000;
-    }
-    ok(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 1.1, 64, d, &near));
+    ok(cost_of(ctx, &config, 1.1, 64, d, &near));
     /* shifting all divergences by 2000 shifts log M and the cost by 2200 */
-    cr_expect_float_eq(far.cost, near.cost + 2200, 1e-11);
-    cr_expect_float_eq(far.log_sd, near.log_sd + 2200, 1e-11);
+    near(far.cost, near.cost + 2200, 1e-11);
+    near(far.log_sd, near.log_sd + 2200, 1e-11);
     cr_expect(isfinite(far.epsilon));
 }
 
@@ -102,34 +105,28 @@ Test(bdp, edges) {
     struct nvdp__bdp_options config = nvdp__privacy_defaults().bdp;
     double equal[3] = {2, 2, 2};
     struct nvdp_bdp_cost cost = NVDP_RESULT(struct nvdp_bdp_cost);
-    ok(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 2, 3, equal, &cost));
-    cr_expect_float_eq(cost.cost, 4, 1e-15);
+    ok(cost_of(ctx, &config, 2, 3, equal, &cost));
+    near(cost.cost, 4, 1e-15);
     cr_expect_eq(cost.log_sd, -INFINITY);
     double one_infinite[3] = {2, INFINITY, 2};
-    ok(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 2, 3, one_infinite, &cost));
+    ok(cost_of(ctx, &config, 2, 3, one_infinite, &cost));
     cr_expect_eq(cost.cost, INFINITY);
     cr_expect_eq(cost.epsilon, INFINITY);
     double none[3] = {0, 0, 0};
-    ok(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 1.1, 3, none, &cost));
+    ok(cost_of(ctx, &config, 1.1, 3, none, &cost));
     /* the floor, ln(1e5)/1.1 = 10.466, with delta reduced by gamma */
-    cr_expect_float_eq(cost.epsilon, -log(1e-5 - 1e-6) / 1.1, 1e-12);
+    near(cost.epsilon, -log(1e-5 - 1e-6) / 1.1, 1e-12);
 
-    cr_expect_eq(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 1.1, 1, none, &cost),
-                 NVDP_ERR_ARGUMENT);
-    cr_expect_eq(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 0, 3, none, &cost),
-                 NVDP_ERR_ARGUMENT);
-    cr_expect_eq(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, NAN, 3, none, &cost),
-                 NVDP_ERR_ARGUMENT);
+    cr_expect_eq(cost_of(ctx, &config, 1.1, 1, none, &cost), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(cost_of(ctx, &config, 0, 3, none, &cost), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(cost_of(ctx, &config, NAN, 3, none, &cost), NVDP_ERR_ARGUMENT);
     double bad[3] = {0, NAN, 0};
-    cr_expect_eq(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 1, 3, bad, &cost),
-                 NVDP_ERR_ARGUMENT);
+    cr_expect_eq(cost_of(ctx, &config, 1, 3, bad, &cost), NVDP_ERR_ARGUMENT);
     bad[1] = -1;
-    cr_expect_eq(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 1, 3, bad, &cost),
-                 NVDP_ERR_ARGUMENT);
+    cr_expect_eq(cost_of(ctx, &config, 1, 3, bad, &cost), NVDP_ERR_ARGUMENT);
     config.releases = 10; /* 1-(1-1e-6)^10 is above 1e-5 - 1e-10 */
     config.delta = 9e-6;
-    fails(nvdp_bdp(ctx, config.delta, config.gamma, config.releases, 1, 3, none, &cost),
-          NVDP_ERR_ARGUMENT, "gamma");
+    fails(cost_of(ctx, &config, 1, 3, none, &cost), NVDP_ERR_ARGUMENT, "gamma");
 }
 
 Test(bdp, subsampling_bounds) {
@@ -146,13 +143,8 @@ Test(bdp, subsampling_bounds) {
     /* an infinite divergence of an order in use */
     double d[3][3] = {{NAN, NAN, NAN}, {NAN, NAN, NAN}, {1, INFINITY, 1}};
     struct nvdp_bdp_cost cost = NVDP_RESULT(struct nvdp_bdp_cost);
-    ok(nvdp_bdp_subsampled(ctx, config.delta, config.gamma, config.releases, 1, 0.1, 3, d[0],
-                           &cost));
+    ok(sampled_cost(ctx, &config, 1, 0.1, 3, d[0], &cost));
     cr_expect_eq(cost.epsilon, INFINITY);
-    cr_expect_eq(
-        nvdp_bdp_subsampled(ctx, config.delta, config.gamma, config.releases, 1, 0, 3, d[0], &cost),
-        NVDP_ERR_ARGUMENT);
-    cr_expect_eq(nvdp_bdp_subsampled(ctx, config.delta, config.gamma, config.releases, 1, 1.5, 3,
-                                     d[0], &cost),
-                 NVDP_ERR_ARGUMENT);
+    cr_expect_eq(sampled_cost(ctx, &config, 1, 0, 3, d[0], &cost), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(sampled_cost(ctx, &config, 1, 1.5, 3, d[0], &cost), NVDP_ERR_ARGUMENT);
 }

@@ -21,7 +21,7 @@ static void into_ball(struct nvdp_posteriors *set, double radius) {
 }
 
 static struct nvdp_posteriors *made(struct nvdp_context *ctx, double radius) {
-    const struct made_texts texts = {.texts = 24, .longest = 5, .dim = 3, .spread = 2, .seed = 7};
+    const struct made_texts texts = {24, 5, 3, 2, .seed = 7};
     struct nvdp_posteriors *set = made_posteriors(ctx, &texts);
     into_ball(set, radius);
     return set;
@@ -34,10 +34,9 @@ Test(bound, no_pair_exceeds_it) {
         struct nvdp_posteriors *set = made(ctx, radius);
         for (size_t o = 0; o < ORDERS; o++) {
             double bound = nvdp_renyi_sequence_bound(orders[o], radius), largest = 0;
-            for (size_t i = 0; i < set->texts; i++) {
+            for (size_t i = 0; i < set->texts; i++)
                 for (size_t j = 0; j < set->texts; j++)
                     largest = fmax(largest, nvdp_renyi_texts(orders[o], set, i, j));
-            }
             cr_expect_leq(largest, bound * (1 + 1e-12), "order %g, C %g", orders[o], radius);
             /* the bound is not vacuous: the farthest of these random texts come near it */
             cr_expect_geq(largest, bound / 4, "order %g, C %g", orders[o], radius);
@@ -62,8 +61,7 @@ Test(bound, opposite_texts_attain_it) {
         if (isinf(bound))
             cr_expect_eq(value, bound);
         else
-            cr_expect_lt(support_relative(value, bound, 0), 1e-12, "order %g: %.17g, bound %.17g",
-                         orders[o], value, bound);
+            agrees(value, bound, 1e-12, "order %g", orders[o]);
     }
 }
 
@@ -72,16 +70,10 @@ Test(bound, opposite_texts_attain_it) {
 Test(bound, is_in_the_report) {
     struct nvdp_context *ctx = support_context();
     for (int weights = 0; weights < 2; weights++) {
-        struct made_texts texts = {.texts = 24,
-                                   .longest = 5,
-                                   .dim = 3,
-                                   .spread = 2,
-                                   .seed = 7,
-                                   .with_alpha = weights == 1};
+        struct made_texts texts = {24, 5, 3, 2, .seed = 7, .with_alpha = weights == 1};
         struct nvdp_posteriors *set = made_posteriors(ctx, &texts);
-        FREED(nvdp_result_free)
-        struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-        nvdp__autofree char *json = NULL, *text = NULL;
+        nvdp__autoresult struct nvdp_privacy_report report =
+            NVDP_RESULT(struct nvdp_privacy_report);
         set->kappa = 1;
         into_ball(set, 1.4);
         for (size_t t = 0; t < 2; t++) { /* on opposite sides of the ball */
@@ -96,12 +88,10 @@ Test(bound, is_in_the_report) {
         cr_expect_eq(report.bound.sum, weights == 0 ? bound : INFINITY);
         /* converted from divergences, it would be larger */
         if (weights == 0) cr_expect_eq(report.epsilon->sum.max, nvdp_gdp_epsilon(2.9, 1e-5));
-        ok(nvdp_result_json(ctx, &report, NULL, &json));
-        nvdp__autoptr(json_decref) json_t *root = json_loads(json, 0, NULL);
-        const json_t *part = json_object_get(root, "bound");
-        cr_expect_eq(number_at(part, "clip_sequence"), 1.45);
-        cr_expect_eq(number_at(part, "sum"), weights == 0 ? bound : 0);
-        ok(nvdp_result_text(ctx, &report, NULL, &text));
+        const json_t *root = support_result_json(ctx, &report, NULL);
+        cr_expect_eq(number_at(root, "bound/clip_sequence"), 1.45);
+        cr_expect_eq(number_at(root, "bound/sum"), weights == 0 ? bound : 0);
+        const char *text = support_result_text(ctx, &report, NULL);
         cr_expect_eq(strstr(text, "C = 1.45: at order 1.1, any two texts, measured or not, differ "
                                   "by at most 4.626 nats") != NULL,
                      weights == 0, "%s", text);
@@ -109,8 +99,8 @@ Test(bound, is_in_the_report) {
 }
 
 Test(bound, numbers) {
-    cr_expect_float_eq(nvdp_renyi_sequence_bound(1.1, 1.45), 1.1 * 2.9 * 2.9 / 2, 1e-14);
-    cr_expect_float_eq(nvdp_renyi_sequence_bound(1, 0.5), 0.5, 1e-15);
+    near(nvdp_renyi_sequence_bound(1.1, 1.45), 1.1 * 2.9 * 2.9 / 2, 1e-14);
+    near(nvdp_renyi_sequence_bound(1, 0.5), 0.5, 1e-15);
     cr_expect_eq(nvdp_renyi_sequence_bound(2, 0), 0);
     cr_expect_eq(nvdp_renyi_sequence_bound(INFINITY, 0), 0);
     cr_expect_eq(nvdp_renyi_sequence_bound(1e200, 1), INFINITY, "as of infinity");
@@ -133,13 +123,11 @@ Test(bound, most_of_an_event) {
                              p = nvdp_renyi_probability_bound(orders[o], nats[d], q);
                 cr_expect(p >= q && p <= 1, "%g %g %g: %g", orders[o], q, nats[d], p);
                 if (orders[o] >= 1 && nats[d] >= -log(q)) cr_expect_eq(p, 1);
-                if (orders[o] == INFINITY)
-                    cr_expect_float_eq(p, fmin(1, q * exp(nats[d])), 1e-9 * p);
+                if (orders[o] == INFINITY) near(p, fmin(1, q * exp(nats[d])), 1e-9 * p);
                 if (p > 1 - 1e-9 || nats[d] < .01 || orders[o] == INFINITY) continue;
                 const double got = nvdp_renyi_discrete(orders[o], 2, (double[]){log(p), log1p(-p)},
                                                        (double[]){log(q), log1p(-q)});
-                cr_expect_float_eq(got, nats[d], 1e-6 * nats[d], "%g %g: %g of %g", orders[o], q,
-                                   got, nats[d]);
+                near(got, nats[d], 1e-6 * nats[d], "%g %g", orders[o], q);
             }
     for (double mu = .1; mu < 8; mu *= 1.7)
         for (double x = -4; x < 2; x += .5) {

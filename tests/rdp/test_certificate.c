@@ -8,19 +8,14 @@
 
 /* (a) holds with C 1.45: one vector of 3 numbers per text. */
 static struct nvdp_limits sequence(void) {
-    return (struct nvdp_limits){.struct_size = sizeof(struct nvdp_limits),
-                                .method = "vib-fixed",
-                                .noise = true,
-                                .sealed = true,
-                                .rows = 1,
-                                .dim = 3,
-                                .kappa = 1,
-                                .same_noise = true,
-                                .clip_sequence = 1.45,
-                                .clip_mu = INFINITY,
-                                .alpha_max = INFINITY,
-                                .prior_alpha = 1,
-                                .pad_alpha = 1};
+    struct nvdp_limits limits = {.struct_size = sizeof limits, .method = "vib-fixed", .kappa = 1};
+    limits.noise = limits.sealed = limits.same_noise = true;
+    limits.rows = 1;
+    limits.dim = 3;
+    limits.clip_sequence = 1.45;
+    limits.clip_mu = limits.alpha_max = INFINITY;
+    limits.prior_alpha = limits.pad_alpha = 1;
+    return limits;
 }
 
 /* (c) holds: 4 rows, some of them padding, with weights. */
@@ -41,19 +36,22 @@ static struct nvdp_limits clip_set(void) {
 static struct nvdp_certificate certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
                                        const char *releases) {
     struct nvdp_certificate made = NVDP_RESULT(struct nvdp_certificate);
-    struct nvdp_config *config = NULL;
-    ok(nvdp_config_create(ctx, "privacy", &config));
-    support_set(ctx, config, "releases", releases);
-    ok(nvdp_certify(ctx, limits, config, &made));
-    nvdp_config_free(config);
+    ok(nvdp_certify(ctx, limits, support_config(ctx, "privacy", "releases", releases, NULL),
+                    &made));
     return made;
+}
+
+static const char *statement_of(struct nvdp_context *ctx, const struct nvdp_certificate *made) {
+    char *text = NULL;
+    ok(nvdp__certificate_statement(ctx, made, &text));
+    return support_keep(text);
 }
 
 /* The calibration of Balle & Wang 2018 at delta 1e-5; 1e-4: its digits. */
 Test(certificate, mu_of_an_epsilon) {
     static const double table[][2] = {{1, .26805}, {2, .50155}, {4, .92493}, {8, 1.66603}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        cr_expect_float_eq(nvdp_gdp_mu(table[i][0], 1e-5), table[i][1], 5.1e-6);
+        near(nvdp_gdp_mu(table[i][0], 1e-5), table[i][1], 5.1e-6);
     for (double epsilon = 0.01; epsilon < 300; epsilon *= 1.7) {
         for (double delta = 1e-12; delta < 0.5; delta *= 30) {
             const double mu = nvdp_gdp_mu(epsilon, delta);
@@ -109,7 +107,7 @@ Test(certificate, epsilon_of_a_mu) {
         }
     for (double mu = 1e-300; mu < 1e300; mu *= 1e25) {
         const double closed = erf(mu / 2 * M_SQRT1_2); /* Phi(mu/2) - Phi(-mu/2) */
-        cr_expect_leq(support_relative(nvdp_gdp_delta(mu, 0), closed, 0), 1e-12, "%g", mu);
+        agrees(nvdp_gdp_delta(mu, 0), closed, 1e-12, "%g", mu);
         cr_expect_eq(nvdp_gdp_delta(mu, INFINITY), 0);
         cr_expect_eq(nvdp_gdp_delta(mu, -INFINITY), 1);
         cr_expect(!isnan(nvdp_gdp_delta(mu, 1e300)) && !isnan(nvdp_gdp_delta(mu, 1e-300)));
@@ -140,11 +138,10 @@ Test(certificate, sequence_is_exact) {
         double epsilon = 0;
         ok(nvdp_exact_create(ctx, 3, p, one, q, one, 1, 0, NULL, NULL, releases, &exact));
         cr_assert_eq(made.theorem, NVDP_THEOREM_SEQUENCE);
-        cr_expect_float_eq(made.mu, 2.9 * sqrt(releases), 1e-14);
-        cr_expect_float_eq(made.right, erfc(-made.mu / 2 * M_SQRT1_2) / 2, 1e-14);
+        near(made.mu, 2.9 * sqrt(releases), 1e-14);
+        near(made.right, erfc(-made.mu / 2 * M_SQRT1_2) / 2, 1e-14);
         ok(nvdp_exact_epsilon(ctx, exact, 1e-5, &epsilon));
-        cr_expect_lt(support_relative(made.epsilon, epsilon, 0), 1e-10, "%.17g %.17g", made.epsilon,
-                     epsilon);
+        agrees(made.epsilon, epsilon, 1e-10);
         cr_expect_eq(made.points, 8);
         for (size_t i = 0; i < made.points; i++) {
             struct nvdp_exact_point point;
@@ -152,7 +149,7 @@ Test(certificate, sequence_is_exact) {
             const double closed = erfc((at / mu - mu / 2) * M_SQRT1_2) / 2 -
                                   exp(at) * erfc((at / mu + mu / 2) * M_SQRT1_2) / 2;
             ok(nvdp_exact_delta(ctx, exact, at, &point));
-            cr_expect_lt(support_relative(made.curve[i].delta, point.delta, 0), 1e-10);
+            agrees(made.curve[i].delta, point.delta, 1e-10);
             cr_expect_lt(support_relative(made.curve[i].delta, closed, 1e-6), 1e-9);
         }
     }
@@ -181,12 +178,12 @@ Test(certificate, radius_in_units_of_the_noise) {
     limits.clip_mu = 0.7;
     limits.logvar_min = 2 * log(0.5);
     limits.logvar_max = 0;
-    cr_expect_float_eq(certify(ctx, &limits, "1").radius, 1.4, 2e-7); /* the float's margin */
+    near(certify(ctx, &limits, "1").radius, 1.4, 2e-7); /* the float's margin */
     limits.rows = 9;
     limits.logvar_min = 0;
-    cr_expect_float_eq(certify(ctx, &limits, "1").radius, 2.1, 3e-7);
+    near(certify(ctx, &limits, "1").radius, 2.1, 3e-7);
     limits.kappa = 4;
-    cr_expect_float_eq(certify(ctx, &limits, "1").radius, 4.2, 6e-7);
+    near(certify(ctx, &limits, "1").radius, 4.2, 6e-7);
 }
 
 /* Tries variances at the ends and between them, with |d| = 2R. */
@@ -213,8 +210,7 @@ Test(certificate, worst_gaussians_by_brute_force) {
             cr_expect_eq(proven, INFINITY);
             continue;
         }
-        cr_expect_lt(support_relative(proven, largest, 0), 1e-12,
-                     "order %g in [%g, %g]: %.17g, %.17g", order, low, high, proven, largest);
+        agrees(proven, largest, 1e-12, "order %g in [%g, %g", order, low, high);
     }
 }
 
@@ -261,10 +257,10 @@ Test(certificate, worst_dirichlets_by_brute_force) {
                         q[k] = q[k - 1];
                         continue;
                     }
-                    p[k] =
-                        cases[c].low + wide * (ends ? (double)(i >> own & 1) : made_uniform(&seed));
-                    q[k] = cases[c].low +
-                           wide * (ends ? (double)(i >> (m + own) & 1) : made_uniform(&seed));
+                    for (size_t side = 0; side < 2; side++)
+                        (side == 0 ? p : q)[k] =
+                            cases[c].low + wide * (ends ? (double)(i >> (side * m + own) & 1)
+                                                        : made_uniform(&seed));
                     if (own == m) p[k] = q[k] = cases[c].fixed;
                 }
                 for (size_t k = 0; k < weights; k++) {
@@ -290,10 +286,10 @@ Test(certificate, worst_dirichlets_by_brute_force) {
 Test(certificate, worst_dirichlets_of_the_specification) {
     double found;
     const double wide = nvdp__worst_dirichlet(1.1, 8, 1e-12, 0.1, 1, 1, &found);
-    cr_expect_float_eq(found, 143.2, 0.05);
+    near(found, 143.2, 0.05);
     cr_expect(wide >= found && wide < 1.05 * found, "%g", wide);
     const double tight = nvdp__worst_dirichlet(2.5, 4, 1e-12, 1, 1.5, 1, &found);
-    cr_expect_float_eq(found, 2.168, 0.001);
+    near(found, 2.168, 0.001);
     cr_expect(tight >= found && tight < 1.05 * found, "%g", tight);
     cr_expect_eq(nvdp__worst_dirichlet(1.1, 8, 1, 0.1, 1.1, 1, &found), INFINITY, "l/(l-1) times");
     cr_expect_eq(found, INFINITY);
@@ -317,7 +313,6 @@ Test(certificate, conditions) {
         if (broken == 4) limits.weights = true;
         const struct nvdp_certificate made = certify(ctx, &limits, "1");
         const struct nvdp_claim *claim = &made.claim[NVDP_THEOREM_SEQUENCE];
-        nvdp__autofree char *text = NULL;
         cr_expect_eq(made.theorem, NVDP_THEOREM_NONE, "condition %zu", broken);
         cr_expect_eq(made.epsilon, INFINITY);
         cr_expect_eq(made.right, 1);
@@ -326,7 +321,7 @@ Test(certificate, conditions) {
             if (broken != 2 || k != 3) /* without a smallest variance there is no radius either */
                 cr_expect_eq(claim->condition[k].holds, k != broken, "%zu, broken %zu", k, broken);
         support_contains(claim->condition[broken].option, option[broken]);
-        ok(nvdp__certificate_statement(ctx, &made, &text));
+        const char *text = statement_of(ctx, &made);
         support_contains(text, "Nothing is proven");
         if (broken != 2) support_contains(text, option[broken]); /* otherwise (c) needs less */
     }
@@ -348,12 +343,9 @@ Test(certificate, conditions) {
 
 /* Makes random texts within the limits, and adversarial ones with every value at a limit. */
 static struct nvdp_posteriors *within(struct nvdp_context *ctx, const struct nvdp_limits *limits) {
-    const struct made_texts texts = {.texts = 40,
-                                     .longest = limits->rows > 1 ? limits->rows - 1 : 1,
-                                     .dim = limits->dim,
-                                     .spread = 2,
-                                     .with_alpha = limits->weights,
-                                     .seed = 11};
+    const size_t longest = limits->rows > 1 ? limits->rows - 1 : 1;
+    const struct made_texts texts = {
+        40, longest, limits->dim, 2, .with_alpha = limits->weights, .seed = 11};
     struct nvdp_posteriors *set = made_posteriors(ctx, &texts);
     unsigned seed = 5;
     set->kappa = limits->kappa;
@@ -433,9 +425,7 @@ Test(certificate, as_text) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp_limits limits = sequence();
     const struct nvdp_certificate made = certify(ctx, &limits, "1");
-    nvdp__autofree char *json = NULL, *text = NULL;
-    ok(nvdp_result_json(ctx, &made, NULL, &json));
-    nvdp__autoptr(json_decref) json_t *root = json_loads(json, 0, NULL);
+    const json_t *root = support_result_json(ctx, &made, NULL);
     cr_expect_str_eq(text_at(root, "theorem"), "a");
     cr_expect_eq(number_at(root, "epsilon"), made.epsilon);
     cr_expect_eq(json_array_size(json_object_get(root, "curve")), 8);
@@ -446,7 +436,7 @@ Test(certificate, as_text) {
                      "Proven: epsilon 15.97 at delta 1e-05, one sample, any two texts");
     cr_expect_eq(json_array_size(json_object_get(root, "guess")), 3);
     cr_expect_leq(fabs(number_at(root, "information_bits") - made.information / M_LN2), 1e-12);
-    ok(nvdp_result_text(ctx, &made, NULL, &text));
+    const char *text = support_result_text(ctx, &made, NULL);
     support_contains(text,
                      "(a) sequence clip and the same noise for every text: holds, epsilon 15.9");
     support_contains(text, "Proven: epsilon 15.97 at delta 1e-05, one sample, any two texts.");
@@ -467,21 +457,17 @@ Test(certificate, as_text) {
 Test(certificate, of_no_use) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_limits limits = sequence();
-    char *text = NULL;
     limits.clip_sequence = 50;
     struct nvdp_certificate made = certify(ctx, &limits, "1");
-    ok(nvdp__certificate_statement(ctx, &made, &text));
+    const char *text = statement_of(ctx, &made);
     cr_expect_eq(strncmp(text, "No useful guarantee: epsilon 5426 at delta ", 43), 0, "%s", text);
     support_lacks(text, "guess that is right");
     support_lacks(text, "lets any two texts be told apart");
-    free(text);
     limits.clip_sequence = 2.668;
     made = certify(ctx, &limits, "1");
-    cr_expect_float_eq(made.named_bound, nvdp_guess_bound(.01, 2.668, 1, limits.rows * limits.dim),
-                       1e-12);
-    ok(nvdp__certificate_statement(ctx, &made, &text));
+    near(made.named_bound, nvdp_guess_bound(.01, 2.668, 1, limits.rows * limits.dim), 1e-12);
+    text = statement_of(ctx, &made);
     cr_expect_eq(strncmp(text, made.named_bound > .5 ? "No useful" : "Proven:", 7), 0, "%s", text);
-    free(text);
 }
 
 /* The guess bounds: for (a) those of nvdp_guess_bound(); for (c) at least the success of the

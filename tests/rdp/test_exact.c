@@ -29,6 +29,13 @@ static struct nvdp_exact_point at(struct nvdp_context *ctx, struct nvdp_exact *e
     return point;
 }
 
+static struct nvdp_exact *of_texts(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                                   size_t p, size_t q, int releases) {
+    struct nvdp_exact *made = NULL;
+    ok(nvdp_exact_texts(ctx, set, p, q, releases, &made));
+    return support_keep(made);
+}
+
 static size_t read(const json_t *from, double *to) {
     for (size_t i = 0; json_is_array(from) && i < json_array_size(from); i++)
         to[i] = support_number(json_array_get(from, i));
@@ -43,15 +50,11 @@ Test(exact, golden) {
     cr_assert_gt(json_array_size(root), 0);
     json_array_foreach(root, index, item) {
         struct pair pair = {0};
-        static const char *const side[] = {"p", "q"};
         for (int s = 0; s < 2; s++) {
-            char key[16];
-            snprintf(key, sizeof key, "mu_%s", side[s]);
-            pair.n = read(json_object_get(item, key), pair.mu[s]);
-            snprintf(key, sizeof key, "sd_%s", side[s]);
-            read(json_object_get(item, key), pair.var[s]);
-            snprintf(key, sizeof key, "alpha_%s", side[s]);
-            pair.m = read(json_object_get(item, key), pair.alpha[s]);
+            const char side = "pq"[s];
+            pair.n = read(json_object_get(item, support_path("mu_%c", side)), pair.mu[s]);
+            read(json_object_get(item, support_path("sd_%c", side)), pair.var[s]);
+            pair.m = read(json_object_get(item, support_path("alpha_%c", side)), pair.alpha[s]);
             for (size_t i = 0; i < pair.n; i++)
                 pair.var[s][i] *= pair.var[s][i];
         }
@@ -61,18 +64,15 @@ Test(exact, golden) {
         if (strcmp(strip, "+inf") == 0)
             cr_expect(isinf(nvdp_exact_moment_limit(exact)));
         else
-            cr_expect_leq(support_relative(nvdp_exact_moment_limit(exact), strtod(strip, NULL), 0),
-                          1e-9);
+            agrees(nvdp_exact_moment_limit(exact), strtod(strip, NULL), 1e-9);
         const json_t *curve = json_object_get(item, "curve");
         cr_expect_gt(json_array_size(curve), 0, "%s", name);
         json_array_foreach(curve, k, point) {
             const double want = strtod(text_at(point, "delta"), NULL);
             const struct nvdp_exact_point got = at(ctx, exact, number_at(point, "epsilon"));
-            cr_expect_leq(support_relative(got.delta, want, 0), 1e-12,
-                          "%s, epsilon %g: %.17g, expected %.17g", name, got.epsilon, got.delta,
-                          want);
-            cr_expect_float_eq(got.rest, 1 - got.delta, 1e-15);
-            cr_expect_leq(support_relative(exp(got.log_delta), got.delta, 0), 1e-11);
+            agrees(got.delta, want, 1e-12, "%s, epsilon %g", name, got.epsilon);
+            near(got.rest, 1 - got.delta, 1e-15);
+            agrees(exp(got.log_delta), got.delta, 1e-11);
         }
     }
 }
@@ -91,25 +91,22 @@ Test(exact, gaussians_have_a_closed_form) {
             const double want = nvdp_gdp_delta(mu, epsilon);
             const struct nvdp_exact_point got = at(ctx, exact, epsilon);
             /* the exponent of each is known to 1e-15 of itself; mu 1e-3 rounds the means */
-            cr_expect_leq(support_relative(got.delta, want, 0), 1e-10, "%g %g: %.17g %.17g", mu,
-                          epsilon, got.delta, want);
+            agrees(got.delta, want, 1e-10, "%g %g", mu, epsilon);
             const double fpr = erfc((epsilon / mu + mu / 2) * M_SQRT1_2) / 2;
             const double tpr = erfc((epsilon / mu - mu / 2) * M_SQRT1_2) / 2;
-            if (fpr > 1e-300)
-                cr_expect_leq(support_relative(got.fpr, fpr, 0), 1e-10, "%g %g", mu, epsilon);
-            cr_expect_leq(support_relative(got.tpr, tpr, 1e-300), 1e-9, "%g %g: %g %g", mu, epsilon,
-                          got.tpr, tpr);
+            if (fpr > 1e-300) agrees(got.fpr, fpr, 1e-10, "%g %g", mu, epsilon);
+            agrees(got.tpr, tpr, 1e-9, "%g %g", mu, epsilon);
         }
         double gdp = 0;
         ok(nvdp_exact_gdp(ctx, exact, 1e-5, &gdp));
-        cr_expect_leq(support_relative(gdp, mu, 0), 1e-12);
+        agrees(gdp, mu, 1e-12);
     }
     /* the formula as printed, where it does not cancel */
     for (double mu = .5; mu < 4; mu += .5)
         for (double epsilon = -2; epsilon < 4; epsilon += .5) {
             const double want = erfc((epsilon / mu - mu / 2) * M_SQRT1_2) / 2 -
                                 exp(epsilon) * erfc((epsilon / mu + mu / 2) * M_SQRT1_2) / 2;
-            cr_expect_float_eq(nvdp_gdp_delta(mu, epsilon), want, 1e-14);
+            near(nvdp_gdp_delta(mu, epsilon), want, 1e-14);
         }
     cr_expect_eq(nvdp_gdp_delta(0, 1), 0);
     cr_expect(isnan(nvdp_gdp_delta(-1, 1)));
@@ -155,13 +152,10 @@ Test(exact, both_directions_agree) {
                     const struct nvdp_exact_point one = at(ctx, pq, -epsilon),
                                                   two = at(ctx, qp, epsilon);
                     const double want = -expm1(-epsilon) + exp(-epsilon) * two.delta;
-                    cr_expect_float_eq(one.delta, want, 1e-11, "%zu %zu %g: %.15g %.15g", k, l,
-                                       epsilon, one.delta, want);
-                    cr_expect_leq(support_relative(one.rest, exp(-epsilon) * two.rest, 0), 1e-10,
-                                  "%zu %zu %g", k, l, epsilon);
-                    cr_expect_float_eq(one.fpr, 1 - two.tpr, 1e-10, "%zu %zu %g: %.15g %.15g", k, l,
-                                       epsilon, one.fpr, 1 - two.tpr);
-                    cr_expect_float_eq(one.tpr, 1 - two.fpr, 1e-10);
+                    near(one.delta, want, 1e-11, "%zu %zu %g", k, l, epsilon);
+                    agrees(one.rest, exp(-epsilon) * two.rest, 1e-10, "%zu %zu %g", k, l, epsilon);
+                    near(one.fpr, 1 - two.tpr, 1e-10, "%zu %zu %g", k, l, epsilon);
+                    near(one.tpr, 1 - two.fpr, 1e-10);
                 }
             }
 }
@@ -208,7 +202,7 @@ Test(exact, epsilon_trade_off_and_gdp) {
         double epsilon = 0, mu = 0, closest = INFINITY;
         for (size_t k = 0; k < sizeof deltas / sizeof *deltas; k++) {
             ok(nvdp_exact_epsilon(ctx, exact, deltas[k], &epsilon));
-            cr_expect_leq(support_relative(at(ctx, exact, epsilon).delta, deltas[k], 0), 1e-9);
+            agrees(at(ctx, exact, epsilon).delta, deltas[k], 1e-9);
             for (double order = 1.05; order < 40; order *= 1.3) {
                 double d = nvdp_renyi_gaussian(order, pair.n, pair.mu[0], pair.var[0], pair.mu[1],
                                                pair.var[1]) +
@@ -219,7 +213,7 @@ Test(exact, epsilon_trade_off_and_gdp) {
         double last = 0;
         for (double fpr = 1e-9; fpr < 1; fpr = fmin(10 * fpr, fpr + .2)) {
             ok(nvdp_exact_trade_off(ctx, exact, fpr, &point));
-            cr_expect_leq(support_relative(point.fpr, fpr, 0), 1e-9);
+            agrees(point.fpr, fpr, 1e-9);
             cr_expect(point.tpr > last && point.tpr > fpr);
             last = point.tpr;
         }
@@ -249,16 +243,11 @@ Test(exact, repeats_and_texts) {
     wide.n = 48;
     struct nvdp_exact *a = open(ctx, &wide, 0, 1, 1), *b = open(ctx, &pair, 0, 6, 2);
     for (double epsilon = -3; epsilon < 30; epsilon += 3)
-        cr_expect_leq(support_relative(at(ctx, a, epsilon).delta, at(ctx, b, epsilon).delta, 0),
-                      1e-12);
-    nvdp_exact_free(a);
+        agrees(at(ctx, a, epsilon).delta, at(ctx, b, epsilon).delta, 1e-12);
 
-    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
-    ok(nvdp_posteriors_create(ctx, 2, 3, 2, true, &set));
+    struct nvdp_posteriors *set = made_two_texts(ctx, 2, 3, 2, true);
     const double mu[] = {.1, -.2, .3, .4, -.5, .2}, logvar[] = {.1, -.2, .05, 0, .2, -.1};
     const double alpha[] = {2, 1.5, .7};
-    set->offset[1] = 2;
-    set->offset[2] = 3;
     memcpy(set->mu, mu, sizeof mu);
     memcpy(set->logvar, logvar, sizeof logvar);
     memcpy(set->alpha, alpha, sizeof alpha);
@@ -273,37 +262,33 @@ Test(exact, repeats_and_texts) {
         .mu = {{.1, -.2, .3, .4}, {-.5, .2, 0, 0}},
         .var = {{exp(.1), exp(-.2), exp(.05), 1}, {exp(.2), exp(-.1), 1, 1}},
         .alpha = {{.6, .6, 1, 1, .75, .75, .2, .2}, {.6, .6, .35, .35, .2, .2, .2, .2}}};
-    ok(nvdp_exact_texts(ctx, set, 0, 1, 3, &a));
+    a = of_texts(ctx, set, 0, 1, 3);
     b = open(ctx, &pair, 0, 2, 3);
     for (double epsilon = -3; epsilon < 30; epsilon += 3)
-        cr_expect_leq(support_relative(at(ctx, a, epsilon).delta, at(ctx, b, epsilon).delta, 0),
-                      1e-12);
-    nvdp_exact_free(a);
+        agrees(at(ctx, a, epsilon).delta, at(ctx, b, epsilon).delta, 1e-12);
     set->policy = NVDP_LENGTH_PUBLIC;
     double epsilon = 0;
-    ok(nvdp_exact_texts(ctx, set, 0, 1, 1, &a));
+    a = of_texts(ctx, set, 0, 1, 1);
     cr_expect_eq(at(ctx, a, 7).delta, 1);
     ok(nvdp_exact_epsilon(ctx, a, .5, &epsilon));
     cr_expect(isinf(epsilon));
-    nvdp_exact_free(a);
+}
+
+/* Measures with options, given as names and values with spaces between them. */
+static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                           const char *options, struct nvdp_privacy_report *report) {
+    struct nvdp_config *config = support_config(ctx, "privacy", NULL);
+    support_options(ctx, config, "%s", options);
+    return nvdp_privacy_measure(ctx, set, config, NULL, report);
 }
 
 static struct nvdp_privacy_report measured(struct nvdp_context *ctx,
-                                           const struct nvdp_posteriors *set,
-                                           const char *const *options, nvdp_status want) {
+                                           const struct nvdp_posteriors *set, const char *options) {
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-    struct nvdp_config *config = NULL;
-    ok(nvdp_config_create(ctx, "privacy", &config));
-    for (; options[0] != NULL; options += 2)
-        ok(nvdp_config_set(config, options[0], options[1]));
-    cr_assert_eq(nvdp_privacy_measure(ctx, set, config, NULL, &report), want, "%s",
-                 nvdp_context_error(ctx));
-    nvdp_config_free(config);
+    ok(measure(ctx, set, options, &report));
     support_keep(report.pairs);
     return report;
 }
-#define MEASURED(ctx, set, want, ...)                                                              \
-    measured(ctx, set, (const char *const[]){"exact", "true", __VA_ARGS__, NULL}, want)
 
 /* The search by bounds finds the largest of all pairs. If as many pairs are drawn as exist, the
  * mean is exact; with fewer there is an interval around it. */
@@ -311,36 +296,31 @@ Test(exact, all_pairs) {
     enum { TEXTS = 9, PAIRS = TEXTS * (TEXTS - 1) };
     struct nvdp_context *ctx = support_context();
     for (unsigned seed = 1; seed <= 4; seed++) {
-        const struct made_texts made = {.texts = TEXTS,
-                                        .longest = 5,
-                                        .dim = 3,
-                                        .spread = .1 * seed * seed,
-                                        .with_alpha = seed % 2 == 1,
-                                        .policy = NVDP_LENGTH_HIDDEN,
-                                        .kappa = 1 + (int)seed % 2,
-                                        .seed = seed};
+        struct made_texts made = {TEXTS, 5, 3, .1 * seed * seed, .policy = NVDP_LENGTH_HIDDEN};
+        made.with_alpha = seed % 2 == 1;
+        made.kappa = 1 + (int)seed % 2;
+        made.seed = seed;
         struct nvdp_posteriors *set = made_posteriors(ctx, &made);
         double worst = 0, sum = 0, asked = 0;
         for (size_t p = 0; p < set->texts; p++)
             for (size_t q = 0; q < set->texts; q++) {
-                nvdp__autoptr(nvdp_exact_free) struct nvdp_exact *exact = NULL;
                 double epsilon = 0;
                 if (p == q) continue;
-                ok(nvdp_exact_texts(ctx, set, p, q, 2, &exact));
-                ok(nvdp_exact_epsilon(ctx, exact, 1e-3, &epsilon));
+                ok(nvdp_exact_epsilon(ctx, of_texts(ctx, set, p, q, 2), 1e-3, &epsilon));
                 worst = fmax(worst, epsilon);
                 sum += epsilon / PAIRS;
                 if (p == 2 && q == 7) asked = epsilon;
             }
         struct nvdp_privacy_report report =
-            MEASURED(ctx, set, NVDP_OK, "delta", "1e-3", "releases", "2", "pair", "2,7",
-                     "at-epsilon", "1,3", "at-delta", "1e-3,1e-6");
+            measured(ctx, set,
+                     "exact true delta 1e-3 releases 2 pair 2,7 at-epsilon 1,3 "
+                     "at-delta 1e-3,1e-6");
         const struct nvdp_exact_summary *got = report.exact;
         cr_expect_eq(got->pairs, PAIRS);
         cr_expect_eq(got->drawn, PAIRS);
-        cr_expect_leq(support_relative(got->worst.epsilon, worst, 0), 1e-9);
-        cr_expect_leq(support_relative(got->mean, sum, 0), 1e-9);
-        cr_expect_leq(support_relative(got->asked.epsilon, asked, 0), 1e-9);
+        agrees(got->worst.epsilon, worst, 1e-9);
+        agrees(got->mean, sum, 1e-9);
+        agrees(got->asked.epsilon, asked, 1e-9);
         cr_expect_lt(got->evaluated, got->pairs);
         cr_expect_leq(got->worst.epsilon, report.epsilon->sum.max * (1 + 1e-9));
         cr_expect_eq(got->worst.points, 4);
@@ -348,14 +328,12 @@ Test(exact, all_pairs) {
         cr_expect_eq(got->worst.curve[2].epsilon, got->worst.epsilon);
         cr_expect_gt(got->worst.curve[3].epsilon, got->worst.epsilon);
         cr_expect_eq(got->worst.curve[1].epsilon, 3);
-        struct nvdp_exact *exact = NULL;
-        ok(nvdp_exact_texts(ctx, set, got->worst.p, got->worst.q, 2, &exact));
-        cr_expect_eq(got->worst.curve[1].delta, at(ctx, exact, 3).delta);
-        nvdp_exact_free(exact);
+        cr_expect_eq(got->worst.curve[1].delta,
+                     at(ctx, of_texts(ctx, set, got->worst.p, got->worst.q, 2), 3).delta);
         for (int i = 1; i < NVDP_EXACT_FPRS; i++)
             cr_expect(got->worst.tpr[i] >= got->worst.tpr[i - 1] &&
                       got->worst.tpr[i] >= nvdp_exact_fpr(i));
-        report = MEASURED(ctx, set, NVDP_OK, "delta", "1e-3", "releases", "2", "exact-pairs", "40");
+        report = measured(ctx, set, "exact true delta 1e-3 releases 2 exact-pairs 40");
         cr_expect_eq(report.exact->drawn, 40);
         cr_expect(report.exact->mean_interval.low < sum && sum < report.exact->mean_interval.high);
     }
@@ -363,32 +341,26 @@ Test(exact, all_pairs) {
 
 Test(exact, lengths_that_are_public_tell_apart) {
     struct nvdp_context *ctx = support_context();
-    const struct made_texts made = {.texts = 9,
-                                    .longest = 3,
-                                    .dim = 2,
-                                    .spread = .2,
-                                    .policy = NVDP_LENGTH_PUBLIC,
-                                    .kappa = 1,
-                                    .seed = 3};
+    const struct made_texts made = {9,          3,        2, .2, .policy = NVDP_LENGTH_PUBLIC,
+                                    .kappa = 1, .seed = 3};
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
-    struct nvdp_privacy_report report = MEASURED(ctx, set, NVDP_OK, NULL);
+    struct nvdp_privacy_report report = measured(ctx, set, "exact true");
     cr_expect(isinf(report.exact->worst.epsilon) && isinf(report.exact->mean));
     cr_expect(isfinite(report.exact->mean_finite) && report.exact->infinite > 0);
-    report = MEASURED(ctx, set, NVDP_OK, "adjacency", "same-length");
+    report = measured(ctx, set, "exact true adjacency same-length");
     cr_expect(isfinite(report.exact->worst.epsilon) && report.exact->infinite == 0);
     cr_expect_leq(report.exact->worst.epsilon, report.epsilon->sum.max);
-    (void)MEASURED(ctx, set, NVDP_ERR_ARGUMENT, "max-pairs", "5");
-    (void)MEASURED(ctx, set, NVDP_ERR_ARGUMENT, "pair", "0,0");
-    (void)MEASURED(ctx, set, NVDP_ERR_ARGUMENT, "pair", "0,9");
-    (void)MEASURED(ctx, set, NVDP_ERR_ARGUMENT, "at-epsilon", "1,x");
-    (void)MEASURED(ctx, set, NVDP_ERR_ARGUMENT, "at-delta", "1e-5,1");
-    support_contains(nvdp_context_error(ctx), "at_delta: expected numbers in (0, 1), found '1'");
-    (void)measured(ctx, set, (const char *const[]){"at-delta", "1e-5", NULL}, NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "--at-delta: needs the option exact");
-    (void)measured(ctx, set, (const char *const[]){"pair", "0,1", NULL}, NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "pair: needs the option exact");
-    (void)measured(ctx, set, (const char *const[]){"exact-pairs", "5", NULL}, NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "--exact-pairs: needs the option exact");
+    static const char *const refused[][2] = {
+        {"exact true max-pairs 5", ""},
+        {"exact true pair 0,0", ""},
+        {"exact true pair 0,9", ""},
+        {"exact true at-epsilon 1,x", ""},
+        {"exact true at-delta 1e-5,1", "at_delta: expected numbers in (0, 1), found '1'"},
+        {"at-delta 1e-5", "--at-delta: needs the option exact"},
+        {"pair 0,1", "pair: needs the option exact"},
+        {"exact-pairs 5", "--exact-pairs: needs the option exact"}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        fails(measure(ctx, set, refused[i][0], &report), NVDP_ERR_ARGUMENT, refused[i][1]);
 }
 
 /* N(m, r) against N(0, 1), r > 1, has the loss
@@ -434,15 +406,10 @@ Test(exact, variances_that_are_far_larger) {
                 if (k >= 5 && epsilon < 600) continue;
                 const struct nvdp_exact_point got = at(ctx, exact, epsilon);
                 const struct wide_pair want = wide_pair(apart, r, epsilon);
-                cr_expect_leq(support_relative(got.delta, want.delta, 0), 1e-12,
-                              "%g %g: %.17g %.17g", r, epsilon, got.delta, want.delta);
-                cr_expect_leq(support_relative(got.rest, want.rest, 0), 1e-12, "%g %g: %.17g %.17g",
-                              r, epsilon, got.rest, want.rest);
-                cr_expect_leq(support_relative(got.tpr, want.tpr, 0), 1e-12, "%g %g: %.17g %.17g",
-                              r, epsilon, got.tpr, want.tpr);
-                if (want.fpr > 1e-300)
-                    cr_expect_leq(support_relative(got.fpr, want.fpr, 0), 1e-12,
-                                  "%g %g: %.17g %.17g", r, epsilon, got.fpr, want.fpr);
+                agrees(got.delta, want.delta, 1e-12, "%g %g", r, epsilon);
+                agrees(got.rest, want.rest, 1e-12, "%g %g", r, epsilon);
+                agrees(got.tpr, want.tpr, 1e-12, "%g %g", r, epsilon);
+                if (want.fpr > 1e-300) agrees(got.fpr, want.fpr, 1e-12, "%g %g", r, epsilon);
             }
         }
 }
@@ -462,7 +429,7 @@ Test(exact, many_variances_that_are_far_larger) {
     struct nvdp_exact *exact = open(ctx, &pair, 0, 20000, 1);
     for (size_t i = 0; i < 3; i++) {
         const double got = at(ctx, exact, wants[i][0]).delta;
-        cr_expect_leq(support_relative(got, wants[i][1], 0), 1e-11, "%.17g", got);
+        agrees(got, wants[i][1], 1e-11);
     }
 }
 
@@ -480,12 +447,11 @@ Test(exact, variances_that_are_far_smaller) {
         for (double root = 1e-3; root < 3; root *= 2) {
             const double t = root * sqrt(r), epsilon = log(r) / 2 - t * t * (1 - 1 / r) / 2;
             const double fpr = erf(root * M_SQRT1_2);
-            cr_expect_leq(support_relative(at(ctx, exact, epsilon).fpr, fpr, 0), 1e-11, "%g %g", r,
-                          root);
+            agrees(at(ctx, exact, epsilon).fpr, fpr, 1e-11, "%g %g", r, root);
             ok(nvdp_exact_trade_off(ctx, exact, fpr, &point));
             /* the search ends at 1e-13 of epsilon */
-            cr_expect_leq(support_relative(point.fpr, fpr, 0), 1e-11, "%g %g", r, root);
-            cr_expect_float_eq(point.tpr, erf(t * M_SQRT1_2), 1e-11, "%g %g", r, root);
+            agrees(point.fpr, fpr, 1e-11, "%g %g", r, root);
+            near(point.tpr, erf(t * M_SQRT1_2), 1e-11, "%g %g", r, root);
         }
     }
 }
@@ -497,17 +463,12 @@ Test(exact, variances_that_are_far_smaller) {
 Test(exact, far_larger_variances_in_a_report) {
     struct nvdp_context *ctx = support_context();
     for (double logvar = 38; logvar < 600; logvar *= 1.3) {
-        nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
-        ok(nvdp_posteriors_create(ctx, 2, 2, 1, false, &set));
-        set->offset[1] = 1;
-        set->offset[2] = 2;
+        struct nvdp_posteriors *set = made_two_texts(ctx, 1, 2, 1, false);
         set->logvar[0] = fmin(logvar, 299);
         set->logvar[1] = set->logvar[0] - logvar;
-        struct nvdp_privacy_report report = MEASURED(ctx, set, NVDP_OK, "delta", "1e-5");
+        struct nvdp_privacy_report report = measured(ctx, set, "exact true delta 1e-5");
         const double z = 4.4171734134690221, r = exp(logvar); /* mpmath */
-        cr_expect_leq(
-            support_relative(report.exact->worst.epsilon, (z * z * (r - 1) - logvar) / 2, 0), 1e-11,
-            "%g: %.17g", logvar, report.exact->worst.epsilon);
+        agrees(report.exact->worst.epsilon, (z * z * (r - 1) - logvar) / 2, 1e-11, "%g", logvar);
     }
 }
 
@@ -523,16 +484,15 @@ Test(exact, pairs_that_are_very_near) {
         struct nvdp_exact *exact = open(ctx, &pair, 0, 1, 1);
         for (double z = -3; z < 6; z += 0.5) {
             const double got = at(ctx, exact, z * mu).delta, want = nvdp_gdp_delta(mu, z * mu);
-            cr_expect_leq(support_relative(got, want, 0), 1e-10, "%g %g: %.17g %.17g", mu, z, got,
-                          want);
+            agrees(got, want, 1e-10, "%g %g", mu, z);
         }
         ok(nvdp_exact_epsilon(ctx, exact, mu * 1e-3, &value));
-        cr_expect_leq(support_relative(value, nvdp_gdp_epsilon(mu, mu * 1e-3), 0), 1e-10, "%g", mu);
+        agrees(value, nvdp_gdp_epsilon(mu, mu * 1e-3), 1e-10, "%g", mu);
         ok(nvdp_exact_trade_off(ctx, exact, 0.01, &point));
-        cr_expect_leq(support_relative(point.fpr, 0.01, 0), 1e-10, "%g: %g", mu, point.fpr);
-        cr_expect_float_eq(point.tpr, 0.01, 0.03 * mu + 1e-12, "%g: %g", mu, point.tpr);
+        agrees(point.fpr, 0.01, 1e-10, "%g", mu);
+        near(point.tpr, 0.01, 0.03 * mu + 1e-12, "%g", mu);
         cr_expect_eq(at(ctx, exact, 1).delta, 0);
-        cr_expect_float_eq(at(ctx, exact, -1).delta, -expm1(-1), 1e-12);
+        near(at(ctx, exact, -1).delta, -expm1(-1), 1e-12);
     }
     /* Variances that differ by a unit in the last place, y = 2^-52: L = y (x^2 - 1)/2 to a
      * relative y, and
@@ -542,10 +502,10 @@ Test(exact, pairs_that_are_very_near) {
     for (int side = 0; side < 2; side++) {
         const struct pair pair = {.n = 1, .var = {{1 + ulp}, {1}}};
         struct nvdp_exact *exact = open(ctx, &pair, side, 1, 1);
-        cr_expect_leq(support_relative(at(ctx, exact, 0).delta, want, 0), 1e-10);
+        agrees(at(ctx, exact, 0).delta, want, 1e-10);
         cr_expect_eq(at(ctx, exact, 1).delta, 0);
         ok(nvdp_exact_trade_off(ctx, exact, 0.01, &point));
-        cr_expect_leq(support_relative(point.fpr, 0.01, 0), 1e-10);
+        agrees(point.fpr, 0.01, 1e-10);
     }
 }
 
@@ -567,7 +527,7 @@ Test(exact, epsilons_where_false_positives_underflow) {
         for (size_t i = 0; i < sizeof deltas / sizeof *deltas; i++) {
             double epsilon = 0, mu = 0;
             ok(nvdp_exact_epsilon(ctx, exact, deltas[i], &epsilon));
-            cr_expect_leq(support_relative(at(ctx, exact, epsilon).delta, deltas[i], 0), 1e-9);
+            agrees(at(ctx, exact, epsilon).delta, deltas[i], 1e-9);
             ok(nvdp_exact_gdp(ctx, exact, deltas[i], &mu));
         }
     }
@@ -604,10 +564,10 @@ Test(exact, curve) {
         for (size_t i = 0; i < COUNT; i++) {
             const struct nvdp_exact_point want = at(ctx, exact, epsilon[i]);
             cr_expect_eq(curve[i].epsilon, epsilon[i]);
-            cr_expect_float_eq(curve[i].delta, want.delta, 1e-11 * want.delta);
-            cr_expect_float_eq(curve[i].rest, want.rest, 1e-11 * want.rest);
-            cr_expect_float_eq(curve[i].fpr, want.fpr, 1e-11 * want.fpr);
-            cr_expect_float_eq(curve[i].tpr, want.tpr, 1e-11 * want.tpr);
+            near(curve[i].delta, want.delta, 1e-11 * want.delta);
+            near(curve[i].rest, want.rest, 1e-11 * want.rest);
+            near(curve[i].fpr, want.fpr, 1e-11 * want.fpr);
+            near(curve[i].tpr, want.tpr, 1e-11 * want.tpr);
         }
         ok(nvdp_exact_curve(ctx, exact, 0, NULL, NULL));
         epsilon[7] = INFINITY;
@@ -618,14 +578,13 @@ Test(exact, curve) {
 
 Test(exact, edges) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_exact *exact = NULL;
     struct nvdp_exact_point point;
     const struct pair same = {.n = 1, .m = 2, .var = {{2}, {2}}, .alpha = {{1, 2}, {1, 2}}};
     double value = 1;
-    exact = open(ctx, &same, 0, 1, 1); /* the two distributions are equal */
+    struct nvdp_exact *exact = open(ctx, &same, 0, 1, 1); /* the two distributions are equal */
     cr_expect_eq(at(ctx, exact, 0).delta, 0);
-    cr_expect_float_eq(at(ctx, exact, -1).delta, -expm1(-1), 1e-15);
-    cr_expect_float_eq(at(ctx, exact, -7e-16).delta, 7e-16, 1e-25);
+    near(at(ctx, exact, -1).delta, -expm1(-1), 1e-15);
+    near(at(ctx, exact, -7e-16).delta, 7e-16, 1e-25);
     ok(nvdp_exact_epsilon(ctx, exact, 1e-5, &value));
     cr_expect_eq(value, 0);
     ok(nvdp_exact_trade_off(ctx, exact, .3, &point));
@@ -633,21 +592,18 @@ Test(exact, edges) {
     cr_expect_eq(nvdp_exact_delta(ctx, exact, NAN, &point), NVDP_ERR_ARGUMENT);
     cr_expect_eq(nvdp_exact_epsilon(ctx, exact, 0, &value), NVDP_ERR_ARGUMENT);
     cr_expect_eq(nvdp_exact_trade_off(ctx, exact, 1, &point), NVDP_ERR_ARGUMENT);
-    nvdp_exact_free(exact);
     /* N(0, 1) against N(0, 4): no loss is above log 2 */
     const struct pair narrow = {.n = 1, .var = {{1}, {4}}};
     exact = open(ctx, &narrow, 0, 1, 1);
     cr_expect(isinf(nvdp_exact_moment_limit(exact)));
     cr_expect_gt(at(ctx, exact, .69).delta, 0);
     cr_expect_eq(at(ctx, exact, .7).delta, 0);
-    nvdp_exact_free(exact);
     struct pair wrong = same;
     wrong.var[1][0] = 0;
     fails(nvdp_exact_create(ctx, 1, wrong.mu[0], wrong.var[0], wrong.mu[1], wrong.var[1], 1, 0,
                             NULL, NULL, 1, &exact),
           NVDP_ERR_ARGUMENT, "variance of Q, entry 0");
-    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
-    ok(nvdp_posteriors_create(ctx, 2, 0, 1, false, &set));
+    const struct nvdp_posteriors *set = made_two_texts(ctx, 0, 0, 1, false);
     fails(nvdp_exact_texts(ctx, set, 0, 2, 1, &exact), NVDP_ERR_ARGUMENT,
           "text numbers below 2, found 0 and 2");
 }

@@ -42,8 +42,7 @@ Test(exact_bound, nearly_equal_weights_have_a_closed_form) {
             const struct nvdp_exact_point want = of_equal_weights(p[0], q[0], z * spread);
             cr_assert_eq(nvdp_exact_delta(ctx, exact, z * spread, &got), NVDP_OK, "%g %g %g: %s",
                          p[0], q[0], z, nvdp_context_error(ctx));
-            cr_expect_float_eq(got.delta, want.delta, 1e-10, "%g %g %g: %.15g %.15g", p[0], q[0], z,
-                               got.delta, want.delta);
+            near(got.delta, want.delta, 1e-10, "%g %g %g", p[0], q[0], z);
         }
     }
 }
@@ -65,12 +64,9 @@ static struct nvdp_posteriors *made_set(struct nvdp_context *ctx, size_t texts) 
 static struct nvdp_privacy_report measured(struct nvdp_context *ctx,
                                            const struct nvdp_posteriors *set) {
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-    struct nvdp_config *config = NULL;
-    ok(nvdp_config_create(ctx, "privacy", &config));
-    ok(nvdp_config_set(config, "exact", "true"));
-    ok(nvdp_config_set(config, "pair", "0,1"));
+    const struct nvdp_config *config =
+        support_config(ctx, "privacy", "exact", "true", "pair", "0,1", NULL);
     ok(nvdp_privacy_measure(ctx, set, config, NULL, &report));
-    nvdp_config_free(config);
     support_keep(report.pairs);
     return report;
 }
@@ -82,19 +78,16 @@ Test(exact_bound, a_report_of_nearly_equal_weights) {
     for (size_t r = 0; r < 12; r++)
         set->alpha[r] = 100 + (double)(r / 3);
     struct nvdp_privacy_report report = measured(ctx, set);
-    cr_expect_float_eq(report.exact->worst.epsilon, 0.276399068613, 1e-10, "%.15g",
-                       report.exact->worst.epsilon);
+    near(report.exact->worst.epsilon, 0.276399068613, 1e-10);
     cr_expect_eq(report.exact->bounds.evaluated + report.exact->bounds.drawn, 0);
     cr_expect_eq(report.exact->bounds.worst, 0);
 }
 
 /* Prints a report without the guess bounds, which also contain "at most". */
-static char *printed(const struct nvdp_privacy_report *from) {
-    struct nvdp_privacy_report copy = *from, *report = &copy;
-    copy.guesses.count = 0;
-    char *text = NULL;
-    ok(nvdp_result_text(NULL, report, NULL, &text));
-    return support_keep(text);
+static const char *printed(const struct nvdp_privacy_report *from) {
+    struct nvdp_privacy_report report = *from;
+    report.guesses.count = 0;
+    return support_result_text(NULL, &report, NULL);
 }
 
 /* Standard deviations e^-20 and means 1e8 apart. With equal variances the closed form applies.
@@ -108,31 +101,25 @@ Test(exact_bound, a_pair_that_is_too_far_apart_is_bounded) {
     set->mu[0] = 1e8;
     struct nvdp_privacy_report report = measured(ctx, set);
     const double mu = 1e8 * exp(20);
-    cr_expect_leq(support_relative(report.exact->worst.epsilon, mu * mu / 2, 0), 1e-14);
+    agrees(report.exact->worst.epsilon, mu * mu / 2, 1e-14);
     cr_expect_eq(report.exact->bounds.worst, 0);
-    char *text = printed(&report);
-    cr_expect_null(strstr(text, "at most"), "%s", text);
-    free(text);
+    support_lacks(printed(&report), "at most");
 
     set->logvar[1] = -39;
     report = measured(ctx, set);
-    cr_expect_leq(support_relative(report.exact->worst.epsilon, mu * mu / 2, 0), 1e-12);
+    agrees(report.exact->worst.epsilon, mu * mu / 2, 1e-12);
     cr_expect_geq(report.exact->worst.epsilon, mu * mu / 2);
     cr_expect_neq(report.exact->bounds.worst & NVDP_EXACT_EPSILON, 0);
     cr_expect_gt(report.exact->bounds.evaluated, 0);
     cr_expect_gt(report.exact->bounds.drawn, 0);
     cr_expect_lt(report.exact->bounds.drawn, report.exact->drawn); /* texts 1 and 2 are the same */
-    text = printed(&report);
-    support_contains(text, "worst pair, at most ");
-    support_contains(text, "the bounds come from Renyi divergences");
-    free(text);
-    ok(nvdp_result_text(ctx, &report, "summary", &text));
-    support_lacks(text, "(exact)");
-    free(text);
-    ok(nvdp_result_json(ctx, &report, NULL, &text));
-    support_contains(text, "\"worst_is_bound\": true");
-    support_contains(text, "\"bounds\": [\n          \"epsilon\"");
-    free(text);
+    support_contains(printed(&report), "worst pair, at most ");
+    support_contains(printed(&report), "the bounds come from Renyi divergences");
+    support_lacks(support_result_text(ctx, &report, "summary"), "(exact)");
+    nvdp__autofree char *json = NULL;
+    ok(nvdp_result_json(ctx, &report, NULL, &json));
+    support_contains(json, "\"worst_is_bound\": true");
+    support_contains(json, "\"bounds\": [\n          \"epsilon\"");
 }
 
 /* For K(s)/s and s far below 2^-52: the order 1 + s, rounded to 1, would lose everything that s

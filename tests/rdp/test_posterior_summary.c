@@ -3,20 +3,17 @@
 
 /* Two texts of width 2: tokens with pseudo-counts {3, 4} and {0.5}, hidden length 3. */
 static struct nvdp_posteriors *two_texts(struct nvdp_context *ctx, bool with_alpha) {
-    struct nvdp_posteriors *set = NULL;
-    ok(nvdp_posteriors_create(ctx, 2, 3, 2, with_alpha, &set));
-    memcpy(set->offset, (size_t[]){0, 2, 3}, 3 * sizeof(size_t));
+    struct nvdp_posteriors *set = made_two_texts(ctx, 2, 3, 2, with_alpha);
     memcpy(set->mu, (double[]){1, -2, 3, 0, -6, 0}, 6 * sizeof(double));
-    for (int k = 0; k < 6; k++) {
+    for (int k = 0; k < 6; k++)
         set->logvar[k] = k < 3 ? 0 : 2 * log(3);
-    }
     if (with_alpha) memcpy(set->alpha, (double[]){3, 4, .5}, 3 * sizeof(double));
     set->policy = NVDP_LENGTH_HIDDEN;
     set->length = 3;
     set->prior_alpha = 1;
     set->pad_alpha = 2;
     set->kappa = 1;
-    return support_keep(set);
+    return set;
 }
 
 static struct nvdp_posterior_summary summarize(struct nvdp_posteriors *set) {
@@ -28,9 +25,8 @@ static struct nvdp_posterior_summary summarize(struct nvdp_posteriors *set) {
 
 static double hill(int n, const double *p) {
     double entropy = 0;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         entropy -= p[i] * log(p[i]);
-    }
     return exp(entropy);
 }
 
@@ -42,14 +38,14 @@ Test(posterior_summary, by_hand) {
     double first = hill(4, (double[]){.1, .3, .4, .2});
     double second = hill(4, (double[]){1 / 5.5, .5 / 5.5, 2 / 5.5, 2 / 5.5});
     /* 1e-14: a few roundings. */
-    cr_expect_leq(support_relative(got.vectors.mean, (first + second) / 2, 0), 1e-14);
-    cr_expect_leq(support_relative(got.vectors.quantile[0], fmin(first, second), 0), 1e-14);
-    cr_expect_leq(support_relative(got.vectors.quantile[4], fmax(first, second), 0), 1e-14);
+    agrees(got.vectors.mean, (first + second) / 2, 1e-14);
+    agrees(got.vectors.quantile[0], fmin(first, second), 1e-14);
+    agrees(got.vectors.quantile[4], fmax(first, second), 1e-14);
     double l2[] = {100 / (1 + 9 + 16 + 4.), 5.5 * 5.5 / (1 + .25 + 4 + 4)};
-    cr_expect_leq(support_relative(got.vectors_l2.mean, (l2[0] + l2[1]) / 2, 0), 1e-14);
-    cr_expect_leq(support_relative(got.token_share.mean, (.7 + .5 / 5.5) / 2, 0), 1e-14);
-    cr_expect_leq(support_relative(got.mean_abs_mu, 12. / 6, 0), 1e-14);
-    cr_expect_leq(support_relative(got.mean_sigma, (3 * 1 + 3 * 3.) / 6, 0), 1e-14);
+    agrees(got.vectors_l2.mean, (l2[0] + l2[1]) / 2, 1e-14);
+    agrees(got.token_share.mean, (.7 + .5 / 5.5) / 2, 1e-14);
+    agrees(got.mean_abs_mu, 12. / 6, 1e-14);
+    agrees(got.mean_sigma, (3 * 1 + 3 * 3.) / 6, 1e-14);
     cr_expect_eq(got.texts, 2);
     cr_expect_eq(got.tokens, 3);
     /* log10: .477, .602 and -.301; bins begin at -8 + b/4 */
@@ -67,8 +63,8 @@ Test(posterior_summary, kappa_and_public_length) {
     set->policy = NVDP_LENGTH_PUBLIC;
     set->alpha[0] = set->alpha[1] = set->alpha[2] = 1;
     struct nvdp_posterior_summary got = summarize(set);
-    cr_expect_leq(support_relative(got.vectors.mean, 3 * (3 + 2) / 2., 0), 1e-14);
-    cr_expect_leq(support_relative(got.vectors_l2.mean, 3 * (3 + 2) / 2., 0), 1e-14);
+    agrees(got.vectors.mean, 3 * (3 + 2) / 2., 1e-14);
+    agrees(got.vectors_l2.mean, 3 * (3 + 2) / 2., 1e-14);
 }
 
 Test(posterior_summary, edges_of_the_histogram) {
@@ -88,36 +84,27 @@ Test(posterior_summary, gaussian_mechanisms_have_no_weights) {
     cr_expect(!got.weighted);
     cr_expect(isnan(got.vectors.mean));
     cr_expect(isnan(got.token_share.quantile[2]));
-    cr_expect_leq(support_relative(got.mean_sigma, 2, 0), 1e-14);
+    agrees(got.mean_sigma, 2, 1e-14);
 }
 
 static json_t *measured(struct nvdp_context *ctx, bool with_alpha) {
     struct nvdp_posteriors *set = two_texts(ctx, with_alpha);
-    FREED(nvdp_result_free)
-    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-    nvdp__autofree char *text = NULL;
+    nvdp__autoresult struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     if (!with_alpha) snprintf(set->method, sizeof set->method, "vtdp");
     ok(nvdp_privacy_measure(ctx, set, NULL, NULL, &report));
-    ok(nvdp_result_json(ctx, &report, NULL, &text));
-    json_t *root = json_loads(text, 0, NULL);
-    cr_assert_not_null(root);
-    return support_keep(root);
+    return support_result_json(ctx, &report, NULL);
 }
 
 Test(posterior_summary, stands_in_the_report) {
     struct nvdp_context *ctx = support_context();
     json_t *root = measured(ctx, true);
-    const json_t *posterior = json_object_get(root, "posterior");
-    const json_t *vectors = json_object_get(posterior, "effective_vectors");
     double first = hill(4, (double[]){.1, .3, .4, .2});
     double second = hill(4, (double[]){1 / 5.5, .5 / 5.5, 2 / 5.5, 2 / 5.5});
-    cr_expect_float_eq(support_number(json_object_get(vectors, "mean")), (first + second) / 2,
-                       1e-14);
-    const json_t *counts = support_at(posterior, "log10_alpha/counts");
+    near(number_at(root, "posterior/effective_vectors/mean"), (first + second) / 2, 1e-14);
+    const json_t *counts = support_at(root, "posterior/log10_alpha/counts");
     cr_expect_eq(json_array_size(counts), NVDP_ALPHA_BINS);
     cr_expect_eq(integer_at(counts, "30"), 1);
     root = measured(ctx, false);
-    posterior = json_object_get(root, "posterior");
-    cr_expect(json_is_null(json_object_get(posterior, "effective_vectors")));
-    cr_expect(json_is_null(json_object_get(posterior, "log10_alpha")));
+    cr_expect(json_is_null(support_at(root, "posterior/effective_vectors")));
+    cr_expect(json_is_null(support_at(root, "posterior/log10_alpha")));
 }

@@ -14,9 +14,8 @@ static struct nvdp_posteriors *sample(struct nvdp_context *ctx, bool with_alpha)
         set->mu[k] = k / 3.0;
         set->logvar[k] = -k / 4.0;
     }
-    for (int r = 0; with_alpha && r < 5; r++) {
+    for (int r = 0; with_alpha && r < 5; r++)
         set->alpha[r] = exp(r - 2);
-    }
     set->policy = NVDP_LENGTH_HIDDEN;
     set->length = 4;
     set->pad_alpha = 0.2;
@@ -35,9 +34,7 @@ static void expect_equal(const struct nvdp_posteriors *got, const struct nvdp_po
     cr_expect_eq(memcmp(got->offset, want->offset, (want->texts + 1) * sizeof(size_t)), 0);
     cr_expect_eq(memcmp(got->mu, want->mu, rows * want->dim * sizeof(double)), 0);
     cr_expect_eq(memcmp(got->logvar, want->logvar, rows * want->dim * sizeof(double)), 0);
-    if (want->id != NULL) {
-        cr_expect_eq(memcmp(got->id, want->id, want->texts * sizeof(int64_t)), 0);
-    }
+    if (want->id != NULL) cr_expect_eq(memcmp(got->id, want->id, want->texts * sizeof(int64_t)), 0);
     cr_expect_eq(got->kappa, want->kappa);
     cr_expect_eq(got->policy, want->policy);
     cr_expect_eq(got->length, want->length);
@@ -98,9 +95,8 @@ Test(posteriors_file, width_follows_the_values) {
     ok(nvdp_posteriors_write(ctx, path, set));
     mu_type(ctx, path, type);
     cr_expect_str_eq(type, "f64");
-    for (int k = 0; k < 10; k++) {
+    for (int k = 0; k < 10; k++)
         set->mu[k] = (float)set->mu[k];
-    }
     ok(nvdp_posteriors_write(ctx, path, set));
     mu_type(ctx, path, type);
     cr_expect_str_eq(type, "f32");
@@ -211,7 +207,7 @@ static void refuse(const struct faulty *f, const char *what) {
     write_faulty(ctx, path, f);
     cr_expect_eq(nvdp_posteriors_read(ctx, path, &set), NVDP_ERR_INPUT, "%s", what);
     cr_expect_null(set);
-    cr_expect(strstr(nvdp_context_error(ctx), path) != NULL, "%s", nvdp_context_error(ctx));
+    support_contains(nvdp_context_error(ctx), path);
     cr_expect(strstr(nvdp_context_error(ctx), what) != NULL, "%s: %s", what,
               nvdp_context_error(ctx));
 }
@@ -309,9 +305,8 @@ static const char script[] =
     "    f.create_dataset('id', data=np.array([7, 8, 9]), compression='gzip')\n";
 
 Test(posteriors_file, written_by_h5py) {
-    if (system("/usr/bin/python3 -c 'import h5py' >/dev/null 2>&1") != 0) {
+    if (system("/usr/bin/python3 -c 'import h5py' >/dev/null 2>&1") != 0)
         cr_skip_test("h5py is not here");
-    }
     struct nvdp_context *ctx = support_context();
     const char *program = support_scratch_path("write.py");
     const char *path = support_scratch_path("theirs.h5");
@@ -353,22 +348,12 @@ Test(posteriors_file, out_of_memory) {
     struct nvdp_posteriors *set = sample(ctx, true);
     set->id = calloc(3, sizeof(int64_t));
     const char *path = support_scratch_path("memory.h5");
-    nvdp_status status = NVDP_ERR_MEMORY;
-    uint64_t k;
-    for (k = 1; status == NVDP_ERR_MEMORY && k < 300; k++) {
-        cr_expect_neq(access(path, F_OK), 0);
-        nvdp__fail_allocation(ctx, k);
-        status = nvdp_posteriors_write(ctx, path, set);
-    }
-    ok(status);
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *back = NULL;
-    status = NVDP_ERR_MEMORY;
-    for (k = 1; status == NVDP_ERR_MEMORY && k < 300; k++) {
+    uint64_t k = support_fail_first(ctx);
+    while (support_failed(ctx, &k, nvdp_posteriors_write(ctx, path, set)))
+        cr_expect_neq(access(path, F_OK), 0);
+    k = support_fail_first(ctx);
+    while (support_failed(ctx, &k, nvdp_posteriors_read(ctx, path, &back)))
         cr_expect_null(back);
-        nvdp__fail_allocation(ctx, k);
-        status = nvdp_posteriors_read(ctx, path, &back);
-    }
-    nvdp__fail_allocation(ctx, 0);
-    ok(status);
     expect_equal(back, set);
 }

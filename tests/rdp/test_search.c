@@ -52,11 +52,9 @@ static void compare(struct nvdp_context *ctx, const struct made_texts *made, dou
         nvdp__bounds_free(&bounds);
     }
     cr_expect_eq(infinite, want.infinite, "order %g spread %g", order, made->spread);
-    cr_expect_leq(support_relative(got.value, want.largest, 1e-300), 1e-12, "order %g spread %g",
-                  order, made->spread);
+    agrees(got.value, want.largest, 1e-12, "order %g spread %g", order, made->spread);
     cr_expect_neq(got.p, got.q);
-    cr_expect_leq(support_relative(nvdp_renyi_texts(order, set, got.p, got.q), got.value, 1e-300),
-                  1e-12);
+    agrees(nvdp_renyi_texts(order, set, got.p, got.q), got.value, 1e-12);
 }
 
 /* Orders below, at and above 1; texts nearly equal, far apart, and partly infinitely so. */
@@ -66,10 +64,10 @@ Test(search, finds_the_largest) {
     static const double spreads[] = {1e-5, 0.01, 0.05, 0.1, 0.2, 0.4, 0.8};
     for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
         for (size_t s = 0; s < sizeof spreads / sizeof *spreads; s++) {
-            struct made_texts made = {.texts = TEXTS,
-                                      .longest = 4,
-                                      .dim = 1 + 5 * (s % 3),
-                                      .spread = spreads[s],
+            struct made_texts made = {TEXTS,
+                                      4,
+                                      1 + 5 * (s % 3),
+                                      spreads[s],
                                       .equal = (s + o) % 2 == 0,
                                       .with_alpha = s % 4 != 0,
                                       .kappa = 1 + (int)(o % 2),
@@ -85,13 +83,9 @@ Test(search, finds_the_largest) {
 Test(search, weights_alone) {
     struct nvdp_context *ctx = support_context();
     for (unsigned seed = 0; seed < 6; seed++) {
-        struct made_texts made = {.texts = TEXTS,
-                                  .longest = 6,
-                                  .dim = 1,
-                                  .spread = 0.1 + 0.05 * seed,
-                                  .with_alpha = true,
-                                  .policy = NVDP_LENGTH_HIDDEN,
-                                  .seed = seed};
+        struct made_texts made = {
+            TEXTS,       6, 1, 0.1 + 0.05 * seed, .with_alpha = true, .policy = NVDP_LENGTH_HIDDEN,
+            .seed = seed};
         struct nvdp_posteriors *set = made_posteriors(ctx, &made);
         size_t rows = set->offset[TEXTS];
         struct nvdp__adjacent_texts group = {.text = everyone, .n = TEXTS};
@@ -105,33 +99,25 @@ Test(search, weights_alone) {
         ok(nvdp__pairs_create(ctx, set, &pairs));
         ok(nvdp__pairs_largest(pairs, 1.2, &group, &got));
         struct plain want = plain_of(set, 1.2, TEXTS, NULL);
-        cr_expect_leq(support_relative(got.value, want.largest, 1e-300), 1e-12);
+        agrees(got.value, want.largest, 1e-12);
     }
 }
 
 /* A few outliers among many texts: almost no pair is summed, for any number of threads. */
 Test(search, rules_out_most_pairs) {
-    struct made_texts made = {.texts = 600,
-                              .longest = 5,
-                              .dim = 8,
-                              .spread = 0.1,
-                              .with_alpha = true,
-                              .policy = NVDP_LENGTH_HIDDEN};
+    struct made_texts made = {600, 5, 8, 0.1, .with_alpha = true, .policy = NVDP_LENGTH_HIDDEN};
     size_t all[600];
     struct nvdp__adjacent_texts group = {.text = all, .n = 600};
     struct nvdp__largest got[2];
-    for (size_t i = 0; i < 600; i++) {
+    for (size_t i = 0; i < 600; i++)
         all[i] = i;
-    }
     for (int threads = 1; threads <= 2; threads++) {
         struct nvdp_context *ctx = support_context();
         ok(nvdp_context_set_threads(ctx, threads));
         struct nvdp_posteriors *set = made_posteriors(ctx, &made);
-        for (size_t i = 0; i < 600; i += 100) {
-            for (size_t k = set->offset[i] * 8; k < set->offset[i + 1] * 8; k++) {
+        for (size_t i = 0; i < 600; i += 100)
+            for (size_t k = set->offset[i] * 8; k < set->offset[i + 1] * 8; k++)
                 set->mu[k] *= 3;
-            }
-        }
         nvdp__autoptr(nvdp__pairs_free) struct nvdp__pairs *pairs = NULL;
         ok(nvdp__pairs_create(ctx, set, &pairs));
         ok(nvdp__pairs_largest(pairs, 1.1, &group, &got[threads - 1]));

@@ -66,16 +66,15 @@ static int largest(int letters, int n, int r, int before, int after) {
 }
 
 Test(word, no_change_of_words_exceeds_the_bound) {
-    static const int change[][2] = {{1, 1}, {0, 1}, {1, 0}, {2, 1}, {1, 2}, {2, 2}, {0, 2}, {3, 3}};
+    static const size_t change[][2] = {{1, 1}, {0, 1}, {1, 0}, {2, 1},
+                                       {1, 2}, {2, 2}, {0, 2}, {3, 3}};
     for (int r = 0; r <= 3; r++) {
         const int letters = r <= 1 ? 3 : 2, n = r <= 1 ? 6 : 8;
         for (size_t i = 0; i < sizeof change / sizeof *change; i++) {
             const struct nvdp__word_clip clip = {.word = 1, .text = 1e9, .window = (size_t)r};
-            const int found = largest(letters, n, r, change[i][0], change[i][1]);
-            const double bound =
-                nvdp__word_shift(&clip, (size_t)change[i][0], (size_t)change[i][1]);
-            cr_expect_leq(found, bound, "r = %d, %d words by %d: %d", r, change[i][0], change[i][1],
-                          found);
+            const int found = largest(letters, n, r, (int)change[i][0], (int)change[i][1]);
+            const double bound = nvdp__word_shift(&clip, change[i][0], change[i][1]);
+            cr_expect_leq(found, bound, "r = %d, change %zu: %d", r, i, found);
             /* with enough letters the bound is attained */
             if (r <= 1) cr_expect_eq(found, bound, "r = %d: %d", r, found);
         }
@@ -151,7 +150,7 @@ Test(word, mu_is_capped_by_the_text) {
     const struct nvdp__word_clip near = {.word = 0.1, .text = 4}, far = {.word = 10, .text = 4};
     cr_expect_geq(nvdp__word_mu(&near, 1, 1, 1), 0.2);
     cr_expect_leq(nvdp__word_mu(&near, 1, 1, 1), 0.2 + 4e-6);
-    cr_expect_float_eq(nvdp__word_mu(&near, 1, 1, 9), 3 * nvdp__word_mu(&near, 1, 1, 1), 1e-12);
+    near(nvdp__word_mu(&near, 1, 1, 9), 3 * nvdp__word_mu(&near, 1, 1, 1), 1e-12);
     cr_expect_geq(nvdp__word_mu(&far, 1, 1, 1), 8);
     cr_expect_leq(nvdp__word_mu(&far, 1, 1, 1), 8 * (1 + 1e-12));
     cr_expect_geq(nvdp__word_radius(&near, 1), 0.1);
@@ -194,6 +193,12 @@ static struct nvdp_limits limits_of(double word, double text) {
     return limits;
 }
 
+static const char *statement_of(struct nvdp_context *ctx, const struct nvdp_certificate *made) {
+    char *text = NULL;
+    ok(nvdp__certificate_statement(ctx, made, &text));
+    return support_keep(text);
+}
+
 static struct nvdp_certificate certified(struct nvdp_context *ctx,
                                          const struct nvdp_limits *limits) {
     struct nvdp_certificate made = NVDP_RESULT(struct nvdp_certificate);
@@ -203,12 +208,11 @@ static struct nvdp_certificate certified(struct nvdp_context *ctx,
 
 Test(word, certificate) {
     struct nvdp_context *ctx = support_context();
-    char *text = NULL, line[128];
     struct nvdp_limits limits = limits_of(0.1, 50);
     struct nvdp_certificate made = certified(ctx, &limits);
     cr_assert(made.word.holds);
     cr_expect_geq(made.word.mu, 0.2);
-    cr_expect_float_eq(made.word.epsilon, nvdp_gdp_epsilon(made.word.mu, 1e-5), 1e-12);
+    near(made.word.epsilon, nvdp_gdp_epsilon(made.word.mu, 1e-5), 1e-12);
     cr_expect_gt(made.epsilon, 100 * made.word.epsilon);
     cr_expect_gt(made.word.guesses, 0);
     for (size_t i = 0; i < made.word.guesses; i++) {
@@ -216,18 +220,19 @@ Test(word, certificate) {
         cr_expect_leq(made.word.guess[i].bound,
                       nvdp_guess_bound(made.word.guess[i].baseline, made.word.radius, 1, 0));
     }
-    ok(nvdp__certificate_statement(ctx, &made, &text));
-    support_contains(text, "Proven for each single occurrence of a word");
-    support_contains(text, "The text as a whole may be recognized, and its length guessed");
-    support_contains(text, "of the time with it, on average over texts and noise (epsilon");
-    support_contains(text, "Single guesses can be nearly certain. Further samples of this text or");
-    support_contains(text, "Chinese characters are words of their own");
-    support_contains(text, "No useful guarantee");
+    const char *text = statement_of(ctx, &made);
+    const char *said[] = {
+        "Proven for each single occurrence of a word",
+        "The text as a whole may be recognized, and its length guessed",
+        "of the time with it, on average over texts and noise (epsilon",
+        "Single guesses can be nearly certain. Further samples of this text or",
+        "Chinese characters are words of their own",
+        "No useful guarantee",
+        support_path("has up to k times the mu: for 3 adjacent words epsilon is %s, and",
+                     nvdp__bound(nvdp_gdp_epsilon(made.word.phrase_mu, 1e-5)).text)};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        support_contains(text, said[i]);
     support_lacks(text, "hidden");
-    snprintf(line, sizeof line, "has up to k times the mu: for 3 adjacent words epsilon is %s, and",
-             nvdp__bound(nvdp_gdp_epsilon(made.word.phrase_mu, 1e-5)).text);
-    support_contains(text, line);
-    free(text);
     cr_expect_eq(made.word.window, limits.word_window);
     cr_expect_geq(made.word.phrase_mu, 0.6);
     cr_expect_lt(made.word.phrase_mu, 0.601);
@@ -238,24 +243,20 @@ Test(word, certificate) {
     limits = limits_of(0.1, 1);
     made = certified(ctx, &limits);
     cr_assert_lt(made.epsilon, NVDP_USEFUL_EPSILON);
-    ok(nvdp__certificate_statement(ctx, &made, &text));
+    text = statement_of(ctx, &made);
     support_contains(text, "Proven for each single occurrence of a word");
     support_lacks(text, "may be recognized");
     support_contains(text, "depends on the length of its text");
-    free(text);
 
     /* Nothing useful is proven of three words whose epsilon is large. */
     limits = limits_of(2, 500);
     made = certified(ctx, &limits);
     cr_assert_lt(made.word.epsilon, 30);
-    ok(nvdp__certificate_statement(ctx, &made, &text));
-    support_contains(text, "for 3 adjacent words nothing useful is proven.");
-    free(text);
+    support_contains(statement_of(ctx, &made), "for 3 adjacent words nothing useful is proven.");
 }
 
 Test(word, nothing_is_claimed_without_the_conditions) {
     struct nvdp_context *ctx = support_context();
-    char *text = NULL;
     for (int i = 0; i < 6; i++) {
         struct nvdp_limits limits = limits_of(0.1, 50);
         if (i == 0) limits.clip_word = 0;
@@ -266,11 +267,7 @@ Test(word, nothing_is_claimed_without_the_conditions) {
         if (i == 5) limits.clip_sequence = INFINITY;
         const struct nvdp_certificate made = certified(ctx, &limits);
         cr_expect(!made.word.holds, "%d", i);
-        ok(nvdp__certificate_statement(ctx, &made, &text));
-        support_lacks(text, "occurrence of a word");
-        free(text);
-        ok(nvdp_result_json(ctx, &made, NULL, &text));
-        support_lacks(text, "\"word\":");
-        free(text);
+        support_lacks(statement_of(ctx, &made), "occurrence of a word");
+        cr_expect_null(json_object_get(support_result_json(ctx, &made, NULL), "word"), "%d", i);
     }
 }

@@ -36,8 +36,8 @@ static int ascending(const void *left, const void *right) {
 
 /* Compares at three epsilons, below which lie a tenth, a half and nine tenths of a pilot's losses.  Returns false if
  * an estimate is four standard errors off. */
-static bool agrees(const struct nvdp_posteriors *set, size_t p, size_t q, size_t count,
-                   uint64_t number) {
+static bool sample_agrees(const struct nvdp_posteriors *set, size_t p, size_t q, size_t count,
+                          uint64_t number) {
     const size_t n = set->length * set->dim, m = set->length + 1;
     double *value = malloc((4 * n + 2 * m + PILOT + count) * sizeof *value);
     struct nvdp_exact *exact = NULL;
@@ -88,7 +88,7 @@ static void check(const struct run_choice *choice) {
     }
 #pragma omp parallel for schedule(dynamic) reduction(+ : wrong) num_threads(2)
     for (size_t k = 0; k < PAIRS; k++)
-        wrong += !agrees(set, pair[k][0], pair[k][1], count, k);
+        wrong += !sample_agrees(set, pair[k][0], pair[k][1], count, k);
     cr_expect_eq(wrong, 0, "%d of %d pairs", wrong, PAIRS);
 }
 

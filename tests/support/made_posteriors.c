@@ -42,3 +42,12 @@ struct nvdp_posteriors *made_posteriors(struct nvdp_context *ctx, const struct m
     snprintf(set->method, sizeof set->method, "%s", made->with_alpha ? "nvdp" : "vtdp");
     return support_keep(set);
 }
+
+struct nvdp_posteriors *made_two_texts(struct nvdp_context *ctx, size_t first, size_t rows,
+                                       size_t dim, bool with_alpha) {
+    struct nvdp_posteriors *set = NULL;
+    ok(nvdp_posteriors_create(ctx, 2, rows, dim, with_alpha, &set));
+    set->offset[1] = first;
+    set->offset[2] = rows;
+    return support_keep(set);
+}

@@ -7,7 +7,8 @@
 #include <nvdp/privacy.h>
 
 /* Options of generated posteriors: texts of 1..longest rows (all `longest` if `equal`), width
- * dim, spread about the prior. The hidden length is longest + 2 unless public. */
+ * dim, spread about the prior. Tests give these four without names. The hidden length is
+ * longest + 2 unless public. */
 struct made_texts {
     size_t texts, longest, dim;
     double spread;
@@ -17,6 +18,10 @@ struct made_texts {
     unsigned seed;
 };
 struct nvdp_posteriors *made_posteriors(struct nvdp_context *ctx, const struct made_texts *made);
+
+/* Returns two texts whose rows are at the prior: `first` rows, and the rest of `rows`. Pseudo-counts are 0. */
+struct nvdp_posteriors *made_two_texts(struct nvdp_context *ctx, size_t first, size_t rows,
+                                       size_t dim, bool with_alpha);
 
 /* Return uniform values on (0, 1), and approximately normal ones (a sum of twelve), from the
  * caller's seed. */

@@ -60,13 +60,18 @@ void support_fails(nvdp_status found, nvdp_status expected, const char *words, c
                        words, message);
 }
 
+static char *formatted(const char *format, va_list args) {
+    char *text = NULL;
+    cr_assert_gt(vasprintf(&text, format, args), -1);
+    return support_keep(text);
+}
+
 const char *support_path(const char *format, ...) {
-    char *path = NULL;
     va_list args;
     va_start(args, format);
-    cr_assert_gt(vasprintf(&path, format, args), -1);
+    const char *path = formatted(format, args);
     va_end(args);
-    return support_keep(path);
+    return path;
 }
 
 static const char *shared_path(const char *relative) {
@@ -297,6 +302,32 @@ double support_relative(double got, double want, double floor) {
     return fabs(got - want) / fmax(fabs(want), floor);
 }
 
+/* Expects that the difference of two numbers is at most `largest`, unless they are equal. */
+static void within(double got, double want, double largest, const char *what, const char *file,
+                   int line, const char *format, va_list args) {
+    char message[1024];
+    vsnprintf(message, sizeof message, format, args);
+    cr_expect(got == want || fabs(got - want) <= largest,
+              "%s:%d: %s: expected %.17g within %.3g, found %.17g:%s", file, line, what, want,
+              largest, got, message);
+}
+
+void support_agrees(double got, double want, double tolerance, const char *what, const char *file,
+                    int line, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    within(got, want, tolerance * fabs(want), what, file, line, format, args);
+    va_end(args);
+}
+
+void support_near(double got, double want, double tolerance, const char *what, const char *file,
+                  int line, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    within(got, want, tolerance, what, file, line, format, args);
+    va_end(args);
+}
+
 double support_norm_error(size_t n, const float *got, const double *want) {
     double difference = 0;
     double norm = 0;
@@ -322,6 +353,31 @@ struct nvdp_config *support_config(struct nvdp_context *ctx, const char *kind, .
         support_set(ctx, config, name, va_arg(options, const char *));
     va_end(options);
     return support_keep(config);
+}
+
+void support_options(struct nvdp_context *ctx, struct nvdp_config *config, const char *format,
+                     ...) {
+    char *rest = NULL;
+    va_list args;
+    va_start(args, format);
+    char *name = strtok_r(formatted(format, args), " ", &rest);
+    va_end(args);
+    for (; name != NULL; name = strtok_r(NULL, " ", &rest))
+        support_set(ctx, config, name, strtok_r(NULL, " ", &rest));
+}
+
+const char *support_result_text(struct nvdp_context *ctx, const void *result, const char *view) {
+    char *text = NULL;
+    ok(nvdp_result_text(ctx, result, view, &text));
+    return support_keep(text);
+}
+
+json_t *support_result_json(struct nvdp_context *ctx, const void *result, const char *view) {
+    nvdp__autofree char *text = NULL;
+    ok(nvdp_result_json(ctx, result, view, &text));
+    json_t *root = json_loads(text, 0, NULL);
+    cr_assert_not_null(root, "no JSON: %s", text);
+    return support_keep(root);
 }
 
 void support_refused(struct nvdp_context *ctx, struct nvdp_config *config, const char *name,
@@ -353,6 +409,22 @@ void support_lose(int call, int argument, unsigned bits, int error) {
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
         cr_skip_test("no filters of system calls here");
+}
+
+uint64_t support_fail_first(struct nvdp_context *ctx) {
+    nvdp__fail_allocation(ctx, 1);
+    return 1;
+}
+
+bool support_failed(struct nvdp_context *ctx, uint64_t *k, nvdp_status status) {
+    if (status == NVDP_OK) {
+        nvdp__fail_allocation(ctx, 0);
+        return false;
+    }
+    cr_assert_eq(status, NVDP_ERR_MEMORY, "allocation %d: %s", (int)*k, nvdp_context_error(ctx));
+    cr_assert_lt(*k, 10000);
+    nvdp__fail_allocation(ctx, ++*k);
+    return true;
 }
 
 void support_lose_unnamed(void) {

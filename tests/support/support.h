@@ -81,9 +81,27 @@ double support_number(const json_t *value);
 /* Returns an array of numbers. */
 double *support_numbers(const json_t *array, size_t *count);
 
+/* Return a result's text and its JSON in a view (include/nvdp/result.h; NULL: the whole result). */
+const char *support_result_text(struct nvdp_context *ctx, const void *result, const char *view);
+json_t *support_result_json(struct nvdp_context *ctx, const void *result, const char *view);
+
 /* Returns a configuration with these options: names and values, then NULL. */
 struct nvdp_config *support_config(struct nvdp_context *ctx, const char *kind, ...)
     __attribute__((sentinel));
+/* Expect that a number differs from another by at most `tolerance` of the other (agrees), or by at most `tolerance` (near). Equal
+ * infinities pass. A failure's message has both numbers, and the printf arguments behind the tolerance, which may be left out. */
+#define agrees(got, want, tolerance, ...)                                                          \
+    support_agrees(got, want, tolerance, #got, __FILE__, __LINE__, " " __VA_ARGS__)
+#define near(got, want, tolerance, ...)                                                            \
+    support_near(got, want, tolerance, #got, __FILE__, __LINE__, " " __VA_ARGS__)
+void support_agrees(double got, double want, double tolerance, const char *what, const char *file,
+                    int line, const char *format, ...) __attribute__((format(printf, 7, 8)));
+void support_near(double got, double want, double tolerance, const char *what, const char *file,
+                  int line, const char *format, ...) __attribute__((format(printf, 7, 8)));
+
+/* Sets options from a formatted text of names and values with spaces between them: "seeds 2 run PATH". */
+void support_options(struct nvdp_context *ctx, struct nvdp_config *config, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Sets an option, which must succeed, or must be refused with a message that contains `part`. */
 void support_set(struct nvdp_context *ctx, struct nvdp_config *config, const char *name,
                  const char *value);
@@ -99,6 +117,13 @@ unsigned support_seed(const char *variable);
 
 /* Makes a system call fail with `error` in this process from now on, if the argument has all of these bits. */
 void support_lose(int call, int argument, unsigned bits, int error);
+/* Make every allocation of a repeated call fail in turn, until the call succeeds:
+ *     uint64_t k = support_fail_first(ctx);
+ *     while (support_failed(ctx, &k, call()))
+ *         checks of a failure;
+ * The loop ends after the call without a failure, which is number k. Fails the test if a call has another failure. */
+uint64_t support_fail_first(struct nvdp_context *ctx);
+bool support_failed(struct nvdp_context *ctx, uint64_t *k, nvdp_status status);
 /* Takes files without a name (O_TMPFILE) away, as on a file system that lacks them. */
 void support_lose_unnamed(void);
 

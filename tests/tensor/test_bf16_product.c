@@ -43,9 +43,7 @@ static size_t units(void) {
 /* Products of two 8-bit significands are exact in float32; only the sum rounds. */
 static void check(size_t m, size_t n, size_t k, bool add, size_t pad) {
     size_t pairs = (k + 1) / 2;
-    size_t lda = 2 * pairs + 2 * pad;
-    size_t ldb = n + pad;
-    size_t ldc = n + 3 * pad;
+    size_t lda = 2 * pairs + 2 * pad, ldb = n + pad, ldc = n + 3 * pad;
     nvdp__bf16 *a = bf16_values(m * lda, 1);
     nvdp__bf16 *numbers = bf16_values(2 * pairs * ldb, 1);
     uint32_t *b = words(pairs * ldb);
@@ -101,8 +99,7 @@ Test(bf16_product, packs_the_transpose) {
     for (size_t i = 0; i < cases(); i++)
         for (size_t dim = 32; dim <= 128; dim += 32)
             for (size_t more = 0; more <= 16; more += 16) {
-                size_t rows = row_counts[i % ROW_COUNTS];
-                size_t ldx = dim + more;
+                size_t rows = row_counts[i % ROW_COUNTS], ldx = dim + more;
                 size_t ldy = lanes_up(rows) + more;
                 nvdp__bf16 *x = source(rows, dim, ldx);
                 uint32_t *y = words(dim / 2 * ldy);

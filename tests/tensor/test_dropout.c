@@ -74,10 +74,10 @@ Test(dropout, drops_at_its_rate_and_without_correlation) {
         }
         double spread = 5 * sqrt(N * p * (1 - p));
         double pair_spread = 5 * sqrt(N * p * p * (1 - p * p) * 3); /* pairs overlap */
-        cr_expect_float_eq(dropped, N * p, spread, "rate %g: %g dropped", p, dropped);
-        cr_expect_float_eq(both_lag, N * p * p, pair_spread, "rate %g, neighbours", p);
-        cr_expect_float_eq(both_row, N * p * p, pair_spread, "rate %g, blocks", p);
-        cr_expect_float_eq(both_site, N * p * p, pair_spread, "rate %g, sites", p);
-        cr_expect_float_eq(both_step, N * p * p, pair_spread, "rate %g, steps", p);
+        near(dropped, N * p, spread, "rate %g", p);
+        near(both_lag, N * p * p, pair_spread, "rate %g, neighbours", p);
+        near(both_row, N * p * p, pair_spread, "rate %g, blocks", p);
+        near(both_site, N * p * p, pair_spread, "rate %g, sites", p);
+        near(both_step, N * p * p, pair_spread, "rate %g, steps", p);
     }
 }

@@ -4,8 +4,7 @@
 Test(gemm, all_transpositions_and_strides_match_double) {
     for (size_t c = 0; c < SIZES * SIZES * 4 * DEVICES; c++) {
         const struct nvdp__device *dev = &test_devices[c % DEVICES];
-        bool trans_a = c / DEVICES % 2 == 1;
-        bool trans_b = c / DEVICES / 2 % 2 == 1;
+        bool trans_a = c / DEVICES % 2 == 1, trans_b = c / DEVICES / 2 % 2 == 1;
         size_t m = test_sizes[c / DEVICES / 4 % SIZES];
         size_t n = test_sizes[c / DEVICES / 4 / SIZES];
         size_t k = test_sizes[(m + n) % (SIZES - 1)];

@@ -23,8 +23,7 @@ typedef void product(struct nvdp__small_product p);
 
 static void check(product *call, size_t m, size_t n, size_t k, bool transposed) {
     size_t lda = (transposed ? m : k) + 3;
-    size_t ldb = n + 5;
-    size_t ldc = n + 1;
+    size_t ldb = n + 5, ldc = n + 1;
     size_t na = (transposed ? k : m) * lda;
     float *a = test_floats(na, 1);
     float *b = test_floats(k * ldb, 1);

@@ -119,8 +119,7 @@ Test(encoder, it_is_trained_saved_and_scored) {
 
 static void refused(struct nvdp_context *ctx, struct nvdp__train_options config,
                     const char *expected) {
-    FREED(nvdp_result_free)
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     config.out = support_scratch_path("refused");
     config.overwrite = true;
     fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT, expected);

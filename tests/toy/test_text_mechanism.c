@@ -43,8 +43,7 @@ Test(toy_text_mechanism, is_described) {
 
 Test(toy_text_mechanism, privatizes_a_file) {
     struct nvdp_context *ctx = support_context();
-    FREED(nvdp_result_free)
-    struct nvdp_sanitize_result result = NVDP_RESULT(struct nvdp_sanitize_result);
+    nvdp__autoresult struct nvdp_sanitize_result result = NVDP_RESULT(struct nvdp_sanitize_result);
     const char *text = write_text("in.txt", "the good film .\nthe bad unheard movie .\n");
     const char *table = write_text("v.txt", vectors);
     struct nvdp_config *config =

@@ -67,8 +67,7 @@ Test(bf16, gaussian_methods_learn) {
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         struct nvdp__train_options config =
             config_in(&task, NVDP_PRECISION_BF16, support_scratch_path("gaussian"));
-        FREED(nvdp_result_free)
-        struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+        nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
         config.method = methods[i];
         config.overwrite = true;
         ok(nvdp__train(ctx, &config, &result));

@@ -69,8 +69,7 @@ Test(bilstm, starts_from_its_own_and_from_other_types) {
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_of(&task, "first");
     struct nvdp_train_result first = task_train(ctx, &config);
-    FREED(nvdp_result_free)
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     const char *run = support_path("%s", config.out);
     config = config_of(&task, "second");
     config.model = NULL;
@@ -96,8 +95,7 @@ Test(bilstm, starts_from_its_own_and_from_other_types) {
 Test(bilstm, what_does_not_go_with_it_is_refused) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    FREED(nvdp_result_free)
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&task, "run");
     config.method = NVDP_METHOD_NVDP;
     fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT,

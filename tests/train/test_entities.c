@@ -95,9 +95,9 @@ Test(entities, conllevals_cases) {
 
 Test(entities, ratios) {
     const struct nvdp__entities e = {.gold = 8, .found = 4, .right = 3}, none = {0};
-    cr_expect_float_eq(nvdp__entities_metric(&e, NVDP_METRIC_PRECISION), 0.75, 1e-15);
-    cr_expect_float_eq(nvdp__entities_metric(&e, NVDP_METRIC_RECALL), 0.375, 1e-15);
-    cr_expect_float_eq(nvdp__entities_metric(&e, NVDP_METRIC_ENTITY_F1), 0.5, 1e-15);
+    near(nvdp__entities_metric(&e, NVDP_METRIC_PRECISION), 0.75, 1e-15);
+    near(nvdp__entities_metric(&e, NVDP_METRIC_RECALL), 0.375, 1e-15);
+    near(nvdp__entities_metric(&e, NVDP_METRIC_ENTITY_F1), 0.5, 1e-15);
     cr_expect_eq(nvdp__entities_metric(&none, NVDP_METRIC_ENTITY_F1), 0);
     cr_expect_eq(nvdp__entities_metric(&none, NVDP_METRIC_PRECISION), 0);
 }

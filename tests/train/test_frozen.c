@@ -87,10 +87,8 @@ static void kept_or_not(enum nvdp_protocol protocol, enum nvdp_method method) {
     const char *kept = support_scratch_path("kept"), *found = support_scratch_path("found"),
                *computed = support_scratch_path("computed"), *bare = support_scratch_path("bare");
     char path[1024];
-    FREED(nvdp_result_free)
-    struct nvdp_train_result first = NVDP_RESULT(struct nvdp_train_result);
-    FREED(nvdp_result_free)
-    struct nvdp_train_result other = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result first = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result other = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&fixture, kept);
     config.protocol = protocol;
     config.method = method;
@@ -139,8 +137,7 @@ Test(frozen, a_saved_model_is_whole) {
     open_fixture(&fixture);
     const char *out = support_scratch_path("run");
     char path[1024];
-    FREED(nvdp_result_free)
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&fixture, out);
     must_train(&fixture, &config, &result);
     nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *from = NULL, *to = NULL;
@@ -187,8 +184,7 @@ Test(frozen, resumes_exactly) {
     struct fixture fixture;
     open_fixture(&fixture);
     const char *whole = support_scratch_path("whole"), *parts = support_scratch_path("parts");
-    FREED(nvdp_result_free)
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&fixture, whole);
     must_train(&fixture, &config, &result);
     config.out = parts;
@@ -213,8 +209,7 @@ Test(frozen, a_state_has_no_frozen_weights_and_knows_them) {
     open_fixture(&fixture);
     const char *out = support_scratch_path("run");
     char path[1024];
-    FREED(nvdp_result_free)
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&fixture, out);
     struct stat state, model;
     config.freeze_layers = 3;
@@ -245,8 +240,7 @@ Test(frozen, a_killed_process_leaves_nothing_in_the_way) {
     open_fixture(&fixture);
     const char *killed = support_scratch_path("killed"), *whole = support_scratch_path("whole");
     struct nvdp__train_options config = config_of(&fixture, killed);
-    FREED(nvdp_result_free)
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     nvdp_context_set_threads(fixture.ctx, 1);
     pid_t child = fork();
     if (child == 0) {
@@ -260,11 +254,11 @@ Test(frozen, a_killed_process_leaves_nothing_in_the_way) {
     cr_assert(WIFSIGNALED(code) && WTERMSIG(code) == SIGKILL);
     char path[1024];
     cr_assert_eq(files(&fixture, "prefix-", path), 1);
-    cr_assert_not_null(strstr(path, ".partial"));
+    support_contains(path, ".partial");
     config.resume = config.out;
     must_train(&fixture, &config, &result);
     cr_assert_eq(files(&fixture, "prefix-", path), STORES);
-    cr_assert_null(strstr(path, ".partial"));
+    support_lacks(path, ".partial");
     config.resume = NULL;
     config.cache = NULL;
     config.out = whole;
@@ -277,8 +271,7 @@ Test(frozen, damage_is_noticed_and_changes_nothing) {
     open_fixture(&fixture);
     const char *good = support_scratch_path("good");
     char path[1024];
-    FREED(nvdp_result_free)
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&fixture, good);
     must_train(&fixture, &config, &result);
     cr_assert_eq(files(&fixture, "prefix-", path), STORES);
@@ -330,8 +323,7 @@ Test(frozen, runs_beside_each_other_share_one_file) {
         child[i] = fork();
         if (child[i] > 0) continue;
         struct nvdp__train_options config = config_of(&fixture, out[i]);
-        FREED(nvdp_result_free)
-        struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+        nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
         config.epochs = 1;
         _exit(nvdp__train(fixture.ctx, &config, &result) == NVDP_OK ? 0 : 1);
     }
@@ -348,8 +340,7 @@ Test(frozen, where_nothing_can_be_kept_it_is_computed) {
     struct fixture fixture;
     open_fixture(&fixture);
     const char *good = support_scratch_path("good"), *other = support_scratch_path("other");
-    FREED(nvdp_result_free)
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&fixture, good);
     must_train(&fixture, &config, &result);
     config.out = other;

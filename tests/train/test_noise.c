@@ -494,8 +494,7 @@ Test(noise, representations_resume_exactly) {
 
 static void refused(struct nvdp_context *ctx, const struct nvdp__train_options *config,
                     const char *part) {
-    FREED(nvdp_result_free)
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     fails(nvdp__train(ctx, config, &result), NVDP_ERR_ARGUMENT, part);
 }
 
@@ -532,8 +531,7 @@ Test(noise, what_does_not_go_with_it_is_refused) {
     refused(ctx, &config,
             "--eta or --epsilon: mechanism random draws uniformly and takes no eta, found 5");
     config = config_from(&task, represent(ctx, &task, "100"), "run");
-    FREED(nvdp_result_free)
-    struct nvdp_train_result none = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result none = NVDP_RESULT(struct nvdp_train_result);
     config.task = "cola";
     fails(nvdp__train(ctx, &config, &none), NVDP_ERR_INPUT,
           "token representations of task cola, found sst2");

@@ -142,9 +142,7 @@ Test(reg, steps_are_those_of_a_plain_loop) {
             if (tiny) continue;
             compared++;
             moved += fabs(plain.x[i] - (double)plain.anchor[i]) > 1e-3;
-            cr_assert_float_eq(params->value[i], plain.x[i], 2e-6, "%s[%zu]: %.9g, %.9g",
-                               entry->name, i - entry->offset, (double)params->value[i],
-                               plain.x[i]);
+            near(params->value[i], plain.x[i], 2e-6, "%s[%zu", entry->name, i - entry->offset);
         }
     }
     cr_expect_gt(compared, params->total * 9 / 10);
@@ -232,8 +230,7 @@ Test(reg, another_checkpoint_cannot_be_decayed_to) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = reg_config(ctx, &task, support_scratch_path("run"));
-    FREED(nvdp_result_free)
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     int calls = 11;
     nvdp_context_set_cancel(ctx, stop, &calls);
     cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED);
@@ -242,8 +239,8 @@ Test(reg, another_checkpoint_cannot_be_decayed_to) {
     nvdp_context_set_cancel(ctx, NULL, NULL);
     cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_INPUT);
     const char *message = nvdp_context_error(ctx);
-    cr_expect_not_null(strstr(message, "state.ckpt: expected the weights"), "%s", message);
-    cr_expect_not_null(strstr(message, task.model), "%s", message);
+    support_contains(message, "state.ckpt: expected the weights");
+    support_contains(message, task.model);
 }
 
 /* --- the result of decay --- */

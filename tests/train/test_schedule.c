@@ -6,12 +6,12 @@
 
 Test(schedule, learning_rate_rises_then_falls_to_zero) {
     /* 20 steps, 4 of warm-up: the golden trace's schedule */
-    cr_assert_float_eq(nvdp__lr_factor(0, 20, 0.2), 0, 0);
-    cr_assert_float_eq(nvdp__lr_factor(2, 20, 0.2), 0.5, 1e-15);
-    cr_assert_float_eq(nvdp__lr_factor(4, 20, 0.2), 1, 1e-15);
-    cr_assert_float_eq(nvdp__lr_factor(5, 20, 0.2), 15.0 / 16, 1e-15);
-    cr_assert_float_eq(nvdp__lr_factor(20, 20, 0.2), 0, 1e-15);
-    cr_assert_float_eq(nvdp__lr_factor(0, 20, 0), 1, 0);
+    near(nvdp__lr_factor(0, 20, 0.2), 0, 0);
+    near(nvdp__lr_factor(2, 20, 0.2), 0.5, 1e-15);
+    near(nvdp__lr_factor(4, 20, 0.2), 1, 1e-15);
+    near(nvdp__lr_factor(5, 20, 0.2), 15.0 / 16, 1e-15);
+    near(nvdp__lr_factor(20, 20, 0.2), 0, 1e-15);
+    near(nvdp__lr_factor(0, 20, 0), 1, 0);
 }
 
 /* 20 steps, delay a fifth, ramp half: 0 up to step 4, then a tenth more per step, 1 from step
@@ -23,13 +23,13 @@ Test(schedule, warmup_waits_then_rises_then_stays) {
     config.kl_ramp = 0.5;
     for (uint64_t step = 0; step < 20; step++) {
         double want = step <= 4 ? 0 : step >= 14 ? 1 : (double)(step - 4) / 10;
-        cr_expect_float_eq(nvdp__kl_weight(&config, step, 20), want, 1e-15, "step %d", (int)step);
+        near(nvdp__kl_weight(&config, step, 20), want, 1e-15, "step %d", (int)step);
     }
     cr_expect_eq(nvdp__kl_weight(&config, 3, 20), 0, "not even a rounding's worth");
     cr_expect_eq(nvdp__kl_weight(&config, 15, 20), 1);
     /* shares of the steps between two steps: of 7 steps, step 2 is at 2/7 */
     cr_expect_eq(nvdp__kl_weight(&config, 1, 7), 0);
-    cr_expect_float_eq(nvdp__kl_weight(&config, 2, 7), (2.0 / 7 - 0.2) / 0.5, 1e-15);
+    near(nvdp__kl_weight(&config, 2, 7), (2.0 / 7 - 0.2) / 0.5, 1e-15);
     cr_expect_eq(nvdp__kl_weight(&config, 5, 7), 1);
 }
 
@@ -43,10 +43,10 @@ Test(schedule, warmup_without_ramp_delay_or_end) {
     config.kl_delay = 0; /* from the first step on, whose weight is 0 */
     config.kl_ramp = 0.5;
     cr_expect_eq(nvdp__kl_weight(&config, 0, 20), 0);
-    cr_expect_float_eq(nvdp__kl_weight(&config, 1, 20), 0.1, 1e-15);
-    cr_expect_float_eq(nvdp__kl_weight(&config, 10, 20), 1, 1e-15);
+    near(nvdp__kl_weight(&config, 1, 20), 0.1, 1e-15);
+    near(nvdp__kl_weight(&config, 10, 20), 1, 1e-15);
     config.kl_delay = 0.8; /* training ends on the ramp */
-    cr_expect_float_eq(nvdp__kl_weight(&config, 19, 20), 0.3, 1e-15);
+    near(nvdp__kl_weight(&config, 19, 20), 0.3, 1e-15);
     config.kl_delay = 1;
     cr_expect_eq(nvdp__kl_weight(&config, 19, 20), 0);
 }
@@ -57,7 +57,7 @@ Test(schedule, constant_and_decay) {
         config.kl_schedule = NVDP__KL_CONSTANT;
         cr_expect_eq(nvdp__kl_weight(&config, step, 20), 1);
         config.kl_schedule = NVDP__KL_DECAY;
-        cr_expect_float_eq(nvdp__kl_weight(&config, step, 20), (double)(20 - step) / 20, 1e-15);
+        near(nvdp__kl_weight(&config, step, 20), (double)(20 - step) / 20, 1e-15);
     }
 }
 
@@ -87,9 +87,9 @@ static void check_run(enum nvdp__kl_schedule schedule) {
                 value[i] = json_number_value(json_object_get(line, key[i]));
             /* lines have 9 digits, and no part of the sum is negative */
             double weight = nvdp__kl_weight(&config, steps, STEPS);
-            cr_assert_float_eq(value[0], weight, 1e-9);
+            near(value[0], weight, 1e-9);
             double want = value[2] + value[0] * (0.25 * value[3] + 0.5 * value[4]);
-            cr_assert_float_eq(value[1], want, 2e-8 * fabs(want));
+            near(value[1], want, 2e-8 * fabs(want));
             steps++;
         }
         json_decref(line);

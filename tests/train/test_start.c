@@ -64,8 +64,7 @@ static bool same_tensor(struct nvdp_context *ctx, const char *a, const char *b, 
 
 static void refuses(struct fixture *fixture, const struct nvdp__train_options *config,
                     nvdp_status expected, const char *part) {
-    FREED(nvdp_result_free)
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     cr_expect_eq(nvdp__train(fixture->ctx, config, &result), expected);
     support_contains(nvdp_context_error(fixture->ctx), part);
 }

@@ -113,8 +113,7 @@ Test(train, one_process_trains_in_a_folder) {
     struct task task = task_make(ctx);
     struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
-    FREED(nvdp_result_free)
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     DIR *lock = NULL;
     config.epochs = 1;
     task_train(ctx, &config);
@@ -167,8 +166,7 @@ Test(train, what_was_measured_goes_with_its_model) {
     struct task task = task_make(ctx);
     struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
-    FREED(nvdp_result_free)
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     char path[DESCRIBED][600];
     int calls = 20; /* 14 steps per epoch */
     nvdp_context_set_cancel(ctx, is_over, &calls);
@@ -225,10 +223,9 @@ Test(train, early_stopping_counts_epochs_without_improvement) {
 
 static void refuses(const struct nvdp__train_options *config, struct nvdp_context *ctx,
                     nvdp_status expected, const char *words) {
-    FREED(nvdp_result_free)
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     cr_assert_eq(nvdp__train(ctx, config, &result), expected, "%s", nvdp_context_error(ctx));
-    cr_assert_not_null(strstr(nvdp_context_error(ctx), words), "%s", nvdp_context_error(ctx));
+    support_contains(nvdp_context_error(ctx), words);
 }
 
 Test(train, divergence_stops_with_a_clear_message) {
@@ -332,8 +329,7 @@ Test(train, classes_weights_and_intervals) {
     struct task task = task_make(ctx);
     struct nvdp__train_options options =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
-    FREED(nvdp_result_free)
-    struct nvdp_evaluation evaluation = NVDP_RESULT(struct nvdp_evaluation);
+    nvdp__autoresult struct nvdp_evaluation evaluation = NVDP_RESULT(struct nvdp_evaluation);
     struct nvdp_class_score *classes = NULL;
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     size_t count = 0;
@@ -346,8 +342,8 @@ Test(train, classes_weights_and_intervals) {
     const double p = result.test->mean[0], half = 1.96 * sqrt(p * (1 - p) / 30);
     /* the normal interval; a bootstrap's ends lie on 30ths, and 400 samples place them within a
      * third */
-    cr_expect_float_eq(result.test->low[0], p - half, 1. / 30 + half / 3);
-    cr_expect_float_eq(result.test->high[0], p + half, 1. / 30 + half / 3);
+    near(result.test->low[0], p - half, 1. / 30 + half / 3);
+    near(result.test->high[0], p + half, 1. / 30 + half / 3);
     cr_expect(isnan(result.test->low[1]));
     ok(nvdp_config_create(ctx, "evaluate", &config));
     ok(nvdp_config_set(config, "run", options.out));
@@ -356,7 +352,7 @@ Test(train, classes_weights_and_intervals) {
     cr_expect_str_eq(classes[1].name, "1");
     cr_expect(classes[0].recall == 0 && classes[0].said == 0 && classes[0].precision == 0);
     cr_expect(classes[1].recall == 1 && classes[1].said == TASK_DEV);
-    cr_expect_float_eq(classes[1].precision, evaluation.scores->mean[0], 1e-12);
+    near(classes[1].precision, evaluation.scores->mean[0], 1e-12);
     cr_expect_eq(classes[0].n + classes[1].n, TASK_DEV);
     free(classes);
     /* texts of that class alone score 1, but other texts may not */
@@ -367,7 +363,7 @@ Test(train, classes_weights_and_intervals) {
     fclose(file);
     ok(nvdp_evaluate(ctx, config, &evaluation));
     cr_expect_eq(evaluation.scores->mean[0], 1);
-    cr_expect_float_eq(evaluation.scores->low[0], pow(.025, 1 / 40.), 1e-9);
+    near(evaluation.scores->low[0], pow(.025, 1 / 40.), 1e-9);
     cr_expect_eq(evaluation.scores->high[0], 1);
     options.class_weights = "1,2,3";
     refuses(&options, ctx, NVDP_ERR_ARGUMENT, "expected none, balanced or 2 numbers from 0 to 1e6");
@@ -414,10 +410,9 @@ Test(train, collapse_is_said) {
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect(result.loss_g + result.loss_d < .05, "%g, %g", result.loss_g, result.loss_d);
     cr_expect_eq(captured.count, 1);
-    cr_expect(strstr(captured.text, "the model has learned nothing") != NULL, "%s", captured.text);
-    cr_expect(strstr(captured.text, "contain nothing about their texts") != NULL, "%s",
-              captured.text);
-    cr_expect(strstr(captured.text, "try a smaller --lambda") != NULL);
+    support_contains(captured.text, "the model has learned nothing");
+    support_contains(captured.text, "contain nothing about their texts");
+    support_contains(captured.text, "try a smaller --lambda");
     cr_expect_gt(result.score_seconds, 0);
     captured.count = 0;
     config.method = NVDP_METHOD_BASE;
@@ -427,7 +422,7 @@ Test(train, collapse_is_said) {
     cr_expect(strstr(captured.text, "contain nothing") == NULL &&
                   strstr(captured.text, "--lr-head") != NULL,
               "%s", captured.text);
-    cr_expect_null(strstr(captured.text, "bottleneck"), "%s", captured.text); /* there is none */
+    support_lacks(captured.text, "bottleneck"); /* there is none */
     config.epochs = 8;
     task_train(ctx, &config);
     cr_expect_eq(captured.count, 1, "%s", captured.text);
@@ -441,9 +436,8 @@ Test(train, collapse_is_said) {
     config.holdout = .1; /* 12 texts are too few to warn about */
     task_train(ctx, &config);
     cr_expect_eq(captured.count, 1);
-    cr_expect(strstr(captured.text, "does not differ significantly from the accuracy of always "
-                                    "guessing the most frequent class") != NULL,
-              "%s", captured.text);
+    support_contains(captured.text, "does not differ significantly from the accuracy of always "
+                                    "guessing the most frequent class");
 }
 
 Test(train, every_failed_allocation_is_reported) {
@@ -451,8 +445,7 @@ Test(train, every_failed_allocation_is_reported) {
     struct task task = task_make(ctx);
     struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
-    FREED(nvdp_result_free)
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     config.epochs = 1;
     config.decay_to = NVDP__DECAY_TO_PRETRAINED;
     config.overwrite = true;

@@ -105,8 +105,7 @@ Test(types, positions_of_padding_hold_no_tokens) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_of(&task, &types[0], NVDP_METHOD_BASE);
-    FREED(nvdp_result_free)
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     config.max_length = 33;
     fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT,
           "max_position_embeddings (without the positions of config.json that are "

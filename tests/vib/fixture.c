@@ -29,9 +29,8 @@ static void random_values(struct fixture *fixture, uint64_t seed) {
         nvdp__params_normal(&fixture->dev, &fixture->params, i, 0.3, seed);
         if (strstr(fixture->params.entry[i].name, "LayerNorm.weight") == NULL) continue;
         float *value = nvdp__value(&fixture->params, i);
-        for (size_t k = 0; k < fixture->params.entry[i].count; k++) {
+        for (size_t k = 0; k < fixture->params.entry[i].count; k++)
             value[k] += 1;
-        }
     }
 }
 

@@ -69,11 +69,9 @@ static void take_sources(const struct reference *ref, const double *states, doub
     for (size_t b = 0; b < TEXTS; b++) {
         bool first = vib->gauss.config.pool == NVDP_POOL_FIRST;
         int32_t end = first ? offset[b] + 1 : offset[b + 1];
-        for (int32_t t = offset[b]; t < end; t++) {
-            for (size_t i = 0; i < WIDTH; i++) {
+        for (int32_t t = offset[b]; t < end; t++)
+            for (size_t i = 0; i < WIDTH; i++)
                 x[b * WIDTH + i] += states[(size_t)t * WIDTH + i] / (double)(end - offset[b]);
-            }
-        }
     }
 }
 
@@ -116,11 +114,10 @@ static void posterior(const struct reference *ref, const double *theta, const do
     bool rho_is_trained = vtdp && !isfinite(clip->sequence);
     double states[TOKENS * WIDTH], x[TOKENS * WIDTH], rho[TOKENS * WIDTH] = {0};
     size_t p = vib->gauss.dim;
-    if (vtdp) {
+    if (vtdp)
         extra_layer(ref, theta, hidden, states);
-    } else {
+    else
         memcpy(states, hidden, sizeof states);
-    }
     take_sources(ref, states, x);
     g->sources = vib->gauss.form.single ? TEXTS : TOKENS;
     dense(ref, theta, "vib.mu", g->sources, WIDTH, p, x, g->mu);
@@ -132,9 +129,8 @@ static void posterior(const struct reference *ref, const double *theta, const do
     }
     for (size_t s = 0; s < g->sources; s++) {
         double length = 0;
-        for (size_t i = 0; i < p; i++) {
+        for (size_t i = 0; i < p; i++)
             length += g->mu[s * p + i] * g->mu[s * p + i];
-        }
         double factor = fmin(1, clip->mu_radius / sqrt(length));
         for (size_t i = 0; i < p; i++) {
             double v = logvar_of(ref, theta, rho + s * p, i);
@@ -163,11 +159,9 @@ static void pool(struct reference *ref, const struct gaussians *g) {
         size_t first = (size_t)vib->gauss.rows.offset[b];
         size_t end = (size_t)vib->gauss.rows.offset[b + 1];
         if (vib->gauss.form.single || vib->gauss.config.pool == NVDP_POOL_FIRST) end = first + 1;
-        for (size_t r = first; r < end; r++) {
-            for (size_t i = 0; i < p; i++) {
+        for (size_t r = first; r < end; r++)
+            for (size_t i = 0; i < p; i++)
                 ref->pooled[b * p + i] += draw(ref, g, r, i) / (double)(end - first);
-            }
-        }
     }
 }
 
@@ -193,11 +187,9 @@ double reference_loss(struct reference *ref, const double *theta, const double *
     posterior(ref, theta, x, &g);
     pool(ref, &g);
     losses(ref, &g);
-    for (size_t i = 0; i < TEXTS * ref->fixture->vib->gauss.dim; i++) {
+    for (size_t i = 0; i < TEXTS * ref->fixture->vib->gauss.dim; i++)
         loss += ref->proj[i] * ref->pooled[i];
-    }
-    for (size_t b = 0; b < TEXTS; b++) {
+    for (size_t b = 0; b < TEXTS; b++)
         loss += ref->weight * ref->loss_g[b];
-    }
     return loss;
 }

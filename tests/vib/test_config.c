@@ -23,7 +23,7 @@ Test(config, defaults_are_resolved) {
         cr_expect_eq(config.kappa, 1);
         cr_expect_eq(config.query, NVDP__QUERY_SAMPLED);
         cr_expect(isinf(config.clip.alpha_max));
-        cr_expect_float_eq(config.vib.sigma, 0.55, 1e-15);
+        near(config.vib.sigma, 0.55, 1e-15);
         struct nvdp__nvib_config again = config;
         ok(resolve(ctx, k, &again));
         cr_expect_eq(memcmp(&again, &config, sizeof config), 0);

@@ -49,9 +49,8 @@ static void means_of(struct fixture *fixture, const float *x, double *out) {
     const float *b = fixture_value(fixture, "vib.mu.bias");
     for (size_t i = 0; i < WIDTH; i++) {
         out[i] = b[i];
-        for (size_t k = 0; k < WIDTH; k++) {
+        for (size_t k = 0; k < WIDTH; k++)
             out[i] += (double)w[i * WIDTH + k] * x[k];
-        }
     }
 }
 
@@ -65,9 +64,8 @@ static void plain(struct fixture *fixture, const float *states, double *out) {
         for (size_t t = first; t < end; t++) {
             double mu[WIDTH];
             means_of(fixture, states + t * WIDTH, mu);
-            for (size_t i = 0; i < WIDTH; i++) {
+            for (size_t i = 0; i < WIDTH; i++)
                 out[b * WIDTH + i] += mu[i] / (double)(end - first);
-            }
         }
     }
 }
@@ -117,15 +115,13 @@ Test(equivalence, initial_values) {
         fixture_build(&fixture, &kinds[k], &config, 80);
         ok(fixture.mechanism->initialize(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL));
         const float *w = fixture_value(&fixture, "vib.mu.weight");
-        for (size_t i = 0; i < WIDTH * WIDTH; i++) {
+        for (size_t i = 0; i < WIDTH * WIDTH; i++)
             cr_expect_eq(w[i], i % (WIDTH + 1) == 0 ? 0.5f : 0);
-        }
         struct nvdp__draw draw = fixture_draw(3, 0);
         fixture_forward(&fixture, &draw);
         bool fixed = fixture.vib->which == NVDP__VIB_FIXED;
         for (size_t i = 0; i < fixture.vib->gauss.rows.sources * WIDTH; i++) {
-            cr_expect_float_eq(fixture.vib->gauss.posterior.logvar[i], 2 * log(fixed ? 0.55 : 0.3),
-                               1e-6);
+            near(fixture.vib->gauss.posterior.logvar[i], 2 * log(fixed ? 0.55 : 0.3), 1e-6);
         }
         if (fixture.vib->which == NVDP__VIB_VTDP) {
             const char *const parts[] = {"attention.self.query.weight", "output.dense.bias",
@@ -231,5 +227,5 @@ Test(equivalence, initial_deviation_is_inside_the_clip_set) {
     ok(fixture.mechanism->initialize(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL));
     struct nvdp__draw draw = fixture_draw(3, 0);
     fixture_forward(&fixture, &draw);
-    cr_expect_float_eq(fixture.vib->gauss.posterior.logvar[0], -1.45, 1e-5);
+    near(fixture.vib->gauss.posterior.logvar[0], -1.45, 1e-5);
 }

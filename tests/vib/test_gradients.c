@@ -26,16 +26,13 @@ static void start(struct run *run, const struct kind *kind, const struct nvdp__n
     nvdp__stream_normals(&stream, REFERENCE_ROWS * WIDTH, run->eps);
     nvdp__stream_normals(&stream, TEXTS * WIDTH, run->d_pooled);
     run->theta = calloc(fixture->params.total, sizeof *run->theta);
-    for (size_t i = 0; i < fixture->params.total; i++) {
+    for (size_t i = 0; i < fixture->params.total; i++)
         run->theta[i] = fixture->params.value[i];
-    }
-    for (size_t i = 0; i < TOKENS * WIDTH; i++) {
+    for (size_t i = 0; i < TOKENS * WIDTH; i++)
         run->x[i] = fixture->hidden[i];
-    }
     run->ref = (struct reference){.fixture = fixture, .eps = run->eps, .weight = 0.7};
-    for (size_t i = 0; i < TEXTS * p; i++) {
+    for (size_t i = 0; i < TEXTS * p; i++)
         run->ref.proj[i] = run->d_pooled[i];
-    }
 }
 
 static double loss_of(void *user) {

@@ -148,7 +148,7 @@ Test(sentence, direction) {
             for (size_t d = 0; d < WIDTH; d++)
                 v[j] += (double)map[j * WIDTH + d] * (s[d] / length - center[d]);
         for (size_t j = 0; j < 4; j++) /* rounding of float states and products */
-            cr_expect_float_eq(mu[i * 4 + j], 5 * v[j] / norm(4, v), 2e-5);
+            near(mu[i * 4 + j], 5 * v[j] / norm(4, v), 2e-5);
     }
 }
 
