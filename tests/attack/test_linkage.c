@@ -204,8 +204,8 @@ Test(linkage, of_texts_with_labels) {
     cr_expect_eq(found.named_interval.high, labeled->first_interval.high);
     cr_expect(labeled->first_interval.low < want && want < labeled->first_interval.high);
     said = nvdp__linkage_sentence(&found);
-    support_contains(said.text, "; a reader who also has the labels of the samples, for ");
-    support_contains(said.text, "; chance: 10 %).");
+    support_contains(said.text, "; a reader who also has the labels of the samples, for ",
+                     "; chance: 10 %).");
 }
 
 /* 872 texts with two labels: at the clip whose bound is 27.2 % without labels, 34.7 % can be named with them. */
@@ -227,9 +227,10 @@ Test(linkage, of_equal_texts_is_chance) {
     near(found.states, 1. / 40, 1e-12); /* without noise the posteriors reveal nothing */
     cr_expect(isnan(found.first_bound) && isnan(found.ten_bound));
     said = nvdp__linkage_sentence(&found);
-    support_contains(said.text, "Someone who has the model and these 40 texts names the right text "
-                                "for 2.5 % of the samples (95 % interval: ");
-    support_contains(said.text, "; chance: 2.5 %).");
+    support_contains(said.text,
+                     "Someone who has the model and these 40 texts names the right text "
+                     "for 2.5 % of the samples (95 % interval: ",
+                     "; chance: 2.5 %).");
     ok(nvdp_linkage_measure(ctx, set, 3, 20, 5, &found));
     said = nvdp__linkage_sentence(&found);
     support_contains(said.text,

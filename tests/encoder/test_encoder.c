@@ -47,8 +47,7 @@ Test(encoder, a_text_alone_and_in_a_batch) {
 Test(encoder, inference_equals_training_bitwise) {
     struct nvdp__batch *same;
     nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
-    struct encoder *training = make(true, false, &batch);
-    struct encoder *inference = make(false, false, &same);
+    struct encoder *training = make(true, false, &batch), *inference = make(false, false, &same);
     nvdp__batch_free(same);
     struct encoder *kept = make(false, true, &same);
     nvdp__batch_free(same);
@@ -62,8 +61,7 @@ Test(encoder, inference_equals_training_bitwise) {
         float *b = encoder_download(kept, n, kept->cache.hidden[i]);
         cr_expect_arr_eq(a, b, n * sizeof *a, "hidden state %zu", i);
     }
-    float *a = encoder_last(training, batch);
-    float *b = encoder_last(inference, batch);
+    float *a = encoder_last(training, batch), *b = encoder_last(inference, batch);
     cr_expect_arr_eq(a, b, n * sizeof *a);
 }
 
@@ -101,8 +99,7 @@ Test(encoder, threads) {
 /* The plain kernels and the fast ones give the same results. */
 Test(encoder, reference_kernels) {
     nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL, *same = NULL;
-    struct encoder *fast = make(true, false, &batch);
-    struct encoder *plain = make(true, false, &same);
+    struct encoder *fast = make(true, false, &batch), *plain = make(true, false, &same);
     plain->plain = true;
     encoder_plan(plain, TEXTS, LONGEST);
     struct nvdp__pass pass = {

@@ -655,13 +655,11 @@ Test(dp, a_run_that_stops_early_costs_all_planned_steps) {
     near(epsilon_of(dp), epsilon, 1e-12 * epsilon);
     cr_expect_eq(integer_at(dp, "steps"), 48);
     cr_expect_eq((uint64_t)integer_at(dp, "steps_done"), result.steps);
-    support_contains(text_at(dp, "statement"), "48 planned steps that draw each example");
     support_contains(
-        text_at(dp, "statement"),
+        text_at(dp, "statement"), "48 planned steps that draw each example",
         "were done (epsilon counts all that were planned, because the end may depend on "
-        "what was learned)");
-    support_contains(text_at(dp, "statement"),
-                     "or at losses and counts of them (settings, an epoch, an early end");
+        "what was learned)",
+        "or at losses and counts of them (settings, an epoch, an early end");
     const char *path = support_path("%s/result.json", out);
     for (int old = 0; old < 2; old++) {
         struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
@@ -783,8 +781,7 @@ Test(dp, of_a_model_that_saw_the_same_texts_in_another_file) {
     for (int known = 1; known >= 0; known--) {
         task_train(ctx, &config);
         const char *statement = text_at(dp_of(out, "result.json", &root), "statement");
-        support_contains(statement, "had learned without privacy from data/train.tsv");
-        support_contains(statement,
+        support_contains(statement, "had learned without privacy from data/train.tsv",
                          known ? "None of these examples is among those texts (compared by words), "
                                  "apart from texts of fewer than 6 words"
                                : "Only whole files were compared with data/train.tsv, and they "

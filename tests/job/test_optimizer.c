@@ -241,8 +241,7 @@ static void compare(const struct trainee *t, const struct dense *d) {
 }
 
 static void both_step(struct trainee *a, struct trainee *b, int step) {
-    double norm = step_once(a, step, false);
-    double other = step_once(b, step, false);
+    double norm = step_once(a, step, false), other = step_once(b, step, false);
     cr_assert_eq(norm, other);
 }
 
@@ -364,8 +363,7 @@ static void flag_changes_nothing(enum nvdp__optimizer_kind kind) {
     begin_as(&without, ctx, &s, 0);
     cr_expect_eq(without.optimizer.rows, 0);
     for (int step = 0; step < STEPS; step++) {
-        double norm = step_once(&with, step, true);
-        double other = step_once(&without, step, true);
+        double norm = step_once(&with, step, true), other = step_once(&without, step, true);
         near(other, norm, 1e-12 * norm);
     }
     same("value", &with.params, with.params.value, without.params.value);

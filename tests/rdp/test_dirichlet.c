@@ -76,8 +76,7 @@ static double log_density(double x, const double a[2]) {
 
 static double integrand(double x, void *data) {
     const struct beta *b = data;
-    double log_p = log_density(x, b->p);
-    double log_q = log_density(x, b->q);
+    double log_p = log_density(x, b->p), log_q = log_density(x, b->q);
     if (b->order == 1) return exp(log_p) * (log_p - log_q);
     return exp(b->order * log_p + (1 - b->order) * log_q);
 }

@@ -113,13 +113,12 @@ Test(exact_bound, a_pair_that_is_too_far_apart_is_bounded) {
     cr_expect_gt(report.exact->bounds.evaluated, 0);
     cr_expect_gt(report.exact->bounds.drawn, 0);
     cr_expect_lt(report.exact->bounds.drawn, report.exact->drawn); /* texts 1 and 2 are the same */
-    support_contains(printed(&report), "worst pair, at most ");
-    support_contains(printed(&report), "the bounds come from Renyi divergences");
+    support_contains(printed(&report), "worst pair, at most ",
+                     "the bounds come from Renyi divergences");
     support_lacks(support_result_text(ctx, &report, "summary"), "(exact)");
     nvdp__autofree char *json = NULL;
     ok(nvdp_result_json(ctx, &report, NULL, &json));
-    support_contains(json, "\"worst_is_bound\": true");
-    support_contains(json, "\"bounds\": [\n          \"epsilon\"");
+    support_contains(json, "\"worst_is_bound\": true", "\"bounds\": [\n          \"epsilon\"");
 }
 
 /* For K(s)/s and s far below 2^-52: the order 1 + s, rounded to 1, would lose everything that s

@@ -52,8 +52,7 @@ Test(fast, agrees_with_the_plain_form) {
     double worst[2] = {0, 0};
     for (int trial = 0; trial < 6000; trial++) {
         double order = orders[trial % ORDERS];
-        double spread = exp(-20 * made_uniform(&seed));
-        double shift = exp(-20 * made_uniform(&seed));
+        double spread = exp(-20 * made_uniform(&seed)), shift = exp(-20 * made_uniform(&seed));
         double level = 200 * (made_uniform(&seed) - 0.5) * (trial % 3 == 0);
         size_t max_n = made_uniform(&seed) < 0.5 ? 20 : WIDE;
         size_t n = 1 + (size_t)(made_uniform(&seed) * (double)max_n);
@@ -131,8 +130,7 @@ Test(fast, log_gammas) {
     for (int trial = 0; trial < 3000; trial++) {
         double p[64], q[64];
         size_t n = 8 * (1 + (size_t)(7.99 * made_uniform(&seed)));
-        double range = 60 * made_uniform(&seed) * (trial % 2);
-        double spread = made_uniform(&seed);
+        double range = 60 * made_uniform(&seed) * (trial % 2), spread = made_uniform(&seed);
         double s = (trial % 5 == 0 ? 1 : 0.1) * made_normal(&seed);
         bool outside[2] = {false, false};
         double want[2] = {0, 0};

@@ -152,11 +152,10 @@ Test(infinite, of_a_report) {
     cr_expect_gt(json_array_size(support_at(root, "infinite_pairs/causes")), 0);
     near(number_at(root, "bdp/published/infinite_pairs/order"), 2.1, 1e-12);
     const char *text = support_result_text(ctx, &report, NULL);
-    support_contains(text, "Causes at order 1.1 (a ratio must be below 11 to be finite)");
-    support_contains(text, "Causes at order 2.1 (a ratio must be below 1.909 to be finite)");
-    support_contains(text, "and B - A < 2.398\n");
-    support_contains(text, " nvdp train --clip-sequence C, or --preset certified");
-    support_contains(text, " nvdp privacy --exact computes an epsilon at delta");
+    support_contains(text, "Causes at order 1.1 (a ratio must be below 11 to be finite)",
+                     "Causes at order 2.1 (a ratio must be below 1.909 to be finite)",
+                     "and B - A < 2.398\n", " nvdp train --clip-sequence C, or --preset certified",
+                     " nvdp privacy --exact computes an epsilon at delta");
     support_lacks(text, "finite there"); /* a lower order hides what it does not remove */
     support_lacks(text, "--order");
     struct nvdp_exact_summary exact = NVDP_RESULT(struct nvdp_exact_summary);

@@ -44,8 +44,7 @@ Test(sample, golden) {
 /* Computes the divergence of the sample written out in full: prior, tokens, padding, each weight
  * kappa times. */
 static double written_out(double order, const struct nvdp_posteriors *set, size_t i, size_t j) {
-    size_t components = set->length + 1;
-    size_t weights = components * (size_t)set->kappa;
+    size_t components = set->length + 1, weights = components * (size_t)set->kappa;
     double *alpha[2], gaussian = 0;
     for (int side = 0; side < 2; side++) {
         size_t text = side == 0 ? i : j;

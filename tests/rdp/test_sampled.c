@@ -188,9 +188,8 @@ Test(sampled, report) {
     cr_expect_eq(number_at(root, "sample/quantiles/0.9/0"), report.pairs->sample.quantile[1].low);
     cr_expect_eq(number_at(root, "bdp/texts"), 45);
     const char *text = support_result_text(ctx, &report, NULL);
-    support_contains(text, "2000 pairs drawn uniformly. 95 % intervals of the sum:");
-    support_contains(text, "None of all pairs is infinite.");
-    support_contains(text, "among 45 of the texts, drawn uniformly");
+    support_contains(text, "2000 pairs drawn uniformly. 95 % intervals of the sum:",
+                     "None of all pairs is infinite.", "among 45 of the texts, drawn uniformly");
 }
 
 /* Checks the ranks' coverage by the binomial distribution itself, and that no narrower ranks

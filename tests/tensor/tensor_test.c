@@ -241,8 +241,7 @@ static struct nvdp__tensor of_type(enum nvdp__type type, size_t rows, size_t col
 
 static struct nvdp__attention attention_of(enum nvdp__type type, const struct ref_attention *att,
                                            const struct test_attention_data *x, float *scratch) {
-    size_t width = att->heads * att->head_dim;
-    size_t queries = (size_t)att->q_offset[att->groups];
+    size_t width = att->heads * att->head_dim, queries = (size_t)att->q_offset[att->groups];
     size_t keys = (size_t)att->k_offset[att->groups];
     return (struct nvdp__attention){.groups = att->groups,
                                     .heads = att->heads,

@@ -43,10 +43,8 @@ Test(activation_bf16, every_bfloat16_number) {
     size_t n;
     nvdp__bf16 *x = every(&n);
     nvdp__bf16 *dy = bf16_values(n, 2);
-    double *x64 = bf16_widen(n, x);
-    double *dy64 = bf16_widen(n, dy);
-    double *want = test_zeros64(n);
-    double *want_dx = test_zeros64(n);
+    double *x64 = bf16_widen(n, x), *dy64 = bf16_widen(n, dy);
+    double *want = test_zeros64(n), *want_dx = test_zeros64(n);
     nvdp__bf16 *y = bf16_nans(n + 1), *dx = bf16_nans(n + 1), *again = bf16_nans(n + 1);
     for (int which = 0; which < BF16_DEVICES; which++)
         for (size_t a = 0; a < ACTS; a++) {
@@ -78,8 +76,7 @@ Test(activation_bf16, ends_of_the_range) {
 
 /* Results may overwrite their operands, as in an encoder's layer. */
 static void in_place(const struct nvdp__device *dev, enum nvdp__act act, size_t n) {
-    nvdp__bf16 *x = bf16_values(n, 4);
-    nvdp__bf16 *dy = bf16_values(n, 1);
+    nvdp__bf16 *x = bf16_values(n, 4), *dy = bf16_values(n, 1);
     nvdp__bf16 *y = bf16_nans(n), *dx = bf16_nans(n), *value = bf16_nans(n);
     forward(dev, act, n, x, y);
     backward(dev, act, n, x, dy, dx, value);
@@ -124,15 +121,12 @@ Test(activation_bf16, float_devices_match_double) {
     for (size_t d = 0; d < DEVICES; d++)
         for (size_t a = 0; a < ACTS; a++) {
             const struct nvdp__device *dev = &test_devices[d];
-            float *x = test_floats(N, 5);
-            float *dy = test_floats(N, 1);
-            double *want = test_zeros64(N);
-            double *want_dx = test_zeros64(N);
+            float *x = test_floats(N, 5), *dy = test_floats(N, 1);
+            double *want = test_zeros64(N), *want_dx = test_zeros64(N);
             ref64_act_forward(acts[a], N, test_widen(N, x), want);
             ref64_act_backward(acts[a], N, test_widen(N, x), test_widen(N, dy), want_dx);
             float *over = test_copy(N, x);
-            struct nvdp__tensor y = nvdp__f32(1, N, over);
-            struct nvdp__tensor slope = nvdp__f32(1, N, dy);
+            struct nvdp__tensor y = nvdp__f32(1, N, over), slope = nvdp__f32(1, N, dy);
             bool plain = test_is_plain(dev);
             (plain ? plain_activation_forward : nvdp__activation_forward)(dev, acts[a], y, y);
             test_close("forward", N, over, want, FLOAT_TOLERANCE);

@@ -29,8 +29,7 @@ static void expected(const struct nvdp__adamw *o, size_t n, const float *g, cons
 static void check(size_t n, bool anchored) {
     float *start = test_floats(n, 1);
     float *anchor = anchored ? test_floats(n, 1) : NULL;
-    double *m64 = test_zeros64(n);
-    double *v64 = test_zeros64(n);
+    double *m64 = test_zeros64(n), *v64 = test_zeros64(n);
     double *x64 = test_widen(n, start);
     float *m[DEVICES], *v[DEVICES], *x[DEVICES];
     for (size_t d = 0; d < DEVICES; d++) {

@@ -54,14 +54,10 @@ static struct result run(const struct nvdp__device *dev, const struct problem *p
  * large a relative error. Sums of products of such numbers stay below ten times the usual
  * tolerance. */
 static void check(const struct problem *p) {
-    double *q = test_widen(p->q_floats, p->q);
-    double *k = test_widen(p->kv_floats, p->k);
-    double *v = test_widen(p->kv_floats, p->v);
-    double *bias = test_widen(p->k_rows, p->bias);
-    double *out = test_zeros64(p->out_floats);
-    double *lse = test_zeros64(p->lse_floats);
-    double *dq = test_zeros64(p->q_floats);
-    double *dk = test_zeros64(p->kv_floats);
+    double *q = test_widen(p->q_floats, p->q), *k = test_widen(p->kv_floats, p->k);
+    double *v = test_widen(p->kv_floats, p->v), *bias = test_widen(p->k_rows, p->bias);
+    double *out = test_zeros64(p->out_floats), *lse = test_zeros64(p->lse_floats);
+    double *dq = test_zeros64(p->q_floats), *dk = test_zeros64(p->kv_floats);
     double *dv = test_zeros64(p->kv_floats);
     double *dbias = p->bias != NULL ? test_zeros64(p->k_rows) : NULL;
     ref64_attention_forward(&p->att, q, k, v, bias, out, lse);
@@ -167,10 +163,8 @@ static void check_gradient(float rate, bool with_bias) {
                       test_zeros64(p.lse_floats),
                       test_widen(p.out_floats, p.dout),
                       p.out_floats};
-    double *dq = test_zeros64(p.q_floats);
-    double *dk = test_zeros64(p.kv_floats);
-    double *dv = test_zeros64(p.kv_floats);
-    double *dbias = test_zeros64(p.k_rows);
+    double *dq = test_zeros64(p.q_floats), *dk = test_zeros64(p.kv_floats);
+    double *dv = test_zeros64(p.kv_floats), *dbias = test_zeros64(p.k_rows);
     attention_value(&s);
     ref64_attention_backward(s.att, s.q, s.k, s.v, s.bias, s.out, s.lse, s.dout, dq, dk, dv, dbias);
     gradcheck("q", p.q_floats, s.q, dq, attention_value, &s, GRADCHECK_TOLERANCE);

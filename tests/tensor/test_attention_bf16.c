@@ -58,8 +58,7 @@ struct expected {
 };
 
 static struct expected in_double(const struct problem *p) {
-    double *q = bf16_widen(p->q_count, p->q);
-    double *k = bf16_widen(p->kv_count, p->k);
+    double *q = bf16_widen(p->q_count, p->q), *k = bf16_widen(p->kv_count, p->k);
     double *v = bf16_widen(p->kv_count, p->v);
     double *bias = test_widen(p->k_rows, p->bias);
     struct expected e = {test_zeros64(p->out_count), test_zeros64(p->lse_count),
@@ -191,8 +190,7 @@ Test(attention_bf16, texts_do_not_see_one_another) {
     struct result together = run(&dev, &all);
     for (size_t g = 0; g < 8; g++) {
         struct problem one = all;
-        size_t first = (size_t)up[g];
-        size_t rows = (size_t)up[g + 1] - first;
+        size_t first = (size_t)up[g], rows = (size_t)up[g + 1] - first;
         size_t at = first * all.att.q_stride; /* no padding: all strides are the same */
         int32_t offset[2] = {0, (int32_t)rows};
         one.att.groups = 1;

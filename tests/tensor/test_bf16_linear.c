@@ -100,8 +100,7 @@ static void check_backward_input(const struct nvdp__device *dev, const struct la
 
 static void check_backward_params(const struct nvdp__device *dev, const struct layer *l, bool set) {
     size_t n = l->shape.in * l->shape.out;
-    float *dw = test_floats(n + GUARD, 1);
-    float *db = test_floats(l->shape.out, 1);
+    float *dw = test_floats(n + GUARD, 1), *db = test_floats(l->shape.out, 1);
     float *guard = test_copy(n + GUARD, dw);
     double *want = set ? test_zeros64(n) : test_widen(n, dw);
     double *want_b = test_widen(l->shape.out, db);
@@ -301,8 +300,7 @@ static struct results run(int which, const struct layer *l) {
 
 static void same_on_two_threads(size_t rows, size_t in, size_t out) {
     struct layer l = make(rows, in, out);
-    struct results one = run(BF16_ONE, &l);
-    struct results two = run(BF16_TWO, &l);
+    struct results one = run(BF16_ONE, &l), two = run(BF16_TWO, &l);
     test_same("y", rows * out, one.y, two.y);
     test_same("dx", rows * in, one.dx, two.dx);
     test_same("dw", in * out, one.dw[0], two.dw[0]);

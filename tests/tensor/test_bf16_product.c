@@ -42,10 +42,8 @@ static size_t units(void) {
 
 /* Products of two 8-bit significands are exact in float32; only the sum rounds. */
 static void check(size_t m, size_t n, size_t k, bool add, size_t pad) {
-    size_t pairs = (k + 1) / 2;
-    size_t lda = 2 * pairs + 2 * pad, ldb = n + pad, ldc = n + 3 * pad;
-    nvdp__bf16 *a = bf16_values(m * lda, 1);
-    nvdp__bf16 *numbers = bf16_values(2 * pairs * ldb, 1);
+    size_t pairs = (k + 1) / 2, lda = 2 * pairs + 2 * pad, ldb = n + pad, ldc = n + 3 * pad;
+    nvdp__bf16 *a = bf16_values(m * lda, 1), *numbers = bf16_values(2 * pairs * ldb, 1);
     uint32_t *b = words(pairs * ldb);
     for (size_t i = 0; i < pairs * ldb; i++)
         b[i] = word(numbers[2 * i], i / ldb + 1 == pairs && k % 2 == 1 ? 0 : numbers[2 * i + 1]);
@@ -118,9 +116,7 @@ Test(bf16_product, packs_the_transpose) {
 Test(bf16_product, packs_pairs_of_rows) {
     for (size_t i = 0; i < cases(); i++)
         for (size_t dim = 16; dim <= 96; dim += 16) {
-            size_t rows = row_counts[i % ROW_COUNTS];
-            size_t pairs = (rows + 1) / 2;
-            size_t ldx = dim + i % 3;
+            size_t rows = row_counts[i % ROW_COUNTS], pairs = (rows + 1) / 2, ldx = dim + i % 3;
             nvdp__bf16 *x = source(rows, dim, ldx);
             uint32_t *y = words(pairs * dim + 1);
             memset(y, 0xff, (pairs * dim + 1) * sizeof *y);

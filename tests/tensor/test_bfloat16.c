@@ -24,8 +24,7 @@ Test(bfloat16, rounds_to_nearest_even) {
     for (uint32_t h = 0; h < 0x7f80; h++)
         for (uint32_t sign = 0; sign <= 0x8000; sign += 0x8000) {
             uint32_t low = (h | sign) << 16;
-            nvdp__bf16 down = (nvdp__bf16)(h | sign);
-            nvdp__bf16 up = (nvdp__bf16)(down + 1);
+            nvdp__bf16 down = (nvdp__bf16)(h | sign), up = (nvdp__bf16)(down + 1);
             cr_assert_eq(nvdp__bfloat16_from_float(nvdp__bits_float(low + 0x0001u)), down);
             cr_assert_eq(nvdp__bfloat16_from_float(nvdp__bits_float(low + 0x7fffu)), down);
             cr_assert_eq(nvdp__bfloat16_from_float(nvdp__bits_float(low + 0x8000u)),

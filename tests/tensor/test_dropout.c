@@ -34,8 +34,7 @@ Test(dropout, every_device_drops_the_same_elements) {
 /* Dropping an element does not depend on how many follow it, and a dropped NaN becomes 0. */
 Test(dropout, prefix_is_stable_and_dropped_is_zero) {
     struct nvdp__dropout drop = {.rate = 0.5f, .seed = 1};
-    float *whole = ones(9000);
-    float *part = ones(5000);
+    float *whole = ones(9000), *part = ones(5000);
     op_dropout_apply(&test_devices[0], &drop, 9000, whole);
     op_dropout_apply(&test_devices[0], &drop, 5000, part);
     test_same("prefix", 5000, whole, part);
@@ -55,9 +54,7 @@ Test(dropout, drops_at_its_rate_and_without_correlation) {
     for (uint32_t r = 0; r < 4; r++) {
         double p = (double)rates[r];
         struct nvdp__dropout drop = {.rate = rates[r], .seed = 11, .step = 7, .site = 1};
-        float *x = ones(N);
-        float *next_site = ones(N);
-        float *next_step = ones(N);
+        float *x = ones(N), *next_site = ones(N), *next_step = ones(N);
         op_dropout_apply(&test_devices[1], &drop, N, x);
         drop.site++;
         op_dropout_apply(&test_devices[1], &drop, N, next_site);

@@ -14,8 +14,7 @@ Test(elementwise, arithmetic_is_exact_on_every_device) {
         for (size_t d = 0; d < DEVICES; d++) {
             const struct nvdp__device *dev = &test_devices[d];
             size_t n = lengths[l];
-            float *x = test_floats(n, 2);
-            float *y = test_floats(n, 2);
+            float *x = test_floats(n, 2), *y = test_floats(n, 2);
             float *z = test_zeros(n);
             nvdp__copy(dev, n, y, z);
             test_same("copy", n, z, y);
@@ -95,8 +94,7 @@ Test(elementwise, activations_do_not_depend_on_threads) {
     for (size_t a = 0; a < ACTS; a++) {
         enum { N = 50001 };
         float *x = test_floats(N, 5);
-        float *one = test_zeros(N);
-        float *two = test_zeros(N);
+        float *one = test_zeros(N), *two = test_zeros(N);
         op_act_forward(&test_devices[FAST_ONE], acts[a], N, x, one);
         op_act_forward(&test_devices[FAST_TWO], acts[a], N, x, two);
         test_same("forward", N, one, two);

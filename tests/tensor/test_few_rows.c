@@ -12,10 +12,8 @@ typedef void product(const struct nvdp__few_rows *p, size_t first, size_t end);
 
 static void check(product *call, size_t rows, size_t in, size_t out, bool bias) {
     const size_t ldx = in + 3, ldy = out + 5;
-    float *x = test_floats((rows + 1) * ldx, 1);
-    float *w = test_floats(out * in, 1);
-    float *b = test_floats(out, 1);
-    float *y = test_floats((rows + 1) * ldy, 1);
+    float *x = test_floats((rows + 1) * ldx, 1), *w = test_floats(out * in, 1);
+    float *b = test_floats(out, 1), *y = test_floats((rows + 1) * ldy, 1);
     double *want = test_widen((rows + 1) * ldy, y); /* nothing is written between or after rows */
     for (size_t r = 0; r < rows; r++)
         for (size_t o = 0; o < out; o++) {
@@ -51,8 +49,7 @@ Test(few_rows, avx512_version) {
 
 Test(few_rows, threads_change_nothing_and_unsuitable_shapes_are_left_alone) {
     enum { ROWS = 20, IN = 384, OUT = 1536 };
-    float *x = test_floats(ROWS * IN, 1);
-    float *w = test_floats(OUT * IN, 1);
+    float *x = test_floats(ROWS * IN, 1), *w = test_floats(OUT * IN, 1);
     float *y[2] = {test_floats(ROWS * OUT, 1), test_floats(ROWS * OUT, 1)};
     struct nvdp__few_rows p = {ROWS, IN, OUT, x, IN, w, NULL, y[0], OUT};
     const struct nvdp__few_rows unsuitable[] = {

@@ -69,8 +69,7 @@ static double exact_slope(double x) {
  * instead. */
 static double worst(double low, double high, double (*exact)(double), float (*one)(float),
                     void (*all)(size_t n, const float *x, float *y), double floor) {
-    float *x = test_zeros(POINTS);
-    float *y = test_zeros(POINTS);
+    float *x = test_zeros(POINTS), *y = test_zeros(POINTS);
     for (size_t i = 0; i < POINTS; i++)
         x[i] = (float)(low + (high - low) * (double)i / (POINTS - 1));
     all(POINTS, x, y);

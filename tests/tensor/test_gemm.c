@@ -5,17 +5,14 @@ Test(gemm, all_transpositions_and_strides_match_double) {
     for (size_t c = 0; c < SIZES * SIZES * 4 * DEVICES; c++) {
         const struct nvdp__device *dev = &test_devices[c % DEVICES];
         bool trans_a = c / DEVICES % 2 == 1, trans_b = c / DEVICES / 2 % 2 == 1;
-        size_t m = test_sizes[c / DEVICES / 4 % SIZES];
-        size_t n = test_sizes[c / DEVICES / 4 / SIZES];
+        size_t m = test_sizes[c / DEVICES / 4 % SIZES], n = test_sizes[c / DEVICES / 4 / SIZES];
         size_t k = test_sizes[(m + n) % (SIZES - 1)];
         size_t lda = (trans_a ? m : k) + 3;
         size_t ldb = (trans_b ? k : n) + 1;
         size_t ldc = n + 2;
         size_t na = (trans_a ? k : m) * lda;
         size_t nb = (trans_b ? n : k) * ldb;
-        float *a = test_floats(na, 1);
-        float *b = test_floats(nb, 1);
-        float *y = test_floats(m * ldc, 1);
+        float *a = test_floats(na, 1), *b = test_floats(nb, 1), *y = test_floats(m * ldc, 1);
         double *want = test_widen(m * ldc, y);
         ref64_gemm(trans_a, trans_b, m, n, k, 0.5, test_widen(na, a), lda, test_widen(nb, b), ldb,
                    -2, want, ldc);
@@ -58,9 +55,7 @@ Test(linear, plain_backward_is_the_derivative) {
                        test_widen(OUT, test_floats(OUT, 1)),
                        test_zeros64(ROWS * OUT),
                        test_widen(ROWS * OUT, test_floats(ROWS * OUT, 1))};
-    double *dx = test_zeros64(ROWS * IN);
-    double *dw = test_zeros64(OUT * IN);
-    double *db = test_zeros64(OUT);
+    double *dx = test_zeros64(ROWS * IN), *dw = test_zeros64(OUT * IN), *db = test_zeros64(OUT);
     ref64_linear_backward(ROWS, IN, OUT, l.x, l.w, l.weight, dx, false, dw, db);
     gradcheck("x", ROWS * IN, l.x, dx, linear_value, &l, GRADCHECK_TOLERANCE);
     gradcheck("w", OUT * IN, l.w, dw, linear_value, &l, GRADCHECK_TOLERANCE);
@@ -69,19 +64,14 @@ Test(linear, plain_backward_is_the_derivative) {
 
 static void check_linear(const struct nvdp__device *dev, size_t rows, size_t in, size_t out,
                          bool bias, bool accumulate) {
-    float *x = test_floats(rows * in, 1);
-    float *w = test_floats(out * in, 1);
+    float *x = test_floats(rows * in, 1), *w = test_floats(out * in, 1);
     float *b = bias ? test_floats(out, 1) : NULL;
-    float *dy = test_floats(rows * out, 1);
-    float *y = test_floats(rows * out, 1);
-    float *dx = test_floats(rows * in, 1);
-    float *dw = test_floats(out * in, 1);
+    float *dy = test_floats(rows * out, 1), *y = test_floats(rows * out, 1);
+    float *dx = test_floats(rows * in, 1), *dw = test_floats(out * in, 1);
     float *db = test_floats(out, 1);
     double *y64 = test_zeros64(rows * out);
-    double *dx64 = test_widen(rows * in, dx);
-    double *dw64 = test_widen(out * in, dw);
-    double *db64 = test_widen(out, db);
-    double *x64 = test_widen(rows * in, x);
+    double *dx64 = test_widen(rows * in, dx), *dw64 = test_widen(out * in, dw);
+    double *db64 = test_widen(out, db), *x64 = test_widen(rows * in, x);
     double *w64 = test_widen(out * in, w);
     ref64_linear_forward(rows, in, out, x64, w64, test_widen(out, b), y64);
     ref64_linear_backward(rows, in, out, x64, w64, test_widen(rows * out, dy), dx64, accumulate,
@@ -109,8 +99,7 @@ Test(linear, forward_and_backward_match_double) {
 Test(linear, bias_gradient_does_not_depend_on_threads) {
     enum { ROWS = 700, OUT = 77 };
     float *dy = test_floats((size_t)ROWS * OUT, 1);
-    float *one = test_zeros(OUT);
-    float *two = test_zeros(OUT);
+    float *one = test_zeros(OUT), *two = test_zeros(OUT);
     op_linear_backward(&test_devices[FAST_ONE], ROWS, 1, OUT, NULL, NULL, dy, NULL, false, NULL,
                        one);
     op_linear_backward(&test_devices[FAST_TWO], ROWS, 1, OUT, NULL, NULL, dy, NULL, false, NULL,

@@ -29,9 +29,7 @@ Test(layernorm, plain_backward_is_the_derivative) {
                          test_zeros64(ROWS),
                          test_zeros64(ROWS),
                          test_widen(N, test_floats(N, 1))};
-        double *dx = test_zeros64(N);
-        double *dgamma = test_zeros64(DIM);
-        double *dbeta = test_zeros64(DIM);
+        double *dx = test_zeros64(N), *dgamma = test_zeros64(DIM), *dbeta = test_zeros64(DIM);
         norm_value(&c);
         ref64_layernorm_backward(ROWS, DIM, residual ? c.sum : c.x, c.gamma, c.mean, c.rstd,
                                  c.weight, dx, dgamma, dbeta);
@@ -67,20 +65,14 @@ static void check(size_t rows, size_t dim, bool with_residual) {
     size_t n = rows * dim;
     float *x = test_floats(n, 1);
     float *residual = with_residual ? test_floats(n, 1) : NULL;
-    float *gamma = test_floats(dim, 1);
-    float *beta = test_floats(dim, 1);
-    float *dy = test_floats(n, 1);
+    float *gamma = test_floats(dim, 1), *beta = test_floats(dim, 1), *dy = test_floats(n, 1);
     float *total = test_copy(n, x);
     for (size_t i = 0; with_residual && i < n; i++)
         total[i] += residual[i];
-    double *in64 = test_widen(n, total);
-    double *gamma64 = test_widen(dim, gamma);
-    double *y64 = test_zeros64(n);
-    double *mean64 = test_zeros64(rows);
-    double *rstd64 = test_zeros64(rows);
+    double *in64 = test_widen(n, total), *gamma64 = test_widen(dim, gamma);
+    double *y64 = test_zeros64(n), *mean64 = test_zeros64(rows), *rstd64 = test_zeros64(rows);
     double *dx64 = test_zeros64(n);
-    double *dgamma64 = test_widen(dim, gamma);
-    double *dbeta64 = test_widen(dim, beta);
+    double *dgamma64 = test_widen(dim, gamma), *dbeta64 = test_widen(dim, beta);
     ref64_layernorm_forward(rows, dim, 1e-12, in64, NULL, gamma64, dbeta64, NULL, y64, mean64,
                             rstd64);
     ref64_layernorm_backward(rows, dim, in64, gamma64, mean64, rstd64, test_widen(n, dy), dx64,
@@ -128,9 +120,7 @@ Test(layernorm, rows_of_one_element) {
 
 Test(layernorm, sum_may_be_x) {
     enum { DIM = 33 };
-    float *x = test_floats(DIM, 1);
-    float *residual = test_floats(DIM, 1);
-    float *one = test_floats(DIM, 1);
+    float *x = test_floats(DIM, 1), *residual = test_floats(DIM, 1), *one = test_floats(DIM, 1);
     float *y[2] = {test_zeros(DIM), test_zeros(DIM)};
     float *sum = test_zeros(DIM);
     float mean, rstd;

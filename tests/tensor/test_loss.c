@@ -92,8 +92,7 @@ static double squared_value(void *user) {
 
 Test(loss, mean_squared_matches_double_and_its_derivative) {
     enum { ROWS = 17 };
-    float *y = test_floats(ROWS, 3);
-    float *label = test_floats(ROWS, 3);
+    float *y = test_floats(ROWS, 3), *label = test_floats(ROWS, 3);
     float *dy = test_zeros(ROWS);
     double *want = test_zeros64(ROWS);
     struct squared s = {ROWS, test_widen(ROWS, y), label};

@@ -162,11 +162,9 @@ Test(lstm, plain_forward_is_the_definition) {
     for (size_t d = 0; d < DIRECTIONS;
          d++) { /* the backward direction sees the inputs turned round */
         double x = d == 0 ? 1 : -1;
-        double c1 = sigmoid(x / 2) * tanh(x / 2);
-        double h1 = sigmoid(x / 2) * tanh(c1);
+        double c1 = sigmoid(x / 2) * tanh(x / 2), h1 = sigmoid(x / 2) * tanh(c1);
         double a = (-x + h1) / 2;
-        double c2 = sigmoid(a + 1) * c1 + sigmoid(a) * tanh(a);
-        double h2 = sigmoid(a) * tanh(c2);
+        double c2 = sigmoid(a + 1) * c1 + sigmoid(a) * tanh(a), h2 = sigmoid(a) * tanh(c2);
         near(l.h[d == 0 ? 0 : 3], h1, 1e-15);
         near(l.h[d == 0 ? 2 : 1], h2, 1e-15);
     }

@@ -3,13 +3,10 @@
 
 static void check_embed(size_t rows, size_t dim) {
     enum { WORDS = 11, POSITIONS = 5, TYPES = 2 };
-    int32_t *ids = test_ints(rows, 0, WORDS);
-    int32_t *positions = test_ints(rows, 0, POSITIONS);
+    int32_t *ids = test_ints(rows, 0, WORDS), *positions = test_ints(rows, 0, POSITIONS);
     int32_t *types = test_ints(rows, 0, TYPES);
-    float *word = test_floats(WORDS * dim, 1);
-    float *position = test_floats(POSITIONS * dim, 1);
-    float *type = test_floats(TYPES * dim, 1);
-    float *dy = test_floats(rows * dim, 1);
+    float *word = test_floats(WORDS * dim, 1), *position = test_floats(POSITIONS * dim, 1);
+    float *type = test_floats(TYPES * dim, 1), *dy = test_floats(rows * dim, 1);
     double *y64 = test_zeros64(rows * dim);
     double *dword64 = test_widen(WORDS * dim, word);
     double *dposition64 = test_widen(POSITIONS * dim, position);
@@ -78,8 +75,7 @@ Test(rows, gather_and_scatter_are_adjoint) {
     int32_t *index = test_ints(ROWS, -1, FROM);
     double *x = test_widen(FROM * DIM, test_floats(FROM * DIM, 1));
     double *y = test_widen(ROWS * DIM, test_floats(ROWS * DIM, 1));
-    double *gathered = test_zeros64(ROWS * DIM);
-    double *scattered = test_zeros64(FROM * DIM);
+    double *gathered = test_zeros64(ROWS * DIM), *scattered = test_zeros64(FROM * DIM);
     ref64_rows_gather(ROWS, DIM, index, x, gathered);
     ref64_rows_scatter_add(ROWS, DIM, index, y, scattered);
     near(test_dot(ROWS * DIM, gathered, y), test_dot(FROM * DIM, x, scattered), 1e-12);
@@ -110,8 +106,7 @@ Test(pool, plain_backward_is_the_derivative) {
                          test_widen(ROWS * DIM, test_floats(ROWS * DIM, 1)),
                          test_zeros64(GROUPS * DIM),
                          test_widen(GROUPS * DIM, test_floats(GROUPS * DIM, 1))};
-        double *dx = test_zeros64(ROWS * DIM);
-        double *dweight = test_zeros64(ROWS);
+        double *dx = test_zeros64(ROWS * DIM), *dweight = test_zeros64(ROWS);
         ref64_pool_backward(GROUPS, DIM, p.offset, p.weight, p.x, p.dy, dx,
                             weighted ? dweight : NULL);
         gradcheck("x", ROWS * DIM, p.x, dx, pool_value, &p, GRADCHECK_TOLERANCE);
@@ -123,19 +118,15 @@ Test(pool, plain_backward_is_the_derivative) {
 static void check_pool(size_t groups, const int32_t *offset, size_t dim, bool weighted) {
     size_t rows = (size_t)offset[groups];
     float *weight = weighted ? test_floats(rows, 1) : NULL;
-    float *x = test_floats(rows * dim, 1);
-    float *dy = test_floats(groups * dim, 1);
-    double *weight64 = test_widen(rows, weight);
-    double *x64 = test_widen(rows * dim, x);
-    double *y64 = test_zeros64(groups * dim);
-    double *dx64 = test_zeros64(rows * dim);
+    float *x = test_floats(rows * dim, 1), *dy = test_floats(groups * dim, 1);
+    double *weight64 = test_widen(rows, weight), *x64 = test_widen(rows * dim, x);
+    double *y64 = test_zeros64(groups * dim), *dx64 = test_zeros64(rows * dim);
     double *dweight64 = test_zeros64(rows);
     ref64_pool_forward(groups, dim, offset, weight64, x64, y64);
     ref64_pool_backward(groups, dim, offset, weight64, x64, test_widen(groups * dim, dy), dx64,
                         dweight64);
     for (size_t d = 0; d < DEVICES; d++) {
-        float *y = test_floats(groups * dim, 1);
-        float *dx = test_floats(rows * dim, 1);
+        float *y = test_floats(groups * dim, 1), *dx = test_floats(rows * dim, 1);
         float *dweight = test_floats(rows, 1);
         op_pool_forward(&test_devices[d], groups, dim, offset, weight, x, y);
         op_pool_backward(&test_devices[d], groups, dim, offset, weight, x, dy, dx,

@@ -7,10 +7,8 @@ enum { MAX_ROWS = 150 };
 static void check(const struct nvdp__device *plain, size_t in, size_t out) {
     struct nvdp__device dev = *plain;
     ok(nvdp__rowwise_create(plain, in + 3, &dev.rowwise));
-    float *x = test_floats(MAX_ROWS * in, 1);
-    float *w = test_floats(out * in, 1);
-    float *b = test_floats(out, 1);
-    float *all = test_floats(MAX_ROWS * out, 1);
+    float *x = test_floats(MAX_ROWS * in, 1), *w = test_floats(out * in, 1);
+    float *b = test_floats(out, 1), *all = test_floats(MAX_ROWS * out, 1);
     float *some = test_floats(MAX_ROWS * out, 1);
     double *want = test_zeros64(MAX_ROWS * out);
     for (size_t r = 0; r < MAX_ROWS; r++)
@@ -44,8 +42,7 @@ Test(rowwise, rows_do_not_depend_on_their_neighbors) {
 Test(rowwise, threads_change_nothing) {
     enum { ROWS = 90, IN = 200, OUT = 400 };
     float *y[2];
-    float *x = test_floats(ROWS * IN, 1);
-    float *w = test_floats(OUT * IN, 1);
+    float *x = test_floats(ROWS * IN, 1), *w = test_floats(OUT * IN, 1);
     for (int d = FAST_ONE; d <= FAST_TWO; d++) {
         struct nvdp__device dev = test_devices[d];
         ok(nvdp__rowwise_create(&dev, IN, &dev.rowwise));

@@ -25,9 +25,7 @@ static void check(product *call, size_t m, size_t n, size_t k, bool transposed) 
     size_t lda = (transposed ? m : k) + 3;
     size_t ldb = n + 5, ldc = n + 1;
     size_t na = (transposed ? k : m) * lda;
-    float *a = test_floats(na, 1);
-    float *b = test_floats(k * ldb, 1);
-    float *c = test_floats(m * ldc, 1);
+    float *a = test_floats(na, 1), *b = test_floats(k * ldb, 1), *c = test_floats(m * ldc, 1);
     double *want = test_widen(m * ldc, c); /* nothing is written between rows */
     ref64_gemm(transposed, false, m, n, k, 0.25, test_widen(na, a), lda, test_widen(k * ldb, b),
                ldb, 0, want, ldc);

@@ -8,8 +8,7 @@ static void check(const struct nvdp__device *dev, size_t rows, size_t classes, d
     int32_t *label = test_ints(rows, 0, (int32_t)classes);
     float *label_float = test_zeros(rows);
     double *wide = test_widen(rows * classes, logits);
-    double *want = test_zeros64(rows * classes);
-    double *nll = test_zeros64(rows);
+    double *want = test_zeros64(rows * classes), *nll = test_zeros64(rows);
     int32_t *best = test_ints(rows, -1, 0);
     for (size_t r = 0; r < rows; r++)
         label_float[r] = (float)label[r];

@@ -136,9 +136,8 @@ Test(toy_attack, may_learn_from_public_texts) {
     set(config, "public", public);
     ok(nvdp_attack(ctx, config, &result));
     ok(nvdp_result_text(ctx, result, NULL, &text));
-    support_contains(text, "40, public texts to learn from: 120, noise drawn 3 times");
-    support_contains(text, "  release  accuracy  50.00  25.00 to 75.00\n");
-    support_contains(text, "too weak for a conclusion");
+    support_contains(text, "40, public texts to learn from: 120, noise drawn 3 times",
+                     "  release  accuracy  50.00  25.00 to 75.00\n", "too weak for a conclusion");
     free(text);
     ok(nvdp_result_json(ctx, result, NULL, &text));
     support_contains(text, "\"attack\": \"learner\"");

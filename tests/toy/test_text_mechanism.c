@@ -54,8 +54,7 @@ Test(toy_text_mechanism, privatizes_a_file) {
     char *mine = support_read(support_scratch_path("toy.txt"));
     char *theirs = support_read(support_scratch_path("santext.txt"));
     cr_expect_str_eq(mine, theirs);
-    support_contains(result.statement, "by mechanism toy (a test) over");
-    support_contains(result.statement, "Noise: sigma 2 nats");
+    support_contains(result.statement, "by mechanism toy (a test) over", "Noise: sigma 2 nats");
     cr_expect(result.epsilon > 0 && isfinite(result.epsilon));
     cr_expect_eq(result.oov_epsilon, result.epsilon / 4);
 }
@@ -85,8 +84,8 @@ Test(toy_text_mechanism, is_measured_and_trained_under) {
     ok(nvdp_text_privacy(ctx, options, NULL, &report));
     cr_expect_str_eq(report.pairs->shape.method, "toy");
     ok(nvdp_result_text(ctx, &report, NULL, &text));
-    support_contains(text, "under toy, eta 2");
-    support_contains(text, "The divergences are those of santext, which bound the exact ones.");
+    support_contains(text, "under toy, eta 2",
+                     "The divergences are those of santext, which bound the exact ones.");
     free(text);
     nvdp_result_free(&report);
 }

@@ -203,8 +203,7 @@ Test(options, a_bottleneck_resolves_without_a_model) {
     cr_expect_eq(limits.dim, 64);
     cr_expect(limits.same_noise && !limits.weights);
     near(2 * limits.clip_sequence, nvdp_gdp_mu(8, 1e-5), 1e-9);
-    support_contains(made, "\"pool\": \"first\"");
-    support_contains(made, "\"lambda_g\": 0");
+    support_contains(made, "\"pool\": \"first\"", "\"lambda_g\": 0");
     free(made);
     made = NULL;
     ok(nvdp_config_set(config, "latent-dim", "65"));
@@ -332,8 +331,7 @@ Test(presets, faults_are_named_and_change_nothing) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         support_write_text(bad, cases[i].text);
         cr_expect_eq(nvdp_config_set(config, "preset", bad), cases[i].status, "%s", cases[i].text);
-        support_contains(nvdp_context_error(ctx), "bad.json: ");
-        support_contains(nvdp_context_error(ctx), cases[i].message);
+        support_contains(nvdp_context_error(ctx), "bad.json: ", cases[i].message);
         expect(config, "preset", support_scratch_path("ours.json"));
         expect(config, "lambda", "0.25");
         expect(config, "delta", "3");
@@ -370,6 +368,5 @@ Test(presets, train_as_their_options_do) {
     cr_expect(support_same_file(out[0], out[1], "model/model.safetensors"));
     const char *file = support_path("%s/run.json", out[0]);
     char *text = support_read(file);
-    support_contains(text, "\"preset\": \"");
-    support_contains(text, "\"kl_delay\": 0.05");
+    support_contains(text, "\"preset\": \"", "\"kl_delay\": 0.05");
 }

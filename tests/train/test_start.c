@@ -83,9 +83,9 @@ Test(start, a_classifier_of_another_shape_is_initialised) {
     config.columns.regression = true;
     config.epochs = 2;
     task_train(fixture.ctx, &config);
-    support_contains(fixture.notices, "model.safetensors: tensor 'classifier.weight': expected "
-                                      "shape [1, 16], found [2, 16]; initialized\n");
     support_contains(fixture.notices,
+                     "model.safetensors: tensor 'classifier.weight': expected "
+                     "shape [1, 16], found [2, 16]; initialized\n",
                      "tensor 'classifier.bias': expected shape [1], found [2]; initialized\n");
     support_lacks(fixture.notices, "not used");
     /* a bottleneck of another width on the encoder of a model with a bottleneck */
@@ -107,8 +107,8 @@ Test(start, a_classifier_of_another_shape_is_initialised) {
     config.method = NVDP_METHOD_VIB_FIXED;
     fixture.notices[0] = '\0';
     task_train(fixture.ctx, &config);
-    support_contains(fixture.notices, "2 tensors missing, initialized: vib.mu.weight");
-    support_contains(fixture.notices, "23 tensors not used: nvib.* (7), nvdp.* (16)");
+    support_contains(fixture.notices, "2 tensors missing, initialized: vib.mu.weight",
+                     "23 tensors not used: nvib.* (7), nvdp.* (16)");
 }
 
 Test(start, a_finished_model_of_another_shape_is_refused) {

@@ -410,9 +410,8 @@ Test(train, collapse_is_said) {
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect(result.loss_g + result.loss_d < .05, "%g, %g", result.loss_g, result.loss_d);
     cr_expect_eq(captured.count, 1);
-    support_contains(captured.text, "the model has learned nothing");
-    support_contains(captured.text, "contain nothing about their texts");
-    support_contains(captured.text, "try a smaller --lambda");
+    support_contains(captured.text, "the model has learned nothing",
+                     "contain nothing about their texts", "try a smaller --lambda");
     cr_expect_gt(result.score_seconds, 0);
     captured.count = 0;
     config.method = NVDP_METHOD_BASE;

@@ -58,8 +58,7 @@ static void means_of(struct fixture *fixture, const float *x, double *out) {
 static void plain(struct fixture *fixture, const float *states, double *out) {
     memset(out, 0, TEXTS * WIDTH * sizeof *out);
     for (size_t b = 0; b < TEXTS; b++) {
-        size_t first = (size_t)fixture->offset[b];
-        size_t end = (size_t)fixture->offset[b + 1];
+        size_t first = (size_t)fixture->offset[b], end = (size_t)fixture->offset[b + 1];
         if (fixture->vib->gauss.config.pool == NVDP_POOL_FIRST) end = first + 1;
         for (size_t t = first; t < end; t++) {
             double mu[WIDTH];
