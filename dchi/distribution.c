@@ -95,14 +95,9 @@ nvdp_status nvdp__dchi_check(struct nvdp_context *ctx, const struct nvdp_dchi *d
  * over the tokens that can be outputs. The sum lies between 1 and V. Returns m + log sum. */
 static double exponential(const struct nvdp_dchi *dchi, double *row) {
     const size_t count = dchi->vectors->count;
-    double largest = -INFINITY, sum = 0;
-    for (size_t y = 0; y < count; y++) {
-        row[y] = nvdp__comes_out(dchi, y) ? -dchi->eta / 2 * row[y] : -INFINITY;
-        largest = row[y] > largest ? row[y] : largest;
-    }
     for (size_t y = 0; y < count; y++)
-        sum += exp(row[y] - largest);
-    const double log_sum = largest + log(sum);
+        row[y] = nvdp__comes_out(dchi, y) ? -dchi->eta / 2 * row[y] : -INFINITY;
+    const double log_sum = nvdp__log_sum(count, row);
     for (size_t y = 0; y < count; y++)
         row[y] -= log_sum;
     return log_sum;

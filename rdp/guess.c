@@ -142,7 +142,7 @@ static double log_leakage(double r, double d) {
         const double choose =
             nvdp__log_gamma(d + 1) - nvdp__log_gamma(j + 1) - nvdp__log_gamma(d - j + 1);
         const double term = choose + all - log_ball_volume(d - j) + j * step;
-        sum = fmax(sum, term) + log1p(exp(-fabs(sum - term)));
+        sum = nvdp__log_add(sum, term);
         if (term < sum - 50) break;
     }
     return sum;

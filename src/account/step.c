@@ -100,12 +100,6 @@ static double upper_tail(double t) {
     return erfc(t * M_SQRT1_2) / 2;
 }
 
-/* log (e^a + e^b) */
-static double log_add(double a, double b) {
-    const double max = fmax(a, b);
-    return max == -INFINITY ? max : max + log1p(exp(fmin(a, b) - max));
-}
-
 /* Adds the mass beyond the ends: P's mass at a loss above all others becomes infinite, P's mass
  * below them joins the lowest. */
 static void add_tails(const struct nvdp__step *step, struct nvdp__atoms *to) {
@@ -116,12 +110,12 @@ static void add_tails(const struct nvdp__step *step, struct nvdp__atoms *to) {
     const double mixed_high = (1 - q) * base_high + q * upper_tail(high - mean);
     if (to->direction == NVDP__PRESENT) {
         const double kept = mixed_low * exp(-to->loss[0]);
-        to->log_mass[0] = log_add(to->log_mass[0], log(kept));
+        to->log_mass[0] = nvdp__log_add(to->log_mass[0], log(kept));
         to->base_less = -base_high - (base_low - kept);
         to->mixture_less = -mixed_high - to->base_less;
     } else {
         const size_t last = to->n - 1;
-        to->log_mass[last] = log_add(to->log_mass[last], log(base_high));
+        to->log_mass[last] = nvdp__log_add(to->log_mass[last], log(base_high));
         to->base_less = -base_low;
         to->mixture_less =
             -mixed_low - fmax(mixed_high - exp(to->loss[last] + log(base_high)), 0) - to->base_less;
@@ -142,7 +136,7 @@ nvdp_status nvdp__step_atoms(struct nvdp_context *ctx, const struct nvdp__step *
         double ends[2];
         divide(step, step->end[i], step->end[i + 1], ends);
         for (int e = 0; e < 2; e++)
-            made.log_mass[i + e] = log_add(made.log_mass[i + e], ends[e]);
+            made.log_mass[i + e] = nvdp__log_add(made.log_mass[i + e], ends[e]);
     }
     add_tails(step, &made);
     NVDP__HAND_OVER(out, made);
@@ -320,11 +314,11 @@ static struct excess excess_of(const struct nvdp__step *step, enum nvdp__directi
     }
     const double d = fabs(loss[1] - loss[0]), larger = fmax(loss[0], loss[1]);
     struct excess made = {log(step->times * k * (k + 1) * d * d / 12) - log_moment +
-                              log_add(ends[0] + k * loss[0], ends[1] + k * loss[1]),
+                              nvdp__log_add(ends[0] + k * loss[0], ends[1] + k * loss[1]),
                           1};
     if (larger > local->epsilon / 4 && larger - d < 2 * local->epsilon) {
         const double share =
-            step->times * d / 8 * exp(log_add(ends[0], ends[1]) - local->log_delta);
+            step->times * d / 8 * exp(nvdp__log_add(ends[0], ends[1]) - local->log_delta);
         made.single = sqrt(fmin(share, pow(local->slope * d, 2) / 8) / error);
     }
     return made;

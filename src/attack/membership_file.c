@@ -36,21 +36,6 @@ static const char EPSILONS[] =
 
 /* --- scores --- */
 
-static double log_add(double x, double y) {
-    const double high = fmax(x, y);
-    return isinf(high) ? high : high + log1p(exp(fmin(x, y) - high));
-}
-
-static double log_sum(size_t n, const double *x) {
-    double top = -INFINITY, sum = 0;
-    for (size_t i = 0; i < n; i++)
-        top = fmax(top, x[i]);
-    if (isinf(top)) return top;
-    for (size_t i = 0; i < n; i++)
-        sum += exp(x[i] - top);
-    return top + log(sum);
-}
-
 enum { IN, OUT, BACKGROUND, GROUPS };
 
 struct scorer {
@@ -98,9 +83,10 @@ static void compute(struct scorer *s, size_t n, int g) {
 /* Returns log q of sample i of the block. */
 static double log_background(const struct scorer *s, size_t i) {
     const size_t n = s->group[BACKGROUND]->n, in = s->group[IN]->n, out = s->group[OUT]->n;
-    const double q = log_sum(n, s->density[BACKGROUND] + i * n);
+    const double q = nvdp__log_sum(n, s->density[BACKGROUND] + i * n);
     if (q > -INFINITY) return q - log((double)n);
-    return log_add(log_sum(in, s->density[IN] + i * in), log_sum(out, s->density[OUT] + i * out)) -
+    return nvdp__log_add(nvdp__log_sum(in, s->density[IN] + i * in),
+                         nvdp__log_sum(out, s->density[OUT] + i * out)) -
            log((double)(in + out));
 }
 
@@ -130,7 +116,7 @@ static void add_sample(struct scorer *s, size_t i, size_t own) {
             if (!may_be(s, g, k, own)) continue;
             const double ratio = s->density[g][i * s->group[g]->n + k] - q;
             double *sum = g == IN && s->place[own] == k + 1 ? &s->own[k] : &s->group[g]->score[k];
-            *sum = log_add(*sum, ratio);
+            *sum = nvdp__log_add(*sum, ratio);
         }
 }
 
@@ -154,7 +140,7 @@ static nvdp_status replace(struct scorer *s, double *replaced) {
         for (int g = 0; g < GROUPS; g++)
             compute(s, n, g);
         for (size_t i = 0; i < n; i++)
-            replaced[first + i] = log_add(
+            replaced[first + i] = nvdp__log_add(
                 in->score[first + i], s->density[IN][i * in->n + first + i] - log_background(s, i));
     }
     return NVDP_OK;
@@ -190,7 +176,7 @@ nvdp_status nvdp__membership_scores(struct nvdp_context *ctx, const struct nvdp_
     if (replaced != NULL) NVDP_TRY(replace(&s, replaced));
     for (size_t k = 0; k < in->n; k++) {
         const double m = log_rows(&s, IN, k);
-        in->score[k] = log_add(in->score[k], s.own[k]) - m;
+        in->score[k] = nvdp__log_add(in->score[k], s.own[k]) - m;
         if (replaced != NULL) replaced[k] -= m;
     }
     for (size_t k = 0; k < out->n; k++)

@@ -422,7 +422,7 @@ static nvdp_status attack_attribute(struct nvdp__text_attack *a) {
     const double yes = count[1];
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
         const size_t seeds = nvdp__draws(a, observed);
-        double auc = 0, square = 0; /* Welford 1962 */
+        double auc = 0, square = 0;
         r.penalty = 0;
         for (size_t s = 0; s < seeds; s++) {
             NVDP_TRY(learn(&r, observed, a->options->seed + s));
@@ -433,9 +433,7 @@ static nvdp_status attack_attribute(struct nvdp__text_attack *a) {
             }
             double found = 0;
             if (r.outputs == 2) NVDP_TRY(area(a, &r, scores, positive, &found));
-            const double off = found - auc;
-            auc += off / (double)(s + 1);
-            square += off * (found - auc);
+            nvdp__welford(s + 1, found, &auc, &square);
         }
         NVDP_TRY(nvdp__add_score(a, observed, NVDP__TEXT_METRIC_ACCURACY, seeds, n, hits, of, 0));
         if (observed == NVDP__OBSERVED_RELEASE) bound_label(a, count, r.outputs);

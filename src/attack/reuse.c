@@ -511,7 +511,7 @@ static nvdp_status train_all(struct reuse *reuse, struct nvdp_reuse_result *resu
         .labels = reuse->labels.name,
         .statement = "A reader trained on noisy embeddings and their labels.",
     };
-    double mean = 0, square = 0; /* Welford 1962 */
+    double mean = 0, square = 0;
     nvdp__autofree float *outputs = NULL;
     NVDP_TRY(NVDP__NEW(reuse->ctx, outputs, options->seeds * each));
     for (size_t s = 0; s < options->seeds; s++) {
@@ -530,9 +530,7 @@ static nvdp_status train_all(struct reuse *reuse, struct nvdp_reuse_result *resu
             nvdp__log(reuse->ctx, NVDP_LOG_INFO, "seed %llu: %s %.4f",
                       (unsigned long long)reuse->seed, nvdp_metric_name(one.metric[0]),
                       one.mean[0]);
-        const double off = one.mean[0] - mean;
-        mean += off / (double)(s + 1);
-        square += off * (one.mean[0] - mean);
+        nvdp__welford(s + 1, one.mean[0], &mean, &square);
         if (s > 0) continue;
         result->best_epoch = reuse->best_epoch;
         if (options->out != NULL) NVDP_TRY(nvdp__reader_save(reuse->reader, &info, options->out));

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include <libgen.h>
+#include <math.h>
 #include <stdlib.h>
 
 #define COMPARE(type)                                                                              \
@@ -126,6 +127,21 @@ nvdp_status nvdp__arrays(struct nvdp_context *ctx, struct nvdp__memory *memory,
         memcpy(array[i].pointer, &made, sizeof made);
     }
     return NVDP_OK;
+}
+
+double nvdp__log_add(double a, double b) {
+    const double top = fmax(a, b);
+    return isinf(top) ? top : top + log1p(exp(fmin(a, b) - top));
+}
+
+double nvdp__log_sum(size_t n, const double *x) {
+    double top = -INFINITY, sum = 0;
+    for (size_t i = 0; i < n; i++)
+        top = fmax(top, x[i]);
+    if (isinf(top)) return top;
+    for (size_t i = 0; i < n; i++)
+        sum += exp(x[i] - top);
+    return top + log(sum);
 }
 
 struct nvdp__path nvdp__path(const char *directory, const char *name) {

@@ -1,4 +1,5 @@
-/* Arrays that are allocated together, arrays that grow, arrays sorted by members of their items, and paths by value. */
+/* Arrays that are allocated together, arrays that grow, arrays sorted by members of their items, sums of numbers, and paths
+ * by value. */
 #ifndef NVDP_SRC_BASE_ARRAY_H
 #define NVDP_SRC_BASE_ARRAY_H
 
@@ -115,6 +116,18 @@ struct nvdp__pool {
 /* Returns n bytes in *out, aligned for any type if all requests are multiples of 8. */
 nvdp_status nvdp__pool_take(struct nvdp_context *ctx, struct nvdp__pool *pool, size_t n, void *out);
 void nvdp__pool_release(struct nvdp__pool *pool);
+
+/* ---- sums of numbers ---- */
+
+/* Updates the mean of numbers, and the sum of their squared deviations from it, with the n-th number (Welford 1962). */
+static inline void nvdp__welford(size_t n, double value, double *mean, double *squares) {
+    const double step = value - *mean;
+    *mean += step / (double)n;
+    *squares += step * (value - *mean);
+}
+/* log (e^a + e^b), and log sum_i e^x_i. The largest exponent is taken out of the sum. -INFINITY stands for log 0. */
+double nvdp__log_add(double a, double b);
+double nvdp__log_sum(size_t n, const double *x);
 
 /* A path by value. A path that is too long is cut to a length that every system call refuses with ENAMETOOLONG. */
 struct nvdp__path {

@@ -447,11 +447,9 @@ static void test_difference(struct report_paired *pair) {
 
 struct report_paired report_paired_t(size_t n, const double *a, const double *b) {
     struct report_paired pair = {n, NAN, NAN, NAN, NAN, NAN, NAN};
-    double mean = 0, squares = 0, size = 0; /* Welford: mean and sum of squared deviations */
+    double mean = 0, squares = 0, size = 0;
     for (size_t i = 0; i < n; i++) {
-        double difference = a[i] - b[i], step = difference - mean;
-        mean += step / (double)(i + 1);
-        squares += step * (difference - mean);
+        nvdp__welford(i + 1, a[i] - b[i], &mean, &squares);
         size = fmax(size, fmax(fabs(a[i]), fabs(b[i])));
     }
     if (n > 0) pair.mean = mean;

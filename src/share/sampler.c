@@ -52,18 +52,11 @@ static void draw_weights(const struct nvdp__sampler *sampler, size_t i, uint64_t
                          double *log_pi) {
     struct nvdp__stream stream =
         nvdp__stream_open(&sampler->noise, NVDP__PURPOSE_EVAL_GAMMA, sampler->sample, key);
-    double top = -INFINITY, sum = 0;
-    for (size_t r = 0; r < rows; r++) {
+    for (size_t r = 0; r < rows; r++)
         log_pi[r] = nvdp__gamma_log_draw(&stream, pseudo_count(sampler->posteriors, i, r));
-        top = fmax(top, log_pi[r]);
-    }
-    for (size_t r = 0; r < rows; r++) {
-        sum += exp(log_pi[r] - top);
-    }
-    double total = top + log(sum);
-    for (size_t r = 0; r < rows; r++) {
+    const double total = nvdp__log_sum(rows, log_pi);
+    for (size_t r = 0; r < rows; r++)
         log_pi[r] -= total;
-    }
 }
 
 void nvdp__sampler_draw(const struct nvdp__sampler *sampler, size_t i, uint64_t key, size_t vectors,

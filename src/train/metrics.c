@@ -142,13 +142,7 @@ static struct nvdp_scores no_draws(const struct nvdp_task *task, size_t n, size_
     return scores;
 }
 
-/* Updates each metric's mean and standard deviation over draws with the value of draw d. */
-static void add_draw(struct nvdp_scores *scores, int k, size_t d, double value) {
-    double step = value - scores->mean[k]; /* Welford's update */
-    scores->mean[k] += step / (double)(d + 1);
-    scores->sd[k] += step * (value - scores->mean[k]);
-}
-
+/* Turns the sums of squared deviations over draws into standard deviations. */
 static void end_draws(struct nvdp_scores *scores) {
     for (int k = 0; k < scores->metrics; k++)
         scores->sd[k] = scores->draws > 1 ? sqrt(scores->sd[k] / (double)(scores->draws - 1)) : 0;
@@ -160,7 +154,8 @@ void nvdp__score(const struct nvdp_task *task, size_t n, const float *label, siz
     *scores = no_draws(task, n, draws, nvdp__majority(n, classes, label), 0);
     for (int k = 0; k < task->metrics; k++)
         for (size_t d = 0; d < draws; d++)
-            add_draw(scores, k, d, nvdp__metric(task->metric[k], n, classes, outputs[d], label));
+            nvdp__welford(d + 1, nvdp__metric(task->metric[k], n, classes, outputs[d], label),
+                          &scores->mean[k], &scores->sd[k]);
     end_draws(scores);
 }
 
@@ -367,7 +362,8 @@ static nvdp_status score_tags(struct nvdp_context *ctx, const struct nvdp_datase
                                                  outputs[d] + i * (size_t)task->classes);
         nvdp__entities_count(dataset, predicted, NULL, &found);
         for (int k = 0; k < task->metrics; k++)
-            add_draw(scores, k, d, nvdp__entities_metric(&found, task->metric[k]));
+            nvdp__welford(d + 1, nvdp__entities_metric(&found, task->metric[k]), &scores->mean[k],
+                          &scores->sd[k]);
     }
     end_draws(scores);
     return NVDP_OK;
