@@ -573,7 +573,6 @@ static nvdp_status learn_labels(struct informed *s) {
 static nvdp_status reserve(struct informed *s) {
     struct nvdp__text_attack *a = s->attack;
     const size_t seeds = a->options->seeds, texts = a->attacked.data->count;
-    double all = 0;
     s->labels = nvdp__known_labels(a);
     NVDP_TRY(NVDP__ATTACK_ARRAYS(a, NVDP__ITEMS(s->frequency, (1 + s->labels) * s->count),
                                  NVDP__ITEMS(s->others, s->count), NVDP__ITEMS(s->factor, s->count),
@@ -582,10 +581,7 @@ static nvdp_status reserve(struct informed *s) {
                                  NVDP__ITEMS(s->rest, s->dim), NVDP__ITEMS(s->z, seeds * s->dim),
                                  NVDP__ITEMS(s->along, (1 + seeds) * s->count),
                                  NVDP__ITEMS(s->hits, OBSERVATIONS * COUNTS * seeds * texts)));
-    for (size_t k = 0; k < s->count; k++)
-        all += s->times[k];
-    for (size_t k = 0; k < s->count; k++)
-        s->frequency[k] = log(s->times[k] / all);
+    (void)nvdp__log_frequency(s->count, s->times, s->frequency);
     s->usual = s->frequency;
     return s->labels > 0 ? learn_labels(s) : NVDP_OK;
 }

@@ -230,16 +230,18 @@ nvdp_status nvdp__judge_compare(struct nvdp__judge *judge, const struct nvdp__te
 
 /* ---- linear.c: without the victim's encoder ---- */
 
-/* Factorizes gram + penalty tr(gram)/n I (lower triangles [n, n]); false if it is not positive definite. */
-bool nvdp__ridge_factor(size_t n, const double *gram, double penalty, double *factor);
+/* Sets map to R^-1 product [n, others], or unless `left` to product R^-1 [others, n], with R = gram + penalty tr(gram)/n I
+ * (lower triangles [n, n]); `factor` [n, n]: scratch.  Returns false if R is not positive definite. */
+bool nvdp__ridge(size_t n, const double *gram, double penalty, bool left, size_t others,
+                 const double *product, double *factor, double *map);
 
 struct nvdp__alignment {
     size_t pairs, from, to; /* dimensions of samples and of the attacker's encoder */
     double *x, *y;          /* [pairs, from], [pairs, to], centered by the fit */
     double *mean;           /* [from + to] */
     double *gram, *product; /* two of [from, from], [from, to] */
-    double *map;            /* two of [from, to]: the map, and a trial */
-    double *error;          /* two of [to]: variance of the map's error on held-out pairs */
+    double *map;            /* [from, to] */
+    double *error;          /* [to] variance of the map's error on held-out pairs */
     double *row;            /* [to] */
 };
 /* `memory` owns the arrays.  The caller fills x and y before the fit. */

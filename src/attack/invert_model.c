@@ -341,8 +341,10 @@ nvdp_status nvdp__inverter_begin(struct nvdp__inverter *v, const struct nvdp__si
                         sight->seed);
     nvdp__params_normal(dev, &v->params, v->in.bias, START / 2, sight->seed + 1);
     nvdp__weights_changed(dev);
-    NVDP_TRY(nvdp__attack_optimizer(v->attack->ctx, &v->model.params, RATE, &v->optimizer[0]));
-    NVDP_TRY(nvdp__attack_optimizer(v->attack->ctx, &v->params, IN_RATE, &v->optimizer[1]));
+    NVDP_TRY(nvdp__adamw_create(v->attack->ctx, &v->model.params, RATE, NVDP__ATTACK_DECAY,
+                                &v->optimizer[0]));
+    NVDP_TRY(nvdp__adamw_create(v->attack->ctx, &v->params, IN_RATE, NVDP__ATTACK_DECAY,
+                                &v->optimizer[1]));
     nvdp__scale_begin(&v->scale);
     for (size_t i = 0; i < v->known->count - v->held; i++) {
         nvdp__inverter_observe(v, sight, i, v->host);

@@ -133,14 +133,9 @@ static void sum_up(struct nvdp__inverter *v, const struct nvdp__sight *sight, si
 
 /* Sets the map for a penalty. */
 static bool solve(struct nvdp__piece_reader *r, double penalty) {
-    const int p = (int)r->inputs, pieces = (int)r->pieces;
     double *factor = r->gram + r->inputs * r->inputs, *map = r->product + r->pieces * r->inputs;
-    memcpy(map, r->product, r->pieces * r->inputs * sizeof *map);
-    if (!nvdp__ridge_factor(r->inputs, r->gram, penalty, factor)) return false;
-    cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, pieces, p, 1,
-                factor, p, map, p);
-    cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, pieces, p, 1,
-                factor, p, map, p);
+    if (!nvdp__ridge(r->inputs, r->gram, penalty, false, r->pieces, r->product, factor, map))
+        return false;
     for (size_t k = 0; k < r->pieces * r->inputs; k++)
         r->map[k] = (float)map[k];
     return true;

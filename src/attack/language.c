@@ -272,7 +272,7 @@ static nvdp_status reserve(struct reader *r) {
         NVDP__ITEMS(r->prior, r->rows), NVDP__ITEMS(r->score, r->rows * known->count),
         NVDP__ITEMS(r->log_p, r->rows * known->count), NVDP__ITEMS(r->row, known->count),
         NVDP__ITEMS(r->id, r->rows), NVDP__ITEMS(r->open, r->rows)));
-    (void)nvdp__tokens_frequency(known, r->frequency);
+    (void)nvdp__log_frequency(known->count, known->times, r->frequency);
     for (size_t k = 0; k < known->labels * known->count; k++)
         r->frequency[known->count + k] = r->frequency[k % known->count] + known->lift[k];
     return NVDP_OK;

@@ -113,11 +113,13 @@ nvdp_status nvdp__alignment_create(struct nvdp_context *ctx, struct nvdp__memory
     return NVDP__ARRAYS(ctx, memory, NVDP__ITEMS(out->x, pairs * from),
                         NVDP__ITEMS(out->y, pairs * to), NVDP__ITEMS(out->mean, from + to),
                         NVDP__ITEMS(out->gram, 2 * from * from),
-                        NVDP__ITEMS(out->product, from * to), NVDP__ITEMS(out->map, 2 * from * to),
-                        NVDP__ITEMS(out->error, 2 * to), NVDP__ITEMS(out->row, to));
+                        NVDP__ITEMS(out->product, from * to), NVDP__ITEMS(out->map, from * to),
+                        NVDP__ITEMS(out->error, to), NVDP__ITEMS(out->row, to));
 }
 
-bool nvdp__ridge_factor(size_t n, const double *gram, double penalty, double *factor) {
+bool nvdp__ridge(size_t n, const double *gram, double penalty, bool left, size_t others,
+                 const double *product, double *factor, double *map) {
+    const size_t rows = left ? n : others, columns = left ? others : n;
     double trace = 0;
     size_t failed;
     memcpy(factor, gram, n * n * sizeof *factor);
@@ -125,7 +127,14 @@ bool nvdp__ridge_factor(size_t n, const double *gram, double penalty, double *fa
         trace += gram[d * n + d];
     for (size_t d = 0; d < n; d++)
         factor[d * n + d] += fmax(penalty * trace / (double)n, 1e-300);
-    return nvdp__cholesky(n, factor, &failed);
+    if (!nvdp__cholesky(n, factor, &failed)) return false;
+    memcpy(map, product, n * others * sizeof *map);
+    /* R = L L': divides by L and then by L', or from the right in the other order */
+    for (int k = 0; k < 2; k++)
+        cblas_dtrsm(CblasRowMajor, left ? CblasLeft : CblasRight, CblasLower,
+                    (k == 0) == left ? CblasNoTrans : CblasTrans, CblasNonUnit, (int)rows,
+                    (int)columns, 1, factor, (int)n, map, (int)columns);
+    return true;
 }
 
 /* Subtracts the mean of the first `count` rows of x from all rows. */
@@ -137,24 +146,20 @@ static void center(size_t rows, size_t count, size_t dim, double *x, double *mea
         cblas_daxpy((int)dim, -1, mean, 1, x + i * dim, 1);
 }
 
-/* Computes a map for a penalty.  Returns the mean squared error on the held-out pairs, by dimension in `error`. */
-static double fit(struct nvdp__alignment *a, size_t learned, double penalty, double *map,
-                  double *error) {
+/* Computes the map for a penalty.  Returns the squared error on the held-out pairs, and sets its mean by dimension. */
+static double fit(struct nvdp__alignment *a, size_t learned, double penalty) {
     const int p = (int)a->from, q = (int)a->to;
-    double *factor = a->gram + a->from * a->from, sum = 0;
-    if (!nvdp__ridge_factor(a->from, a->gram, penalty, factor)) return INFINITY;
-    memcpy(map, a->product, a->from * a->to * sizeof *map);
-    cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, p, q, 1, factor,
-                p, map, q);
-    cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasTrans, CblasNonUnit, p, q, 1, factor, p,
-                map, q);
-    memset(error, 0, a->to * sizeof *error);
+    double sum = 0;
+    if (!nvdp__ridge(a->from, a->gram, penalty, true, a->to, a->product,
+                     a->gram + a->from * a->from, a->map))
+        return INFINITY;
+    memset(a->error, 0, a->to * sizeof *a->error);
     for (size_t i = learned; i < a->pairs; i++) {
         memcpy(a->row, a->y + i * a->to, a->to * sizeof *a->row);
-        cblas_dgemv(CblasRowMajor, CblasTrans, p, q, -1, map, q, a->x + i * a->from, 1, 1, a->row,
-                    1);
+        cblas_dgemv(CblasRowMajor, CblasTrans, p, q, -1, a->map, q, a->x + i * a->from, 1, 1,
+                    a->row, 1);
         for (size_t d = 0; d < a->to; d++) {
-            error[d] += a->row[d] * a->row[d] / (double)(a->pairs - learned);
+            a->error[d] += a->row[d] * a->row[d] / (double)(a->pairs - learned);
             sum += a->row[d] * a->row[d];
         }
     }
@@ -164,7 +169,7 @@ static double fit(struct nvdp__alignment *a, size_t learned, double penalty, dou
 nvdp_status nvdp__alignment_fit(struct nvdp_context *ctx, struct nvdp__alignment *a) {
     const size_t learned = a->pairs - a->pairs / HELD_OUT;
     const int p = (int)a->from, q = (int)a->to, n = (int)learned;
-    double *trial = a->map + a->from * a->to, *error = a->error + a->to, best = INFINITY;
+    double best = INFINITY, penalty = 0;
     center(a->pairs, learned, a->from, a->x, a->mean);
     center(a->pairs, learned, a->to, a->y, a->mean + a->from);
     cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, p, p, n, 1, a->x, p, a->x, p, 0, a->gram,
@@ -172,16 +177,15 @@ nvdp_status nvdp__alignment_fit(struct nvdp_context *ctx, struct nvdp__alignment
     cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, p, q, n, 1, a->x, p, a->y, q, 0,
                 a->product, q);
     for (size_t k = 0; k < sizeof PENALTIES / sizeof *PENALTIES; k++) {
-        const double found = fit(a, learned, PENALTIES[k], trial, error);
+        const double found = fit(a, learned, PENALTIES[k]);
         if (!(found < best)) continue;
         best = found;
-        memcpy(a->map, trial, a->from * a->to * sizeof *trial);
-        memcpy(a->error, error, a->to * sizeof *error);
+        penalty = PENALTIES[k];
     }
-    return isfinite(best)
-               ? NVDP_OK
-               : nvdp__fail(ctx, NVDP_ERR_NUMERIC,
-                            "{aligned}: expected finite samples, from which a map can be learned");
+    if (!isfinite(best) || !isfinite(fit(a, learned, penalty)))
+        return nvdp__fail(ctx, NVDP_ERR_NUMERIC,
+                          "{aligned}: expected finite samples, from which a map can be learned");
+    return NVDP_OK;
 }
 
 void nvdp__alignment_apply(const struct nvdp__alignment *a, double *x, double *out) {

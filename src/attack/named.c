@@ -104,12 +104,12 @@ size_t nvdp__top(size_t count, const double *score) {
     return top;
 }
 
-double nvdp__tokens_frequency(const struct nvdp__tokens *t, double *log_f) {
+double nvdp__log_frequency(size_t n, const double *times, double *log_f) {
     double all = 0;
-    for (size_t k = 0; k < t->count; k++)
-        all += t->times[k];
-    for (size_t k = 0; k < t->count; k++)
-        log_f[k] = log(t->times[k] / all);
+    for (size_t k = 0; k < n; k++)
+        all += times[k];
+    for (size_t k = 0; k < n; k++)
+        log_f[k] = log(times[k] / all);
     return all;
 }
 

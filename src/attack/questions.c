@@ -208,7 +208,7 @@ nvdp_status nvdp__masked_lm_open(struct nvdp__text_attack *attack, const char *d
         made->start[k + 1] = made->start[k] + n;
         if (made->one[k] < 0) without += known->times[k];
     }
-    made->share = log1p(-without / nvdp__tokens_frequency(known, made->rest));
+    made->share = log1p(-without / nvdp__log_frequency(known->count, known->times, made->rest));
     *language = (struct nvdp__language){
         .together = made->asks.together, .count = known->count, .ask = ask, .of = made};
     return NVDP__HAND_OVER(out, made);

@@ -341,14 +341,8 @@ static nvdp_status allocate(struct reuse *reuse) {
     }
     reuse->batch = nvdp__min(reuse->options->batch, reuse->train.count);
     NVDP_TRY(nvdp__reader_plan(reuse->reader, reuse->batch, longest, true));
-    reuse->optimizer =
-        (struct nvdp__optimizer){.adamw = {.lr = learning_rate(reuse),
-                                           .beta1 = 0.9,
-                                           .beta2 = 0.999,
-                                           .adam_eps = 1e-8,
-                                           .weight_decay = reuse->options->weight_decay,
-                                           .clip_norm = 1}};
-    NVDP_TRY(nvdp__optimizer_create(ctx, &reuse->reader->params, &reuse->optimizer));
+    NVDP_TRY(nvdp__adamw_create(ctx, &reuse->reader->params, learning_rate(reuse),
+                                reuse->options->weight_decay, &reuse->optimizer));
     const size_t parameters = reuse->reader->params.total;
     return NVDP__ARRAYS(ctx, &reuse->memory, NVDP__ITEMS(reuse->order, reuse->train.count),
                         NVDP__ITEMS(reuse->samples, reuse->batch),

@@ -102,18 +102,6 @@ void nvdp__scale_apply(const struct nvdp__scale *s, size_t rows, float *x) {
             x[d] = (float)(((double)x[d] - s->shift[d]) * s->by[d]);
 }
 
-nvdp_status nvdp__attack_optimizer(struct nvdp_context *ctx, const struct nvdp__params *params,
-                                   double rate, struct nvdp__optimizer *out) {
-    nvdp__optimizer_release(out);
-    *out = (struct nvdp__optimizer){.adamw = {.lr = rate,
-                                              .beta1 = .9,
-                                              .beta2 = .999,
-                                              .adam_eps = 1e-8,
-                                              .weight_decay = .01,
-                                              .clip_norm = 1}};
-    return nvdp__optimizer_create(ctx, params, out);
-}
-
 size_t nvdp__draws(const struct nvdp__text_attack *attack, enum nvdp__observed observed) {
     const struct nvdp__shared_texts *shared = attack->attacked.shared;
     if (observed != NVDP__OBSERVED_RELEASE) return 1;

@@ -113,9 +113,8 @@ void nvdp__scale_add(struct nvdp__scale *scale, size_t rows, const float *x);
 void nvdp__scale_end(struct nvdp__scale *scale);
 void nvdp__scale_apply(const struct nvdp__scale *scale, size_t rows, float *x);
 
-/* Creates the optimizer with which attackers train a network: AdamW with this learning rate. Releases an earlier one. */
-nvdp_status nvdp__attack_optimizer(struct nvdp_context *ctx, const struct nvdp__params *params,
-                                   double rate, struct nvdp__optimizer *out);
+/* Decay of the weights of networks that attackers train. */
+#define NVDP__ATTACK_DECAY .01
 /* Returns the number of times that the attacked texts are observed, each with other noise: the option `seeds`, or as
  * many as the file has. */
 size_t nvdp__draws(const struct nvdp__text_attack *attack, enum nvdp__observed observed);
@@ -225,8 +224,8 @@ void nvdp__label_lift(size_t labels, size_t count, const double *times, double *
 size_t nvdp__known_labels(const struct nvdp__text_attack *attack);
 /* Returns the label of text i, below `labels`; SIZE_MAX if it has none or `labels` is 0. */
 size_t nvdp__known_label(const struct nvdp__texts *corpus, size_t i, size_t labels);
-/* Computes the log frequency of each token, log_f [count], and returns the number of all occurrences. */
-double nvdp__tokens_frequency(const struct nvdp__tokens *tokens, double *log_f);
+/* Computes the log frequencies of n tokens or words from their numbers of occurrences, whose sum it returns. */
+double nvdp__log_frequency(size_t n, const double *times, double *log_f);
 /* Returns false for [CLS] and [SEP], which every text has. */
 bool nvdp__token_counts(const struct nvdp__text_attack *attack, int32_t id);
 

@@ -220,7 +220,8 @@ static nvdp_status train(struct layer *l, enum nvdp__observed observed, uint64_t
     size_t steps;
     const size_t texts = l->known.texts, epochs = epochs_of(l, &steps);
     struct nvdp__pass pass = {.training = true, .hidden_dropout = .1F, .seed = seed};
-    NVDP_TRY(nvdp__attack_optimizer(l->attack->ctx, &l->params, RATE, &l->optimizer));
+    NVDP_TRY(
+        nvdp__adamw_create(l->attack->ctx, &l->params, RATE, NVDP__ATTACK_DECAY, &l->optimizer));
     nvdp__scale_begin(&l->scale);
     for (size_t i = 0; i < texts; i++) {
         observe(l, &l->attack->known, observed, seed, 0, NULL, i, 1);

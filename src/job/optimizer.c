@@ -64,6 +64,18 @@ nvdp_status nvdp__optimizer_create(struct nvdp_context *ctx, const struct nvdp__
         NVDP__ITEMS(optimizer->scratch, scratch * (size_t)nvdp_context_threads(ctx) + 1));
 }
 
+nvdp_status nvdp__adamw_create(struct nvdp_context *ctx, const struct nvdp__params *params,
+                               double rate, double decay, struct nvdp__optimizer *optimizer) {
+    nvdp__optimizer_release(optimizer);
+    *optimizer = (struct nvdp__optimizer){.adamw = {.lr = rate,
+                                                    .beta1 = .9,
+                                                    .beta2 = .999,
+                                                    .adam_eps = 1e-8,
+                                                    .weight_decay = decay,
+                                                    .clip_norm = 1}};
+    return nvdp__optimizer_create(ctx, params, optimizer);
+}
+
 void nvdp__optimizer_release(struct nvdp__optimizer *optimizer) {
     free(optimizer->m);
     free(optimizer->v);

@@ -46,6 +46,10 @@ struct nvdp__optimizer {
 /* Release the optimizer, also after an error. */
 nvdp_status nvdp__optimizer_create(struct nvdp_context *ctx, const struct nvdp__params *params,
                                    struct nvdp__optimizer *optimizer);
+/* Creates AdamW with this learning rate and weight decay, and the usual other options, for a network that is trained beside
+ * a job. Releases an earlier optimizer. */
+nvdp_status nvdp__adamw_create(struct nvdp_context *ctx, const struct nvdp__params *params,
+                               double rate, double decay, struct nvdp__optimizer *optimizer);
 /* Call it after m and v were read from a file. */
 void nvdp__optimizer_restored(const struct nvdp__optimizer *optimizer,
                               const struct nvdp__params *params);
