@@ -76,11 +76,7 @@ static size_t words_of(const struct nvdp_tokenizer *tokenizer, size_t n, const i
 /* Opens the encoder of a directory with its pooling. */
 static nvdp_status load_encoder(struct nvdp_context *ctx, const char *directory,
                                 struct nvdp_encoder_info *info, struct nvdp_encoder **out) {
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-    NVDP_TRY(nvdp_config_create(ctx, "encoder", &config));
-    NVDP_TRY(nvdp_config_set(config, "model", directory));
-    NVDP_TRY(nvdp_encoder_load(ctx, config, out));
-    NVDP_TRY(nvdp_encoder_describe(*out, info));
+    NVDP_TRY(nvdp__encoder_open(ctx, (const char *const[]){"model", directory, NULL}, out, info));
     if (info->vector_size == 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected an encoder of sentences, with a pooling in modules.json, "

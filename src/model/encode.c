@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/own.h"
+#include "model/model.h"
 #include "options/result.h"
 #include <nvdp/method.h>
 #include <string.h>
@@ -35,6 +36,17 @@ nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_config *conf
 nvdp_status nvdp_encoder_load(struct nvdp_context *ctx, const struct nvdp_config *config,
                               struct nvdp_encoder **out) {
     return nvdp__encoder_create(ctx, config, refuse_private, out);
+}
+
+nvdp_status nvdp__encoder_open(struct nvdp_context *ctx, const char *const *settings,
+                               struct nvdp_encoder **out, struct nvdp_encoder_info *info) {
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    NVDP_TRY(nvdp_config_create(ctx, "encoder", &config));
+    for (; *settings != NULL; settings += 2)
+        NVDP_TRY(nvdp_config_set(config, settings[0], settings[1]));
+    NVDP_TRY(nvdp_encoder_load(ctx, config, out));
+    info->struct_size = sizeof *info;
+    return nvdp_encoder_describe(*out, info);
 }
 
 /* --- the result table --- */

@@ -11,6 +11,7 @@
 #include "model/noise.h"
 #include "text/dataset.h"
 #include <jansson.h>
+#include <nvdp/encoder.h>
 #include <nvdp/model.h>
 
 struct nvdp__prefix;
@@ -191,6 +192,10 @@ size_t nvdp__prefix_bytes(const struct nvdp_bert_config *bert, const struct nvdp
 
 /* Writes the states of the batch's texts into the model's cache. */
 nvdp_status nvdp__prefix_fill(struct nvdp__prefix *prefix, const struct nvdp__batch *batch);
+
+/* Opens the encoder that settings describe, names and values of its options up to NULL, and describes it. */
+nvdp_status nvdp__encoder_open(struct nvdp_context *ctx, const char *const *settings,
+                               struct nvdp_encoder **out, struct nvdp_encoder_info *info);
 
 /* Returns the limits of a model's mechanism, including its trained standard deviations.
  * ctx: records messages

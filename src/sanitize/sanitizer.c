@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/own.h"
 #include "encoder/checkpoint.h"
+#include "encoder/encode.h"
 #include "encoder/encoder.h"
 #include <stdlib.h>
 
@@ -645,8 +646,7 @@ static nvdp_status of_model(struct nvdp_context *ctx, const struct nvdp__sanitiz
     nvdp__autofree float *table = NULL;
     char name[96];
     NVDP_TRY(nvdp__bert_config_read(ctx, directory, &config));
-    NVDP_TRY(nvdp_tokenizer_load(ctx, directory, &made->own));
-    NVDP_TRY(nvdp__bert_check_rows(ctx, directory, &config, nvdp_tokenizer_size(made->own)));
+    NVDP_TRY(nvdp__encoder_tokenizer_load(ctx, directory, &config, &made->own));
     NVDP_TRY(nvdp__weights_open(ctx, directory, &weights));
     const struct nvdp__names *names = nvdp__names(config.model_type);
     nvdp__snprintf(name, sizeof name, "%s.%s.weight", names->prefix, nvdp__words_name(names));

@@ -51,12 +51,9 @@ static nvdp_status check_weights(struct nvdp_search *search, const char *model) 
 static nvdp_status load_encoder(struct nvdp_search *search, const char *model) {
     const struct nvdp__query_map *query = search->of->query;
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-    char length[24];
     const char *name = query->encoder; /* of a folder: it must be a plain name */
     const bool plain = name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
     const struct nvdp__path beside = nvdp__path("models", name);
-    nvdp__snprintf(length, sizeof length, "%zu", query->max_length);
     if (model == NULL) {
         model = nvdp__is_directory(beside.text) ? beside.text : name;
         if (!plain || !nvdp__is_directory(model))
@@ -67,13 +64,11 @@ static nvdp_status load_encoder(struct nvdp_search *search, const char *model) {
                 name, name);
     }
     NVDP_TRY(check_weights(search, model));
-    NVDP_TRY(nvdp_config_create(search->ctx, "encoder", &config));
-    NVDP_TRY(nvdp_config_set(config, "model", model));
-    NVDP_TRY(nvdp_config_set(config, "pool", query->pool));
-    NVDP_TRY(nvdp_config_set(config, "normalize", "no"));
-    NVDP_TRY(nvdp_config_set(config, "max-length", length));
-    NVDP_TRY(nvdp_encoder_load(search->ctx, config, &search->encoder));
-    NVDP_TRY(nvdp_encoder_describe(search->encoder, &info));
+    NVDP_TRY(nvdp__encoder_open(
+        search->ctx,
+        (const char *const[]){"model", model, "pool", query->pool, "normalize", "no", "max-length",
+                              nvdp__short_text("%zu", query->max_length).text, NULL},
+        &search->encoder, &info));
     if (info.vector_size != query->width)
         return nvdp__fail(search->ctx, NVDP_ERR_INPUT,
                           "%s: expected vectors of width %zu, which the file states, found %zu",

@@ -123,15 +123,12 @@ static nvdp_status check_public(const struct maker *maker) {
 }
 
 static nvdp_status load_encoder(struct maker *maker) {
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-    NVDP_TRY(nvdp_config_create(maker->ctx, "encoder", &config));
-    NVDP_TRY(nvdp_config_set(config, "model", maker->options->model));
-    NVDP_TRY(nvdp_config_set(config, "pool", pool_name(maker)));
-    NVDP_TRY(nvdp_config_set(config, "normalize", "no"));
-    NVDP_TRY(nvdp_config_set(config, "batch", nvdp__short_text("%zu", maker->options->batch).text));
-    NVDP_TRY(nvdp_encoder_load(maker->ctx, config, &maker->encoder));
-    maker->info.struct_size = sizeof maker->info;
-    return nvdp_encoder_describe(maker->encoder, &maker->info);
+    return nvdp__encoder_open(
+        maker->ctx,
+        (const char *const[]){"model", maker->options->model, "pool", pool_name(maker), "normalize",
+                              "no", "batch", nvdp__short_text("%zu", maker->options->batch).text,
+                              NULL},
+        &maker->encoder, &maker->info);
 }
 
 /* --- public texts --- */
