@@ -125,7 +125,7 @@ void nvdp__cache_use(const char *path) {
     (void)utimensat(AT_FDCWD, path, NULL, 0);
 }
 
-static bool is_whole(const char *bytes, size_t count, const char *kind, uint32_t version) {
+bool nvdp__cache_is_whole(const char *bytes, size_t count, const char *kind, uint32_t version) {
     struct nvdp__cache_header header;
     unsigned char sum[NVDP__DIGEST_BYTES];
     if (count < sizeof header) return false;
@@ -144,7 +144,7 @@ nvdp_status nvdp__cache_read(struct nvdp_context *ctx, const char *path, const c
     if (!nvdp__exists(path)) return NVDP_OK;
     nvdp_status status = nvdp__read_file(ctx, path, FILE_LIMIT, &read, &size);
     if (status == NVDP_ERR_MEMORY) return status;
-    if (status != NVDP_OK || !is_whole(read, size, kind, version)) {
+    if (status != NVDP_OK || !nvdp__cache_is_whole(read, size, kind, version)) {
         nvdp__log(ctx, NVDP_LOG_NOTICE,
                   "%s: the cache file is damaged or unreadable; nvdp computes its contents again",
                   path);
@@ -156,13 +156,18 @@ nvdp_status nvdp__cache_read(struct nvdp_context *ctx, const char *path, const c
     return NVDP__HAND_OVER(bytes, read);
 }
 
+nvdp_status nvdp__cache_finish(struct nvdp__output *output, const char *kind, uint32_t version,
+                               const char *bytes, size_t count) {
+    struct nvdp__cache_header header = nvdp__cache_header(kind, version, count);
+    nvdp__checksum(bytes, count, header.checksum);
+    NVDP_TRY(nvdp__output_write(output, &header, sizeof header));
+    NVDP_TRY(nvdp__output_write(output, bytes, count));
+    return nvdp__output_commit(output, true);
+}
+
 nvdp_status nvdp__cache_write(struct nvdp_context *ctx, const char *path, const char *kind,
                               uint32_t version, const char *bytes, size_t count) {
     nvdp__auto(nvdp__output_abort) struct nvdp__output output = {0};
-    struct nvdp__cache_header header = nvdp__cache_header(kind, version, count);
-    nvdp__checksum(bytes, count, header.checksum);
     NVDP_TRY(nvdp__output_open(ctx, path, &output));
-    NVDP_TRY(nvdp__output_write(&output, &header, sizeof header));
-    NVDP_TRY(nvdp__output_write(&output, bytes, count));
-    return nvdp__output_commit(&output, true);
+    return nvdp__cache_finish(&output, kind, version, bytes, count);
 }

@@ -72,6 +72,11 @@ nvdp_status nvdp__cache_read(struct nvdp_context *ctx, const char *path, const c
                              uint32_t version, char **bytes, size_t *count);
 nvdp_status nvdp__cache_write(struct nvdp_context *ctx, const char *path, const char *kind,
                               uint32_t version, const char *bytes, size_t count);
+/* Returns whether `bytes` [count] are the header, of this kind and version, and the bytes whose checksum it has. */
+bool nvdp__cache_is_whole(const char *bytes, size_t count, const char *kind, uint32_t version);
+/* Writes the header and the bytes to an open output, and gives the file its name. */
+nvdp_status nvdp__cache_finish(struct nvdp__output *output, const char *kind, uint32_t version,
+                               const char *bytes, size_t count);
 
 /* --- SHA-256 of values and names, the same on every machine --- */
 

@@ -369,6 +369,25 @@ nvdp_status nvdp__append_regular(struct nvdp_context *ctx, const char *path, FIL
     return fopen_regular(ctx, path, O_RDWR | O_APPEND | O_CREAT, "a+", file);
 }
 
+ssize_t nvdp__read_at(int fd, void *to, size_t count, size_t at) {
+    for (size_t done = 0; done < count;) {
+        const ssize_t got = pread(fd, (char *)to + done, count - done, (off_t)(at + done));
+        if (got == 0) return (ssize_t)done;
+        if (got < 0 && errno != EINTR) return -1;
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return (ssize_t)count;
+}
+
+bool nvdp__write_at(int fd, const void *from, size_t count, size_t at) {
+    for (size_t done = 0; done < count;) {
+        const ssize_t put = pwrite(fd, (const char *)from + done, count - done, (off_t)(at + done));
+        if (put < 0 && errno != EINTR) return false;
+        done += put > 0 ? (size_t)put : 0;
+    }
+    return true;
+}
+
 nvdp_status nvdp__write_file(struct nvdp_context *ctx, const char *path, const void *bytes,
                              size_t count) {
     nvdp__auto(nvdp__output_abort) struct nvdp__output output = {0};

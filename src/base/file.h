@@ -77,6 +77,12 @@ nvdp_status nvdp__check_regular(struct nvdp_context *ctx, const char *path);
 /* Opens a regular file for reading and appending; creates it if it does not exist. */
 nvdp_status nvdp__append_regular(struct nvdp_context *ctx, const char *path, FILE **file);
 
+/* Reads from an offset of an open file, and returns the number of bytes, which is below `count` only at the file's end; -1
+ * with errno on failure. */
+ssize_t nvdp__read_at(int fd, void *to, size_t count, size_t at);
+/* Writes at an offset of an open file; false with errno on failure. */
+bool nvdp__write_at(int fd, const void *from, size_t count, size_t at);
+
 /* Reads a whole regular file and appends a NUL. NVDP_ERR_INPUT if it is larger than limit. */
 nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t limit, char **bytes,
                             size_t *count);

@@ -90,19 +90,10 @@ static herr_t disk_read(H5FD_t *head, H5FD_mem_t type, hid_t plist, haddr_t addr
     (void)type;
     (void)plist;
     struct opened *file = (struct opened *)head;
-    char *bytes = buffer;
-    while (size > 0) {
-        ssize_t got = pread(file->fd, bytes, size, (off_t)address);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) {
-            if (got < 0 && file->disk->error == 0) file->disk->error = errno;
-            memset(bytes, 0, size);
-            break;
-        }
-        bytes += got;
-        address += (haddr_t)got;
-        size -= (size_t)got;
-    }
+    const ssize_t got = nvdp__read_at(file->fd, buffer, size, address);
+    const size_t there = got > 0 ? (size_t)got : 0;
+    if (got < 0 && file->disk->error == 0) file->disk->error = errno;
+    memset((char *)buffer + there, 0, size - there);
     return 0;
 }
 
@@ -111,19 +102,9 @@ static herr_t disk_write(H5FD_t *head, H5FD_mem_t type, hid_t plist, haddr_t add
     (void)type;
     (void)plist;
     struct opened *file = (struct opened *)head;
-    const char *bytes = buffer;
-    while (size > 0 && file->disk->error == 0) {
-        ssize_t put = pwrite(file->fd, bytes, size, (off_t)address);
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) {
-            file->disk->error = errno;
-            break;
-        }
-        bytes += put;
-        address += (haddr_t)put;
-        size -= (size_t)put;
-    }
-    address += size; /* as if everything had been written */
+    if (file->disk->error == 0 && !nvdp__write_at(file->fd, buffer, size, address))
+        file->disk->error = errno;
+    address += size; /* also if not everything was written */
     if (address > file->end_of_file) file->end_of_file = address;
     return 0;
 }

@@ -171,24 +171,16 @@ static nvdp_status take_sections(struct nvdp_context *ctx, const char *path, con
 
 nvdp_status nvdp__seen_digests_read(struct nvdp_context *ctx, const char *directory,
                                     struct nvdp__seen_digests **out, size_t *count) {
-    struct nvdp__cache_header header;
-    unsigned char sum[NVDP__DIGEST_BYTES];
     const struct nvdp__path path = nvdp__path(directory, digests_file);
+    const size_t header = sizeof(struct nvdp__cache_header);
     nvdp__autofree char *bytes = NULL;
     size_t size = 0;
     *out = NULL;
     *count = 0;
     if (!nvdp__exists(path.text)) return NVDP_OK;
     NVDP_TRY(nvdp__read_file(ctx, path.text, FILE_LIMIT, &bytes, &size));
-    if (size < sizeof header) return damaged(ctx, path.text);
-    memcpy(&header, bytes, sizeof header);
-    nvdp__checksum(bytes + sizeof header, size - sizeof header, sum);
-    const struct nvdp__cache_header wanted =
-        nvdp__cache_header(kind, VERSION, size - sizeof header);
-    if (memcmp(&header, &wanted, offsetof(struct nvdp__cache_header, checksum)) != 0 ||
-        memcmp(header.checksum, sum, sizeof sum) != 0)
-        return damaged(ctx, path.text);
-    return take_sections(ctx, path.text, bytes + sizeof header, size - sizeof header, out, count);
+    if (!nvdp__cache_is_whole(bytes, size, kind, VERSION)) return damaged(ctx, path.text);
+    return take_sections(ctx, path.text, bytes + header, size - header, out, count);
 }
 
 nvdp_status nvdp__seen_digests_write(struct nvdp_context *ctx, const char *directory,
@@ -210,13 +202,9 @@ nvdp_status nvdp__seen_digests_write(struct nvdp_context *ctx, const char *direc
         if (room > 0) memcpy(at + sizeof section, digests[i].digest, room);
         at += sizeof section + room;
     }
-    struct nvdp__cache_header header = nvdp__cache_header(kind, VERSION, size);
-    nvdp__checksum(bytes, size, header.checksum);
     NVDP_TRY(nvdp__output_open(ctx, path.text, &output));
     if (fchmod(fileno(output.file), 0600) != 0)
         return nvdp__fail(ctx, NVDP_ERR_IO,
                           "%s: cannot make the file private to its owner (mode 0600)", path.text);
-    NVDP_TRY(nvdp__output_write(&output, &header, sizeof header));
-    NVDP_TRY(nvdp__output_write(&output, bytes, size));
-    return nvdp__output_commit(&output, true);
+    return nvdp__cache_finish(&output, kind, VERSION, bytes, size);
 }

@@ -75,29 +75,7 @@ static uint64_t row_sum(const float *rows, size_t bytes) {
 /* --- transfers --- */
 
 static bool read_at(int fd, void *to, size_t count, size_t at) {
-    char *bytes = to;
-    while (count > 0) {
-        ssize_t got = pread(fd, bytes, count, (off_t)at);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return false;
-        bytes += got;
-        at += (size_t)got;
-        count -= (size_t)got;
-    }
-    return true;
-}
-
-static bool write_at(int fd, const void *from, size_t count, size_t at) {
-    const char *bytes = from;
-    while (count > 0) {
-        ssize_t put = pwrite(fd, bytes, count, (off_t)at);
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return false;
-        bytes += put;
-        at += (size_t)put;
-        count -= (size_t)put;
-    }
-    return true;
+    return nvdp__read_at(fd, to, count, at) == (ssize_t)count;
 }
 
 /* Returns whether `path` still names the open file: another process may have renamed or replaced
@@ -164,8 +142,8 @@ static nvdp_status write_rows(struct nvdp__prefix *prefix, struct nvdp__batch *b
         NVDP_TRY(compute(prefix, batch));
         nvdp__download(&prefix->dev, batch->tokens * store->width,
                        prefix->model->cache.hidden[prefix->layers], rows);
-        *written = write_at(fd, rows, row_bytes(dataset, store->width, first, batch->texts),
-                            place_of(dataset, store->width, first));
+        *written = nvdp__write_at(fd, rows, row_bytes(dataset, store->width, first, batch->texts),
+                                  place_of(dataset, store->width, first));
         if (!*written) return NVDP_OK;
         for (size_t i = first; i < first + batch->texts; i++) {
             size_t at = (dataset->offset[i] - dataset->offset[first]) * store->width;
@@ -180,8 +158,9 @@ static nvdp_status write_rows(struct nvdp__prefix *prefix, struct nvdp__batch *b
 
 static bool write_table(const struct nvdp__prefix_store *store, int fd) {
     struct nvdp__cache_header header = header_of(store->dataset, store->width, store->sum);
-    return write_at(fd, store->sum, store->dataset->count * sizeof *store->sum, sizeof header) &&
-           write_at(fd, &header, sizeof header, 0) && fsync(fd) == 0;
+    return nvdp__write_at(fd, store->sum, store->dataset->count * sizeof *store->sum,
+                          sizeof header) &&
+           nvdp__write_at(fd, &header, sizeof header, 0) && fsync(fd) == 0;
 }
 
 /* Reserves the whole file at the start, so that a full disk is found before hours of computing.

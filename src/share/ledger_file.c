@@ -234,13 +234,9 @@ static nvdp_status read_bytes(struct nvdp__ledger *ledger) {
         return FAIL(ledger, INPUT, "expected a %s, found another kind of file", "regular file");
     ledger->size = (size_t)info.st_size;
     NVDP_TRY(NVDP__NEW(ledger->ctx, ledger->bytes, ledger->size));
-    for (size_t have = 0; have < ledger->size;) {
-        ssize_t got = pread(ledger->fd, ledger->bytes + have, ledger->size - have, (off_t)have);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return io_error(ledger, "read");
-        if (got == 0) ledger->size = have;
-        have += (size_t)got;
-    }
+    const ssize_t got = nvdp__read_at(ledger->fd, ledger->bytes, ledger->size, 0);
+    if (got < 0) return io_error(ledger, "read");
+    ledger->size = (size_t)got;
     return NVDP_OK;
 }
 
@@ -354,16 +350,7 @@ static nvdp_status no_ledger(const struct nvdp__ledger *ledger) {
 
 static nvdp_status put_bytes(const struct nvdp__ledger *ledger, int fd, size_t at, size_t count,
                              const void *bytes) {
-    const unsigned char *from = bytes;
-    while (count > 0) {
-        ssize_t put = pwrite(fd, from, count, (off_t)at);
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return io_error(ledger, "write");
-        from += put;
-        at += (size_t)put;
-        count -= (size_t)put;
-    }
-    return NVDP_OK;
+    return nvdp__write_at(fd, bytes, count, at) ? NVDP_OK : io_error(ledger, "write");
 }
 
 static void set_head(struct nvdp__ledger *ledger, uint64_t frames, const unsigned char last[MAC]) {
