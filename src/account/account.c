@@ -287,15 +287,14 @@ nvdp_status nvdp_account_delta(struct nvdp_context *ctx, const struct nvdp_dp_ru
 
 nvdp_status nvdp__account_deltas(struct nvdp_context *ctx, const struct nvdp_dp_run *run, size_t n,
                                  const double *epsilon, double *present, double *absent) {
-    nvdp_status status = NVDP_OK;
-    double(*made)[2] = NULL;
-    NVDP_TRY_OR_CLEAN(check(ctx, run));
+    nvdp__autofree double(*made)[2] = NULL;
+    NVDP_TRY(check(ctx, run));
     for (size_t i = 0; i < n; i++)
-        if (isnan(epsilon[i])) NVDP_TRY_OR_CLEAN(refuse(ctx, "epsilon", "a number", epsilon[i]));
-    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, made, n));
+        if (isnan(epsilon[i])) return refuse(ctx, "epsilon", "a number", epsilon[i]);
+    NVDP_TRY(NVDP__NEW(ctx, made, n));
     for (size_t i = 0; i < n; i++) {
         double both[2];
-        NVDP_TRY_OR_CLEAN(nvdp__pld_deltas(ctx, run, fabs(epsilon[i]), both));
+        NVDP_TRY(nvdp__pld_deltas(ctx, run, fabs(epsilon[i]), both));
         for (int p = 0; p < 2; p++)
             made[i][p] =
                 epsilon[i] < 0 ? exp(epsilon[i]) * both[1 - p] - expm1(epsilon[i]) : both[p];
@@ -304,9 +303,7 @@ nvdp_status nvdp__account_deltas(struct nvdp_context *ctx, const struct nvdp_dp_
         if (absent != NULL) absent[i] = made[i][0];
         if (present != NULL) present[i] = made[i][1];
     }
-cleanup:
-    free(made);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- budgets ---- */
@@ -330,6 +327,10 @@ static nvdp_status search_open(struct nvdp_context *ctx, const struct nvdp_dp_ru
     memcpy(search->phase, run->phase, run->phases * sizeof *search->phase);
     search->run.phase = search->phase;
     return NVDP_OK;
+}
+
+static void search_close(struct search *search) {
+    free(search->phase);
 }
 
 static nvdp_status epsilon_of(const struct search *search, double *epsilon) {
@@ -370,23 +371,22 @@ static nvdp_status narrow(struct search *search, double *noise, double low, doub
 nvdp_status nvdp_account_noise(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                                double epsilon, double delta, enum nvdp_accountant accountant,
                                double *noise) {
-    nvdp_status status = NVDP_OK;
-    struct search search = {0};
+    nvdp__auto(search_close) struct search search = {0};
     const double max = log(1e6), min = log(NVDP__NOISE_MIN);
     double at = 0, reached, miss, low = NAN, low_miss = 0, high = NAN, high_miss = 0;
-    NVDP_TRY_OR_CLEAN(search_open(ctx, run, epsilon, delta, accountant, &search));
+    NVDP_TRY(search_open(ctx, run, epsilon, delta, accountant, &search));
     double *tried = &search.phase[run->phases - 1].noise;
     while (isnan(low) || isnan(high)) { /* searches by factors, from 1 */
         *tried = exp(at);
-        NVDP_TRY_OR_CLEAN(epsilon_of(&search, &reached));
+        NVDP_TRY(epsilon_of(&search, &reached));
         miss = log(reached / epsilon);
         if (miss > 0) {
             if (at >= max)
-                NVDP_TRY_OR_CLEAN(
-                    nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                               "epsilon: expected a value that noise of at most 1e6 can reach at "
-                               "delta %g, found %g; noise 1e6 gives %g; choose a larger epsilon",
-                               delta, epsilon, reached));
+                return nvdp__fail(
+                    ctx, NVDP_ERR_ARGUMENT,
+                    "epsilon: expected a value that noise of at most 1e6 can reach at "
+                    "delta %g, found %g; noise 1e6 gives %g; choose a larger epsilon",
+                    delta, epsilon, reached);
             low = at;
             low_miss = miss;
             at = fmin(at + 1, max);
@@ -397,44 +397,39 @@ nvdp_status nvdp_account_noise(struct nvdp_context *ctx, const struct nvdp_dp_ru
             at = fmax(at - 1, min);
         }
     }
-    if (!isnan(low)) NVDP_TRY_OR_CLEAN(narrow(&search, tried, low, high, low_miss, high_miss));
+    if (!isnan(low)) NVDP_TRY(narrow(&search, tried, low, high, low_miss, high_miss));
     *noise = *tried;
-cleanup:
-    free(search.phase);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_account_steps(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                                double epsilon, double delta, enum nvdp_accountant accountant,
                                uint64_t *steps) {
-    nvdp_status status = NVDP_OK;
-    struct search search = {0};
-    NVDP_TRY_OR_CLEAN(check(ctx, run));
-    NVDP_TRY_OR_CLEAN(search_open(ctx, run, epsilon, delta, accountant, &search));
+    nvdp__auto(search_close) struct search search = {0};
+    NVDP_TRY(check(ctx, run));
+    NVDP_TRY(search_open(ctx, run, epsilon, delta, accountant, &search));
     uint64_t *tried = &search.phase[run->phases - 1].steps;
     const uint64_t max = *tried;
     uint64_t fit = 0, beyond = max + 1;
     double reached;
     /* at least as many as by Renyi divergences, which are fast */
     if (accountant == NVDP_ACCOUNTANT_PLD) {
-        NVDP_TRY_OR_CLEAN(nvdp_account_steps(ctx, run, epsilon, delta, NVDP_ACCOUNTANT_RDP, &fit));
+        NVDP_TRY(nvdp_account_steps(ctx, run, epsilon, delta, NVDP_ACCOUNTANT_RDP, &fit));
         beyond = fit;
         do {
             beyond = beyond + beyond / 4 + 1;
             if (beyond > max) break;
             *tried = beyond;
-            NVDP_TRY_OR_CLEAN(epsilon_of(&search, &reached));
+            NVDP_TRY(epsilon_of(&search, &reached));
             if (reached <= epsilon) fit = beyond;
         } while (fit == beyond);
         if (beyond > max) beyond = max + 1;
     }
     while (beyond - fit > 1) {
         *tried = fit + (beyond - fit) / 2;
-        NVDP_TRY_OR_CLEAN(epsilon_of(&search, &reached));
+        NVDP_TRY(epsilon_of(&search, &reached));
         *(reached <= epsilon ? &fit : &beyond) = *tried;
     }
     *steps = fit;
-cleanup:
-    free(search.phase);
-    return status;
+    return NVDP_OK;
 }

@@ -375,6 +375,7 @@ struct blocks {
     struct nvdp__memory memory; /* of these arrays, and of those of the blocks except their text */
     size_t capacity;            /* rows of a block */
     size_t line;                /* lines before the next block */
+    struct block block[3];
     /* of each thread */
     uint64_t *digits;        /* [threads, dim] */
     unsigned char *decimals; /* [threads, dim] */
@@ -566,29 +567,28 @@ static nvdp_status advance(struct reader *reader, struct blocks *blocks, struct 
     return status;
 }
 
+static void release_blocks(struct blocks *blocks) {
+    for (size_t b = 0; b < 3; b++)
+        free(blocks->block[b].text);
+    nvdp__memory_release(&blocks->memory);
+}
+
 static nvdp_status read_text(struct reader *reader, struct nvdp__meter *meter) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = reader->lines.ctx;
     const size_t rows = BLOCK_NUMBERS / nvdp__max(reader->dim, 1);
-    struct blocks blocks = {.capacity = nvdp__max(rows, 1), .line = reader->lines.line};
-    struct block block[3] = {0};
+    nvdp__auto(release_blocks) struct blocks blocks = {.capacity = nvdp__max(rows, 1),
+                                                       .line = reader->lines.line};
+    struct block *block = blocks.block;
     size_t i = 0;
     for (size_t b = 0; b < 3; b++)
-        NVDP_TRY_OR_CLEAN(
-            NVDP__ARRAYS(ctx, &blocks.memory, NVDP__ITEMS(block[b].row, blocks.capacity)));
-    NVDP_TRY_OR_CLEAN(next_block(reader, &blocks, &block[1]));
+        NVDP_TRY(NVDP__ARRAYS(ctx, &blocks.memory, NVDP__ITEMS(block[b].row, blocks.capacity)));
+    NVDP_TRY(next_block(reader, &blocks, &block[1]));
     for (; block[(i + 1) % 3].lines > 0; i++) {
-        NVDP_TRY_OR_CLEAN(
-            advance(reader, &blocks, &block[i % 3], &block[(i + 1) % 3], &block[(i + 2) % 3]));
-        NVDP_TRY_OR_CLEAN(nvdp__check_cancelled(ctx, "cancelled"));
+        NVDP_TRY(advance(reader, &blocks, &block[i % 3], &block[(i + 1) % 3], &block[(i + 2) % 3]));
+        NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
         nvdp__meter_update(meter, reader->count, (double)reader->count, "words", NAN);
     }
-    NVDP_TRY_OR_CLEAN(take_block(reader, &block[i % 3]));
-cleanup:
-    for (size_t b = 0; b < 3; b++)
-        free(block[b].text);
-    nvdp__memory_release(&blocks.memory);
-    return status;
+    return take_block(reader, &block[i % 3]);
 }
 
 /* ---- rows of the binary form ---- */
@@ -691,22 +691,21 @@ static void log_odd(const struct reader *reader) {
         nvdp__log(reader->lines.ctx, NVDP_LOG_NOTICE, "%s: %s", reader->lines.path, text + 2);
 }
 
+static void release(struct reader *reader) {
+    nvdp__lines_close(&reader->lines);
+    free(reader->numbers);
+}
+
 nvdp_status nvdp__word_vectors_read(struct nvdp_context *ctx, const char *path,
                                     struct nvdp__strings *words, struct nvdp__vector_rows *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__vector_rows rows = {.ctx = ctx};
-    struct reader reader = {.words = words, .rows = &rows};
+    nvdp__auto(nvdp__vector_rows_release) struct nvdp__vector_rows rows = {.ctx = ctx};
+    nvdp__auto(release) struct reader reader = {.words = words, .rows = &rows};
     words->ctx = ctx;
-    NVDP_TRY_OR_CLEAN(nvdp__check_regular(ctx, path));
-    NVDP_TRY_OR_CLEAN(nvdp__lines_open(ctx, path, &reader.lines));
-    NVDP_TRY_OR_CLEAN(find_form(&reader));
+    NVDP_TRY(nvdp__check_regular(ctx, path));
+    NVDP_TRY(nvdp__lines_open(ctx, path, &reader.lines));
+    NVDP_TRY(find_form(&reader));
     rows.dim = reader.dim;
-    NVDP_TRY_OR_CLEAN(read_rows(&reader));
+    NVDP_TRY(read_rows(&reader));
     log_odd(&reader);
-    NVDP__HAND_OVER(out, rows);
-cleanup:
-    nvdp__lines_close(&reader.lines);
-    nvdp__vector_rows_release(&rows);
-    free(reader.numbers);
-    return status;
+    return NVDP__HAND_OVER(out, rows);
 }
