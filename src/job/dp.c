@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/own.h"
 #include "base/sentence.h"
+#include "rdp/options.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -435,13 +436,9 @@ static nvdp_status put_own(const struct nvdp__dp *dp, json_t *object) {
 const double nvdp__dp_baselines[NVDP__DP_BASELINES] = {0.5, 0.001};
 
 static json_t *risk_json(const struct nvdp_example_risk *risk) {
-    json_t *guesses = json_array();
-    for (size_t i = 0; i < risk->guesses; i++)
-        json_array_append_new(guesses, json_pack("{s:f,s:f}", "baseline", risk->guess[i].baseline,
-                                                 "bound", risk->guess[i].bound));
     return json_pack("{s:o,s:o,s:{s:f,s:f},s:o}", "mu", number(risk->mu), "replaced_epsilon",
                      number(risk->replaced_epsilon), "membership", "prior", 0.5, "bound",
-                     risk->membership, "guess", guesses);
+                     risk->membership, "guess", nvdp__guesses_json(risk->guesses, risk->guess));
 }
 
 nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t done,

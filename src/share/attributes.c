@@ -308,12 +308,6 @@ static const struct rule *find_rule(const char *name) {
 #define STATED_WHOLE WHOLE
 #define ROUNDED REAL
 #include "share/attributes.inc"
-#undef TEXT
-#undef WHOLE
-#undef REAL
-#undef STATED
-#undef STATED_WHOLE
-#undef ROUNDED
         {"nvdp_format", NVDP__ATTRIBUTE_CREATED, LIKE("embeddings/1|embeddings/2")},
         {"grid", NVDP__ATTRIBUTE_CREATED, LIKE("float16|int16|int32")},
         {"z_step", NVDP__ATTRIBUTE_CREATED, .min = 0x1p-30, .max = 0x1p30},
@@ -429,12 +423,6 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
 #define ROUNDED(name, there, value, low, high)                                                     \
     REAL(name, there, nvdp__public_number(value), low, high)
 #include "share/attributes.inc"
-#undef TEXT
-#undef WHOLE
-#undef REAL
-#undef STATED
-#undef STATED_WHOLE
-#undef ROUNDED
     };
     for (const struct row *a = all; a < all + sizeof all / sizeof all[0]; a++) {
         if (!a->there) continue;

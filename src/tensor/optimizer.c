@@ -1,6 +1,7 @@
 /* The optimizers of optimizer.h: AdamW, SGD with momentum, the norm of the gradient, Muon. */
 #include "tensor/optimizer.h"
 
+#include "tensor/kernels.h"
 #include "tensor/ops.h"
 #include "tensor/vector.h"
 #include <omp.h>
@@ -154,21 +155,13 @@ void nvdp__sgd_spans(const struct nvdp__device *dev, const struct nvdp__sgd *opt
 
 /* ---- the gradient's norm ---- */
 
-NVDP__CLONES
-static double span_sum_squares(size_t n, const float *x) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < n; i++)
-        sum += (double)x[i] * (double)x[i];
-    return sum;
-}
-
 double nvdp__spans_sum_squares(const struct nvdp__device *dev, size_t spans,
                                const struct nvdp__span *span, const float *x, double *part) {
 #pragma omp parallel for num_threads(nvdp__matrix_team(dev, spans, NVDP__SPAN))                    \
     schedule(dynamic, 32)
     for (size_t i = 0; i < spans; i++) {
-        part[i] = span[i].idle ? 0 : span_sum_squares(span[i].count, x + span[i].offset);
+        const float *own = x + span[i].offset;
+        part[i] = span[i].idle ? 0 : nvdp__dot(span[i].count, own, own);
     }
     double sum = 0;
     for (size_t i = 0; i < spans; i++)
