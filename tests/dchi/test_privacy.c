@@ -59,10 +59,9 @@ static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown
     make(&made, unknown);
     if (!pairs) made.texts.first = NULL;
     struct nvdp_dchi *dchi = NULL;
-    struct nvdp_config *config = NULL;
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
     ok(nvdp_dchi_create(made.ctx, made.vectors, mechanism, eta, .3, made.sensitive, &dchi));
-    ok(nvdp_config_create(made.ctx, "privacy", &config));
+    struct nvdp_config *config = support_config(made.ctx, "privacy", NULL);
     ok(nvdp_config_set(config, "order", order));
     ok(nvdp_config_set(config, "moments", moments));
     ok(nvdp_config_set(config, "releases", "2"));
@@ -141,7 +140,6 @@ static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown
     cr_expect_eq(report.tokens, made.offset[TEXTS]);
     cr_expect_eq(report.unknown > 0, unknown);
     free(matrix);
-    nvdp_config_free(config);
     nvdp_result_free(&report);
     nvdp_dchi_free(dchi);
     unmake(&made);
@@ -216,11 +214,10 @@ Test(privacy, santext_plus_far) {
         nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
         ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT_PLUS, eta, .3, sensitive, &dchi));
         for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
-            nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
             nvdp__autoresult struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
             const double order = strtod(orders[o], NULL);
             double matrix[FOUR * FOUR], largest = 0;
-            ok(nvdp_config_create(ctx, "privacy", &config));
+            struct nvdp_config *config = support_config(ctx, "privacy", NULL);
             ok(nvdp_config_set(config, "order", orders[o]));
             ok(nvdp_config_set(config, "moments", "1,2"));
             const struct nvdp__privacy_options options = options_of(ctx, config);

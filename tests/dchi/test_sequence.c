@@ -39,10 +39,9 @@ Test(sequence, pairs_are_the_closed_form) {
         for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
             FREED(nvdp_result_free)
             struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-            nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
             const double order = strtod(orders[o], NULL);
             double largest = 0;
-            ok(nvdp_config_create(ctx, "privacy", &config));
+            struct nvdp_config *config = support_config(ctx, "privacy", NULL);
             ok(nvdp_config_set(config, "order", orders[o]));
             const struct nvdp__privacy_options options = options_of(ctx, config);
             ok(nvdp__sequence_privacy(ctx, eta, clips[c], TEXTS, DIM, states, &options, matrix,
@@ -77,7 +76,6 @@ Test(sequence, wrong_values_are_refused) {
     struct nvdp_context *ctx = support_context();
     FREED(nvdp_result_free)
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     double states[2 * DIM] = {1};
     struct nvdp__privacy_options options = nvdp__privacy_defaults();
     cr_expect_eq(nvdp__sequence_privacy(ctx, 0, 1, 2, DIM, states, &options, NULL, &report),
@@ -86,7 +84,7 @@ Test(sequence, wrong_values_are_refused) {
                  NVDP_ERR_ARGUMENT);
     cr_expect_eq(nvdp__sequence_privacy(ctx, 1, 1, 1, DIM, states, &options, NULL, &report),
                  NVDP_ERR_ARGUMENT);
-    ok(nvdp_config_create(ctx, "privacy", &config));
+    struct nvdp_config *config = support_config(ctx, "privacy", NULL);
     ok(nvdp_config_set(config, "adjacency", "same-length"));
     options = options_of(ctx, config);
     cr_expect_eq(nvdp__sequence_privacy(ctx, 1, 1, 2, DIM, states, &options, NULL, &report),

@@ -22,9 +22,8 @@ static void random_values(struct fixture *f, uint64_t seed) {
         nvdp__params_normal(&f->dev, &f->params, i, 0.3, seed);
         if (strstr(f->params.entry[i].name, "LayerNorm.weight") == NULL) continue;
         float *value = nvdp__value(&f->params, i);
-        for (size_t k = 0; k < f->params.entry[i].count; k++) {
+        for (size_t k = 0; k < f->params.entry[i].count; k++)
             value[k] += 1;
-        }
     }
 }
 

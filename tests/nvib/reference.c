@@ -23,9 +23,8 @@ static void dense(const struct fixture *f, const double *theta, const char *pref
     const double *b = tensor(f, theta, prefix, "bias");
     for (size_t i = 0; i < out; i++) {
         y[i] = b[i];
-        for (size_t k = 0; k < in; k++) {
+        for (size_t k = 0; k < in; k++)
             y[i] += w[i * in + k] * x[k];
-        }
     }
 }
 
@@ -34,15 +33,12 @@ static void layer_norm(const struct fixture *f, const double *theta, const char 
     const double *gamma = tensor(f, theta, prefix, "weight");
     const double *beta = tensor(f, theta, prefix, "bias");
     double mean = 0, var = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         mean += x[i] / (double)n;
-    }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         var += (x[i] - mean) * (x[i] - mean) / (double)n;
-    }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         x[i] = (x[i] - mean) / sqrt(var + 1e-12) * gamma[i] + beta[i];
-    }
 }
 
 static double clamp(double x, double low, double high) {
@@ -75,10 +71,9 @@ static struct posterior posterior_of(const struct fixture *f, const double *thet
     }
     if (!f->nvib->gauss.form.weights) return q;
     q.log_alpha = tensor(f, theta, "nvib.alpha", "bias")[0];
-    for (size_t k = 0; k < d; k++) {
+    for (size_t k = 0; k < d; k++)
         q.log_alpha += tensor(f, theta, "nvib.alpha", "quadratic")[k] * x[k] * x[k] +
                        tensor(f, theta, "nvib.alpha", "weight")[k] * x[k];
-    }
     q.log_alpha = clamp(q.log_alpha, log(clip->alpha_min), log(clip->alpha_max));
     return q;
 }
@@ -102,15 +97,13 @@ static void losses(const struct fixture *f, size_t n, const struct posterior *q,
     double kappa = config->kappa;
     bool weights = f->nvib->gauss.form.weights;
     double sum = config->prior_alpha;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         sum += exp(q[i].log_alpha);
-    }
     *loss_g = 0;
     for (size_t i = 0; i < n; i++) {
         double kl = 0;
-        for (size_t k = 0; k < f->nvib->gauss.dim; k++) {
+        for (size_t k = 0; k < f->nvib->gauss.dim; k++)
             kl += 0.5 * (exp(q[i].logvar[k]) + q[i].mu[k] * q[i].mu[k] - 1 - q[i].logvar[k]);
-        }
         double share = exp(q[i].log_alpha) / sum / (double)f->nvib->gauss.dim;
         if (!weights) share = 1 / (double)n;
         *loss_g += kappa * kl * (exact ? 1 : share);
@@ -139,10 +132,9 @@ static void losses(const struct fixture *f, size_t n, const struct posterior *q,
         total_b += kappa * b[i];
     }
     *loss_d = gsl_sf_lngamma(total_a) - gsl_sf_lngamma(total_b);
-    for (size_t i = 0; i < m; i++) {
+    for (size_t i = 0; i < m; i++)
         *loss_d += kappa * (gsl_sf_lngamma(b[i]) - gsl_sf_lngamma(a[i]) +
                             (a[i] - b[i]) * (gsl_sf_psi(a[i]) - gsl_sf_psi(total_a)));
-    }
 }
 
 struct text_sample {
@@ -172,9 +164,8 @@ static void draw(const struct reference *ref, size_t b, const struct posterior *
             s->log_pi[r] += ref->slope[first + r] * (from->log_alpha - ref->log_alpha[src]);
         total += exp(s->log_pi[r]);
     }
-    for (size_t r = 0; r < s->rows; r++) {
+    for (size_t r = 0; r < s->rows; r++)
         s->log_pi[r] -= log(total);
-    }
 }
 
 /* Computes u of one query row. */
@@ -195,19 +186,16 @@ static void block_row(const struct fixture *f, const double *theta, const struct
         double weight[REFERENCE_ROWS], total = 0;
         for (size_t j = 0; j < s->rows; j++) {
             double score = 0, square = 0;
-            for (size_t k = head * h; k < (head + 1) * h; k++) {
+            for (size_t k = head * h; k < (head + 1) * h; k++)
                 score += query[k] * key[j][k] / sqrt((double)h);
-            }
-            for (size_t k = 0; k < p; k++) {
+            for (size_t k = 0; k < p; k++)
                 square += s->z[j][k] * s->z[j][k];
-            }
             weight[j] = exp(score + s->log_pi[j] - square / (2 * sqrt((double)h)));
             total += weight[j];
         }
         for (size_t j = 0; j < s->rows; j++) {
-            for (size_t k = head * h; k < (head + 1) * h; k++) {
+            for (size_t k = head * h; k < (head + 1) * h; k++)
                 context[k] += weight[j] / total * value[j][k];
-            }
         }
     }
     double y[REFERENCE_DIM], wide[4 * REFERENCE_DIM];
@@ -216,13 +204,11 @@ static void block_row(const struct fixture *f, const double *theta, const struct
         y[k] += s->query[i][k];
     layer_norm(f, theta, "nvdp.attention.output.LayerNorm", p, y);
     dense(f, theta, "nvdp.intermediate.dense", p, inner, y, wide);
-    for (size_t k = 0; k < inner; k++) {
+    for (size_t k = 0; k < inner; k++)
         wide[k] = 0.5 * wide[k] * (1 + erf(wide[k] / sqrt(2)));
-    }
     dense(f, theta, "nvdp.output.dense", inner, p, wide, u);
-    for (size_t k = 0; k < p; k++) {
+    for (size_t k = 0; k < p; k++)
         u[k] += y[k];
-    }
     layer_norm(f, theta, "nvdp.output.LayerNorm", p, u);
 }
 
@@ -238,9 +224,8 @@ static void pool(const struct fixture *f, const double *theta, const struct text
             weight = r < prior ? 0 : 1 / (double)(s->rows - prior);
         double u[REFERENCE_DIM];
         block_row(f, theta, s, r, u);
-        for (size_t k = 0; k < p; k++) {
+        for (size_t k = 0; k < p; k++)
             pooled[k] += weight * u[k];
-        }
     }
 }
 
@@ -251,18 +236,16 @@ double reference_loss(struct reference *ref, const double *theta, const double *
     for (size_t b = 0; b < f->batch.texts; b++) {
         struct posterior q[REFERENCE_TOKENS];
         size_t n = (size_t)(f->offset[b + 1] - f->offset[b]);
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < n; i++)
             q[i] = posterior_of(f, theta, i,
                                 x + ((size_t)f->offset[b] + i) * f->nvib->gauss.hidden_size);
-        }
         clip_sequence(f, n, q);
         struct text_sample sample;
         draw(ref, b, q, &sample);
         pool(f, theta, &sample, ref->pooled + b * p);
         losses(f, n, q, &ref->loss_g[b], &ref->loss_d[b]);
-        for (size_t k = 0; k < p; k++) {
+        for (size_t k = 0; k < p; k++)
             loss += ref->proj[b * p + k] * ref->pooled[b * p + k];
-        }
         loss += ref->weight_g * ref->loss_g[b] + ref->weight_d * ref->loss_d[b];
     }
     return loss;
@@ -271,10 +254,9 @@ double reference_loss(struct reference *ref, const double *theta, const double *
 void reference_linearize(struct reference *ref, const double *theta, const double *x) {
     const struct nvdp__nvib *nvib = ref->f->nvib;
     if (!nvib->gauss.form.weights) return;
-    for (size_t t = 0; t < nvib->gauss.rows.tokens; t++) {
+    for (size_t t = 0; t < nvib->gauss.rows.tokens; t++)
         ref->log_alpha[t] =
             posterior_of(ref->f, theta, 0, x + t * nvib->gauss.hidden_size).log_alpha;
-    }
     for (size_t r = 0; r < nvib->gauss.rows.rows; r++) {
         if (nvib->gauss.rows.src[r] < 0) continue;
         double alpha = exp(ref->log_alpha[nvib->gauss.rows.src[r]]) / nvib->gauss.config.kappa;

@@ -6,9 +6,8 @@ enum { ROWS = 30, DIM = 13 };
 static const struct nvdp__device dev = {.threads = 2};
 
 static void fill(size_t n, double scale, double phase, float *x) {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         x[i] = (float)(scale * sin(1.7 * (double)i + phase));
-    }
 }
 
 /* bias = log pi - |z|^2/(2 sqrt h), h = 5. */
@@ -31,9 +30,8 @@ Test(denoise, bias_and_gradient) {
     nvdp__denoise_bias_backward(&dev, ROWS, DIM, 5, z, dbias, dz, dlog_pi);
     cr_expect_lt(support_norm_error(ROWS, bias, want), 1e-6);
     cr_expect_lt(support_norm_error(ROWS * DIM, dz, want_dz), 1e-6);
-    for (size_t r = 0; r < ROWS; r++) {
+    for (size_t r = 0; r < ROWS; r++)
         cr_expect_eq(dlog_pi[r], dbias[r]);
-    }
 }
 
 Test(denoise, weights) {

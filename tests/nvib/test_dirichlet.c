@@ -13,9 +13,8 @@ struct layout {
 };
 
 static void add(struct layout *lay, int kappa, int32_t src) {
-    for (int k = 0; k < kappa; k++) {
+    for (int k = 0; k < kappa; k++)
         lay->src[lay->rows++] = src;
-    }
 }
 
 static struct layout layout_of(int kappa) {
@@ -25,12 +24,10 @@ static struct layout layout_of(int kappa) {
     for (int b = 0; b < TEXTS; b++) {
         lay.offset[b] = (int32_t)lay.rows;
         add(&lay, kappa, NVDP__PRIOR);
-        for (int i = 0; i < tokens[b]; i++) {
+        for (int i = 0; i < tokens[b]; i++)
             add(&lay, kappa, t++);
-        }
-        for (int i = 0; b == 0 && i < 2; i++) {
+        for (int i = 0; b == 0 && i < 2; i++)
             add(&lay, kappa, NVDP__PADDING);
-        }
     }
     lay.offset[TEXTS] = (int32_t)lay.rows;
     return lay;
@@ -68,15 +65,13 @@ static void sample(const struct layout *lay, int kappa, int threads, const float
 Test(dirichlet, given_draws) {
     struct layout lay = layout_of(2);
     float log_gamma[ROWS_MAX], log_pi[ROWS_MAX], dlogg[ROWS_MAX];
-    for (size_t r = 0; r < lay.rows; r++) {
+    for (size_t r = 0; r < lay.rows; r++)
         log_gamma[r] = (float)sin((double)r) * 4 - 1;
-    }
     sample(&lay, 2, 2, log_gamma, 0, log_pi, dlogg);
     for (size_t b = 0; b < TEXTS; b++) {
         double sum = 0;
-        for (int32_t r = lay.offset[b]; r < lay.offset[b + 1]; r++) {
+        for (int32_t r = lay.offset[b]; r < lay.offset[b + 1]; r++)
             sum += exp(log_gamma[r]);
-        }
         for (int32_t r = lay.offset[b]; r < lay.offset[b + 1]; r++) {
             cr_expect_float_eq(log_pi[r], log_gamma[r] - log(sum), 1e-6);
             double alpha = lay.src[r] < 0 ? 0 : exp(lay.log_alpha[lay.src[r]]) / 2;
@@ -95,25 +90,21 @@ Test(dirichlet, never_minus_infinity) {
     sample(&lay, 1, 1, log_gamma, 0, log_pi, dlogg);
     cr_expect(isfinite(log_pi[1]) && log_pi[1] < -1e29f);
     cr_expect(isfinite(dlogg[1]));
-    for (size_t t = 0; t < TOKENS; t++) {
+    for (size_t t = 0; t < TOKENS; t++)
         lay.log_alpha[t] = -80;
-    }
     lay.log_alpha[3] = 80;
     sample(&lay, 1, 1, NULL, 0, log_pi, dlogg);
-    for (size_t r = 0; r < lay.rows; r++) {
+    for (size_t r = 0; r < lay.rows; r++)
         cr_expect(isfinite(log_pi[r]) && isfinite(dlogg[r]), "row %zu: %g, %g", r, log_pi[r],
                   dlogg[r]);
-    }
     float d_log_pi[ROWS_MAX], d_log_alpha[TOKENS] = {0};
-    for (size_t r = 0; r < lay.rows; r++) {
+    for (size_t r = 0; r < lay.rows; r++)
         d_log_pi[r] = r == 2;
-    }
     struct nvdp__device dev = device(1);
     struct nvdp__sample_rows rows = rows_of(&lay);
     nvdp__dirichlet_sample_backward(&dev, &rows, log_pi, dlogg, d_log_pi, d_log_alpha);
-    for (size_t t = 0; t < TOKENS; t++) {
+    for (size_t t = 0; t < TOKENS; t++)
         cr_expect(isfinite(d_log_alpha[t]));
-    }
 }
 
 Test(dirichlet, streams) {
@@ -141,9 +132,8 @@ Test(dirichlet, streams) {
 /* Returns E[pi^k] of a Beta(a, s - a) marginal. */
 static double moment(double a, double s, int k) {
     double m = 1;
-    for (int i = 0; i < k; i++) {
+    for (int i = 0; i < k; i++)
         m *= (a + i) / (s + i);
-    }
     return m;
 }
 
@@ -158,17 +148,15 @@ Test(dirichlet, moments) {
         lay.log_alpha[3] = -4; /* e^-10 is too rare for a mean over 20000 draws */
         double alpha[COMPONENTS] = {1, exp(-2), exp(0.5), exp(1.5), exp(-4), 0.2f, 0.2f};
         double total = 0, first[COMPONENTS] = {0}, second[COMPONENTS] = {0}, within = 0;
-        for (size_t i = 0; i < COMPONENTS; i++) {
+        for (size_t i = 0; i < COMPONENTS; i++)
             total += alpha[i];
-        }
         for (uint32_t n = 0; n < N; n++) {
             float log_pi[ROWS_MAX];
             sample(&lay, kappa, 1, NULL, n, log_pi, NULL);
             for (size_t i = 0; i < COMPONENTS; i++) {
                 double rho = 0;
-                for (int k = 0; k < kappa; k++) {
+                for (int k = 0; k < kappa; k++)
                     rho += exp(log_pi[i * (size_t)kappa + (size_t)k]);
-                }
                 first[i] += rho / N;
                 second[i] += rho * rho / N;
                 if (i == 3) within += exp(log_pi[i * (size_t)kappa]) / rho / N;
@@ -215,9 +203,8 @@ Test(dirichlet, gradient) {
     sample(&lay, 2, 1, log_gamma, 0, log_pi, dlogg);
     float got[TOKENS] = {0};
     double want[TOKENS], log_alpha[TOKENS];
-    for (size_t t = 0; t < TOKENS; t++) {
+    for (size_t t = 0; t < TOKENS; t++)
         log_alpha[t] = lay.log_alpha[t];
-    }
     struct nvdp__device dev = device(2);
     struct nvdp__sample_rows rows = rows_of(&lay);
     nvdp__dirichlet_sample_backward(&dev, &rows, log_pi, dlogg, c, got);

@@ -60,9 +60,8 @@ Test(gamma, continuous) {
         seam(alpha, log_a + 1 - near, alpha, log_a + 1 + near);
         seam(alpha, log_a - 1 - near, alpha, log_a - 1 + near);
     }
-    for (double t = -1; t <= 1; t += 0.125) {
+    for (double t = -1; t <= 1; t += 0.125)
         seam(64 * (1 - near), log(64) + t, 64 * (1 + near), log(64) + t);
-    }
 }
 
 Test(gamma, ends) {
@@ -106,9 +105,8 @@ Test(gamma, draws_follow_the_distribution) {
     for (size_t k = 0; k < sizeof alphas / sizeof alphas[0]; k++) {
         struct nvdp__noise noise = {.seed = 2024};
         struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_GAMMA, (uint32_t)k, 1);
-        for (size_t i = 0; i < N; i++) {
+        for (size_t i = 0; i < N; i++)
             u[i] = cdf(alphas[k], nvdp__gamma_log_draw(&stream, alphas[k]));
-        }
         qsort(u, N, sizeof u[0], ascending);
         double distance = 0;
         for (size_t i = 0; i < N; i++) {

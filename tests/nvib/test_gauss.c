@@ -8,9 +8,8 @@ static int32_t src[ROWS] = {-1, -1, 0, 0, 1, 1, -1, -1, 2, 2, -1, -1};
 static const uint64_t key[TEXTS] = {5, 6};
 
 static void fill(size_t n, double scale, double phase, float *x) {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         x[i] = (float)(scale * sin(1.7 * (double)i + phase));
-    }
 }
 
 static struct nvdp__device device(int threads) {

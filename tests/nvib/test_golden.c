@@ -28,17 +28,15 @@ static double *read(struct golden *g, const char *name, size_t *count) {
 static void pack(const double *padded, size_t extra, size_t width, double *out) {
     size_t row = 0;
     for (size_t b = 0; b < TEXTS; b++) {
-        for (size_t i = 0; i < (size_t)lengths[b] + extra; i++, row++) {
+        for (size_t i = 0; i < (size_t)lengths[b] + extra; i++, row++)
             memcpy(out + row * width, padded + (b * (LONGEST + extra) + i) * width,
                    width * sizeof *out);
-        }
     }
 }
 
 static void to_float(size_t n, const double *x, float *y) {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         y[i] = (float)x[i];
-    }
 }
 
 struct run {
@@ -71,9 +69,8 @@ static void start(struct run *run, enum nvdp_pool pool, double delta) {
     pack(read(&run->golden, "eps", NULL), 1, WIDTH, rows);
     to_float(ROWS * WIDTH, rows, run->eps);
     pack(read(&run->golden, "gamma", NULL), 1, 1, rows);
-    for (size_t r = 0; r < ROWS; r++) {
+    for (size_t r = 0; r < ROWS; r++)
         run->log_gamma[r] = (float)log(rows[r]);
-    }
     run->draw = (struct nvdp__draw){.eps = run->eps, .log_gamma = run->log_gamma};
     ok(fixture_forward(&run->f, &run->draw, &run->pooled));
 }
@@ -96,9 +93,8 @@ Test(golden, sample) {
     pack(read(&run.golden, "out.z", NULL), 1, WIDTH, rows);
     cr_expect_lt(support_norm_error(ROWS * WIDTH, sample.z, rows), FORWARD);
     pack(read(&run.golden, "out.pi", NULL), 1, 1, rows);
-    for (size_t r = 0; r < ROWS; r++) {
+    for (size_t r = 0; r < ROWS; r++)
         cr_expect_lt(support_relative(exp(sample.log_pi[r]), rows[r], 0), FORWARD);
-    }
     stop(&run);
 }
 
@@ -115,9 +111,8 @@ static void implied(struct run *run, enum nvdp_pool pool, double *pooled) {
             double weight = pi[row];
             if (pool == NVDP_POOL_FIRST) weight = i == 1;
             if (pool == NVDP_POOL_MEAN) weight = i == 0 ? 0 : 1.0 / (double)n;
-            for (size_t k = 0; k < WIDTH; k++) {
+            for (size_t k = 0; k < WIDTH; k++)
                 pooled[b * WIDTH + k] += weight * u[row * WIDTH + k];
-            }
         }
     }
 }
@@ -141,14 +136,12 @@ Test(golden, losses) {
         fixture_losses(&run.f, loss_g, loss_d);
         double want[TEXTS];
         memcpy(want, read(&run.golden, "out.kl_gaussian", NULL), sizeof want);
-        for (size_t b = 0; b < TEXTS; b++) {
+        for (size_t b = 0; b < TEXTS; b++)
             cr_expect_lt(support_relative(loss_g[b], want[b], 1e-3), FORWARD);
-        }
         const char *name = delta == 0 ? "out.kl_dirichlet_delta0" : "out.kl_dirichlet_delta1";
         memcpy(want, read(&run.golden, name, NULL), sizeof want);
-        for (size_t b = 0; b < TEXTS; b++) {
+        for (size_t b = 0; b < TEXTS; b++)
             cr_expect_lt(support_relative(loss_d[b], want[b], 1e-3), FORWARD);
-        }
         stop(&run);
     }
 }
@@ -157,9 +150,8 @@ Test(golden, losses) {
  * (softmax ignores a shift of all its arguments), of which float32 leaves about 1e-6. */
 static double gradient_error(size_t n, const float *got, const double *want) {
     double norm = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         norm += want[i] * want[i];
-    }
     return support_norm_error(n, got, want) * fmin(1, sqrt(norm) / 0.1);
 }
 
@@ -176,9 +168,8 @@ Test(golden, gradients) {
     }
     double loss_g[TEXTS], loss_d[TEXTS];
     fixture_losses(&run.f, loss_g, loss_d);
-    for (size_t b = 0; b < TEXTS; b++) {
+    for (size_t b = 0; b < TEXTS; b++)
         loss += (0.7 * loss_g[b] + 0.3 * loss_d[b]) / TEXTS;
-    }
     cr_expect_lt(support_relative(loss, *read(&run.golden, "out.loss", NULL), 0), FORWARD);
     fixture_backward(&run.f, &(struct nvdp__penalty){0.7 / TEXTS, 0.3 / TEXTS, loss_g, loss_d},
                      d_pooled);

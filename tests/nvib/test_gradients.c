@@ -38,17 +38,14 @@ static void start(struct run *run, const struct nvdp__nvib_config *config, uint6
     ok(fixture_forward(f, &draw, &run->pooled));
     run->theta = calloc(f->params.total, sizeof *run->theta);
     run->x = calloc(f->batch.tokens * WIDTH, sizeof *run->x);
-    for (size_t i = 0; i < f->params.total; i++) {
+    for (size_t i = 0; i < f->params.total; i++)
         run->theta[i] = f->params.value[i];
-    }
-    for (size_t i = 0; i < f->batch.tokens * WIDTH; i++) {
+    for (size_t i = 0; i < f->batch.tokens * WIDTH; i++)
         run->x[i] = f->hidden[i];
-    }
     run->ref = (struct reference){
         .f = f, .eps = run->eps, .log_gamma = run->log_gamma, .weight_g = 0.7, .weight_d = 0.3};
-    for (size_t i = 0; i < TEXTS * p; i++) {
+    for (size_t i = 0; i < TEXTS * p; i++)
         run->ref.proj[i] = run->d_pooled[i];
-    }
     reference_linearize(&run->ref, run->theta, run->x);
 }
 
@@ -235,9 +232,8 @@ Test(gradients, parameters_alone) {
         }
         nvdp__block_backward(&f->nvib->block, &f->dev, &f->params, &sample, run.d_pooled, NULL,
                              NULL);
-        for (size_t i = 0; i < f->params.total; i++) {
+        for (size_t i = 0; i < f->params.total; i++)
             cr_assert_eq(kept[i], f->params.grad[i]);
-        }
         stop(&run);
     }
 }

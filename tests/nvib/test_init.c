@@ -71,9 +71,8 @@ Test(init, full_width) {
     build(&setup, &config);
     ok(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL));
     const float *w = value(&setup, "nvib.mu.weight", NULL);
-    for (size_t i = 0; i < WIDTH * WIDTH; i++) {
+    for (size_t i = 0; i < WIDTH * WIDTH; i++)
         cr_expect_eq(w[i], i / WIDTH == i % WIDTH ? 0.5f : 0.0f);
-    }
     cr_expect_float_eq(value(&setup, "nvib.logvar.bias", NULL)[3], 2 * log(0.1), 1e-6);
     cr_expect_eq(value(&setup, "nvib.logvar.weight", NULL)[3], 0);
     cr_expect_eq(value(&setup, "nvib.alpha.bias", NULL)[0], -10);
@@ -124,9 +123,8 @@ Test(init, principal_directions) {
         nvdp__stream_normals(&stream, WIDTH, noise_row);
         for (size_t i = 0; i < WIDTH; i++) {
             hidden[r * WIDTH + i] = 10 + 1e-3f * noise_row[i];
-            for (size_t k = 0; k < P; k++) {
+            for (size_t k = 0; k < P; k++)
                 hidden[r * WIDTH + i] += load[k] * factor[k * WIDTH + i];
-            }
         }
     }
     ok(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, ROWS, hidden));
@@ -135,9 +133,8 @@ Test(init, principal_directions) {
     for (size_t i = 0; i < P; i++) {
         for (size_t j = 0; j < P; j++) {
             double dot = 0;
-            for (size_t k = 0; k < WIDTH; k++) {
+            for (size_t k = 0; k < WIDTH; k++)
                 dot += w[i * WIDTH + k] * w[j * WIDTH + k];
-            }
             if (i == 0 && j == 0) unit = dot; /* one factor for all rows */
             cr_expect_float_eq(dot / unit, i == j, 1e-5);
         }
@@ -160,14 +157,12 @@ Test(init, principal_directions) {
         double norm = 0, inside = 0;
         for (size_t i = 0; i < P; i++) {
             double dot = 0;
-            for (size_t k = 0; k < WIDTH; k++) {
+            for (size_t k = 0; k < WIDTH; k++)
                 dot += w[i * WIDTH + k] * factor[f * WIDTH + k];
-            }
             inside += dot * dot / unit;
         }
-        for (size_t k = 0; k < WIDTH; k++) {
+        for (size_t k = 0; k < WIDTH; k++)
             norm += factor[f * WIDTH + k] * factor[f * WIDTH + k];
-        }
         cr_expect_float_eq(inside / norm, 1, 1e-4);
     }
     cr_expect_float_eq(value(&setup, "nvib.alpha.quadratic", NULL)[0], 0.25 / 2, 1e-7);
@@ -197,22 +192,19 @@ Test(init, leading_directions_of_many) {
     ok(nvdp__pca_map(ctx, ROWS, DIM, P, hidden, 9, map));
     for (size_t k = 0; k < P; k++) {
         double along = 0;
-        for (size_t i = 0; i < DIM; i++) {
+        for (size_t i = 0; i < DIM; i++)
             along += map[k * DIM + i] * (__builtin_parityll(i & (5 * k + 3)) ? -1 : 1) / 8.0;
-        }
         cr_expect_float_eq(fabs(along), 1, 1e-6, "direction %zu: %g", k, along);
     }
     /* Equal rows vary in no direction; the map is still orthonormal. */
-    for (size_t i = 0; i < ROWS * DIM; i++) {
+    for (size_t i = 0; i < ROWS * DIM; i++)
         hidden[i] = (float)(i % DIM);
-    }
     ok(nvdp__pca_map(ctx, ROWS, DIM, P, hidden, 9, map));
     for (size_t i = 0; i < P; i++) {
         for (size_t j = 0; j <= i; j++) {
             double dot = 0;
-            for (size_t k = 0; k < DIM; k++) {
+            for (size_t k = 0; k < DIM; k++)
                 dot += map[i * DIM + k] * map[j * DIM + k];
-            }
             cr_expect_float_eq(dot, i == j, 1e-6);
         }
     }
@@ -231,9 +223,8 @@ Test(init, random_map) {
     for (size_t i = 0; i < P; i++) {
         for (size_t j = 0; j <= i; j++) {
             double dot = 0;
-            for (size_t k = 0; k < WIDTH; k++) {
+            for (size_t k = 0; k < WIDTH; k++)
                 dot += map[i * WIDTH + k] * map[j * WIDTH + k];
-            }
             cr_expect_float_eq(dot, i == j, 1e-6);
         }
     }
@@ -283,10 +274,9 @@ static void ordinary(struct setup *setup, size_t n, const float *x, float *u) {
     dense[0] = &b->query;
     dense[1] = &b->key;
     dense[2] = &b->value;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 3; i++)
         nvdp__linear_forward(dev, n, WIDTH, WIDTH, x, nvdp__value(params, dense[i]->weight),
                              nvdp__value(params, dense[i]->bias), to[i]);
-    }
     int32_t offset[2] = {0, (int32_t)n};
     nvdp__autofree float *scratch =
         calloc(nvdp__attend_scratch(dev, NVDP__F32, n, n, WIDTH / HEADS), sizeof *scratch);
@@ -354,9 +344,8 @@ Test(init, the_block_starts_as_ordinary_attention) {
         setup.nvib, &(struct nvdp__encoded){&setup.dev, &setup.params, &batch, x}, &draw, &pooled));
     ordinary(&setup, TOKENS, x, want);
     double first[WIDTH];
-    for (size_t i = 0; i < WIDTH; i++) {
+    for (size_t i = 0; i < WIDTH; i++)
         first[i] = want[i];
-    }
     cr_expect_lt(support_norm_error(WIDTH, pooled, first), 1e-3);
     demolish(&setup);
 }

@@ -111,9 +111,8 @@ Test(loss, zero_at_the_prior) {
                         NUMBERS(1, dmu, dlogvar, dlog_alpha), &g, &d);
         cr_expect_eq(g, 0);
         cr_expect_float_eq(d, 0, 1e-12);
-        for (size_t i = 0; i < 4; i++) {
+        for (size_t i = 0; i < 4; i++)
             cr_expect(dmu[i] == 0 && dlogvar[i] == 0 && fabsf(dlog_alpha[i]) < 1e-12f);
-        }
     }
 }
 
@@ -337,9 +336,8 @@ static double weighted(const struct point *at) {
     double g[TEXTS], d[TEXTS], total = 0;
     nvdp__kl_losses(&dev, &at->kl, TEXTS, token_offset,
                     NUMBERS(DIM, at->mu, at->logvar, at->log_alpha), NULL, g, d);
-    for (size_t b = 0; b < TEXTS; b++) {
+    for (size_t b = 0; b < TEXTS; b++)
         total += at->kl.weight_g * g[b] + at->kl.weight_d * d[b];
-    }
     return total;
 }
 
@@ -380,9 +378,8 @@ Test(loss, gradients) {
                     at.mu[i] = (float)round(1024 * sin(2.0 * (double)i)) / 1024;
                     at.logvar[i] = (float)round(1024 * cos(3.0 * (double)i)) / 1024;
                 }
-                for (size_t t = 0; t < TOKENS; t++) {
+                for (size_t t = 0; t < TOKENS; t++)
                     at.log_alpha[t] = (float)t - 2;
-                }
                 float dmu[TOKENS * DIM], dlogvar[TOKENS * DIM], dlog_alpha[TOKENS];
                 for (size_t i = 0; i < TOKENS * DIM; i++) {
                     dmu[i] = dlogvar[i] = 0.25f; /* gradients are added */
@@ -408,9 +405,8 @@ Test(loss, gaussian_near_the_prior) {
     for (size_t i = 0; i < sizeof logvars / sizeof logvars[0]; i++) {
         float row[17], zero[17] = {0}, log_alpha = 0;
         double g, d, v = logvars[i];
-        for (size_t k = 0; k < 17; k++) {
+        for (size_t k = 0; k < 17; k++)
             row[k] = logvars[i];
-        }
         nvdp__kl_losses(&dev, &kl, 1, offset, NUMBERS(17, zero, row, &log_alpha), NULL, &g, &d);
         double want = fabs(v) < 1e-3 ? v * v / 2 * (1 + v / 3 + v * v / 12) : expm1(v) - v;
         cr_expect_lt(support_relative(g, 17 * 0.5 * want, 0), 1e-9, "logvar %g", v);
@@ -427,9 +423,8 @@ Test(loss, threads) {
         logvar[i] = (float)cos((double)i);
         log_alpha[i % MANY] = (float)sin(3.0 * (double)i);
     }
-    for (size_t b = 0; b <= MANY / 2; b++) {
+    for (size_t b = 0; b <= MANY / 2; b++)
         offset[b] = (int32_t)(2 * b);
-    }
     for (int threads = 1; threads <= 2; threads++) {
         struct nvdp__device now = {.threads = threads};
         struct nvdp__kl kl = {.which = NVDP__REGULARIZER_KL,

@@ -6,9 +6,8 @@ enum { ROWS = 500, DIM = 77 }; /* enough for the loops to use threads */
 static const struct nvdp__device dev = {.threads = 2};
 
 static void fill(size_t n, double scale, double phase, float *x) {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         x[i] = (float)(scale * sin(1.7 * (double)i + phase));
-    }
 }
 
 Test(posterior, quadratic) {

@@ -33,9 +33,8 @@ static void check_beta(double a, double b, uint64_t text) {
     for (int i = 0; i < N; i++) {
         nvdp__release_weights(&digits, &GRID, 2, (double[]){a, b}, scratch, out);
         int k = 0;
-        while (k < CELLS && out[0] > bound[k]) {
+        while (k < CELLS && out[0] > bound[k])
             k++;
-        }
         found[k]++;
     }
     for (int k = 0; k <= CELLS; k++) {
@@ -66,9 +65,8 @@ Test(release, weights_stay_on_the_grid_and_sum_to_one) {
     int32_t out[ROWS];
     struct nvdp__digits digits = seeded(6);
     void *scratch = calloc(1, nvdp__release_scratch(ROWS));
-    for (int r = 0; r < ROWS; r++) {
+    for (int r = 0; r < ROWS; r++)
         alpha[r] = exp(-20 + 22.0 * r / ROWS);
-    }
     for (int i = 0; i < 50; i++) {
         double sum = 0;
         nvdp__release_weights(&digits, &GRID, ROWS, alpha, scratch, out);

@@ -58,9 +58,8 @@ static void check_sealed_config(const struct nvdp__nvib_config *config) {
     struct nvdp__draw draw = fixture_draw(1, 0);
     struct kept kept = keep(&f, forward(&f, &draw));
     point(&kept);
-    for (size_t i = 0; i < f.batch.tokens * WIDTH; i++) {
+    for (size_t i = 0; i < f.batch.tokens * WIDTH; i++)
         f.hidden[i] = -0.5f * f.hidden[i] + 1;
-    }
     if (policy == NVDP_LENGTH_HIDDEN) {
         f.offset[1] = 7; /* 7, 0, 9 tokens */
     }
@@ -195,17 +194,15 @@ Test(sealed, threads_do_not_matter) {
         f.dev.threads = threads;
         forward(&f, &draw);
         sample = nvdp__mechanism_nvdp.view(f.nvib).sample;
-        for (size_t i = 0; i < TEXTS * WIDTH; i++) {
+        for (size_t i = 0; i < TEXTS * WIDTH; i++)
             d_pooled[i] = 1.0f / (float)(i + 1);
-        }
         nvdp__zero(&f.dev, f.params.total, f.params.grad);
         fixture_backward(&f, &(struct nvdp__penalty){0.1, 0.1, loss_g, loss_d}, d_pooled);
         if (threads == 1) {
             memcpy(z, sample.z, sizeof z);
             memcpy(log_pi, sample.log_pi, sizeof log_pi);
-            for (size_t i = 0; i < f.params.total; i++) {
+            for (size_t i = 0; i < f.params.total; i++)
                 kept[i] = f.params.grad[i];
-            }
             continue;
         }
         cr_expect_eq(memcmp(z, sample.z, sizeof z), 0);

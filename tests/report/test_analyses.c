@@ -30,17 +30,14 @@ static void make(const char *folder) {
         "\"token_noise\": \"santext-plus\", \"eta\": 2, \"p\": 0.3, \"sensitive\": 0.5",
         "\"token_noise\": \"santext-plus\", \"eta\": 2, \"p\": 0.6, \"sensitive\": 0.5"};
     static const double score[] = {.6, .8, .7, .75, .65};
-    made_run(folder, &(struct made_run){
-                         .name = "b", .method = "base", .seed = 1, .validation = .9, .score = .9});
+    made_run(folder,
+             &(struct made_run){"b", .method = "base", .seed = 1, .validation = .9, .score = .9});
     for (size_t i = 0; i < 5; i++) {
         char name[8];
         snprintf(name, sizeof name, "n%zu", i);
-        made_run(folder, &(struct made_run){.name = name,
-                                            .method = "base",
-                                            .seed = 1,
-                                            .validation = score[i],
-                                            .score = score[i],
-                                            .options = noise[i]});
+        made_run(folder,
+                 &(struct made_run){name, .method = "base", .seed = 1, .validation = score[i],
+                                    .score = score[i], .options = noise[i]});
     }
     analysis(folder, "g.json", "geometry", "none", 0, "null",
              "\"neighbours\": [{\"k\": 1, \"mean\": 2.5}, {\"k\": 99, \"mean\": 7}]");
@@ -224,7 +221,7 @@ Test(analyses, attacks) {
         "{\"attack\": \"pair\", \"releases\": 2, \"holds\": false, \"pairs\": [{\"right\": 0.5}, "
         "{\"right\": 0.75}]}");
     made_run_file("attacks", "analyses", "none.json", "{\"attack\": \"bag\"}");
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "attacks");
+    struct report *report = made_report(ctx, "attacks");
     support_contains(made_note(report, "none.json"), "nvdp attack --json, found another object");
     char *text = report_written("attacks", "tables/attacks.csv");
     support_contains(
@@ -265,13 +262,10 @@ Test(analyses, samples_and_training) {
         "\"per_component_dim\": {\"max\": 1, \"mean\": 1}}, \"exact\": {\"worst\": 12.3401, "
         "\"mean\": 1}, \"bdp\": {\"delta\": 1e-6, \"releases\": 3, \"best\": {\"epsilon\": 1}, "
         "\"published\": {\"epsilon\": 1}}}";
-    made_run("samples", &(struct made_run){.name = "a",
-                                           .seed = 1,
-                                           .lambda = .1,
-                                           .validation = .8,
-                                           .score = .8,
-                                           .result = "\"dp\": {\"delta\": 0.01, \"pld\": "
-                                                     "{\"epsilon\": 4.0001}}"});
+    made_run("samples",
+             &(struct made_run){"a", .seed = 1, .lambda = .1, .validation = .8, .score = .8,
+                                .result = "\"dp\": {\"delta\": 0.01, \"pld\": "
+                                          "{\"epsilon\": 4.0001}}"});
     made_run_file("samples", "a", "privacy.json", measured);
     char *text = report_written("samples", "index.html");
     support_contains(
@@ -282,13 +276,10 @@ Test(analyses, samples_and_training) {
     text = report_written("samples", "tables/table1.md");
     support_contains(text, "delta 1e-06, 3 samples of a text together for named, exact eps and "
                            "BDP, one sample for RD and bound.");
-    made_run("samples", &(struct made_run){.name = "a",
-                                           .seed = 1,
-                                           .lambda = .1,
-                                           .validation = .8,
-                                           .score = .8,
-                                           .result = "\"dp\": {\"delta\": 0.01, \"pld\": {"
-                                                     "\"epsilon\": 4}, \"insecure_seed\": true}"});
+    made_run("samples",
+             &(struct made_run){"a", .seed = 1, .lambda = .1, .validation = .8, .score = .8,
+                                .result = "\"dp\": {\"delta\": 0.01, \"pld\": {"
+                                          "\"epsilon\": 4}, \"insecure_seed\": true}"});
     text = report_written("samples", "index.html");
     support_lacks(text, "differentially private");
 }
@@ -296,23 +287,12 @@ Test(analyses, samples_and_training) {
 /* The share of identified texts stands in the sentence of each method's selected setting, before the tables, and in the
  * tables. */
 Test(analyses, linkage) {
-    static const struct made_run measured[] = {{.name = "a",
-                                                .seed = 1,
-                                                .lambda = .1,
-                                                .validation = .8,
-                                                .score = .8,
-                                                .rd_max = 3,
-                                                .rd_mean = 1,
+    static const struct made_run measured[] = {{"a", .seed = 1, .lambda = .1, .validation = .8,
+                                                .score = .8, .rd_max = 3, .rd_mean = 1,
                                                 .linked = .21},
-                                               {.name = "b",
-                                                .lambda = 1,
-                                                .validation = .7,
-                                                .score = .7,
-                                                .rd_max = 2,
-                                                .rd_mean = 1,
-                                                .linked = .125}};
-    for (size_t i = 0; i < 2; i++)
-        made_run("linked", &measured[i]);
+                                               {"b", .lambda = 1, .validation = .7, .score = .7,
+                                                .rd_max = 2, .rd_mean = 1, .linked = .125}};
+    made_runs("linked", sizeof measured / sizeof *measured, measured);
     char *text = report_written("linked", "index.html");
     const char *line =
         "<strong>nvdp</strong> at lambda 0.1 scores 80.0 (accuracy); no proven bound of one "

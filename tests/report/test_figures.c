@@ -6,48 +6,16 @@
 #include <unistd.h>
 
 static const struct made_run runs[] = {
-    {.name = "base", .method = "base", .seed = 1, .validation = .9, .score = .9},
-    {.name = "a",
-     .lambda = 1e-3,
-     .seed = 1,
-     .validation = .8,
-     .score = .8,
-     .rd_max = INFINITY,
-     .rd_mean = INFINITY,
-     .share = .5,
-     .bdp_best = INFINITY,
-     .bdp_published = INFINITY,
+    {"base", .method = "base", .seed = 1, .validation = .9, .score = .9},
+    {"a", .lambda = 1e-3, .seed = 1, .validation = .8, .score = .8, .rd_max = INFINITY,
+     .rd_mean = INFINITY, .share = .5, .bdp_best = INFINITY, .bdp_published = INFINITY,
      .vectors = 8},
-    {.name = "b1",
-     .lambda = 1e-2,
-     .seed = 1,
-     .validation = .7,
-     .score = .6,
-     .rd_max = 100,
-     .rd_mean = 10,
-     .bdp_best = 5,
-     .bdp_published = 11,
-     .vectors = 4},
-    {.name = "b2",
-     .lambda = 1e-2,
-     .seed = 2,
-     .validation = .7,
-     .score = .8,
-     .rd_max = 200,
-     .rd_mean = 30,
-     .bdp_best = 7,
-     .bdp_published = 13,
-     .vectors = 6},
-    {.name = "c",
-     .lambda = .1,
-     .seed = 1,
-     .validation = .5,
-     .score = .5,
-     .rd_max = 1,
-     .rd_mean = .2,
-     .bdp_best = 1,
-     .bdp_published = 10.5,
-     .vectors = 2},
+    {"b1", .lambda = 1e-2, .seed = 1, .validation = .7, .score = .6, .rd_max = 100, .rd_mean = 10,
+     .bdp_best = 5, .bdp_published = 11, .vectors = 4},
+    {"b2", .lambda = 1e-2, .seed = 2, .validation = .7, .score = .8, .rd_max = 200, .rd_mean = 30,
+     .bdp_best = 7, .bdp_published = 13, .vectors = 6},
+    {"c", .lambda = .1, .seed = 1, .validation = .5, .score = .5, .rd_max = 1, .rd_mean = .2,
+     .bdp_best = 1, .bdp_published = 10.5, .vectors = 2},
 };
 
 static void make(const char *folder) {
@@ -93,7 +61,7 @@ Test(figures, data) {
 Test(figures, metric_with_an_odd_name) {
     static const char *const files[] = {"result.json", "metrics.jsonl"};
     char path[512];
-    made_run("odd", &(struct made_run){.name = "a", .lambda = 1e-3, .validation = .8, .score = .8});
+    made_run("odd", &(struct made_run){"a", .lambda = 1e-3, .validation = .8, .score = .8});
     for (size_t i = 0; i < 2; i++) {
         snprintf(path, sizeof path, "%s/a/%s", made_folder("odd"), files[i]);
         char *text = support_read(path);
@@ -110,22 +78,12 @@ Test(figures, metric_with_an_odd_name) {
 /* With two clips the bounds, 1.1 * 2 C^2, are drawn beside the largest divergences, and the axis includes them. Figures
  * of other measures have no bounds. */
 Test(figures, bounds) {
-    static const struct made_run clipped[] = {{.name = "a",
-                                               .method = "vib-fixed",
-                                               .score = .7,
-                                               .rd_max = 8,
-                                               .rd_mean = 2,
-                                               .bound = 19.8,
-                                               .nvib = "\"clip_sequence\": 3"},
-                                              {.name = "b",
-                                               .method = "vib-fixed",
-                                               .score = .6,
-                                               .rd_max = 1,
-                                               .rd_mean = .5,
-                                               .bound = 2.2,
-                                               .nvib = "\"clip_sequence\": 1"}};
-    for (size_t i = 0; i < 2; i++)
-        made_run("bounds", &clipped[i]);
+    static const struct made_run clipped[] = {
+        {"a", .method = "vib-fixed", .score = .7, .rd_max = 8, .rd_mean = 2, .bound = 19.8,
+         .nvib = "\"clip_sequence\": 3"},
+        {"b", .method = "vib-fixed", .score = .6, .rd_max = 1, .rd_mean = .5, .bound = 2.2,
+         .nvib = "\"clip_sequence\": 1"}};
+    made_runs("bounds", sizeof clipped / sizeof *clipped, clipped);
     char *text = report_written("bounds", "figures/fig3_rd_max_sum.dat");
     support_contains(text, "0\tnan\t3\t1\t70\tnan\t8\t8\t1\t19.8\tC 3\n");
     support_contains(text, "\t1\t1\t1\t2.2\tC 1\n");
@@ -143,8 +101,8 @@ Test(figures, bounds) {
 
 /* Every run explains why its pairs are infinite. */
 Test(figures, infinite_explained) {
-    static const struct made_run run = {
-        .name = "a", .rd_max = INFINITY, .rd_mean = INFINITY, .share = .25, .score = .5};
+    static const struct made_run run = {"a", .rd_max = INFINITY, .rd_mean = INFINITY, .share = .25,
+                                        .score = .5};
     made_run("why", &run);
     char path[512], *text = support_read(support_scratch_path("why/a/privacy.json"));
     cr_assert_eq(text[0], '{');
@@ -189,23 +147,10 @@ Test(figures, labels_beside_points) {
 
 Test(figures, trade_off) {
     static const struct made_run measured[] = {
-        {.name = "a",
-         .lambda = .1,
-         .validation = .8,
-         .score = .8,
-         .rd_max = 3,
-         .rd_mean = 1,
-         .exact = 2},
-        {.name = "b",
-         .lambda = 1,
-         .validation = .7,
-         .score = .7,
-         .rd_max = 2,
-         .rd_mean = 1,
-         .exact = 1},
-        {.name = "c", .method = "vib-fixed", .score = .7, .rd_max = 2, .rd_mean = 1}};
-    for (size_t i = 0; i < 3; i++)
-        made_run("trade", &measured[i]);
+        {"a", .lambda = .1, .validation = .8, .score = .8, .rd_max = 3, .rd_mean = 1, .exact = 2},
+        {"b", .lambda = 1, .validation = .7, .score = .7, .rd_max = 2, .rd_mean = 1, .exact = 1},
+        {"c", .method = "vib-fixed", .score = .7, .rd_max = 2, .rd_mean = 1}};
+    made_runs("trade", sizeof measured / sizeof *measured, measured);
     char *text = report_written("trade", "figures/trade_off.dat");
     support_contains(text, "# index 0: a\n");
     support_contains(text, "0.01\t0.866018\t0.635799\n"); /* 1 - .99 e^-2, 1 - .99 e^-1 */
@@ -228,7 +173,7 @@ Test(figures, trade_off) {
 
 /* Without private runs there is a report but no figure of privacy. */
 Test(figures, none_without_numbers) {
-    static const struct made_run run = {.name = "base", .method = "base", .score = .5};
+    static const struct made_run run = {"base", .method = "base", .score = .5};
     made_run("bare", &run);
     char *page = report_written("bare", "index.html");
     support_contains(page, "Figures were not requested");
@@ -317,17 +262,11 @@ Test(figures, drawn) {
 
 /* A figure without a finite point is not drawn and not on the page, which names it; its data stay. */
 Test(figures, none_without_a_finite_point) {
-    static const struct made_run infinite[] = {{.name = "a",
-                                                .lambda = 1,
-                                                .score = .8,
-                                                .rd_max = INFINITY,
-                                                .rd_mean = INFINITY,
-                                                .share = .5,
-                                                .bdp_best = INFINITY,
-                                                .bdp_published = 11},
-                                               {.name = "base", .method = "base", .score = .9}};
-    for (size_t i = 0; i < 2; i++)
-        made_run("empty", &infinite[i]);
+    static const struct made_run infinite[] = {{"a", .lambda = 1, .score = .8, .rd_max = INFINITY,
+                                                .rd_mean = INFINITY, .share = .5,
+                                                .bdp_best = INFINITY, .bdp_published = 11},
+                                               {"base", .method = "base", .score = .9}};
+    made_runs("empty", sizeof infinite / sizeof *infinite, infinite);
     (void)write_with("empty", "gnuplot");
     char *page = read_in("empty", "index.html");
     support_contains(page, "left out because none of their values is finite: "
@@ -363,13 +302,9 @@ Test(figures, order_of_the_page) {
 
 /* One sentence per method, of its selected setting: what is proven is rounded up. */
 Test(figures, a_sentence_per_method) {
-    static const struct made_run clipped = {.name = "v",
-                                            .method = "vib-fixed",
-                                            .score = .7,
-                                            .rd_max = 8,
-                                            .rd_mean = 2,
-                                            .bound = 19.8,
-                                            .nvib = "\"clip_sequence\": 3"};
+    static const struct made_run clipped = {
+        "v",           .method = "vib-fixed",         .score = .7, .rd_max = 8, .rd_mean = 2,
+        .bound = 19.8, .nvib = "\"clip_sequence\": 3"};
     make("sentences");
     made_run("sentences", &clipped);
     char *page = report_written("sentences", "index.html");

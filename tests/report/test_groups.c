@@ -18,15 +18,12 @@ Test(groups, statistics) {
 /* Runs are grouped over seeds. The validation score selects seed and lambda, even if another test score is better. */
 Test(groups, validation_chooses) {
     static const struct made_run runs[] = {
-        {.name = "a1", .lambda = 1e-3, .seed = 1, .validation = .90, .score = .70, .rd_max = 9},
-        {.name = "a2", .lambda = 1e-3, .seed = 2, .validation = .80, .score = .80, .rd_max = 7},
-        {.name = "b1", .lambda = 1e-2, .seed = 1, .validation = .70, .score = .95, .rd_max = 3},
-        {.name = "b2", .lambda = 1e-2, .seed = 2, .validation = .99, .score = .99, .rd_max = 3},
+        {"a1", .lambda = 1e-3, .seed = 1, .validation = .90, .score = .70, .rd_max = 9},
+        {"a2", .lambda = 1e-3, .seed = 2, .validation = .80, .score = .80, .rd_max = 7},
+        {"b1", .lambda = 1e-2, .seed = 1, .validation = .70, .score = .95, .rd_max = 3},
+        {"b2", .lambda = 1e-2, .seed = 2, .validation = .99, .score = .99, .rd_max = 3},
     };
-    struct nvdp_context *ctx = support_context();
-    for (size_t i = 0; i < 4; i++)
-        made_run("chooses", &runs[i]);
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "chooses");
+    struct report *report = made_report_of("chooses", sizeof runs / sizeof *runs, runs);
     cr_expect_eq(report->groups, 2);
     const struct report_group *group = made_selected(report, "nvdp");
     cr_expect_eq(group->lambda_g, 1e-3); /* .85 against .845 */
@@ -39,14 +36,11 @@ Test(groups, validation_chooses) {
 
 Test(groups, ties) {
     static const struct made_run runs[] = {
-        {.name = "a1", .lambda = 1e-3, .seed = 3, .validation = .5, .score = .1, .rd_max = 1},
-        {.name = "a2", .lambda = 1e-3, .seed = 12, .validation = .5, .score = .2, .rd_max = 1},
-        {.name = "b1", .lambda = 1e-2, .seed = 3, .validation = .5, .score = .3, .rd_max = 1},
+        {"a1", .lambda = 1e-3, .seed = 3, .validation = .5, .score = .1, .rd_max = 1},
+        {"a2", .lambda = 1e-3, .seed = 12, .validation = .5, .score = .2, .rd_max = 1},
+        {"b1", .lambda = 1e-2, .seed = 3, .validation = .5, .score = .3, .rd_max = 1},
     };
-    struct nvdp_context *ctx = support_context();
-    for (size_t i = 0; i < 3; i++)
-        made_run("ties", &runs[i]);
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "ties");
+    struct report *report = made_report_of("ties", sizeof runs / sizeof *runs, runs);
     cr_expect_eq(made_selected(report, "nvdp")->lambda_g, 1e-2);
     cr_expect_str_eq(report->group[0].best->name, "a1");
 }
@@ -54,23 +48,12 @@ Test(groups, ties) {
 /* Methods without a bottleneck have no lambda: the values in run.json make no groups. */
 Test(groups, references_have_no_lambda) {
     static const struct made_run runs[] = {
-        {.name = "a",
-         .method = "base",
-         .lambda = 1e-3,
-         .seed = 1,
-         .score = .5,
+        {"a", .method = "base", .lambda = 1e-3, .seed = 1, .score = .5,
          .nvib = "\"latent_dim\": 8"},
-        {.name = "b",
-         .method = "base",
-         .lambda = 1e-2,
-         .seed = 2,
-         .score = .7,
+        {"b", .method = "base", .lambda = 1e-2, .seed = 2, .score = .7,
          .nvib = "\"latent_dim\": 16"},
     };
-    struct nvdp_context *ctx = support_context();
-    for (size_t i = 0; i < 2; i++)
-        made_run("references", &runs[i]);
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "references");
+    struct report *report = made_report_of("references", sizeof runs / sizeof *runs, runs);
     cr_expect_eq(report->groups, 1);
     cr_expect_eq(report->group[0].runs, 2);
     cr_expect(isnan(report->group[0].lambda_g));
@@ -81,26 +64,14 @@ Test(groups, references_have_no_lambda) {
  * proves a bound, makes another method. Gaussians have no lambda_D. */
 Test(groups, settings) {
     static const struct made_run runs[] = {
-        {.name = "a", .method = "vib-fixed", .lambda = 1, .rd_max = 1},
-        {.name = "b", .method = "vib-fixed", .nvib = "\"clip_sequence\": 1.5", .rd_max = 4},
-        {.name = "c", .method = "vib-fixed", .nvib = "\"clip_sequence\": 3", .rd_max = 4},
-        {.name = "d",
-         .method = "vib-fixed",
-         .nvib = "\"clip_sequence\": 3",
-         .lambda = .01,
-         .rd_max = 4},
-        {.name = "e",
-         .method = "vib-fixed",
-         .nvib = "\"clip_sequence\": 3",
-         .lambda = .01,
-         .lambda_d = 1,
-         .seed = 2,
-         .rd_max = 4},
-        {.name = "f", .lambda = .01, .lambda_d = 1, .rd_max = 4},
-        {.name = "g",
-         .method = "vib-fixed",
-         .nvib = "\"clip_sequence\": \"inf\"",
-         .lambda = 2,
+        {"a", .method = "vib-fixed", .lambda = 1, .rd_max = 1},
+        {"b", .method = "vib-fixed", .nvib = "\"clip_sequence\": 1.5", .rd_max = 4},
+        {"c", .method = "vib-fixed", .nvib = "\"clip_sequence\": 3", .rd_max = 4},
+        {"d", .method = "vib-fixed", .nvib = "\"clip_sequence\": 3", .lambda = .01, .rd_max = 4},
+        {"e", .method = "vib-fixed", .nvib = "\"clip_sequence\": 3", .lambda = .01, .lambda_d = 1,
+         .seed = 2, .rd_max = 4},
+        {"f", .lambda = .01, .lambda_d = 1, .rd_max = 4},
+        {"g", .method = "vib-fixed", .nvib = "\"clip_sequence\": \"inf\"", .lambda = 2,
          .rd_max = 1}};
     static const char *const want[][2] = {
         {"vib-fixed", "lambda 1"},
@@ -110,10 +81,7 @@ Test(groups, settings) {
         {"vib-fixed (sequence clip)", "C 3, lambda 1e-2"},
         {"nvdp", "lambda G 1e-2, D 1"},
     };
-    struct nvdp_context *ctx = support_context();
-    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
-        made_run("settings", &runs[i]);
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "settings");
+    struct report *report = made_report_of("settings", sizeof runs / sizeof *runs, runs);
     cr_assert_eq(report->groups, 6);
     for (size_t g = 0; g < 6; g++) {
         cr_expect_str_eq(report->family[report->group[g].family].label, want[g][0]);
@@ -139,21 +107,10 @@ Test(groups, settings) {
 /* Numbers per word are those of one sample; the recorded mu is that of four. The tables show the largest over seeds. */
 Test(groups, word) {
     static const struct made_run runs[] = {
-        {.name = "a",
-         .seed = 1,
-         .method = "word",
-         .score = .6,
-         .result = WORD_RESULT("1.5", "0.375")},
-        {.name = "b",
-         .seed = 2,
-         .method = "word",
-         .score = .6,
-         .result = WORD_RESULT("1.4", "0.35")},
+        {"a", .seed = 1, .method = "word", .score = .6, .result = WORD_RESULT("1.5", "0.375")},
+        {"b", .seed = 2, .method = "word", .score = .6, .result = WORD_RESULT("1.4", "0.35")},
     };
-    struct nvdp_context *ctx = support_context();
-    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
-        made_run("word", &runs[i]);
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "word");
+    struct report *report = made_report_of("word", sizeof runs / sizeof *runs, runs);
     cr_assert_eq(report->groups, 1);
     const double epsilon = nvdp_gdp_epsilon(.75, 1e-5), guess = nvdp_guess_bound(.001, .375, 1, 2);
     cr_expect_eq(report->group[0].quantity[REPORT_WORD].max, epsilon);
@@ -171,27 +128,14 @@ Test(groups, word) {
 /* Runs that start from the base runs of their own tasks and seeds are one method. */
 Test(groups, bases) {
     static const struct made_run runs[] = {
-        {.name = "a",
-         .seed = 2,
-         .lambda = 1,
-         .rd_max = 1,
+        {"a", .seed = 2, .lambda = 1, .rd_max = 1,
          .options = "\"from_base\": \"b12/sst2-2-0123456789ab\""},
-        {.name = "b",
-         .seed = 1,
-         .lambda = 1,
-         .rd_max = 1,
+        {"b", .seed = 1, .lambda = 1, .rd_max = 1,
          .options = "\"from_base\": \"b12/sst2-1-ba9876543210\""},
-        {.name = "c",
-         .task = "rte",
-         .seed = 1,
-         .lambda = 1,
-         .rd_max = 1,
+        {"c", .task = "rte", .seed = 1, .lambda = 1, .rd_max = 1,
          .options = "\"from_base\": \"b12/rte-1-ba9876543211\""},
-        {.name = "d", .seed = 1, .lambda = 1, .rd_max = 1}};
-    struct nvdp_context *ctx = support_context();
-    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
-        made_run("bases", &runs[i]);
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "bases");
+        {"d", .seed = 1, .lambda = 1, .rd_max = 1}};
+    struct report *report = made_report_of("bases", sizeof runs / sizeof *runs, runs);
     cr_assert_eq(report->families, 2);
     cr_expect_str_eq(report->family[0].label, "nvdp (from-base b12/{task}-{seed}-*)");
     cr_expect_str_eq(report->family[1].label, "nvdp (from-base none)");
@@ -204,12 +148,9 @@ Test(groups, bases) {
 Test(groups, bases_of_folds) {
 #define FROM_FOLD(f) "\"folds\": 2, \"fold\": " #f ", \"from_base\": \"cv/fold-" #f "\""
     static const struct made_run runs[] = {
-        {.name = "a", .seed = 1, .lambda = 1, .rd_max = 1, .options = FROM_FOLD(1)},
-        {.name = "b", .seed = 1, .lambda = 1, .rd_max = 1, .options = FROM_FOLD(2)}};
-    struct nvdp_context *ctx = support_context();
-    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
-        made_run("cv", &runs[i]);
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "cv");
+        {"a", .seed = 1, .lambda = 1, .rd_max = 1, .options = FROM_FOLD(1)},
+        {"b", .seed = 1, .lambda = 1, .rd_max = 1, .options = FROM_FOLD(2)}};
+    struct report *report = made_report_of("cv", sizeof runs / sizeof *runs, runs);
     cr_assert_eq(report->groups, 1);
     cr_expect_eq(report->group[0].runs, 2);
 }
@@ -217,26 +158,14 @@ Test(groups, bases_of_folds) {
 /* Shows a bound if C proves one. A contradicted bound is hidden, and the run is named. */
 Test(groups, bounds) {
     static const struct made_run runs[] = {
-        {.name = "a",
-         .method = "vtdp",
-         .nvib = "\"clip_sequence\": 3, \"stdev_tau\": 1",
-         .bound = 19.8,
+        {"a", .method = "vtdp", .nvib = "\"clip_sequence\": 3, \"stdev_tau\": 1", .bound = 19.8,
          .rd_max = 19.8},
-        {.name = "b",
-         .method = "vtdp",
-         .nvib = "\"clip_sequence\": 1",
-         .bound = 2.2,
-         .rd_max = 2.21},
-        {.name = "c",
-         .nvib = "\"clip_sequence\": 1, \"kappa\": 2",
-         .bound = INFINITY,
+        {"b", .method = "vtdp", .nvib = "\"clip_sequence\": 1", .bound = 2.2, .rd_max = 2.21},
+        {"c", .nvib = "\"clip_sequence\": 1, \"kappa\": 2", .bound = INFINITY,
          .rd_max = 2}, /* weights */
-        {.name = "d", .nvib = "\"clip_sequence\": 1", .bound = 2.2, .rd_max = 2},
-        {.name = "e", .method = "vib-learned", .lambda = 1, .rd_max = 2}};
-    struct nvdp_context *ctx = support_context();
-    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
-        made_run("bounds", &runs[i]);
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "bounds");
+        {"d", .nvib = "\"clip_sequence\": 1", .bound = 2.2, .rd_max = 2},
+        {"e", .method = "vib-learned", .lambda = 1, .rd_max = 2}};
+    struct report *report = made_report_of("bounds", sizeof runs / sizeof *runs, runs);
     cr_assert_eq(report->runs, 5);
     cr_expect_float_eq(report->run[0].quantity[REPORT_BOUND], 19.8, 1e-12);
     cr_expect(isnan(report->run[1].quantity[REPORT_BOUND]));
@@ -255,41 +184,30 @@ Test(groups, bounds) {
  * no effect, are not in labels. */
 Test(groups, labels) {
     static const struct made_run runs[] = {
-        {.name = "a", .lambda = 1, .rd_max = 1, .nvib = "\"regularizer\": \"kl\", \"kappa\": 1"},
-        {.name = "b", .lambda = 1, .rd_max = 1, .nvib = "\"latent_dim\": 16"},
-        {.name = "c", .lambda = 1, .rd_max = 1, .nvib = "\"latent_dim\": 16.0, \"mu_tau\": 0.3"},
-        {.name = "d", .lambda = 1, .rd_max = 1, .method = "vtdp", .options = "\"log_every\": 3"},
-        {.name = "e", .lambda = 1, .rd_max = 1, .method = "vtdp", .seed = 1},
-        {.name = "f",
-         .lambda = 1,
-         .rd_max = 1,
-         .task = "rte",
-         .method = "vtdp",
+        {"a", .lambda = 1, .rd_max = 1, .nvib = "\"regularizer\": \"kl\", \"kappa\": 1"},
+        {"b", .lambda = 1, .rd_max = 1, .nvib = "\"latent_dim\": 16"},
+        {"c", .lambda = 1, .rd_max = 1, .nvib = "\"latent_dim\": 16.0, \"mu_tau\": 0.3"},
+        {"d", .lambda = 1, .rd_max = 1, .method = "vtdp", .options = "\"log_every\": 3"},
+        {"e", .lambda = 1, .rd_max = 1, .method = "vtdp", .seed = 1},
+        {"f", .lambda = 1, .rd_max = 1, .task = "rte", .method = "vtdp",
          .options = "\"epochs\": 9"},
     };
-    struct nvdp_context *ctx = support_context();
-    for (size_t i = 0; i < 6; i++)
-        made_run("labels", &runs[i]);
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "labels");
+    struct report *report = made_report_of("labels", sizeof runs / sizeof *runs, runs);
     cr_expect_eq(report->families, 4);
     const char *want[] = {"vtdp", "nvdp (kl, mu-tau 1)", "nvdp (published, mu-tau 0.3)",
                           "nvdp (published, mu-tau 1)"};
-    for (size_t f = 0; f < report->families && f < 4; f++) {
+    for (size_t f = 0; f < report->families && f < 4; f++)
         cr_expect_str_eq(report->family[f].label, want[f]);
-    }
     cr_expect_eq(report->family[3].shade, 2);
     cr_expect_eq(report->tasks, 2);
 }
 
 Test(groups, sweeps_label_and_data_folders) {
     static const struct made_run runs[] = {
-        {.name = "a", .lambda = 1, .rd_max = 1, .label = "narrow", .data = "one/sst2"},
-        {.name = "b", .lambda = 1, .rd_max = 1, .data = "other/sst2"},
+        {"a", .lambda = 1, .rd_max = 1, .label = "narrow", .data = "one/sst2"},
+        {"b", .lambda = 1, .rd_max = 1, .data = "other/sst2"},
     };
-    struct nvdp_context *ctx = support_context();
-    for (size_t i = 0; i < 2; i++)
-        made_run("named", &runs[i]);
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "named");
+    struct report *report = made_report_of("named", sizeof runs / sizeof *runs, runs);
     cr_expect_str_eq(report->task[0].label, "sst2 (one/sst2)");
     cr_expect_str_eq(report->task[1].label, "sst2 (other/sst2)");
     cr_expect_str_eq(report->family[0].label, "narrow");
@@ -299,16 +217,15 @@ Test(groups, sweeps_label_and_data_folders) {
 /* Runs whose grid gives each seed a model of its own are repetitions of one setting. */
 Test(groups, a_model_for_each_seed) {
     static const struct made_run runs[] = {
-        {.name = "a", .method = "base", .seed = 1, .score = .5, .model = "tuned/rte-1"},
-        {.name = "b", .method = "base", .seed = 2, .score = .7, .model = "tuned/rte-2"},
-        {.name = "c", .method = "base", .seed = 2, .score = .9, .model = "other"},
+        {"a", .method = "base", .seed = 1, .score = .5, .model = "tuned/rte-1"},
+        {"b", .method = "base", .seed = 2, .score = .7, .model = "tuned/rte-2"},
+        {"c", .method = "base", .seed = 2, .score = .9, .model = "other"},
     };
     struct nvdp_context *ctx = support_context();
-    for (size_t i = 0; i < 3; i++)
-        made_run("models", &runs[i]);
+    made_runs("models", sizeof runs / sizeof *runs, runs);
     for (size_t i = 0; i < 2; i++)
         made_run_file("models", runs[i].name, "sweep.json", "{\"model\": \"tuned/{task}-{seed}\"}");
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "models");
+    struct report *report = made_report(ctx, "models");
     cr_expect_eq(report->groups, 2);
     cr_expect_eq(report->families, 2);
     support_contains(report->family[0].label, "other");
@@ -320,27 +237,20 @@ Test(groups, a_model_for_each_seed) {
 Test(groups, labels_tell_what_runs_are) {
 #define PRIVATE(dp) "\"clip_norm\": 0, \"patience\": 0, \"dp\": {\"dp_batch\": 64, " dp "}"
     static const struct made_run runs[] = {
-        {.name = "a", .method = "base"},
-        {.name = "b",
-         .method = "base",
-         .options = PRIVATE("\"target_epsilon\": 3, \"dp_noise\": 0.73")},
-        {.name = "h",
-         .method = "base",
-         .seed = 1, /* one text more */
+        {"a", .method = "base"},
+        {"b", .method = "base", .options = PRIVATE("\"target_epsilon\": 3, \"dp_noise\": 0.73")},
+        {"h", .method = "base", .seed = 1, /* one text more */
          .options = PRIVATE("\"target_epsilon\": 3, \"dp_noise\": 0.74")},
-        {.name = "c", .method = "base", .options = PRIVATE("\"dp_noise\": 0.75")},
-        {.name = "d", .method = "base", .options = "\"encoder\": \"bilstm\", \"dropout\": 0.1"},
-        {.name = "e", .lambda = 1, .rd_max = 1, .options = "\"preset\": \"private\""},
-        {.name = "f", .lambda = 1, .rd_max = 1, .options = "\"patience\": 0"},
-        {.name = "g", .method = "reg", .label = "dp", .options = PRIVATE("\"dp_noise\": 0.75")},
+        {"c", .method = "base", .options = PRIVATE("\"dp_noise\": 0.75")},
+        {"d", .method = "base", .options = "\"encoder\": \"bilstm\", \"dropout\": 0.1"},
+        {"e", .lambda = 1, .rd_max = 1, .options = "\"preset\": \"private\""},
+        {"f", .lambda = 1, .rd_max = 1, .options = "\"patience\": 0"},
+        {"g", .method = "reg", .label = "dp", .options = PRIVATE("\"dp_noise\": 0.75")},
     };
     static const char *const want[] = {
         "base", "base (bilstm)", "base (dp-noise 0.75)", "base (target-epsilon 3)",
         "dp",   "nvdp",          "nvdp (preset per-nat)"};
-    struct nvdp_context *ctx = support_context();
-    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
-        made_run("telling", &runs[i]);
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "telling");
+    struct report *report = made_report_of("telling", sizeof runs / sizeof *runs, runs);
     cr_assert_eq(report->families, 7);
     for (size_t f = 0; f < 7; f++)
         cr_expect_str_eq(report->family[f].label, want[f]);
@@ -350,17 +260,15 @@ Test(groups, labels_tell_what_runs_are) {
 Test(groups, folds_are_repetitions) {
 #define FOLD(f) "\"folds\": 3, \"fold\": " #f
     static const struct made_run runs[] = {
-        {.name = "a2", .method = "base", .score = .6, .options = FOLD(2)},
-        {.name = "a1", .method = "base", .score = .5, .options = FOLD(1)},
-        {.name = "a3", .method = "base", .score = .7, .options = FOLD(3)},
-        {.name = "b1", .method = "reg", .score = .7, .options = FOLD(1)},
-        {.name = "b3", .method = "reg", .score = .8, .options = FOLD(3)},
-        {.name = "c1", .method = "reg", .score = .8, .options = FOLD(3)},
+        {"a2", .method = "base", .score = .6, .options = FOLD(2)},
+        {"a1", .method = "base", .score = .5, .options = FOLD(1)},
+        {"a3", .method = "base", .score = .7, .options = FOLD(3)},
+        {"b1", .method = "reg", .score = .7, .options = FOLD(1)},
+        {"b3", .method = "reg", .score = .8, .options = FOLD(3)},
+        {"c1", .method = "reg", .score = .8, .options = FOLD(3)},
     };
     struct nvdp_context *ctx = support_context();
-    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
-        made_run("folds", &runs[i]);
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "folds");
+    struct report *report = made_report_of("folds", sizeof runs / sizeof *runs, runs);
     nvdp__autofree struct report_comparison *list = NULL;
     size_t count = 0;
     cr_assert_eq(report->groups, 2);
@@ -382,21 +290,19 @@ Test(groups, columns_are_tasks) {
     "\"columns\": {\"text\": \"" text "\", \"label\": \"score\", \"regression\": true}"
 #define STARS(text) "\"columns\": {\"text\": \"" text "\", \"label\": \"stars\"}"
     static const struct made_run runs[] = {
-        {.name = "a", .method = "base", .task = "tsv", .options = STARS("review")},
-        {.name = "b", .method = "base", .task = "tsv", .options = SCORE("review")},
-        {.name = "c", .method = "reg", .task = "tsv", .options = STARS("title")},
-        {.name = "d", .method = "reg", .task = "tsv", .options = STARS("review")},
-        {.name = "e", .method = "base", .task = "tsv", .seed = 1, .options = STARS("review")},
-        {.name = "f", .method = "base", .task = "tsv", .seed = 1, .options = SCORE("review")},
+        {"a", .method = "base", .task = "tsv", .options = STARS("review")},
+        {"b", .method = "base", .task = "tsv", .options = SCORE("review")},
+        {"c", .method = "reg", .task = "tsv", .options = STARS("title")},
+        {"d", .method = "reg", .task = "tsv", .options = STARS("review")},
+        {"e", .method = "base", .task = "tsv", .seed = 1, .options = STARS("review")},
+        {"f", .method = "base", .task = "tsv", .seed = 1, .options = SCORE("review")},
     };
     static const char *const want[] = {
         "tsv (text-column review, label-column stars)",
         "tsv (text-column review, label-column score, regression yes)",
         "tsv (text-column title, label-column stars)"};
     struct nvdp_context *ctx = support_context();
-    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
-        made_run("columns", &runs[i]);
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "columns");
+    struct report *report = made_report_of("columns", sizeof runs / sizeof *runs, runs);
     nvdp__autofree struct report_comparison *list = NULL;
     size_t count = 9;
     cr_assert_eq(report->tasks, 3);
@@ -412,7 +318,7 @@ Test(groups, columns_are_tasks) {
 
 /* Unusable runs are named with a reason, and the rest is reported. */
 Test(groups, remarks) {
-    static const struct made_run good = {.name = "good", .lambda = 1, .seed = 1, .rd_max = 1};
+    static const struct made_run good = {"good", .lambda = 1, .seed = 1, .rd_max = 1};
     struct made_run other = good;
     struct nvdp_context *ctx = support_context();
     made_folder("remarks");
@@ -421,18 +327,18 @@ Test(groups, remarks) {
     made_run("remarks/runs", &good);
     other.name = "same";
     made_run("remarks/runs", &other);
-    other = (struct made_run){.name = "unmeasured", .lambda = 1, .seed = 2};
+    other = (struct made_run){"unmeasured", .lambda = 1, .seed = 2};
     made_run("remarks/runs", &other);
     made_run_file("remarks/runs", "begun", "run.json", "{}");
     made_run_file("remarks/runs", "broken", "run.json", "{\"config\": {\"task\":");
     made_run_file("remarks/runs", "broken", "result.json", "{}");
-    other = (struct made_run){.name = "strange", .lambda = 1, .seed = 3};
+    other = (struct made_run){"strange", .lambda = 1, .seed = 3};
     made_run("remarks/runs", &other);
     made_run_file("remarks/runs", "strange", "privacy.json", "{\"rd\": {}}");
     made_run_file("remarks/runs", "empty", "notes.txt", "");
     support_write_text(support_scratch_path("remarks/failed/gone.json"),
                        "{\"message\": \"no memory\"}");
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "remarks");
+    struct report *report = made_report(ctx, "remarks");
     cr_expect_eq(report->runs, 4);
     support_contains(made_note(report, "begun"), "result.json is missing");
     support_contains(made_note(report, "broken"), "run.json: line 1: expected JSON");
@@ -468,10 +374,10 @@ Test(groups, nothing_to_report) {
 
 /* Reads a single run directory, also with a trailing slash. */
 Test(groups, one_run) {
-    static const struct made_run run = {.name = "one", .lambda = 1, .rd_max = 1};
+    static const struct made_run run = {"one", .lambda = 1, .rd_max = 1};
     struct nvdp_context *ctx = support_context();
     made_run("single", &run);
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "single/one/");
+    struct report *report = made_report(ctx, "single/one/");
     cr_expect_eq(report->runs, 1);
     cr_expect_str_eq(report->run[0].name, "one");
     cr_expect_eq(report->run[0].epochs, 1); /* the incomplete last line does not count */
@@ -485,14 +391,13 @@ Test(groups, measurements_are_not_mixed) {
     ", \"mean\": 1}, \"per_component_dim\": {\"max\": 1, \"mean\": 1}}, \"bdp\": {\"delta\": "     \
     "1e-5, "                                                                                       \
     "\"releases\": " releases ", \"best\": {\"epsilon\": 1}, \"published\": {\"epsilon\": 1}}}"
-    static const struct made_run some[] = {{.name = "a", .lambda = 1, .rd_max = 5, .rd_mean = 4},
-                                           {.name = "b", .lambda = 2, .rd_max = 6, .rd_mean = 4},
-                                           {.name = "part", .lambda = 3},
-                                           {.name = "twice", .lambda = 4},
-                                           {.name = "old", .lambda = 5}};
+    static const struct made_run some[] = {{"a", .lambda = 1, .rd_max = 5, .rd_mean = 4},
+                                           {"b", .lambda = 2, .rd_max = 6, .rd_mean = 4},
+                                           {"part", .lambda = 3},
+                                           {"twice", .lambda = 4},
+                                           {"old", .lambda = 5}};
     struct nvdp_context *ctx = support_context();
-    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
-        made_run("mixed", &some[i]);
+    made_runs("mixed", sizeof some / sizeof *some, some);
     made_run_file("mixed", "a", "privacy-releases-2.json",
                   MEASURED("\"complete\": true, ", "2", "77"));
     made_run_file("mixed", "b", "privacy-limit-20.json",
@@ -502,7 +407,7 @@ Test(groups, measurements_are_not_mixed) {
     made_run_file("mixed", "twice", "privacy-releases-2.json",
                   MEASURED("\"complete\": true, ", "2", "66"));
     made_run_file("mixed", "old", "privacy.json", MEASURED("", "1", "55")); /* 20 of 40 texts */
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "mixed");
+    struct report *report = made_report(ctx, "mixed");
     cr_expect_eq(report->runs, 5);
     for (size_t i = 0; i < report->runs; i++) {
         const struct report_run *run = &report->run[i];
@@ -522,7 +427,7 @@ Test(groups, measurements_are_not_mixed) {
 
 Test(groups, command_lines) {
     static const struct made_run run = {
-        .name = "it's",
+        "it's",
         .lambda = 1e-3,
         .lambda_d = .25,
         .seed = 7,
@@ -536,7 +441,7 @@ Test(groups, command_lines) {
         .nvib = "\"clip_mu_radius\": 4.0, \"clip_alpha_max\": \"inf\", \"regularizer\": \"kl\""};
     struct nvdp_context *ctx = support_context();
     made_run("commands", &run);
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "commands");
+    struct report *report = made_report(ctx, "commands");
     const char *command = report->run[0].command;
     support_contains(command, "nvdp train --task sst2 --data 'my data' --model bert --method nvdp "
                               "--lambda-g 0.001 --lambda-d 0.25 ");
@@ -556,8 +461,8 @@ Test(groups, command_lines) {
 
 Test(groups, out_of_memory) {
     static const struct made_run runs[] = {
-        {.name = "a", .lambda = 1, .seed = 1, .rd_max = 1, .vectors = 4},
-        {.name = "b", .lambda = 1, .seed = 2, .rd_max = 1, .nvib = "\"kappa\": 2"}};
+        {"a", .lambda = 1, .seed = 1, .rd_max = 1, .vectors = 4},
+        {"b", .lambda = 1, .seed = 2, .rd_max = 1, .nvib = "\"kappa\": 2"}};
     struct nvdp_context *ctx = support_context();
     made_run("memory", &runs[0]);
     made_run("memory", &runs[1]);
@@ -606,34 +511,21 @@ static void write_texts(const char *folder, const char *run, const char *mechani
  * lengths. */
 Test(groups, privatized_texts_are_methods) {
     static const struct made_run runs[] = {
-        {.name = "a",
-         .lambda = 1e-3,
-         .validation = .7,
-         .score = .7,
-         .rd_max = 3,
-         .rd_mean = 1,
+        {"a", .lambda = 1e-3, .validation = .7, .score = .7, .rd_max = 3, .rd_mean = 1,
          .exact = 12},
-        {.name = "b", .method = "base", .validation = .9, .score = .9},
-        {.name = "c",
-         .method = "base",
-         .validation = .8,
-         .score = .8,
+        {"b", .method = "base", .validation = .9, .score = .9},
+        {"c", .method = "base", .validation = .8, .score = .8,
          .options = "\"token_noise\": \"santext\", \"eta\": 2"},
-        {.name = "d",
-         .method = "base",
-         .seed = 1,
-         .validation = .85,
-         .score = .84,
+        {"d", .method = "base", .seed = 1, .validation = .85, .score = .84,
          .options = "\"token_noise\": \"santext\", \"eta\": 5"},
-        {.name = "e", .method = "base", .validation = .6, .score = .6, .label = "folder"},
+        {"e", .method = "base", .validation = .6, .score = .6, .label = "folder"},
     };
     struct nvdp_context *ctx = support_context();
-    for (size_t i = 0; i < 5; i++)
-        made_run("texts", &runs[i]);
+    made_runs("texts", sizeof runs / sizeof *runs, runs);
     write_texts("texts", "c", "santext", 2, 10);
     write_texts("texts", "d", "santext", 5, 30);
     write_texts("texts", "e", "laplace-nearest", 50, 20);
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "texts");
+    struct report *report = made_report(ctx, "texts");
     cr_expect_eq(report->families, 4);
     cr_expect_str_eq(report->family[0].label, "base");
     cr_expect(report->family[0].reference);
@@ -685,35 +577,20 @@ Test(groups, privatized_texts_are_methods) {
  * one option. */
 Test(groups, sanitized_folders_and_adapted_models) {
     static const struct made_run runs[] = {
-        {.name = "a1", .method = "base", .score = .6, .data = "sanitized/sst2-1", .label = "plus"},
-        {.name = "a2",
-         .method = "base",
-         .validation = .7,
-         .score = .7,
-         .data = "sanitized/sst2-2",
+        {"a1", .method = "base", .score = .6, .data = "sanitized/sst2-1", .label = "plus"},
+        {"a2", .method = "base", .validation = .7, .score = .7, .data = "sanitized/sst2-2",
          .label = "plus"},
-        {.name = "b", .method = "base", .score = .9},
-        {.name = "c1",
-         .method = "base",
-         .score = .8,
-         .label = "adapted",
-         .model = "m4/santext-14",
-         .validation = .8,
-         .options = "\"token_noise\": \"santext\", \"eta\": 14"},
-        {.name = "c2",
-         .method = "base",
-         .score = .85,
-         .label = "adapted",
-         .model = "m4/santext-4",
-         .validation = .85,
-         .options = "\"token_noise\": \"santext\", \"eta\": 4"},
+        {"b", .method = "base", .score = .9},
+        {"c1", .method = "base", .score = .8, .label = "adapted", .model = "m4/santext-14",
+         .validation = .8, .options = "\"token_noise\": \"santext\", \"eta\": 14"},
+        {"c2", .method = "base", .score = .85, .label = "adapted", .model = "m4/santext-4",
+         .validation = .85, .options = "\"token_noise\": \"santext\", \"eta\": 4"},
     };
     struct nvdp_context *ctx = support_context();
-    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
-        made_run("folders", &runs[i]);
+    made_runs("folders", sizeof runs / sizeof *runs, runs);
     write_texts("folders", "a1", "santext-plus", 1, 2);
     write_texts("folders", "a2", "santext-plus", 2, 3);
-    nvdp__autoptr(report_free) struct report *report = made_report(ctx, "folders");
+    struct report *report = made_report(ctx, "folders");
     cr_assert_eq(report->tasks, 1);
     cr_expect_str_eq(report->task[0].label, "sst2");
     cr_expect_str_eq(report->task[0].data, "glue");

@@ -25,10 +25,9 @@ static bool is_a_column(const char *name) {
 
 static void differences(const char *method) {
     struct nvdp_context *ctx = support_context();
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     struct report_run run = {.method = (char *)method};
     nvdp__autofree char *text = NULL;
-    ok(nvdp_config_create(ctx, "train", &config));
+    struct nvdp_config *config = support_config(ctx, "train", NULL);
     ok(nvdp_config_set(config, "method", method));
     ok(nvdp_config_json(config, &text));
     run.config = json_loads(text, 0, NULL);

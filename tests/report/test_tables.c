@@ -5,52 +5,17 @@
 
 /* Two seeds of most methods; one of vtdp, whose divergences are infinite; a tie for the best score. */
 static const struct made_run runs[] = {
-    {.name = "base1", .method = "base", .seed = 1, .validation = .9, .score = .91, .f1 = .8},
-    {.name = "base2", .method = "base", .seed = 2, .validation = .8, .score = .93, .f1 = .9},
-    {.name = "nvdp1",
-     .lambda = 1e-3,
-     .seed = 1,
-     .validation = .8,
-     .score = .85,
-     .f1 = .7,
-     .rd_max = 60,
-     .rd_mean = 12,
-     .bdp_best = 30,
-     .bdp_published = 11.5},
-    {.name = "nvdp2",
-     .lambda = 1e-3,
-     .seed = 2,
-     .validation = .9,
-     .score = .87,
-     .f1 = .72,
-     .rd_max = 80,
-     .rd_mean = 16,
-     .bdp_best = 34,
-     .bdp_published = 12.5},
-    {.name = "strong1",
-     .lambda = .1,
-     .seed = 1,
-     .validation = .6,
-     .score = .62,
-     .f1 = .1,
-     .rd_max = .004,
-     .rd_mean = .0012,
-     .bdp_best = 1.5,
-     .bdp_published = 10.6},
-    {.name = "vtdp1",
-     .method = "vtdp",
-     .lambda = 1e-3,
-     .lambda_d = 1e-2,
-     .seed = 1,
-     .validation = .85,
-     .score = .86,
-     .f1 = .75,
-     .rd_max = INFINITY,
-     .rd_mean = INFINITY,
-     .rd_max_finite = 250,
-     .share = .25,
-     .bdp_best = INFINITY,
-     .bdp_published = INFINITY},
+    {"base1", .method = "base", .seed = 1, .validation = .9, .score = .91, .f1 = .8},
+    {"base2", .method = "base", .seed = 2, .validation = .8, .score = .93, .f1 = .9},
+    {"nvdp1", .lambda = 1e-3, .seed = 1, .validation = .8, .score = .85, .f1 = .7, .rd_max = 60,
+     .rd_mean = 12, .bdp_best = 30, .bdp_published = 11.5},
+    {"nvdp2", .lambda = 1e-3, .seed = 2, .validation = .9, .score = .87, .f1 = .72, .rd_max = 80,
+     .rd_mean = 16, .bdp_best = 34, .bdp_published = 12.5},
+    {"strong1", .lambda = .1, .seed = 1, .validation = .6, .score = .62, .f1 = .1, .rd_max = .004,
+     .rd_mean = .0012, .bdp_best = 1.5, .bdp_published = 10.6},
+    {"vtdp1", .method = "vtdp", .lambda = 1e-3, .lambda_d = 1e-2, .seed = 1, .validation = .85,
+     .score = .86, .f1 = .75, .rd_max = INFINITY, .rd_mean = INFINITY, .rd_max_finite = 250,
+     .share = .25, .bdp_best = INFINITY, .bdp_published = INFINITY},
 };
 
 static void make(const char *folder) {
@@ -151,8 +116,7 @@ Test(tables, latex_over_pages) {
     for (unsigned k = 0; k < 3 * 20; k++) {
         char name[16];
         snprintf(name, sizeof name, "r%u", k);
-        struct made_run run = {
-            .name = name, .task = tasks[k / 20], .lambda = k % 20 + 1, .rd_max = 1};
+        struct made_run run = {name, .task = tasks[k / 20], .lambda = k % 20 + 1, .rd_max = 1};
         made_run("pages", &run);
     }
     char *text = report_written("pages", "tables/table2.tex");
@@ -167,32 +131,14 @@ Test(tables, latex_over_pages) {
 /* Two private methods that print the same value are both marked as best. A single method is not marked. */
 Test(tables, marks) {
     static const struct made_run few[] = {
-        {.name = "a",
-         .lambda = 1,
-         .score = .70004,
-         .rd_max = 3,
-         .rd_mean = 1,
-         .bdp_best = 1,
+        {"a", .lambda = 1, .score = .70004, .rd_max = 3, .rd_mean = 1, .bdp_best = 1,
          .bdp_published = 1},
-        {.name = "b",
-         .method = "vtdp",
-         .lambda = 1,
-         .score = .7,
-         .rd_max = 2,
-         .rd_mean = 1,
-         .bdp_best = 1,
+        {"b", .method = "vtdp", .lambda = 1, .score = .7, .rd_max = 2, .rd_mean = 1, .bdp_best = 1,
          .bdp_published = 1},
-        {.name = "c",
-         .task = "rte",
-         .lambda = 1,
-         .score = .6,
-         .rd_max = 2,
-         .rd_mean = 1,
-         .bdp_best = 1,
+        {"c", .task = "rte", .lambda = 1, .score = .6, .rd_max = 2, .rd_mean = 1, .bdp_best = 1,
          .bdp_published = 1},
     };
-    for (size_t i = 0; i < 3; i++)
-        made_run("marks", &few[i]);
+    made_runs("marks", sizeof few / sizeof *few, few);
     char *text = report_written("marks", "tables/table1.tex");
     support_contains(text,
                      "vtdp & lambda 1 & 1 & \\textbf{70.0} & \\textbf{70.0} & \\textbf{2.00} &");
@@ -203,40 +149,24 @@ Test(tables, marks) {
 /* Two seeds of nvdp, one of them above 10 nats; a clip with bounds 0.55, 2.2 and 19.8; a method measured at one of two
  * seeds; one with infinite pairs. */
 static const struct made_run spent[] = {
-    {.name = "base", .method = "base", .score = .9},
-    {.name = "n1", .lambda = 1e-3, .seed = 1, .validation = .9, .score = .86, .rd_max = 8},
-    {.name = "n2", .lambda = 1e-3, .seed = 2, .validation = .8, .score = .88, .rd_max = 12},
-    {.name = "n3", .lambda = .1, .seed = 1, .validation = .6, .score = .6, .rd_max = .5},
-    {.name = "n4", .lambda = .1, .seed = 2, .validation = .6, .score = .62, .rd_max = .9},
-    {.name = "c1",
-     .method = "vib-fixed",
-     .validation = .85,
-     .score = .84,
-     .rd_max = 9,
-     .bound = 19.8,
+    {"base", .method = "base", .score = .9},
+    {"n1", .lambda = 1e-3, .seed = 1, .validation = .9, .score = .86, .rd_max = 8},
+    {"n2", .lambda = 1e-3, .seed = 2, .validation = .8, .score = .88, .rd_max = 12},
+    {"n3", .lambda = .1, .seed = 1, .validation = .6, .score = .6, .rd_max = .5},
+    {"n4", .lambda = .1, .seed = 2, .validation = .6, .score = .62, .rd_max = .9},
+    {"c1", .method = "vib-fixed", .validation = .85, .score = .84, .rd_max = 9, .bound = 19.8,
      .nvib = "\"clip_sequence\": 3"},
-    {.name = "c2",
-     .method = "vib-fixed",
-     .validation = .7,
-     .score = .7,
-     .rd_max = 1.5,
-     .bound = 2.2,
+    {"c2", .method = "vib-fixed", .validation = .7, .score = .7, .rd_max = 1.5, .bound = 2.2,
      .nvib = "\"clip_sequence\": 1"},
-    {.name = "c3",
-     .method = "vib-fixed",
-     .validation = .5,
-     .score = .55,
-     .rd_max = .3,
-     .bound = 0.55,
+    {"c3", .method = "vib-fixed", .validation = .5, .score = .55, .rd_max = .3, .bound = 0.55,
      .nvib = "\"clip_sequence\": 0.5"},
-    {.name = "i", .method = "vib-fixed", .lambda = 1, .score = .8, .rd_max = INFINITY},
-    {.name = "v1", .method = "vtdp", .lambda = 1, .seed = 1, .score = .7, .rd_max = 1},
-    {.name = "v2", .method = "vtdp", .lambda = 1, .seed = 2, .score = .7},
+    {"i", .method = "vib-fixed", .lambda = 1, .score = .8, .rd_max = INFINITY},
+    {"v1", .method = "vtdp", .lambda = 1, .seed = 1, .score = .7, .rd_max = 1},
+    {"v2", .method = "vtdp", .lambda = 1, .seed = 2, .score = .7},
 };
 
 Test(tables, budget) {
-    for (size_t i = 0; i < sizeof spent / sizeof *spent; i++)
-        made_run("budget", &spent[i]);
+    made_runs("budget", sizeof spent / sizeof *spent, spent);
     expect_body(
         report_written("budget", "tables/budget.csv"),
         "task,method,1 nat,3 nats,10 nats,30 nats,100 nats\r\n"
@@ -288,8 +218,7 @@ Test(tables, budget) {
  * privacy. */
 Test(tables, what_is_not_private_stands_apart_from_budgets) {
     static const char *const formats[] = {"txt", "csv", "md", "tex"};
-    for (size_t i = 0; i < sizeof spent / sizeof *spent; i++)
-        made_run("apart", &spent[i]);
+    made_runs("apart", sizeof spent / sizeof *spent, spent);
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
         char name[32];
         snprintf(name, sizeof name, "tables/budget.%s", formats[f]);
@@ -317,7 +246,6 @@ Test(tables, what_is_not_private_stands_apart_from_budgets) {
     cr_assert(budget != NULL && apart > budget);
     cr_expect_null(memmem(budget, (size_t)(apart - budget), "base", 4));
     free(text);
-    report_free(report);
     text = report_written("apart", "index.html");
     support_contains(
         text,
@@ -389,7 +317,6 @@ Test(tables, budgets_asked_for) {
     cr_expect_eq(report->budgets, 2);
     cr_expect(report_chosen(report, 0, 0, REPORT_SUM_MAX, report->budget[0]) == NULL);
     cr_expect(report_chosen(report, 0, 0, REPORT_SUM_MAX, report->budget[1]) == report->group);
-    report_free(report);
     static const char *const wrong[] = {"", "1,,3", "1,", "-1", "nan", "1 3", "x"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         config.budgets = wrong[i];
@@ -428,11 +355,10 @@ Test(tables, significance) {
 /* A note names models that learned nothing. */
 Test(tables, collapsed) {
     static const struct made_run few[] = {
-        {.name = "a", .lambda = 1, .score = .5, .rd_max = 1e-6},
-        {.name = "b", .method = "vtdp", .lambda = 1, .score = .6, .rd_max = 2},
+        {"a", .lambda = 1, .score = .5, .rd_max = 1e-6},
+        {"b", .method = "vtdp", .lambda = 1, .score = .6, .rd_max = 2},
     };
-    for (size_t i = 0; i < 2; i++)
-        made_run("collapsed", &few[i]);
+    made_runs("collapsed", sizeof few / sizeof *few, few);
     char *text = report_written("collapsed", "tables/table1.md");
     support_contains(text, "No better than guessing the most frequent class: nvdp on sst2. ");
 }
@@ -440,13 +366,12 @@ Test(tables, collapsed) {
 /* Always predicting the most frequent class has Matthews' correlation 0, whatever the accuracy. */
 Test(tables, collapsed_by_other_metrics) {
     static const struct made_run few[] = {
-        {.name = "a", .task = "cola", .metric = "matthews", .majority = .7, .score = .01},
-        {.name = "b", .task = "cola", .metric = "matthews", .method = "vtdp", .score = .3},
-        {.name = "c", .task = "stsb", .metric = "pearson", .score = -.05},
-        {.name = "d", .task = "mrpc", .metric = "f1", .score = .01},
+        {"a", .task = "cola", .metric = "matthews", .majority = .7, .score = .01},
+        {"b", .task = "cola", .metric = "matthews", .method = "vtdp", .score = .3},
+        {"c", .task = "stsb", .metric = "pearson", .score = -.05},
+        {"d", .task = "mrpc", .metric = "f1", .score = .01},
     };
-    for (size_t i = 0; i < sizeof few / sizeof *few; i++)
-        made_run("others", &few[i]);
+    made_runs("others", sizeof few / sizeof *few, few);
     char *text = report_written("others", "tables/table1.md");
     support_contains(text, "| majority class | - | - | 0.0 | 0.0 |");
     support_lacks(text, "| 70.0 |");
@@ -457,13 +382,12 @@ Test(tables, collapsed_by_other_metrics) {
 Test(tables, majority_of_folds) {
 #define FOLD(f) "\"folds\": 2, \"fold\": " #f
     static const struct made_run few[] = {
-        {.name = "a1", .majority = .8, .score = .7, .options = FOLD(1)},
-        {.name = "a2", .majority = .6, .score = .8, .options = FOLD(2)},
-        {.name = "b1", .method = "vtdp", .majority = .8, .score = .65, .options = FOLD(1)},
-        {.name = "b2", .method = "vtdp", .majority = .6, .score = .7, .options = FOLD(2)},
+        {"a1", .majority = .8, .score = .7, .options = FOLD(1)},
+        {"a2", .majority = .6, .score = .8, .options = FOLD(2)},
+        {"b1", .method = "vtdp", .majority = .8, .score = .65, .options = FOLD(1)},
+        {"b2", .method = "vtdp", .majority = .6, .score = .7, .options = FOLD(2)},
     };
-    for (size_t i = 0; i < sizeof few / sizeof *few; i++)
-        made_run("folds", &few[i]);
+    made_runs("folds", sizeof few / sizeof *few, few);
     char *text = report_written("folds", "tables/table1.md");
     support_contains(text, "| majority class | - | - | 70.0 | 70.0 |");
     support_contains(text, "guessing the most frequent class: vtdp on sst2. ");
@@ -481,8 +405,7 @@ Test(tables, cautions) {
     char *text = report_written("cautions", "tables/table1.txt");
     support_contains(text, "Order of the divergences 1.1, delta 1e-05, one sample of a text.");
     support_lacks(text, "CAUTION");
-    struct made_run dev = {
-        .name = "dev", .method = "base", .seed = 3, .options = "\"protocol\": \"dev\""};
+    struct made_run dev = {"dev", .method = "base", .seed = 3, .options = "\"protocol\": \"dev\""};
     made_run("cautions", &dev);
     made_run_file("cautions", "vtdp1", "privacy.json", OTHER("1.1", "all"));
     text = report_written("cautions", "tables/table1.md");
@@ -512,11 +435,10 @@ Test(tables, cautions) {
 /* A method that learned nothing is not marked as the most private. */
 Test(tables, no_star_for_nothing) {
     static const struct made_run some[] = {
-        {.name = "n", .method = "nvdp", .lambda = 1, .rd_max = 5, .rd_mean = 4, .score = .9},
-        {.name = "v", .method = "vtdp", .lambda = 1, .rd_max = .5, .rd_mean = .4, .score = .5},
-        {.name = "f", .method = "vib-fixed", .lambda = 1, .rd_max = 9, .rd_mean = 8, .score = .8}};
-    for (size_t i = 0; i < 3; i++)
-        made_run("nothing", &some[i]);
+        {"n", .method = "nvdp", .lambda = 1, .rd_max = 5, .rd_mean = 4, .score = .9},
+        {"v", .method = "vtdp", .lambda = 1, .rd_max = .5, .rd_mean = .4, .score = .5},
+        {"f", .method = "vib-fixed", .lambda = 1, .rd_max = 9, .rd_mean = 8, .score = .8}};
+    made_runs("nothing", sizeof some / sizeof *some, some);
     char *text = report_written("nothing", "tables/table1.md");
     const char *row = strstr(text, "| vtdp |");
     cr_assert_not_null(row, "%s", text);
@@ -528,8 +450,8 @@ Test(tables, no_star_for_nothing) {
 
 /* A label with every character that has a special meaning in some format. */
 Test(tables, escapes) {
-    static const struct made_run run = {
-        .name = "a", .lambda = 1, .rd_max = 1, .label = "a&b_<c>\\\"$%#{}~^|*`\\\\"};
+    static const struct made_run run = {"a", .lambda = 1, .rd_max = 1,
+                                        .label = "a&b_<c>\\\"$%#{}~^|*`\\\\"};
     made_run("escapes", &run);
     char *text = report_written("escapes", "tables/table2.csv");
     support_contains(text, "\"a&b_<c>\"\"$%#{}~^|*`\\\",lambda 1,1,");
@@ -586,9 +508,8 @@ Test(tables, numbers) {
                  {NAN, "-"},
                  {-66.14, "-66.1"},
                  {2e7, "2.00e+07"}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         cr_expect_str_eq(report_say_number(cases[i].value).text, cases[i].want);
-    }
     cr_expect_str_eq(report_say_share(.00001).text, "<0.1 %");
     cr_expect_str_eq(report_say_share(.99999).text, ">99.9 %");
     cr_expect_str_eq(report_say_share(1).text, "100 %");
@@ -632,12 +553,11 @@ Test(tables, json) {
  * texts are named. */
 Test(tables, no_star_for_what_hides_nothing) {
     static const struct made_run some[] = {
-        {.name = "n", .lambda = 1, .rd_max = 500, .rd_mean = 400, .score = .95, .linked = 1},
-        {.name = "i", .method = "vtdp", .lambda = 1, .rd_max = INFINITY, .share = .48, .score = .9},
-        {.name = "f", .method = "vib-fixed", .lambda = 1, .rd_max = 9, .score = .8, .linked = .2},
-        {.name = "g", .method = "vib", .lambda = 1, .rd_max = 9, .score = .7, .linked = .1}};
-    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
-        made_run("hidden", &some[i]);
+        {"n", .lambda = 1, .rd_max = 500, .rd_mean = 400, .score = .95, .linked = 1},
+        {"i", .method = "vtdp", .lambda = 1, .rd_max = INFINITY, .share = .48, .score = .9},
+        {"f", .method = "vib-fixed", .lambda = 1, .rd_max = 9, .score = .8, .linked = .2},
+        {"g", .method = "vib", .lambda = 1, .rd_max = 9, .score = .7, .linked = .1}};
+    made_runs("hidden", sizeof some / sizeof *some, some);
     char *text = report_written("hidden", "tables/table1.md");
     static const char *const rows[] = {"| nvdp, named 100 % |", "| vtdp |", "| vib-fixed |"};
     for (size_t k = 0; k < 3; k++) {

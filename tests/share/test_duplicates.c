@@ -2,6 +2,7 @@
  * refused, before anything is drawn. */
 #include "base/base.h"
 #include "base/file.h"
+#include "fixture.h"
 #include "tiny_task.h"
 #include <jansson.h>
 #include <nvdp.h>
@@ -9,7 +10,8 @@
 struct bench {
     struct nvdp_context *ctx;
     struct nvdp_config *config;
-    char run[512], ledger[600], key[600], heard[8192];
+    const char *run;
+    char heard[8192];
 };
 
 static void hear(enum nvdp_log_level level, const char *message, void *user) {
@@ -19,10 +21,7 @@ static void hear(enum nvdp_log_level level, const char *message, void *user) {
 
 /* Sets an option of the run's record. */
 static void record(const struct bench *bench, const char *key, json_t *value) {
-    const char *path = support_path("%s/run.json", bench->run);
-    nvdp__autoptr(json_decref) json_t *run = json_load_file(path, 0, NULL);
-    cr_assert_eq(json_object_set_new(json_object_get(run, "config"), key, value), 0);
-    cr_assert_eq(json_dump_file(run, path, 0), 0);
+    edit_json(support_path("%s/run.json", bench->run), "config", key, value);
 }
 
 /* Opens a run with the clip of epsilon 16 at delta 1e-5, one sample. `budget`: as certified-epsilon asked for. */
@@ -33,37 +32,33 @@ static void bench_open(struct bench *bench, bool budget) {
                                       .epochs = 1};
     *bench = (struct bench){.ctx = support_context()};
     ok(nvdp_context_set_threads(bench->ctx, 1));
-    snprintf(bench->run, sizeof bench->run, "%s", task_run(bench->ctx, "run", &choice, NULL));
-    snprintf(bench->ledger, sizeof bench->ledger, "%s/ledger", bench->run);
-    snprintf(bench->key, sizeof bench->key, "%s/ledger.key", bench->run);
+    bench->run = task_run(bench->ctx, "run", &choice, NULL);
     if (budget) record(bench, "certified_epsilon", json_real(16));
-    ok(nvdp_config_create(bench->ctx, "export", &bench->config));
-    support_set(bench->ctx, bench->config, "run", bench->run);
-    support_set(bench->ctx, bench->config, "measure-texts", "0");
+    bench->config =
+        support_config(bench->ctx, "export", "run", bench->run, "measure-texts", "0", NULL);
     nvdp_context_set_log(bench->ctx, hear, bench->heard);
 }
 
-static void bench_close(struct bench *bench) {
-    nvdp_config_free(bench->config);
-}
-
-static void set(struct bench *bench, const char *name, const char *value) {
-    support_set(bench->ctx, bench->config, name, value);
+/* Sets options: names and values, then NULL. */
+static __attribute__((sentinel)) void set(const struct bench *bench, ...) {
+    va_list options;
+    va_start(options, bench);
+    support_set_list(bench->ctx, bench->config, options);
+    va_end(options);
 }
 
 /* Sets texts as the input: three that stand once, and more. */
 static void input(struct bench *bench, const char *more) {
     const char *path = support_scratch_path("texts.tsv");
-    const char *text =
-        support_path("sentence\tlabel\nred cat\t1\nblue cat\t0\nred dog\t1\n%s", more);
-    support_write_text(path, text);
-    set(bench, "input", path);
+    support_write_text(
+        path, support_path("sentence\tlabel\nred cat\t1\nblue cat\t0\nred dog\t1\n%s", more));
+    set(bench, "input", path, NULL);
 }
 
 static nvdp_status export_to(struct bench *bench, const char *name,
                              struct nvdp_export_result *out) {
     bench->heard[0] = '\0';
-    set(bench, "out", support_scratch_path(name));
+    set(bench, "out", support_scratch_path(name), NULL);
     const nvdp_status status = nvdp_export(bench->ctx, bench->config, out);
     if (status == NVDP_OK) nvdp_result_free(out);
     return status;
@@ -77,8 +72,8 @@ static void accepted(struct bench *bench, const char *name, struct nvdp_export_r
 static void refused(struct bench *bench, const char *message) {
     fails(export_to(bench, "refused.h5", NULL), NVDP_ERR_STATE, message);
     cr_assert_not(nvdp__exists(support_scratch_path("refused.h5")));
-    cr_assert_not(nvdp__exists(bench->ledger));
-    cr_assert_not(nvdp__exists(bench->key));
+    cr_assert_not(nvdp__exists(support_path("%s/ledger", bench->run)));
+    cr_assert_not(nvdp__exists(support_path("%s/ledger.key", bench->run)));
     support_lacks(bench->heard, "every row is drawn");
 }
 
@@ -86,7 +81,7 @@ static const char twice[] = "good sea\t1\nbad sun\t0\ngood sea\t1\n";
 
 /* mu of two rows is sqrt(2) times the mu of one: epsilon 25.29 in place of 16. */
 Test(duplicates, budget_refuses_before_anything_is_drawn) {
-    nvdp__auto(bench_close) struct bench bench;
+    struct bench bench;
     struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
     bench_open(&bench, true);
     input(&bench, twice);
@@ -96,15 +91,13 @@ Test(duplicates, budget_refuses_before_anything_is_drawn) {
         "guarantees, found 2; the 2 samples of the text that stands most often have epsilon "
         "25.29 at delta 1e-05 together, those of one row epsilon 16 at delta 1e-05. Nothing "
         "was drawn; --duplicates each draws every row at this cost");
-    set(&bench, "duplicates", "refuse");
+    set(&bench, "duplicates", "refuse", NULL);
     refused(&bench, "1 text stands twice in these texts");
-    set(&bench, "duplicates", NULL);
-    set(&bench, "no-ledger", "true");
+    set(&bench, "duplicates", NULL, "no-ledger", "true", NULL);
     refused(&bench, "1 text stands twice in these texts");
-    set(&bench, "insecure-seed", "1");
+    set(&bench, "insecure-seed", "1", NULL);
     refused(&bench, "have no proven epsilon together"); /* for its noise, not for its texts */
-    set(&bench, "insecure-seed", NULL);
-    set(&bench, "no-ledger", NULL);
+    set(&bench, "insecure-seed", NULL, "no-ledger", NULL, NULL);
     input(&bench, "good sea\t1\nbad sun\t0\n");
     accepted(&bench, "once.h5", &result); /* the same texts, once each */
     cr_expect_eq(strstr(bench.heard, "every row"), NULL);
@@ -112,12 +105,12 @@ Test(duplicates, budget_refuses_before_anything_is_drawn) {
 }
 
 Test(duplicates, each_row_is_drawn_and_counted_on_request) {
-    nvdp__auto(bench_close) struct bench bench;
+    struct bench bench;
     struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
     bench_open(&bench, true);
     input(&bench, "good sea\t1\ngood sea\t0\ngood sea\t1\nbad sea\t1\nbad sea\t1\n"
                   "good sea\t1\ngood sea\t0\ngood sea\t1\n");
-    set(&bench, "duplicates", "each");
+    set(&bench, "duplicates", "each", NULL);
     accepted(&bench, "each.h5", &result);
     support_contains(bench.heard,
                      "1 text stands twice, 1 stands 6 times in these texts, and every row is "
@@ -132,18 +125,17 @@ Test(duplicates, each_row_is_drawn_and_counted_on_request) {
 
 /* Rows of other splits count.  A run without a budget draws each row unless its owner refuses. */
 Test(duplicates, splits_and_runs_without_a_budget) {
-    nvdp__auto(bench_close) struct bench bench;
+    struct bench bench;
     struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
     bench_open(&bench, false);
     const char *path = support_scratch_path("data/train.tsv");
     support_write_text(path, "sentence\tlabel\nred cat\t1\nblue cat\t0\n");
     path = support_scratch_path("data/dev.tsv");
     support_write_text(path, "sentence\tlabel\nred sea\t1\nred cat\t0\n");
-    set(&bench, "data", support_scratch_path("data"));
-    set(&bench, "split", "train,dev");
-    set(&bench, "duplicates", "refuse");
+    set(&bench, "data", support_scratch_path("data"), "split", "train,dev", "duplicates", "refuse",
+        NULL);
     refused(&bench, "1 text stands twice in these texts");
-    set(&bench, "duplicates", NULL);
+    set(&bench, "duplicates", NULL, NULL);
     accepted(&bench, "both.h5", &result);
     support_contains(bench.heard, "1 text stands twice in these texts, and every row is drawn");
     support_contains(bench.heard, "epsilon 25.29 at delta 1e-05 together");
@@ -155,7 +147,7 @@ Test(duplicates, splits_and_runs_without_a_budget) {
 
 /* A run that was certified for two samples keeps its budget with two rows.  The ledger goes on counting. */
 Test(duplicates, rows_count_against_the_certified_samples) {
-    nvdp__auto(bench_close) struct bench bench;
+    struct bench bench;
     struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
     bench_open(&bench, true);
     record(&bench, "certified_releases", json_integer(2));
@@ -174,44 +166,40 @@ Test(duplicates, rows_count_against_the_certified_samples) {
     support_write_text(support_scratch_path("texts.tsv"),
                        "sentence\tlabel\nsea sea\t1\nsea sea\t1\n");
     fails(export_to(&bench, "refused.h5", NULL), NVDP_ERR_STATE, "found 3 including this export");
-    set(&bench, "budget-samples", "3"); /* a budget of the caller replaces that of the run */
+    set(&bench, "budget-samples", "3", NULL); /* a budget of the caller replaces that of the run */
     accepted(&bench, "budget.h5", &result);
     cr_expect_eq(result.spent_samples, 3);
 }
 
 /* The file does not record which option drew it. */
 Test(duplicates, files_do_not_show_the_option) {
-    nvdp__auto(bench_close) struct bench bench;
-    char *bytes[2];
+    struct bench bench;
+    const char *bytes[2];
     size_t size[2];
     bench_open(&bench, true);
     cr_assert_eq(setenv("SOURCE_DATE_EPOCH", "1", 1), 0); /* the same date in both files */
     input(&bench, "good sea\t1\nbad sun\t0\n");
-    set(&bench, "insecure-seed", "7");
-    set(&bench, "overwrite", "true");
+    set(&bench, "insecure-seed", "7", "overwrite", "true", NULL);
     for (int each = 0; each < 2; each++) {
-        set(&bench, "duplicates", each ? "each" : "refuse");
-        set(&bench, "ledger", support_scratch_path(each ? "each" : "refuse"));
+        set(&bench, "duplicates", each ? "each" : "refuse", "ledger",
+            support_scratch_path(each ? "each" : "refuse"), NULL);
         accepted(&bench, "file.safetensors", NULL);
-        ok(nvdp__read_file(bench.ctx, support_scratch_path("file.safetensors"), 1 << 20,
-                           &bytes[each], &size[each]));
+        bytes[each] = support_read(support_scratch_path("file.safetensors"));
+        size[each] = support_size(support_scratch_path("file.safetensors"));
         cr_expect_eq(memmem(bytes[each], size[each], "duplicates", 10), NULL);
     }
     cr_assert_eq(size[0], size[1]);
     cr_expect_arr_eq(bytes[0], bytes[1], size[0]);
-    free(bytes[0]);
-    free(bytes[1]);
 }
 
 /* All rows of a person are added up before they are drawn, too. */
 Test(duplicates, rows_of_a_person_are_announced) {
-    nvdp__auto(bench_close) struct bench bench;
+    struct bench bench;
     const char *path = support_scratch_path("texts.tsv");
     bench_open(&bench, true);
     support_write_text(path, "sentence\tlabel\tauthor\nred cat\t1\tann\nred dog\t1\tann\n"
                              "blue cat\t0\tbob\n");
-    set(&bench, "input", path);
-    set(&bench, "person", "author");
+    set(&bench, "input", path, "person", "author", NULL);
     accepted(&bench, "persons.h5", NULL);
     support_contains(bench.heard, "with this file, one person has up to 2 samples of 2 texts; all "
                                   "of them together have epsilon 25.29 at delta 1e-05\n");

@@ -2,16 +2,32 @@
 #include "base/f16.h"
 #include "made_embeddings.h"
 #include <nvdp/share.h>
-#include <sys/stat.h>
 
-Test(embeddings_file, reads_what_was_written) {
-    struct nvdp_context *ctx = support_context();
+static struct nvdp_shared *must_read(struct nvdp_context *ctx, const char *path) {
+    struct nvdp_shared *read = NULL;
+    ok(nvdp_shared_read(ctx, path, &read));
+    return support_keep(read);
+}
+
+static void refused(struct nvdp_context *ctx, const char *path, const char *words) {
+    struct nvdp_shared *read = NULL;
+    fails(nvdp_shared_read(ctx, path, &read), NVDP_ERR_INPUT, words);
+    cr_assert_null(read);
+}
+
+/* Three texts with two samples each. */
+static struct made_embeddings three_texts(void) {
     struct made_embeddings file = made_embeddings_default();
     file.texts = 3;
     file.samples = 2;
     file.splits = true;
-    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *read = NULL;
-    ok(nvdp_shared_read(ctx, made_embeddings(ctx, "a.h5", &file), &read));
+    return file;
+}
+
+Test(embeddings_file, reads_what_was_written) {
+    struct nvdp_context *ctx = support_context();
+    const struct made_embeddings file = three_texts();
+    const struct nvdp_shared *read = must_read(ctx, made_embeddings(ctx, "a.h5", &file));
     cr_assert_eq(read->shape.texts, 3);
     cr_assert_eq(read->shape.samples, 2);
     cr_assert_eq(read->shape.rows, 3 * 2 * 4);
@@ -24,16 +40,10 @@ Test(embeddings_file, reads_what_was_written) {
 
 Test(embeddings_file, is_read_through_the_public_face) {
     struct nvdp_context *ctx = support_context();
-    struct made_embeddings file = made_embeddings_default();
-    file.texts = 3;
-    file.samples = 2;
-    file.splits = true;
+    const struct made_embeddings file = three_texts();
     const char *path = made_embeddings(ctx, "public.h5", &file);
-    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *shared = NULL;
-    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *read = NULL;
+    struct nvdp_shared *shared = must_read(ctx, path), *read = must_read(ctx, path);
     struct nvdp_shared_info info = NVDP_RESULT(struct nvdp_shared_info);
-    ok(nvdp_shared_read(ctx, path, &shared));
-    ok(nvdp_shared_read(ctx, path, &read));
     ok(nvdp_shared_describe(ctx, shared, &info));
     cr_assert_eq(info.texts, 3);
     cr_assert_eq(info.samples, 2);
@@ -58,17 +68,36 @@ Test(embeddings_file, is_read_through_the_public_face) {
     nvdp_shared_free(NULL);
 }
 
-/* Begins a file of hidden lengths with the attributes for one token and one sample per text. */
+/* One sample of one token per text, of hidden length, without weights. */
+static struct nvdp__embeddings_shape one_token(size_t texts, size_t dim) {
+    return (struct nvdp__embeddings_shape){.texts = texts,
+                                           .samples = 1,
+                                           .dim = dim,
+                                           .kappa = 1,
+                                           .policy = NVDP_LENGTH_HIDDEN,
+                                           .length = 1,
+                                           .sample_rows = 1,
+                                           .rows = texts};
+}
+
+/* Begins a file with the attributes for one token, if lengths are hidden, and one sample per text. */
 static struct nvdp__h5 *begin_file(struct nvdp_context *ctx, const char *path,
-                                   const struct nvdp__embeddings_shape *shape, const char *method) {
+                                   const struct nvdp__embeddings_shape *shape,
+                                   const int64_t *offset, const char *method) {
+    const bool hidden = shape->policy == NVDP_LENGTH_HIDDEN;
     struct nvdp__h5 *file = NULL;
-    ok(nvdp__embeddings_create(ctx, path, shape, NULL, &file));
-    nvdp__h5_set_string(file, "length_policy", "hidden");
-    nvdp__h5_set_string(file, "method", method);
+    ok(nvdp__embeddings_create(ctx, path, shape, offset, &file));
+    nvdp__h5_set_string(file, "length_policy", hidden ? "hidden" : "public");
+    if (method != NULL) nvdp__h5_set_string(file, "method", method);
     nvdp__h5_set_int(file, "kappa", 1);
     nvdp__h5_set_int(file, "releases", 1);
-    nvdp__h5_set_int(file, "length", 1);
+    if (hidden) nvdp__h5_set_int(file, "length", 1);
     return file;
+}
+
+static void end_file(struct nvdp__h5 *file) {
+    ok(nvdp__h5_commit(file, true));
+    nvdp__h5_free(file);
 }
 
 /* Integer steps: 16 and 32 bits in the file, the same values. */
@@ -77,32 +106,24 @@ Test(embeddings_file, reads_whole_steps) {
     struct nvdp_context *ctx = support_context();
     for (int k = 0; k < 2; k++) {
         const char *path = support_scratch_path("steps.h5");
-        struct nvdp__embeddings_shape shape = {.texts = 2,
-                                               .samples = 1,
-                                               .dim = 2,
-                                               .kappa = 1,
-                                               .policy = NVDP_LENGTH_HIDDEN,
-                                               .length = 1,
-                                               .sample_rows = 2,
-                                               .rows = 4,
-                                               .weights = true,
-                                               .grid = grids[k],
-                                               .z_exponent = -10,
-                                               .log_pi_exponent = -8};
+        struct nvdp__embeddings_shape shape = one_token(2, 2);
+        shape.sample_rows = 2;
+        shape.rows = 4;
+        shape.weights = true;
+        shape.grid = grids[k];
+        shape.z_exponent = -10;
+        shape.log_pi_exponent = -8;
         const int32_t z[] = {0, 1, -1, 1024, 32767, -32767, k == 0 ? -32768 : 1 << 24, 5};
         const int32_t log_pi[] = {0, -256, -32767, -1};
-        struct nvdp__h5 *written = begin_file(ctx, path, &shape, "nvdp");
-        nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *read = NULL;
+        struct nvdp__h5 *written = begin_file(ctx, path, &shape, NULL, "nvdp");
         float values[8];
         ok(nvdp__embeddings_write(written, &shape, 0, 2, 0, 4, z, log_pi));
-        ok(nvdp__h5_commit(written, true));
-        nvdp__h5_free(written);
-        ok(nvdp_shared_read(ctx, path, &read));
+        end_file(written);
+        const struct nvdp_shared *read = must_read(ctx, path);
         cr_assert_eq(read->shape.grid, grids[k]);
         nvdp__embeddings_values(read, 0, 8, values);
-        for (int i = 0; i < 8; i++) {
+        for (int i = 0; i < 8; i++)
             cr_assert_eq(values[i], (float)z[i] / 1024);
-        }
         cr_assert_eq(read->log_pi[1], -1);
         cr_assert_eq(read->log_pi[2], -32767.0F / 256);
     }
@@ -110,40 +131,29 @@ Test(embeddings_file, reads_whole_steps) {
 
 /* A step that is not a power of two, and a missing one. */
 Test(embeddings_file, refuses_other_steps) {
-    static const struct {
-        double step;
-        const char *message;
-    } faults[] = {{0.3, "power of two"},   {0, "power of two"},        {-0.25, "power of two"},
-                  {1e300, "power of two"}, {INFINITY, "power of two"}, {NAN, "power of two"}};
+    static const double steps[] = {0.3, 0, -0.25, 1e300, INFINITY, NAN};
     struct nvdp_context *ctx = support_context();
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         const char *path = support_scratch_path("step.h5");
-        struct nvdp__embeddings_shape shape = {.texts = 1,
-                                               .samples = 1,
-                                               .dim = 1,
-                                               .kappa = 1,
-                                               .policy = NVDP_LENGTH_HIDDEN,
-                                               .length = 1,
-                                               .sample_rows = 1,
-                                               .rows = 1,
-                                               .grid = NVDP__H5_I16};
-        struct nvdp__h5 *written = begin_file(ctx, path, &shape, "vib-fixed");
-        struct nvdp_shared *read = NULL;
-        nvdp__h5_set_real(written, "z_step", faults[i].step);
-        ok(nvdp__h5_commit(written, true));
-        nvdp__h5_free(written);
-        fails(nvdp_shared_read(ctx, path, &read), NVDP_ERR_INPUT, faults[i].message);
+        struct nvdp__embeddings_shape shape = one_token(1, 1);
+        shape.grid = NVDP__H5_I16;
+        struct nvdp__h5 *written = begin_file(ctx, path, &shape, NULL, "vib-fixed");
+        nvdp__h5_set_real(written, "z_step", steps[i]);
+        end_file(written);
+        refused(ctx, path, "power of two");
     }
 }
 
 /* One deviation from a well-formed file. */
 struct fault {
-    const char *attribute, *text; /* a string attribute and its value; text NULL: missing */
-    const char *dataset;          /* replaced by the array below */
-    enum nvdp__h5_type type;
-    int rank;
-    size_t shape[4];
-    float first; /* first value; the others are -1 */
+    const char *attribute, *text; /* an attribute and its value; text NULL: missing */
+    struct {
+        const char *name;
+        enum nvdp__h5_type type;
+        int rank; /* 0: missing */
+        size_t shape[4];
+        float first; /* first value; the others are -1 */
+    } dataset;
     const char *message;
 };
 
@@ -166,24 +176,23 @@ static void write_dataset(struct nvdp__h5 *file, const struct fault *fault, cons
                           enum nvdp__h5_type type, int rank, const size_t *shape) {
     static float reals[64];
     static int64_t integers[64];
-    bool ours = fault->dataset != NULL && strcmp(fault->dataset, name) == 0;
-    if (ours && fault->rank == 0) return;
+    bool ours = fault->dataset.name != NULL && strcmp(fault->dataset.name, name) == 0;
+    if (ours && fault->dataset.rank == 0) return;
     if (ours) {
-        type = fault->type;
-        rank = fault->rank;
-        shape = fault->shape;
+        type = fault->dataset.type;
+        rank = fault->dataset.rank;
+        shape = fault->dataset.shape;
     }
     for (int i = 0; i < 64; i++) {
         reals[i] = -1;
         integers[i] = 0;
     }
-    if (ours) reals[0] = fault->first;
-    if (ours) integers[0] = (int64_t)fault->first;
+    if (ours) reals[0] = fault->dataset.first;
+    if (ours) integers[0] = (int64_t)fault->dataset.first;
     bool whole = type == NVDP__H5_I64;
     size_t count = 1;
-    for (int d = 0; d < rank; d++) {
+    for (int d = 0; d < rank; d++)
         count *= shape[d];
-    }
     if (count > 64) { /* declared, never written */
         ok(nvdp__h5_dataset(file, name, type, rank, shape));
         return;
@@ -207,96 +216,50 @@ static const char *write_fault(struct nvdp_context *ctx, const struct fault *fau
     write_dataset(file, fault, "z", NVDP__H5_F16, 4, (size_t[]){2, 1, 2, 3});
     write_dataset(file, fault, "log_pi", NVDP__H5_F16, 3, (size_t[]){2, 1, 2});
     write_dataset(file, fault, "label", NVDP__H5_F32, 1, (size_t[]){2});
-    if (fault->dataset != NULL && strcmp(fault->dataset, "split") == 0)
+    if (fault->dataset.name != NULL && strcmp(fault->dataset.name, "split") == 0)
         write_dataset(file, fault, "split", NVDP__H5_I64, 1, (size_t[]){2});
-    ok(nvdp__h5_commit(file, true));
-    nvdp__h5_free(file);
+    end_file(file);
     return path;
 }
 
 Test(embeddings_file, names_every_fault) {
     static const struct fault faults[] = {
-        {.attribute = "nvdp_format", .text = "posteriors/1", .message = "'embeddings'"},
-        {.attribute = "nvdp_format", .text = "embeddings/3", .message = "embeddings/3"},
-        {.attribute = "length_policy", .message = "'length_policy' is missing"},
-        {.attribute = "length_policy", .text = "secret", .message = "hidden or public"},
-        {.attribute = "grid", .text = "float32", .message = "'grid'"},
-        {.attribute = "grid", .message = "'grid' is missing"},
-        {.attribute = "kappa",
-         .text = "0",
-         .message = "'kappa': expected a number from 1 to 1000, found 0"},
-        {.attribute = "kappa", .text = "2", .message = "of the attributes"},
-        {.attribute = "releases", .text = "2", .message = "of the attributes"},
-        {.attribute = "releases", .text = "-1", .message = "'releases'"},
-        {.attribute = "length", .text = "2", .message = "of the attributes"},
-        {.attribute = "length", .message = "'length' is missing"},
-        {.dataset = "z", .message = "'z' is missing"},
-        {.dataset = "z", .type = NVDP__H5_F16, .rank = 3, .shape = {2, 2, 3}, .message = "'z'"},
-        {.dataset = "z", .type = NVDP__H5_I64, .rank = 4, .shape = {2, 1, 2, 3}, .message = "'z'"},
-        {.dataset = "z",
-         .type = NVDP__H5_F16,
-         .rank = 4,
-         .shape = {2, 1, 2, 3},
-         .first = NAN,
-         .message = "'z': row 0"},
-        {.dataset = "z",
-         .type = NVDP__H5_F32,
-         .rank = 4,
-         .shape = {2, 1, 2, 3},
-         .first = 1e6F,
+        {"nvdp_format", "posteriors/1", .message = "'embeddings'"},
+        {"nvdp_format", "embeddings/3", .message = "embeddings/3"},
+        {"length_policy", NULL, .message = "'length_policy' is missing"},
+        {"length_policy", "secret", .message = "hidden or public"},
+        {"grid", "float32", .message = "'grid'"},
+        {"grid", NULL, .message = "'grid' is missing"},
+        {"kappa", "0", .message = "'kappa': expected a number from 1 to 1000, found 0"},
+        {"kappa", "2", .message = "of the attributes"},
+        {"releases", "2", .message = "of the attributes"},
+        {"releases", "-1", .message = "'releases'"},
+        {"length", "2", .message = "of the attributes"},
+        {"length", NULL, .message = "'length' is missing"},
+        {.dataset = {.name = "z"}, .message = "'z' is missing"},
+        {.dataset = {"z", NVDP__H5_F16, 3, {2, 2, 3}, 0}, .message = "'z'"},
+        {.dataset = {"z", NVDP__H5_I64, 4, {2, 1, 2, 3}, 0}, .message = "'z'"},
+        {.dataset = {"z", NVDP__H5_F16, 4, {2, 1, 2, 3}, NAN}, .message = "'z': row 0"},
+        {.dataset = {"z", NVDP__H5_F32, 4, {2, 1, 2, 3}, 1e6F},
          .message = "'z': row 0: expected values of -65504 to 65504"},
-        {.dataset = "z",
-         .type = NVDP__H5_F16,
-         .rank = 4,
-         .shape = {0, 1, 2, 3},
-         .message = "[0, 1, 2] of 'z'"},
-        {.dataset = "z", .type = NVDP__H5_F16, .rank = 4, .shape = {2, 1, 2, 0}, .message = "'z'"},
-        {.dataset = "log_pi", .message = "'log_pi' is missing"},
-        {.dataset = "log_pi",
-         .type = NVDP__H5_F16,
-         .rank = 3,
-         .shape = {2, 1, 3},
-         .message = "'log_pi'"},
-        {.dataset = "log_pi",
-         .type = NVDP__H5_F16,
-         .rank = 3,
-         .shape = {2, 1, 2},
-         .first = 0.5F,
-         .message = "'log_pi': row 0"},
-        {.dataset = "label", .type = NVDP__H5_F32, .rank = 1, .shape = {3}, .message = "'label'"},
-        {.dataset = "label",
-         .type = NVDP__H5_F32,
-         .rank = 1,
-         .shape = {2},
-         .first = INFINITY,
-         .message = "'label': row 0"},
-        {.dataset = "split",
-         .type = NVDP__H5_I64,
-         .rank = 1,
-         .shape = {2},
-         .first = 9,
-         .message = "'split': row 0"},
+        {.dataset = {"z", NVDP__H5_F16, 4, {0, 1, 2, 3}, 0}, .message = "[0, 1, 2] of 'z'"},
+        {.dataset = {"z", NVDP__H5_F16, 4, {2, 1, 2, 0}, 0}, .message = "'z'"},
+        {.dataset = {.name = "log_pi"}, .message = "'log_pi' is missing"},
+        {.dataset = {"log_pi", NVDP__H5_F16, 3, {2, 1, 3}, 0}, .message = "'log_pi'"},
+        {.dataset = {"log_pi", NVDP__H5_F16, 3, {2, 1, 2}, 0.5F}, .message = "'log_pi': row 0"},
+        {.dataset = {"label", NVDP__H5_F32, 1, {3}, 0}, .message = "'label'"},
+        {.dataset = {"label", NVDP__H5_F32, 1, {2}, INFINITY}, .message = "'label': row 0"},
+        {.dataset = {"split", NVDP__H5_I64, 1, {2}, 9}, .message = "'split': row 0"},
         /* a terabyte in a file of some kilobytes */
-        {.dataset = "z",
-         .type = NVDP__H5_F16,
-         .rank = 4,
-         .shape = {1 << 20, 1, 2, 1 << 18},
+        {.dataset = {"z", NVDP__H5_F16, 4, {1 << 20, 1, 2, 1 << 18}, 0},
          .message = "'z': expected datasets that decompress to at most 16 MiB, or to 32 times the"},
     };
     struct nvdp_context *ctx = support_context();
-    struct nvdp_shared *read = NULL;
     const struct fault none = {0};
-    ok(nvdp_shared_read(ctx, write_fault(ctx, &none), &read));
-    nvdp_shared_free(read);
-    read = NULL;
+    must_read(ctx, write_fault(ctx, &none));
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
-        const char *path = write_fault(ctx, &faults[i]);
-        cr_assert_eq(nvdp_shared_read(ctx, path, &read), NVDP_ERR_INPUT, "fault %zu (%s)", i,
-                     faults[i].message);
-        const char *error = nvdp_context_error(ctx);
-        cr_assert_not_null(strstr(error, faults[i].message), "%s: %s", faults[i].message, error);
-        cr_assert_not_null(strstr(error, "fault.h5"));
-        cr_assert_null(read);
+        refused(ctx, write_fault(ctx, &faults[i]), faults[i].message);
+        support_contains(nvdp_context_error(ctx), "fault.h5");
     }
 }
 
@@ -304,64 +267,31 @@ Test(embeddings_file, names_every_fault) {
 Test(embeddings_file, refuses_more_than_a_file_can_hold) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("hollow.h5");
-    struct nvdp__embeddings_shape shape = {.texts = 1 << 20,
-                                           .samples = 1,
-                                           .dim = 1 << 16,
-                                           .kappa = 1,
-                                           .policy = NVDP_LENGTH_HIDDEN,
-                                           .length = 1,
-                                           .sample_rows = 1};
-    struct nvdp__h5 *written = NULL;
-    struct nvdp_shared *read = NULL;
-    ok(nvdp__embeddings_create(ctx, path, &shape, NULL, &written));
-    nvdp__h5_set_string(written, "length_policy", "hidden");
-    nvdp__h5_set_string(written, "method", "vib-fixed");
-    nvdp__h5_set_int(written, "kappa", 1);
-    nvdp__h5_set_int(written, "releases", 1);
-    nvdp__h5_set_int(written, "length", 1);
-    ok(nvdp__h5_commit(written, true));
-    nvdp__h5_free(written);
-    fails(nvdp_shared_read(ctx, path, &read), NVDP_ERR_INPUT,
-          "dataset 'z': expected datasets that decompress to at most "
-          "16 MiB, or to 32 times the ");
+    struct nvdp__embeddings_shape shape = one_token(1 << 20, 1 << 16);
+    shape.rows = 0;
+    end_file(begin_file(ctx, path, &shape, NULL, "vib-fixed"));
+    refused(ctx, path,
+            "dataset 'z': expected datasets that decompress to at most "
+            "16 MiB, or to 32 times the ");
 }
 
 /* Constant values are compressed a thousand times: the file is refused before memory is allocated. */
 Test(embeddings_file, refuses_what_unpacks_to_too_much) {
     struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("bomb.h5");
-    struct nvdp__embeddings_shape shape = {.texts = 1 << 14,
-                                           .samples = 1,
-                                           .dim = 1 << 10,
-                                           .kappa = 1,
-                                           .policy = NVDP_LENGTH_HIDDEN,
-                                           .length = 1,
-                                           .sample_rows = 1,
-                                           .rows = 1 << 14};
+    const struct nvdp__embeddings_shape shape = one_token(1 << 14, 1 << 10);
     enum { STEP = 1 << 10 };
-    struct nvdp__h5 *written = NULL;
-    struct nvdp_shared *read = NULL;
-    struct stat info;
-    char expected[256];
-    float *z = calloc(STEP << 10, sizeof *z);
-    ok(nvdp__embeddings_create(ctx, path, &shape, NULL, &written));
+    nvdp__autofree float *z = calloc(STEP << 10, sizeof *z);
+    struct nvdp__h5 *written = begin_file(ctx, path, &shape, NULL, "vib-fixed");
     for (size_t first = 0; first < shape.texts; first += STEP)
         ok(nvdp__embeddings_write(written, &shape, first, STEP, first, STEP, z, NULL));
-    nvdp__h5_set_string(written, "length_policy", "hidden");
-    nvdp__h5_set_string(written, "method", "vib-fixed");
-    nvdp__h5_set_int(written, "kappa", 1);
-    nvdp__h5_set_int(written, "releases", 1);
-    nvdp__h5_set_int(written, "length", 1);
-    ok(nvdp__h5_commit(written, true));
-    nvdp__h5_free(written);
-    free(z);
-    cr_assert_eq(stat(path, &info), 0);
-    cr_assert_lt(info.st_size, 1 << 18);
-    snprintf(expected, sizeof expected,
-             "dataset 'z': expected datasets that decompress to at most 16 MiB, or to 32 times the "
-             "%lld bytes of the file, found 33554432 bytes for this one",
-             (long long)info.st_size);
-    fails(nvdp_shared_read(ctx, path, &read), NVDP_ERR_INPUT, expected);
+    end_file(written);
+    const size_t size = support_size(path);
+    cr_assert_lt(size, 1 << 18);
+    refused(ctx, path,
+            support_path("dataset 'z': expected datasets that decompress to at most 16 MiB, or to "
+                         "32 times the %zu bytes of the file, found 33554432 bytes for this one",
+                         size));
 }
 
 struct passed {
@@ -380,10 +310,10 @@ Test(embeddings_file, passes_values_without_holding_them) {
     struct nvdp_context *ctx = support_context();
     const struct made_embeddings made = made_embeddings_default();
     const char *path = made_embeddings(ctx, "passed.h5", &made);
-    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *held = NULL, *seen = NULL;
+    const struct nvdp_shared *held = must_read(ctx, path);
+    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *seen = NULL;
     nvdp__auto(nvdp__release_close) struct nvdp__release file = {0};
     struct passed passed = {0}, all = {0};
-    ok(nvdp_shared_read(ctx, path, &held));
     const size_t count = held->shape.rows * held->shape.dim;
     nvdp__autofree float *values = calloc(count, sizeof *values);
     nvdp__embeddings_values(held, 0, count, values);
@@ -414,15 +344,8 @@ Test(embeddings_file, refuses_offsets_that_do_not_rise) {
                                            .weights = true};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *path = support_scratch_path("ragged.h5");
-        struct nvdp__h5 *written = NULL;
-        struct nvdp_shared *read = NULL;
-        ok(nvdp__embeddings_create(ctx, path, &shape, cases[i].offset, &written));
-        nvdp__h5_set_string(written, "length_policy", "public");
-        nvdp__h5_set_int(written, "kappa", 1);
-        nvdp__h5_set_int(written, "releases", 1);
-        ok(nvdp__h5_commit(written, true));
-        nvdp__h5_free(written);
-        fails(nvdp_shared_read(ctx, path, &read), NVDP_ERR_INPUT, cases[i].message);
+        end_file(begin_file(ctx, path, &shape, cases[i].offset, NULL));
+        refused(ctx, path, cases[i].message);
     }
 }
 
@@ -432,7 +355,7 @@ Test(embeddings_file, refuses_what_is_no_such_file) {
     const char *path = support_scratch_path("text.h5");
     cr_assert_eq(nvdp_shared_read(ctx, path, &read), NVDP_ERR_IO);
     support_write_text(path, "not HDF5 at all");
-    cr_assert_eq(nvdp_shared_read(ctx, path, &read), NVDP_ERR_INPUT);
+    refused(ctx, path, "");
 }
 
 /* The fuzzing corpus has valid files; otherwise it would test only the first checks. */

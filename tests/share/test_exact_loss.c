@@ -6,10 +6,9 @@
 enum { PAIRS = 100, PILOT = 200 };
 
 static struct nvdp_posteriors *trained(struct nvdp_context *ctx, const struct run_choice *choice) {
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     struct nvdp_posteriors *set = NULL;
-    ok(nvdp_config_create(ctx, "run", &config));
-    support_set(ctx, config, "run", task_run(ctx, "run", choice, NULL));
+    struct nvdp_config *config =
+        support_config(ctx, "run", "run", task_run(ctx, "run", choice, NULL), NULL);
     ok(nvdp_run_posteriors(ctx, config, &set));
     return support_keep(set);
 }

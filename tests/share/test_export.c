@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "encoder/safetensors.h"
+#include "fixture.h"
 #include "made_embeddings.h"
 #include "model/model.h"
 #include "rdp/report.h"
@@ -14,140 +15,83 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct run_choice hidden_run = {.method = NVDP_METHOD_NVDP,
-                                             .policy = NVDP_LENGTH_HIDDEN,
-                                             .kappa = 2,
-                                             .latent_dim = 4,
-                                             .epochs = 1};
-static const struct run_choice public_run = {.method = NVDP_METHOD_NVDP,
-                                             .policy = NVDP_LENGTH_PUBLIC,
-                                             .kappa = 1,
-                                             .latent_dim = 4,
-                                             .epochs = 1};
+static const struct run_choice hidden_run = {NVDP_METHOD_NVDP, NVDP_LENGTH_HIDDEN, .kappa = 2,
+                                             .latent_dim = 4, .epochs = 1};
+static const struct run_choice public_run = {NVDP_METHOD_NVDP, NVDP_LENGTH_PUBLIC, .kappa = 1,
+                                             .latent_dim = 4, .epochs = 1};
 
 struct bench {
     struct nvdp_context *ctx;
-    char run[512], out[512];
+    const char *run, *out;
     struct nvdp_config *config;
-    struct nvdp_export_result result; /* the last one */
 };
 
-static void set(const struct bench *bench, const char *name, const char *value) {
-    support_set(bench->ctx, bench->config, name, value);
+/* Sets options: names and values, then NULL. */
+static __attribute__((sentinel)) void set(const struct bench *bench, ...) {
+    va_list options;
+    va_start(options, bench);
+    support_set_list(bench->ctx, bench->config, options);
+    va_end(options);
 }
 
-static struct bench bench_open(const struct run_choice *choice) {
-    struct bench bench = {.ctx = support_context()};
-    snprintf(bench.run, sizeof bench.run, "%s", task_run(bench.ctx, "run", choice, NULL));
-    snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("shared.h5"));
-    ok(nvdp_config_create(bench.ctx, "export", &bench.config));
-    set(&bench, "run", bench.run);
-    set(&bench, "split", "train,dev");
-    set(&bench, "batch", "7");
-    set(&bench, "measure-texts", "30");
-    set(&bench, "publish-measured", "true");
-    set(&bench, "budget-samples", "1000");
+/* Opens a run with options of its exports: names and values, then NULL. */
+static __attribute__((sentinel)) struct bench bench_open(const struct run_choice *choice, ...) {
+    struct bench bench = {.ctx = support_context(), .out = support_scratch_path("shared.h5")};
+    va_list options;
+    bench.run = task_run(bench.ctx, "run", choice, NULL);
+    bench.config = support_config(bench.ctx, "export", "run", bench.run, "split", "train,dev",
+                                  "batch", "7", "measure-texts", "30", "publish-measured", "true",
+                                  "budget-samples", "1000", NULL);
+    va_start(options, choice);
+    support_set_list(bench.ctx, bench.config, options);
+    va_end(options);
     return bench;
 }
 
-static struct nvdp_export_result must_export(struct bench *bench) {
-    nvdp_result_free(&bench->result);
-    bench->result = (struct nvdp_export_result)NVDP_RESULT(struct nvdp_export_result);
-    set(bench, "out", bench->out);
-    ok(nvdp_export(bench->ctx, bench->config, &bench->result));
-    return bench->result;
+static struct nvdp_export_result must_export(const struct bench *bench) {
+    struct nvdp_export_result *result = support_keep(malloc(sizeof *result));
+    *result = (struct nvdp_export_result)NVDP_RESULT(struct nvdp_export_result);
+    support_set(bench->ctx, bench->config, "out", bench->out);
+    ok(nvdp_export(bench->ctx, bench->config, result));
+    return *result;
 }
 
-static struct nvdp_shared *must_read(struct bench *bench, const char *path) {
+static struct nvdp_shared *must_read(const struct bench *bench) {
     struct nvdp_shared *file = NULL;
-    ok(nvdp_shared_read(bench->ctx, path, &file));
+    ok(nvdp_shared_read(bench->ctx, bench->out, &file));
     return support_keep(file);
 }
 
-static void bench_close(struct bench *bench) {
-    nvdp_result_free(&bench->result);
-    nvdp_config_free(bench->config);
+static struct nvdp_shared *exported(const struct bench *bench) {
+    must_export(bench);
+    return must_read(bench);
 }
 
 /* --- the contents of a file --- */
 
-static const char *const allowed[] = {"bdp_delta",
-                                      "bdp_epsilon",
-                                      "bdp_gamma",
-                                      "bdp_moment",
-                                      "bdp_published_epsilon",
-                                      "bdp_published_floor",
-                                      "bdp_published_moment",
-                                      "bdp_releases",
-                                      "clip_alpha_max",
-                                      "clip_alpha_min",
-                                      "clip_logvar_max",
-                                      "clip_logvar_min",
-                                      "clip_mu_radius",
-                                      "clip_sequence",
-                                      "certificate",
-                                      "created",
-                                      "nvib_delta",
-                                      "divergence_adjacency",
-                                      "divergence_infinite_share",
-                                      "divergence_normalisations",
-                                      "divergence_order",
-                                      "divergence_pairs",
-                                      "divergence_per_component_dim_max",
-                                      "divergence_per_component_dim_mean",
-                                      "divergence_sum_max",
-                                      "divergence_sum_mean",
-                                      "divergence_texts",
-                                      "generator",
-                                      "grid",
-                                      "kappa",
-                                      "lambda_d",
-                                      "lambda_g",
-                                      "latent_heads",
-                                      "ledger",
-                                      "log_pi_step",
-                                      "length",
-                                      "length_policy",
-                                      "method",
-                                      "model_id",
-                                      "nvdp_format",
-                                      "nvdp_version",
-                                      "pad_alpha",
-                                      "pool",
-                                      "prior_alpha",
-                                      "regularizer",
-                                      "releases",
-                                      "row_index",
-                                      "statement",
-                                      "task",
-                                      "training_texts",
-                                      "texts",
-                                      "weights",
-                                      "weights_distance",
-                                      "z_step",
-                                      "divergence_bound", /* only with a sequence clip */
-                                      "divergence_bound_order",
-                                      "certificate_epsilon", /* only if something is proven */
-                                      "certificate_delta",
-                                      "training_epsilon", /* only after private training */
-                                      "training_delta",
-                                      "certificate_mu",
-                                      "noise_logvar_min", /* only for vib-fixed and vib-learned */
-                                      "noise_logvar_max",
-                                      "public_key", /* only if it is signed */
-                                      "statement_words",
-                                      "signature"};
-enum { NAMES = sizeof allowed / sizeof *allowed, ALLOWED = NAMES - 11 };
+/* Names of attributes. Every file has the first ones. Those of a bound need a sequence clip, those of a certificate a proof,
+ * those of training privacy, those of noise vib-fixed or vib-learned, and the others a signature. */
+static const char allowed[] =
+    " bdp_delta bdp_epsilon bdp_gamma bdp_moment bdp_published_epsilon bdp_published_floor "
+    "bdp_published_moment bdp_releases clip_alpha_max clip_alpha_min clip_logvar_max "
+    "clip_logvar_min clip_mu_radius clip_sequence certificate created nvib_delta "
+    "divergence_adjacency divergence_infinite_share divergence_normalisations "
+    "divergence_order divergence_pairs divergence_per_component_dim_max "
+    "divergence_per_component_dim_mean divergence_sum_max divergence_sum_mean "
+    "divergence_texts generator grid kappa lambda_d lambda_g latent_heads ledger log_pi_step "
+    "length length_policy method model_id nvdp_format nvdp_version pad_alpha pool prior_alpha "
+    "regularizer releases row_index statement task training_texts texts weights "
+    "weights_distance z_step "
+    "divergence_bound divergence_bound_order certificate_epsilon certificate_delta "
+    "training_epsilon training_delta certificate_mu noise_logvar_min noise_logvar_max "
+    "public_key statement_words signature ";
+enum { ALLOWED = 55 };
 
 /* docs/formats.md must name all of them. */
 Test(export, attributes_are_documented) {
-    char name[64];
-    const char *path = support_path("%s/docs/formats.md", NVDP_SOURCE_DIR);
-    char *text = support_read(path);
-    for (int i = 0; i < NAMES; i++) {
-        snprintf(name, sizeof name, "`%s`", allowed[i]);
-        cr_assert_not_null(strstr(text, name), "docs/formats.md does not name %s", allowed[i]);
-    }
+    const char *text = support_read(support_path("%s/docs/formats.md", NVDP_SOURCE_DIR));
+    for (const char *name = allowed + 1; *name != '\0'; name = strchr(name, ' ') + 1)
+        support_contains(text, support_path("`%.*s`", (int)strcspn(name, " "), name));
 }
 
 struct listing {
@@ -160,9 +104,8 @@ static void list_dataset(const char *name, int rank, const size_t *shape, const 
     struct listing *listing = user;
     char entry[128];
     int used = snprintf(entry, sizeof entry, "%s:%s", name, type);
-    for (int d = 0; d < rank; d++) {
+    for (int d = 0; d < rank; d++)
         used += snprintf(entry + used, sizeof entry - (size_t)used, ":%zu", shape[d]);
-    }
     strcat(listing->text, entry);
     strcat(listing->text, " ");
     listing->count++;
@@ -170,24 +113,33 @@ static void list_dataset(const char *name, int rank, const size_t *shape, const 
 
 static nvdp_status list_attribute(const struct nvdp__h5_value *value, void *user) {
     struct listing *listing = user;
-    const char *name = value->name;
-    bool known = false;
-    for (int i = 0; i < NAMES; i++) {
-        known = known || strcmp(name, allowed[i]) == 0;
-    }
-    cr_assert(known, "attribute %s has no place in a file that is given away", name);
+    cr_assert_not_null(strstr(allowed, support_path(" %s ", value->name)),
+                       "attribute %s has no place in a file that is given away", value->name);
     listing->count++;
     return NVDP_OK;
 }
 
+/* Opens the exported file. */
+static struct nvdp__h5 *opened(const struct bench *bench, int format) {
+    struct nvdp__h5 *file = NULL;
+    ok(nvdp__h5_open(bench->ctx, bench->out, "embeddings", format, &file));
+    return file;
+}
+
 static void holds_exactly(struct bench *bench, const char *datasets, size_t attributes) {
-    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = opened(bench, 2);
     struct listing found = {0}, named = {0};
-    ok(nvdp__h5_open(bench->ctx, bench->out, "embeddings", 2, &file));
     ok(nvdp__h5_list(file, list_dataset, &found));
     cr_assert_str_eq(found.text, datasets);
     ok(nvdp__h5_list_attributes(file, list_attribute, &named));
     cr_assert_eq(named.count, attributes, "found %zu attributes", named.count);
+}
+
+static const char *attribute(const struct bench *bench, int format, const char *name) {
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = opened(bench, format);
+    char *text = NULL;
+    ok(nvdp__h5_get_string(file, name, &text));
+    return support_keep(text);
 }
 
 /* Checks that the bytes of a file do not contain a text. */
@@ -202,7 +154,7 @@ static void lacks(const char *path, const char *text) {
 }
 
 Test(export, holds_the_samples_and_nothing_else) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
+    struct bench bench = bench_open(&hidden_run, NULL);
     struct nvdp_export_result result = must_export(&bench);
     cr_assert_eq(result.texts, TASK_TRAIN + TASK_DEV);
     cr_assert_eq(result.samples, 1);
@@ -214,17 +166,15 @@ Test(export, holds_the_samples_and_nothing_else) {
                   ALLOWED);
     /* neither the texts nor any paths */
     static const char *const words[] = {"good", "bad ", "[CLS]", "/run", "train.tsv"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         lacks(bench.out, words[i]);
-    }
     lacks(bench.out, support_scratch());
 }
 
 /* Unless requested, the file has nothing that was computed from the texts without noise, in words or numbers.  It
  * has nothing that a digest of the model could confirm. */
 Test(export, keeps_what_was_measured_for_the_owner) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
-    set(&bench, "publish-measured", NULL);
+    struct bench bench = bench_open(&hidden_run, "publish-measured", NULL, NULL);
     struct nvdp_export_result result = must_export(&bench);
     cr_assert_not_null(result.privacy);
     cr_assert_gt(result.privacy->pairs->sum.max, 0);
@@ -235,26 +185,19 @@ Test(export, keeps_what_was_measured_for_the_owner) {
     support_lacks(result.statement, "epsilon at");
     support_lacks(result.statement, "omeone who has the model");
     cr_expect_gt(result.privacy->linkage->trials, 0);
-    struct nvdp__h5 *file = NULL;
-    char *id[2], *statement = NULL;
+    const char *id[2];
     for (int i = 0; i < 2; i++) {
-        set(&bench, "overwrite", "true");
+        set(&bench, "overwrite", "true", NULL);
         if (i > 0) result = must_export(&bench);
-        ok(nvdp__h5_open(bench.ctx, bench.out, "embeddings", 2, &file));
-        ok(nvdp__h5_get_string(file, "model_id", &id[i]));
+        id[i] = attribute(&bench, 2, "model_id");
         cr_assert_eq(strlen(id[i]), 32);
-        ok(nvdp__h5_get_string(file, "statement", &statement));
-        cr_assert_str_eq(statement, result.statement);
-        free(statement);
-        nvdp__h5_free(file);
+        cr_assert_str_eq(attribute(&bench, 2, "statement"), result.statement);
     }
     cr_assert_str_neq(id[0], id[1]); /* equal with chance 2^-128 */
     char digest[65];
     const char *weights = support_path("%s/model/model.safetensors", bench.run);
     ok(nvdp__file_sha256(bench.ctx, weights, digest));
     lacks(bench.out, digest);
-    free(id[0]);
-    free(id[1]);
 }
 
 /* A statement claims private training only if the result of the training has a guarantee. */
@@ -263,24 +206,16 @@ Test(export, says_of_training_what_its_result_promises) {
         const char *dp;
         bool private_;
     } runs[] = {
-        {"{\"delta\": 1e-5, \"pld\": {\"epsilon\": 3}, \"insecure_seed\": false}", true},
-        {"{\"delta\": 1e-5, \"pld\": {\"epsilon\": null}, \"insecure_seed\": false}", false},
-        {"{\"delta\": 1e-5, \"pld\": {\"epsilon\": 3}, \"insecure_seed\": true}", false},
+        {"{'dp': {'delta': 1e-5, 'pld': {'epsilon': 3}, 'insecure_seed': false}}", true},
+        {"{'dp': {'delta': 1e-5, 'pld': {'epsilon': null}, 'insecure_seed': false}}", false},
+        {"{'dp': {'delta': 1e-5, 'pld': {'epsilon': 3}, 'insecure_seed': true}}", false},
     };
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
-    char text[200];
-    set(&bench, "split", "dev");
-    set(&bench, "overwrite", "true");
-    const char *path = support_path("%s/run.json", bench.run); /* options that ask for privacy */
-    json_t *run = json_load_file(path, 0, NULL);
-    json_t *options = support_at(run, "config/dp");
-    cr_assert_eq(json_object_set_new(options, "dp_batch", json_integer(8)), 0);
-    cr_assert_eq(json_dump_file(run, path, 0), 0);
-    json_decref(run);
-    path = support_path("%s/result.json", bench.run);
+    struct bench bench = bench_open(&hidden_run, "split", "dev", "overwrite", "true", NULL);
+    /* options that ask for privacy */
+    edit_json(support_path("%s/run.json", bench.run), "config/dp", "dp_batch", json_integer(8));
+    const char *path = support_path("%s/result.json", bench.run);
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
-        snprintf(text, sizeof text, "{\"dp\": %s}", runs[i].dp);
-        support_write_text(path, text);
+        support_write_text(path, support_quoted(runs[i].dp));
         struct nvdp_export_result result = must_export(&bench);
         const char *says =
             runs[i].private_
@@ -295,18 +230,15 @@ Test(export, says_of_training_what_its_result_promises) {
 }
 
 Test(export, says_little_where_little_was_asked) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(&public_run);
-    set(&bench, "measure-texts", "0");
-    set(&bench, "split", "dev");
+    struct bench bench = bench_open(&public_run, "measure-texts", "0", "split", "dev", NULL);
     struct nvdp_export_result result = must_export(&bench);
     cr_assert_null(result.privacy);
-    cr_assert_not_null(strstr(result.statement, "Nothing was measured on these texts."));
+    support_contains(result.statement, "Nothing was measured on these texts.");
     /* without the 17 attributes of the measurement and the two of hidden lengths */
-    struct nvdp_shared *file = must_read(&bench, bench.out);
-    char datasets[256];
-    snprintf(datasets, sizeof datasets,
-             "id:i64:40 log_pi:i16:%zu offset:i64:41 split:i32:40 z:i32:%zu:4 ", file->shape.rows,
-             file->shape.rows);
+    const struct nvdp_shared *file = must_read(&bench);
+    const char *datasets =
+        support_path("id:i64:40 log_pi:i16:%zu offset:i64:41 split:i32:40 z:i32:%zu:4 ",
+                     file->shape.rows, file->shape.rows);
     holds_exactly(&bench, datasets, ALLOWED - 18 - 2);
 }
 
@@ -316,20 +248,23 @@ static float value_of(const struct nvdp_shared *file, size_t i) {
     return value;
 }
 
+static void all_finite(const struct nvdp_shared *file) {
+    for (size_t i = 0; i < file->shape.rows * file->shape.dim; i++)
+        cr_assert(isfinite(value_of(file, i)));
+}
+
+/* Checks that weights sum to 1 and that all values are finite. */
 static void samples_are_sound(const struct nvdp_shared *file) {
     const struct nvdp__embeddings_shape *shape = &file->shape;
     for (size_t k = 0; k < shape->texts * shape->samples; k++) {
         double whole = 0;
-        for (int64_t r = file->offset[k]; r < file->offset[k + 1]; r++) {
+        for (int64_t r = file->offset[k]; r < file->offset[k + 1]; r++)
             whole += exp(file->log_pi[r]);
-        }
         /* every logarithm is rounded to a multiple of 2^-8, or in float16 to 11 bits, which is 2^-9 for large
          * weights */
         cr_assert_lt(fabs(whole - 1), 1e-2, "sample %zu: weights sum to %g", k, whole);
     }
-    for (size_t i = 0; i < shape->rows * shape->dim; i++) {
-        cr_assert(isfinite(value_of(file, i)));
-    }
+    all_finite(file);
 }
 
 /* Sets numbers [first, first + count) of a parameter of the run's model to a value. */
@@ -356,33 +291,29 @@ Test(export, refuses_no_text_for_its_numbers) {
         {.method = NVDP_METHOD_NVDP, .kappa = 1, .epochs = 1}};
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         const bool nvdp = runs[i].method == NVDP_METHOD_NVDP;
-        nvdp__auto(bench_close) struct bench bench = bench_open(&runs[i]);
+        const char *bias = nvdp ? "nvib.mu.bias" : "vib.mu.bias",
+                   *weight = nvdp ? "nvib.mu.weight" : "vib.mu.weight";
+        struct bench bench = bench_open(&runs[i], "overwrite", "true", NULL);
         int warnings = 0;
-        set(&bench, "overwrite", "true");
         nvdp_context_set_log(bench.ctx, warned, &warnings);
-        poison(&bench, nvdp ? "nvib.mu.bias" : "vib.mu.bias", 0, 16, 3e38F);
+        poison(&bench, bias, 0, 16, 3e38F);
         struct nvdp_export_result result = must_export(&bench);
         cr_expect(result.replaced == 0 && warnings == 0, "%zu: %zu", i, result.replaced);
         /* mean 0 of a token is 2e38 times its first four states, infinite if they exceed 1.7 */
-        poison(&bench, nvdp ? "nvib.mu.bias" : "vib.mu.bias", 0, 1, 0);
-        poison(&bench, nvdp ? "nvib.mu.weight" : "vib.mu.weight", 0, 16, 0);
-        poison(&bench, nvdp ? "nvib.mu.weight" : "vib.mu.weight", 0, 4, 2e38F);
+        poison(&bench, bias, 0, 1, 0);
+        poison(&bench, weight, 0, 16, 0);
+        poison(&bench, weight, 0, 4, 2e38F);
         result = must_export(&bench);
         cr_expect(result.replaced > 0 && result.replaced <= result.texts, "%zu: %zu of %zu", i,
                   result.replaced, result.texts);
         cr_expect_gt(warnings, 0, "%zu", i);
-        struct nvdp_shared *file = must_read(&bench, bench.out);
-        for (size_t k = 0; k < file->shape.rows * file->shape.dim; k++)
-            cr_assert(isfinite(value_of(file, k)));
+        all_finite(must_read(&bench));
     }
 }
 
 Test(export, lays_samples_out_as_documented) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
-    set(&bench, "samples", "3");
-    set(&bench, "with-labels", "true");
-    must_export(&bench);
-    struct nvdp_shared *file = must_read(&bench, bench.out);
+    struct bench bench = bench_open(&hidden_run, "samples", "3", "with-labels", "true", NULL);
+    struct nvdp_shared *file = exported(&bench);
     cr_assert_eq(file->shape.samples, 3);
     cr_assert_eq(file->shape.sample_rows, 22);
     cr_assert_eq(file->shape.kappa, 2);
@@ -398,40 +329,34 @@ Test(export, lays_samples_out_as_documented) {
         cr_assert_eq(file->label[i], (float)(train ? i % 2 : (i + 1) % 2));
     }
     /* row 3 of train and row 3 of dev are different texts with different noise, as are samples of one text */
-    size_t p = file->shape.dim;
+    const size_t p = file->shape.dim;
     float prior[3][4];
     const size_t number[] = {3 * 3, 3 * 3 + 1, 3 * (3 + TASK_TRAIN)};
     cr_assert_eq(p, 4);
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 3; k++)
         nvdp__embeddings_values(file, (size_t)file->offset[number[k]] * p, p, prior[k]);
-    }
     cr_assert_neq(memcmp(prior[0], prior[1], sizeof prior[0]), 0);
     cr_assert_neq(memcmp(prior[0], prior[2], sizeof prior[0]), 0);
 }
 
 /* The bounds in the statement also hold for many samples and a small delta. */
 Test(export, many_samples_at_a_small_delta) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
-    set(&bench, "samples", "40");
-    set(&bench, "delta", "1e-7");
-    must_export(&bench);
-    struct nvdp_shared *file = must_read(&bench, bench.out);
+    struct bench bench = bench_open(&hidden_run, "samples", "40", "delta", "1e-7", NULL);
+    struct nvdp_shared *file = exported(&bench);
     cr_assert_eq(file->shape.samples, 40);
 }
 
 Test(export, lays_ragged_samples_out_as_documented) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(&public_run);
-    set(&bench, "samples", "2");
-    must_export(&bench);
-    struct nvdp_shared *file = must_read(&bench, bench.out);
+    struct bench bench = bench_open(&public_run, "samples", "2", NULL);
+    struct nvdp_shared *file = exported(&bench);
     cr_assert_eq(file->shape.policy, NVDP_LENGTH_PUBLIC);
     cr_assert_null(file->label);
     size_t shortest = SIZE_MAX, longest = 0;
     for (size_t i = 0; i < file->shape.texts; i++) {
         size_t rows = (size_t)(file->offset[2 * i + 1] - file->offset[2 * i]);
         cr_assert_eq((size_t)(file->offset[2 * i + 2] - file->offset[2 * i + 1]), rows);
-        shortest = rows < shortest ? rows : shortest;
-        longest = rows > longest ? rows : longest;
+        shortest = nvdp__min(rows, shortest);
+        longest = nvdp__max(rows, longest);
     }
     cr_assert_eq(shortest, 1 + 2 + 3); /* prior, [CLS] and [SEP], three words */
     cr_assert_eq(longest, 1 + 2 + 6);
@@ -439,14 +364,13 @@ Test(export, lays_ragged_samples_out_as_documented) {
 }
 
 Test(export, reads_a_file_of_texts) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
+    struct bench bench = bench_open(&hidden_run, NULL);
     const char *input = support_scratch_path("mine.tsv");
     support_write_text(input, "sentence\tlabel\ngood cat\t1\nbad sea\t0\nred one\t1\n");
-    set(&bench, "input", input);
-    set(&bench, "with-labels", "true");
+    set(&bench, "input", input, "with-labels", "true", NULL);
     struct nvdp_export_result result = must_export(&bench);
     cr_assert_eq(result.texts, 3);
-    struct nvdp_shared *file = must_read(&bench, bench.out);
+    struct nvdp_shared *file = must_read(&bench);
     cr_assert_null(file->split);
     cr_assert_eq(file->label[2], 1);
     cr_assert_eq(file->id[2], 2);
@@ -456,54 +380,34 @@ Test(export, reads_a_file_of_texts) {
 
 /* Older readers need float16, which is available on request, but not for a model whose bound assumes exact noise. */
 Test(export, writes_float16_on_request) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
-    set(&bench, "split", "dev");
-    set(&bench, "grid", "float16");
+    struct bench bench = bench_open(&hidden_run, "split", "dev", "grid", "float16", NULL);
     struct nvdp_export_result result = must_export(&bench);
     support_contains(result.statement, "ends at 8.57 standard deviations");
-    struct nvdp__h5 *h5 = NULL;
-    nvdp__autofree char *text = NULL;
-    ok(nvdp__h5_open(bench.ctx, bench.out, "embeddings", 1, &h5));
-    ok(nvdp__h5_get_string(h5, "grid", &text));
-    cr_assert_str_eq(text, "float16");
-    nvdp__h5_free(h5);
-    struct nvdp_shared *file = must_read(&bench, bench.out);
-    samples_are_sound(file);
+    cr_assert_str_eq(attribute(&bench, 1, "grid"), "float16");
+    samples_are_sound(must_read(&bench));
 }
 
 Test(export, says_that_its_noise_is_exact) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
-    set(&bench, "split", "dev");
+    struct bench bench = bench_open(&hidden_run, "split", "dev", NULL);
     struct nvdp_export_result result = must_export(&bench);
     support_contains(result.statement, "Released values are exact Gaussian draws");
     support_contains(result.statement, "rounded to a grid of 0.000244; rounding reveals nothing");
     support_contains(result.statement, "The error of the weight sampler is at most 2.7");
 }
 
-static void export_to(struct bench *bench, const char *name) {
-    snprintf(bench->out, sizeof bench->out, "%s", support_scratch_path(name));
-    must_export(bench);
+static struct nvdp_shared *exported_to(struct bench *bench, const char *name) {
+    bench->out = support_scratch_path(name);
+    return exported(bench);
 }
 
 Test(export, takes_its_noise_from_the_system_or_says_so) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
-    nvdp__autofree char *text = NULL;
-    set(&bench, "split", "dev");
-    set(&bench, "insecure-seed", "1");
-    set(&bench, "batch", "1");
-    export_to(&bench, "seeded-a.h5");
-    struct nvdp_shared *a = must_read(&bench, bench.out);
-    struct nvdp__h5 *h5 = NULL;
-    ok(nvdp__h5_open(bench.ctx, bench.out, "embeddings", 2, &h5));
-    ok(nvdp__h5_get_string(h5, "generator", &text));
-    cr_assert_str_eq(text, "insecure-seed");
-    free(text);
-    ok(nvdp__h5_get_string(h5, "statement", &text));
-    cr_assert_not_null(strstr(text, "INSECURE"));
-    nvdp__h5_free(h5);
-    set(&bench, "batch", "40");
-    export_to(&bench, "seeded-b.h5");
-    struct nvdp_shared *b = must_read(&bench, bench.out);
+    struct bench bench =
+        bench_open(&hidden_run, "split", "dev", "insecure-seed", "1", "batch", "1", NULL);
+    struct nvdp_shared *a = exported_to(&bench, "seeded-a.h5");
+    cr_assert_str_eq(attribute(&bench, 2, "generator"), "insecure-seed");
+    support_contains(attribute(&bench, 2, "statement"), "INSECURE");
+    set(&bench, "batch", "40", NULL);
+    struct nvdp_shared *b = exported_to(&bench, "seeded-b.h5");
     size_t values = a->shape.rows * a->shape.dim;
     size_t equal = 0;
     for (size_t i = 0; i < values; i++) {
@@ -513,118 +417,96 @@ Test(export, takes_its_noise_from_the_system_or_says_so) {
         equal += x == y;
     }
     cr_assert_gt((double)equal, 0.98 * (double)values);
-    set(&bench, "insecure-seed", NULL);
-    export_to(&bench, "secret-a.h5");
-    struct nvdp_shared *c = must_read(&bench, bench.out);
-    export_to(&bench, "secret-b.h5");
-    struct nvdp_shared *d = must_read(&bench, bench.out);
+    set(&bench, "insecure-seed", NULL, NULL);
+    struct nvdp_shared *c = exported_to(&bench, "secret-a.h5");
+    struct nvdp_shared *d = exported_to(&bench, "secret-b.h5");
     equal = 0;
-    for (size_t i = 0; i < values; i++) {
+    for (size_t i = 0; i < values; i++)
         equal += (value_of(c, i) == value_of(d, i)) + (value_of(c, i) == value_of(a, i));
-    }
     /* two values of about 10^3 likely ones: by chance one in some hundreds is equal */
     cr_assert_lt((double)equal, 0.02 * (double)values);
 }
 
 /* With a seed, exports are bit-identical. */
 Test(export, is_the_same_whatever_the_threads) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
+    struct bench bench = bench_open(&hidden_run, NULL);
     struct nvdp_shared *file[2];
-    set(&bench, "split", "dev");
-    set(&bench, "insecure-seed", "1");
+    set(&bench, "split", "dev", "insecure-seed", "1", NULL);
     for (int i = 0; i < 2; i++) {
         ok(nvdp_context_set_threads(bench.ctx, i == 0 ? 1 : 2));
-        export_to(&bench, i == 0 ? "one.h5" : "two.h5");
-        file[i] = must_read(&bench, bench.out);
+        file[i] = exported_to(&bench, i == 0 ? "one.h5" : "two.h5");
     }
-    cr_assert_eq(
-        memcmp(file[0]->z, file[1]->z, file[0]->shape.rows * file[0]->shape.dim * sizeof(int32_t)),
-        0);
-    cr_assert_eq(
-        memcmp(file[0]->log_pi, file[1]->log_pi, file[0]->shape.rows * sizeof *file[0]->log_pi), 0);
-    nvdp_shared_free(file[0]);
-    nvdp_shared_free(file[1]);
+    const size_t rows = file[0]->shape.rows;
+    cr_assert_arr_eq(file[0]->z, file[1]->z, rows * file[0]->shape.dim * sizeof(int32_t));
+    cr_assert_arr_eq(file[0]->log_pi, file[1]->log_pi, rows * sizeof *file[0]->log_pi);
 }
 
 /* --- refusals --- */
 
-static void refused(struct bench *bench, nvdp_status status, const char *message) {
+/* Expects a refusal after more options: names and values, then NULL. */
+static __attribute__((sentinel)) void refused(struct bench *bench, nvdp_status status,
+                                              const char *message, ...) {
     struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
-    set(bench, "out", bench->out);
-    nvdp_status found = nvdp_export(bench->ctx, bench->config, &result);
-    cr_assert_eq(found, status, "%s: expected %s, found %s: %s", message, nvdp_status_name(status),
-                 nvdp_status_name(found), nvdp_context_error(bench->ctx));
-    cr_assert_not_null(strstr(nvdp_context_error(bench->ctx), message), "%s: %s", message,
-                       nvdp_context_error(bench->ctx));
+    va_list options;
+    va_start(options, message);
+    support_set_list(bench->ctx, bench->config, options);
+    va_end(options);
+    support_set(bench->ctx, bench->config, "out", bench->out);
+    fails(nvdp_export(bench->ctx, bench->config, &result), status, message);
 }
 
 Test(export, refuses_models_that_give_no_privacy) {
     static const struct run_choice base = {.method = NVDP_METHOD_BASE, .kappa = 1, .epochs = 1};
     static const struct run_choice clean = {
         .method = NVDP_METHOD_NVDP, .query = NVDP__QUERY_CLEAN, .kappa = 1, .epochs = 1};
-    nvdp__auto(bench_close) struct bench bench = bench_open(&base);
-    refused(&bench, NVDP_ERR_ARGUMENT, "method base adds no noise");
+    struct bench bench = bench_open(&base, NULL);
+    refused(&bench, NVDP_ERR_ARGUMENT, "method base adds no noise", NULL);
     cr_assert_not(nvdp__exists(bench.out));
     task_run(bench.ctx, "run", &clean, NULL);
-    refused(&bench, NVDP_ERR_ARGUMENT, "query clean");
+    refused(&bench, NVDP_ERR_ARGUMENT, "query clean", NULL);
     cr_assert_not(nvdp__exists(bench.out));
 }
 
 Test(export, refuses_inexact_noise_where_a_bound_is_claimed) {
     static const struct run_choice clipped = {
         .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 2, .epochs = 1};
-    nvdp__auto(bench_close) struct bench bench = bench_open(&clipped);
-    set(&bench, "grid", "float16");
-    refused(&bench, NVDP_ERR_ARGUMENT, "--grid: expected fixed for a model with --clip-sequence 2");
+    struct bench bench = bench_open(&clipped, "grid", "float16", NULL);
+    refused(&bench, NVDP_ERR_ARGUMENT, "--grid: expected fixed for a model with --clip-sequence 2",
+            NULL);
     cr_assert_not(nvdp__exists(bench.out));
 }
 
 Test(export, refuses_wrong_options) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
-    set(&bench, "split", "train,nothing");
-    refused(&bench, NVDP_ERR_ARGUMENT, "split 'nothing'");
-    set(&bench, "split", "dev,dev");
-    refused(&bench, NVDP_ERR_ARGUMENT, "named twice");
-    set(&bench, "split", ",");
-    refused(&bench, NVDP_ERR_ARGUMENT, "expected at least one");
-    set(&bench, "split", NULL);
-    refused(&bench, NVDP_ERR_ARGUMENT, "--input or --splits");
-    set(&bench, "split", "test");
-    set(&bench, "public-independent", "true");
-    refused(&bench, NVDP_ERR_ARGUMENT, "expected a run with public texts, found one of method");
-    set(&bench, "public-independent", "false");
-    set(&bench, "with-labels", "true");
-    refused(&bench, NVDP_ERR_INPUT, "these texts have none");
-    set(&bench, "with-labels", "false");
+    struct bench bench = bench_open(&hidden_run, "split", "train,nothing", NULL);
+    refused(&bench, NVDP_ERR_ARGUMENT, "split 'nothing'", NULL);
+    refused(&bench, NVDP_ERR_ARGUMENT, "named twice", "split", "dev,dev", NULL);
+    refused(&bench, NVDP_ERR_ARGUMENT, "expected at least one", "split", ",", NULL);
+    refused(&bench, NVDP_ERR_ARGUMENT, "--input or --splits", "split", NULL, NULL);
+    refused(&bench, NVDP_ERR_ARGUMENT, "expected a run with public texts, found one of method",
+            "split", "test", "public-independent", "true", NULL);
+    refused(&bench, NVDP_ERR_INPUT, "these texts have none", "public-independent", "false",
+            "with-labels", "true", NULL);
+    set(&bench, "with-labels", "false", NULL);
     support_refused(bench.ctx, bench.config, "samples", "0", "samples");
     support_refused(bench.ctx, bench.config, "batch", "0", "batch");
-    set(&bench, "order", "0");
-    refused(&bench, NVDP_ERR_ARGUMENT, "order");
-    set(&bench, "order", "1.1");
-    set(&bench, "delta", "0");
-    refused(&bench, NVDP_ERR_ARGUMENT, "delta");
-    set(&bench, "delta", "1e-5");
-    set(&bench, "run", "/nowhere");
-    refused(&bench, NVDP_ERR_IO, "/nowhere");
-    set(&bench, "run", NULL);
-    refused(&bench, NVDP_ERR_ARGUMENT, "run");
+    refused(&bench, NVDP_ERR_ARGUMENT, "order", "order", "0", NULL);
+    refused(&bench, NVDP_ERR_ARGUMENT, "delta", "order", "1.1", "delta", "0", NULL);
+    refused(&bench, NVDP_ERR_IO, "/nowhere", "delta", "1e-5", "run", "/nowhere", NULL);
+    refused(&bench, NVDP_ERR_ARGUMENT, "run", "run", NULL, NULL);
     cr_assert_not(nvdp__exists(bench.out));
 }
 
 Test(export, overwrites_only_on_request) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
-    set(&bench, "split", "test");
-    set(&bench, "measure-texts", "4");
+    struct bench bench = bench_open(&hidden_run, "split", "test", "measure-texts", "4", NULL);
     support_write_text(bench.out, "precious");
-    refused(&bench, NVDP_ERR_ARGUMENT, "the file exists");
+    refused(&bench, NVDP_ERR_ARGUMENT, "the file exists", NULL);
     char *kept = support_read(bench.out);
     cr_assert_str_eq(kept, "precious");
-    set(&bench, "overwrite", "true");
+    set(&bench, "overwrite", "true", NULL);
     cr_assert_eq(must_export(&bench).texts, 6);
-    set(&bench, "overwrite", "false");
-    snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("other.h5"));
-    set(&bench, "model-out", bench.run);
-    refused(&bench, NVDP_ERR_ARGUMENT, "not empty");
+    set(&bench, "overwrite", "false", NULL);
+    bench.out = support_scratch_path("other.h5");
+    refused(&bench, NVDP_ERR_ARGUMENT, "not empty", "model-out", bench.run, NULL);
 }
 
 static bool stop(void *user) {
@@ -632,60 +514,54 @@ static bool stop(void *user) {
     return --*left < 0;
 }
 
-static void write_there(const struct nvdp_progress *progress, void *path) {
+static void write_there(const struct nvdp_progress *progress, void *user) {
+    const struct bench *bench = user;
     (void)progress;
-    support_write_text(path, "theirs");
+    support_write_text(bench->out, "theirs");
 }
 
 /* If another file appears meanwhile, no card is written: it would describe the wrong file. */
 Test(export, leaves_no_card_without_its_file) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
+    struct bench bench = bench_open(&hidden_run, NULL);
     const char *card = support_scratch_path("README.md");
-    set(&bench, "split", "test");
-    set(&bench, "card", card);
-    nvdp_context_set_progress(bench.ctx, write_there, bench.out);
-    refused(&bench, NVDP_ERR_ARGUMENT, "the file exists");
+    set(&bench, "split", "test", "card", card, NULL);
+    nvdp_context_set_progress(bench.ctx, write_there, &bench);
+    refused(&bench, NVDP_ERR_ARGUMENT, "the file exists", NULL);
     cr_expect_not(nvdp__exists(card));
     nvdp_context_set_progress(bench.ctx, NULL, NULL);
-    set(&bench, "overwrite", "true");
+    set(&bench, "overwrite", "true", NULL);
     must_export(&bench);
     cr_expect(nvdp__exists(card));
 }
 
 /* The ledger, the account of all releases, is not replaced even with --overwrite. */
 Test(export, never_replaces_its_ledger) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
-    set(&bench, "split", "test");
-    set(&bench, "overwrite", "true");
-    set(&bench, "ledger", support_scratch_path("ledger"));
-    set(&bench, "ledger-key", support_scratch_path("ledger.key"));
+    struct bench bench = bench_open(&hidden_run, "split", "test", "overwrite", "true", "ledger",
+                                    support_scratch_path("ledger"), "ledger-key",
+                                    support_scratch_path("ledger.key"), NULL);
     must_export(&bench);
-    snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("ledger"));
-    refused(&bench, NVDP_ERR_ARGUMENT, "out: expected a file or folder other than the input");
+    bench.out = support_scratch_path("ledger");
+    refused(&bench, NVDP_ERR_ARGUMENT, "out: expected a file or folder other than the input", NULL);
     cr_assert_eq(symlink("ledger.key", support_scratch_path("link")), 0);
-    snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("link"));
-    refused(&bench, NVDP_ERR_ARGUMENT, "out: expected a file or folder other than the input");
-    snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("again.h5"));
-    set(&bench, "card", bench.out);
-    refused(&bench, NVDP_ERR_ARGUMENT, "card: expected a file or folder other than the input");
+    bench.out = support_scratch_path("link");
+    refused(&bench, NVDP_ERR_ARGUMENT, "out: expected a file or folder other than the input", NULL);
+    bench.out = support_scratch_path("again.h5");
+    refused(&bench, NVDP_ERR_ARGUMENT, "card: expected a file or folder other than the input",
+            "card", bench.out, NULL);
 }
 
 Test(export, leaves_nothing_when_stopped) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
-    set(&bench, "measure-texts", "0");
+    struct bench bench = bench_open(&hidden_run, "measure-texts", "0", NULL);
     int left = 3;
     nvdp_context_set_cancel(bench.ctx, stop, &left);
-    refused(&bench, NVDP_ERR_CANCELLED, "cancelled");
+    refused(&bench, NVDP_ERR_CANCELLED, "cancelled", NULL);
     cr_assert_not(nvdp__exists(bench.out));
 }
 
 Test(export, survives_failing_allocations) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
+    struct bench bench = bench_open(&hidden_run, NULL);
     const char *model = support_scratch_path("public");
-    set(&bench, "split", "test");
-    set(&bench, "model-out", model);
-    set(&bench, "overwrite", "true");
-    set(&bench, "out", bench.out);
+    set(&bench, "split", "test", "model-out", model, "overwrite", "true", "out", bench.out, NULL);
     for (uint64_t k = 1;; k += 1 + k / 24) {
         nvdp__fail_allocation(bench.ctx, k);
         nvdp_status status = nvdp_export(bench.ctx, bench.config, NULL);
@@ -700,13 +576,10 @@ Test(export, survives_failing_allocations) {
 
 /* From the file alone, the public model computes the sender's outputs for the same sample. */
 static void public_model_reads(const struct run_choice *choice) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(choice);
-    set(&bench, "overwrite", "true");
     const char *directory = support_scratch_path(choice->clip_sequence > 0 ? "public2" : "public");
-    set(&bench, "split", "test");
-    set(&bench, "model-out", directory);
-    must_export(&bench);
-    struct nvdp_shared *file = must_read(&bench, bench.out);
+    struct bench bench =
+        bench_open(choice, "overwrite", "true", "split", "test", "model-out", directory, NULL);
+    struct nvdp_shared *file = exported(&bench);
     struct nvdp__reader *reader = NULL;
     ok(nvdp__reader_load(bench.ctx, directory, 0, false, 1, &reader));
     ok(nvdp__reader_plan(reader, 6, file->shape.sample_rows, false));
@@ -715,8 +588,7 @@ static void public_model_reads(const struct run_choice *choice) {
     ok(nvdp__reader_forward(reader));
 
     nvdp__autoptr(nvdp_model_free) struct nvdp_model *model = NULL;
-    const char *path = support_path("%s/model", bench.run);
-    ok(nvdp_model_load(bench.ctx, path, &model));
+    ok(nvdp_model_load(bench.ctx, support_path("%s/model", bench.run), &model));
     ok(nvdp__model_plan(model, 6, TASK_LENGTH, false));
     const struct nvdp__sample sample = {6,
                                         reader->rows,
@@ -727,7 +599,7 @@ static void public_model_reads(const struct run_choice *choice) {
     float *pooled = NULL;
     ok(model->bottleneck.mechanism->forward_sample(model->bottleneck.self, &model->dev,
                                                    &model->params, &sample, &pooled));
-    cr_assert_eq(memcmp(pooled, reader->pooled, 6 * file->shape.dim * sizeof(float)), 0);
+    cr_assert_arr_eq(pooled, reader->pooled, 6 * file->shape.dim * sizeof(float));
     nvdp__reader_free(reader);
 }
 
@@ -738,12 +610,10 @@ Test(export, public_model_reads_as_the_sender_does) {
 }
 
 Test(export, public_model_has_the_public_part_alone) {
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
     const char *directory = support_scratch_path("public");
-    set(&bench, "split", "test");
-    set(&bench, "model-out", directory);
+    struct bench bench = bench_open(&hidden_run, "split", "test", "model-out", directory, NULL);
     must_export(&bench);
-    struct nvdp__safetensors *weights = NULL;
+    nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *weights = NULL;
     const char *path = support_path("%s/model.safetensors", directory);
     ok(nvdp__safetensors_open(bench.ctx, path, &weights));
     cr_assert_eq(nvdp__safetensors_count(weights), 18);
@@ -752,9 +622,7 @@ Test(export, public_model_has_the_public_part_alone) {
         cr_assert(strncmp(name, "nvdp.", 5) == 0 || strncmp(name, "classifier.", 11) == 0, "%s",
                   name);
     }
-    nvdp__safetensors_close(weights);
-    path = support_path("%s/vocab.txt", directory);
-    cr_assert_not(nvdp__exists(path));
+    cr_assert_not(nvdp__exists(support_path("%s/vocab.txt", directory)));
 }
 
 /* --- statements --- */
@@ -763,10 +631,9 @@ Test(statement, rounds_up) {
     static const double cases[][2] = {{1.234567, 1.24}, {1.23, 1.23},        {99.91, 100},
                                       {0, 0},           {1e-7, 1e-7},        {-1.239, -1.23},
                                       {123456, 124000}, {INFINITY, INFINITY}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         cr_assert_eq(nvdp__public_number(cases[i][0]), cases[i][1], "%g became %.17g", cases[i][0],
                      nvdp__public_number(cases[i][0]));
-    }
     cr_assert(isnan(nvdp__public_number(NAN)));
 }
 
@@ -804,17 +671,22 @@ static void has_few_lines(const char *text) {
     cr_expect_leq(lines, 10, "%s", text);
 }
 
+/* Returns the statement, which must fit and have few lines. */
+static const char *statement_of(const struct nvdp__release_facts *facts) {
+    char *text = support_keep(calloc(1, NVDP_STATEMENT_SIZE));
+    nvdp__statement(facts, NVDP_STATEMENT_SIZE, text);
+    cr_assert_lt(strlen(text), NVDP_STATEMENT_SIZE - 1, "cut: %s", text);
+    has_few_lines(text);
+    return text;
+}
+
 Test(statement, is_whole_and_honest) {
     struct nvdp__model_info info = {.method = NVDP_METHOD_NVDP};
     info.nvib = nvdp__nvib_config_default();
     info.nvib.length = 65536;
     struct nvdp__release_facts facts = long_facts(&info);
-    char text[NVDP_STATEMENT_SIZE];
-    nvdp__statement(&facts, sizeof text, text);
-    size_t length = strlen(text);
-    cr_assert_lt(length, sizeof text - 1, "cut: %s", text);
-    has_few_lines(text);
-    cr_assert_eq(text[length - 1], '.');
+    const char *text = statement_of(&facts);
+    cr_assert_eq(text[strlen(text) - 1], '.');
     static const char *const said[] = {"65536 random samples of each of 123456789 texts",
                                        "mechanism nvdp",
                                        "hidden",
@@ -832,16 +704,15 @@ Test(statement, is_whole_and_honest) {
                                        "No guarantee",
                                        "INSECURE",
                                        "floating point"};
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
-        cr_assert_not_null(strstr(text, said[i]), "'%s' is not in: %s", said[i], text);
-    }
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        support_contains(text, said[i]);
 }
 
 /* Returns the facts of a certified file: any two texts, C = 1.45274, epsilon 16. */
-static struct nvdp__release_facts certified_facts(struct nvdp_context *ctx,
-                                                  struct nvdp__model_info *info, double clip,
-                                                  size_t samples,
-                                                  const struct nvdp__release_grids *grids) {
+static struct nvdp__release_facts certified_facts(struct nvdp__model_info *info, double clip,
+                                                  double grid) {
+    struct nvdp__release_grids *grids = support_keep(malloc(sizeof *grids));
+    *grids = nvdp__release_grids(grid);
     *info = (struct nvdp__model_info){.method = NVDP_METHOD_VIB_FIXED, .task.name = "sst2"};
     info->nvib = nvdp__nvib_config_default();
     info->nvib.clip.sequence = clip;
@@ -849,7 +720,7 @@ static struct nvdp__release_facts certified_facts(struct nvdp_context *ctx,
                                         .training_epsilon = NAN,
                                         .form = {.single = true},
                                         .texts = 200,
-                                        .samples = samples,
+                                        .samples = 1,
                                         .grids = grids,
                                         .bound_order = 1.1,
                                         .limits = {.struct_size = sizeof facts.limits,
@@ -862,69 +733,59 @@ static struct nvdp__release_facts certified_facts(struct nvdp_context *ctx,
                                                    .same_noise = true,
                                                    .clip_sequence = clip,
                                                    .clip_mu = INFINITY}};
-    ok(nvdp__release_certify(ctx, &facts));
+    ok(nvdp__release_certify(support_context(), &facts));
     cr_assert(facts.certified);
     return facts;
 }
 
 static void first_line(struct nvdp__release_facts *facts, bool useful, const char *line) {
-    char text[NVDP_STATEMENT_SIZE];
     ok(nvdp__release_guarantee(NULL, facts));
     cr_expect_eq(facts->useful, useful, "%s", facts->guarantee);
     cr_expect_str_eq(facts->guarantee, line);
-    nvdp__statement(facts, sizeof text, text);
+    const char *text = statement_of(facts);
     cr_expect_eq(strncmp(text, facts->guarantee, strlen(facts->guarantee)), 0, "%s", text);
-    cr_expect_lt(strlen(text), sizeof text - 1);
-    has_few_lines(text);
 }
 
 /* A certificate's delta of one text or more in the whole file is explained. */
 Test(statement, explains_a_delta_above_one_in_all_texts) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__model_info info;
-    const struct nvdp__release_grids grids = nvdp__release_grids(1);
-    struct nvdp__release_facts facts = certified_facts(ctx, &info, 1.45274, 1, &grids);
-    char text[NVDP_STATEMENT_SIZE];
+    struct nvdp__release_facts facts = certified_facts(&info, 1.45274, 1);
     for (int many = 0; many < 2; many++) {
         facts.texts = many ? 1000000 : 99999;
         ok(nvdp__release_guarantee(NULL, &facts));
-        nvdp__statement(&facts, sizeof text, text);
         cr_expect_eq(nvdp__release_exposed(&facts), many ? 10 : 0);
-        has_few_lines(text);
         (many ? support_contains : support_lacks)(
-            text, "Delta is for each text: for 1000000 texts, delta 1e-05 alone would allow 10 of "
-                  "them to be exposed on average. This mechanism publishes no text");
+            statement_of(&facts),
+            "Delta is for each text: for 1000000 texts, delta 1e-05 alone would allow 10 of "
+            "them to be exposed on average. This mechanism publishes no text");
     }
     facts.training_epsilon = 3;
     facts.training_delta = 1e-6;
     facts.certified = false;
-    nvdp__statement(&facts, sizeof text, text);
+
     cr_expect_eq(nvdp__release_exposed(&facts), 0);
-    support_contains(text, "with epsilon 3 at delta 1e-06 for one training example (zero-out, for "
-                           "exact arithmetic, which the training's noise lacks)");
+    support_contains(statement_of(&facts),
+                     "with epsilon 3 at delta 1e-06 for one training example (zero-out, for "
+                     "exact arithmetic, which the training's noise lacks)");
 }
 
 /* A guarantee is useful if epsilon is at most 100, and if the right one of 100 texts is named at most half of the time. */
 Test(statement, begins_with_the_guarantee) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__model_info info;
-    const struct nvdp__release_grids grids = nvdp__release_grids(1);
-    struct nvdp__release_facts facts = certified_facts(ctx, &info, 1.45274, 1, &grids);
+    struct nvdp__release_facts facts = certified_facts(&info, 1.45274, 1);
     first_line(&facts, true,
                "Proven: epsilon 16.01 at delta 1e-05, one sample, any two texts. Not covered: the "
                "texts that the encoder was trained on.");
     for (int pair = 0; pair < 2; pair++) {
-        char text[NVDP_STATEMENT_SIZE];
         info.task.pair = pair;
-        nvdp__statement(&facts, sizeof text, text);
+        const char *text = statement_of(&facts);
         cr_expect_eq(strstr(text, " pairs of texts, drawn by") != NULL, pair);
         cr_expect_eq(strstr(text, "the samples of all pairs in which a text occurs add up") != NULL,
                      pair);
     }
     for (int counted = 0; counted < 2; counted++) { /* the ledger's sums have no noise */
-        char text[NVDP_STATEMENT_SIZE];
         facts.counted = counted;
-        nvdp__statement(&facts, sizeof text, text);
+        const char *text = statement_of(&facts);
         support_contains(text, counted ? "\nThe sender's ledger counts this file. All samples of a "
                                        : "\nNo ledger counts this file. All samples of a ");
         support_contains(text,
@@ -938,23 +799,22 @@ Test(statement, begins_with_the_guarantee) {
     first_line(&facts, false,
                "No guarantee: the noise comes from a seed, and whoever knows the seed can remove "
                "the noise.");
-    facts = certified_facts(ctx, &info, 6, 1, &grids);
-    first_line(&facts, false,
-               "No useful guarantee: epsilon 122.4 at delta 1e-05, one sample, is proven for any "
-               "two texts; somebody who has the model and 100 equally likely texts may name the "
-               "right one more "
-               "than half of the time (at most 100 %).");
-    facts = certified_facts(ctx, &info, 2.668, 1, &grids);
-    first_line(&facts, false,
-               "No useful guarantee: epsilon 36.27 at delta 1e-05, one sample, is proven for any "
-               "two texts; somebody who has the model and 100 equally likely texts may name the "
-               "right one more "
-               "than half of the time (at most 54.2 %).");
-    char text[NVDP_STATEMENT_SIZE];
+    static const struct {
+        double clip;
+        const char *epsilon, *share;
+    } useless[] = {{6, "122.4", "100"}, {2.668, "36.27", "54.2"}};
+    for (size_t i = 0; i < 2; i++) {
+        facts = certified_facts(&info, useless[i].clip, 1);
+        first_line(&facts, false,
+                   support_path("No useful guarantee: epsilon %s at delta 1e-05, one sample, is "
+                                "proven for any two texts; somebody who has the model and 100 "
+                                "equally likely texts may name the right one more than half of the "
+                                "time (at most %s %%).",
+                                useless[i].epsilon, useless[i].share));
+    }
     facts.labels =
         true; /* without them, the 100 texts are equally likely; with them, they are not */
-    nvdp__statement(&facts, sizeof text, text);
-    support_contains(text, "named 2/N of the time without its sample, not 1/N.\n");
+    support_contains(statement_of(&facts), "named 2/N of the time without its sample, not 1/N.\n");
 }
 
 /* Checks that every number that the pattern's group matches is written alike, and is not below the exact value. */
@@ -982,13 +842,11 @@ Test(statement, writes_one_quantity_one_way) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__model_info info;
     for (size_t i = 0; i < sizeof clips / sizeof *clips; i++) {
-        const struct nvdp__release_grids grids = nvdp__release_grids(clips[i]);
-        struct nvdp__release_facts facts = certified_facts(ctx, &info, clips[i], 1, &grids);
-        char text[NVDP_STATEMENT_SIZE];
+        struct nvdp__release_facts facts = certified_facts(&info, clips[i], clips[i]);
         nvdp__autofree char *proof = NULL;
         ok(nvdp__release_guarantee(ctx, &facts));
         ok(nvdp__certificate_statement(ctx, &facts.certificate, &proof));
-        nvdp__statement(&facts, sizeof text, text);
+        const char *text = statement_of(&facts);
         for (int k = 0; k < 2; k++) {
             if (facts.useful) one_number(k == 0 ? text : proof, "[(]C = ([0-9.]+)[)]", 1, clips[i]);
             one_number(k == 0 ? text : proof, "epsilon ([0-9.]+) at delta 1e-05, one sample", 1,
@@ -998,7 +856,7 @@ Test(statement, writes_one_quantity_one_way) {
         one_number(proof, "mu = ([0-9.]+)", 1, facts.certificate.mu);
         has_few_lines(proof);
         facts.certified = false; /* then the clip's bound stands in the statement */
-        nvdp__statement(&facts, sizeof text, text);
+        text = statement_of(&facts);
         one_number(text, "have norm ([0-9.]+)", 1, clips[i]);
         one_number(text, "more than ([0-9.]+) nats", 1, nvdp__release_bound(&facts));
     }
@@ -1029,22 +887,20 @@ Test(export, says_which_texts_the_encoder_was_trained_on) {
          "By their splits, which are public, it was trained on some of these texts. "},
         {"dev,test", "maybe", "It was trained on task sst2, maybe on some of these texts. "},
         {NULL, "maybe", "It was trained on task sst2, maybe on some of these texts. "}};
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
+    struct bench bench = bench_open(&hidden_run, NULL);
     const char *input = support_scratch_path("mine.tsv");
     support_write_text(input, "sentence\tlabel\ngood cat\t1\nbad sea\t0\n");
-    set(&bench, "overwrite", "true");
-    set(&bench, "measure-texts", "0");
+    set(&bench, "overwrite", "true", "measure-texts", "0", NULL);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
-        set(&bench, "split", cases[i].split);
-        if (cases[i].split == NULL) set(&bench, "input", input);
+        set(&bench, "split", cases[i].split, NULL);
+        if (cases[i].split == NULL) set(&bench, "input", input, NULL);
         struct nvdp_export_result result = must_export(&bench);
         cr_expect_str_eq(result.training_texts, cases[i].training);
         support_contains(result.statement, cases[i].says);
         support_contains(result.statement,
                          "Not covered: what the encoder reveals about its training texts. ");
         support_contains(result.statement, "Only training with differential privacy limits that");
-        ok(nvdp_verify(bench.ctx, bench.out, NULL, &found));
+        const struct nvdp_verification found = share_verified(bench.ctx, bench.out, NULL);
         cr_expect(found.holds);
         cr_expect_str_eq(found.training_texts, cases[i].training);
         cr_expect_str_eq(found.statement, result.statement);
@@ -1060,9 +916,8 @@ Test(export, says_which_texts_the_encoder_was_trained_on) {
 Test(export, warns_before_it_writes) {
     static const struct run_choice certified = {
         .method = NVDP_METHOD_VIB_FIXED, .kappa = 1, .clip_sequence = 1, .epochs = 1};
-    nvdp__auto(bench_close) struct bench bench = bench_open(&hidden_run);
+    struct bench bench = bench_open(&hidden_run, "split", "test", NULL);
     struct warned warned = {.out = bench.out};
-    set(&bench, "split", "test");
     nvdp_context_set_log(bench.ctx, take_warning, &warned);
     struct nvdp_export_result result = must_export(&bench);
     cr_expect_not(warned.late);
@@ -1071,11 +926,8 @@ Test(export, warns_before_it_writes) {
                      "No guarantee over all texts: nothing is proven of these samples.");
     cr_expect_str_eq(result.guarantee, warned.text);
     support_contains(result.statement, warned.text);
-    warned.text[0] = '\0';
-    set(&bench, "overwrite", "true");
     task_run(bench.ctx, "run", &certified, NULL);
-    set(&bench, "no-ledger", "true");
-    set(&bench, "budget-samples", NULL);
+    set(&bench, "overwrite", "true", "no-ledger", "true", "budget-samples", NULL, NULL);
     nvdp_context_set_log(bench.ctx, take_warning, &warned);
     warned.text[0] = '\0';
     result = must_export(&bench);
@@ -1097,9 +949,8 @@ static nvdp_status list_value(const struct nvdp__h5_value *value, void *user) {
 }
 
 static void values_of(struct bench *bench, struct listing *out) {
-    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = opened(bench, 2);
     *out = (struct listing){0};
-    ok(nvdp__h5_open(bench->ctx, bench->out, "embeddings", 2, &file));
     ok(nvdp__h5_list_attributes(file, list_value, out));
     cr_assert_lt(strlen(out->text), sizeof out->text - 1);
 }
@@ -1112,11 +963,11 @@ Test(export, one_text_changes_nothing_but_its_own_sample) {
     static const struct run_choice certified = {
         .method = NVDP_METHOD_VIB_FIXED, .kappa = 1, .clip_sequence = 2.668, .epochs = 1};
     for (int insecure = 0; insecure < 2; insecure++) {
-        struct nvdp_shared *first = NULL;
+        const struct nvdp_shared *first = NULL;
         struct listing before = {0}, now;
-        char line[NVDP_GUARANTEE_SIZE] = "";
+        const char *line = "";
         for (size_t k = 0; k < sizeof last / sizeof *last; k++) {
-            nvdp__auto(bench_close) struct bench bench = bench_open(&certified);
+            struct bench bench = bench_open(&certified, NULL);
             const char *input = support_scratch_path("neighbour.tsv");
             char text[TEXTS * 64] = "sentence\tlabel\n";
             for (int i = 0; i < TEXTS - 1; i++)
@@ -1125,17 +976,13 @@ Test(export, one_text_changes_nothing_but_its_own_sample) {
             sprintf(text + strlen(text), "%s\t0\n",
                     last[k][0] != '\0' ? last[k] : "good cat sea11");
             support_write_text(input, text);
-            set(&bench, "split", NULL);
-            set(&bench, "input", input);
-            set(&bench, "publish-measured", NULL);
-            set(&bench, "measure-texts", k == 2 ? "2" : "100");
-            set(&bench, "model-id", "0123456789abcdef0123456789abcdef");
-            set(&bench, "overwrite", "true");
-            set(&bench, "insecure-seed", insecure > 0 ? "7" : NULL);
+            set(&bench, "split", NULL, "input", input, "publish-measured", NULL, "measure-texts",
+                k == 2 ? "2" : "100", "model-id", "0123456789abcdef0123456789abcdef", "overwrite",
+                "true", "insecure-seed", insecure > 0 ? "7" : NULL, NULL);
             if (k % 2 > 0) must_export(&bench); /* shared before */
             struct nvdp_export_result result = must_export(&bench);
             values_of(&bench, &now);
-            struct nvdp_shared *file = must_read(&bench, bench.out);
+            const struct nvdp_shared *file = must_read(&bench);
             if (k > 0) {
                 cr_expect_str_eq(now.text, before.text);
                 cr_expect_str_eq(result.guarantee, line);
@@ -1147,11 +994,9 @@ Test(export, one_text_changes_nothing_but_its_own_sample) {
             if (insecure == 0)
                 support_contains(result.guarantee, "No useful guarantee: epsilon 36.2");
             before = now;
-            snprintf(line, sizeof line, "%s", result.guarantee);
-            nvdp_shared_free(first);
+            line = support_path("%s", result.guarantee);
             first = file;
         }
-        nvdp_shared_free(first);
     }
 }
 
@@ -1161,15 +1006,14 @@ Test(export, run_and_file_have_one_verdict) {
     for (size_t i = 0; i < sizeof clips / sizeof *clips; i++) {
         const struct run_choice certified = {
             .method = NVDP_METHOD_VIB_FIXED, .kappa = 1, .clip_sequence = clips[i], .epochs = 1};
-        nvdp__auto(bench_close) struct bench bench = bench_open(&certified);
+        struct bench bench = bench_open(&certified, NULL);
         struct nvdp_guarantee run = NVDP_RESULT(struct nvdp_guarantee);
         ok(nvdp_run_guarantee(bench.ctx, bench.run, &run));
-        set(&bench, "overwrite", "true");
+        set(&bench, "overwrite", "true", NULL);
         for (int texts = 0; texts < 2; texts++) {
-            struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
-            set(&bench, "measure-texts", texts == 0 ? "2" : "1000");
+            set(&bench, "measure-texts", texts == 0 ? "2" : "1000", NULL);
             const struct nvdp_export_result result = must_export(&bench);
-            ok(nvdp_verify(bench.ctx, bench.out, NULL, &found));
+            const struct nvdp_verification found = share_verified(bench.ctx, bench.out, NULL);
             cr_expect(found.holds);
             cr_expect_eq(result.useful, nvdp__guarantee_is_useful(&run), "C %g", clips[i]);
             cr_expect_eq(found.useful, result.useful);

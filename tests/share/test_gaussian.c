@@ -1,5 +1,6 @@
 /* Tests exports of models without weights: one vector per text, or one per token. */
 #include "base/f16.h"
+#include "fixture.h"
 #include "made_embeddings.h"
 #include "rdp/pairs.h"
 
@@ -20,29 +21,19 @@ static bool single(size_t i) { /* one vector per text */
 
 struct shared {
     struct nvdp_context *ctx;
-    char run[512], file[512];
+    const char *file;
     double accuracy;
     struct nvdp_export_result result;
 };
 
-static void make(struct shared *shared, size_t i) {
-    shared->ctx = support_context();
-    snprintf(shared->run, sizeof shared->run, "%s",
-             task_run(shared->ctx, "run", &choices[i], &shared->accuracy));
-    snprintf(shared->file, sizeof shared->file, "%s", support_scratch_path("shared.h5"));
-    static const char *const options[][2] = {{"split", "train,dev"},  {"samples", "2"},
-                                             {"batch", "7"},          {"with-labels", "true"},
-                                             {"measure-texts", "30"}, {"overwrite", "true"},
-                                             {"insecure-seed", "1"},  {"no-ledger", "true"}};
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-    shared->result = (struct nvdp_export_result)NVDP_RESULT(struct nvdp_export_result);
-    ok(nvdp_config_create(shared->ctx, "export", &config));
-    support_set(shared->ctx, config, "run", shared->run);
-    support_set(shared->ctx, config, "out", shared->file);
-    for (size_t k = 0; k < sizeof options / sizeof options[0]; k++) {
-        support_set(shared->ctx, config, options[k][0], options[k][1]);
-    }
-    ok(nvdp_export(shared->ctx, config, &shared->result));
+static struct shared make(size_t i) {
+    struct shared shared = {.ctx = support_context(), .file = support_scratch_path("shared.h5")};
+    const char *run = task_run(shared.ctx, "run", &choices[i], &shared.accuracy);
+    shared.result =
+        share_exported(shared.ctx, "run", run, "out", shared.file, "split", "train,dev", "samples",
+                       "2", "batch", "7", "with-labels", "true", "measure-texts", "30", "overwrite",
+                       "true", "insecure-seed", "1", "no-ledger", "true", NULL);
+    return shared;
 }
 
 static void check_file(const struct shared *shared, size_t i) {
@@ -58,9 +49,8 @@ static void check_file(const struct shared *shared, size_t i) {
     cr_expect_eq(shape->samples, 2);
     cr_expect_eq(shape->policy, choices[i].policy);
     if (hidden) cr_expect_eq(shape->length, single(i) ? 1 : TASK_LENGTH);
-    for (size_t k = 0; k < 2 * shape->texts && hidden; k++) {
+    for (size_t k = 0; k < 2 * shape->texts && hidden; k++)
         cr_expect_eq(file->offset[k + 1] - file->offset[k], single(i) ? 1 : TASK_LENGTH);
-    }
     bool clipped = choices[i].clip_sequence > 0, block = choices[i].method == NVDP_METHOD_NVDP;
     cr_expect_eq(file->pool, single(i) ? NVDP_POOL_AUTO
                              : clipped ? NVDP_POOL_FIRST
@@ -78,12 +68,12 @@ static void check_file(const struct shared *shared, size_t i) {
 
 static void check_statement(const struct shared *shared, size_t i) {
     const char *text = shared->result.statement;
-    cr_expect_not_null(strstr(text, nvdp_method_name(choices[i].method)), "%s", text);
-    cr_expect_null(strstr(text, "weight"), "%s", text);
+    support_contains(text, nvdp_method_name(choices[i].method));
+    support_lacks(text, "weight");
     const char *length = single(i) ? "one vector, whatever the length of the text"
                          : choices[i].policy == NVDP_LENGTH_HIDDEN ? "hidden up to 10 tokens"
                                                                    : "Lengths are public";
-    cr_expect_not_null(strstr(text, length), "%s", text);
+    support_contains(text, length);
     cr_assert_not_null(shared->result.privacy);
     cr_expect_eq(shared->result.privacy->pairs->texts, 30);
     cr_expect_eq(shared->result.dim, 16);
@@ -94,21 +84,17 @@ static void check_statement(const struct shared *shared, size_t i) {
     cr_expect_eq(report->bound.clip_sequence, choices[i].clip_sequence);
     cr_expect_eq(report->bound.sum, clipped ? bound : INFINITY);
     if (clipped) cr_expect_leq(report->pairs->sum.max, bound);
-    cr_expect_not_null(strstr(text, clipped
-                                        ? "generator, no two texts are more than 35.2 nats apart "
-                                          "in one sample, at order 1.1: "
-                                        : "No guarantee"),
-                       "%s", text);
+    support_contains(text, clipped ? "generator, no two texts are more than 35.2 nats apart "
+                                     "in one sample, at order 1.1: "
+                                   : "No guarantee");
 }
 
 /* One word decides the class and survives the noise: a reader of the file alone recognizes the classes, as the
  * sender's own classifier does. */
 static void check_reader(const struct shared *shared, size_t i) {
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     FREED(nvdp_result_free)
     struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
-    ok(nvdp_config_create(shared->ctx, "reuse", &config));
-    support_set(shared->ctx, config, "file", shared->file);
+    struct nvdp_config *config = support_config(shared->ctx, "reuse", "file", shared->file, NULL);
     ok(nvdp_reuse(shared->ctx, config, &result));
     cr_expect_gt(shared->accuracy, 0.9, "choice %zu", i);
     cr_expect_gt(result.scores->mean[0], 0.8, "choice %zu: accuracy %g", i, result.scores->mean[0]);
@@ -116,27 +102,28 @@ static void check_reader(const struct shared *shared, size_t i) {
 
 Test(gaussian, methods_without_weights_are_given_away_and_read) {
     for (size_t i = 0; i < CHOICES; i++) {
-        struct shared shared;
-        make(&shared, i);
+        const struct shared shared = make(i);
         check_file(&shared, i);
         check_statement(&shared, i);
         check_reader(&shared, i);
-        nvdp_result_free(&shared.result);
     }
+}
+
+/* Returns the posteriors of a run that is trained for one epoch. */
+static struct nvdp_posteriors *posteriors_of(struct run_choice choice) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_posteriors *set = NULL;
+    choice.epochs = 1;
+    const char *run = task_run(ctx, "run", &choice, NULL);
+    ok(nvdp_run_posteriors(ctx, support_config(ctx, "run", "run", run, NULL), &set));
+    return support_keep(set);
 }
 
 /* The divergence of two texts under vib-fixed is l |mu - mu'|^2 / (2 sigma^2) (NVDP paper, Eq. 9); under vib-learned
  * it has one sigma per dimension.  The runs' sigmas are float32. */
 Test(gaussian, divergences_are_the_closed_forms) {
     for (size_t c = 0; c < 2; c++) {
-        struct nvdp_context *ctx = support_context();
-        struct run_choice choice = choices[c];
-        choice.epochs = 1;
-        nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-        struct nvdp_posteriors *set = NULL;
-        ok(nvdp_config_create(ctx, "run", &config));
-        ok(nvdp_config_set(config, "run", task_run(ctx, "run", &choice, NULL)));
-        ok(nvdp_run_posteriors(ctx, config, &set));
+        struct nvdp_posteriors *set = posteriors_of(choices[c]);
         cr_assert_eq(set->texts, TASK_DEV);
         cr_assert_eq(set->offset[TASK_DEV], TASK_DEV);
         cr_assert_eq(set->length, 1);
@@ -152,20 +139,12 @@ Test(gaussian, divergences_are_the_closed_forms) {
             }
             cr_expect_lt(support_relative(nvdp_renyi_texts(1.1, set, 0, j), want, 1e-9), 1e-10);
         }
-        nvdp_posteriors_free(set);
     }
 }
 
 /* vtdp: the sum over tokens; missing tokens are padding with mu 0, variance 1. */
 Test(gaussian, divergences_of_tokens_add_up) {
-    struct nvdp_context *ctx = support_context();
-    struct run_choice choice = choices[2];
-    choice.epochs = 1;
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-    struct nvdp_posteriors *set = NULL;
-    ok(nvdp_config_create(ctx, "run", &config));
-    ok(nvdp_config_set(config, "run", task_run(ctx, "run", &choice, NULL)));
-    ok(nvdp_run_posteriors(ctx, config, &set));
+    struct nvdp_posteriors *set = posteriors_of(choices[2]);
     cr_assert_eq(set->length, TASK_LENGTH);
     for (size_t r = 0; r < set->offset[TASK_DEV] * 16; r++) {
         set->logvar[r] = fmax(set->logvar[r], -2); /* close to the variance of the padding */
@@ -180,16 +159,14 @@ Test(gaussian, divergences_of_tokens_add_up) {
                 size_t row = set->offset[text] + t;
                 bool token = row < set->offset[text + 1];
                 if (token) mu[side] = set->mu + row * 16;
-                for (size_t i = 0; i < 16; i++) {
+                for (size_t i = 0; i < 16; i++)
                     one[i] = token ? exp(set->logvar[row * 16 + i]) : 1;
-                }
                 memcpy(var[side], one, sizeof one);
             }
             want += nvdp_renyi_gaussian(1.1, 16, mu[0], var[0], mu[1], var[1]);
         }
         cr_expect_lt(support_relative(nvdp_renyi_texts(1.1, set, 0, j), want, 1e-9), 1e-10);
     }
-    nvdp_posteriors_free(set);
 }
 
 /* The sealed block is the public part of a model; these methods have none. */
@@ -197,13 +174,10 @@ Test(gaussian, has_no_public_part) {
     struct nvdp_context *ctx = support_context();
     struct run_choice choice = choices[0];
     choice.epochs = 1;
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     const char *model = support_scratch_path("public");
-    ok(nvdp_config_create(ctx, "export", &config));
-    support_set(ctx, config, "run", task_run(ctx, "run", &choice, NULL));
-    support_set(ctx, config, "out", support_scratch_path("none.h5"));
-    support_set(ctx, config, "split", "dev");
-    support_set(ctx, config, "model-out", model);
+    struct nvdp_config *config =
+        support_config(ctx, "export", "run", task_run(ctx, "run", &choice, NULL), "out",
+                       support_scratch_path("none.h5"), "split", "dev", "model-out", model, NULL);
     fails(nvdp_export(ctx, config, NULL), NVDP_ERR_ARGUMENT,
           "method vib-fixed has no sealed block");
 }

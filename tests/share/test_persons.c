@@ -1,22 +1,22 @@
 /* Tests the ledger by person and by receiver, against the closed forms of Gaussian composition. */
 #include "base/file.h"
+#include "fixture.h"
 #include "share/ledger.h"
 #include "tiny_task.h"
 #include <nvdp.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 struct book {
     struct nvdp_context *ctx;
-    char path[512], key[512];
+    const char *path, *key;
+    struct nvdp__spent spent; /* after the last release */
 };
 
 static struct book book_open(void) {
-    struct book book = {.ctx = support_context()};
-    snprintf(book.path, sizeof book.path, "%s", support_scratch_path("ledger"));
-    snprintf(book.key, sizeof book.key, "%s", support_scratch_path("ledger.key"));
-    return book;
+    return (struct book){.ctx = support_context(),
+                         .path = support_scratch_path("ledger"),
+                         .key = support_scratch_path("ledger.key")};
 }
 
 enum { MAX_TEXTS = 16 };
@@ -29,7 +29,7 @@ struct release {
     uint64_t samples;
 };
 
-static nvdp_status add(const struct book *book, struct release release, struct nvdp__spent *spent) {
+static nvdp_status add(struct book *book, struct release release) {
     nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = NULL;
     nvdp__text_hash hash[MAX_TEXTS], person[MAX_TEXTS], receiver;
     const size_t texts = strlen(release.words);
@@ -52,13 +52,18 @@ static nvdp_status add(const struct book *book, struct release release, struct n
     for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++)
         record.divergence[k] = nvdp__ledger_orders[k] * release.mu * release.mu / 2;
     memset(record.id, (char)('a' + nvdp__ledger_count(ledger)), sizeof record.id);
-    return nvdp__ledger_add(ledger, &record, (const nvdp__text_hash *)hash, 1000, spent);
+    return nvdp__ledger_add(ledger, &record, (const nvdp__text_hash *)hash, 1000, &book->spent);
 }
 
-static struct nvdp__spent added(const struct book *book, struct release release) {
-    struct nvdp__spent spent = {0};
-    ok(add(book, release, &spent));
-    return spent;
+static struct nvdp__spent added(struct book *book, struct release release) {
+    ok(add(book, release));
+    return book->spent;
+}
+
+static struct nvdp_ledger_summary summary(const struct book *book) {
+    struct nvdp_ledger_summary found = NVDP_RESULT(struct nvdp_ledger_summary);
+    ok(nvdp_ledger_summarize(book->ctx, book->path, NULL, &found));
+    return found;
 }
 
 static void is_person(struct nvdp__spent spent, uint64_t persons, uint64_t texts, uint64_t samples,
@@ -74,7 +79,7 @@ static void is_person(struct nvdp__spent spent, uint64_t persons, uint64_t texts
 Test(persons, compose_over_texts_and_releases) {
     const double mu = .5;
     for (size_t n = 1; n <= 8; n++) {
-        const struct book book = book_open();
+        struct book book = book_open();
         char words[MAX_TEXTS] = "", persons[MAX_TEXTS] = "";
         unlink(book.path);
         unlink(book.key);
@@ -91,7 +96,7 @@ Test(persons, compose_over_texts_and_releases) {
 
 /* Persons that occur in two releases with other texts, mechanisms and neighbors. */
 Test(persons, overlap_between_releases) {
-    const struct book book = book_open();
+    struct book book = book_open();
     is_person(added(&book, (struct release){"abcd", "PPQR", .mu = .5}), 3, 2, 2, 2 * .25);
     is_person(added(&book, (struct release){"efg", "PQQ", .mu = 1}), 2, 3, 3, .25 + 2);
     /* of R alone: its sums do not include P and Q */
@@ -103,16 +108,13 @@ Test(persons, overlap_between_releases) {
     cr_expect_eq(spent.samples, 3); /* of the text */
     cr_expect_eq(spent.renamed, 1);
     /* no name is in the file */
-    nvdp__autofree char *bytes = NULL;
-    size_t size = 0;
     added(&book, (struct release){"y", "S", "Mallory and partners", .mu = 1});
-    ok(nvdp__read_file(book.ctx, book.path, 1 << 20, &bytes, &size));
-    cr_expect_null(memmem(bytes, size, "Mallory", 7));
+    cr_expect_null(memmem(support_read(book.path), support_size(book.path), "Mallory", 7));
 }
 
 /* A text without a person is one of its own, and no order of named and unnamed releases hides a sample. */
 Test(persons, unnamed_samples_count_for_everybody_they_may_belong_to) {
-    const struct book book = book_open();
+    struct book book = book_open();
     struct nvdp__spent spent = added(&book, (struct release){"ab", NULL, .mu = 1});
     cr_expect_eq(spent.persons, 0);
     is_person(added(&book, (struct release){"ac", "PP", .mu = 1}), 1, 2, 3, 3);
@@ -121,9 +123,7 @@ Test(persons, unnamed_samples_count_for_everybody_they_may_belong_to) {
     is_person(added(&book, (struct release){"d", ".", .mu = 1}), 1, 1, 2, 2);
     is_person(added(&book, (struct release){"d", "Q", .mu = 1}), 1, 1, 3, 3);
     /* `b` has no person in any release */
-    struct nvdp_ledger_summary found = NVDP_RESULT(struct nvdp_ledger_summary);
-    ok(nvdp_ledger_summarize(book.ctx, book.path, NULL, &found));
-    cr_expect_eq(found.unnamed_texts, 1);
+    cr_expect_eq(summary(&book).unnamed_texts, 1);
     cr_expect_eq(added(&book, (struct release){"abex", NULL, .mu = 1}).unnamed, 3);
     cr_expect_eq(added(&book, (struct release){"ad", NULL, .mu = 1}).unnamed, 0);
 }
@@ -131,7 +131,7 @@ Test(persons, unnamed_samples_count_for_everybody_they_may_belong_to) {
 /* Another name for a person of earlier records starts no sum from nothing: a person never has less than one of their
  * texts.  The former names have the new samples, too, and their budget refuses them. */
 Test(persons, other_names_split_no_text) {
-    const struct book book = book_open();
+    struct book book = book_open();
     struct nvdp__spent spent = added(&book, (struct release){"ab", "BB", .mu = 1});
     cr_expect_eq(spent.renamed, 0);
     for (uint64_t n = 1; n <= 3; n++) {
@@ -144,40 +144,35 @@ Test(persons, other_names_split_no_text) {
     /* B, who has two texts, counts for a file that names only the person 4 */
     is_person(added(&book, (struct release){"a", "4", .mu = 1}), 1, 2, 9, 9);
     is_person(added(&book, (struct release){"cb", "1.", .mu = 1}), 2, 3, 11, 11);
-    fails(add(&book,
-              (struct release){"a", "5", .mu = 1,
-                               .budget = nvdp_gdp_epsilon(sqrt(11), 1e-5) * (1 + 1e-9)},
-              &spent),
+    fails(add(&book, (struct release){"a", "5", .mu = 1,
+                                      .budget = nvdp_gdp_epsilon(sqrt(11), 1e-5) * (1 + 1e-9)}),
           NVDP_ERR_STATE, "1 of 6 persons exceed the budget");
 }
 
 Test(persons, a_budget_refuses_before_anything_is_written) {
-    const struct book book = book_open();
-    struct nvdp__spent spent = {0};
-    struct stat before, after;
+    struct book book = book_open();
     const double two = nvdp_gdp_epsilon(sqrt(2), 1e-5);
     added(&book, (struct release){"abc", "PPQ", .mu = 1, .budget = two * (1 + 1e-9)});
-    cr_assert_eq(stat(book.path, &before), 0);
-    fails(add(&book, (struct release){"dem", "PQR", .mu = 1}, &spent), NVDP_ERR_STATE,
+    const size_t before = support_size(book.path);
+    fails(add(&book, (struct release){"dem", "PQR", .mu = 1}), NVDP_ERR_STATE,
           "for all texts of a person together, found up to 8.386 ");
     support_contains(
         nvdp_context_error(book.ctx),
         "1 of 3 persons exceed the budget. Nothing was drawn; --person-epsilon 8.386 ");
     /* not without names, which would hide samples from a person's sum */
-    fails(add(&book, (struct release){"a", NULL, .mu = 1}, &spent), NVDP_ERR_STATE,
+    fails(add(&book, (struct release){"a", NULL, .mu = 1}), NVDP_ERR_STATE,
           "expected --person, the column");
-    cr_assert_eq(stat(book.path, &after), 0);
-    cr_expect_eq(before.st_size, after.st_size);
-    fails(add(&book, (struct release){"x", "Q", .mu = INFINITY}, &spent), NVDP_ERR_STATE,
+    cr_expect_eq(support_size(book.path), before);
+    fails(add(&book, (struct release){"x", "Q", .mu = INFINITY}), NVDP_ERR_STATE,
           "found up to inf including this export");
     added(&book, (struct release){"em", "QR", .mu = 1});
     added(&book, (struct release){"d", "P", .mu = 1, .budget = 9}); /* stays in force */
-    cr_expect_eq(add(&book, (struct release){"w", "P", .mu = 1}, &spent), NVDP_ERR_STATE);
+    cr_expect_eq(add(&book, (struct release){"w", "P", .mu = 1}), NVDP_ERR_STATE);
 }
 
 /* All receivers together, and the worst one.  A release without a receiver may have gone to any of them. */
 Test(persons, receivers_count_alone_and_together) {
-    const struct book book = book_open();
+    struct book book = book_open();
     struct nvdp__spent spent = added(&book, (struct release){"ab", "PP", "one", .mu = 1});
     cr_expect_eq(spent.receivers, 1);
     spent = added(&book, (struct release){"ac", "PP", "two", .mu = 2});
@@ -190,8 +185,7 @@ Test(persons, receivers_count_alone_and_together) {
     spent = added(&book, (struct release){"a", "P", .mu = 1});
     is_person(spent, 1, 3, 5, 11);
     cr_expect_float_eq(spent.receiver_person_epsilon, nvdp_gdp_epsilon(3, 1e-5), 1e-9);
-    struct nvdp_ledger_summary found = NVDP_RESULT(struct nvdp_ledger_summary);
-    ok(nvdp_ledger_summarize(book.ctx, book.path, NULL, &found));
+    const struct nvdp_ledger_summary found = summary(&book);
     cr_expect_eq(found.releases, 3);
     cr_expect_eq(found.texts, 3);
     cr_expect_eq(found.samples, 3);
@@ -209,30 +203,29 @@ Test(persons, receivers_count_alone_and_together) {
  * without them. */
 Test(persons, every_death_keeps_the_samples) {
     enum { HEAD = 120 };
-    const struct book book = book_open();
+    struct book book = book_open();
     const char *place = support_scratch_path("ledger.state");
-    struct stat one, two, mark;
     added(&book, (struct release){"ab", "PP", .mu = 1});
-    cr_assert_eq(stat(book.path, &one) + stat(place, &mark), 0);
+    const size_t one = support_size(book.path), mark = support_size(place);
     char *head = support_read(book.path), *state = support_read(place);
     added(&book, (struct release){"ac", "PP", .mu = 1});
-    cr_assert_eq(stat(book.path, &two), 0);
+    const size_t two = support_size(book.path);
     char *bytes = support_read(book.path);
-    for (off_t cut = one.st_size; cut < two.st_size; cut += 7) {
+    for (size_t cut = one; cut < two; cut += 7) {
         char written[1 << 13];
-        cr_assert_lt((size_t)two.st_size, sizeof written);
-        memcpy(written, bytes, (size_t)cut);
+        cr_assert_lt(two, sizeof written);
+        memcpy(written, bytes, cut);
         memcpy(written, head, HEAD);
-        support_write(book.path, written, (size_t)cut);
-        support_write(place, state, (size_t)mark.st_size);
+        support_write(book.path, written, cut);
+        support_write(place, state, mark);
         const struct nvdp__spent spent = added(&book, (struct release){"a", "P", .mu = 1});
         cr_expect(spent.person_samples == 3 || spent.person_samples == 4, "%d", (int)cut);
         cr_expect_eq(spent.person_texts, 2);
     }
-    for (off_t i = 0; i < two.st_size; i += 5) {
+    for (size_t i = 0; i < two; i += 5) {
         struct nvdp__ledger *ledger = NULL;
         bytes[i] ^= 1;
-        support_write(book.path, bytes, (size_t)two.st_size);
+        support_write(book.path, bytes, two);
         cr_expect_neq(nvdp__ledger_open(book.ctx, book.path, book.key, "words", &ledger), NVDP_OK,
                       "byte %d", (int)i);
         bytes[i] ^= 1;
@@ -242,7 +235,7 @@ Test(persons, every_death_keeps_the_samples) {
 /* Concurrent writers of one person: together they have exactly what the budget allows. */
 Test(persons, writers_share_a_budget) {
     enum { WRITERS = 4, EACH = 3 };
-    const struct book book = book_open();
+    struct book book = book_open();
     const double six = nvdp_gdp_epsilon(sqrt(6), 1e-5) * (1 + 1e-9);
     int raw = 0, done = 0;
     added(&book, (struct release){"z", "P", .mu = 1, .budget = six});
@@ -250,11 +243,10 @@ Test(persons, writers_share_a_budget) {
         const pid_t pid = fork();
         cr_assert_geq(pid, 0);
         if (pid > 0) continue;
-        struct nvdp__spent spent;
         int good = 0;
         for (int i = 0; i < EACH; i++) {
             const char word[2] = {(char)('a' + EACH * w + i), '\0'};
-            good += add(&book, (struct release){word, "P", .mu = 1}, &spent) == NVDP_OK;
+            good += add(&book, (struct release){word, "P", .mu = 1}) == NVDP_OK;
         }
         _exit(good);
     }
@@ -287,7 +279,7 @@ Test(persons, names_are_compared_in_nfc) {
         {{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {"Ann Lee", "Ann  Lee"}, false},
         {{NVDP__LEDGER_LOOK, NVDP__LEDGER_LOOK}, {"Ann\u00a0Lee", "\uff21nn\u200b  lee"}, true},
         {{NVDP__LEDGER_LOOK, NVDP__LEDGER_LOOK}, {"Jos\u00e9", "Jose"}, false}};
-    const struct book book = book_open();
+    struct book book = book_open();
     nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = NULL;
     added(&book, (struct release){"a", "A", .mu = 1});
     ok(nvdp__ledger_open(book.ctx, book.path, book.key, NULL, &ledger));
@@ -300,21 +292,23 @@ Test(persons, names_are_compared_in_nfc) {
 }
 
 Test(persons, survive_failing_allocations) {
-    const struct book book = book_open();
-    struct nvdp__spent spent;
+    struct book book = book_open();
     added(&book, (struct release){"ab", "P.", "one", .mu = 1});
     for (uint64_t k = 1;; k++) {
         nvdp__fail_allocation(book.ctx, k);
-        const nvdp_status status = add(&book, (struct release){"ac", "P.", "two", .mu = 1}, &spent);
+        const nvdp_status status = add(&book, (struct release){"ac", "P.", "two", .mu = 1});
         nvdp__fail_allocation(book.ctx, 0);
         if (status == NVDP_OK) break;
         cr_assert_eq(status, NVDP_ERR_MEMORY);
         cr_assert_lt(k, 200);
     }
-    is_person(spent, 2, 1, 2, 2);
+    is_person(book.spent, 2, 1, 2, 2);
 }
 
 /* --- exports --- */
+
+static const struct run_choice choice = {
+    .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
 
 static void take_notices(enum nvdp_log_level level, const char *message, void *user) {
     const size_t used = strlen(user);
@@ -327,8 +321,8 @@ static const char *heard_of(struct nvdp_context *ctx, struct nvdp_config *config
     static char heard[4096];
     struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
     heard[0] = '\0';
-    const char *text = support_path("sentence\tlabel\tauthor\n%s", rows);
-    support_write_text(nvdp_config_get(config, "input"), text);
+    support_write_text(nvdp_config_get(config, "input"),
+                       support_path("sentence\tlabel\tauthor\n%s", rows));
     support_set(ctx, config, "person", person);
     nvdp_context_set_log(ctx, take_notices, heard);
     ok(nvdp_export(ctx, config, &result));
@@ -339,17 +333,12 @@ static const char *heard_of(struct nvdp_context *ctx, struct nvdp_config *config
 
 /* Messages name what the ledger cannot know. */
 Test(persons, exports_say_what_the_ledger_lacks) {
-    static const struct run_choice choice = {
-        .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
     struct book book = book_open();
     struct nvdp_context *ctx = book.ctx;
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-    ok(nvdp_config_create(ctx, "export", &config));
-    support_set(ctx, config, "run", task_run(ctx, "run", &choice, NULL));
-    support_set(ctx, config, "input", support_scratch_path("texts.tsv"));
-    support_set(ctx, config, "out", support_scratch_path("a.h5"));
-    support_set(ctx, config, "overwrite", "true");
-    support_set(ctx, config, "budget-samples", "9");
+    struct nvdp_config *config =
+        support_config(ctx, "export", "run", task_run(ctx, "run", &choice, NULL), "input",
+                       support_scratch_path("texts.tsv"), "out", support_scratch_path("a.h5"),
+                       "overwrite", "true", "budget-samples", "9", NULL);
     const char *heard = heard_of(ctx, config, "good cat\t1\tann\nbad cat\t0\tann\n", "author");
     support_contains(heard, "new ledger ");
     support_contains(heard, "run/ledger: samples that other ledgers count are not included; if one "
@@ -384,27 +373,18 @@ Test(persons, exports_say_what_the_ledger_lacks) {
 
 /* An export names persons by a column: result, attributes, statement, verify, and the ledger's check agree. */
 Test(persons, exports_state_what_a_person_has) {
-    static const struct run_choice choice = {
-        .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
     struct book book = book_open();
     struct nvdp_context *ctx = book.ctx;
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     nvdp__autoresult struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
-    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
     const char *input = support_scratch_path("texts.tsv");
     const char *shared = support_scratch_path("a.h5");
     support_write_text(input, "sentence\tlabel\tauthor\ngood cat\t1\tann\nbad cat\t0\t ann\n"
                               "red sea\t1\tbob\nred cat\t1\t\n");
-    ok(nvdp_config_create(ctx, "export", &config));
-    support_set(ctx, config, "run", task_run(ctx, "run", &choice, NULL));
-    support_set(ctx, config, "input", input);
-    support_set(ctx, config, "out", shared);
-    support_set(ctx, config, "ledger", book.path);
-    support_set(ctx, config, "ledger-key", book.key);
-    support_set(ctx, config, "person", "writer");
+    struct nvdp_config *config = support_config(
+        ctx, "export", "run", task_run(ctx, "run", &choice, NULL), "input", input, "out", shared,
+        "ledger", book.path, "ledger-key", book.key, "person", "writer", NULL);
     fails(nvdp_export(ctx, config, &result), NVDP_ERR_INPUT, "missing column 'writer'");
-    support_set(ctx, config, "person", "author");
-    support_set(ctx, config, "person-epsilon", "5");
+    support_set_all(ctx, config, "person", "author", "person-epsilon", "5", NULL);
     fails(nvdp_export(ctx, config, &result), NVDP_ERR_STATE, "1 of 3 persons exceed the budget");
     cr_assert_not(nvdp__exists(shared));
     support_set(ctx, config, "person-epsilon", "7");
@@ -417,12 +397,10 @@ Test(persons, exports_state_what_a_person_has) {
     support_contains(result.statement, "2 rows together: epsilon 6.573 at delta 1e-05; ");
     support_lacks(result.statement, "3 persons");
     cr_expect_null(strstr(result.statement, "ann"));
-    ok(nvdp_verify(ctx, shared, NULL, &found));
-    for (size_t i = 0; i < found.checks; i++)
-        cr_expect_neq(found.check[i].verdict, NVDP_VERDICT_NO, "%s: %s", found.check[i].what,
-                      found.check[i].found);
+    struct nvdp_verification found = share_verified(ctx, shared, NULL);
+    all_hold(&found);
     cr_expect_eq(found.person.persons, 0); /* the file does not state them */
-    ok(nvdp_verify_ledger(ctx, shared, book.path, book.key, &found));
+    found = share_counted(ctx, shared, book.path, book.key);
     cr_expect_eq(found.person.persons, 3);
     cr_expect_eq(found.person.texts, 2);
     cr_expect_float_eq(found.person.epsilon, epsilon, 1e-9);

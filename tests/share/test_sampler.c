@@ -34,15 +34,12 @@ static struct both open_both(struct nvdp_context *ctx, const struct run_choice *
     ok(nvdp__batch_create(ctx, TEXTS, TASK_LENGTH, &both.batch));
     nvdp__batch_fill(both.batch, both.data, NULL, 0, TEXTS);
     ok(nvdp__model_forward(both.model, both.batch, &pass, &noise, 0));
+    support_keep(both.model);
+    support_keep(both.data);
+    support_keep(both.posteriors);
+    support_keep(both.batch);
     both.sample = both.model->bottleneck.mechanism->view(both.model->bottleneck.self).sample;
     return both;
-}
-
-static void close_both(struct both *both) {
-    nvdp__batch_free(both->batch);
-    nvdp_posteriors_free(both->posteriors);
-    nvdp_dataset_free(both->data);
-    nvdp_model_free(both->model);
 }
 
 /* With the same streams, samples are equal up to float32 rounding: of z (2^-24 relative) and of log alpha, whose
@@ -57,8 +54,8 @@ static void same_sample(const struct run_choice *choice) {
         size_t first = (size_t)both.sample.offset[i];
         size_t rows = (size_t)both.sample.offset[i + 1] - first;
         cr_assert_eq(nvdp__release_rows(both.posteriors, i), rows);
-        nvdp__autofree double *z = calloc(rows * dim, sizeof *z);
-        double *log_pi = both.sample.log_pi != NULL ? calloc(rows, sizeof *log_pi) : NULL;
+        nvdp__autofree double *z = calloc(rows * dim, sizeof *z), *log_pi = NULL;
+        if (both.sample.log_pi != NULL) log_pi = calloc(rows, sizeof *log_pi);
         nvdp__sampler_draw(&sampler, i, both.batch->key[i], SIZE_MAX, z, log_pi);
         for (size_t k = 0; k < rows * dim; k++) {
             double got = both.sample.z[first * dim + k];
@@ -70,19 +67,17 @@ static void same_sample(const struct run_choice *choice) {
             cr_assert_lt(support_relative(log_pi[r], got, 1), 1e-4, "text %zu, row %zu: %g, %g", i,
                          r, log_pi[r], got);
         }
-        free(log_pi);
     }
-    close_both(&both);
 }
 
 Test(sampler, equals_the_mechanism_with_hidden_lengths) {
-    same_sample(&(struct run_choice){
-        .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .kappa = 1, .epochs = 1});
+    same_sample(
+        &(struct run_choice){NVDP_METHOD_NVDP, NVDP_LENGTH_HIDDEN, .kappa = 1, .epochs = 1});
 }
 
 Test(sampler, equals_the_mechanism_with_public_lengths) {
-    same_sample(&(struct run_choice){
-        .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_PUBLIC, .kappa = 1, .epochs = 1});
+    same_sample(
+        &(struct run_choice){NVDP_METHOD_NVDP, NVDP_LENGTH_PUBLIC, .kappa = 1, .epochs = 1});
 }
 
 Test(sampler, equals_the_mechanism_without_weights) {
@@ -94,22 +89,15 @@ Test(sampler, equals_the_mechanism_without_weights) {
         {.method = NVDP_METHOD_VTDP, .vtdp_pool = NVDP__VTDP_POOL_FIRST, .epochs = 1},
         {.method = NVDP_METHOD_VTDP, .clip_sequence = 2, .epochs = 1},
         {.method = NVDP_METHOD_NVDP, .clip_sequence = 2, .latent_dim = 4, .epochs = 1}};
-    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
         same_sample(&choices[i]);
-    }
 }
 
 Test(sampler, equals_the_mechanism_with_several_vectors_a_component) {
-    same_sample(&(struct run_choice){.method = NVDP_METHOD_NVDP,
-                                     .policy = NVDP_LENGTH_HIDDEN,
-                                     .kappa = 3,
-                                     .latent_dim = 4,
-                                     .epochs = 1});
-    same_sample(&(struct run_choice){.method = NVDP_METHOD_NVDP,
-                                     .policy = NVDP_LENGTH_PUBLIC,
-                                     .kappa = 2,
-                                     .latent_dim = 2,
-                                     .epochs = 1});
+    same_sample(&(struct run_choice){NVDP_METHOD_NVDP, NVDP_LENGTH_HIDDEN, .kappa = 3,
+                                     .latent_dim = 4, .epochs = 1});
+    same_sample(&(struct run_choice){NVDP_METHOD_NVDP, NVDP_LENGTH_PUBLIC, .kappa = 2,
+                                     .latent_dim = 2, .epochs = 1});
 }
 
 /* --- against the definition --- */
@@ -133,42 +121,56 @@ static struct nvdp_posteriors *two_tokens(struct nvdp_context *ctx) {
     return support_keep(set);
 }
 
-/* Compares means and variances over N draws with those of the Gaussians and the Dirichlet, each within 5 standard
+enum { DRAWS = 20000, ROWS = 4, DIM = 2 };
+static const double means[ROWS][DIM] = {{0, 0}, {1, -2}, {10, 0}, {0, 0}};
+
+/* Sums over the draws of that text. */
+struct moments {
+    double sum[ROWS][DIM], square[ROWS][DIM], weight[ROWS];
+};
+
+static void add_value(struct moments *moments, int r, int d, double value) {
+    moments->sum[r][d] += value;
+    moments->square[r][d] += pow(value - means[r][d], 2);
+}
+
+/* Compares means and variances over the draws with those of the Gaussians and the Dirichlet, each within 5 standard
  * errors: with 20 numbers one false alarm in 80,000 seeds.  The seed is fixed. */
-Test(sampler, has_the_posteriors_moments) {
-    enum { N = 20000, ROWS = 4, DIM = 2 };
-    static const double mean[ROWS][DIM] = {{0, 0}, {1, -2}, {10, 0}, {0, 0}};
+static void check_moments(const struct moments *moments) {
     const double variance[ROWS][DIM] = {{1, 1}, {1, 4}, {0.25, exp(-10)}, {1, 1}};
     static const double alpha[ROWS] = {1, 2, 0.25, 0.5};
     static const double total = 3.75;
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = two_tokens(ctx);
-    double sum[ROWS][DIM] = {{0}}, square[ROWS][DIM] = {{0}}, weight[ROWS] = {0};
+    for (int r = 0; r < ROWS; r++) {
+        double share = alpha[r] / total;
+        double spread = sqrt(share * (1 - share) / (total + 1) / DRAWS);
+        double found = moments->weight[r] / DRAWS;
+        cr_assert_lt(fabs(found - share), 5 * spread, "weight %d: %g", r, found);
+        for (int d = 0; d < DIM; d++) {
+            double error = sqrt(variance[r][d] / DRAWS);
+            cr_assert_lt(fabs(moments->sum[r][d] / DRAWS - means[r][d]), 5 * error);
+            cr_assert_lt(fabs(moments->square[r][d] / DRAWS / variance[r][d] - 1),
+                         5 * sqrt(2.0 / DRAWS));
+        }
+    }
+}
+
+Test(sampler, has_the_posteriors_moments) {
+    struct nvdp_posteriors *set = two_tokens(support_context());
+    struct moments moments = {0};
     struct nvdp__sampler sampler = {set, {.seed = 5}, 0};
-    for (uint64_t n = 0; n < N; n++) {
+    for (uint64_t n = 0; n < DRAWS; n++) {
         double z[ROWS * DIM], log_pi[ROWS], whole = 0;
         nvdp__sampler_draw(&sampler, 0, n, SIZE_MAX, z, log_pi);
         for (int r = 0; r < ROWS; r++) {
             cr_assert(isfinite(log_pi[r]));
-            weight[r] += exp(log_pi[r]);
+            moments.weight[r] += exp(log_pi[r]);
             whole += exp(log_pi[r]);
-            for (int d = 0; d < DIM; d++) {
-                sum[r][d] += z[r * DIM + d];
-                square[r][d] += pow(z[r * DIM + d] - mean[r][d], 2);
-            }
+            for (int d = 0; d < DIM; d++)
+                add_value(&moments, r, d, z[r * DIM + d]);
         }
         cr_assert_lt(fabs(whole - 1), 1e-12);
     }
-    for (int r = 0; r < ROWS; r++) {
-        double share = alpha[r] / total;
-        double spread = sqrt(share * (1 - share) / (total + 1) / N);
-        cr_assert_lt(fabs(weight[r] / N - share), 5 * spread, "weight %d: %g", r, weight[r] / N);
-        for (int d = 0; d < DIM; d++) {
-            double error = sqrt(variance[r][d] / N);
-            cr_assert_lt(fabs(sum[r][d] / N - mean[r][d]), 5 * error);
-            cr_assert_lt(fabs(square[r][d] / N / variance[r][d] - 1), 5 * sqrt(2.0 / N));
-        }
-    }
+    check_moments(&moments);
 }
 
 /* No two samples of a text, and no two texts, share their noise, whether it comes from a seed or a key. */
@@ -180,9 +182,8 @@ static void streams_differ(const struct nvdp__noise *noise) {
         struct nvdp__sampler sampler = {set, *noise, (uint32_t)(k / 2)};
         nvdp__sampler_draw(&sampler, 0, (uint64_t)(k % 2), SIZE_MAX, z[k], log_pi[k]);
         for (int j = 0; j < k; j++) {
-            for (int i = 0; i < 8; i++) {
+            for (int i = 0; i < 8; i++)
                 cr_assert_neq(z[j][i], z[k][i]);
-            }
             cr_assert_neq(log_pi[j][1], log_pi[k][1]);
         }
     }
@@ -213,9 +214,8 @@ Test(sampler, gives_gaussian_mechanisms_their_own_rows) {
     cr_assert_eq(nvdp__release_rows(set, 1), 2);
     struct nvdp__sampler sampler = {set, {.seed = 1}, 0};
     nvdp__sampler_draw(&sampler, 1, 0, SIZE_MAX, z, NULL);
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 4; k++)
         cr_assert_lt(fabs(z[k] - 100 * (k + 2)), 1e-3);
-    }
     set->policy = NVDP_LENGTH_HIDDEN; /* padded with standard normals */
     set->length = 3;
     cr_assert_eq(nvdp__release_rows(set, 1), 3);
@@ -260,76 +260,58 @@ Test(sampler, keeps_log_weights_finite) {
 
 /* --- exact draws --- */
 
-/* Compares means and variances, and the Dirichlet's means, as above.  All values are whole steps. */
+/* The same moments.  All values are whole steps. */
 Test(sampler, fixed_has_the_posteriors_moments) {
-    enum { N = 20000, ROWS = 4, DIM = 2 };
-    static const double mean[ROWS][DIM] = {{0, 0}, {1, -2}, {10, 0}, {0, 0}};
-    const double variance[ROWS][DIM] = {{1, 1}, {1, 4}, {0.25, exp(-10)}, {1, 1}};
-    static const double alpha[ROWS] = {1, 2, 0.25, 0.5};
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = two_tokens(ctx);
     const struct nvdp__release_grids grids = nvdp__release_grids(0);
-    double sum[ROWS][DIM] = {{0}}, square[ROWS][DIM] = {{0}}, weight[ROWS] = {0};
+    struct moments moments = {0};
     struct nvdp__sampler sampler = {set, {.seed = 6}, 0};
-    void *scratch = calloc(1, nvdp__sampler_bytes(ROWS, DIM));
+    nvdp__autofree void *scratch = calloc(1, nvdp__sampler_bytes(ROWS, DIM));
     ok(nvdp__release_fits(ctx, set, &grids));
-    for (uint64_t n = 0; n < N; n++) {
+    for (uint64_t n = 0; n < DRAWS; n++) {
         int32_t z[ROWS * DIM], log_pi[ROWS];
         nvdp__sampler_draw_fixed(&sampler, &grids, 0, n, scratch, z, log_pi);
         for (int r = 0; r < ROWS; r++) {
             cr_assert(log_pi[r] <= 0 && log_pi[r] >= -INT16_MAX);
-            weight[r] += exp(ldexp(log_pi[r], -8));
-            for (int d = 0; d < DIM; d++) {
-                double value = ldexp(z[r * DIM + d], -12);
-                sum[r][d] += value;
-                square[r][d] += pow(value - mean[r][d], 2);
-            }
+            moments.weight[r] += exp(ldexp(log_pi[r], -8));
+            for (int d = 0; d < DIM; d++)
+                add_value(&moments, r, d, ldexp(z[r * DIM + d], -12));
         }
     }
-    for (int r = 0; r < ROWS; r++) {
-        double share = alpha[r] / 3.75;
-        double spread = sqrt(share * (1 - share) / 4.75 / N);
-        cr_assert_lt(fabs(weight[r] / N - share), 5 * spread, "weight %d: %g", r, weight[r] / N);
-        for (int d = 0; d < DIM; d++) {
-            cr_assert_lt(fabs(sum[r][d] / N - mean[r][d]), 5 * sqrt(variance[r][d] / N));
-            cr_assert_lt(fabs(square[r][d] / N / variance[r][d] - 1), 5 * sqrt(2.0 / N));
-        }
-    }
+    check_moments(&moments);
     set->logvar[3] = -60; /* e^-30, below 2^-42 */
     fails(nvdp__release_fits(ctx, set, &grids), NVDP_ERR_ARGUMENT, "use grid float16");
     set->logvar[3] = 0;
     set->alpha[0] = 2e6;
     fails(nvdp__release_fits(ctx, set, &grids), NVDP_ERR_ARGUMENT, "pseudo-counts");
-    free(scratch);
 }
 
 /* Released means have norm at most C in integer arithmetic, whatever float32 made of the clip. */
 Test(sampler, means_stay_within_the_clip_exactly) {
-    enum { DIM = 768 };
+    enum { WIDTH = 768 };
     const double radius = 1.45;
     const struct nvdp__release_grids grids = nvdp__release_grids(radius);
     struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
     struct nvdp__noise noise = {.seed = 9};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
-    ok(nvdp_posteriors_create(ctx, 1, 1, DIM, false, &set));
+    ok(nvdp_posteriors_create(ctx, 1, 1, WIDTH, false, &set));
     set->offset[1] = 1;
     set->policy = NVDP_LENGTH_HIDDEN;
     set->length = 2;
     set->clip_sequence = radius;
     for (int run = 0; run < 200; run++) {
         double square = 0, longer = 1 + (run % 5 - 1) * 1e-7;
-        nvdp__stream_normals_f64(&stream, DIM, set->mu);
-        for (int d = 0; d < DIM; d++) {
+        nvdp__stream_normals_f64(&stream, WIDTH, set->mu);
+        for (int d = 0; d < WIDTH; d++)
             square += set->mu[d] * set->mu[d];
-        }
         unsigned __int128 whole = 0;
-        for (int d = 0; d < DIM; d++) {
+        for (int d = 0; d < WIDTH; d++)
             set->mu[d] *= radius * longer / sqrt(square);
-        }
         double factor = nvdp__release_factor(set, 0);
         cr_assert(factor <= 1 && factor > 1 - 1e-6);
-        for (int d = 0; d < DIM; d++) {
+        for (int d = 0; d < WIDTH; d++) {
             __int128 mean = nvdp__grid_mean(&grids.z, factor * set->mu[d]);
             whole += (unsigned __int128)(mean * mean);
         }
@@ -352,7 +334,7 @@ Test(sampler, fixed_draws_of_a_clip_are_of_unit_noise) {
     set->policy = NVDP_LENGTH_HIDDEN;
     set->length = 1;
     set->clip_sequence = 2;
-    void *scratch = calloc(1, nvdp__sampler_bytes(1, 1));
+    nvdp__autofree void *scratch = calloc(1, nvdp__sampler_bytes(1, 1));
     for (uint64_t n = 0; n < N; n++) {
         int32_t z;
         struct nvdp__sampler sampler = {set, {.seed = 10}, (uint32_t)n};
@@ -362,5 +344,4 @@ Test(sampler, fixed_draws_of_a_clip_are_of_unit_noise) {
     }
     cr_assert_lt(fabs(sum / N - 1.25), 5 / sqrt(N));
     cr_assert_lt(fabs(square / N - 1), 5 * sqrt(2.0 / N));
-    free(scratch);
 }

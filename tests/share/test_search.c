@@ -2,6 +2,7 @@
 #include "attack/texts.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "fixture.h"
 #include "share/release.h"
 #include "tiny_task.h"
 #include <nvdp/encoder.h>
@@ -16,12 +17,8 @@ enum { COPIES = 2000, TEXTS = 14 };
 /* Folder of a public encoder, public texts, and a table with two texts, many times each, and an empty one. */
 struct place {
     struct nvdp_context *ctx;
-    char model[600], center[512], input[512], out[600], run[512];
+    const char *model, *center, *input, *out, *run;
 };
-
-static void path(char to[512], const char *name) {
-    snprintf(to, 512, "%s", support_scratch_path(name));
-}
 
 /* The different texts of the task's train file: all, each twice in a row, as public ones, and the first TEXTS, or two
  * with copies, as those to export. */
@@ -46,51 +43,66 @@ static void write_texts(const struct task *task, const struct place *p, size_t c
     cr_assert_geq(n, TEXTS);
 }
 
-static void begin(struct place *p, size_t copies) {
-    p->ctx = support_context();
-    const struct task task = task_make(p->ctx);
-    snprintf(p->model, sizeof p->model, "%s", task.model);
-    path(p->center, "public.txt");
-    path(p->input, "texts.tsv");
-    snprintf(p->out, sizeof p->out, "%s", support_scratch_path("shared.h5"));
-    path(p->run, "sentence");
-    write_texts(&task, p, copies);
+static struct place begin(size_t copies) {
+    struct place p = {.ctx = support_context(),
+                      .center = support_scratch_path("public.txt"),
+                      .input = support_scratch_path("texts.tsv"),
+                      .out = support_scratch_path("shared.h5"),
+                      .run = support_scratch_path("sentence")};
+    const struct task task = task_make(p.ctx);
+    p.model = support_path("%s", task.model);
+    write_texts(&task, &p, copies);
+    return p;
 }
 
-/* Exports with the options, pairs of names and values. */
-static nvdp_status export(const struct place *p, const char *const *options,
-                          struct nvdp_export_result *out) {
-    struct nvdp_config *config = NULL;
-    ok(nvdp_config_create(p->ctx, "export", &config));
-    support_set(p->ctx, config, "model", p->model);
-    support_set(p->ctx, config, "center", p->center);
-    support_set(p->ctx, config, "input", p->input);
-    support_set(p->ctx, config, "out", p->out);
-    support_set(p->ctx, config, "run", p->run);
-    support_set(p->ctx, config, "measure-texts", "0");
-    for (size_t i = 0; options[i] != NULL; i += 2)
-        support_set(p->ctx, config, options[i], options[i + 1]);
-    const nvdp_status status = nvdp_export(p->ctx, config, out);
-    nvdp_config_free(config);
-    return status;
+static struct nvdp_config *export_config(const struct place *p) {
+    return support_config(p->ctx, "export", "model", p->model, "center", p->center, "input",
+                          p->input, "out", p->out, "run", p->run, "measure-texts", "0", NULL);
 }
-#define EXPORT(p, ...)                                                                             \
-    cr_assert_eq(export(p, (const char *const[]){__VA_ARGS__, NULL}, NULL), NVDP_OK, "%s",         \
-                 nvdp_context_error((p)->ctx))
-#define REFUSED(p, code, message, ...)                                                             \
-    do {                                                                                           \
-        cr_expect_eq(export(p, (const char *const[]){__VA_ARGS__, NULL}, NULL), code, "%s",        \
-                     nvdp_context_error((p)->ctx));                                                \
-        support_contains(nvdp_context_error((p)->ctx), message);                                   \
-    } while (0)
+
+static nvdp_status export(const struct place *p, va_list options, struct nvdp_export_result *out) {
+    struct nvdp_config *config = export_config(p);
+    support_set_list(p->ctx, config, options);
+    return nvdp_export(p->ctx, config, out);
+}
+
+/* Exports with the options: names and values, then NULL. */
+static __attribute__((sentinel)) struct nvdp_export_result exported(const struct place *p, ...) {
+    struct nvdp_export_result *result = support_keep(malloc(sizeof *result));
+    va_list options;
+    *result = (struct nvdp_export_result)NVDP_RESULT(struct nvdp_export_result);
+    va_start(options, p);
+    ok(export(p, options, result));
+    va_end(options);
+    return *result;
+}
+
+/* Exports with C = 4, without a ledger and over an earlier file, and with more options. */
+static __attribute__((sentinel)) void exported_again(const struct place *p, ...) {
+    struct nvdp_config *config = export_config(p);
+    va_list options;
+    support_set_all(p->ctx, config, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true",
+                    NULL);
+    va_start(options, p);
+    support_set_list(p->ctx, config, options);
+    va_end(options);
+    ok(nvdp_export(p->ctx, config, NULL));
+}
+
+static __attribute__((sentinel)) void refused(const struct place *p, nvdp_status code,
+                                              const char *message, ...) {
+    va_list options;
+    va_start(options, message);
+    fails(export(p, options, NULL), code, message);
+    va_end(options);
+}
 
 /* The first line of the input behind its header. */
 static char *line_of(const struct place *p, size_t line) {
     char *text = support_read(p->input), *row = strtok(text, "\n");
     for (size_t i = 0; i < line; i++)
         row = strtok(NULL, "\n");
-    row = strdup(row);
-    return support_keep(row);
+    return row;
 }
 
 struct searched {
@@ -99,27 +111,31 @@ struct searched {
     struct nvdp_search_info info;
 };
 
-static void open_search(const struct place *p, const char *file, struct searched *s) {
-    *s = (struct searched){.info = NVDP_RESULT(struct nvdp_search_info)};
-    ok(nvdp_shared_read(p->ctx, file, &s->shared));
-    ok(nvdp_search_open(p->ctx, s->shared, p->model, &s->search));
-    ok(nvdp_search_describe(s->search, &s->info));
+static struct searched open_search(const struct place *p, const char *file) {
+    struct searched s = {.info = NVDP_RESULT(struct nvdp_search_info)};
+    ok(nvdp_shared_read(p->ctx, file, &s.shared));
+    ok(nvdp_search_open(p->ctx, s.shared, p->model, &s.search));
+    ok(nvdp_search_describe(s.search, &s.info));
+    support_keep(s.shared);
+    support_keep(s.search);
+    return s;
 }
 
-static void close_search(struct searched *s) {
-    nvdp_search_free(s->search);
-    nvdp_shared_free(s->shared);
+/* Returns the first hits of a query. */
+static const struct nvdp_hit *hits(const struct place *p, const struct searched *s,
+                                   const char *query, size_t count) {
+    struct nvdp_hit *hit = support_keep(calloc(count, sizeof *hit));
+    ok(nvdp_search_texts(p->ctx, s->search, NULL, 1, &query, count, hit));
+    return hit;
 }
 
 /* Estimates of all texts, by their index. */
 static double *estimates(const struct place *p, const char *file, const char *query,
                          struct nvdp_search_info *info) {
-    struct searched s;
-    open_search(p, file, &s);
+    const struct searched s = open_search(p, file);
     const size_t n = s.info.texts;
-    struct nvdp_hit *hit = calloc(n, sizeof *hit);
-    double *made = calloc(n, sizeof *made);
-    ok(nvdp_search_texts(p->ctx, s.search, NULL, 1, &query, n, hit));
+    const struct nvdp_hit *hit = hits(p, &s, query, n);
+    double *made = support_keep(calloc(n, sizeof *made));
     for (size_t k = 0; k < n; k++) {
         made[hit[k].text] = hit[k].estimate;
         cr_assert_eq(hit[k].id, (int64_t)hit[k].text);
@@ -127,9 +143,7 @@ static double *estimates(const struct place *p, const char *file, const char *qu
         cr_assert(isnan(hit[k].above)); /* no text comes after the last hit */
     }
     *info = s.info;
-    free(hit);
-    close_search(&s);
-    return support_keep(made);
+    return made;
 }
 
 /* Mean and spread of the estimates of n copies of a text are those that the theory states. A false alarm has
@@ -158,19 +172,15 @@ static void check_copies(size_t n, const double *estimate, double cosine,
 Test(search, unbiased_with_the_stated_variance) {
     static const char *const cases[][3] = {{"3", "0", "1"}, {"3", "5", "1"}, {"2", "0", "4"}};
     for (size_t k = 0; k < 3; k++) {
-        struct place p;
         struct nvdp_search_info info, sharp;
-        begin(&p, COPIES);
+        struct place p = begin(COPIES);
         char *query = line_of(&p, 1);
-        char run[512], name[] = "sharp0";
-        name[5] = (char)('0' + k);
-        path(run, name);
-        path(p.run, name + 1);
-        EXPORT(&p, "clip-sequence", cases[k][0], "reduce", cases[k][1], "samples", cases[k][2],
-               "insecure-seed", "11", "no-ledger", "true", "overwrite", "true");
+        p.run = support_path("%s%zu", p.run, k);
+        exported(&p, "clip-sequence", cases[k][0], "reduce", cases[k][1], "samples", cases[k][2],
+                 "insecure-seed", "11", "no-ledger", "true", "overwrite", "true", NULL);
         double *found = estimates(&p, p.out, query, &info);
-        EXPORT(&p, "clip-sequence", "1000", "reduce", cases[k][1], "run", run, "overwrite", "true",
-               "no-ledger", "true");
+        exported(&p, "clip-sequence", "1000", "reduce", cases[k][1], "run",
+                 support_path("%s.sharp", p.run), "overwrite", "true", "no-ledger", "true", NULL);
         double *exact = estimates(&p, p.out, query, &sharp);
         cr_expect_float_eq(info.deviation, 1 / (atof(cases[k][0]) * sqrt(atof(cases[k][2]))),
                            1e-12);
@@ -188,57 +198,46 @@ Test(search, unbiased_with_the_stated_variance) {
  * itself. The file states the caveat about guesses. */
 Test(search, formats_and_shards) {
     static const char *const names[] = {"s.h5", "s.safetensors", "s.parquet"};
-    struct place p;
-    begin(&p, 1);
-    nvdp__autofree char *query = line_of(&p, 7);
-    char shards[512], id[] = "00000000000000000000000000000007";
-    path(shards, "shards");
+    struct place p = begin(1);
+    const char *query = line_of(&p, 7);
+    char id[] = "00000000000000000000000000000007";
+    const char *shards = support_scratch_path("shards");
     ok(nvdp__make_directory(p.ctx, shards));
     for (size_t i = 0; i < 5; i++) {
-        struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
-        struct searched s;
-        struct nvdp_hit hit[3];
-        const char *file = p.out;
-        if (i < 3) snprintf(p.out, sizeof p.out, "%s", support_scratch_path(names[i]));
-        if (i >= 3) snprintf(p.out, sizeof p.out, "%s/%zu.h5", shards, i);
-        EXPORT(&p, "clip-sequence", "200", "reduce", "6", "model-id", id, "budget-samples", "9",
-               "batch", i == 1 ? "3" : "32");
+        if (i < 3) p.out = support_scratch_path(names[i]);
+        if (i >= 3) p.out = support_path("%s/%zu.h5", shards, i);
+        exported(&p, "clip-sequence", "200", "reduce", "6", "model-id", id, "budget-samples", "9",
+                 "batch", i == 1 ? "3" : "32", NULL);
         if (i == 3) continue;
-        if (i == 4) file = shards;
         if (i < 3) {
-            ok(nvdp_verify(p.ctx, file, NULL, &found));
-            for (size_t k = 0; k < found.checks; k++)
-                cr_expect_neq(found.check[k].verdict, NVDP_VERDICT_NO, "%s: %s",
-                              found.check[k].what, found.check[k].found);
+            const struct nvdp_verification found = share_verified(p.ctx, p.out, NULL);
+            all_hold(&found);
             support_contains(found.statement, "Whoever guesses a text can compute its vector");
             support_contains(found.statement, "named as public (mean and map), which no noise");
             support_contains(found.statement,
                              " None of the public texts is among the texts of this file.\n");
             support_lacks(found.statement, "It was trained on task");
         }
-        open_search(&p, file, &s);
+        const struct searched s = open_search(&p, i == 4 ? shards : p.out);
         cr_expect_eq(s.info.texts, i == 4 ? 2 * TEXTS : TEXTS);
         cr_expect_eq(s.info.dim, 6);
-        ok(nvdp_search_texts(p.ctx, s.search, NULL, 1, (const char *const *)&query, 3, hit));
+        const struct nvdp_hit *hit = hits(&p, &s, query, 3);
         cr_expect_eq(hit[0].text % TEXTS, 6);
         cr_expect_eq(hit[0].id, 6);
         cr_expect_float_eq(hit[0].estimate, 1, .03);
         cr_expect(hit[0].above > .5 && hit[0].above <= 1);
-        close_search(&s);
     }
 }
 
 /* Many queries give the hits of single queries, with any number of threads. */
 Test(search, queries_and_threads) {
-    struct place p;
-    struct searched s;
     const char *query[5];
     struct nvdp_hit together[5][4], alone[4];
-    begin(&p, 1);
-    EXPORT(&p, "clip-sequence", "4");
+    struct place p = begin(1);
+    exported(&p, "clip-sequence", "4", NULL);
     for (size_t i = 0; i < 5; i++)
         query[i] = line_of(&p, 1 + 2 * i);
-    open_search(&p, p.out, &s);
+    const struct searched s = open_search(&p, p.out);
     ok(nvdp_search_texts(p.ctx, s.search, NULL, 5, query, 4, together[0]));
     for (size_t i = 0; i < 5; i++) {
         ok(nvdp_context_set_threads(p.ctx, 1 + (int)i));
@@ -249,9 +248,7 @@ Test(search, queries_and_threads) {
             cr_expect_eq(alone[k].shrunken, together[i][k].shrunken);
             cr_expect_eq(alone[k].above, together[i][k].above);
         }
-        free((char *)query[i]);
     }
-    close_search(&s);
 }
 
 enum { MANY = 1000, QUERIES = 100, TOP = 10 };
@@ -283,25 +280,22 @@ Test(search, hits_are_calibrated_after_selection) {
     static const char *query[QUERIES];
     static const char *const clips[] = {"1000", "3", "2"};
     double stated[5] = {0}, found[5] = {0}, count[5] = {0};
-    struct place p;
-    begin(&p, 1);
+    struct place p = begin(1);
     random_texts(p.input, "text\n", MANY, 1, text);
     random_texts(support_scratch_path("queries"), "", QUERIES, 2, asked);
     for (size_t q = 0; q < QUERIES; q++)
         query[q] = asked[q];
     for (size_t i = 0; i < 3; i++) {
-        struct searched s;
         size_t covered = 0;
         double excess = 0, shrunken = 0;
-        path(p.run, clips[i]);
-        EXPORT(&p, "clip-sequence", clips[i], "insecure-seed", "7", "no-ledger", "true",
-               "overwrite", "true");
-        open_search(&p, p.out, &s);
+        p.run = support_scratch_path(clips[i]);
+        exported(&p, "clip-sequence", clips[i], "insecure-seed", "7", "no-ledger", "true",
+                 "overwrite", "true", NULL);
+        const struct searched s = open_search(&p, p.out);
         if (i == 0) {
             ok(nvdp_search_texts(p.ctx, s.search, NULL, QUERIES, query, MANY, all));
             for (size_t k = 0; k < QUERIES * MANY; k++)
                 cosine[k / MANY][all[k].text] = all[k].estimate;
-            close_search(&s);
             continue;
         }
         ok(nvdp_search_texts(p.ctx, s.search, NULL, QUERIES, query, TOP, top));
@@ -326,7 +320,6 @@ Test(search, hits_are_calibrated_after_selection) {
         cr_expect_geq(covered, .95 * QUERIES, "%zu", covered);
         cr_expect_geq(excess, .5, "%g", excess);
         cr_expect_leq(shrunken, .12, "%g", shrunken);
-        close_search(&s);
     }
     for (size_t b = 0; b < 5; b++)
         if (count[b] >= 50)
@@ -336,28 +329,24 @@ Test(search, hits_are_calibrated_after_selection) {
 
 /* A text without tokens has mean 0: its estimates have mean 0 for every query. */
 Test(search, empty_texts_have_mean_zero) {
-    struct place p;
     struct nvdp_search_info info;
-    begin(&p, 1);
-    nvdp__autofree char *query = line_of(&p, 1);
+    struct place p = begin(1);
+    const char *query = line_of(&p, 1);
     FILE *input = fopen(p.input, "w");
     fprintf(input, "text\tnote\n");
     for (size_t i = 0; i < COPIES; i++)
         fprintf(input, "\tnone\n");
     fclose(input);
-    EXPORT(&p, "clip-sequence", "3", "insecure-seed", "5", "no-ledger", "true");
+    exported(&p, "clip-sequence", "3", "insecure-seed", "5", "no-ledger", "true", NULL);
     double *found = estimates(&p, p.out, query, &info);
     check_copies(COPIES, found, 0, &info);
-    struct searched s;
-    struct nvdp_hit hit[10];
-    open_search(&p, p.out, &s);
-    ok(nvdp_search_texts(p.ctx, s.search, NULL, 1, (const char *const *)&query, 10, hit));
+    const struct searched s = open_search(&p, p.out);
+    const struct nvdp_hit *hit = hits(&p, &s, query, 10);
     for (size_t k = 0; k < 10; k++) { /* nothing but noise */
         cr_expect_geq(hit[k].estimate, 2 * info.deviation);
         cr_expect_leq(fabs(hit[k].shrunken), .3 * info.deviation, "%g", hit[k].shrunken);
         cr_expect(hit[k].above >= .5 && hit[k].above < .6, "%g", hit[k].above);
     }
-    close_search(&s);
 }
 
 /* Messages count queries from 1; a query that is longer than the encoder reads is named. */
@@ -366,15 +355,13 @@ static void keep(enum nvdp_log_level level, const char *message, void *user) {
 }
 
 Test(search, names_queries_from_one) {
-    struct place p;
-    struct searched s;
     struct nvdp_hit hit[3];
     char logged[256] = "";
     const char *const query[] = {
         "cat", "one two one two one two one two one two one two one two one two one two", ""};
-    begin(&p, 1);
-    EXPORT(&p, "clip-sequence", "4");
-    open_search(&p, p.out, &s);
+    struct place p = begin(1);
+    exported(&p, "clip-sequence", "4", NULL);
+    const struct searched s = open_search(&p, p.out);
     nvdp_context_set_log(p.ctx, keep, logged);
     ok(nvdp_search_texts(p.ctx, s.search, NULL, 1, query, 1, hit));
     cr_expect_str_eq(logged, "");
@@ -389,45 +376,38 @@ Test(search, names_queries_from_one) {
     struct nvdp_shared *shared = NULL;
     fails(nvdp_shared_read(p.ctx, p.run, &shared), NVDP_ERR_INPUT,
           "found a run; nvdp export writes a file of its");
-    close_search(&s);
 }
 
 /* The run is a run: its ledger refuses a second sample, its guarantee is the certificate, and other options are refused. */
 Test(search, one_run_one_ledger) {
-    struct place p;
     struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
-    struct nvdp_export_result made = NVDP_RESULT(struct nvdp_export_result);
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-    begin(&p, 1);
-    ok(export(&p, (const char *const[]){"certified-epsilon", "8", NULL}, &made));
+    struct place p = begin(1);
+    const struct nvdp_export_result made = exported(&p, "certified-epsilon", "8", NULL);
     cr_expect_str_eq(made.run, p.run);
     cr_expect(made.useful, "%s", made.guarantee);
     support_contains(made.guarantee, "Proven: epsilon 8 at delta 1e-05");
     cr_expect_leq(made.spent_epsilon, 8 * (1 + 1e-9));
-    nvdp_result_free(&made);
     ok(nvdp_run_guarantee(p.ctx, p.run, &guarantee));
     cr_expect_float_eq(guarantee.epsilon, 8, 1e-6);
-    snprintf(p.out, sizeof p.out, "%s", support_scratch_path("again.h5"));
+    p.out = support_scratch_path("again.h5");
     char *same = support_read(p.input), *center = support_read(p.center);
     support_write_text(p.center, strchr(same, '\n') + 1);
-    REFUSED(&p, NVDP_ERR_ARGUMENT,
+    refused(&p, NVDP_ERR_ARGUMENT,
             "found 14 of the 14 private texts among them, the first in row 1", "certified-epsilon",
-            "8", "run", support_scratch_path("other"));
+            "8", "run", support_scratch_path("other"), NULL);
     support_write_text(p.center, center);
-    REFUSED(&p, NVDP_ERR_STATE, "shared before", "certified-epsilon", "8");
-    REFUSED(&p, NVDP_ERR_ARGUMENT, "holds another run: expected clip_sequence", "clip-sequence",
-            "5");
-    REFUSED(&p, NVDP_ERR_ARGUMENT, "expected dim", "certified-epsilon", "8", "reduce", "3");
+    refused(&p, NVDP_ERR_STATE, "shared before", "certified-epsilon", "8", NULL);
+    refused(&p, NVDP_ERR_ARGUMENT, "holds another run: expected clip_sequence", "clip-sequence",
+            "5", NULL);
+    refused(&p, NVDP_ERR_ARGUMENT, "expected dim", "certified-epsilon", "8", "reduce", "3", NULL);
     /* a run that was killed before its result is made again */
-    nvdp__autofree char *result = nvdp__join(p.ctx, p.run, "result.json");
+    const char *result = support_path("%s/result.json", p.run);
     cr_assert_eq(remove(result), 0);
-    REFUSED(&p, NVDP_ERR_STATE, "shared before", "certified-epsilon", "8");
+    refused(&p, NVDP_ERR_STATE, "shared before", "certified-epsilon", "8", NULL);
     cr_expect(nvdp__exists(result));
     /* the run by its folder, as a trained one */
-    ok(nvdp_config_create(p.ctx, "export", &config));
-    support_set(p.ctx, config, "run", p.run);
-    support_set(p.ctx, config, "input", p.input);
-    support_set(p.ctx, config, "out", p.out);
+    struct nvdp_config *config =
+        support_config(p.ctx, "export", "run", p.run, "input", p.input, "out", p.out, NULL);
     cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_ERR_STATE);
     support_set(p.ctx, config, "budget-samples", "2");
     ok(nvdp_export(p.ctx, config, NULL));
@@ -435,27 +415,19 @@ Test(search, one_run_one_ledger) {
 
 /* A run by its folder names its center, whose texts are compared with those of each export. */
 Test(search, center_of_a_run) {
-    struct place p;
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-    char moved[512];
-    begin(&p, 1);
-    path(moved, "moved.txt");
-    EXPORT(&p, "clip-sequence", "4", "no-ledger", "true");
-    char *public = support_read(p.center);
-    nvdp__autofree char *table = nvdp__format(p.ctx, "text\n%s", public),
-                        *longer = nvdp__format(p.ctx, "%sone more\n", public);
-    ok(nvdp_config_create(p.ctx, "export", &config));
-    support_set(p.ctx, config, "run", p.run);
-    support_set(p.ctx, config, "input", p.input);
-    support_set(p.ctx, config, "out", p.out);
-    support_set(p.ctx, config, "overwrite", "true");
-    support_set(p.ctx, config, "no-ledger", "true");
+    struct place p = begin(1);
+    const char *moved = support_scratch_path("moved.txt");
+    exported(&p, "clip-sequence", "4", "no-ledger", "true", NULL);
+    const char *public = support_read(p.center);
+    struct nvdp_config *config =
+        support_config(p.ctx, "export", "run", p.run, "input", p.input, "out", p.out, "overwrite",
+                       "true", "no-ledger", "true", NULL);
     ok(nvdp_export(p.ctx, config, NULL));
-    support_write_text(p.input, table);
+    support_write_text(p.input, support_path("text\n%s", public));
     fails(nvdp_export(p.ctx, config, NULL), NVDP_ERR_ARGUMENT, "the public texts of the center: ");
     support_write_text(p.input, "text\none more\nand another\n");
     for (size_t i = 0; i < 2; i++) {
-        support_write_text(p.center, longer);
+        support_write_text(p.center, support_path("%sone more\n", public));
         if (i == 1) cr_assert_eq(rename(p.center, moved), 0);
         fails(nvdp_export(p.ctx, config, NULL), NVDP_ERR_INPUT,
               "the public texts of the center are gone or changed, so they cannot be "
@@ -463,26 +435,22 @@ Test(search, center_of_a_run) {
               "and --center");
     }
     /* the same texts elsewhere: the run then names this file, by an absolute path, and is otherwise as it was */
-    nvdp__autofree char *file = nvdp__join(p.ctx, p.run, "run.json");
-    nvdp__autoptr(json_decref) json_t *before = NULL, *after = NULL;
+    const char *file = support_path("%s/run.json", p.run);
     support_write_text(moved, public);
     cr_assert_eq(chdir(support_scratch()), 0);
-    ok(nvdp__json_read(p.ctx, file, &before));
-    EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "center",
-           "./moved.txt");
+    json_t *before = support_json(file);
+    exported_again(&p, "center", "./moved.txt", NULL);
     cr_assert_eq(chdir("/"), 0);
     ok(nvdp_export(p.ctx, config, NULL));
-    ok(nvdp__json_read(p.ctx, file, &after));
     json_t *record = json_object_get(before, "sentence");
     nvdp__autofree char *real = realpath(moved, NULL);
     cr_expect_str_neq(text_at(record, "center"), real);
     json_object_set_new(record, "center", json_string(real));
-    cr_expect(json_equal(before, after));
+    cr_expect(json_equal(before, support_json(file)));
     /* a copy of the file does not take its place */
-    char copy[512];
-    path(copy, "copy.txt");
+    const char *copy = support_scratch_path("copy.txt");
     support_write_text(copy, public);
-    EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "center", copy);
+    exported_again(&p, "center", copy, NULL);
     cr_assert_eq(remove(copy), 0);
     ok(nvdp_export(p.ctx, config, NULL));
     /* a run of an earlier version does not name it */
@@ -491,79 +459,65 @@ Test(search, center_of_a_run) {
     fails(nvdp_export(p.ctx, config, NULL), NVDP_ERR_INPUT,
           "the run does not state the file of its center");
     support_contains(nvdp_context_error(p.ctx), "export with --model and --center");
-    EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "center", moved);
+    exported_again(&p, "center", moved, NULL);
     ok(nvdp_export(p.ctx, config, NULL));
 }
 
 /* A new run names its center by an absolute path; a header is no text of it, as it is none of the texts to share. */
 Test(search, center_of_a_new_run) {
-    struct place p;
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     double *found[2];
     struct nvdp_search_info info;
-    begin(&p, 1);
-    char *public = support_read(p.center), *query = line_of(&p, 1), other[512];
-    nvdp__autofree char *table = nvdp__format(p.ctx, "text\n%s", public),
-                        *csv = nvdp__format(p.ctx, "id,text\n%s", public);
-    path(other, "other");
+    struct place p = begin(1);
+    const char *public = support_read(p.center), *query = line_of(&p, 1);
+    const char *other = support_scratch_path("other");
     cr_assert_eq(chdir(support_scratch()), 0);
     for (size_t i = 0; i < 2; i++) {
-        support_write_text(p.center, i == 0 ? public : table);
-        EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "insecure-seed",
-               "3", "center", "public.txt", "run", i == 0 ? p.run : other);
+        support_write_text(p.center, support_path("%s%s", i == 0 ? "" : "text\n", public));
+        exported_again(&p, "insecure-seed", "3", "center", "public.txt", "run",
+                       i == 0 ? p.run : other, NULL);
         found[i] = estimates(&p, p.out, query, &info);
     }
     cr_expect_arr_eq(found[0], found[1], TEXTS * sizeof *found[0]);
     cr_assert_eq(chdir("/"), 0);
-    ok(nvdp_config_create(p.ctx, "export", &config));
-    support_set(p.ctx, config, "run", other);
-    support_set(p.ctx, config, "input", p.input);
-    support_set(p.ctx, config, "out", p.out);
-    support_set(p.ctx, config, "overwrite", "true");
-    support_set(p.ctx, config, "no-ledger", "true");
+    struct nvdp_config *config =
+        support_config(p.ctx, "export", "run", other, "input", p.input, "out", p.out, "overwrite",
+                       "true", "no-ledger", "true", NULL);
     ok(nvdp_export(p.ctx, config, NULL));
-    support_write_text(p.center, csv);
-    REFUSED(&p, NVDP_ERR_INPUT, "public.txt:1: expected one text per line, found 'id,text', which",
-            "clip-sequence", "4", "overwrite", "true", "run", support_scratch_path("third"));
-    for (size_t i = 0; i < 2; i++)
-        free(found[i]);
+    support_write_text(p.center, support_path("id,text\n%s", public));
+    refused(&p, NVDP_ERR_INPUT, "public.txt:1: expected one text per line, found 'id,text', which",
+            "clip-sequence", "4", "overwrite", "true", "run", support_scratch_path("third"), NULL);
 }
 
 /* One text per line gives the file that a table of these texts gives. The default folder holds nothing of others. */
 Test(search, lines_are_texts) {
-    struct place p;
     struct nvdp_search_info info;
-    begin(&p, 1);
-    char *table = support_read(p.input), *query = line_of(&p, 1), lines[512], other[512];
-    path(lines, "texts.txt");
-    path(other, "other/run.txt");
-    support_write_text(lines, strchr(table, '\n') + 1);
+    struct place p = begin(1);
+    const char *query = line_of(&p, 1);
+    const char *lines = support_scratch_path("texts.txt");
+    const char *other = support_scratch_path("other/run.txt");
+    support_write_text(lines, strchr(support_read(p.input), '\n') + 1);
     double *found[2];
     for (size_t i = 0; i < 2; i++) {
-        EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "insecure-seed",
-               "3", "input", i == 0 ? p.input : lines);
+        exported_again(&p, "insecure-seed", "3", "input", i == 0 ? p.input : lines, NULL);
         found[i] = estimates(&p, p.out, query, &info);
         cr_assert_eq(info.texts, TEXTS);
     }
     cr_expect_arr_eq(found[0], found[1], TEXTS * sizeof *found[0]);
     ok(nvdp__make_directory(p.ctx, support_scratch_path("other")));
     support_write_text(other, "mine");
-    REFUSED(&p, NVDP_ERR_INPUT,
+    refused(&p, NVDP_ERR_INPUT,
             "other: expected the folder of a run of nvdp train, found no run.json; name another "
             "folder as RUN",
-            "clip-sequence", "4", "overwrite", "true", "run", support_scratch_path("other"));
-    REFUSED(&p, NVDP_ERR_INPUT,
+            "clip-sequence", "4", "overwrite", "true", "run", support_scratch_path("other"), NULL);
+    refused(&p, NVDP_ERR_INPUT,
             "run.txt: expected the folder of a run of nvdp train, found a file; "
             "name another folder as RUN",
-            "clip-sequence", "4", "overwrite", "true", "run", other);
+            "clip-sequence", "4", "overwrite", "true", "run", other, NULL);
     support_write_text(support_scratch_path("other/pretrain.json"), "{}");
-    REFUSED(&p, NVDP_ERR_INPUT,
+    refused(&p, NVDP_ERR_INPUT,
             "no run.json: the folder has a pretrained model; name another folder as RUN",
-            "clip-sequence", "4", "overwrite", "true", "run", support_scratch_path("other"));
-    char *kept = support_read(other);
-    cr_expect_str_eq(kept, "mine");
-    for (size_t i = 0; i < 2; i++)
-        free(found[i]);
+            "clip-sequence", "4", "overwrite", "true", "run", support_scratch_path("other"), NULL);
+    cr_expect_str_eq(support_read(other), "mine");
 }
 
 /* Writes the texts to export as words with tags: the last word of a text is an entity. */
@@ -579,14 +533,11 @@ static void write_tagged(const struct place *p, const char *name) {
 
 /* A run without a task is measured and attacked on files of texts, with its samples in the shared file. */
 Test(search, runs_read_files_of_texts) {
-    struct place p;
-    struct nvdp_config *config = NULL;
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL, *tagged = NULL;
     struct nvdp__text_attack_result attack = NVDP_RESULT(struct nvdp__text_attack_result);
-    begin(&p, 1);
-    EXPORT(&p, "clip-sequence", "4");
-    ok(nvdp_config_create(p.ctx, "run", &config));
-    support_set(p.ctx, config, "run", p.run);
+    struct place p = begin(1);
+    exported(&p, "clip-sequence", "4", NULL);
+    struct nvdp_config *config = support_config(p.ctx, "run", "run", p.run, NULL);
     fails(nvdp_run_posteriors(p.ctx, config, &posteriors), NVDP_ERR_ARGUMENT,
           "no data; name a file of texts");
     support_set(p.ctx, config, "data", p.input);
@@ -597,21 +548,14 @@ Test(search, runs_read_files_of_texts) {
     ok(nvdp_run_posteriors(p.ctx, config, &tagged));
     cr_assert_eq(tagged->texts, TEXTS);
     cr_expect_arr_eq(tagged->mu, posteriors->mu, TEXTS * tagged->dim * sizeof *tagged->mu);
-    nvdp_config_free(config);
     char *predictions = NULL;
-    ok(nvdp_config_create(p.ctx, "predict", &config));
-    support_set(p.ctx, config, "run", p.run);
-    support_set(p.ctx, config, "data", p.input);
+    config = support_config(p.ctx, "predict", "run", p.run, "data", p.input, NULL);
     fails(nvdp_predict(p.ctx, config, &predictions), NVDP_ERR_ARGUMENT, "expected a run of a task");
-    nvdp_config_free(config);
-    ok(nvdp_config_create(p.ctx, "attack", &config));
-    support_set(p.ctx, config, "run", p.run);
-    support_set(p.ctx, config, "data", support_scratch_path("words.conll"));
-    char *lines = support_read(p.center);
-    nvdp__autofree char *more = nvdp__format(p.ctx, "%s%s", lines, lines);
-    support_write_text(support_scratch_path("more.txt"), more);
-    support_set(p.ctx, config, "public", support_scratch_path("more.txt"));
-    support_set(p.ctx, config, "shared", p.out);
+    config = support_config(p.ctx, "attack", "run", p.run, "data",
+                            support_scratch_path("words.conll"), NULL);
+    const char *lines = support_read(p.center), *more = support_scratch_path("more.txt");
+    support_write_text(more, support_path("%s%s", lines, lines));
+    support_set_all(p.ctx, config, "public", more, "shared", p.out, NULL);
     const struct nvdp__attacked attacked = {
         .ctx = p.ctx, .attack = &nvdp__attack_row_bag, .kind = "bag", .config = config};
     ok(nvdp__learn(&attacked, &attack));
@@ -620,38 +564,30 @@ Test(search, runs_read_files_of_texts) {
     cr_expect_eq(attack.both, 0);
     cr_expect(attack.holds);
     nvdp__text_attack_free(&attack);
-    nvdp_config_free(config);
     nvdp__autoptr(nvdp_attack_free) struct nvdp_attack_result *pairs = NULL;
-    nvdp__autofree char *printed = NULL;
-    ok(nvdp_config_create(p.ctx, "attack", &config));
-    support_set(p.ctx, config, "kind", "pair");
-    support_set(p.ctx, config, "run", p.run);
-    support_set(p.ctx, config, "data", p.input);
-    support_set(p.ctx, config, "pairs", "2");
+    config = support_config(p.ctx, "attack", "kind", "pair", "run", p.run, "data", p.input, "pairs",
+                            "2", NULL);
     ok(nvdp_attack(p.ctx, config, &pairs));
-    ok(nvdp_result_text(p.ctx, pairs, NULL, &printed));
-    support_contains(printed, "for any two texts");
-    nvdp_config_free(config);
+    support_contains(support_result_text(p.ctx, pairs, NULL), "for any two texts");
 }
 
 Test(search, refuses_bad_options) {
-    struct place p;
-    begin(&p, 1);
-    char few[512];
-    path(few, "few.txt");
-    REFUSED(&p, NVDP_ERR_ARGUMENT, "needs exactly one of", "reduce", "3");
-    REFUSED(&p, NVDP_ERR_ARGUMENT, "needs exactly one of", "clip-sequence", "3",
-            "certified-epsilon", "8");
-    REFUSED(&p, NVDP_ERR_ARGUMENT, "excludes", "clip-sequence", "3", "with-labels", "true");
-    REFUSED(&p, NVDP_ERR_ARGUMENT, "--latent-dim: expected at most 16", "clip-sequence", "3",
-            "reduce", "17");
+    struct place p = begin(1);
+    const char *few = support_scratch_path("few.txt");
+    refused(&p, NVDP_ERR_ARGUMENT, "needs exactly one of", "reduce", "3", NULL);
+    refused(&p, NVDP_ERR_ARGUMENT, "needs exactly one of", "clip-sequence", "3",
+            "certified-epsilon", "8", NULL);
+    refused(&p, NVDP_ERR_ARGUMENT, "excludes", "clip-sequence", "3", "with-labels", "true", NULL);
+    refused(&p, NVDP_ERR_ARGUMENT, "--latent-dim: expected at most 16", "clip-sequence", "3",
+            "reduce", "17", NULL);
     support_write_text(few, "one text\n");
-    REFUSED(&p, NVDP_ERR_INPUT, "expected at least 2 public texts, found 1", "clip-sequence", "3",
-            "center", few);
+    refused(&p, NVDP_ERR_INPUT, "expected at least 2 public texts, found 1", "clip-sequence", "3",
+            "center", few, NULL);
     support_write_text(few, "one text\nanother\nmore\n");
-    REFUSED(&p, NVDP_ERR_INPUT, "expected at least 5 public texts, one more than", "clip-sequence",
-            "3", "center", few, "reduce", "4");
-    REFUSED(&p, NVDP_ERR_ARGUMENT, "found the file of", "clip-sequence", "3", "center", p.input);
+    refused(&p, NVDP_ERR_INPUT, "expected at least 5 public texts, one more than", "clip-sequence",
+            "3", "center", few, "reduce", "4", NULL);
+    refused(&p, NVDP_ERR_ARGUMENT, "found the file of", "clip-sequence", "3", "center", p.input,
+            NULL);
     cr_expect(nvdp__directory_empty(p.run)); /* nothing was made */
     struct nvdp__train_options options = task_config(&(struct task){{0}, {0}}, NVDP_METHOD_SENTENCE,
                                                      support_scratch_path("trained"));
@@ -663,10 +599,9 @@ Test(search, refuses_bad_options) {
     /* options that only the objective distill reads */
     static const char *const distills[] = {"cosine-weight", "temperature"};
     for (size_t i = 0; i < 2; i++) {
-        char needs[64];
-        snprintf(needs, sizeof needs, "option --%s needs --objective distill", distills[i]);
         support_set(p.ctx, config, distills[i], "1");
-        fails(nvdp_train(p.ctx, config, NULL), NVDP_ERR_ARGUMENT, needs);
+        fails(nvdp_train(p.ctx, config, NULL), NVDP_ERR_ARGUMENT,
+              support_path("option --%s needs --objective distill", distills[i]));
     }
 }
 
@@ -688,22 +623,18 @@ static void change(const char *file, const char *from, const char *to) {
 
 /* Writes three public texts, the last of them private, and the texts to share, with or without it. */
 static void write_few(const struct place *p, const char *private, bool shared) {
-    nvdp__autofree char *text = nvdp__format(p->ctx, "good cat\nbad dog sun\n%s\n", private);
-    support_write_text(p->center, text);
-    free(text);
-    text = nvdp__format(p->ctx, "text\n%s\nred sea\n", shared ? private : "blue sun");
-    support_write_text(p->input, text);
+    support_write_text(p->center, support_path("good cat\nbad dog sun\n%s\n", private));
+    support_write_text(p->input,
+                       support_path("text\n%s\nred sea\n", shared ? private : "blue sun"));
 }
 
 /* Computes the embedding of a text with unit length. */
 static void embed(const struct place *p, const char *text, float out[16]) {
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     nvdp__autoptr(nvdp_encoder_free) struct nvdp_encoder *encoder = NULL;
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *data = NULL;
     double square = 0;
-    ok(nvdp_config_create(p->ctx, "encoder", &config));
-    support_set(p->ctx, config, "model", p->model);
-    support_set(p->ctx, config, "pool", "mean");
+    struct nvdp_config *config =
+        support_config(p->ctx, "encoder", "model", p->model, "pool", "mean", NULL);
     ok(nvdp_encoder_load(p->ctx, config, &encoder));
     ok(nvdp_dataset_from_texts(p->ctx, nvdp_encoder_tokenizer(encoder), 16, 1, &text, NULL, &data));
     ok(nvdp_encoder_run(p->ctx, encoder, data, NULL, out));
@@ -717,19 +648,17 @@ static void embed(const struct place *p, const char *text, float out[16]) {
  * epsilon of its sample. So the export is refused, unless the owner declares the file to be independent. */
 Test(search, a_center_reveals_a_private_text) {
     static const char private[] = "one good blue dog";
-    struct place p;
-    struct searched s;
     float known[2][16], wanted[16];
     double dot = 0, square = 0;
-    begin(&p, 1);
+    struct place p = begin(1);
     write_few(&p, private, true);
-    REFUSED(&p, NVDP_ERR_ARGUMENT, "found 1 of the 2 private texts among them, the first in row 1",
-            "certified-epsilon", "2");
+    refused(&p, NVDP_ERR_ARGUMENT, "found 1 of the 2 private texts among them, the first in row 1",
+            "certified-epsilon", "2", NULL);
     support_contains(nvdp_context_error(p.ctx), "declare it with --public-independent");
     support_contains(nvdp_context_error(p.ctx), "do not pass it on");
     cr_expect_not(nvdp__exists(p.out));
-    EXPORT(&p, "certified-epsilon", "2", "public-independent", "true");
-    open_search(&p, p.out, &s);
+    exported(&p, "certified-epsilon", "2", "public-independent", "true", NULL);
+    const struct searched s = open_search(&p, p.out);
     const float *center = s.shared->query->center;
     embed(&p, "good cat", known[0]);
     embed(&p, "bad dog sun", known[1]);
@@ -740,7 +669,6 @@ Test(search, a_center_reveals_a_private_text) {
         square += found * found;
     }
     cr_expect_geq(dot / sqrt(square), .9999);
-    close_search(&s);
 }
 
 /* A private text is recognized however it is written, and in a pair. Another text is not. */
@@ -766,39 +694,31 @@ Test(search, public_texts_are_compared_as_read) {
         {"{\"input_ids\": [2, 11, 10, 3]}\n{\"text\": \"sun\"}\n", "text\nred sea\n", true},
         {"good\nred sea\nsun\n", "text\nsun red\nsea\n", false},
     };
-    struct place p;
-    begin(&p, 1);
-    char run[512], name[] = "run0";
+    struct place p = begin(1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        name[3] = (char)('0' + i);
-        path(run, name);
+        const char *run = support_path("%s%zu", p.run, i);
         support_write_text(p.center, cases[i].center);
         support_write_text(p.input, cases[i].input);
         if (cases[i].refused)
-            REFUSED(&p, NVDP_ERR_ARGUMENT, "expected public texts, found 1 of the ",
-                    "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "run", run);
+            refused(&p, NVDP_ERR_ARGUMENT, "expected public texts, found 1 of the ",
+                    "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "run", run,
+                    NULL);
         else
-            EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "run", run);
-        EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "run", run,
-               "public-independent", "true");
+            exported_again(&p, "run", run, NULL);
+        exported_again(&p, "run", run, "public-independent", "true", NULL);
     }
 }
 
 /* A declared file states the declaration, and nothing in it shows whether the texts overlap: with one seed, files of
  * different texts differ in their samples alone. */
 Test(search, a_declaration_is_stated_always) {
-    struct place p;
     struct nvdp__release made[2];
-    begin(&p, 1);
+    struct place p = begin(1);
     for (size_t i = 0; i < 2; i++) {
-        struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
         write_few(&p, "one good blue dog", i == 1);
-        EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "insecure-seed",
-               "5", "public-independent", "true");
-        ok(nvdp_verify(p.ctx, p.out, NULL, &found));
-        for (size_t k = 0; k < found.checks; k++)
-            if (strcmp(found.check[k].what, "the statement agrees with the attributes") == 0)
-                cr_expect_eq(found.check[k].verdict, NVDP_VERDICT_YES);
+        exported_again(&p, "insecure-seed", "5", "public-independent", "true", NULL);
+        const struct nvdp_verification found = share_verified(p.ctx, p.out, NULL);
+        check_is(&found, "the statement agrees with the attributes", NVDP_VERDICT_YES);
         support_contains(
             found.statement,
             "The owner declares that the public texts were chosen independently of the "
@@ -817,60 +737,56 @@ Test(search, a_declaration_is_stated_always) {
     for (size_t i = 0; i < 2; i++)
         nvdp__release_close(&made[i]);
     /* the statement follows from the attribute */
-    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
-    snprintf(p.out, sizeof p.out, "%s", support_scratch_path("changed.safetensors"));
-    EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "public-independent", "true");
+    p.out = support_scratch_path("changed.safetensors");
+    exported(&p, "clip-sequence", "4", "no-ledger", "true", "public-independent", "true", NULL);
     change(p.out, "\"declared\"", "\"compared\"");
-    ok(nvdp_verify(p.ctx, p.out, NULL, &found));
-    cr_expect_not(found.holds);
+    cr_expect_not(share_verified(p.ctx, p.out, NULL).holds);
+}
+
+static void search_fails(const struct place *p, const char *model, nvdp_status status,
+                         const char *words) {
+    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *shared = NULL;
+    struct nvdp_search *search = NULL;
+    ok(nvdp_shared_read(p->ctx, p->out, &shared));
+    fails(nvdp_search_open(p->ctx, shared, model, &search), status, words);
 }
 
 Test(search, refuses_other_files_and_encoders) {
-    struct place p;
     struct nvdp_shared *shared = NULL;
-    struct nvdp_search *search = NULL;
-    struct searched s;
     struct nvdp_hit hit[2];
-    begin(&p, 1);
+    struct place p = begin(1);
     const struct run_choice choice = {.method = NVDP_METHOD_VIB_FIXED, .epochs = 1};
-    char sha[65];
-    const char *run = support_path("%s", task_run(p.ctx, "run", &choice, NULL));
-    EXPORT(&p, "clip-sequence", "4");
-    open_search(&p, p.out, &s);
+    const char *run = task_run(p.ctx, "run", &choice, NULL);
+    exported(&p, "clip-sequence", "4", NULL);
+    const struct searched s = open_search(&p, p.out);
     static const char *const nothing[] = {"\t "};
     fails(nvdp_search_texts(p.ctx, s.search, NULL, 1, nothing, 2, hit), NVDP_ERR_ARGUMENT,
           "expected a text with tokens");
     cr_expect_eq(nvdp_search_texts(p.ctx, s.search, NULL, 0, nothing, 2, hit), NVDP_ERR_ARGUMENT);
     cr_expect_eq(nvdp_search_texts(p.ctx, s.search, NULL, 1, nothing, 0, hit), NVDP_ERR_ARGUMENT);
-    snprintf(sha, sizeof sha, "%s", s.info.sha256);
-    close_search(&s);
 
     /* no folder of the encoder's name; other weights */
-    ok(nvdp_shared_read(p.ctx, p.out, &shared));
-    fails(nvdp_search_open(p.ctx, shared, NULL, &search), NVDP_ERR_IO, "name it with");
-    nvdp_shared_free(shared);
+    search_fails(&p, NULL, NVDP_ERR_IO, "name it with");
     char other[65];
-    snprintf(other, sizeof other, "%s", sha);
+    snprintf(other, sizeof other, "%s", s.info.sha256);
     other[5] = other[5] == '0' ? '1' : '0';
-    change(p.out, sha, other);
-    ok(nvdp_shared_read(p.ctx, p.out, &shared));
-    fails(nvdp_search_open(p.ctx, shared, p.model, &search), NVDP_ERR_INPUT,
-          "expected the encoder of the file");
-    nvdp_shared_free(shared);
+    change(p.out, s.info.sha256, other);
+    search_fails(&p, p.model, NVDP_ERR_INPUT, "expected the encoder of the file");
 
     /* a center that is no center, of another width, or missing */
-    change(p.out, "f16:", "f17:");
-    fails(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT, "'center_0'");
-    change(p.out, "f17:", "f16:");
-    change(p.out, "f16:", "f16:g");
-    fails(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT,
-          "expected finite numbers in float16");
-    change(p.out, "f16:g", "f16:7c00");
-    fails(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT, "found '7c00'");
-    change(p.out, "f16:7c00", "f16:1c00");
-    change(p.out, "center_0", "centre_0");
-    fails(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT, "'center_0'");
-    change(p.out, "centre_0", "center_0");
+    static const char *const centers[][3] = {
+        {"f16:", "f17:", "'center_0'"},
+        {"f17:", "f16:", NULL},
+        {"f16:", "f16:g", "expected finite numbers in float16"},
+        {"f16:g", "f16:7c00", "found '7c00'"},
+        {"f16:7c00", "f16:1c00", NULL},
+        {"center_0", "centre_0", "'center_0'"},
+        {"centre_0", "center_0", NULL}};
+    for (size_t i = 0; i < sizeof centers / sizeof *centers; i++) {
+        change(p.out, centers[i][0], centers[i][1]);
+        if (centers[i][2] != NULL)
+            fails(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT, centers[i][2]);
+    }
     change(p.out, "encoder_width", "encoder_wedth");
     cr_expect_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT);
 
@@ -878,47 +794,38 @@ Test(search, refuses_other_files_and_encoders) {
     struct nvdp_config *config = support_config(p.ctx, "export", "run", run, "split", "dev", "out",
                                                 p.out, "overwrite", "true", NULL);
     ok(nvdp_export(p.ctx, config, NULL));
-    ok(nvdp_shared_read(p.ctx, p.out, &shared));
-    fails(nvdp_search_open(p.ctx, shared, p.model, &search), NVDP_ERR_ARGUMENT,
-          "found method 'vib-fixed' without them");
-    nvdp_shared_free(shared);
+    search_fails(&p, p.model, NVDP_ERR_ARGUMENT, "found method 'vib-fixed' without them");
 
     /* an encoder that nvdp trained: the file would state a digest of its weights */
     const struct run_choice base = {.method = NVDP_METHOD_BASE, .epochs = 1};
-    snprintf(p.model, sizeof p.model, "%s/model", task_run(p.ctx, "base", &base, NULL));
-    REFUSED(&p, NVDP_ERR_ARGUMENT, "expected a public encoder", "clip-sequence", "4", "overwrite",
-            "true", "run", support_scratch_path("other"));
+    p.model = support_path("%s/model", task_run(p.ctx, "base", &base, NULL));
+    refused(&p, NVDP_ERR_ARGUMENT, "expected a public encoder", "clip-sequence", "4", "overwrite",
+            "true", "run", support_scratch_path("other"), NULL);
 }
 
 /* Trains with the objective distill, and with the options, pairs of names and values. */
-static nvdp_status distill(const struct place *p, const char *const *options,
-                           struct nvdp_train_result *out) {
-    const char *const own[] = {"task",       "none",    "objective", "distill", "input",
-                               p->center,    "model",   p->model,    "out",     p->run,
-                               "latent-dim", "6",       "batch",     "8",       "clip-sequence",
-                               "50",         "holdout", "0.3",       "epochs",  "4"};
-    struct nvdp_config *config = NULL;
-    ok(nvdp_config_create(p->ctx, "train", &config));
-    for (size_t i = 0; i < sizeof own / sizeof *own; i += 2)
-        support_set(p->ctx, config, own[i], own[i + 1]);
-    for (size_t i = 0; options[i] != NULL; i += 2)
-        support_set(p->ctx, config, options[i], options[i + 1]);
-    const nvdp_status status = nvdp_train(p->ctx, config, out);
-    nvdp_config_free(config);
-    return status;
+static __attribute__((sentinel)) nvdp_status distill(const struct place *p,
+                                                     struct nvdp_train_result *out, ...) {
+    struct nvdp_config *config =
+        support_config(p->ctx, "train", "task", "none", "objective", "distill", "input", p->center,
+                       "model", p->model, "out", p->run, "latent-dim", "6", "batch", "8",
+                       "clip-sequence", "50", "holdout", "0.3", "epochs", "4", NULL);
+    va_list options;
+    va_start(options, out);
+    support_set_list(p->ctx, config, options);
+    va_end(options);
+    return nvdp_train(p->ctx, config, out);
 }
 
 /* A run with objective distill: its files state map and decoder in every format, verify accepts them, the search finds a
  * text by itself, and decoded vectors are G z. */
 Test(search, distilled) {
     static const char *const names[] = {"d.h5", "d.safetensors", "d.parquet"};
-    struct place p;
     struct nvdp_config *config = NULL;
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    begin(&p, 1);
-    nvdp__autofree char *query = line_of(&p, 7);
-    const char *const plain[] = {NULL};
-    ok(distill(&p, plain, &result));
+    struct place p = begin(1);
+    const char *query = line_of(&p, 7);
+    ok(distill(&p, &result, NULL));
     cr_expect_eq(result.epochs_run, 4);
     cr_expect_eq(result.test->metric[0], NVDP_METRIC_SPEARMAN);
     cr_expect(isfinite(result.certified_epsilon));
@@ -928,56 +835,39 @@ Test(search, distilled) {
                                            {"lambda-g", "1", "has no effect with"},
                                            {"latent-dim", "16", "expected less than 16"},
                                            {"task", "sst2", "expected none with distill"}};
-    char bad[512];
-    path(bad, "bad");
+    const char *bad = support_scratch_path("bad");
     for (size_t i = 0; i < 4; i++) {
-        const char *const of[] = {wrong[i][0], i > 0 ? wrong[i][1] : p.run, i > 0 ? "out" : NULL,
-                                  bad, NULL};
-        fails(distill(&p, of, &result), NVDP_ERR_ARGUMENT, wrong[i][2]);
+        const char *value = i > 0 ? wrong[i][1] : p.run, *out = i > 0 ? "out" : NULL;
+        fails(distill(&p, &result, wrong[i][0], value, out, bad, NULL), NVDP_ERR_ARGUMENT,
+              wrong[i][2]);
     }
     /* a run that was killed before its result is trained again, to the same bits */
-    nvdp__autofree char *place = nvdp__join(p.ctx, p.run, "decoder.safetensors"),
-                        *end = nvdp__join(p.ctx, p.run, "result.json"), *before = NULL,
-                        *after = NULL;
-    size_t size = 0, again = 0;
-    ok(nvdp__read_file(p.ctx, place, 1 << 20, &before, &size));
+    const char *place = support_path("%s/decoder.safetensors", p.run),
+               *end = support_path("%s/result.json", p.run), *before = support_read(place);
+    const size_t size = support_size(place);
     cr_assert_eq(remove(end) + remove(place), 0);
-    ok(nvdp_config_create(p.ctx, "train", &config));
-    support_set(p.ctx, config, "resume", p.run);
+    config = support_config(p.ctx, "train", "resume", p.run, NULL);
     ok(nvdp_train(p.ctx, config, &result));
-    ok(nvdp__read_file(p.ctx, place, 1 << 20, &after, &again));
-    cr_assert_eq(again, size);
-    cr_expect_arr_eq(before, after, size);
+    cr_assert_eq(support_size(place), size);
+    cr_expect_arr_eq(before, support_read(place), size);
     cr_expect(nvdp__exists(end));
     nvdp_result_free(&result);
-    nvdp_config_free(config);
     float first[6 * 16];
     for (size_t i = 0; i < 3; i++) {
-        struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
-        nvdp__autoptr(nvdp_config_free) struct nvdp_config *of = NULL;
-        struct searched s;
-        struct nvdp_hit hit;
         float z[TEXTS * 2 * 6], decoded[TEXTS * 16];
         size_t width = 0;
         const char *out = support_scratch_path(names[i]);
-        ok(nvdp_config_create(p.ctx, "export", &of));
-        const char *const of_export[] = {"run",     p.run, "input",         p.input,
-                                         "out",     out,   "no-ledger",     "true",
-                                         "samples", "2",   "measure-texts", "0"};
-        for (size_t k = 0; k < sizeof of_export / sizeof *of_export; k += 2)
-            support_set(p.ctx, of, of_export[k], of_export[k + 1]);
-        ok(nvdp_export(p.ctx, of, NULL));
-        ok(nvdp_verify(p.ctx, out, NULL, &found));
-        for (size_t k = 0; k < found.checks; k++)
-            cr_expect_neq(found.check[k].verdict, NVDP_VERDICT_NO, "%s: %s", found.check[k].what,
-                          found.check[k].found);
+        share_exported(p.ctx, "run", p.run, "input", p.input, "out", out, "no-ledger", "true",
+                       "samples", "2", "measure-texts", "0", NULL);
+        const struct nvdp_verification found = share_verified(p.ctx, out, NULL);
+        all_hold(&found);
         support_contains(found.statement, "Whoever guesses a text can compute its vector");
         support_contains(found.statement,
                          "named as public (mean, map and decoder), which no noise");
-        open_search(&p, out, &s);
-        ok(nvdp_search_texts(p.ctx, s.search, NULL, 1, (const char *const *)&query, 1, &hit));
-        cr_expect_eq(hit.text, 6);
-        cr_expect_float_eq(hit.estimate, 1, .1);
+        const struct searched s = open_search(&p, out);
+        const struct nvdp_hit *hit = hits(&p, &s, query, 1);
+        cr_expect_eq(hit->text, 6);
+        cr_expect_float_eq(hit->estimate, 1, .1);
         ok(nvdp_shared_decode(p.ctx, s.shared, 0, TEXTS, NULL, &width));
         cr_assert_eq(width, 16);
         ok(nvdp_shared_decode(p.ctx, s.shared, 0, TEXTS, decoded, NULL));
@@ -997,7 +887,6 @@ Test(search, distilled) {
         }
         cr_expect_eq(nvdp_shared_decode(p.ctx, s.shared, TEXTS, 1, decoded, NULL),
                      NVDP_ERR_ARGUMENT);
-        close_search(&s);
         if (i == 1) {
             change(out, "f16:", "f17:");
             struct nvdp_shared *shared = NULL;
@@ -1005,117 +894,83 @@ Test(search, distilled) {
         }
     }
     /* the public texts themselves are not to be shared */
-    char *center = support_read(p.center);
-    nvdp__autofree char *table = nvdp__format(p.ctx, "text\n%s", center);
-    support_write_text(p.input, table);
-    ok(nvdp_config_create(p.ctx, "export", &config));
-    support_set(p.ctx, config, "run", p.run);
-    support_set(p.ctx, config, "input", p.input);
-    support_set(p.ctx, config, "out", support_scratch_path("public.h5"));
+    support_write_text(p.input, support_path("text\n%s", support_read(p.center)));
+    config = support_config(p.ctx, "export", "run", p.run, "input", p.input, "out",
+                            support_scratch_path("public.h5"), NULL);
     fails(nvdp_export(p.ctx, config, NULL), NVDP_ERR_ARGUMENT,
           "the public texts of the training: ");
     support_set(p.ctx, config, "public-independent", "true");
     ok(nvdp_export(p.ctx, config, NULL));
     /* a declaration of the training holds for its files */
-    nvdp__autoptr(json_decref) json_t *record = NULL;
-    char *file = nvdp__join(p.ctx, p.run, "run.json");
     nvdp__autoresult struct nvdp_export_result made = NVDP_RESULT(struct nvdp_export_result);
-    ok(nvdp__json_read(p.ctx, file, &record));
-    json_t *options = json_object_get(record, "config");
-    cr_expect(json_is_false(json_object_get(options, "public_independent")));
-    json_object_set_new(options, "public_independent", json_true());
-    ok(nvdp__json_write(p.ctx, file, record));
-    support_set(p.ctx, config, "public-independent", "false");
-    support_set(p.ctx, config, "budget-samples", "2");
-    support_set(p.ctx, config, "out", support_scratch_path("again.h5"));
+    const char *file = support_path("%s/run.json", p.run);
+    cr_expect(json_is_false(support_at(support_json(file), "config/public_independent")));
+    edit_json(file, "config", "public_independent", json_true());
+    support_set_all(p.ctx, config, "public-independent", "false", "budget-samples", "2", "out",
+                    support_scratch_path("again.h5"), NULL);
     ok(nvdp_export(p.ctx, config, &made));
     support_contains(made.statement, "The owner declares that the public texts");
-    free(file);
-    nvdp_config_free(config);
     /* a file without a decoder */
-    snprintf(p.run, sizeof p.run, "%s", support_scratch_path("plain"));
+    p.run = support_scratch_path("plain");
     support_write_text(p.input, "text\none more\nand another\n");
-    EXPORT(&p, "clip-sequence", "4");
+    exported(&p, "clip-sequence", "4", NULL);
     struct nvdp_shared *shared = NULL;
     ok(nvdp_shared_read(p.ctx, p.out, &shared));
     fails(nvdp_shared_decode(p.ctx, shared, 0, 1, NULL, NULL), NVDP_ERR_UNSUPPORTED,
           "expected a file with a decoder");
     nvdp_shared_free(shared);
-    struct nvdp_verification mean = NVDP_RESULT(struct nvdp_verification);
-    ok(nvdp_verify(p.ctx, p.out, NULL, &mean));
-    for (size_t k = 0; k < mean.checks; k++)
-        cr_expect_neq(mean.check[k].verdict, NVDP_VERDICT_NO, "%s", mean.check[k].what);
+    const struct nvdp_verification mean = share_verified(p.ctx, p.out, NULL);
+    all_hold(&mean);
     support_contains(mean.statement, "named as public (mean), which no noise");
 }
 
 /* Public texts that are gone or changed cannot be compared, so nothing is shared. All splits are compared. */
 Test(search, distilled_from_texts_that_cannot_be_compared) {
-    static const char *const plain[] = {NULL};
-    struct place p;
     nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    begin(&p, 1);
-    char data[512], train[600], dev[600], moved[512];
-    path(data, "splits");
-    path(moved, "moved.txt");
-    snprintf(train, sizeof train, "%s/train.tsv", data);
-    snprintf(dev, sizeof dev, "%s/dev.tsv", data);
+    struct place p = begin(1);
+    const char *data = support_scratch_path("splits");
+    const char *moved = support_scratch_path("moved.txt");
+    const char *train = support_path("%s/train.tsv", data), *dev = support_path("%s/dev.tsv", data);
     ok(nvdp__make_directory(p.ctx, data));
-    char *public = support_read(p.center), *table = NULL;
-    nvdp__autofree char *model = nvdp__join(p.ctx, p.run, "model/config.json");
-    nvdp__autofree char *longer = nvdp__format(p.ctx, "%sone more\n", public);
-    json_t *root = NULL;
+    char *public = support_read(p.center);
+    const char *table = "text\tlabel\n";
     size_t n = 0;
-    for (char *row = public, *end; (end = strchr(row, '\n')) != NULL; row = end + 1, n++) {
-        char *rows = nvdp__format(p.ctx, "%s%.*s\t0\n", table != NULL ? table : "text\tlabel\n",
-                                  (int)(end - row), row);
-        free(table);
-        table = rows;
-    }
+    for (char *row = public, *end; (end = strchr(row, '\n')) != NULL; row = end + 1, n++)
+        table = support_path("%s%.*s\t0\n", table, (int)(end - row), row);
     support_write_text(train, "text\tlabel\none more\t0\nand another\t1\n");
-    ok(distill(&p, plain, &result));
+    ok(distill(&p, &result, NULL));
     /* splits need a column of labels, which a task without labels does not name */
-    ok(nvdp__json_read(p.ctx, model, &root));
-    json_t *columns = support_at(root, "nvdp/columns");
-    cr_assert_eq(json_object_set_new(columns, "label", json_string("label")), 0);
-    cr_assert_eq(json_dump_file(root, model, 0), 0);
-    json_decref(root);
+    edit_json(support_path("%s/model/config.json", p.run), "nvdp/columns", "label",
+              json_string("label"));
     for (size_t i = 0; i < 5; i++) {
-        nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-        if (i == 0) support_write_text(p.center, longer);
+        if (i == 0) support_write_text(p.center, support_path("%sone more\n", public));
         if (i == 1) cr_assert_eq(rename(p.center, moved), 0);
         if (i == 2) support_write_text(p.center, public);
         if (i >= 2) support_write_text(dev, i == 2 ? "text\tlabel\nquite another\t1\n" : table);
         if (i == 4) support_write_text(train, table); /* each text in both */
-        ok(nvdp_config_create(p.ctx, "export", &config));
-        support_set(p.ctx, config, "run", p.run);
+        struct nvdp_config *config = support_config(p.ctx, "export", "run", p.run, NULL);
         if (i >= 2) support_set(p.ctx, config, "data", data);
-        support_set(p.ctx, config, i < 2 ? "input" : "split", i < 2 ? train : "train,dev");
-        support_set(p.ctx, config, "out", p.out);
-        support_set(p.ctx, config, "overwrite", "true");
-        support_set(p.ctx, config, "no-ledger", "true");
-        support_set(p.ctx, config, "measure-texts", "0");
+        support_set_all(p.ctx, config, i < 2 ? "input" : "split", i < 2 ? train : "train,dev",
+                        "out", p.out, "overwrite", "true", "no-ledger", "true", "measure-texts",
+                        "0", NULL);
         const nvdp_status expected = i < 2 ? NVDP_ERR_INPUT : i == 2 ? NVDP_OK : NVDP_ERR_ARGUMENT;
         cr_expect_eq(nvdp_export(p.ctx, config, NULL), expected, "%zu: %s", i,
                      nvdp_context_error(p.ctx));
-        char found[64];
-        snprintf(found, sizeof found, "found %zu of the %zu private texts", i == 3 ? n : 2 * n,
-                 i == 3 ? n + 2 : 2 * n);
+        const char *found = support_path("found %zu of the %zu private texts", i == 3 ? n : 2 * n,
+                                         i == 3 ? n + 2 : 2 * n);
         if (i != 2)
             support_contains(nvdp_context_error(p.ctx),
                              i < 2 ? "gone or changed, so they cannot be compared" : found);
         cr_expect_eq(nvdp__exists(p.out), i >= 2);
     }
-    free(table);
 }
 
 /* A finished run is not trained again in place, and stays until a training that replaces it can begin. */
 Test(search, distilled_runs_are_kept) {
-    struct place p;
     nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    begin(&p, 1);
-    char few[512], none[512];
-    path(few, "few.txt");
-    path(none, "none");
+    struct place p = begin(1);
+    const char *few = support_scratch_path("few.txt");
+    const char *none = support_scratch_path("none");
     support_write_text(few, "b a\nb c\nb d\nb e\nb f\nb g\nb h\nb i\n");
     const char *const cases[][3] = {{NULL, NULL, NULL},
                                     {"resume", p.run, "has ended; there is nothing to resume"},
@@ -1128,42 +983,29 @@ Test(search, distilled_runs_are_kept) {
                                     {"seed", "7", NULL}};
     static const char *const files[] = {"run.json", "result.json", "decoder.safetensors",
                                         "model/model.safetensors"};
-    char *kept[4] = {0};
+    const char *kept[4] = {NULL};
     size_t size[4] = {0};
     const size_t n = sizeof cases / sizeof *cases;
     for (size_t i = 0; i < n; i++) {
         const bool good = cases[i][2] == NULL, resumes = i == 1;
-        const char *const of[] = {resumes ? NULL : "overwrite", "true", cases[i][0], cases[i][1],
-                                  NULL};
         nvdp_status status = NVDP_OK;
         if (resumes) {
-            struct nvdp_config *config =
-                support_config(p.ctx, "train", cases[i][0], cases[i][1], NULL);
-            status = nvdp_train(p.ctx, config, &result);
+            status = nvdp_train(
+                p.ctx, support_config(p.ctx, "train", cases[i][0], cases[i][1], NULL), &result);
             cr_expect_eq(status, NVDP_ERR_STATE);
         } else {
-            status = distill(&p, of, &result);
+            status = distill(&p, &result, "overwrite", "true", cases[i][0], cases[i][1], NULL);
         }
         cr_expect_eq(status == NVDP_OK, good, "%zu: %s", i, nvdp_context_error(p.ctx));
         if (!good) support_contains(nvdp_context_error(p.ctx), cases[i][2]);
         for (size_t k = 0; k < 4; k++) {
-            char *found = NULL;
-            nvdp__autofree char *file = nvdp__join(p.ctx, p.run, files[k]);
-            size_t bytes = 0;
-            cr_assert_eq(nvdp__read_file(p.ctx, file, 1 << 20, &found, &bytes), NVDP_OK, "%zu: %s",
-                         i, nvdp_context_error(p.ctx));
+            const char *file = support_path("%s/%s", p.run, files[k]), *found = support_read(file);
+            const size_t bytes = support_size(file);
             const bool same =
                 kept[k] != NULL && bytes == size[k] && memcmp(found, kept[k], bytes) == 0;
             cr_expect_eq(same, !good, "%zu: %s", i, files[k]);
-            if (good) {
-                free(kept[k]);
-                kept[k] = found;
-                size[k] = bytes;
-            } else {
-                free(found);
-            }
+            if (good) kept[k] = found;
+            if (good) size[k] = bytes;
         }
     }
-    for (size_t k = 0; k < 4; k++)
-        free(kept[k]);
 }

@@ -122,8 +122,6 @@ Test(toy_format, is_one_row) {
     struct made_embeddings made = made_embeddings_default();
     struct nvdp__release refused = {0};
     unsigned char digest[3][NVDP__H5_DIGEST];
-    nvdp__autofree char *bytes = NULL;
-    size_t count = 0;
     made.labels = made.splits = false;
     const char *first = support_scratch_path("first.h5");
     const char *middle = support_scratch_path("middle.toy");
@@ -138,10 +136,9 @@ Test(toy_format, is_one_row) {
     digest_of(ctx, formats, last, digest[2]);
     cr_assert_arr_eq(digest[0], digest[1], sizeof digest[0]);
     cr_assert_arr_eq(digest[0], digest[2], sizeof digest[0]);
-    ok(nvdp__read_file(ctx, middle, 1 << 24, &bytes, &count));
-    bytes = realloc(bytes, count + 1);
-    bytes[count] = '\0';
-    support_write(middle, bytes, count + 1);
+    char *bytes = support_read(middle);
+    const size_t count = support_size(middle);
+    support_write(middle, bytes, count + 1); /* with the NUL behind the bytes */
     fails(nvdp__release_read(ctx, formats, middle, &refused), NVDP_ERR_INPUT,
           "for these values and texts, found a difference at byte");
     bytes[sizeof first_line - 1] = 1; /* a byte that nothing determines */

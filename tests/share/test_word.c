@@ -1,5 +1,6 @@
 /* A run of method word from training to a verified file: what is stated per word. */
 #include "base/sentence.h"
+#include "fixture.h"
 #include "share/statement.h"
 #include "tiny_task.h"
 
@@ -8,15 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void set(struct nvdp_config *config, const char *name, const char *value) {
-    cr_assert_eq(nvdp_config_set(config, name, value), NVDP_OK, "%s", name);
-}
-
 static struct nvdp__train_options options_of(struct nvdp_context *ctx, const char *out) {
     const struct task task = task_make(ctx);
     struct nvdp__train_options config = task_config(&task, NVDP_METHOD_WORD, out);
-    config.data = strdup(task.data);
-    config.model = strdup(task.model);
+    config.data = support_path("%s", task.data);
+    config.model = support_path("%s", task.model);
     config.word_epsilon = 2;
     config.nvib.stdev_tau = 1;
     config.nvib.latent_dim = 2;
@@ -25,62 +22,61 @@ static struct nvdp__train_options options_of(struct nvdp_context *ctx, const cha
 }
 
 /* Exports the dev texts to `file`; seed NULL: with noise from the operating system. */
-static void export(struct nvdp_context *ctx, const char *run, const char *file, const char *seed,
-                   struct nvdp_export_result *out) {
-    struct nvdp_config *options = NULL;
-    ok(nvdp_config_create(ctx, "export", &options));
-    set(options, "run", run);
-    set(options, "split", "dev");
-    set(options, "out", file);
-    set(options, "budget-samples", "100");
-    if (seed != NULL) set(options, "insecure-seed", seed);
-    ok(nvdp_export(ctx, options, out));
-    nvdp_config_free(options);
+static struct nvdp_export_result exported_to(struct nvdp_context *ctx, const char *run,
+                                             const char *file, const char *seed) {
+    return share_exported(ctx, "run", run, "split", "dev", "out", file, "budget-samples", "100",
+                          "insecure-seed", seed, NULL);
+}
+
+static struct nvdp_verification verified(struct nvdp_context *ctx, const char *path) {
+    return share_verified(ctx, path, NULL);
+}
+
+static struct nvdp_guarantee guarantee_of(struct nvdp_context *ctx, const char *run) {
+    struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
+    ok(nvdp_run_guarantee(ctx, run, &guarantee));
+    return guarantee;
+}
+
+static const char *line_of(struct nvdp_context *ctx, const struct nvdp_guarantee *guarantee) {
+    char *line = NULL;
+    ok(nvdp_guarantee_line(ctx, guarantee, &line));
+    return support_keep(line);
 }
 
 /* The sums of the ledger of the run, and the refusal of one more sample, name the epsilon per word. */
 static void ledger_says_per_word(struct nvdp_context *ctx, const char *folder, double stated) {
-    char ledger[600];
-    nvdp__autofree char *json = NULL;
+    const char *ledger = support_path("%s/ledger", folder);
+    char *json = NULL;
     struct nvdp_ledger_summary sums = NVDP_RESULT(struct nvdp_ledger_summary);
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *options = NULL;
-    snprintf(ledger, sizeof ledger, "%s/ledger", folder);
     ok(nvdp_ledger_summarize(ctx, ledger, NULL, &sums));
     cr_expect_float_eq(sums.word_epsilon, stated, 1e-4);
     ok(nvdp_describe(ctx, ledger, NVDP_DESCRIPTION_JSON, &json));
-    support_contains(json, "\"word_epsilon\": ");
+    support_contains(support_keep(json), "\"word_epsilon\": ");
     support_lacks(json, "budget"); /* there is none */
-    ok(nvdp_config_create(ctx, "export", &options));
-    set(options, "run", folder);
-    set(options, "split", "dev");
-    set(options, "out", support_scratch_path("refused.h5"));
-    set(options, "budget-samples", "1");
+    struct nvdp_config *options =
+        support_config(ctx, "export", "run", folder, "split", "dev", "out",
+                       support_scratch_path("refused.h5"), "budget-samples", "1", NULL);
     fails(nvdp_export(ctx, options, NULL), NVDP_ERR_STATE, "(per word ");
 }
 
 static void release_and_verify(size_t window) {
     struct nvdp_context *ctx = support_context();
-    const char *run = support_scratch_path("word");
-    const char *file = support_scratch_path("word.h5");
-    nvdp__autofree char *folder = strdup(run);
+    const char *folder = support_scratch_path("word"), *file = support_scratch_path("word.h5");
     struct nvdp__train_options config = options_of(ctx, folder);
     config.nvib.clip.window = window;
-    struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
-    struct nvdp_export_result exported = NVDP_RESULT(struct nvdp_export_result);
-    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
-    nvdp__autofree char *line = NULL;
     const struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect_gt(result.certified_epsilon, NVDP_USEFUL_EPSILON);
 
-    ok(nvdp_run_guarantee(ctx, folder, &guarantee));
+    const struct nvdp_guarantee guarantee = guarantee_of(ctx, folder);
     cr_assert(guarantee.word.holds);
     cr_expect_leq(guarantee.word.epsilon, 2);
     cr_expect_gt(guarantee.word.epsilon, 1.99);
-    ok(nvdp_guarantee_line(ctx, &guarantee, &line));
+    const char *line = line_of(ctx, &guarantee);
     support_contains(line, "Proven per word: epsilon 2 at delta 1e-05, one sample");
     support_contains(line, "No useful guarantee: epsilon ");
 
-    export(ctx, folder, file, NULL, &exported);
+    struct nvdp_export_result exported = exported_to(ctx, folder, file, NULL);
     support_contains(exported.guarantee, "Proven per word: epsilon 2 at delta 1e-05, one sample");
     support_contains(exported.statement, "2 rows together: epsilon ");
     support_contains(exported.statement, " at delta 1e-05 (per word 2.954); 10 rows together: ");
@@ -91,8 +87,7 @@ static void release_and_verify(size_t window) {
     support_contains(exported.statement, "Proven for each single occurrence of a word");
     support_contains(exported.statement, "for 3 adjacent words epsilon is ");
     support_contains(exported.statement, "its size may tell the length.");
-    nvdp_result_free(&exported);
-    ok(nvdp_verify(ctx, file, NULL, &found));
+    struct nvdp_verification found = verified(ctx, file);
     cr_expect(found.holds && found.certified && !found.useful, "%s", found.statement);
     for (size_t i = 0; i < found.checks; i++)
         support_lacks(found.check[i].what, "length");
@@ -100,35 +95,27 @@ static void release_and_verify(size_t window) {
     cr_expect_float_eq(found.word_epsilon, nvdp_gdp_epsilon(found.word_mu, 1e-5), 1e-4);
 
     /* A second file of the texts: n samples have sqrt(n) times the mu of one. */
-    exported = (struct nvdp_export_result)NVDP_RESULT(struct nvdp_export_result);
-    found = (struct nvdp_verification)NVDP_RESULT(struct nvdp_verification);
     file = support_scratch_path("word2.h5");
-    export(ctx, folder, file, NULL, &exported);
+    exported = exported_to(ctx, folder, file, NULL);
     cr_expect_eq(exported.spent_samples, 6); /* a text is in three rows */
     const double all = nvdp_gdp_epsilon(sqrt(6) * guarantee.word.mu, 1e-5);
     cr_expect_float_eq(exported.spent_word_epsilon, all, 1e-4);
     cr_expect_gt(exported.spent_epsilon, NVDP_USEFUL_EPSILON);
     ledger_says_per_word(ctx, folder, all);
     support_lacks(exported.statement, "Proven: ");
-    nvdp_result_free(&exported);
-    ok(nvdp_verify(ctx, file, NULL, &found));
+    found = verified(ctx, file);
     cr_expect(found.holds, "%s", found.statement);
 
     /* After a file whose noise can be removed nothing is proven of all together. */
     for (int secure = 0; secure < 2; secure++) {
-        exported = (struct nvdp_export_result)NVDP_RESULT(struct nvdp_export_result);
         file = support_scratch_path(secure ? "word4.h5" : "word3.h5");
-        export(ctx, folder, file, secure ? NULL : "1", &exported);
+        exported = exported_to(ctx, folder, file, secure ? NULL : "1");
         cr_expect_eq(exported.spent_word_epsilon, INFINITY);
         cr_expect_eq(strstr(exported.guarantee, "Proven per word") != NULL, secure);
-        nvdp_result_free(&exported);
-        found = (struct nvdp_verification)NVDP_RESULT(struct nvdp_verification);
-        ok(nvdp_verify(ctx, file, NULL, &found));
+        found = verified(ctx, file);
         cr_expect_eq(found.holds, secure != 0, "%s", found.statement);
         cr_expect_eq(isinf(found.word_epsilon), !secure);
     }
-    free((void *)config.data);
-    free((void *)config.model);
 }
 
 /* Replaces a number of the file, and returns it. */
@@ -158,9 +145,8 @@ static void old_attributes(const char *file) {
 
 /* Counts the checks of this name that fail. */
 static size_t refused(struct nvdp_context *ctx, const char *file, const char *what) {
-    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    const struct nvdp_verification found = verified(ctx, file);
     size_t wrong = 0;
-    ok(nvdp_verify(ctx, file, NULL, &found));
     for (size_t i = 0; i < found.checks; i++)
         wrong +=
             found.check[i].verdict == NVDP_VERDICT_NO && strcmp(found.check[i].what, what) == 0;
@@ -170,20 +156,12 @@ static size_t refused(struct nvdp_context *ctx, const char *file, const char *wh
 /* `ledger`: NULL, that of the run; "", none. */
 static void export_texts(struct nvdp_context *ctx, const char *run, const char *rows,
                          const char *file, const char *ledger) {
-    struct nvdp_config *options = NULL;
     const char *input = support_scratch_path("texts.tsv");
-    const char *text = support_path("sentence\tlabel\n%s", rows);
-    support_write_text(input, text);
-    ok(nvdp_config_create(ctx, "export", &options));
-    set(options, "run", run);
-    set(options, "input", input);
-    set(options, "out", file);
-    if (ledger == NULL || *ledger != '\0') set(options, "budget-samples", "9");
-    set(options, "model-id", "0123456789abcdef0123456789abcdef");
-    if (ledger != NULL && *ledger == '\0') set(options, "no-ledger", "true");
-    if (ledger != NULL && *ledger != '\0') set(options, "ledger", ledger);
-    ok(nvdp_export(ctx, options, NULL));
-    nvdp_config_free(options);
+    const bool none = ledger != NULL && *ledger == '\0';
+    support_write_text(input, support_path("sentence\tlabel\n%s", rows));
+    share_exported(ctx, "run", run, "input", input, "out", file, "budget-samples",
+                   none ? NULL : "9", "model-id", "0123456789abcdef0123456789abcdef", "no-ledger",
+                   none ? "true" : NULL, "ledger", none ? NULL : ledger, NULL);
 }
 
 /* A text in two rows has two samples, though no earlier file has it. */
@@ -192,24 +170,19 @@ Test(word_release, counts_all_rows_of_a_text) {
     const char *run = support_scratch_path("word");
     const char *file = support_scratch_path("rows.h5");
     struct nvdp__train_options config = options_of(ctx, run);
-    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
     task_train(ctx, &config);
     export_texts(ctx, run, "good cat\t1\nGood  cat\t0\nbad\t0\n", file, NULL);
-    ok(nvdp_verify(ctx, file, NULL, &found));
+    struct nvdp_verification found = verified(ctx, file);
     cr_expect(found.holds);
     cr_expect_eq(found.spent_samples, 0); /* the ledger's owner knows */
     support_contains(found.guarantee, "Proven per word: epsilon 2 at delta 1e-05, one sample");
-    char ledger[600];
-    snprintf(ledger, sizeof ledger, "%s/ledger", run);
-    ok(nvdp_verify_ledger(ctx, file, ledger, NULL, &found));
+    found = share_counted(ctx, file, support_path("%s/ledger", run), NULL);
     cr_expect_eq(found.spent_samples, 2);
     support_contains(found.guarantee, "(per word 2.954). The file states of one row: Proven per ");
-    struct nvdp_config *options = support_config(ctx, "export", NULL);
-    set(options, "run", run);
     /* without a budget of the caller the rows of a text are refused: word-epsilon is for one of them */
-    set(options, "input", support_scratch_path("texts.tsv"));
-    set(options, "ledger", support_scratch_path("none"));
-    set(options, "out", support_scratch_path("none.h5"));
+    struct nvdp_config *options = support_config(
+        ctx, "export", "run", run, "input", support_scratch_path("texts.tsv"), "ledger",
+        support_scratch_path("none"), "out", support_scratch_path("none.h5"), NULL);
     fails(nvdp_export(ctx, options, NULL), NVDP_ERR_STATE,
           "1 text stands twice in these texts: expected at "
           "most 1 sample of a text, which the run guarantees");
@@ -221,33 +194,27 @@ Test(word_release, counts_all_rows_of_a_text) {
     task_train(ctx, &config);
     file = support_scratch_path("weak.h5");
     export_texts(ctx, run, "good\t1\n", file, support_scratch_path("another"));
-    ok(nvdp_verify(ctx, file, NULL, &found));
+    found = verified(ctx, file);
     support_contains(found.statement, "\nNo useful guarantee per word: the proven epsilon is 300 "
                                       "at delta 1e-05, one sample.\n");
-    struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
-    nvdp__autofree char *line = NULL;
-    ok(nvdp_run_guarantee(ctx, run, &guarantee));
-    ok(nvdp_guarantee_line(ctx, &guarantee, &line));
-    support_contains(line, "No useful guarantee per word: the proven epsilon is 300 at ");
-    free((void *)config.data);
-    free((void *)config.model);
+    const struct nvdp_guarantee guarantee = guarantee_of(ctx, run);
+    support_contains(line_of(ctx, &guarantee),
+                     "No useful guarantee per word: the proven epsilon is 300 at ");
 }
 
 /* A number below the one that follows from the file itself is found. Sums of a ledger, which older files state, are not
  * read. */
 Test(word_release, what_a_file_states_per_word_is_checked) {
     struct nvdp_context *ctx = support_context();
-    char file[2][600];
-    const char *run = support_scratch_path("word"), *folder = support_scratch_path("all");
+    const char *file[2], *run = support_scratch_path("word"), *folder = support_scratch_path("all");
     struct nvdp__train_options config = options_of(ctx, run);
-    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
     task_train(ctx, &config);
     cr_assert_eq(mkdir(folder, 0700), 0);
     for (int i = 0; i < 2; i++) {
-        snprintf(file[i], sizeof file[i], "%s/%d.h5", folder, i);
+        file[i] = support_path("%s/%d.h5", folder, i);
         export_texts(ctx, run, i == 0 ? "good\t1\nbad\t0\n" : "good\t1\ncat\t0\n", file[i], NULL);
     }
-    ok(nvdp_verify(ctx, folder, NULL, &found));
+    struct nvdp_verification found = verified(ctx, folder);
     cr_expect(found.holds);
     cr_expect(found.counted);
     static const char says[] = "The samples of a text that is in several of these files add up. ";
@@ -255,16 +222,12 @@ Test(word_release, what_a_file_states_per_word_is_checked) {
     support_contains(found.statement, says);
     support_contains(found.guarantee, "Proven per word: epsilon 2 at ");
     export_texts(ctx, run, "sea\t1\n", support_scratch_path("all/2.h5"), "");
-    ok(nvdp_verify(ctx, folder, NULL, &found));
+    found = verified(ctx, folder);
     cr_expect_not(found.counted);
     old_attributes(file[1]);
-    ok(nvdp_verify(ctx, file[1], NULL, &found));
+    found = verified(ctx, file[1]);
     cr_expect(found.holds);
-    size_t old = 0;
-    for (size_t i = 0; i < found.checks; i++)
-        old += found.check[i].verdict == NVDP_VERDICT_OPEN &&
-               strstr(found.check[i].found, "it states 'named_share'") != NULL;
-    cr_expect_eq(old, 1);
+    cr_expect_eq(checks_that_found(&found, NVDP_VERDICT_OPEN, "it states 'named_share'"), 1);
     static const char *const changed[][2] = {
         {"certificate_word_mu", "the stated epsilon per word follows from the certificate"},
         {"certificate_word_epsilon", "the stated epsilon per word follows from the certificate"}};
@@ -274,62 +237,52 @@ Test(word_release, what_a_file_states_per_word_is_checked) {
         write_number(file[1], changed[k][0], before);
         cr_expect_eq(refused(ctx, file[1], changed[k][1]), 0, "%s", changed[k][0]);
     }
-    free((void *)config.data);
-    free((void *)config.model);
 }
 
 /* The ledger's checks of a folder show the largest sum of each kind over several releases. */
 Test(word_release, a_folder_has_the_largest_sums_of_each_kind) {
     static const double word[] = {2, 0.05, 8}, text[] = {8, 20, 9};
     struct nvdp_context *ctx = support_context();
-    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
-    const char *run[3];
-    char file[600];
+    const char *run[3], *file = NULL;
     const char *folder = support_scratch_path("all"), *ledger = support_scratch_path("ledger");
     for (int i = 0; i < 3; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "run%d", i);
-        run[i] = support_scratch_path(name);
+        run[i] = support_scratch_path(support_path("run%d", i));
         struct nvdp__train_options config = options_of(ctx, run[i]);
         config.word_epsilon = word[i];
         config.certified_epsilon = text[i];
         task_train(ctx, &config);
-        free((void *)config.data);
-        free((void *)config.model);
     }
     export_texts(ctx, run[1], "good\t1\n", support_scratch_path("1.h5"), ledger);
     export_texts(ctx, run[2], "bad\t1\n", support_scratch_path("2.h5"), ledger);
     cr_assert_eq(mkdir(folder, 0700), 0);
     for (int i = 0; i < 2; i++) {
-        snprintf(file, sizeof file, "%s/%d.h5", folder, i);
+        file = support_path("%s/%d.h5", folder, i);
         export_texts(ctx, run[0], i == 0 ? "good\t1\n" : "bad\t1\n", file, ledger);
     }
-    ok(nvdp_verify(ctx, folder, NULL, &found));
+    struct nvdp_verification found = verified(ctx, folder);
     cr_expect(found.holds);
     cr_expect_float_eq(found.word_epsilon, 2, 1e-3);
     /* so are those of the ledger's checks */
-    char beside[600], shown[2][96];
-    snprintf(beside, sizeof beside, "%s.key", ledger);
-    ok(nvdp_verify_ledger(ctx, folder, ledger, beside, &found));
+    const char *beside = support_path("%s.key", ledger);
+    found = share_counted(ctx, folder, ledger, beside);
     cr_expect_gt(found.spent_epsilon, 20);
-    snprintf(shown[0], sizeof shown[0], "0.h5: at most 2 samples (budget: 9), epsilon %s ",
-             nvdp__bound(found.spent_epsilon).text);
-    support_contains(found.check[found.checks - 2].found, shown[0]);
+    const char *spent = support_path(": at most 2 samples (budget: 9), epsilon %s ",
+                                     nvdp__bound(found.spent_epsilon).text);
+    support_contains(found.check[found.checks - 2].found, support_path("0.h5%s", spent));
     support_contains(found.check[found.checks - 1].found, "epsilon 8.4");
-    snprintf(shown[1], sizeof shown[1], "%s", found.check[found.checks - 1].found);
+    const char *words = support_path("%s", found.check[found.checks - 1].found);
     /* a file with another name could be either */
     const char *renamed = support_scratch_path("renamed.h5");
     for (int i = 0; i < 2; i++) {
-        snprintf(file, sizeof file, "%s/%d.h5", folder, i);
+        file = support_path("%s/%d.h5", folder, i);
         cr_assert_eq(link(file, renamed), 0);
-        ok(nvdp_verify(ctx, renamed, NULL, &found));
-        ok(nvdp_verify_ledger(ctx, renamed, ledger, beside, &found));
-        support_contains(found.check[found.checks - 2].found, shown[0] + strlen("0.h5"));
-        cr_expect_str_eq(found.check[found.checks - 1].found, shown[1]);
+        found = share_counted(ctx, renamed, ledger, beside);
+        support_contains(found.check[found.checks - 2].found, spent);
+        cr_expect_str_eq(found.check[found.checks - 1].found, words);
         cr_assert_eq(unlink(renamed), 0);
     }
     /* three adjacent words are not more than the text */
-    ok(nvdp_verify(ctx, file, NULL, &found));
+    found = verified(ctx, file);
     support_contains(found.statement, "adjacent words epsilon is ");
 }
 
@@ -346,41 +299,28 @@ Test(word_release, states_the_guarantee_of_a_word_in_windows) {
 Test(word_release, with_private_training_both_are_stated) {
     struct nvdp_context *ctx = support_context();
     const char *run = support_scratch_path("word"), *file = support_scratch_path("word.h5");
-    char owner[200];
-    nvdp__autofree char *line = NULL;
     struct nvdp__train_options config = options_of(ctx, run);
-    struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
-    nvdp__autoresult struct nvdp_export_result exported = NVDP_RESULT(struct nvdp_export_result);
-    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
     config.dp.batch = 8;
     config.dp.target_epsilon = 3;
     task_train(ctx, &config);
-    ok(nvdp_run_guarantee(ctx, run, &guarantee));
+    const struct nvdp_guarantee guarantee = guarantee_of(ctx, run);
     cr_expect(guarantee.training_epsilon > 2.9 && guarantee.training_epsilon <= 3);
-    ok(nvdp_guarantee_line(ctx, &guarantee, &line));
+    const char *line = line_of(ctx, &guarantee);
     support_contains(line, "Proven per word: epsilon 2 at delta 1e-05, one sample");
-    snprintf(owner, sizeof owner, "One training example (zero-out): epsilon %s at delta %s",
-             nvdp__bound(guarantee.training_epsilon).text,
-             nvdp__bound(guarantee.training_delta).text);
-    support_contains(line, owner);
-    export(ctx, run, file, NULL, &exported);
+    const char *training =
+        support_path("epsilon %s at delta %s", nvdp__bound(guarantee.training_epsilon).text,
+                     nvdp__bound(guarantee.training_delta).text);
+    support_contains(line, support_path("One training example (zero-out): %s", training));
+    const struct nvdp_export_result exported = exported_to(ctx, run, file, NULL);
     support_contains(exported.statement, "Proven per word: epsilon 2 at delta 1e-05, one sample");
-    snprintf(owner, sizeof owner,
-             "epsilon %s at delta %s for one training example (zero-out, for exact arithmetic, "
-             "which the training's noise lacks)",
-             nvdp__bound(guarantee.training_epsilon).text,
-             nvdp__bound(guarantee.training_delta).text);
+    const char *owner = support_path("%s for one training example (zero-out, for exact "
+                                     "arithmetic, which the training's noise lacks)",
+                                     training);
     support_contains(exported.statement, owner);
-    ok(nvdp_verify(ctx, file, NULL, &found));
+    struct nvdp_verification found = verified(ctx, file);
     cr_expect(found.holds, "%s", found.statement);
     support_contains(found.statement, owner);
-    size_t checks = 0;
-    for (size_t i = 0; i < found.checks; i++)
-        checks += found.check[i].verdict == NVDP_VERDICT_OPEN &&
-                  strstr(found.check[i].found, owner) != NULL;
-    cr_expect_eq(checks, 1);
-    free((void *)config.data);
-    free((void *)config.model);
+    cr_expect_eq(checks_that_found(&found, NVDP_VERDICT_OPEN, owner), 1);
 }
 
 Test(word_release, refusals_and_both_budgets) {
@@ -423,6 +363,4 @@ Test(word_release, refusals_and_both_budgets) {
     ok(nvdp_guarantee_guesses(ctx, &guarantee, &text));
     support_contains(text, "Proven for each single occurrence of a word");
     support_lacks(text, "may be recognized");
-    free((void *)config.data);
-    free((void *)config.model);
 }

@@ -141,6 +141,16 @@ struct report *made_report(struct nvdp_context *ctx, const char *folder) {
     return support_keep(report);
 }
 
+void made_runs(const char *folder, size_t count, const struct made_run *runs) {
+    for (size_t i = 0; i < count; i++)
+        made_run(folder, &runs[i]);
+}
+
+struct report *made_report_of(const char *folder, size_t count, const struct made_run *runs) {
+    made_runs(folder, count, runs);
+    return made_report(support_context(), folder);
+}
+
 char *report_written(const char *folder, const char *file) {
     struct nvdp_context *ctx = support_context();
     nvdp__autoptr(report_free) struct report *report = made_report(ctx, folder);

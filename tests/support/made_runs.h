@@ -31,6 +31,9 @@ struct made_run {
 };
 /* Writes SCRATCH/folder/name. */
 void made_run(const char *folder, const struct made_run *run);
+void made_runs(const char *folder, size_t count, const struct made_run *runs);
+/* Writes runs, and returns the report of the folder. */
+struct report *made_report_of(const char *folder, size_t count, const struct made_run *runs);
 /* Returns SCRATCH/folder, which it creates if needed. */
 const char *made_folder(const char *folder);
 /* Writes one file of a run. */

@@ -11,7 +11,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <locale.h>
-#include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -72,6 +71,13 @@ const char *support_path(const char *format, ...) {
     const char *path = formatted(format, args);
     va_end(args);
     return path;
+}
+
+const char *support_quoted(const char *text) {
+    char *quoted = strdup(text);
+    for (char *at = quoted; (at = strchr(at, '\'')) != NULL;)
+        *at = '"';
+    return support_keep(quoted);
 }
 
 static const char *shared_path(const char *relative) {
@@ -160,6 +166,12 @@ char *support_read(const char *path) {
     return support_keep(text);
 }
 
+size_t support_size(const char *path) {
+    struct stat info;
+    cr_assert_eq(stat(path, &info), 0, "%s", path);
+    return (size_t)info.st_size;
+}
+
 void support_decimal_comma(void) {
     static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"};
     char command[PATH_SIZE];
@@ -204,6 +216,13 @@ json_t *support_json(const char *path) {
     json_error_t error;
     json_t *root = json_load_file(path, 0, &error);
     cr_assert_not_null(root, "%s: %s", path, error.text);
+    return support_keep(root);
+}
+
+json_t *support_parsed(const char *text) {
+    json_error_t error;
+    json_t *root = json_loads(strchr(text, '"') == NULL ? support_quoted(text) : text, 0, &error);
+    cr_assert_not_null(root, "%s: %s", error.text, text);
     return support_keep(root);
 }
 
@@ -262,12 +281,7 @@ const char *text_at(const json_t *root, const char *path) {
 void support_has(const json_t *root, const char *members) {
     const char *key;
     json_t *value;
-    json_error_t error;
-    char *text = support_keep(strdup(members));
-    for (char *at = text; (at = strchr(at, '\'')) != NULL;)
-        *at = '"';
-    json_t *wanted = support_keep(json_loads(text, 0, &error));
-    cr_assert_not_null(wanted, "%s: %s", members, error.text);
+    json_t *wanted = support_parsed(members);
     json_object_foreach(wanted, key, value) {
         const json_t *found = support_at(root, key);
         const bool same =
@@ -344,13 +358,24 @@ void support_set(struct nvdp_context *ctx, struct nvdp_config *config, const cha
                  nvdp_context_error(ctx));
 }
 
+void support_set_list(struct nvdp_context *ctx, struct nvdp_config *config, va_list options) {
+    for (const char *name; (name = va_arg(options, const char *)) != NULL;)
+        support_set(ctx, config, name, va_arg(options, const char *));
+}
+
+void support_set_all(struct nvdp_context *ctx, struct nvdp_config *config, ...) {
+    va_list options;
+    va_start(options, config);
+    support_set_list(ctx, config, options);
+    va_end(options);
+}
+
 struct nvdp_config *support_config(struct nvdp_context *ctx, const char *kind, ...) {
     struct nvdp_config *config = NULL;
     va_list options;
     ok(nvdp_config_create(ctx, kind, &config));
     va_start(options, kind);
-    for (const char *name; (name = va_arg(options, const char *)) != NULL;)
-        support_set(ctx, config, name, va_arg(options, const char *));
+    support_set_list(ctx, config, options);
     va_end(options);
     return support_keep(config);
 }

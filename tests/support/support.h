@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <nvdp/config.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,8 @@ bool support_has_shared(const char *relative);
 
 /* Returns a formatted text. */
 const char *support_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Returns a text with double quotes in place of single ones, for JSON. */
+const char *support_quoted(const char *text);
 /* Returns a fresh scratch directory under the system's temporary directory; removed at exit. */
 const char *support_scratch(void);
 /* Returns the path of `name` in the scratch directory. */
@@ -47,8 +50,9 @@ void support_write_text(const char *path, const char *text);
 const char *support_file(const char *name, const char *text);
 #define support_folder(name, ...) support_folder_of(name, (const char *const[]){__VA_ARGS__, NULL})
 const char *support_folder_of(const char *name, const char *const *files);
-/* Returns the whole file, NUL-terminated. */
+/* Returns the whole file, NUL-terminated, and its size. */
 char *support_read(const char *path);
+size_t support_size(const char *path);
 
 /* Sets a locale with a decimal comma, either installed or made here by localedef; skips the
  * running test if neither works. */
@@ -64,8 +68,9 @@ bool support_same_file(const char *directory_a, const char *directory_b, const c
 void support_contains_all(const char *text, const char *const *parts);
 void support_lacks_all(const char *text, const char *const *parts);
 
-/* Reads a file. */
+/* Reads a file, or a text with single or double quotes. */
 json_t *support_json(const char *path);
+json_t *support_parsed(const char *text);
 /* Fails the test unless the object has these values at these paths, such as "{'task': 'sst2', 'test/n': 40}". */
 void support_has(const json_t *root, const char *members);
 /* Reads a file of tests/golden. */
@@ -102,6 +107,10 @@ void support_near(double got, double want, double tolerance, const char *what, c
 /* Sets options from a formatted text of names and values with spaces between them: "seeds 2 run PATH". */
 void support_options(struct nvdp_context *ctx, struct nvdp_config *config, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Sets options: names and values, then NULL; a value NULL restores the default. */
+void support_set_all(struct nvdp_context *ctx, struct nvdp_config *config, ...)
+    __attribute__((sentinel));
+void support_set_list(struct nvdp_context *ctx, struct nvdp_config *config, va_list options);
 /* Sets an option, which must succeed, or must be refused with a message that contains `part`. */
 void support_set(struct nvdp_context *ctx, struct nvdp_config *config, const char *name,
                  const char *value);

@@ -22,9 +22,8 @@ static struct sweep_grid read_members(struct nvdp_context *ctx, const char *memb
 
 static size_t count_label(const struct sweep_grid *grid, const char *label) {
     size_t count = 0;
-    for (size_t i = 0; i < grid->count; i++) {
+    for (size_t i = 0; i < grid->count; i++)
         count += strcmp(grid->run[i].label, label) == 0;
-    }
     return count;
 }
 
@@ -51,9 +50,8 @@ Test(grid, lists_are_dimensions_and_base_runs_once_a_seed) {
         cr_assert_str_eq(nvdp_config_get(run->config, "data"), "d");
         cr_assert_eq(sweep_run_number(run, "seed"), i < grid.count / 2 ? 1 : 2,
                      "all of a seed, then the next");
-        for (size_t k = 0; k < i; k++) {
+        for (size_t k = 0; k < i; k++)
             cr_assert_str_neq(grid.run[i].name, grid.run[k].name);
-        }
     }
     const struct sweep_run *base = first(&grid, "base"), *nvdp = first(&grid, "nvdp");
     cr_assert_not(base->private_);
@@ -419,9 +417,8 @@ Test(grid, too_many_runs_are_refused_before_they_are_made) {
     static const char *const keys[] = {"lr", "warmup", "beta1", "dropout"};
     for (size_t i = 0; i < 4; i++) {
         snprintf(text + strlen(text), sizeof text - strlen(text), ", \"%s\": [0.1", keys[i]);
-        for (int k = 0; k < 11; k++) {
+        for (int k = 0; k < 11; k++)
             snprintf(text + strlen(text), sizeof text - strlen(text), ", 0.2%02d", k);
-        }
         strcat(text, "]");
     }
     strcat(text, "}");

@@ -110,9 +110,8 @@ Test(lease, a_worker_that_outlives_its_process_keeps_the_run) {
     cr_assert_eq(waitpid(pid, NULL, 0), pid);
     cr_assert_eq(look(directory, &lease), SWEEP_LEASE_HELD);
     kill(heir, SIGKILL);
-    for (int i = 0; i < 500 && look(directory, &lease) != SWEEP_LEASE_FREE; i++) {
+    for (int i = 0; i < 500 && look(directory, &lease) != SWEEP_LEASE_FREE; i++)
         rest(0.01);
-    }
     cr_assert_eq(look(directory, &lease), SWEEP_LEASE_FREE);
 }
 

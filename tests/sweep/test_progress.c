@@ -123,8 +123,7 @@ Test(eta, from_the_rates_of_running_runs_then_from_finished_ones) {
     cr_assert_float_eq(eta(&six, 1), 80 + 160 + 80 + 100 + 200, 1e-9);
     strcpy(six.entry[4].progress.phase, "pairs");
     cr_assert_float_eq(eta(&six, 1), 80 + 160 + 80 + 200, 1e-9);
-    for (size_t i = 1; i < RUNS; i++) {
+    for (size_t i = 1; i < RUNS; i++)
         six.entry[i].state = i % 2 == 0 ? SWEEP_ENTRY_DONE : SWEEP_ENTRY_FAILED;
-    }
     cr_assert_eq(eta(&six, 1), 0);
 }

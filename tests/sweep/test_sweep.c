@@ -68,9 +68,8 @@ static int names_in(const char *directory, const char *folder, struct dirent ***
 }
 
 static void free_names(int count, struct dirent **entries) {
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         free(entries[i]);
-    }
     free(entries);
 }
 
@@ -106,9 +105,8 @@ static void same_results(const char *a, const char *b) {
         const char *name = entries[i]->d_name;
         if (name[0] == '.') continue;
         json_t *x = read_object(a, name, "result.json"), *y = read_object(b, name, "result.json");
-        for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+        for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
             same_value(x, y, keys[k], name);
-        }
         char dir_a[PATH_SIZE], dir_b[PATH_SIZE];
         fill(dir_a, "%s/runs/%s", a, name);
         fill(dir_b, "%s/runs/%s", b, name);
@@ -263,10 +261,8 @@ Test(sweep, killed_again_and_again_ends_in_the_same_results) {
     int kills = 0;
     for (int i = 0; i < 5; i++) {
         pid_t pid = start_sweep(&parts);
-        for (int k = 0; k < 2000 && !has_state(parts.out) && waitpid(pid, NULL, WNOHANG) == 0;
-             k++) {
+        for (int k = 0; k < 2000 && !has_state(parts.out) && waitpid(pid, NULL, WNOHANG) == 0; k++)
             rest(2);
-        }
         rest(37 * i % 90); /* at some point in training, measuring or between */
         kills += kill(pid, SIGKILL) == 0;
         waitpid(pid, NULL, 0);
@@ -394,9 +390,8 @@ Test(sweep, sharing_leaves_readers_scores) {
     struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep"), *names = support_scratch_path("names");
     char members[PATH_SIZE], text[4 * 160 + 1] = "";
-    for (int i = 0; i < 160; i++) {
+    for (int i = 0; i < 160; i++)
         strcat(text, i % 3 == 0 ? "0\n" : "1\n");
-    }
     support_write_text(names, text);
     fill(members,
          "\"methods\": [\"base\", \"nvdp\"], \"epochs\": 1, \"keep\": \"results\", \"share\": "
