@@ -42,7 +42,7 @@ Test(geometry, vectors_that_differ_are_apart) {
         ok(nvdp_dchi_worst(ctx, dchi, 0, 0, &worst));
         nvdp__vectors_row(vectors, 0, &got[0]);
         nvdp__vectors_row(vectors, 1, &got[1]);
-        cr_expect_float_eq(worst.bound, eta * fabs(got[0] - got[1]), 1e-12);
+        near(worst.bound, eta * fabs(got[0] - got[1]), 1e-12);
         cr_expect_eq(worst.bound > 0, k == 1);
         cr_expect_eq(got[0] == got[1], k == 0);
         nvdp_dchi_free(dchi);
@@ -67,10 +67,9 @@ Test(geometry, medians_and_bounds) {
     struct nvdp_geometry got = NVDP_RESULT(struct nvdp_geometry), part = got;
     ok(nvdp__vectors_geometry(ctx, vectors, 0, 1, &got));
     cr_expect_eq(got.tokens, COUNT);
-    cr_expect_float_eq(got.nearest_median, (nearest[COUNT / 2 - 1] + nearest[COUNT / 2]) / 2,
-                       1e-13);
-    cr_expect_float_eq(got.pair_median, (pairs[n / 2 - 1] + pairs[n / 2]) / 2, 1e-13);
-    cr_expect_float_eq(got.pair_max, pairs[n - 1], 1e-13);
+    near(got.nearest_median, (nearest[COUNT / 2 - 1] + nearest[COUNT / 2]) / 2, 1e-13);
+    near(got.pair_median, (pairs[n / 2 - 1] + pairs[n / 2]) / 2, 1e-13);
+    near(got.pair_max, pairs[n - 1], 1e-13);
     cr_expect_eq(got.diameter_bound, got.pair_max);
     ok(nvdp__vectors_geometry(ctx, vectors, 7, 1, &part));
     cr_expect_eq(part.tokens, 7);
@@ -94,7 +93,7 @@ Test(geometry, deniability) {
     ok(nvdp__dchi_deniability(ctx, dchi, N, tokens, DRAWS, 5, same, distinct));
     for (size_t i = 0; i < N; i++) {
         ok(nvdp_dchi_log_probabilities(ctx, dchi, 1, tokens + i, log_p));
-        cr_expect_float_eq(same[i], exp(log_p[tokens[i]]), 1e-14);
+        near(same[i], exp(log_p[tokens[i]]), 1e-14);
         got += distinct[i];
         for (size_t y = 0; y < COUNT; y++) {
             double seen = -expm1(DRAWS * log1p(-exp(log_p[y])));
@@ -102,7 +101,7 @@ Test(geometry, deniability) {
             variance += seen * (1 - seen); /* an upper bound: they are negatively correlated */
         }
     }
-    cr_expect_float_eq(got, want, 5 * sqrt(variance));
+    near(got, want, 5 * sqrt(variance));
     nvdp_dchi_free(dchi);
     ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, 4, 0, NULL, &dchi));
     ok(nvdp__dchi_deniability(ctx, dchi, N, tokens, DRAWS, 5, same, distinct));
@@ -119,7 +118,7 @@ Test(geometry, deniability) {
             kept += out[k] == tokens[i];
             kinds += seen[out[k]]++ == 0;
         }
-        cr_expect_float_eq(same[i], (double)kept / DRAWS, 1e-15);
+        near(same[i], (double)kept / DRAWS, 1e-15);
         cr_expect_eq(distinct[i], (double)kinds);
     }
 }

@@ -41,9 +41,9 @@ Test(inversion, known_distributions) {
             nearest += prior[x] * n_x[x];
             largest = fmax(largest, prior[x]);
         }
-        cr_expect_float_eq(got.bayes, strtod(text_at(want, "bayes_inversion"), NULL), 1e-12);
-        cr_expect_float_eq(got.nearest, nearest, 1e-12);
-        cr_expect_float_eq(got.prior, largest, 1e-12);
+        near(got.bayes, strtod(text_at(want, "bayes_inversion"), NULL), 1e-12);
+        near(got.nearest, nearest, 1e-12);
+        near(got.prior, largest, 1e-12);
         cr_expect(got.draws == 0 && got.nearest_error == 0 && got.bayes_error == 0);
         cr_expect(got.bayes >= got.nearest && got.bayes >= got.prior);
         /* Uses only every third token, with weights 7 times as large, on one thread. */
@@ -61,15 +61,15 @@ Test(inversion, known_distributions) {
         nvdp_context_set_threads(ctx, 1);
         ok(nvdp_dchi_inversion(ctx, dchi, some, 0, 1, &again));
         nvdp_context_set_threads(ctx, 2);
-        cr_expect_float_eq(again.bayes, bayes, 1e-12);
+        near(again.bayes, bayes, 1e-12);
     }
     /* random: only the prior helps. */
     struct nvdp_inversion got = NVDP_RESULT(struct nvdp_inversion);
     nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
     ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_RANDOM, 0, 0, NULL, &dchi));
     ok(nvdp_dchi_inversion(ctx, dchi, prior, 0, 1, &got));
-    cr_expect_float_eq(got.bayes, got.prior, 1e-12);
-    cr_expect_float_eq(got.nearest, 1 / (double)count, 1e-12);
+    near(got.bayes, got.prior, 1e-12);
+    near(got.nearest, 1 / (double)count, 1e-12);
     prior[1] = -1;
     cr_expect_eq(nvdp_dchi_inversion(ctx, dchi, prior, 0, 1, &got), NVDP_ERR_ARGUMENT);
     for (size_t x = 0; x < count; x++)
@@ -98,10 +98,10 @@ Test(inversion, noise_on_a_line) {
         ok(nvdp_dchi_create(ctx, vectors, which[m], eta, 0, NULL, &dchi));
         ok(nvdp_dchi_inversion(ctx, dchi, prior, 40000, 3, &got));
         cr_expect_eq(got.draws, 40000);
-        cr_expect_float_eq(got.prior, .8, 1e-15);
-        cr_expect_float_eq(got.nearest, near, 5 * got.nearest_error);
-        cr_expect_float_eq(got.bayes, bayes, 5 * got.bayes_error);
-        cr_expect_float_eq(got.bayes_error, sqrt(bayes * (1 - bayes) / 40000), 1e-4);
+        near(got.prior, .8, 1e-15);
+        near(got.nearest, near, 5 * got.nearest_error);
+        near(got.bayes, bayes, 5 * got.bayes_error);
+        near(got.bayes_error, sqrt(bayes * (1 - bayes) / 40000), 1e-4);
         nvdp_context_set_threads(ctx, 1);
         ok(nvdp_dchi_inversion(ctx, dchi, prior, 40000, 3, &again));
         nvdp_context_set_threads(ctx, 2);
@@ -113,8 +113,8 @@ Test(inversion, noise_on_a_line) {
         ok(nvdp_dchi_create(ctx, vectors, which[m], 500, 0, NULL, &dchi));
         ok(nvdp_dchi_inversion(ctx, dchi, prior, 1000, 3, &got));
         cr_expect(got.nearest == 1 && got.bayes == 1);
-        cr_expect_float_eq(got.nearest_error, 1e-3, 1e-6);
-        cr_expect_float_eq(got.bayes_error, 1e-3, 1e-6);
+        near(got.nearest_error, 1e-3, 1e-6);
+        near(got.bayes_error, 1e-3, 1e-6);
         nvdp_dchi_free(dchi);
     }
 }

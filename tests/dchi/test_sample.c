@@ -81,7 +81,7 @@ Test(sample, laplace_radius_and_direction) {
         }
         cr_expect_lt(kolmogorov(DRAWS, u), 2.5, "radius, d = %zu", dim);
         /* E r = d/eta; five standard errors of sqrt(d)/eta/sqrt(n) */
-        cr_expect_float_eq(mean, (double)dim / eta, 5 * sqrt((double)dim) / eta / sqrt(DRAWS));
+        near(mean, (double)dim / eta, 5 * sqrt((double)dim) / eta / sqrt(DRAWS));
         for (size_t axis = 0; axis < 3; axis++) { /* the first, the last, the diagonal */
             for (size_t i = 0; i < DRAWS; i++) {
                 double t = axis == 0 ? y[i * dim] : y[i * dim + dim - 1];
@@ -356,14 +356,14 @@ Test(sample, sequence) {
     ok(noised_texts(ctx, 1e9, 1, 2, in, sharp));
     const double want[4] = {.6, .8, .3, .4};
     for (size_t k = 0; k < 4; k++) /* r is Gamma(2, 1e-9) */
-        cr_expect_float_eq(sharp[k], want[k], 5e-8);
+        near(sharp[k], want[k], 5e-8);
     ok(noised_texts(ctx, 1, 1, 2, in, noised));
     for (size_t k = 0; k < 4; k++)
-        cr_expect_float_eq((sharp[k] - want[k]) * 1e9, noised[k] - want[k],
-                           3e-6); /* 1e9 roundings of the clip, 3e-15 */
+        near((sharp[k] - want[k]) * 1e9, noised[k] - want[k],
+             3e-6); /* 1e9 roundings of the clip, 3e-15 */
     ok(noised_texts(ctx, 1, INFINITY, 2, in, free_of_clip));
     for (size_t k = 0; k < 4; k++)
-        cr_expect_float_eq(free_of_clip[k] - in[k], noised[k] - want[k], 1e-14);
+        near(free_of_clip[k] - in[k], noised[k] - want[k], 1e-14);
     cr_expect_eq(noised_texts(ctx, 1, 0, 2, in, noised), NVDP_ERR_ARGUMENT);
     cr_expect_eq(noised_texts(ctx, INFINITY, 1, 2, in, noised), NVDP_ERR_ARGUMENT);
 }

@@ -136,8 +136,7 @@ Test(gate, finds_numbers_by_path) {
         cr_expect_neq(reason[0], '\0', "%s", none[i]);
     }
     cr_expect_eq(nvdp__gate_score(result, "rare_first", false, reason).value, .5);
-    cr_expect_float_eq(nvdp__gate_score(result, "rare_first_above_prior", false, reason).value, .2,
-                       1e-12);
+    near(nvdp__gate_score(result, "rare_first_above_prior", false, reason).value, .2, 1e-12);
     cr_expect_eq(nvdp__gate_score(result, "a.b", false, reason).value, 2);
     cr_expect(isnan(nvdp__gate_score(result, "accuracy", false, reason).value));
     support_contains(reason, "no score 'accuracy'");
@@ -176,7 +175,7 @@ Test(gate, compares_ends_of_intervals) {
         const double low = nvdp__gate_end(&found, true), high = nvdp__gate_end(&found, false);
         cr_expect_str_empty(reason, "%s", reason);
         cr_expect(found.value == cases[i].value || fabs(found.value - cases[i].value) < 1e-12);
-        cr_expect_float_eq(low, cases[i].low, 1e-12, "%s: %g", cases[i].path, low);
+        near(low, cases[i].low, 1e-12, "%s: %g", cases[i].path, low);
         cr_expect(high == cases[i].high || fabs(high - cases[i].high) < 1e-12, "%s: %g",
                   cases[i].path, high);
     }
@@ -257,8 +256,7 @@ static void is(const struct nvdp_gate_result *result, size_t i, bool pass, doubl
                const char *reason) {
     const struct nvdp_gate_check *check = &result->check[i];
     cr_expect_eq(check->passed, pass, "%s: %s", check->name, check->reason);
-    if (!isnan(found))
-        cr_expect_float_eq(check->found, found, 1e-9, "%s: %.17g", check->name, check->found);
+    if (!isnan(found)) near(check->found, found, 1e-9, "%s: %.17g", check->name, check->found);
     support_contains(check->reason, reason);
 }
 
@@ -292,8 +290,7 @@ Test(gate, compares_a_run_and_its_file) {
     cr_expect_not(result->passed);
     cr_expect_eq(result->failed, 5);
     const char *text = support_result_text(ctx, result, NULL);
-    support_contains(text, "measure");
-    support_contains(text, "5 of 9 checks fail.");
+    support_contains(text, "measure", "5 of 9 checks fail.");
     support_contains(junit(ctx, result, "a<b>&\"c\""),
                      "<testsuite name=\"a&#60;b&#62;&#38;&#34;c&#34;\" tests=\"9\" failures=\"5\"");
 
@@ -319,7 +316,7 @@ Test(gate, compares_a_run_and_its_file) {
     support_contains(support_result_text(ctx, result, NULL), shown);
     support_contains(junit(ctx, result, "run"), shown);
     const json_t *made = support_result_json(ctx, result, NULL);
-    cr_expect_float_eq(number_at(made, "checks/0/interval/1"), interval.high, 1e-12);
+    near(number_at(made, "checks/0/interval/1"), interval.high, 1e-12);
     cr_expect(json_is_null(support_at(made, "checks/4/interval")));
 
     const char *input = table(cats_of_ann);
@@ -533,7 +530,7 @@ Test(gate, counts_all_samples_of_a_file_beside_a_run) {
     const double most = result->check[0].found;
     is(result, 1, true, NAN, "");
     cr_expect_lt(least, most);
-    cr_expect_float_eq(bound, nvdp_guess_bound(.5, .5, 2, 0), 1e-9);
+    near(bound, nvdp_guess_bound(.5, .5, 2, 0), 1e-9);
     result = gated(ctx, policy, run, "shared", shared, NULL);
     is(result, 0, true, NAN, "");
     cr_expect_gt(result->check[0].found, most); /* two samples count */
@@ -865,21 +862,19 @@ Test(gate, shows_and_limits_the_number_of_texts) {
         cr_expect_eq(result->check[0].texts, cases[i].limit != NULL ? 10 : 12);
         if (i == 4) {
             const char *text = support_result_text(ctx, result, NULL);
-            support_contains(text, " texts  pass\n");
-            support_contains(text, "     12  yes\n");
             support_contains(
-                text, "For one sample of a text, at delta 0.001; measured on the split dev.");
+                text, " texts  pass\n", "     12  yes\n",
+                "For one sample of a text, at delta 0.001; measured on the split dev.");
             const json_t *made = support_result_json(ctx, result, NULL);
             cr_expect_eq(number_at(made, "delta"), .001);
             cr_expect_eq(integer_at(made, "releases"), 1);
             cr_expect_str_eq(text_at(made, "split"), "dev");
             cr_expect_eq(integer_at(made, "checks/0/texts"), 12);
             text = junit(ctx, result, "run");
-            support_contains(text, "<property name=\"delta\" value=\"0.001\"/>");
-            support_contains(text, "<property name=\"releases\" value=\"1\"/>");
-            support_contains(text, "<property name=\"split\" value=\"dev\"/>");
-            support_contains(text, "<system-out>limit: at most 100; found: ");
-            support_contains(text, "; texts: 12</system-out>");
+            support_contains(text, "<property name=\"delta\" value=\"0.001\"/>",
+                             "<property name=\"releases\" value=\"1\"/>",
+                             "<property name=\"split\" value=\"dev\"/>",
+                             "<system-out>limit: at most 100; found: ", "; texts: 12</system-out>");
         }
     }
 }

@@ -60,7 +60,7 @@ Test(init, variance_starts_inside_the_clip_set) {
     ok(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL));
     const float *bias = value(&setup, "nvib.logvar.bias", &count);
     for (size_t i = 0; i < count; i++)
-        cr_assert_float_eq(bias[i], -1.95, 1e-6);
+        near(bias[i], -1.95, 1e-6);
     demolish(&setup);
 }
 
@@ -73,7 +73,7 @@ Test(init, full_width) {
     const float *w = value(&setup, "nvib.mu.weight", NULL);
     for (size_t i = 0; i < WIDTH * WIDTH; i++)
         cr_expect_eq(w[i], i / WIDTH == i % WIDTH ? 0.5f : 0.0f);
-    cr_expect_float_eq(value(&setup, "nvib.logvar.bias", NULL)[3], 2 * log(0.1), 1e-6);
+    near(value(&setup, "nvib.logvar.bias", NULL)[3], 2 * log(0.1), 1e-6);
     cr_expect_eq(value(&setup, "nvib.logvar.weight", NULL)[3], 0);
     cr_expect_eq(value(&setup, "nvib.alpha.bias", NULL)[0], -10);
     cr_expect_eq(value(&setup, "nvib.alpha.weight", NULL)[0], 0);
@@ -136,7 +136,7 @@ Test(init, principal_directions) {
             for (size_t k = 0; k < WIDTH; k++)
                 dot += w[i * WIDTH + k] * w[j * WIDTH + k];
             if (i == 0 && j == 0) unit = dot; /* one factor for all rows */
-            cr_expect_float_eq(dot / unit, i == j, 1e-5);
+            near(dot / unit, i == j, 1e-5);
         }
     }
     const float *b = value(&setup, "nvib.mu.bias", NULL);
@@ -150,9 +150,9 @@ Test(init, principal_directions) {
             square += mu * mu / (ROWS * P);
         }
         /* mean of coordinates near 1, from states of mean 10 sqrt(8) */
-        cr_expect_float_eq(mean[i], 0, 1e-4);
+        near(mean[i], 0, 1e-4);
     }
-    cr_expect_float_eq(square, 1, 1e-4);
+    near(square, 1, 1e-4);
     for (size_t f = 0; f < P; f++) { /* each factor lies in the span: noise is 1e-3 of it */
         double norm = 0, inside = 0;
         for (size_t i = 0; i < P; i++) {
@@ -163,9 +163,9 @@ Test(init, principal_directions) {
         }
         for (size_t k = 0; k < WIDTH; k++)
             norm += factor[f * WIDTH + k] * factor[f * WIDTH + k];
-        cr_expect_float_eq(inside / norm, 1, 1e-4);
+        near(inside / norm, 1, 1e-4);
     }
-    cr_expect_float_eq(value(&setup, "nvib.alpha.quadratic", NULL)[0], 0.25 / 2, 1e-7);
+    near(value(&setup, "nvib.alpha.quadratic", NULL)[0], 0.25 / 2, 1e-7);
     hidden[5 * WIDTH] = NAN;
     fails(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, ROWS, hidden),
           NVDP_ERR_NUMERIC, "row 5");
@@ -194,7 +194,7 @@ Test(init, leading_directions_of_many) {
         double along = 0;
         for (size_t i = 0; i < DIM; i++)
             along += map[k * DIM + i] * (__builtin_parityll(i & (5 * k + 3)) ? -1 : 1) / 8.0;
-        cr_expect_float_eq(fabs(along), 1, 1e-6, "direction %zu: %g", k, along);
+        near(fabs(along), 1, 1e-6, "direction %zu: %g", k, along);
     }
     /* Equal rows vary in no direction; the map is still orthonormal. */
     for (size_t i = 0; i < ROWS * DIM; i++)
@@ -205,7 +205,7 @@ Test(init, leading_directions_of_many) {
             double dot = 0;
             for (size_t k = 0; k < DIM; k++)
                 dot += map[i * DIM + k] * map[j * DIM + k];
-            cr_expect_float_eq(dot, i == j, 1e-6);
+            near(dot, i == j, 1e-6);
         }
     }
 }
@@ -225,7 +225,7 @@ Test(init, random_map) {
             double dot = 0;
             for (size_t k = 0; k < WIDTH; k++)
                 dot += map[i * WIDTH + k] * map[j * WIDTH + k];
-            cr_expect_float_eq(dot, i == j, 1e-6);
+            near(dot, i == j, 1e-6);
         }
     }
 }

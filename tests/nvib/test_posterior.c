@@ -106,7 +106,7 @@ Test(posterior, clip) {
         for (size_t i = 0; i < DIM; i++) {
             double m = q->mu[t * DIM + i];
             clipped += m * m;
-            cr_expect_float_eq(m, mu[i] * fmin(1, 5 / norm), 1e-6);
+            near(m, mu[i] * fmin(1, 5 / norm), 1e-6);
             double step = 1e-6, here = mu[i];
             mu[i] = here + step;
             double up = projected(before->dmu + t * DIM, mu, 5);
@@ -166,14 +166,14 @@ Test(posterior, clip_inward_comes_back) {
     const float target[] = {0.6F, 0.8F, -0.5F, 0.5F, 0.25F};
     float mu[] = {6, 8}, logvar[] = {-3, 4}, log_alpha[] = {7};
     descend(false, target, mu, logvar, log_alpha);
-    cr_expect_float_eq(hypot(mu[0], mu[1]), 10, 1e-4);
+    near(hypot(mu[0], mu[1]), 10, 1e-4);
     cr_expect(logvar[0] == -3 && logvar[1] == 4 && log_alpha[0] == 7);
     descend(true, target, mu, logvar, log_alpha);
-    cr_expect_float_eq(mu[0], target[0], 1e-5);
-    cr_expect_float_eq(mu[1], target[1], 1e-5);
-    cr_expect_float_eq(logvar[0], target[2], 1e-5);
-    cr_expect_float_eq(logvar[1], target[3], 1e-5);
-    cr_expect_float_eq(log_alpha[0], target[4], 1e-5);
+    near(mu[0], target[0], 1e-5);
+    near(mu[1], target[1], 1e-5);
+    near(logvar[0], target[2], 1e-5);
+    near(logvar[1], target[3], 1e-5);
+    near(log_alpha[0], target[4], 1e-5);
 }
 
 /* For targets farther out, inward gradients equal a clamp's, bit for bit. */
@@ -189,7 +189,7 @@ Test(posterior, clip_inward_goes_no_further) {
     cr_expect_eq(memcmp(mu[0], mu[1], sizeof mu[0]), 0);
     cr_expect_eq(memcmp(logvar[0], logvar[1], sizeof logvar[0]), 0);
     cr_expect_eq(log_alpha[0][0], log_alpha[1][0]);
-    cr_expect_float_eq(mu[0][1] / mu[0][0], 5.0 / 12, 1e-3, "turned towards the target");
+    near(mu[0][1] / mu[0][0], 5.0 / 12, 1e-3, "turned towards the target");
 }
 
 /* Bounds that are off have no effect. */

@@ -37,14 +37,11 @@ static bool exists_in(const char *folder, const char *file) {
 Test(figures, data) {
     make("data");
     char *text = report_written("data", "figures/rd_mean_sum.dat");
-    support_contains(text, "# index 0: sst2, nvdp\n");
-    support_contains(text, "0.001\t0.001\tnan\t1\t80\tnan\tinf\t55.0845");
-    support_contains(text, "0.01\t0.01\tnan\t2\t70\t14.142");
-    support_contains(text, "\t20\t20\t1\tnan\t1e-2\n");
-    support_contains(text, "0.1\t0.1\tnan\t1\t50\tnan\t0.2\t0.2\t1\tnan\t0.1\n");
+    support_contains(text, "# index 0: sst2, nvdp\n", "0.001\t0.001\tnan\t1\t80\tnan\tinf\t55.0845",
+                     "0.01\t0.01\tnan\t2\t70\t14.142", "\t20\t20\t1\tnan\t1e-2\n",
+                     "0.1\t0.1\tnan\t1\t50\tnan\t0.2\t0.2\t1\tnan\t0.1\n");
     text = read_in("data", "figures/rd_mean_sum.gp");
-    support_contains(text, "set logscale x");
-    support_contains(text, "'inf' 55.08");
+    support_contains(text, "set logscale x", "'inf' 55.08");
     support_contains(text, "plot 90 with lines"); /* base */
     text = read_in("data", "figures/vectors.dat");
     support_contains(text, "0.01\t0.01\t0.01\t5\t2.5\t10\n");
@@ -85,11 +82,10 @@ Test(figures, bounds) {
          .nvib = "\"clip_sequence\": 1"}};
     made_runs("bounds", sizeof clipped / sizeof *clipped, clipped);
     char *text = report_written("bounds", "figures/fig3_rd_max_sum.dat");
-    support_contains(text, "0\tnan\t3\t1\t70\tnan\t8\t8\t1\t19.8\tC 3\n");
-    support_contains(text, "\t1\t1\t1\t2.2\tC 1\n");
+    support_contains(text, "0\tnan\t3\t1\t70\tnan\t8\t8\t1\t19.8\tC 3\n", "\t1\t1\t1\t2.2\tC 1\n");
     text = read_in("bounds", "figures/fig3_rd_max_sum.gp");
-    support_contains(text, "set logscale x");
-    support_contains(text, "using 10:5 with points lw 1.2 pt 10 ps 0.9 lc rgb '#e69f00'");
+    support_contains(text, "set logscale x",
+                     "using 10:5 with points lw 1.2 pt 10 ps 0.9 lc rgb '#e69f00'");
     const char *range = strstr(text, "set xrange [");
     cr_assert_not_null(range);
     double from = 0, to = 0;
@@ -157,10 +153,8 @@ Test(figures, trade_off) {
     support_lacks(text, ": b");                           /* another lambda */
     support_lacks(text, ": c");                           /* measured without --exact */
     text = read_in("trade", "figures/trade_off.gp");
-    support_contains(text, "worst pair");
-    support_contains(text, "plot x with lines");
-    support_contains(text, "index 0 using 1:2 with linespoints");
-    support_contains(text, "index 0 using 1:3 with linespoints");
+    support_contains(text, "worst pair", "plot x with lines", "index 0 using 1:2 with linespoints",
+                     "index 0 using 1:3 with linespoints");
     made_run_file(
         "trade", "a", "privacy.json",
         "{\"rd\": {\"sum\": {\"max\": 3, \"mean\": 1}, \"per_component_dim\": {\"max\": 1, "
@@ -207,8 +201,8 @@ static struct heard write_with(const char *folder, const char *program) {
 Test(figures, gnuplot_missing) {
     make("missing");
     struct heard heard = write_with("missing", "no-such-gnuplot");
-    support_contains(heard.text, "no figures were drawn: cannot run no-such-gnuplot: No such file");
-    support_contains(heard.text, "install gnuplot");
+    support_contains(heard.text, "no figures were drawn: cannot run no-such-gnuplot: No such file",
+                     "install gnuplot");
     cr_expect(exists_in("missing", "tables/table1.txt"));
     cr_expect(exists_in("missing", "figures/rd_mean_sum.gp"));
     cr_expect(!exists_in("missing", "figures/gnuplot.log"));
@@ -252,12 +246,9 @@ Test(figures, drawn) {
     }
     char *page = read_in("drawn", "index.html");
     support_contains(
-        page, "<figure id=\"rd_mean_sum\">\n<div style=\"max-width:744px;--narrowest:310px\"><svg");
-    support_contains(page, "rd_mean_sum-gpPt");
-    support_lacks(page, "<?xml");
-    support_lacks(page, "<script");
-    support_lacks(page, "src=");
-    support_lacks(page, "href=\"http");
+        page, "<figure id=\"rd_mean_sum\">\n<div style=\"max-width:744px;--narrowest:310px\"><svg",
+        "rd_mean_sum-gpPt");
+    support_lacks(page, "<?xml", "<script", "src=", "href=\"http");
 }
 
 /* A figure without a finite point is not drawn and not on the page, which names it; its data stay. */
@@ -308,17 +299,16 @@ Test(figures, a_sentence_per_method) {
     make("sentences");
     made_run("sentences", &clipped);
     char *page = report_written("sentences", "index.html");
-    support_contains(page, "<h3>sst2 <span class=\"soft\">(the majority class scores 50.0)</span>");
-    support_contains(page, "<li><strong>base</strong> scores 90.0 (accuracy); its embeddings are "
-                           "shared without noise, so the texts are not private; no attack on this "
-                           "method was measured.</li>");
-    support_contains(page,
+    support_contains(page, "<h3>sst2 <span class=\"soft\">(the majority class scores 50.0)</span>",
+                     "<li><strong>base</strong> scores 90.0 (accuracy); its embeddings are "
+                     "shared without noise, so the texts are not private; no attack on this "
+                     "method was measured.</li>",
                      "<li><strong>nvdp</strong> at lambda 1e-3 scores 80.0 (accuracy); no "
                      "proven bound of one sample at delta 1e-5 was recorded, and the measured "
                      "divergence is infinite for "
-                     "50.0 % of the pairs of texts; no attack on this method was measured.</li>");
-    support_contains(page, "<li><strong>vib-fixed</strong> at C 3");
-    support_contains(page, "; for one sample of any two texts, epsilon is proven to be at most ");
+                     "50.0 % of the pairs of texts; no attack on this method was measured.</li>",
+                     "<li><strong>vib-fixed</strong> at C 3",
+                     "; for one sample of any two texts, epsilon is proven to be at most ");
     size_t sentences = 0;
     for (const char *at = page; (at = strstr(at, "<li><strong>")) != NULL; at++)
         sentences++;

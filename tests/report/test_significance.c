@@ -1,5 +1,6 @@
 /* Tests of the paired tests against published and closed-form values. */
 #include "report/parts.h"
+#include "support.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -11,28 +12,28 @@ Test(significance, students_sleep) {
     const double b[] = {1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4};
     struct report_paired pair = report_paired_t(10, a, b);
     cr_expect_eq(pair.n, 10);
-    cr_expect_float_eq(pair.mean, -1.58, 1e-14);
-    cr_expect_float_eq(pair.sd, sqrt(13.616 / 9), 1e-14);
-    cr_expect_float_eq(pair.t, -4.0621, 5e-5); /* all printed digits */
-    cr_expect_float_eq(pair.p, 0.002833, 5e-7);
-    cr_expect_float_eq(pair.low, -2.4598858, 5e-8);
-    cr_expect_float_eq(pair.high, -0.7001142, 5e-8);
+    near(pair.mean, -1.58, 1e-14);
+    near(pair.sd, sqrt(13.616 / 9), 1e-14);
+    near(pair.t, -4.0621, 5e-5); /* all printed digits */
+    near(pair.p, 0.002833, 5e-7);
+    near(pair.low, -2.4598858, 5e-8);
+    near(pair.high, -0.7001142, 5e-8);
     struct report_paired turned = report_paired_t(10, b, a);
     cr_expect_eq(turned.t, -pair.t);
     cr_expect_eq(turned.p, pair.p);
-    cr_expect_float_eq(turned.low, -pair.high, 1e-15);
+    near(turned.low, -pair.high, 1e-15);
 }
 
 /* One degree of freedom is the Cauchy distribution, p = 1 - 2 atan(t)/pi. With two, p = 1 - t/sqrt(t^2 + 2). */
 Test(significance, few_pairs_in_closed_form) {
     const double a[] = {0.71, 0.74, 0.69}, b[] = {0.70, 0.70, 0.67};
     struct report_paired two = report_paired_t(2, a, b), three = report_paired_t(3, a, b);
-    cr_expect_float_eq(two.t, 5.0 / 3, 1e-12); /* differences .01, .04: .025 / .015 */
-    cr_expect_float_eq(two.p, 1 - 2 * atan(5.0 / 3) / M_PI, 1e-13);
-    cr_expect_float_eq(two.high, 0.025 + 0.015 * tan(0.475 * M_PI), 1e-12);
+    near(two.t, 5.0 / 3, 1e-12); /* differences .01, .04: .025 / .015 */
+    near(two.p, 1 - 2 * atan(5.0 / 3) / M_PI, 1e-13);
+    near(two.high, 0.025 + 0.015 * tan(0.475 * M_PI), 1e-12);
     /* differences .01, .04, .02: mean 7/300, sd^2 = 7/30000 */
-    cr_expect_float_eq(three.t, 7.0 / 300 / sqrt(7.0 / 90000), 1e-12);
-    cr_expect_float_eq(three.p, 1 - three.t / sqrt(three.t * three.t + 2), 1e-13);
+    near(three.t, 7.0 / 300 / sqrt(7.0 / 90000), 1e-12);
+    near(three.p, 1 - three.t / sqrt(three.t * three.t + 2), 1e-13);
 }
 
 /* An offset that both values of a pair share, such as a hard seed or task, has no effect. */
@@ -43,20 +44,20 @@ Test(significance, what_pairs_share_does_not_count) {
         c[i] = a[i] + i * 10;
         d[i] = b[i] + i * 10;
     }
-    cr_expect_float_eq(report_paired_t(4, c, d).p, report_paired_t(4, a, b).p, 1e-12);
+    near(report_paired_t(4, c, d).p, report_paired_t(4, a, b).p, 1e-12);
 }
 
 Test(significance, no_spread_no_verdict) {
     const double a[] = {0.7, 0.8, 0.9}, b[] = {0.6, 0.7, 0.8}; /* .1, up to rounding */
     const double c[] = {0.7, NAN, 0.9}, d[] = {0.7, INFINITY, 0.9};
     struct report_paired same = report_paired_t(3, a, b);
-    cr_expect_float_eq(same.mean, 0.1, 1e-15);
+    near(same.mean, 0.1, 1e-15);
     cr_expect(isnan(same.p) && isnan(same.t) && isnan(same.low) && isnan(same.high));
     struct report_paired equal = report_paired_t(3, a, a);
     cr_expect_eq(equal.p, 1);
     cr_expect_eq(equal.sd, 0);
     struct report_paired one = report_paired_t(1, a, b);
-    cr_expect_float_eq(one.mean, 0.1, 1e-15);
+    near(one.mean, 0.1, 1e-15);
     cr_expect(isnan(one.sd) && isnan(one.p));
     cr_expect(isnan(report_paired_t(0, NULL, NULL).mean));
     cr_expect(isnan(report_paired_t(3, a, c).p));
@@ -72,13 +73,13 @@ Test(significance, holm) {
         if (isnan(want[i]))
             cr_expect(isnan(adjusted[i]));
         else
-            cr_expect_float_eq(adjusted[i], want[i], 1e-15, "%d: %g", i, adjusted[i]);
+            near(adjusted[i], want[i], 1e-15, "%d: %g", i, adjusted[i]);
     }
     const double ties[] = {0.4, 0.02, 0.02};
     report_holm(3, ties, adjusted);
-    cr_expect_float_eq(adjusted[1], 0.06, 1e-15);
-    cr_expect_float_eq(adjusted[2], 0.06, 1e-15);
-    cr_expect_float_eq(adjusted[0], 0.4, 1e-15);
+    near(adjusted[1], 0.06, 1e-15);
+    near(adjusted[2], 0.06, 1e-15);
+    near(adjusted[0], 0.4, 1e-15);
     const double large[] = {0.6, 0.9};
     report_holm(2, large, adjusted);
     cr_expect_eq(adjusted[0], 1);

@@ -181,9 +181,7 @@ Test(export, keeps_what_was_measured_for_the_owner) {
     holds_exactly(&bench, "id:i64:160 log_pi:i16:160:1:22 split:i32:160 z:i32:160:1:22:4 ",
                   ALLOWED - 18);
     support_contains(result.statement, "What was measured on these texts is not published");
-    support_lacks(result.statement, "nats and");
-    support_lacks(result.statement, "epsilon at");
-    support_lacks(result.statement, "omeone who has the model");
+    support_lacks(result.statement, "nats and", "epsilon at", "omeone who has the model");
     cr_expect_gt(result.privacy->linkage->trials, 0);
     const char *id[2];
     for (int i = 0; i < 2; i++) {
@@ -390,9 +388,9 @@ Test(export, writes_float16_on_request) {
 Test(export, says_that_its_noise_is_exact) {
     struct bench bench = bench_open(&hidden_run, "split", "dev", NULL);
     struct nvdp_export_result result = must_export(&bench);
-    support_contains(result.statement, "Released values are exact Gaussian draws");
-    support_contains(result.statement, "rounded to a grid of 0.000244; rounding reveals nothing");
-    support_contains(result.statement, "The error of the weight sampler is at most 2.7");
+    support_contains(result.statement, "Released values are exact Gaussian draws",
+                     "rounded to a grid of 0.000244; rounding reveals nothing",
+                     "The error of the weight sampler is at most 2.7");
 }
 
 static struct nvdp_shared *exported_to(struct bench *bench, const char *name) {
@@ -754,10 +752,11 @@ Test(statement, explains_a_delta_above_one_in_all_texts) {
         facts.texts = many ? 1000000 : 99999;
         ok(nvdp__release_guarantee(NULL, &facts));
         cr_expect_eq(nvdp__release_exposed(&facts), many ? 10 : 0);
-        (many ? support_contains : support_lacks)(
-            statement_of(&facts),
-            "Delta is for each text: for 1000000 texts, delta 1e-05 alone would allow 10 of "
-            "them to be exposed on average. This mechanism publishes no text");
+        const bool says = strstr(statement_of(&facts),
+                                 "Delta is for each text: for 1000000 texts, delta 1e-05 alone "
+                                 "would allow 10 of them to be exposed on average. This mechanism "
+                                 "publishes no text") != NULL;
+        cr_expect_eq(says, many);
     }
     facts.training_epsilon = 3;
     facts.training_delta = 1e-6;
@@ -786,9 +785,9 @@ Test(statement, begins_with_the_guarantee) {
     for (int counted = 0; counted < 2; counted++) { /* the ledger's sums have no noise */
         facts.counted = counted;
         const char *text = statement_of(&facts);
-        support_contains(text, counted ? "\nThe sender's ledger counts this file. All samples of a "
-                                       : "\nNo ledger counts this file. All samples of a ");
         support_contains(text,
+                         counted ? "\nThe sender's ledger counts this file. All samples of a "
+                                 : "\nNo ledger counts this file. All samples of a ",
                          "k rows have sqrt(k) times its mu. 2 rows together: epsilon 25.29 at "
                          "delta 1e-05; 10 rows together: epsilon 80.58 at delta 1e-05. ");
         support_lacks(text, "shared before");
@@ -896,10 +895,9 @@ Test(export, says_which_texts_the_encoder_was_trained_on) {
         if (cases[i].split == NULL) set(&bench, "input", input, NULL);
         struct nvdp_export_result result = must_export(&bench);
         cr_expect_str_eq(result.training_texts, cases[i].training);
-        support_contains(result.statement, cases[i].says);
-        support_contains(result.statement,
-                         "Not covered: what the encoder reveals about its training texts. ");
-        support_contains(result.statement, "Only training with differential privacy limits that");
+        support_contains(result.statement, cases[i].says,
+                         "Not covered: what the encoder reveals about its training texts. ",
+                         "Only training with differential privacy limits that");
         const struct nvdp_verification found = share_verified(bench.ctx, bench.out, NULL);
         cr_expect(found.holds);
         cr_expect_str_eq(found.training_texts, cases[i].training);

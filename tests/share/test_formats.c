@@ -320,9 +320,9 @@ Test(formats, cards_say_what_a_file_is) {
         export_as(&bench, 2, of[i].ending);
         char *text = support_read(path);
         cr_assert_eq(strncmp(text, "---\npretty_name: Noisy embeddings of 46 texts\n", 46), 0);
-        support_contains(text, "- n<1K\n");
-        support_contains(text, "2 random samples of each of 46 texts, drawn by mechanism vtdp");
-        support_contains(text, of[i].load);
+        support_contains(text, "- n<1K\n",
+                         "2 random samples of each of 46 texts, drawn by mechanism vtdp",
+                         of[i].load);
         support_lacks(text, "differential-privacy"); /* noise from a seed proves nothing */
     }
     set(&bench, "insecure-seed", NULL, NULL);
@@ -344,10 +344,9 @@ Test(formats, cards_escape_names) {
         set(&bench, "out", support_scratch_path(support_path("a`b\"c\n# d%s", of[i].ending)), NULL);
         ok(nvdp_export(bench.ctx, bench.config, NULL));
         char *text = support_read(card);
-        support_contains(text, of[i].load);
-        support_contains(text, support_path("\n``a`b\"c # d%s`` holds", of[i].ending));
         support_contains(
-            text, support_path("\n``nvdp verify $'a`b\"c\\x0a# d%s'`` computes", of[i].ending));
+            text, of[i].load, support_path("\n``a`b\"c # d%s`` holds", of[i].ending),
+            support_path("\n``nvdp verify $'a`b\"c\\x0a# d%s'`` computes", of[i].ending));
         support_lacks(text, "\n# d");
     }
 }
@@ -368,8 +367,8 @@ Test(formats, cards_escape_words) {
     ok(nvdp__card_write(&file, "made.h5", path, &facts, &output));
     ok(nvdp__output_commit(&output, true));
     char *text = support_read(path);
-    support_contains(text, "\n\n**No guarantee.**\n\n");
-    support_contains(text, " texts of task a\\` \\#\\# &lt;b&gt;, vectors of");
+    support_contains(text, "\n\n**No guarantee.**\n\n",
+                     " texts of task a\\` \\#\\# &lt;b&gt;, vectors of");
 }
 
 Test(formats, survive_failing_allocations) {

@@ -127,10 +127,10 @@ Test(ledger, adds_up_what_a_text_has_spent) {
     struct book book = book_open();
     struct nvdp__spent spent = added(&book, 3, (int32_t[]){1, 2, 3}, 2, 0.5, any);
     cr_assert_eq(spent.samples, 2);
-    cr_assert_float_eq(spent.epsilon, nvdp_gdp_epsilon(sqrt(2 * 0.25), 1e-5), 1e-12);
+    near(spent.epsilon, nvdp_gdp_epsilon(sqrt(2 * 0.25), 1e-5), 1e-12);
     spent = added(&book, 2, (int32_t[]){4, 3}, 1, 2, any);
     cr_assert_eq(spent.samples, 3);
-    cr_assert_float_eq(spent.epsilon, nvdp_gdp_epsilon(sqrt(2 * 0.25 + 4), 1e-5), 1e-12);
+    near(spent.epsilon, nvdp_gdp_epsilon(sqrt(2 * 0.25 + 4), 1e-5), 1e-12);
     spent = added(&book, 3, (int32_t[]){5, 5, 1}, 4, 0.1, any); /* a text that occurs twice */
     cr_assert_eq(spent.samples, 8);
     spent = added(&book, 1, (int32_t[]){2}, 1, INFINITY, any); /* nothing is proven for it */
@@ -156,7 +156,7 @@ Test(ledger, composes_other_mechanisms_by_renyi_divergences) {
     struct nvdp__ledger *ledger = opened(&book, "words");
     ok(nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)&hash, 3, &spent));
     nvdp__ledger_close(ledger);
-    cr_assert_float_eq(spent.epsilon, smallest, 1e-12);
+    near(spent.epsilon, smallest, 1e-12);
     cr_assert_gt(spent.epsilon, nvdp_gdp_epsilon(sqrt(3), 1e-5));
     cr_assert_lt(spent.epsilon, 1.2 * nvdp_gdp_epsilon(sqrt(3), 1e-5));
     ledger = opened(&book, NULL);
@@ -166,7 +166,7 @@ Test(ledger, composes_other_mechanisms_by_renyi_divergences) {
     cr_assert_not_null(found);
     cr_assert_eq(found->samples, 3);
     ok(nvdp__ledger_worst(ledger, found, &spent, &budget));
-    cr_assert_float_eq(spent.epsilon, smallest, 1e-12);
+    near(spent.epsilon, smallest, 1e-12);
     id[0] = 'e';
     cr_assert_null(nvdp__ledger_find(ledger, id, "", 1, 3));
     nvdp__ledger_close(ledger);
@@ -632,7 +632,7 @@ Test(ledger, exports_are_counted_and_verified) {
     set(&bench, "samples", "2", "budget-samples", "3", NULL);
     ok(export_to(&bench, "a.h5"));
     cr_assert_eq(bench.result.spent_samples, 2);
-    cr_assert_float_eq(bench.result.spent_epsilon, nvdp_gdp_epsilon(sqrt(2), 1e-5), 1e-9);
+    near(bench.result.spent_epsilon, nvdp_gdp_epsilon(sqrt(2), 1e-5), 1e-9);
     verdicts(&bench, "a.h5", 2, NVDP_VERDICT_YES, NVDP_VERDICT_YES);
     export_fails(&bench, "b.h5", NVDP_ERR_STATE, "at most 3 samples");
     cr_assert_not(nvdp__exists(support_scratch_path("b.h5")));
@@ -641,7 +641,7 @@ Test(ledger, exports_are_counted_and_verified) {
     set(&bench, "input", texts("all.tsv", 0, 46), "samples", "1", NULL);
     ok(export_to(&bench, "c.h5"));
     cr_assert_eq(bench.result.spent_samples, 3);
-    cr_assert_float_eq(bench.result.spent_epsilon, nvdp_gdp_epsilon(sqrt(3), 1e-5), 1e-9);
+    near(bench.result.spent_epsilon, nvdp_gdp_epsilon(sqrt(3), 1e-5), 1e-9);
     /* a file states the guarantee of one row; the ledger knows of other files */
     support_contains(verified(&bench, "a.h5").guarantee, ", 2 samples, any two texts. ");
     struct nvdp_verification found = counted(&bench, "a.h5");
@@ -656,7 +656,7 @@ Test(ledger, exports_are_counted_and_verified) {
     found = counted(&bench, "c.h5");
     cr_assert_eq(strncmp(found.guarantee, first, strlen(first)), 0, "%s", found.guarantee);
     cr_expect_eq(found.spent_samples, 3);
-    cr_expect_float_eq(found.spent_epsilon, bench.result.spent_epsilon, 1e-9);
+    near(found.spent_epsilon, bench.result.spent_epsilon, 1e-9);
     /* Other texts have their own budget. */
     set(&bench, "input", texts("new.tsv", 100, 3), "budget-samples", "1", NULL, NULL);
     ok(export_to(&bench, "d.h5"));
@@ -800,8 +800,7 @@ Test(ledger, runs_keep_one_by_default) {
         "/run/ledger: expected in total at most 1 sample of a text, which the run guarantees, "
         "found 2 including this export: 40 of its 40 texts were shared before, in ");
     support_contains(nvdp_context_error(ctx),
-                     "/a.h5; together, all samples of a text would have epsilon 6.573");
-    support_contains(nvdp_context_error(ctx),
+                     "/a.h5; together, all samples of a text would have epsilon 6.573",
                      "Nothing was drawn; --budget-samples 2 allows the export");
     cr_assert_not(nvdp__exists(support_scratch_path("b.h5")));
     set(&bench, "insecure-seed", "7", NULL); /* a seed does not avoid the ledger */
@@ -809,7 +808,7 @@ Test(ledger, runs_keep_one_by_default) {
     set(&bench, "insecure-seed", NULL, "budget-samples", "2", NULL);
     ok(export_to(&bench, "b.h5"));
     cr_assert_eq(bench.result.spent_samples, 2);
-    cr_assert_float_eq(bench.result.spent_epsilon, nvdp_gdp_epsilon(sqrt(2), 1e-5), 1e-9);
+    near(bench.result.spent_epsilon, nvdp_gdp_epsilon(sqrt(2), 1e-5), 1e-9);
     says(&bench, "b.h5", "Proven: epsilon 4.378 at delta 1e-05, one sample, any two texts. ");
     says(&bench, "b.h5", "2 rows together: epsilon 6.573 at delta 1e-05; 10 rows together: ");
     set(&bench, "budget-samples", NULL, NULL);
@@ -1019,7 +1018,7 @@ Test(ledger, a_returned_release_does_not_count) {
     fails(settle(&book, two, false), NVDP_ERR_STATE, "the record of this export, found none");
     ok(nvdp_ledger_summarize(book.ctx, book.path, NULL, &found));
     cr_assert_eq(found.releases, 1);
-    cr_assert_float_eq(found.epsilon, nvdp_gdp_epsilon(2, 1e-5), 1e-12);
+    near(found.epsilon, nvdp_gdp_epsilon(2, 1e-5), 1e-12);
 }
 
 /* A first export that is refused raised no budget. */
@@ -1093,7 +1092,7 @@ Test(ledger, a_stopped_sum_breaks_its_delta_and_a_budget_keeps_it) {
         }
         memcpy(now, next, sizeof now);
     }
-    cr_expect_float_eq(printed, 5.85e-5, 2e-7, "%g", printed);
+    near(printed, 5.85e-5, 2e-7, "%g", printed);
     cr_expect_lt(kept, 1e-5, "%g", kept);
 }
 

@@ -182,10 +182,9 @@ Test(search, unbiased_with_the_stated_variance) {
         exported(&p, "clip-sequence", "1000", "reduce", cases[k][1], "run",
                  support_path("%s.sharp", p.run), "overwrite", "true", "no-ledger", "true", NULL);
         double *exact = estimates(&p, p.out, query, &sharp);
-        cr_expect_float_eq(info.deviation, 1 / (atof(cases[k][0]) * sqrt(atof(cases[k][2]))),
-                           1e-12);
-        cr_expect_float_eq(info.margin, 1.959963984540054 * info.deviation, 1e-9);
-        cr_expect_float_eq(exact[0], 1, 6e-3); /* six deviations */
+        near(info.deviation, 1 / (atof(cases[k][0]) * sqrt(atof(cases[k][2]))), 1e-12);
+        near(info.margin, 1.959963984540054 * info.deviation, 1e-9);
+        near(exact[0], 1, 6e-3); /* six deviations */
         check_copies(COPIES, found, 1, &info);
         double cosine = 0;
         for (size_t i = 0; i < COPIES; i++)
@@ -212,9 +211,8 @@ Test(search, formats_and_shards) {
         if (i < 3) {
             const struct nvdp_verification found = share_verified(p.ctx, p.out, NULL);
             all_hold(&found);
-            support_contains(found.statement, "Whoever guesses a text can compute its vector");
-            support_contains(found.statement, "named as public (mean and map), which no noise");
-            support_contains(found.statement,
+            support_contains(found.statement, "Whoever guesses a text can compute its vector",
+                             "named as public (mean and map), which no noise",
                              " None of the public texts is among the texts of this file.\n");
             support_lacks(found.statement, "It was trained on task");
         }
@@ -224,7 +222,7 @@ Test(search, formats_and_shards) {
         const struct nvdp_hit *hit = hits(&p, &s, query, 3);
         cr_expect_eq(hit[0].text % TEXTS, 6);
         cr_expect_eq(hit[0].id, 6);
-        cr_expect_float_eq(hit[0].estimate, 1, .03);
+        near(hit[0].estimate, 1, .03);
         cr_expect(hit[0].above > .5 && hit[0].above <= 1);
     }
 }
@@ -244,7 +242,7 @@ Test(search, queries_and_threads) {
         ok(nvdp_search_texts(p.ctx, s.search, NULL, 1, &query[i], 4, alone));
         for (size_t k = 0; k < 4; k++) {
             cr_expect_eq(alone[k].text, together[i][k].text);
-            cr_expect_float_eq(alone[k].estimate, together[i][k].estimate, 1e-5);
+            near(alone[k].estimate, together[i][k].estimate, 1e-5);
             cr_expect_eq(alone[k].shrunken, together[i][k].shrunken);
             cr_expect_eq(alone[k].above, together[i][k].above);
         }
@@ -388,7 +386,7 @@ Test(search, one_run_one_ledger) {
     support_contains(made.guarantee, "Proven: epsilon 8 at delta 1e-05");
     cr_expect_leq(made.spent_epsilon, 8 * (1 + 1e-9));
     ok(nvdp_run_guarantee(p.ctx, p.run, &guarantee));
-    cr_expect_float_eq(guarantee.epsilon, 8, 1e-6);
+    near(guarantee.epsilon, 8, 1e-6);
     p.out = support_scratch_path("again.h5");
     char *same = support_read(p.input), *center = support_read(p.center);
     support_write_text(p.center, strchr(same, '\n') + 1);
@@ -654,8 +652,8 @@ Test(search, a_center_reveals_a_private_text) {
     write_few(&p, private, true);
     refused(&p, NVDP_ERR_ARGUMENT, "found 1 of the 2 private texts among them, the first in row 1",
             "certified-epsilon", "2", NULL);
-    support_contains(nvdp_context_error(p.ctx), "declare it with --public-independent");
-    support_contains(nvdp_context_error(p.ctx), "do not pass it on");
+    support_contains(nvdp_context_error(p.ctx), "declare it with --public-independent",
+                     "do not pass it on");
     cr_expect_not(nvdp__exists(p.out));
     exported(&p, "certified-epsilon", "2", "public-independent", "true", NULL);
     const struct searched s = open_search(&p, p.out);
@@ -861,13 +859,12 @@ Test(search, distilled) {
                        "samples", "2", "measure-texts", "0", NULL);
         const struct nvdp_verification found = share_verified(p.ctx, out, NULL);
         all_hold(&found);
-        support_contains(found.statement, "Whoever guesses a text can compute its vector");
-        support_contains(found.statement,
+        support_contains(found.statement, "Whoever guesses a text can compute its vector",
                          "named as public (mean, map and decoder), which no noise");
         const struct searched s = open_search(&p, out);
         const struct nvdp_hit *hit = hits(&p, &s, query, 1);
         cr_expect_eq(hit->text, 6);
-        cr_expect_float_eq(hit->estimate, 1, .1);
+        near(hit->estimate, 1, .1);
         ok(nvdp_shared_decode(p.ctx, s.shared, 0, TEXTS, NULL, &width));
         cr_assert_eq(width, 16);
         ok(nvdp_shared_decode(p.ctx, s.shared, 0, TEXTS, decoded, NULL));
@@ -883,7 +880,7 @@ Test(search, distilled) {
                 sum += g * mean;
                 terms += fabs(g * mean);
             }
-            cr_expect_float_eq(decoded[k], sum, 1e-5 * terms);
+            near(decoded[k], sum, 1e-5 * terms);
         }
         cr_expect_eq(nvdp_shared_decode(p.ctx, s.shared, TEXTS, 1, decoded, NULL),
                      NVDP_ERR_ARGUMENT);

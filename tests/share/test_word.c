@@ -50,7 +50,7 @@ static void ledger_says_per_word(struct nvdp_context *ctx, const char *folder, d
     char *json = NULL;
     struct nvdp_ledger_summary sums = NVDP_RESULT(struct nvdp_ledger_summary);
     ok(nvdp_ledger_summarize(ctx, ledger, NULL, &sums));
-    cr_expect_float_eq(sums.word_epsilon, stated, 1e-4);
+    near(sums.word_epsilon, stated, 1e-4);
     ok(nvdp_describe(ctx, ledger, NVDP_DESCRIPTION_JSON, &json));
     support_contains(support_keep(json), "\"word_epsilon\": ");
     support_lacks(json, "budget"); /* there is none */
@@ -73,33 +73,32 @@ static void release_and_verify(size_t window) {
     cr_expect_leq(guarantee.word.epsilon, 2);
     cr_expect_gt(guarantee.word.epsilon, 1.99);
     const char *line = line_of(ctx, &guarantee);
-    support_contains(line, "Proven per word: epsilon 2 at delta 1e-05, one sample");
-    support_contains(line, "No useful guarantee: epsilon ");
+    support_contains(line, "Proven per word: epsilon 2 at delta 1e-05, one sample",
+                     "No useful guarantee: epsilon ");
 
     struct nvdp_export_result exported = exported_to(ctx, folder, file, NULL);
     support_contains(exported.guarantee, "Proven per word: epsilon 2 at delta 1e-05, one sample");
-    support_contains(exported.statement, "2 rows together: epsilon ");
-    support_contains(exported.statement, " at delta 1e-05 (per word 2.954); 10 rows together: ");
-    support_contains(exported.statement, "No useful guarantee for a text as a whole");
+    support_contains(exported.statement, "2 rows together: epsilon ",
+                     " at delta 1e-05 (per word 2.954); 10 rows together: ",
+                     "No useful guarantee for a text as a whole");
     const double rows =
         nvdp_gdp_epsilon(sqrt(3) * guarantee.word.mu, 1e-5); /* a text is in three */
-    cr_expect_float_eq(exported.spent_word_epsilon, rows, 1e-4);
-    support_contains(exported.statement, "Proven for each single occurrence of a word");
-    support_contains(exported.statement, "for 3 adjacent words epsilon is ");
-    support_contains(exported.statement, "its size may tell the length.");
+    near(exported.spent_word_epsilon, rows, 1e-4);
+    support_contains(exported.statement, "Proven for each single occurrence of a word",
+                     "for 3 adjacent words epsilon is ", "its size may tell the length.");
     struct nvdp_verification found = verified(ctx, file);
     cr_expect(found.holds && found.certified && !found.useful, "%s", found.statement);
     for (size_t i = 0; i < found.checks; i++)
         support_lacks(found.check[i].what, "length");
-    cr_expect_float_eq(found.word_mu, guarantee.word.mu, 1e-6);
-    cr_expect_float_eq(found.word_epsilon, nvdp_gdp_epsilon(found.word_mu, 1e-5), 1e-4);
+    near(found.word_mu, guarantee.word.mu, 1e-6);
+    near(found.word_epsilon, nvdp_gdp_epsilon(found.word_mu, 1e-5), 1e-4);
 
     /* A second file of the texts: n samples have sqrt(n) times the mu of one. */
     file = support_scratch_path("word2.h5");
     exported = exported_to(ctx, folder, file, NULL);
     cr_expect_eq(exported.spent_samples, 6); /* a text is in three rows */
     const double all = nvdp_gdp_epsilon(sqrt(6) * guarantee.word.mu, 1e-5);
-    cr_expect_float_eq(exported.spent_word_epsilon, all, 1e-4);
+    near(exported.spent_word_epsilon, all, 1e-4);
     cr_expect_gt(exported.spent_epsilon, NVDP_USEFUL_EPSILON);
     ledger_says_per_word(ctx, folder, all);
     support_lacks(exported.statement, "Proven: ");
@@ -186,8 +185,8 @@ Test(word_release, counts_all_rows_of_a_text) {
     fails(nvdp_export(ctx, options, NULL), NVDP_ERR_STATE,
           "1 text stands twice in these texts: expected at "
           "most 1 sample of a text, which the run guarantees");
-    support_contains(nvdp_context_error(ctx), " (per word 2.954) together, those of one row ");
-    support_contains(nvdp_context_error(ctx), " (per word 2). Nothing was drawn");
+    support_contains(nvdp_context_error(ctx), " (per word 2.954) together, those of one row ",
+                     " (per word 2). Nothing was drawn");
     cr_assert_neq(access(support_scratch_path("none"), F_OK), 0);
     /* an epsilon above 100 is no useful guarantee */
     config.word_epsilon = 300;
@@ -261,7 +260,7 @@ Test(word_release, a_folder_has_the_largest_sums_of_each_kind) {
     }
     struct nvdp_verification found = verified(ctx, folder);
     cr_expect(found.holds);
-    cr_expect_float_eq(found.word_epsilon, 2, 1e-3);
+    near(found.word_epsilon, 2, 1e-3);
     /* so are those of the ledger's checks */
     const char *beside = support_path("%s.key", ledger);
     found = share_counted(ctx, folder, ledger, beside);

@@ -106,23 +106,23 @@ Test(eta, from_the_rates_of_running_runs_then_from_finished_ones) {
     cr_assert(isnan(eta(&six, 1)), "no step is done");
     /* 5 of 50 seconds, half a second per unit of work: 45 here, 50 + 100 + 50, 2 x 50. */
     six.entry[0].progress = (struct sweep_run_progress){"train", "step", 10, 100, 2, 45, 5, 50};
-    cr_assert_float_eq(eta(&six, 1), 345, 1e-9);
-    cr_assert_float_eq(eta(&six, 3), 115, 1e-9);
-    cr_assert_float_eq(eta(&six, 100), 100, 1e-9, "no less than the longest run");
+    near(eta(&six, 1), 345, 1e-9);
+    near(eta(&six, 3), 115, 1e-9);
+    near(eta(&six, 100), 100, 1e-9, "no less than the longest run");
     /* Another method, on another machine, is four times slower. Its own runs determine its estimate. */
     six.entry[4].state = SWEEP_ENTRY_ELSEWHERE;
     six.entry[4].progress =
         (struct sweep_run_progress){"train", "step", 50, 100, .5, 100, 100, 200};
-    cr_assert_float_eq(eta(&six, 1), 45 + 50 + 100 + 50 + 100 + 200, 1e-9);
+    near(eta(&six, 1), 45 + 50 + 100 + 50 + 100 + 200, 1e-9);
     /* The first run finishes after 80 measured seconds, which determine its method's estimate. */
     six.entry[0].state = SWEEP_ENTRY_DONE;
     six.entry[0].seconds = 80;
-    cr_assert_float_eq(eta(&six, 1), 80 + 160 + 80 + 100 + 200, 1e-9);
+    near(eta(&six, 1), 80 + 160 + 80 + 100 + 200, 1e-9);
     /* Past its estimate, a run has at least the time of its remaining steps left. */
     six.entry[4].progress.seconds = 1000;
-    cr_assert_float_eq(eta(&six, 1), 80 + 160 + 80 + 100 + 200, 1e-9);
+    near(eta(&six, 1), 80 + 160 + 80 + 100 + 200, 1e-9);
     strcpy(six.entry[4].progress.phase, "pairs");
-    cr_assert_float_eq(eta(&six, 1), 80 + 160 + 80 + 200, 1e-9);
+    near(eta(&six, 1), 80 + 160 + 80 + 200, 1e-9);
     for (size_t i = 1; i < RUNS; i++)
         six.entry[i].state = i % 2 == 0 ? SWEEP_ENTRY_DONE : SWEEP_ENTRY_FAILED;
     cr_assert_eq(eta(&six, 1), 0);
