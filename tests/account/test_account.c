@@ -460,25 +460,25 @@ Test(account, statement) {
     struct nvdp_account made = account(&run, 1e-5);
     char *text = NULL;
     ok(nvdp_account_statement(ctx, &run, &facts, &made, &text));
-    static const char *const parts[] = {"1.3",
-                                        "0.0025",
-                                        "6000",
-                                        "1e-05",
-                                        "1.119",
-                                        "1.225",
-                                        "0.5",
-                                        "1e-07",
-                                        "one row",
-                                        "0.1",
-                                        "60000 examples",
-                                        "seed",
-                                        "Poisson",
-                                        "zero-out",
-                                        "order 19",
-                                        "4 workers",
-                                        "copies of an example, or several examples of one person",
-                                        ("If any of these follows from the number of "
-                                         "examples N, then N is public")};
+    static const char *const parts[] = {
+        "1.3",
+        "0.0025",
+        "6000",
+        "1e-05",
+        "1.119",
+        "1.225",
+        "0.5",
+        "1e-07",
+        "one row",
+        "0.1",
+        "60000 examples",
+        "seed",
+        "Poisson",
+        "zero-out",
+        "order 19",
+        "4 workers",
+        "copies of an example, or several examples of one person",
+        ("If any of these follows from the number of examples N, then N is public")};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         support_contains(text, parts[i]);
     support_lacks(text, "one example more", "mu is");
@@ -493,10 +493,10 @@ Test(account, statement) {
                          k == 0 ? "the probability is B/N"
                                 : "since sums and their noise are divided by Q N",
                          "Adding or removing an example is not covered",
-                         "Proven for exact arithmetic, which this training's noise lacks: "
-                         "the training is (epsilon ",
-                         "6000 planned steps that draw each example with probability 0.0025, "
-                         "noise 1.3, of which 4000 were done (epsilon counts all",
+                         "Proven for exact arithmetic, which this training's noise lacks: the "
+                         "training is (epsilon ",
+                         "6000 planned steps that draw each example with probability 0.0025, noise "
+                         "1.3, of which 4000 were done (epsilon counts all",
                          "replacing one costs epsilon 2.5 at",
                          "right 50 % of the time without the model, at most 56.2 % with it",
                          "right 0.1 % without, at most 0.24 % with the model",

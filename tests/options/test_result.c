@@ -155,13 +155,11 @@ static void check(const struct nvdp_result_table *of, const char *view, struct f
 }
 
 Test(result, every_kind_of_row_has_its_json) {
-    check(
-        &table, NULL, sample(),
-        "{\"loss\": 1.5, \"steps\": 7, \"good\": true, \"text\": \"t\", \"name\": \"chars\", "
-        "\"kind\": \"large\", "
-        "\"range\": [1.0, \"inf\"], \"half\": 0.75, \"inner\": {\"epsilon\": 2.0, \"delta\": 0.5}, "
-        "\"means\": [{\"mean\": 1.0}, {\"mean\": 2.0}, {\"mean\": null}], "
-        "\"parts\": {\"a\": {\"loss\": 1.0}, \"b\": {\"loss\": null}}}");
+    check(&table, NULL, sample(),
+          "{\"loss\": 1.5, \"steps\": 7, \"good\": true, \"text\": \"t\", \"name\": \"chars\", "
+          "\"kind\": \"large\", \"range\": [1.0, \"inf\"], \"half\": 0.75, \"inner\": "
+          "{\"epsilon\": 2.0, \"delta\": 0.5}, \"means\": [{\"mean\": 1.0}, {\"mean\": 2.0}, "
+          "{\"mean\": null}], \"parts\": {\"a\": {\"loss\": 1.0}, \"b\": {\"loss\": null}}}");
 }
 
 Test(result, what_does_not_exist_is_written_as_the_view_says) {
@@ -169,14 +167,12 @@ Test(result, what_does_not_exist_is_written_as_the_view_says) {
     char text[512];
     snprintf(text, sizeof text,
              "{\"loss\": null, \"steps\": 0, \"good\": false, \"text\": null, \"name\": \"\", "
-             "\"kind\": null, "
-             "\"range\": null, \"half\": null, %s, \"parts\": null}",
+             "\"kind\": null, \"range\": null, \"half\": null, %s, \"parts\": null}",
              rest);
     check(&table, NULL, nothing(), text);
     snprintf(text, sizeof text,
              "{\"loss\": \"nan\", \"steps\": 0, \"good\": false, \"text\": null, \"name\": \"\", "
-             "\"kind\": null, "
-             "\"range\": [\"nan\", 0.0], \"half\": \"nan\", %s, \"parts\": null}",
+             "\"kind\": null, \"range\": [\"nan\", 0.0], \"half\": \"nan\", %s, \"parts\": null}",
              rest);
     check(&table, "nan", nothing(), text);
     snprintf(text, sizeof text, "{\"steps\": 0, \"good\": false, \"name\": \"\", %s}", rest);
@@ -215,8 +211,8 @@ Test(result, columns_of_measurements) {
     struct measured found = {.5, .123, 24.3951, .13712, NAN, NAN, {3, 4}, {1, 2, NAN}, true};
     char *text = NULL;
     text = json_of(&measured_table, NULL, &found);
-    support_contains(text, "\"low\": [null, null], \"held[0]\": [3, 4], "
-                           "\"weight[0]\": [1.0, 2.0, null], \"good\": \"good\"}");
+    support_contains(text, "\"low\": [null, null], \"held[0]\": [3, 4], \"weight[0]\": [1.0, 2.0, "
+                           "null], \"good\": \"good\"}");
     free(text);
     text = text_of(&measured_table, &found);
     cr_expect_str_eq(text, "share             0.5 +- 0.12\nbound             24.4\n"
@@ -256,8 +252,7 @@ Test(result, a_number_that_must_exist_is_an_error) {
 Test(result, a_view_names_orders_and_hides) {
     check(&table, "own", nothing(),
           "{\"count\": 0, \"loss\": \"nan\", \"good\": false, \"text\": null, \"name\": \"\", "
-          "\"kind\": null, "
-          "\"range\": null, \"half\": null, \"means\": [], \"parts\": null}");
+          "\"kind\": null, \"range\": null, \"half\": null, \"means\": [], \"parts\": null}");
 }
 
 Test(result, a_number_is_added_by_its_row) {

@@ -33,8 +33,7 @@ static const struct {
     {"lr", 3, "a reader's default follows from its width, pretraining's from the optimizer"},
     {"max-length", 2, "an encoder's default is its own, and a line can have another"},
     {"model", 6,
-     "a start, an attacked one, one to score, an encoder, a released one, a table of word "
-     "vectors"},
+     "a start, an attacked one, one to score, an encoder, a released one, a table of word vectors"},
     {"momentum", 2, "Muon's, which training has not"},
     {"objective", 2, "what a masked language model predicts; a task, or no task"},
     {"optimizer", 2, "Muon, which training has not"},

@@ -162,9 +162,9 @@ Test(schema, what_does_not_fit_is_refused_and_changes_nothing) {
             "--copies: expected 1 to 9, found 0");
     refused(ctx, nvdp_config_set(config, "copies", "-1"), argument,
             "option --copies: expected a whole number of at least 0, found '-1'");
-    refused(ctx, nvdp_config_set(config, "seed", "18446744073709551616"), argument,
-            "option --seed: expected a whole number from 0 to 2^64-1, found "
-            "'18446744073709551616'");
+    refused(
+        ctx, nvdp_config_set(config, "seed", "18446744073709551616"), argument,
+        "option --seed: expected a whole number from 0 to 2^64-1, found '18446744073709551616'");
     refused(ctx, nvdp_config_set(config, "size", "huge"), argument,
             "option --size: expected one of small large, found 'huge'");
     refused(ctx, nvdp_config_set(config, "fast", "yes"), argument,

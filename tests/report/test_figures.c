@@ -77,9 +77,9 @@ Test(figures, metric_with_an_odd_name) {
 Test(figures, bounds) {
     static const struct made_run clipped[] = {
         {"a", .method = "vib-fixed", .score = .7, .rd_max = 8, .rd_mean = 2, .bound = 19.8,
-         .nvib = "\"clip_sequence\": 3"},
+         .nvib = "'clip_sequence': 3"},
         {"b", .method = "vib-fixed", .score = .6, .rd_max = 1, .rd_mean = .5, .bound = 2.2,
-         .nvib = "\"clip_sequence\": 1"}};
+         .nvib = "'clip_sequence': 1"}};
     made_runs("bounds", sizeof clipped / sizeof *clipped, clipped);
     char *text = report_written("bounds", "figures/fig3_rd_max_sum.dat");
     support_contains(text, "0\tnan\t3\t1\t70\tnan\t8\t8\t1\t19.8\tC 3\n", "\t1\t1\t1\t2.2\tC 1\n");
@@ -106,8 +106,8 @@ Test(figures, infinite_explained) {
     nvdp__autofree char *with = NULL;
     cr_assert_gt(
         asprintf(&with,
-                 "{\"infinite_pairs\": {\"order\": 1.1, \"finite_below\": 1.02, \"causes\": ["
-                 "{\"component\": \"padding\", \"quantity\": \"logvar\", \"share\": 0.75}, "
+                 "{\"infinite_pairs\": {\"order\": 1.1, \"finite_below\": 1.02, \"causes\": "
+                 "[{\"component\": \"padding\", \"quantity\": \"logvar\", \"share\": 0.75}, "
                  "{\"component\": \"token\", \"quantity\": \"alpha\", \"share\": 1.0}]}, %s",
                  text + 1),
         0);
@@ -157,10 +157,9 @@ Test(figures, trade_off) {
                      "index 0 using 1:3 with linespoints");
     made_run_file(
         "trade", "a", "privacy.json",
-        "{\"rd\": {\"sum\": {\"max\": 3, \"mean\": 1}, \"per_component_dim\": {\"max\": 1, "
-        "\"mean\": 1}}, \"infinite_share\": 0, \"bdp\": {\"best\": {\"epsilon\": 1}, "
-        "\"published\": {\"epsilon\": 11}}, \"exact\": {\"pairs\": [{\"which\": \"worst\", "
-        "\"trade_off\": [{\"fpr\": 0.1, \"tpr\": 0.2}]}]}}");
+        "{'rd': {'sum': {'max': 3, 'mean': 1}, 'per_component_dim': {'max': 1, 'mean': 1}}, "
+        "'infinite_share': 0, 'bdp': {'best': {'epsilon': 1}, 'published': {'epsilon': 11}}, "
+        "'exact': {'pairs': [{'which': 'worst', 'trade_off': [{'fpr': 0.1, 'tpr': 0.2}]}]}}");
     text = report_written("trade", "index.html");
     support_contains(text, "exact.pairs[0]: expected the worst pair with 8 points in");
 }
@@ -260,9 +259,10 @@ Test(figures, none_without_a_finite_point) {
     made_runs("empty", sizeof infinite / sizeof *infinite, infinite);
     (void)write_with("empty", "gnuplot");
     char *page = read_in("empty", "index.html");
-    support_contains(page, "left out because none of their values is finite: "
-                           "<code>fig2_bdp_best</code>, <code>fig3_rd_max</code>, "
-                           "<code>fig3_rd_max_sum</code>, <code>rd_mean_sum</code>.</p>");
+    support_contains(
+        page,
+        "left out because none of their values is finite: <code>fig2_bdp_best</code>, "
+        "<code>fig3_rd_max</code>, <code>fig3_rd_max_sum</code>, <code>rd_mean_sum</code>.</p>");
     support_lacks(page, "id=\"rd_mean_sum\"");
     cr_expect(exists_in("empty", "figures/rd_mean_sum.dat"));
     cr_expect(!exists_in("empty", "figures/rd_mean_sum.svg"));
@@ -294,21 +294,20 @@ Test(figures, order_of_the_page) {
 /* One sentence per method, of its selected setting: what is proven is rounded up. */
 Test(figures, a_sentence_per_method) {
     static const struct made_run clipped = {
-        "v",           .method = "vib-fixed",         .score = .7, .rd_max = 8, .rd_mean = 2,
-        .bound = 19.8, .nvib = "\"clip_sequence\": 3"};
+        "v",           .method = "vib-fixed",       .score = .7, .rd_max = 8, .rd_mean = 2,
+        .bound = 19.8, .nvib = "'clip_sequence': 3"};
     make("sentences");
     made_run("sentences", &clipped);
     char *page = report_written("sentences", "index.html");
-    support_contains(page, "<h3>sst2 <span class=\"soft\">(the majority class scores 50.0)</span>",
-                     "<li><strong>base</strong> scores 90.0 (accuracy); its embeddings are "
-                     "shared without noise, so the texts are not private; no attack on this "
-                     "method was measured.</li>",
-                     "<li><strong>nvdp</strong> at lambda 1e-3 scores 80.0 (accuracy); no "
-                     "proven bound of one sample at delta 1e-5 was recorded, and the measured "
-                     "divergence is infinite for "
-                     "50.0 % of the pairs of texts; no attack on this method was measured.</li>",
-                     "<li><strong>vib-fixed</strong> at C 3",
-                     "; for one sample of any two texts, epsilon is proven to be at most ");
+    support_contains(
+        page, "<h3>sst2 <span class=\"soft\">(the majority class scores 50.0)</span>",
+        "<li><strong>base</strong> scores 90.0 (accuracy); its embeddings are shared without "
+        "noise, so the texts are not private; no attack on this method was measured.</li>",
+        "<li><strong>nvdp</strong> at lambda 1e-3 scores 80.0 (accuracy); no proven bound of one "
+        "sample at delta 1e-5 was recorded, and the measured divergence is infinite for 50.0 % of "
+        "the pairs of texts; no attack on this method was measured.</li>",
+        "<li><strong>vib-fixed</strong> at C 3",
+        "; for one sample of any two texts, epsilon is proven to be at most ");
     size_t sentences = 0;
     for (const char *at = page; (at = strstr(at, "<li><strong>")) != NULL; at++)
         sentences++;

@@ -48,10 +48,8 @@ Test(groups, ties) {
 /* Methods without a bottleneck have no lambda: the values in run.json make no groups. */
 Test(groups, references_have_no_lambda) {
     static const struct made_run runs[] = {
-        {"a", .method = "base", .lambda = 1e-3, .seed = 1, .score = .5,
-         .nvib = "\"latent_dim\": 8"},
-        {"b", .method = "base", .lambda = 1e-2, .seed = 2, .score = .7,
-         .nvib = "\"latent_dim\": 16"},
+        {"a", .method = "base", .lambda = 1e-3, .seed = 1, .score = .5, .nvib = "'latent_dim': 8"},
+        {"b", .method = "base", .lambda = 1e-2, .seed = 2, .score = .7, .nvib = "'latent_dim': 16"},
     };
     struct report *report = made_report_of("references", sizeof runs / sizeof *runs, runs);
     cr_expect_eq(report->groups, 1);
@@ -65,14 +63,13 @@ Test(groups, references_have_no_lambda) {
 Test(groups, settings) {
     static const struct made_run runs[] = {
         {"a", .method = "vib-fixed", .lambda = 1, .rd_max = 1},
-        {"b", .method = "vib-fixed", .nvib = "\"clip_sequence\": 1.5", .rd_max = 4},
-        {"c", .method = "vib-fixed", .nvib = "\"clip_sequence\": 3", .rd_max = 4},
-        {"d", .method = "vib-fixed", .nvib = "\"clip_sequence\": 3", .lambda = .01, .rd_max = 4},
-        {"e", .method = "vib-fixed", .nvib = "\"clip_sequence\": 3", .lambda = .01, .lambda_d = 1,
+        {"b", .method = "vib-fixed", .nvib = "'clip_sequence': 1.5", .rd_max = 4},
+        {"c", .method = "vib-fixed", .nvib = "'clip_sequence': 3", .rd_max = 4},
+        {"d", .method = "vib-fixed", .nvib = "'clip_sequence': 3", .lambda = .01, .rd_max = 4},
+        {"e", .method = "vib-fixed", .nvib = "'clip_sequence': 3", .lambda = .01, .lambda_d = 1,
          .seed = 2, .rd_max = 4},
         {"f", .lambda = .01, .lambda_d = 1, .rd_max = 4},
-        {"g", .method = "vib-fixed", .nvib = "\"clip_sequence\": \"inf\"", .lambda = 2,
-         .rd_max = 1}};
+        {"g", .method = "vib-fixed", .nvib = "'clip_sequence': 'inf'", .lambda = 2, .rd_max = 1}};
     static const char *const want[][2] = {
         {"vib-fixed", "lambda 1"},
         {"vib-fixed", "lambda 2"},
@@ -101,8 +98,8 @@ Test(groups, settings) {
 }
 
 #define WORD_RESULT(mu, radius)                                                                    \
-    "\"certified\": {\"epsilon\": 900, \"delta\": 1e-4, \"releases\": 4, \"numbers\": 2, "         \
-    "\"word\": {\"mu\": " mu ", \"radius\": " radius ", \"epsilon\": 7, \"delta\": 1e-4}}"
+    "'certified': {'epsilon': 900, 'delta': 1e-4, 'releases': 4, 'numbers': 2, "                   \
+    "'word': {'mu': " mu ", 'radius': " radius ", 'epsilon': 7, 'delta': 1e-4}}"
 
 /* Numbers per word are those of one sample; the recorded mu is that of four. The tables show the largest over seeds. */
 Test(groups, word) {
@@ -125,14 +122,13 @@ Test(groups, word) {
 
 /* Runs that start from the base runs of their own tasks and seeds are one method. */
 Test(groups, bases) {
-    static const struct made_run runs[] = {
-        {"a", .seed = 2, .lambda = 1, .rd_max = 1,
-         .options = "\"from_base\": \"b12/sst2-2-0123456789ab\""},
-        {"b", .seed = 1, .lambda = 1, .rd_max = 1,
-         .options = "\"from_base\": \"b12/sst2-1-ba9876543210\""},
-        {"c", .task = "rte", .seed = 1, .lambda = 1, .rd_max = 1,
-         .options = "\"from_base\": \"b12/rte-1-ba9876543211\""},
-        {"d", .seed = 1, .lambda = 1, .rd_max = 1}};
+    static const struct made_run runs[] = {{"a", .seed = 2, .lambda = 1, .rd_max = 1,
+                                            .options = "'from_base': 'b12/sst2-2-0123456789ab'"},
+                                           {"b", .seed = 1, .lambda = 1, .rd_max = 1,
+                                            .options = "'from_base': 'b12/sst2-1-ba9876543210'"},
+                                           {"c", .task = "rte", .seed = 1, .lambda = 1, .rd_max = 1,
+                                            .options = "'from_base': 'b12/rte-1-ba9876543211'"},
+                                           {"d", .seed = 1, .lambda = 1, .rd_max = 1}};
     struct report *report = made_report_of("bases", sizeof runs / sizeof *runs, runs);
     cr_assert_eq(report->families, 2);
     cr_expect_str_eq(report->family[0].label, "nvdp (from-base b12/{task}-{seed}-*)");
@@ -144,7 +140,7 @@ Test(groups, bases) {
 
 /* The folds of a cross validation, each from the same fold's base run, are one method too. */
 Test(groups, bases_of_folds) {
-#define FROM_FOLD(f) "\"folds\": 2, \"fold\": " #f ", \"from_base\": \"cv/fold-" #f "\""
+#define FROM_FOLD(f) "'folds': 2, 'fold': " #f ", 'from_base': 'cv/fold-" #f "'"
     static const struct made_run runs[] = {
         {"a", .seed = 1, .lambda = 1, .rd_max = 1, .options = FROM_FOLD(1)},
         {"b", .seed = 1, .lambda = 1, .rd_max = 1, .options = FROM_FOLD(2)}};
@@ -156,12 +152,12 @@ Test(groups, bases_of_folds) {
 /* Shows a bound if C proves one. A contradicted bound is hidden, and the run is named. */
 Test(groups, bounds) {
     static const struct made_run runs[] = {
-        {"a", .method = "vtdp", .nvib = "\"clip_sequence\": 3, \"stdev_tau\": 1", .bound = 19.8,
+        {"a", .method = "vtdp", .nvib = "'clip_sequence': 3, 'stdev_tau': 1", .bound = 19.8,
          .rd_max = 19.8},
-        {"b", .method = "vtdp", .nvib = "\"clip_sequence\": 1", .bound = 2.2, .rd_max = 2.21},
-        {"c", .nvib = "\"clip_sequence\": 1, \"kappa\": 2", .bound = INFINITY,
+        {"b", .method = "vtdp", .nvib = "'clip_sequence': 1", .bound = 2.2, .rd_max = 2.21},
+        {"c", .nvib = "'clip_sequence': 1, 'kappa': 2", .bound = INFINITY,
          .rd_max = 2}, /* weights */
-        {"d", .nvib = "\"clip_sequence\": 1", .bound = 2.2, .rd_max = 2},
+        {"d", .nvib = "'clip_sequence': 1", .bound = 2.2, .rd_max = 2},
         {"e", .method = "vib-learned", .lambda = 1, .rd_max = 2}};
     struct report *report = made_report_of("bounds", sizeof runs / sizeof *runs, runs);
     cr_assert_eq(report->runs, 5);
@@ -182,13 +178,12 @@ Test(groups, bounds) {
  * no effect, are not in labels. */
 Test(groups, labels) {
     static const struct made_run runs[] = {
-        {"a", .lambda = 1, .rd_max = 1, .nvib = "\"regularizer\": \"kl\", \"kappa\": 1"},
-        {"b", .lambda = 1, .rd_max = 1, .nvib = "\"latent_dim\": 16"},
-        {"c", .lambda = 1, .rd_max = 1, .nvib = "\"latent_dim\": 16.0, \"mu_tau\": 0.3"},
-        {"d", .lambda = 1, .rd_max = 1, .method = "vtdp", .options = "\"log_every\": 3"},
+        {"a", .lambda = 1, .rd_max = 1, .nvib = "'regularizer': 'kl', 'kappa': 1"},
+        {"b", .lambda = 1, .rd_max = 1, .nvib = "'latent_dim': 16"},
+        {"c", .lambda = 1, .rd_max = 1, .nvib = "'latent_dim': 16.0, 'mu_tau': 0.3"},
+        {"d", .lambda = 1, .rd_max = 1, .method = "vtdp", .options = "'log_every': 3"},
         {"e", .lambda = 1, .rd_max = 1, .method = "vtdp", .seed = 1},
-        {"f", .lambda = 1, .rd_max = 1, .task = "rte", .method = "vtdp",
-         .options = "\"epochs\": 9"},
+        {"f", .lambda = 1, .rd_max = 1, .task = "rte", .method = "vtdp", .options = "'epochs': 9"},
     };
     struct report *report = made_report_of("labels", sizeof runs / sizeof *runs, runs);
     cr_expect_eq(report->families, 4);
@@ -222,7 +217,7 @@ Test(groups, a_model_for_each_seed) {
     struct nvdp_context *ctx = support_context();
     made_runs("models", sizeof runs / sizeof *runs, runs);
     for (size_t i = 0; i < 2; i++)
-        made_run_file("models", runs[i].name, "sweep.json", "{\"model\": \"tuned/{task}-{seed}\"}");
+        made_run_file("models", runs[i].name, "sweep.json", "{'model': 'tuned/{task}-{seed}'}");
     struct report *report = made_report(ctx, "models");
     cr_expect_eq(report->groups, 2);
     cr_expect_eq(report->families, 2);
@@ -233,17 +228,17 @@ Test(groups, a_model_for_each_seed) {
 /* Labels always show another encoder and private training, and a preset if it differs, under its current name. They
  * omit options that private training and an encoder imply. */
 Test(groups, labels_tell_what_runs_are) {
-#define PRIVATE(dp) "\"clip_norm\": 0, \"patience\": 0, \"dp\": {\"dp_batch\": 64, " dp "}"
+#define PRIVATE(dp) "'clip_norm': 0, 'patience': 0, 'dp': {'dp_batch': 64, " dp "}"
     static const struct made_run runs[] = {
         {"a", .method = "base"},
-        {"b", .method = "base", .options = PRIVATE("\"target_epsilon\": 3, \"dp_noise\": 0.73")},
+        {"b", .method = "base", .options = PRIVATE("'target_epsilon': 3, 'dp_noise': 0.73")},
         {"h", .method = "base", .seed = 1, /* one text more */
-         .options = PRIVATE("\"target_epsilon\": 3, \"dp_noise\": 0.74")},
-        {"c", .method = "base", .options = PRIVATE("\"dp_noise\": 0.75")},
-        {"d", .method = "base", .options = "\"encoder\": \"bilstm\", \"dropout\": 0.1"},
-        {"e", .lambda = 1, .rd_max = 1, .options = "\"preset\": \"private\""},
-        {"f", .lambda = 1, .rd_max = 1, .options = "\"patience\": 0"},
-        {"g", .method = "reg", .label = "dp", .options = PRIVATE("\"dp_noise\": 0.75")},
+         .options = PRIVATE("'target_epsilon': 3, 'dp_noise': 0.74")},
+        {"c", .method = "base", .options = PRIVATE("'dp_noise': 0.75")},
+        {"d", .method = "base", .options = "'encoder': 'bilstm', 'dropout': 0.1"},
+        {"e", .lambda = 1, .rd_max = 1, .options = "'preset': 'private'"},
+        {"f", .lambda = 1, .rd_max = 1, .options = "'patience': 0"},
+        {"g", .method = "reg", .label = "dp", .options = PRIVATE("'dp_noise': 0.75")},
     };
     static const char *const want[] = {
         "base", "base (bilstm)", "base (dp-noise 0.75)", "base (target-epsilon 3)",
@@ -256,7 +251,7 @@ Test(groups, labels_tell_what_runs_are) {
 
 /* A cross validation is one setting with its mean over folds. Pairs for tests have the same fold. */
 Test(groups, folds_are_repetitions) {
-#define FOLD(f) "\"folds\": 3, \"fold\": " #f
+#define FOLD(f) "'folds': 3, 'fold': " #f
     static const struct made_run runs[] = {
         {"a2", .method = "base", .score = .6, .options = FOLD(2)},
         {"a1", .method = "base", .score = .5, .options = FOLD(1)},
@@ -284,9 +279,8 @@ Test(groups, folds_are_repetitions) {
 
 /* Columns of one folder make separate tasks: no row, selection or test mixes them. */
 Test(groups, columns_are_tasks) {
-#define SCORE(text)                                                                                \
-    "\"columns\": {\"text\": \"" text "\", \"label\": \"score\", \"regression\": true}"
-#define STARS(text) "\"columns\": {\"text\": \"" text "\", \"label\": \"stars\"}"
+#define SCORE(text) "'columns': {'text': '" text "', 'label': 'score', 'regression': true}"
+#define STARS(text) "'columns': {'text': '" text "', 'label': 'stars'}"
     static const struct made_run runs[] = {
         {"a", .method = "base", .task = "tsv", .options = STARS("review")},
         {"b", .method = "base", .task = "tsv", .options = SCORE("review")},
@@ -328,11 +322,11 @@ Test(groups, remarks) {
     other = (struct made_run){"unmeasured", .lambda = 1, .seed = 2};
     made_run("remarks/runs", &other);
     made_run_file("remarks/runs", "begun", "run.json", "{}");
-    made_run_file("remarks/runs", "broken", "run.json", "{\"config\": {\"task\":");
+    made_run_file("remarks/runs", "broken", "run.json", "{'config': {'task':");
     made_run_file("remarks/runs", "broken", "result.json", "{}");
     other = (struct made_run){"strange", .lambda = 1, .seed = 3};
     made_run("remarks/runs", &other);
-    made_run_file("remarks/runs", "strange", "privacy.json", "{\"rd\": {}}");
+    made_run_file("remarks/runs", "strange", "privacy.json", "{'rd': {}}");
     made_run_file("remarks/runs", "empty", "notes.txt", "");
     support_write_text(support_scratch_path("remarks/failed/gone.json"),
                        "{\"message\": \"no memory\"}");
@@ -385,10 +379,10 @@ Test(groups, one_run) {
  * count. */
 Test(groups, measurements_are_not_mixed) {
 #define MEASURED(more, releases, max)                                                              \
-    "{" more "\"order\": 1.1, \"n\": 20, \"infinite_share\": 0, \"rd\": {\"sum\": {\"max\": " max  \
-    ", \"mean\": 1}, \"per_component_dim\": {\"max\": 1, \"mean\": 1}}, \"bdp\": {\"delta\": "     \
+    "{" more "'order': 1.1, 'n': 20, 'infinite_share': 0, 'rd': {'sum': {'max': " max              \
+    ", 'mean': 1}, 'per_component_dim': {'max': 1, 'mean': 1}}, 'bdp': {'delta': "                 \
     "1e-5, "                                                                                       \
-    "\"releases\": " releases ", \"best\": {\"epsilon\": 1}, \"published\": {\"epsilon\": 1}}}"
+    "'releases': " releases ", 'best': {'epsilon': 1}, 'published': {'epsilon': 1}}}"
     static const struct made_run some[] = {{"a", .lambda = 1, .rd_max = 5, .rd_mean = 4},
                                            {"b", .lambda = 2, .rd_max = 6, .rd_mean = 4},
                                            {"part", .lambda = 3},
@@ -397,13 +391,13 @@ Test(groups, measurements_are_not_mixed) {
     struct nvdp_context *ctx = support_context();
     made_runs("mixed", sizeof some / sizeof *some, some);
     made_run_file("mixed", "a", "privacy-releases-2.json",
-                  MEASURED("\"complete\": true, ", "2", "77"));
+                  MEASURED("'complete': true, ", "2", "77"));
     made_run_file("mixed", "b", "privacy-limit-20.json",
-                  MEASURED("\"complete\": false, ", "1", "88"));
+                  MEASURED("'complete': false, ", "1", "88"));
     made_run_file("mixed", "part", "privacy-limit-20.json",
-                  MEASURED("\"complete\": false, ", "1", "99"));
+                  MEASURED("'complete': false, ", "1", "99"));
     made_run_file("mixed", "twice", "privacy-releases-2.json",
-                  MEASURED("\"complete\": true, ", "2", "66"));
+                  MEASURED("'complete': true, ", "2", "66"));
     made_run_file("mixed", "old", "privacy.json", MEASURED("", "1", "55")); /* 20 of 40 texts */
     struct report *report = made_report(ctx, "mixed");
     cr_expect_eq(report->runs, 5);
@@ -431,12 +425,10 @@ Test(groups, command_lines) {
         .seed = 7,
         .rd_max = 1,
         .data = "my data",
-        .options =
-            "\"lr\": 0.0003, \"epochs\": 4, \"skip_bad_rows\": true, \"weight_decay\": 0.01, "
-            "\"kl_schedule\": \"warmup\", "
-            "\"columns\": {\"text\": \"review\", \"pair\": null, "
-            "\"regression\": false}",
-        .nvib = "\"clip_mu_radius\": 4.0, \"clip_alpha_max\": \"inf\", \"regularizer\": \"kl\""};
+        .options = "'lr': 0.0003, 'epochs': 4, 'skip_bad_rows': true, 'weight_decay': 0.01, "
+                   "'kl_schedule': 'warmup', 'columns': {'text': 'review', 'pair': null, "
+                   "'regression': false}",
+        .nvib = "'clip_mu_radius': 4.0, 'clip_alpha_max': 'inf', 'regularizer': 'kl'"};
     struct nvdp_context *ctx = support_context();
     made_run("commands", &run);
     struct report *report = made_report(ctx, "commands");
@@ -454,7 +446,7 @@ Test(groups, command_lines) {
 Test(groups, out_of_memory) {
     static const struct made_run runs[] = {
         {"a", .lambda = 1, .seed = 1, .rd_max = 1, .vectors = 4},
-        {"b", .lambda = 1, .seed = 2, .rd_max = 1, .nvib = "\"kappa\": 2"}};
+        {"b", .lambda = 1, .seed = 2, .rd_max = 1, .nvib = "'kappa': 2"}};
     struct nvdp_context *ctx = support_context();
     made_run("memory", &runs[0]);
     made_run("memory", &runs[1]);
@@ -477,24 +469,16 @@ Test(groups, out_of_memory) {
 /* Writes a report of texts in the form of nvdp privacy --sanitizer: all pairs, and those of equal length. */
 static void write_texts(const char *folder, const char *run, const char *mechanism, double eta,
                         double mean) {
-    char text[2048];
-    snprintf(
-        text, sizeof text,
-        "{\"order\": 1.1, \"n\": 40, \"adjacency\": \"all\", \"infinite_share\": 0.97, \"sample\": "
-        "null, \"bound\": null, \"posterior\": null, \"rd\": {\"sum\": {\"max\": \"inf\", "
-        "\"mean\": "
-        "\"inf\"}, \"per_component_dim\": {\"max\": \"inf\", \"mean\": \"inf\"}}, \"epsilon\": "
-        "{\"max\": "
-        "\"inf\", \"mean\": \"inf\"}, \"bdp\": {\"delta\": 1e-5, \"releases\": 1, \"best\": "
-        "{\"epsilon\": \"inf\"}, \"published\": {\"epsilon\": \"inf\"}}, \"sanitizer\": "
-        "{\"mechanism\": "
-        "\"%s\", \"eta\": %g, \"own_words\": %s}, \"equal_length\": {\"infinite_share\": 0, "
-        "\"rd\": {\"sum\": "
-        "{\"max\": "
-        "%g, \"mean\": %g}, \"per_component_dim\": {\"max\": 1, \"mean\": 1}}, \"epsilon\": "
-        "{\"max\": %g, "
-        "\"mean\": %g}, \"bdp\": {\"best\": {\"epsilon\": 7}, \"published\": {\"epsilon\": "
-        "\"inf\", \"m\": 1}}, \"largest_epsilon\": {\"low\": 1, \"high\": %g}}}",
+    const char *text = support_path(
+        "{'order': 1.1, 'n': 40, 'adjacency': 'all', 'infinite_share': 0.97, 'sample': null, "
+        "'bound': null, 'posterior': null, 'rd': {'sum': {'max': 'inf', 'mean': 'inf'}, "
+        "'per_component_dim': {'max': 'inf', 'mean': 'inf'}}, 'epsilon': {'max': 'inf', 'mean': "
+        "'inf'}, 'bdp': {'delta': 1e-5, 'releases': 1, 'best': {'epsilon': 'inf'}, 'published': "
+        "{'epsilon': 'inf'}}, 'sanitizer': {'mechanism': '%s', 'eta': %g, 'own_words': %s}, "
+        "'equal_length': {'infinite_share': 0, 'rd': {'sum': {'max': %g, 'mean': %g}, "
+        "'per_component_dim': {'max': 1, 'mean': 1}}, 'epsilon': {'max': %g, 'mean': %g}, 'bdp': "
+        "{'best': {'epsilon': 7}, 'published': {'epsilon': 'inf', 'm': 1}}, 'largest_epsilon': "
+        "{'low': 1, 'high': %g}}}",
         mechanism, eta, eta == 50 ? "true" : "false", 4 * mean, mean, 6 * mean, 3 * mean, 5 * mean);
     made_run_file(folder, run, "privacy.json", text);
 }
@@ -507,9 +491,9 @@ Test(groups, privatized_texts_are_methods) {
          .exact = 12},
         {"b", .method = "base", .validation = .9, .score = .9},
         {"c", .method = "base", .validation = .8, .score = .8,
-         .options = "\"token_noise\": \"santext\", \"eta\": 2"},
+         .options = "'token_noise': 'santext', 'eta': 2"},
         {"d", .method = "base", .seed = 1, .validation = .85, .score = .84,
-         .options = "\"token_noise\": \"santext\", \"eta\": 5"},
+         .options = "'token_noise': 'santext', 'eta': 5"},
         {"e", .method = "base", .validation = .6, .score = .6, .label = "folder"},
     };
     struct nvdp_context *ctx = support_context();
@@ -552,12 +536,12 @@ Test(groups, privatized_texts_are_methods) {
                      "exact eps", "In 1 of 4 runs, the private texts chose the words that come out",
                      "2 of 4 runs drew the noise of their texts from a seed, which");
     char *page = report_written("texts", "index.html"); /* the folder's noise has no seed */
-    support_contains(page,
-                     "nothing is proven, because its seed can undo the noise of its texts, "
-                     "and the worst measured pair of texts of equal length has an epsilon of at "
-                     "most 150 for",
-                     "; the only proven guarantee is that of its text mechanism (not of its "
-                     "choice of words, which was made by the texts), and the ");
+    support_contains(
+        page,
+        "nothing is proven, because its seed can undo the noise of its texts, and the worst "
+        "measured pair of texts of equal length has an epsilon of at most 150 for",
+        "; the only proven guarantee is that of its text mechanism (not of its choice of words, "
+        "which was made by the texts), and the ");
     char *csv = report_written("texts", "data/groups.csv");
     support_contains(csv, "clip_sequence,eta,seeds", ",epsilon_max,");
 }
@@ -571,9 +555,9 @@ Test(groups, sanitized_folders_and_adapted_models) {
          .label = "plus"},
         {"b", .method = "base", .score = .9},
         {"c1", .method = "base", .score = .8, .label = "adapted", .model = "m4/santext-14",
-         .validation = .8, .options = "\"token_noise\": \"santext\", \"eta\": 14"},
+         .validation = .8, .options = "'token_noise': 'santext', 'eta': 14"},
         {"c2", .method = "base", .score = .85, .label = "adapted", .model = "m4/santext-4",
-         .validation = .85, .options = "\"token_noise\": \"santext\", \"eta\": 4"},
+         .validation = .85, .options = "'token_noise': 'santext', 'eta': 4"},
     };
     struct nvdp_context *ctx = support_context();
     made_runs("folders", sizeof runs / sizeof *runs, runs);

@@ -51,47 +51,41 @@ Test(tables, first) {
 
 Test(tables, as_published) {
     make("published");
-    expect_body(
-        report_written("published", "tables/table1_published.csv"),
-        "task,method,setting,score best of seeds,BDP k=1.1,RD max /comp.dim.,RD mean /comp.dim.,"
-        "infinite pairs,RD max finite /comp.dim.\r\n"
-        "sst2 (accuracy / f1),majority class,-,50.0,-,-,-,-,-\r\n"
-        "sst2 (accuracy / f1),base,-,91.0 / 80.0,-,-,-,-,-\r\n"
-        "sst2 (accuracy / f1),vtdp,lambda 1e-3,86.0 / 75.0,inf,inf,inf,25.0 %,2.50\r\n"
-        "sst2 (accuracy / f1),nvdp,lambda 1e-3,87.0 / 72.0,12.5,0.800,0.160,none,-\r\n");
+    expect_body(report_written("published", "tables/table1_published.csv"),
+                "task,method,setting,score best of seeds,BDP k=1.1,RD max /comp.dim.,RD mean "
+                "/comp.dim.,infinite pairs,RD max finite /comp.dim.\r\n"
+                "sst2 (accuracy / f1),majority class,-,50.0,-,-,-,-,-\r\n"
+                "sst2 (accuracy / f1),base,-,91.0 / 80.0,-,-,-,-,-\r\n"
+                "sst2 (accuracy / f1),vtdp,lambda 1e-3,86.0 / 75.0,inf,inf,inf,25.0 %,2.50\r\n"
+                "sst2 (accuracy / f1),nvdp,lambda 1e-3,87.0 / 72.0,12.5,0.800,0.160,none,-\r\n");
 }
 
 Test(tables, every_setting_in_markdown) {
     make("second");
     char *text = report_written("second", "tables/table2.md");
-    support_contains(
-        text,
-        "| nvdp | lambda 1e-3 | 2 | 85.0 ± 7.1 | 86.0 ± 1.4 / 71.0 ± 1.4 | 87.0 / 72.0 | "
-        "70.0 | none | - | 14.0 | 32.0 | 12.0 | 0.700 | 0.140 |\n",
-        "| nvdp | lambda 0.1 | 1 | 60.0 | 62.0 / 10.0 | 62.0 / 10.0 | 0.00400 | "
-        "none | - | 0.00120 | "
-        "1.50 | 10.6 | 4.00e-05 | 1.20e-05 |\n",
-        "| **sst2 (accuracy / f1)** |");
+    support_contains(text,
+                     "| nvdp | lambda 1e-3 | 2 | 85.0 ± 7.1 | 86.0 ± 1.4 / 71.0 ± 1.4 | 87.0 / "
+                     "72.0 | 70.0 | none | - | 14.0 | 32.0 | 12.0 | 0.700 | 0.140 |\n",
+                     "| nvdp | lambda 0.1 | 1 | 60.0 | 62.0 / 10.0 | 62.0 / 10.0 | 0.00400 | none "
+                     "| - | 0.00120 | 1.50 | 10.6 | 4.00e-05 | 1.20e-05 |\n",
+                     "| **sst2 (accuracy / f1)** |");
     support_lacks(text, "effective");
 }
 
 /* Scores of readers of the shared file. base, which has none, is probed directly. */
 Test(tables, readers) {
     make("readers");
-    made_run_file("readers", "nvdp1", "reuse.json",
-                  "{\"metrics\": {\"accuracy\": {\"mean\": 0.84}}}");
-    made_run_file("readers", "nvdp1", "attack.json",
-                  "{\"metrics\": {\"accuracy\": {\"mean\": 0.137}}}");
+    made_run_file("readers", "nvdp1", "reuse.json", "{'metrics': {'accuracy': {'mean': 0.84}}}");
+    made_run_file("readers", "nvdp1", "attack.json", "{'metrics': {'accuracy': {'mean': 0.137}}}");
     char *text = report_written("readers", "tables/table2.md");
     support_contains(text, "| reader | attack |", "| 84.0 (1 of 2) | 13.7 (1 of 2) |");
     support_contains(text, "| 12.0 | 0.700 | "); /* both seeds have them */
-    support_contains(text,
-                     "CAUTION: numbers with a mark such as (1 of 3) are means, or maxima, "
-                     "over only those seeds",
-                     "is trained to find a private attribute in the shared file.");
+    support_contains(
+        text,
+        "CAUTION: numbers with a mark such as (1 of 3) are means, or maxima, over only those seeds",
+        "is trained to find a private attribute in the shared file.");
     support_lacks(text, "of a probe");
-    made_run_file("readers", "base1", "attack.json",
-                  "{\"metrics\": {\"accuracy\": {\"mean\": 0.99}}}");
+    made_run_file("readers", "base1", "attack.json", "{'metrics': {'accuracy': {'mean': 0.99}}}");
     text = report_written("readers", "tables/table2.md");
     support_contains(
         text, "attack of base, which makes no private file: score of a probe on plain embeddings.");
@@ -102,10 +96,9 @@ Test(tables, latex) {
     char *text = report_written("latex", "tables/table1.tex");
     support_contains(text, "\\caption{Utility and privacy at the setting",
                      "\\begin{tabular}{lrrrrrrrrrr}\n\\toprule\nmethod & setting & seeds & ",
-                     "vtdp & lambda 1e-3 & 1 & 86.0 / 75.0 & 86.0 / 75.0 & "
-                     "$\\infty$ & 25.0 \\% & 250 & $\\infty$ & $\\infty$ & $\\infty$ \\\\\n",
-                     "nvdp & lambda 1e-3 & 2 & 86.0 $\\pm$ 1.4 / 71.0 $\\pm$ 1.4 & "
-                     "87.0 / 72.0 & ",
+                     "vtdp & lambda 1e-3 & 1 & 86.0 / 75.0 & 86.0 / 75.0 & $\\infty$ & 25.0 \\% & "
+                     "250 & $\\infty$ & $\\infty$ & $\\infty$ \\\\\n",
+                     "nvdp & lambda 1e-3 & 2 & 86.0 $\\pm$ 1.4 / 71.0 $\\pm$ 1.4 & 87.0 / 72.0 & ",
                      "\\bottomrule\n\\end{tabular}}");
     text = report_written("latex", "tables/all.tex");
     support_contains(text, "\\input{table1}");
@@ -156,11 +149,11 @@ static const struct made_run spent[] = {
     {"n3", .lambda = .1, .seed = 1, .validation = .6, .score = .6, .rd_max = .5},
     {"n4", .lambda = .1, .seed = 2, .validation = .6, .score = .62, .rd_max = .9},
     {"c1", .method = "vib-fixed", .validation = .85, .score = .84, .rd_max = 9, .bound = 19.8,
-     .nvib = "\"clip_sequence\": 3"},
+     .nvib = "'clip_sequence': 3"},
     {"c2", .method = "vib-fixed", .validation = .7, .score = .7, .rd_max = 1.5, .bound = 2.2,
-     .nvib = "\"clip_sequence\": 1"},
+     .nvib = "'clip_sequence': 1"},
     {"c3", .method = "vib-fixed", .validation = .5, .score = .55, .rd_max = .3, .bound = 0.55,
-     .nvib = "\"clip_sequence\": 0.5"},
+     .nvib = "'clip_sequence': 0.5"},
     {"i", .method = "vib-fixed", .lambda = 1, .score = .8, .rd_max = INFINITY},
     {"v1", .method = "vtdp", .lambda = 1, .seed = 1, .score = .7, .rd_max = 1},
     {"v2", .method = "vtdp", .lambda = 1, .seed = 2, .score = .7},
@@ -375,7 +368,7 @@ Test(tables, collapsed_by_other_metrics) {
 
 /* Each fold has its own most frequent class. */
 Test(tables, majority_of_folds) {
-#define FOLD(f) "\"folds\": 2, \"fold\": " #f
+#define FOLD(f) "'folds': 2, 'fold': " #f
     static const struct made_run few[] = {
         {"a1", .majority = .8, .score = .7, .options = FOLD(1)},
         {"a2", .majority = .6, .score = .8, .options = FOLD(2)},
@@ -391,16 +384,16 @@ Test(tables, majority_of_folds) {
 /* Divergences of different orders are not compared. Notes name other differences. */
 Test(tables, cautions) {
 #define OTHER(order, adjacency)                                                                    \
-    "{\"order\": " order ", \"n\": 4, \"complete\": true, \"adjacency\": \"" adjacency             \
-    "\", \"infinite_share\": 0, \"sample\": {\"drawn\": 9}, \"rd\": {\"sum\": {\"max\": 1, "       \
-    "\"mean\": "                                                                                   \
-    "1}, \"per_component_dim\": {\"max\": 1, \"mean\": 1}}, \"bdp\": {\"delta\": 1e-5, \"best\": " \
-    "{\"epsilon\": 1}, \"published\": {\"epsilon\": 1}}}"
+    "{'order': " order ", 'n': 4, 'complete': true, 'adjacency': '" adjacency                      \
+    "', 'infinite_share': 0, 'sample': {'drawn': 9}, 'rd': {'sum': {'max': 1, "                    \
+    "'mean': "                                                                                     \
+    "1}, 'per_component_dim': {'max': 1, 'mean': 1}}, 'bdp': {'delta': 1e-5, 'best': "             \
+    "{'epsilon': 1}, 'published': {'epsilon': 1}}}"
     make("cautions");
     char *text = report_written("cautions", "tables/table1.txt");
     support_contains(text, "Order of the divergences 1.1, delta 1e-05, one sample of a text.");
     support_lacks(text, "CAUTION");
-    struct made_run dev = {"dev", .method = "base", .seed = 3, .options = "\"protocol\": \"dev\""};
+    struct made_run dev = {"dev", .method = "base", .seed = 3, .options = "'protocol': 'dev'"};
     made_run("cautions", &dev);
     made_run_file("cautions", "vtdp1", "privacy.json", OTHER("1.1", "all"));
     text = report_written("cautions", "tables/table1.md");
@@ -450,9 +443,8 @@ Test(tables, escapes) {
     char *text = report_written("escapes", "tables/table2.csv");
     support_contains(text, "\"a&b_<c>\"\"$%#{}~^|*`\\\",lambda 1,1,");
     text = report_written("escapes", "tables/table2.tex");
-    support_contains(text,
-                     "a\\&b\\_$<$c$>$''\\$\\%\\#\\{\\}\\textasciitilde{}\\textasciicircum{}$|$*`"
-                     "\\textbackslash{} & lambda 1");
+    support_contains(text, "a\\&b\\_$<$c$>$''\\$\\%\\#\\{\\}\\textasciitilde{}\\textasciicircum{}$|"
+                           "$*`\\textbackslash{} & lambda 1");
     text = report_written("escapes", "tables/table2.md");
     support_contains(text, "| a&amp;b\\_&lt;c&gt;\"$%\\#{}\\~^\\|\\*\\`\\\\ | lambda 1 |");
     text = report_written("escapes", "index.html");

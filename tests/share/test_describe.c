@@ -64,15 +64,13 @@ Test(describe, all_first_facts_are_few) {
     static const char *const files[][2] = {
         {"run.json", "{'created': 'now', 'config': {'task': 'sst2', 'model': 'm', 'preset': 'p', "
                      "'method': 'nvdp', 'lambda_g': 1, 'seed': 1, 'nvib': {'clip_sequence': 1}}}"},
-        {"result.json",
-         "{'test': {'n': 9, 'draws': 5, 'metrics': {'accuracy': {'mean': 0.5}}, 'majority': 0.5}, "
-         "'dp': {'delta': 0.00268812, 'pld': {'epsilon': 8.5}, 'insecure_seed': false}, "
-         "'certified': {'epsilon': 2, 'delta': 1e-5}}"},
-        {"privacy.json",
-         "{'linkage': {'sentence': 'Someone'}, 'scope': 'these', 'n': 9, 'order': 1.5, "
-         "'infinite_share': 0.25, 'exact': {'worst': 3, 'delta': 1e-5, 'releases': 2, 'mean': 1}, "
-         "'rd': {'sum': {'max': 'inf', 'mean': 4}}, 'bdp': {'best': {'epsilon': 7}, "
-         "'delta': 1e-5}}"}};
+        {"result.json", "{'test': {'n': 9, 'draws': 5, 'metrics': {'accuracy': {'mean': 0.5}}, "
+                        "'majority': 0.5}, 'dp': {'delta': 0.00268812, 'pld': {'epsilon': 8.5}, "
+                        "'insecure_seed': false}, 'certified': {'epsilon': 2, 'delta': 1e-5}}"},
+        {"privacy.json", "{'linkage': {'sentence': 'Someone'}, 'scope': 'these', 'n': 9, 'order': "
+                         "1.5, 'infinite_share': 0.25, 'exact': {'worst': 3, 'delta': 1e-5, "
+                         "'releases': 2, 'mean': 1}, 'rd': {'sum': {'max': 'inf', 'mean': 4}}, "
+                         "'bdp': {'best': {'epsilon': 7}, 'delta': 1e-5}}"}};
     static const char *const lines[] = {
         "  result.dp                  pld.epsilon 8.5, delta 0.002689, insecure_seed no\n",
         "  privacy.exact              worst 3, delta 1e-05, releases 2\n",

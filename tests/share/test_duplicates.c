@@ -85,12 +85,11 @@ Test(duplicates, budget_refuses_before_anything_is_drawn) {
     struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
     bench_open(&bench, true);
     input(&bench, twice);
-    refused(
-        &bench,
-        "1 text stands twice in these texts: expected at most 1 sample of a text, which the run "
-        "guarantees, found 2; the 2 samples of the text that stands most often have epsilon "
-        "25.29 at delta 1e-05 together, those of one row epsilon 16 at delta 1e-05. Nothing "
-        "was drawn; --duplicates each draws every row at this cost");
+    refused(&bench,
+            "1 text stands twice in these texts: expected at most 1 sample of a text, which the "
+            "run guarantees, found 2; the 2 samples of the text that stands most often have "
+            "epsilon 25.29 at delta 1e-05 together, those of one row epsilon 16 at delta 1e-05. "
+            "Nothing was drawn; --duplicates each draws every row at this cost");
     set(&bench, "duplicates", "refuse", NULL);
     refused(&bench, "1 text stands twice in these texts");
     set(&bench, "duplicates", NULL, "no-ledger", "true", NULL);
@@ -159,8 +158,7 @@ Test(duplicates, rows_count_against_the_certified_samples) {
     accepted(&bench, "more.h5", &result); /* the second sample of the other texts */
     input(&bench, "good sea\t1\n");
     fails(export_to(&bench, "refused.h5", NULL), NVDP_ERR_STATE,
-          "at most 2 samples of a text, which the run "
-          "guarantees, found 3 including this export");
+          "at most 2 samples of a text, which the run guarantees, found 3 including this export");
     support_write_text(support_scratch_path("texts.tsv"), "sentence\tlabel\nsea sea\t1\n");
     accepted(&bench, "first.h5", NULL);
     support_write_text(support_scratch_path("texts.tsv"),

@@ -270,9 +270,9 @@ Test(embeddings_file, refuses_more_than_a_file_can_hold) {
     struct nvdp__embeddings_shape shape = one_token(1 << 20, 1 << 16);
     shape.rows = 0;
     end_file(begin_file(ctx, path, &shape, NULL, "vib-fixed"));
-    refused(ctx, path,
-            "dataset 'z': expected datasets that decompress to at most "
-            "16 MiB, or to 32 times the ");
+    refused(
+        ctx, path,
+        "dataset 'z': expected datasets that decompress to at most 16 MiB, or to 32 times the ");
 }
 
 /* Constant values are compressed a thousand times: the file is refused before memory is allocated. */

@@ -75,16 +75,14 @@ static const char allowed[] =
     " bdp_delta bdp_epsilon bdp_gamma bdp_moment bdp_published_epsilon bdp_published_floor "
     "bdp_published_moment bdp_releases clip_alpha_max clip_alpha_min clip_logvar_max "
     "clip_logvar_min clip_mu_radius clip_sequence certificate created nvib_delta "
-    "divergence_adjacency divergence_infinite_share divergence_normalisations "
-    "divergence_order divergence_pairs divergence_per_component_dim_max "
-    "divergence_per_component_dim_mean divergence_sum_max divergence_sum_mean "
-    "divergence_texts generator grid kappa lambda_d lambda_g latent_heads ledger log_pi_step "
-    "length length_policy method model_id nvdp_format nvdp_version pad_alpha pool prior_alpha "
-    "regularizer releases row_index statement task training_texts texts weights "
-    "weights_distance z_step "
-    "divergence_bound divergence_bound_order certificate_epsilon certificate_delta "
-    "training_epsilon training_delta certificate_mu noise_logvar_min noise_logvar_max "
-    "public_key statement_words signature ";
+    "divergence_adjacency divergence_infinite_share divergence_normalisations divergence_order "
+    "divergence_pairs divergence_per_component_dim_max divergence_per_component_dim_mean "
+    "divergence_sum_max divergence_sum_mean divergence_texts generator grid kappa lambda_d "
+    "lambda_g latent_heads ledger log_pi_step length length_policy method model_id nvdp_format "
+    "nvdp_version pad_alpha pool prior_alpha regularizer releases row_index statement task "
+    "training_texts texts weights weights_distance z_step divergence_bound divergence_bound_order "
+    "certificate_epsilon certificate_delta training_epsilon training_delta certificate_mu "
+    "noise_logvar_min noise_logvar_max public_key statement_words signature ";
 enum { ALLOWED = 55 };
 
 /* docs/formats.md must name all of them. */
@@ -752,10 +750,10 @@ Test(statement, explains_a_delta_above_one_in_all_texts) {
         facts.texts = many ? 1000000 : 99999;
         ok(nvdp__release_guarantee(NULL, &facts));
         cr_expect_eq(nvdp__release_exposed(&facts), many ? 10 : 0);
-        const bool says = strstr(statement_of(&facts),
-                                 "Delta is for each text: for 1000000 texts, delta 1e-05 alone "
-                                 "would allow 10 of them to be exposed on average. This mechanism "
-                                 "publishes no text") != NULL;
+        const bool says =
+            strstr(statement_of(&facts),
+                   "Delta is for each text: for 1000000 texts, delta 1e-05 alone would allow 10 of "
+                   "them to be exposed on average. This mechanism publishes no text") != NULL;
         cr_expect_eq(says, many);
     }
     facts.training_epsilon = 3;
@@ -764,8 +762,8 @@ Test(statement, explains_a_delta_above_one_in_all_texts) {
 
     cr_expect_eq(nvdp__release_exposed(&facts), 0);
     support_contains(statement_of(&facts),
-                     "with epsilon 3 at delta 1e-06 for one training example (zero-out, for "
-                     "exact arithmetic, which the training's noise lacks)");
+                     "with epsilon 3 at delta 1e-06 for one training example (zero-out, for exact "
+                     "arithmetic, which the training's noise lacks)");
 }
 
 /* A guarantee is useful if epsilon is at most 100, and if the right one of 100 texts is named at most half of the time. */
@@ -804,12 +802,12 @@ Test(statement, begins_with_the_guarantee) {
     } useless[] = {{6, "122.4", "100"}, {2.668, "36.27", "54.2"}};
     for (size_t i = 0; i < 2; i++) {
         facts = certified_facts(&info, useless[i].clip, 1);
-        first_line(&facts, false,
-                   support_path("No useful guarantee: epsilon %s at delta 1e-05, one sample, is "
-                                "proven for any two texts; somebody who has the model and 100 "
-                                "equally likely texts may name the right one more than half of the "
-                                "time (at most %s %%).",
-                                useless[i].epsilon, useless[i].share));
+        first_line(
+            &facts, false,
+            support_path("No useful guarantee: epsilon %s at delta 1e-05, one sample, is proven "
+                         "for any two texts; somebody who has the model and 100 equally likely "
+                         "texts may name the right one more than half of the time (at most %s %%).",
+                         useless[i].epsilon, useless[i].share));
     }
     facts.labels =
         true; /* without them, the 100 texts are equally likely; with them, they are not */

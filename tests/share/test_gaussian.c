@@ -84,9 +84,11 @@ static void check_statement(const struct shared *shared, size_t i) {
     cr_expect_eq(report->bound.clip_sequence, choices[i].clip_sequence);
     cr_expect_eq(report->bound.sum, clipped ? bound : INFINITY);
     if (clipped) cr_expect_leq(report->pairs->sum.max, bound);
-    support_contains(text, clipped ? "generator, no two texts are more than 35.2 nats apart "
-                                     "in one sample, at order 1.1: "
-                                   : "No guarantee");
+    support_contains(
+        text,
+        clipped
+            ? "generator, no two texts are more than 35.2 nats apart in one sample, at order 1.1: "
+            : "No guarantee");
 }
 
 /* One word decides the class and survives the noise: a reader of the file alone recognizes the classes, as the

@@ -215,27 +215,23 @@ Test(ledger, refuses_what_is_beyond_the_budget) {
     cr_assert_eq(stat(book.path, &before), 0);
     cr_assert_eq(before.st_mode & 07777, 0600);
     const struct nvdp__budget three = {.samples = 3};
-    fails(
-        add(&book, 3, (int32_t[]){7, 2, 1}, 2, 0.5, three), NVDP_ERR_STATE,
-        "expected in total at most 3 samples of a text, found 4 including this export: 2 of its 3 "
-        "texts were shared before, in a.h5; together, all samples of a text would have epsilon "
-        "4.378 at "
-        "delta 1e-05. Nothing was drawn; --budget-samples 4 allows the export");
+    fails(add(&book, 3, (int32_t[]){7, 2, 1}, 2, 0.5, three), NVDP_ERR_STATE,
+          "expected in total at most 3 samples of a text, found 4 including this export: 2 of its "
+          "3 texts were shared before, in a.h5; together, all samples of a text would have epsilon "
+          "4.378 at delta 1e-05. Nothing was drawn; --budget-samples 4 allows the export");
     cr_assert_eq(stat(book.path, &after), 0);
     cr_assert_eq(before.st_size, after.st_size);
     added(&book, 2, (int32_t[]){1, 3}, 1, 0.5, three);
     fails(add(&book, 1, (int32_t[]){1}, 1, 0.5, three), NVDP_ERR_STATE,
           "in total at most 3 samples of a text, found 4 including this export: 1 of its 1 texts "
-          "were "
-          "shared before, in b.h5, a.h5; ");
+          "were shared before, in b.h5, a.h5; ");
     const double exact = nvdp_gdp_epsilon(sqrt(4 * 0.25), 1e-5);
     fails(add(&book, 2, (int32_t[]){9, 1}, 1, 0.5,
               (struct nvdp__budget){.samples = 9, .epsilon = 0.999 * exact}),
           NVDP_ERR_STATE,
           "for all samples of a text together, found epsilon 4.378 at delta 1e-05 including this "
-          "export: 1 of its 2 texts "
-          "were shared before, in b.h5, a.h5. Nothing was drawn; --budget-epsilon 4.378 allows the "
-          "export");
+          "export: 1 of its 2 texts were shared before, in b.h5, a.h5. Nothing was drawn; "
+          "--budget-epsilon 4.378 allows the export");
     added(&book, 1, (int32_t[]){1}, 1, 0.5,
           (struct nvdp__budget){.samples = 9, .epsilon = 1.001 * exact});
     fails(add(&book, 1, (int32_t[]){8}, 1, INFINITY, any), NVDP_ERR_STATE, /* this budget stays */
@@ -288,8 +284,9 @@ Test(ledger, goes_on_with_older_files) {
     const char *old = support_path("%s/tests/fuzz/corpus/ledger/two", NVDP_SOURCE_DIR);
     const int32_t word = 77, type = 0;
     support_write(path, support_read(old), support_size(old));
-    support_write_text(key, "nvdp-ledger-key/1 "
-                            "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n");
+    support_write_text(
+        key,
+        "nvdp-ledger-key/1 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n");
     cr_assert_eq(chmod(key, 0600), 0);
     for (size_t records = 2; records < 4; records++) {
         nvdp__text_hash hash;
@@ -665,10 +662,9 @@ Test(ledger, exports_are_counted_and_verified) {
     /* a lost ledger does not begin anew without a word */
     cr_assert_eq(unlink(bench.book.path), 0);
     set(&bench, "overwrite", "true", NULL);
-    export_fails(
-        &bench, "d.h5", NVDP_ERR_STATE,
-        "found none. Restore it from a copy, or name it with --ledger. A new ledger forgets "
-        "all that was shared: to begin one, remove this key and ");
+    export_fails(&bench, "d.h5", NVDP_ERR_STATE,
+                 "found none. Restore it from a copy, or name it with --ledger. A new ledger "
+                 "forgets all that was shared: to begin one, remove this key and ");
     cr_assert_not(nvdp__exists(bench.book.path));
     char *described = NULL;
     fails(nvdp_verify_ledger(ctx, support_scratch_path("a.h5"), bench.book.path, bench.book.key,
@@ -957,9 +953,9 @@ Test(ledger, an_interrupted_export_is_returned) {
         forget(&bench.book);
         for (int questions = 1; questions <= 9; questions += 4) {
             /* in the first, in a later batch */
-            fails(cancelled_export(&bench, names[f], questions), NVDP_ERR_CANCELLED,
-                  "export: cancelled. Nothing was shared, and the ledger does not count this "
-                  "export");
+            fails(
+                cancelled_export(&bench, names[f], questions), NVDP_ERR_CANCELLED,
+                "export: cancelled. Nothing was shared, and the ledger does not count this export");
             cr_assert_eq(largest("int."), 0, "%s: something was left", names[f]);
             cr_assert_eq(records_of(&bench.book), 0);
         }
@@ -976,13 +972,13 @@ Test(ledger, an_interrupted_export_counts_if_its_file_had_a_name) {
     support_lose_unnamed();
     set(&bench, "batch", "4", NULL);
     fails(cancelled_export(&bench, "int2.h5", 5), NVDP_ERR_CANCELLED,
-          "export: cancelled. The ledger counts this export, because its incomplete "
-          "file had a name, and could be read");
+          "export: cancelled. The ledger counts this export, because its incomplete file had a "
+          "name, and could be read");
     cr_assert_eq(records_of(&bench.book), 1);
     export_fails(&bench, "b.h5", NVDP_ERR_STATE, "40 of its 40 texts were counted before, for ");
-    support_contains(nvdp_context_error(ctx), "/int2.h5 (unfinished); together, all samples of a "
-                                              "text would have epsilon 6.573 at delta 1e-05. "
-                                              "Nothing was drawn; --budget-samples 2 allows");
+    support_contains(nvdp_context_error(ctx),
+                     "/int2.h5 (unfinished); together, all samples of a text would have epsilon "
+                     "6.573 at delta 1e-05. Nothing was drawn; --budget-samples 2 allows");
     support_lacks(nvdp_context_error(ctx), "shared before");
     set(&bench, "budget-samples", "2", NULL);
     ok(export_to(&bench, "b.h5"));

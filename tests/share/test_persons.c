@@ -340,26 +340,26 @@ Test(persons, exports_say_what_the_ledger_lacks) {
                        "overwrite", "true", "budget-samples", "9", NULL);
     const char *heard = heard_of(ctx, config, "good cat\t1\tann\nbad cat\t0\tann\n", "author");
     support_contains(heard, "new ledger ",
-                     "run/ledger: samples that other ledgers count are not included; if one "
-                     "counts these texts, name it with --ledger\n",
-                     "one person has up to 2 samples of 2 texts; all of them together have "
-                     "epsilon 6.573 at delta 1e-05\n");
+                     "run/ledger: samples that other ledgers count are not included; if one counts "
+                     "these texts, name it with --ledger\n",
+                     "one person has up to 2 samples of 2 texts; all of them together have epsilon "
+                     "6.573 at delta 1e-05\n");
     support_lacks(heard, "another person", "name persons");
     heard = heard_of(ctx, config, "good cat\t1\tBob\nbad cat\t0\tann\nred sea\t0\tbob\n", "author");
-    support_contains(heard,
-                     "1 text was shared before under another person's name; all samples of "
-                     "a text count for both persons\n",
-                     "1 of the names in column 'author' differ only by case, spaces or width "
-                     "from another one, of these texts or of an earlier export; they count as "
-                     "other persons\n");
+    support_contains(
+        heard,
+        "1 text was shared before under another person's name; all samples of a text count for "
+        "both persons\n",
+        "1 of the names in column 'author' differ only by case, spaces or width from another one, "
+        "of these texts or of an earlier export; they count as other persons\n");
     support_lacks(heard, "new ledger");
     heard =
         heard_of(ctx, config, "sea one\t1\tANN\nsea red\t1\tSue\n", "author"); /* ann is earlier */
     support_contains(heard, "1 of the names in column 'author' differ only by case");
     heard = heard_of(ctx, config, "good cat\t1\tann\nred cat\t1\tann\n", NULL);
-    support_contains(heard, "earlier exports name persons, but 1 of these texts has none: the sum "
-                            "of the person who wrote it lacks these samples; name the column with "
-                            "--person\n");
+    support_contains(heard,
+                     "earlier exports name persons, but 1 of these texts has none: the sum of the "
+                     "person who wrote it lacks these samples; name the column with --person\n");
     support_lacks(heard, "another person");
     for (int blank = 0; blank < 3; blank++) {
         support_set(ctx, config, "receiver",

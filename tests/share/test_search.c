@@ -428,9 +428,8 @@ Test(search, center_of_a_run) {
         support_write_text(p.center, support_path("%sone more\n", public));
         if (i == 1) cr_assert_eq(rename(p.center, moved), 0);
         fails(nvdp_export(p.ctx, config, NULL), NVDP_ERR_INPUT,
-              "the public texts of the center are gone or changed, so they cannot be "
-              "compared with the texts to share; put them back, or export with --model "
-              "and --center");
+              "the public texts of the center are gone or changed, so they cannot be compared with "
+              "the texts to share; put them back, or export with --model and --center");
     }
     /* the same texts elsewhere: the run then names this file, by an absolute path, and is otherwise as it was */
     const char *file = support_path("%s/run.json", p.run);
@@ -508,8 +507,8 @@ Test(search, lines_are_texts) {
             "folder as RUN",
             "clip-sequence", "4", "overwrite", "true", "run", support_scratch_path("other"), NULL);
     refused(&p, NVDP_ERR_INPUT,
-            "run.txt: expected the folder of a run of nvdp train, found a file; "
-            "name another folder as RUN",
+            "run.txt: expected the folder of a run of nvdp train, found a file; name another "
+            "folder as RUN",
             "clip-sequence", "4", "overwrite", "true", "run", other, NULL);
     support_write_text(support_scratch_path("other/pretrain.json"), "{}");
     refused(&p, NVDP_ERR_INPUT,
@@ -717,10 +716,9 @@ Test(search, a_declaration_is_stated_always) {
         exported_again(&p, "insecure-seed", "5", "public-independent", "true", NULL);
         const struct nvdp_verification found = share_verified(p.ctx, p.out, NULL);
         check_is(&found, "the statement agrees with the attributes", NVDP_VERDICT_YES);
-        support_contains(
-            found.statement,
-            "The owner declares that the public texts were chosen independently of the "
-            "private texts; they were not compared.");
+        support_contains(found.statement,
+                         "The owner declares that the public texts were chosen independently of "
+                         "the private texts; they were not compared.");
         support_lacks(found.statement, "None of the public texts");
         ok(nvdp__release_read(p.ctx, nvdp__formats, p.out, &made[i]));
     }

@@ -206,8 +206,7 @@ Test(verify, takes_no_noise_from_a_seed) {
     check_is(&found, "the statement agrees", NVDP_VERDICT_YES);
     check_is(&found, "the stated guarantee", NVDP_VERDICT_YES);
     support_contains(found.statement,
-                     "With noise from the operating system's generator, no "
-                     "two texts are more than",
+                     "With noise from the operating system's generator, no two texts are more than",
                      "INSECURE: the noise comes from a seed.");
     support_lacks(found.statement, "Proven", "exact Gaussian draws");
 }

@@ -183,8 +183,8 @@ Test(word_release, counts_all_rows_of_a_text) {
         ctx, "export", "run", run, "input", support_scratch_path("texts.tsv"), "ledger",
         support_scratch_path("none"), "out", support_scratch_path("none.h5"), NULL);
     fails(nvdp_export(ctx, options, NULL), NVDP_ERR_STATE,
-          "1 text stands twice in these texts: expected at "
-          "most 1 sample of a text, which the run guarantees");
+          "1 text stands twice in these texts: expected at most 1 sample of a text, which the run "
+          "guarantees");
     support_contains(nvdp_context_error(ctx), " (per word 2.954) together, those of one row ",
                      " (per word 2). Nothing was drawn");
     cr_assert_neq(access(support_scratch_path("none"), F_OK), 0);
@@ -194,8 +194,9 @@ Test(word_release, counts_all_rows_of_a_text) {
     file = support_scratch_path("weak.h5");
     export_texts(ctx, run, "good\t1\n", file, support_scratch_path("another"));
     found = verified(ctx, file);
-    support_contains(found.statement, "\nNo useful guarantee per word: the proven epsilon is 300 "
-                                      "at delta 1e-05, one sample.\n");
+    support_contains(
+        found.statement,
+        "\nNo useful guarantee per word: the proven epsilon is 300 at delta 1e-05, one sample.\n");
     const struct nvdp_guarantee guarantee = guarantee_of(ctx, run);
     support_contains(line_of(ctx, &guarantee),
                      "No useful guarantee per word: the proven epsilon is 300 at ");
@@ -312,8 +313,8 @@ Test(word_release, with_private_training_both_are_stated) {
     support_contains(line, support_path("One training example (zero-out): %s", training));
     const struct nvdp_export_result exported = exported_to(ctx, run, file, NULL);
     support_contains(exported.statement, "Proven per word: epsilon 2 at delta 1e-05, one sample");
-    const char *owner = support_path("%s for one training example (zero-out, for exact "
-                                     "arithmetic, which the training's noise lacks)",
+    const char *owner = support_path("%s for one training example (zero-out, for exact arithmetic, "
+                                     "which the training's noise lacks)",
                                      training);
     support_contains(exported.statement, owner);
     struct nvdp_verification found = verified(ctx, file);

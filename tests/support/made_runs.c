@@ -14,7 +14,7 @@ void made_run_file(const char *folder, const char *run, const char *file, const 
     const char *path = support_path("%s/%s", made_folder(folder), run);
     mkdir(path, 0777);
     path = support_path("%s/%s/%s", made_folder(folder), run, file);
-    support_write_text(path, text);
+    support_write_text(path, support_quoted(text));
 }
 
 /* Writes JSON's number, or the string "inf". */
@@ -38,8 +38,9 @@ static void write_run(const char *folder, const struct made_run *run) {
              : based            ? run->name
                                 : "bert",
              run->name, run->method != NULL ? run->method : "nvdp", run->lambda, lambda_d,
-             run->seed, run->nvib != NULL ? run->nvib : "", run->options != NULL ? ", " : "",
-             run->options != NULL ? run->options : "");
+             run->seed, run->nvib != NULL ? support_quoted(run->nvib) : "",
+             run->options != NULL ? ", " : "",
+             run->options != NULL ? support_quoted(run->options) : "");
     made_run_file(folder, run->name, "run.json", text);
 }
 
@@ -53,7 +54,7 @@ static void write_result(const char *folder, const struct made_run *run) {
              "\"majority\": %.17g}%s%s}",
              run->validation, run->metric != NULL ? run->metric : "accuracy", run->score, second,
              run->majority > 0 ? run->majority : .5, run->result != NULL ? ", " : "",
-             run->result != NULL ? run->result : "");
+             run->result != NULL ? support_quoted(run->result) : "");
     made_run_file(folder, run->name, "result.json", text);
     snprintf(text, sizeof text,
              "{\"event\":\"step\",\"step\":50}\n{\"event\":\"epoch\",\"epoch\":1,\"task_loss\":0.5,"

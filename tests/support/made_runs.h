@@ -23,10 +23,10 @@ struct made_run {
     double exact;           /* worst exact epsilon, the mean is half of it; 0: not measured */
     double linked;          /* share of samples whose text is identified; 0: not measured */
     double bdp_best, bdp_published;
-    const char *options; /* more fields of run.json's config: "\"epochs\": 3" */
-    const char *nvib;    /* fields of its nvib: "\"latent_dim\": 16" */
+    const char *options; /* more fields of run.json's config: "'epochs': 3" */
+    const char *nvib;    /* fields of its nvib: "'latent_dim': 16" */
     const char *label;   /* of sweep.json */
-    const char *result;  /* more fields of result.json: "\"certified\": {}" */
+    const char *result;  /* more fields of result.json: "'certified': {}" */
     double vectors;      /* effective vectors; 0: no posterior section */
 };
 /* Writes SCRATCH/folder/name. */
@@ -36,7 +36,7 @@ void made_runs(const char *folder, size_t count, const struct made_run *runs);
 struct report *made_report_of(const char *folder, size_t count, const struct made_run *runs);
 /* Returns SCRATCH/folder, which it creates if needed. */
 const char *made_folder(const char *folder);
-/* Writes one file of a run. */
+/* Writes one file of a run; JSON may have single quotes. */
 void made_run_file(const char *folder, const char *run, const char *file, const char *text);
 
 /* Reads SCRATCH/folder; fails the test on errors. */

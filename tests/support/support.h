@@ -38,7 +38,7 @@ bool support_has_shared(const char *relative);
 
 /* Returns a formatted text. */
 const char *support_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Returns a text with double quotes in place of single ones, for JSON. */
+/* Returns a text of JSON with double quotes in place of single ones; one that has double quotes is returned as it is. */
 const char *support_quoted(const char *text);
 /* Returns a fresh scratch directory under the system's temporary directory; removed at exit. */
 const char *support_scratch(void);

@@ -5,19 +5,17 @@
 #include <limits.h>
 #include <sys/stat.h>
 
+/* Reads a grid, whose JSON may have single quotes. Its memory is kept. */
 static struct sweep_grid read_grid(struct nvdp_context *ctx, const char *text) {
-    struct sweep_grid grid;
-    const char *path = support_scratch_path("grid.json");
-    support_write_text(path, text);
-    ok(sweep_grid_read(ctx, path, &grid));
-    return grid;
+    struct sweep_grid *grid = support_keep(malloc(sizeof *grid));
+    ok(sweep_grid_read(ctx, support_file("grid.json", support_quoted(text)), grid));
+    return *grid;
 }
 
 /* Reads a grid of one task with these additional members. */
 static struct sweep_grid read_members(struct nvdp_context *ctx, const char *members) {
-    const char *text =
-        support_path("{\"tasks\": [\"rte\"], \"data\": \"d\", \"model\": \"m\", %s}", members);
-    return read_grid(ctx, text);
+    return read_grid(ctx,
+                     support_path("{'tasks': ['rte'], 'data': 'd', 'model': 'm', %s}", members));
 }
 
 static size_t count_label(const struct sweep_grid *grid, const char *label) {
@@ -37,9 +35,9 @@ static const struct sweep_run *first(const struct sweep_grid *grid, const char *
 
 Test(grid, lists_are_dimensions_and_base_runs_once_a_seed) {
     struct nvdp_context *ctx = support_context();
-    nvdp__auto(sweep_grid_release) struct sweep_grid grid = read_members(
-        ctx, "\"methods\": [\"base\", \"nvdp\"], \"lambdas\": [1e-3, 1e-2, 1], \"seeds\": [1, 2], "
-             "\"lr\": [1e-3, 2e-3], \"latent-dim\": [8, 16], \"max-length\": 64, \"epochs\": 1");
+    const struct sweep_grid grid = read_members(
+        ctx, "'methods': ['base', 'nvdp'], 'lambdas': [1e-3, 1e-2, 1], 'seeds': [1, 2], 'lr': "
+             "[1e-3, 2e-3], 'latent-dim': [8, 16], 'max-length': 64, 'epochs': 1");
     cr_assert_eq(count_label(&grid, "base"), 2 * 2);         /* seeds, lr */
     cr_assert_eq(count_label(&grid, "nvdp"), 3 * 2 * 2 * 2); /* lambdas, seeds, lr, width */
     for (size_t i = 0; i < grid.count; i++) {
@@ -65,8 +63,8 @@ Test(grid, lists_are_dimensions_and_base_runs_once_a_seed) {
 
 Test(grid, lambdas_may_be_a_full_grid) {
     struct nvdp_context *ctx = support_context();
-    nvdp__auto(sweep_grid_release) struct sweep_grid grid = read_members(
-        ctx, "\"methods\": [\"nvdp\", \"base\"], \"lambda_g\": [0.1, 1], \"lambda_d\": [1, 2, 3]");
+    const struct sweep_grid grid = read_members(
+        ctx, "'methods': ['nvdp', 'base'], 'lambda_g': [0.1, 1], 'lambda_d': [1, 2, 3]");
     cr_assert_eq(count_label(&grid, "nvdp"), 6);
     cr_assert_eq(count_label(&grid, "base"), 1);
     cr_assert_eq(sweep_run_number(&grid.run[0], "lambda-g"), 0.1);
@@ -75,14 +73,13 @@ Test(grid, lambdas_may_be_a_full_grid) {
 
 Test(grid, what_is_more_specific_wins) {
     struct nvdp_context *ctx = support_context();
-    nvdp__auto(sweep_grid_release) struct sweep_grid grid = read_grid(
-        ctx, "{\"tasks\": [\"rte\", \"mrpc\"], \"data\": {\"rte\": \"R\", \"mrpc\": \"M\"}, "
-             "\"model\": \"m\", \"seeds\": [1], \"lambdas\": [1, 2], \"epochs\": 1, \"batch\": 8, "
-             "\"per_task\": {\"mrpc\": {\"epochs\": 2, \"data\": \"other\"}}, "
-             "\"per_method\": {\"nvdp\": {\"epochs\": 3, \"lambda_g\": 5, \"lambda_d\": 6}, "
-             "\"narrow\": {\"batch\": 16}}, "
-             "\"methods\": [\"base\", \"nvdp\", {\"name\": \"narrow\", \"method\": \"nvdp\", "
-             "\"regularizer\": \"kl\", \"latent_dim\": [8, 0], \"epochs\": 4, \"lambdas\": 7}]}");
+    const struct sweep_grid grid = read_grid(
+        ctx,
+        "{'tasks': ['rte', 'mrpc'], 'data': {'rte': 'R', 'mrpc': 'M'}, 'model': 'm', 'seeds': [1], "
+        "'lambdas': [1, 2], 'epochs': 1, 'batch': 8, 'per_task': {'mrpc': {'epochs': 2, 'data': "
+        "'other'}}, 'per_method': {'nvdp': {'epochs': 3, 'lambda_g': 5, 'lambda_d': 6}, 'narrow': "
+        "{'batch': 16}}, 'methods': ['base', 'nvdp', {'name': 'narrow', 'method': 'nvdp', "
+        "'regularizer': 'kl', 'latent_dim': [8, 0], 'epochs': 4, 'lambdas': 7}]}");
     cr_assert_eq(count_label(&grid, "base"), 2);
     cr_assert_eq(count_label(&grid, "nvdp"), 2, "one lambda for each task");
     cr_assert_eq(count_label(&grid, "narrow"), 4);
@@ -111,9 +108,9 @@ Test(grid, what_is_more_specific_wins) {
 
 Test(grid, a_preset_gives_what_the_grid_does_not) {
     struct nvdp_context *ctx = support_context();
-    nvdp__auto(sweep_grid_release) struct sweep_grid grid = read_members(
-        ctx, "\"preset\": \"private\", \"lambdas\": [0.5], \"methods\": [\"base\", {\"name\": "
-             "\"mine\", \"method\": \"nvdp\", \"delta\": 7}]");
+    const struct sweep_grid grid =
+        read_members(ctx, "'preset': 'private', 'lambdas': [0.5], 'methods': ['base', {'name': "
+                          "'mine', 'method': 'nvdp', 'delta': 7}]");
     cr_assert_eq(grid.count, 2);
     const struct nvdp_config *mine = first(&grid, "mine")->config;
     cr_expect_str_eq(nvdp_config_get(mine, "preset"), "per-nat");
@@ -126,9 +123,9 @@ Test(grid, a_preset_gives_what_the_grid_does_not) {
 
 Test(grid, a_model_for_each_seed) {
     struct nvdp_context *ctx = support_context();
-    nvdp__auto(sweep_grid_release) struct sweep_grid grid =
-        read_grid(ctx, "{\"tasks\": [\"rte\"], \"data\": \"d\", \"seeds\": [1, 2], \"methods\": "
-                       "[\"base\"], \"model\": [\"plain\", \"tuned/{task}-{seed}\"]}");
+    const struct sweep_grid grid =
+        read_grid(ctx, "{'tasks': ['rte'], 'data': 'd', 'seeds': [1, 2], 'methods': ['base'], "
+                       "'model': ['plain', 'tuned/{task}-{seed}']}");
     cr_assert_eq(grid.count, 4);
     for (size_t i = 0; i < 4; i++) {
         const char *model = nvdp_config_get(grid.run[i].config, "model");
@@ -139,70 +136,58 @@ Test(grid, a_model_for_each_seed) {
     }
 }
 
+/* Returns a grid whose runs start from runs in the scratch folder. */
+static const char *from_base(void) {
+    return support_path("{'tasks': ['rte'], 'data': 'd', 'methods': ['nvdp'], 'from_base': '%s'}",
+                        support_scratch_path("{task}-base-s{seed}-*"));
+}
+
 Test(grid, every_run_starts_from_the_base_run_of_its_task_and_seed) {
     struct nvdp_context *ctx = support_context();
-    struct sweep_grid grid = read_grid(
-        ctx, "{\"tasks\": [\"rte\", \"mrpc\"], \"data\": \"d\", \"seeds\": [1, 20], \"methods\": "
-             "[\"nvdp\"], \"from_base\": \"{task/{task}-{seed}{seed}\"}");
+    struct sweep_grid grid =
+        read_grid(ctx, "{'tasks': ['rte', 'mrpc'], 'data': 'd', 'seeds': [1, 20], 'methods': "
+                       "['nvdp'], 'from_base': '{task/{task}-{seed}{seed}'}");
     const char *const expected[] = {"{task/rte-11", "{task/mrpc-11", "{task/rte-2020",
                                     "{task/mrpc-2020"};
     cr_assert_eq(grid.count, 4);
     for (size_t i = 0; i < 4; i++)
         cr_assert_str_eq(nvdp_config_get(grid.run[i].config, "from-base"), expected[i]);
-    sweep_grid_release(&grid);
-    char run[PATH_MAX], members[2 * PATH_MAX];
-    snprintf(run, sizeof run, "%s", support_scratch_path("rte-base-s1-0a"));
-    snprintf(
-        members, sizeof members,
-        "{\"tasks\": [\"rte\"], \"data\": \"d\", \"methods\": [\"nvdp\"], \"from_base\": \"%s\"}",
-        support_scratch_path("{task}-base-s{seed}-*"));
+    const char *run = support_scratch_path("rte-base-s1-0a");
     cr_assert_eq(mkdir(run, 0700), 0);
-    grid = read_grid(ctx, members);
+    grid = read_grid(ctx, from_base());
     cr_assert_str_eq(nvdp_config_get(grid.run[0].config, "from-base"), run);
-    sweep_grid_release(&grid);
 }
 
 /* Writes a run of that name whose run.json has this token noise, or none if NULL. */
 static void make_run(const char *name, const char *noise) {
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s", support_scratch_path(name));
+    const char *path = support_scratch_path(name);
     cr_assert_eq(mkdir(path, 0700), 0);
     if (noise == NULL) return;
-    snprintf(path + strlen(path), sizeof path - strlen(path), "/run.json");
-    const char *text = support_path("{\"config\": {\"token_noise\": \"%s\"}}", noise);
-    support_write_text(path, text);
+    support_write_text(support_path("%s/run.json", path),
+                       support_path("{\"config\": {\"token_noise\": \"%s\"}}", noise));
 }
 
 Test(grid, runs_of_noised_texts_are_not_taken_for_their_base_run) {
     struct nvdp_context *ctx = support_context();
-    char members[2 * PATH_MAX], plain[PATH_MAX], path[PATH_MAX];
-    struct sweep_grid grid;
-    snprintf(
-        members, sizeof members,
-        "{\"tasks\": [\"rte\"], \"data\": \"d\", \"methods\": [\"nvdp\"], \"from_base\": \"%s\"}",
-        support_scratch_path("{task}-base-s{seed}-*"));
     make_run("rte-base-s1-a", "laplace");
     make_run("rte-base-s1-b", "none");
     make_run("rte-base-s1-c", "santext");
-    snprintf(plain, sizeof plain, "%s", support_scratch_path("rte-base-s1-b"));
-    grid = read_grid(ctx, members);
-    cr_expect_str_eq(nvdp_config_get(grid.run[0].config, "from-base"), plain);
-    sweep_grid_release(&grid);
+    struct sweep_grid grid = read_grid(ctx, from_base());
+    cr_expect_str_eq(nvdp_config_get(grid.run[0].config, "from-base"),
+                     support_scratch_path("rte-base-s1-b"));
     make_run("rte-base-s1-d", NULL);
-    snprintf(path, sizeof path, "%s", support_scratch_path("grid.json"));
-    support_write_text(path, members);
+    const char *path = support_file("grid.json", support_quoted(from_base()));
     fails(sweep_grid_read(ctx, path, &grid), NVDP_ERR_INPUT, "expected one run directory, found 4");
 }
 
 /* Paths may contain options of the run, also within a list. Text in braces that is not an option stays. */
 Test(grid, paths_name_the_runs_options) {
     struct nvdp_context *ctx = support_context();
-    nvdp__auto(sweep_grid_release) struct sweep_grid grid = read_grid(
-        ctx,
-        "{\"tasks\": [\"rte\"], \"data\": \"{task}/{seed}\", \"model\": \"m\", \"methods\": ["
-        "{\"name\": \"a\", \"method\": \"base\", \"token_noise\": \"santext\", \"eta\": [2, 0.5], "
-        "\"model\": \"m/{token_noise}-{eta}\"}, {\"name\": \"b\", \"method\": \"base\", "
-        "\"data\": [\"s/{task}-1\", \"s/{task}-2\"], \"model\": \"{eta}{none}\"}]}");
+    const struct sweep_grid grid =
+        read_grid(ctx, "{'tasks': ['rte'], 'data': '{task}/{seed}', 'model': 'm', 'methods': "
+                       "[{'name': 'a', 'method': 'base', 'token_noise': 'santext', 'eta': [2, "
+                       "0.5], 'model': 'm/{token_noise}-{eta}'}, {'name': 'b', 'method': 'base', "
+                       "'data': ['s/{task}-1', 's/{task}-2'], 'model': '{eta}{none}'}]}");
     static const char *const models[] = {"m/santext-2", "m/santext-0.5", "{eta}{none}",
                                          "{eta}{none}"};
     static const char *const data[] = {"rte/1", "rte/1", "s/rte-1", "s/rte-2"};
@@ -226,8 +211,8 @@ Test(grid, published_grids_of_text_privatization) {
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
         nvdp__auto(sweep_grid_release) struct sweep_grid grid;
-        char path[PATH_MAX];
-        snprintf(path, sizeof path, "%s/experiments/grids/%s.json", NVDP_SOURCE_DIR, grids[i].name);
+        const char *path =
+            support_path("%s/experiments/grids/%s.json", NVDP_SOURCE_DIR, grids[i].name);
         ok(sweep_grid_read(ctx, path, &grid));
         cr_expect_eq(grid.count, grids[i].runs, "%s: %zu", grids[i].name, grid.count);
         for (size_t r = 0; r < grid.count; r++) /* every name in braces is an option */
@@ -241,28 +226,25 @@ static void keep_notice(enum nvdp_log_level level, const char *message, void *us
 
 Test(grid, equal_runs_stand_once) {
     struct nvdp_context *ctx = support_context();
-    struct sweep_grid grid = read_members(
-        ctx, "\"methods\": [\"base\", \"nvdp\"], \"seeds\": [1, 1], \"lambdas\": [1, 1.0]");
+    struct sweep_grid grid =
+        read_members(ctx, "'methods': ['base', 'nvdp'], 'seeds': [1, 1], 'lambdas': [1, 1.0]");
     cr_assert_eq(grid.count, 2);
-    sweep_grid_release(&grid);
     char notice[512] = "";
     nvdp_context_set_log(ctx, keep_notice, notice);
-    grid = read_members(ctx, "\"methods\": [\"nvdp\", {\"name\": \"again\", \"method\": "
-                             "\"nvdp\", \"lambda\": [0.01, 3]}]");
+    grid = read_members(
+        ctx, "'methods': ['nvdp', {'name': 'again', 'method': 'nvdp', 'lambda': [0.01, 3]}]");
     cr_assert_eq(count_label(&grid, "again"), 1, "the default is 0.01");
-    cr_assert_not_null(strstr(notice, "a run of 'again' is the same as a run of 'nvdp'"), "%s",
-                       notice);
-    sweep_grid_release(&grid);
+    support_contains(notice, "a run of 'again' is the same as a run of 'nvdp'");
 }
 
 /* A run that two grids share has the same name, so that a changed grid keeps it. */
 Test(grid, names_follow_from_the_resolved_options_alone) {
     struct nvdp_context *ctx = support_context();
-    nvdp__auto(sweep_grid_release) struct sweep_grid one =
-        read_members(ctx, "\"methods\": [\"nvdp\"], \"lambdas\": [1e-3], \"log_every\": 3");
-    nvdp__auto(sweep_grid_release) struct sweep_grid many = read_members(
-        ctx, "\"methods\": [{\"name\": \"mine\", \"method\": \"nvdp\", \"lambda-g\": 0.001, "
-             "\"lambda_d\": 0.001, \"kappa\": [1, 2]}], \"seeds\": [1, 5], \"lr\": 2e-5");
+    const struct sweep_grid one =
+        read_members(ctx, "'methods': ['nvdp'], 'lambdas': [1e-3], 'log_every': 3");
+    const struct sweep_grid many =
+        read_members(ctx, "'methods': [{'name': 'mine', 'method': 'nvdp', 'lambda-g': 0.001, "
+                          "'lambda_d': 0.001, 'kappa': [1, 2]}], 'seeds': [1, 5], 'lr': 2e-5");
     cr_assert_eq(one.count, 1);
     cr_assert_eq(many.count, 4);
     cr_assert_str_eq(one.run[0].name, many.run[0].name, "the defaults said aloud");
@@ -272,11 +254,10 @@ Test(grid, names_follow_from_the_resolved_options_alone) {
 
 Test(grid, measures_are_read) {
     struct nvdp_context *ctx = support_context();
-    nvdp__auto(sweep_grid_release) struct sweep_grid grid = read_members(
-        ctx, "\"methods\": [\"nvdp\"], \"keep\": \"results\", \"attack\": {\"rte\": \"names\"}, "
-             "\"privacy\": {\"max_pairs\": 50, \"order\": 2, \"split\": \"train\", \"limit\": 9, "
-             "\"seed\": 4, \"releases\": 3, \"arithmetic\": \"exact\"}, "
-             "\"share\": {\"limit\": 10, \"epochs\": 2}");
+    struct sweep_grid grid = read_members(
+        ctx, "'methods': ['nvdp'], 'keep': 'results', 'attack': {'rte': 'names'}, 'privacy': "
+             "{'max_pairs': 50, 'order': 2, 'split': 'train', 'limit': 9, 'seed': 4, 'releases': "
+             "3, 'arithmetic': 'exact'}, 'share': {'limit': 10, 'epochs': 2}");
     cr_assert_eq(grid.keep, SWEEP_KEEP_RESULTS);
     static const char *const measured[][2] = {
         {"max-pairs", "50"}, {"order", "2"},     {"seed", "4"}, {"arithmetic", "exact"},
@@ -287,8 +268,7 @@ Test(grid, measures_are_read) {
     cr_assert_str_eq(nvdp_config_get(grid.exported, "limit"), "10");
     cr_assert_str_eq(nvdp_config_get(grid.reuse, "epochs"), "2");
     cr_assert_str_eq(grid.run[0].attack, "names");
-    sweep_grid_release(&grid);
-    grid = read_members(ctx, "\"methods\": [\"nvdp\"]");
+    grid = read_members(ctx, "'methods': ['nvdp']");
     cr_assert_eq(grid.keep, SWEEP_KEEP_MODEL);
     cr_assert_not(nvdp_config_is_set(grid.measured, "order"));
     cr_assert_not(grid.share);
@@ -297,11 +277,11 @@ Test(grid, measures_are_read) {
 
 Test(grid, options_have_their_names_of_the_command_line) {
     struct nvdp_context *ctx = support_context();
-    nvdp__auto(sweep_grid_release) struct sweep_grid grid = read_grid(
-        ctx, "{\"tasks\": [\"tsv\"], \"data\": \"d\", \"model\": \"m\", \"methods\": [\"nvdp\"], "
-             "\"text-column\": \"review\", \"label-column\": \"stars\", \"regression\": true, "
-             "\"clip-mu\": 3, \"clip_logvar_max\": \"inf\", \"skip-bad-rows\": true, "
-             "\"decay-to\": \"pretrained\", \"delta\": 1}");
+    const struct sweep_grid grid = read_grid(
+        ctx,
+        "{'tasks': ['tsv'], 'data': 'd', 'model': 'm', 'methods': ['nvdp'], 'text-column': "
+        "'review', 'label-column': 'stars', 'regression': true, 'clip-mu': 3, 'clip_logvar_max': "
+        "'inf', 'skip-bad-rows': true, 'decay-to': 'pretrained', 'delta': 1}");
     const struct sweep_run *run = &grid.run[0];
     cr_assert_str_eq(nvdp_config_get(run->config, "text-column"), "review");
     cr_assert_str_eq(nvdp_config_get(run->config, "label-column"), "stars");
@@ -332,68 +312,66 @@ Test(grid, failed_allocations_are_told_and_leak_nothing) {
 
 /* --- invalid grids --- */
 
-#define HEAD "\"tasks\": [\"rte\"], \"data\": \"d\", \"model\": \"m\", "
-#define NVDP "\"methods\": [\"nvdp\"]"
+#define HEAD "'tasks': ['rte'], 'data': 'd', 'model': 'm', "
+#define NVDP "'methods': ['nvdp']"
 
 static const struct {
     const char *grid, *message;
 } wrong[] = {
     {"[]", "expected a JSON object"},
-    {"{\"tasks\": [\"rte\"]", "line 1: expected JSON"},
+    {"{'tasks': ['rte']", "line 1: expected JSON"},
     {"{" NVDP "}", "key 'tasks': expected a list of task names"},
-    {"{\"tasks\": \"rte\", " NVDP "}", "key 'tasks': expected a list of task names"},
-    {"{\"tasks\": [\"rtee\"], " NVDP "}", "rtee"},
-    {"{" HEAD "\"methods\": []}", "key 'methods': expected a list of method names"},
-    {"{" HEAD "\"methods\": [\"nvdb\"]}", "method 'nvdb' is unknown: expected base, reg"},
-    {"{" HEAD "\"methods\": [{\"name\": \"x\"}]}", "methods[0]: expected strings as 'method'"},
-    {"{" HEAD "\"methods\": [\"nvdp\", \"nvdp\"]}", "methods[1]: expected a unique 'name'"},
-    {"{" HEAD NVDP ", \"epoch\": 3}", "unknown key 'epoch'; did you mean 'epochs'?"},
-    {"{" HEAD NVDP ", \"out\": \"o\"}", "unknown key 'out'"},
-    {"{" HEAD NVDP ", \"method\": \"base\"}", "unknown key 'method'"},
-    {"{" HEAD NVDP ", \"epochs\": []}", "key 'epochs': expected a value or a list"},
-    {"{" HEAD NVDP ", \"epochs\": \"3\"}", "key 'epochs': expected a whole number, found \"3\""},
-    {"{" HEAD NVDP ", \"epochs\": [1, 2.5]}", "key 'epochs': expected a whole number, found 2.5"},
-    {"{" HEAD NVDP ", \"epochs\": -1}", "'epochs': expected a whole number of at least 0"},
-    {"{" HEAD NVDP ", \"epochs\": 0}", "epochs: expected 1 to 10000, found 0"},
-    {"{" HEAD NVDP ", \"lr\": \"fast\"}", "key 'lr': expected a number, found \"fast\""},
-    {"{" HEAD NVDP ", \"lr\": -1}", "lr: expected"},
-    {"{" HEAD NVDP ", \"lr\": null}", "key 'lr': expected a number, found null"},
-    {"{" HEAD NVDP ", \"skip_bad_rows\": 1}", "key 'skip_bad_rows': expected true or false"},
-    {"{" HEAD NVDP ", \"regularizer\": \"rdp\"}", "'regularizer'"},
-    {"{" HEAD NVDP ", \"protocol\": \"test\"}",
+    {"{'tasks': 'rte', " NVDP "}", "key 'tasks': expected a list of task names"},
+    {"{'tasks': ['rtee'], " NVDP "}", "rtee"},
+    {"{" HEAD "'methods': []}", "key 'methods': expected a list of method names"},
+    {"{" HEAD "'methods': ['nvdb']}", "method 'nvdb' is unknown: expected base, reg"},
+    {"{" HEAD "'methods': [{'name': 'x'}]}", "methods[0]: expected strings as 'method'"},
+    {"{" HEAD "'methods': ['nvdp', 'nvdp']}", "methods[1]: expected a unique 'name'"},
+    {"{" HEAD NVDP ", 'epoch': 3}", "unknown key 'epoch'; did you mean 'epochs'?"},
+    {"{" HEAD NVDP ", 'out': 'o'}", "unknown key 'out'"},
+    {"{" HEAD NVDP ", 'method': 'base'}", "unknown key 'method'"},
+    {"{" HEAD NVDP ", 'epochs': []}", "key 'epochs': expected a value or a list"},
+    {"{" HEAD NVDP ", 'epochs': '3'}", "key 'epochs': expected a whole number, found \"3\""},
+    {"{" HEAD NVDP ", 'epochs': [1, 2.5]}", "key 'epochs': expected a whole number, found 2.5"},
+    {"{" HEAD NVDP ", 'epochs': -1}", "'epochs': expected a whole number of at least 0"},
+    {"{" HEAD NVDP ", 'epochs': 0}", "epochs: expected 1 to 10000, found 0"},
+    {"{" HEAD NVDP ", 'lr': 'fast'}", "key 'lr': expected a number, found \"fast\""},
+    {"{" HEAD NVDP ", 'lr': -1}", "lr: expected"},
+    {"{" HEAD NVDP ", 'lr': null}", "key 'lr': expected a number, found null"},
+    {"{" HEAD NVDP ", 'skip_bad_rows': 1}", "key 'skip_bad_rows': expected true or false"},
+    {"{" HEAD NVDP ", 'regularizer': 'rdp'}", "'regularizer'"},
+    {"{" HEAD NVDP ", 'protocol': 'test'}",
      "key 'protocol': expected one of holdout, dev, found 'test'"},
-    {"{" HEAD NVDP ", \"kl_schedule\": [\"warmup\", \"never\"]}",
+    {"{" HEAD NVDP ", 'kl_schedule': ['warmup', 'never']}",
      "expected one of constant, warmup, decay, found 'never'"},
-    {"{" HEAD NVDP ", \"seeds\": [1], \"seed\": 2}", "key 'seed' is given twice"},
-    {"{" HEAD NVDP ", \"lambdas\": [1], \"lambda_g\": 2}", "expected either 'lambdas' or"},
-    {"{" HEAD NVDP ", \"per_task\": {\"rt\": {}}}", "key 'per_task': expected a task, found 'rt'"},
-    {"{" HEAD NVDP ", \"per_task\": [1]}",
-     "key 'per_task': expected an object whose keys are tasks"},
-    {"{" HEAD NVDP ", \"per_task\": {\"rte\": 1}}", "'rte': expected an object of options"},
-    {"{" HEAD NVDP ", \"per_task\": {\"rte\": {\"lrr\": 1}}}",
+    {"{" HEAD NVDP ", 'seeds': [1], 'seed': 2}", "key 'seed' is given twice"},
+    {"{" HEAD NVDP ", 'lambdas': [1], 'lambda_g': 2}", "expected either 'lambdas' or"},
+    {"{" HEAD NVDP ", 'per_task': {'rt': {}}}", "key 'per_task': expected a task, found 'rt'"},
+    {"{" HEAD NVDP ", 'per_task': [1]}", "key 'per_task': expected an object whose keys are tasks"},
+    {"{" HEAD NVDP ", 'per_task': {'rte': 1}}", "'rte': expected an object of options"},
+    {"{" HEAD NVDP ", 'per_task': {'rte': {'lrr': 1}}}",
      "per_task.rte: unknown key 'lrr'; did you mean 'lr'?"},
-    {"{" HEAD NVDP ", \"per_method\": {\"kl\": {}}}", "key 'per_method': expected a method"},
-    {"{" HEAD "\"methods\": [{\"name\": \"a\", \"method\": \"nvdp\", \"beta\": 1}]}",
+    {"{" HEAD NVDP ", 'per_method': {'kl': {}}}", "key 'per_method': expected a method"},
+    {"{" HEAD "'methods': [{'name': 'a', 'method': 'nvdp', 'beta': 1}]}",
      "method 'a': unknown key 'beta'"},
-    {"{\"tasks\": [\"rte\"], \"model\": \"m\", " NVDP "}", "key 'data': expected a folder"},
-    {"{\"tasks\": [\"rte\"], \"model\": \"m\", \"data\": {\"mrpc\": \"d\"}, " NVDP "}",
+    {"{'tasks': ['rte'], 'model': 'm', " NVDP "}", "key 'data': expected a folder"},
+    {"{'tasks': ['rte'], 'model': 'm', 'data': {'mrpc': 'd'}, " NVDP "}",
      "key 'data': expected a folder for task 'rte'"},
-    {"{\"tasks\": [\"rte\"], \"model\": \"m\", \"data\": [\"d\"], " NVDP "}",
-     "key 'data': expected a path"},
-    {"{\"tasks\": [\"rte\"], \"data\": \"d\", " NVDP "}", "key 'model': expected the directory"},
-    {"{\"tasks\": [\"tsv\"], \"data\": \"d\", \"model\": \"m\", " NVDP "}", "'text_column'"},
-    {"{" HEAD NVDP ", \"from_base\": \"none/{task}-*\"}",
+    {"{'tasks': ['rte'], 'model': 'm', 'data': ['d'], " NVDP "}", "key 'data': expected a path"},
+    {"{'tasks': ['rte'], 'data': 'd', " NVDP "}", "key 'model': expected the directory"},
+    {"{'tasks': ['tsv'], 'data': 'd', 'model': 'm', " NVDP "}", "'text_column'"},
+    {"{" HEAD NVDP ", 'from_base': 'none/{task}-*'}",
      "key 'from_base': none/rte-*: expected one run directory, found 0"},
-    {"{" HEAD NVDP ", \"keep\": \"some\"}", "key 'keep': expected all, model or results"},
-    {"{" HEAD NVDP ", \"privacy\": true}", "key 'privacy': expected an object"},
-    {"{" HEAD NVDP ", \"privacy\": {\"pairs\": 3}}", "privacy: unknown key 'pairs'"},
-    {"{" HEAD NVDP ", \"privacy\": {\"order\": 0}}", "privacy: order: expected a number > 0"},
-    {"{" HEAD NVDP ", \"privacy\": {\"exact_pairs\": 5}}",
+    {"{" HEAD NVDP ", 'keep': 'some'}", "key 'keep': expected all, model or results"},
+    {"{" HEAD NVDP ", 'privacy': true}", "key 'privacy': expected an object"},
+    {"{" HEAD NVDP ", 'privacy': {'pairs': 3}}", "privacy: unknown key 'pairs'"},
+    {"{" HEAD NVDP ", 'privacy': {'order': 0}}", "privacy: order: expected a number > 0"},
+    {"{" HEAD NVDP ", 'privacy': {'exact_pairs': 5}}",
      "privacy: --exact-pairs: needs the option exact"},
-    {"{" HEAD NVDP ", \"privacy\": {\"adjacency\": \"none\"}}", "expected one of all same-length"},
-    {"{" HEAD NVDP ", \"share\": 1}", "key 'share': expected true, false or an object"},
-    {"{" HEAD NVDP ", \"share\": {\"file\": \"x\"}}", "share: unknown key 'file'"},
-    {"{" HEAD NVDP ", \"attack\": \"names\"}", "key 'attack': needs \"share\""},
+    {"{" HEAD NVDP ", 'privacy': {'adjacency': 'none'}}", "expected one of all same-length"},
+    {"{" HEAD NVDP ", 'share': 1}", "key 'share': expected true, false or an object"},
+    {"{" HEAD NVDP ", 'share': {'file': 'x'}}", "share: unknown key 'file'"},
+    {"{" HEAD NVDP ", 'attack': 'names'}", "key 'attack': needs \"share\""},
 };
 
 Test(grid, errors_name_file_key_and_what_was_expected) {
@@ -401,7 +379,7 @@ Test(grid, errors_name_file_key_and_what_was_expected) {
     const char *path = support_scratch_path("grid.json");
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct sweep_grid grid;
-        support_write_text(path, wrong[i].grid);
+        support_write_text(path, support_quoted(wrong[i].grid));
         cr_expect_eq(sweep_grid_read(ctx, path, &grid), NVDP_ERR_INPUT, "%s", wrong[i].grid);
         const char *message = nvdp_context_error(ctx);
         cr_expect_eq(strncmp(message, path, strlen(path)), 0, "%s: %s", wrong[i].grid, message);
@@ -413,15 +391,12 @@ Test(grid, too_many_runs_are_refused_before_they_are_made) {
     struct nvdp_context *ctx = support_context();
     struct sweep_grid grid;
     const char *path = support_scratch_path("grid.json");
-    char text[8192] = "{" HEAD NVDP;
     static const char *const keys[] = {"lr", "warmup", "beta1", "dropout"};
-    for (size_t i = 0; i < 4; i++) {
-        snprintf(text + strlen(text), sizeof text - strlen(text), ", \"%s\": [0.1", keys[i]);
-        for (int k = 0; k < 11; k++)
-            snprintf(text + strlen(text), sizeof text - strlen(text), ", 0.2%02d", k);
-        strcat(text, "]");
-    }
-    strcat(text, "}");
-    support_write_text(path, text);
+    const char *numbers = "0.1", *text = "{" HEAD NVDP;
+    for (int k = 0; k < 11; k++)
+        numbers = support_path("%s, 0.2%02d", numbers, k);
+    for (size_t i = 0; i < 4; i++)
+        text = support_path("%s, '%s': [%s]", text, keys[i], numbers);
+    support_write_text(path, support_quoted(support_path("%s}", text)));
     fails(sweep_grid_read(ctx, path, &grid), NVDP_ERR_INPUT, "at most 10000 runs");
 }

@@ -13,29 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 4096 };
-
-/* Formats a text. Fails the test if it is too long. */
-static void fill(char text[PATH_SIZE], const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void fill(char text[PATH_SIZE], const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    int length = vsnprintf(text, PATH_SIZE, format, args);
-    va_end(args);
-    cr_assert(length > 0 && length < PATH_SIZE);
-}
-
-/* Writes a grid of the tiny task with these additional members. Returns its path. */
+/* Writes a grid of the tiny task with these additional members, in single quotes. Returns its path. */
 static const char *write_grid(const struct task *task, const char *members) {
-    const char *path = support_scratch_path("grid.json");
-    char text[PATH_SIZE];
-    fill(text,
-         "{\"tasks\": [\"sst2\"], \"data\": \"%s\", \"model\": \"%s\", \"batch\": 8, "
-         "\"lr\": 1e-2, \"max_length\": 10, \"alpha_tau\": 0, \"eval_draws\": 2, %s}",
-         task->data, task->model, members);
-    support_write_text(path, text);
-    return path;
+    return support_file("grid.json",
+                        support_quoted(support_path(
+                            "{'tasks': ['sst2'], 'data': '%s', 'model': '%s', 'batch': 8, 'lr': "
+                            "1e-2, 'max_length': 10, 'alpha_tau': 0, 'eval_draws': 2, %s}",
+                            task->data, task->model, members)));
 }
 
 static struct sweep_config config_of(const char *grid, const char *out) {
@@ -45,6 +29,20 @@ static struct sweep_config config_of(const char *grid, const char *out) {
     return config;
 }
 
+/* Makes the tiny task and a grid of it with these members. */
+static struct sweep_config config_with(struct nvdp_context *ctx, const char *members,
+                                       const char *out) {
+    const struct task task = task_make(ctx);
+    return config_of(write_grid(&task, members), support_scratch_path(out));
+}
+
+static struct sweep_plan *plan_of(struct nvdp_context *ctx, const struct sweep_config *config,
+                                  bool sizes) {
+    struct sweep_plan *plan = NULL;
+    ok(sweep_plan(ctx, config, sizes, &plan));
+    return support_keep(plan);
+}
+
 static struct sweep_result must_sweep(struct nvdp_context *ctx, const struct sweep_config *config) {
     struct sweep_result result;
     ok(run_sweep(ctx, config, &result));
@@ -52,41 +50,36 @@ static struct sweep_result must_sweep(struct nvdp_context *ctx, const struct swe
 }
 
 static bool exists(const char *directory, const char *name) {
-    char path[PATH_SIZE];
-    struct stat info;
-    fill(path, "%s/%s", directory, name);
-    return stat(path, &info) == 0;
+    return access(support_path("%s/%s", directory, name), F_OK) == 0;
 }
 
-/* Lists the names in a folder in order. Returns their number. */
-static int names_in(const char *directory, const char *folder, struct dirent ***entries) {
-    char path[PATH_SIZE];
-    fill(path, "%s/%s", directory, folder);
-    int count = scandir(path, entries, NULL, alphasort);
-    cr_assert_geq(count, 2, "no folder %s", path);
-    return count;
-}
+struct names {
+    size_t count;
+    const char *name[64];
+};
 
-static void free_names(int count, struct dirent **entries) {
-    for (int i = 0; i < count; i++)
-        free(entries[i]);
-    free(entries);
-}
-
-static int count_in(const char *directory, const char *folder) {
+/* Lists the names in a folder in order. */
+static struct names names_in(const char *directory, const char *folder) {
+    const char *path = support_path("%s/%s", directory, folder);
+    struct names names = {0};
     struct dirent **entries;
-    int count = names_in(directory, folder, &entries);
-    free_names(count, entries);
-    return count - 2; /* without . and .. */
+    const int count = scandir(path, &entries, NULL, alphasort);
+    cr_assert(count >= 2 && count < 66, "%d files in folder %s", count, path);
+    for (int i = 0; i < count; i++) {
+        if (entries[i]->d_name[0] != '.')
+            names.name[names.count++] = support_path("%s", entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    return names;
+}
+
+static size_t count_in(const char *directory, const char *folder) {
+    return names_in(directory, folder).count;
 }
 
 static json_t *read_object(const char *directory, const char *run, const char *file) {
-    char path[PATH_SIZE];
-    json_error_t error;
-    fill(path, "%s/runs/%s/%s", directory, run, file);
-    json_t *object = json_load_file(path, 0, &error);
-    cr_assert_not_null(object, "%s: %s", path, error.text);
-    return support_keep(object);
+    return support_json(support_path("%s/runs/%s/%s", directory, run, file));
 }
 
 static void same_value(const json_t *a, const json_t *b, const char *key, const char *run) {
@@ -98,33 +91,29 @@ static void same_value(const json_t *a, const json_t *b, const char *key, const 
 static void same_results(const char *a, const char *b) {
     static const char *const keys[] = {"validation", "test",   "best_epoch", "epochs",
                                        "steps",      "loss_g", "loss_d"};
-    struct dirent **entries;
-    int count = names_in(a, "runs", &entries);
-    cr_assert_eq(count_in(b, "runs"), count - 2);
-    for (int i = 0; i < count; i++) {
-        const char *name = entries[i]->d_name;
-        if (name[0] == '.') continue;
+    const struct names runs = names_in(a, "runs");
+    cr_assert_eq(count_in(b, "runs"), runs.count);
+    for (size_t i = 0; i < runs.count; i++) {
+        const char *name = runs.name[i];
         json_t *x = read_object(a, name, "result.json"), *y = read_object(b, name, "result.json");
         for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
             same_value(x, y, keys[k], name);
-        char dir_a[PATH_SIZE], dir_b[PATH_SIZE];
-        fill(dir_a, "%s/runs/%s", a, name);
-        fill(dir_b, "%s/runs/%s", b, name);
+        const char *dir_a = support_path("%s/runs/%s", a, name),
+                   *dir_b = support_path("%s/runs/%s", b, name);
         cr_assert(support_same_file(dir_a, dir_b, "model/model.safetensors"), "%s", name);
         bool private_ = strstr(name, "nvdp") != NULL;
         cr_assert_eq(exists(dir_a, "privacy.json"), private_);
         if (private_) cr_assert(support_same_file(dir_a, dir_b, "privacy.json"), "%s", name);
     }
-    free_names(count, entries);
 }
 
-#define SMALL "\"methods\": [\"base\", \"nvdp\"], \"lambdas\": [1e-3, 1e-1], \"epochs\": 1"
+#define SMALL "'methods': ['base', 'nvdp'], 'lambdas': [1e-3, 1e-1], 'epochs': 1"
 
 Test(sweep, makes_every_run_with_its_results) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep");
-    const char *grid = write_grid(&task, SMALL ", \"seeds\": [1, 2]");
+    const char *grid = write_grid(&task, SMALL ", 'seeds': [1, 2]");
     struct sweep_config config = config_of(grid, out);
     struct sweep_result result = must_sweep(ctx, &config);
     cr_assert_eq(result.runs, 6);
@@ -134,20 +123,16 @@ Test(sweep, makes_every_run_with_its_results) {
     cr_assert_eq(count_in(out, "runs"), 6);
     cr_assert_eq(count_in(out, "claims"), 6);
     cr_assert_eq(count_in(out, "failed"), 0);
-    struct dirent **entries;
-    int count = names_in(out, "runs", &entries);
-    for (int i = 0; i < count; i++) {
-        if (entries[i]->d_name[0] == '.') continue;
-        char run[PATH_SIZE];
-        fill(run, "%s/runs/%s", out, entries[i]->d_name);
+    const struct names runs = names_in(out, "runs");
+    for (size_t i = 0; i < runs.count; i++) {
+        const char *run = support_path("%s/runs/%s", out, runs.name[i]);
         cr_assert(exists(run, "model/model.safetensors"));
         cr_assert_not(exists(run, "state.ckpt"), "dropped: keep is \"model\"");
         cr_assert(exists(run, "log.txt"));
         cr_assert_not(exists(run, "progress.json"));
-        json_t *label = read_object(out, entries[i]->d_name, "sweep.json");
+        json_t *label = read_object(out, runs.name[i], "sweep.json");
         cr_assert_str_eq(text_at(label, "label"), exists(run, "privacy.json") ? "nvdp" : "base");
     }
-    free_names(count, entries);
     /* A second call, with the stored grid, has nothing to do. */
     config.grid = NULL;
     result = must_sweep(ctx, &config);
@@ -158,7 +143,7 @@ Test(sweep, makes_every_run_with_its_results) {
 Test(sweep, several_jobs_give_the_same_results) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    const char *grid = write_grid(&task, SMALL ", \"seeds\": [1, 2]");
+    const char *grid = write_grid(&task, SMALL ", 'seeds': [1, 2]");
     struct sweep_config one = config_of(grid, support_scratch_path("one"));
     struct sweep_config three = config_of(grid, support_scratch_path("three"));
     three.jobs = 3;
@@ -170,25 +155,23 @@ Test(sweep, several_jobs_give_the_same_results) {
 
 Test(sweep, a_changed_grid_keeps_what_still_fits) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    const char *out = support_scratch_path("sweep");
-    struct sweep_config config = config_of(write_grid(&task, SMALL), out);
+    const struct task task = task_make(ctx);
+    struct sweep_config config = config_of(write_grid(&task, SMALL), support_scratch_path("sweep"));
+    const char *out = config.out;
     cr_assert_eq(must_sweep(ctx, &config).made, 3);
-    config.grid = write_grid(&task, "\"methods\": [\"base\", {\"name\": \"mine\", \"method\": "
-                                    "\"nvdp\"}], \"lambdas\": [1e-1, 1], \"epochs\": 1");
+    config.grid = write_grid(&task, "'methods': ['base', {'name': 'mine', 'method': 'nvdp'}], "
+                                    "'lambdas': [1e-1, 1], 'epochs': 1");
     struct sweep_result result = must_sweep(ctx, &config);
     cr_assert_eq(result.runs, 3);
     cr_assert_eq(result.made, 1);
     cr_assert_eq(count_in(out, "runs"), 4, "what the grid has lost stays");
-    struct dirent **entries;
-    int count = names_in(out, "runs", &entries), mine = 0;
-    for (int i = 0; i < count; i++) {
-        if (entries[i]->d_name[0] == '.') continue;
-        json_t *label = read_object(out, entries[i]->d_name, "sweep.json");
+    const struct names runs = names_in(out, "runs");
+    int mine = 0;
+    for (size_t i = 0; i < runs.count; i++) {
+        json_t *label = read_object(out, runs.name[i], "sweep.json");
         mine += strcmp(text_at(label, "label"), "mine") == 0;
     }
     cr_assert_eq(mine, 2, "the finished run has the new label too");
-    free_names(count, entries);
 }
 
 /* --- several processes --- */
@@ -216,10 +199,8 @@ static int exit_code(pid_t pid) {
 
 Test(sweep, two_processes_on_one_directory_run_each_run_once) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    const char *out = support_scratch_path("sweep");
-    struct sweep_config config =
-        config_of(write_grid(&task, SMALL ", \"seeds\": [1, 2, 3, 4]"), out);
+    struct sweep_config config = config_with(ctx, SMALL ", 'seeds': [1, 2, 3, 4]", "sweep");
+    const char *out = config.out;
     pid_t a = start_sweep(&config), b = start_sweep(&config);
     int made_a = exit_code(a), made_b = exit_code(b);
     cr_assert_eq(made_a + made_b, 12, "%d and %d", made_a, made_b);
@@ -235,25 +216,19 @@ static void rest(long milliseconds) {
 
 /* Returns true if a run has a state to resume from. */
 static bool has_state(const char *out) {
-    struct dirent **entries;
-    bool found = false;
     if (!exists(out, "runs")) return false;
-    int count = names_in(out, "runs", &entries);
-    for (int i = 0; i < count && !found; i++) {
-        char path[PATH_SIZE];
-        fill(path, "runs/%s/state.ckpt", entries[i]->d_name);
-        found = entries[i]->d_name[0] != '.' && exists(out, path);
-    }
-    free_names(count, entries);
-    return found;
+    const struct names runs = names_in(out, "runs");
+    for (size_t i = 0; i < runs.count; i++)
+        if (exists(out, support_path("runs/%s/state.ckpt", runs.name[i]))) return true;
+    return false;
 }
 
 Test(sweep, killed_again_and_again_ends_in_the_same_results) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    const char *grid =
-        write_grid(&task, SMALL ", \"per_method\": {\"nvdp\": {\"epochs\": 3}}, \"seeds\": [1, 2], "
-                                "\"checkpoint_seconds\": 0.03");
+    const char *grid = write_grid(
+        &task, SMALL
+        ", 'per_method': {'nvdp': {'epochs': 3}}, 'seeds': [1, 2], 'checkpoint_seconds': 0.03");
     struct sweep_config whole = config_of(grid, support_scratch_path("whole"));
     struct sweep_config parts = config_of(grid, support_scratch_path("parts"));
     ok(nvdp_context_set_threads(ctx, 1));
@@ -278,36 +253,30 @@ Test(sweep, killed_again_and_again_ends_in_the_same_results) {
 /* --- failures --- */
 
 static void write_task(const char *directory, const char *label) {
-    char path[PATH_SIZE], text[PATH_SIZE];
+    const char *text = support_path("sentence\tlabel\ngood cat\t1\nbad cat\t0\ngood sun\t1\nbad "
+                                    "sun\t0\ngood sea\t1\nbad sea\t%s\n",
+                                    label);
     mkdir(directory, 0777);
-    fill(text,
-         "sentence\tlabel\ngood cat\t1\nbad cat\t0\ngood sun\t1\nbad sun\t0\ngood sea\t1\n"
-         "bad sea\t%s\n",
-         label);
-    fill(path, "%s/train.tsv", directory);
-    support_write_text(path, text);
-    fill(path, "%s/dev.tsv", directory);
-    support_write_text(path, text);
+    support_write_text(support_path("%s/train.tsv", directory), text);
+    support_write_text(support_path("%s/dev.tsv", directory), text);
 }
 
 Test(sweep, failures_are_recorded_and_do_not_stop_the_rest) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep"), *bad = support_scratch_path("bad");
-    char members[PATH_SIZE];
     write_task(bad, "many");
-    fill(members,
-         "\"methods\": [{\"name\": \"broken\", \"method\": \"base\", \"data\": \"%s\", "
-         "\"seed\": 7, \"holdout\": 0.4}, \"base\", \"nvdp\"], \"epochs\": 1",
-         bad);
+    const char *members =
+        support_path("'methods': [{'name': 'broken', 'method': 'base', 'data': '%s', 'seed': 7, "
+                     "'holdout': 0.4}, 'base', 'nvdp'], 'epochs': 1",
+                     bad);
     struct sweep_config config = config_of(write_grid(&task, members), out);
     struct sweep_result result = must_sweep(ctx, &config);
     cr_assert_eq(result.done, 2);
     cr_assert_eq(result.failed, 1);
-    nvdp__autoptr(sweep_plan_free) struct sweep_plan *plan = NULL;
-    ok(sweep_plan(ctx, &config, false, &plan));
+    const struct sweep_plan *plan = plan_of(ctx, &config, false);
     cr_assert_eq(plan->run[0].state, SWEEP_FAILED);
-    cr_assert_not_null(strstr(plan->run[0].message, "train.tsv:7"), "%s", plan->run[0].message);
+    support_contains(plan->run[0].message, "train.tsv:7");
     /* Called a second time it stays failed; with retry it fails again; after repair it succeeds. */
     result = must_sweep(ctx, &config);
     cr_assert_eq(result.failed, 1);
@@ -330,16 +299,13 @@ static bool crash(void *user) {
 
 Test(sweep, a_worker_that_crashes_is_a_failed_run) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct sweep_config config = config_of(
-        write_grid(&task, "\"methods\": [\"base\"], \"epochs\": 1"), support_scratch_path("sweep"));
+    struct sweep_config config = config_with(ctx, "'methods': ['base'], 'epochs': 1", "sweep");
     pid_t self = getpid();
     nvdp_context_set_cancel(ctx, crash, &self);
     struct sweep_result result = must_sweep(ctx, &config);
     cr_assert_eq(result.failed, 1);
-    nvdp__autoptr(sweep_plan_free) struct sweep_plan *plan = NULL;
-    ok(sweep_plan(ctx, &config, false, &plan));
-    cr_assert_not_null(strstr(plan->run[0].message, "signal 6"), "%s", plan->run[0].message);
+    const struct sweep_plan *plan = plan_of(ctx, &config, false);
+    support_contains(plan->run[0].message, "signal 6");
     nvdp_context_set_cancel(ctx, NULL, NULL);
     config.retry_failed = true;
     cr_assert_eq(must_sweep(ctx, &config).done, 1);
@@ -359,25 +325,23 @@ static bool stop(void *user) {
 Test(sweep, on_cancel_states_are_saved_and_leases_given_back) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct sweep_config config =
-        config_of(write_grid(&task, "\"methods\": [\"base\"], \"epochs\": 8, \"patience\": 0, "
-                                    "\"checkpoint_seconds\": 0"),
-                  support_scratch_path("sweep"));
+    struct sweep_config config = config_of(
+        write_grid(&task,
+                   "'methods': ['base'], 'epochs': 8, 'patience': 0, 'checkpoint_seconds': 0"),
+        support_scratch_path("sweep"));
     struct stop_when when = {getpid(), config.out};
     struct sweep_result result;
     nvdp_context_set_cancel(ctx, stop, &when);
     fails(run_sweep(ctx, &config, &result), NVDP_ERR_CANCELLED,
           "run the same command again to continue");
     nvdp_context_set_cancel(ctx, NULL, NULL);
-    nvdp__autoptr(sweep_plan_free) struct sweep_plan *plan = NULL;
-    ok(sweep_plan(ctx, &config, true, &plan));
+    const struct sweep_plan *plan = plan_of(ctx, &config, true);
     cr_assert_eq(plan->run[0].state, SWEEP_WAITING, "%s", sweep_run_state_name(plan->run[0].state));
     cr_assert_eq(plan->run[0].steps, 8 * 14); /* 108 texts in batches of 8 */
     cr_assert_gt(plan->run[0].memory_bytes, 0);
     /* Training continues later: a restart would rewrite run.json. */
-    char path[PATH_SIZE];
     struct stat before, after;
-    fill(path, "%s/runs/%s/run.json", config.out, plan->run[0].name);
+    const char *path = support_path("%s/runs/%s/run.json", config.out, plan->run[0].name);
     cr_assert_eq(stat(path, &before), 0);
     cr_assert_eq(must_sweep(ctx, &config).done, 1);
     cr_assert_eq(stat(path, &after), 0);
@@ -389,22 +353,19 @@ Test(sweep, sharing_leaves_readers_scores) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep"), *names = support_scratch_path("names");
-    char members[PATH_SIZE], text[4 * 160 + 1] = "";
+    char text[4 * 160 + 1] = "";
     for (int i = 0; i < 160; i++)
         strcat(text, i % 3 == 0 ? "0\n" : "1\n");
     support_write_text(names, text);
-    fill(members,
-         "\"methods\": [\"base\", \"nvdp\"], \"epochs\": 1, \"keep\": \"results\", \"share\": "
-         "{\"epochs\": 1}, \"attack\": \"%s\", \"privacy\": {\"order\": 2}",
-         names);
+    const char *members =
+        support_path("'methods': ['base', 'nvdp'], 'epochs': 1, 'keep': 'results', 'share': "
+                     "{'epochs': 1}, 'attack': '%s', 'privacy': {'order': 2}",
+                     names);
     struct sweep_config config = config_of(write_grid(&task, members), out);
     cr_assert_eq(must_sweep(ctx, &config).done, 2);
-    struct dirent **entries;
-    int count = names_in(out, "runs", &entries);
-    for (int i = 0; i < count; i++) {
-        if (entries[i]->d_name[0] == '.') continue;
-        char run[PATH_SIZE];
-        fill(run, "%s/runs/%s", out, entries[i]->d_name);
+    const struct names runs = names_in(out, "runs");
+    for (size_t i = 0; i < runs.count; i++) {
+        const char *run = support_path("%s/runs/%s", out, runs.name[i]);
         bool private_ = strstr(run, "nvdp-l") != NULL;
         cr_assert_eq(exists(run, "reuse.json"), private_);
         cr_assert_eq(exists(run, "attack.json"), private_);
@@ -412,26 +373,23 @@ Test(sweep, sharing_leaves_readers_scores) {
         cr_assert_not(exists(run, "shared.h5"));
         cr_assert(exists(run, "result.json"));
         if (!private_) continue;
-        json_t *reuse = read_object(out, entries[i]->d_name, "attack.json");
+        json_t *reuse = read_object(out, runs.name[i], "attack.json");
         cr_assert_not_null(support_at(reuse, "metrics/accuracy"));
-        json_t *privacy = read_object(out, entries[i]->d_name, "privacy-order-2.json");
+        json_t *privacy = read_object(out, runs.name[i], "privacy-order-2.json");
         cr_assert_eq(number_at(privacy, "order"), 2);
     }
-    free_names(count, entries);
 }
 
 Test(sweep, one_who_does_not_wait_leaves_runs_to_those_who_have_them) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    const char *out = support_scratch_path("sweep");
-    struct sweep_config config = config_of(write_grid(&task, SMALL), out);
+    struct sweep_config config = config_with(ctx, SMALL, "sweep");
+    const char *out = config.out;
     nvdp__autoptr(sweep_plan_free) struct sweep_plan *plan = NULL;
     struct sweep_lease held = {0};
-    char path[PATH_SIZE];
     bool won = false;
     struct sweep_process self = sweep_process_self();
     ok(sweep_plan(ctx, &config, false, &plan));
-    fill(path, "%s/claims", out);
+    const char *path = support_path("%s/claims", out);
     mkdir(out, 0777);
     mkdir(path, 0777);
     ok(sweep_lease_take(ctx, out, plan->run[1].name, &self, 60, &held, &won));
@@ -461,10 +419,8 @@ static void take_over(const struct sweep_state *state, void *user) {
 
 Test(sweep, a_run_that_was_taken_over_is_let_go) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
     struct sweep_config config =
-        config_of(write_grid(&task, "\"methods\": [\"base\"], \"epochs\": 5000, \"patience\": 0"),
-                  support_scratch_path("sweep"));
+        config_with(ctx, "'methods': ['base'], 'epochs': 5000, 'patience': 0", "sweep");
     struct taker taker = {.out = config.out};
     config.report = take_over;
     config.user = &taker;
@@ -484,17 +440,17 @@ Test(sweep, nothing_is_run_where_a_file_of_the_grid_is_missing) {
     static const struct {
         const char *members, *message;
     } wrong[] = {
-        {"\"methods\": [\"base\", {\"method\": \"nvdp\", \"data\": \"/nowhere\"}]",
+        {"'methods': ['base', {'method': 'nvdp', 'data': '/nowhere'}]",
          "/nowhere/train.tsv: cannot read"},
-        {"\"methods\": [\"base\", {\"method\": \"nvdp\", \"model\": \"/nowhere\"}]", "/nowhere"},
-        {"\"methods\": [\"base\", {\"method\": \"nvdp\", \"max_length\": 17}]",
+        {"'methods': ['base', {'method': 'nvdp', 'model': '/nowhere'}]", "/nowhere"},
+        {"'methods': ['base', {'method': 'nvdp', 'max_length': 17}]",
          "max-length: expected at most 16, the model's max_position_embeddings"},
-        {"\"methods\": [\"base\"], \"freeze_layers\": 2", "'freeze_layers': expected at most"},
-        {"\"methods\": [\"nvdp\"], \"latent_dim\": 7, \"latent_heads\": 2", "latent"},
-        {"\"methods\": [\"vtdp\"], \"pool\": \"weighted\"", "method vtdp has no weights"},
-        {"\"methods\": [\"vtdp\"], \"length\": 9",
+        {"'methods': ['base'], 'freeze_layers': 2", "'freeze_layers': expected at most"},
+        {"'methods': ['nvdp'], 'latent_dim': 7, 'latent_heads': 2", "latent"},
+        {"'methods': ['vtdp'], 'pool': 'weighted'", "method vtdp has no weights"},
+        {"'methods': ['vtdp'], 'length': 9",
          "--length: expected at least 10, the value of --max-length"},
-        {"\"methods\": [\"nvdp\"], \"share\": true, \"attack\": \"/nowhere\"", "'attack'"},
+        {"'methods': ['nvdp'], 'share': true, 'attack': '/nowhere'", "'attack'"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct sweep_result result;
@@ -507,7 +463,7 @@ Test(sweep, nothing_is_run_where_a_file_of_the_grid_is_missing) {
 
 /* --- state during the work --- */
 
-#define LONG "\"methods\": [\"base\"], \"seeds\": [1, 2, 3], \"epochs\": 2000, \"patience\": 0"
+#define LONG "'methods': ['base'], 'seeds': [1, 2, 3], 'epochs': 2000, 'patience': 0"
 
 struct seen {
     bool step, eta;
@@ -520,28 +476,24 @@ Test(sweep, privatized_texts_have_their_privacy) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *out = support_scratch_path("sweep"), *folder = support_scratch_path("noised");
-    char members[PATH_SIZE], path[PATH_SIZE];
     write_task(folder, "0");
-    fill(path, "%s/measured.json", folder);
-    support_write_text(path, "{\"method\": \"random\"}");
-    fill(members,
-         "\"methods\": [{\"name\": \"santext\", \"method\": \"base\", \"token_noise\": "
-         "\"santext\", \"eta\": 3}, {\"name\": \"folder\", \"method\": \"base\", "
-         "\"data\": \"%s\"}, \"base\"], \"epochs\": 1",
-         folder);
+    support_write_text(support_path("%s/measured.json", folder), "{\"method\": \"random\"}");
+    const char *members = support_path(
+        "'methods': [{'name': 'santext', 'method': 'base', 'token_noise': 'santext', 'eta': 3}, "
+        "{'name': 'folder', 'method': 'base', 'data': '%s'}, 'base'], 'epochs': 1",
+        folder);
     struct sweep_config config = config_of(write_grid(&task, members), out);
     struct sweep_result result = must_sweep(ctx, &config);
     cr_assert_eq(result.done, 3, "%s", nvdp_context_error(ctx));
-    struct dirent **entries;
-    int count = names_in(out, "runs", &entries), found = 0;
-    for (int i = 0; i < count; i++) {
-        if (entries[i]->d_name[0] == '.') continue;
-        json_t *label = read_object(out, entries[i]->d_name, "sweep.json");
+    const struct names runs = names_in(out, "runs");
+    int found = 0;
+    for (size_t i = 0; i < runs.count; i++) {
+        json_t *label = read_object(out, runs.name[i], "sweep.json");
         const char *name = text_at(label, "label");
-        fill(path, "%s/runs/%s", out, entries[i]->d_name);
+        const char *path = support_path("%s/runs/%s", out, runs.name[i]);
         cr_assert_eq(exists(path, "privacy.json"), strcmp(name, "base") != 0);
         if (strcmp(name, "base") != 0) {
-            json_t *privacy = read_object(out, entries[i]->d_name, "privacy.json");
+            json_t *privacy = read_object(out, runs.name[i], "privacy.json");
             const json_t *sanitizer = json_object_get(privacy, "sanitizer");
             cr_expect_str_eq(text_at(privacy, "method"), sanitizer != NULL ? "santext" : "random");
             if (sanitizer != NULL) cr_expect_eq(number_at(sanitizer, "eta"), 3);
@@ -549,7 +501,6 @@ Test(sweep, privatized_texts_have_their_privacy) {
         }
     }
     cr_expect_eq(found, 2);
-    free_names(count, entries);
 }
 
 static void watch(const struct sweep_state *state, void *user) {
@@ -596,10 +547,8 @@ static void watch_others(const struct sweep_state *state, void *user) {
 
 Test(sweep, others_runs_are_seen_and_a_killed_one_leaves_its_progress_whole) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
     struct sweep_config config =
-        config_of(write_grid(&task, "\"methods\": [\"base\"], \"epochs\": 2000, \"patience\": 0"),
-                  support_scratch_path("sweep"));
+        config_with(ctx, "'methods': ['base'], 'epochs': 2000, 'patience': 0", "sweep");
     struct sweep_plan *plan = NULL;
     struct sweep_run_progress progress = {.phase = ""};
     bool seen = false;
