@@ -17,6 +17,17 @@ struct nvdp__nvib_config fixture_sequence(size_t length, double radius) {
     return config;
 }
 
+struct nvdp__clip_config fixture_clip(double mu_radius, double logvar_min, double logvar_max,
+                                      double alpha_min, double alpha_max) {
+    return (struct nvdp__clip_config){.sequence = INFINITY,
+                                      .word = INFINITY,
+                                      .mu_radius = mu_radius,
+                                      .logvar_min = logvar_min,
+                                      .logvar_max = logvar_max,
+                                      .alpha_min = alpha_min,
+                                      .alpha_max = alpha_max};
+}
+
 static void random_values(struct fixture *f, uint64_t seed) {
     for (size_t i = 0; i < f->params.count; i++) {
         nvdp__params_normal(&f->dev, &f->params, i, 0.3, seed);
@@ -35,55 +46,43 @@ static void plan_training(struct fixture *f, size_t longest) {
     }
 }
 
-struct fixture fixture_create(const struct nvdp__nvib_config *config, size_t hidden_size,
-                              size_t heads, size_t inner, size_t texts, const int32_t *lengths,
-                              uint64_t seed) {
-    struct fixture f = {.ctx = support_context()};
-    f.dev = nvdp__device_cpu(f.ctx);
+struct fixture *fixture_create(const struct nvdp__nvib_config *config, size_t hidden_size,
+                               size_t heads, size_t inner, size_t texts, const int32_t *lengths,
+                               uint64_t seed) {
+    struct fixture *f = support_keep(calloc(1, sizeof *f));
+    f->ctx = support_context();
+    f->dev = nvdp__device_cpu(f->ctx);
     /* The encoder's parameters are never declared: the mechanism reads only its configuration. */
-    f.bert.config = (struct nvdp_bert_config){.hidden_size = hidden_size,
-                                              .num_attention_heads = heads,
-                                              .intermediate_size = inner,
-                                              .layer_norm_eps = 1e-12,
-                                              .hidden_act = NVDP_ACTIVATION_GELU};
-    struct nvdp__bert *bert = malloc(sizeof *bert);
-    *bert = f.bert;
-    nvdp__params_init(&f.params, f.ctx);
+    f->bert.config = (struct nvdp_bert_config){.hidden_size = hidden_size,
+                                               .num_attention_heads = heads,
+                                               .intermediate_size = inner,
+                                               .layer_norm_eps = 1e-12,
+                                               .hidden_act = NVDP_ACTIVATION_GELU};
+    nvdp__params_init(&f->params, f->ctx);
     void *self = NULL;
-    ok(nvdp__mechanism_nvdp.create(&nvdp__mechanism_nvdp, f.ctx, bert, config, &f.params, &self));
-    f.nvib = self;
-    ok(nvdp__params_allocate(&f.params, true));
-    random_values(&f, seed);
+    ok(nvdp__mechanism_nvdp.create(&nvdp__mechanism_nvdp, f->ctx, &f->bert, config, &f->params,
+                                   &self));
+    f->nvib = self;
+    ok(nvdp__params_allocate(&f->params, true));
+    random_values(f, seed);
     size_t longest = 0;
     for (size_t b = 0; b < texts; b++) {
-        f.offset[b + 1] = f.offset[b] + lengths[b];
-        f.key[b] = 100 + 7 * b;
-        if ((size_t)lengths[b] > longest) longest = (size_t)lengths[b];
+        f->offset[b + 1] = f->offset[b] + lengths[b];
+        f->key[b] = 100 + 7 * b;
+        longest = nvdp__max(longest, (size_t)lengths[b]);
     }
-    f.batch =
-        (struct nvdp__batch){.texts = texts, .tokens = (size_t)f.offset[texts], .longest = longest};
-    plan_training(&f, longest);
-    f.hidden = calloc(f.batch.tokens * hidden_size, sizeof *f.hidden);
-    f.d_hidden = calloc(f.batch.tokens * hidden_size, sizeof *f.d_hidden);
+    f->batch = (struct nvdp__batch){.texts = texts,
+                                    .tokens = (size_t)f->offset[texts],
+                                    .longest = longest,
+                                    .offset = f->offset,
+                                    .key = f->key};
+    plan_training(f, longest);
+    f->hidden = calloc(f->batch.tokens * hidden_size, sizeof *f->hidden);
+    f->d_hidden = calloc(f->batch.tokens * hidden_size, sizeof *f->d_hidden);
     struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
-    nvdp__stream_normals(&stream, f.batch.tokens * hidden_size, f.hidden);
+    nvdp__stream_normals(&stream, f->batch.tokens * hidden_size, f->hidden);
     return f;
-}
-
-void fixture_point(struct fixture *f) {
-    f->batch.offset = f->offset;
-    f->batch.key = f->key;
-}
-
-void fixture_free(struct fixture *f) {
-    struct nvdp__bert *bert = (struct nvdp__bert *)f->nvib->gauss.bert;
-    nvdp__mechanism_nvdp.release(f->nvib);
-    free(bert);
-    nvdp__params_release(&f->params);
-    nvdp__arena_release(&f->arena);
-    free(f->hidden);
-    free(f->d_hidden);
 }
 
 static struct nvdp__encoded input(const struct fixture *f) {
@@ -118,6 +117,16 @@ struct nvdp__draw fixture_draw(uint64_t seed, uint32_t epoch) {
                                .gauss = NVDP__PURPOSE_GAUSS,
                                .gamma = NVDP__PURPOSE_GAMMA,
                                .epoch = epoch};
+}
+
+float *fixture_pooled(struct fixture *f, const struct nvdp__draw *draw) {
+    float *pooled = NULL;
+    ok(fixture_forward(f, draw, &pooled));
+    return pooled;
+}
+
+struct nvdp__sample fixture_sample(const struct fixture *f) {
+    return nvdp__mechanism_nvdp.view(f->nvib).sample;
 }
 
 float *fixture_value(struct fixture *f, const char *name, size_t *count) {

@@ -12,7 +12,7 @@ struct fixture {
     struct nvdp__nvib *nvib;
     struct nvdp__arena arena;
     struct nvdp__batch batch;
-    int32_t offset[16]; /* the batch's tables: see fixture_point */
+    int32_t offset[16]; /* the batch's tables */
     uint64_t key[16];
     float *hidden;   /* [tokens, D] */
     float *d_hidden; /* [tokens, D] */
@@ -22,16 +22,20 @@ struct fixture {
 struct nvdp__nvib_config fixture_config(size_t length);
 /* The same with a sequence clip and constant weights. */
 struct nvdp__nvib_config fixture_sequence(size_t length, double radius);
+/* Returns bounds of a token's posterior, without the other clips. */
+struct nvdp__clip_config fixture_clip(double mu_radius, double logvar_min, double logvar_max,
+                                      double alpha_min, double alpha_max);
 /* Takes the encoder's width D, heads and feed-forward width, and the lengths of the texts.
  * Parameters are normal with a deviation near 0.3, hidden states standard normal. The batch is
- * planned for training. */
-struct fixture fixture_create(const struct nvdp__nvib_config *config, size_t hidden_size,
-                              size_t heads, size_t inner, size_t texts, const int32_t *lengths,
-                              uint64_t seed);
-/* Points the batch at this struct's own tables. Call it where the struct will stay. */
-void fixture_point(struct fixture *f);
-void fixture_free(struct fixture *f);
+ * planned for training. The fixture lives until the test's process ends. */
+struct fixture *fixture_create(const struct nvdp__nvib_config *config, size_t hidden_size,
+                               size_t heads, size_t inner, size_t texts, const int32_t *lengths,
+                               uint64_t seed);
 nvdp_status fixture_forward(struct fixture *f, const struct nvdp__draw *draw, float **pooled);
+/* Returns the pooled vectors of a forward pass, which must succeed. */
+float *fixture_pooled(struct fixture *f, const struct nvdp__draw *draw);
+/* Returns the last forward pass's sample. */
+struct nvdp__sample fixture_sample(const struct fixture *f);
 /* Adds to the parameters' gradients and to d_hidden. */
 void fixture_backward(struct fixture *f, const struct nvdp__penalty *penalty, float *d_pooled);
 /* Computes the last forward's losses before weights, without gradients. */

@@ -137,7 +137,7 @@ Test(clip, vectors_are_total_and_keep_to_their_bounds) {
             cr_assert_leq(norm(DIM, m), radius * (1 + 0x1p-23), "round %zu, row %zu", round, t);
             if (!all_finite(DIM, raw))
                 cr_assert(norm(DIM, m) == 0 && norm(DIM, c->dmu + t * DIM) == 0);
-            if (off && all_finite(DIM, raw)) cr_assert_eq(memcmp(m, raw, DIM * sizeof *m), 0);
+            if (off && all_finite(DIM, raw)) cr_assert_arr_eq(m, raw, DIM * sizeof *m);
             const double alpha = exp((double)c->log_alpha[t]);
             cr_assert(alpha >= fmax(config.alpha_min, 1e-100) &&
                           alpha <= fmin(config.alpha_max, 1e100),

@@ -95,7 +95,7 @@ Test(config, resolve) {
     config.latent_heads = 2;
     struct nvdp__nvib_config before = config;
     cr_expect_eq(nvdp__nvib_config_resolve(ctx, &config, 32, 4), NVDP_ERR_ARGUMENT);
-    cr_expect_eq(memcmp(&before, &config, sizeof config), 0, "untouched on error");
+    cr_expect_arr_eq(&before, &config, sizeof config, "untouched on error");
 }
 
 /* The padding's pseudo-count is A_p/K, K = L+1: 1/(L+1) for delta 0, 1 for delta 1. */

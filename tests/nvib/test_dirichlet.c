@@ -112,7 +112,7 @@ Test(dirichlet, streams) {
     float one[ROWS_MAX], two[ROWS_MAX], dlogg[ROWS_MAX];
     sample(&lay, 2, 1, NULL, 5, one, dlogg);
     sample(&lay, 2, 2, NULL, 5, two, NULL);
-    cr_expect_eq(memcmp(one, two, lay.rows * sizeof *one), 0, "threads, or the wish for gradients");
+    cr_expect_arr_eq(one, two, lay.rows * sizeof *one, "threads, or the wish for gradients");
     sample(&lay, 2, 2, NULL, 6, two, NULL);
     cr_expect_neq(memcmp(one, two, lay.rows * sizeof *one), 0);
     /* The last text alone gets the same bits. */
@@ -126,7 +126,7 @@ Test(dirichlet, streams) {
                                      .src = lay.src + lay.offset[2],
                                      .key = lay.key + 2};
     nvdp__dirichlet_sample(&dev, &draw, &of, &rows, lay.log_alpha, two, NULL);
-    cr_expect_eq(memcmp(one + lay.offset[2], two, (size_t)offset[1] * sizeof *one), 0);
+    cr_expect_arr_eq(one + lay.offset[2], two, (size_t)offset[1] * sizeof *one);
 }
 
 /* Returns E[pi^k] of a Beta(a, s - a) marginal. */
@@ -242,7 +242,7 @@ Test(dirichlet, threads) {
         nvdp__dirichlet_sample(&dev, &draw, &of, &rows, log_alpha, log_pi[k], dlogg[k]);
         nvdp__dirichlet_sample_backward(&dev, &rows, log_pi[k], dlogg[k], log_pi[k], d[k]);
     }
-    cr_expect_eq(memcmp(log_pi[0], log_pi[1], sizeof log_pi[0]), 0);
-    cr_expect_eq(memcmp(dlogg[0], dlogg[1], sizeof dlogg[0]), 0);
-    cr_expect_eq(memcmp(d[0], d[1], sizeof d[0]), 0);
+    cr_expect_arr_eq(log_pi[0], log_pi[1], sizeof log_pi[0]);
+    cr_expect_arr_eq(dlogg[0], dlogg[1], sizeof dlogg[0]);
+    cr_expect_arr_eq(d[0], d[1], sizeof d[0]);
 }

@@ -59,7 +59,7 @@ Test(gauss, streams) {
     fill(TOKENS * DIM, 3, 1, logvar);
     draw(1, mu, logvar, NULL, one);
     draw(2, mu, logvar, NULL, two);
-    cr_expect_eq(memcmp(one, two, sizeof one), 0);
+    cr_expect_arr_eq(one, two, sizeof one);
     int32_t alone[2] = {0, 6};
     struct nvdp__device dev = device(1);
     struct nvdp__draw again = draws(3, NULL);
@@ -67,7 +67,7 @@ Test(gauss, streams) {
     struct nvdp__sample_rows last = {
         .texts = 1, .rows = 6, .offset = alone, .src = src + 6, .key = key + 1};
     nvdp__gauss_sample(&dev, &again, &last, &q, two);
-    cr_expect_eq(memcmp(one + 6 * DIM, two, 6 * DIM * sizeof *one), 0);
+    cr_expect_arr_eq(one + 6 * DIM, two, 6 * DIM * sizeof *one);
     for (size_t r = 1; r < ROWS; r++) { /* every row has its own noise */
         cr_expect_neq(memcmp(one, one + r * DIM, DIM * sizeof *one), 0);
     }
@@ -137,7 +137,7 @@ Test(gauss, threads) {
         nvdp__gauss_sample(&dev, &wide, &rows, &q, z[k]);
         nvdp__gauss_sample_backward(&dev, &rows, &q, z[k], z[k], &dq);
     }
-    cr_expect_eq(memcmp(z[0], z[1], sizeof z[0]), 0);
-    cr_expect_eq(memcmp(dmu[0], dmu[1], sizeof dmu[0]), 0);
-    cr_expect_eq(memcmp(dlogvar[0], dlogvar[1], sizeof dlogvar[0]), 0);
+    cr_expect_arr_eq(z[0], z[1], sizeof z[0]);
+    cr_expect_arr_eq(dmu[0], dmu[1], sizeof dmu[0]);
+    cr_expect_arr_eq(dlogvar[0], dlogvar[1], sizeof dlogvar[0]);
 }

@@ -13,31 +13,30 @@ enum { WIDTH = 6, HEADS = 2, INNER = 16, TEXTS = 3 };
 static const int32_t lengths[TEXTS] = {3, 1, 4};
 
 struct run {
-    struct fixture f;
+    struct fixture *f;
     struct reference ref;
     double *theta, *x;
     float *eps, *log_gamma, *d_pooled, *pooled;
 };
 
-static void start(struct run *run, const struct nvdp__nvib_config *config, uint64_t seed) {
-    *run = (struct run){0};
-    run->f = fixture_create(config, WIDTH, HEADS, INNER, TEXTS, lengths, seed);
-    struct fixture *f = &run->f;
-    fixture_point(f);
-    size_t p = f->nvib->gauss.dim;
-    cr_assert_leq(f->nvib->gauss.rows.max_rows, REFERENCE_ROWS);
-    run->eps = calloc(f->nvib->gauss.rows.max_rows * p, sizeof *run->eps);
-    run->log_gamma = calloc(f->nvib->gauss.rows.max_rows, sizeof *run->log_gamma);
-    run->d_pooled = calloc(TEXTS * p, sizeof *run->d_pooled);
+static struct run *start(const struct nvdp__nvib_config *config, uint64_t seed) {
+    struct fixture *f = fixture_create(config, WIDTH, HEADS, INNER, TEXTS, lengths, seed);
+    const size_t p = f->nvib->gauss.dim, rows = f->nvib->gauss.rows.max_rows;
+    cr_assert_leq(rows, REFERENCE_ROWS);
+    struct run *run = support_keep(malloc(sizeof *run));
+    *run = (struct run){.f = f,
+                        .theta = calloc(f->params.total, sizeof *run->theta),
+                        .x = calloc(f->batch.tokens * WIDTH, sizeof *run->x),
+                        .eps = calloc(rows * p, sizeof *run->eps),
+                        .log_gamma = calloc(rows, sizeof *run->log_gamma),
+                        .d_pooled = calloc(TEXTS * p, sizeof *run->d_pooled)};
     struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 1, 0);
-    nvdp__stream_normals(&stream, f->nvib->gauss.rows.max_rows * p, run->eps);
-    nvdp__stream_normals(&stream, f->nvib->gauss.rows.max_rows, run->log_gamma);
+    nvdp__stream_normals(&stream, rows * p, run->eps);
+    nvdp__stream_normals(&stream, rows, run->log_gamma);
     nvdp__stream_normals(&stream, TEXTS * p, run->d_pooled);
     struct nvdp__draw draw = {.eps = run->eps, .log_gamma = run->log_gamma};
-    ok(fixture_forward(f, &draw, &run->pooled));
-    run->theta = calloc(f->params.total, sizeof *run->theta);
-    run->x = calloc(f->batch.tokens * WIDTH, sizeof *run->x);
+    run->pooled = fixture_pooled(f, &draw);
     for (size_t i = 0; i < f->params.total; i++)
         run->theta[i] = f->params.value[i];
     for (size_t i = 0; i < f->batch.tokens * WIDTH; i++)
@@ -47,21 +46,12 @@ static void start(struct run *run, const struct nvdp__nvib_config *config, uint6
     for (size_t i = 0; i < TEXTS * p; i++)
         run->ref.proj[i] = run->d_pooled[i];
     reference_linearize(&run->ref, run->theta, run->x);
-}
-
-static void stop(struct run *run) {
-    fixture_free(&run->f);
-    free(run->theta);
-    free(run->x);
-    free(run->eps);
-    free(run->log_gamma);
-    free(run->d_pooled);
+    return run;
 }
 
 static void check_forward(struct run *run, const double *loss_g, const double *loss_d) {
-    struct fixture *f = &run->f;
     reference_loss(&run->ref, run->theta, run->x);
-    cr_expect_lt(support_norm_error(TEXTS * f->nvib->gauss.dim, run->pooled, run->ref.pooled),
+    cr_expect_lt(support_norm_error(TEXTS * run->f->nvib->gauss.dim, run->pooled, run->ref.pooled),
                  1e-5);
     for (size_t b = 0; b < TEXTS; b++) {
         cr_expect_lt(support_relative(loss_g[b], run->ref.loss_g[b], 1e-2), 1e-5);
@@ -75,24 +65,23 @@ static double loss_of(void *user) {
 }
 
 static void check(const struct nvdp__nvib_config *config, uint64_t seed) {
-    struct run run;
-    start(&run, config, seed);
-    struct fixture *f = &run.f;
+    struct run *run = start(config, seed);
+    struct fixture *f = run->f;
     double loss_g[2][TEXTS], loss_d[2][TEXTS];
     fixture_losses(f, loss_g[0], loss_d[0]);
-    check_forward(&run, loss_g[0], loss_d[0]);
-    const struct nvdp__penalty penalty = {run.ref.weight_g, run.ref.weight_d, loss_g[1], loss_d[1]};
-    fixture_backward(f, &penalty, run.d_pooled);
-    cr_expect_eq(memcmp(loss_g[0], loss_g[1], sizeof loss_g[0]), 0, "the same with gradients");
-    cr_expect_eq(memcmp(loss_d[0], loss_d[1], sizeof loss_d[0]), 0, "the same with gradients");
+    check_forward(run, loss_g[0], loss_d[0]);
+    const struct nvdp__penalty penalty = {run->ref.weight_g, run->ref.weight_d, loss_g[1],
+                                          loss_d[1]};
+    fixture_backward(f, &penalty, run->d_pooled);
+    cr_expect_arr_eq(loss_g[0], loss_g[1], sizeof loss_g[0], "the same with gradients");
+    cr_expect_arr_eq(loss_d[0], loss_d[1], sizeof loss_d[0], "the same with gradients");
     for (size_t i = 0; i < f->params.count; i++) {
         const struct nvdp__param *entry = &f->params.entry[i];
-        support_expect_gradient(entry->name, loss_of, &run, entry->count, nvdp__grad(&f->params, i),
-                                run.theta + entry->offset, 1e-4);
+        support_expect_gradient(entry->name, loss_of, run, entry->count, nvdp__grad(&f->params, i),
+                                run->theta + entry->offset, 1e-4);
     }
-    support_expect_gradient("hidden states", loss_of, &run, f->batch.tokens * WIDTH, f->d_hidden,
-                            run.x, 1e-4);
-    stop(&run);
+    support_expect_gradient("hidden states", loss_of, run, f->batch.tokens * WIDTH, f->d_hidden,
+                            run->x, 1e-4);
 }
 
 Test(gradients, pools_and_policies) {
@@ -146,13 +135,7 @@ Test(gradients, exact_regularizer) {
 Test(gradients, clipping) {
     for (uint64_t seed = 40; seed < 44; seed++) {
         struct nvdp__nvib_config config = fixture_config(4);
-        config.clip = (struct nvdp__clip_config){.sequence = INFINITY,
-                                                 .word = INFINITY,
-                                                 .mu_radius = 1.5,
-                                                 .logvar_min = -0.5,
-                                                 .logvar_max = 0.4,
-                                                 .alpha_min = 0.7,
-                                                 .alpha_max = 1.8};
+        config.clip = fixture_clip(1.5, -0.5, 0.4, 0.7, 1.8);
         config.regularizer = seed % 2 == 0 ? NVDP__REGULARIZER_KL : NVDP__REGULARIZER_PUBLISHED;
         check(&config, seed);
     }
@@ -219,21 +202,19 @@ Test(gradients, parameters_alone) {
     for (enum nvdp_pool pool = NVDP_POOL_FIRST; pool <= NVDP_POOL_WEIGHTED; pool++) {
         struct nvdp__nvib_config config = fixture_config(4);
         config.pool = pool;
-        struct run run;
-        start(&run, &config, 60);
-        struct fixture *f = &run.f;
-        struct nvdp__sample sample = nvdp__mechanism_nvdp.view(f->nvib).sample;
-        nvdp__block_backward(&f->nvib->block, &f->dev, &f->params, &sample, run.d_pooled,
+        struct run *run = start(&config, 60);
+        struct fixture *f = run->f;
+        struct nvdp__sample sample = fixture_sample(f);
+        nvdp__block_backward(&f->nvib->block, &f->dev, &f->params, &sample, run->d_pooled,
                              f->nvib->gauss.d_z, f->nvib->d_log_pi);
         nvdp__autofree float *kept = calloc(f->params.total, sizeof *kept);
         for (size_t i = 0; i < f->params.total; i++) {
             kept[i] = f->params.grad[i];
             f->params.grad[i] = 0;
         }
-        nvdp__block_backward(&f->nvib->block, &f->dev, &f->params, &sample, run.d_pooled, NULL,
+        nvdp__block_backward(&f->nvib->block, &f->dev, &f->params, &sample, run->d_pooled, NULL,
                              NULL);
         for (size_t i = 0; i < f->params.total; i++)
             cr_assert_eq(kept[i], f->params.grad[i]);
-        stop(&run);
     }
 }

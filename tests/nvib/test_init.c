@@ -16,8 +16,9 @@ struct setup {
     struct nvdp__nvib *nvib;
 };
 
-static void build(struct setup *setup, const struct nvdp__nvib_config *config) {
-    *setup = (struct setup){.ctx = support_context()};
+static struct setup *build(const struct nvdp__nvib_config *config) {
+    struct setup *setup = support_keep(calloc(1, sizeof *setup));
+    setup->ctx = support_context();
     setup->dev = nvdp__device_cpu(setup->ctx);
     struct nvdp_bert_config bert = nvdp__bert_config_default();
     bert.hidden_size = WIDTH;
@@ -34,12 +35,23 @@ static void build(struct setup *setup, const struct nvdp__nvib_config *config) {
     setup->nvib = self;
     ok(nvdp__params_allocate(&setup->params, true));
     setup->bert.row->initialize(&setup->bert, &setup->dev, &setup->params, 3);
+    return setup;
 }
 
-static void demolish(struct setup *setup) {
-    nvdp__mechanism_nvdp.release(setup->nvib);
-    nvdp__bert_release(&setup->bert);
-    nvdp__params_release(&setup->params);
+static nvdp_status initialize(struct setup *setup, size_t rows, const float *hidden) {
+    return nvdp__mechanism_nvdp.initialize(setup->nvib, &setup->dev, &setup->params, 1, rows,
+                                           hidden);
+}
+
+/* Checks that rows are orthogonal and of length 1. */
+static void orthonormal(size_t rows, size_t dim, const float *map) {
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double dot = 0;
+            for (size_t k = 0; k < dim; k++)
+                dot += map[i * dim + k] * map[j * dim + k];
+            near(dot, i == j, 1e-6);
+        }
 }
 
 static const float *value(struct setup *setup, const char *name, size_t *count) {
@@ -54,30 +66,27 @@ Test(init, variance_starts_inside_the_clip_set) {
     config.stdev_tau = 0.1; /* log variance -4.6 */
     config.clip.logvar_min = -2;
     config.clip.logvar_max = 0;
-    struct setup setup;
     size_t count;
-    build(&setup, &config);
-    ok(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL));
-    const float *bias = value(&setup, "nvib.logvar.bias", &count);
+    struct setup *setup = build(&config);
+    ok(initialize(setup, 0, NULL));
+    const float *bias = value(setup, "nvib.logvar.bias", &count);
     for (size_t i = 0; i < count; i++)
         near(bias[i], -1.95, 1e-6);
-    demolish(&setup);
 }
 
 Test(init, full_width) {
     struct nvdp__nvib_config config = fixture_config(8);
     config.mu_tau = 0.5;
-    struct setup setup;
-    build(&setup, &config);
-    ok(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL));
-    const float *w = value(&setup, "nvib.mu.weight", NULL);
+    struct setup *setup = build(&config);
+    ok(initialize(setup, 0, NULL));
+    const float *w = value(setup, "nvib.mu.weight", NULL);
     for (size_t i = 0; i < WIDTH * WIDTH; i++)
         cr_expect_eq(w[i], i / WIDTH == i % WIDTH ? 0.5f : 0.0f);
-    near(value(&setup, "nvib.logvar.bias", NULL)[3], 2 * log(0.1), 1e-6);
-    cr_expect_eq(value(&setup, "nvib.logvar.weight", NULL)[3], 0);
-    cr_expect_eq(value(&setup, "nvib.alpha.bias", NULL)[0], -10);
-    cr_expect_eq(value(&setup, "nvib.alpha.weight", NULL)[0], 0);
-    cr_expect_eq(value(&setup, "nvib.alpha.quadratic", NULL)[0], 0.25f); /* 1/(2 sqrt(4)) */
+    near(value(setup, "nvib.logvar.bias", NULL)[3], 2 * log(0.1), 1e-6);
+    cr_expect_eq(value(setup, "nvib.logvar.weight", NULL)[3], 0);
+    cr_expect_eq(value(setup, "nvib.alpha.bias", NULL)[0], -10);
+    cr_expect_eq(value(setup, "nvib.alpha.weight", NULL)[0], 0);
+    cr_expect_eq(value(setup, "nvib.alpha.quadratic", NULL)[0], 0.25f); /* 1/(2 sqrt(4)) */
     static const char *const copied[] = {"attention.self.query.weight",
                                          "attention.self.key.bias",
                                          "attention.self.value.weight",
@@ -90,17 +99,16 @@ Test(init, full_width) {
         size_t count, other;
         const char *from = support_path("bert.encoder.layer.0.%s", copied[i]);
         const char *to = support_path("nvdp.%s", copied[i]);
-        const float *x = value(&setup, from, &count);
-        const float *y = value(&setup, to, &other);
+        const float *x = value(setup, from, &count);
+        const float *y = value(setup, to, &other);
         cr_assert_eq(count, other);
-        cr_expect_eq(memcmp(x, y, count * sizeof *x), 0, "%s", to);
+        cr_expect_arr_eq(x, y, count * sizeof *x, "%s", to);
     }
-    for (size_t i = 0; i < setup.params.count; i++) {
-        const struct nvdp__param *entry = &setup.params.entry[i];
+    for (size_t i = 0; i < setup->params.count; i++) {
+        const struct nvdp__param *entry = &setup->params.entry[i];
         if (strncmp(entry->name, "nv", 2) != 0) continue;
         cr_expect(entry->flags & NVDP__PARAM_OPTIONAL, "%s", entry->name);
     }
-    demolish(&setup);
 }
 
 /* p < d: rows of W_mu are orthogonal, of one length, and span the directions in which the hidden
@@ -109,9 +117,8 @@ Test(init, principal_directions) {
     enum { P = 4, ROWS = 200 };
     struct nvdp__nvib_config config = fixture_config(8);
     config.latent_dim = P;
-    struct setup setup;
-    build(&setup, &config);
-    cr_expect_eq(setup.nvib->block.inner, 4 * P);
+    struct setup *setup = build(&config);
+    cr_expect_eq(setup->nvib->block.inner, 4 * P);
     /* Rows: a mean, strong factors in 4 random directions, weak noise in the others. */
     nvdp__autofree float *hidden = calloc(ROWS * WIDTH, sizeof *hidden);
     float factor[P * WIDTH], load[P], noise_row[WIDTH];
@@ -127,8 +134,8 @@ Test(init, principal_directions) {
                 hidden[r * WIDTH + i] += load[k] * factor[k * WIDTH + i];
         }
     }
-    ok(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, ROWS, hidden));
-    const float *w = value(&setup, "nvib.mu.weight", NULL);
+    ok(initialize(setup, ROWS, hidden));
+    const float *w = value(setup, "nvib.mu.weight", NULL);
     double unit = 1;
     for (size_t i = 0; i < P; i++) {
         for (size_t j = 0; j < P; j++) {
@@ -139,7 +146,7 @@ Test(init, principal_directions) {
             near(dot / unit, i == j, 1e-5);
         }
     }
-    const float *b = value(&setup, "nvib.mu.bias", NULL);
+    const float *b = value(setup, "nvib.mu.bias", NULL);
     double mean[P] = {0}, square = 0;
     for (size_t i = 0; i < P; i++) {
         for (size_t r = 0; r < ROWS; r++) {
@@ -165,11 +172,9 @@ Test(init, principal_directions) {
             norm += factor[f * WIDTH + k] * factor[f * WIDTH + k];
         near(inside / norm, 1, 1e-4);
     }
-    near(value(&setup, "nvib.alpha.quadratic", NULL)[0], 0.25 / 2, 1e-7);
+    near(value(setup, "nvib.alpha.quadratic", NULL)[0], 0.25 / 2, 1e-7);
     hidden[5 * WIDTH] = NAN;
-    fails(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, ROWS, hidden),
-          NVDP_ERR_NUMERIC, "row 5");
-    demolish(&setup);
+    fails(initialize(setup, ROWS, hidden), NVDP_ERR_NUMERIC, "row 5");
 }
 
 /* A few directions of many are found by iteration: variances 1, 1/2, 1/4, ... along known
@@ -200,14 +205,7 @@ Test(init, leading_directions_of_many) {
     for (size_t i = 0; i < ROWS * DIM; i++)
         hidden[i] = (float)(i % DIM);
     ok(nvdp__pca_map(ctx, ROWS, DIM, P, hidden, 9, map));
-    for (size_t i = 0; i < P; i++) {
-        for (size_t j = 0; j <= i; j++) {
-            double dot = 0;
-            for (size_t k = 0; k < DIM; k++)
-                dot += map[i * DIM + k] * map[j * DIM + k];
-            near(dot, i == j, 1e-6);
-        }
-    }
+    orthonormal(P, DIM, map);
 }
 
 /* Too few rows: a random orthonormal map, the same for the same seed. */
@@ -218,16 +216,9 @@ Test(init, random_map) {
     ok(nvdp__pca_map(ctx, 4, WIDTH, P, hidden, 9, map));
     ok(nvdp__pca_map(ctx, 4, WIDTH, P, hidden, 9, again));
     ok(nvdp__pca_map(ctx, 0, WIDTH, P, NULL, 10, other));
-    cr_expect_eq(memcmp(map, again, sizeof map), 0);
+    cr_expect_arr_eq(map, again, sizeof map);
     cr_expect_neq(memcmp(map, other, sizeof map), 0);
-    for (size_t i = 0; i < P; i++) {
-        for (size_t j = 0; j <= i; j++) {
-            double dot = 0;
-            for (size_t k = 0; k < WIDTH; k++)
-                dot += map[i * WIDTH + k] * map[j * WIDTH + k];
-            near(dot, i == j, 1e-6);
-        }
-    }
+    orthonormal(P, WIDTH, map);
 }
 
 /* Every allocation of create, plan and initialize may fail, cleanly. */
@@ -269,11 +260,8 @@ static void ordinary(struct setup *setup, size_t n, const float *x, float *u) {
     const struct nvdp__device *dev = &setup->dev;
     float q[TOKENS * WIDTH], k[TOKENS * WIDTH], v[TOKENS * WIDTH], context[TOKENS * WIDTH];
     float lse[TOKENS * HEADS], mean[TOKENS], rstd[TOKENS], wide[TOKENS * INNER];
-    static const struct nvdp__dense *dense[3];
+    const struct nvdp__dense *const dense[3] = {&b->query, &b->key, &b->value};
     float *to[3] = {q, k, v};
-    dense[0] = &b->query;
-    dense[1] = &b->key;
-    dense[2] = &b->value;
     for (size_t i = 0; i < 3; i++)
         nvdp__linear_forward(dev, n, WIDTH, WIDTH, x, nvdp__value(params, dense[i]->weight),
                              nvdp__value(params, dense[i]->bias), to[i]);
@@ -317,18 +305,17 @@ Test(init, the_block_starts_as_ordinary_attention) {
     config.alpha_tau = 17;
     config.length_policy = NVDP_LENGTH_PUBLIC;
     config.pool = NVDP_POOL_FIRST;
-    struct setup setup;
-    build(&setup, &config);
-    for (size_t i = 0; i < setup.params.count; i++) { /* sharper attention than 0.02 gives */
-        const struct nvdp__param *entry = &setup.params.entry[i];
+    struct setup *setup = build(&config);
+    for (size_t i = 0; i < setup->params.count; i++) { /* sharper attention than 0.02 gives */
+        const struct nvdp__param *entry = &setup->params.entry[i];
         if (strstr(entry->name, "LayerNorm") == NULL)
-            nvdp__params_normal(&setup.dev, &setup.params, i, 0.4, 6);
+            nvdp__params_normal(&setup->dev, &setup->params, i, 0.4, 6);
     }
-    ok(nvdp__mechanism_nvdp.initialize(setup.nvib, &setup.dev, &setup.params, 1, 0, NULL));
+    ok(initialize(setup, 0, NULL));
     nvdp__auto(nvdp__arena_release) struct nvdp__arena arena = {0};
     for (int pass = 0; pass < 2; pass++) {
-        ok(nvdp__mechanism_nvdp.plan(setup.nvib, &setup.dev, TOKENS, 1, TOKENS, false, &arena));
-        if (pass == 0) ok(nvdp__arena_allocate(setup.ctx, &arena));
+        ok(nvdp__mechanism_nvdp.plan(setup->nvib, &setup->dev, TOKENS, 1, TOKENS, false, &arena));
+        if (pass == 0) ok(nvdp__arena_allocate(setup->ctx, &arena));
     }
     float x[TOKENS * WIDTH], want[TOKENS * WIDTH];
     struct nvdp__noise noise = {.seed = 12};
@@ -340,12 +327,12 @@ Test(init, the_block_starts_as_ordinary_attention) {
         .texts = 1, .tokens = TOKENS, .longest = TOKENS, .offset = offset, .key = key};
     struct nvdp__draw draw = fixture_draw(1, 0);
     float *pooled;
-    ok(nvdp__mechanism_nvdp.forward(
-        setup.nvib, &(struct nvdp__encoded){&setup.dev, &setup.params, &batch, x}, &draw, &pooled));
-    ordinary(&setup, TOKENS, x, want);
+    ok(nvdp__mechanism_nvdp.forward(setup->nvib,
+                                    &(struct nvdp__encoded){&setup->dev, &setup->params, &batch, x},
+                                    &draw, &pooled));
+    ordinary(setup, TOKENS, x, want);
     double first[WIDTH];
     for (size_t i = 0; i < WIDTH; i++)
         first[i] = want[i];
     cr_expect_lt(support_norm_error(WIDTH, pooled, first), 1e-3);
-    demolish(&setup);
 }

@@ -32,15 +32,12 @@ static struct nvdp_posteriors *with_empty_texts(const struct fixture *f) {
 }
 
 static void check(const struct nvdp__nvib_config *config, uint64_t seed) {
-    nvdp__auto(fixture_free) struct fixture f =
-        fixture_create(config, WIDTH, HEADS, INNER, TEXTS, lengths, seed);
+    struct fixture *f = fixture_create(config, WIDTH, HEADS, INNER, TEXTS, lengths, seed);
     double loss_g[TEXTS], loss_d[TEXTS];
-    float *pooled = NULL;
-    fixture_point(&f);
     struct nvdp__draw draw = fixture_draw(seed, 0);
-    ok(fixture_forward(&f, &draw, &pooled));
-    fixture_losses(&f, loss_g, loss_d);
-    struct nvdp_posteriors *all = with_empty_texts(&f);
+    fixture_pooled(f, &draw);
+    fixture_losses(f, loss_g, loss_d);
+    struct nvdp_posteriors *all = with_empty_texts(f);
     for (size_t i = 0; i < TEXTS; i++) {
         double loss = loss_g[i] + loss_d[i];
         double at_one = nvdp_renyi_texts(1, all, i, TEXTS + i);
@@ -80,13 +77,7 @@ Test(kl, is_the_divergence_from_an_empty_text) {
 Test(kl, is_that_of_the_clipped_posterior) {
     for (int kappa = 1; kappa <= 2; kappa++) {
         struct nvdp__nvib_config config = kl_config(NVDP_LENGTH_HIDDEN, kappa);
-        config.clip = (struct nvdp__clip_config){.sequence = INFINITY,
-                                                 .word = INFINITY,
-                                                 .mu_radius = 1,
-                                                 .logvar_min = -0.4,
-                                                 .logvar_max = 0.3,
-                                                 .alpha_min = 0.7,
-                                                 .alpha_max = 1.8};
+        config.clip = fixture_clip(1, -0.4, 0.3, 0.7, 1.8);
         check(&config, 20 + (uint64_t)kappa);
     }
 }

@@ -106,6 +106,16 @@ struct text {
     float mu[TOKENS * DIM], logvar[TOKENS * DIM], log_alpha[TOKENS];
 };
 
+static struct nvdp__kl kl_of(double prior_alpha, double pad_alpha, double delta, int kappa,
+                             size_t length) {
+    return (struct nvdp__kl){NVDP__REGULARIZER_KL, .of = {.weights = true,
+                                                          .prior_alpha = prior_alpha,
+                                                          .pad_alpha = pad_alpha,
+                                                          .delta = delta,
+                                                          .kappa = kappa,
+                                                          .length = length}};
+}
+
 /* `want` is the expected posterior, in double. The quadrature's error is below 1e-10;
  * `tolerance` covers the library's float arguments (1e-7 of each). */
 static void compare(const struct setting *s, const struct text *text, const double *mu,
@@ -113,14 +123,9 @@ static void compare(const struct setting *s, const struct text *text, const doub
     double a[WEIGHTS], b[WEIGHTS], g, d;
     const int32_t offset[2] = {0, TOKENS};
     size_t m = all_weights(s, alpha, a, b);
-    struct nvdp__kl kl = {.which = NVDP__REGULARIZER_KL,
-                          .of = {.weights = true,
-                                 .prior_alpha = s->prior_alpha,
-                                 .pad_alpha = (s->prior_alpha + s->delta * (double)s->length) /
-                                              ((double)s->length + 1),
-                                 .delta = s->delta,
-                                 .kappa = s->kappa,
-                                 .length = s->length}};
+    const double length = (double)s->length;
+    struct nvdp__kl kl = kl_of(s->prior_alpha, (s->prior_alpha + s->delta * length) / (length + 1),
+                               s->delta, s->kappa, s->length);
     nvdp__kl_losses(&dev, &kl, 1, offset, NUMBERS(DIM, text->mu, text->logvar, text->log_alpha),
                     NULL, &g, &d);
     double want_d = dirichlet_divergence(m, a, b);
@@ -197,13 +202,7 @@ Test(kl_quadrature, more_vectors_cost_more) {
     for (size_t length = 0; length <= 6; length += 6) {
         double g[3], d[3];
         for (int kappa = 1; kappa <= 3; kappa++) {
-            struct nvdp__kl kl = {.which = NVDP__REGULARIZER_KL,
-                                  .of = {.weights = true,
-                                         .prior_alpha = 1,
-                                         .pad_alpha = 0.6,
-                                         .delta = 0.5,
-                                         .kappa = kappa,
-                                         .length = length}};
+            struct nvdp__kl kl = kl_of(1, 0.6, 0.5, kappa, length);
             nvdp__kl_losses(&dev, &kl, 1, offset,
                             NUMBERS(DIM, text.mu, text.logvar, text.log_alpha), NULL, g + kappa - 1,
                             d + kappa - 1);

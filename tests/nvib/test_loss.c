@@ -32,16 +32,22 @@ static const struct dirichlet_case dirichlet_cases[] = {
     {3, {5, 6, 7}, 1, 0, 1, 64, 2.655173236821514, 27.44734696891517},
 };
 
+static const enum nvdp__regularizer forms[] = {NVDP__REGULARIZER_PUBLISHED, NVDP__REGULARIZER_KL};
+
+static struct nvdp__kl kl_with(enum nvdp__regularizer form, double prior_alpha, double pad_alpha,
+                               double delta, int kappa, size_t length) {
+    return (struct nvdp__kl){form, .of = {.weights = true,
+                                          .prior_alpha = prior_alpha,
+                                          .pad_alpha = pad_alpha,
+                                          .delta = delta,
+                                          .kappa = kappa,
+                                          .length = length}};
+}
+
 static struct nvdp__kl kl_of(const struct dirichlet_case *c, enum nvdp__regularizer form) {
-    double length = (double)c->length;
-    return (struct nvdp__kl){
-        .which = form,
-        .of = {.weights = true,
-               .prior_alpha = c->prior_alpha,
-               .pad_alpha = (c->prior_alpha + c->delta * length) / (length + 1),
-               .delta = c->delta,
-               .kappa = c->kappa,
-               .length = c->length}};
+    const double length = (double)c->length;
+    return kl_with(form, c->prior_alpha, (c->prior_alpha + c->delta * length) / (length + 1),
+                   c->delta, c->kappa, c->length);
 }
 
 Test(loss, dirichlet_values) {
@@ -50,8 +56,7 @@ Test(loss, dirichlet_values) {
         const int32_t offset[2] = {0, c->tokens};
         const float zero[3] = {0};
         for (int form = 0; form < 2; form++) {
-            struct nvdp__kl kl =
-                kl_of(c, form == 0 ? NVDP__REGULARIZER_PUBLISHED : NVDP__REGULARIZER_KL);
+            struct nvdp__kl kl = kl_of(c, forms[form]);
             double g, d, want = form == 0 ? c->published : c->exact;
             nvdp__kl_losses(&dev, &kl, 1, offset, NUMBERS(1, zero, zero, c->log_alpha), NULL, &g,
                             &d);
@@ -74,10 +79,8 @@ Test(loss, huge_pseudo_counts) {
         {0.56423459866325036, 0.42222673592734243, 1.6135386629081176, 0.40000000274175753,
          -1.0621727070839445}};
     for (int form = 0; form < 2; form++) {
-        struct nvdp__kl kl = {
-            .which = form == 0 ? NVDP__REGULARIZER_PUBLISHED : NVDP__REGULARIZER_KL,
-            .of = {.weights = true, .prior_alpha = 1, .pad_alpha = 0.1, .kappa = 1, .length = 9},
-            .weight_d = 1};
+        struct nvdp__kl kl = kl_with(forms[form], 1, 0.1, 0, 1, 9);
+        kl.weight_d = 1;
         float dmu[5] = {0}, dlogvar[5] = {0}, dlog_alpha[5] = {0};
         double g, d;
         nvdp__kl_losses(&dev, &kl, 1, offset, NUMBERS(1, zero, zero, log_alpha),
@@ -95,16 +98,9 @@ Test(loss, zero_at_the_prior) {
     const float zero[4] = {0};
     const int32_t offset[2] = {0, 4};
     for (int form = 0; form < 2; form++) {
-        struct nvdp__kl kl = {.which =
-                                  form == 0 ? NVDP__REGULARIZER_PUBLISHED : NVDP__REGULARIZER_KL,
-                              .of = {.weights = true,
-                                     .prior_alpha = 1,
-                                     .pad_alpha = 1,
-                                     .delta = 1,
-                                     .kappa = 2,
-                                     .length = 9},
-                              .weight_g = 1,
-                              .weight_d = 1};
+        struct nvdp__kl kl = kl_with(forms[form], 1, 1, 1, 2, 9);
+        kl.weight_g = 1;
+        kl.weight_d = 1;
         double g, d;
         float dmu[4] = {0}, dlogvar[4] = {0}, dlog_alpha[4] = {0};
         nvdp__kl_losses(&dev, &kl, 1, offset, NUMBERS(1, zero, zero, zero),
@@ -150,9 +146,7 @@ Test(loss, exact_form_is_the_integral) {
     const int32_t offset[2] = {0, 1};
     const float log_alphas[] = {0.5f, 1.5f, 3, -0.3f};
     for (size_t i = 0; i < 4; i++) {
-        struct nvdp__kl kl = {
-            .which = NVDP__REGULARIZER_KL,
-            .of = {.weights = true, .prior_alpha = 1.25, .delta = 0.5, .kappa = 1}};
+        struct nvdp__kl kl = kl_with(NVDP__REGULARIZER_KL, 1.25, 0, 0.5, 1, 0);
         float mu = 0.7f, logvar = -1.2f;
         double g, d, want_d, want_g, error;
         nvdp__kl_losses(&dev, &kl, 1, offset, NUMBERS(1, &mu, &logvar, log_alphas + i), NULL, &g,
@@ -202,10 +196,8 @@ Test(loss, gradients_of_gaussians_alone) {
     const int32_t offset[2] = {0, 2};
     const float mu[2] = {0.5f, -3}, logvar[2] = {-2, 1};
     for (int published = 0; published < 2; published++) {
-        enum nvdp__regularizer form =
-            published ? NVDP__REGULARIZER_PUBLISHED : NVDP__REGULARIZER_KL;
         float dmu[2] = {1, 1}, dlogvar[2] = {1, 1};
-        nvdp__gaussian_losses(&dev, form, 0.8, 1, offset, NUMBERS(1, mu, logvar, NULL),
+        nvdp__gaussian_losses(&dev, forms[!published], 0.8, 1, offset, NUMBERS(1, mu, logvar, NULL),
                               NUMBERS(1, dmu, dlogvar, NULL), NULL);
         for (size_t i = 0; i < 2; i++) {
             double weight = published ? 0.4 : 0.8;
@@ -235,13 +227,7 @@ Test(loss, exact_form_is_the_mean_over_samples) {
     int32_t src[ROWS] = {NVDP__PRIOR, NVDP__PRIOR, 0, 0, 1, 1, 2, 2, NVDP__PADDING, NVDP__PADDING};
     const float base[ROWS] = {1, 1, 0, 0, 0, 0, 0, 0, 0.6f, 0.6f};
     const uint64_t key = 1;
-    struct nvdp__kl kl = {.which = NVDP__REGULARIZER_KL,
-                          .of = {.weights = true,
-                                 .prior_alpha = 1,
-                                 .pad_alpha = 0.6f,
-                                 .delta = 0.5,
-                                 .kappa = 2,
-                                 .length = 4}};
+    struct nvdp__kl kl = kl_with(NVDP__REGULARIZER_KL, 1, 0.6f, 0.5, 2, 4);
     double g, d, q[ROWS], p[ROWS], sum = 0, squares = 0;
     nvdp__kl_losses(&dev, &kl, 1, token_offset, NUMBERS(1, zero, zero, log_alpha), NULL, &g, &d);
     for (size_t r = 0; r < ROWS; r++) {
@@ -287,13 +273,7 @@ Test(loss, exact_form_is_the_divergence_of_order_one) {
         posteriors->kappa = kappa;
         posteriors->policy = NVDP_LENGTH_HIDDEN;
         posteriors->length = LENGTH;
-        struct nvdp__kl kl = {.which = NVDP__REGULARIZER_KL,
-                              .of = {.weights = true,
-                                     .prior_alpha = 1,
-                                     .pad_alpha = 0.4,
-                                     .delta = 0.3,
-                                     .kappa = kappa,
-                                     .length = LENGTH}};
+        struct nvdp__kl kl = kl_with(NVDP__REGULARIZER_KL, 1, 0.4, 0.3, kappa, LENGTH);
         double g, d;
         nvdp__kl_losses(&dev, &kl, 1, offset, NUMBERS(DIM, mu, logvar, log_alpha), NULL, &g, &d);
         double want = nvdp_renyi_texts(1, posteriors, 0, 1);
@@ -308,9 +288,7 @@ Test(loss, not_negative) {
     for (int form = 0; form < 2; form++) {
         for (double x = -12; x <= 12; x += 0.5) {
             for (double y = -12; y <= 12; y += 3) {
-                struct nvdp__kl kl = {.which = form == 0 ? NVDP__REGULARIZER_PUBLISHED
-                                                         : NVDP__REGULARIZER_KL,
-                                      .of = {.weights = true, .prior_alpha = 1, .kappa = 1}};
+                struct nvdp__kl kl = kl_with(forms[form], 1, 0, 0, 1, 0);
                 float log_alpha[2] = {(float)x, (float)y};
                 double g, d;
                 nvdp__kl_losses(&dev, &kl, 1, offset, NUMBERS(1, zero, zero, log_alpha), NULL, &g,
@@ -363,16 +341,9 @@ Test(loss, gradients) {
     for (int form = 0; form < 2; form++) {
         for (int kappa = 1; kappa <= 3; kappa += 2) {
             for (size_t length = 0; length <= 7; length += 7) {
-                struct point at = {
-                    .kl = {.which = form == 0 ? NVDP__REGULARIZER_PUBLISHED : NVDP__REGULARIZER_KL,
-                           .of = {.weights = true,
-                                  .prior_alpha = 1.5,
-                                  .pad_alpha = 0.3,
-                                  .delta = 0.25,
-                                  .kappa = kappa,
-                                  .length = length},
-                           .weight_g = 0.7,
-                           .weight_d = 0.3}};
+                struct point at = {.kl = kl_with(forms[form], 1.5, 0.3, 0.25, kappa, length)};
+                at.kl.weight_g = 0.7;
+                at.kl.weight_d = 0.3;
                 for (size_t i = 0; i < TOKENS * DIM; i++) { /* multiples of 2^-10 */
                     at.mu[i] = (float)round(1024 * sin(2.0 * (double)i)) / 1024;
                     at.logvar[i] = (float)round(1024 * cos(3.0 * (double)i)) / 1024;
@@ -399,8 +370,7 @@ Test(loss, gradients) {
 Test(loss, gaussian_near_the_prior) {
     const int32_t offset[2] = {0, 1};
     const float logvars[] = {1e-6f, -1e-4f, 0.3f, -5, 20, -80};
-    struct nvdp__kl kl = {.which = NVDP__REGULARIZER_KL,
-                          .of = {.weights = true, .prior_alpha = 1, .kappa = 1}};
+    struct nvdp__kl kl = kl_with(NVDP__REGULARIZER_KL, 1, 0, 0, 1, 0);
     for (size_t i = 0; i < sizeof logvars / sizeof logvars[0]; i++) {
         float row[17], zero[17] = {0}, log_alpha = 0;
         double g, d, v = logvars[i];
@@ -426,15 +396,14 @@ Test(loss, threads) {
         offset[b] = (int32_t)(2 * b);
     for (int threads = 1; threads <= 2; threads++) {
         struct nvdp__device now = {.threads = threads};
-        struct nvdp__kl kl = {.which = NVDP__REGULARIZER_KL,
-                              .of = {.weights = true, .prior_alpha = 1, .kappa = 1},
-                              .weight_g = 1,
-                              .weight_d = 1};
+        struct nvdp__kl kl = kl_with(NVDP__REGULARIZER_KL, 1, 0, 0, 1, 0);
+        kl.weight_g = 1;
+        kl.weight_d = 1;
         float *at = grad[threads - 1];
         nvdp__kl_losses(&now, &kl, MANY / 2, offset, NUMBERS(8, mu, logvar, log_alpha),
                         NUMBERS(8, at, at + 8 * MANY, at + 16 * MANY), loss[threads - 1],
                         loss[threads - 1] + MANY / 2);
     }
-    cr_expect_eq(memcmp(loss[0], loss[1], sizeof loss[0]), 0);
-    cr_expect_eq(memcmp(grad[0], grad[1], sizeof grad[0]), 0);
+    cr_expect_arr_eq(loss[0], loss[1], sizeof loss[0]);
+    cr_expect_arr_eq(grad[0], grad[1], sizeof grad[0]);
 }

@@ -186,8 +186,8 @@ Test(posterior, clip_inward_goes_no_further) {
         log_alpha[inward][0] = start[4];
         descend(inward == 1, target, mu[inward], logvar[inward], log_alpha[inward]);
     }
-    cr_expect_eq(memcmp(mu[0], mu[1], sizeof mu[0]), 0);
-    cr_expect_eq(memcmp(logvar[0], logvar[1], sizeof logvar[0]), 0);
+    cr_expect_arr_eq(mu[0], mu[1], sizeof mu[0]);
+    cr_expect_arr_eq(logvar[0], logvar[1], sizeof logvar[0]);
     cr_expect_eq(log_alpha[0][0], log_alpha[1][0]);
     near(mu[0][1] / mu[0][0], 5.0 / 12, 1e-3, "turned towards the target");
 }
@@ -198,10 +198,10 @@ Test(posterior, clip_off) {
     struct posterior *before = made();
     const struct nvdp__clip clip = {INFINITY, -INFINITY, INFINITY, -INFINITY, INFINITY, false};
     clip_both(&clip, q);
-    cr_expect_eq(memcmp(q->mu, before->mu, sizeof q->mu), 0);
-    cr_expect_eq(memcmp(q->logvar, before->logvar, sizeof q->logvar), 0);
-    cr_expect_eq(memcmp(q->log_alpha, before->log_alpha, sizeof q->log_alpha), 0);
-    cr_expect_eq(memcmp(q->dmu, before->dmu, sizeof q->dmu), 0);
-    cr_expect_eq(memcmp(q->dlogvar, before->dlogvar, sizeof q->dlogvar), 0);
-    cr_expect_eq(memcmp(q->dlog_alpha, before->dlog_alpha, sizeof q->dlog_alpha), 0);
+    cr_expect_arr_eq(q->mu, before->mu, sizeof q->mu);
+    cr_expect_arr_eq(q->logvar, before->logvar, sizeof q->logvar);
+    cr_expect_arr_eq(q->log_alpha, before->log_alpha, sizeof q->log_alpha);
+    cr_expect_arr_eq(q->dmu, before->dmu, sizeof q->dmu);
+    cr_expect_arr_eq(q->dlogvar, before->dlogvar, sizeof q->dlogvar);
+    cr_expect_arr_eq(q->dlog_alpha, before->dlog_alpha, sizeof q->dlog_alpha);
 }
