@@ -32,14 +32,11 @@ static const char *train(const char *name, size_t steps, const char *secrets) {
 
 static nvdp_status attack(struct nvdp_context *ctx, const char *model, const char *option,
                           const char *value, const char *secrets, struct nvdp__exposures *out) {
-    struct nvdp_config *config = NULL;
     *out = (struct nvdp__exposures)NVDP_RESULT(struct nvdp__exposures);
-    ok(nvdp_config_create(ctx, "attack", &config));
-    support_set(ctx, config, "model", model);
+    struct nvdp_config *config = support_config(ctx, "attack", "model", model, NULL);
     if (secrets != NULL) support_set(ctx, config, "secrets", secrets);
     if (option != NULL) support_set(ctx, config, option, value);
     nvdp_status status = nvdp__exposure(ctx, config, out);
-    nvdp_config_free(config);
     return status;
 }
 

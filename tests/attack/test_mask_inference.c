@@ -19,14 +19,10 @@ struct bench {
 
 static struct nvdp_sanitizer *sanitizer_of(struct nvdp_context *ctx, const char *key,
                                            const char *path, const char *eta) {
-    struct nvdp_config *config = NULL;
     struct nvdp_sanitizer *made = NULL;
-    ok(nvdp_config_create(ctx, "sanitizer", &config));
-    ok(nvdp_config_set(config, key, path));
-    ok(nvdp_config_set(config, "mechanism", "santext"));
-    ok(nvdp_config_set(config, "eta", eta));
+    struct nvdp_config *config =
+        support_config(ctx, "sanitizer", key, path, "mechanism", "santext", "eta", eta, NULL);
     ok(nvdp_sanitizer_create(ctx, config, &made));
-    nvdp_config_free(config);
     return support_keep(made);
 }
 

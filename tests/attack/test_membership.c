@@ -396,7 +396,6 @@ enum { MEMORIZED = 120 };
 /* Trains on different texts whose labels are random, or (`learnable`) name their last word. */
 static const char *train_on(struct nvdp_context *ctx, const char *name, bool learnable, double lr,
                             double dp_noise, uint64_t seed, enum nvdp_protocol protocol) {
-    struct task task = task_make(ctx);
     const struct nvdp__noise noise = {.seed = 3};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
     const char *data = support_scratch_path(learnable ? "learn" : "memorize");
@@ -418,7 +417,7 @@ static const char *train_on(struct nvdp_context *ctx, const char *name, bool lea
             fprintf(file, "%s\t%zu\n", words[last], learnable ? 1 - last : coin);
         }
     }
-    struct nvdp__train_options config = task_config(&task, NVDP_METHOD_BASE, run);
+    struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_BASE, run);
     config.data = data;
     config.epochs = learnable ? 4 : dp_noise > 0 ? 2 : 14;
     config.batch = 2;

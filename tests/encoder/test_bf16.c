@@ -68,10 +68,6 @@ static double worst_gradient(const struct nvdp_bert_config *config, const struct
         cr_expect_leq(error, 3e-2 * size, "%s: relative error %g", tensor->name, error / size);
         worst = fmax(worst, error / size);
     }
-    for (int i = 0; i < 2; i++) {
-        free(grad[i]);
-        nvdp__batch_free(batch[i]);
-    }
     return worst;
 }
 
@@ -143,10 +139,6 @@ static void inference_equals_training(struct nvdp_bert_config config) {
     }
     size_t n = batch[0]->tokens * config.hidden_size;
     cr_assert_eq(memcmp(last[0], last[1], n * sizeof *last[0]), 0);
-    for (int i = 0; i < 2; i++) {
-        free(last[i]);
-        nvdp__batch_free(batch[i]);
-    }
 }
 
 Test(bf16, inference_equals_training) {
@@ -158,7 +150,7 @@ Test(bf16, inference_equals_training) {
 /* The rows that fill whole blocks must not affect results: a text has the same states alone and
  * in a batch. */
 static void a_text_alone(struct nvdp_bert_config config) {
-    nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
+    struct nvdp__batch *batch = NULL;
     struct encoder *encoder = encoder_with_batch(NVDP_PRECISION_BF16, false, &config, &batch);
     encoder_forward(encoder, batch);
     float *together = encoder_last(encoder, batch);
@@ -184,7 +176,7 @@ Test(bf16, a_text_alone) {
 Test(bf16, changed_weights_are_packed_again) {
     support_bf16(NULL);
     struct nvdp_bert_config config = bf16_config();
-    nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
+    struct nvdp__batch *batch = NULL;
     struct encoder *encoder = encoder_with_batch(NVDP_PRECISION_BF16, false, &config, &batch);
     double before = encoder_forward(encoder, batch);
     encoder_randomize(encoder, 0.2, 8);
@@ -215,8 +207,6 @@ Test(bf16, a_loaded_checkpoint_is_packed_again) {
         loss[i] = encoder_forward(encoder[i], batch[i]);
     }
     cr_assert_eq(loss[0], loss[1], "expected %.9g, found %.9g", loss[0], loss[1]);
-    for (int i = 0; i < 2; i++)
-        nvdp__batch_free(batch[i]);
 }
 
 /* Heads of an unsuitable width are computed in float32. */

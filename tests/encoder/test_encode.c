@@ -30,7 +30,7 @@ static const char *golden_input(struct nvdp__safetensors *file) {
     const char *path = support_scratch_path("golden.jsonl");
     double *ids = golden(file, "input_ids");
     double *types = golden(file, "token_type_ids");
-    FILE *out = fopen(path, "w");
+    nvdp__autoptr(fclose) FILE *out = fopen(path, "w");
     for (size_t i = 0; i < TEXTS; i++) {
         fprintf(out, "{\"input_ids\": [");
         for (size_t j = 0; j < golden_length[i]; j++)
@@ -40,7 +40,6 @@ static const char *golden_input(struct nvdp__safetensors *file) {
             fprintf(out, "%s%d", j > 0 ? ", " : "", (int)types[i * PADDED + j]);
         fprintf(out, "]}\n");
     }
-    fclose(out);
     return path;
 }
 
@@ -94,18 +93,14 @@ static void encode_golden(bool all_layers, const char *batch) {
     for (size_t i = 0; i < TEXTS; i++)
         cr_assert_eq((size_t)(offset[i + 1] - offset[i]), golden_length[i]);
     for (int layer = 0; layer <= LAYERS; layer++) {
-        char from[32], name[32];
-        snprintf(from, sizeof from, "hidden.%d", layer);
-        snprintf(name, sizeof name, all_layers ? "hidden_%d" : "hidden", layer);
-        double *states = golden(want, from);
+        const char *name = all_layers ? support_path("hidden_%d", layer) : "hidden";
+        double *states = golden(want, support_path("hidden.%d", layer));
         cr_assert_eq(nvdp__h5_has(file, name), all_layers || strcmp(name, "hidden") == 0);
         if (all_layers || layer == LAYERS) check_hidden(file, name, states);
     }
     cr_assert_eq(nvdp__h5_has(file, "hidden"), !all_layers);
-    double *pooled = golden(want, "pooled");
-    double *logits = golden(want, "logits");
-    check_rows(file, "pooler_output", WIDTH, pooled);
-    check_rows(file, "logits", CLASSES, logits);
+    check_rows(file, "pooler_output", WIDTH, golden(want, "pooled"));
+    check_rows(file, "logits", CLASSES, golden(want, "logits"));
 }
 
 Test(encode, equals_the_reference) {
@@ -120,13 +115,12 @@ Test(encode, gives_every_layer) {
 Test(encode, gives_no_pooled_states_that_it_does_not_compute) {
     enum { MAX_COUNT = 80 };
     struct nvdp_context *ctx = support_context();
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *weights = NULL;
     struct nvdp__tensor_source tensors[MAX_COUNT];
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     const char *folder = support_scratch_path("roberta"), *out = support_scratch_path("out.h5");
     const char *texts = support_scratch_path("texts.jsonl");
-    char *settings = support_read(support_golden("roberta/config.json")), path[1200];
+    const char *settings = support_read(support_golden("roberta/config.json"));
     ok(nvdp__safetensors_open(ctx, support_golden("roberta/model.safetensors"), &weights));
     const size_t count = nvdp__safetensors_count(weights);
     cr_assert_leq(count, MAX_COUNT);
@@ -141,15 +135,12 @@ Test(encode, gives_no_pooled_states_that_it_does_not_compute) {
         if (strcmp(info->name, "classifier.dense.bias") == 0) tensors[i].name = "pooler.dense.bias";
     }
     mkdir(folder, 0700);
-    snprintf(path, sizeof path, "%s/config.json", folder);
-    support_write_text(path, settings);
-    snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    ok(nvdp__safetensors_write(ctx, path, count, tensors, NULL));
+    support_write_text(support_path("%s/config.json", folder), settings);
+    ok(nvdp__safetensors_write(ctx, support_path("%s/model.safetensors", folder), count, tensors,
+                               NULL));
     support_write_text(texts, "{\"input_ids\": [5, 6, 7]}\n");
-    ok(nvdp_config_create(ctx, "encode", &config));
-    support_set(ctx, config, "model", folder);
-    support_set(ctx, config, "jsonl", texts);
-    support_set(ctx, config, "out", out);
+    const struct nvdp_config *config =
+        support_config(ctx, "encode", "model", folder, "jsonl", texts, "out", out, NULL);
     ok(nvdp_encode(ctx, config, NULL));
     ok(nvdp__h5_open(ctx, out, "encoding", 1, &file));
     cr_expect(nvdp__h5_has(file, "hidden"));
@@ -161,22 +152,25 @@ Test(encode, does_not_depend_on_the_batch) {
     encode_golden(true, "1");
 }
 
+/* Returns options that encode these lines of JSON into "out.h5". */
+static struct nvdp_config *encode_config(struct nvdp_context *ctx, const char *model,
+                                         const char *lines) {
+    return support_config(ctx, "encode", "model", model, "jsonl", support_file("in.jsonl", lines),
+                          "out", support_scratch_path("out.h5"), NULL);
+}
+
 /* --- sentence vectors --- */
 
 /* Makes a folder of sentence-transformers with the golden model: modules.json,
  * 1_Pooling/config.json. */
 static const char *sentence_folder(const char *modules, const char *pooling) {
     static int count;
-    char name[32];
-    snprintf(name, sizeof name, "sentence-%d", count++);
-    const char *folder = support_scratch_path(name);
+    const char *folder = support_scratch_path(support_path("sentence-%d", count++));
     const char *command = support_path("mkdir -p %s/1_Pooling && cp -rL %s %s/0_Transformer",
                                        folder, support_golden("bert"), folder);
     cr_assert_eq(system(command), 0);
-    const char *path = support_path("%s/modules.json", folder);
-    support_write_text(path, modules);
-    path = support_path("%s/1_Pooling/config.json", folder);
-    support_write_text(path, pooling);
+    support_write_text(support_path("%s/modules.json", folder), modules);
+    support_write_text(support_path("%s/1_Pooling/config.json", folder), pooling);
     return folder;
 }
 
@@ -188,23 +182,17 @@ static const char *sentence_folder(const char *modules, const char *pooling) {
 static void check_sentences(const char *model, const char *pool, const char *normalize,
                             const char *want_pool, bool normalized) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp__safetensors *want = NULL;
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *want = NULL;
     ok(nvdp__safetensors_open(ctx, support_golden("bert/expected.safetensors"), &want));
-    ok(nvdp_config_create(ctx, "encode", &config));
-    support_set(ctx, config, "model", model);
-    support_set(ctx, config, "jsonl", golden_input(want));
-    support_set(ctx, config, "out", support_scratch_path("sentences.h5"));
-    support_set(ctx, config, "batch", "2");
-    support_set(ctx, config, "pool", pool);
-    support_set(ctx, config, "normalize", normalize);
+    const struct nvdp_config *config =
+        support_config(ctx, "encode", "model", model, "jsonl", golden_input(want), "out",
+                       support_scratch_path("sentences.h5"), "batch", "2", "pool", pool,
+                       "normalize", normalize, NULL);
     struct nvdp_encoding done = NVDP_RESULT(struct nvdp_encoding);
     ok(nvdp_encode(ctx, config, &done));
     cr_assert_str_eq(done.pooling, want_pool);
     cr_assert_eq(done.normalized, normalized);
-    char last[16];
-    snprintf(last, sizeof last, "hidden.%d", LAYERS);
-    double *states = golden(want, last);
+    double *states = golden(want, support_path("hidden.%d", LAYERS));
     double vector[TEXTS * WIDTH];
     for (size_t i = 0; i < TEXTS; i++) {
         double squares = 0;
@@ -224,12 +212,9 @@ static void check_sentences(const char *model, const char *pool, const char *nor
         for (size_t k = 0; normalized && k < WIDTH; k++)
             vector[i * WIDTH + k] /= sqrt(squares);
     }
-    struct nvdp__h5 *file = NULL;
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     ok(nvdp__h5_open(ctx, nvdp_config_get(config, "out"), "encoding", 1, &file));
     check_rows(file, "sentence_embedding", WIDTH, vector);
-    nvdp__h5_free(file);
-    nvdp__safetensors_close(want);
-    nvdp_config_free(config);
 }
 
 Test(encode, sentence_vectors_are_what_the_options_say) {
@@ -297,10 +282,9 @@ Test(encode, names_what_a_folder_asks_for_in_vain) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct nvdp_context *ctx = support_context();
-        struct nvdp_config *config = support_config(
-            ctx, "encode", "model", sentence_folder(cases[i].modules, cases[i].pooling), "jsonl",
-            support_scratch_path("in.jsonl"), "out", support_scratch_path("refused.h5"), NULL);
-        support_write_text(nvdp_config_get(config, "jsonl"), "{\"input_ids\": [1, 2, 3]}\n");
+        struct nvdp_config *config =
+            encode_config(ctx, sentence_folder(cases[i].modules, cases[i].pooling),
+                          "{\"input_ids\": [1, 2, 3]}\n");
         fails(nvdp_encode(ctx, config, NULL), NVDP_ERR_INPUT, cases[i].message);
         /* states without a pool need none of these files */
         support_set(ctx, config, "pool", "none");
@@ -314,7 +298,6 @@ Test(encode, names_what_a_folder_asks_for_in_vain) {
  * the halves: W = [I I], b = 1. */
 Test(encode, a_dense_layer_over_several_poolings) {
     struct nvdp_context *ctx = support_context();
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     const char *folder = sentence_folder(
         "[" BOTH ", " MODULE("Dense", "2_Dense") ", " MODULE("Dropout", "3_Dropout") "]",
@@ -327,19 +310,14 @@ Test(encode, a_dense_layer_over_several_poolings) {
     const struct nvdp__tensor_source source[] = {
         {"linear.weight", NVDP__DTYPE_F32, 2, {WIDTH, 2 * WIDTH}, w},
         {"linear.bias", NVDP__DTYPE_F32, 1, {WIDTH}, b}};
-    const char *path = support_path("%s/2_Dense", folder);
-    ok(nvdp__make_directory(ctx, path));
-    path = support_path("%s/2_Dense/model.safetensors", folder);
-    ok(nvdp__safetensors_write(ctx, path, 2, source, NULL));
-    path = support_path("%s/2_Dense/config.json", folder);
-    support_write_text(path, "{\"in_features\": 48, \"out_features\": 24, \"bias\": true, "
-                             "\"activation_function\": \"torch.nn.modules.linear.Identity\"}");
-    ok(nvdp_config_create(ctx, "encode", &config));
-    support_set(ctx, config, "model", folder);
-    support_set(ctx, config, "jsonl", support_scratch_path("in.jsonl"));
-    support_set(ctx, config, "out", support_scratch_path("dense.h5"));
-    support_write_text(nvdp_config_get(config, "jsonl"),
-                       "{\"input_ids\": [1, 2, 3]}\n{\"input_ids\": [4, 5]}\n");
+    const char *dense = support_path("%s/2_Dense", folder);
+    ok(nvdp__make_directory(ctx, dense));
+    ok(nvdp__safetensors_write(ctx, support_path("%s/model.safetensors", dense), 2, source, NULL));
+    support_write_text(support_path("%s/config.json", dense),
+                       "{\"in_features\": 48, \"out_features\": 24, \"bias\": true, "
+                       "\"activation_function\": \"torch.nn.modules.linear.Identity\"}");
+    const struct nvdp_config *config =
+        encode_config(ctx, folder, "{\"input_ids\": [1, 2, 3]}\n{\"input_ids\": [4, 5]}\n");
     struct nvdp_encoding done = NVDP_RESULT(struct nvdp_encoding);
     ok(nvdp_encode(ctx, config, &done));
     cr_expect_str_eq(done.pooling, "lasttoken+mean_sqrt_len_tokens");
@@ -384,47 +362,33 @@ Test(encode, the_default_prompt_is_put_before_each_text) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct nvdp_context *ctx = support_context();
-        nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-        struct nvdp__h5 *file = NULL;
         const char *folder = sentence_folder("[" BOTH "]", cases[i].pooling);
-        const char *path = support_path("%s/config_sentence_transformers.json", folder);
-        support_write_text(path, cases[i].config);
-        path = support_path("%s/0_Transformer/vocab.txt", folder);
-        support_write_text(path, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nof\n");
-        ok(nvdp_config_create(ctx, "encode", &config));
-        support_set(ctx, config, "model", folder);
+        support_write_text(support_path("%s/config_sentence_transformers.json", folder),
+                           cases[i].config);
+        support_write_text(support_path("%s/0_Transformer/vocab.txt", folder),
+                           "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nof\n");
+        struct nvdp_config *config =
+            encode_config(ctx, folder, "{\"text\": \"the of\"}\n{\"text\": \"of of\"}\n");
         support_set(ctx, config, "pool", cases[i].pool);
-        support_set(ctx, config, "jsonl", support_scratch_path("in.jsonl"));
-        support_set(ctx, config, "out", support_scratch_path("prompt.h5"));
-        support_write_text(nvdp_config_get(config, "jsonl"),
-                           "{\"text\": \"the of\"}\n{\"text\": \"of of\"}\n");
-        cr_assert_eq(nvdp_encode(ctx, config, NULL),
-                     cases[i].message == NULL ? NVDP_OK : NVDP_ERR_INPUT, "%s: %s", cases[i].config,
-                     nvdp_context_error(ctx));
-        if (cases[i].message == NULL) {
-            size_t shape[2];
-            ok(nvdp__h5_open(ctx, nvdp_config_get(config, "out"), "encoding", 1, &file));
-            ok(nvdp__h5_shape(file, "hidden", NVDP__H5_F32, 2, shape));
-            cr_expect_eq((int)shape[0], cases[i].tokens, "%zu: %zu", i, shape[0]);
-            nvdp__h5_free(file);
-        } else {
-            support_contains(nvdp_context_error(ctx), cases[i].message);
+        if (cases[i].message != NULL) {
+            fails(nvdp_encode(ctx, config, NULL), NVDP_ERR_INPUT, cases[i].message);
+            continue;
         }
+        nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+        size_t shape[2];
+        ok(nvdp_encode(ctx, config, NULL));
+        ok(nvdp__h5_open(ctx, nvdp_config_get(config, "out"), "encoding", 1, &file));
+        ok(nvdp__h5_shape(file, "hidden", NVDP__H5_F32, 2, shape));
+        cr_expect_eq((int)shape[0], cases[i].tokens, "%zu: %zu", i, shape[0]);
     }
 }
 
 /* The folder's files limit the length of texts; an option has priority. */
 Test(encode, length_is_what_the_folder_says) {
     struct nvdp_context *ctx = support_context();
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     struct nvdp_encoding done = NVDP_RESULT(struct nvdp_encoding);
     const char *folder = sentence_folder("[" BOTH "]", "{}");
-    char path[4096];
-    ok(nvdp_config_create(ctx, "encode", &config));
-    support_set(ctx, config, "model", folder);
-    support_set(ctx, config, "jsonl", support_scratch_path("in.jsonl"));
-    support_set(ctx, config, "out", support_scratch_path("length.h5"));
-    support_write_text(nvdp_config_get(config, "jsonl"), "{\"input_ids\": [1, 2, 3]}\n");
+    struct nvdp_config *config = encode_config(ctx, folder, "{\"input_ids\": [1, 2, 3]}\n");
     static const struct {
         const char *file, *content;
         size_t length;
@@ -437,9 +401,9 @@ Test(encode, length_is_what_the_folder_says) {
         {"sentence_bert_config.json", "{\"max_seq_length\": 11}", 11},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        snprintf(path, sizeof path, "%s/0_Transformer/%s", folder,
-                 cases[i].file != NULL ? cases[i].file : "unused");
-        if (cases[i].file != NULL) support_write_text(path, cases[i].content);
+        if (cases[i].file != NULL)
+            support_write_text(support_path("%s/0_Transformer/%s", folder, cases[i].file),
+                               cases[i].content);
         ok(nvdp_encode(ctx, config, &done));
         cr_assert_eq(done.max_length, cases[i].length, "case %zu: %zu", i, done.max_length);
     }
@@ -483,8 +447,8 @@ Test(encode_input, reads_token_ids) {
 static const char *tiny_tokenizer(void) {
     const char *directory = support_scratch_path("tokenizer");
     mkdir(directory, 0777);
-    const char *path = support_path("%s/vocab.txt", directory);
-    support_write_text(path, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\nblue\nsky\n##s\n");
+    support_write_text(support_path("%s/vocab.txt", directory),
+                       "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\nblue\nsky\n##s\n");
     return directory;
 }
 
@@ -666,14 +630,11 @@ Test(encode, survives_failing_allocations) {
 }
 
 static struct nvdp_encoder *load_encoder(struct nvdp_context *ctx, const char *pool) {
-    struct nvdp_config *config = NULL;
     struct nvdp_encoder *encoder = NULL;
-    ok(nvdp_config_create(ctx, "encoder", &config));
-    support_set(ctx, config, "model", NVDP_SOURCE_DIR "/models/compact");
-    support_set(ctx, config, "pool", pool);
-    support_set(ctx, config, "batch", "2");
+    struct nvdp_config *config =
+        support_config(ctx, "encoder", "model", NVDP_SOURCE_DIR "/models/compact", "pool", pool,
+                       "batch", "2", NULL);
     ok(nvdp_encoder_load(ctx, config, &encoder));
-    nvdp_config_free(config); /* no longer needed */
     return support_keep(encoder);
 }
 
@@ -684,18 +645,14 @@ Test(encoder, gives_what_the_file_has) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_encoder *encoder = load_encoder(ctx, "mean");
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     ok(nvdp_encoder_describe(encoder, &info));
     cr_assert_str_eq(info.pooling, "mean");
     const char *input = support_scratch_path("memory.jsonl"), *out = support_scratch_path("m.h5");
     support_write_text(input, "{\"text\": \"a film\"}\n{\"text\": \"the end of it all\"}\n"
                               "{\"text\": \"no\"}\n");
-    ok(nvdp_config_create(ctx, "encode", &config));
-    support_set(ctx, config, "model", NVDP_SOURCE_DIR "/models/compact");
-    support_set(ctx, config, "jsonl", input);
-    support_set(ctx, config, "out", out);
-    support_set(ctx, config, "pool", "mean");
-    support_set(ctx, config, "batch", "2");
+    struct nvdp_config *config =
+        support_config(ctx, "encode", "model", NVDP_SOURCE_DIR "/models/compact", "jsonl", input,
+                       "out", out, "pool", "mean", "batch", "2", NULL);
     ok(nvdp_encode(ctx, config, NULL));
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     ok(nvdp__h5_open(ctx, out, "encoding", 1, &file));
@@ -755,14 +712,12 @@ Test(encoder, vocabulary_may_be_smaller_than_the_table) {
     struct nvdp_context *ctx = support_context();
     const char *directory = support_scratch_path("model");
     struct nvdp_bert_config bert = nvdp__bert_config_default();
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     nvdp__autoptr(nvdp_encoder_free) struct nvdp_encoder *encoder = NULL;
     bert.vocab_size = bert.hidden_size = bert.intermediate_size = 8;
     bert.num_hidden_layers = bert.num_attention_heads = 1;
     ok(nvdp_bert_create_random(ctx, &bert, 1, NULL, directory));
     const char *vocabulary = support_path("%s/vocab.txt", directory);
-    ok(nvdp_config_create(ctx, "encoder", &config));
-    support_set(ctx, config, "model", directory);
+    struct nvdp_config *config = support_config(ctx, "encoder", "model", directory, NULL);
     support_write_text(vocabulary, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\n");
     fails(nvdp_encoder_load(ctx, config, &encoder), NVDP_ERR_INPUT, "expected at most 8 pieces");
     support_write_text(vocabulary, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n");

@@ -24,7 +24,7 @@ static struct encoder *make(bool training, bool keep_hidden, struct nvdp__batch 
 /* A text's hidden states do not depend on the batch's other texts or on its place. Products of
  * other shapes may add in another order, so the comparison is not bitwise. */
 static void alone_and_in_a_batch(struct nvdp_bert_config config) {
-    nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
+    struct nvdp__batch *batch = NULL;
     struct encoder *encoder = make_of(config, false, false, &batch);
     size_t dim = encoder->bert.config.hidden_size;
     encoder_forward(encoder, batch);
@@ -46,11 +46,9 @@ Test(encoder, a_text_alone_and_in_a_batch) {
 
 Test(encoder, inference_equals_training_bitwise) {
     struct nvdp__batch *same;
-    nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
+    struct nvdp__batch *batch = NULL;
     struct encoder *training = make(true, false, &batch), *inference = make(false, false, &same);
-    nvdp__batch_free(same);
     struct encoder *kept = make(false, true, &same);
-    nvdp__batch_free(same);
     cr_expect_lt(inference->arena.capacity, training->arena.capacity / 2);
     double loss = encoder_forward(training, batch);
     cr_expect_eq(encoder_forward(inference, batch), loss);
@@ -71,7 +69,7 @@ static void threads_agree(struct nvdp_bert_config config) {
     nvdp__autofree float *want = NULL;
     double want_loss = 0;
     for (int threads = 1; threads <= 4; threads++) {
-        nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
+        struct nvdp__batch *batch = NULL;
         struct encoder *encoder = make_of(config, true, false, &batch);
         ok(nvdp_context_set_threads(encoder->ctx, threads));
         encoder->dev = nvdp__device_cpu(encoder->ctx);
@@ -98,7 +96,7 @@ Test(encoder, threads) {
 
 /* The plain kernels and the fast ones give the same results. */
 Test(encoder, reference_kernels) {
-    nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL, *same = NULL;
+    struct nvdp__batch *batch = NULL, *same = NULL;
     struct encoder *fast = make(true, false, &batch), *plain = make(true, false, &same);
     plain->plain = true;
     encoder_plan(plain, TEXTS, LONGEST);
@@ -114,7 +112,7 @@ Test(encoder, reference_kernels) {
 }
 
 Test(encoder, dropout_follows_seed_step_and_training) {
-    nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
+    struct nvdp__batch *batch = NULL;
     struct encoder *encoder = make(true, false, &batch);
     double plain = encoder_forward(encoder, batch);
     encoder->pass.hidden_dropout = 0.5F;
@@ -137,7 +135,7 @@ Test(encoder, dropout_follows_seed_step_and_training) {
 
 /* A pass allocates nothing: the failing allocation set before it is still pending after it. */
 static void allocates_nothing(struct nvdp_bert_config config) {
-    nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
+    struct nvdp__batch *batch = NULL;
     struct encoder *encoder = make_of(config, true, false, &batch);
     encoder->pass = (struct nvdp__pass){.training = true, .hidden_dropout = 0.1F};
     nvdp__fail_allocation(encoder->ctx, 1);

@@ -18,11 +18,10 @@ static double dot(size_t n, const float *a, const float *b) {
 static double loss_at(struct encoder *encoder, const struct nvdp__batch *batch, size_t index,
                       const float *value, const float *direction, double h) {
     size_t n = encoder->params.entry[index].count;
-    float *moved = malloc(n * sizeof *moved);
+    nvdp__autofree float *moved = malloc(n * sizeof *moved);
     for (size_t i = 0; i < n; i++)
         moved[i] = (float)(value[i] + h * direction[i]);
     nvdp__upload(&encoder->dev, n, moved, nvdp__value(&encoder->params, index));
-    free(moved);
     return encoder_forward(encoder, batch);
 }
 
@@ -81,12 +80,14 @@ static void check_all(const struct nvdp_bert_config *config, const struct nvdp__
     cr_log_info("worst finite difference %g", worst);
 }
 
+static const struct nvdp__pass training = {.training = true};
+static const struct nvdp__pass dropping = {
+    .training = true, .hidden_dropout = 0.2F, .attention_dropout = 0.3F, .seed = 3, .step = 4};
+
 Test(gradient, gelu_new_with_dropout) {
     struct nvdp_bert_config config = encoder_config();
     config.hidden_act = NVDP_ACTIVATION_GELU_NEW;
-    struct nvdp__pass pass = {
-        .training = true, .hidden_dropout = 0.2F, .attention_dropout = 0.3F, .seed = 3, .step = 4};
-    check_all(&config, &pass);
+    check_all(&config, &dropping);
 }
 
 /* ReLU has no derivative at 0, so finite differences of a loss miss it; test_elementwise.c has its slope. */
@@ -94,16 +95,14 @@ Test(gradient, silu_and_quick_gelu) {
     static const enum nvdp_activation acts[] = {NVDP_ACTIVATION_SILU, NVDP_ACTIVATION_QUICK_GELU};
     for (size_t i = 0; i < 2; i++) {
         struct nvdp_bert_config config = encoder_config();
-        struct nvdp__pass pass = {.training = true};
         config.hidden_act = acts[i];
-        check_all(&config, &pass);
+        check_all(&config, &training);
     }
 }
 
 Test(gradient, gelu_without_dropout) {
     struct nvdp_bert_config config = encoder_config();
-    struct nvdp__pass pass = {.training = true};
-    check_all(&config, &pass);
+    check_all(&config, &training);
 }
 
 /* Every row of the table. */
@@ -111,14 +110,8 @@ Test(gradient, relatives_of_bert) {
     for (int type = -1; (type = encoder_next_type(type)) >= 0;) {
         struct nvdp_bert_config config =
             encoder_of_type((enum nvdp_model_type)type, encoder_config());
-        struct nvdp__pass pass = {.training = true};
-        check_all(&config, &pass);
-        pass = (struct nvdp__pass){.training = true,
-                                   .hidden_dropout = 0.2F,
-                                   .attention_dropout = 0.3F,
-                                   .seed = 3,
-                                   .step = 4};
-        check_all(&config, &pass);
+        check_all(&config, &training);
+        check_all(&config, &dropping);
     }
 }
 
@@ -128,16 +121,13 @@ Test(gradient, modernbert) {
     config.local_attention = 4;
     config.num_hidden_layers = 3;
     config.global_attn_every_n_layers = 2;
-    struct nvdp__pass pass = {.training = true};
-    check_all(&config, &pass);
+    check_all(&config, &training);
     config.norm_bias = config.attention_bias = config.mlp_bias = config.classifier_bias = true;
     config.classifier_mean = true;
-    pass = (struct nvdp__pass){
-        .training = true, .hidden_dropout = 0.2F, .attention_dropout = 0.3F, .seed = 3, .step = 4};
-    check_all(&config, &pass);
+    check_all(&config, &dropping);
     for (int act = NVDP_ACTIVATION_SILU; act <= NVDP_ACTIVATION_QUICK_GELU; act++) {
         config.hidden_act = (enum nvdp_activation)act;
-        check_all(&config, &pass);
+        check_all(&config, &dropping);
     }
 }
 
@@ -179,7 +169,7 @@ static void check_mixed_words(struct nvdp_bert_config config) {
     const size_t n = batch->tokens * width;
     const size_t rows = encoder->params.entry[encoder->bert.word].count;
     nvdp__autofree float *given = malloc(n * sizeof *given), *moved = malloc(n * sizeof *moved);
-    float *table = nvdp__value(&encoder->params, encoder->bert.word), *kept = NULL, *slope = NULL;
+    float *table = nvdp__value(&encoder->params, encoder->bert.word);
     const struct nvdp__noise noise = {.seed = 6};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
     cr_assert(given != NULL && moved != NULL);
@@ -193,8 +183,9 @@ static void check_mixed_words(struct nvdp_bert_config config) {
     batch->words = given;
     encoder_backward(encoder, batch);
     float *gradient = encoder_download(encoder, n, encoder->d_last);
-    slope = encoder_download(encoder, rows, nvdp__grad(&encoder->params, encoder->bert.word));
-    kept = encoder_download(encoder, rows, table);
+    float *slope =
+        encoder_download(encoder, rows, nvdp__grad(&encoder->params, encoder->bert.word));
+    float *kept = encoder_download(encoder, rows, table);
     for (size_t i = 0; i < n; i++)
         if (batch->ids[i / width] >= 0) gradient[i] = 0;
     for (int of_table = 0; of_table < 2; of_table++) {
@@ -215,8 +206,6 @@ static void check_mixed_words(struct nvdp_bert_config config) {
         cr_expect_gt(norm, 1e-3);
         near((side[0] - side[1]) / (2 * h) / norm, 1, 2e-3, "%d", of_table);
     }
-    free(slope);
-    free(kept);
 }
 
 Test(gradient, of_mixed_words) {

@@ -42,10 +42,7 @@ static void start(struct fixture *f) {
     ok(nvdp__model_initialise_bottleneck(f->t.model, NULL, 3));
     for (size_t i = 0; i < f->t.train->count; i++)
         f->t.job.order[i] = (int64_t)i;
-}
-
-static void close_fixture(struct fixture *f) {
-    nvdp__trainer_close(&f->t);
+    support_keep_parts(f->t);
 }
 
 static struct nvdp__job_step step(struct fixture *f) {
@@ -97,8 +94,6 @@ static void equals_ordinary(enum nvdp_method method) {
         cr_expect_leq(distance(entry->count, x, y), 2e-6 * norm_of(entry->count, x) + 1e-9, "%s",
                       entry->name);
     }
-    close_fixture(&plain);
-    close_fixture(&private);
 }
 
 Test(dp, without_noise_and_clipping_it_is_ordinary_training) {
@@ -128,8 +123,6 @@ Test(dp, micro_batches_add_up) {
     cr_expect_eq(parts.t.job.dp->seen, parts.t.job.dp->examples);
     cr_expect_eq(parts.t.job.dp->clipped, whole.t.job.dp->clipped);
     cr_expect(clipped > 0 && clipped < 1, "%g", clipped);
-    close_fixture(&whole);
-    close_fixture(&parts);
 }
 
 /* The loss of words is the mean over all words and does not depend on the number of sentences
@@ -138,19 +131,16 @@ Test(dp, the_loss_of_words_does_not_depend_on_the_batch) {
     const struct nvdp__dp_options dp = open_options();
     double loss[2];
     for (int k = 0; k < 2; k++) {
-        char path[600];
         struct fixture f = open_fixture(NVDP_METHOD_BASE, &dp, k == 0 ? 2 : 64, NVDP_PRECISION_F32);
         snprintf(f.task.data, sizeof f.task.data, "%s", support_scratch_path("ner"));
         mkdir(f.task.data, 0700);
-        for (int file = 0; file < 2; file++) {
-            snprintf(path, sizeof path, "%s/%s.tsv", f.task.data, file == 0 ? "train" : "dev");
-            support_write_text(path, "a\tB-X\n\nb\tO\n\na\tO\nb\tI-X\na\tO\nb\tO\n");
-        }
+        for (int file = 0; file < 2; file++)
+            support_write_text(support_path("%s/%s.tsv", f.task.data, file == 0 ? "train" : "dev"),
+                               "a\tB-X\n\nb\tO\n\na\tO\nb\tI-X\na\tO\nb\tO\n");
         f.t.config.task = "ner";
         start(&f);
         step(&f);
         loss[k] = f.t.losses.task;
-        close_fixture(&f);
     }
     near(loss[0], loss[1], 1e-6 * loss[1]);
 }
@@ -177,7 +167,6 @@ static void goes_on(enum nvdp_method method, enum nvdp_precision precision) {
     nvdp__autoptr(json_decref) json_t *line = json_object();
     ok(nvdp__dp_spent(f.t.job.dp, 1, (double)report.left_out, line));
     cr_expect_eq(number_at(line, "left_out"), (double)longest);
-    close_fixture(&f);
 }
 
 Test(dp, a_loss_that_is_no_number_does_not_stop_the_run) {
@@ -198,7 +187,6 @@ static void is_clipped(enum nvdp_method method, enum nvdp_precision precision) {
     cr_expect_leq(norm, dp.clip * (1 + 1e-6));
     cr_expect_geq(norm, dp.clip * (precision == NVDP_PRECISION_F32 ? 0.99 : 0.95), "%g", norm);
     cr_expect_eq(f.t.job.dp->clipped, 1);
-    close_fixture(&f);
 }
 
 Test(dp, each_example_is_clipped) {
@@ -209,8 +197,7 @@ Test(dp, each_example_is_clipped) {
     is_clipped(NVDP_METHOD_NVDP, NVDP_PRECISION_BF16);
 }
 
-/* Takes a step and returns the gradient, free(); *total (NULL: skip) is its size. Closes the
- * fixture. */
+/* Takes a step and returns the gradient; *total (NULL: skip) is its size. */
 static float *sum_of_step(struct fixture *f, size_t *total) {
     step(f);
     const struct nvdp__params *params = params_of(f);
@@ -218,7 +205,6 @@ static float *sum_of_step(struct fixture *f, size_t *total) {
     cr_assert_not_null(copy);
     memcpy(copy, params->grad, params->total * sizeof *copy);
     if (total != NULL) *total = params->total;
-    close_fixture(f);
     return support_keep(copy);
 }
 
@@ -286,7 +272,6 @@ Test(dp, the_number_drawn_does_not_reach_the_update) {
     size_t total = params_of(&f)->total;
     cr_expect_gt(norm_of(total, five), 1e-3);
     cr_expect_leq(distance(total, five, six), 1e-6 * norm_of(total, five));
-    close_fixture(&f);
 }
 
 /* With no example drawn the gradient is only noise, of standard deviation sigma C / B. Its
@@ -312,7 +297,6 @@ Test(dp, an_empty_batch_is_noise) {
     f.t.job.dp->rate = 1; /* an empty step leaves no gradient */
     report = step(&f);
     cr_expect_gt(report.tokens, 0);
-    close_fixture(&f);
 }
 
 /* Each step draws every example independently with probability q: the numbers drawn have a
@@ -346,10 +330,6 @@ Test(dp, steps_draw_by_poisson_sampling) {
 
 /* ---- whole runs ---- */
 
-static bool stop_after(void *user) {
-    return --*(int *)user < 0;
-}
-
 static struct nvdp__train_options run_options(const struct task *task, const char *out) {
     struct nvdp__train_options config = task_config(task, NVDP_METHOD_VIB_LEARNED, out);
     config.dp = (struct nvdp__dp_options){.batch = 9, .noise = 0.6, .clip = 1, .insecure_seed = 11};
@@ -361,17 +341,14 @@ static struct nvdp__train_options run_options(const struct task *task, const cha
 
 /* Copies the task to another folder, with the first `rows` texts of train. */
 static void copy_task(const struct task *task, const char *to, size_t rows) {
-    char from[600], path[600];
     cr_assert_eq(mkdir(to, 0755), 0);
     for (int i = 0; i < 2; i++) {
         const char *name = i == 0 ? "train.tsv" : "dev.tsv";
-        snprintf(from, sizeof from, "%s/%s", task->data, name);
-        snprintf(path, sizeof path, "%s/%s", to, name);
-        char *text = support_read(from), *end = text;
+        char *text = support_read(support_path("%s/%s", task->data, name)), *end = text;
         for (size_t r = 0; i == 0 && r <= rows && end != NULL; r++)
             end = strchr(end, '\n') != NULL ? strchr(end, '\n') + 1 : NULL;
         if (i == 0 && end != NULL) *end = '\0';
-        support_write_text(path, text);
+        support_write_text(support_path("%s/%s", to, name), text);
     }
 }
 
@@ -390,49 +367,37 @@ Test(dp, a_resumed_run_goes_on_as_if_it_had_not_been_stopped) {
 Test(dp, a_run_does_not_go_on_with_other_texts) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    char data[512];
-    snprintf(data, sizeof data, "%s", support_scratch_path("copied"));
-    const char *out = support_scratch_path("out");
-    const char *path = support_path("%s/train.tsv", data);
+    const char *data = support_scratch_path("copied"), *out = support_scratch_path("out"),
+               *path = support_path("%s/train.tsv", data);
     copy_task(&task, data, 60);
     struct nvdp__train_options config = run_options(&task, out);
     config.data = data;
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    int calls = 11;
-    nvdp_context_set_cancel(ctx, stop_after, &calls);
-    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED);
-    nvdp_context_set_cancel(ctx, NULL, NULL);
-    char *text = support_read(path), *more = support_read(path);
-    nvdp__autofree char *longer = NULL;
-    cr_assert_gt(asprintf(&longer, "%s%s", text, strchr(more, '\n') + 1), 0);
-    support_write_text(path, longer);
+    task_stop(ctx, &config, 11);
+    const char *text = support_read(path);
+    support_write_text(path, support_path("%s%s", text, strchr(text, '\n') + 1));
     config.resume = out;
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_INPUT,
-          "expected the same train file as at the beginning of the run");
+    task_fails(ctx, &config, NVDP_ERR_INPUT,
+               "expected the same train file as at the beginning of the run");
     support_write_text(path, text);
-    ok(nvdp__train(ctx, &config, &result));
+    task_train(ctx, &config);
 }
 
 /* A step may take minutes. A cancelled run does not wait for its end, and the step is repeated. */
 Test(dp, a_step_of_many_batches_is_left_within) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    const char *whole = support_scratch_path("whole");
-    const char *parts = support_scratch_path("parts");
+    const char *whole = support_scratch_path("whole"), *parts = support_scratch_path("parts");
     struct nvdp__train_options config = run_options(&task, whole);
     config.dp.batch = 54;
     config.batch = 1;
     task_train(ctx, &config);
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    int calls = 30; /* the first step checks about fifty times */
-    nvdp_context_set_cancel(ctx, stop_after, &calls);
     config.out = parts;
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED, "interrupted after step 0 of 6");
+    task_stop(ctx, &config, 30); /* the first step checks about fifty times */
+    support_contains(nvdp_context_error(ctx), "interrupted after step 0 of 6");
     config.resume = parts;
-    calls = 70;
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED, "interrupted after step 1 of 6");
-    nvdp_context_set_cancel(ctx, NULL, NULL);
-    ok(nvdp__train(ctx, &config, &result));
+    task_stop(ctx, &config, 70);
+    support_contains(nvdp_context_error(ctx), "interrupted after step 1 of 6");
+    task_train(ctx, &config);
     cr_expect(support_same_file(whole, parts, "model/model.safetensors"));
 }
 
@@ -440,8 +405,7 @@ Test(dp, a_step_of_many_batches_is_left_within) {
 Test(dp, secure_noise_is_never_the_same) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    const char *one = support_scratch_path("one");
-    const char *two = support_scratch_path("two");
+    const char *one = support_scratch_path("one"), *two = support_scratch_path("two");
     struct nvdp__train_options config = run_options(&task, one);
     config.dp.insecure_seed = 0;
     config.epochs = 1;
@@ -531,9 +495,8 @@ Test(dp, other_encoders_and_privatized_texts) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "other%zu", i);
-        struct nvdp__train_options config = run_options(&task, support_scratch_path(name));
+        struct nvdp__train_options config =
+            run_options(&task, support_scratch_path(support_path("other%zu", i)));
         config.method = NVDP_METHOD_BASE;
         config.encoder = cases[i].encoder;
         config.lstm_hidden = 9;
@@ -544,12 +507,11 @@ Test(dp, other_encoders_and_privatized_texts) {
     }
 }
 
-/* Returns the object `dp` of the run's file. */
+/* Returns the object `dp` of the run's file, whose whole object is *root unless `root` is NULL. */
 static json_t *dp_of(const char *run, const char *name, json_t **root) {
-    const char *path = support_path("%s/%s", run, name);
-    *root = json_load_file(path, 0, NULL);
-    cr_assert_not_null(*root, "%s", path);
-    return json_object_get(*root, "dp");
+    json_t *object = support_json(support_path("%s/%s", run, name));
+    if (root != NULL) *root = object;
+    return json_object_get(object, "dp");
 }
 
 static double examples_of(const json_t *dp) {
@@ -565,17 +527,14 @@ static double epsilon_of(const json_t *dp) {
 Test(dp, budgets) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    char ended[512];
-    const char *found = support_scratch_path("found");
-    snprintf(ended, sizeof ended, "%s", support_scratch_path("ended"));
+    const char *found = support_scratch_path("found"), *ended = support_scratch_path("ended");
     struct nvdp__train_options config = run_options(&task, found);
     config.dp.noise = 0;
     config.dp.target_epsilon = 3;
-    json_t *root;
-    nvdp__autoptr(json_decref) json_t *first_root = NULL;
+    json_t *first_root;
     struct nvdp_train_result result = task_train(ctx, &config);
     json_t *planned = dp_of(found, "run.json", &first_root),
-           *dp = dp_of(found, "result.json", &root);
+           *dp = dp_of(found, "result.json", NULL);
     static const char *const same[] = {"noise", "steps", "delta", "pld", "rdp", "examples"};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         cr_expect(json_equal(json_object_get(planned, same[i]), json_object_get(dp, same[i])), "%s",
@@ -583,8 +542,7 @@ Test(dp, budgets) {
     cr_expect_leq(epsilon_of(dp), 3);
     cr_expect_geq(epsilon_of(dp), 2.99);
     double noise = number_at(dp, "noise");
-    const json_t *options = support_at(first_root, "config/dp");
-    cr_expect_eq(number_at(options, "dp_noise"), noise);
+    cr_expect_eq(number_at(first_root, "config/dp/dp_noise"), noise);
     cr_expect_eq((uint64_t)integer_at(dp, "steps"), result.steps);
     support_contains(text_at(dp, "statement"), "INSECURE: the noise comes from a seed");
     cr_expect_str_eq(text_at(dp, "adjacency"), "zero-out");
@@ -594,7 +552,7 @@ Test(dp, budgets) {
     /* the recomputed account equals that of the run */
     nvdp__autoresult struct nvdp_training_privacy training =
         NVDP_RESULT(struct nvdp_training_privacy);
-    char *statement = NULL;
+    nvdp__autofree char *statement = NULL;
     ok(nvdp_training_privacy(ctx, found, &training, &statement));
     cr_expect(training.is_private && training.finished && training.seeded &&
               training.delta_default);
@@ -603,14 +561,12 @@ Test(dp, budgets) {
     near(training.risk->membership, number_at(dp, "membership/bound"), 1e-12);
     cr_expect_eq(json_array_size(json_object_get(dp, "guess")), 2);
     support_contains(statement, "zero-out");
-    free(statement);
-    json_decref(root);
 
     config = run_options(&task, ended);
     config.dp.noise = noise;
     config.dp.target_epsilon = 2;
     result = task_train(ctx, &config);
-    dp = dp_of(ended, "result.json", &root);
+    dp = dp_of(ended, "result.json", NULL);
     cr_expect_leq(epsilon_of(dp), 2);
     cr_expect_lt(result.steps, 36);
     cr_expect_neq(result.steps % 12, 0, "to see that an epoch ends early");
@@ -621,10 +577,7 @@ Test(dp, budgets) {
     ok(nvdp_account_epsilon(ctx, &(struct nvdp_dp_run){.phase = &more, .phases = 1}, 0.5 / n,
                             NVDP_ACCOUNTANT_PLD, &epsilon));
     cr_expect_gt(epsilon, 2);
-    json_decref(root);
-    const char *path = support_path("%s/dp-statement.txt", ended);
-    nvdp__autoptr(fclose) FILE *file = fopen(path, "r");
-    cr_assert_not_null(file);
+    support_read(support_path("%s/dp-statement.txt", ended));
 }
 
 /* Validation scores of the private model decide when training stops, so epsilon counts the planned
@@ -632,8 +585,7 @@ Test(dp, budgets) {
 Test(dp, a_run_that_stops_early_costs_all_planned_steps) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    char out[512];
-    snprintf(out, sizeof out, "%s", support_scratch_path("early"));
+    const char *out = support_scratch_path("early");
     struct nvdp__train_options config = run_options(&task, out);
     config.select = NVDP__SELECT_BEST;
     config.patience = 1;
@@ -642,8 +594,7 @@ Test(dp, a_run_that_stops_early_costs_all_planned_steps) {
     config.dp.insecure_seed = 0;
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_assert(result.early_stopped);
-    nvdp__autoptr(json_decref) json_t *root = NULL;
-    json_t *dp = dp_of(out, "result.json", &root);
+    json_t *root, *dp = dp_of(out, "result.json", &root);
     const double n = examples_of(dp);
     const struct nvdp_dp_steps planned = {0.6, 9 / n, 48}, done = {0.6, 9 / n, result.steps};
     double epsilon, less;
@@ -683,30 +634,22 @@ Test(dp, a_run_that_stops_early_costs_all_planned_steps) {
 Test(dp, a_resumed_run_may_not_plan_more_steps) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    char out[512];
-    snprintf(out, sizeof out, "%s", support_scratch_path("more"));
-    const char *path = support_path("%s/run.json", out);
+    const char *out = support_scratch_path("more");
     struct nvdp__train_options config = run_options(&task, out);
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    int calls = 11;
-    nvdp_context_set_cancel(ctx, stop_after, &calls);
-    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED);
-    nvdp_context_set_cancel(ctx, NULL, NULL);
-    nvdp__autoptr(json_decref) json_t *root = NULL;
+    task_stop(ctx, &config, 11);
+    json_t *root;
     cr_expect_eq(integer_at(dp_of(out, "run.json", &root), "steps"), 36);
     json_object_set_new(json_object_get(root, "config"), "epochs", json_integer(6));
-    cr_assert_eq(json_dump_file(root, path, 0), 0);
+    cr_assert_eq(json_dump_file(root, support_path("%s/run.json", out), 0), 0);
     config.resume = out;
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT,
-          "expected at most the 36 steps that were planned");
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT, "expected at most the 36 steps that were planned");
 }
 
 static void refused(struct nvdp_context *ctx, const struct task *task,
                     const struct nvdp__dp_options *dp, const char *what) {
     struct nvdp__train_options config = run_options(task, support_scratch_path("refused"));
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     config.dp = *dp;
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT, what);
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT, what);
 }
 
 /* Opens DATA/train.tsv for writing, with its header. */
@@ -755,39 +698,34 @@ static void write_same(const struct task *task, const char *data, enum same how)
 Test(dp, of_a_model_that_saw_the_same_texts_in_another_file) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    char bare[512], path[600];
-    snprintf(bare, sizeof bare, "%s", support_scratch_path("bare"));
-    const char *other = support_scratch_path("other");
-    const char *out = support_scratch_path("out");
+    const char *bare = support_scratch_path("bare"), *other = support_scratch_path("other"),
+               *out = support_scratch_path("out");
     copy_task(&task, other, 1000);
     struct nvdp__train_options base = task_config(&task, NVDP_METHOD_BASE, bare);
     base.epochs = 1;
     task_train(ctx, &base);
     struct nvdp__train_options config = run_options(&task, out);
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     config.data = other;
     config.model = NULL;
     config.from_base = bare;
     for (enum same how = REVERSED; how < SAME; how++) {
         write_same(&task, other, how);
-        fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT,
-              how == LONGER ? "which was trained on 120 of these 121 texts (the first "
-                              "is text 2) without privacy"
-                            : "which was trained on them without privacy");
+        task_fails(ctx, &config, NVDP_ERR_ARGUMENT,
+                   how == LONGER ? "which was trained on 120 of these 121 texts (the first "
+                                   "is text 2) without privacy"
+                                 : "which was trained on them without privacy");
     }
     write_others(other);
     config.overwrite = true;
-    json_t *root;
     for (int known = 1; known >= 0; known--) {
         task_train(ctx, &config);
-        const char *statement = text_at(dp_of(out, "result.json", &root), "statement");
+        const char *statement = text_at(dp_of(out, "result.json", NULL), "statement");
         support_contains(statement, "had learned without privacy from data/train.tsv",
                          known ? "None of these examples is among those texts (compared by words), "
                                  "apart from texts of fewer than 6 words"
                                : "Only whole files were compared with data/train.tsv, and they "
                                  "differ from the file of these examples");
-        json_decref(root);
-        snprintf(path, sizeof path, "%s/seen_texts.bin", bare);
+        const char *path = support_path("%s/seen_texts.bin", bare);
         struct stat of;
         if (known) cr_assert_eq(stat(path, &of), 0);
         if (known) cr_expect_eq(of.st_mode & 0777, 0600);
@@ -800,14 +738,9 @@ Test(dp, of_a_model_that_saw_the_same_texts_in_another_file) {
 Test(dp, of_a_base_run) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    char bare[512], private[512], copy[512], part[512], out[512], next[512];
-    const struct {
-        char *to;
-        const char *name;
-    } paths[] = {{bare, "bare"}, {private, "private"}, {copy, "copy"},
-                 {part, "part"}, {out, "out"},         {next, "next"}};
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-        snprintf(paths[i].to, 512, "%s", support_scratch_path(paths[i].name));
+    const char *bare = support_scratch_path("bare"), *private = support_scratch_path("private"),
+               *copy = support_scratch_path("copy"), *part = support_scratch_path("part"),
+               *out = support_scratch_path("out"), *next = support_scratch_path("next");
     copy_task(&task, copy, 1000);
     copy_task(&task, part, 1000);
     write_others(part);
@@ -817,35 +750,30 @@ Test(dp, of_a_base_run) {
     struct nvdp__train_options config = run_options(&task, out);
     config.model = NULL;
     config.from_base = bare;
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     static const char refused[] = "which was trained on them without privacy";
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT, refused);
-    char model[600];
-    snprintf(model, sizeof model, "%s/model", bare);
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT, refused);
     config.from_base = NULL;
-    config.model = model;
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT, refused);
+    config.model = support_path("%s/model", bare);
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT, refused);
     config.from_base = bare;
     config.model = NULL;
     config.data = copy;
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT, refused);
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT, refused);
     /* the present place of its texts does not matter */
     const char *elsewhere = support_path("%s.elsewhere", task.data);
     cr_assert_eq(rename(task.data, elsewhere), 0);
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT, refused);
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT, refused);
     cr_assert_eq(rename(elsewhere, task.data), 0);
 
     /* a private run from it, on other texts; then another from that, again on the original texts */
-    json_t *root;
     config.data = part;
     config.method = NVDP_METHOD_BASE;
     task_train(ctx, &config);
-    cr_expect_null(json_object_get(dp_of(out, "result.json", &root), "start"));
-    json_decref(root);
+    cr_expect_null(json_object_get(dp_of(out, "result.json", NULL), "start"));
     config.data = task.data;
     config.from_base = out;
     config.out = next;
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT, refused);
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT, refused);
 
     /* from a private run: both guarantees together, also after a resume; not from another model
      * in its place */
@@ -853,38 +781,33 @@ Test(dp, of_a_base_run) {
     base.method = NVDP_METHOD_BASE;
     base.epochs = 1;
     task_train(ctx, &base);
-    nvdp__autoptr(json_decref) json_t *of_base = NULL;
-    json_t *first = dp_of(private, "result.json", &of_base);
+    json_t *of_base, *first = dp_of(private, "result.json", &of_base);
     const struct nvdp_dp_guarantee before = {epsilon_of(first), number_at(first, "delta")};
     config.from_base = private;
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT,
-          "--target-delta: expected more than the cost of training the starting model");
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT,
+               "--target-delta: expected more than the cost of training the starting model");
     const double n = examples_of(first);
     config.dp.target_delta = 0.9 / n;
     config.dp.insecure_seed =
         0; /* a guarantee that depends on the secrecy of the base run's seed is none */
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT, "or with noise from a seed");
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT, "or with noise from a seed");
     config.dp.insecure_seed = 11;
     config.dp.target_epsilon = before.epsilon;
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT,
-          "--target-epsilon: expected more than the cost of training the starting model");
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT,
+               "--target-epsilon: expected more than the cost of training the starting model");
     config.dp.target_epsilon = 0;
-    int calls = 11;
-    nvdp_context_set_cancel(ctx, stop_after, &calls);
-    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED);
-    nvdp_context_set_cancel(ctx, NULL, NULL);
+    task_stop(ctx, &config, 11);
     config.resume = next;
     const char *moved = support_path("%s/result.json", private);
     char *text = support_read(moved);
     cr_assert_eq(json_object_set_new(first, "delta", json_real(before.delta / 2)), 0);
     cr_assert_eq(json_dump_file(of_base, moved, 0), 0);
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_INPUT,
-          "expected a starting model whose training cost");
+    task_fails(ctx, &config, NVDP_ERR_INPUT, "expected a starting model whose training cost");
     support_write_text(moved, text);
-    ok(nvdp__train(ctx, &config, &result));
-    const json_t *dp = dp_of(next, "result.json", &root), *start = json_object_get(dp, "start");
-    cr_expect_eq(number_at(start, "0"), before.epsilon);
-    cr_expect_eq(number_at(start, "1"), before.delta);
+    const struct nvdp_train_result result = task_train(ctx, &config);
+    const json_t *dp = dp_of(next, "result.json", NULL);
+    cr_expect_eq(number_at(dp, "start/0"), before.epsilon);
+    cr_expect_eq(number_at(dp, "start/1"), before.delta);
     const struct nvdp_dp_steps phase = {0.6, 9 / n, result.steps};
     struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
     ok(nvdp_account(ctx, &(struct nvdp_dp_run){&phase, 1, &before, 1}, 0.9 / n, &account));
@@ -894,24 +817,20 @@ Test(dp, of_a_base_run) {
     /* the notice names the texts to their owner; the statement does not */
     support_lacks(text_at(dp, "statement"), "the first is text");
     /* a later training adds this one's part to that of the base run */
-    const json_t *own = json_object_get(dp, "own");
     double cost;
     ok(nvdp_account_epsilon(ctx, &(struct nvdp_dp_run){.phase = &phase, .phases = 1},
                             0.9 / n - before.delta, NVDP_ACCOUNTANT_PLD, &cost));
-    near(number_at(own, "0"), cost, 1e-12 * cost);
-    near(number_at(own, "1"), 0.9 / n - before.delta, 1e-15);
+    near(number_at(dp, "own/0"), cost, 1e-12 * cost);
+    near(number_at(dp, "own/1"), 0.9 / n - before.delta, 1e-15);
     nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {0};
     struct nvdp_dp_guarantee all;
-    char kept[600], digest[1][NVDP__DIGEST_HEX];
-    snprintf(kept, sizeof kept, "%s/model", next);
-    ok(nvdp__lineage_read(ctx, kept, &lineage));
-    moved = support_path("%s/train.tsv", task.data);
-    ok(nvdp__file_sha256(ctx, moved, digest[0]));
+    char digest[1][NVDP__DIGEST_HEX];
+    ok(nvdp__lineage_read(ctx, support_path("%s/model", next), &lineage));
+    ok(nvdp__file_sha256(ctx, support_path("%s/train.tsv", task.data), digest[0]));
     const struct nvdp__seen seen = {1, (const char(*)[NVDP__DIGEST_HEX])digest, NULL, NULL, 0};
     ok(nvdp__lineage_promise(ctx, &lineage, seen, true, &all));
     near(all.epsilon, before.epsilon + cost, 1e-12 * all.epsilon);
     near(all.delta, 0.9 / n, 1e-15);
-    json_decref(root);
 }
 
 Test(dp, what_is_not_private_is_refused) {

@@ -130,7 +130,6 @@ static nvdp_status go(struct toy *toy) {
 
 Test(job, a_stopped_run_goes_on_to_the_same_bits) {
     struct toy whole, part, rest;
-    char message[600];
     const char *out = support_scratch_path("part");
     bool found = true;
     open_toy(&whole, support_scratch_path("whole"));
@@ -140,9 +139,9 @@ Test(job, a_stopped_run_goes_on_to_the_same_bits) {
     cr_expect_not(found);
     part.cancel_at = 5;
     cr_assert_eq(go(&part), NVDP_ERR_CANCELLED);
-    snprintf(message, sizeof message,
-             "interrupted after step 5 of 12; continue with: toy --resume %s", out);
-    cr_expect_str_eq(nvdp_context_error(part.job.ctx), message);
+    cr_expect_str_eq(
+        nvdp_context_error(part.job.ctx),
+        support_path("interrupted after step 5 of 12; continue with: toy --resume %s", out));
     ok(nvdp__job_log(&part.job, json_pack("{s:i}", "lost", 1), false));
     close_toy(&part);
     open_toy(&rest, out);
@@ -158,9 +157,9 @@ Test(job, a_stopped_run_goes_on_to_the_same_bits) {
     close_toy(&rest);
     open_toy(&rest, out);
     rest.job.steps = 4;
-    const char *path = support_path("%s/state.ckpt: too many steps", out);
     cr_expect_eq(nvdp__job_load(&rest.job, NULL), NVDP_ERR_INPUT);
-    cr_expect_str_eq(nvdp_context_error(rest.job.ctx), path);
+    cr_expect_str_eq(nvdp_context_error(rest.job.ctx),
+                     support_path("%s/state.ckpt: too many steps", out));
     close_toy(&rest);
     close_toy(&whole);
 }

@@ -4,6 +4,8 @@
 #include "job/lineage.h"
 #include "tests/support/support.h"
 
+#include <sys/stat.h>
+
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 #define C "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
@@ -25,13 +27,12 @@ static void write_file(const char *name, const char *text) {
 static nvdp_status promise(struct nvdp_context *ctx, const char *model, const char *digest,
                            bool seeded, double *epsilon) {
     char sha256[1][NVDP__DIGEST_HEX];
-    struct nvdp__lineage lineage = {0};
+    nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {0};
     struct nvdp_dp_guarantee of = {0};
     snprintf(sha256[0], sizeof sha256[0], "%s", digest);
     ok(nvdp__lineage_read(ctx, support_scratch_path(model), &lineage));
     const struct nvdp__seen seen = {1, (const char(*)[NVDP__DIGEST_HEX])sha256, NULL, NULL, 0};
     nvdp_status status = nvdp__lineage_promise(ctx, &lineage, seen, seeded, &of);
-    nvdp__lineage_release(&lineage);
     *epsilon = of.epsilon;
     return status;
 }
@@ -184,10 +185,10 @@ static struct nvdp__overlap overlap_of(struct nvdp_context *ctx,
                                        const struct nvdp__seen_digests *seen,
                                        const char *const *text, const size_t *row, size_t count,
                                        bool refuses) {
-    struct nvdp__seen_texts made = texts_of(ctx, text, row, count);
+    nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts made =
+        texts_of(ctx, text, row, count);
     const struct nvdp__overlap overlap = nvdp__seen_digests_compare(seen, &made);
     cr_expect_eq(nvdp__overlap_refuses(&overlap, &made), refuses);
-    nvdp__seen_texts_release(&made);
     return overlap;
 }
 
@@ -216,13 +217,10 @@ Test(lineage, texts_are_compared_by_their_words) {
     cr_expect_eq(overlap.rows, 0);
     /* a short text among two texts, and among twenty */
     const char *many[20] = {"yes .", "no ."};
-    char other[18][16];
     overlap = overlap_of(ctx, &seen, many, NULL, 2, true);
     cr_expect(overlap.rows == 1 && overlap.longer == 0);
-    for (size_t i = 2; i < 20; i++) {
-        snprintf(other[i - 2], sizeof other[0], "text %zu", i);
-        many[i] = other[i - 2];
-    }
+    for (size_t i = 2; i < 20; i++)
+        many[i] = support_path("text %zu", i);
     overlap_of(ctx, &seen, many, NULL, 20, false);
     /* pairs */
     overlap = overlap_of(ctx, &seen,
@@ -262,17 +260,15 @@ Test(lineage, digests_are_kept_under_a_key_each) {
         for (size_t k = 0; k < made[i].count; k++)
             cr_expect_eq(read[i].digest[k], made[i].digest[k]);
         cr_expect_eq(nvdp__seen_digests_compare(&read[i], &texts).rows, i < 2 ? 2 : 0);
-        nvdp__seen_digests_release(&made[i]);
-        nvdp__seen_digests_release(&read[i]);
     }
-    free(read);
+    support_keep_parts(made);
+    support_keep(read);
     const char *path = support_path("%s/seen_texts.bin", directory);
-    FILE *file = fopen(path, "r+");
-    fseek(file, 100, SEEK_SET);
-    const int byte = fgetc(file);
-    fseek(file, 100, SEEK_SET);
-    fputc(byte ^ 1, file);
-    fclose(file);
+    struct stat info;
+    char *bytes = support_read(path);
+    cr_assert_eq(stat(path, &info), 0);
+    bytes[100] ^= 1;
+    support_write(path, bytes, (size_t)info.st_size);
     fails(nvdp__seen_digests_read(ctx, directory, &read, &count), NVDP_ERR_INPUT,
           "seen_texts.bin: expected the digests");
 }
@@ -318,7 +314,7 @@ Test(lineage, of_smaller_examples_is_that_of_a_group) {
             delta += 1e-7 * exp(.5 * j);
         near(of.delta, delta, 1e-12, "%zu", i);
     }
-    json_decref(lineage.list);
+    support_keep(lineage.list);
 }
 
 /* A pair whose texts two trainings saw, one each, has the guarantee of both, and so has that of a
@@ -356,11 +352,9 @@ Test(lineage, of_parts_of_an_example_is_the_sum) {
     json_object_set_new(last, "own", json_pack("[f,f]", .5, 1e-6));
     ok(nvdp__lineage_promise(ctx, &lineage, seen, false, &of));
     near(of.epsilon, 5, 1e-12);
-    for (size_t i = 0; i < 3; i++) {
-        nvdp__seen_digests_release(&digests[i]);
-        nvdp__seen_texts_release(&part[i]);
-    }
-    json_decref(lineage.list);
+    support_keep_parts(part);
+    support_keep_parts(digests);
+    support_keep_parts(lineage);
 }
 
 /* A private training is counted for any text that it saw: a short one of many, one text of a pair. A
@@ -382,7 +376,6 @@ Test(lineage, of_any_common_text_is_counted) {
         texts_of(ctx, saw, NULL, 2);
     nvdp__auto(nvdp__seen_digests_release) struct nvdp__seen_digests digests;
     struct nvdp_dp_guarantee of;
-    char other[40];
     ok(nvdp__seen_digests_make(ctx, &texts, &digests));
     struct nvdp__lineage lineage = {
         json_pack("[{s:[s],s:s}]", "sha256", A, "digests", digests.name), &digests, 1, false};
@@ -391,7 +384,7 @@ Test(lineage, of_any_common_text_is_counted) {
         nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts rows = {0};
         const struct nvdp__seen seen = {1, own, NULL, &rows, 0};
         for (size_t i = 0; i < 100; i++) {
-            snprintf(other, sizeof other, "row %zu", i);
+            const char *other = support_path("row %zu", i);
             ok(nvdp__seen_texts_add(ctx, &rows, i, other, strlen(other)));
         }
         for (size_t i = 0; i < 2 && cases[k].text[i] != NULL; i++)
@@ -403,7 +396,7 @@ Test(lineage, of_any_common_text_is_counted) {
         near(of.epsilon, cases[k].epsilon, 1e-12, "%zu", k);
         json_object_del(entry, "dp");
     }
-    json_decref(lineage.list);
+    support_keep(lineage.list);
 }
 
 /* A private vocabulary keeps its own guarantee where a run takes only the vocabulary. The run's

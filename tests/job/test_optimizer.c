@@ -63,25 +63,19 @@ static void begin_as(struct trainee *t, struct nvdp_context *ctx, const struct s
     *t = (struct trainee){.dev = nvdp__device_cpu(ctx)};
     t->dev.threads = s->threads;
     declare(&t->params, ctx, table_flags);
-    t->optimizer = (struct nvdp__optimizer){.kind = s->kind,
-                                            .momentum = s->momentum,
-                                            .adamw = {.lr = 0.01,
-                                                      .beta1 = 0.9,
-                                                      .beta2 = 0.999,
-                                                      .adam_eps = 1e-8,
-                                                      .weight_decay = s->weight_decay,
-                                                      .clip_norm = s->clip_norm}};
+    t->optimizer.kind = s->kind;
+    t->optimizer.momentum = s->momentum;
+    t->optimizer.adamw =
+        (struct nvdp__adamw_options){.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .adam_eps = 1e-8};
+    t->optimizer.adamw.weight_decay = s->weight_decay;
+    t->optimizer.adamw.clip_norm = s->clip_norm;
     ok(nvdp__optimizer_create(ctx, &t->params, &t->optimizer));
     if (s->anchored) t->optimizer.anchor = make_anchor(&t->params);
+    support_keep_parts(*t);
 }
 
 static void begin(struct trainee *t, struct nvdp_context *ctx, const struct setting *s) {
     begin_as(t, ctx, s, NVDP__PARAM_ROWS);
-}
-
-static void end(struct trainee *t) {
-    nvdp__optimizer_release(&t->optimizer);
-    nvdp__params_release(&t->params);
 }
 
 /* Returns a value uniform in [-1, 1) that depends only on step, tensor and element. */
@@ -144,17 +138,10 @@ struct dense {
 static void dense_begin(struct dense *d, const struct trainee *t) {
     float **each[] = {&d->g, &d->m, &d->v, &d->x};
     for (size_t i = 0; i < 4; i++) {
-        *each[i] = calloc(t->params.total, sizeof(float));
+        *each[i] = support_keep(calloc(t->params.total, sizeof(float)));
         cr_assert_not_null(*each[i]);
     }
     memcpy(d->x, t->params.value, t->params.total * sizeof *d->x);
-}
-
-static void dense_end(struct dense *d) {
-    free(d->g);
-    free(d->m);
-    free(d->v);
-    free(d->x);
 }
 
 static double dense_gradient(struct dense *d, const struct trainee *t, int step, bool all) {
@@ -267,8 +254,6 @@ static void check(const struct setting *s, bool all) {
         if (step == 5) cr_assert_gt(idle_rows(&t), ROWS / 2, "rows are passed over");
         if (step == 6 && all) cr_assert_eq(idle_rows(&t), 0);
     }
-    dense_end(&d);
-    end(&t);
 }
 
 Test(optimizer, equals_a_dense_pass) {
@@ -285,12 +270,10 @@ Test(optimizer, equals_a_dense_pass) {
 
 Test(optimizer, sgd_equals_a_dense_pass) {
     for (int i = 0; i < 64; i++) {
-        const struct setting s = {.weight_decay = (i & 1) * 0.1,
-                                  .clip_norm = (i >> 1 & 1) * 1.0,
-                                  .threads = 1 + (i >> 2 & 1),
-                                  .momentum = (i >> 3 & 1) * 0.9,
-                                  .kind = NVDP__OPTIMIZER_SGD,
-                                  .anchored = i >> 4 & 1};
+        struct setting s = {(i & 1) * 0.1, (i >> 1 & 1) * 1.0, 1 + (i >> 2 & 1),
+                            .momentum = (i >> 3 & 1) * 0.9};
+        s.kind = NVDP__OPTIMIZER_SGD;
+        s.anchored = i >> 4 & 1;
         check(&s, i >> 5 & 1);
     }
 }
@@ -324,8 +307,6 @@ Test(optimizer, rows_at_their_anchor_stay) {
         }
     }
     cr_assert_gt(untouched, ROWS / 2);
-    dense_end(&start);
-    end(&t);
 }
 
 /* With a clip above the norm, and gradients kept without nvdp__grad_begin, no row is idle. */
@@ -350,8 +331,6 @@ Test(optimizer, untracked_gradients_are_dense) {
     dense_gradient(&d, &t, 3, false);
     dense_step(&d, &t, &s, 3, norm);
     compare(&t, &d);
-    dense_end(&d);
-    end(&t);
 }
 
 /* The norm's sum is divided differently, so nothing is clipped here. */
@@ -367,8 +346,6 @@ static void flag_changes_nothing(enum nvdp__optimizer_kind kind) {
         near(other, norm, 1e-12 * norm);
     }
     same("value", &with.params, with.params.value, without.params.value);
-    end(&with);
-    end(&without);
 }
 
 Test(optimizer, tables_without_the_flag_are_dense) {
@@ -399,9 +376,6 @@ Test(optimizer, goes_on_after_restoring) {
         same("first moment", &whole.params, whole.optimizer.m, second.optimizer.m);
         same("second moment", &whole.params, whole.optimizer.v, second.optimizer.v);
         cr_assert_gt(idle_rows(&second), ROWS / 2);
-        end(&whole);
-        end(&first);
-        end(&second);
     }
 }
 
@@ -412,7 +386,6 @@ Test(optimizer, restoring_without_a_table) {
     begin_as(&t, ctx, &s, 0);
     nvdp__optimizer_restored(&t.optimizer, &t.params);
     cr_expect_null(t.params.use);
-    end(&t);
 }
 
 Test(optimizer, frozen_tensors_stay) {
@@ -437,7 +410,6 @@ Test(optimizer, frozen_tensors_stay) {
             for (size_t j = 0; i != tensor && i != FROZEN && j < t.params.entry[i].count; j++)
                 squares += pow((double)nvdp__grad(&t.params, i)[j], 2);
         near(norm, sqrt(squares), 1e-12 * norm, "frozen ones do not count");
-        end(&t);
     }
 }
 
@@ -485,8 +457,6 @@ Test(optimizer, gradients_that_are_not_finite_change_nothing) {
     cr_expect_eq(norm, 5);
     cr_expect_eq(t.optimizer.steps_taken, 1);
     compare(&t, &d);
-    dense_end(&d);
-    end(&t);
 }
 
 Test(optimizer, survives_every_failed_allocation) {
@@ -520,20 +490,21 @@ Test(optimizer, muon_for_linear_maps_alone) {
     with.optimizer.kind = NVDP__OPTIMIZER_MUON;
     with.optimizer.momentum = 0.9;
     ok(nvdp__optimizer_create(ctx, &with.params, &with.optimizer));
+    support_keep_parts(with);
     cr_assert_eq(with.optimizer.matrices, 1);
     const struct nvdp__param *entry = &with.params.entry[LONG];
     const struct nvdp__matrix matrix = {
         .rows = entry->shape[0], .cols = entry->shape[1], .decays = true};
-    nvdp__autofree float *room = calloc(nvdp__muon_scratch(1, &matrix), sizeof *room);
-    float *m = calloc(entry->count, sizeof *m), *x = malloc(entry->count * sizeof *x);
+    nvdp__autofree float *room = calloc(nvdp__muon_scratch(1, &matrix), sizeof *room),
+                         *m = calloc(entry->count, sizeof *m),
+                         *x = malloc(entry->count * sizeof *x);
     cr_assert(room != NULL && m != NULL && x != NULL);
     memcpy(x, nvdp__value(&with.params, LONG), entry->count * sizeof *x);
     for (int step = 0; step < 3; step++) {
         both_step(&with, &without, step);
-        const struct nvdp__muon opt = {.lr = with.optimizer.adamw.lr * factor_at(step),
-                                       .momentum = 0.9,
-                                       .weight_decay = 0.1,
-                                       .grad_scale = 1};
+        const double lr = with.optimizer.adamw.lr * factor_at(step);
+        const struct nvdp__muon opt = {
+            .lr = lr, .momentum = 0.9, .weight_decay = 0.1, .grad_scale = 1};
         nvdp__muon_step(&with.dev, &opt, 1, &matrix, room, nvdp__grad(&with.params, LONG), m, x);
         cr_assert_arr_eq(nvdp__value(&with.params, LONG), x, entry->count * sizeof *x);
         for (size_t tensor = TABLE; tensor < TENSORS; tensor++)
@@ -541,10 +512,6 @@ Test(optimizer, muon_for_linear_maps_alone) {
                              nvdp__value(&without.params, tensor),
                              with.params.entry[tensor].count * sizeof *x);
     }
-    free(m);
-    free(x);
-    end(&with);
-    end(&without);
 }
 
 /* All tensors share one clipped gradient but have different rates: each has the bits of a run at
@@ -560,6 +527,7 @@ Test(optimizer, parts_have_rates_of_their_own) {
     parts.optimizer.rate[1] = (struct nvdp__rate){.tensor = FROZEN, .lr = rate[2]};
     parts.optimizer.rates = 2;
     ok(nvdp__optimizer_create(ctx, &parts.params, &parts.optimizer));
+    support_keep_parts(parts);
     for (int i = 0; i < 3; i++) {
         begin(&alone[i], ctx, &s);
         alone[i].optimizer.adamw.lr = rate[i];
@@ -577,7 +545,4 @@ Test(optimizer, parts_have_rates_of_their_own) {
                                          tensor),
                              parts.params.entry[tensor].count * sizeof(float));
     }
-    for (int i = 0; i < 3; i++)
-        end(&alone[i]);
-    end(&parts);
 }

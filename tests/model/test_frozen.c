@@ -50,18 +50,12 @@ static struct fixture open_type(enum nvdp_model_type type, enum nvdp_method meth
     }
     ok(nvdp__model_plan(fixture.model, TEXTS, LONGEST, true));
     ok(nvdp__batch_create(fixture.ctx, TEXTS, LONGEST, &fixture.batch));
+    support_keep_parts(fixture);
     return fixture;
 }
 
 static struct fixture open_fixture(enum nvdp_method method, size_t width, size_t frozen) {
     return open_type(NVDP_MODEL_BERT, method, width, frozen);
-}
-
-static void close_fixture(struct fixture *fixture) {
-    fixture->model->prefix = NULL;
-    nvdp__prefix_free(fixture->prefix);
-    nvdp__batch_free(fixture->batch);
-    nvdp_model_free(fixture->model);
 }
 
 /* Fills the batch with texts first, first + 1, ..., of 3 to LONGEST tokens. A text depends only
@@ -134,8 +128,6 @@ static void upper_gradients_agree(enum nvdp_model_type type, enum nvdp_method me
         NVDP_MODEL_MODERNBERT) /* a table and its LayerNorm; 6 tensors per layer, one less in
                                         * the first; the last LayerNorm */
         cr_assert_eq(below, 2 + 6 * frozen - 1 + (frozen == LAYERS));
-    close_fixture(&whole);
-    close_fixture(&part);
 }
 
 Test(frozen, gradients_above_are_those_of_the_whole) {
@@ -160,12 +152,9 @@ Test(frozen, what_is_frozen_stays_to_the_bit) {
     struct nvdp__params *params = &fixture.model->params;
     nvdp__autofree float *before = malloc(params->total * sizeof *before);
     nvdp__auto(nvdp__optimizer_release) struct nvdp__optimizer optimizer = {
-        .adamw = {.lr = 0.1,
-                  .beta1 = 0.9,
-                  .beta2 = 0.999,
-                  .adam_eps = 1e-8,
-                  .weight_decay = 0.1,
-                  .clip_norm = 1}};
+        .adamw = {.lr = 0.1, .beta1 = 0.9, .beta2 = 0.999, .adam_eps = 1e-8}};
+    optimizer.adamw.weight_decay = 0.1;
+    optimizer.adamw.clip_norm = 1;
     double norm;
     memcpy(before, params->value, params->total * sizeof *before);
     ok(nvdp__optimizer_create(fixture.ctx, params, &optimizer));
@@ -182,7 +171,6 @@ Test(frozen, what_is_frozen_stays_to_the_bit) {
         for (size_t k = 0; k < entry->count; k++)
             cr_assert(optimizer.m[entry->offset + k] == 0 && optimizer.v[entry->offset + k] == 0);
     }
-    close_fixture(&fixture);
 }
 
 /* Returns the states of all texts, computed `group` texts at a time. */
@@ -212,7 +200,6 @@ static void same_bits_in_every_batch(enum nvdp_model_type type) {
             float *got = states(&fixture, group, widths[w]);
             cr_assert_arr_eq(got, want, bytes, "width %zu, %zu at a time", widths[w], group);
         }
-        close_fixture(&fixture);
     }
 }
 
@@ -231,5 +218,4 @@ Test(frozen, only_layers_that_exist) {
     ok(nvdp__model_freeze(fixture.model, LAYERS));
     /* pooler and classifier remain */
     cr_assert_eq(fixture.model->info.parameters, 16 * 16 + 16 + 2 * 16 + 2);
-    close_fixture(&fixture);
 }

@@ -42,9 +42,10 @@ static struct nvdp__model_info info_for(enum nvdp_method method, struct nvdp_con
 static struct nvdp_model *saved_and_loaded(struct nvdp_context *ctx, enum nvdp_method method,
                                            const char *directory) {
     struct nvdp__model_info info = info_for(method, ctx);
-    struct nvdp_model *model = NULL, *loaded = NULL;
-    struct nvdp_tokenizer *tokenizer = NULL;
-    struct nvdp_dataset *dataset = NULL;
+    struct nvdp_model *loaded = NULL;
+    nvdp__autoptr(nvdp_model_free) struct nvdp_model *model = NULL;
+    nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *tokenizer = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
     const char *source = support_scratch();
     support_write_text(support_scratch_path("vocab.txt"), vocabulary);
     ok(nvdp_tokenizer_load(ctx, source, &tokenizer));
@@ -58,15 +59,12 @@ static struct nvdp_model *saved_and_loaded(struct nvdp_context *ctx, enum nvdp_m
     cr_assert_eq(loaded->params.total, model->params.total);
     cr_assert_arr_eq(loaded->params.value, model->params.value,
                      model->params.total * sizeof(float));
-    nvdp_dataset_free(dataset);
-    nvdp_tokenizer_free(tokenizer);
-    nvdp_model_free(model);
     return support_keep(loaded);
 }
 
 Test(model, what_is_saved_comes_back) {
     struct nvdp_context *ctx = support_context();
-    nvdp__autoptr(nvdp_model_free) struct nvdp_model *model =
+    struct nvdp_model *model =
         saved_and_loaded(ctx, NVDP_METHOD_NVDP, support_scratch_path("model"));
     const struct nvdp__model_info *info = &model->info;
     cr_assert_eq(info->method, NVDP_METHOD_NVDP);
@@ -100,17 +98,16 @@ Test(model, tells_what_it_is) {
 /* A file without newer keys gets their defaults. */
 Test(model, gaussian_methods_come_back_also_without_newer_keys) {
     struct nvdp_context *ctx = support_context();
-    char directory[512];
-    snprintf(directory, sizeof directory, "%s", support_scratch_path("model"));
+    const char *directory = support_scratch_path("model");
     const char *path = support_path("%s/config.json", directory);
     for (int older = 0; older < 2; older++) {
         struct nvdp_model *model = saved_and_loaded(ctx, NVDP_METHOD_VTDP, directory);
         if (older) {
-            nvdp_model_free(model);
             char *text = support_read(path);
             memcpy(strstr(text, "vib_sigma"), "was_other", 9);
             support_write_text(path, text);
             ok(nvdp_model_load(ctx, directory, &model));
+            support_keep(model);
         }
         const struct nvdp__model_info *info = &model->info;
         cr_expect_eq(info->method, NVDP_METHOD_VTDP);
@@ -118,7 +115,6 @@ Test(model, gaussian_methods_come_back_also_without_newer_keys) {
         cr_expect_eq(info->nvib.vib.vtdp_pool, NVDP__VTDP_POOL_FIRST);
         cr_expect_eq(info->nvib.pool, NVDP_POOL_FIRST);
         cr_expect_eq(info->nvib.kappa, 1);
-        nvdp_model_free(model);
     }
 }
 
@@ -187,36 +183,30 @@ static void refuses_edit(struct nvdp_context *ctx, const char *directory, const 
     char *text = support_read(path);
     char *at = strstr(text, from);
     cr_assert_not_null(at, "%s not in %s", from, text);
-    char *edited = NULL;
-    cr_assert_gt(asprintf(&edited, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from)), 0);
-    support_write_text(path, edited);
+    support_write_text(path,
+                       support_path("%.*s%s%s", (int)(at - text), text, to, at + strlen(from)));
     struct nvdp_model *model = NULL;
     fails(nvdp_model_load(ctx, directory, &model), NVDP_ERR_INPUT, words);
     support_write_text(path, text);
-    free(edited);
 }
 
 /* Without these keys transformers assumes two outputs. */
 Test(model, outputs_are_told_to_transformers) {
     struct nvdp_context *ctx = support_context();
-    char directory[512];
-    snprintf(directory, sizeof directory, "%s", support_scratch_path("model"));
+    const char *directory = support_scratch_path("model");
     const char *path = support_path("%s/config.json", directory);
-    nvdp_model_free(saved_and_loaded(ctx, NVDP_METHOD_BASE, directory));
-    json_error_t error;
-    nvdp__autoptr(json_decref) json_t *config = json_load_file(path, 0, &error);
-    const json_t *names = json_object_get(config, "id2label");
-    const json_t *ids = json_object_get(config, "label2id");
-    cr_assert_eq(json_object_size(names), 3);
-    cr_assert_str_eq(text_at(names, "2"), "maybe");
-    cr_assert_eq(integer_at(ids, "yes"), 1);
+    saved_and_loaded(ctx, NVDP_METHOD_BASE, directory);
+    const json_t *config = support_json(path);
+    cr_assert_eq(json_object_size(json_object_get(config, "id2label")), 3);
+    cr_assert_str_eq(text_at(config, "id2label/2"), "maybe");
+    cr_assert_eq(integer_at(config, "label2id/yes"), 1);
     cr_assert_str_eq(text_at(config, "problem_type"), "single_label_classification");
 }
 
 Test(model, damaged_configurations_are_refused_by_key) {
     struct nvdp_context *ctx = support_context();
     const char *directory = support_scratch_path("model");
-    nvdp_model_free(saved_and_loaded(ctx, NVDP_METHOD_NVDP, directory));
+    saved_and_loaded(ctx, NVDP_METHOD_NVDP, directory);
     refuses_edit(ctx, directory, "\"nvdp\":", "\"other\":", "nvdp");
     refuses_edit(ctx, directory, "\"version\": 1", "\"version\": 9", "version");
     refuses_edit(ctx, directory, "\"hidden\"", "\"secret\"", "length_policy");

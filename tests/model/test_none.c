@@ -85,11 +85,9 @@ static double loss_at(void *user) {
 Test(none, pooler_and_gradients) {
     nvdp__auto(release) struct fixture fixture;
     build(&fixture);
+    const struct nvdp__encoded in = {&fixture.dev, &fixture.params, &fixture.batch, fixture.hidden};
     float *pooled = NULL;
-    ok(none()->forward(
-        fixture.self,
-        &(struct nvdp__encoded){&fixture.dev, &fixture.params, &fixture.batch, fixture.hidden},
-        NULL, &pooled));
+    ok(none()->forward(fixture.self, &in, NULL, &pooled));
     cr_expect_eq(none()->view(fixture.self).width, WIDTH);
     struct point at = {.fixture = &fixture};
     double total = 0;
@@ -106,10 +104,8 @@ Test(none, pooler_and_gradients) {
         total += d_pooled[i] * pooled[i];
     }
     near(total, loss_at(&at), 1e-4);
-    none()->backward(
-        fixture.self,
-        &(struct nvdp__encoded){&fixture.dev, &fixture.params, &fixture.batch, fixture.hidden},
-        &(struct nvdp__penalty){0, 0, loss_g, loss_d}, d_pooled, d_hidden);
+    none()->backward(fixture.self, &in, &(struct nvdp__penalty){0, 0, loss_g, loss_d}, d_pooled,
+                     d_hidden);
     cr_expect(loss_g[1] == 0 && loss_d[1] == 0);
     support_expect_gradient("w", loss_at, &at, WIDTH * WIDTH,
                             nvdp__grad(&fixture.params, fixture.bert.pooler.weight), at.w, 1e-5);
@@ -122,11 +118,8 @@ Test(none, has_nothing_private) {
     nvdp__auto(release) struct fixture fixture;
     build(&fixture);
     float *pooled = NULL;
-    ok(none()->forward(
-        fixture.self,
-        &(struct nvdp__encoded){&fixture.dev, &fixture.params, &fixture.batch, fixture.hidden},
-        NULL, &pooled));
     const struct nvdp__encoded in = {&fixture.dev, &fixture.params, &fixture.batch, fixture.hidden};
+    ok(none()->forward(fixture.self, &in, NULL, &pooled));
     const struct nvdp__sample sample = none()->view(fixture.self).sample;
     cr_expect_eq(sample.rows, 0);
     cr_expect_null(none()->view(fixture.self).posterior);

@@ -94,14 +94,8 @@ static struct fixture open_fixture(const struct choice *choice) {
     ok(nvdp__model_per_example(model, TEXTS, &fixture.examples));
     ok(nvdp__batch_create(fixture.ctx, TEXTS, LONGEST, &fixture.batch));
     ok(nvdp__batch_create(fixture.ctx, 1, LONGEST, &fixture.one));
+    support_keep_parts(fixture);
     return fixture;
-}
-
-static void close_fixture(struct fixture *fixture) {
-    nvdp__per_example_free(fixture->examples);
-    nvdp__batch_free(fixture->batch);
-    nvdp__batch_free(fixture->one);
-    nvdp_model_free(fixture->model);
 }
 
 /* Fills the batch with texts [first, first + texts) of 1 to LONGEST tokens. Ids repeat, so both
@@ -195,7 +189,7 @@ static void norms_agree(const struct choice *choice) {
     for (size_t i = 0; i < TEXTS; i++) {
         fill(fixture.one, i, 1, choice->regression);
         pass(&fixture, fixture.one);
-        alone[i] = malloc(params->total * sizeof(float));
+        alone[i] = support_keep(malloc(params->total * sizeof(float)));
         memcpy(alone[i], params->grad, params->total * sizeof(float));
         floor[i] = tolerance / 10 * sqrt(sum_squares(params->total, alone[i]));
     }
@@ -243,9 +237,6 @@ static void norms_agree(const struct choice *choice) {
                           entry->name, t, sqrt(error), size);
         }
     }
-    for (size_t i = 0; i < TEXTS; i++)
-        free(alone[i]);
-    close_fixture(&fixture);
 }
 
 /* Returns the distance between two gradients. */
@@ -288,56 +279,41 @@ static void leaves_out(const struct choice *choice) {
         cr_expect_leq(difference(params->total, want, params->grad), 1e-5 * size, "%g",
                       (double)huge[k]);
     }
-    close_fixture(&fixture);
 }
 
 Test(per_example, a_text_that_is_no_number_is_left_out) {
     leaves_out(&(struct choice){.method = NVDP_METHOD_BASE});
-    leaves_out(&(struct choice){.method = NVDP_METHOD_BASE, .tags = true});
-    leaves_out(&(struct choice){.method = NVDP_METHOD_VIB_LEARNED, .latent_dim = 6});
+    leaves_out(&(struct choice){NVDP_METHOD_BASE, .tags = true});
+    leaves_out(&(struct choice){NVDP_METHOD_VIB_LEARNED, .latent_dim = 6});
     leaves_out(&(struct choice){.method = NVDP_METHOD_VTDP});
     leaves_out(&(struct choice){.method = NVDP_METHOD_NVDP});
-    leaves_out(&(struct choice){.method = NVDP_METHOD_BASE, .precision = NVDP_PRECISION_BF16});
+    leaves_out(&(struct choice){NVDP_METHOD_BASE, .precision = NVDP_PRECISION_BF16});
 }
 
-Test(per_example, base) {
-    norms_agree(&(struct choice){.method = NVDP_METHOD_BASE});
-    norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .regression = true});
-    norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .tags = true});
-    norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .words_stay = true});
+Test(per_example, methods_and_their_options) {
+    static const struct choice choices[] = {
+        {.method = NVDP_METHOD_BASE},
+        {NVDP_METHOD_BASE, .regression = true},
+        {NVDP_METHOD_BASE, .tags = true},
+        {NVDP_METHOD_BASE, .words_stay = true},
+        {NVDP_METHOD_NVDP, .act = NVDP_ACTIVATION_RELU},
+        {NVDP_METHOD_VIB_FIXED, .latent_dim = 6},
+        {NVDP_METHOD_VIB_LEARNED, .latent_dim = 6},
+        {.method = NVDP_METHOD_VIB_LEARNED},
+        {.method = NVDP_METHOD_VTDP},
+        {NVDP_METHOD_VTDP, .vtdp_pool = NVDP__VTDP_POOL_FIRST},
+        {NVDP_METHOD_VTDP, .policy = NVDP_LENGTH_HIDDEN, .clip_sequence = 2, .latent_dim = 6},
+        {.method = NVDP_METHOD_NVDP},
+        {NVDP_METHOD_NVDP, 8, NVDP_POOL_WEIGHTED, NVDP_LENGTH_HIDDEN, .kappa = 2},
+        {NVDP_METHOD_NVDP, .pool = NVDP_POOL_MEAN},
+        {NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .clip_sequence = 2}};
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        norms_agree(&choices[i]);
 }
 
 Test(per_example, activations) {
     for (int act = NVDP_ACTIVATION_GELU_NEW; act <= NVDP_ACTIVATION_QUICK_GELU; act++)
-        norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .act = (enum nvdp_activation)act});
-    norms_agree(&(struct choice){.method = NVDP_METHOD_NVDP, .act = NVDP_ACTIVATION_RELU});
-}
-
-Test(per_example, vib) {
-    norms_agree(&(struct choice){.method = NVDP_METHOD_VIB_FIXED, .latent_dim = 6});
-    norms_agree(&(struct choice){.method = NVDP_METHOD_VIB_LEARNED, .latent_dim = 6});
-    norms_agree(&(struct choice){.method = NVDP_METHOD_VIB_LEARNED});
-}
-
-Test(per_example, vtdp) {
-    norms_agree(&(struct choice){.method = NVDP_METHOD_VTDP});
-    norms_agree(&(struct choice){.method = NVDP_METHOD_VTDP, .vtdp_pool = NVDP__VTDP_POOL_FIRST});
-    norms_agree(&(struct choice){.method = NVDP_METHOD_VTDP,
-                                 .policy = NVDP_LENGTH_HIDDEN,
-                                 .clip_sequence = 2,
-                                 .latent_dim = 6});
-}
-
-Test(per_example, nvdp) {
-    norms_agree(&(struct choice){.method = NVDP_METHOD_NVDP});
-    norms_agree(&(struct choice){.method = NVDP_METHOD_NVDP,
-                                 .latent_dim = 8,
-                                 .kappa = 2,
-                                 .policy = NVDP_LENGTH_HIDDEN,
-                                 .pool = NVDP_POOL_WEIGHTED});
-    norms_agree(&(struct choice){.method = NVDP_METHOD_NVDP, .pool = NVDP_POOL_MEAN});
-    norms_agree(&(struct choice){
-        .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .clip_sequence = 2});
+        norms_agree(&(struct choice){NVDP_METHOD_BASE, .act = (enum nvdp_activation)act});
 }
 
 /* Every row of the table. MPNet's layers, and VTDP's own layer, share a table of biases by
@@ -347,49 +323,45 @@ Test(per_example, relatives_of_bert) {
         const struct nvdp__encoder_row *row = nvdp__encoders[next];
         const enum nvdp_model_type type = (enum nvdp_model_type)next;
         if (!row->per_example) continue;
-        norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .type = type});
+        norms_agree(&(struct choice){NVDP_METHOD_BASE, .type = type});
         norms_agree(&(struct choice){
             .method = NVDP_METHOD_BASE, .type = type, .precision = NVDP_PRECISION_BF16});
-        if (row->bottleneck)
-            norms_agree(&(struct choice){.method = NVDP_METHOD_VIB_LEARNED, .type = type});
+        if (row->bottleneck) norms_agree(&(struct choice){NVDP_METHOD_VIB_LEARNED, .type = type});
         if (row->pass->declare_extra != NULL)
-            norms_agree(&(struct choice){.method = NVDP_METHOD_VTDP, .type = type});
-        if (row->position_vectors)
-            leaves_out(&(struct choice){.method = NVDP_METHOD_BASE, .type = type});
+            norms_agree(&(struct choice){NVDP_METHOD_VTDP, .type = type});
+        if (row->position_vectors) leaves_out(&(struct choice){NVDP_METHOD_BASE, .type = type});
     }
     /* with random weights of other types, NVDP may amplify rounding beyond the bound */
-    norms_agree(&(struct choice){.method = NVDP_METHOD_NVDP, .type = NVDP_MODEL_MPNET});
-    norms_agree(&(struct choice){.method = NVDP_METHOD_NVDP, .type = NVDP_MODEL_ELECTRA});
+    norms_agree(&(struct choice){NVDP_METHOD_NVDP, .type = NVDP_MODEL_MPNET});
+    norms_agree(&(struct choice){NVDP_METHOD_NVDP, .type = NVDP_MODEL_ELECTRA});
 }
 
 /* An inner layer and its gate are one product, and LayerNorms have no biases. */
 Test(per_example, modernbert) {
     const enum nvdp_model_type type = NVDP_MODEL_MODERNBERT;
-    norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .type = type});
-    norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .type = type, .biases = true});
+    norms_agree(&(struct choice){NVDP_METHOD_BASE, .type = type});
+    norms_agree(&(struct choice){NVDP_METHOD_BASE, .type = type, .biases = true});
     /* without the clip, NVDP amplifies rounding beyond the bound on these random weights */
-    norms_agree(&(struct choice){.method = NVDP_METHOD_NVDP, .type = type, .clip_sequence = 2});
-    norms_agree(&(struct choice){.method = NVDP_METHOD_VTDP, .type = type, .biases = true});
-    norms_agree(&(struct choice){.method = NVDP_METHOD_VTDP,
-                                 .type = type,
-                                 .act = NVDP_ACTIVATION_SILU,
+    norms_agree(&(struct choice){NVDP_METHOD_NVDP, .type = type, .clip_sequence = 2});
+    norms_agree(&(struct choice){NVDP_METHOD_VTDP, .type = type, .biases = true});
+    norms_agree(&(struct choice){NVDP_METHOD_VTDP, .type = type, .act = NVDP_ACTIVATION_SILU,
                                  .precision = NVDP_PRECISION_BF16});
 }
 
 /* The BiLSTM computes the positions of all texts in one product, in float32 on every device. */
 Test(per_example, bilstm) {
-    norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .bilstm = true});
+    norms_agree(&(struct choice){NVDP_METHOD_BASE, .bilstm = true});
     norms_agree(&(struct choice){
         .method = NVDP_METHOD_BASE, .bilstm = true, .precision = NVDP_PRECISION_BF16});
 }
 
 /* Words of one and more pieces: the made texts' types mark them. */
 Test(per_example, word) {
-    norms_agree(&(struct choice){.method = NVDP_METHOD_WORD, .latent_dim = 2, .clip_sequence = 1});
-    norms_agree(&(struct choice){.method = NVDP_METHOD_WORD, .latent_dim = 3, .clip_sequence = 50});
+    norms_agree(&(struct choice){NVDP_METHOD_WORD, .latent_dim = 2, .clip_sequence = 1});
+    norms_agree(&(struct choice){NVDP_METHOD_WORD, .latent_dim = 3, .clip_sequence = 50});
 }
 
 /* In bfloat16 a single text has the same bits in each product, so norms agree as in float32. */
 Test(per_example, bf16) {
-    norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .precision = NVDP_PRECISION_BF16});
+    norms_agree(&(struct choice){NVDP_METHOD_BASE, .precision = NVDP_PRECISION_BF16});
 }

@@ -253,8 +253,8 @@ Test(report, lonely_texts) {
 
 Test(report, print) {
     static const char *const said[] = {
-        "12.3 % of pairs are infinite (192): max and mean are inf; over the finite pairs only, the "
-        "sum has max ",
+        "12.3 % of pairs are infinite (192): max and mean are inf; over the finite pairs only, ",
+        "finite pairs only, the sum has max ",
         "(not a privacy statement)",
         "as in the published tables; not a privacy guarantee",
         "not a bound over all texts",

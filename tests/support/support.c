@@ -420,6 +420,12 @@ void *support_keep(void *memory) {
     return kept[at] = memory;
 }
 
+void support_keep_parts_of(const void *object, size_t size) {
+    void *copy = malloc(size);
+    cr_assert_not_null(copy);
+    support_keep(memcpy(copy, object, size));
+}
+
 void support_lose(int call, int argument, unsigned bits, int error) {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),

@@ -143,6 +143,9 @@ double support_norm_error(size_t n, const float *got, const double *want);
 
 /* Keeps memory that a helper's result points to until the test's process ends, and returns it. */
 void *support_keep(void *memory);
+/* Keeps what a struct points to. The struct itself may end with its scope. */
+#define support_keep_parts(object) support_keep_parts_of(&(object), sizeof(object))
+void support_keep_parts_of(const void *object, size_t size);
 /* Frees what a result points to when its variable goes out of scope. */
 #define FREED(function) __attribute__((cleanup(function)))
 

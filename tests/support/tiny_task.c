@@ -99,6 +99,13 @@ struct nvdp__train_options task_config(const struct task *task, enum nvdp_method
     return config;
 }
 
+struct nvdp__train_options task_options(struct nvdp_context *ctx, enum nvdp_method method,
+                                        const char *out) {
+    struct task *made = support_keep(malloc(sizeof *made));
+    *made = task_make(ctx);
+    return task_config(made, method, *out == '/' ? out : support_scratch_path(out));
+}
+
 struct nvdp__train_options task_implied(struct nvdp_context *ctx, const char *name,
                                         const char *value) {
     struct nvdp__train_options options;
@@ -118,14 +125,26 @@ struct nvdp_train_result task_train(struct nvdp_context *ctx,
     return result;
 }
 
+void task_fails(struct nvdp_context *ctx, const struct nvdp__train_options *config,
+                nvdp_status status, const char *part) {
+    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    fails(nvdp__train(ctx, config, &result), status, part);
+}
+
+static bool last_call(void *calls) {
+    return --*(int *)calls < 0;
+}
+
+void task_stop(struct nvdp_context *ctx, const struct nvdp__train_options *config, int calls) {
+    nvdp_context_set_cancel(ctx, last_call, &calls);
+    task_fails(ctx, config, NVDP_ERR_CANCELLED, "");
+    nvdp_context_set_cancel(ctx, NULL, NULL);
+}
+
 struct nvdp_evaluation task_evaluate(struct nvdp_context *ctx, const char *run, int draws) {
     struct nvdp_evaluation evaluation = NVDP_RESULT(struct nvdp_evaluation);
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-    char number[16];
-    snprintf(number, sizeof number, "%d", draws);
-    ok(nvdp_config_create(ctx, "evaluate", &config));
-    ok(nvdp_config_set(config, "run", run));
-    ok(nvdp_config_set(config, "draws", number));
+    const struct nvdp_config *config =
+        support_config(ctx, "evaluate", "run", run, "draws", support_path("%d", draws), NULL);
     ok(nvdp_evaluate(ctx, config, &evaluation));
     support_keep(evaluation.scores);
     return evaluation;

@@ -22,6 +22,9 @@ struct task task_make_wide(struct nvdp_context *ctx);
 /* Returns a configuration that learns the task; out is in the scratch directory (static text). */
 struct nvdp__train_options task_config(const struct task *task, enum nvdp_method method,
                                        const char *out);
+/* Makes the task, and returns a configuration that learns it; `out` is a name in the scratch directory, or a path. */
+struct nvdp__train_options task_options(struct nvdp_context *ctx, enum nvdp_method method,
+                                        const char *out);
 /* Returns the options of training after one is set and others follow from it, without their
  * strings. */
 struct nvdp__train_options task_implied(struct nvdp_context *ctx, const char *name,
@@ -30,6 +33,11 @@ struct nvdp__train_options task_implied(struct nvdp_context *ctx, const char *na
 struct nvdp_train_result task_train(struct nvdp_context *ctx,
                                     const struct nvdp__train_options *config);
 
+/* Expects that training fails, with a message that contains `words`. */
+void task_fails(struct nvdp_context *ctx, const struct nvdp__train_options *config,
+                nvdp_status status, const char *words);
+/* Trains until the run has been asked `calls` times whether it is cancelled. */
+void task_stop(struct nvdp_context *ctx, const struct nvdp__train_options *config, int calls);
 /* Scores a run on the dev file. */
 struct nvdp_evaluation task_evaluate(struct nvdp_context *ctx, const char *run, int draws);
 

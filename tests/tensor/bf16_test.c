@@ -17,6 +17,7 @@ struct nvdp__device bf16_device(int which) {
         dev.unit = NVDP__BF16_TILES;
     omp_set_num_threads(dev.threads); /* as a context does */
     ok(nvdp__bf16_create(NULL, plain, &dev.bf16));
+    support_keep(dev.bf16);
     return dev;
 }
 

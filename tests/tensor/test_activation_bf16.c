@@ -48,7 +48,7 @@ Test(activation_bf16, every_bfloat16_number) {
     nvdp__bf16 *y = bf16_nans(n + 1), *dx = bf16_nans(n + 1), *again = bf16_nans(n + 1);
     for (int which = 0; which < BF16_DEVICES; which++)
         for (size_t a = 0; a < ACTS; a++) {
-            nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(which);
+            struct nvdp__device dev = bf16_device(which);
             ref64_act_forward(acts[a], n, x64, want);
             ref64_act_backward(acts[a], n, x64, dy64, want_dx);
             forward(&dev, acts[a], n, x, y);
@@ -62,7 +62,7 @@ Test(activation_bf16, every_bfloat16_number) {
 
 Test(activation_bf16, ends_of_the_range) {
     bf16_or_skip();
-    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_ONE);
+    struct nvdp__device dev = bf16_device(BF16_ONE);
     for (size_t a = 0; a < ACTS; a++) {
         nvdp__bf16 x[] = {0x7f80, 0x7fc0, 0x7f7f, 0xc47a}; /* inf, NaN, the largest, -1000 */
         nvdp__bf16 y[4];
@@ -93,7 +93,7 @@ Test(activation_bf16, may_work_in_place) {
     bf16_or_skip();
     const size_t lengths[] = {0, 1, 15, 33, 4096, 4097, 40000};
     for (int which = 0; which < BF16_DEVICES; which++) {
-        nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(which);
+        struct nvdp__device dev = bf16_device(which);
         for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++)
             for (size_t a = 0; a < ACTS; a++)
                 in_place(&dev, acts[a], lengths[l]);
@@ -104,7 +104,7 @@ Test(activation_bf16, may_work_in_place) {
  * product reads the same operand. */
 Test(activation_bf16, backward_repeats_the_forward) {
     bf16_or_skip();
-    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_ONE);
+    struct nvdp__device dev = bf16_device(BF16_ONE);
     size_t n;
     nvdp__bf16 *x = every(&n);
     nvdp__bf16 *dy = bf16_values(n, 1);

@@ -53,7 +53,7 @@ static struct result run(const struct nvdp__device *dev, const struct problem *p
 /* Scores reach about +-4 and lse a few more: exp turns their rounding, 5e-7 absolute, into as
  * large a relative error. Sums of products of such numbers stay below ten times the usual
  * tolerance. */
-static void check(const struct problem *p) {
+static void check_problem(const struct problem *p) {
     double *q = test_widen(p->q_floats, p->q), *k = test_widen(p->kv_floats, p->k);
     double *v = test_widen(p->kv_floats, p->v), *bias = test_widen(p->k_rows, p->bias);
     double *out = test_zeros64(p->out_floats), *lse = test_zeros64(p->lse_floats);
@@ -82,6 +82,12 @@ static void check(const struct problem *p) {
     if (dbias != NULL) test_same("dbias", p->k_rows, a->dbias, b->dbias);
 }
 
+static void check(size_t groups, const int32_t *q_offset, const int32_t *k_offset, size_t heads,
+                  size_t head_dim, size_t pad, float rate, bool bias) {
+    const struct problem p = make(groups, q_offset, k_offset, heads, head_dim, pad, rate, bias);
+    check_problem(&p);
+}
+
 static const int32_t even[] = {0, 1, 8, 24, 41, 74};
 static const int32_t other[] = {0, 7, 8, 25, 58, 74};
 static const int32_t holes[] = {0, 0, 9, 9, 20, 20};
@@ -92,33 +98,24 @@ Test(attention, matches_double_over_shapes) {
         for (int bias = 0; bias < 2; bias++)
             for (int dropout = 0; dropout < 2; dropout++) {
                 float rate = dropout ? 0.2f : 0;
-                struct problem same = make(5, even, even, 2, dims[i], 0, rate, bias == 1);
-                check(&same);
-                struct problem across = make(5, even, other, 3, dims[i], 5, rate, bias == 1);
-                check(&across);
+                check(5, even, even, 2, dims[i], 0, rate, bias == 1);
+                check(5, even, other, 3, dims[i], 5, rate, bias == 1);
             }
 }
 
 Test(attention, long_texts) {
     const int32_t offset[] = {0, 128, 141, 154};
-    struct problem p = make(3, offset, offset, 2, 64, 0, 0.1f, true);
-    check(&p);
+    check(3, offset, offset, 2, 64, 0, 0.1f, true);
     const int32_t longer[] = {0, 150, 151};
-    struct problem blas = make(2, longer, longer, 2, 64, 0, 0.1f, true);
-    check(&blas);
-    struct problem wide = make(3, offset, offset, 2, 32, 16, 0, false);
-    check(&wide);
+    check(2, longer, longer, 2, 64, 0, 0.1f, true);
+    check(3, offset, offset, 2, 32, 16, 0, false);
 }
 
 Test(attention, empty_groups) {
-    struct problem both = make(5, holes, holes, 2, 16, 0, 0, true);
-    check(&both);
-    struct problem no_keys = make(5, even, holes, 2, 16, 0, 0, true);
-    check(&no_keys);
-    struct problem no_queries = make(5, holes, even, 2, 16, 0, 0.1f, true);
-    check(&no_queries);
-    struct problem nothing = make(0, even, even, 2, 16, 0, 0, false);
-    check(&nothing);
+    check(5, holes, holes, 2, 16, 0, 0, true);
+    check(5, even, holes, 2, 16, 0, 0, true);
+    check(5, holes, even, 2, 16, 0, 0.1f, true);
+    check(0, even, even, 2, 16, 0, 0, false);
 }
 
 /* A key whose bias is -inf takes no part; huge scores do not overflow. */

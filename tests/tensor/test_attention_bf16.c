@@ -109,11 +109,11 @@ static void compare(const struct problem *p, const struct result *r, const struc
     if (p->bias != NULL) test_close("dbias", p->k_rows, r->dbias, e->dbias, 10 * FLOAT_TOLERANCE);
 }
 
-static void check(const struct problem *p) {
+static void check_problem(const struct problem *p) {
     struct expected e = in_double(p);
     struct result r[BF16_DEVICES];
     for (int d = 0; d < BF16_DEVICES; d++) {
-        nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(d);
+        struct nvdp__device dev = bf16_device(d);
         r[d] = run(&dev, p);
         compare(p, &r[d], &e);
     }
@@ -123,6 +123,12 @@ static void check(const struct problem *p) {
     bf16_same("dv", p->kv_count, r[BF16_ONE].dv, r[BF16_TWO].dv);
     test_same("lse", p->lse_count, r[BF16_ONE].lse, r[BF16_TWO].lse);
     if (p->bias != NULL) test_same("dbias", p->k_rows, r[BF16_ONE].dbias, r[BF16_TWO].dbias);
+}
+
+static void check(size_t groups, const int32_t *q_offset, const int32_t *k_offset, size_t heads,
+                  size_t head_dim, size_t pad, float rate, bool bias) {
+    const struct problem p = make(groups, q_offset, k_offset, heads, head_dim, pad, rate, bias);
+    check_problem(&p);
 }
 
 /* Lengths 1, 2, 15, 16, 17, 31, 32, 33 in two orders: a text's queries and keys differ in
@@ -137,10 +143,8 @@ Test(attention_bf16, matches_double_over_shapes) {
         for (int bias = 0; bias < 2; bias++)
             for (int dropout = 0; dropout < 2; dropout++) {
                 float rate = dropout ? 0.2f : 0;
-                struct problem same = make(8, up, up, 2, dims[i], 0, rate, bias == 1);
-                check(&same);
-                struct problem across = make(8, up, down, 3, dims[i], 6, rate, bias == 1);
-                check(&across);
+                check(8, up, up, 2, dims[i], 0, rate, bias == 1);
+                check(8, up, down, 3, dims[i], 6, rate, bias == 1);
             }
 }
 
@@ -148,45 +152,36 @@ Test(attention_bf16, matches_double_over_shapes) {
 Test(attention_bf16, texts_around_a_block_of_queries) {
     bf16_or_skip();
     const int32_t offset[] = {0, 127, 255, 384, 514};
-    struct problem plain = make(4, offset, offset, 2, 64, 0, 0, false);
-    check(&plain);
+    check(4, offset, offset, 2, 64, 0, 0, false);
     const int32_t other[] = {0, 130, 259, 387, 514};
-    struct problem across = make(4, offset, other, 2, 32, 2, 0.1f, true);
-    check(&across);
+    check(4, offset, other, 2, 32, 2, 0.1f, true);
 }
 
 Test(attention_bf16, long_texts) {
     bf16_or_skip();
     const int32_t offset[] = {0, 300, 303, 560};
-    struct problem p = make(3, offset, offset, 2, 32, 0, 0.1f, true);
-    check(&p);
+    check(3, offset, offset, 2, 32, 0, 0.1f, true);
     const int32_t few[] = {0, 5, 305, 306};
-    struct problem across = make(3, offset, few, 1, 64, 0, 0, true);
-    check(&across);
+    check(3, offset, few, 1, 64, 0, 0, true);
 }
 
 static const int32_t holes[] = {0, 0, 9, 9, 26, 26, 26, 26, 26};
 
 Test(attention_bf16, empty_groups) {
     bf16_or_skip();
-    struct problem both = make(8, holes, holes, 2, 32, 0, 0, true);
-    check(&both);
-    struct problem no_keys = make(8, up, holes, 2, 32, 0, 0, true);
-    check(&no_keys);
-    struct problem no_queries = make(8, holes, up, 2, 64, 2, 0.1f, true);
-    check(&no_queries);
+    check(8, holes, holes, 2, 32, 0, 0, true);
+    check(8, up, holes, 2, 32, 0, 0, true);
+    check(8, holes, up, 2, 64, 2, 0.1f, true);
     const int32_t none[2] = {0, 0};
-    struct problem nothing = make(0, none, none, 2, 32, 0, 0, false);
-    check(&nothing);
-    struct problem empty = make(1, none, none, 2, 32, 0, 0.5f, true);
-    check(&empty);
+    check(0, none, none, 2, 32, 0, 0, false);
+    check(1, none, none, 2, 32, 0, 0.5f, true);
 }
 
 /* A text's results do not depend on the other texts of the batch. */
 Test(attention_bf16, texts_do_not_see_one_another) {
     bf16_or_skip();
     struct problem all = make(8, up, up, 2, 32, 0, 0, true);
-    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_ONE);
+    struct nvdp__device dev = bf16_device(BF16_ONE);
     struct result together = run(&dev, &all);
     for (size_t g = 0; g < 8; g++) {
         struct problem one = all;
@@ -216,7 +211,7 @@ Test(attention_bf16, extreme_scores) {
     struct problem p = make(1, offset, offset, 1, DIM, 0, 0, true);
     p.bias[3] = -INFINITY;
     p.bias[5] = 1e6f;
-    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_ONE);
+    struct nvdp__device dev = bf16_device(BF16_ONE);
     struct result r = run(&dev, &p);
     for (size_t i = 0; i < N; i++) {
         bf16_same("the one value", DIM, r.out + i * DIM, p.v + 5 * (size_t)DIM);

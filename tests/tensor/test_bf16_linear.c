@@ -142,7 +142,7 @@ Test(bf16_linear, matches_double_over_shapes) {
     const size_t rows[] = {0, 1, 2, 31, 32, 33, 100};
     const size_t dims[][2] = {{1, 1}, {3, 5}, {16, 17}, {32, 96}, {96, 33}, {130, 2}, {257, 64}};
     for (int which = 0; which < BF16_DEVICES; which++) {
-        nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(which);
+        struct nvdp__device dev = bf16_device(which);
         for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
             for (size_t d = 0; d < sizeof dims / sizeof dims[0]; d++)
                 check(&dev, rows[r], dims[d][0], dims[d][1]);
@@ -153,7 +153,7 @@ Test(bf16_linear, matches_double_over_shapes) {
  * is a tenth of that in practice and still below the tolerance. */
 Test(bf16_linear, sizes_of_an_encoder) {
     bf16_or_skip();
-    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_TWO);
+    struct nvdp__device dev = bf16_device(BF16_TWO);
     check(&dev, 70, 768, 160);
     check(&dev, 170, 160, 768);
 }
@@ -170,7 +170,7 @@ Test(bf16_linear, rows_are_added_up_to_whole_blocks) {
         cr_assert(nvdp__bf16_rows(rows) >= rows &&
                   nvdp__bf16_rows(rows) >= nvdp__bf16_rows(rows - 1));
     bf16_or_skip();
-    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_TWO);
+    struct nvdp__device dev = bf16_device(BF16_TWO);
     check(&dev, 513, 32, 48);
     check(&dev, 1690, 48, 32);
 }
@@ -196,7 +196,7 @@ static void back(const struct nvdp__device *dev, const struct layer *l, const fl
 Test(bf16_linear, weights_are_rounded_to_nearest) {
     bf16_or_skip();
     enum { ROWS = 9, IN = 70, OUT = 50 };
-    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_ONE);
+    struct nvdp__device dev = bf16_device(BF16_ONE);
     struct layer l = make(ROWS, IN, OUT);
     float *w = test_floats(IN * OUT, 1);
     for (size_t i = 0; i < IN * OUT; i++)
@@ -220,7 +220,7 @@ Test(bf16_linear, weights_are_rounded_to_nearest) {
 Test(bf16_linear, weights_of_one_shape_and_their_changes) {
     bf16_or_skip();
     enum { ROWS = 40, DIM = 48, N = DIM * DIM, WEIGHTS = 5 };
-    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_TWO);
+    struct nvdp__device dev = bf16_device(BF16_TWO);
     struct layer l = make(ROWS, DIM, DIM);
     float *w[WEIGHTS], *y[WEIGHTS], *dx[WEIGHTS];
     float *again = whole_blocks(ROWS, DIM);
@@ -255,7 +255,7 @@ Test(bf16_linear, weights_of_one_shape_and_their_changes) {
 Test(bf16_linear, rows_do_not_see_one_another) {
     bf16_or_skip();
     enum { ROWS = 75, IN = 64, OUT = 96 };
-    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_TWO);
+    struct nvdp__device dev = bf16_device(BF16_TWO);
     struct layer all = make(ROWS, IN, OUT);
     float *y = whole_blocks(ROWS, OUT);
     forward(&dev, &all, all.w, y);
@@ -294,7 +294,6 @@ static struct results run(int which, const struct layer *l) {
                              false);
     }
     ok(nvdp__device_status(&dev));
-    nvdp__device_release(&dev);
     return r;
 }
 
@@ -346,7 +345,7 @@ Test(bf16_linear, out_of_memory_is_told_at_the_end) {
 Test(bf16_linear, rounds_float_tensors_into_planned_scratch) {
     bf16_or_skip();
     enum { ROWS = 45, IN = 40, OUT = 72 };
-    nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(BF16_TWO);
+    struct nvdp__device dev = bf16_device(BF16_TWO);
     struct layer l = make(ROWS, IN, OUT);
     struct nvdp__linear layer = linear_of(&l, l.w);
     struct nvdp__tensor x = nvdp__f32(ROWS, IN, bf16_floats((size_t)ROWS * IN, l.x));

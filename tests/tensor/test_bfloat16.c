@@ -94,7 +94,7 @@ Test(tensor, conversions_on_any_number_of_threads) {
                               5 * NVDP__BLOCK,
                               NVDP__PARALLEL_MIN + 3 * NVDP__BLOCK + 5};
     for (int which = BF16_ONE; which <= BF16_TWO; which++) {
-        nvdp__auto(nvdp__device_release) struct nvdp__device dev = bf16_device(which);
+        struct nvdp__device dev = bf16_device(which);
         for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
             size_t n = lengths[l];
             float *x = test_floats(n, 3);
@@ -131,7 +131,7 @@ Test(tensor, has_whole_blocks_of_rows_in_bfloat16) {
     float memory[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     nvdp__bf16 rounded[8] = {0};
     struct nvdp__arena arena = {0};
-    nvdp__auto(nvdp__device_release) struct nvdp__device bf16 = bf16_device(BF16_ONE);
+    struct nvdp__device bf16 = bf16_device(BF16_ONE);
     cr_expect_eq(nvdp__padded_rows(&bf16, 0), 0);
     cr_expect_eq(nvdp__padded_rows(&bf16, 1), 32);
     cr_expect_eq(nvdp__padded_rows(&bf16, 32), 32);

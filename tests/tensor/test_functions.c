@@ -5,57 +5,27 @@
 
 enum { POINTS = 400001 };
 
-NVDP__CLONES
-static void exp_all(size_t n, const float *x, float *y) {
-    for (size_t i = 0; i < n; i++)
-        y[i] = nvdp__fast_exp(x[i]);
-}
-
-NVDP__CLONES
-static void exp_below_all(size_t n, const float *x, float *y) {
-    for (size_t i = 0; i < n; i++)
-        y[i] = nvdp__fast_exp_below(x[i]);
-}
-
-NVDP__CLONES
-static void tanh_all(size_t n, const float *x, float *y) {
-    for (size_t i = 0; i < n; i++)
-        y[i] = nvdp__fast_tanh(x[i]);
-}
-
-NVDP__CLONES
-static void cdf_all(size_t n, const float *x, float *y) {
-    for (size_t i = 0; i < n; i++)
-        y[i] = nvdp__normal_cdf(x[i]);
-}
-
-NVDP__CLONES
-static void slope_all(size_t n, const float *x, float *y) {
-    for (size_t i = 0; i < n; i++)
-        nvdp__gelu_and_slope(x[i], &y[i]);
-}
-
-static float exp_one(float x) {
-    return nvdp__fast_exp(x);
-}
-
-static float exp_below_one(float x) {
-    return nvdp__fast_exp_below(x);
-}
-
-static float tanh_one(float x) {
-    return nvdp__fast_tanh(x);
-}
-
-static float cdf_one(float x) {
-    return nvdp__normal_cdf(x);
-}
-
-static float slope_one(float x) {
+static inline float gelu_slope(float x) {
     float slope;
     nvdp__gelu_and_slope(x, &slope);
     return slope;
 }
+
+/* Defines NAME_all, which applies a function to an array in the version chosen for the processor, and NAME_one. */
+#define VERSIONS(NAME, FUNCTION)                                                                   \
+    NVDP__CLONES                                                                                   \
+    static void NAME##_all(size_t n, const float *x, float *y) {                                   \
+        for (size_t i = 0; i < n; i++)                                                             \
+            y[i] = FUNCTION(x[i]);                                                                 \
+    }                                                                                              \
+    static float NAME##_one(float x) {                                                             \
+        return FUNCTION(x);                                                                        \
+    }
+VERSIONS(exp, nvdp__fast_exp)
+VERSIONS(exp_below, nvdp__fast_exp_below)
+VERSIONS(tanh, nvdp__fast_tanh)
+VERSIONS(cdf, nvdp__normal_cdf)
+VERSIONS(slope, gelu_slope)
 
 static double exact_cdf(double x) {
     return 0.5 * erfc(-x / sqrt(2));

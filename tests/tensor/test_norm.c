@@ -15,11 +15,6 @@ static size_t devices(struct nvdp__device dev[ALL]) {
     return ALL;
 }
 
-static void release(size_t count, struct nvdp__device dev[ALL]) {
-    for (size_t d = 0; d < count; d++)
-        nvdp__device_release(&dev[d]);
-}
-
 /* One problem in float; its expected results are below. */
 struct problem {
     size_t rows, dim, n;
@@ -207,14 +202,13 @@ Test(norm, matches_double_on_every_device) {
     check(count, dev, 150, 256, true, 0.1f);
     check(count, dev, 150, 300, false, 0.1f);
     check(count, dev, 0, 16, true, 0.1f);
-    release(count, dev);
 }
 
 /* float32 results do not depend on the precision of the products' operands. */
 Test(norm, the_residual_stream_is_the_same_in_both_precisions) {
     bf16_or_skip();
     struct nvdp__device dev[ALL];
-    size_t count = devices(dev);
+    devices(dev);
     struct problem p = make(40, 96, true, 0.2f);
     struct result single = run(&dev[FAST], &p, false);
     struct result rounded = run(&dev[ROUNDED_ONE], &p, false);
@@ -223,7 +217,6 @@ Test(norm, the_residual_stream_is_the_same_in_both_precisions) {
     test_same("d", p.n, single.d, rounded.d);
     for (size_t i = 0; i < p.n; i++)
         cr_assert_eq(rounded.d_bits[i], nvdp__bfloat16_from_float(single.d_branch[i]));
-    release(count, dev);
 }
 
 /* A dropped element becomes 0, even if it was infinite. */
@@ -241,7 +234,6 @@ Test(norm, drops_what_is_not_finite) {
             if (factor[i] == 0) cr_assert_eq(r.sum[i], p.residual[i]);
         }
     }
-    release(count, dev);
 }
 
 struct shape {

@@ -20,18 +20,14 @@ static void check_embed(size_t rows, size_t dim) {
         dword[d] = test_copy(WORDS * dim, word);
         dposition[d] = test_copy(POSITIONS * dim, position);
         dtype[d] = test_copy(TYPES * dim, type);
-        struct nvdp__embedding tables = {.ids = ids,
-                                         .positions = positions,
-                                         .types = types,
-                                         .word = word,
-                                         .position = position,
-                                         .type = type};
-        struct nvdp__embedding gradients = {.ids = ids,
-                                            .positions = positions,
-                                            .types = types,
-                                            .word = dword[d],
-                                            .position = dposition[d],
-                                            .type = dtype[d]};
+        struct nvdp__embedding tables = {.ids = ids, .positions = positions, .types = types};
+        struct nvdp__embedding gradients = tables;
+        tables.word = word;
+        tables.position = position;
+        tables.type = type;
+        gradients.word = dword[d];
+        gradients.position = dposition[d];
+        gradients.type = dtype[d];
         op_embed_forward(&test_devices[d], &tables, nvdp__f32(rows, dim, y));
         op_embed_backward(&test_devices[d], &gradients, nvdp__f32(rows, dim, dy));
         test_close("y", rows * dim, y, y64, FLOAT_TOLERANCE);

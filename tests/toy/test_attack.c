@@ -63,7 +63,6 @@ const struct nvdp__attack nvdp__attack_row_learner = {
 Test(toy_attack, is_described) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_attack_info info = NVDP_RESULT(struct nvdp_attack_info);
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     ok(nvdp_attack_describe(ctx, 0, &info));
     const size_t last = info.attacks - 2;
     ok(nvdp_attack_describe(ctx, last, &info));
@@ -76,7 +75,7 @@ Test(toy_attack, is_described) {
     char want[64];
     snprintf(want, sizeof want, "expected 0 to %zu, found %zu", info.attacks - 1, info.attacks);
     support_contains(nvdp_context_error(ctx), want);
-    ok(nvdp_config_create(ctx, "attack", &config));
+    struct nvdp_config *config = support_config(ctx, "attack", NULL);
     for (size_t i = 0; i < nvdp_config_count(config); i++)
         if (strcmp(nvdp_config_option(config, i)->name, "kind") == 0)
             support_contains(nvdp_config_option(config, i)->help, "; toy (the length of a text)");
@@ -92,10 +91,9 @@ Test(toy_attack, is_run_printed_and_judged) {
     struct nvdp_context *ctx = support_context();
     const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .epochs = 1};
     const char *of = task_run(ctx, "run", &choice, NULL);
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     struct nvdp_attack_result *result = NULL;
     char *text = NULL;
-    ok(nvdp_config_create(ctx, "attack", &config));
+    struct nvdp_config *config = support_config(ctx, "attack", NULL);
     set(config, "kind", "toy");
     fails(nvdp_attack(ctx, config, &result), NVDP_ERR_ARGUMENT,
           "expected exactly one of the options run and posteriors");
@@ -126,11 +124,10 @@ Test(toy_attack, may_learn_from_public_texts) {
     struct nvdp_context *ctx = support_context();
     const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .epochs = 1};
     const char *of = task_run(ctx, "run", &choice, NULL);
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     struct nvdp_attack_result *result = NULL;
     nvdp__autofree char *text = NULL;
     const char *public = support_path("%s/train.tsv", support_scratch_path("data"));
-    ok(nvdp_config_create(ctx, "attack", &config));
+    struct nvdp_config *config = support_config(ctx, "attack", NULL);
     set(config, "kind", "learner");
     set(config, "run", of);
     set(config, "public", public);

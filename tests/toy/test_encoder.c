@@ -39,7 +39,6 @@ Test(encoder, a_checkpoint_is_read_and_encoded) {
     static const float bias[WIDTH] = {0.125F, -1, 7};
     static const int ids[TOKENS] = {1, 3, 2, 0};
     struct nvdp_context *ctx = support_context();
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     struct nvdp_bert_config read = NVDP_RESULT(struct nvdp_bert_config);
     struct nvdp__h5 *file = NULL;
     const char *folder = tiny_checkpoint(ctx, words, weight, bias);
@@ -50,10 +49,8 @@ Test(encoder, a_checkpoint_is_read_and_encoded) {
     cr_expect_str_eq(nvdp__model_type_name(read.model_type), "toy");
     cr_expect_eq(read.hidden_size, WIDTH);
     cr_expect_eq(nvdp__bert_parameter_count(&read), (WORDS + WIDTH + 1) * WIDTH);
-    ok(nvdp_config_create(ctx, "encode", &config));
-    support_set(ctx, config, "model", folder);
-    support_set(ctx, config, "jsonl", texts);
-    support_set(ctx, config, "out", out);
+    struct nvdp_config *config =
+        support_config(ctx, "encode", "model", folder, "jsonl", texts, "out", out, NULL);
     ok(nvdp_encode(ctx, config, NULL));
     ok(nvdp__h5_open(ctx, out, "encoding", 1, &file));
     float got[TOKENS * WIDTH];

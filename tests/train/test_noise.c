@@ -32,37 +32,33 @@ static struct nvdp__token_noise_options options_of(int mechanism, double eta) {
     return (struct nvdp__token_noise_options){.mechanism = mechanism, .sanitizer = {.eta = eta}};
 }
 
-static void load(struct fixture *f, enum nvdp_split split, size_t limit,
-                 struct nvdp_dataset **out) {
+static struct nvdp_dataset *load(const struct fixture *f, enum nvdp_split split, size_t limit) {
+    struct nvdp_dataset *texts = NULL;
     struct nvdp_dataset_config config = nvdp__dataset_config_default();
     config.task = NVDP_TASK_SST2;
     config.directory = f->task.data;
     config.max_length = TASK_LENGTH;
     config.limit = limit;
     config.limit_seed = 3;
-    ok(nvdp__dataset_load(f->ctx, f->tokenizer, &config, split, NULL, out));
+    ok(nvdp__dataset_load(f->ctx, f->tokenizer, &config, split, NULL, &texts));
+    return support_keep(texts);
 }
 
 static struct fixture setup(const struct nvdp__token_noise_options *options) {
     struct fixture f = {.ctx = support_context()};
     f.task = task_make(f.ctx);
-    char path[600]; /* vocab.txt alone is read as published with BERT, names as text */
-    snprintf(path, sizeof path, "%s/tokenizer_config.json", f.task.model);
-    support_write_text(path, "{}");
+    /* vocab.txt alone is read as published with BERT, names as text */
+    support_write_text(support_path("%s/tokenizer_config.json", f.task.model), "{}");
     ok(nvdp_tokenizer_load(f.ctx, f.task.model, &f.tokenizer));
+    support_keep(f.tokenizer);
     cr_assert_eq(
         nvdp__token_noise_create(f.ctx, options, SEED, f.task.model, f.tokenizer, &f.noise),
         NVDP_ERR_STATE, "names of special tokens must be text");
     nvdp__tokenizer_read_names_as_text(f.tokenizer);
-    load(&f, NVDP_SPLIT_TRAIN, 0, &f.data);
+    f.data = load(&f, NVDP_SPLIT_TRAIN, 0);
     ok(nvdp__token_noise_create(f.ctx, options, SEED, f.task.model, f.tokenizer, &f.noise));
+    support_keep(f.noise);
     return f;
-}
-
-static void teardown(struct fixture *f) {
-    nvdp__token_noise_free(f->noise);
-    nvdp_dataset_free(f->data);
-    nvdp_tokenizer_free(f->tokenizer);
 }
 
 static bool is_marker(const struct fixture *f, int32_t id) {
@@ -85,10 +81,8 @@ static size_t differences(const struct nvdp_dataset *a, size_t i, const struct n
 Test(noise, tokens_are_one_draw_a_text) {
     struct nvdp__token_noise_options options = options_of(NVDP__TOKENS_SANTEXT, 10);
     struct fixture f = setup(&options);
-    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *before = NULL, *few = NULL, *dev = NULL;
-    load(&f, NVDP_SPLIT_TRAIN, 0, &before);
-    load(&f, NVDP_SPLIT_TRAIN, 31, &few);
-    load(&f, NVDP_SPLIT_DEV, 0, &dev);
+    struct nvdp_dataset *before = load(&f, NVDP_SPLIT_TRAIN, 0),
+                        *few = load(&f, NVDP_SPLIT_TRAIN, 31), *dev = load(&f, NVDP_SPLIT_DEV, 0);
     cr_assert_eq(dev->split, NVDP_SPLIT_DEV);
     ok(nvdp__token_noise_texts(f.noise, f.data, NULL));
     struct nvdp_dchi *dchi = nvdp_sanitizer_dchi(f.noise->sanitizer);
@@ -113,8 +107,7 @@ Test(noise, tokens_are_one_draw_a_text) {
     for (size_t i = 0; i < few->count; i++)
         cr_assert_eq(differences(few, i, f.data, (size_t)few->index[i]), 0, "text %zu", i);
     /* as if it were the train file's: other draws */
-    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *as_train = NULL;
-    load(&f, NVDP_SPLIT_DEV, 0, &as_train);
+    struct nvdp_dataset *as_train = load(&f, NVDP_SPLIT_DEV, 0);
     as_train->split = NVDP_SPLIT_TRAIN;
     ok(nvdp__token_noise_texts(f.noise, dev, NULL));
     ok(nvdp__token_noise_texts(f.noise, as_train, NULL));
@@ -122,20 +115,18 @@ Test(noise, tokens_are_one_draw_a_text) {
     for (size_t i = 0; i < dev->count; i++)
         different += differences(dev, i, as_train, i);
     cr_expect_gt(different, dev->count);
-    teardown(&f);
 }
 
-/* Returns the path of the only file in the folder; free(). */
+/* Returns the path of the only file in the folder. */
 static char *only_file(const char *directory) {
     char *found = NULL;
-    DIR *open = opendir(directory);
+    nvdp__autoptr(closedir) DIR *open = opendir(directory);
     cr_assert_not_null(open);
     for (const struct dirent *entry; (entry = readdir(open)) != NULL;) {
         if (entry->d_name[0] == '.') continue;
         cr_assert_null(found, "%s beside another", entry->d_name);
         cr_assert_gt(asprintf(&found, "%s/%s", directory, entry->d_name), 0);
     }
-    closedir(open);
     cr_assert_not_null(found);
     return support_keep(found);
 }
@@ -146,11 +137,9 @@ Test(noise, draws_are_kept) {
     struct nvdp__token_noise_options options = options_of(NVDP__TOKENS_LAPLACE_NEAREST, 30);
     struct fixture f = setup(&options);
     const char *cache = support_scratch_path("drawn");
-    struct nvdp_dataset *repeated = NULL;
-    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *drawn = NULL, *other = NULL;
-    load(&f, NVDP_SPLIT_TRAIN, 0, &drawn);
-    load(&f, NVDP_SPLIT_TRAIN, 0, &repeated);
-    load(&f, NVDP_SPLIT_DEV, 0, &other);
+    struct nvdp_dataset *drawn = load(&f, NVDP_SPLIT_TRAIN, 0),
+                        *repeated = load(&f, NVDP_SPLIT_TRAIN, 0),
+                        *other = load(&f, NVDP_SPLIT_DEV, 0);
     ok(nvdp__token_noise_texts(f.noise, f.data, NULL));
     ok(nvdp__token_noise_texts(f.noise, drawn, cache));
     const size_t bytes = drawn->offset[drawn->count] * sizeof *drawn->ids;
@@ -162,19 +151,16 @@ Test(noise, draws_are_kept) {
     ok(nvdp__cache_write(f.ctx, file, "drawn", 1, (const char *)fives, bytes));
     ok(nvdp__token_noise_texts(f.noise, repeated, cache));
     cr_expect_eq(memcmp(repeated->ids, fives, bytes), 0);
-    nvdp_dataset_free(repeated);
-    load(&f, NVDP_SPLIT_TRAIN, 0, &repeated);
+    repeated = load(&f, NVDP_SPLIT_TRAIN, 0);
     support_write_text(file, "not it");
     ok(nvdp__token_noise_texts(f.noise, repeated, cache));
     cr_expect_eq(memcmp(repeated->ids, drawn->ids, bytes), 0);
     cr_assert_eq(remove(file), 0);
     ok(nvdp__token_noise_texts(f.noise, other, cache));
-    free(only_file(cache));
-    nvdp_dataset_free(repeated);
-    teardown(&f);
+    only_file(cache);
 }
 
-/* Returns the vectors of rows [0, n) of `order` in one batch; free(). */
+/* Returns the vectors of rows [0, n) of `order` in one batch. */
 static float *words_of(struct fixture *f, const int64_t *order, size_t n, const float *table,
                        struct nvdp__batch **batch) {
     struct nvdp__device dev = nvdp__device_cpu(f->ctx);
@@ -231,7 +217,6 @@ Test(noise, vectors_are_one_draw_a_text) {
     const float *repeated = NULL;
     ok(nvdp__token_noise_words(f.noise, &dev, table, alone, &repeated));
     cr_expect_null(nvdp__calloc(f.ctx, 1, 1));
-    teardown(&f);
 }
 
 /* Only the first token's state is noised, as nvdp__sequence_perturb() draws it. */
@@ -260,7 +245,6 @@ Test(noise, a_sequence_is_its_first_state) {
         for (size_t i = at; i < end; i++)
             cr_assert_eq(hidden[i], i < at + DIM ? (float)state[i - at] : before[i]);
     }
-    teardown(&f);
 }
 
 /* ---- runs ---- */
@@ -277,24 +261,19 @@ static struct nvdp__train_options config_of(const struct task *task, const char 
 /* Counts the elements of a tensor that a run changed. */
 static size_t changed(struct nvdp_context *ctx, const char *model, const char *run,
                       const char *name) {
-    struct nvdp__safetensors *a = NULL, *b = NULL;
-    const char *path = support_path("%s/model.safetensors", model);
-    ok(nvdp__safetensors_open(ctx, path, &a));
-    path = support_path("%s/model/model.safetensors", run);
-    ok(nvdp__safetensors_open(ctx, path, &b));
+    nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *a = NULL, *b = NULL;
+    ok(nvdp__safetensors_open(ctx, support_path("%s/model.safetensors", model), &a));
+    ok(nvdp__safetensors_open(ctx, support_path("%s/model/model.safetensors", run), &b));
     const struct nvdp__tensor_info *from = nvdp__safetensors_find(a, name);
     const struct nvdp__tensor_info *to = nvdp__safetensors_find(b, name);
     cr_assert(from != NULL && to != NULL && from->count == to->count, "%s", name);
-    double *x = malloc(from->count * sizeof *x), *y = malloc(from->count * sizeof *y);
+    nvdp__autofree double *x = malloc(from->count * sizeof *x),
+                          *y = malloc(from->count * sizeof *y);
     support_read_f64(from, x);
     support_read_f64(to, y);
     size_t different = 0;
     for (size_t i = 0; i < from->count; i++)
         different += x[i] != y[i];
-    free(x);
-    free(y);
-    nvdp__safetensors_close(a);
-    nvdp__safetensors_close(b);
     return different;
 }
 
@@ -338,23 +317,21 @@ Test(noise, none_is_null_privacy) {
     struct task task = task_make(ctx);
     for (int lstm = 0; lstm < 2; lstm++) {
         for (int frozen = 0; frozen < 2; frozen++) {
-            char plain[1024], noised[1024];
             struct nvdp__train_options config = config_of(&task, "plain", NVDP__NOISE_NONE, 0);
             config.encoder = lstm ? BILSTM : 0;
             config.lstm_hidden = 8;
             config.epochs = 2;
             config.overwrite = true;
             config.freeze_words = frozen == 1;
-            snprintf(plain, sizeof plain, "%s", config.out);
+            const char *plain = config.out;
             task_train(ctx, &config);
             config.out = support_scratch_path("noised");
-            snprintf(noised, sizeof noised, "%s", config.out);
             config.freeze_words = false;
             config.noise.mechanism =
                 frozen ? NVDP__NOISE_LAPLACE : (int)NVDP__TOKENS_LAPLACE_NEAREST;
             config.noise.sanitizer.eta = 1e30;
             task_train(ctx, &config);
-            cr_expect(support_same_file(plain, noised, "model/model.safetensors"),
+            cr_expect(support_same_file(plain, config.out, "model/model.safetensors"),
                       "encoder %d, frozen %d", lstm, frozen);
         }
     }
@@ -394,12 +371,9 @@ Test(noise, sequences_resume_exactly) {
 /* Writes the task's representations, drawn over its model. */
 static const char *represent(struct nvdp_context *ctx, const struct task *task, const char *eta) {
     const char *path = support_scratch_path("representations.h5");
-    const char *const settings[][2] = {
-        {"task", "sst2"}, {"data", task->data}, {"model", task->model},  {"mechanism", "laplace"},
-        {"eta", eta},     {"out", path},        {"measure-tokens", "3"}, {"draws", "5"}};
-    struct nvdp_config *config = support_config(ctx, "sanitize", NULL);
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        support_set(ctx, config, settings[i][0], settings[i][1]);
+    const struct nvdp_config *config = support_config(
+        ctx, "sanitize", "task", "sst2", "data", task->data, "model", task->model, "mechanism",
+        "laplace", "eta", eta, "out", path, "measure-tokens", "3", "draws", "5", NULL);
     ok(nvdp_sanitize(ctx, config, NULL, NULL, NULL));
     return path;
 }
@@ -420,8 +394,8 @@ Test(noise, representations_are_texts_without_words) {
     struct fixture f = setup(&none);
     const char *path = represent(f.ctx, &f.task, "50");
     struct nvdp__train_options config = config_from(&f.task, path, "run");
-    struct nvdp__token_file *given = NULL;
-    struct nvdp__token_noise *noise = NULL;
+    nvdp__autoptr(nvdp__token_file_close) struct nvdp__token_file *given = NULL;
+    nvdp__autoptr(nvdp__token_noise_free) struct nvdp__token_noise *noise = NULL;
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *texts = NULL, *few = NULL;
     nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
     struct nvdp__device dev = nvdp__device_cpu(f.ctx);
@@ -464,9 +438,6 @@ Test(noise, representations_are_texts_without_words) {
     cr_expect_eq(few->count, 20);
     cr_expect_eq(few->longest, 5);
     cr_expect_gt(few->truncated, 0);
-    nvdp__token_noise_free(noise);
-    nvdp__token_file_close(given);
-    teardown(&f);
 }
 
 Test(noise, representations_are_learned_from) {
@@ -494,8 +465,7 @@ Test(noise, representations_resume_exactly) {
 
 static void refused(struct nvdp_context *ctx, const struct nvdp__train_options *config,
                     const char *part) {
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    fails(nvdp__train(ctx, config, &result), NVDP_ERR_ARGUMENT, part);
+    task_fails(ctx, config, NVDP_ERR_ARGUMENT, part);
 }
 
 Test(noise, what_does_not_go_with_it_is_refused) {
@@ -531,10 +501,8 @@ Test(noise, what_does_not_go_with_it_is_refused) {
     refused(ctx, &config,
             "--eta or --epsilon: mechanism random draws uniformly and takes no eta, found 5");
     config = config_from(&task, represent(ctx, &task, "100"), "run");
-    nvdp__autoresult struct nvdp_train_result none = NVDP_RESULT(struct nvdp_train_result);
     config.task = "cola";
-    fails(nvdp__train(ctx, &config, &none), NVDP_ERR_INPUT,
-          "token representations of task cola, found sst2");
+    task_fails(ctx, &config, NVDP_ERR_INPUT, "token representations of task cola, found sst2");
     config.task = "sst2";
     config.method = NVDP_METHOD_NVDP;
     refused(ctx, &config, "option --representations: expected method base or reg");
@@ -543,10 +511,9 @@ Test(noise, what_does_not_go_with_it_is_refused) {
     refused(ctx, &config, "option --data and --representations exclude each other");
     config.data = NULL;
     config.model = support_golden("distilbert");
-    fails(nvdp__train(ctx, &config, &none), NVDP_ERR_INPUT, ": expected vectors of ");
+    task_fails(ctx, &config, NVDP_ERR_INPUT, ": expected vectors of ");
     config = config_of(&task, "run", NVDP__NOISE_LAPLACE, 5);
     config.model = support_golden("roberta");
     config.max_length = 24;
-    fails(nvdp__train(ctx, &config, &none), NVDP_ERR_UNSUPPORTED,
-          "expected an encoder with WordPieces");
+    task_fails(ctx, &config, NVDP_ERR_UNSUPPORTED, "expected an encoder with WordPieces");
 }

@@ -7,8 +7,7 @@
 #include <nvdp/rdp.h>
 
 static struct nvdp_config *fresh(struct nvdp_context *ctx) {
-    struct nvdp_config *config = support_config(ctx, "train", NULL);
-    return support_keep(config);
+    return support_config(ctx, "train", NULL);
 }
 
 /* Returns a value that differs from the default. */
@@ -106,13 +105,9 @@ Test(options, files_keep_every_value) {
 
 Test(options, texts_that_no_json_file_holds_are_named) {
     struct nvdp_context *ctx = support_context();
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    struct nvdp_config *config = support_config(ctx, "train", "task", "sst2", "data", "d", "model",
+                                                "m", "out", "run-\xe9", NULL);
     char *text = NULL;
-    ok(nvdp_config_create(ctx, "train", &config));
-    support_set(ctx, config, "task", "sst2");
-    support_set(ctx, config, "data", "d");
-    support_set(ctx, config, "model", "m");
-    support_set(ctx, config, "out", "run-\xe9");
     fails(nvdp_config_check(config), NVDP_ERR_ARGUMENT, "out: expected a value in UTF-8");
     fails(nvdp_config_json(config, &text), NVDP_ERR_ARGUMENT, "out: expected a value in UTF-8");
 }
@@ -138,9 +133,7 @@ Test(options, resuming_refuses_a_change_exactly_where_it_affects_the_result) {
 /* The same through nvdp_train, on a finished run. */
 Test(options, a_resumed_run_compares) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options options =
-        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
+    struct nvdp__train_options options = task_options(ctx, NVDP_METHOD_BASE, "run");
     nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     options.epochs = 1;
     task_train(ctx, &options);
@@ -161,16 +154,11 @@ Test(options, a_resumed_run_compares) {
 Test(options, a_plan_resolves_a_copy) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    const char *const options[][2] = {{"task", "sst2"},
-                                      {"data", task.data},
-                                      {"model", task.model},
-                                      {"out", "nowhere"},
-                                      {"max-length", "10"}};
-    struct nvdp_config *config = fresh(ctx);
+    struct nvdp_config *config =
+        support_config(ctx, "train", "task", "sst2", "data", task.data, "model", task.model, "out",
+                       "nowhere", "max-length", "10", NULL);
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *resolved = NULL;
     struct nvdp_train_plan plan = NVDP_RESULT(struct nvdp_train_plan);
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        ok(nvdp_config_set(config, options[i][0], options[i][1]));
     ok(nvdp_train_plan(ctx, config, &resolved, &plan));
     cr_assert_eq(plan.train_texts, 108);
     cr_assert_str_eq(nvdp_config_get(config, "length"), "0");
@@ -195,7 +183,8 @@ Test(options, a_bottleneck_resolves_without_a_model) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = fresh(ctx);
     struct nvdp_limits limits = NVDP_RESULT(struct nvdp_limits);
-    char *made = NULL;
+    nvdp__autofree char *made = NULL;
+    char *none = NULL;
     ok(nvdp_config_set(config, "certified-epsilon", "8"));
     ok(nvdp_config_set(config, "max-length", "20"));
     ok(nvdp_bottleneck_resolve(ctx, config, 64, 4, &limits, &made));
@@ -204,14 +193,12 @@ Test(options, a_bottleneck_resolves_without_a_model) {
     cr_expect(limits.same_noise && !limits.weights);
     near(2 * limits.clip_sequence, nvdp_gdp_mu(8, 1e-5), 1e-9);
     support_contains(made, "\"pool\": \"first\"", "\"lambda_g\": 0");
-    free(made);
-    made = NULL;
     ok(nvdp_config_set(config, "latent-dim", "65"));
-    cr_expect_eq(nvdp_bottleneck_resolve(ctx, config, 64, 4, &limits, &made), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_bottleneck_resolve(ctx, config, 64, 4, &limits, &none), NVDP_ERR_ARGUMENT);
     ok(nvdp_config_set(config, "latent-dim", "0"));
     ok(nvdp_config_set(config, "method", "reg"));
-    fails(nvdp_bottleneck_resolve(ctx, config, 64, 4, NULL, &made), NVDP_ERR_ARGUMENT, "found reg");
-    cr_expect_null(made);
+    fails(nvdp_bottleneck_resolve(ctx, config, 64, 4, NULL, &none), NVDP_ERR_ARGUMENT, "found reg");
+    cr_expect_null(none);
 }
 
 Test(presets, stand_where_nothing_was_given_whatever_the_order) {
@@ -349,20 +336,15 @@ Test(presets, train_as_their_options_do) {
     const char *out[2];
     const char *path = support_scratch_path("ours.json");
     support_write_text(path, preset_text);
-    const char *const common[][2] = {{"task", "sst2"},      {"data", task.data},  {"epochs", "1"},
-                                     {"model", task.model}, {"max-length", "10"}, {"batch", "8"}};
-    const char *const single[][2] = {
-        {"lambda", "0.25"}, {"delta", "3"}, {"regularizer", "kl"}, {"kl-delay", "0.05"}};
     for (int i = 0; i < 2; i++) {
-        struct nvdp_config *config = fresh(ctx);
         nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
         out[i] = support_scratch_path(i == 0 ? "preset" : "single");
-        for (int k = 0; k < 6; k++)
-            ok(nvdp_config_set(config, common[k][0], common[k][1]));
-        for (int k = 0; k < 4 && i == 1; k++)
-            ok(nvdp_config_set(config, single[k][0], single[k][1]));
-        if (i == 0) ok(nvdp_config_set(config, "preset", path));
-        ok(nvdp_config_set(config, "out", out[i]));
+        struct nvdp_config *config =
+            support_config(ctx, "train", "task", "sst2", "data", task.data, "epochs", "1", "model",
+                           task.model, "max-length", "10", "batch", "8", "out", out[i], NULL);
+        support_options(ctx, config, "%s",
+                        i == 0 ? support_path("preset %s", path)
+                               : "lambda 0.25 delta 3 regularizer kl kl-delay 0.05");
         ok(nvdp_train(ctx, config, &result));
     }
     cr_expect(support_same_file(out[0], out[1], "model/model.safetensors"));

@@ -49,26 +49,24 @@ struct plain {
 /* Returns the checkpoint's values by name, directly from the file; 0 for tensors that it lacks. */
 static float *anchor_of(struct nvdp_context *ctx, const char *directory,
                         const struct nvdp__params *params) {
-    struct nvdp__safetensors *file = NULL;
+    nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *file = NULL;
     float *anchor = calloc(params->total, sizeof *anchor);
     size_t lacking = 0;
-    const char *path = support_path("%s/model.safetensors", directory);
-    ok(nvdp__safetensors_open(ctx, path, &file));
+    ok(nvdp__safetensors_open(ctx, support_path("%s/model.safetensors", directory), &file));
     for (size_t i = 0; i < params->count; i++) {
         const struct nvdp__tensor_info *info = nvdp__safetensors_find(file, params->entry[i].name);
         lacking += info == NULL;
         if (info != NULL) nvdp__safetensors_read_f32(info, anchor + params->entry[i].offset);
     }
     cr_assert_eq(lacking, 2, "all but the classifier"); /* its weight and bias */
-    nvdp__safetensors_close(file);
     return support_keep(anchor);
 }
 
 static void plain_begin(struct plain *p, struct nvdp_context *ctx, const struct nvdp__trainer *t) {
     const struct nvdp__params *params = &t->model->params;
-    p->x = calloc(params->total, sizeof *p->x);
-    p->m = calloc(params->total, sizeof *p->m);
-    p->v = calloc(params->total, sizeof *p->v);
+    double **const sums[] = {&p->x, &p->m, &p->v};
+    for (size_t k = 0; k < 3; k++)
+        *sums[k] = support_keep(calloc(params->total, sizeof(double)));
     p->anchor = anchor_of(ctx, t->config.model, params);
     for (size_t i = 0; i < params->total; i++)
         p->x[i] = params->value[i];
@@ -95,18 +93,10 @@ static void plain_step(struct plain *p, const struct nvdp__trainer *t, int step)
     }
 }
 
-static void plain_end(struct plain *p) {
-    free(p->x);
-    free(p->m);
-    free(p->v);
-    free(p->anchor);
-}
-
 static void open_trainer(struct nvdp__trainer *t) {
-    struct nvdp_model *model = NULL;
     ok(nvdp__trainer_open(t));
     ok(nvdp__trainer_allocate(t, true));
-    model = t->model;
+    struct nvdp_model *model = t->model;
     nvdp__model_initialise(model, t->config.seed);
     ok(nvdp__checkpoint_load(&model->dev, t->config.model, &model->params));
     nvdp__epoch_order(t->config.seed, 0, t->train->count, t->job.order);
@@ -142,12 +132,11 @@ Test(reg, steps_are_those_of_a_plain_loop) {
             if (tiny) continue;
             compared++;
             moved += fabs(plain.x[i] - (double)plain.anchor[i]) > 1e-3;
-            near(params->value[i], plain.x[i], 2e-6, "%s[%zu", entry->name, i - entry->offset);
+            near(params->value[i], plain.x[i], 2e-6, "%s[%zu]", entry->name, i - entry->offset);
         }
     }
     cr_expect_gt(compared, params->total * 9 / 10);
     cr_expect_gt(moved, params->total / 2);
-    plain_end(&plain);
 }
 
 /* --- the anchor of a base run's classifier --- */
@@ -211,11 +200,6 @@ Test(reg, nvdp_that_decays_towards_the_checkpoint_resumes_exactly) {
     task_resumes_exactly(ctx, config);
 }
 
-static bool stop(void *user) {
-    int *calls = user;
-    return --*calls < 0;
-}
-
 /* Changes the last number of the file, which belongs to a weight. */
 static void change_a_weight(const char *directory) {
     const float other = 0.5f;
@@ -230,33 +214,26 @@ Test(reg, another_checkpoint_cannot_be_decayed_to) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = reg_config(ctx, &task, support_scratch_path("run"));
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    int calls = 11;
-    nvdp_context_set_cancel(ctx, stop, &calls);
-    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED);
+    task_stop(ctx, &config, 11);
     change_a_weight(task.model);
     config.resume = config.out;
-    nvdp_context_set_cancel(ctx, NULL, NULL);
-    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_INPUT);
-    const char *message = nvdp_context_error(ctx);
-    support_contains(message, "state.ckpt: expected the weights", task.model);
+    task_fails(ctx, &config, NVDP_ERR_INPUT, "state.ckpt: expected the weights");
+    support_contains(nvdp_context_error(ctx), task.model);
 }
 
 /* --- the result of decay --- */
 
-/* Reads a tensor of a directory's weights; free(). */
+/* Reads a tensor of a directory's weights. */
 static float *read_tensor(struct nvdp_context *ctx, const char *directory, const char *name,
                           size_t *count) {
-    struct nvdp__safetensors *file = NULL;
-    const char *path = support_path("%s/model.safetensors", directory);
-    ok(nvdp__safetensors_open(ctx, path, &file));
+    nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *file = NULL;
+    ok(nvdp__safetensors_open(ctx, support_path("%s/model.safetensors", directory), &file));
     const struct nvdp__tensor_info *info = nvdp__safetensors_find(file, name);
     cr_assert_not_null(info, "%s", name);
     float *value = malloc(info->count * sizeof *value);
     cr_assert_not_null(value);
     nvdp__safetensors_read_f32(info, value);
     *count = info->count;
-    nvdp__safetensors_close(file);
     return support_keep(value);
 }
 
@@ -264,15 +241,12 @@ static float *read_tensor(struct nvdp_context *ctx, const char *directory, const
  * 0). */
 static double distance(struct nvdp_context *ctx, const char *run, const char *checkpoint,
                        double scale, const char *name) {
-    char model[1024];
     double largest = 0;
     size_t count, same;
-    snprintf(model, sizeof model, "%s/model", run);
-    float *value = read_tensor(ctx, model, name, &count);
+    float *value = read_tensor(ctx, support_path("%s/model", run), name, &count);
     float *from = checkpoint != NULL ? read_tensor(ctx, checkpoint, name, &same) : NULL;
     for (size_t i = 0; i < count; i++)
         largest = fmax(largest, fabs((double)value[i] - (from != NULL ? scale * from[i] : 0)));
-    free(from);
     return largest;
 }
 

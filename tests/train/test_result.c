@@ -11,9 +11,7 @@ static double number(const json_t *object, const char *key) {
 
 static void check_result(enum nvdp_protocol protocol, const char *name) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options config =
-        task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
+    struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
     config.epochs = 2;
     config.protocol = protocol;
     struct nvdp_train_result result = task_train(ctx, &config);

@@ -65,9 +65,7 @@ Test(schedule, constant_and_decay) {
 static void check_run(enum nvdp__kl_schedule schedule) {
     enum { STEPS = 28 }; /* 2 epochs of 108 texts in batches of 8 */
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options config =
-        task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
+    struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
     config.epochs = 2;
     config.log_every = 1;
     config.kl_schedule = schedule;

@@ -9,7 +9,8 @@
 struct fixture {
     struct nvdp_context *ctx;
     struct task task;
-    char base[600], model[640], notices[8192];
+    const char *base, *model;
+    char notices[8192];
 };
 
 static void keep(enum nvdp_log_level level, const char *message, void *user) {
@@ -23,8 +24,8 @@ static void keep(enum nvdp_log_level level, const char *message, void *user) {
 static void open_fixture(struct fixture *fixture) {
     *fixture = (struct fixture){.ctx = support_context()};
     fixture->task = task_make(fixture->ctx);
-    snprintf(fixture->base, sizeof fixture->base, "%s", support_scratch_path("base"));
-    snprintf(fixture->model, sizeof fixture->model, "%s/model", fixture->base);
+    fixture->base = support_scratch_path("base");
+    fixture->model = support_path("%s/model", fixture->base);
     struct nvdp__train_options config =
         task_config(&fixture->task, NVDP_METHOD_BASE, fixture->base);
     config.epochs = 2;
@@ -46,27 +47,15 @@ static struct nvdp__train_options still(const struct fixture *fixture, enum nvdp
 /* Returns whether the tensor has the same bits in both models. */
 static bool same_tensor(struct nvdp_context *ctx, const char *a, const char *b, const char *name) {
     const struct nvdp__tensor_info *tensor[2];
-    struct nvdp__safetensors *file[2];
-    char path[2][800];
-    snprintf(path[0], sizeof path[0], "%s/model/model.safetensors", a);
-    snprintf(path[1], sizeof path[1], "%s/model/model.safetensors", b);
     for (int i = 0; i < 2; i++) {
-        ok(nvdp__safetensors_open(ctx, path[i], &file[i]));
-        tensor[i] = nvdp__safetensors_find(file[i], name);
-        cr_assert_not_null(tensor[i], "%s: no %s", path[i], name);
+        const char *path = support_path("%s/model/model.safetensors", i == 0 ? a : b);
+        struct nvdp__safetensors *file = NULL;
+        ok(nvdp__safetensors_open(ctx, path, &file));
+        tensor[i] = nvdp__safetensors_find(support_keep(file), name);
+        cr_assert_not_null(tensor[i], "%s: no %s", path, name);
     }
-    bool same = tensor[0]->count == tensor[1]->count &&
-                memcmp(tensor[0]->data, tensor[1]->data, tensor[0]->count * sizeof(float)) == 0;
-    nvdp__safetensors_close(file[0]);
-    nvdp__safetensors_close(file[1]);
-    return same;
-}
-
-static void refuses(struct fixture *fixture, const struct nvdp__train_options *config,
-                    nvdp_status expected, const char *part) {
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    cr_expect_eq(nvdp__train(fixture->ctx, config, &result), expected);
-    support_contains(nvdp_context_error(fixture->ctx), part);
+    return tensor[0]->count == tensor[1]->count &&
+           memcmp(tensor[0]->data, tensor[1]->data, tensor[0]->count * sizeof(float)) == 0;
 }
 
 /* --- --model, a head of another shape --- */
@@ -94,11 +83,8 @@ Test(start, a_classifier_of_another_shape_is_initialised) {
     config.epochs = 1;
     config.overwrite = true;
     task_train(fixture.ctx, &config);
-    char model[700];
-    const char *other = support_scratch_path("other");
-    snprintf(model, sizeof model, "%s/model", run);
-    config.model = model;
-    config.out = other;
+    config.model = support_path("%s/model", run);
+    config.out = support_scratch_path("other");
     config.nvib.latent_dim = 4;
     fixture.notices[0] = '\0';
     task_train(fixture.ctx, &config);
@@ -121,12 +107,10 @@ Test(start, a_finished_model_of_another_shape_is_refused) {
     char *labels = strstr(text, "\"labels\"");
     cr_assert(outputs != NULL && labels != NULL);
     outputs[strlen("\"outputs\": ")] = '1';
-    FILE *file = fopen(path, "w");
     char *classes = strstr(labels, "\"0\",");
     cr_assert_not_null(classes);
     memset(classes, ' ', 4);
-    fputs(text, file);
-    fclose(file);
+    support_write_text(path, text);
     fails(nvdp_model_load(fixture.ctx, fixture.model, &model), NVDP_ERR_INPUT,
           "tensor 'classifier.weight': expected shape [1, 16], found [2, 16]");
 }
@@ -137,34 +121,32 @@ Test(start, a_finished_model_of_another_shape_is_refused) {
 Test(start, a_fold_begins_from_what_has_not_seen_its_texts) {
     struct fixture fixture;
     open_fixture(&fixture);
-    char base[700];
     const char *run = support_scratch_path("run");
     struct nvdp__train_options config = still(&fixture, NVDP_METHOD_VIB_FIXED);
     config.out = run;
     config.folds = 3;
     config.fold = 2;
-    refuses(&fixture, &config, NVDP_ERR_ARGUMENT,
-            "base was trained on the texts on which fold 2 is scored; start from a run of the same "
-            "fold");
+    task_fails(
+        fixture.ctx, &config, NVDP_ERR_ARGUMENT,
+        "base was trained on the texts on which fold 2 is scored; start from a run of the same "
+        "fold");
     config.from_base = NULL;
     config.model = fixture.model;
-    refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "base/model was trained on the texts");
+    task_fails(fixture.ctx, &config, NVDP_ERR_ARGUMENT, "base/model was trained on the texts");
     config.model = fixture.task.model;
     config.base_epochs = 1; /* its own base run */
     task_train(fixture.ctx, &config);
-    snprintf(base, sizeof base, "%s/base", run);
     config = still(&fixture, NVDP_METHOD_VIB_FIXED);
     config.out = support_scratch_path("other");
-    config.from_base = base;
+    config.from_base = support_path("%s/base", run);
     config.folds = 3;
     config.fold = 2;
     task_train(fixture.ctx, &config);
     config.fold = 1;
-    refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "on which fold 1 is scored");
+    task_fails(fixture.ctx, &config, NVDP_ERR_ARGUMENT, "on which fold 1 is scored");
     config.fold = 2;
     config.limit_train = TASK_TRAIN - 1; /* other folds */
-    refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "on which fold 2 is scored");
-    free((void *)config.out);
+    task_fails(fixture.ctx, &config, NVDP_ERR_ARGUMENT, "on which fold 2 is scored");
 }
 
 Test(start, every_method_takes_the_encoder_of_a_base_run) {
@@ -183,12 +165,9 @@ Test(start, every_method_takes_the_encoder_of_a_base_run) {
         cr_expect_eq(same_tensor(fixture.ctx, fixture.base, run, "classifier.weight"), bare);
         if (bare) cr_expect(support_same_file(fixture.base, run, "model/model.safetensors"));
     }
-    const char *path = support_path("%s/run.json", run);
-    char *text = support_read(path);
-    const char *expected = support_path("\"from_base\": \"%s\"", fixture.base);
-    support_contains(text, expected);
-    expected = support_path("\"model\": \"%s\"", fixture.model);
-    support_contains(text, expected);
+    support_contains(support_read(support_path("%s/run.json", run)),
+                     support_path("\"from_base\": \"%s\"", fixture.base),
+                     support_path("\"model\": \"%s\"", fixture.model));
 }
 
 Test(start, with_all_layers_frozen_the_base_run_teaches_the_bottleneck) {
@@ -241,26 +220,25 @@ Test(start, what_is_no_base_run_is_named) {
     const char *run = support_scratch_path("run");
     config.out = run;
     config.from_base = "/nowhere";
-    refuses(&fixture, &config, NVDP_ERR_IO, "--from-base: /nowhere: no such run directory");
+    task_fails(fixture.ctx, &config, NVDP_ERR_IO, "--from-base: /nowhere: no such run directory");
     config.from_base = fixture.task.model;
-    refuses(&fixture, &config, NVDP_ERR_IO, "run.json");
+    task_fails(fixture.ctx, &config, NVDP_ERR_IO, "run.json");
     config.from_base = fixture.base;
     config.model = "/other";
-    refuses(&fixture, &config, NVDP_ERR_ARGUMENT,
-            "the model from which the run of --from-base was trained");
+    task_fails(fixture.ctx, &config, NVDP_ERR_ARGUMENT,
+               "the model from which the run of --from-base was trained");
     config.model = fixture.task.model; /* the base run's own model: no contradiction */
     task_train(fixture.ctx, &config);
     config.model = NULL;
     config.from_base = run;
     config.out = support_scratch_path("second");
-    refuses(&fixture, &config, NVDP_ERR_INPUT, "expected a run of base or reg, found nvdp");
+    task_fails(fixture.ctx, &config, NVDP_ERR_INPUT, "expected a run of base or reg, found nvdp");
     config.from_base = NULL;
-    refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "option --model or --from-base is needed");
+    task_fails(fixture.ctx, &config, NVDP_ERR_ARGUMENT, "option --model or --from-base is needed");
     config.from_base = fixture.base;
-    const char *path = support_path("%s/result.json", fixture.base);
-    cr_assert_eq(unlink(path), 0);
-    refuses(&fixture, &config, NVDP_ERR_STATE,
-            "expected a finished run, but result.json is missing");
+    cr_assert_eq(unlink(support_path("%s/result.json", fixture.base)), 0);
+    task_fails(fixture.ctx, &config, NVDP_ERR_STATE,
+               "expected a finished run, but result.json is missing");
 }
 
 /* --- both steps in one: --base-epochs --- */
@@ -316,10 +294,10 @@ Test(start, two_steps_in_one_replace_a_run) {
     struct nvdp__train_options config = both(&fixture, run);
     struct nvdp_train_plan plan = NVDP_RESULT(struct nvdp_train_plan);
     task_train(fixture.ctx, &config);
-    refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "use --resume or --overwrite");
+    task_fails(fixture.ctx, &config, NVDP_ERR_ARGUMENT, "use --resume or --overwrite");
     config.overwrite = true;
     config.data = "/nowhere";
-    refuses(&fixture, &config, NVDP_ERR_IO, "/nowhere/train.tsv");
+    task_fails(fixture.ctx, &config, NVDP_ERR_IO, "/nowhere/train.tsv");
     cr_expect_eq(access(support_scratch_path("run/base/result.json"), F_OK), 0);
     config.data = fixture.task.data;
     text[0] = support_read(support_scratch_path("run/base/run.json"));
@@ -351,7 +329,6 @@ Test(start, two_steps_in_one_replace_a_run) {
 
 Test(start, each_part_learns_at_its_own_rate) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
     static const char *const tensor[] = {"bert.encoder.layer.0.output.dense.weight",
                                          "nvib.mu.weight", "classifier.weight"};
     static const struct {
@@ -366,7 +343,7 @@ Test(start, each_part_learns_at_its_own_rate) {
                  {"named", 1e-2, 1e-2, 1e-2, {true, true, true}}};
     const char *run[sizeof cases / sizeof *cases];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct nvdp__train_options config = task_config(&task, NVDP_METHOD_NVDP, NULL);
+        struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, NULL);
         config.out = run[i] = support_scratch_path(cases[i].name);
         config.epochs = 1;
         config.adamw.lr = cases[i].lr;

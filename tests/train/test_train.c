@@ -8,8 +8,8 @@
 
 static void learns(enum nvdp_method method) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options config = task_config(&task, method, support_scratch_path("run"));
+    struct nvdp__train_options config = task_options(ctx, method, "run");
+    config.overwrite = true;
     struct nvdp_train_result result = task_train(ctx, &config);
     /* the label depends on one word: far above the majority class, .5 */
     cr_assert_gt(result.test->mean[0], 0.9, "accuracy %g", result.test->mean[0]);
@@ -19,31 +19,17 @@ static void learns(enum nvdp_method method) {
     cr_assert_eq(evaluated.scores->mean[0], result.test->mean[0]); /* same seed, same draws */
 }
 
-Test(train, base_learns) {
+Test(train, every_method_learns) {
     learns(NVDP_METHOD_BASE);
-}
-
-Test(train, nvdp_learns) {
     learns(NVDP_METHOD_NVDP);
-}
-
-Test(train, vib_fixed_learns) {
     learns(NVDP_METHOD_VIB_FIXED);
-}
-
-Test(train, vib_learned_learns) {
     learns(NVDP_METHOD_VIB_LEARNED);
-}
-
-Test(train, vtdp_learns) {
     learns(NVDP_METHOD_VTDP);
 }
 
 Test(train, exact_kl_in_a_narrow_latent_learns) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options config =
-        task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
+    struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
     config.nvib.regularizer = NVDP__REGULARIZER_KL;
     config.nvib.latent_dim = 4;
     config.nvib.stdev_tau = 0.3;
@@ -58,8 +44,7 @@ Test(train, exact_kl_in_a_narrow_latent_learns) {
 static void resumes_exactly(enum nvdp_method method, bool dropout,
                             enum nvdp__optimizer_kind optimizer) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options config = task_config(&task, method, support_scratch_path("run"));
+    struct nvdp__train_options config = task_options(ctx, method, "run");
     config.dropout = dropout ? 0.1 : 0;
     config.optimizer = optimizer;
     config.momentum = 0.9;
@@ -95,14 +80,10 @@ static void long_scored(const char *state) {
 
 Test(train, scores_before_a_resume_count) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    char state[600];
-    struct nvdp__train_options config =
-        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
+    struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_BASE, "run");
     config.epochs = 1;
     task_train(ctx, &config);
-    snprintf(state, sizeof state, "%s/state.ckpt", config.out);
-    long_scored(state);
+    long_scored(support_path("%s/state.ckpt", config.out));
     config.resume = config.out;
     cr_expect_gt(task_train(ctx, &config).score_seconds, 9e3);
 }
@@ -110,10 +91,7 @@ Test(train, scores_before_a_resume_count) {
 /* A second process in the folder could leave weights that do not match the records of the first. */
 Test(train, one_process_trains_in_a_folder) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options config =
-        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_BASE, "run");
     DIR *lock = NULL;
     config.epochs = 1;
     task_train(ctx, &config);
@@ -121,13 +99,11 @@ Test(train, one_process_trains_in_a_folder) {
     ok(nvdp__outdir_lock(ctx, config.out, &lock));
     config.overwrite = true;
     config.seed = 2;
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_STATE,
-          "run: another process is writing to this folder");
+    task_fails(ctx, &config, NVDP_ERR_STATE, "run: another process is writing to this folder");
     config.overwrite = false;
     config.resume = config.out;
-    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_STATE);
-    char *after = support_read(support_scratch_path("run/run.json"));
-    cr_expect_str_eq(after, before);
+    task_fails(ctx, &config, NVDP_ERR_STATE, "");
+    cr_expect_str_eq(support_read(support_scratch_path("run/run.json")), before);
     nvdp__outdir_unlock(lock);
     task_train(ctx, &config);
 }
@@ -135,9 +111,7 @@ Test(train, one_process_trains_in_a_folder) {
 /* As after a power failure, or an incomplete copy. */
 Test(train, lost_lines_of_metrics_do_not_become_zeros) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options config =
-        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
+    struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_BASE, "run");
     config.epochs = 2;
     task_train(ctx, &config);
     const char *path = support_scratch_path("run/metrics.jsonl");
@@ -151,10 +125,6 @@ Test(train, lost_lines_of_metrics_do_not_become_zeros) {
     cr_expect_eq((size_t)info.st_size, first, "%zu of %zu bytes", (size_t)info.st_size, first);
 }
 
-static bool is_over(void *calls) {
-    return --*(int *)calls < 0;
-}
-
 /* Files that describe an earlier epoch's model, or another run's, are removed with this model. */
 Test(train, what_was_measured_goes_with_its_model) {
     static const char *const described[] = {"privacy.json",        "privacy-limit-20.json",
@@ -163,19 +133,13 @@ Test(train, what_was_measured_goes_with_its_model) {
                                             "attack.json"};
     enum { DESCRIBED = sizeof described / sizeof *described };
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options config =
-        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    char path[DESCRIBED][600];
-    int calls = 20; /* 14 steps per epoch */
-    nvdp_context_set_cancel(ctx, is_over, &calls);
-    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED);
-    nvdp_context_set_cancel(ctx, NULL, NULL);
+    struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_BASE, "run");
+    const char *path[DESCRIBED];
+    task_stop(ctx, &config, 20); /* 14 steps per epoch */
     config.resume = config.out;
     for (int attempt = 0; attempt < 2; attempt++) {
         for (int k = 0; k < DESCRIBED; k++) {
-            snprintf(path[k], sizeof path[k], "%s/%s", config.out, described[k]);
+            path[k] = support_path("%s/%s", config.out, described[k]);
             support_write_text(path[k], "{}");
         }
         cr_assert_gt(task_train(ctx, &config).best_epoch, 2);
@@ -192,11 +156,9 @@ Test(train, what_was_measured_goes_with_its_model) {
 
 Test(train, seeds_differ_and_repeat) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    const char *a = support_scratch_path("a");
-    const char *b = support_scratch_path("b");
-    const char *c = support_scratch_path("c");
-    struct nvdp__train_options config = task_config(&task, NVDP_METHOD_NVDP, a);
+    const char *a = support_scratch_path("a"), *b = support_scratch_path("b"),
+               *c = support_scratch_path("c");
+    struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, a);
     config.epochs = 1;
     task_train(ctx, &config);
     config.out = b;
@@ -210,9 +172,7 @@ Test(train, seeds_differ_and_repeat) {
 
 Test(train, early_stopping_counts_epochs_without_improvement) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options config =
-        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
+    struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_BASE, "run");
     config.adamw.lr = 0; /* nothing improves */
     config.patience = 2;
     struct nvdp_train_result result = task_train(ctx, &config);
@@ -221,92 +181,74 @@ Test(train, early_stopping_counts_epochs_without_improvement) {
     cr_assert_eq(result.best_epoch, 1);
 }
 
-static void refuses(const struct nvdp__train_options *config, struct nvdp_context *ctx,
-                    nvdp_status expected, const char *words) {
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    cr_assert_eq(nvdp__train(ctx, config, &result), expected, "%s", nvdp_context_error(ctx));
-    support_contains(nvdp_context_error(ctx), words);
-}
-
 Test(train, divergence_stops_with_a_clear_message) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options config =
-        task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
+    struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
     config.adamw.lr = 10;
     config.adamw.clip_norm = 0;
     config.adamw.weight_decay = 10; /* x -= 100 x per step: overflows soon */
     config.epochs = 40;
-    refuses(&config, ctx, NVDP_ERR_NUMERIC, "diverged");
+    task_fails(ctx, &config, NVDP_ERR_NUMERIC, "diverged");
 }
 
 Test(train, a_directory_in_use_is_refused_then_overwritten) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options config =
-        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
+    struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_BASE, "run");
     config.epochs = 1;
     task_train(ctx, &config);
-    refuses(&config, ctx, NVDP_ERR_ARGUMENT, "not empty");
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT, "not empty");
     config.overwrite = true;
     task_train(ctx, &config);
 }
 
 Test(train, bad_configurations_name_field_value_and_range) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options good =
-        task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
+    struct nvdp__train_options good = task_options(ctx, NVDP_METHOD_NVDP, "run");
     struct nvdp__train_options config = good;
     config.batch = 0;
-    refuses(&config, ctx, NVDP_ERR_ARGUMENT, "--batch: expected 1");
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT, "--batch: expected 1");
     config = good;
     config.adamw.lr = NAN;
-    refuses(&config, ctx, NVDP_ERR_ARGUMENT, "lr: expected 0");
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT, "lr: expected 0");
     config = good;
     config.max_length = 64;
-    refuses(&config, ctx, NVDP_ERR_ARGUMENT, "16, the model's max_position_embeddings");
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT, "16, the model's max_position_embeddings");
     config = good;
     config.nvib.length = 4;
-    refuses(&config, ctx, NVDP_ERR_ARGUMENT,
-            "--length: expected at least 10, the value of --max-length");
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT,
+               "--length: expected at least 10, the value of --max-length");
     config = good;
     config.task = "sst3";
-    refuses(&config, ctx, NVDP_ERR_ARGUMENT, "sst3");
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT, "sst3");
     config = good;
     config.method = NVDP_METHOD_VTDP;
     config.nvib.pool = NVDP_POOL_WEIGHTED;
-    refuses(&config, ctx, NVDP_ERR_ARGUMENT, "method vtdp has no weights");
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT, "method vtdp has no weights");
     config = good;
     config.data = "/nonexistent";
-    refuses(&config, ctx, NVDP_ERR_IO, "/nonexistent");
+    task_fails(ctx, &config, NVDP_ERR_IO, "/nonexistent");
     cr_assert_neq(access(good.out, F_OK), 0, "a refused run leaves nothing");
 }
 
 Test(train, an_unwritable_output_is_an_io_error) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options config = task_config(&task, NVDP_METHOD_BASE, "/dev/null/run");
-    refuses(&config, ctx, NVDP_ERR_IO, "/dev/null");
+    struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_BASE, "/dev/null/run");
+    task_fails(ctx, &config, NVDP_ERR_IO, "/dev/null");
 }
 
 Test(train, vocabulary_of_another_size_is_refused) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *path = support_path("%s/vocab.txt", task.model);
-    FILE *file = fopen(path, "a");
-    fprintf(file, "extra\n");
-    fclose(file);
+    support_write_text(path, support_path("%sextra\n", support_read(path)));
     struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
-    refuses(&config, ctx, NVDP_ERR_INPUT, "vocab");
+    task_fails(ctx, &config, NVDP_ERR_INPUT, "vocab");
 }
 
 Test(train, plan_counts_without_writing) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options config =
-        task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
+    struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
     struct nvdp__train_options resolved = config;
     struct nvdp_train_plan plan;
     ok(nvdp__train_plan(ctx, &resolved, false, &plan));
@@ -326,12 +268,9 @@ Test(train, plan_counts_without_writing) {
 /* Tests intervals over texts, and that a class of weight 0 is never predicted. */
 Test(train, classes_weights_and_intervals) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options options =
-        task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
+    struct nvdp__train_options options = task_options(ctx, NVDP_METHOD_BASE, "run");
     nvdp__autoresult struct nvdp_evaluation evaluation = NVDP_RESULT(struct nvdp_evaluation);
-    struct nvdp_class_score *classes = NULL;
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    nvdp__autofree struct nvdp_class_score *classes = NULL;
     size_t count = 0;
     options.epochs = 2;
     options.overwrite = true;
@@ -345,8 +284,7 @@ Test(train, classes_weights_and_intervals) {
     near(result.test->low[0], p - half, 1. / 30 + half / 3);
     near(result.test->high[0], p + half, 1. / 30 + half / 3);
     cr_expect(isnan(result.test->low[1]));
-    ok(nvdp_config_create(ctx, "evaluate", &config));
-    ok(nvdp_config_set(config, "run", options.out));
+    const struct nvdp_config *config = support_config(ctx, "evaluate", "run", options.out, NULL);
     ok(nvdp_evaluate_classes(ctx, config, &evaluation, &count, &classes));
     cr_assert_eq(count, 2);
     cr_expect_str_eq(classes[1].name, "1");
@@ -354,21 +292,20 @@ Test(train, classes_weights_and_intervals) {
     cr_expect(classes[1].recall == 1 && classes[1].said == TASK_DEV);
     near(classes[1].precision, evaluation.scores->mean[0], 1e-12);
     cr_expect_eq(classes[0].n + classes[1].n, TASK_DEV);
-    free(classes);
     /* texts of that class alone score 1, but other texts may not */
-    FILE *file = fopen(support_scratch_path("data/dev.tsv"), "w");
-    fputs("sentence\tlabel\n", file);
+    const char *dev = "sentence\tlabel\n";
     for (size_t i = 0; i < 40; i++)
-        fputs("the cat is good\t1\n", file);
-    fclose(file);
+        dev = support_path("%sthe cat is good\t1\n", dev);
+    support_write_text(support_scratch_path("data/dev.tsv"), dev);
     ok(nvdp_evaluate(ctx, config, &evaluation));
     cr_expect_eq(evaluation.scores->mean[0], 1);
     near(evaluation.scores->low[0], pow(.025, 1 / 40.), 1e-9);
     cr_expect_eq(evaluation.scores->high[0], 1);
     options.class_weights = "1,2,3";
-    refuses(&options, ctx, NVDP_ERR_ARGUMENT, "expected none, balanced or 2 numbers from 0 to 1e6");
+    task_fails(ctx, &options, NVDP_ERR_ARGUMENT,
+               "expected none, balanced or 2 numbers from 0 to 1e6");
     options.class_weights = "0,0";
-    refuses(&options, ctx, NVDP_ERR_ARGUMENT, "expected at least one number above 0, found 0,0");
+    task_fails(ctx, &options, NVDP_ERR_ARGUMENT, "expected at least one number above 0, found 0,0");
     options.class_weights = "balanced";
     options.limit_dev = 0;
     const double balanced = task_train(ctx, &options).test->mean[0];
@@ -394,9 +331,7 @@ static void capture(enum nvdp_log_level level, const char *message, void *user) 
 Test(train, collapse_is_said) {
     struct warnings captured = {0};
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options config =
-        task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
+    struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
     nvdp_context_set_log(ctx, capture, &captured);
     config.epochs = 2;
     config.overwrite = true;
@@ -426,11 +361,9 @@ Test(train, collapse_is_said) {
     task_train(ctx, &config);
     cr_expect_eq(captured.count, 1, "%s", captured.text);
     captured.count = 0;
-    const char *path = support_path("%s/dev.tsv", task.data);
+    const char *path = support_path("%s/dev.tsv", config.data);
     char *dev = support_read(path), *rows = strchr(dev, '\n') + 1;
-    nvdp__autofree char *often = NULL;
-    cr_assert_gt(asprintf(&often, "%s%s%s", dev, rows, rows), 0);
-    support_write_text(path, often); /* 120 texts */
+    support_write_text(path, support_path("%s%s%s", dev, rows, rows)); /* 120 texts */
     config.adamw.lr = 0;
     config.holdout = .1; /* 12 texts are too few to warn about */
     task_train(ctx, &config);
@@ -441,9 +374,7 @@ Test(train, collapse_is_said) {
 
 Test(train, every_failed_allocation_is_reported) {
     struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options config =
-        task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
+    struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
     nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     config.epochs = 1;
     config.decay_to = NVDP__DECAY_TO_PRETRAINED;

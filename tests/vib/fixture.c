@@ -53,8 +53,9 @@ static struct nvdp_bert_config encoder(void) {
     return config;
 }
 
-void fixture_build(struct fixture *fixture, const struct kind *kind,
-                   const struct nvdp__nvib_config *config, uint64_t seed) {
+struct fixture *fixture_build(const struct kind *kind, const struct nvdp__nvib_config *config,
+                              uint64_t seed) {
+    struct fixture *fixture = support_keep(malloc(sizeof *fixture));
     *fixture = (struct fixture){.ctx = support_context(),
                                 .mechanism = kind->mechanism,
                                 .offset = {0, 3, 4, TOKENS},
@@ -70,21 +71,13 @@ void fixture_build(struct fixture *fixture, const struct kind *kind,
     ok(nvdp__params_allocate(&fixture->params, true));
     random_values(fixture, seed);
     plan(fixture);
-    fixture->batch = (struct nvdp__batch){.texts = TEXTS,
-                                          .tokens = TOKENS,
-                                          .longest = 4,
-                                          .offset = fixture->offset,
-                                          .key = fixture->key};
+    fixture->batch = (struct nvdp__batch){.texts = TEXTS, .tokens = TOKENS, .longest = 4};
+    fixture->batch.offset = fixture->offset;
+    fixture->batch.key = fixture->key;
     struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
     nvdp__stream_normals(&stream, TOKENS * WIDTH, fixture->hidden);
-}
-
-void fixture_free(struct fixture *fixture) {
-    fixture->mechanism->release(fixture->vib);
-    nvdp__bert_release(&fixture->bert);
-    nvdp__params_release(&fixture->params);
-    nvdp__arena_release(&fixture->arena);
+    return fixture;
 }
 
 static struct nvdp__encoded input(const struct fixture *fixture) {

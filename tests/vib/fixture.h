@@ -33,9 +33,8 @@ struct nvdp__nvib_config fixture_config(const struct kind *kind);
 /* The same with the sequence clip. Choice 0: a radius that all texts exceed; 1: some; 2: none. */
 struct nvdp__nvib_config fixture_sequence(const struct kind *kind, int choice);
 /* Planned for training, two layers, random parameters (normal, 0.3), texts of 3, 1 and 4 tokens. */
-void fixture_build(struct fixture *fixture, const struct kind *kind,
-                   const struct nvdp__nvib_config *config, uint64_t seed);
-void fixture_free(struct fixture *fixture);
+struct fixture *fixture_build(const struct kind *kind, const struct nvdp__nvib_config *config,
+                              uint64_t seed);
 nvdp_status fixture_try_forward(struct fixture *fixture, const struct nvdp__draw *draw,
                                 float **pooled);
 float *fixture_forward(struct fixture *fixture, const struct nvdp__draw *draw);

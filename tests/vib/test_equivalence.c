@@ -87,18 +87,17 @@ Test(equivalence, without_noise_a_plain_model) {
             config.pool = pool;
             config.vib.sigma = 1e-9;
             config.length_policy = NVDP_LENGTH_PUBLIC; /* padding is noise for every sigma */
-            nvdp__auto(fixture_free) struct fixture fixture;
-            fixture_build(&fixture, &kinds[k], &config, 70 + k);
-            silence(&fixture);
+            struct fixture *fixture = fixture_build(&kinds[k], &config, 70 + k);
+            silence(fixture);
             float states[TOKENS * WIDTH];
             double want[TEXTS * WIDTH];
-            encode(&fixture, 2, fixture.hidden);
-            encode(&fixture, fixture.vib->which == NVDP__VIB_VTDP ? 3 : 2, states);
-            plain(&fixture, states, want);
+            encode(fixture, 2, fixture->hidden);
+            encode(fixture, fixture->vib->which == NVDP__VIB_VTDP ? 3 : 2, states);
+            plain(fixture, states, want);
             struct nvdp__draw draw = fixture_draw(3, 0);
-            float *pooled = fixture_forward(&fixture, &draw);
+            float *pooled = fixture_forward(fixture, &draw);
             cr_expect_lt(support_norm_error(TEXTS * WIDTH, pooled, want), 1e-5, "%s, pool %d",
-                         fixture.mechanism->name, (int)pool);
+                         fixture->mechanism->name, (int)pool);
         }
     }
 }
@@ -110,25 +109,25 @@ Test(equivalence, initial_values) {
         struct nvdp__nvib_config config = fixture_config(&kinds[k]);
         config.mu_tau = 0.5;
         config.stdev_tau = 0.3;
-        nvdp__auto(fixture_free) struct fixture fixture;
-        fixture_build(&fixture, &kinds[k], &config, 80);
-        ok(fixture.mechanism->initialize(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL));
-        const float *w = fixture_value(&fixture, "vib.mu.weight");
+        struct fixture *fixture = fixture_build(&kinds[k], &config, 80);
+        ok(fixture->mechanism->initialize(fixture->vib, &fixture->dev, &fixture->params, 1, 0,
+                                          NULL));
+        const float *w = fixture_value(fixture, "vib.mu.weight");
         for (size_t i = 0; i < WIDTH * WIDTH; i++)
             cr_expect_eq(w[i], i % (WIDTH + 1) == 0 ? 0.5f : 0);
         struct nvdp__draw draw = fixture_draw(3, 0);
-        fixture_forward(&fixture, &draw);
-        bool fixed = fixture.vib->which == NVDP__VIB_FIXED;
-        for (size_t i = 0; i < fixture.vib->gauss.rows.sources * WIDTH; i++) {
-            near(fixture.vib->gauss.posterior.logvar[i], 2 * log(fixed ? 0.55 : 0.3), 1e-6);
+        fixture_forward(fixture, &draw);
+        bool fixed = fixture->vib->which == NVDP__VIB_FIXED;
+        for (size_t i = 0; i < fixture->vib->gauss.rows.sources * WIDTH; i++) {
+            near(fixture->vib->gauss.posterior.logvar[i], 2 * log(fixed ? 0.55 : 0.3), 1e-6);
         }
-        if (fixture.vib->which == NVDP__VIB_VTDP) {
+        if (fixture->vib->which == NVDP__VIB_VTDP) {
             const char *const parts[] = {"attention.self.query.weight", "output.dense.bias",
                                          "output.LayerNorm.weight", "attention.self.value.bias"};
             for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
                 const char *from = support_path("bert.encoder.layer.1.%s", parts[i]);
                 const char *to = support_path("vtdp.%s", parts[i]);
-                cr_expect_eq(memcmp(fixture_value(&fixture, from), fixture_value(&fixture, to),
+                cr_expect_eq(memcmp(fixture_value(fixture, from), fixture_value(fixture, to),
                                     WIDTH * sizeof(float)),
                              0, "%s", to);
             }
@@ -148,25 +147,25 @@ Test(equivalence, the_gaussian_mechanism_of_an_embedding) {
         config.clip.sequence = mu / 2;
         config.mu_tau = 1 / sigma;
         config.pool = k % 2 == 0 ? NVDP_POOL_MEAN : NVDP_POOL_FIRST;
-        nvdp__auto(fixture_free) struct fixture fixture;
-        fixture_build(&fixture, &kinds[0], &config, 82);
-        ok(fixture.mechanism->initialize(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL));
+        struct fixture *fixture = fixture_build(&kinds[0], &config, 82);
+        ok(fixture->mechanism->initialize(fixture->vib, &fixture->dev, &fixture->params, 1, 0,
+                                          NULL));
         float eps[TEXTS * WIDTH];
         const struct nvdp__noise noise = {.seed = 4};
         struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
         nvdp__stream_normals(&stream, TEXTS * WIDTH, eps);
         struct nvdp__draw draw = fixture_draw(3, 0);
         draw.eps = eps;
-        const float *z = fixture_forward(&fixture, &draw);
+        const float *z = fixture_forward(fixture, &draw);
         double want[TEXTS * WIDTH], f[WIDTH];
         for (size_t b = 0; b < TEXTS; b++) {
-            const size_t first = (size_t)fixture.offset[b];
-            const size_t n = k % 2 == 0 ? (size_t)fixture.offset[b + 1] - first : 1;
+            const size_t first = (size_t)fixture->offset[b];
+            const size_t n = k % 2 == 0 ? (size_t)fixture->offset[b + 1] - first : 1;
             double square = 0;
             for (size_t i = 0; i < WIDTH; i++) {
                 f[i] = 0;
                 for (size_t t = 0; t < n; t++)
-                    f[i] += fixture.hidden[(first + t) * WIDTH + i] / (double)n;
+                    f[i] += fixture->hidden[(first + t) * WIDTH + i] / (double)n;
                 square += f[i] * f[i];
             }
             for (size_t i = 0; i < WIDTH; i++) {
@@ -185,22 +184,21 @@ Test(equivalence, the_matrix_gaussian_mechanism) {
     for (int gains = 0; gains < 2; gains++) {
         struct nvdp__nvib_config config = fixture_sequence(&kinds[2], 1);
         config.row_index = gains == 1 ? NVDP__ROW_INDEX_TRAINED : NVDP__ROW_INDEX_NONE;
-        nvdp__auto(fixture_free) struct fixture fixture;
-        fixture_build(&fixture, &kinds[2], &config, 83);
-        float *w = fixture_value(&fixture, "vib.mu.weight");
-        nvdp__zero(&fixture.dev, WIDTH * WIDTH, w);
-        nvdp__zero(&fixture.dev, WIDTH, fixture_value(&fixture, "vib.mu.bias"));
+        struct fixture *fixture = fixture_build(&kinds[2], &config, 83);
+        float *w = fixture_value(fixture, "vib.mu.weight");
+        nvdp__zero(&fixture->dev, WIDTH * WIDTH, w);
+        nvdp__zero(&fixture->dev, WIDTH, fixture_value(fixture, "vib.mu.bias"));
         for (size_t i = 0; i < WIDTH; i++)
             w[i * (WIDTH + 1)] = 0.3f + 0.2f * (float)i;
         const struct nvdp__draw draw = fixture_draw(3, 0);
-        fixture_forward(&fixture, &draw);
-        const float *x = fixture.vib->x, *m = fixture.vib->gauss.posterior.mu;
-        const float *g = gains == 1 ? fixture_value(&fixture, "vib.mu.gain") : NULL;
+        fixture_forward(fixture, &draw);
+        const float *x = fixture->vib->x, *m = fixture->vib->gauss.posterior.mu;
+        const float *g = gains == 1 ? fixture_value(fixture, "vib.mu.gain") : NULL;
         double want[TOKENS * WIDTH];
         size_t clipped = 0;
         for (size_t b = 0; b < TEXTS; b++) {
             double square = 0;
-            const size_t first = (size_t)fixture.offset[b], end = (size_t)fixture.offset[b + 1];
+            const size_t first = (size_t)fixture->offset[b], end = (size_t)fixture->offset[b + 1];
             for (size_t k = first * WIDTH; k < end * WIDTH; k++) {
                 const double gain = g != NULL ? g[k / WIDTH - first] : 1;
                 want[k] = gain * x[k] * w[k % WIDTH * (WIDTH + 1)]; /* U^(-1/2) X V^(-1/2) */
@@ -221,10 +219,9 @@ Test(equivalence, initial_deviation_is_inside_the_clip_set) {
     config.clip.logvar_min = -1.5;
     config.clip.logvar_max = 0;
     config.stdev_tau = 0.1;
-    nvdp__auto(fixture_free) struct fixture fixture;
-    fixture_build(&fixture, &kinds[2], &config, 81);
-    ok(fixture.mechanism->initialize(fixture.vib, &fixture.dev, &fixture.params, 1, 0, NULL));
+    struct fixture *fixture = fixture_build(&kinds[2], &config, 81);
+    ok(fixture->mechanism->initialize(fixture->vib, &fixture->dev, &fixture->params, 1, 0, NULL));
     struct nvdp__draw draw = fixture_draw(3, 0);
-    fixture_forward(&fixture, &draw);
-    near(fixture.vib->gauss.posterior.logvar[0], -1.45, 1e-5);
+    fixture_forward(fixture, &draw);
+    near(fixture->vib->gauss.posterior.logvar[0], -1.45, 1e-5);
 }

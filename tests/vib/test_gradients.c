@@ -10,7 +10,7 @@
 #include "support.h"
 
 struct run {
-    struct fixture fixture;
+    struct fixture *fixture;
     struct reference ref;
     double *theta, x[TOKENS * WIDTH];
     float eps[REFERENCE_ROWS * WIDTH], d_pooled[TEXTS * WIDTH];
@@ -18,14 +18,13 @@ struct run {
 
 static void start(struct run *run, const struct kind *kind, const struct nvdp__nvib_config *config,
                   uint64_t seed) {
-    struct fixture *fixture = &run->fixture;
-    fixture_build(fixture, kind, config, seed);
+    struct fixture *fixture = run->fixture = fixture_build(kind, config, seed);
     size_t p = fixture->vib->gauss.dim;
     struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 1, 0);
     nvdp__stream_normals(&stream, REFERENCE_ROWS * WIDTH, run->eps);
     nvdp__stream_normals(&stream, TEXTS * WIDTH, run->d_pooled);
-    run->theta = calloc(fixture->params.total, sizeof *run->theta);
+    run->theta = support_keep(calloc(fixture->params.total, sizeof *run->theta));
     for (size_t i = 0; i < fixture->params.total; i++)
         run->theta[i] = fixture->params.value[i];
     for (size_t i = 0; i < TOKENS * WIDTH; i++)
@@ -43,7 +42,7 @@ static double loss_of(void *user) {
 static void check(const struct kind *kind, const struct nvdp__nvib_config *config, uint64_t seed) {
     nvdp__autofree struct run *run = calloc(1, sizeof *run);
     start(run, kind, config, seed);
-    struct fixture *fixture = &run->fixture;
+    struct fixture *fixture = run->fixture;
     const struct nvdp__draw draw = {.eps = run->eps};
     const float *pooled = fixture_forward(fixture, &draw);
     reference_loss(&run->ref, run->theta, run->x);
@@ -66,8 +65,6 @@ static void check(const struct kind *kind, const struct nvdp__nvib_config *confi
     }
     support_expect_gradient("hidden states", loss_of, run, TOKENS * WIDTH, fixture->d_hidden,
                             run->x, 1e-4);
-    fixture_free(fixture);
-    free(run->theta);
 }
 
 Test(gradients, pools_policies_regularizers) {

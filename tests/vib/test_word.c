@@ -39,9 +39,10 @@ static struct nvdp_bert_config encoder_of(size_t window, size_t layers, double d
 }
 
 /* Both clips in standard deviations of the noise; `scale`: of the parameters. */
-static void build_dropout(struct words *w, int threads, const struct nvdp__word_clip *clip,
-                          size_t layers, double scale, double dropout) {
+static struct words *build_dropout(int threads, const struct nvdp__word_clip *clip, size_t layers,
+                                   double scale, double dropout) {
     const struct nvdp_bert_config config = encoder_of((size_t)clip->window, layers, dropout);
+    struct words *w = support_keep(malloc(sizeof *w));
     *w = (struct words){.ctx = support_context()};
     ok(nvdp_context_set_threads(w->ctx, threads));
     w->config = nvdp__nvib_config_default();
@@ -67,26 +68,22 @@ static void build_dropout(struct words *w, int threads, const struct nvdp__word_
     }
     ok(nvdp__batch_create(w->ctx, TEXTS, LONGEST, &w->batch));
     nvdp__batch_clear(w->batch);
+    return w;
 }
 
-static void build_layers(struct words *w, int threads, const struct nvdp__word_clip *clip,
-                         size_t layers, double scale) {
-    build_dropout(w, threads, clip, layers, scale, 0);
+static struct words *build_layers(int threads, const struct nvdp__word_clip *clip, size_t layers,
+                                  double scale) {
+    return build_dropout(threads, clip, layers, scale, 0);
 }
 
 /* With a layer for windows, else without. */
-static void build(struct words *w, int threads, const struct nvdp__word_clip *clip, double scale) {
-    build_layers(w, threads, clip, clip->window > 0 ? 1 : 0, scale);
+static struct words *build(int threads, const struct nvdp__word_clip *clip, double scale) {
+    return build_layers(threads, clip, clip->window > 0 ? 1 : 0, scale);
 }
 
-static void release(struct words *w) {
-    nvdp__batch_free(w->batch);
-    word->release(w->self);
-    nvdp__bert_cache_release(&w->cache);
-    nvdp__bert_release(&w->bert);
-    nvdp__params_release(&w->params);
-    nvdp__arena_release(&w->arena);
-    nvdp__device_release(&w->dev);
+static void clear(struct words *w) {
+    nvdp__batch_clear(w->batch);
+    memset(w->batch->types, 0, w->batch->token_capacity * sizeof *w->batch->types);
 }
 
 /* A text as numbers of words; word k < 30 is piece k, word k >= 30 the pieces k - 30, k and k. */
@@ -180,21 +177,19 @@ static void change_words(double window, size_t changes) {
     size_t done = 0;
     srand(5);
     for (size_t i = 0; i < 15; i++) {
-        nvdp__auto(release) struct words w;
         const struct nvdp__word_clip bound = {clip[i % 5][0], clip[i % 5][1], window};
         double largest = 0;
-        build(&w, 1, &bound, scale[i / 5]);
+        struct words *w = build(1, &bound, scale[i / 5]);
         for (; done < changes * (i + 1) / 15; done += TEXTS / 2) {
             double mean[TEXTS * NUMBERS], mu[TEXTS];
-            nvdp__batch_clear(w.batch);
-            memset(w.batch->types, 0, w.batch->token_capacity * sizeof *w.batch->types);
+            clear(w);
             for (size_t pair = 0; pair < TEXTS; pair += 2) {
                 const bool one = below(2) == 0;
                 const size_t k = one ? 1 : below(3), after = one ? 1 : k == 0 ? 1 : below(3);
-                put_change(&w, k, after);
+                put_change(w, k, after);
                 mu[pair] = nvdp__word_mu(&bound, k, after, 1);
             }
-            means(&w, mean);
+            means(w, mean);
             for (size_t k = 0; k < TEXTS; k += 2)
                 largest =
                     fmax(largest, distance(mean + k * NUMBERS, mean + (k + 1) * NUMBERS) / mu[k]);
@@ -215,32 +210,31 @@ Test(word, no_change_of_a_word_in_windows_exceeds_the_bound) {
 /* Gradient ascent on all parameters, away from a text whose one word is replaced. */
 static void ascend(double window, double share) {
     const struct nvdp__word_clip bound = {0.4, 20, window};
-    nvdp__auto(release) struct words w;
     double mean[2 * NUMBERS], reached = 0;
-    build(&w, 1, &bound, 0.7);
-    put_text(&w, 9, (int[]){5, 8, 7, 1, 2, 31, 9, 6, 3});
-    put_text(&w, 9, (int[]){5, 8, 7, 1, 4, 31, 9, 6, 3});
+    struct words *w = build(1, &bound, 0.7);
+    put_text(w, 9, (int[]){5, 8, 7, 1, 2, 31, 9, 6, 3});
+    put_text(w, 9, (int[]){5, 8, 7, 1, 4, 31, 9, 6, 3});
     for (int step = 0; step < 300; step++) {
         double loss[2 * TEXTS];
         float eps[2 * NUMBERS] = {0}, d[2 * NUMBERS], *pooled;
         const struct nvdp__pass pass = {.training = true};
         const struct nvdp__penalty penalty = {0, 0, loss, loss + TEXTS};
         const struct nvdp__draw draw = {.eps = eps};
-        struct nvdp__encoded in = encoded(&w, true);
-        nvdp__grad_begin(&w.dev, &w.params);
-        ok(word->forward(w.self, &in, &draw, &pooled));
-        means(&w, mean);
+        struct nvdp__encoded in = encoded(w, true);
+        nvdp__grad_begin(&w->dev, &w->params);
+        ok(word->forward(w->self, &in, &draw, &pooled));
+        means(w, mean);
         reached = distance(mean, mean + NUMBERS);
         cr_assert_leq(reached, nvdp__word_mu(&bound, 1, 1, 1));
         for (size_t i = 0; i < NUMBERS; i++) {
             d[i] = (float)((mean[i] - mean[NUMBERS + i]) / reached);
             d[NUMBERS + i] = -d[i];
         }
-        word->backward(w.self, &in, &penalty, d, w.d_hidden);
-        nvdp__bert_backward(&w.bert, &w.dev, &w.params, w.batch, &pass, &w.cache, w.d_hidden);
-        for (size_t i = 0; i < w.params.count; i++)
-            for (size_t k = 0; k < w.params.entry[i].count; k++)
-                nvdp__value(&w.params, i)[k] += 0.5F * nvdp__grad(&w.params, i)[k];
+        word->backward(w->self, &in, &penalty, d, w->d_hidden);
+        nvdp__bert_backward(&w->bert, &w->dev, &w->params, w->batch, &pass, &w->cache, w->d_hidden);
+        for (size_t i = 0; i < w->params.count; i++)
+            for (size_t k = 0; k < w->params.entry[i].count; k++)
+                nvdp__value(&w->params, i)[k] += 0.5F * nvdp__grad(&w->params, i)[k];
     }
     cr_expect_geq(reached, share * nvdp__word_mu(&bound, 1, 1, 1), "window %g: %g", window,
                   reached);
@@ -258,24 +252,21 @@ static void same_bits(double window, double dropout) {
     double alone[2][NUMBERS], mean[TEXTS * NUMBERS];
     static const int text[2][6] = {{3, 35, 7, 35, 12, 39}, {39, 7, 35, 3, 12, 35}};
     for (int threads = 1; threads <= 4; threads++) {
-        nvdp__auto(release) struct words w;
-        build_dropout(&w, threads, &clip, window > 0, 0.5, dropout);
+        struct words *w = build_dropout(threads, &clip, window > 0, 0.5, dropout);
         for (int k = 0; threads == 1 && k < 2; k++) {
-            nvdp__batch_clear(w.batch);
-            memset(w.batch->types, 0, w.batch->token_capacity * sizeof *w.batch->types);
-            put_text(&w, 6, text[k]);
-            means(&w, alone[k]);
+            clear(w);
+            put_text(w, 6, text[k]);
+            means(w, alone[k]);
             cr_expect_gt(fabs(alone[k][0]), 0);
         }
         for (size_t place = 0; place < TEXTS; place++) {
-            nvdp__batch_clear(w.batch);
-            memset(w.batch->types, 0, w.batch->token_capacity * sizeof *w.batch->types);
+            clear(w);
             for (size_t i = 0; i < TEXTS; i++)
                 if (i == place)
-                    put_text(&w, 6, text[place % 2]);
+                    put_text(w, 6, text[place % 2]);
                 else
-                    put_text(&w, i % 5, (int[]){31, 2, 38, 4, 5});
-            means(&w, mean);
+                    put_text(w, i % 5, (int[]){31, 2, 38, 4, 5});
+            means(w, mean);
             cr_expect_arr_eq(mean + place * NUMBERS, alone[place % 2], sizeof *alone);
         }
     }
@@ -296,11 +287,10 @@ Test(word, a_release_has_no_dropout) {
     for (int window = 0; window <= 2; window++)
         same_bits(window, 0.1);
     for (int dropout = 0; dropout < 2; dropout++) {
-        nvdp__auto(release) struct words w;
-        build_dropout(&w, 1, &clip, 1, 0.5, dropout ? 0.1 : 0);
-        put_text(&w, 6, (int[]){3, 5, 7, 5, 12, 9});
-        memcpy(state[dropout], encoded(&w, false).hidden, size);
-        const float *trained = encoded(&w, true).hidden;
+        struct words *w = build_dropout(1, &clip, 1, 0.5, dropout ? 0.1 : 0);
+        put_text(w, 6, (int[]){3, 5, 7, 5, 12, 9});
+        memcpy(state[dropout], encoded(w, false).hidden, size);
+        const float *trained = encoded(w, true).hidden;
         double off = 0;
         for (size_t k = 0; k < 6 * WIDTH; k++)
             off = fmax(off, fabs(trained[k] - state[dropout][k]));
@@ -316,17 +306,16 @@ Test(word, a_state_depends_on_its_window_alone) {
     const size_t dim = WIDTH * sizeof(float);
     for (size_t window = 0; window <= 2; window++) {
         const struct nvdp__word_clip clip = {1, 10, (double)window};
-        nvdp__auto(release) struct words w;
         float state[LENGTH * WIDTH];
         static const int text[LENGTH] = {3, 7, BORDER, 4, 9, 12, 5};
-        build_layers(&w, 1, &clip, 1, 0.5);
-        put_text(&w, LENGTH, text);
-        memcpy(state, encoded(&w, false).hidden, sizeof state);
+        struct words *w = build_layers(1, &clip, 1, 0.5);
+        put_text(w, LENGTH, text);
+        memcpy(state, encoded(w, false).hidden, sizeof state);
         for (size_t changed = 0; changed < LENGTH; changed++) {
             if (text[changed] == BORDER) continue;
-            w.batch->ids[changed] = 20;
-            const float *now = encoded(&w, false).hidden;
-            w.batch->ids[changed] = text[changed];
+            w->batch->ids[changed] = 20;
+            const float *now = encoded(w, false).hidden;
+            w->batch->ids[changed] = text[changed];
             for (size_t i = 0; i < LENGTH; i++) {
                 const bool near = (i > changed ? i - changed : changed - i) <= window;
                 if (text[i] != BORDER)
@@ -334,19 +323,18 @@ Test(word, a_state_depends_on_its_window_alone) {
                                  "word %zu after a change of %zu", i, changed);
             }
         }
-        nvdp__batch_clear(w.batch);
-        memset(w.batch->types, 0, w.batch->token_capacity * sizeof *w.batch->types);
-        put(&w, 3);
+        clear(w);
+        put(w, 3);
         for (int k = 0; k < LONG; k++) {
-            nvdp__batch_put(w.batch, 8 + k);
-            w.batch->types[1 + k] = k > 0 ? NVDP__WORD_CONTINUES : NVDP__WORD_BEGINS;
+            nvdp__batch_put(w->batch, 8 + k);
+            w->batch->types[1 + k] = k > 0 ? NVDP__WORD_CONTINUES : NVDP__WORD_BEGINS;
         }
-        nvdp__batch_end(w.batch, 0);
-        memcpy(state, encoded(&w, false).hidden, dim);
-        w.batch->ids[9] = 30;
-        cr_expect_arr_eq(encoded(&w, false).hidden, state, dim);
-        w.batch->ids[8] = 30;
-        cr_expect_eq(memcmp(encoded(&w, false).hidden, state, dim) != 0, window > 0);
+        nvdp__batch_end(w->batch, 0);
+        memcpy(state, encoded(w, false).hidden, dim);
+        w->batch->ids[9] = 30;
+        cr_expect_arr_eq(encoded(w, false).hidden, state, dim);
+        w->batch->ids[8] = 30;
+        cr_expect_eq(memcmp(encoded(w, false).hidden, state, dim) != 0, window > 0);
     }
 }
 
@@ -408,14 +396,13 @@ Test(word, states_have_the_same_bits_among_many_texts) {
 
 Test(word, empty_texts_borders_and_pieces) {
     for (int window = 0; window <= 2; window++) {
-        nvdp__auto(release) struct words w;
         double mean[4 * NUMBERS];
-        build(&w, 2, &(struct nvdp__word_clip){0.3, 100, window}, 0.5);
-        put_text(&w, 0, NULL);
-        put_text(&w, 4, (int[]){3, 35, 4, 36});
-        put_text(&w, 5, (int[]){3, 35, BORDER, 4, 36});
-        put_text(&w, 1, (int[]){BORDER});
-        means(&w, mean);
+        struct words *w = build(2, &(struct nvdp__word_clip){0.3, 100, window}, 0.5);
+        put_text(w, 0, NULL);
+        put_text(w, 4, (int[]){3, 35, 4, 36});
+        put_text(w, 5, (int[]){3, 35, BORDER, 4, 36});
+        put_text(w, 1, (int[]){BORDER});
+        means(w, mean);
         for (size_t i = 0; i < NUMBERS; i++) {
             cr_expect_eq(mean[i], 0);
             cr_expect_eq(mean[3 * NUMBERS + i], 0);
@@ -427,16 +414,15 @@ Test(word, empty_texts_borders_and_pieces) {
 }
 
 Test(word, numbers_that_are_not_finite_add_nothing) {
-    nvdp__auto(release) struct words w;
     double mean[2 * NUMBERS];
-    build(&w, 1, &(struct nvdp__word_clip){0.3, 100, 0}, 0.5);
-    put_text(&w, 2, (int[]){3, 5});
-    put_text(&w, 1, (int[]){3});
-    nvdp__value(&w.params, w.bert.word)[5 * WIDTH] = NAN;
-    nvdp__weights_changed(&w.dev);
-    means(&w, mean);
+    struct words *w = build(1, &(struct nvdp__word_clip){0.3, 100, 0}, 0.5);
+    put_text(w, 2, (int[]){3, 5});
+    put_text(w, 1, (int[]){3});
+    nvdp__value(&w->params, w->bert.word)[5 * WIDTH] = NAN;
+    nvdp__weights_changed(&w->dev);
+    means(w, mean);
     cr_expect_arr_eq(mean, mean + NUMBERS, NUMBERS * sizeof *mean);
-    cr_expect_eq(word->replaced(w.self), 1);
+    cr_expect_eq(word->replaced(w->self), 1);
 }
 
 /* ---- gradients ---- */
@@ -490,7 +476,6 @@ Test(word, gradient_of_the_clip) {
 /* The whole mechanism and its encoder against central differences of a loss: both clips bind in
  * some texts and not in others. */
 static void gradients(double clip, double text, double window) {
-    nvdp__auto(release) struct words w;
     float eps[4 * NUMBERS], d[4 * NUMBERS], direction[4 * NUMBERS], *pooled;
     double loss[2 * TEXTS];
     const struct nvdp__pass pass = {.training = true};
@@ -498,36 +483,36 @@ static void gradients(double clip, double text, double window) {
     const struct nvdp__draw draw = {.eps = eps};
     const float step = 2e-3F;
     size_t checked = 0;
-    build(&w, 1, &(struct nvdp__word_clip){clip, text, window}, 0.3);
-    put_text(&w, 4, (int[]){3, 35, 4, 3});
-    put_text(&w, 1, (int[]){36});
-    put_text(&w, 0, NULL);
-    put_text(&w, 5, (int[]){8, 35, BORDER, 4, 9});
+    struct words *w = build(1, &(struct nvdp__word_clip){clip, text, window}, 0.3);
+    put_text(w, 4, (int[]){3, 35, 4, 3});
+    put_text(w, 1, (int[]){36});
+    put_text(w, 0, NULL);
+    put_text(w, 5, (int[]){8, 35, BORDER, 4, 9});
     for (size_t i = 0; i < 4 * NUMBERS; i++) {
         eps[i] = (float)sin((double)i);
         d[i] = direction[i] = (float)cos(3 * (double)i);
     }
-    struct nvdp__encoded in = encoded(&w, true);
-    nvdp__grad_begin(&w.dev, &w.params);
-    ok(word->forward(w.self, &in, &draw, &pooled));
-    word->backward(w.self, &in, &penalty, d, w.d_hidden);
-    nvdp__bert_backward(&w.bert, &w.dev, &w.params, w.batch, &pass, &w.cache, w.d_hidden);
-    for (size_t i = 0; i < w.params.count; i++)
-        for (size_t k = 0; k < w.params.entry[i].count; k++) {
-            float *value = nvdp__value(&w.params, i) + k, before = *value;
+    struct nvdp__encoded in = encoded(w, true);
+    nvdp__grad_begin(&w->dev, &w->params);
+    ok(word->forward(w->self, &in, &draw, &pooled));
+    word->backward(w->self, &in, &penalty, d, w->d_hidden);
+    nvdp__bert_backward(&w->bert, &w->dev, &w->params, w->batch, &pass, &w->cache, w->d_hidden);
+    for (size_t i = 0; i < w->params.count; i++)
+        for (size_t k = 0; k < w->params.entry[i].count; k++) {
+            float *value = nvdp__value(&w->params, i) + k, before = *value;
             double side[2] = {0};
             for (int s = 0; s < 2; s++) {
                 *value = before + (s == 0 ? step : -step);
-                in = encoded(&w, true);
-                ok(word->forward(w.self, &in, &draw, &pooled));
+                in = encoded(w, true);
+                ok(word->forward(w->self, &in, &draw, &pooled));
                 for (size_t j = 0; j < 4 * NUMBERS; j++)
                     side[s] += (double)direction[j] * pooled[j];
             }
             *value = before;
             const double want = (side[0] - side[1]) / (2 * (double)step);
-            const double got = nvdp__grad(&w.params, i)[k];
+            const double got = nvdp__grad(&w->params, i)[k];
             /* float means, of about 1e-7, over the step */
-            near(got, want, 2e-3 * clip + 1e-2 * fabs(want), "%s[%zu", w.params.entry[i].name, k);
+            near(got, want, 2e-3 * clip + 1e-2 * fabs(want), "%s[%zu]", w->params.entry[i].name, k);
             checked += fabs(want) > 1e-3 * clip;
         }
     cr_expect_gt(checked, 40);
