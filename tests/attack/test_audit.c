@@ -36,10 +36,8 @@ Test(audit, p_values_are_the_sums) {
                     for (int i = 1; i <= 80; i++) /* m = 80: no step beyond v is steeper */
                         slope = fmax(slope, (tail(r, v - i, q) - tail(r, v, q)) / i);
                     const double want = fmin(1, tail(r, v, q) + 2 * 80 * deltas[d] * slope);
-                    const double got =
-                        nvdp__audit_p_value(80, (uint64_t)r, (uint64_t)v, epsilons[e], deltas[d]);
-                    cr_assert_leq(fabs(got - want), 1e-11 + 1e-11 * want, "r %d v %d: %g, %g", r, v,
-                                  got, want);
+                    near(nvdp__audit_p_value(80, (uint64_t)r, (uint64_t)v, epsilons[e], deltas[d]),
+                         want, 1e-11 + 1e-11 * want, "r %d v %d", r, v);
                 }
 }
 
@@ -47,9 +45,7 @@ Test(audit, bounds_in_closed_form) {
     /* All r right: q^r = 1 - confidence. */
     for (uint64_t r = 5; r <= 2000; r *= 4) {
         const double q = pow(.05, 1 / (double)r);
-        const double want = log(q / (1 - q));
-        const double got = nvdp__audit_epsilon(5000, r, r, 0, .95);
-        cr_expect_leq(fabs(got - want), 1e-9 * want, "%g, %g", got, want);
+        agrees(nvdp__audit_epsilon(5000, r, r, 0, .95), log(q / (1 - q)), 1e-9);
     }
     cr_expect_eq(nvdp__audit_epsilon(100, 100, 50, 0, .95), 0);
     cr_expect_eq(nvdp__audit_epsilon(100, 0, 0, 0, .95), 0);
@@ -188,8 +184,8 @@ static void simulate(struct nvdp_context *ctx, double mu, size_t m, size_t in, s
                      struct nvdp__canary_audit *found) {
     const struct nvdp__noise noise = {.seed = 17};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, m);
-    double *score = calloc(m, sizeof *score);
-    unsigned char *included = calloc(m, 1);
+    nvdp__autofree double *score = calloc(m, sizeof *score);
+    nvdp__autofree unsigned char *included = calloc(m, 1);
     for (size_t run = 0; run < runs; run++) {
         for (size_t i = 0; i < m; i++) {
             included[i] = (unsigned char)nvdp__stream_below(&stream, 2);
@@ -198,8 +194,6 @@ static void simulate(struct nvdp_context *ctx, double mu, size_t m, size_t in, s
         found[run] = (struct nvdp__canary_audit)NVDP_RESULT(struct nvdp__canary_audit);
         ok(nvdp__audit_canaries(ctx, m, score, included, in, in, 1e-5, .95, &found[run]));
     }
-    free(score);
-    free(included);
 }
 
 /* Returns the smallest p at which mu is rejected. */
@@ -261,11 +255,9 @@ Test(curve, shows_more_than_epsilon_and_delta) {
     static const double mus[] = {.5, 1, 2, 4};
     for (size_t s = 0; s < 3; s++)
         for (size_t k = 0; k < 4; k++) {
-            const uint64_t m = sizes[s];
-            const uint64_t right = (uint64_t)((double)m * normal_cdf(mus[k] / 2));
-            const double plain = nvdp__audit_epsilon(m, m, right, 1e-5, .95);
-            const double mu = nvdp__audit_mu(m, m, right, .95);
-            const double shown = nvdp_gdp_epsilon(mu, 1e-5);
+            const uint64_t m = sizes[s], right = (uint64_t)((double)m * normal_cdf(mus[k] / 2));
+            const double plain = nvdp__audit_epsilon(m, m, right, 1e-5, .95),
+                         mu = nvdp__audit_mu(m, m, right, .95), shown = nvdp_gdp_epsilon(mu, 1e-5);
             if (plain > .1)
                 cr_expect_gt(shown, 1.2 * plain, "%zu %g: %g, %g", (size_t)m, mus[k], shown, plain);
             cr_expect_leq(mu, mus[k]);
@@ -279,8 +271,8 @@ Test(curve, of_epsilon_and_delta) {
         {10000, 10000, 8000}, {1000, 1000, 800}, {1000, 100, 100}, {10000, 100, 95}, {7, 7, 7}};
     for (size_t c = 0; c < 5; c++) {
         const uint64_t m = cases[c][0], n = cases[c][1], right = cases[c][2];
-        const double plain = nvdp__audit_epsilon(m, n, right, 0, .95);
-        const double curve = nvdp__audit_curve_epsilon(m, n, right, 0, .95);
+        const double plain = nvdp__audit_epsilon(m, n, right, 0, .95),
+                     curve = nvdp__audit_curve_epsilon(m, n, right, 0, .95);
         cr_expect(curve <= plain * (1 + 1e-8) && curve >= .97 * plain, "%zu: %g, %g", c, curve,
                   plain);
         cr_expect_geq(nvdp__audit_curve_epsilon(m, n, right, 1e-3, .95),

@@ -8,12 +8,7 @@
 static const char *const pairs[] = {"cat", "gate"};
 
 static const char *write_secrets(const char *name, const char *list) {
-    const char *path = support_scratch_path(name);
-    FILE *file = fopen(path, "wb");
-    cr_assert_not_null(file);
-    fprintf(file, "{\"seed\": 2, \"secrets\": [%s]}\n", list);
-    cr_assert_eq(fclose(file), 0);
-    return path;
+    return support_file(name, support_path("{\"seed\": 2, \"secrets\": [%s]}\n", list));
 }
 
 /* Trains a model for `steps` steps with these secrets, and returns its directory. */
@@ -36,14 +31,14 @@ static nvdp_status attack(struct nvdp_context *ctx, const char *model, const cha
     struct nvdp_config *config = support_config(ctx, "attack", "model", model, NULL);
     if (secrets != NULL) support_set(ctx, config, "secrets", secrets);
     if (option != NULL) support_set(ctx, config, option, value);
-    nvdp_status status = nvdp__exposure(ctx, config, out);
-    return status;
+    return nvdp__exposure(ctx, config, out);
 }
 
 static struct nvdp__exposures attacked(struct nvdp_context *ctx, const char *model,
                                        const char *option, const char *value, const char *secrets) {
     struct nvdp__exposures found;
     ok(attack(ctx, model, option, value, secrets, &found));
+    support_keep_parts(found);
     return found;
 }
 
@@ -83,12 +78,10 @@ Test(exposure, ranks_are_the_order_of_the_model) {
     near(found.group[0].exposure, log2(WORDS) - lgamma(WORDS + 1) / log(2) / WORDS, 1e-9);
     near(found.group[0].first, 1. / WORDS, 1e-12);
     cr_expect(found.audit.canaries == 0 && isinf(found.upper) && !found.dp);
-    nvdp__exposures_free(&found);
     /* The likelier of two candidates is always first. */
     found = attacked(ctx, model, "candidates", "2", support_scratch_path("all.json"));
     for (size_t i = 0; i < WORDS; i++)
         cr_expect(found.secret[i].rank == 1 || found.secret[i].rank == 2);
-    nvdp__exposures_free(&found);
 }
 
 Test(exposure, what_was_seen_often_is_remembered) {
@@ -100,8 +93,7 @@ Test(exposure, what_was_seen_often_is_remembered) {
                                    "\"occurrences\": 40},"
                                    "{\"form\": \"HSH\", \"tokens\": [\"so\", \"bark\", \"gate\"], "
                                    "\"occurrences\": 40}"));
-    nvdp__auto(nvdp__exposures_free) struct nvdp__exposures found =
-        attacked(ctx, model, NULL, NULL, NULL);
+    struct nvdp__exposures found = attacked(ctx, model, NULL, NULL, NULL);
     cr_assert_eq(found.groups, 2);
     const struct nvdp__exposure_group *never = &found.group[0], *often = &found.group[1];
     cr_assert_eq(never->secrets, 600);
@@ -125,23 +117,19 @@ Test(exposure, canaries) {
     const char *secrets =
         write_secrets("coins.json", "{\"form\": \"HHSHH\", \"include\": \"coin\", \"count\": 120}");
     const char *model = train("saw", 1500, secrets);
-    char planted[600];
-    snprintf(planted, sizeof planted, "%s/planted.json", model);
+    const char *planted = support_path("%s/planted.json", model);
     struct nvdp__exposures found = attacked(ctx, model, NULL, NULL, NULL);
     cr_assert_eq(found.audit.canaries, 120);
     cr_expect_gt(found.audit.auc, .75, "%g", found.audit.auc);
     cr_expect_gt(found.audit.epsilon, .2, "%g", found.audit.epsilon);
     cr_expect_eq(found.audit.delta, 1e-5);
     const double alone = found.audit.auc;
-    nvdp__exposures_free(&found);
     const char *start = train("start", 0, NULL);
     found = attacked(ctx, model, "reference", start, planted);
     cr_expect_gt(found.audit.auc, alone - .1);
-    nvdp__exposures_free(&found);
     found = attacked(ctx, start, NULL, NULL, planted);
     cr_expect(found.audit.auc > .3 && found.audit.auc < .7, "%g", found.audit.auc);
     cr_expect_lt(found.audit.epsilon, .2);
-    nvdp__exposures_free(&found);
 }
 
 Test(exposure, bad_input) {

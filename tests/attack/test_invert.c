@@ -339,7 +339,7 @@ Test(invert, vectors_of_known_texts) {
         char *tags = support_read(support_scratch_path("secret.conll"));
         for (char *at = tags; spaces && *at != '\0'; at++)
             if (*at == '\t') *at = ' ';
-        support_write_text(support_scratch_path("secret.tsv"), support_path("\n%s", tags));
+        support_file("secret.tsv", support_path("\n%s", tags));
         found = attacked(ctx, support_path("%s attacked @secret.tsv public @known.conll "
                                            "public-limit 100 steps 1 search 0",
                                            given));

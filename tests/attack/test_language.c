@@ -48,8 +48,7 @@ static struct chain *make(double sd) {
             c->word[i][t] = (int32_t)drawn(&stream, p);
             for (size_t k = 0; k < WORDS; k++) {
                 const double z = (k == (size_t)c->word[i][t]) + sd * draw(&stream);
-                c->score[i][t + 1][k] =
-                    (z - .5) / (sd * sd); /* log ratio to the absence of a word */
+                c->score[i][t + 1][k] = (z - .5) / (sd * sd); /* log ratio to the word's absence */
             }
         }
     return support_keep(c);
@@ -137,9 +136,8 @@ static size_t max_right(const struct chain *c, size_t i) {
 
 /* The result of a search over all texts. */
 struct outcome {
-    size_t right, best; /* words; texts as likely as Viterbi's */
-    double joint,
-        log_p; /* joint: sum of the log joint probabilities; log_p: sum of the answers about the found words */
+    size_t right, best;  /* words; texts as likely as Viterbi's */
+    double joint, log_p; /* sums of log joint probabilities; of the answers about the found words */
 };
 
 static struct outcome search(struct nvdp_context *ctx, struct chain *c, double weight,
@@ -211,19 +209,15 @@ Test(language, equal_scores_name_one_token) {
     size_t place[COUNT], named[COUNT] = {0}, there[COUNT] = {0};
     int32_t id[COUNT];
     double times[COUNT], score[COUNT] = {0};
-    struct nvdp__tokens tokens = {.count = COUNT,
-                                  .place = place,
-                                  .id = id,
-                                  .times = times,
-                                  .named = named,
-                                  .there = there,
-                                  .stamp = 1};
+    struct nvdp__tokens tokens = {
+        .count = COUNT, .place = place, .id = id, .times = times, .named = named, .there = there};
     struct nvdp__correct hits = {0};
     for (size_t k = 0; k < COUNT; k++) {
         id[k] = (int32_t)k;
         place[k] = k + 1;
         times[k] = COUNTED;
     }
+    tokens.stamp = 1;
     nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
     ok(nvdp__correct_create(ctx, &memory, 1, &hits));
     for (size_t k = 0; k < COUNT; k++)

@@ -92,7 +92,7 @@ Test(likelihood, is_the_densities_log) {
 Test(likelihood, of_weights_at_the_grid_s_end) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_two_texts(ctx, 2, 4, 1, true);
-    struct nvdp__likelihood likelihood;
+    nvdp__auto(nvdp__likelihood_release) struct nvdp__likelihood likelihood = {0};
     struct nvdp__evidence evidence;
     const double z[3] = {0}, log_pi[3] = {-.1, -3, -128};
     double at[2], below[2];
@@ -111,7 +111,6 @@ Test(likelihood, of_weights_at_the_grid_s_end) {
     near(at[0] - at[1], (.02 - .3) * -128 + lgamma(1.52) - lgamma(.02) - lgamma(1.8) + lgamma(.3),
          1e-10);
     near(below[0] - below[1], at[0] - at[1] - log(.02 / .3), 1e-10);
-    nvdp__likelihood_release(&likelihood);
 }
 
 /* Makes texts of one vector each, every pair `apart` from one another, with variance 1: on separate axes. */

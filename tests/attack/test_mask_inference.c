@@ -53,15 +53,16 @@ static struct bench open_bench(const char *key, const char *table) {
     return b;
 }
 
-static void close_bench(struct bench *b) {
-    nvdp_sanitizer_free(b->sanitizer);
+static nvdp_status infer(const struct bench *b, const char *model, const int32_t *sanitized,
+                         size_t length, struct nvdp_mask_inference *found) {
+    return nvdp_mask_inference(b->ctx, model, b->sanitizer, TEXTS, b->offset, b->token, sanitized,
+                               length, found);
 }
 
 static struct nvdp_mask_inference attack(const struct bench *b, const int32_t *sanitized,
                                          size_t length) {
     struct nvdp_mask_inference found = NVDP_RESULT(struct nvdp_mask_inference);
-    ok(nvdp_mask_inference(b->ctx, b->model, b->sanitizer, TEXTS, b->offset, b->token, sanitized,
-                           length, &found));
+    ok(infer(b, b->model, sanitized, length, &found));
     return found;
 }
 
@@ -81,14 +82,8 @@ static struct plain open_plain(const struct bench *b) {
     ok(nvdp__pretrain_model_plan(&p.model, 1, 64, 1, NULL));
     ok(nvdp__batch_create(b->ctx, 1, 64, &p.batch));
     ok(nvdp__masked_create(b->ctx, 1, &p.masked));
+    support_keep_parts(p);
     return p;
-}
-
-static void close_plain(struct plain *p) {
-    nvdp__pretrain_model_release(&p->model);
-    nvdp__batch_free(p->batch);
-    nvdp__masked_release(&p->masked);
-    nvdp_tokenizer_free(p->tokenizer);
 }
 
 /* Returns the likeliest piece at `mask` of ids, which begin with [CLS] and end with [SEP]. */
@@ -155,7 +150,6 @@ static void ask_all(const struct bench *b, const int32_t *sanitized, size_t leng
                 ++*asked;
             }
         }
-    close_plain(&p);
 }
 
 /* Checks for equal counts.  The plain kernels differ only by rounding, which decides no argmax here. */
@@ -180,7 +174,6 @@ Test(mask_inference, pieces) {
     agree(&b, b.token, 64);
     agree(&b, b.drawn, 64);
     agree(&b, b.drawn, 6);
-    close_bench(&b);
 }
 
 /* Words such as "barked" and "sat" are two pieces: one [MASK] covers them, and no guess names them. */
@@ -188,9 +181,7 @@ Test(mask_inference, words) {
     static const char vectors[] =
         "the 0 0\ncat 1 0\nsat 0 1\non 1 1\nmat 3 0\n. 0 3\nand 4 0\nso 2 0\nit 0 4\nwas 1 4\n"
         "a 4 4\ndog 5 0\nbarked 5 1\nat 5 2\ngate 5 3\nour 6 0\nbird 6 1\ntree 6 2\n";
-    const char *path = support_scratch_path("vectors.txt");
-    support_write_text(path, vectors);
-    struct bench b = open_bench("vectors", path);
+    struct bench b = open_bench("vectors", support_file("vectors.txt", vectors));
     size_t left = 0;
     for (size_t i = 0; i < b.offset[TEXTS]; i++) {
         /* Words without a vector stay in the context as [UNK], but no guess is asked for them. */
@@ -203,7 +194,6 @@ Test(mask_inference, words) {
     agree(&b, b.token, 64);
     agree(&b, b.drawn, 64);
     agree(&b, b.drawn, 7);
-    close_bench(&b);
 }
 
 Test(mask_inference, bad_input) {
@@ -211,27 +201,19 @@ Test(mask_inference, bad_input) {
     struct nvdp_mask_inference found = NVDP_RESULT(struct nvdp_mask_inference);
     struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     const char *headless = support_scratch_path("headless");
-    fails(nvdp_mask_inference(b.ctx, b.model, b.sanitizer, TEXTS, b.offset, b.token, b.token, 500,
-                              &found),
-          NVDP_ERR_ARGUMENT, "length: expected 4 to ");
+    fails(infer(&b, b.model, b.token, 500, &found), NVDP_ERR_ARGUMENT, "length: expected 4 to ");
     ok(nvdp_bert_config_read(b.ctx, b.model, &config));
     const char *vocabulary = support_path("%s/vocab.txt", b.model);
     ok(nvdp_bert_create_random(b.ctx, &config, 1, vocabulary, headless));
-    fails(nvdp_mask_inference(b.ctx, headless, b.sanitizer, TEXTS, b.offset, b.token, b.token, 0,
-                              &found),
-          NVDP_ERR_INPUT, "expected a model with a masked-LM head");
+    fails(infer(&b, headless, b.token, 0, &found), NVDP_ERR_INPUT,
+          "expected a model with a masked-LM head");
     b.drawn[3] = 1000;
-    fails(nvdp_mask_inference(b.ctx, b.model, b.sanitizer, TEXTS, b.offset, b.token, b.drawn, 0,
-                              &found),
-          NVDP_ERR_ARGUMENT, "token 1000 at position 3");
+    fails(infer(&b, b.model, b.drawn, 0, &found), NVDP_ERR_ARGUMENT, "token 1000 at position 3");
     found.struct_size = 0;
-    cr_expect_eq(nvdp_mask_inference(b.ctx, b.model, b.sanitizer, TEXTS, b.offset, b.token, b.token,
-                                     0, &found),
-                 NVDP_ERR_ARGUMENT);
+    cr_expect_eq(infer(&b, b.model, b.token, 0, &found), NVDP_ERR_ARGUMENT);
     /* Without texts there are no guesses, and no share of right ones. */
     found = (struct nvdp_mask_inference)NVDP_RESULT(struct nvdp_mask_inference);
     ok(nvdp_mask_inference(b.ctx, b.model, b.sanitizer, 0, b.offset, b.token, b.token, 0, &found));
     cr_expect(isnan(found.original));
     cr_expect_eq(found.guesses, 0);
-    close_bench(&b);
 }

@@ -605,7 +605,7 @@ static void reverse_dev(void) {
             strcat(all, from);
             *from = '\0';
         }
-    support_write_text(support_scratch_path("reversed/dev.tsv"), all);
+    support_file("reversed/dev.tsv", all);
 }
 
 /* Files in all formats give the same results as drawn samples, up to other noise: within both intervals.  In a file

@@ -28,8 +28,7 @@ static double *golden(struct nvdp__safetensors *file, const char *name) {
 /* Writes the golden batch as JSON lines. */
 static const char *golden_input(struct nvdp__safetensors *file) {
     const char *path = support_scratch_path("golden.jsonl");
-    double *ids = golden(file, "input_ids");
-    double *types = golden(file, "token_type_ids");
+    const double *ids = golden(file, "input_ids"), *types = golden(file, "token_type_ids");
     nvdp__autoptr(fclose) FILE *out = fopen(path, "w");
     for (size_t i = 0; i < TEXTS; i++) {
         fprintf(out, "{\"input_ids\": [");
@@ -551,7 +550,7 @@ Test(encode_input, lines_and_tables_by_their_first_line, .timeout = 60) {
                  {"x.txt", NULL, "",
                   "x.txt:1: empty file: expected texts, one per line, or a table", 0, false}};
     struct nvdp_context *ctx = support_context();
-    char notice[256], want[256];
+    char notice[256];
     struct nvdp__encode_limits limits = {
         .config = &small_config, .max_length = 8, .directory = tiny_tokenizer()};
     nvdp_context_set_log(ctx, keep_notice, notice);
@@ -568,21 +567,18 @@ Test(encode_input, lines_and_tables_by_their_first_line, .timeout = 60) {
         if (cases[i].error != NULL) support_contains(nvdp_context_error(ctx), cases[i].error);
         if (status != NVDP_OK) continue;
         cr_expect_eq(input.data.count, cases[i].count, "%zu: %zu", n, input.data.count);
-        snprintf(want, sizeof want, "%s: %zu texts, one per line", path, cases[i].count);
+        const char *want = support_path("%s: %zu texts, one per line", path, cases[i].count);
         cr_expect_eq(strcmp(notice, want) == 0, cases[i].lines, "%zu: %s", n, notice);
     }
-    struct nvdp__encode_input odd = {0};
-    const char *latin = support_scratch_path("latin.txt");
+    nvdp__auto(nvdp__encode_input_release) struct nvdp__encode_input odd = {0};
+    const char *latin = support_file("latin.txt", "red\nsk\xFF\n");
     notice[0] = '\0';
     nvdp_context_set_log(ctx, keep_warning, notice);
     limits.text_column = NULL;
-    offer(latin, "red\nsk\xFF\n", false);
     ok(nvdp__encode_input_read(ctx, latin, &limits, &odd));
     support_contains(notice, "latin.txt: 1 of its rows are not UTF-8");
-    nvdp__encode_input_release(&odd);
     /* objects with other keys, by name and by their first byte */
     const char *const named[] = {"x.jsonl", "x.txt"};
-    limits.text_column = NULL;
     limits.text_pair_column = "of";
     for (size_t i = 0; i < 2; i++) {
         struct nvdp__encode_input alone = {0};
@@ -617,11 +613,10 @@ Test(encode, refuses_wrong_options) {
 
 /* Each of the first allocations fails, in many steps: nothing is left behind. */
 Test(encode, survives_failing_allocations) {
-    const char *model = support_golden("bert");
     struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config =
-        support_config(ctx, "encode", "model", model, "jsonl", support_scratch_path("in.jsonl"),
-                       "out", support_scratch_path("failed.h5"), NULL);
+    struct nvdp_config *config = support_config(ctx, "encode", "model", support_golden("bert"),
+                                                "jsonl", support_scratch_path("in.jsonl"), "out",
+                                                support_scratch_path("failed.h5"), NULL);
     support_write_text(nvdp_config_get(config, "jsonl"),
                        "{\"input_ids\": [1, 2, 3]}\n{\"input_ids\": [4]}\n");
     uint64_t k = support_fail_first(ctx);
@@ -696,11 +691,10 @@ static bool stop(void *user) {
 }
 
 Test(encode, stops_on_request) {
-    const char *model = support_golden("bert");
     struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config =
-        support_config(ctx, "encode", "model", model, "jsonl", support_scratch_path("in.jsonl"),
-                       "out", support_scratch_path("stopped.h5"), NULL);
+    struct nvdp_config *config = support_config(ctx, "encode", "model", support_golden("bert"),
+                                                "jsonl", support_scratch_path("in.jsonl"), "out",
+                                                support_scratch_path("stopped.h5"), NULL);
     support_write_text(nvdp_config_get(config, "jsonl"), "{\"input_ids\": [1, 2, 3]}\n");
     nvdp_context_set_cancel(ctx, stop, NULL);
     cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_CANCELLED);

@@ -29,10 +29,14 @@ static struct nvdp__h5 *create(struct nvdp_context *ctx, const char *name) {
     return file;
 }
 
-static struct nvdp__h5 *commit_and_reopen(struct nvdp_context *ctx, struct nvdp__h5 *file) {
-    struct nvdp__h5 *back = NULL;
+static void finish(struct nvdp__h5 *file) {
     ok(nvdp__h5_commit(file, true));
     nvdp__h5_free(file);
+}
+
+static struct nvdp__h5 *commit_and_reopen(struct nvdp_context *ctx, struct nvdp__h5 *file) {
+    struct nvdp__h5 *back = NULL;
+    finish(file);
     ok(nvdp__h5_open(ctx, created, "posteriors", 1, &back));
     return back;
 }
@@ -357,8 +361,7 @@ Test(hdf5, formats_are_checked) {
                                       "posteriors/1b"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ok(nvdp__h5_create(ctx, path, bad[i], &file));
-        ok(nvdp__h5_commit(file, true));
-        nvdp__h5_free(file);
+        finish(file);
         fails(nvdp__h5_open(ctx, path, "posteriors", 1, &file), NVDP_ERR_INPUT, bad[i]);
     }
     fails(nvdp__h5_open(ctx, path, "shared", 1, &file), NVDP_ERR_INPUT,
@@ -391,8 +394,7 @@ Test(hdf5, truncated_files) {
     for (int i = 0; i < 3000; i++)
         data[i] = sinf((float)i);
     ok(nvdp__h5_write(file, "x", NVDP__H5_F32, 1, (size_t[]){3000}, data));
-    ok(nvdp__h5_commit(file, true));
-    nvdp__h5_free(file);
+    finish(file);
     nvdp__autofree char *bytes = NULL;
     size_t count;
     ok(nvdp__read_file(ctx, support_scratch_path("whole.h5"), 1 << 20, &bytes, &count));
@@ -425,8 +427,7 @@ Test(hdf5, damaged_values) {
     for (int i = 0; i < ITEMS; i++)
         data[i] = sinf((float)i);
     ok(nvdp__h5_write(file, "x", NVDP__H5_F32, 1, (size_t[]){ITEMS}, data));
-    ok(nvdp__h5_commit(file, true));
-    nvdp__h5_free(file);
+    finish(file);
     const char *path = support_scratch_path("x.h5");
     nvdp__autofree char *bytes = NULL;
     size_t count, address, size;
@@ -534,8 +535,7 @@ Test(hdf5, has_no_global_heap) {
     ok(nvdp__h5_create(ctx, path, "test/1", &file));
     for (int i = 0; i < 4; i++)
         ok(nvdp__h5_set_string(file, (char[]){(char)('a' + i), 0}, values[i]));
-    ok(nvdp__h5_commit(file, true));
-    nvdp__h5_free(file);
+    finish(file);
     ok(nvdp__read_file(ctx, path, 1 << 20, &bytes, &size));
     cr_assert_null(memmem(bytes, size, "GCOL", 4));
     ok(nvdp__h5_open(ctx, path, "test", 1, &file));
@@ -560,8 +560,7 @@ Test(hdf5, equal_data_equal_bytes) {
         struct nvdp__h5 *file = create(ctx, "same.h5");
         ok(nvdp__h5_write(file, "x", NVDP__H5_F32, 1, (size_t[]){3}, (float[]){1, 2, 3}));
         ok(nvdp__h5_set_real(file, "r", 1));
-        ok(nvdp__h5_commit(file, true));
-        nvdp__h5_free(file);
+        finish(file);
         ok(nvdp__file_sha256(ctx, support_scratch_path("same.h5"), hex[i]));
         if (i == 0) sleep(1);
     }

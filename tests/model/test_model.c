@@ -47,7 +47,7 @@ static struct nvdp_model *saved_and_loaded(struct nvdp_context *ctx, enum nvdp_m
     nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *tokenizer = NULL;
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
     const char *source = support_scratch();
-    support_write_text(support_scratch_path("vocab.txt"), vocabulary);
+    support_file("vocab.txt", vocabulary);
     ok(nvdp_tokenizer_load(ctx, source, &tokenizer));
     ok(nvdp_dataset_from_texts(ctx, tokenizer, 8, TEXTS, texts, NULL, &dataset));
     ok(nvdp__model_build(ctx, &info, true, &model));

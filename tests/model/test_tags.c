@@ -38,8 +38,8 @@ static struct nvdp__model_info info_of(const struct nvdp_dataset *data, enum nvd
 static struct fixture setup(void) {
     struct fixture f = {.ctx = support_context()};
     struct nvdp_dataset_config config = nvdp__dataset_config_default();
-    support_write_text(support_scratch_path("vocab.txt"), vocabulary);
-    support_write_text(support_scratch_path("train.tsv"), file);
+    support_file("vocab.txt", vocabulary);
+    support_file("train.tsv", file);
     config.task = NVDP_TASK_NER;
     config.directory = support_scratch();
     config.max_length = LENGTH;

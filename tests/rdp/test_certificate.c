@@ -210,7 +210,7 @@ Test(certificate, worst_gaussians_by_brute_force) {
             cr_expect_eq(proven, INFINITY);
             continue;
         }
-        agrees(proven, largest, 1e-12, "order %g in [%g, %g", order, low, high);
+        agrees(proven, largest, 1e-12, "order %g in [%g, %g]", order, low, high);
     }
 }
 

@@ -7,6 +7,7 @@ enum { MAX_ROWS = 150 };
 static void check(const struct nvdp__device *plain, size_t in, size_t out) {
     struct nvdp__device dev = *plain;
     ok(nvdp__rowwise_create(plain, in + 3, &dev.rowwise));
+    support_keep(dev.rowwise);
     float *x = test_floats(MAX_ROWS * in, 1), *w = test_floats(out * in, 1);
     float *b = test_floats(out, 1), *all = test_floats(MAX_ROWS * out, 1);
     float *some = test_floats(MAX_ROWS * out, 1);
@@ -28,7 +29,6 @@ static void check(const struct nvdp__device *plain, size_t in, size_t out) {
     op_linear_forward(&dev, 2, in, out, x, w, NULL, some);
     for (size_t o = 0; o < 2 * out; o++)
         near(some[o] + b[o % out], all[o], 1e-5 * (double)in);
-    free(dev.rowwise);
 }
 
 Test(rowwise, rows_do_not_depend_on_their_neighbors) {
@@ -41,8 +41,7 @@ Test(rowwise, rows_do_not_depend_on_their_neighbors) {
 
 Test(rowwise, threads_change_nothing) {
     enum { ROWS = 90, IN = 200, OUT = 400 };
-    float *y[2];
-    float *x = test_floats(ROWS * IN, 1), *w = test_floats(OUT * IN, 1);
+    float *y[2], *x = test_floats(ROWS * IN, 1), *w = test_floats(OUT * IN, 1);
     for (int d = FAST_ONE; d <= FAST_TWO; d++) {
         struct nvdp__device dev = test_devices[d];
         ok(nvdp__rowwise_create(&dev, IN, &dev.rowwise));

@@ -71,10 +71,8 @@ Test(toy_attack, is_described) {
     cr_expect_eq(info.target, NVDP_ATTACK_POSTERIORS);
     cr_expect_eq(info.options, options);
     cr_expect_null(info.exclusive[0]);
-    cr_expect_eq(nvdp_attack_describe(ctx, last + 2, &info), NVDP_ERR_ARGUMENT);
-    char want[64];
-    snprintf(want, sizeof want, "expected 0 to %zu, found %zu", info.attacks - 1, info.attacks);
-    support_contains(nvdp_context_error(ctx), want);
+    fails(nvdp_attack_describe(ctx, last + 2, &info), NVDP_ERR_ARGUMENT,
+          support_path("expected 0 to %zu, found %zu", last + 1, last + 2));
     struct nvdp_config *config = support_config(ctx, "attack", NULL);
     for (size_t i = 0; i < nvdp_config_count(config); i++)
         if (strcmp(nvdp_config_option(config, i)->name, "kind") == 0)
@@ -82,8 +80,16 @@ Test(toy_attack, is_described) {
     fails(nvdp_config_set(config, "kind", "tory"), NVDP_ERR_ARGUMENT, "toy");
 }
 
-static void set(struct nvdp_config *config, const char *name, const char *value) {
-    cr_assert_eq(nvdp_config_set(config, name, value), NVDP_OK, "%s", name);
+static struct nvdp_attack_result *attack(struct nvdp_context *ctx, struct nvdp_config *config) {
+    struct nvdp_attack_result *result = NULL;
+    ok(nvdp_attack(ctx, config, &result));
+    return support_keep(result);
+}
+
+static const char *verdict_of(struct nvdp_context *ctx, const struct nvdp_attack_result *result) {
+    char *text = NULL;
+    ok(nvdp_attack_verdict(ctx, result, &text));
+    return support_keep(text);
 }
 
 /* The task's texts have 5 to 8 tokens. */
@@ -92,30 +98,24 @@ Test(toy_attack, is_run_printed_and_judged) {
     const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .epochs = 1};
     const char *of = task_run(ctx, "run", &choice, NULL);
     struct nvdp_attack_result *result = NULL;
-    char *text = NULL;
-    struct nvdp_config *config = support_config(ctx, "attack", NULL);
-    set(config, "kind", "toy");
+    struct nvdp_config *config = support_config(ctx, "attack", "kind", "toy", NULL);
     fails(nvdp_attack(ctx, config, &result), NVDP_ERR_ARGUMENT,
           "expected exactly one of the options run and posteriors");
     cr_expect_null(result);
-    set(config, "run", of);
+    support_set(ctx, config, "run", of);
     for (int lie = 0; lie < 2; lie++) {
-        set(config, "claimed", lie ? "7" : "8");
-        ok(nvdp_attack(ctx, config, &result));
+        char *text = NULL;
+        support_set(ctx, config, "claimed", lie ? "7" : "8");
+        result = attack(ctx, config);
         ok(nvdp_result_json(ctx, result, NULL, &text));
         cr_expect_str_eq(text, "{\n  \"attack\": \"toy\",\n  \"longest\": 8\n}");
         free(text);
-        ok(nvdp_result_text(ctx, result, NULL, &text));
-        cr_expect_str_eq(text, "longest           8 tokens of toy\n");
-        free(text);
-        ok(nvdp_attack_verdict(ctx, result, &text));
+        cr_expect_str_eq(support_result_text(ctx, result, NULL),
+                         "longest           8 tokens of toy\n");
         if (lie)
-            support_contains(text, "run: VIOLATION: 8 tokens");
+            support_contains(verdict_of(ctx, result), "run: VIOLATION: 8 tokens");
         else
-            cr_expect_str_eq(text, "");
-        free(text);
-        nvdp_attack_free(result);
-        result = NULL;
+            cr_expect_str_eq(verdict_of(ctx, result), "");
     }
     nvdp_attack_free(NULL);
 }
@@ -124,26 +124,18 @@ Test(toy_attack, may_learn_from_public_texts) {
     struct nvdp_context *ctx = support_context();
     const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .epochs = 1};
     const char *of = task_run(ctx, "run", &choice, NULL);
-    struct nvdp_attack_result *result = NULL;
-    nvdp__autofree char *text = NULL;
     const char *public = support_path("%s/train.tsv", support_scratch_path("data"));
-    struct nvdp_config *config = support_config(ctx, "attack", NULL);
-    set(config, "kind", "learner");
-    set(config, "run", of);
-    set(config, "public", public);
-    ok(nvdp_attack(ctx, config, &result));
-    ok(nvdp_result_text(ctx, result, NULL, &text));
-    support_contains(text, "40, public texts to learn from: 120, noise drawn 3 times",
+    struct nvdp_config *config =
+        support_config(ctx, "attack", "kind", "learner", "run", of, "public", public, NULL);
+    struct nvdp_attack_result *result = attack(ctx, config);
+    support_contains(support_result_text(ctx, result, NULL),
+                     "40, public texts to learn from: 120, noise drawn 3 times",
                      "  release  accuracy  50.00  25.00 to 75.00\n", "too weak for a conclusion");
-    free(text);
-    ok(nvdp_result_json(ctx, result, NULL, &text));
-    support_contains(text, "\"attack\": \"learner\"");
-    support_lacks(text, "\"prior\": null");
-    free(text);
-    ok(nvdp_attack_verdict(ctx, result, &text));
-    cr_expect_str_eq(text, "");
-    nvdp_attack_free(result);
-    set(config, "prior", "models/compact"); /* its row does not take it */
+    const json_t *json = support_result_json(ctx, result, NULL);
+    support_has(json, "{'attack': 'learner'}");
+    cr_expect_not(json_is_null(json_object_get(json, "prior")));
+    cr_expect_str_eq(verdict_of(ctx, result), "");
+    support_set(ctx, config, "prior", "models/compact"); /* its row does not take it */
     fails(nvdp_attack(ctx, config, &result), NVDP_ERR_ARGUMENT,
           "prior: attack learner uses no language model");
 }

@@ -25,11 +25,10 @@ static const char *tiny_checkpoint(struct nvdp_context *ctx, const float *words,
         {"dense.weight", NVDP__DTYPE_F32, 2, {WIDTH, WIDTH}, weight},
         {"toy.dense.bias", NVDP__DTYPE_F32, 1, {WIDTH}, bias}};
     mkdir(folder, 0700);
-    const char *path = support_path("%s/config.json", folder);
-    support_write_text(path,
+    support_write_text(support_path("%s/config.json", folder),
                        "{\"model_type\": \"toy\", \"width\": 3, \"layers\": 1, \"words\": 4}");
-    path = support_path("%s/model.safetensors", folder);
-    ok(nvdp__safetensors_write(ctx, path, 3, tensors, NULL));
+    ok(nvdp__safetensors_write(ctx, support_path("%s/model.safetensors", folder), 3, tensors,
+                               NULL));
     return folder;
 }
 
@@ -40,10 +39,11 @@ Test(encoder, a_checkpoint_is_read_and_encoded) {
     static const int ids[TOKENS] = {1, 3, 2, 0};
     struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config read = NVDP_RESULT(struct nvdp_bert_config);
-    struct nvdp__h5 *file = NULL;
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     const char *folder = tiny_checkpoint(ctx, words, weight, bias);
-    const char *texts = support_scratch_path("texts.jsonl"), *out = support_scratch_path("out.h5");
-    support_write_text(texts, "{\"input_ids\": [1, 3, 2]}\n{\"input_ids\": [0]}\n");
+    const char *out = support_scratch_path("out.h5"),
+               *texts = support_file("texts.jsonl",
+                                     "{\"input_ids\": [1, 3, 2]}\n{\"input_ids\": [0]}\n");
     ok(nvdp_bert_config_read(ctx, folder, &read));
     cr_expect_eq((int)read.model_type, TOY);
     cr_expect_str_eq(nvdp__model_type_name(read.model_type), "toy");
@@ -63,7 +63,6 @@ Test(encoder, a_checkpoint_is_read_and_encoded) {
             cr_expect_eq(got[t * WIDTH + i], want, "token %zu, %zu: %g, not %g", t, i,
                          (double)got[t * WIDTH + i], (double)want);
         }
-    nvdp__h5_free(file);
     support_set(ctx, config, "all-layers", "true");
     fails(nvdp_encode(ctx, config, NULL), NVDP_ERR_ARGUMENT, "a toy gives only its last states");
 }
@@ -71,9 +70,8 @@ Test(encoder, a_checkpoint_is_read_and_encoded) {
 Test(encoder, its_configuration_is_checked) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config read = NVDP_RESULT(struct nvdp_bert_config);
-    const char *path = support_scratch_path("config.json");
-    support_write_text(path,
-                       "{\"model_type\": \"toy\", \"width\": 3, \"layers\": 2, \"words\": 4}");
+    const char *path = support_file(
+        "config.json", "{\"model_type\": \"toy\", \"width\": 3, \"layers\": 2, \"words\": 4}");
     fails(nvdp__bert_config_read_file(ctx, path, &read), NVDP_ERR_INPUT,
           "config.json: 'layers': expected 1, found 2");
     support_write_text(path, "{\"model_type\": \"toy\", \"layers\": 1, \"words\": 4}");
@@ -84,15 +82,16 @@ Test(encoder, its_configuration_is_checked) {
           "electra, xlm-roberta, modernbert, words, word-windows, toy or kin");
 }
 
-/* Writes a random toy over the task's vocabulary and returns its folder in `model`. */
-static void toy_of(struct nvdp_context *ctx, const struct task *task, char model[600]) {
+/* Writes a random toy over the task's vocabulary and returns its folder. */
+static const char *toy_of(struct nvdp_context *ctx, const struct task *task) {
     struct nvdp_bert_config toy = NVDP_RESULT(struct nvdp_bert_config);
     ok(nvdp_bert_config_read(ctx, task->model, &toy));
     toy.model_type = (enum nvdp_model_type)TOY;
     toy.num_hidden_layers = 1;
-    const char *vocabulary = support_path("%s/vocab.txt", task->model);
-    snprintf(model, 600, "%s", support_scratch_path("toy"));
+    const char *vocabulary = support_path("%s/vocab.txt", task->model),
+               *model = support_scratch_path("toy");
     ok(nvdp_bert_create_random(ctx, &toy, 3, vocabulary, model));
+    return model;
 }
 
 /* The label depends on one word, which the mean of the states shows. */
@@ -100,26 +99,22 @@ Test(encoder, it_is_trained_saved_and_scored) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp_bert_config saved = NVDP_RESULT(struct nvdp_bert_config);
-    char model[600];
-    toy_of(ctx, &task, model);
     struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
-    config.model = model;
+    config.model = toy_of(ctx, &task);
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect_gt(result.test->mean[0], 0.9);
     struct nvdp_evaluation evaluated = task_evaluate(ctx, config.out, 1);
     cr_expect_eq(evaluated.scores->mean[0], result.test->mean[0]);
-    snprintf(model, sizeof model, "%s/model", config.out);
-    ok(nvdp_bert_config_read(ctx, model, &saved));
+    ok(nvdp_bert_config_read(ctx, support_path("%s/model", config.out), &saved));
     cr_expect_eq((int)saved.model_type, TOY);
 }
 
 static void refused(struct nvdp_context *ctx, struct nvdp__train_options config,
                     const char *expected) {
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     config.out = support_scratch_path("refused");
     config.overwrite = true;
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT, expected);
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT, expected);
 }
 
 /* Features that the row does not claim are refused, above all those on which a privacy statement
@@ -127,12 +122,10 @@ static void refused(struct nvdp_context *ctx, struct nvdp__train_options config,
 Test(encoder, what_it_does_not_offer_is_refused) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    char model[600];
-    toy_of(ctx, &task, model);
     const struct nvdp__train_options usual =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
     struct nvdp__train_options config = usual;
-    config.model = model;
+    config.model = toy_of(ctx, &task);
     config.freeze_layers = 1;
     refused(ctx, config, "--freeze-layers: expected 0 with a toy, found 1");
     config.freeze_layers = 0;

@@ -25,10 +25,6 @@ const struct nvdp__method nvdp__method_row_toy = {.mechanism =
                                                   .single = always,
                                                   .limits = limits};
 
-static void set(struct nvdp_config *config, const char *name, const char *value) {
-    cr_assert_eq(nvdp_config_set(config, name, value), NVDP_OK, "%s", name);
-}
-
 Test(toy_method, is_found_and_described) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_method_info info = NVDP_RESULT(struct nvdp_method_info);
@@ -50,27 +46,20 @@ Test(toy_method, goes_all_the_way) {
     const struct run_choice choice = {
         .method = (enum nvdp_method)TOY, .epochs = 1, .clip_sequence = 1};
     const char *run = task_run(ctx, "run", &choice, NULL), *file = support_scratch_path("toy.h5");
-    struct nvdp_config *options = NULL;
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
     struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
     nvdp__autoresult struct nvdp_export_result exported = NVDP_RESULT(struct nvdp_export_result);
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
-    ok(nvdp_config_create(ctx, "run", &options));
-    set(options, "run", run);
-    ok(nvdp_run_posteriors(ctx, options, &posteriors));
+    ok(nvdp_run_posteriors(ctx, support_config(ctx, "run", "run", run, NULL), &posteriors));
     cr_expect_str_eq(posteriors->method, "toy");
-    nvdp_config_free(options);
 
     ok(nvdp_run_guarantee(ctx, run, &guarantee));
     cr_expect_str_eq(guarantee.method, "toy");
     cr_expect(guarantee.noise && isfinite(guarantee.epsilon)); /* because of its clip */
 
-    ok(nvdp_config_create(ctx, "export", &options));
-    set(options, "run", run);
-    set(options, "split", "dev");
-    set(options, "out", file);
+    struct nvdp_config *options =
+        support_config(ctx, "export", "run", run, "split", "dev", "out", file, NULL);
     ok(nvdp_export(ctx, options, &exported));
-    nvdp_config_free(options);
     support_contains(exported.statement, "drawn by mechanism toy");
 
     ok(nvdp_verify(ctx, file, NULL, &found));

@@ -18,16 +18,14 @@ enum { WIDTH = 32, LAYERS = 2 };
 
 /* Writes the vocabulary as a tokenizer.json with BERT's rules, which every type reads. */
 static void write_tokenizer(const char *vocabulary, const char *model) {
-    char path[700], *words = support_read(vocabulary), *rest = NULL;
-    snprintf(path, sizeof path, "%s/vocab.txt", model);
-    cr_assert_eq(remove(path), 0);
-    snprintf(path, sizeof path, "%s/tokenizer_config.json", model);
+    char *words = support_read(vocabulary), *rest = NULL;
+    cr_assert_eq(remove(support_path("%s/vocab.txt", model)), 0);
     support_write_text(
-        path, "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", \"pad_token\": \"[PAD]\", "
-              "\"unk_token\": \"[UNK]\", \"cls_token\": \"[CLS]\", \"sep_token\": "
-              "\"[SEP]\", \"mask_token\": \"[MASK]\"}");
-    snprintf(path, sizeof path, "%s/tokenizer.json", model);
-    nvdp__autoptr(fclose) FILE *file = fopen(path, "w");
+        support_path("%s/tokenizer_config.json", model),
+        "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", \"pad_token\": \"[PAD]\", "
+        "\"unk_token\": \"[UNK]\", \"cls_token\": \"[CLS]\", \"sep_token\": "
+        "\"[SEP]\", \"mask_token\": \"[MASK]\"}");
+    nvdp__autoptr(fclose) FILE *file = fopen(support_path("%s/tokenizer.json", model), "w");
     cr_assert_not_null(file);
     fprintf(file, "{\"version\": \"1.0\", \"added_tokens\": [");
     for (int i = 0; i < 5; i++) {
@@ -53,7 +51,7 @@ static void write_tokenizer(const char *vocabulary, const char *model) {
 
 /* Writes a random model of the row over the task's vocabulary; returns its number of layers. */
 static size_t model_of(struct nvdp_context *ctx, const struct task *task, int type,
-                       char model[600]) {
+                       const char **model) {
     const struct nvdp__encoder_row *row = nvdp__encoders[type];
     struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     ok(nvdp_bert_config_read(ctx, task->model, &config));
@@ -70,10 +68,10 @@ static size_t model_of(struct nvdp_context *ctx, const struct task *task, int ty
     if (row->word_local) config.model_type = NVDP_MODEL_BERT;
     if (row->over_words != NULL) config = row->over_words(&config, &how);
     const char *vocabulary = support_path("%s/vocab.txt", task->model);
-    snprintf(model, 600, "%s", support_scratch_path(row->names.type));
-    cr_assert_eq(nvdp_bert_create_random(ctx, &config, 3, vocabulary, model), NVDP_OK, "%s: %s",
+    *model = support_scratch_path(row->names.type);
+    cr_assert_eq(nvdp_bert_create_random(ctx, &config, 3, vocabulary, *model), NVDP_OK, "%s: %s",
                  row->names.type, nvdp_context_error(ctx));
-    if (!row->masked_lm) write_tokenizer(vocabulary, model); /* pretraining needs vocab.txt */
+    if (!row->masked_lm) write_tokenizer(vocabulary, *model); /* pretraining needs vocab.txt */
     return config.num_hidden_layers;
 }
 
@@ -183,8 +181,8 @@ Test(rows, every_combination_works_or_is_refused_by_name) {
     ok(nvdp_context_set_threads(ctx, 1)); /* such small steps would wait */
     for (int type = 0; nvdp__encoders[type] != NULL; type++) {
         const struct nvdp__encoder_row *row = nvdp__encoders[type];
-        char model[600];
-        const size_t layers = model_of(ctx, &task, type, model);
+        const char *model;
+        const size_t layers = model_of(ctx, &task, type, &model);
         for (size_t i = 0; i < COMBINATIONS; i++) {
             const struct combination *c = &combinations[i];
             const struct nvdp__train_options config = options_of(&task, row, model, c, layers);
@@ -212,12 +210,10 @@ Test(rows, pretraining_works_or_is_refused_by_name) {
     const char *text[] = {toy_text("text.txt", 20, 3)};
     for (int type = 0; nvdp__encoders[type] != NULL; type++) {
         const struct nvdp__encoder_row *row = nvdp__encoders[type];
-        char model[600];
-        model_of(ctx, &task, type, model);
         struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("made"));
+        model_of(ctx, &task, type, &config.init);
         nvdp__autoresult struct nvdp_pretrain_result result =
             NVDP_RESULT(struct nvdp_pretrain_result);
-        config.init = model;
         config.overwrite = true;
         config.steps = 2;
         config.length = 16;

@@ -14,18 +14,10 @@ const struct nvdp__token_row nvdp__token_row_toy = {.citation = "toy (a test)",
 
 static const char vectors[] = "6 2\nthe 0 0\ngood .5 0\nbad 0 2\nfilm 1 1\nmovie 1 1.5\n. -1 .25\n";
 
-static const char *write_text(const char *name, const char *text) {
-    const char *path = support_scratch_path(name);
-    support_write_text(path, text);
-    return path;
-}
-
 static struct nvdp_config *sanitize_config(struct nvdp_context *ctx, const char *mechanism,
                                            const char *table, const char *text, const char *out) {
-    struct nvdp_config *config =
-        support_config(ctx, "sanitize", "mechanism", mechanism, "vectors", table, "text", text,
-                       "out", out, "eta", "2", "insecure-seed", "3", NULL);
-    return support_keep(config);
+    return support_config(ctx, "sanitize", "mechanism", mechanism, "vectors", table, "text", text,
+                          "out", out, "eta", "2", "insecure-seed", "3", NULL);
 }
 
 Test(toy_text_mechanism, is_described) {
@@ -44,16 +36,15 @@ Test(toy_text_mechanism, is_described) {
 Test(toy_text_mechanism, privatizes_a_file) {
     struct nvdp_context *ctx = support_context();
     nvdp__autoresult struct nvdp_sanitize_result result = NVDP_RESULT(struct nvdp_sanitize_result);
-    const char *text = write_text("in.txt", "the good film .\nthe bad unheard movie .\n");
-    const char *table = write_text("v.txt", vectors);
+    const char *text = support_file("in.txt", "the good film .\nthe bad unheard movie .\n");
+    const char *table = support_file("v.txt", vectors);
     struct nvdp_config *config =
         sanitize_config(ctx, "santext", table, text, support_scratch_path("santext.txt"));
     ok(nvdp_sanitize(ctx, config, NULL, NULL, NULL));
     config = sanitize_config(ctx, "toy", table, text, support_scratch_path("toy.txt"));
     ok(nvdp_sanitize(ctx, config, NULL, NULL, &result));
-    char *mine = support_read(support_scratch_path("toy.txt"));
-    char *theirs = support_read(support_scratch_path("santext.txt"));
-    cr_expect_str_eq(mine, theirs);
+    cr_expect_str_eq(support_read(support_scratch_path("toy.txt")),
+                     support_read(support_scratch_path("santext.txt")));
     support_contains(result.statement, "by mechanism toy (a test) over", "Noise: sigma 2 nats");
     cr_expect(result.epsilon > 0 && isfinite(result.epsilon));
     cr_expect_eq(result.oov_epsilon, result.epsilon / 4);
@@ -64,28 +55,19 @@ Test(toy_text_mechanism, is_measured_and_trained_under) {
     struct task task = task_make(ctx);
     struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
-    nvdp__autoptr(nvdp_config_free) struct nvdp_config *options = NULL;
-    struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
-    char *text = NULL;
+    nvdp__autoresult struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
     config.epochs = 1;
     config.noise.mechanism = 1 + NVDP_DCHI_RANDOM + 1;
     config.noise.sanitizer.eta = 2;
     task_train(ctx, &config);
-    text = support_read(support_scratch_path("run/run.json"));
-    support_contains(text, "\"token_noise\": \"toy\"");
-    free(text);
+    support_contains(support_read(support_scratch_path("run/run.json")),
+                     "\"token_noise\": \"toy\"");
 
-    ok(nvdp_config_create(ctx, "text-privacy", &options));
-    support_set(ctx, options, "mechanism", "toy");
-    support_set(ctx, options, "eta", "2");
-    support_set(ctx, options, "model", task.model);
-    support_set(ctx, options, "task", "sst2");
-    support_set(ctx, options, "data", task.data);
+    struct nvdp_config *options =
+        support_config(ctx, "text-privacy", "mechanism", "toy", "eta", "2", "model", task.model,
+                       "task", "sst2", "data", task.data, NULL);
     ok(nvdp_text_privacy(ctx, options, NULL, &report));
     cr_expect_str_eq(report.pairs->shape.method, "toy");
-    ok(nvdp_result_text(ctx, &report, NULL, &text));
-    support_contains(text, "under toy, eta 2",
+    support_contains(support_result_text(ctx, &report, NULL), "under toy, eta 2",
                      "The divergences are those of santext, which bound the exact ones.");
-    free(text);
-    nvdp_result_free(&report);
 }

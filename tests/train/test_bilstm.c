@@ -16,15 +16,13 @@ static struct nvdp__train_options config_of(const struct task *task, const char 
 
 static double *values(struct nvdp_context *ctx, const char *directory, const char *name,
                       size_t *count) {
-    struct nvdp__safetensors *file = NULL;
-    const char *path = support_path("%s/model.safetensors", directory);
-    ok(nvdp__safetensors_open(ctx, path, &file));
+    nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *file = NULL;
+    ok(nvdp__safetensors_open(ctx, support_path("%s/model.safetensors", directory), &file));
     const struct nvdp__tensor_info *info = nvdp__safetensors_find(file, name);
     cr_assert_not_null(info, "%s", name);
     double *read = malloc(info->count * sizeof *read);
     support_read_f64(info, read);
     *count = info->count;
-    nvdp__safetensors_close(file);
     return support_keep(read);
 }
 
@@ -39,9 +37,8 @@ Test(bilstm, learns_over_embeddings_that_stay) {
     cr_expect_gt(result.test->mean[0], 0.9);
     struct nvdp_evaluation evaluated = task_evaluate(ctx, config.out, 1);
     cr_expect_eq(evaluated.scores->mean[0], result.test->mean[0]);
-    char model[1100];
     size_t before, after;
-    snprintf(model, sizeof model, "%s/model", config.out);
+    const char *model = support_path("%s/model", config.out);
     double *a = values(ctx, task.model, "bert.embeddings.word_embeddings.weight", &before);
     double *b = values(ctx, model, "bilstm.embeddings.word_embeddings.weight", &after);
     cr_assert_eq(before, after);
@@ -69,7 +66,6 @@ Test(bilstm, starts_from_its_own_and_from_other_types) {
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_of(&task, "first");
     struct nvdp_train_result first = task_train(ctx, &config);
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     const char *run = support_path("%s", config.out);
     config = config_of(&task, "second");
     config.model = NULL;
@@ -80,8 +76,7 @@ Test(bilstm, starts_from_its_own_and_from_other_types) {
                  "weights as they were");
     config.lstm_hidden = 8;
     config.overwrite = true;
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_INPUT,
-          "expected --encoder bilstm --lstm-hidden 9");
+    task_fails(ctx, &config, NVDP_ERR_INPUT, "expected --encoder bilstm --lstm-hidden 9");
     static const char *const types[] = {"roberta", "distilbert", "mpnet", "electra", "modernbert"};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         config = config_of(&task, types[i]);
@@ -95,12 +90,10 @@ Test(bilstm, starts_from_its_own_and_from_other_types) {
 Test(bilstm, what_does_not_go_with_it_is_refused) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&task, "run");
     config.method = NVDP_METHOD_NVDP;
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT,
-          "expected method base or reg, found nvdp");
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT, "expected method base or reg, found nvdp");
     config.method = NVDP_METHOD_BASE;
     config.freeze_layers = 1;
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT, "expected freeze-layers 0");
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT, "expected freeze-layers 0");
 }

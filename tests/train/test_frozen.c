@@ -14,7 +14,8 @@
 struct fixture {
     struct nvdp_context *ctx;
     struct task task;
-    char model[600], cache[600], damaged[1024];
+    const char *model, *cache;
+    char damaged[1024];
     int notices;
 };
 
@@ -31,8 +32,8 @@ static void open_fixture(struct fixture *fixture) {
     fixture->task = task_make(fixture->ctx);
     nvdp_context_set_log(fixture->ctx, take, fixture);
     struct nvdp_bert_config bert = NVDP_RESULT(struct nvdp_bert_config);
-    snprintf(fixture->model, sizeof fixture->model, "%s", support_scratch_path("three"));
-    snprintf(fixture->cache, sizeof fixture->cache, "%s", support_scratch_path("cache"));
+    fixture->model = support_scratch_path("three");
+    fixture->cache = support_scratch_path("cache");
     const char *vocabulary = support_path("%s/vocab.txt", fixture->task.model);
     ok(nvdp_bert_config_read(fixture->ctx, fixture->task.model, &bert));
     bert.num_hidden_layers = 3;
@@ -49,31 +50,23 @@ static struct nvdp__train_options config_of(const struct fixture *fixture, const
     return config;
 }
 
-static void must_train(struct fixture *fixture, const struct nvdp__train_options *config,
-                       struct nvdp_train_result *result) {
-    ok(nvdp__train(fixture->ctx, config, result));
-}
-
 enum { STORES = 2 }; /* for the train file and the dev file */
 
-/* Counts the files in the cache whose names begin with `kind`. If `path` is not NULL, it gets
- * the path of the largest. */
-static int files(const struct fixture *fixture, const char *kind, char path[1024]) {
-    DIR *directory = opendir(fixture->cache);
+/* Counts the files in the cache whose names begin with `kind`. *path (NULL: skip) is the path of the largest. */
+static int files(const struct fixture *fixture, const char *kind, const char **path) {
+    nvdp__autoptr(closedir) DIR *directory = opendir(fixture->cache);
     int count = 0;
     off_t largest = -1;
     if (directory == NULL) return 0;
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         if (strncmp(entry->d_name, kind, strlen(kind)) != 0) continue;
         count++;
-        char name[1024];
+        const char *name = support_path("%s/%s", fixture->cache, entry->d_name);
         struct stat info;
-        snprintf(name, sizeof name, "%s/%s", fixture->cache, entry->d_name);
         if (path == NULL || stat(name, &info) != 0 || info.st_size <= largest) continue;
         largest = info.st_size;
-        memcpy(path, name, sizeof name);
+        *path = name;
     }
-    closedir(directory);
     return count;
 }
 
@@ -84,29 +77,27 @@ static void same_model(const char *a, const char *b) {
 static void kept_or_not(enum nvdp_protocol protocol, enum nvdp_method method) {
     struct fixture fixture;
     open_fixture(&fixture);
+    const char *path = NULL;
     const char *kept = support_scratch_path("kept"), *found = support_scratch_path("found"),
                *computed = support_scratch_path("computed"), *bare = support_scratch_path("bare");
-    char path[1024];
-    nvdp__autoresult struct nvdp_train_result first = NVDP_RESULT(struct nvdp_train_result);
-    nvdp__autoresult struct nvdp_train_result other = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&fixture, kept);
     config.protocol = protocol;
     config.method = method;
-    must_train(&fixture, &config, &first);
-    cr_assert_eq(files(&fixture, "prefix-", path), STORES);
+    const struct nvdp_train_result first = task_train(fixture.ctx, &config);
+    cr_assert_eq(files(&fixture, "prefix-", &path), STORES);
     struct stat before, after;
     cr_assert_eq(stat(path, &before), 0);
     config.out = found;
-    must_train(&fixture, &config, &other);
+    struct nvdp_train_result other = task_train(fixture.ctx, &config);
     cr_assert_eq(stat(path, &after), 0);
     cr_assert_eq(after.st_ino, before.st_ino); /* not rewritten */
     cr_assert_eq(files(&fixture, "prefix-", NULL), STORES);
     config.out = computed;
     config.no_prefix_cache = true;
-    must_train(&fixture, &config, &other);
+    other = task_train(fixture.ctx, &config);
     config.out = bare;
     config.cache = NULL;
-    must_train(&fixture, &config, &other);
+    other = task_train(fixture.ctx, &config);
     same_model(kept, found);
     same_model(kept, computed);
     same_model(kept, bare);
@@ -136,15 +127,12 @@ Test(frozen, a_saved_model_is_whole) {
     struct fixture fixture;
     open_fixture(&fixture);
     const char *out = support_scratch_path("run");
-    char path[1024];
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&fixture, out);
-    must_train(&fixture, &config, &result);
+    task_train(fixture.ctx, &config);
     nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *from = NULL, *to = NULL;
-    snprintf(path, sizeof path, "%s/model.safetensors", fixture.model);
-    ok(nvdp__safetensors_open(fixture.ctx, path, &from));
-    snprintf(path, sizeof path, "%s/model/model.safetensors", out);
-    ok(nvdp__safetensors_open(fixture.ctx, path, &to));
+    ok(nvdp__safetensors_open(fixture.ctx, support_path("%s/model.safetensors", fixture.model),
+                              &from));
+    ok(nvdp__safetensors_open(fixture.ctx, support_path("%s/model/model.safetensors", out), &to));
     static const struct {
         const char *name;
         bool frozen;
@@ -186,7 +174,7 @@ Test(frozen, resumes_exactly) {
     const char *whole = support_scratch_path("whole"), *parts = support_scratch_path("parts");
     nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&fixture, whole);
-    must_train(&fixture, &config, &result);
+    task_train(fixture.ctx, &config);
     config.out = parts;
     config.cache = support_scratch_path("other");
     struct stop_after after = {1, false};
@@ -208,36 +196,31 @@ Test(frozen, a_state_has_no_frozen_weights_and_knows_them) {
     struct fixture fixture;
     open_fixture(&fixture);
     const char *out = support_scratch_path("run");
-    char path[1024];
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&fixture, out);
     struct stat state, model;
     config.freeze_layers = 3;
     config.method = NVDP_METHOD_VIB_FIXED;
-    must_train(&fixture, &config, &result);
-    snprintf(path, sizeof path, "%s/state.ckpt", out);
-    cr_assert_eq(stat(path, &state), 0);
-    snprintf(path, sizeof path, "%s/model/model.safetensors", out);
-    cr_assert_eq(stat(path, &model), 0);
+    task_train(fixture.ctx, &config);
+    cr_assert_eq(stat(support_path("%s/state.ckpt", out), &state), 0);
+    cr_assert_eq(stat(support_path("%s/model/model.safetensors", out), &model), 0);
     cr_expect_lt(state.st_size, model.st_size / 2);
     struct nvdp_bert_config bert = NVDP_RESULT(struct nvdp_bert_config);
     ok(nvdp_bert_config_read(fixture.ctx, fixture.model, &bert));
-    snprintf(path, sizeof path, "%s/model.safetensors", fixture.model);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/another", fixture.model);
-    ok(nvdp_bert_create_random(fixture.ctx, &bert, 5, NULL, path));
-    const char *from = support_path("%s/model.safetensors", path);
-    const char *to = support_path("%s/model.safetensors", fixture.model);
-    cr_assert_eq(rename(from, to), 0);
+    const char *weights = support_path("%s/model.safetensors", fixture.model),
+               *another = support_path("%s/another", fixture.model);
+    unlink(weights);
+    ok(nvdp_bert_create_random(fixture.ctx, &bert, 5, NULL, another));
+    cr_assert_eq(rename(support_path("%s/model.safetensors", another), weights), 0);
     config.resume = out;
-    fails(nvdp__train(fixture.ctx, &config, &result), NVDP_ERR_INPUT,
-          "expected the weights that the run keeps, found other weights in ");
+    task_fails(fixture.ctx, &config, NVDP_ERR_INPUT,
+               "expected the weights that the run keeps, found other weights in ");
 }
 
 /* A process is killed while it writes the file; the next run takes the file over. */
 Test(frozen, a_killed_process_leaves_nothing_in_the_way) {
     struct fixture fixture;
     open_fixture(&fixture);
+    const char *path = NULL;
     const char *killed = support_scratch_path("killed"), *whole = support_scratch_path("whole");
     struct nvdp__train_options config = config_of(&fixture, killed);
     nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
@@ -252,37 +235,33 @@ Test(frozen, a_killed_process_leaves_nothing_in_the_way) {
     int code = 0;
     cr_assert_eq(waitpid(child, &code, 0), child);
     cr_assert(WIFSIGNALED(code) && WTERMSIG(code) == SIGKILL);
-    char path[1024];
-    cr_assert_eq(files(&fixture, "prefix-", path), 1);
+    cr_assert_eq(files(&fixture, "prefix-", &path), 1);
     support_contains(path, ".partial");
     config.resume = config.out;
-    must_train(&fixture, &config, &result);
-    cr_assert_eq(files(&fixture, "prefix-", path), STORES);
+    task_train(fixture.ctx, &config);
+    cr_assert_eq(files(&fixture, "prefix-", &path), STORES);
     support_lacks(path, ".partial");
     config.resume = NULL;
     config.cache = NULL;
     config.out = whole;
-    must_train(&fixture, &config, &result);
+    task_train(fixture.ctx, &config);
     same_model(killed, whole);
 }
 
 Test(frozen, damage_is_noticed_and_changes_nothing) {
     struct fixture fixture;
     open_fixture(&fixture);
+    const char *path = NULL;
     const char *good = support_scratch_path("good");
-    char path[1024];
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&fixture, good);
-    must_train(&fixture, &config, &result);
-    cr_assert_eq(files(&fixture, "prefix-", path), STORES);
+    task_train(fixture.ctx, &config);
+    cr_assert_eq(files(&fixture, "prefix-", &path), STORES);
     struct stat info;
     cr_assert_eq(stat(path, &info), 0);
     /* the header, the table, the first and the last text's rows, and a shorter file */
     const off_t places[] = {3, 20, 70, 64 + 120 * 8 + 100, info.st_size - 5, -1};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "run%zu", i);
-        const char *out = support_scratch_path(name);
+        const char *out = support_scratch_path(support_path("run%zu", i));
         int fd = open(path, O_RDWR);
         cr_assert_geq(fd, 0);
         unsigned char byte = 0;
@@ -296,16 +275,16 @@ Test(frozen, damage_is_noticed_and_changes_nothing) {
         close(fd);
         fixture.notices = 0;
         config.out = out;
-        must_train(&fixture, &config, &result);
+        task_train(fixture.ctx, &config);
         same_model(good, out);
         cr_assert_eq(fixture.notices, 1, "place %ld: %d notices", (long)places[i], fixture.notices);
         if (files(&fixture, "prefix-", NULL) < STORES) { /* removed: the next run writes it */
             config.out = out;
             config.overwrite = true;
-            must_train(&fixture, &config, &result);
+            task_train(fixture.ctx, &config);
             config.overwrite = false;
         }
-        cr_assert_eq(files(&fixture, "prefix-", path), STORES);
+        cr_assert_eq(files(&fixture, "prefix-", &path), STORES);
     }
 }
 
@@ -317,9 +296,7 @@ Test(frozen, runs_beside_each_other_share_one_file) {
     pid_t child[RUNS];
     nvdp_context_set_threads(fixture.ctx, 1);
     for (int i = 0; i < RUNS; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "run%d", i);
-        out[i] = support_scratch_path(name);
+        out[i] = support_scratch_path(support_path("run%d", i));
         child[i] = fork();
         if (child[i] > 0) continue;
         struct nvdp__train_options config = config_of(&fixture, out[i]);
@@ -340,14 +317,11 @@ Test(frozen, where_nothing_can_be_kept_it_is_computed) {
     struct fixture fixture;
     open_fixture(&fixture);
     const char *good = support_scratch_path("good"), *other = support_scratch_path("other");
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&fixture, good);
-    must_train(&fixture, &config, &result);
+    task_train(fixture.ctx, &config);
     config.out = other;
-    config.cache = fixture.task.data; /* a folder below a file */
-    const char *path = support_path("%s/train.tsv", fixture.task.data);
-    config.cache = path;
-    must_train(&fixture, &config, &result);
+    config.cache = support_path("%s/train.tsv", fixture.task.data); /* a folder below a file */
+    task_train(fixture.ctx, &config);
     same_model(good, other);
 }
 

@@ -8,33 +8,32 @@
 #include <sys/stat.h>
 
 static struct nvdp_context *ctx;
-static char folder[256];
+static const char *folder;
 
 static void set_up(void) {
     ctx = support_context();
-    snprintf(folder, sizeof folder, "%s", support_scratch_path("run"));
+    folder = support_scratch_path("run");
     mkdir(folder, 0700);
 }
 
-static void tear_down(void) {
+static void put(const char *name, const char *text) {
+    ok(nvdp__write_file(ctx, support_path("%s/%s", folder, name), text, strlen(text)));
 }
 
-static void put(const char *name, const char *text) {
-    const char *path = support_path("%s/%s", folder, name);
-    ok(nvdp__write_file(ctx, path, text, strlen(text)));
+static const char *line_of(const struct nvdp_guarantee *guarantee) {
+    char *line = NULL;
+    ok(nvdp_guarantee_line(ctx, guarantee, &line));
+    return support_keep(line);
 }
 
 /* Expects this line for a run with these records (NULL: no such file). */
 static void expect(const char *config, const char *result, const char *privacy, const char *want) {
     struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
-    nvdp__autofree char *line = NULL;
-    const char *run = support_path("{\"config\": %s}", config);
-    put("run.json", run);
+    put("run.json", support_path("{\"config\": %s}", config));
     put("result.json", result);
     put("privacy.json", privacy);
     ok(nvdp_run_guarantee(ctx, folder, &found));
-    ok(nvdp_guarantee_line(ctx, &found, &line));
-    cr_expect_str_eq(line, want);
+    cr_expect_str_eq(line_of(&found), want);
 }
 
 static const char MEASURED[] =
@@ -51,7 +50,7 @@ static const char FULLY_MEASURED[] =
     "sample is named in 35.2 % of the tries. Not covered: the texts that the encoder was "
     "trained on.";
 
-TestSuite(guarantee, .init = set_up, .fini = tear_down);
+TestSuite(guarantee, .init = set_up);
 
 Test(guarantee, certified) {
     expect("{\"method\": \"nvdp\"}",
@@ -129,17 +128,13 @@ Test(guarantee, an_older_certificate) {
 
 /* A shared file records only that its encoder was trained privately. */
 Test(guarantee, private_training_at_an_unknown_epsilon) {
-    struct nvdp_guarantee of = {.struct_size = sizeof of,
-                                .noise = true,
-                                .epsilon = 16,
-                                .delta = 1e-5,
-                                .releases = 1,
-                                .named_bound = .25,
-                                .training_epsilon = INFINITY};
-    nvdp__autofree char *text = NULL;
-    ok(nvdp_guarantee_line(ctx, &of, &text));
-    cr_expect_str_eq(text, "Proven: epsilon 16 at delta 1e-05, one sample, any two texts. The "
-                           "encoder was trained privately, as its owner states.");
+    struct nvdp_guarantee of = {
+        .struct_size = sizeof of, .noise = true, .epsilon = 16, .delta = 1e-5, .releases = 1};
+    of.named_bound = .25;
+    of.training_epsilon = INFINITY;
+    cr_expect_str_eq(line_of(&of),
+                     "Proven: epsilon 16 at delta 1e-05, one sample, any two texts. The "
+                     "encoder was trained privately, as its owner states.");
 }
 
 /* A partial measurement is described as partial, and is used only if there is no complete one. */
@@ -173,6 +168,12 @@ Test(guarantee, an_older_measurement_of_a_part) {
            "encoder was trained on.");
 }
 
+static const char *guesses_of(const struct nvdp_guarantee *guarantee) {
+    char *text = NULL;
+    ok(nvdp_guarantee_guesses(ctx, guarantee, &text));
+    return support_keep(text);
+}
+
 Test(guarantee, guesses) {
     struct nvdp_guarantee of = {.struct_size = sizeof of,
                                 .noise = true,
@@ -183,15 +184,12 @@ Test(guarantee, guesses) {
                                 .named_bound = .38,
                                 .guesses = 3,
                                 .guess = {{.5, .97725}, {1e-3, .13786}, {1e-6, .00289}}};
-    char *text = NULL;
-    ok(nvdp_guarantee_guesses(ctx, &of, &text));
     cr_expect_str_eq(
-        text,
+        guesses_of(&of),
         "Proven for one sample and any attacker, with any other knowledge: a guess that is right "
         "50 % / 0.1 % / 0.0001 % of the time without the sample is right at most 97.8 % / 13.8 % / "
         "0.29 % of the time with the sample, on average over texts and noise (C = 2). Single "
         "guesses can be nearly certain. Further samples of this text or of related texts add up.");
-    free(text);
     of.named_bound = .501; /* one rule for epsilon and the bound on naming */
     cr_expect_not(nvdp__guarantee_is_useful(&of));
     of.named_bound = NAN; /* unknown: 24.4 at 1e-5 alone does not exclude naming */
@@ -199,9 +197,7 @@ Test(guarantee, guesses) {
     of.named_bound = .38;
     cr_expect(nvdp__guarantee_is_useful(&of));
     of.epsilon = 101;
-    ok(nvdp_guarantee_guesses(ctx, &of, &text));
-    cr_expect_str_eq(text, "");
-    free(text);
+    cr_expect_str_eq(guesses_of(&of), "");
 }
 
 Test(guarantee, unfinished) {

@@ -203,8 +203,7 @@ Test(options, a_bottleneck_resolves_without_a_model) {
 
 Test(presets, stand_where_nothing_was_given_whatever_the_order) {
     struct nvdp_context *ctx = support_context();
-    const char *path = support_scratch_path("ours.json");
-    support_write_text(path, preset_text);
+    const char *path = support_file("ours.json", preset_text);
     for (int first = 0; first < 2; first++) {
         struct nvdp_config *config = fresh(ctx);
         nvdp__autoptr(nvdp_config_free) struct nvdp_config *copy = NULL;
@@ -296,8 +295,7 @@ Test(presets, an_old_name_goes_on) {
 Test(presets, faults_are_named_and_change_nothing) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = fresh(ctx);
-    const char *path = support_scratch_path("ours.json");
-    support_write_text(path, preset_text);
+    const char *path = support_file("ours.json", preset_text);
     ok(nvdp_config_set(config, "preset", path));
     static const struct {
         const char *text, *message;
@@ -334,8 +332,7 @@ Test(presets, train_as_their_options_do) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *out[2];
-    const char *path = support_scratch_path("ours.json");
-    support_write_text(path, preset_text);
+    const char *path = support_file("ours.json", preset_text);
     for (int i = 0; i < 2; i++) {
         nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
         out[i] = support_scratch_path(i == 0 ? "preset" : "single");

@@ -36,17 +36,14 @@ static struct nvdp_train_result train_alone(const struct nvdp__train_options *co
     struct nvdp_context *ctx = support_context();
     nvdp_context_set_threads(ctx, 1);
     nvdp__allow_plain_bf16(ctx);
-    struct nvdp_train_result result = task_train(ctx, config);
-    return result;
+    return task_train(ctx, config);
 }
 
 static struct nvdp__train_options config_of(enum nvdp_method method, bool wide) {
     static struct task task;
-    static char one[512];
     struct nvdp_context *ctx = support_context();
     task = wide ? task_make_wide(ctx) : task_make(ctx);
-    snprintf(one, sizeof one, "%s", support_scratch_path("one"));
-    struct nvdp__train_options config = task_config(&task, method, one);
+    struct nvdp__train_options config = task_config(&task, method, support_scratch_path("one"));
     config.adamw.lr = 1e-3;
     config.epochs = 2;
     config.log_every = 1;
@@ -125,8 +122,7 @@ Test(ranks, tags_equal_one_process) {
     static const char *const names[] = {"ner/train.tsv", "ner/devel.tsv"};
     struct nvdp__train_options config = config_of(NVDP_METHOD_BASE, false);
     const char *data = support_scratch_path("ner");
-    const char *command = support_path("mkdir -p %s", data);
-    cr_assert_eq(system(command), 0);
+    cr_assert_eq(system(support_path("mkdir -p %s", data)), 0);
     for (unsigned f = 0, seed = 7; f < 2; f++) {
         char text[16384] = "";
         for (unsigned s = 0; s < 40; s++) {
@@ -349,14 +345,9 @@ Test(ranks, another_number_continues_a_private_run) {
 }
 
 static json_t *statement_of(const char *run) {
-    json_t *dp;
-    nvdp__autoptr(json_decref) json_t *result = NULL;
-    const char *path = support_path("%s/result.json", run);
-    char *text = support_read(path);
-    result = json_loads(text, 0, NULL);
-    dp = json_incref(json_object_get(result, "dp"));
+    json_t *dp = support_at(support_json(support_path("%s/result.json", run)), "dp");
     cr_assert_not_null(dp);
-    return support_keep(dp);
+    return dp;
 }
 
 /* Each of four processes adds noise .6, together 1.2, which is the noise in the account and the
@@ -420,11 +411,9 @@ static nvdp_status noise_step(struct nvdp_context *ctx, int rank, void *user) {
 
 static void noise_is(enum nvdp__shards_noise shards, uint64_t seed, int size, double sigma) {
     struct noise noise = {.config = private_config(NVDP_METHOD_BASE)};
-    noise.config.dp = (struct nvdp__dp_options){.clip = 0.5,
-                                                .noise = 2,
-                                                .sample_rate = 1e-12,
-                                                .insecure_seed = seed,
-                                                .shards_noise = shards};
+    noise.config.dp = (struct nvdp__dp_options){
+        .clip = 0.5, .noise = 2, .sample_rate = 1e-12, .insecure_seed = seed};
+    noise.config.dp.shards_noise = shards;
     noise.config.protocol = NVDP_PROTOCOL_DEV;
     support_ranks(size, noise_step, &noise);
     double n = noise.parameters, square = noise.square[0] / pow(sigma * 0.5 / 4, 2);

@@ -290,7 +290,6 @@ Test(start, two_steps_in_one_replace_a_run) {
     struct fixture fixture;
     open_fixture(&fixture);
     const char *run = support_scratch_path("run");
-    char *text[2];
     struct nvdp__train_options config = both(&fixture, run);
     struct nvdp_train_plan plan = NVDP_RESULT(struct nvdp_train_plan);
     task_train(fixture.ctx, &config);
@@ -300,16 +299,15 @@ Test(start, two_steps_in_one_replace_a_run) {
     task_fails(fixture.ctx, &config, NVDP_ERR_IO, "/nowhere/train.tsv");
     cr_expect_eq(access(support_scratch_path("run/base/result.json"), F_OK), 0);
     config.data = fixture.task.data;
-    text[0] = support_read(support_scratch_path("run/base/run.json"));
+    const char *first = support_read(support_scratch_path("run/base/run.json"));
     config.seed++;
-    support_write_text(support_scratch_path("run/state.ckpt.partial-1-0"), "half");
-    support_write_text(support_scratch_path("run/base/state.ckpt.partial-1-0"), "half");
-    support_write_text(support_scratch_path("run/base/model/model.safetensors.partial-1-0"),
-                       "half");
+    support_file("run/state.ckpt.partial-1-0", "half");
+    support_file("run/base/state.ckpt.partial-1-0", "half");
+    support_file("run/base/model/model.safetensors.partial-1-0", "half");
     task_train(fixture.ctx, &config);
-    text[1] = support_read(support_scratch_path("run/base/run.json"));
-    cr_expect_str_neq(text[0], text[1]);
-    support_contains(text[1], "\"method\": \"base\"");
+    const char *second = support_read(support_scratch_path("run/base/run.json"));
+    cr_expect_str_neq(first, second);
+    support_contains(second, "\"method\": \"base\"");
 
     config.overwrite = false;
     config.out = support_scratch_path("planned");
@@ -321,8 +319,6 @@ Test(start, two_steps_in_one_replace_a_run) {
     ok(nvdp__train_plan(fixture.ctx, &config, false, &plan));
     cr_expect_eq(plan.base_seconds, 0);
     cr_expect_eq(plan.frozen_parameters, 0);
-    free(text[0]);
-    free(text[1]);
 }
 
 /* --- learning rates of encoder, bottleneck and head --- */
@@ -343,8 +339,8 @@ Test(start, each_part_learns_at_its_own_rate) {
                  {"named", 1e-2, 1e-2, 1e-2, {true, true, true}}};
     const char *run[sizeof cases / sizeof *cases];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, NULL);
-        config.out = run[i] = support_scratch_path(cases[i].name);
+        struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, cases[i].name);
+        run[i] = config.out;
         config.epochs = 1;
         config.adamw.lr = cases[i].lr;
         config.lr_bottleneck = cases[i].bottleneck;

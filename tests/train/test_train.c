@@ -296,7 +296,7 @@ Test(train, classes_weights_and_intervals) {
     const char *dev = "sentence\tlabel\n";
     for (size_t i = 0; i < 40; i++)
         dev = support_path("%sthe cat is good\t1\n", dev);
-    support_write_text(support_scratch_path("data/dev.tsv"), dev);
+    support_file("data/dev.tsv", dev);
     ok(nvdp_evaluate(ctx, config, &evaluation));
     cr_expect_eq(evaluation.scores->mean[0], 1);
     near(evaluation.scores->low[0], pow(.025, 1 / 40.), 1e-9);

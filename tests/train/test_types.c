@@ -36,19 +36,15 @@ static const struct type types[] = {
      {"model.layers.3.attn.Wqkv.weight", "head.dense.weight", "classifier.weight"}}};
 enum { TYPES = sizeof types / sizeof types[0] };
 
-static char *in_run(const char *run, const char *name) {
-    char *path = NULL;
-    cr_assert_gt(asprintf(&path, "%s/model/%s", run, name), 0);
-    return support_keep(path);
+static const char *in_run(const char *run, const char *name) {
+    return support_path("%s/model/%s", run, name);
 }
 
 /* The golden model's head has 3 outputs, the task 2, so the head is initialized. */
 static struct nvdp__train_options config_of(const struct task *task, const struct type *type,
                                             enum nvdp_method method) {
-    static char model[512];
     struct nvdp__train_options config = task_config(task, method, support_scratch_path(type->name));
-    snprintf(model, sizeof model, "%s", support_golden(type->name));
-    config.model = model;
+    config.model = support_golden(type->name);
     config.max_length = 24;
     config.epochs = 1;
     config.overwrite = true;
@@ -58,21 +54,18 @@ static struct nvdp__train_options config_of(const struct task *task, const struc
 static void check_saved(struct nvdp_context *ctx, const struct type *type, const char *run,
                         size_t tensors) {
     for (size_t i = 0; type->files[i] != NULL; i++) {
-        char *path = in_run(run, type->files[i]);
+        const char *path = in_run(run, type->files[i]);
         cr_expect(nvdp__exists(path), "%s", path);
     }
-    char *config = in_run(run, "config.json"), *weights = in_run(run, "model.safetensors");
     struct nvdp_bert_config bert = NVDP_RESULT(struct nvdp_bert_config);
-    char *text = support_read(config), *model = in_run(run, "");
-    support_contains(text, "ForSequenceClassification");
-    ok(nvdp_bert_config_read(ctx, model, &bert));
+    support_contains(support_read(in_run(run, "config.json")), "ForSequenceClassification");
+    ok(nvdp_bert_config_read(ctx, in_run(run, ""), &bert));
     cr_expect_str_eq(nvdp__model_type_name(bert.model_type), type->name);
     cr_expect_eq(bert.max_position_embeddings, 32);
-    struct nvdp__safetensors *file = NULL;
-    ok(nvdp__safetensors_open(ctx, weights, &file));
+    nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *file = NULL;
+    ok(nvdp__safetensors_open(ctx, in_run(run, "model.safetensors"), &file));
     for (size_t i = 0; i < tensors; i++)
         cr_expect_not_null(nvdp__safetensors_find(file, type->tensors[i]), "%s", type->tensors[i]);
-    nvdp__safetensors_close(file);
 }
 
 Test(types, base_runs) {
@@ -105,11 +98,10 @@ Test(types, positions_of_padding_hold_no_tokens) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_of(&task, &types[0], NVDP_METHOD_BASE);
-    nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     config.max_length = 33;
-    fails(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT,
-          "max_position_embeddings (without the positions of config.json that are "
-          "reserved for padding), found 33");
+    task_fails(ctx, &config, NVDP_ERR_ARGUMENT,
+               "max_position_embeddings (without the positions of config.json that are "
+               "reserved for padding), found 33");
 }
 
 /* Only config.json determines the first position: states that are cached for one first position
@@ -118,25 +110,21 @@ Test(types, kept_states_know_where_positions_begin) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_of(&task, &types[0], NVDP_METHOD_BASE);
-    char model[600], from[700], to[700], cache[600];
     const char *kept = support_scratch_path("kept"), *computed = support_scratch_path("computed");
+    const char *model = support_scratch_path("model3");
     static const char *const files[] = {"model.safetensors", "vocab.json", "merges.txt"};
-    snprintf(model, sizeof model, "%s", support_scratch_path("model3"));
-    snprintf(cache, sizeof cache, "%s", support_scratch_path("cache"));
     cr_assert_eq(mkdir(model, 0700), 0);
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        snprintf(from, sizeof from, "%s/%s", config.model, files[i]);
-        snprintf(to, sizeof to, "%s/%s", model, files[i]);
-        cr_assert_eq(symlink(from, to), 0);
-    }
-    snprintf(from, sizeof from, "%s/config.json", config.model);
-    snprintf(to, sizeof to, "%s/config.json", model);
-    char *text = support_read(from), *padding = strstr(text, "\"pad_token_id\": 1");
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        cr_assert_eq(symlink(support_path("%s/%s", config.model, files[i]),
+                             support_path("%s/%s", model, files[i])),
+                     0);
+    char *text = support_read(support_path("%s/config.json", config.model)),
+         *padding = strstr(text, "\"pad_token_id\": 1");
     cr_assert_not_null(padding);
     padding[strlen("\"pad_token_id\": ")] = '3';
-    support_write_text(to, text);
+    support_write_text(support_path("%s/config.json", model), text);
     config.freeze_layers = 1;
-    config.cache = cache;
+    config.cache = support_scratch_path("cache");
     task_train(ctx, &config);
     config.model = model;
     config.out = kept;
