@@ -1,6 +1,5 @@
 /* Tests the audit of canaries in one run, against explicit sums and against mechanisms with known epsilon. */
 #include "attack/audit.h"
-#include "base/random.h"
 #include "support.h"
 
 #include <nvdp/audit.h>

@@ -1,7 +1,6 @@
 /* Tests the search for texts under a language model with known answers (a Markov chain), against Viterbi's and the
  * forward-backward algorithm.  Tests intervals over texts and seeds against the truth. */
 #include "attack/language.h"
-#include "base/random.h"
 #include "support.h"
 
 enum { WORDS = 8, LENGTH = 10, ROWS = LENGTH + 2, TEXTS = 300, TOGETHER = 8, FIRST_ID = 5 };
@@ -29,8 +28,7 @@ static size_t drawn(struct nvdp__stream *stream, const double *log_p) {
 }
 
 static struct chain *make(double sd) {
-    const struct nvdp__noise noise = {.seed = 7};
-    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    struct nvdp__stream stream = support_stream(7, 0);
     struct chain *c = calloc(1, sizeof *c);
     cr_assert_not_null(c);
     for (size_t a = 0; a < WORDS; a++) {
@@ -268,13 +266,12 @@ Test(language, intervals_of_nothing_and_of_all) {
     enum { N = 60, S = 3, TRIALS = 1000 };
     struct nvdp_context *ctx = support_context();
     struct nvdp__text_attack a = {.ctx = ctx};
-    const struct nvdp__noise noise = {.seed = 6};
     double hits[S * N], of[S * N];
     for (int opposite = 0; opposite < 2; opposite++) {
         const double truth = opposite ? .99 : .01;
         size_t inside = 0;
         for (uint64_t trial = 0; trial < TRIALS; trial++) {
-            struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, trial);
+            struct nvdp__stream stream = support_stream(6, trial);
             for (size_t i = 0; i < N; i++) {
                 const bool hit = (nvdp__stream_uniform(&stream) < .01) != opposite;
                 for (size_t s = 0; s < S; s++) {

@@ -1,6 +1,5 @@
 /* Tests audits by samples: of mechanisms with known epsilon, of the same with faults found in public code, and
  * without any privacy loss.  Seeds are fixed; comments state the false-alarm rates that are not zero. */
-#include "base/random.h"
 #include "support.h"
 
 #include <nvdp/audit.h>
@@ -14,8 +13,7 @@ static struct nvdp_samples samples_of(size_t count, size_t dim) {
 
 /* Draws standard normals plus `shift` in every coordinate. */
 static struct nvdp_samples normals(size_t count, size_t dim, double shift, uint64_t number) {
-    const struct nvdp__noise noise = {.seed = 11};
-    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, number);
+    struct nvdp__stream stream = support_stream(11, number);
     struct nvdp_samples made = samples_of(count, dim);
     nvdp__stream_normals_f64(&stream, count * dim, made.value);
     for (size_t i = 0; i < count * dim; i++)

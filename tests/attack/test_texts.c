@@ -3,7 +3,6 @@
 #include "attack/attack.h"
 #include "attack/pair.h"
 #include "attack/texts.h"
-#include "base/random.h"
 #include "rdp/pairs.h"
 #include "text/dataset.h"
 #include "text/tokenizer.h"

@@ -17,6 +17,7 @@
 static const double tolerance = 1e-4, hidden_tolerance = 1e-5;
 
 struct golden {
+    const char *model;
     struct encoder *encoder;
     struct nvdp__safetensors *expected;
     struct nvdp__batch *batch;
@@ -25,7 +26,7 @@ struct golden {
 };
 
 static struct golden golden_load(const char *model) {
-    struct golden golden = {0};
+    struct golden golden = {.model = model};
     const char *directory = support_golden(model);
     struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
@@ -52,7 +53,7 @@ static double compare(struct golden *golden, const char *name, size_t n, const f
     double *want = encoder_expected(golden->expected, name);
     float *got = encoder_download(golden->encoder, n, tensor);
     double error = support_norm_error(n, got, want);
-    cr_expect_leq(error, tolerance, "%s: relative error %g", name, error);
+    cr_expect_leq(error, tolerance, "%s, %s: relative error %g", golden->model, name, error);
     return error;
 }
 
@@ -72,7 +73,7 @@ static double compare_hidden(struct golden *golden, size_t index) {
     }
     cr_assert_eq(row, golden->batch->tokens);
     double error = support_norm_error(row * dim, got, want);
-    cr_expect_leq(error, hidden_tolerance, "%s: relative error %g", name, error);
+    cr_expect_leq(error, hidden_tolerance, "%s, %s: relative error %g", golden->model, name, error);
     return error;
 }
 
@@ -89,8 +90,8 @@ static void check_forward(const char *model) {
     compare(&golden, "pooled", golden.texts * encoder->bert.config.hidden_size,
             encoder->cache.pooler.pooled);
     compare(&golden, "logits", golden.texts * encoder->outputs, encoder->logits);
-    agrees(loss, encoder_expected(golden.expected, "loss")[0], tolerance);
-    cr_log_info("worst hidden state %g", worst);
+    agrees(loss, encoder_expected(golden.expected, "loss")[0], tolerance, "%s", model);
+    cr_log_info("%s: worst hidden state %g", model, worst);
 }
 
 static void check_gradients(const char *model) {
@@ -111,48 +112,23 @@ static void check_gradients(const char *model) {
          * rounding. */
         double error =
             support_norm_error(param->count, got, want) * (norm < 1e-20 ? sqrt(norm) : 1);
-        cr_expect_leq(error, tolerance, "%s: relative error %g", name, error);
+        cr_expect_leq(error, tolerance, "%s, %s: relative error %g", model, name, error);
         if (error > worst) {
             worst = error;
             where = param->name;
         }
     }
-    cr_log_info("worst gradient %g: %s", worst, where);
+    cr_log_info("%s: worst gradient %g: %s", model, worst, where);
 }
 
-Test(golden, hidden_states_pooled_logits_loss) {
-    check_forward("bert");
-}
-Test(golden, every_gradient) {
-    check_gradients("bert");
-}
-Test(golden, roberta) {
-    check_forward("roberta");
-    check_gradients("roberta");
-}
-Test(golden, distilbert) {
-    check_forward("distilbert");
-    check_gradients("distilbert");
-}
-Test(golden, mpnet) {
-    check_forward("mpnet");
-    check_gradients("mpnet");
-}
-Test(golden, electra) {
-    check_forward("electra");
-    check_gradients("electra");
-}
-Test(golden, xlm_roberta) {
-    check_forward("xlm_roberta");
-    check_gradients("xlm_roberta");
-}
-Test(golden, modernbert) {
-    check_forward("modernbert");
-    check_gradients("modernbert");
-}
-Test(golden, modernbert_with_biases) {
-    check_forward("modernbert_biases");
-    check_gradients("modernbert_biases");
+Test(golden, states_pooled_logits_loss_and_every_gradient) {
+    static const char *const models[] = {"bert",       "roberta",          "distilbert",
+                                         "mpnet",      "electra",          "xlm_roberta",
+                                         "modernbert", "modernbert_biases"};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        check_forward(models[i]);
+        check_gradients(models[i]);
+    }
 }
 
 /* Distances -200 to 200 cover all buckets and the limit of 128. */

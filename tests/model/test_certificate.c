@@ -90,8 +90,7 @@ static void open(struct attack *attack, enum nvdp_method method,
     attack->order = exact ? 2 : attack->proven.order;
     attack->bound = exact ? nvdp_renyi_sequence_bound(2, attack->proven.radius)
                           : attack->proven.vectors + attack->proven.weights;
-    static const struct nvdp__noise noise = {.seed = 8};
-    attack->stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    attack->stream = support_stream(8, 0);
     set_lengths(attack, LENGTH, LENGTH);
     support_keep_parts(*attack);
 }

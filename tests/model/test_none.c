@@ -45,8 +45,7 @@ static void build(struct fixture *fixture) {
     }
     fixture->batch = (struct nvdp__batch){
         .texts = TEXTS, .tokens = TOKENS, .longest = 3, .offset = fixture->offset};
-    struct nvdp__noise noise = {.seed = 12};
-    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    struct nvdp__stream stream = support_stream(12, 0);
     nvdp__stream_normals(&stream, TOKENS * WIDTH, fixture->hidden);
 }
 

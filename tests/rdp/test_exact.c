@@ -1,6 +1,5 @@
 /* The exact privacy loss: golden values, the closed form, identities between a pair's two
  * directions, samples. */
-#include "base/random.h"
 #include "made_posteriors.h"
 #include "sampled_loss.h"
 
@@ -138,8 +137,7 @@ static struct pair random_pair(struct nvdp__stream *stream, size_t n, size_t m, 
  * The two sides are integrals on different paths with different saddles. */
 Test(exact, both_directions_agree) {
     struct nvdp_context *ctx = support_context();
-    const struct nvdp__noise noise = {.seed = 5};
-    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    struct nvdp__stream stream = support_stream(5, 0);
     static const size_t sizes[][2] = {{1, 0}, {2, 0}, {0, 2}, {0, 6}, {1, 3}, {5, 2}, {40, 8}};
     static const double scales[][2] = {{.01, .01}, {.3, .05}, {.3, 1}, {2, .3}, {1, 5}, {6, 3}};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)

@@ -1,6 +1,5 @@
 /* The exact loss where double precision lacks digits: pairs that are nearly the same, pairs whose
  * integral doubles cannot hold and that get a bound, and pairs of every kind at random. */
-#include "base/random.h"
 #include "made_posteriors.h"
 #include "rdp/pairs.h"
 #include "sampled_loss.h"
@@ -316,8 +315,7 @@ Test(exact_bound, nasty_pairs_have_numbers_that_hold) {
     size_t compared = 0;
     gsl_set_error_handler_off();
     struct nvdp_context *ctx = support_context();
-    const struct nvdp__noise noise = {.seed = 7};
-    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    struct nvdp__stream stream = support_stream(7, 0);
     for (size_t k = 0; k < pairs; k++) {
         const struct pair pair = extreme(&stream, 40, 18, 7, 14);
         for (int p = 0; p < 2; p++) {
@@ -334,8 +332,7 @@ Test(exact_bound, nasty_pairs_have_numbers_that_hold) {
 Test(exact_bound, the_farthest_pairs_have_numbers) {
     const size_t pairs = support_repeats("NVDP_TRIES", 6);
     struct nvdp_context *ctx = support_context();
-    const struct nvdp__noise noise = {.seed = 8};
-    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    struct nvdp__stream stream = support_stream(8, 0);
     for (size_t k = 0; k < pairs; k++) {
         const struct pair pair = extreme(&stream, 300, 300, 230, 230);
         for (int p = 0; p < 2; p++) {

@@ -1,5 +1,4 @@
 /* The guess bound: golden values, references, simulated attackers and discrete mechanisms. */
-#include "base/random.h"
 #include "made_posteriors.h"
 #include "rdp/report.h"
 #include "support.h"

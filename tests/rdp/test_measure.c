@@ -201,15 +201,11 @@ Test(report, json) {
     struct nvdp_privacy_report report = measure(&wild, NVDP_ADJACENT_ALL);
     struct nvdp_context *ctx = support_context();
     const json_t *root = support_result_json(ctx, &report, NULL);
-    cr_expect_eq(number_at(root, "order"), 1.1);
-    cr_expect_str_eq(text_at(root, "arithmetic"), "fast");
-    cr_expect_eq(number_at(root, "n"), 40);
-    cr_expect_eq(number_at(root, "pairs"), 1560);
+    support_has(root, "{'order': 1.1, 'arithmetic': 'fast', 'n': 40, 'pairs': 1560}");
     cr_assert_gt(report.pairs->infinite, 0);
     cr_expect_eq(number_at(root, "infinite"), (double)report.pairs->infinite);
     cr_expect_eq(number_at(root, "infinite_share"), (double)report.pairs->infinite / 1560);
-    cr_expect_str_eq(text_at(root, "rd/sum/max"), "inf");
-    cr_expect_str_eq(text_at(root, "rd/sum/mean"), "inf");
+    support_has(root, "{'rd/sum/max': 'inf', 'rd/sum/mean': 'inf'}");
     cr_expect_eq(number_at(root, "rd/sum/max_finite"), report.pairs->sum.max_finite);
     cr_expect_eq(number_at(root, "rd/sum/mean_finite"), report.pairs->sum.mean_finite);
     cr_expect_eq(json_array_size(support_at(root, "rd/sum/argmax")), 2);
@@ -223,16 +219,12 @@ Test(report, json) {
         cr_expect_not_null(support_at(root, support_path("bdp/published/%s", columns[k])));
         cr_expect_not_null(support_at(root, support_path("bdp/best/%s", columns[k])));
     }
-    cr_expect_eq(number_at(root, "bdp/published/moment"), 1.1);
-    cr_expect_eq(number_at(root, "bdp/delta"), 1e-5);
-    cr_expect_eq(number_at(root, "bdp/gamma"), 1e-6);
-    cr_expect_eq(number_at(root, "bdp/releases"), 1);
-    cr_expect_str_eq(text_at(root, "units"), "nats");
-    cr_expect_str_eq(text_at(root, "rd/sum/note"),
-                     "for one release of a text; S releases cost S times as much");
-    cr_expect_str_eq(text_at(root, "adjacency"), "all");
-    cr_expect_str_eq(text_at(root, "scope"),
-                     "measured on the given texts; not a bound over all texts");
+    support_has(root,
+                "{'bdp/published/moment': 1.1, 'bdp/delta': 1e-5, 'bdp/gamma': 1e-6, "
+                "'bdp/releases': 1, 'units': 'nats', "
+                "'rd/sum/note': 'for one release of a text; S releases cost S times as much', "
+                "'adjacency': 'all', "
+                "'scope': 'measured on the given texts; not a bound over all texts'}");
 }
 
 static const char *printed(const struct nvdp_privacy_report *report) {

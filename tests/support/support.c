@@ -308,6 +308,11 @@ size_t support_fewer(size_t usual) {
 #endif
 }
 
+struct nvdp__stream support_stream(uint64_t seed, uint64_t text) {
+    const struct nvdp__noise noise = {.seed = seed};
+    return nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, text);
+}
+
 unsigned support_seed(const char *variable) {
     return getenv(variable) != NULL ? (unsigned)time(NULL) : 1;
 }

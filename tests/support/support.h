@@ -4,6 +4,7 @@
 #define NVDP_TESTS_SUPPORT_SUPPORT_H
 
 #include "base/own.h"
+#include "base/random.h"
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <math.h>
@@ -121,6 +122,8 @@ void support_refused(struct nvdp_context *ctx, struct nvdp_config *config, const
 size_t support_repeats(const char *variable, size_t usual);
 /* Returns `usual`, or a quarter of it under sanitizers, which check memory and not statistics. */
 size_t support_fewer(size_t usual);
+/* Returns the random numbers of a seed; those of every text number are others. */
+struct nvdp__stream support_stream(uint64_t seed, uint64_t text);
 /* Returns a seed of random repetitions: the time if the environment variable is set, else 1. */
 unsigned support_seed(const char *variable);
 

@@ -1,5 +1,4 @@
 /* Tests scores against values computed by hand, then intervals over texts. */
-#include "base/random.h"
 #include "support.h"
 #include "train/run.h"
 

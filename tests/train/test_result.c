@@ -18,8 +18,7 @@ static void check_result(enum nvdp_protocol protocol, const char *name) {
     nvdp__autoptr(json_decref) json_t *root = NULL;
     const char *path = support_path("%s/result.json", config.out);
     ok(nvdp__json_read(ctx, path, &root));
-    cr_expect_str_eq(text_at(root, "task"), "sst2");
-    cr_expect_str_eq(text_at(root, "method"), "nvdp");
+    support_has(root, "{'task': 'sst2', 'method': 'nvdp'}");
     cr_expect_str_eq(text_at(root, "protocol"), name);
     cr_expect_str_eq(text_at(root, "metric"), "accuracy");
     cr_expect_eq(number(root, "validation"), result.best_validation);

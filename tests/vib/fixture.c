@@ -74,8 +74,7 @@ struct fixture *fixture_build(const struct kind *kind, const struct nvdp__nvib_c
     fixture->batch = (struct nvdp__batch){.texts = TEXTS, .tokens = TOKENS, .longest = 4};
     fixture->batch.offset = fixture->offset;
     fixture->batch.key = fixture->key;
-    struct nvdp__noise noise = {.seed = seed};
-    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    struct nvdp__stream stream = support_stream(seed, 0);
     nvdp__stream_normals(&stream, TOKENS * WIDTH, fixture->hidden);
     return fixture;
 }

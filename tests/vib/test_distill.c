@@ -15,8 +15,7 @@ struct case_ {
 };
 
 static void begin(struct case_ *c, double temperature, double cosine) {
-    const struct nvdp__noise noise = {.seed = 5};
-    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    struct nvdp__stream stream = support_stream(5, 0);
     memset(c, 0, sizeof *c);
     c->ctx = support_context();
     c->dev = nvdp__device_cpu(c->ctx);
@@ -120,8 +119,7 @@ Test(distill, gradients) {
 /* The mean of any text has norm C or 0, whatever a trained map is: 10^4 random maps and embeddings, some of them
  * degenerate or huge. */
 Test(distill, the_clip_holds_for_any_map) {
-    const struct nvdp__noise noise = {.seed = 9};
-    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    struct nvdp__stream stream = support_stream(9, 0);
     static const float scale[] = {1, 0, 0x1p-70f, 0x1p60f, 1e-3f, 65504};
     for (size_t i = 0; i < 10000; i++) {
         float x[D], map[VALUES], center[D], v[P];
@@ -147,8 +145,7 @@ Test(distill, the_clip_holds_for_any_map) {
 Test(distill, learns_the_directions_that_vary) {
     enum { TEXTS = 400 };
     struct nvdp_context *ctx = support_context();
-    const struct nvdp__noise noise = {.seed = 3};
-    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    struct nvdp__stream stream = support_stream(3, 0);
     static float x[TEXTS * D];
     float map[VALUES], decoder[VALUES], again[VALUES], other[VALUES];
     nvdp__stream_normals(&stream, TEXTS * D, x);
