@@ -1,6 +1,5 @@
 /* Compares exact distributions and divergences with values computed elsewhere. */
-#include "support.h"
-#include <nvdp/dchi.h>
+#include "made_tables.h"
 #include <nvdp/rdp.h>
 
 /* The golden values have 16 digits of a double computation; 1e-9 is required, and they agree to
@@ -25,21 +24,14 @@ static struct golden open_golden(void) {
     for (size_t i = 0; i < g.count; i++)
         for (size_t k = 0; k < dim; k++)
             rows[i * dim + k] = json_number_value(json_array_get(json_array_get(embedding, i), k));
-    ok(nvdp_vectors_create(g.ctx, g.count, dim, rows, &g.vectors));
-    g.sensitive = calloc(g.count, 1);
+    g.vectors = vectors_of(g.ctx, g.count, dim, rows);
+    g.sensitive = support_keep(calloc(g.count, 1));
     json_array_foreach(json_object_get(g.root, "sensitive"), index, value)
         g.sensitive[json_integer_value(value)] = 1;
     size_t n;
     g.prior = support_numbers(json_object_get(g.root, "prior"), &n);
     cr_assert_eq(n, g.count);
     return g;
-}
-
-static void close_golden(struct golden *g) {
-    nvdp_vectors_free(g->vectors);
-    free(g->sensitive);
-    free(g->prior);
-    json_decref(g->root);
 }
 
 static struct nvdp_dchi *made(struct golden *g, enum nvdp_dchi_mechanism mechanism, double eta) {
@@ -124,7 +116,6 @@ Test(distribution, golden) {
             compare_divergences(&g, dchi, item, n, a, b);
         }
     }
-    close_golden(&g);
 }
 
 /* Checks all rows: the probability that a token stays the same, and the Bayes-optimal guess of
@@ -151,7 +142,6 @@ Test(distribution, golden_inversion) {
         same(right, number(want, "bayes_inversion"), "bayes_inversion");
     }
     free(log_p);
-    close_golden(&g);
 }
 
 Test(distribution, golden_worst) {
@@ -211,7 +201,6 @@ Test(distribution, golden_worst) {
         same(some.value, longest, "laplace");
         cr_expect_eq(some.bound, some.value);
     }
-    close_golden(&g);
 }
 
 /* A word without a vector becomes a uniform draw. Its log ratio to a word's own draw never
@@ -224,11 +213,9 @@ Test(distribution, a_uniform_draw_beside_a_word) {
         values[i] = sin(37. * i) * (i < D ? 9 : 1); /* one word is far from the others */
     for (int e = 0; e < 4; e++) {
         const double eta = (const double[]){.01, .5, 3, 40}[e];
-        nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
-        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
         double diameter = 0;
-        ok(nvdp_vectors_create(ctx, V, D, values, &vectors));
-        ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, eta, 0, NULL, &dchi));
+        struct nvdp_vectors *vectors = vectors_of(ctx, V, D, values);
+        struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_SANTEXT, eta, NULL);
         for (int i = 0; i < V * V; i++) {
             const double *a = values + i / V * D, *b = values + i % V * D;
             diameter = fmax(diameter, hypot(hypot(a[0] - b[0], a[1] - b[1]), a[2] - b[2]));
@@ -248,11 +235,9 @@ Test(distribution, a_uniform_draw_beside_a_word) {
 /* Distances 0, 1, 2.5 at epsilon 2, by hand: probabilities 1, e^-1, e^-2.5 over their sum. */
 Test(distribution, three_words) {
     struct nvdp_context *ctx = support_context();
-    nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
-    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL, *random = NULL;
     double log_p[3], got[3], sum = 1 + exp(-1) + exp(-2.5);
-    ok(nvdp_vectors_create(ctx, 3, 1, (double[]){0, -1, 2.5}, &vectors));
-    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, 2, 0, NULL, &dchi));
+    struct nvdp_vectors *vectors = vectors_of(ctx, 3, 1, (double[]){0, -1, 2.5});
+    struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_SANTEXT, 2, NULL);
     ok(nvdp_dchi_log_probabilities(ctx, dchi, 1, (int32_t[]){0}, log_p));
     near(exp(log_p[0]), .6896720861, 5e-11);
     near(log_p[1], -1 - log(sum), 1e-15);
@@ -264,8 +249,8 @@ Test(distribution, three_words) {
     cr_expect(isinf(got[0]) && isinf(got[1]) && isinf(got[2]));
     ok(nvdp_dchi_divergence(ctx, dchi, 3, orders, 2, (int32_t[]){2, 1}, 2, (int32_t[]){2, 1}, got));
     cr_expect(got[0] == 0 && got[1] == 0 && got[2] == 0);
-    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_RANDOM, NAN, 0, NULL, &random));
-    ok(nvdp_dchi_divergence(ctx, random, 3, orders, 1, (int32_t[]){0}, 1, (int32_t[]){1}, got));
+    dchi = dchi_of(ctx, vectors, NVDP_DCHI_RANDOM, NAN, NULL);
+    ok(nvdp_dchi_divergence(ctx, dchi, 3, orders, 1, (int32_t[]){0}, 1, (int32_t[]){1}, got));
     cr_expect(got[0] == 0 && got[1] == 0 && got[2] == 0);
 }
 

@@ -1,18 +1,15 @@
 /* Compares distances within a table and plausible deniability with explicit sums. */
 #include "dchi/dchi.h"
-#include "support.h"
-#include <nvdp/dchi.h>
+#include "made_tables.h"
 
 enum { COUNT = 60, DIM = 3 };
 
 static double row[COUNT * DIM];
 
 static struct nvdp_vectors *table(struct nvdp_context *ctx) {
-    struct nvdp_vectors *vectors = NULL;
     for (size_t i = 0; i < COUNT * DIM; i++)
         row[i] = sin(1 + 7.3 * (double)i) * (double)(1 + i % 5);
-    ok(nvdp_vectors_create(ctx, COUNT, DIM, row, &vectors));
-    return support_keep(vectors);
+    return vectors_of(ctx, COUNT, DIM, row);
 }
 
 static double distance(size_t a, size_t b) {
@@ -33,20 +30,17 @@ Test(geometry, vectors_that_differ_are_apart) {
     static const double values[2][2] = {{1e-170, 3e-130}, {0, 2e-130}};
     const double eta = 1e130;
     for (size_t k = 0; k < 2; k++) { /* too small a difference, and a small one */
-        struct nvdp_vectors *vectors = NULL;
-        struct nvdp_dchi *dchi = NULL;
         struct nvdp_dchi_worst worst = NVDP_RESULT(struct nvdp_dchi_worst);
         double got[2];
-        ok(nvdp_vectors_create(ctx, 2, 1, (double[]){values[0][k], values[1][k]}, &vectors));
-        ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, eta, 0, NULL, &dchi));
+        struct nvdp_vectors *vectors =
+            vectors_of(ctx, 2, 1, (double[]){values[0][k], values[1][k]});
+        struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_LAPLACE, eta, NULL);
         ok(nvdp_dchi_worst(ctx, dchi, 0, 0, &worst));
         nvdp__vectors_row(vectors, 0, &got[0]);
         nvdp__vectors_row(vectors, 1, &got[1]);
         near(worst.bound, eta * fabs(got[0] - got[1]), 1e-12);
         cr_expect_eq(worst.bound > 0, k == 1);
         cr_expect_eq(got[0] == got[1], k == 0);
-        nvdp_dchi_free(dchi);
-        nvdp_vectors_free(vectors);
     }
 }
 
@@ -88,8 +82,7 @@ Test(geometry, deniability) {
     double same[N], distinct[N], log_p[COUNT], got = 0, want = 0, variance = 0;
     for (int32_t i = 0; i < N; i++)
         tokens[i] = 3 * i;
-    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
-    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, 2, 0, NULL, &dchi));
+    struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_SANTEXT, 2, NULL);
     ok(nvdp__dchi_deniability(ctx, dchi, N, tokens, DRAWS, 5, same, distinct));
     for (size_t i = 0; i < N; i++) {
         ok(nvdp_dchi_log_probabilities(ctx, dchi, 1, tokens + i, log_p));
@@ -102,11 +95,9 @@ Test(geometry, deniability) {
         }
     }
     near(got, want, 5 * sqrt(variance));
-    nvdp_dchi_free(dchi);
-    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, 4, 0, NULL, &dchi));
+    dchi = dchi_of(ctx, vectors, NVDP_DCHI_LAPLACE, 4, NULL);
     ok(nvdp__dchi_deniability(ctx, dchi, N, tokens, DRAWS, 5, same, distinct));
-    nvdp_dchi_free(dchi);
-    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, 4, 0, NULL, &dchi));
+    dchi = dchi_of(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, 4, NULL);
     for (size_t i = 0; i < N; i++) {
         int32_t in[DRAWS], out[DRAWS];
         size_t kept = 0, seen[COUNT] = {0}, kinds = 0;

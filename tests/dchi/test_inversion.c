@@ -1,19 +1,16 @@
 /* Compares token inversion with closed forms and golden values, and neighbors and sources with
  * brute force. */
 #include "dchi/dchi.h"
-#include "support.h"
-#include <nvdp/dchi.h>
+#include "made_tables.h"
 
 static struct nvdp_vectors *golden_table(struct nvdp_context *ctx, const json_t *root) {
     const json_t *embedding = json_object_get(root, "embedding");
     const size_t count = json_array_size(embedding),
                  dim = json_array_size(json_array_get(embedding, 0));
     nvdp__autofree double *rows = calloc(count * dim, sizeof *rows);
-    struct nvdp_vectors *vectors = NULL;
     for (size_t i = 0; i < count * dim; i++)
         rows[i] = json_number_value(json_array_get(json_array_get(embedding, i / dim), i % dim));
-    ok(nvdp_vectors_create(ctx, count, dim, rows, &vectors));
-    return support_keep(vectors);
+    return vectors_of(ctx, count, dim, rows);
 }
 
 /* The golden values have 16 digits. The prior need not sum to 1, and tokens without prior weight
@@ -33,9 +30,8 @@ Test(inversion, known_distributions) {
         const double epsilon = number_at(want, "epsilon");
         double *n_x = support_numbers(json_object_get(want, "n_x"), &n);
         struct nvdp_inversion got = NVDP_RESULT(struct nvdp_inversion), again = got;
-        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
         double nearest = 0, largest = 0, bayes = 0;
-        ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, epsilon, 0, NULL, &dchi));
+        struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_SANTEXT, epsilon, NULL);
         ok(nvdp_dchi_inversion(ctx, dchi, prior, 0, 1, &got));
         for (size_t x = 0; x < count; x++) {
             nearest += prior[x] * n_x[x];
@@ -65,8 +61,7 @@ Test(inversion, known_distributions) {
     }
     /* random: only the prior helps. */
     struct nvdp_inversion got = NVDP_RESULT(struct nvdp_inversion);
-    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
-    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_RANDOM, 0, 0, NULL, &dchi));
+    struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_RANDOM, 0, NULL);
     ok(nvdp_dchi_inversion(ctx, dchi, prior, 0, 1, &got));
     near(got.bayes, got.prior, 1e-12);
     near(got.nearest, 1 / (double)count, 1e-12);
@@ -85,17 +80,15 @@ Test(inversion, known_distributions) {
 Test(inversion, noise_on_a_line) {
     struct nvdp_context *ctx = support_context();
     static const double rows[2] = {1, 1.5}, prior[2] = {.8, .2};
-    nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
-    ok(nvdp_vectors_create(ctx, 2, 1, rows, &vectors));
+    struct nvdp_vectors *vectors = vectors_of(ctx, 2, 1, rows);
     static const enum nvdp_dchi_mechanism which[2] = {NVDP_DCHI_LAPLACE, NVDP_DCHI_LAPLACE_NEAREST};
     for (size_t m = 0; m < 2; m++) {
         const double eta = 5, half = .25, s = log(4) / (2 * eta);
         const double near = 1 - exp(-eta * half) / 2;
         const double bayes =
             .8 * (1 - exp(-eta * (half + s)) / 2) + .2 * (1 - exp(-eta * (half - s)) / 2);
-        struct nvdp_dchi *dchi = NULL;
         struct nvdp_inversion got = NVDP_RESULT(struct nvdp_inversion), again = got;
-        ok(nvdp_dchi_create(ctx, vectors, which[m], eta, 0, NULL, &dchi));
+        struct nvdp_dchi *dchi = dchi_of(ctx, vectors, which[m], eta, NULL);
         ok(nvdp_dchi_inversion(ctx, dchi, prior, 40000, 3, &got));
         cr_expect_eq(got.draws, 40000);
         near(got.prior, .8, 1e-15);
@@ -107,15 +100,13 @@ Test(inversion, noise_on_a_line) {
         nvdp_context_set_threads(ctx, 2);
         cr_expect(got.nearest == again.nearest && got.bayes == again.bayes);
         cr_expect_eq(nvdp_dchi_inversion(ctx, dchi, prior, 0, 3, &got), NVDP_ERR_ARGUMENT);
-        nvdp_dchi_free(dchi);
         /* so little noise that all draws are correct, which still does not make the estimate
          * exact */
-        ok(nvdp_dchi_create(ctx, vectors, which[m], 500, 0, NULL, &dchi));
+        dchi = dchi_of(ctx, vectors, which[m], 500, NULL);
         ok(nvdp_dchi_inversion(ctx, dchi, prior, 1000, 3, &got));
         cr_expect(got.nearest == 1 && got.bayes == 1);
         near(got.nearest_error, 1e-3, 1e-6);
         near(got.bayes_error, 1e-3, 1e-6);
-        nvdp_dchi_free(dchi);
     }
 }
 
@@ -126,8 +117,7 @@ Test(inversion, neighbors) {
     double rows[COUNT], got[N * 4];
     for (size_t i = 0; i < COUNT; i++)
         rows[i] = (double)i;
-    nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
-    ok(nvdp_vectors_create(ctx, COUNT, 1, rows, &vectors));
+    struct nvdp_vectors *vectors = vectors_of(ctx, COUNT, 1, rows);
     const int32_t tokens[N] = {0, 10, 20};
     const size_t k[4] = {1, 2, 3, 20}, none = 21;
     const double want[N * 4] = {1, 2, 3, 20, 1, 1, 2, 10, 1, 2, 3, 20};
@@ -152,8 +142,7 @@ Test(inversion, sources) {
     for (size_t i = 0; i < N; i++)
         tokens[i] = (int32_t)(i * 7 % count);
     for (int m = NVDP_DCHI_LAPLACE_NEAREST; m <= NVDP_DCHI_SANTEXT; m++) {
-        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
-        ok(nvdp_dchi_create(ctx, vectors, (enum nvdp_dchi_mechanism)m, 2, 0, NULL, &dchi));
+        struct nvdp_dchi *dchi = dchi_of(ctx, vectors, (enum nvdp_dchi_mechanism)m, 2, NULL);
         memset(want, 0, count * sizeof *want);
         for (size_t i = 0; i < N; i++) {
             bool *seen = calloc(count, sizeof *seen);

@@ -1,18 +1,15 @@
 /* Compares delta of epsilon and epsilon of delta with enumeration, a closed form, and draws of
  * the mechanism. */
 #include "dchi/dchi.h"
+#include "made_tables.h"
 #include "rdp/loss.h"
-#include "support.h"
-#include <nvdp/dchi.h>
 #include <nvdp/privacy.h>
 
 static struct nvdp_vectors *table(struct nvdp_context *ctx, size_t count, size_t dim) {
     nvdp__autofree double *rows = calloc(count * dim, sizeof *rows);
     for (size_t i = 0; i < count * dim; i++)
         rows[i] = sin(1.0 + 3.7 * (double)i) + cos(0.1 * (double)(i * i));
-    struct nvdp_vectors *vectors = NULL;
-    ok(nvdp_vectors_create(ctx, count, dim, rows, &vectors));
-    return support_keep(vectors);
+    return vectors_of(ctx, count, dim, rows);
 }
 
 /* Computes delta(eps) of three positions, output by output. */
@@ -37,9 +34,8 @@ Test(loss, enumeration) {
     const int32_t a[3] = {0, 5, 3}, b[3] = {7, 2, 9}, left[3] = {9, 5, 3};
     for (int c = 0; c < 4; c++) {
         const double eta = c % 2 == 0 ? 0.8 : 6;
-        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
-        ok(nvdp_dchi_create(ctx, vectors, c < 2 ? NVDP_DCHI_SANTEXT : NVDP_DCHI_SANTEXT_PLUS, eta,
-                            .3, sensitive, &dchi));
+        struct nvdp_dchi *dchi = dchi_of(
+            ctx, vectors, c < 2 ? NVDP_DCHI_SANTEXT : NVDP_DCHI_SANTEXT_PLUS, eta, sensitive);
         double p[3 * WORDS], q[3 * WORDS];
         ok(nvdp_dchi_log_probabilities(ctx, dchi, 3, a, p));
         ok(nvdp_dchi_log_probabilities(ctx, dchi, 3, b, q));
@@ -78,11 +74,9 @@ Test(loss, enumeration) {
  * Theorem 3). */
 Test(loss, laplace_on_a_line) {
     struct nvdp_context *ctx = support_context();
-    nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
-    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
     struct nvdp_interval got;
-    ok(nvdp_vectors_create(ctx, 2, 1, (double[]){0, 2.5}, &vectors));
-    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, 2, 0, NULL, &dchi));
+    struct nvdp_vectors *vectors = vectors_of(ctx, 2, 1, (double[]){0, 2.5});
+    struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_LAPLACE, 2, NULL);
     const int32_t x[1] = {0}, x2[1] = {1};
     for (double epsilon = 0; epsilon < 5; epsilon += .7) {
         double want = -expm1((epsilon - 5) / 2);
@@ -100,13 +94,11 @@ Test(loss, laplace_on_a_line) {
  * vanish. For d = 1 the closed form is eps = s + 2 log(1 - delta). */
 Test(loss, large_on_a_line) {
     struct nvdp_context *ctx = support_context();
-    nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
     const int32_t x[1] = {0}, x2[1] = {1};
-    ok(nvdp_vectors_create(ctx, 2, 1, (double[]){0, 1}, &vectors));
+    struct nvdp_vectors *vectors = vectors_of(ctx, 2, 1, (double[]){0, 1});
     for (double s = 1; s < 1e8; s *= 1.7) {
-        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
         struct nvdp_interval got;
-        ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, s, 0, NULL, &dchi));
+        struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_LAPLACE, s, NULL);
         for (int d = 0; d < 2; d++) {
             const double delta = d == 0 ? 1e-5 : .1, want = s + 2 * log1p(-delta);
             ok(nvdp_dchi_epsilon(ctx, dchi, delta, 1, x, 1, x2, &got));
@@ -143,12 +135,10 @@ Test(loss, large_in_space) {
     for (size_t i = 0; i < sizeof golden / sizeof *golden; i++) {
         const double want = golden[i].epsilon;
         nvdp__autofree double *rows = calloc(2 * golden[i].dim, sizeof *rows);
-        nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
-        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
         struct nvdp_interval got;
         rows[0] = 1;
-        ok(nvdp_vectors_create(ctx, 2, golden[i].dim, rows, &vectors));
-        ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, golden[i].s, 0, NULL, &dchi));
+        struct nvdp_vectors *vectors = vectors_of(ctx, 2, golden[i].dim, rows);
+        struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_LAPLACE, golden[i].s, NULL);
         ok(nvdp_dchi_epsilon(ctx, dchi, golden[i].delta, 1, (const int32_t[]){0}, 1,
                              (const int32_t[]){1}, &got));
         cr_expect(got.low <= want && want <= got.high && got.high - got.low < 2e-3 * want,
@@ -194,11 +184,10 @@ Test(loss, large_enumerated) {
     static const double deltas[3] = {.1, 1e-5, 1e-12};
     int step = 0;
     for (double eta = 1; eta < 1.2e5; eta *= 1.6, step++) {
-        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
         double p[3 * WORDS], q[3 * WORDS];
-        ok(nvdp_dchi_create(ctx, vectors,
-                            step % 2 == 0 ? NVDP_DCHI_SANTEXT : NVDP_DCHI_SANTEXT_PLUS, eta, .3,
-                            sensitive, &dchi));
+        struct nvdp_dchi *dchi =
+            dchi_of(ctx, vectors, step % 2 == 0 ? NVDP_DCHI_SANTEXT : NVDP_DCHI_SANTEXT_PLUS, eta,
+                    sensitive);
         ok(nvdp_dchi_log_probabilities(ctx, dchi, 3, a, p));
         ok(nvdp_dchi_log_probabilities(ctx, dchi, 3, b, q));
         for (int d = 0; d < 3; d++) {
@@ -236,9 +225,8 @@ Test(loss, laplace_drawn) {
         const size_t dim = dims[c];
         const double eta = .2 * sqrt((double)dim);
         struct nvdp_vectors *vectors = table(ctx, 5, dim);
-        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL, *nearest = NULL;
-        ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, eta, 0, NULL, &dchi));
-        ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, eta, 0, NULL, &nearest));
+        struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_LAPLACE, eta, NULL);
+        struct nvdp_dchi *nearest = dchi_of(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, eta, NULL);
         nvdp__autofree double *y = calloc(DRAWS * LENGTH * dim, sizeof *y),
                               *rows = calloc(2 * dim, sizeof *rows);
         ok(nvdp_dchi_perturb(ctx, dchi, DRAWS, offset, tokens, &seed, 0, y));
@@ -318,9 +306,8 @@ Test(loss, nothing_told) {
     a[LENGTH] = 2;
     b[LENGTH] = 3;
     for (int k = 0; k < 3; k++) {
-        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
         struct nvdp_interval got = {-1, -1}, alone = {-1, -1};
-        ok(nvdp_dchi_create(ctx, vectors, kinds[k], k == 0 ? NAN : 3, 0, NULL, &dchi));
+        struct nvdp_dchi *dchi = dchi_of(ctx, vectors, kinds[k], k == 0 ? NAN : 3, NULL);
         ok(nvdp_dchi_epsilon(ctx, dchi, 1e-5, LENGTH, a, LENGTH, b, &got));
         cr_expect(got.low == 0 && got.high == 0, "%d: %g to %g", k, got.low, got.high);
         ok(nvdp_dchi_delta(ctx, dchi, 0, LENGTH, a, LENGTH, b, &got));
@@ -334,12 +321,10 @@ Test(loss, nothing_told) {
 Test(loss, edges) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_vectors *vectors = table(ctx, 6, 4);
-    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
-    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *random = NULL;
     struct nvdp_interval got = {-1, -1};
     const int32_t a[2] = {0, 1}, b[2] = {2, 3}, wrong[1] = {6};
-    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT, 3, 0, NULL, &dchi));
-    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_RANDOM, NAN, 0, NULL, &random));
+    struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_SANTEXT, 3, NULL);
+    struct nvdp_dchi *random = dchi_of(ctx, vectors, NVDP_DCHI_RANDOM, NAN, NULL);
     static const double bad[4] = {0, 1, -1, NAN};
     for (int i = 0; i < 4; i++)
         cr_expect_eq(nvdp_dchi_epsilon(ctx, dchi, bad[i], 2, a, 2, b, &got), NVDP_ERR_ARGUMENT);
@@ -366,8 +351,7 @@ Test(loss, edges) {
         want += fmax(exp(p[y]) - exp(1 + q[y]), 0);
     ok(nvdp_dchi_delta(ctx, dchi, 1, 2, unknown, 2, a, &got));
     cr_expect(got.low <= want && want <= got.high && got.high < 1.01 * want);
-    nvdp_dchi_free(dchi);
-    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, 3, 0, NULL, &dchi));
+    dchi = dchi_of(ctx, vectors, NVDP_DCHI_LAPLACE, 3, NULL);
     struct nvdp_interval largest = {0, 0};
     for (int32_t y = 0; y < 6; y++) {
         ok(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 1, &y, 1, a, &got));
@@ -375,8 +359,7 @@ Test(loss, edges) {
     }
     ok(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 2, unknown, 2, a, &got));
     cr_expect(got.low == 0 && got.high == largest.high && got.high > 0);
-    nvdp_dchi_free(dchi);
-    ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, 3, 0, NULL, &dchi));
+    dchi = dchi_of(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, 3, NULL);
     ok(nvdp_dchi_epsilon(ctx, dchi, 1e-5, 2, unknown, 2, a, &got));
     cr_expect(got.low == 0 && isinf(got.high));
 }

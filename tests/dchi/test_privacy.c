@@ -1,6 +1,6 @@
 /* Compares every number for all pairs of texts under a mechanism with one pair at a time. */
 #include "dchi/token_options.h"
-#include "support.h"
+#include "made_tables.h"
 #include <nvdp/text_privacy.h>
 
 static struct nvdp__privacy_options options_of(struct nvdp_context *ctx,
@@ -27,7 +27,7 @@ static void make(struct made *made, bool unknown) {
     double rows[WORDS * DIM];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         rows[i] = sin(1.0 + 3.7 * (double)i) + cos(0.1 * (double)(i * i));
-    ok(nvdp_vectors_create(made->ctx, WORDS, DIM, rows, &made->vectors));
+    made->vectors = vectors_of(made->ctx, WORDS, DIM, rows);
     for (size_t i = 0; i < WORDS; i++)
         made->sensitive[i] = i % 9 != 4;
     for (size_t i = 0; i < TEXTS; i++) {
@@ -38,10 +38,6 @@ static void make(struct made *made, bool unknown) {
                                                      : (int32_t)((k * k * 7 + 13 * i) % WORDS);
     }
     made->texts = (struct nvdp__token_texts){TEXTS, made->offset, made->tokens, made->first, 0};
-}
-
-static void unmake(struct made *made) {
-    nvdp_vectors_free(made->vectors);
 }
 
 static double number(double got, double want) {
@@ -58,9 +54,8 @@ static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown
     struct made made;
     make(&made, unknown);
     if (!pairs) made.texts.first = NULL;
-    struct nvdp_dchi *dchi = NULL;
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
-    ok(nvdp_dchi_create(made.ctx, made.vectors, mechanism, eta, .3, made.sensitive, &dchi));
+    struct nvdp_dchi *dchi = dchi_of(made.ctx, made.vectors, mechanism, eta, made.sensitive);
     struct nvdp_config *config = support_config(made.ctx, "privacy", NULL);
     ok(nvdp_config_set(config, "order", order));
     ok(nvdp_config_set(config, "moments", moments));
@@ -141,8 +136,6 @@ static void compare(enum nvdp_dchi_mechanism mechanism, double eta, bool unknown
     cr_expect_eq(report.unknown > 0, unknown);
     free(matrix);
     nvdp_result_free(&report);
-    nvdp_dchi_free(dchi);
-    unmake(&made);
 }
 
 /* All outputs have one distribution. The largest epsilon is 0 for any number of pairs, and not
@@ -158,16 +151,14 @@ Test(privacy, random_tells_nothing) {
     for (size_t k = 0; k < MANY * LENGTH; k++)
         tokens[k] = (int32_t)(k * k % WORDS);
     const struct nvdp__token_texts texts = {MANY, offset, tokens, NULL, 0};
-    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
     nvdp__autoresult struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
-    ok(nvdp_dchi_create(made.ctx, made.vectors, NVDP_DCHI_RANDOM, NAN, 0, NULL, &dchi));
+    struct nvdp_dchi *dchi = dchi_of(made.ctx, made.vectors, NVDP_DCHI_RANDOM, NAN, NULL);
     const struct nvdp__privacy_options options = nvdp__privacy_defaults();
     ok(nvdp__dchi_privacy(made.ctx, dchi, &texts, &options, NULL, &report));
     cr_expect_eq(report.same->pairs->sum.max, 0);
     cr_expect(report.epsilon.low == 0 && report.epsilon.high == 0, "%g to %g", report.epsilon.low,
               report.epsilon.high);
     cr_expect_eq(report.epsilon_pairs, 1);
-    unmake(&made);
 }
 
 static const char usual[] = "0.05,0.1,0.25,0.5,1,1.1,1.5,2,3,4,6,8,12,16,24,32,48,64";
@@ -205,14 +196,12 @@ Test(privacy, santext_plus_far) {
     const int32_t tokens[FOUR] = {0, 1, 2, 3};
     const struct nvdp__token_texts texts = {FOUR, offset, tokens, NULL, 0};
     struct nvdp_context *ctx = support_context();
-    nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
-    ok(nvdp_vectors_create(ctx, FOUR, 2, rows, &vectors));
+    struct nvdp_vectors *vectors = vectors_of(ctx, FOUR, 2, rows);
     for (size_t e = 0; e < sizeof etas / sizeof *etas; e++) {
         const double eta = etas[e],
                      closed = eta / 2 + log1p(exp(-eta / 2) + exp(-eta / 2 * (sqrt(901) - 29))) -
                               log1p(2 * exp(-eta / 2)) - log(.3);
-        nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
-        ok(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_SANTEXT_PLUS, eta, .3, sensitive, &dchi));
+        struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_SANTEXT_PLUS, eta, sensitive);
         for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
             nvdp__autoresult struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
             const double order = strtod(orders[o], NULL);

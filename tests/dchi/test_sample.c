@@ -1,10 +1,9 @@
 /* Draws: their distributions, the nearest token against a search in double, and streams. */
 #include "base/random.h"
 #include "dchi/dchi.h"
+#include "made_tables.h"
 #include "noised_texts.h"
-#include "support.h"
 #include <gsl/gsl_cdf.h>
-#include <nvdp/dchi.h>
 
 /* Returns [count, dim] normals times sd. */
 static double *normals(size_t count, size_t dim, double sd, uint64_t seed) {
@@ -15,21 +14,6 @@ static double *normals(size_t count, size_t dim, double sd, uint64_t seed) {
     for (size_t i = 0; i < count * dim; i++)
         x[i] *= sd;
     return support_keep(x);
-}
-
-static struct nvdp_vectors *table(struct nvdp_context *ctx, size_t count, size_t dim,
-                                  const double *rows) {
-    struct nvdp_vectors *vectors = NULL;
-    ok(nvdp_vectors_create(ctx, count, dim, rows, &vectors));
-    return support_keep(vectors);
-}
-
-static struct nvdp_dchi *mechanism(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
-                                   enum nvdp_dchi_mechanism which, double eta,
-                                   const unsigned char *sensitive) {
-    struct nvdp_dchi *dchi = NULL;
-    ok(nvdp_dchi_create(ctx, vectors, which, eta, .3, sensitive, &dchi));
-    return support_keep(dchi);
 }
 
 static int ascending(const void *a, const void *b) {
@@ -66,8 +50,8 @@ Test(sample, laplace_radius_and_direction) {
         double *rows = normals(1, dim, 1, 1);
         nvdp__autofree double *y = calloc(DRAWS * dim, sizeof *y);
         double *radius = calloc(DRAWS, sizeof *radius);
-        struct nvdp_vectors *vectors = table(ctx, 1, dim, rows);
-        struct nvdp_dchi *dchi = mechanism(ctx, vectors, NVDP_DCHI_LAPLACE, eta, NULL);
+        struct nvdp_vectors *vectors = vectors_of(ctx, 1, dim, rows);
+        struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_LAPLACE, eta, NULL);
         ok(nvdp_dchi_perturb(ctx, dchi, 1, offset, tokens, &seed, 0, y));
         double mean = 0;
         for (size_t i = 0; i < DRAWS; i++) {
@@ -134,10 +118,10 @@ Test(sample, nearest_is_that_of_a_search_in_double) {
         tokens[i] = (int32_t)(i % COUNT);
     const size_t offset[3] = {0, 12345, DRAWS};
     const uint64_t seed = 11;
-    struct nvdp_vectors *vectors = table(ctx, COUNT, DIM, rows);
+    struct nvdp_vectors *vectors = vectors_of(ctx, COUNT, DIM, rows);
     size_t kept[6] = {0}, wrong = 0;
     for (size_t e = 0; e < 6; e++) {
-        struct nvdp_dchi *dchi = mechanism(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, etas[e], NULL);
+        struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, etas[e], NULL);
         ok(nvdp_dchi_sample(ctx, dchi, 2, offset, tokens, &seed, 7, out));
         ok(nvdp_dchi_perturb(ctx, dchi, 2, offset, tokens, &seed, 7, y));
         ok(nvdp__vectors_nearest(ctx, vectors, DRAWS, y, again));
@@ -181,7 +165,7 @@ Test(sample, nearest_of_many_and_of_few) {
         y[15 * DIM + k] *= 1e-9;
         y[16 * DIM + k] *= 1e9;
     }
-    struct nvdp_vectors *vectors = table(ctx, COUNT, DIM, rows);
+    struct nvdp_vectors *vectors = vectors_of(ctx, COUNT, DIM, rows);
     ok(nvdp__vectors_nearest(ctx, vectors, POINTS, y, many));
     for (size_t i = 0; i < POINTS; i += FEW)
         ok(nvdp__vectors_nearest(ctx, vectors, POINTS - i < FEW ? POINTS - i : FEW, y + i * DIM,
@@ -203,7 +187,7 @@ Test(sample, tokens_follow_their_distribution) {
     unsigned char sensitive[COUNT];
     for (size_t i = 0; i < COUNT; i++)
         sensitive[i] = i % 3 != 0;
-    struct nvdp_vectors *vectors = table(ctx, COUNT, 3, rows);
+    struct nvdp_vectors *vectors = vectors_of(ctx, COUNT, 3, rows);
     nvdp__autofree int32_t *tokens = calloc(DRAWS, sizeof *tokens),
                            *out = calloc(DRAWS, sizeof *out);
     for (size_t i = 0; i < DRAWS; i++)
@@ -212,7 +196,7 @@ Test(sample, tokens_follow_their_distribution) {
     const uint64_t seed = 21;
     for (int which = NVDP_DCHI_SANTEXT; which <= NVDP_DCHI_RANDOM; which++) {
         struct nvdp_dchi *dchi =
-            mechanism(ctx, vectors, (enum nvdp_dchi_mechanism)which, 4, sensitive);
+            dchi_of(ctx, vectors, (enum nvdp_dchi_mechanism)which, 4, sensitive);
         ok(nvdp_dchi_sample(ctx, dchi, 1, offset, tokens, &seed, 0, out));
         for (int32_t x = 3; x <= 4; x++) {
             double square = 0, rest = 0, rest_seen = 0;
@@ -252,14 +236,14 @@ Test(sample, poor_proposals_change_nothing) {
         rows[4 * i] += i % 2 == 0 ? 50 : -50;
         sensitive[i] = i >= 4;
     }
-    struct nvdp_vectors *vectors = table(ctx, COUNT, 4, rows);
+    struct nvdp_vectors *vectors = vectors_of(ctx, COUNT, 4, rows);
     nvdp__autofree int32_t *tokens = calloc(DRAWS, sizeof *tokens),
                            *out = calloc(DRAWS, sizeof *out);
     for (size_t i = 0; i < DRAWS; i++)
         tokens[i] = 2;
     const size_t offset[2] = {0, DRAWS}, one[2] = {0, 100};
     const uint64_t seed = 2;
-    struct nvdp_dchi *dchi = mechanism(ctx, vectors, NVDP_DCHI_SANTEXT, 1e5, NULL);
+    struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_SANTEXT, 1e5, NULL);
     ok(nvdp_dchi_sample(ctx, dchi, 1, offset, tokens, &seed, 0, out));
     ok(nvdp_dchi_log_probabilities(ctx, dchi, 1, tokens, log_p));
     for (size_t y = 0; y < COUNT; y++) {
@@ -272,7 +256,7 @@ Test(sample, poor_proposals_change_nothing) {
     cr_expect_gt(gsl_cdf_chisq_Q(square, COUNT / 2 - 1), 1e-6);
     /* With eta so large that the nearest token always wins, no proposal is kept and the row is
      * computed. */
-    dchi = mechanism(ctx, vectors, NVDP_DCHI_SANTEXT_PLUS, 1e15, sensitive);
+    dchi = dchi_of(ctx, vectors, NVDP_DCHI_SANTEXT_PLUS, 1e15, sensitive);
     ok(nvdp_dchi_log_probabilities(ctx, dchi, 1, tokens, log_p));
     ok(nvdp_dchi_sample(ctx, dchi, 1, one, tokens, &seed, 0, out));
     size_t kept = 0;
@@ -296,9 +280,9 @@ Test(sample, what_is_kept_changes_nothing) {
         offset[i + 1] = i + 1;
     }
     const uint64_t seed = 6;
-    struct nvdp_vectors *vectors = table(ctx, COUNT, DIM, rows);
-    struct nvdp_dchi *dchi = mechanism(ctx, vectors, NVDP_DCHI_SANTEXT, 3, NULL);
-    struct nvdp_dchi *other = mechanism(ctx, vectors, NVDP_DCHI_SANTEXT, 3, NULL);
+    struct nvdp_vectors *vectors = vectors_of(ctx, COUNT, DIM, rows);
+    struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_SANTEXT, 3, NULL);
+    struct nvdp_dchi *other = dchi_of(ctx, vectors, NVDP_DCHI_SANTEXT, 3, NULL);
     ok(nvdp_dchi_sample(ctx, dchi, N, offset, tokens, &seed, 0, all));
     for (size_t i = 0; i < 1500; i += 7) {
         int32_t again;
@@ -319,7 +303,7 @@ Test(sample, streams) {
     struct nvdp_context *ctx = support_context();
     enum { COUNT = 50, N = 200 };
     double *rows = normals(COUNT, 4, 1, 9);
-    struct nvdp_vectors *vectors = table(ctx, COUNT, 4, rows);
+    struct nvdp_vectors *vectors = vectors_of(ctx, COUNT, 4, rows);
     int32_t tokens[N], all[N], part[N];
     for (size_t i = 0; i < N; i++)
         tokens[i] = (int32_t)(i * 7 % COUNT);
@@ -329,7 +313,7 @@ Test(sample, streams) {
                                                       NVDP_DCHI_RANDOM, NVDP_DCHI_LAPLACE_NEAREST};
     unsigned char sensitive[COUNT] = {1, 1, 1, 0, 1};
     for (size_t m = 0; m < 4; m++) {
-        struct nvdp_dchi *dchi = mechanism(ctx, vectors, which[m], 2, sensitive);
+        struct nvdp_dchi *dchi = dchi_of(ctx, vectors, which[m], 2, sensitive);
         ok(nvdp_dchi_sample(ctx, dchi, 2, offset, tokens, &seed, 4, all));
         int threads = nvdp_context_threads(ctx);
         ok(nvdp_context_set_threads(ctx, 1));
@@ -343,7 +327,7 @@ Test(sample, streams) {
         ok(nvdp_dchi_sample(ctx, dchi, 2, offset, tokens, NULL, 4, part));
         if (which[m] != NVDP_DCHI_SANTEXT_PLUS) cr_expect_arr_neq(all, part, sizeof all);
     }
-    struct nvdp_dchi *laplace = mechanism(ctx, vectors, NVDP_DCHI_LAPLACE, 2, NULL);
+    struct nvdp_dchi *laplace = dchi_of(ctx, vectors, NVDP_DCHI_LAPLACE, 2, NULL);
     cr_expect_eq(nvdp_dchi_sample(ctx, laplace, 1, one, tokens, &seed, 0, all),
                  NVDP_ERR_UNSUPPORTED);
 }

@@ -209,20 +209,16 @@ static const struct nvdp_result_table measured_table = {
 
 Test(result, columns_of_measurements) {
     struct measured found = {.5, .123, 24.3951, .13712, NAN, NAN, {3, 4}, {1, 2, NAN}, true};
-    char *text = NULL;
-    text = json_of(&measured_table, NULL, &found);
-    support_contains(text, "\"low\": [null, null], \"held[0]\": [3, 4], \"weight[0]\": [1.0, 2.0, "
-                           "null], \"good\": \"good\"}");
-    free(text);
-    text = text_of(&measured_table, &found);
-    cr_expect_str_eq(text, "share             0.5 +- 0.12\nbound             24.4\n"
-                           "most              13.8 %\nit is             good\n");
-    free(text);
+    support_contains(json_of(&measured_table, NULL, &found),
+                     "\"low\": [null, null], \"held[0]\": [3, 4], \"weight[0]\": [1.0, 2.0, "
+                     "null], \"good\": \"good\"}");
+    cr_expect_str_eq(text_of(&measured_table, &found),
+                     "share             0.5 +- 0.12\nbound             24.4\n"
+                     "most              13.8 %\nit is             good\n");
     found = (struct measured){.low = 1, .high = 2};
-    text = text_of(&measured_table, &found);
-    cr_expect_str_eq(text, "share             0\nbound             0\nmost              0 %\n"
-                           "range             1 to 2\nit is             bad\n");
-    free(text);
+    cr_expect_str_eq(text_of(&measured_table, &found),
+                     "share             0\nbound             0\nmost              0 %\n"
+                     "range             1 to 2\nit is             bad\n");
 }
 
 static const struct nvdp_result_table bounds = {
@@ -235,9 +231,7 @@ static const struct nvdp_result_table bounds = {
 
 Test(result, bounds_stay_bounds_in_text) {
     const struct measured found = {.share = 1.238, .error = 1.232, .bound = 24.3971};
-    nvdp__autofree char *text = NULL;
-    text = text_of(&bounds, &found);
-    cr_expect_str_eq(text,
+    cr_expect_str_eq(text_of(&bounds, &found),
                      "shown             1.23\nexact             1.24\nat least          24.39\n");
 }
 
@@ -271,17 +265,13 @@ Test(result, members_that_an_older_struct_lacks_are_left_out) {
 
 Test(result, lines_for_people_leave_out_what_does_not_exist) {
     struct found found = sample();
-    char *text = NULL;
-    text = text_of(&longer, &found);
-    cr_expect_str_eq(text,
+    cr_expect_str_eq(text_of(&longer, &found),
                      "loss              1.50 nats\nsteps             7\ngood              yes\n"
                      "text              t\nkind              large\nrange             1.0 to inf\n"
                      "epsilon           2.0\npart              1.00\nadded             0.251\n");
-    free(text);
     found = nothing();
-    text = text_of(&table, &found);
-    cr_expect_str_eq(text, "steps             0\ngood              no\nepsilon           0.0\n");
-    free(text);
+    cr_expect_str_eq(text_of(&table, &found),
+                     "steps             0\ngood              no\nepsilon           0.0\n");
 }
 
 Test(result, the_library_lists_its_tables_with_a_meaning_for_each_row) {
