@@ -120,6 +120,7 @@ Test(analyses, alone) {
     config.analyses = list;
     config.figures = false;
     ok(report_create(ctx, &config, &report));
+    support_keep(report);
     cr_expect_eq(report->analyses, 2);
     support_contains(made_note(report, "b.json"), "expected the output of nvdp sanitize --analyse");
     support_contains(made_note(report, "c.json"), "c.json");
@@ -163,6 +164,7 @@ Test(analyses, exposures) {
     config.directory = made_folder("secrets");
     config.figures = false;
     ok(report_create(ctx, &config, &report));
+    support_keep(report);
     cr_expect_eq(report->analyses, 3);
     support_contains(made_note(report, "bad.json"),
                      "expected the output of nvdp attack --kind exposure");

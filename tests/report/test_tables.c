@@ -302,6 +302,7 @@ Test(tables, budgets_asked_for) {
     config.directory = made_folder("asked");
     config.budgets = "7.5,inf";
     ok(report_create(ctx, &config, &report));
+    support_keep(report);
     cr_expect_eq(report->budgets, 2);
     cr_expect(report_chosen(report, 0, 0, REPORT_SUM_MAX, report->budget[0]) == NULL);
     cr_expect(report_chosen(report, 0, 0, REPORT_SUM_MAX, report->budget[1]) == report->group);
