@@ -9,9 +9,8 @@
 Test(status, names_and_texts) {
     cr_assert_str_eq(nvdp_status_name(NVDP_OK), "OK");
     cr_assert_str_eq(nvdp_status_name(NVDP_ERR_INPUT), "ERR_INPUT");
-    for (int s = 0; s < NVDP_STATUS_COUNT; s++) {
+    for (int s = 0; s < NVDP_STATUS_COUNT; s++)
         cr_assert_gt(strlen(nvdp_status_text((nvdp_status)s)), 0);
-    }
     cr_assert_str_eq(nvdp_status_name(NVDP_STATUS_COUNT), "UNKNOWN");
     cr_assert_str_eq(nvdp_status_text((nvdp_status)-1), "unknown status");
 }

@@ -81,9 +81,8 @@ Test(exact_normal, half_is_true_with_chance_exp_minus_half) {
     enum { N = 1 << 20 };
     struct nvdp__digits digits = seeded(2);
     double yes = 0, p = exp(-0.5);
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         yes += nvdp__exact_half(&digits);
-    }
     cr_assert_lt(fabs(yes - N * p), 4 * sqrt(N * p * (1 - p)));
 }
 
@@ -105,10 +104,9 @@ Test(exact_normal, fractions_have_the_normals_masses_far_out) {
         double p = exp(log_normal_mass(k, k + 1.0) - at);
         cr_assert_lt(fabs(kept - N * p), 4.2 * sqrt(N * p * (1 - p)), "k %u: %g of %g", k, kept,
                      N * p);
-        for (int j = 0; j < CELLS; j++) {
+        for (int j = 0; j < CELLS; j++)
             expected[j] = kept * exp(log_normal_mass(k + j / 16.0, k + (j + 1) / 16.0) -
                                      log_normal_mass(k, k + 1.0));
-        }
         cr_assert_lt(fabs(chi_square_deviate(CELLS, expected, found)), 4.2, "k %u", k);
     }
 }
@@ -119,14 +117,12 @@ Test(exact_normal, fractions_have_the_normals_masses_far_out) {
 static size_t whole_number(uint32_t k, bool spoil, uint64_t *word) {
     const uint64_t H = UINT64_C(1) << 63;
     size_t n = 0;
-    for (uint32_t i = 0; i < k; i++) {
+    for (uint32_t i = 0; i < k; i++)
         word[n++] = H;
-    }
     word[n++] = H - 1;
     word[n++] = H;
-    for (uint32_t i = 0; i < k * (k - 1); i++) {
+    for (uint32_t i = 0; i < k * (k - 1); i++)
         word[n++] = H;
-    }
     if (spoil) {
         word[n - 1] = H - 1;
         word[n++] = H;
@@ -144,9 +140,8 @@ Test(exact_normal, whole_numbers_by_forced_digits) {
         size_t n = whole_number(k, false, word);
         const uint64_t fraction = UINT64_C(0x123456789abcdef0);
         word[n++] = fraction;
-        for (uint32_t i = 0; i <= k; i++) {
+        for (uint32_t i = 0; i <= k; i++)
             word[n++] = UINT64_C(1) << 63;
-        }
         word[n++] = k % 2 ? UINT64_MAX : 0;
         force(&digits, n, word);
         nvdp__exact_normal(&digits, &normal);
@@ -192,9 +187,8 @@ Test(exact_normal, chi_square_on_a_grid) {
             sigma[i] = s;
         }
         nvdp__grid_draw(&digits, &grid, MANY, mean, variant < 2 ? NULL : sigma, out);
-        for (int i = 0; i < MANY; i++) {
+        for (int i = 0; i < MANY; i++)
             found[out[i] + CELLS / 2]++;
-        }
         for (int j = 0; j < CELLS; j++) {
             double at = j - CELLS / 2;
             expected[j] = MANY * normal_mass(((at - 0.5) / 8 - m) / s, ((at + 0.5) / 8 - m) / s);
@@ -275,9 +269,8 @@ Test(exact_normal, rounds_as_rational_arithmetic_does) {
         struct nvdp__exact_normal normal = {.whole = (uint32_t)(mix(&state) % 13)};
         normal.negative = mix(&state) & 1;
         normal.fraction.have = NVDP__DIGITS;
-        for (int k = 0; k < NVDP__DIGITS; k++) {
+        for (int k = 0; k < NVDP__DIGITS; k++)
             normal.fraction.digit[k] = mix(&state);
-        }
         uint64_t choice = mix(&state);
         if (i % 2 == 0)
             to_an_edge(q, significand, mean, &normal, 1 + (int)(choice % 4), (choice >> 8) % 5 - 2);
@@ -310,9 +303,8 @@ Test(exact_normal, ends_at_the_limit) {
     struct nvdp__digits digits = seeded(40);
     int64_t mean[4];
     int32_t out[4];
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         mean[i] = nvdp__grid_mean(&FINE, i < 2 ? 500 : -1e9);
-    }
     nvdp__grid_draw(&digits, &FINE, 4, mean, NULL, out);
     cr_assert_eq(out[0], 32767);
     cr_assert_eq(out[3], -32767);
@@ -350,9 +342,8 @@ Test(exact_normal, draws_do_not_depend_on_the_means) {
 
 static size_t rank_of(size_t n, const double *value, size_t i) {
     size_t rank = 0;
-    for (size_t j = 0; j < n; j++) {
+    for (size_t j = 0; j < n; j++)
         rank += value[j] < value[i] || (value[j] == value[i] && j < i);
-    }
     return rank;
 }
 

@@ -23,9 +23,8 @@ static int scratch_entries(void) {
     int count = -2; /* "." and ".." */
     DIR *directory = opendir(support_scratch());
     cr_assert_not_null(directory);
-    while (readdir(directory) != NULL) {
+    while (readdir(directory) != NULL)
         count++;
-    }
     closedir(directory);
     return count;
 }
@@ -36,38 +35,29 @@ static void limit_file_size(rlim_t bytes) {
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static bool error_has(struct nvdp_context *ctx, const char *part) {
-    return strstr(nvdp_context_error(ctx), part) != NULL;
-}
-
 Test(file, appears_only_when_committed) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("out.txt");
     struct nvdp__output out = {0};
-    ok(nvdp__output_open(ctx, path, &out));
+    ok(nvdp__output_open(support_context(), path, &out));
     ok(nvdp__output_printf(&out, "%d-", 5));
     ok(nvdp__output_write(&out, "six", 3));
     cr_assert(!nvdp__exists(path));
     cr_assert_eq(scratch_entries(), !nvdp__is_unnamed(out.temporary));
     ok(nvdp__output_commit(&out, true));
     cr_assert_eq(scratch_entries(), 1);
-    char *text = support_read(path);
-    cr_assert_str_eq(text, "5-six");
+    cr_assert_str_eq(support_read(path), "5-six");
     nvdp__output_abort(&out); /* has no effect now */
     cr_assert(nvdp__exists(path));
 }
 
 Test(file, abort_leaves_the_old_file) {
-    struct nvdp_context *ctx = support_context();
-    const char *path = support_scratch_path("out.txt");
-    support_write_text(path, "old");
+    const char *path = support_file("out.txt", "old");
     struct nvdp__output out = {0};
     nvdp__output_abort(&out); /* has no effect before an open */
-    ok(nvdp__output_open(ctx, path, &out));
+    ok(nvdp__output_open(support_context(), path, &out));
     ok(nvdp__output_write(&out, "new", 3));
     nvdp__output_abort(&out);
-    char *text = support_read(path);
-    cr_assert_str_eq(text, "old");
+    cr_assert_str_eq(support_read(path), "old");
     cr_assert_eq(scratch_entries(), 1);
 }
 
@@ -82,8 +72,7 @@ Test(file, two_writers_have_two_neighbors) {
     ok(nvdp__output_write(&two, "2", 1));
     ok(nvdp__output_commit(&one, true));
     ok(nvdp__output_commit(&two, true));
-    char *text = support_read(path);
-    cr_assert_str_eq(text, "2");
+    cr_assert_str_eq(support_read(path), "2");
 }
 
 /* Makes the process run as on a file system that can neither rename without replacing nor make
@@ -121,28 +110,24 @@ Test(file, needs_no_links) {
 
 Test(file, a_link_stays_one) {
     struct nvdp_context *ctx = support_context();
-    const char *file = support_scratch_path("file"), *link = support_scratch_path("link");
+    const char *link = support_scratch_path("link");
     struct stat info;
     nvdp__autofree char *beside = NULL;
-    support_write_text(file, "old");
+    const char *file = support_file("file", "old");
     cr_assert_eq(symlink("file", link), 0);
     ok(nvdp__write_file(ctx, link, "new", 3));
-    char *text = support_read(file);
-    cr_expect_str_eq(text, "new");
+    cr_expect_str_eq(support_read(file), "new");
     ok(nvdp__create_temporary(ctx, link, &beside, NULL));
     support_write_text(beside, "newer");
     ok(nvdp__publish(ctx, beside, link, true));
-    text = support_read(file);
-    cr_expect_str_eq(text, "newer");
+    cr_expect_str_eq(support_read(file), "newer");
     cr_expect(lstat(link, &info) == 0 && S_ISLNK(info.st_mode));
 }
 
 Test(file, replacing_keeps_permissions) {
-    struct nvdp_context *ctx = support_context();
-    const char *path = support_scratch_path("private");
-    support_write_text(path, "old");
+    const char *path = support_file("private", "old");
     cr_assert_eq(chmod(path, 0600), 0);
-    ok(nvdp__write_file(ctx, path, "new", 3));
+    ok(nvdp__write_file(support_context(), path, "new", 3));
     struct stat info;
     cr_assert_eq(stat(path, &info), 0);
     cr_assert_eq(info.st_mode & 0777, 0600);
@@ -150,16 +135,13 @@ Test(file, replacing_keeps_permissions) {
 
 Test(file, a_full_disk_leaves_nothing_and_names_the_path) {
     struct nvdp_context *ctx = support_context();
-    const char *path = support_scratch_path("big");
     nvdp__autofree char *bytes = calloc(1, 100000);
-    support_write_text(path, "old");
+    const char *path = support_file("big", "old");
     limit_file_size(50000);
-    cr_assert_eq(nvdp__write_file(ctx, path, bytes, 100000), NVDP_ERR_IO);
-    cr_assert(error_has(ctx, path), "%s", nvdp_context_error(ctx));
-    cr_assert(error_has(ctx, "File too large"), "%s", nvdp_context_error(ctx));
+    fails(nvdp__write_file(ctx, path, bytes, 100000), NVDP_ERR_IO, path);
+    support_contains(nvdp_context_error(ctx), "File too large");
     cr_assert_eq(scratch_entries(), 1);
-    char *text = support_read(path);
-    cr_assert_str_eq(text, "old");
+    cr_assert_str_eq(support_read(path), "old");
 }
 
 /* The bytes fit the stream's buffer, so that only the flush in the commit meets the limit. */
@@ -171,20 +153,17 @@ Test(file, a_full_disk_at_commit) {
     ok(nvdp__output_open(ctx, path, &out));
     ok(nvdp__output_write(&out, "twelve bytes", 12));
     cr_assert_eq(nvdp__output_commit(&out, true), NVDP_ERR_IO);
-    cr_assert(error_has(ctx, path), "%s", nvdp_context_error(ctx));
+    support_contains(nvdp_context_error(ctx), path);
     cr_assert_eq(scratch_entries(), 0);
 }
 
 Test(file, impossible_targets) {
     struct nvdp_context *ctx = support_context();
-    cr_assert_eq(nvdp__write_file(ctx, support_scratch(), "x", 1), NVDP_ERR_IO);
-    cr_assert(error_has(ctx, "Is a directory"), "%s", nvdp_context_error(ctx));
+    fails(nvdp__write_file(ctx, support_scratch(), "x", 1), NVDP_ERR_IO, "Is a directory");
     const char *path = support_scratch_path("missing/out");
-    cr_assert_eq(nvdp__write_file(ctx, path, "x", 1), NVDP_ERR_IO);
-    cr_assert(error_has(ctx, path), "%s", nvdp_context_error(ctx));
-    cr_assert(error_has(ctx, "No such file"), "%s", nvdp_context_error(ctx));
-    cr_assert_eq(nvdp__write_file(ctx, "/dev/null", "x", 1), NVDP_ERR_IO);
-    cr_assert(error_has(ctx, "not a regular file"), "%s", nvdp_context_error(ctx));
+    fails(nvdp__write_file(ctx, path, "x", 1), NVDP_ERR_IO, path);
+    support_contains(nvdp_context_error(ctx), "No such file");
+    fails(nvdp__write_file(ctx, "/dev/null", "x", 1), NVDP_ERR_IO, "not a regular file");
     cr_assert_eq(scratch_entries(), 0);
 }
 
@@ -194,8 +173,8 @@ Test(file, read_has_a_limit) {
     support_write(path, "a\0b", 3);
     char *bytes = NULL;
     size_t count = 0;
-    cr_assert_eq(nvdp__read_file(ctx, path, 2, &bytes, &count), NVDP_ERR_INPUT);
-    cr_assert(error_has(ctx, "expected at most 2 bytes, found 3"), "%s", nvdp_context_error(ctx));
+    fails(nvdp__read_file(ctx, path, 2, &bytes, &count), NVDP_ERR_INPUT,
+          "expected at most 2 bytes, found 3");
     cr_assert_null(bytes);
     ok(nvdp__read_file(ctx, path, 3, &bytes, &count));
     cr_assert_eq(count, 3);
@@ -217,13 +196,12 @@ static bool always(void *user) {
 Test(file, read_without_a_size) {
     struct nvdp_context *ctx = support_context();
     int ends[2];
-    char path[64];
     char *bytes = NULL;
     size_t count = 0;
     cr_assert_eq(pipe(ends), 0);
     cr_assert_eq(write(ends[1], "through a pipe", 14), 14);
     close(ends[1]);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+    const char *path = support_path("/proc/self/fd/%d", ends[0]);
     ok(nvdp__read_stream(ctx, path, 100, &bytes, &count));
     cr_assert_eq(count, 14);
     cr_assert_str_eq(bytes, "through a pipe");
@@ -242,11 +220,9 @@ Test(file, read_errors) {
     char *bytes = NULL;
     size_t count = 0;
     char hex[65];
-    cr_assert_eq(nvdp__read_file(ctx, path, 9, &bytes, &count), NVDP_ERR_IO);
-    cr_assert(error_has(ctx, path), "%s", nvdp_context_error(ctx));
+    fails(nvdp__read_file(ctx, path, 9, &bytes, &count), NVDP_ERR_IO, path);
     cr_assert_eq(nvdp__read_file(ctx, support_scratch(), 1 << 20, &bytes, &count), NVDP_ERR_INPUT);
-    cr_assert_eq(nvdp__file_sha256(ctx, path, hex), NVDP_ERR_IO);
-    cr_assert(error_has(ctx, path), "%s", nvdp_context_error(ctx));
+    fails(nvdp__file_sha256(ctx, path, hex), NVDP_ERR_IO, path);
     cr_assert_eq(nvdp__file_sha256(ctx, support_scratch(), hex), NVDP_ERR_INPUT);
 }
 
@@ -329,8 +305,8 @@ Test(file, xz_that_unpacks_to_too_much) {
     for (bool found = true; status == NVDP_OK && found;)
         status = nvdp__lines_next(&lines, &line, &found);
     cr_assert_eq(status, NVDP_ERR_INPUT);
-    cr_assert(error_has(
-        ctx, "bomb.xz: expected xz data that decompress to at most 16 MiB, or to 32 times"));
+    support_contains(nvdp_context_error(ctx),
+                     "bomb.xz: expected xz data that decompress to at most 16 MiB, or to 32 times");
     nvdp__lines_close(&lines);
 }
 
@@ -342,13 +318,11 @@ Test(file, appends_to_regular_files) {
         ok(nvdp__append_regular(ctx, path, &file));
         cr_assert_eq(fputs("line\n", file), 1);
     }
-    char *text = support_read(path);
-    cr_assert_str_eq(text, "line\nline\n");
+    cr_assert_str_eq(support_read(path), "line\nline\n");
 }
 
 /* Readers wait for a slow writer, at the beginning and later. */
 Test(file, pipes_with_a_writer, .timeout = 20) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("pipe");
     nvdp__autofree char *bytes = NULL;
     size_t count = 0;
@@ -362,7 +336,7 @@ Test(file, pipes_with_a_writer, .timeout = 20) {
         (void)!write(fd, "second", 6);
         _exit(0);
     }
-    ok(nvdp__read_stream(ctx, path, 100, &bytes, &count));
+    ok(nvdp__read_stream(support_context(), path, 100, &bytes, &count));
     cr_assert_str_eq(bytes, "first second");
     waitpid(child, NULL, 0);
 }
@@ -370,9 +344,8 @@ Test(file, pipes_with_a_writer, .timeout = 20) {
 /* The examples of FIPS 180-2, appendix B: "abc", and a million letters a. */
 Test(file, sha256) {
     struct nvdp_context *ctx = support_context();
-    const char *path = support_scratch_path("in");
     char hex[65];
-    support_write_text(path, "abc");
+    const char *path = support_file("in", "abc");
     ok(nvdp__file_sha256(ctx, path, hex));
     cr_assert_str_eq(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     nvdp__autofree char *million = malloc(1000000);
@@ -398,8 +371,7 @@ Test(file, directories) {
     cr_assert(nvdp__exists(file) && !nvdp__is_directory(file));
     cr_assert(!nvdp__directory_empty(file));
     nvdp__autofree char *below = nvdp__join(ctx, file, "g");
-    cr_assert_eq(nvdp__make_directory(ctx, below), NVDP_ERR_IO);
-    cr_assert(error_has(ctx, "cannot make the directory"), "%s", nvdp_context_error(ctx));
+    fails(nvdp__make_directory(ctx, below), NVDP_ERR_IO, "cannot make the directory");
 }
 
 Test(file, join) {

@@ -53,11 +53,10 @@ static void expect(const struct bytes *bytes, size_t step, const char *text) {
 }
 
 static void refused(const struct bytes *bytes, const char *message) {
-    struct nvdp_context *ctx = support_context();
     char *whole = NULL;
     size_t count;
-    fails(nvdp__read_stream(ctx, write_bytes(bytes), ROOM, &whole, &count), NVDP_ERR_INPUT,
-          message);
+    fails(nvdp__read_stream(support_context(), write_bytes(bytes), ROOM, &whole, &count),
+          NVDP_ERR_INPUT, message);
 }
 
 static struct bytes of(const void *at, size_t count) {

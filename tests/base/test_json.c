@@ -5,17 +5,15 @@
 #include <float.h>
 
 static json_t *read_text(struct nvdp_context *ctx, const char *text) {
-    const char *path = support_scratch_path("c.json");
     json_t *value = NULL;
-    support_write_text(path, text);
+    const char *path = support_file("c.json", text);
     ok(nvdp__json_read(ctx, path, &value));
     return support_keep(value);
 }
 
 static void expect_refused(struct nvdp_context *ctx, const char *text, const char *message) {
-    const char *path = support_scratch_path("c.json");
     json_t *value = NULL;
-    support_write_text(path, text);
+    const char *path = support_file("c.json", text);
     cr_assert_eq(nvdp__json_read(ctx, path, &value), NVDP_ERR_INPUT, "%s", text);
     cr_assert_null(value);
     const char *error = nvdp_context_error(ctx);
@@ -38,10 +36,9 @@ Test(json, syntax_errors_name_file_and_line) {
 }
 
 Test(json, deep_nesting_is_refused) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autofree char *text = calloc(1, 200001);
     memset(text, '[', 200000);
-    expect_refused(ctx, text, "line 1");
+    expect_refused(support_context(), text, "line 1");
 }
 
 Test(json, integers) {

@@ -17,9 +17,8 @@ Test(memory, zeroed_aligned_and_never_null_for_nothing) {
         unsigned char *bytes = nvdp__calloc(ctx, counts[i], 1);
         cr_assert_not_null(bytes);
         cr_assert_eq((uintptr_t)bytes % 64, 0);
-        for (size_t j = 0; j < counts[i]; j++) {
+        for (size_t j = 0; j < counts[i]; j++)
             cr_assert_eq(bytes[j], 0);
-        }
         memset(bytes, 1, counts[i]); /* the next round may get the same memory */
         free(bytes);
     }
@@ -45,9 +44,8 @@ Test(memory, reserve_keeps_and_zeroes) {
         cr_assert_eq(items[i], 0);
         items[i] = i;
     }
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 1000; i++)
         cr_assert_eq(items[i], i);
-    }
     cr_assert_lt(capacity, 2100);
     size_t before = capacity;
     cr_assert_eq(nvdp__reserve(ctx, &items, &capacity, SIZE_MAX / 2, sizeof *items),

@@ -21,10 +21,9 @@ static void make_folders(struct nvdp_context *ctx) {
 static pid_t write_elsewhere(const char *path, int ready, int go_on) {
     const pid_t child = fork();
     if (child != 0) return child;
-    struct nvdp_context *ctx = support_context();
     struct nvdp__output out = {0};
     char byte = 0;
-    bool done = nvdp__output_open(ctx, path, &out) == NVDP_OK &&
+    bool done = nvdp__output_open(support_context(), path, &out) == NVDP_OK &&
                 nvdp__output_printf(&out, "whole") == NVDP_OK && fflush(out.file) == 0 &&
                 write(ready, &byte, 1) == 1;
     if (go_on >= 0)
@@ -46,8 +45,7 @@ Test(outdir, has_one_writer) {
     DIR *mine = NULL, *other = NULL;
     ok(nvdp__outdir_lock(ctx, path, &mine));
     ok(nvdp__outdir_lock(ctx, path, &mine)); /* the caller holds it already */
-    const char *left = support_scratch_path("new/locked/state.ckpt.partial-1-0");
-    support_write_text(left, "half");
+    const char *left = support_file("new/locked/state.ckpt.partial-1-0", "half");
     cr_assert_eq(nvdp__outdir_lock(ctx, path, &other), NVDP_ERR_STATE);
     cr_expect(nvdp__exists(left));
     support_contains(nvdp_context_error(ctx), "locked: another process is writing to this folder");
@@ -107,6 +105,5 @@ Test(outdir, tidy_leaves_what_is_being_written) {
 
 /* A missing folder has no leftovers. */
 Test(outdir, tidy_takes_what_is_not_there) {
-    struct nvdp_context *ctx = support_context();
-    ok(nvdp__outdir_tidy(ctx, support_scratch_path("none")));
+    ok(nvdp__outdir_tidy(support_context(), support_scratch_path("none")));
 }

@@ -27,9 +27,8 @@ Test(progress, first_and_last_reports_and_few_between) {
     nvdp_context_set_progress(ctx, keep, &seen);
     nvdp__meter_begin(&meter, ctx, "train", "step", 0, 1000000);
     double started = nvdp__now();
-    for (uint64_t i = 1; i <= 100000; i++) {
+    for (uint64_t i = 1; i <= 100000; i++)
         nvdp__meter_update(&meter, i, (double)i, "token", 0.5);
-    }
     double seconds = nvdp__now() - started;
     cr_assert_geq(seen.count, 1);
     cr_assert_leq(seen.count, 1 + (int)(seconds / 0.1) + 1);

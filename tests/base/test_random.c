@@ -75,12 +75,10 @@ Test(random, every_part_of_the_name_makes_another_stream) {
     enum { STREAMS = sizeof streams / sizeof *streams };
     uint64_t words[STREAMS][4];
     for (int i = 0; i < STREAMS; i++) {
-        for (int j = 0; j < 4; j++) {
+        for (int j = 0; j < 4; j++)
             words[i][j] = nvdp__stream_u64(&streams[i]);
-        }
-        for (int j = 0; j < i; j++) {
+        for (int j = 0; j < i; j++)
             cr_assert_arr_neq(words[i], words[j], sizeof words[i]);
-        }
     }
 }
 
@@ -102,9 +100,8 @@ Test(random, release_streams_differ_by_name_and_key) {
     uint64_t first[6];
     for (int i = 0; i < 6; i++) {
         first[i] = nvdp__stream_u64(&streams[i]);
-        for (int j = 0; j < i; j++) {
+        for (int j = 0; j < i; j++)
             cr_assert_neq(first[i], first[j]);
-        }
     }
     struct nvdp__stream again = nvdp__stream_open(&one, NVDP__PURPOSE_GAUSS, 0, 0);
     cr_assert_eq(nvdp__stream_u64(&again), first[0]);
@@ -126,14 +123,12 @@ Test(random, release_keys_are_fresh_and_wiped) {
 static void check_seek(const struct nvdp__noise *noise) {
     uint32_t words[160];
     struct nvdp__stream stream = nvdp__stream_open(noise, NVDP__PURPOSE_GAMMA, 2, 3);
-    for (int i = 0; i < 160; i++) {
+    for (int i = 0; i < 160; i++)
         words[i] = nvdp__stream_u32(&stream);
-    }
     for (uint32_t block = 10; block-- > 0;) {
         nvdp__stream_seek(&stream, block);
-        for (int i = 0; i < 16; i++) {
+        for (int i = 0; i < 16; i++)
             cr_assert_eq(nvdp__stream_u32(&stream), words[16 * block + i]);
-        }
     }
 }
 
@@ -148,9 +143,8 @@ static void check_carry(const struct nvdp__noise *noise, uint64_t at) {
     struct nvdp__stream stream = nvdp__stream_open(noise, NVDP__PURPOSE_GAMMA, 2, 3);
     struct nvdp__stream start = stream;
     uint32_t first[16];
-    for (int i = 0; i < 16; i++) {
+    for (int i = 0; i < 16; i++)
         first[i] = nvdp__stream_u32(&start);
-    }
     double crossing[32], again[32];
     stream.block = at - 1;
     struct nvdp__stream copy = stream;
@@ -162,9 +156,8 @@ static void check_carry(const struct nvdp__noise *noise, uint64_t at) {
     copy.block = at;
     copy.used = copy.have = 0;
     uint32_t beyond[16];
-    for (int i = 0; i < 16; i++) {
+    for (int i = 0; i < 16; i++)
         beyond[i] = nvdp__stream_u32(&copy);
-    }
     cr_assert_arr_neq(beyond, first, sizeof first);
     cr_assert_eq(copy.block, at + 1);
 }
@@ -239,9 +232,8 @@ Test(random, box_muller_against_libm) {
     double *got = malloc(2 * PAIRS * sizeof *got);
     nvdp__autofree double *want = malloc(2 * PAIRS * sizeof *want);
     struct nvdp__stream stream = seeded(1);
-    for (int i = 0; i < 4 * PAIRS; i++) {
+    for (int i = 0; i < 4 * PAIRS; i++)
         words[i] = nvdp__stream_u32(&stream);
-    }
     static const uint32_t edges[] = {0,          1,          0x7fffffff, 0x80000000, 0xffffffff,
                                      0x3fffffff, 0x40000000, 0xb504f333, 0x20000000, 0xe0000000};
     enum { EDGES = sizeof edges / sizeof *edges };
@@ -298,9 +290,8 @@ static void check_normals(const struct nvdp__noise *noise) {
     int beyond = 0;
     for (int i = 0; i < MANY; i++) {
         double z = sample[i], power = 1;
-        for (int m = 1; m <= 4; m++) {
+        for (int m = 1; m <= 4; m++)
             moments[m] += (power *= z) / MANY;
-        }
         beyond += fabs(z) > 4;
         if (i % 2 == 0) within += z * sample[i + 1];
         if (i % 2 == 0) squares += (z * z - 1) * (sample[i + 1] * sample[i + 1] - 1);
@@ -369,9 +360,8 @@ Test(random, below_has_no_bias) {
         cr_assert_eq(nvdp__stream_below(&stream, 1), 0);
     }
     double chi2 = 0;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 6; i++)
         chi2 += pow(counts[i] - DRAWS / 6.0, 2) / (DRAWS / 6.0);
-    }
     cr_assert_lt(chi2, 25.75); /* 5 degrees of freedom: false alarm 1e-4 */
     /* A remainder of 2^64 would make this 1/2. */
     cr_assert_lt(fabs(low - DRAWS / 3.0), SIGMAS * sqrt(DRAWS * 2.0 / 9));

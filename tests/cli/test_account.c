@@ -124,9 +124,8 @@ Test(account, refusals) {
         {"--epsilon inf --sample-rate .1 --steps 5", "--epsilon: expected a number above 0"},
         {"--epsilon 1 --vocab-epsilon 2 --sample-rate .1 --steps 5", "noise of at most 1e6"},
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         program_says(2, wrong[i].message, "account %s", wrong[i].args);
-    }
     program_prints(0, "delta is not",
                    "account --noise 1 --sample-rate .1 --steps 5 "
                    "--examples 200000 --allow-weak-delta");

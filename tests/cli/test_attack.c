@@ -3,11 +3,11 @@
 #include "toy_corpus.h"
 
 static const char *secrets(void) {
-    const char *path = support_scratch_path("secrets.json");
-    support_write_text(path, "{\"seed\": 2, \"secrets\": [\n"
-                             " {\"form\": \"HSH\", \"occurrences\": 0, \"count\": 30},\n"
-                             " {\"form\": \"HSH\", \"occurrences\": 20, \"count\": 2},\n"
-                             " {\"form\": \"HSH\", \"include\": \"coin\", \"count\": 100}]}\n");
+    const char *path = support_file(
+        "secrets.json", "{\"seed\": 2, \"secrets\": [\n"
+                        " {\"form\": \"HSH\", \"occurrences\": 0, \"count\": 30},\n"
+                        " {\"form\": \"HSH\", \"occurrences\": 20, \"count\": 2},\n"
+                        " {\"form\": \"HSH\", \"include\": \"coin\", \"count\": 100}]}\n");
     return path;
 }
 
@@ -24,8 +24,7 @@ static double number(const json_t *object, const char *key) {
 }
 
 Test(attack, exposure_and_audit) {
-    const char *model = support_scratch_path("model");
-    pretrain("--steps 600", model);
+    pretrain("--steps 600", support_scratch_path("model"));
     json_t *found = program_json("attack $DIR/model --kind exposure --threads 1 --json");
     const json_t *groups = json_object_get(found, "groups"), *never = json_array_get(groups, 0),
                  *often = json_array_get(groups, 1), *audit = json_object_get(found, "audit");
@@ -77,7 +76,7 @@ Test(attack, bad_usage) {
     program_says(2, "expected MODEL, or --kind and RUN", "attack");
     program_says(2, "kind", "attack model --kind guess");
     program_says(1, "nowhere", "attack $DIR/nowhere");
-    support_write_text(support_scratch_path("bad.json"), "{\"seed\": 1, \"secrets\": [{}]}");
+    support_file("bad.json", "{\"seed\": 1, \"secrets\": [{}]}");
     program_says(3, "bad.json: secrets[0]: key 'form': expected 2 to 16 letters",
                  "pretrain --text %s --vocab %s --plant $DIR/bad.json --out $DIR/none",
                  toy_text("toy.txt", 10, 7), toy_vocabulary());

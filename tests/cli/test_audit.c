@@ -53,7 +53,6 @@ Test(audit, refusals) {
     static const char *const usages[] = {"", "--samples-p x.npy",
                                          "--samples-p x.npy --samples-q x.npy --claimed -1",
                                          "--samples-p x.npy --samples-q x.npy --delta 1"};
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 4; i++)
         program_expect(2, "audit %s", usages[i]);
-    }
 }

@@ -11,37 +11,30 @@
 
 /* --- places --- */
 
-/* Returns a new folder for all output of a test. */
+/* Makes a new folder for all output of a test, $OUT in commands. */
+static void setup(void) {
+    setenv("OUT", support_folder("out", NULL), 1);
+}
+
+TestSuite(bad_input, .init = setup);
+
+/* Trains into the folder. */
+static const char train[] = "train $TINY --quiet --out $OUT/run";
+
 static const char *out_folder(void) {
-    const char *folder = support_scratch_path("out");
-    (void)mkdir(folder, 0777);
-    return folder;
+    return support_scratch_path("out");
 }
 
 static void nothing_left(void) {
     DIR *folder = opendir(out_folder());
     cr_assert_not_null(folder);
-    for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+    for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder))
         cr_assert_eq(entry->d_name[0], '.', "'%s' was left", entry->d_name);
-    }
     closedir(folder);
 }
 
-/* Formats a text in a static ring of 64. */
-static const char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static const char *text(const char *format, ...) {
-    static char ring[64][16384];
-    static int next;
-    char *to = ring[next++ % 64];
-    va_list args;
-    va_start(args, format);
-    cr_assert_lt(vsnprintf(to, sizeof ring[0], format, args), (int)sizeof ring[0]);
-    va_end(args);
-    return to;
-}
-
 static const char *inside(const char *folder, const char *name) {
-    return text("%s/%s", folder, name);
+    return support_path("%s/%s", folder, name);
 }
 
 /* --- refusals --- */
@@ -51,27 +44,22 @@ static void refused(int code, const char *const *parts, const char *args) {
     struct outcome outcome = program_run("%s", args);
     cr_assert_eq(outcome.code, code, "nvdp %s: expected exit code %d, found %d: %s", args, code,
                  outcome.code, outcome.err);
-    for (; *parts != NULL; parts++) {
+    for (; *parts != NULL; parts++)
         support_contains(outcome.err, *parts);
-    }
     cr_assert_str_empty(outcome.out);
     nothing_left();
 }
 
 #define PARTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static const char *train_command(void) {
-    return text("train %s --quiet --out %s", program_train_options(), inside(out_folder(), "run"));
-}
+static const char encode[] =
+    "encode --quiet --model $MODEL --jsonl $DIR/texts.jsonl --out $OUT/hidden.h5";
 
 /* Expects that training and encoding refuse the model, and info its weights. */
 static void model_refused(const char *const *parts) {
-    refused(3, parts, train_command());
-    const char *texts = support_scratch_path("texts.jsonl");
-    support_write_text(texts, "{\"text\": \"good\"}\n");
-    const char *args = text("encode --quiet --model %s --jsonl %s --out %s", program_model(), texts,
-                            inside(out_folder(), "hidden.h5"));
-    refused(3, parts, args);
+    refused(3, parts, train);
+    support_file("texts.jsonl", "{\"text\": \"good\"}\n");
+    refused(3, parts, encode);
 }
 
 /* --- model.safetensors --- */
@@ -90,8 +78,7 @@ static size_t read_bytes(const char *path, unsigned char **bytes) {
 static void weights_refused(const void *bytes, size_t count, const char *const *parts) {
     support_write(weights(), bytes, count);
     model_refused(parts);
-    const char *args = text("info %s", weights());
-    refused(3, parts, args);
+    refused(3, parts, "info $MODEL/model.safetensors");
 }
 
 /* Expects a refusal of a file with this header and `data` bytes of data. */
@@ -111,7 +98,6 @@ Test(bad_input, truncated_weights) {
     weights_refused(bytes, 5, PARTS("model.safetensors", "expected a header length of 8", "of 5"));
     weights_refused(bytes, 40, PARTS("model.safetensors: header length: expected at most 32"));
     weights_refused(bytes, count - 1, PARTS("model.safetensors: ", "expected", "found"));
-    free(bytes);
 }
 
 Test(bad_input, lying_header) {
@@ -119,7 +105,6 @@ Test(bad_input, lying_header) {
     size_t count = read_bytes(weights(), &bytes);
     bytes[6] = 1; /* a length of 2^48 bytes */
     weights_refused(bytes, count, PARTS("header length: expected at most", "found 281474976"));
-    free(bytes);
     header_refused("not JSON", 0, PARTS("model.safetensors: header: expected '{'", "found"));
     header_refused("{\"a\": }", 0, PARTS("header: expected valid JSON, found an error at byte"));
     header_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}}", 8,
@@ -139,7 +124,8 @@ static void replace(const char *path, const char *old, const char *new) {
     char *whole = support_read(path);
     const char *at = strstr(whole, old);
     cr_assert_not_null(at, "'%s' is not in %s", old, whole);
-    support_write_text(path, text("%.*s%s%s", (int)(at - whole), whole, new, at + strlen(old)));
+    support_write_text(path,
+                       support_path("%.*s%s%s", (int)(at - whole), whole, new, at + strlen(old)));
 }
 
 Test(bad_input, tensor_of_another_shape) {
@@ -159,7 +145,6 @@ Test(bad_input, weights_that_are_no_numbers) {
     memset(bytes + first, 0xff, 4);
     support_write(weights(), bytes, count);
     model_refused(PARTS("model.safetensors: tensor '", "expected finite numbers, found"));
-    free(bytes);
 }
 
 Test(bad_input, model_config) {
@@ -202,7 +187,7 @@ Test(bad_input, vocabulary) {
 /* Expects a refusal of training on this train.tsv. */
 static void rows_refused(const char *rows, const char *const *parts) {
     support_write_text(inside(program_task(), "train.tsv"), rows);
-    refused(3, parts, train_command());
+    refused(3, parts, train);
 }
 
 Test(bad_input, rows_of_a_task) {
@@ -223,11 +208,11 @@ Test(bad_input, rows_of_a_task) {
 
 Test(bad_input, rows_of_the_dev_file) {
     support_write_text(inside(program_task(), "dev.tsv"), "sentence\tlabel\ngood\t1\nbad\n");
-    refused(3, PARTS("dev.tsv:3: expected 2 columns, found 1"), train_command());
+    refused(3, PARTS("dev.tsv:3: expected 2 columns, found 1"), train);
     support_write_text(inside(program_task(), "dev.tsv"), "");
-    refused(3, PARTS("dev.tsv:1: empty file"), train_command());
+    refused(3, PARTS("dev.tsv:1: empty file"), train);
     cr_assert_eq(remove(inside(program_task(), "dev.tsv")), 0);
-    refused(1, PARTS("dev.tsv: cannot read: No such file"), train_command());
+    refused(1, PARTS("dev.tsv: cannot read: No such file"), train);
 }
 
 /* A dangling link (to moved data, for example) is an unreadable split, not a missing one. */
@@ -236,42 +221,52 @@ Test(bad_input, links_to_nothing) {
     cr_assert_eq(remove(dev), 0);
     cr_assert_eq(symlink("nowhere.tsv", dev), 0);
     refused(1, PARTS("dev.tsv: cannot read: No such file or directory"),
-            text("sanitize --quiet --task sst2 --data %s --mechanism santext --eta 2 --model %s "
-                 "--out %s",
-                 program_task(), program_model(), support_scratch_path("sanitized")));
+            "sanitize --quiet --task sst2 --data $TASK --mechanism santext --eta 2 --model $MODEL "
+            "--out $DIR/sanitized");
 }
 
 Test(bad_input, bad_rows_can_be_skipped) {
     append(inside(program_task(), "train.tsv"), "half\n", 5);
-    struct outcome outcome = program_expect(0, "train $TINY --skip-bad-rows --epochs 1 --out %s",
-                                            inside(out_folder(), "run"));
+    struct outcome outcome =
+        program_expect(0, "train $TINY --skip-bad-rows --epochs 1 --out $OUT/run");
     support_contains(outcome.err, "train.tsv: skipped 1 bad rows; the first: ",
                      "train.tsv:162: expected 2 columns, found 1");
 }
 
 Test(bad_input, rows_of_a_user_s_own) {
-    const char *data = program_task();
-    const char *args =
-        text("%s --task tsv --text-column sentence --label-column label", train_command());
-    support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\t\xff\xfe\nbad\tno\n");
-    refused(3, PARTS("train.tsv:2: label ", "expected a name in UTF-8"), args);
-    support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\tyes\nbad\tyes\n");
-    refused(3, PARTS("train.tsv", "'label'", "expected at least 2 different", "'yes'"), args);
-    support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\tyes\nbad\tno\n");
-    refused(3, PARTS("dev.tsv:2: label '0': expected one of "), args);
-    support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\t0.5\nbad\t1\n");
-    refused(3, PARTS("train.tsv: column 'label'", "such as '0.5'; --regression takes"), args);
-    support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\tyes\nbad\tno\n");
-    args = text("%s --regression", args);
-    refused(3, PARTS("train.tsv:2: score 'yes': expected a finite number"), args);
-    support_write_text(inside(data, "train.tsv"), "sentence\tlabel\ngood\tnan\nbad\t1\n");
-    refused(3, PARTS("train.tsv:2: score 'nan': expected a finite number"), args);
+    static const char own[] =
+        "train $TINY --quiet --out $OUT/run --task tsv --text-column sentence "
+        "--label-column label";
+    static const struct {
+        const char *rows, *options, *parts[4];
+    } cases[] = {
+        {"good\t\xff\xfe\nbad\tno\n", "", {"train.tsv:2: label ", "expected a name in UTF-8"}},
+        {"good\tyes\nbad\tyes\n",
+         "",
+         {"train.tsv", "'label'", "expected at least 2 different", "'yes'"}},
+        {"good\tyes\nbad\tno\n", "", {"dev.tsv:2: label '0': expected one of "}},
+        {"good\t0.5\nbad\t1\n",
+         "",
+         {"train.tsv: column 'label'", "such as '0.5'; --regression takes"}},
+        {"good\tyes\nbad\tno\n",
+         "--regression",
+         {"train.tsv:2: score 'yes': expected a finite number"}},
+        {"good\tnan\nbad\t1\n",
+         "--regression",
+         {"train.tsv:2: score 'nan': expected a finite number"}},
+    };
+    const char *path = inside(program_task(), "train.tsv");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *parts[5] = {NULL};
+        memcpy(parts, cases[i].parts, sizeof cases[i].parts);
+        support_write_text(path, support_path("sentence\tlabel\n%s", cases[i].rows));
+        refused(3, parts, support_path("%s %s", own, cases[i].options));
+    }
 }
 
 /* Invalid UTF-8 is removed, as in the published tokenizer, and the row counts. */
 Test(bad_input, text_that_is_no_utf8_is_cleaned) {
-    const char *path = support_scratch_path("texts.txt");
-    support_write_text(path, "good\xff film\n");
+    const char *path = support_file("texts.txt", "good\xff film\n");
     struct outcome outcome = program_expect(0, "tokenize --model $MODEL <$DIR/texts.txt");
     struct outcome clean = {0};
     support_write_text(path, "good film\n");
@@ -281,15 +276,12 @@ Test(bad_input, text_that_is_no_utf8_is_cleaned) {
 
 Test(bad_input, json_lines) {
     static const char *const lines[] = {"{\"text\": \"a\xff\"}", "[]", "{", "{\"pair\": \"a\"}"};
-    const char *texts = support_scratch_path("texts.jsonl");
-    const char *args = text("encode --quiet --model %s --jsonl %s --out %s", program_model(), texts,
-                            inside(out_folder(), "hidden.h5"));
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        support_write_text(texts, text("{\"text\": \"good\"}\n%s\n", lines[i]));
-        refused(3, PARTS("texts.jsonl:2: ", "expected"), args);
+        support_file("texts.jsonl", support_path("{\"text\": \"good\"}\n%s\n", lines[i]));
+        refused(3, PARTS("texts.jsonl:2: ", "expected"), encode);
     }
-    support_write_text(texts, "");
-    refused(3, PARTS("texts.jsonl: ", "expected", "found none"), args);
+    support_file("texts.jsonl", "");
+    refused(3, PARTS("texts.jsonl: ", "expected", "found none"), encode);
 }
 
 /* --- posteriors --- */
@@ -305,9 +297,8 @@ static void write_posteriors(const char *path, const struct fixture *with) {
     const double mu[] = {0, 0.5, with->mu, 1};
     const double logvar[] = {0, with->logvar, 0, 0};
     const double alpha[] = {1, with->alpha};
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
-    ok(nvdp__h5_create(ctx, path, "posteriors/1", &file));
+    ok(nvdp__h5_create(support_context(), path, "posteriors/1", &file));
     ok(nvdp__h5_write(file, "offset", NVDP__H5_I64, 1, texts, offset));
     ok(nvdp__h5_write(file, "mu", NVDP__H5_F64, 2, vectors, mu));
     ok(nvdp__h5_write(file, "logvar", NVDP__H5_F64, 2, vectors, logvar));
@@ -320,70 +311,60 @@ static void write_posteriors(const char *path, const struct fixture *with) {
     ok(nvdp__h5_commit(file, true));
 }
 
-static void posteriors_refused(struct fixture with, const char *const *parts) {
-    const char *path = support_scratch_path("posteriors.h5");
-    write_posteriors(path, &with);
-    const char *args =
-        text("privacy --posteriors %s --pairs %s", path, inside(out_folder(), "pairs.h5"));
-    refused(3, parts, args);
-}
-
 Test(bad_input, posteriors) {
+    static const struct {
+        struct fixture with;
+        const char *parts[4];
+    } cases[] = {
+        {{NAN, 0, 1, "hidden"}, {"posteriors.h5: dataset mu", "row 1", "expected", "found nan"}},
+        {{INFINITY, 0, 1, "hidden"}, {"posteriors.h5: dataset mu", "row 1", "found inf"}},
+        {{0, NAN, 1, "hidden"}, {"posteriors.h5: dataset logvar", "row 0", "found nan"}},
+        {{0, 0, 0, "hidden"}, {"posteriors.h5: dataset alpha", "row 1", "expected", "found 0"}},
+        {{0, 0, -1, "hidden"}, {"posteriors.h5: dataset alpha", "row 1", "expected", "found -1"}},
+        {{0, 0, NAN, "hidden"}, {"posteriors.h5: dataset alpha", "row 1", "found nan"}},
+        {{0, 0, 1, "secret"}, {"posteriors.h5: attribute length_policy", "found 'secret'"}},
+    };
     const struct fixture good = {0, 0, 1, "hidden"};
     const char *path = support_scratch_path("posteriors.h5");
     write_posteriors(path, &good);
     program_expect(0, "privacy --posteriors $DIR/posteriors.h5");
-    struct outcome outcome =
-        program_expect(2, "privacy --posteriors $DIR/posteriors.h5 --limit 1"); /* no effect */
-    support_contains(outcome.err, "--limit chooses texts of a run");
-    posteriors_refused((struct fixture){NAN, 0, 1, "hidden"},
-                       PARTS("posteriors.h5: dataset mu", "row 1", "expected", "found nan"));
-    posteriors_refused((struct fixture){INFINITY, 0, 1, "hidden"},
-                       PARTS("posteriors.h5: dataset mu", "row 1", "found inf"));
-    posteriors_refused((struct fixture){0, NAN, 1, "hidden"},
-                       PARTS("posteriors.h5: dataset logvar", "row 0", "found nan"));
-    posteriors_refused((struct fixture){0, 0, 0, "hidden"},
-                       PARTS("posteriors.h5: dataset alpha", "row 1", "expected", "found 0"));
-    posteriors_refused((struct fixture){0, 0, -1, "hidden"},
-                       PARTS("posteriors.h5: dataset alpha", "row 1", "expected", "found -1"));
-    posteriors_refused((struct fixture){0, 0, NAN, "hidden"},
-                       PARTS("posteriors.h5: dataset alpha", "row 1", "found nan"));
-    posteriors_refused((struct fixture){0, 0, 1, "secret"},
-                       PARTS("posteriors.h5: attribute length_policy", "found 'secret'"));
-    const char *args = text("privacy --posteriors %s", path);
+    program_says(2, "--limit chooses texts of a run", /* no effect */
+                 "privacy --posteriors $DIR/posteriors.h5 --limit 1");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *parts[5] = {NULL};
+        memcpy(parts, cases[i].parts, sizeof cases[i].parts);
+        write_posteriors(path, &cases[i].with);
+        refused(3, parts, "privacy --posteriors $DIR/posteriors.h5 --pairs $OUT/pairs.h5");
+    }
     support_write_text(path, "");
-    refused(3, PARTS("posteriors.h5", "HDF5"), args);
+    refused(3, PARTS("posteriors.h5", "HDF5"), "privacy --posteriors $DIR/posteriors.h5");
 }
 
 /* --- other files --- */
 
 Test(bad_input, options_file) {
-    const char *path = support_scratch_path("options.json");
-    const char *args = text("%s --config %s", train_command(), path);
-    support_write_text(path, "{\"task\": \"sst2");
+    static const char args[] = "train $TINY --quiet --out $OUT/run --config $DIR/options.json";
+    support_file("options.json", "{\"task\": \"sst2");
     refused(3, PARTS("options.json"), args);
-    support_write_text(path, "");
+    support_file("options.json", "");
     refused(3, PARTS("options.json"), args);
-    support_write_text(path, "{\"task\": \"\xff\"}");
+    support_file("options.json", "{\"task\": \"\xff\"}");
     refused(3, PARTS("options.json"), args);
-    support_write_text(path, "{\"lamda\": 1}");
+    support_file("options.json", "{\"lamda\": 1}");
     refused(2, PARTS("options.json: unknown key 'lamda'", "nvdp train --help"), args);
 }
 
 Test(bad_input, empty_files_are_no_kind) {
-    const char *path = support_scratch_path("empty");
-    support_write_text(path, "");
-    const char *args = text("info %s", path);
-    refused(3, PARTS("empty: expected"), args);
-    args = text("reuse %s", path);
-    refused(3, PARTS("empty", "HDF5"), args);
+    support_file("empty", "");
+    refused(3, PARTS("empty: expected"), "info $DIR/empty");
+    refused(3, PARTS("empty", "HDF5"), "reuse $DIR/empty");
 }
 
 Test(bad_input, a_folder_is_no_run) {
     static const char *const commands[] = {"eval", "predict", "privacy",
                                            "export --split dev --out nowhere"};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        const char *args = text("%s %s", commands[i], out_folder());
+        const char *args = support_path("%s %s", commands[i], out_folder());
         struct outcome outcome = program_run("%s", args);
         cr_assert(outcome.code == 1 || outcome.code == 3, "%s: %d", args, outcome.code);
         support_contains(outcome.err, out_folder());
@@ -397,146 +378,127 @@ Test(bad_input, unknown_options) {
                                            "reuse", "encode", "tokenize", "info"};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         refused(2,
-                PARTS(text("nvdp %s: unrecognized option '--no-such-thing'", commands[i]),
-                      text("nvdp %s --help", commands[i])),
-                text("%s --no-such-thing", commands[i]));
+                PARTS(support_path("nvdp %s: unrecognized option '--no-such-thing'", commands[i]),
+                      support_path("nvdp %s --help", commands[i])),
+                support_path("%s --no-such-thing", commands[i]));
     }
 }
 
 /* --- output --- */
 
+/* Trains a run, $RUN in commands. */
 static const char *make_run(void) {
     const char *run = support_scratch_path("trained");
-    program_expect(0, "train $TINY --epochs 1 --quiet --method nvdp --out $DIR/trained");
+    setenv("RUN", run, 1);
+    program_expect(0, "train $TINY --epochs 1 --quiet --method nvdp --out $RUN");
     return run;
 }
 
-/* Commands that write files; %s: the folder. */
+/* Commands that write files into the folder $TO. */
 static const char *const writers[] = {
-    "predict RUN --quiet --split train --out %s/p.tsv",
-    "privacy RUN --quiet --limit 10 --pairs %s/pairs.h5",
-    "privacy RUN --quiet --limit 10 --posteriors-out %s/posteriors.h5",
-    "export RUN --quiet --no-ledger --split dev --limit 10 --out %s/shared.h5",
-    "encode --quiet --model MODEL --jsonl TEXTS --out %s/hidden.h5",
-    "sanitize --quiet --text TEXTS --mechanism laplace --eta 1 --model MODEL --out %s/v.h5",
+    "predict $RUN --quiet --split train --out $TO/p.tsv",
+    "privacy $RUN --quiet --limit 10 --pairs $TO/pairs.h5",
+    "privacy $RUN --quiet --limit 10 --posteriors-out $TO/posteriors.h5",
+    "export $RUN --quiet --no-ledger --split dev --limit 10 --out $TO/shared.h5",
+    "encode --quiet --model $MODEL --jsonl $DIR/texts.lines --out $TO/hidden.h5",
+    "sanitize --quiet --text $DIR/texts.lines --mechanism laplace --eta 1 --model $MODEL "
+    "--out $TO/v.h5",
 };
 enum { WRITERS = sizeof writers / sizeof *writers };
 
-/* Fills in RUN, MODEL and TEXTS; static memory. */
-static const char *writer(size_t index, const char *run, const char *folder) {
-    static char args[16000];
-    static const char *const word[] = {"RUN", "MODEL", "TEXTS", "%s"};
-    const char *const value[] = {run, program_model(), support_scratch_path("texts.lines"), folder};
-    support_write_text(value[2], "{\"text\": \"good\"}\n");
-    args[0] = '\0';
-    for (const char *at = writers[index]; *at != '\0';) {
-        size_t i = 0;
-        while (i < 4 && strncmp(at, word[i], strlen(word[i])) != 0) {
-            i++;
-        }
-        size_t used = strlen(args);
-        if (i < 4) {
-            snprintf(args + used, sizeof args - used, "%s", value[i]);
-            at += strlen(word[i]);
-        } else {
-            snprintf(args + used, sizeof args - used, "%c", *at++);
-        }
-    }
-    return args;
+/* Returns a command that writes into this folder. */
+static const char *writer(size_t index, const char *folder) {
+    setenv("TO", folder, 1);
+    support_file("texts.lines", "{\"text\": \"good\"}\n");
+    return writers[index];
 }
 
 Test(bad_input, a_folder_that_cannot_be) {
-    const char *run = support_path("%s", make_run());
-    const char *folder = support_scratch_path("a_file");
-    support_write_text(folder, "not a folder");
+    const char *folder = support_file("a_file", "not a folder");
+    make_run();
     for (size_t i = 0; i < WRITERS; i++) {
-        refused(1, PARTS(folder, "Not a directory"), writer(i, run, folder));
+        refused(1, PARTS(folder, "Not a directory"), writer(i, folder));
         refused(1,
                 PARTS("/no/such/folder",
                       "No such file or directory; make the folder first: mkdir -p /no/such/folder"),
-                writer(i, run, "/no/such/folder"));
+                writer(i, "/no/such/folder"));
     }
-    const char *args = text("train %s --quiet --out %s/run", program_train_options(), folder);
-    refused(1, PARTS(folder, "Not a directory"), args);
+    refused(1, PARTS(folder, "Not a directory"), "train $TINY --quiet --out $DIR/a_file/run");
     refused(1, PARTS(folder, "cannot write the run to this folder: Not a directory"),
-            text("train %s --overwrite --out %s", program_train_options(), folder));
+            "train $TINY --overwrite --out $DIR/a_file");
 }
 
 Test(bad_input, a_shared_file_of_no_format) {
-    const char *file = inside(out_folder(), "shared.npz");
-    refused(
-        2,
-        PARTS("--out", file, "expected the ending .h5 (HDF5), .safetensors or .parquet",
-              "found .npz"),
-        text("export %s --quiet --no-ledger --split dev --limit 10 --out %s", make_run(), file));
+    make_run();
+    refused(2,
+            PARTS("--out", inside(out_folder(), "shared.npz"),
+                  "expected the ending .h5 (HDF5), .safetensors or .parquet", "found .npz"),
+            "export $RUN --quiet --no-ledger --split dev --limit 10 --out $OUT/shared.npz");
 }
 
 Test(bad_input, a_folder_that_is_no_run) {
-    const char *folder = support_scratch_path("no_run");
-    cr_assert_eq(mkdir(folder, 0777), 0);
-    refused(3, PARTS("expected the folder of a run of nvdp train, found no run.json\n"),
-            text("privacy %s", folder));
-    support_write_text(inside(folder, "state.ckpt"), "");
-    refused(3, PARTS("a training began in this folder but cannot be resumed without run.json"),
-            text("privacy %s", folder));
-    support_write_text(inside(folder, "pretrain.json"), "{}");
-    refused(3, PARTS("the folder has a pretraining that was stopped"), text("privacy %s", folder));
-    support_write_text(inside(folder, "result.json"), "{}");
-    refused(3, PARTS("the folder has a pretrained model"), text("privacy %s", folder));
+    static const char *const cases[][2] = {
+        {NULL, "expected the folder of a run of nvdp train, found no run.json\n"},
+        {"state.ckpt", "a training began in this folder but cannot be resumed without run.json"},
+        {"pretrain.json", "the folder has a pretraining that was stopped"},
+        {"result.json", "the folder has a pretrained model"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        support_folder("no_run", cases[i][0], i > 1 ? "{}" : "");
+        refused(3, PARTS(cases[i][1]), "privacy $DIR/no_run");
+    }
 }
 
 /* Output must not overwrite its own input; --overwrite does not ask for that. */
-static void spared(const char *path, const char *option, const char *args) {
-    char *before = support_read(path);
-    refused(2, PARTS(text("%s: expected a file or folder other than the input ", option), path),
-            args);
-    char *after = support_read(path);
-    cr_expect_str_eq(before, after);
+static void spared(const char *name, const char *option, const char *args) {
+    const char *path = support_scratch_path(name), *before = support_read(path);
+    const char *message =
+        support_path("%s: expected a file or folder other than the input ", option);
+    refused(2, PARTS(message, path), args);
+    cr_expect_str_eq(before, support_read(path));
 }
 
 Test(bad_input, output_in_the_place_of_input) {
     const struct fixture good = {0, 0, 1, "hidden"};
-    const char *run = support_path("%s", make_run());
-    const char *lines = support_scratch_path("lines.jsonl");
-    const char *posteriors = support_scratch_path("posteriors.h5");
-    support_write_text(lines, "{\"text\": \"good\"}\n");
-    write_posteriors(posteriors, &good);
-    spared(lines, "out",
-           text("encode --model %s --jsonl %s --out %s", program_model(), lines, lines));
-    spared(lines, "out", text("predict %s --input %s --out %s", run, lines, lines));
-    spared(posteriors, "pairs", text("privacy --posteriors %s --pairs %s", posteriors, posteriors));
-    spared(posteriors, "posteriors-out",
-           text("privacy --posteriors %s --posteriors-out %s", posteriors, posteriors));
+    make_run();
+    support_file("lines.jsonl", "{\"text\": \"good\"}\n");
+    write_posteriors(support_scratch_path("posteriors.h5"), &good);
+    spared("lines.jsonl", "out",
+           "encode --model $MODEL --jsonl $DIR/lines.jsonl --out $DIR/lines.jsonl");
+    spared("lines.jsonl", "out", "predict $RUN --input $DIR/lines.jsonl --out $DIR/lines.jsonl");
+    spared("posteriors.h5", "pairs",
+           "privacy --posteriors $DIR/posteriors.h5 --pairs $DIR/posteriors.h5");
+    spared("posteriors.h5", "posteriors-out",
+           "privacy --posteriors $DIR/posteriors.h5 --posteriors-out $DIR/posteriors.h5");
     refused(2, PARTS("pairs: expected a file or folder other than the input"),
-            text("privacy %s --posteriors-out %s --pairs %s", run, inside(out_folder(), "both.h5"),
-                 inside(out_folder(), "both.h5")));
+            "privacy $RUN --posteriors-out $OUT/both.h5 --pairs $OUT/both.h5");
     refused(3, PARTS("/dev/null: expected one text per line, found none"), /* also as output */
-            text("predict %s --input /dev/null --out /dev/null", run));
+            "predict $RUN --input /dev/null --out /dev/null");
 }
 
 /* The measurement of a run is printed even if the run's folder is not writable. */
 Test(bad_input, a_run_that_keeps_no_report) {
-    const char *run = support_path("%s", make_run());
+    const char *run = make_run();
     cr_assert_eq(mkdir(inside(run, "privacy-limit-10.json"), 0777), 0);
     cr_assert_eq(mkdir(inside(run, "certificate.json"), 0777), 0);
-    struct outcome outcome = program_expect(1, "privacy %s --limit 10", run);
+    struct outcome outcome = program_expect(1, "privacy $RUN --limit 10");
     support_contains(outcome.err, "privacy-limit-10.json: cannot write: Is a directory");
     support_contains(outcome.out, "Renyi divergence of order 1.1");
-    outcome = program_expect(1, "privacy %s --certify --json", run);
+    outcome = program_expect(1, "privacy $RUN --certify --json");
     support_contains(outcome.err, "certificate.json: cannot write: Is a directory");
-    json_decref(program_object(&outcome));
+    program_object(&outcome);
 }
 
 /* --- FIFOs without a writer: the program does not wait --- */
 
 /* Replaces the file by a FIFO while the program runs. */
 static void fifo_refused(const char *path, const char *args) {
-    const char *kept = text("%s.kept", path);
+    const char *kept = support_path("%s.kept", path);
     const bool there = rename(path, kept) == 0;
     cr_assert_eq(mkfifo(path, 0600), 0);
     struct outcome outcome = program_run("%s", args);
     cr_expect_eq(outcome.code, 3, "nvdp %s: %d: %s", args, outcome.code, outcome.err);
-    support_contains(outcome.err, text("%s: expected a regular file, found a FIFO", path));
+    support_contains(outcome.err, support_path("%s: expected a regular file, found a FIFO", path));
     cr_assert_eq(unlink(path), 0);
     if (there) cr_assert_eq(rename(kept, path), 0);
 }
@@ -548,101 +510,87 @@ Test(bad_input, fifos, .timeout = 50) {
                                          "metrics.jsonl"};
     static const char *const of_its_model[] = {"config.json", "vocab.txt", "model.safetensors"};
     for (size_t i = 0; i < sizeof of_model / sizeof *of_model; i++)
-        fifo_refused(inside(program_model(), of_model[i]), train_command());
-    fifo_refused(inside(program_task(), "train.tsv"), train_command());
+        fifo_refused(inside(program_model(), of_model[i]), train);
+    fifo_refused(inside(program_task(), "train.tsv"), train);
     const char *run = make_run();
     for (size_t i = 0; i < sizeof of_run / sizeof *of_run; i++)
-        fifo_refused(inside(run, of_run[i]), text("info %s", run));
+        fifo_refused(inside(run, of_run[i]), "info $RUN");
     for (size_t i = 0; i < sizeof of_its_model / sizeof *of_its_model; i++)
-        fifo_refused(inside(inside(run, "model"), of_its_model[i]), text("eval %s", run));
-    /* Files that options name directly. */
-    const char *fifo = support_scratch_path("fifo");
-    const char *args = support_path("audit --samples-p %s --samples-q %s --delta 1e-5", fifo, fifo);
-    fifo_refused(fifo, args);
-    fifo_refused(fifo, text("sweep %s --out %s", fifo, inside(out_folder(), "sweep")));
-    fifo_refused(fifo, text("verify %s", fifo));
-    fifo_refused(fifo, text("verify %s --public-key %s", run, fifo));
-    fifo_refused(fifo, text("info %s", fifo));
-    fifo_refused(fifo, text("export %s --split dev --sign %s --out %s", run, fifo,
-                            inside(out_folder(), "shared.h5")));
+        fifo_refused(inside(inside(run, "model"), of_its_model[i]), "eval $RUN");
+    static const char *const named_by_options[] = {
+        "audit --samples-p $DIR/fifo --samples-q $DIR/fifo --delta 1e-5",
+        "sweep $DIR/fifo --out $OUT/sweep",
+        "verify $DIR/fifo",
+        "verify $RUN --public-key $DIR/fifo",
+        "info $DIR/fifo",
+        "export $RUN --split dev --sign $DIR/fifo --out $OUT/shared.h5"};
+    for (size_t i = 0; i < sizeof named_by_options / sizeof *named_by_options; i++)
+        fifo_refused(support_scratch_path("fifo"), named_by_options[i]);
     /* The folder of a sweep. */
-    const char *sweep = support_scratch_path("swept");
-    cr_assert_eq(mkdir(sweep, 0777), 0);
-    fifo_refused(inside(sweep, "grid.json"), text("info %s", sweep));
-    fifo_refused(inside(sweep, "grid.json"), text("sweep --out %s", sweep));
+    cr_assert_eq(mkdir(support_scratch_path("swept"), 0777), 0);
+    fifo_refused(support_scratch_path("swept/grid.json"), "info $DIR/swept");
+    fifo_refused(support_scratch_path("swept/grid.json"), "sweep --out $DIR/swept");
     nothing_left();
 }
 
 /* Inputs that the documentation describes as streams accept pipes. */
 Test(bad_input, pipes_as_input) {
-    const char *run = support_path("%s", make_run());
+    make_run();
     struct outcome outcome = program_shell(
-        "sh -c \"echo good | %s/nvdp predict %s --input - --quiet\"", NVDP_BINARY_DIR, run);
+        "sh -c \"echo good | %s/nvdp predict $RUN --input - --quiet\"", NVDP_BINARY_DIR);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     support_contains(outcome.out, "\"label\"");
-    outcome = program_shell("sh -c \"true | %s/nvdp predict %s --input -\"", NVDP_BINARY_DIR, run);
+    outcome = program_shell("sh -c \"true | %s/nvdp predict $RUN --input -\"", NVDP_BINARY_DIR);
     cr_assert_eq(outcome.code, 3, "%s", outcome.err);
     support_contains(outcome.err, "/dev/stdin: expected one text per line, found none");
 }
 
-/* Runs the program with a limit on file sizes, which simulates a full disk. */
-static int run_limited(int blocks, const char *args, char **err) {
-    const char *messages = support_scratch_path("messages");
-    int raw = system(text("(ulimit -f %d; %s/nvdp %s >/dev/null) 2>%s", blocks, NVDP_BINARY_DIR,
-                          args, messages));
-    *err = support_read(messages);
-    return WIFEXITED(raw) ? WEXITSTATUS(raw) : -1;
+/* Runs the program with a limit on file sizes, which simulates a full disk; expects a refusal. */
+static void run_limited(int blocks, const char *args, const char *const *parts) {
+    struct outcome outcome =
+        program_shell("(ulimit -f %d; %s/nvdp %s >/dev/null)", blocks, NVDP_BINARY_DIR, args);
+    cr_assert_eq(outcome.code, 1, "nvdp %s: expected exit code 1, found %d: %s", args, outcome.code,
+                 outcome.err);
+    support_contains_all(outcome.err, parts);
 }
 
 /* If the second file does not fit, the first is not written either. */
 Test(bad_input, sanitized_files_come_together) {
     char rows[2048] = "sentence\tlabel\n";
-    nvdp__autofree char *err = NULL;
-    support_write_text(inside(program_task(), "train.tsv"), "sentence\tlabel\ngood\t1\n");
     for (int i = 0; i < 90; i++)
         strcat(rows, "good film\t1\n");
+    support_write_text(inside(program_task(), "train.tsv"), "sentence\tlabel\ngood\t1\n");
     support_write_text(inside(program_task(), "dev.tsv"), rows);
-    const char *args = text(
-        "sanitize --quiet --task sst2 --data %s --mechanism santext --eta 50 --model %s --out %s",
-        program_task(), program_model(), inside(out_folder(), "sanitized"));
-    cr_assert_eq(run_limited(1, args, &err), 1, "%s", err);
-    support_contains(err, "dev.tsv: cannot write: File too large");
+    run_limited(1,
+                "sanitize --quiet --task sst2 --data $TASK --mechanism santext --eta 50 "
+                "--model $MODEL --out $OUT/sanitized",
+                PARTS("dev.tsv: cannot write: File too large"));
     cr_assert_eq(remove(inside(out_folder(), "sanitized")), 0, "it is not empty");
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* A memory limit is reported before libraries load that would wait for memory forever. */
 Test(bad_input, a_limit_on_memory, .timeout = 60) {
-    const char *messages = support_scratch_path("memory");
     for (int kilobytes = 200000; kilobytes <= 360000; kilobytes += 80000) {
-        int raw = system(text("(ulimit -v %d; %s/nvdp --version >/dev/null) 2>%s", kilobytes,
-                              NVDP_BINARY_DIR, messages));
-        char *err = support_read(messages);
-        cr_assert(WIFEXITED(raw) && WEXITSTATUS(raw) == 1, "%d: %s", kilobytes, err);
-        support_contains(err, "nvdp: out of memory: loading the libraries needs about 500 MB");
+        struct outcome outcome = program_shell("(ulimit -v %d; %s/nvdp --version >/dev/null)",
+                                               kilobytes, NVDP_BINARY_DIR);
+        cr_assert_eq(outcome.code, 1, "%d: %s", kilobytes, outcome.err);
+        support_contains(outcome.err,
+                         "nvdp: out of memory: loading the libraries needs about 500 MB");
     }
 }
 #endif
 
 Test(bad_input, a_disk_that_is_full) {
-    const char *run = support_path("%s", make_run());
-    char *err = NULL;
+    make_run();
     for (size_t i = 0; i < WRITERS; i++) {
-        const char *args = writer(i, run, out_folder());
-        int code = run_limited(1, args, &err);
-        cr_assert_eq(code, 1, "nvdp %s: expected exit code 1, found %d: %s", args, code, err);
-        support_contains(err, out_folder(), "cannot write");
-        free(err);
+        run_limited(1, writer(i, out_folder()), PARTS(out_folder(), "cannot write"));
         nothing_left();
     }
 }
 
 Test(bad_input, a_disk_that_is_full_in_training) {
-    nvdp__autofree char *err = NULL;
-    program_model();
-    int code = run_limited(8, train_command(), &err);
-    cr_assert_eq(code, 1, "expected exit code 1, found %d: %s", code, err);
-    support_contains(err, inside(out_folder(), "run"), "cannot write");
+    run_limited(8, train, PARTS(inside(out_folder(), "run"), "cannot write"));
     struct stat info;
     cr_assert_neq(stat(inside(out_folder(), "run/result.json"), &info), 0);
     cr_assert_neq(stat(inside(out_folder(), "run/model/model.safetensors"), &info), 0);
@@ -651,9 +599,8 @@ Test(bad_input, a_disk_that_is_full_in_training) {
 
 Test(bad_input, a_broken_model_spares_the_run_it_would_replace) {
     struct stat info;
-    const char *run = support_path("%s", make_run());
+    const char *run = make_run();
     support_write_text(weights(), "short");
-    const char *args = text("train %s --quiet --overwrite --out %s", program_train_options(), run);
-    refused(3, PARTS("model.safetensors"), args);
+    refused(3, PARTS("model.safetensors"), "train $TINY --quiet --overwrite --out $RUN");
     cr_assert_eq(stat(inside(run, "result.json"), &info), 0, "the earlier run is gone");
 }

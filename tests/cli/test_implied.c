@@ -1,23 +1,22 @@
 /* Tests of defaults that the method and the regularizer imply. Options that are given override them. */
 #include "program.h"
 
-/* Returns a resolved configuration; json_decref() the root. */
-static json_t *resolved(const char *args, json_t **root) {
-    struct outcome outcome = program_expect(
-        0, "train --task sst2 --data $TASK --model $MODEL --max-length 12 --dry-run --json %s",
-        args);
-    *root = program_object(&outcome);
-    return json_object_get(*root, "configuration");
+/* Returns a resolved configuration. */
+static json_t *resolved(const char *args) {
+    return json_object_get(
+        program_json("train --task sst2 --data $TASK --model $MODEL --max-length "
+                     "12 --dry-run --json %s",
+                     args),
+        "configuration");
 }
 
 static void numbers(const char *args, double dropout, double classifier_dropout,
                     double weight_decay, const char *decay_to) {
-    json_t *root, *config = resolved(args, &root);
+    json_t *config = resolved(args);
     cr_expect_eq(number_at(config, "dropout"), dropout, "%s", args);
     cr_expect_eq(number_at(config, "classifier_dropout"), classifier_dropout, "%s", args);
     cr_expect_eq(number_at(config, "weight_decay"), weight_decay, "%s", args);
     cr_expect_str_eq(text_at(config, "decay_to"), decay_to, "%s", args);
-    json_decref(root);
 }
 
 Test(implied, by_reg_where_nothing_else_is_asked_for) {
@@ -31,24 +30,20 @@ Test(implied, by_reg_where_nothing_else_is_asked_for) {
 }
 
 Test(implied, by_reg_in_a_file_too) {
-    const char *config = support_scratch_path("config.json");
-    support_write_text(config, "{\"method\": \"reg\", \"dropout\": 0, \"decay_to\": \"zero\"}");
-    const char *args = support_path("--config %s", config);
-    numbers(args, 0, 0.1, 0.01, "zero");
-    args = support_path("--config %s --decay-to pretrained --weight-decay 0", config);
-    numbers(args, 0, 0.1, 0, "pretrained");
+    support_file("config.json", "{\"method\": \"reg\", \"dropout\": 0, \"decay_to\": \"zero\"}");
+    numbers("--config $DIR/config.json", 0, 0.1, 0.01, "zero");
+    numbers("--config $DIR/config.json --decay-to pretrained --weight-decay 0", 0, 0.1, 0,
+            "pretrained");
 }
 
 Test(implied, by_a_bilstm) {
-    nvdp__autoptr(json_decref) json_t *root = NULL;
-    json_t *config = resolved("--encoder bilstm", &root);
+    json_t *config = resolved("--encoder bilstm");
     support_has(config, "{'method': 'base', 'lr': 1e-3, 'epochs': 3, 'lstm_hidden': 256}");
     numbers("--encoder bilstm", 0.1, 0.1, 0.01, "zero");
 }
 
 static void schedule(const char *args, const char *name, double delay, double ramp) {
-    nvdp__autoptr(json_decref) json_t *root = NULL;
-    json_t *config = resolved(args, &root);
+    json_t *config = resolved(args);
     cr_expect_str_eq(text_at(config, "kl_schedule"), name, "%s", args);
     cr_expect_eq(number_at(config, "kl_delay"), delay, "%s", args);
     cr_expect_eq(number_at(config, "kl_ramp"), ramp, "%s", args);
@@ -66,7 +61,7 @@ Test(implied, by_the_regularizer) {
 
 static void sequence(const char *args, double vib_sigma, double stdev_tau, double lambda_g,
                      double lambda_d) {
-    json_t *root, *config = resolved(args, &root);
+    json_t *config = resolved(args);
     const json_t *nvib = json_object_get(config, "nvib");
     cr_expect_eq(number_at(nvib, "vib_sigma"), vib_sigma, "%s", args);
     cr_expect_eq(number_at(nvib, "stdev_tau"), stdev_tau, "%s", args);
@@ -75,7 +70,6 @@ static void sequence(const char *args, double vib_sigma, double stdev_tau, doubl
     cr_expect_str_eq(text_at(nvib, "row_index"), clipped ? "trained" : "none", "%s", args);
     cr_expect_eq(number_at(config, "lambda_g"), lambda_g, "%s", args);
     cr_expect_eq(number_at(config, "lambda_d"), lambda_d, "%s", args);
-    json_decref(root);
 }
 
 /* Any clip implies variances of 1, and no regularizer unless one is given. */
@@ -99,10 +93,7 @@ Test(implied, by_the_sequence_clip) {
 }
 
 static double clip(const char *args) {
-    nvdp__autoptr(json_decref) json_t *root = NULL;
-    json_t *config = resolved(args, &root);
-    const double radius = number_at(config, "nvib/clip_sequence");
-    return radius;
+    return number_at(resolved(args), "nvib/clip_sequence");
 }
 
 static void refused(const char *args, const char *message) {

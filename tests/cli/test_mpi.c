@@ -71,8 +71,7 @@ static const char *pretrain_options(void) {
                     (s + d) % 3 ? "good" : "so bad");
         strcat(text, "\n");
     }
-    const char *path = support_scratch_path("text.txt");
-    support_write_text(path, text);
+    const char *path = support_file("text.txt", text);
     snprintf(
         args, sizeof args,
         "pretrain --text %s --vocab-size 60 --hidden 16 --layers 1 --heads 2 --intermediate 32 "
@@ -148,7 +147,6 @@ static int exit_code(pid_t child) {
 static void ends_and_goes_on(void (*end)(pid_t mpirun, const char *run), const char *message) {
     char args[8192], run[512], file[600];
     int code = 0, steps = 1250;
-    const char *one = support_scratch_path("one");
     do {
         steps *= 2;
         cr_assert_leq(steps, 20000, "no run could be ended before its time");
@@ -169,7 +167,7 @@ static void ends_and_goes_on(void (*end)(pid_t mpirun, const char *run), const c
     cr_expect_not_null(strstr(err, message), "%s", err);
     program_expect(0, "pretrain --resume %s --threads 1", run);
     program_expect(0, "%s --log-every 20 --steps %d --out $DIR/one", pretrain_options(), steps);
-    support_same_runs(one, run, "model.safetensors",
+    support_same_runs(support_scratch_path("one"), run, "model.safetensors",
                       1e-3); /* thousands of steps accumulate rounding errors */
 }
 

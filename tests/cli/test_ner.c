@@ -4,9 +4,8 @@
 /* Writes texts in the tiny model's vocabulary: every "good" begins an entity, every "bad" continues it. */
 static const char *folder(void) {
     static const char *const words[] = {"good", "film", "bad", "a", "the"};
-    const char *directory = support_scratch_path("ner");
     static const char *const names[] = {"ner/train.tsv", "ner/devel.tsv"};
-    const char *command = support_path("mkdir -p %s", directory);
+    const char *command = support_path("mkdir -p %s", support_scratch_path("ner"));
     cr_assert_eq(system(command), 0);
     for (size_t f = 0; f < 2; f++) {
         char text[16384] = "";
@@ -22,7 +21,7 @@ static const char *folder(void) {
             }
             strcat(text, "\n");
         }
-        support_write_text(support_scratch_path(names[f]), text);
+        support_file(names[f], text);
     }
     return support_scratch_path("ner");
 }
@@ -87,7 +86,6 @@ Test(ner, parts_of_a_sentence_count) {
 
 Test(ner, cross_validation) {
     const char *data = support_path("%s", folder());
-    const char *run = support_scratch_path("folds");
     struct outcome planned = program_expect(0,
                                             "train --task ner --data %s --model $MODEL --method "
                                             "base --max-length 12 --folds 4 --dry-run",
@@ -108,7 +106,7 @@ Test(ner, cross_validation) {
     snprintf(command, sizeof command,
              "train --task ner --data %s --model %s --method base --max-length 12 --batch 8 "
              "--epochs 1 --threads 1 --folds 4 --json --out %s",
-             data, program_model(), run);
+             data, program_model(), support_scratch_path("folds"));
     json_t *result = program_json("%s", command), *fold;
     /* With an unfinished fold and missing folds, the same command continues. A different command is refused. */
     program_shell("cd $DIR/folds && rm -r fold-4 fold-2/result.json");

@@ -35,7 +35,6 @@ static void expect_no_bottleneck(const char *noise, const char *run, bool saniti
 }
 
 Test(noise, a_run_is_scored_on_what_it_was_trained_on) {
-    const char *run = support_scratch_path("run");
     struct outcome trained = program_expect(
         0, "train $TINY --token-noise laplace-nearest --epsilon 300 --json --out $DIR/run");
     struct outcome scored = program_expect(0, "eval $DIR/run --json");
@@ -53,10 +52,10 @@ Test(noise, a_run_is_scored_on_what_it_was_trained_on) {
     cr_expect(json_equal(privacy, saved));
     cr_expect_str_eq(text_at(privacy, "method"), "laplace-nearest");
     cr_expect(integer_at(privacy, "pairs_of_equal_length") > 0);
-    char *text = support_read(support_scratch_path("run/run.json"));
-    support_contains(text, "\"token_noise\": \"laplace-nearest\"", "\"eta\": 300.0",
+    support_contains(support_read(support_scratch_path("run/run.json")),
+                     "\"token_noise\": \"laplace-nearest\"", "\"eta\": 300.0",
                      "\"method\": \"base\"");
-    expect_no_bottleneck("laplace-nearest", run, true);
+    expect_no_bottleneck("laplace-nearest", support_scratch_path("run"), true);
 }
 
 /* A private text in the public file that chooses the sensitive tokens is refused, in train and dev, unless the owner
@@ -84,14 +83,12 @@ Test(noise, a_choice_by_the_texts_is_said) {
     }
     char path[4200];
     snprintf(path, sizeof path, "%s/dev.tsv", program_task());
-    char *text = support_read(path);
-    support_write_text(public, text);
+    support_write_text(public, support_read(path));
     program_prints(0, said, "privacy $DIR/plus");
 }
 
 /* Measures the states before the noise: the report, and the file of pairs. */
 Test(noise, sequences_are_measured) {
-    const char *run = support_scratch_path("sequence");
     program_expect(
         0,
         "train $TINY --token-noise sequence-laplace --eta 2 --noise-clip 0.5 --out $DIR/sequence");
@@ -110,7 +107,7 @@ Test(noise, sequences_are_measured) {
                      ": the noise was drawn from a seed, and everyone who knows the seed");
     support_contains(outcome.out, "The privacy loss between any two texts is at most 2 nats");
     program_expect(0, "info $DIR/pairs.h5");
-    expect_no_bottleneck("sequence-laplace", run, false);
+    expect_no_bottleneck("sequence-laplace", support_scratch_path("sequence"), false);
 }
 
 Test(noise, without_eta_is_wrong_usage) {
@@ -126,9 +123,8 @@ Test(noise, without_eta_is_wrong_usage) {
 
 /* Runs of older versions, which did not refuse an eta for random, are still measured. */
 Test(noise, of_an_older_run_random_s_eta_is_passed_over) {
-    const char *run = support_scratch_path("random");
     program_expect(0, "train $TINY --token-noise random --out $DIR/random");
-    const char *path = support_path("%s/run.json", run);
+    const char *path = support_path("%s/run.json", support_scratch_path("random"));
     json_t *root = support_json(path);
     json_t *config = json_object_get(root, "config");
     cr_assert_eq(json_object_set_new(config, "eta", json_real(30)), 0);

@@ -36,11 +36,10 @@ static const char *in_run(const char *name) {
 
 /* Trains a run, once per test. */
 static const char *make_run(const char *method) {
-    const char *run = support_scratch_path("run");
     struct outcome outcome =
         program_expect(0, "train $TINY --method %s --out $DIR/run --quiet", method);
     cr_assert_str_empty(outcome.err);
-    return run;
+    return support_scratch_path("run");
 }
 
 /* Before a run is trained to a budget, its plan says what texts cost that stand several times in train and dev. */
@@ -89,11 +88,10 @@ Test(pipeline, dry_run_says_what_repeated_texts_cost) {
 }
 
 Test(pipeline, dry_run_prints_sizes_and_writes_nothing) {
-    const char *run = support_scratch_path("run");
     struct outcome outcome = program_expect(0, "train $TINY --out $DIR/run --dry-run");
     support_contains(outcome.out, "\"lambda_g\": 0.001", "\nparameters ", "\nmemory ",
                      "on this machine at its current load: steps 0:");
-    cr_assert_not(exists(run));
+    cr_assert_not(exists(support_scratch_path("run")));
     json_t *object = program_json("train $TINY --out $DIR/run --dry-run --json");
     const json_t *plan = json_object_get(object, "plan");
     const json_t *nvib = support_at(object, "configuration/nvib");
@@ -195,8 +193,7 @@ Test(pipeline, measurements_are_kept_apart) {
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         struct outcome other = program_run("privacy %s %s --quiet", run, others[i][0]);
         cr_expect(exists(in_run(others[i][1])), "%s: %s", others[i][1], other.err);
-        char *kept = support_read(in_run("privacy.json"));
-        cr_expect_str_eq(kept, first);
+        cr_expect_str_eq(support_read(in_run("privacy.json")), first);
     }
     outcome = program_expect(0, "info %s", run);
     support_contains(outcome.out, "Measured on 40 texts: ", "privacy-limit-20.json",
@@ -245,14 +242,12 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
         attack.out,
         "word frequencies alone, so language equals nearest; --prior MODEL adds a language model",
         "release  first, over nearest     0.00     0.00 to 0.00\n");
-    const char *pairs = support_scratch_path("pairs.h5");
     struct outcome of_run = program_expect(0,
                                            "privacy %s --order 1.5 --json --quiet --posteriors-out "
                                            "$DIR/posteriors.h5 --pairs $DIR/pairs.h5",
                                            run);
-    cr_assert(exists(pairs));
-    char *saved = support_read(in_run("privacy-order-1.5.json"));
-    cr_assert_str_eq(saved, of_run.out);
+    cr_assert(exists(support_scratch_path("pairs.h5")));
+    cr_assert_str_eq(support_read(in_run("privacy-order-1.5.json")), of_run.out);
     cr_expect_not(exists(in_run("privacy.json")));
     json_t *object = program_object(&of_run);
     support_has(object, "{'order': 1.5, 'n': 40}");
@@ -282,10 +277,9 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     support_contains(exact.err, "options --eta and --epsilon set a mechanism that privatizes texts",
                      "for the curves of the exact loss use --at-epsilon");
     static const char *const of_texts[] = {"oov drop", "vocabulary-from sst2"};
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++)
         program_says(2, " sets a mechanism that privatizes texts", "privacy %s --%s", run,
                      of_texts[i]);
-    }
     program_says(2, "option --at-epsilon needs --exact or --certify", "privacy %s --at-epsilon 3",
                  run);
     program_prints(0, "Exact privacy loss, 1 release of a text: epsilon at delta 1e-05",
@@ -329,8 +323,8 @@ Test(pipeline, certify_a_run) {
     has_string(object, "theorem", "a");
     cr_expect_float_eq(number(object, "epsilon"), 8, 1e-10);
     cr_expect_float_eq(number(support_at(object, "curve/0"), "delta"), 1e-5, 1e-9);
-    char *saved = support_read(support_scratch_path("clipped/certificate-at-epsilon-8.json"));
-    cr_expect_str_eq(saved, outcome.out);
+    cr_expect_str_eq(support_read(support_scratch_path("clipped/certificate-at-epsilon-8.json")),
+                     outcome.out);
     outcome = program_expect(0, "privacy $DIR/clipped --certify --releases 4");
     support_contains(outcome.out, "mu-GDP with mu = 3.333", "By theorem (a), 4 samples of a text");
 
@@ -390,10 +384,9 @@ Test(pipeline, privacy_of_a_run_without_noise_is_refused) {
 
 Test(pipeline, export_and_reuse) {
     const char *run = make_run("nvdp");
-    const char *shared = support_scratch_path("shared.h5");
     struct outcome outcome = program_expect(
         0, "export %s --split train,dev --with-labels --samples 2 --out $DIR/shared.h5", run);
-    support_contains(outcome.out, shared, "200");
+    support_contains(outcome.out, support_scratch_path("shared.h5"), "200");
     json_t *object = program_json("reuse $DIR/shared.h5 --epochs 2 --json --quiet");
     cr_assert_gt(number(object, "train_texts"), 0);
     support_has(object, "{'classes': 2, 'n': 40}");
@@ -423,9 +416,8 @@ Test(pipeline, seeded_export_says_so_and_repeats) {
 }
 
 Test(pipeline, encode_writes_hidden_states) {
-    const char *input = support_scratch_path("texts.jsonl");
-    support_write_text(input,
-                       "{\"text\": \"the film\"}\n{\"text\": \"good\", \"pair\": \"bad\"}\n");
+    const char *input = support_file(
+        "texts.jsonl", "{\"text\": \"the film\"}\n{\"text\": \"good\", \"pair\": \"bad\"}\n");
     json_t *object = program_json(
         "encode --model $MODEL --jsonl $DIR/texts.jsonl --out $DIR/hidden.h5 --json --quiet");
     cr_assert_eq(number(object, "texts"), 2);
@@ -439,9 +431,8 @@ Test(pipeline, encode_writes_hidden_states) {
 /* --- interruption --- */
 
 static void wait_for(const char *path) {
-    for (int i = 0; i < 6000 && !exists(path); i++) {
+    for (int i = 0; i < 6000 && !exists(path); i++)
         nanosleep(&(struct timespec){0, 5000000}, NULL);
-    }
     cr_assert(exists(path), "%s did not appear", path);
 }
 
@@ -457,12 +448,12 @@ static pid_t started(const char *command) {
 }
 
 Test(pipeline, an_interrupted_training_exits_with_130_and_resumes) {
-    const char *run = support_scratch_path("run");
     nvdp__autofree char *command = NULL;
-    cr_assert_gt(
-        asprintf(&command, "exec %s/nvdp train %s --epochs 200 --patience 0 --out %s --quiet 2>%s",
-                 NVDP_BINARY_DIR, program_train_options(), run, support_scratch_path("messages")),
-        0);
+    cr_assert_gt(asprintf(&command,
+                          "exec %s/nvdp train %s --epochs 200 --patience 0 --out %s --quiet 2>%s",
+                          NVDP_BINARY_DIR, program_train_options(), support_scratch_path("run"),
+                          support_scratch_path("messages")),
+                 0);
     pid_t child = started(command);
     wait_for(in_run("metrics.jsonl"));
     cr_assert_eq(kill(child, SIGINT), 0);
@@ -496,8 +487,8 @@ Test(pipeline, an_unfinished_run_is_refused) {
     const char *expected = support_path("finish it with: nvdp train --resume %s\n", run);
     struct outcome outcome = program_expect(0, "eval %s", run);
     cr_assert_eq(unlink(in_run("result.json")), 0);
-    support_write_text(support_scratch_path("texts"), "good film\n");
-    support_write_text(support_scratch_path("texts.jsonl"), "{\"text\": \"good film\"}\n");
+    support_file("texts", "good film\n");
+    support_file("texts.jsonl", "{\"text\": \"good film\"}\n");
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         const char *command = support_path(commands[i], run);
         outcome = program_shell("cd $DIR/ && ln -sf $TASK/*.tsv . && %s/nvdp %s", NVDP_BINARY_DIR,
@@ -540,11 +531,9 @@ Test(pipeline, a_signal_inside_a_product_does_no_harm) {
 Test(pipeline, export_names_the_run_of_an_encoder) {
     const char *end = strrchr(program_model(), '/');
     const char *folder = support_scratch_path("shared");
-    const char *center = support_scratch_path("public.txt");
-    const char *input = support_scratch_path("own.txt");
     cr_assert_eq(mkdir(folder, 0777), 0);
-    support_write_text(center, "a film with a plot\nthe film of the good plot\nbad, bad, bad\n");
-    support_write_text(input, "c\na d\n");
+    support_file("public.txt", "a film with a plot\nthe film of the good plot\nbad, bad, bad\n");
+    support_file("own.txt", "c\na d\n");
     const char *line = support_path("\nrun               %s/%s-sentence\n", folder,
                                     end != NULL ? end + 1 : program_model());
     for (size_t i = 0; i < 2; i++) {

@@ -31,11 +31,10 @@ Test(predict, new_texts_through_the_noise) {
     /* With one sample, the texts of the test split get the split's predictions: their noise has the same numbers. */
     struct outcome outcome =
         program_shell("tail -n +2 $TASK/test.tsv | cut -f 2 | tee $DIR/texts.txt");
-    const char *split = support_scratch_path("split.tsv");
     program_expect(0, "predict $DIR/run --quiet --out $DIR/split.tsv");
     outcome = program_expect(0, "predict $DIR/run --quiet --input $DIR/texts.txt --samples 1");
     json_t *lines = lines_of(outcome.out);
-    char *leader = support_read(split);
+    char *leader = support_read(support_scratch_path("split.tsv"));
     const size_t count = json_array_size(lines);
     const char *at = strchr(leader, '\n') + 1;
     cr_assert_gt(count, 10);
@@ -70,11 +69,10 @@ Test(predict, new_texts_through_the_noise) {
     }
 
     /* Input is a table with the task's columns, and output a file. */
-    const char *out = support_scratch_path("out.jsonl");
     json_t *object =
         program_json("predict $DIR/run --input $TASK/dev.tsv --json --out $DIR/out.jsonl");
     support_has(object, "{'texts': 40, 'private': false}");
-    char *file = support_read(out);
+    char *file = support_read(support_scratch_path("out.jsonl"));
     lines = lines_of(file);
     cr_assert_eq(json_array_size(lines), 40);
     cr_assert_null(support_at(lines, "0/probabilities"));
@@ -111,15 +109,13 @@ Test(predict, scores_of_pairs) {
     program_expect(0, "train --task tsv --data $DIR/pairs --text-column a --text-pair-column b "
                       "--label-column score --regression --model $MODEL --method vib-fixed "
                       "--max-length 12 --epochs 1 --batch 4 --threads 1 --quiet --out $DIR/run");
-    const char *texts = support_scratch_path("texts.txt");
-    support_write_text(texts, "good\tcat\nbad\tdog\n");
+    const char *texts = support_file("texts.txt", "good\tcat\nbad\tdog\n");
     outcome = program_expect(0, "predict $DIR/run --quiet --probabilities --input $DIR/texts.txt");
     json_t *lines = lines_of(outcome.out);
     cr_assert_eq(json_array_size(lines), 2);
     cr_assert(json_is_real(support_at(lines, "0/score")));
-    cr_assert_null(support_at(lines, "0/label"));
-    const char *table = support_scratch_path("texts.csv"); /* columns by name, without labels */
-    support_write_text(table, "b,a\n\"cat, dog\",good\ndog,bad\ndog,bad\n");
+    cr_assert_null(support_at(lines, "0/label")); /* columns by name, without labels */
+    support_file("texts.csv", "b,a\n\"cat, dog\",good\ndog,bad\ndog,bad\n");
     outcome = program_expect(0, "predict $DIR/run --quiet --input $DIR/texts.csv");
     lines = lines_of(outcome.out);
     cr_assert_eq(json_array_size(lines), 3);

@@ -15,9 +15,8 @@ static const char *text_file(void) {
     cr_assert_not_null(file);
     int row = 0;
     char *line = strchr(tsv, '\n') + 1;
-    for (char *end; (end = strchr(line, '\t')) != NULL; line = strchr(end, '\n') + 1, row++) {
+    for (char *end; (end = strchr(line, '\t')) != NULL; line = strchr(end, '\n') + 1, row++)
         fprintf(file, "%.*s\n%s", (int)(end - line), line, row % 8 == 7 ? "\n" : "");
-    }
     cr_assert_eq(fclose(file), 0);
     return path;
 }
@@ -70,9 +69,8 @@ static void kill_and_resume(const char *options, unsigned steps) {
         _exit(127);
     }
     struct stat info;
-    while (stat(support_scratch_path("parts/pretrain.json"), &info) != 0) {
+    while (stat(support_scratch_path("parts/pretrain.json"), &info) != 0)
         usleep(1000);
-    }
     usleep(100000);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
@@ -140,8 +138,7 @@ Test(pretrain, bad_input) {
     support_write(packed, "BZh9", 4);
     snprintf(args, sizeof args, "--text %s --out %s --quiet", packed, support_scratch_path("none"));
     refused(3, "a.txt: expected text, plain or compressed by gzip or xz, found bzip2 data", args);
-    const char *vocabulary = support_scratch_path("v.txt");
-    support_write_text(vocabulary, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
+    const char *vocabulary = support_file("v.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
     snprintf(args, sizeof args, "%s --out %s --quiet", options(), support_scratch_path("none"));
     char *at = strstr(args, "--vocab-size 90");
     memcpy(at, "               ", 15);
@@ -159,10 +156,9 @@ Test(pretrain, takes_several_texts) {
     json_t *result = program_json("pretrain %s %s --text %s --steps 0 --out $DIR/three --json",
                                   options(), text_file(), text_file());
     json_int_t words = integer_at(result, "coverage/words");
-    const char *config = support_scratch_path("options.json");
     const char *text = support_path(
         "{\"text\": [\"%s\", \"%s\"], \"vocab_size\": 90, \"steps\": 0}", text_file(), text_file());
-    support_write_text(config, text);
+    support_file("options.json", text);
     result = program_json("pretrain --config $DIR/options.json --hidden 16 --layers 1 --out "
                           "$DIR/two --json --threads 1");
     json_int_t fewer = integer_at(result, "coverage/words");

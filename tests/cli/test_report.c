@@ -8,10 +8,9 @@ static const char *make_runs(void) {
     static char folder[4096];
     snprintf(folder, sizeof folder, "%s", support_scratch_path("runs of 'mine'"));
     cr_assert_eq(mkdir(folder, 0777), 0);
-    for (int seed = 1; seed <= 2; seed++) {
+    for (int seed = 1; seed <= 2; seed++)
         program_expect(0, "train $TINY --method reg --seed %d --out \"%s\"/reg%d --quiet", seed,
                        folder, seed);
-    }
     program_expect(
         0,
         "train $TINY --regularizer kl --latent-dim 8 --kl-ramp 0.25 --clip-mu 4 --clip-logvar-max "
@@ -66,8 +65,7 @@ Test(report, of_trained_runs) {
     cr_expect_gt(number_at(vectors, "mean"), 1);
     check_command(folder, support_at(groups, "0/runs/1"));
     check_command(folder, support_at(groups, "1/runs/0"));
-    char *page = support_read(support_scratch_path("elsewhere/index.html"));
-    support_contains(page, "</html>");
+    support_contains(support_read(support_scratch_path("elsewhere/index.html")), "</html>");
 }
 
 Test(report, wrong_use) {

@@ -812,9 +812,8 @@ Test(sanitize, analyses_of_a_task) {
         {"--analyse geometry --limit 3", "option --task is needed with --limit"},
         {"--mechanism random --split dev", "option --split needs --analyse"},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         program_says(2, bad[i].says, "sanitize --vectors $VECTORS %s", bad[i].options);
-    }
 }
 
 /* Lists each token once, in the order of the texts: film is drawn uniformly, or stays, or a word without a vector. */
@@ -847,9 +846,8 @@ Test(sanitize, replacements) {
         {"--analyse deniability --mechanism random --top 3",
          "option --top needs --analyse replacements"},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         program_says(2, bad[i].says, "sanitize --vectors $VECTORS %s", bad[i].options);
-    }
 }
 
 /* A mechanism that changes nothing gives the same guesses as the texts themselves. */
@@ -877,10 +875,9 @@ Test(sanitize, mask_inference) {
          "found laplace, which outputs vectors"},
         {"--text x --mask-model x --precision int8", "expected f32 or bf16, found int8"},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         program_says(2, bad[i].says, "sanitize --analyse mask-inference --model $DIR/mlm %s",
                      bad[i].options);
-    }
     program_says(2, "option --max-length needs --analyse mask-inference",
                  "sanitize --analyse geometry --model $DIR/mlm --max-length 5");
     program_says(2, "option --precision needs --analyse",

@@ -11,17 +11,34 @@
 
 /* Writes a grid of the tiny task with these additional members. */
 static const char *write_grid(const char *members) {
-    const char *path = support_scratch_path("grid.json");
-    nvdp__autofree char *text = NULL;
-    cr_assert_gt(
-        asprintf(&text,
-                 "{\"tasks\": [\"sst2\"], \"data\": {\"sst2\": \"%s\"}, \"model\": \"%s\", "
-                 "\"max-length\": 12, \"batch\": 16, \"lr\": 3e-3, \"alpha-tau\": 0, "
-                 "\"eval-draws\": 2, %s}",
-                 program_task(), program_model(), members),
-        0);
-    support_write_text(path, text);
-    return path;
+    const char *text =
+        support_path("{\"tasks\": [\"sst2\"], \"data\": {\"sst2\": \"%s\"}, \"model\": \"%s\", "
+                     "\"max-length\": 12, \"batch\": 16, \"lr\": 3e-3, \"alpha-tau\": 0, "
+                     "\"eval-draws\": 2, %s}",
+                     program_task(), program_model(), members);
+    return support_file("grid.json", text);
+}
+
+/* Starts a child that sweeps on one thread, with another option or NULL. */
+static pid_t started(const char *grid, const char *messages, const char *option) {
+    const char *program = support_path("%s/nvdp", NVDP_BINARY_DIR);
+    pid_t child = fork();
+    cr_assert_geq(child, 0);
+    if (child == 0) {
+        if (messages != NULL && freopen(messages, "w", stderr) == NULL) _exit(126);
+        execl(program, "nvdp", "sweep", grid, "--out", support_scratch_path("sweep"), "--no-cache",
+              "--threads", "1", option, (char *)NULL);
+        _exit(127);
+    }
+    return child;
+}
+
+static void interrupt(pid_t child) {
+    int raw = 0;
+    cr_assert_eq(kill(child, SIGINT), 0);
+    cr_assert_eq(waitpid(child, &raw, 0), child);
+    cr_assert(WIFEXITED(raw));
+    cr_assert_eq(WEXITSTATUS(raw), 130);
 }
 
 static json_int_t number(const json_t *object, const char *key) {
@@ -31,7 +48,6 @@ static json_int_t number(const json_t *object, const char *key) {
 }
 
 Test(sweep, dry_run_prints_the_runs_and_writes_nothing) {
-    const char *out = support_scratch_path("sweep");
     const char *grid = write_grid("\"methods\": [\"base\", \"nvdp\"], \"lambdas\": [1, 2], "
                                   "\"seeds\": [1, 2], \"latent_dim\": [4, 8], \"epochs\": 2");
     struct stat info;
@@ -39,7 +55,7 @@ Test(sweep, dry_run_prints_the_runs_and_writes_nothing) {
     support_contains(outcome.out,
                      "runs              10, of which 10 are waiting, 0 running, 0 done, 0 failed",
                      "latent_dim=8", "sst2-nvdp-p4-l2-s1-");
-    cr_assert_neq(stat(out, &info), 0);
+    cr_assert_neq(stat(support_scratch_path("sweep"), &info), 0);
     json_t *object = program_json("sweep %s --out $DIR/sweep --dry-run --json", grid);
     const json_t *runs = json_object_get(object, "runs");
     cr_assert_eq(json_array_size(runs), 10);
@@ -63,18 +79,12 @@ Test(sweep, tells_a_note_once) {
 }
 
 Test(sweep, the_exit_code_tells_of_failures_and_json_names_them) {
-    const char *bad = support_scratch_path("bad");
-    char members[4096];
-    mkdir(bad, 0777);
-    const char *path = support_path("%.3000s/train.tsv", bad);
-    support_write_text(path, "sentence\tlabel\nfilm\tperhaps\n");
-    path = support_path("%.3000s/dev.tsv", bad);
-    support_write_text(path, "sentence\tlabel\nfilm\t1\n");
-    snprintf(members, sizeof members,
-             "\"epochs\": 1, \"methods\": [\"base\", {\"name\": \"broken\", \"method\": \"nvdp\", "
-             "\"data\": \"%.3000s\"}]",
-             bad);
-    const char *grid = write_grid(members);
+    const char *bad = support_folder("bad", "train.tsv", "sentence\tlabel\nfilm\tperhaps\n",
+                                     "dev.tsv", "sentence\tlabel\nfilm\t1\n");
+    const char *grid = write_grid(
+        support_path("\"epochs\": 1, \"methods\": [\"base\", {\"name\": \"broken\", \"method\": "
+                     "\"nvdp\", \"data\": \"%s\"}]",
+                     bad));
     struct outcome outcome = program_expect(1, "sweep %s --out $DIR/sweep --json", grid);
     support_contains(outcome.err, "nvdp sweep: warning: ", ": failed: ");
     json_t *object = program_object(&outcome);
@@ -89,27 +99,12 @@ Test(sweep, the_exit_code_tells_of_failures_and_json_names_them) {
 }
 
 Test(sweep, interrupted_it_exits_with_130_and_goes_on_later) {
-    const char *out = support_scratch_path("sweep");
     const char *grid = write_grid("\"methods\": [\"base\"], \"seeds\": [1, 2], \"epochs\": 40, "
                                   "\"patience\": 0, \"checkpoint_seconds\": 0");
-    const char *program = support_path("%s/nvdp", NVDP_BINARY_DIR);
-    const char *state = support_path("ls %.3000s/runs/*/state.ckpt >%.500s 2>&1", out,
-                                     support_scratch_path("list"));
-    pid_t child = fork();
-    cr_assert_geq(child, 0);
-    if (child == 0) {
-        execl(program, "nvdp", "sweep", grid, "--out", out, "--quiet", "--no-cache", "--threads",
-              "1", (char *)NULL);
-        _exit(127);
-    }
-    for (int i = 0; i < 2000 && system(state) != 0; i++) {
+    pid_t child = started(grid, NULL, "--quiet");
+    for (int i = 0; i < 2000 && program_shell("ls $DIR/sweep/runs/*/state.ckpt").code != 0; i++)
         nanosleep(&(struct timespec){0, 2000000}, NULL);
-    }
-    cr_assert_eq(kill(child, SIGINT), 0);
-    int raw = 0;
-    cr_assert_eq(waitpid(child, &raw, 0), child);
-    cr_assert(WIFEXITED(raw));
-    cr_assert_eq(WEXITSTATUS(raw), 130);
+    interrupt(child);
     json_t *object = program_json("sweep --out $DIR/sweep --no-cache --json");
     cr_assert_eq(number(object, "done"), 2);
     program_prints(0, "nothing to do", "sweep --out $DIR/sweep --no-cache");
@@ -118,19 +113,10 @@ Test(sweep, interrupted_it_exits_with_130_and_goes_on_later) {
 /* Without a terminal there is a line every half minute, except that the first ETA is printed at once: within a second,
  * or a few on a busy machine. */
 Test(sweep, the_first_eta_does_not_wait_for_the_next_line) {
-    const char *out = support_scratch_path("sweep"), *lines = support_scratch_path("lines");
     const char *grid = write_grid("\"methods\": [\"base\"], \"seeds\": [1, 2], \"epochs\": 9999, "
                                   "\"patience\": 0");
-    const char *program = support_path("%s/nvdp", NVDP_BINARY_DIR);
-    support_write_text(lines, "");
-    pid_t child = fork();
-    cr_assert_geq(child, 0);
-    if (child == 0) {
-        if (freopen(lines, "w", stderr) == NULL) _exit(126);
-        execl(program, "nvdp", "sweep", grid, "--out", out, "--no-cache", "--threads", "1",
-              (char *)NULL);
-        _exit(127);
-    }
+    const char *lines = support_file("lines", "");
+    pid_t child = started(grid, lines, NULL);
     bool shown = false;
     for (int i = 0; i < 250 && !shown; i++) {
         nanosleep(&(struct timespec){0, 100000000}, NULL);
@@ -138,13 +124,8 @@ Test(sweep, the_first_eta_does_not_wait_for_the_next_line) {
         shown = strstr(text, "0 of 2 done, 0 failed, 1 running, ") != NULL &&
                 strstr(text, "ETA unknown") == NULL;
     }
-    int raw = 0;
-    cr_assert_eq(kill(child, SIGINT), 0);
-    cr_assert_eq(waitpid(child, &raw, 0), child);
-    cr_assert(WIFEXITED(raw));
-    cr_assert_eq(WEXITSTATUS(raw), 130);
-    char *said = support_read(lines);
-    cr_assert(shown, "no ETA in 25 seconds: %s", said);
+    interrupt(child);
+    cr_assert(shown, "no ETA in 25 seconds: %s", support_read(lines));
 }
 
 /* Returns true for options of the call or of the sweep, which grids do not have. */
@@ -153,9 +134,8 @@ static bool is_of_the_call(const char *name) {
         "task",    "data",  "method", "out",     "resume",   "overwrite",
         "dry-run", "cache", "quiet",  "threads", "no-cache", "no-prefix-cache",
         "config",  "json",  "help",   "usage",   "version"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(names[i], name) == 0) return true;
-    }
     return false;
 }
 

@@ -85,7 +85,6 @@ Test(terminal, obeys_no_file) {
 /* Fields of the predictions are on their lines, and can be read back. */
 Test(terminal, predictions_have_no_control_characters) {
     const char *data = support_scratch_path("data");
-    const char *out = support_scratch_path("predictions.tsv");
     cr_assert_eq(mkdir(data, 0777), 0);
     write_split(data, "train", 60);
     write_split(data, "dev", 20);
@@ -94,7 +93,7 @@ Test(terminal, predictions_have_no_control_characters) {
         "train --task tsv --data $DIR/data --text-column text --label-column label --model $MODEL "
         "--max-length 12 --batch 16 --epochs 1 --threads 1 --method base --out $DIR/run --quiet");
     program_expect(0, "predict $DIR/run --split dev --out $DIR/predictions.tsv");
-    char *text = support_read(out), *at = text;
+    char *text = support_read(support_scratch_path("predictions.tsv")), *at = text;
     size_t rows = 0;
     for (; *at != '\0'; rows++) {
         char *end = strchr(at, '\n'), *tab = memchr(at, '\t', (size_t)(end - at));

@@ -2,8 +2,7 @@
 #include "program.h"
 
 static struct outcome tokenize(int code, const char *args, const char *input, size_t size) {
-    const char *path = support_scratch_path("input.txt");
-    support_write(path, input, size);
+    support_write(support_scratch_path("input.txt"), input, size);
     return program_expect(code, "tokenize --model $MODEL %s <$DIR/input.txt", args);
 }
 
@@ -36,8 +35,7 @@ Test(tokenize, tables) {
         {"t.jsonl", "{\"text\": \"the film\"}\n{\"text\": \"good\"}\n", ""},
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        const char *path = support_scratch_path(files[i][0]);
-        support_write_text(path, files[i][1]);
+        const char *path = support_file(files[i][0], files[i][1]);
         struct outcome o =
             program_expect(0, "tokenize --model $MODEL --input %s %s", path, files[i][2]);
         cr_expect_str_eq(o.out, "the film\ngood\n", "%s: %s", files[i][0], o.out);
@@ -55,7 +53,7 @@ Test(tokenize, tables) {
     }
     program_says(3, "t.tsv:1: missing column 'text': found columns 'x', 'review'",
                  "tokenize --model $MODEL --input $DIR/t.tsv");
-    support_write_text(support_scratch_path("lines"), "the film\ngood\n");
+    support_file("lines", "the film\ngood\n");
     program_prints(0, "texts             2\n",
                    "encode --quiet --model $MODEL --input - --out $DIR/t.h5 <$DIR/lines");
     program_says(3, "expected a JSON object",
@@ -63,8 +61,7 @@ Test(tokenize, tables) {
 }
 
 Test(tokenize, a_file) {
-    const char *path = support_scratch_path("lines.txt");
-    support_write_text(path, "the film\n");
+    const char *path = support_file("lines.txt", "the film\n");
     struct outcome o = program_expect(0, "tokenize --model $MODEL --input $DIR/lines.txt");
     cr_assert_str_eq(o.out, "the film\n");
     program_says(1, ".none: cannot read: No such file or directory",

@@ -38,10 +38,9 @@ Test(usage, options_that_the_method_does_not_read) {
                                         {"vtdp", "--prior-alpha 2"},
                                         {"nvdp", "--vib-sigma .7"},
                                         {"base", "--latent-dim 4"}};
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         program_says(2, "a certificate per word (word), found --method vib-fixed",
                      "train $TINY --method vib-fixed %s --dry-run", refused[i]);
-    }
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct outcome outcome =
             program_expect(0, "train $TINY --method %s %s --dry-run", of[i][0], of[i][1]);
@@ -109,9 +108,8 @@ Test(usage, every_subcommand_has_help_with_examples) {
         support_contains(help.out, usage, "\nExamples:\n  ");
         /* No example is wrapped: its lines are indented, so each can be copied. */
         const char *line = strstr(help.out, "\nExamples:\n") + strlen("\nExamples:\n");
-        for (; *line != '\n' && *line != '\0'; line += strcspn(line, "\n") + 1) {
+        for (; *line != '\n' && *line != '\0'; line += strcspn(line, "\n") + 1)
             cr_assert(strncmp(line, "  ", 2) == 0, "%s: %.60s", commands[i], line);
-        }
         support_contains(help.out, "--threads=N");
         cr_assert_str_empty(help.err);
         struct outcome same = program_expect(0, "help %s", commands[i]);
@@ -122,8 +120,7 @@ Test(usage, every_subcommand_has_help_with_examples) {
 /* Unknown options and invalid values are usage errors in every command. An invalid configuration file is bad input, and
  * a missing one a failure. */
 Test(usage, every_subcommand_has_the_same_exit_codes) {
-    const char *path = support_scratch_path("not.json");
-    support_write_text(path, "{\n\"threads\": ");
+    support_file("not.json", "{\n\"threads\": ");
     for (int i = 0; i < COMMANDS; i++) {
         const struct {
             const char *args, *message;
@@ -148,10 +145,9 @@ Test(usage, every_subcommand_has_the_same_exit_codes) {
 
 /* The full help lists every option of a table with its value's name. */
 static void lists_all(const char *command) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     struct outcome help = program_expect(0, "%s --help=all", command);
-    ok(nvdp_config_create(ctx, command, &config));
+    ok(nvdp_config_create(support_context(), command, &config));
     for (size_t i = 0; i < nvdp_config_count(config); i++) {
         const struct nvdp_option *row = nvdp_config_option(config, i);
         if ((row->traits & (NVDP_TRAIT_HIDDEN | NVDP_TRAIT_POSITIONAL)) != 0) continue;
@@ -401,9 +397,8 @@ Test(usage, int8_does_not_train) {
 }
 
 Test(usage, a_resumed_run_takes_no_other_options) {
-    const char *run = support_scratch_path("run");
     program_expect(0, "train $TINY --out $DIR/run");
-    const char *args = support_path("train --resume %s --lr 1e-3", run);
+    const char *args = support_path("train --resume %s --lr 1e-3", support_scratch_path("run"));
     refused(args, "option --lr: a resumed run keeps its", "try nvdp train --help");
 }
 
@@ -411,17 +406,14 @@ Test(usage, exit_codes_of_the_library_s_errors) {
     program_says(2, "nvdp train: --lr: expected", "train $TINY --out $DIR/run --lr -1");
     program_says(2, "sst3", "train $TINY --task sst3 --out o");
     program_says(1, "nowhere", "eval $DIR/nowhere");
-    const char *file = support_scratch_path("not.h5");
-    support_write_text(file, "this is not HDF5");
+    support_file("not.h5", "this is not HDF5");
     struct outcome input = program_expect(3, "privacy --posteriors $DIR/not.h5");
     support_contains(input.err, "nvdp privacy: ", "not.h5");
 }
 
 Test(usage, a_full_disk_is_a_failure) {
-    const char *messages = support_scratch_path("messages");
     program_expect(1, "--help >/dev/full 2>$DIR/messages; (exit $?)");
-    char *text = support_read(messages);
-    support_contains(text, "cannot write to stdout");
+    support_contains(support_read(support_scratch_path("messages")), "cannot write to stdout");
 }
 
 /* Otherwise the metrics file would get descriptor 2 and receive the notices of every epoch. */

@@ -12,10 +12,9 @@ static void has(json_t *object, const char *key, bool expected) {
 
 Test(verify, signs_and_verifies) {
     struct stat info;
-    const char *key = support_scratch_path("sender.key");
     program_expect(0, "train $TINY --method vib-fixed --clip-sequence 1 --out $DIR/run");
     program_prints(0, "sender.key.pub", "verify --make-key $DIR/sender.key");
-    cr_assert_eq(stat(key, &info), 0);
+    cr_assert_eq(stat(support_scratch_path("sender.key"), &info), 0);
     cr_assert_eq(info.st_mode & 07777, 0600);
     program_says(1, "cannot create the key file: File exists", "verify --make-key $DIR/sender.key");
     struct outcome o = program_expect(0, "verify --make-key $DIR/other.key --json");
@@ -83,14 +82,13 @@ Test(verify, signs_and_verifies) {
  * in verify. */
 Test(verify, says_where_there_is_no_useful_guarantee) {
     static const char line[] = "No guarantee over all texts: nothing is proven of these samples.";
-    const char *card = support_scratch_path("README.md");
     program_expect(0, "train $TINY --method vib-fixed --epochs 1 --out $DIR/run");
     struct outcome o = program_expect(
         0, "export $DIR/run --split dev --quiet --out $DIR/shared.h5 --card $DIR/README.md");
     support_contains(o.err,
                      "warning: No guarantee over all texts: nothing is proven of these samples.\n");
     cr_assert_eq(strncmp(o.out, line, strlen(line)), 0, "%s", o.out);
-    char *text = support_read(card);
+    char *text = support_read(support_scratch_path("README.md"));
     support_contains(text,
                      "# Noisy embeddings of 40 texts\n\n**No guarantee over all texts: nothing is "
                      "proven of these samples.**\n\n",
@@ -112,15 +110,13 @@ Test(verify, says_where_there_is_no_useful_guarantee) {
 
 /* Float32 cannot store values above 10000 in steps of 2^-12. This is detected before an older file is replaced. */
 Test(verify, what_cannot_be_signed_replaces_nothing) {
-    const char *shared = support_scratch_path("shared.parquet");
     program_expect(0, "train $TINY --method vib-fixed --vib-sigma 20000 --out $DIR/run");
     program_expect(0, "verify --make-key $DIR/sender.key");
-    support_write_text(shared, "precious");
+    const char *shared = support_file("shared.parquet", "precious");
     program_says(
         1, "shared.parquet: cannot sign this file",
         "export $DIR/run --split dev --out $DIR/shared.parquet --sign $DIR/sender.key --overwrite");
-    char *kept = support_read(shared);
-    cr_assert_str_eq(kept, "precious");
+    cr_assert_str_eq(support_read(shared), "precious");
     struct outcome o = program_shell("ls $DIR/shared.parquet*");
     cr_assert_eq(strlen(o.out), strlen(shared) + 1, "%s", o.out);
     program_expect(
@@ -129,8 +125,7 @@ Test(verify, what_cannot_be_signed_replaces_nothing) {
 }
 
 Test(verify, wrong_usage_and_input) {
-    const char *text = support_scratch_path("text");
-    support_write_text(text, "no HDF5");
+    support_file("text", "no HDF5");
     program_says(2, "expected FILE or --make-key", "verify");
     program_says(2, "--make-key takes no FILE", "verify $DIR/text --make-key k");
     program_says(2, "option --ledger-key needs --ledger", "verify $DIR/text --ledger-key l");

@@ -9,12 +9,11 @@
 #define MODEL NVDP_SOURCE_DIR "/models/compact"
 
 Test(compact, is_as_small_as_promised) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     struct stat file;
     cr_assert_eq(stat(MODEL "/model.safetensors", &file), 0);
     cr_assert_leq(file.st_size, 12000000);
-    ok(nvdp_bert_config_read(ctx, MODEL, &config));
+    ok(nvdp_bert_config_read(support_context(), MODEL, &config));
     cr_assert_eq(config.vocab_size, 8192);
     cr_assert_geq(config.max_position_embeddings, 128);
 }

@@ -20,19 +20,17 @@ static size_t file_size(const char *path) {
 Test(corpus, holds_the_tokens_sentences_and_documents) {
     nvdp__auto(toy_close) struct toy toy = toy_open(3);
     nvdp__auto(nvdp__corpus_close) struct nvdp__corpus corpus;
-    const char *text = support_scratch_path("few.txt");
     const char *file = support_scratch_path("few.tokens");
-    support_write_text(text,
-                       "The cat sat. A dog barked.\nOur bird\n\n\x01\n \nThis FISH swam. 1\n");
+    const char *text = support_file(
+        "few.txt", "The cat sat. A dog barked.\nOur bird\n\n\x01\n \nThis FISH swam. 1\n");
     ok(build(&toy, text, file));
     ok(nvdp__corpus_open(toy.ctx, file, no_key, toy.pieces.count, &corpus));
     static const char *const want[] = {"the",  "cat",  "s",    "##at",  ".",   "a",
                                        "dog",  "bark", "##ed", ".",     "our", "bird",
                                        "this", "fish", "s",    "##wam", ".",   "[UNK]"};
     cr_assert_eq(corpus.tokens, sizeof want / sizeof want[0]);
-    for (size_t i = 0; i < corpus.tokens; i++) {
+    for (size_t i = 0; i < corpus.tokens; i++)
         cr_assert_str_eq(nvdp_tokenizer_piece(toy.tokenizer, nvdp__corpus_id(&corpus, i)), want[i]);
-    }
     static const uint64_t sentence[] = {0, 5, 10, 12, 17, 18};
     static const uint64_t document[] = {0, 3, 5};
     cr_assert_eq(corpus.sentences, 5);
@@ -57,8 +55,7 @@ Test(corpus, agrees_with_the_tokenizer_on_any_number_of_threads) {
     cr_assert_eq(at, toy.corpus.tokens);
     nvdp_tokens_free(&tokens);
     for (int threads = 1; threads <= 3; threads++) {
-        char name[32];
-        snprintf(name, sizeof name, "t%d.tokens", threads);
+        const char *name = support_path("t%d.tokens", threads);
         nvdp_context_set_threads(toy.ctx, threads);
         ok(build(&toy, toy.text, support_scratch_path(name)));
         size_t size = file_size(support_scratch_path(name));
@@ -127,9 +124,8 @@ Test(corpus, is_cached_by_text_and_vocabulary) {
     const char digest[2][NVDP__DIGEST_HEX] = {"1", "2"};
     char key[2][NVDP__DIGEST_HEX];
     nvdp_context_set_log(toy.ctx, keep_notice, notice);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         nvdp__corpus_key(toy.tokenizer, &digest[i], 1, key[i]);
-    }
     cr_assert_str_neq(key[0], key[1]);
     const char *folder = support_scratch_path("cache");
     snprintf(path, sizeof path, "%s/corpus-%s", folder, key[0]);
@@ -153,7 +149,7 @@ Test(corpus, is_cached_by_text_and_vocabulary) {
 
 Test(corpus, of_no_token_is_refused) {
     nvdp__auto(toy_close) struct toy toy = toy_open(2);
-    support_write_text(support_scratch_path("none.txt"), "\x01\n\x02\n");
+    support_file("none.txt", "\x01\n\x02\n");
     fails(build(&toy, support_scratch_path("none.txt"), support_scratch_path("none.tokens")),
           NVDP_ERR_INPUT, "found none");
     struct stat info;

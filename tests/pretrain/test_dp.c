@@ -75,14 +75,8 @@ static struct bench open_bench(enum nvdp_precision precision, enum nvdp__objecti
     ok(nvdp__per_example_create(&b.model.dev, &b.model.params, TEXTS, LONGEST, MASKED, &b.each));
     ok(nvdp__batch_create(b.ctx, TEXTS, LONGEST, &b.batch));
     ok(nvdp__masked_create(b.ctx, MASKED, &b.masked));
+    support_keep_parts(b);
     return b;
-}
-
-static void close_bench(struct bench *b) {
-    nvdp__per_example_free(b->each);
-    nvdp__masked_release(&b->masked);
-    nvdp__batch_free(b->batch);
-    nvdp__pretrain_model_release(&b->model);
 }
 
 static void step(struct bench *b, double divisor) {
@@ -113,8 +107,7 @@ static void norms_agree(enum nvdp_precision precision, enum nvdp__objective obje
     for (size_t t = 0; t < TEXTS; t++) {
         fill(&b, t, 1);
         step(&b, 0);
-        alone[t] = malloc(params->total * sizeof(float));
-        memcpy(alone[t], params->grad, params->total * sizeof(float));
+        alone[t] = support_keep_copy(params->grad, params->total * sizeof(float));
     }
     size_t word = b.model.bert.word;
     /* All tensors first; then, if it is trained, only the tied table. */
@@ -146,9 +139,6 @@ static void norms_agree(enum nvdp_precision precision, enum nvdp__objective obje
                           sqrt(square_of(entry->count, y)), sqrt(want));
         }
     }
-    for (size_t t = 0; t < TEXTS; t++)
-        free(alone[t]);
-    close_bench(&b);
 }
 
 Test(dp, norms_of_single_windows) {
@@ -169,84 +159,58 @@ Test(dp, norms_above_frozen_layers) {
 
 /* ---- whole runs ---- */
 
-static bool stop(void *user) {
-    int *calls = user;
-    return --*calls == 0;
-}
-
 Test(dp, a_run_states_what_holds_and_resumes_exactly) {
     struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 40, 3)};
-    char whole[512];
-    snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
+    const char *whole = support_scratch_path("whole");
     const char *parts = support_scratch_path("parts");
-    struct nvdp__pretrain_options config = toy_config(text, whole);
+    struct nvdp__pretrain_options config =
+        toy_options(text, whole, "optimizer sgd momentum 0.9 steps 12 batch 1 clip-norm 0");
     config.vocab = toy_vocabulary();
-    config.optimizer = NVDP__OPTIMIZER_SGD;
-    config.momentum = 0.9;
-    config.steps = 12;
-    config.batch = 1;
-    config.adamw.clip_norm = 0;
-    config.dp = (struct nvdp__dp_options){
-        .sample_rate = 0.2, .clip = 1, .target_epsilon = 3, .insecure_seed = 8};
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
-    ok(nvdp__pretrain(ctx, &config, &result));
-    cr_expect_eq(result.steps, 12);
+    toy_set(&config, "dp-sample-rate 0.2 dp-clip 1 target-epsilon 3 insecure-seed 8");
+    cr_expect_eq(toy_train(ctx, &config).steps, 12);
     const char *path = support_path("%s/result.json", whole);
-    json_t *root = json_load_file(path, 0, NULL), *dp = json_object_get(root, "dp");
+    json_t *root = support_json(path), *dp = json_object_get(root, "dp");
     double epsilon = number_at(dp, "pld/epsilon");
     cr_expect(epsilon <= 3 && epsilon > 2.9, "%g", epsilon);
     cr_expect_not_null(strstr(text_at(dp, "statement"), "one window"));
-    json_decref(root);
     /* The record that is published with the weights has no digest of the texts. */
     path = support_path("%s/config.json", whole);
-    root = json_load_file(path, 0, NULL);
+    root = support_json(path);
     const json_t *made = json_object_get(root, "nvdp_pretraining");
     cr_expect_not_null(json_object_get(made, "dp"));
     cr_expect_null(json_object_get(made, "text"));
-    json_decref(root);
 
-    int calls = 9;
     config.out = parts;
-    nvdp_context_set_cancel(ctx, stop, &calls);
-    fails(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_CANCELLED,
-          "after step 0 of 12"); /* within the first step */
+    toy_stop(ctx, &config, 9);
+    support_contains(nvdp_context_error(ctx), "after step 0 of 12"); /* within the first step */
     config.resume = parts;
-    ok(nvdp__pretrain(ctx, &config, &result));
+    toy_train(ctx, &config);
     cr_expect(support_same_file(whole, parts, "model.safetensors"));
 }
 
 static void refused(struct nvdp_context *ctx, const struct nvdp__pretrain_options *config,
                     const char *what) {
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
-    fails(nvdp__pretrain(ctx, config, &result), NVDP_ERR_ARGUMENT, what);
+    fails(toy_status(ctx, config), NVDP_ERR_ARGUMENT, what);
 }
 
 static nvdp_status pretrain_on(struct nvdp_context *ctx, const void *config, const char *out,
                                bool resume) {
     struct nvdp__pretrain_options options = *(const struct nvdp__pretrain_options *)config;
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     options.out = out;
     options.resume = resume ? out : NULL;
     options.overwrite = !resume;
-    return nvdp__pretrain(ctx, &options, &result);
+    return toy_status(ctx, &options);
 }
 
 static void is_killed(uint64_t seed) {
     enum { STEPS = 80 };
     const char *text[] = {toy_text("private.txt", 40, 3)};
-    struct nvdp__pretrain_options config = toy_config(text, "none");
+    struct nvdp__pretrain_options config = toy_options(
+        text, "none",
+        "optimizer adamw batch 4 clip-norm 0 log-every 1 save-every 8 checkpoint-seconds 1e6");
     config.vocab = toy_vocabulary();
-    config.optimizer = NVDP__OPTIMIZER_ADAMW;
     config.steps = STEPS;
-    config.batch = 4;
-    config.adamw.clip_norm = 0;
-    config.log_every = 1;
-    config.save_every = 8;
-    config.checkpoint_seconds = 1e6;
     config.dp = (struct nvdp__dp_options){
         .sample_rate = 0.05, .clip = 1, .noise = 1, .insecure_seed = seed};
     killed_ends(&(struct killed_run){.record = "pretrain.json",
@@ -276,36 +240,28 @@ Test(dp, a_private_vocabulary_is_in_the_account) {
     enum { WORDS = 6 };
     struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 150, 3)};
-    char both[512], path[600];
-    snprintf(both, sizeof both, "%s", support_scratch_path("both"));
+    char path[600];
+    const char *both = support_scratch_path("both");
     const char *given = support_scratch_path("given");
     struct nvdp__pretrain_options config = toy_config(text, both);
     config.words = (struct nvdp__private_words){.epsilon = 0.5, .delta = 1e-9, .possible = 1000000};
+    toy_set(&config, "optimizer adamw steps 8 clip-norm 0");
     config.length = WORDS + 2;
-    config.optimizer = NVDP__OPTIMIZER_ADAMW;
-    config.steps = 8;
-    config.adamw.clip_norm = 0;
-    config.dp = (struct nvdp__dp_options){
-        .sample_rate = 0.05, .clip = 1, .target_epsilon = 3, .insecure_seed = 8};
+    toy_set(&config, "dp-sample-rate 0.05 dp-clip 1 target-epsilon 3 insecure-seed 8");
     const double epsilon = WORDS * 0.5 / 2, delta = 0.5e-9 * WORDS;
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     for (int run = 0; run < 3; run++) {
         if (run == 1) { /* the vocabulary of the first run, and a stop */
             snprintf(path, sizeof path, "%s/vocab.txt", both);
             config.words = (struct nvdp__private_words){.delta = 1e-7, .possible = 1000000};
             config.vocab = path;
             config.out = given;
-            int calls = 3;
-            nvdp_context_set_cancel(ctx, stop, &calls);
-            cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_CANCELLED);
-            nvdp_context_set_cancel(ctx, NULL, NULL);
+            toy_stop(ctx, &config, 3);
             config.resume = given;
             continue;
         }
-        ok(nvdp__pretrain(ctx, &config, &result));
+        toy_train(ctx, &config);
         snprintf(path, sizeof path, "%s/result.json", config.out);
-        json_t *root = json_load_file(path, 0, NULL), *dp = json_object_get(root, "dp");
+        json_t *root = support_json(path), *dp = json_object_get(root, "dp");
         const json_t *vocabulary = json_object_get(dp, "vocabulary");
         cr_expect_float_eq(number_at(vocabulary, "0"), epsilon, 1e-12);
         cr_expect_float_eq(number_at(vocabulary, "1"), delta, 1e-20);
@@ -320,23 +276,20 @@ Test(dp, a_private_vocabulary_is_in_the_account) {
                   account.pld_epsilon);
         const char *statement = text_at(dp, "statement");
         support_contains(statement,
-                         "It includes epsilon 1.5 and delta 3e-09 of earlier computations");
-        support_contains(statement, "tokenized with the trained private vocabulary");
-        json_decref(root);
+                         "It includes epsilon 1.5 and delta 3e-09 of earlier computations",
+                         "tokenized with the trained private vocabulary");
         snprintf(path, sizeof path, "%s/vocab_privacy.json", config.out);
-        root = json_load_file(path, 0, NULL);
+        root = support_json(path);
         cr_expect_float_eq(number_of(root, "window_removed", "epsilon"), epsilon, 1e-12);
-        json_decref(root);
     }
     config.resume = NULL;
     config.overwrite = true;
     snprintf(path, sizeof path, "%s/vocab.txt", both);
     config.dp.target_epsilon = 1.4;
-    fails(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_ARGUMENT,
+    fails(toy_status(ctx, &config), NVDP_ERR_ARGUMENT,
           "expected more than the cost of the private vocabulary, 1.5");
-    config.dp.target_epsilon = 3;
-    config.dp.target_delta = 2e-9;
-    fails(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_ARGUMENT,
+    toy_set(&config, "target-epsilon 3 target-delta 2e-9");
+    fails(toy_status(ctx, &config), NVDP_ERR_ARGUMENT,
           "expected more than the cost of the private vocabulary, 3e-09");
 }
 
@@ -345,23 +298,16 @@ Test(dp, a_private_vocabulary_is_in_the_account) {
 Test(dp, pairs) {
     struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 60, 3)};
-    char whole[512];
-    snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
+    const char *whole = support_scratch_path("whole");
     const char *parts = support_scratch_path("parts");
-    struct nvdp__pretrain_options config = toy_config(text, whole);
+    struct nvdp__pretrain_options config =
+        toy_options(text, whole, "objective mlm+nsp optimizer adamw steps 40 clip-norm 0");
     config.vocab = toy_vocabulary();
-    config.objective = NVDP__OBJECTIVE_MLM_NSP;
-    config.optimizer = NVDP__OPTIMIZER_ADAMW;
-    config.steps = 40;
-    config.adamw.clip_norm = 0;
-    config.dp =
-        (struct nvdp__dp_options){.sample_rate = 0.2, .clip = 1, .noise = 0.1, .insecure_seed = 8};
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
-    ok(nvdp__pretrain(ctx, &config, &result));
+    toy_set(&config, "dp-sample-rate 0.2 dp-clip 1 dp-noise 0.1 insecure-seed 8");
+    toy_train(ctx, &config);
     const char *path = support_path("%s/dp-statement.txt", whole);
-    char *statement = support_read(path);
-    support_contains(statement, "An example is one pair of neighboring parts of one document");
+    support_contains(support_read(path),
+                     "An example is one pair of neighboring parts of one document");
     path = support_path("%s/metrics.jsonl", whole);
     FILE *file = fopen(path, "r");
     char line[2000];
@@ -374,22 +320,17 @@ Test(dp, pairs) {
     fclose(file);
     cr_expect(loss[3] > 0 && loss[3] < 0.9 * loss[0], "%g, %g", loss[0], loss[3]);
     cr_expect(next[3] > 0 && next[3] < 0.75, "%g, %g", next[0], next[3]);
-    int calls = 9;
     config.out = parts;
-    nvdp_context_set_cancel(ctx, stop, &calls);
-    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_CANCELLED);
+    toy_stop(ctx, &config, 9);
     config.resume = parts;
-    ok(nvdp__pretrain(ctx, &config, &result));
+    toy_train(ctx, &config);
     cr_expect(support_same_file(whole, parts, "model.safetensors"));
 }
 
 static void trained(struct nvdp_context *ctx, struct nvdp__pretrain_options config,
                     const char *out) {
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     config.out = out;
-    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s: %s", out,
-                 nvdp_context_error(ctx));
+    cr_assert_eq(toy_status(ctx, &config), NVDP_OK, "%s: %s", out, nvdp_context_error(ctx));
 }
 
 /* A window whose loss is not finite counts as 0 and does not stop the run. */
@@ -398,11 +339,9 @@ Test(dp, a_loss_that_is_no_number_does_not_stop_the_run) {
     const char *text[] = {toy_text("private.txt", 40, 3)};
     struct nvdp__pretrainer t = {.ctx = ctx,
                                  .config = toy_config(text, support_scratch_path("out"))};
+    toy_set(&t.config, "optimizer adamw clip-norm 0");
     t.config.vocab = toy_vocabulary();
-    t.config.optimizer = NVDP__OPTIMIZER_ADAMW;
-    t.config.adamw.clip_norm = 0;
-    t.config.dp =
-        (struct nvdp__dp_options){.sample_rate = 1, .clip = 1, .noise = 1, .insecure_seed = 8};
+    toy_set(&t.config, "dp-sample-rate 1 dp-clip 1 dp-noise 1 insecure-seed 8");
     nvdp__pretrain_resolve(&t.config);
     ok(nvdp__pretrainer_open(&t));
     size_t shortest = SIZE_MAX, longer = 0;
@@ -425,17 +364,13 @@ Test(dp, of_a_model_to_begin_from) {
     struct nvdp_context *ctx = support_context();
     const char *secret[] = {toy_text("private.txt", 40, 3)},
                *open[] = {toy_text("public.txt", 40, 4)};
-    char private[512], next[512];
     const char *bare = support_scratch_path("bare");
     const char *later = support_scratch_path("later");
-    snprintf(private, sizeof private, "%s", support_scratch_path("private"));
-    snprintf(next, sizeof next, "%s", support_scratch_path("next"));
-    struct nvdp__pretrain_options config = toy_config(secret, bare);
+    const char *private = support_scratch_path("private");
+    const char *next = support_scratch_path("next");
+    struct nvdp__pretrain_options config =
+        toy_options(secret, bare, "optimizer adamw steps 4 batch 4 clip-norm 0");
     config.vocab = toy_vocabulary();
-    config.optimizer = NVDP__OPTIMIZER_ADAMW;
-    config.steps = 4;
-    config.batch = 4;
-    config.adamw.clip_norm = 0;
     trained(ctx, config, bare);
     config.text = open;
     config.init = bare;
@@ -443,8 +378,7 @@ Test(dp, of_a_model_to_begin_from) {
     trained(ctx, config, later);
     config.text = secret;
     config.out = next;
-    config.dp =
-        (struct nvdp__dp_options){.sample_rate = 0.2, .clip = 1, .noise = 1, .insecure_seed = 8};
+    toy_set(&config, "dp-sample-rate 0.2 dp-clip 1 dp-noise 1 insecure-seed 8");
     for (int i = 0; i < 2; i++) {
         config.init = i == 0 ? bare : later;
         refused(ctx, &config, "expected a model to begin from that did not see these texts");
@@ -454,8 +388,7 @@ Test(dp, of_a_model_to_begin_from) {
     for (char *c = lines; *c != '\0'; c++)
         *c = (char)toupper((unsigned char)*c);
     cr_assert_gt(asprintf(&more, "a line more\n\n%s", lines), 0);
-    const char *path = support_scratch_path("capitals.txt");
-    support_write_text(path, more);
+    const char *path = support_file("capitals.txt", more);
     const char *capitals[] = {path};
     config.text = capitals;
     refused(ctx, &config, "expected a model to begin from that did not see these texts");
@@ -463,9 +396,8 @@ Test(dp, of_a_model_to_begin_from) {
     config.text = secret;
     free(more);
     /* nor from their vocabulary alone */
-    struct nvdp__pretrain_options words = toy_config(secret, support_scratch_path("words"));
-    words.steps = 1;
-    words.vocab_size = 60;
+    struct nvdp__pretrain_options words =
+        toy_options(secret, support_scratch_path("words"), "steps 1 vocab-size 60");
     trained(ctx, words, words.out);
     path = support_path("%s/vocab.txt", words.out);
     config.init = NULL;
@@ -474,9 +406,8 @@ Test(dp, of_a_model_to_begin_from) {
     config.vocab = toy_vocabulary();
     trained(ctx, config, private);
     path = support_path("%s/result.json", private);
-    json_t *root = json_load_file(path, 0, NULL), *dp = json_object_get(root, "dp");
+    json_t *root = support_json(path), *dp = json_object_get(root, "dp");
     const double epsilon = number_of(dp, "pld", "epsilon"), delta = number_at(dp, "delta");
-    json_decref(root);
     config.init = private;
     config.vocab = NULL;
     refused(ctx, &config,
@@ -485,7 +416,7 @@ Test(dp, of_a_model_to_begin_from) {
     config.overwrite = true;
     trained(ctx, config, next);
     path = support_path("%s/result.json", next);
-    root = json_load_file(path, 0, NULL);
+    root = support_json(path);
     dp = json_object_get(root, "dp");
     const json_t *start = json_object_get(dp, "start");
     cr_expect_float_eq(number_at(start, "0"), epsilon, 1e-12 * epsilon);
@@ -498,14 +429,12 @@ Test(dp, what_tells_the_texts_otherwise_is_refused) {
     struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 10, 3)};
     struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("refused"));
-    config.dp = (struct nvdp__dp_options){.sample_rate = 0.2, .clip = 1, .noise = 1};
+    toy_set(&config, "dp-sample-rate 0.2 dp-clip 1 dp-noise 1");
     config.vocab = NULL;
     refused(ctx, &config, "private training needs --init, --vocab or --vocab-dp-epsilon");
+    toy_set(&config, "objective vanilla-mlm privatize santext eta 1");
     config.vocab = toy_vocabulary();
-    config.objective = NVDP__OBJECTIVE_VANILLA;
     config.init = "model";
     config.vocab = NULL;
-    config.sanitizer.mechanism = NVDP__TOKENS_SANTEXT;
-    config.sanitizer.eta = 1;
     refused(ctx, &config, "objective: expected mlm or mlm+nsp");
 }

@@ -10,9 +10,7 @@
 static struct nvdp__mlm_options trained(struct nvdp_context *ctx, const char *const *text) {
     nvdp_context_set_threads(ctx, 1);
     struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("model"));
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
-    ok(nvdp__pretrain(ctx, &config, &result));
+    toy_train(ctx, &config);
     struct nvdp__mlm_options eval;
     nvdp__schema_default(&nvdp__mlm_schema, &eval);
     eval.model = support_scratch_path("model");
@@ -119,7 +117,6 @@ Test(evaluate, agrees_with_pytorch) {
 Test(evaluate, agrees_with_pytorch_on_the_shared_model) {
     const char *model = support_shared("data/bert/mini");
     const char *text = support_shared("data/text/wikitext-2/valid.txt");
-    struct nvdp_context *ctx = support_context();
     struct nvdp__mlm_options eval;
     nvdp__schema_default(&nvdp__mlm_schema, &eval);
     eval.model = model;
@@ -127,7 +124,7 @@ Test(evaluate, agrees_with_pytorch_on_the_shared_model) {
     eval.texts = 1;
     eval.limit = 12;
     eval.positions = support_scratch_path("positions.safetensors");
-    struct nvdp_mlm_scores scores = score(ctx, &eval);
+    struct nvdp_mlm_scores scores = score(support_context(), &eval);
     cr_assert_eq(scores.windows, 12);
     check_with_torch(eval.model, eval.positions, 12);
 }

@@ -6,9 +6,8 @@
 
 static size_t document_of(const struct nvdp__corpus *corpus, uint64_t token) {
     size_t d = 0;
-    while (nvdp__corpus_document(corpus, d + 1) <= token) {
+    while (nvdp__corpus_document(corpus, d + 1) <= token)
         d++;
-    }
     return d;
 }
 
@@ -51,9 +50,8 @@ Test(examples, windows_move_from_epoch_to_epoch_and_repeat_with_the_seed) {
         ok(nvdp__examples_windows(&a, &toy.corpus, &toy.pieces, 16, &seed, 1));
         ok(nvdp__examples_windows(&b, &toy.corpus, &toy.pieces, 16, &seed, epoch));
         bool same = a.count == b.count;
-        for (size_t i = 0; same && i < a.count; i++) {
+        for (size_t i = 0; same && i < a.count; i++)
             same = a.at[i].first == b.at[i].first;
-        }
         cr_assert_eq(same, epoch == 1);
     }
     nvdp__examples_release(&b);

@@ -82,13 +82,8 @@ static struct bench open_bench(enum nvdp__objective objective, enum nvdp_activat
     ok(nvdp__batch_create(b.ctx, TEXTS, LONGEST, &b.batch));
     ok(nvdp__masked_create(b.ctx, MASKED, &b.masked));
     fill_batch(&b);
+    support_keep_parts(b);
     return b;
-}
-
-static void close_bench(struct bench *b) {
-    nvdp__masked_release(&b->masked);
-    nvdp__batch_free(b->batch);
-    nvdp__pretrain_model_release(&b->model);
 }
 
 static double loss_of(struct bench *b) {
@@ -100,16 +95,20 @@ static double loss_of(struct bench *b) {
 }
 
 static float *copy_of(size_t n, const float *x) {
-    float *copy = malloc(n * sizeof *copy);
-    memcpy(copy, x, n * sizeof *copy);
+    return support_keep_copy(x, n * sizeof *x);
+}
+
+static double *doubles(size_t n, const float *x) {
+    double *copy = malloc(n * sizeof *copy);
+    for (size_t i = 0; i < n; i++)
+        copy[i] = (double)x[i];
     return support_keep(copy);
 }
 
 static double dot(size_t n, const float *a, const float *b) {
     double sum = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         sum += (double)a[i] * b[i];
-    }
     return sum;
 }
 
@@ -119,9 +118,8 @@ static double moved_loss(struct bench *b, size_t index, const float *value, cons
                          double h) {
     size_t n = b->model.params.entry[index].count;
     float *to = nvdp__value(&b->model.params, index);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         to[i] = (float)(value[i] + h * direction[i]);
-    }
     double loss = loss_of(b);
     memcpy(to, value, n * sizeof *to);
     return loss;
@@ -152,9 +150,8 @@ static double tensor_error(struct bench *b, size_t index, const float *gradient)
         nvdp__stream_normals(&stream, n, direction);
         if (along) memcpy(direction, gradient, n * sizeof *direction);
         double length = sqrt(dot(n, direction, direction));
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < n; i++)
             direction[i] = (float)(direction[i] / length);
-        }
         worst = fmax(worst, direction_error(b, index, gradient, direction));
     }
     return worst;
@@ -169,7 +166,6 @@ static void check_gradients_of(struct bench b) {
         double error = tensor_error(&b, i, gradient + params->entry[i].offset);
         cr_expect_leq(error, 2e-3, "%s: error %g", params->entry[i].name, error);
     }
-    close_bench(&b);
 }
 
 static void check_gradients(enum nvdp__objective objective, enum nvdp_activation act) {
@@ -191,8 +187,7 @@ enum { LABELS = 4 };
 /* Returns a bench with several labels per row: three different ones, one of them twice. */
 static struct bench open_soft(bool plain) {
     struct bench b = open_bench(NVDP__OBJECTIVE_PROB_NSP, NVDP_ACTIVATION_GELU, plain);
-    free(b.masked.label);
-    b.masked.label = malloc((size_t)MASKED * LABELS * sizeof *b.masked.label);
+    b.masked.label = support_keep(calloc((size_t)MASKED * LABELS, sizeof *b.masked.label));
     b.masked.labels = LABELS;
     for (size_t i = 0; i < (size_t)MASKED * LABELS; i++)
         b.masked.label[i] =
@@ -201,14 +196,13 @@ static struct bench open_soft(bool plain) {
 }
 
 /* Gives every token a vector that belongs to no word. */
-static float *give_words(struct bench *b) {
+static void give_words(struct bench *b) {
     size_t n = b->batch->tokens * b->model.bert.config.hidden_size;
     float *words = malloc(n * sizeof *words);
     const struct nvdp__noise noise = {.seed = 8};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
     nvdp__stream_normals(&stream, n, words);
-    b->batch->words = words;
-    return support_keep(words);
+    b->batch->words = support_keep(words);
 }
 
 Test(heads, gradients_of_soft_targets) {
@@ -230,8 +224,8 @@ Test(heads, soft_targets_are_means) {
     memcpy(soft, b.model.nll, sizeof soft);
     ok(nvdp__pretrain_model_step(&b.model, b.batch, &b.masked, &b.pass, &losses));
     const double right = losses.right;
-    nvdp__autofree int32_t *labels = b.masked.label;
-    b.masked.label = malloc(MASKED * sizeof *labels);
+    const int32_t *labels = b.masked.label;
+    b.masked.label = support_keep(calloc(MASKED, sizeof *labels));
     b.masked.labels = 1;
     for (size_t k = 0; k < LABELS; k++) {
         for (size_t i = 0; i < MASKED; i++)
@@ -244,7 +238,6 @@ Test(heads, soft_targets_are_means) {
     for (size_t i = 0; i < MASKED; i++) /* the same logits, sums in double */
         cr_expect_float_eq(soft[i], mean[i], 1e-12);
     cr_expect_float_eq(right, share, 1e-12);
-    close_bench(&b);
 }
 
 /* The gradient of a frozen table is never computed: its memory stays unchanged, and all other
@@ -283,8 +276,6 @@ Test(heads, a_frozen_table_has_no_gradient) {
     }
     words[dim] += 1;
     cr_expect_neq(loss_of(&frozen), loss_of(&trained));
-    close_bench(&trained);
-    close_bench(&frozen);
 }
 
 /* Frozen layers' gradients, including the table's, are never computed; gradients above have the
@@ -309,8 +300,6 @@ Test(heads, frozen_layers_have_no_gradient) {
         }
         cr_expect_arr_eq(params->grad + end, trained.model.params.grad + end,
                          (params->total - end) * sizeof *params->grad);
-        close_bench(&trained);
-        close_bench(&frozen);
     }
 }
 
@@ -323,13 +312,8 @@ static void agree(struct bench fast, struct bench plain) {
         cr_expect_float_eq(fast.model.nll[i], plain.model.nll[i], 1e-5);
         cr_expect_eq(fast.model.best[i], plain.model.best[i]);
     }
-    nvdp__autofree double *want = malloc(total * sizeof *want);
-    for (size_t i = 0; i < total; i++) {
-        want[i] = (double)plain.model.params.grad[i];
-    }
+    const double *want = doubles(total, plain.model.params.grad);
     cr_expect_leq(support_norm_error(total, fast.model.params.grad, want), 1e-5);
-    close_bench(&fast);
-    close_bench(&plain);
 }
 
 Test(heads, agree_with_the_plain_kernels) {
@@ -339,10 +323,9 @@ Test(heads, agree_with_the_plain_kernels) {
 
 Test(heads, agree_with_the_plain_kernels_on_privatized_input) {
     struct bench fast = open_soft(false), plain = open_soft(true);
-    float *words[2] = {give_words(&fast), give_words(&plain)};
+    give_words(&fast);
+    give_words(&plain);
     agree(fast, plain);
-    free(words[0]);
-    free(words[1]);
 }
 
 /* bfloat16 operands round by 2^-9 of a value: gradients agree within 3e-2 of their norm. */
@@ -365,21 +348,16 @@ Test(heads, agree_in_bf16) {
         ok(nvdp__pretrain_model_plan(&b.model, TEXTS, LONGEST, MASKED, NULL));
         ok(nvdp__batch_create(b.ctx, TEXTS, LONGEST, &b.batch));
         ok(nvdp__masked_create(b.ctx, MASKED, &b.masked));
+        support_keep_parts(b);
         fill_batch(&b);
         loss[i] = loss_of(&b);
         total = b.model.params.total;
         gradient[i] = copy_of(total, b.model.params.grad);
-        close_bench(&b);
     }
-    nvdp__autofree double *want = malloc(total * sizeof *want);
-    for (size_t i = 0; i < total; i++) {
-        want[i] = (double)gradient[0][i];
-    }
+    const double *want = doubles(total, gradient[0]);
     cr_expect_float_eq(loss[1], loss[0], 1e-2);
     double error = support_norm_error(total, gradient[1], want);
     cr_expect_leq(error, 3e-2, "%g", error);
-    free(gradient[0]);
-    free(gradient[1]);
 }
 
 /* Products may write more rows than a block holds. With 1,000 pieces 2,097 rows fit, of which
@@ -405,16 +383,12 @@ Test(heads, blocks_change_nothing) {
     struct bench b = open_bench(NVDP__OBJECTIVE_MLM, NVDP_ACTIVATION_GELU, false);
     size_t total = b.model.params.total;
     double loss = loss_of(&b);
-    nvdp__autofree double *want = malloc(total * sizeof *want);
-    for (size_t i = 0; i < total; i++) {
-        want[i] = (double)b.model.params.grad[i];
-    }
+    const double *want = doubles(total, b.model.params.grad);
     for (size_t block = 1; block < MASKED; block += 2) {
         b.model.heads.block = block;
         cr_expect_float_eq(loss_of(&b), loss, 1e-6);
         cr_expect_leq(support_norm_error(total, b.model.params.grad, want), 1e-5);
     }
-    close_bench(&b);
 }
 
 /* Without a training pass only the losses are computed, and they are the same. */
@@ -429,7 +403,6 @@ Test(heads, evaluation_gives_the_same_losses) {
     b.pass.training = true;
     cr_expect_eq(loss_of(&b), 0);
     cr_expect_eq(dot(b.model.params.total, b.model.params.grad, b.model.params.grad), 0);
-    close_bench(&b);
 }
 
 /* With the masked objective alone the pooler and the next-sentence head get no gradient and no
@@ -443,5 +416,4 @@ Test(heads, what_is_not_trained_is_frozen) {
         cr_assert_neq(index, SIZE_MAX);
         cr_expect(b.model.params.entry[index].flags & NVDP__PARAM_FROZEN, "%s", names[i]);
     }
-    close_bench(&b);
 }

@@ -8,9 +8,8 @@ enum { LENGTH = 40 };
 /* Fills ids with [CLS], tokens of the corpus including [UNK], and [SEP]. */
 static void fill(const struct toy *toy, size_t start, int32_t ids[LENGTH]) {
     ids[0] = toy->pieces.cls;
-    for (size_t i = 1; i < LENGTH - 1; i++) {
+    for (size_t i = 1; i < LENGTH - 1; i++)
         ids[i] = nvdp__corpus_id(&toy->corpus, (start + i) % toy->corpus.tokens);
-    }
     ids[7] = 1;
     ids[LENGTH - 1] = toy->pieces.sep;
 }
@@ -100,9 +99,8 @@ Test(mask, places_are_even) {
         fill(&toy, 0, ids);
         masked.count = 0;
         nvdp__mask_text(&masker, &stream, LENGTH, ids, 0, &masked);
-        for (size_t i = 0; i < masked.count; i++) {
+        for (size_t i = 0; i < masked.count; i++)
             drawn[masked.row[i]]++;
-        }
     }
     for (size_t i = 0; i < LENGTH; i++) {
         bool special = i == 0 || i == 7 || i == LENGTH - 1;
@@ -129,9 +127,8 @@ Test(mask, whole_words) {
         masked.count = 0;
         nvdp__mask_text(&masker, &stream, LENGTH, after, 0, &masked);
         cr_assert(masked.count >= 10 && masked.count <= 11, "%zu", masked.count);
-        for (size_t i = 0; i < masked.count; i++) {
+        for (size_t i = 0; i < masked.count; i++)
             drawn[masked.row[i]] = true;
-        }
         for (size_t i = 2; i < LENGTH - 1; i++) {
             if (!toy.pieces.continues[before[i]] || toy.pieces.special[before[i - 1]]) continue;
             cr_assert_eq(drawn[i], drawn[i - 1]);

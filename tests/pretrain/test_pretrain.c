@@ -8,37 +8,17 @@
 #include "support.h"
 #include <unistd.h>
 
-/* Returns a context with one thread; steps this small would mostly wait with two. */
-static struct nvdp_context *one_thread(void) {
-    struct nvdp_context *ctx = support_context();
-    ok(nvdp_context_set_threads(ctx, 1));
-    return ctx;
-}
-
-static struct nvdp_pretrain_result run(struct nvdp_context *ctx,
-                                       const struct nvdp__pretrain_options *config) {
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
-    ok(nvdp__pretrain(ctx, config, &result));
-    support_keep(result.coverage);
-    support_keep(result.eval_coverage);
-    support_keep(result.eval);
-    return result;
-}
-
 /* The words that follow from a subject are learned, far better than word frequencies (accuracy
  * about .12, the share of the most frequent word; perplexity about 25). */
 Test(pretrain, learns_masked_tokens) {
-    struct nvdp_context *ctx = one_thread();
+    struct nvdp_context *ctx = toy_context();
     const char *text = toy_text("train.txt", 300, 1);
     const char *held = toy_text("held.txt", 60, 2);
-    struct nvdp__pretrain_options config = toy_config(&text, support_scratch_path("learn"));
-    config.hidden = 32;
-    config.steps = 400;
-    config.batch = 32;
+    struct nvdp__pretrain_options config = toy_options(
+        &text, support_scratch_path("learn"), "hidden 32 steps 400 batch 32 eval-every 200");
     config.eval_text = &held;
     config.eval_texts = 1;
-    config.eval_every = 200;
-    struct nvdp_pretrain_result result = run(ctx, &config);
+    struct nvdp_pretrain_result result = toy_train(ctx, &config);
     cr_assert_eq(result.steps, 400);
     cr_assert_gt(result.eval->accuracy, 0.5);
     cr_assert_lt(result.eval->perplexity, 6);
@@ -64,23 +44,15 @@ Test(pretrain, learns_masked_tokens) {
 /* Documents keep to one of five subjects, so most random segments can be recognized: .8 here,
  * where always predicting the more frequent class gives about .55. */
 Test(pretrain, learns_what_follows) {
-    struct nvdp_context *ctx = one_thread();
     const char *text = toy_topics("train.txt", 300, 1);
-    struct nvdp__pretrain_options config = toy_config(&text, support_scratch_path("next"));
-    config.objective = NVDP__OBJECTIVE_MLM_NSP;
-    config.hidden = 32;
-    config.layers = 2;
-    config.steps = 400;
-    config.batch = 32;
-    config.length = 40;
-    config.adamw.lr = 3e-3;
-    config.log_every = 100;
-    run(ctx, &config);
+    struct nvdp__pretrain_options config = toy_options(
+        &text, support_scratch_path("next"),
+        "objective mlm+nsp hidden 32 layers 2 steps 400 batch 32 length 40 lr 3e-3 log-every 100");
+    toy_train(toy_context(), &config);
     char *lines = support_read(support_scratch_path("next/metrics.jsonl"));
     const char *last = lines;
-    for (const char *at = lines; (at = strstr(at, "{\"event\":\"step\"")) != NULL; at++) {
+    for (const char *at = lines; (at = strstr(at, "{\"event\":\"step\"")) != NULL; at++)
         last = at;
-    }
     const char *accuracy = strstr(last, "\"next_accuracy\":");
     cr_assert_not_null(accuracy);
     cr_assert_gt(strtod(strchr(accuracy, ':') + 1, NULL), 0.7, "%s", last);
@@ -101,14 +73,12 @@ static bool stop(void *user) {
 }
 
 Test(pretrain, one_process_trains_in_a_folder) {
-    struct nvdp_context *ctx = one_thread();
+    struct nvdp_context *ctx = toy_context();
     const char *text = toy_text("train.txt", 30, 1), *out = support_scratch_path("held");
     struct nvdp__pretrain_options config = toy_config(&text, out);
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     DIR *lock = NULL;
     ok(nvdp__outdir_lock(ctx, out, &lock));
-    fails(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_STATE,
+    fails(toy_status(ctx, &config), NVDP_ERR_STATE,
           "held: another process is writing to this folder");
     cr_expect(nvdp__directory_empty(out));
     nvdp__outdir_unlock(lock);
@@ -117,7 +87,7 @@ Test(pretrain, one_process_trains_in_a_folder) {
 /* Stops and continues a run, and expects the same bits: weights, and every line of metrics.jsonl
  * except the speed. */
 static void check_resume(enum nvdp__objective objective, enum nvdp_precision precision) {
-    struct nvdp_context *ctx = one_thread();
+    struct nvdp_context *ctx = toy_context();
     if (precision == NVDP_PRECISION_BF16) support_bf16(ctx);
     const char *text = toy_text("train.txt", 30, 1);
     const char *whole = support_scratch_path("whole");
@@ -128,17 +98,16 @@ static void check_resume(enum nvdp__objective objective, enum nvdp_precision pre
     config.hidden = 64; /* heads of 32, as bf16 requires */
     config.dropout = 0.1;
     config.steps = 50; /* some epochs */
-    struct nvdp_pretrain_result once = run(ctx, &config);
+    struct nvdp_pretrain_result once = toy_train(ctx, &config);
     config.out = parts;
     struct stopper stopper = {.stop_at = 1};
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
+    struct nvdp_pretrain_result result;
     nvdp_status status = NVDP_ERR_CANCELLED;
     nvdp_context_set_progress(ctx, watch, &stopper);
     nvdp_context_set_cancel(ctx, stop, &stopper);
     int stops = 0;
     while (status == NVDP_ERR_CANCELLED) {
-        status = nvdp__pretrain(ctx, &config, &result);
+        status = toy_try(ctx, &config, &result);
         stopper.stop_at = stopper.step + 13;
         if (status == NVDP_ERR_CANCELLED)
             cr_assert_not_null(strstr(nvdp_context_error(ctx), "--resume"));
@@ -169,19 +138,16 @@ Test(pretrain, resumes_in_bf16_to_the_same_bits) {
 /* Precision changes only the rounding: after the same steps on the same masks the losses agree
  * to a few per cent. */
 Test(pretrain, learns_the_same_in_bf16) {
-    struct nvdp_context *ctx = one_thread();
+    struct nvdp_context *ctx = toy_context();
     support_bf16(ctx);
     const char *text = toy_text("train.txt", 100, 1);
     struct nvdp_pretrain_result result[2];
     for (int i = 0; i < 2; i++) {
         struct nvdp__pretrain_options config =
-            toy_config(&text, support_scratch_path(i == 0 ? "f32" : "bf16"));
+            toy_options(&text, support_scratch_path(i == 0 ? "f32" : "bf16"),
+                        "hidden 64 intermediate 128 lr 2e-3 steps 400");
         config.precision = i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16;
-        config.hidden = 64;
-        config.intermediate = 128;
-        config.adamw.lr = 2e-3;
-        config.steps = 400;
-        result[i] = run(ctx, &config);
+        result[i] = toy_train(ctx, &config);
     }
     cr_assert_eq(result[0].tokens, result[1].tokens);
     cr_assert_lt(result[0].loss, 2.6, "%g", result[0].loss); /* word frequencies: about 3.2 */
@@ -190,36 +156,29 @@ Test(pretrain, learns_the_same_in_bf16) {
 }
 
 Test(pretrain, a_changed_text_cannot_be_resumed) {
-    struct nvdp_context *ctx = one_thread();
+    struct nvdp_context *ctx = toy_context();
     const char *text = toy_text("train.txt", 30, 1);
-    struct nvdp__pretrain_options config = toy_config(&text, support_scratch_path("changed"));
-    config.steps = 1;
-    run(ctx, &config);
+    struct nvdp__pretrain_options config =
+        toy_options(&text, support_scratch_path("changed"), "steps 1");
+    toy_train(ctx, &config);
     toy_text("train.txt", 30, 2);
     config.resume = config.out;
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
-    fails(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_INPUT,
+    fails(toy_status(ctx, &config), NVDP_ERR_INPUT,
           "expected the same text as at the beginning of the run");
 }
 
 /* A second run with another length from the first one's directory begins with the loss at which
  * that ended. */
 Test(pretrain, starts_from_a_model) {
-    struct nvdp_context *ctx = one_thread();
+    struct nvdp_context *ctx = toy_context();
     const char *text = toy_text("train.txt", 200, 1);
     const char *first = support_scratch_path("first");
-    struct nvdp__pretrain_options config = toy_config(&text, first);
-    config.steps = 300;
-    config.batch = 32;
-    struct nvdp_pretrain_result before = run(ctx, &config);
-    config = toy_config(&text, support_scratch_path("second"));
+    struct nvdp__pretrain_options config = toy_options(&text, first, "steps 300 batch 32");
+    struct nvdp_pretrain_result before = toy_train(ctx, &config);
+    config =
+        toy_options(&text, support_scratch_path("second"), "length 40 steps 10 lr 1e-5 dtype f16");
     config.init = first;
-    config.length = 40;
-    config.steps = 10;
-    config.adamw.lr = 1e-5;
-    config.dtype = NVDP__WEIGHTS_F16;
-    struct nvdp_pretrain_result after = run(ctx, &config);
+    struct nvdp_pretrain_result after = toy_train(ctx, &config);
     cr_assert_eq(after.vocab_size, before.vocab_size);
     cr_assert_eq(after.parameters, before.parameters);
     cr_expect_eq(after.drawing_seconds, 0);      /* nothing is drawn */
@@ -234,7 +193,7 @@ Test(pretrain, starts_from_a_model) {
         cr_assert_eq(integer_at(record, "steps"), 300);
         json_decref(json);
         config.resume = config.out;
-        run(ctx, &config);
+        toy_train(ctx, &config);
     }
 }
 
@@ -272,53 +231,46 @@ Test(pretrain, frozen_layers_stay) {
     static const char *const kept[2][6] = {
         {"bert.embeddings.", "bert.encoder.layer.0.", "bert.pooler.", "cls.seq_relationship."},
         {"bert.embeddings.", "bert.encoder.", "bert.pooler.", "cls.seq_relationship."}};
-    struct nvdp_context *ctx = one_thread();
+    struct nvdp_context *ctx = toy_context();
     const char *text = toy_text("train.txt", 30, 1);
     const char *first = support_scratch_path("first");
     const char *whole = support_scratch_path("whole");
     const char *parts = support_scratch_path("parts");
     struct nvdp__pretrain_options start = toy_config(&text, first);
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
-    start.layers = 2;
-    start.steps = 5;
-    run(ctx, &start);
+    toy_set(&start, "layers 2 steps 5");
+    toy_train(ctx, &start);
     for (size_t layers = 1; layers <= 2; layers++) {
-        struct nvdp__pretrain_options config = toy_config(&text, whole);
+        struct nvdp__pretrain_options config =
+            toy_options(&text, whole, "dropout 0.1 steps 30 overwrite true");
         config.init = first;
         config.freeze_layers = layers;
-        config.dropout = 0.1;
-        config.steps = 30;
-        config.overwrite = true;
-        struct nvdp_pretrain_result once = run(ctx, &config);
+        struct nvdp_pretrain_result once = toy_train(ctx, &config);
         compare(ctx, first, whole, kept[layers - 1]);
         config.out = parts;
         struct stopper stopper = {.stop_at = 1};
         nvdp_context_set_progress(ctx, watch, &stopper);
         nvdp_context_set_cancel(ctx, stop, &stopper);
-        cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_CANCELLED);
+        cr_assert_eq(toy_status(ctx, &config), NVDP_ERR_CANCELLED);
         nvdp_context_set_progress(ctx, NULL, NULL);
         nvdp_context_set_cancel(ctx, NULL, NULL);
-        result = run(ctx, &(struct nvdp__pretrain_options){.resume = parts});
-        cr_expect_eq(result.loss, once.loss);
+        const struct nvdp__pretrain_options resumed = {.resume = parts};
+        cr_expect_eq(toy_train(ctx, &resumed).loss, once.loss);
         cr_expect(support_same_file(whole, parts, "model.safetensors"));
     }
-    start.seed = 2;
-    start.overwrite = true;
-    run(ctx, &start);
+    toy_set(&start, "seed 2 overwrite true");
+    toy_train(ctx, &start);
     const struct nvdp__pretrain_options resumed = {.resume = parts};
-    fails(nvdp__pretrain(ctx, &resumed, &result), NVDP_ERR_INPUT,
+    fails(toy_status(ctx, &resumed), NVDP_ERR_INPUT,
           "first: expected the same frozen layers as at the beginning of the run");
 }
 
 /* The output is a BertForPreTraining directory: its tensors, its configuration, its types. */
 Test(pretrain, writes_a_hugging_face_directory) {
-    struct nvdp_context *ctx = one_thread();
+    struct nvdp_context *ctx = toy_context();
     const char *text = toy_text("train.txt", 30, 1);
-    struct nvdp__pretrain_options config = toy_config(&text, support_scratch_path("hf"));
-    config.steps = 2;
-    config.dtype = NVDP__WEIGHTS_F16;
-    run(ctx, &config);
+    struct nvdp__pretrain_options config =
+        toy_options(&text, support_scratch_path("hf"), "steps 2 dtype f16");
+    toy_train(ctx, &config);
     struct nvdp__safetensors *file = NULL;
     ok(nvdp__safetensors_open(ctx, support_scratch_path("hf/model.safetensors"), &file));
     static const struct {
@@ -345,8 +297,7 @@ Test(pretrain, writes_a_hugging_face_directory) {
     nvdp__safetensors_close(file);
     nvdp__autoptr(json_decref) json_t *json = NULL;
     ok(nvdp__json_read(ctx, support_scratch_path("hf/config.json"), &json));
-    cr_assert_str_eq(text_at(json, "architectures/0"), "BertForPreTraining");
-    cr_assert_str_eq(text_at(json, "torch_dtype"), "float16");
+    support_has(json, "{'architectures/0': 'BertForPreTraining', 'torch_dtype': 'float16'}");
     const json_t *from = json_object_get(json, "nvdp_pretraining");
     const json_t *source = support_at(from, "text/0");
     char digest[65];
@@ -359,99 +310,77 @@ Test(pretrain, writes_a_hugging_face_directory) {
 /* Draws depend only on the seed, not on threads: the first step's loss is the same up to
  * rounding, and so are the masked tokens. */
 Test(pretrain, draws_the_same_on_one_thread_and_two) {
-    struct nvdp_context *ctx = one_thread();
+    struct nvdp_context *ctx = toy_context();
     const char *text = toy_text("train.txt", 100, 1);
     struct nvdp_pretrain_result result[2];
     for (int i = 0; i < 2; i++) {
         struct nvdp__pretrain_options config =
-            toy_config(&text, support_scratch_path(i == 0 ? "one" : "two"));
-        config.steps = 5;
+            toy_options(&text, support_scratch_path(i == 0 ? "one" : "two"), "steps 5");
         nvdp_context_set_threads(ctx, i + 1);
-        result[i] = run(ctx, &config);
+        result[i] = toy_train(ctx, &config);
     }
     cr_assert_eq(result[0].tokens, result[1].tokens);
     cr_assert_eq(result[0].masked, result[1].masked);
     cr_assert_float_eq(result[0].loss, result[1].loss, 1e-4);
 }
 
-static void refused(struct nvdp_context *ctx, const struct nvdp__pretrain_options *config,
-                    nvdp_status status, const char *message) {
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
-    cr_assert_eq(nvdp__pretrain(ctx, config, &result), status, "%s", nvdp_context_error(ctx));
-    cr_assert_not_null(strstr(nvdp_context_error(ctx), message), "%s", nvdp_context_error(ctx));
-}
-
 Test(pretrain, bad_configurations_are_refused) {
-    struct nvdp_context *ctx = one_thread();
-    const char *text = toy_text("train.txt", 30, 1);
+    struct nvdp_context *ctx = toy_context();
+    const char *text = toy_text("train.txt", 30, 1), *nowhere = "nowhere.txt";
     const struct nvdp__pretrain_options good = toy_config(&text, support_scratch_path("bad"));
-    struct nvdp__pretrain_options c = good;
-    c.mask_prob = NAN;
-    refused(ctx, &c, NVDP_ERR_ARGUMENT, "--mask-prob: expected 0.001 to 0.9");
+    static const char *const bad[][2] = {
+        {"momentum 1", "momentum: expected 0 to 0.999999"},
+        {"heads 3", "num_attention_heads"},
+        {"max-positions 20", "--length: expected at most --max-positions 20, found 24"},
+        {"vocab-size 10", "--vocab-size: expected at least"},
+        {"vocab v init x", "exclude each other"},
+        {"freeze-layers 1", "--init: --freeze-layers needs a model"},
+    };
+    struct nvdp__pretrain_options c;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        c = good;
+        toy_set(&c, bad[i][0]);
+        fails(toy_status(ctx, &c), NVDP_ERR_ARGUMENT, bad[i][1]);
+    }
     c = good;
-    c.momentum = 1;
-    refused(ctx, &c, NVDP_ERR_ARGUMENT, "momentum: expected 0 to 0.999999");
+    c.mask_prob = NAN;
+    fails(toy_status(ctx, &c), NVDP_ERR_ARGUMENT, "--mask-prob: expected 0.001 to 0.9");
     c = good;
     c.texts = 0;
-    refused(ctx, &c, NVDP_ERR_ARGUMENT, "text: expected at least one file");
-    c = good;
-    c.heads = 3;
-    refused(ctx, &c, NVDP_ERR_ARGUMENT, "num_attention_heads");
-    c = good;
-    c.max_positions = 20;
-    refused(ctx, &c, NVDP_ERR_ARGUMENT, "--length: expected at most --max-positions 20, found 24");
-    c = good;
-    c.vocab_size = 10;
-    refused(ctx, &c, NVDP_ERR_ARGUMENT, "--vocab-size: expected at least");
+    fails(toy_status(ctx, &c), NVDP_ERR_ARGUMENT, "text: expected at least one file");
     c = good;
     c.vocab = text;
-    refused(ctx, &c, NVDP_ERR_INPUT, "train.txt");
-    c = good;
-    c.vocab = text;
-    c.init = "x";
-    refused(ctx, &c, NVDP_ERR_ARGUMENT, "exclude each other");
-    c = good;
-    c.freeze_layers = 1;
-    refused(ctx, &c, NVDP_ERR_ARGUMENT, "--init: --freeze-layers needs a model");
-    const char *nowhere = "nowhere.txt";
+    fails(toy_status(ctx, &c), NVDP_ERR_INPUT, "train.txt");
     c = good;
     c.text = &nowhere;
-    refused(ctx, &c, NVDP_ERR_IO, "nowhere.txt");
+    fails(toy_status(ctx, &c), NVDP_ERR_IO, "nowhere.txt");
     cr_assert(!nvdp__exists(good.out));
     c = good;
-    c.steps = 0;
-    run(ctx, &c);
+    toy_set(&c, "steps 0");
+    toy_train(ctx, &c);
     c.init = c.out;
     c.out = support_scratch_path("frozen");
     c.freeze_layers = 2;
-    refused(ctx, &c, NVDP_ERR_ARGUMENT,
-            "--freeze-layers: expected at most 1, the num_hidden_layers of ");
+    fails(toy_status(ctx, &c), NVDP_ERR_ARGUMENT,
+          "--freeze-layers: expected at most 1, the num_hidden_layers of ");
     cr_assert(!nvdp__exists(c.out));
-    c = good;
-    c.overwrite = true;
-    c.adamw.lr = 10; /* x -= 100 x at every step */
-    c.adamw.weight_decay = 10;
-    c.adamw.warmup = 0;
-    c.steps = 100;
-    refused(ctx, &c, NVDP_ERR_NUMERIC, "pretraining diverged");
+    c = good; /* x -= 100 x at every step */
+    toy_set(&c, "overwrite true lr 10 weight-decay 10 warmup 0 steps 100");
+    fails(toy_status(ctx, &c), NVDP_ERR_NUMERIC, "pretraining diverged");
 }
 
 /* Every failed allocation gives an error and leaks nothing. */
 Test(pretrain, without_memory) {
-    struct nvdp_context *ctx = one_thread();
+    struct nvdp_context *ctx = toy_context();
     const char *text = toy_text("train.txt", 4, 1);
     struct nvdp__pretrain_options config = toy_config(&text, support_scratch_path("memory"));
     nvdp_status status = NVDP_ERR_MEMORY;
-    config.overwrite = true;
-    config.steps = 1;
+    toy_set(&config, "overwrite true steps 1");
     config.vocab = toy_vocabulary();
     uint64_t k = 1;
     for (; status != NVDP_OK && k < 4000; k += 1 + k / 24) {
-        FREED(nvdp_result_free)
-        struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
         nvdp__fail_allocation(ctx, k);
-        status = nvdp__pretrain(ctx, &config, &result);
+        status = toy_status(ctx, &config);
         nvdp__fail_allocation(ctx, 0);
         cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY, "%d: %s", (int)status,
                   nvdp_context_error(ctx));
@@ -477,16 +406,15 @@ static double logged(const char *directory, size_t number, const char *key) {
 /* A run that ends early equals the first part of a longer run, because the schedule covers all
  * steps. */
 Test(pretrain, ends_early_where_asked) {
-    struct nvdp_context *ctx = one_thread();
+    struct nvdp_context *ctx = toy_context();
     const char *text = toy_text("train.txt", 50, 1);
     const char *early = support_scratch_path("early");
     const char *late = support_scratch_path("late");
-    struct nvdp__pretrain_options config = toy_config(&text, late);
-    config.steps = 40;
-    cr_assert_eq(run(ctx, &config).steps, 40);
+    struct nvdp__pretrain_options config = toy_options(&text, late, "steps 40");
+    cr_assert_eq(toy_train(ctx, &config).steps, 40);
     config.out = early;
     config.stop_after = 20;
-    cr_assert_eq(run(ctx, &config).steps, 20);
+    cr_assert_eq(toy_train(ctx, &config).steps, 20);
     for (size_t line = 0; line < 2; line++) { /* of steps 10 and 20 */
         cr_assert_eq(logged(early, line, "loss"), logged(late, line, "loss"));
         cr_assert_eq(logged(early, line, "lr"), logged(late, line, "lr"));
@@ -497,7 +425,7 @@ Test(pretrain, ends_early_where_asked) {
 /* Sets options by name, as programs do: a list with a comma in a file's name, sizes by name,
  * zeros that stand for rules. */
 Test(pretrain, options_by_name) {
-    struct nvdp_context *ctx = one_thread();
+    struct nvdp_context *ctx = toy_context();
     const char *text = toy_text("with,comma.txt", 30, 1);
     const char *held = toy_text("held.txt", 30, 2);
     struct nvdp_config *config = support_config(ctx, "pretrain", NULL);
@@ -516,9 +444,7 @@ Test(pretrain, options_by_name) {
     nvdp__autoptr(json_decref) json_t *object = json_loads(json, 0, NULL);
     cr_assert_eq(json_array_size(json_object_get(object, "text")), 2);
     cr_assert_str_eq(text_at(object, "text/0"), text);
-    cr_assert_str_eq(text_at(object, "dtype"), "BF16");
-    cr_assert_eq(integer_at(object, "heads"), 2);
-    cr_assert_eq(number_at(object, "lr"), 3e-3);
+    support_has(object, "{'dtype': 'BF16', 'heads': 2, 'lr': 3e-3}");
     struct nvdp_pretrain_plan plan = NVDP_RESULT(struct nvdp_pretrain_plan);
     ok(nvdp_pretrain_plan(ctx, config, &plan));
     FREED(nvdp_result_free)

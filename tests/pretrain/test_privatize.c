@@ -45,15 +45,6 @@ static struct bench *open_bench(enum nvdp__token_mechanism mechanism,
     return support_keep(b);
 }
 
-static void close_bench(struct bench *b) {
-    nvdp__privatizer_release(&b->privatizer);
-    nvdp__batcher_release(&b->batcher);
-    nvdp__examples_release(&b->windows);
-    free(b->table);
-    toy_close(&b->toy);
-    free(b);
-}
-
 /* Fills the batch with windows first .. first + n, masked as in `step` and drawn by `key`. */
 static void fill(struct bench *b, size_t first, size_t n, const struct nvdp__privacy_key *key) {
     const struct nvdp__mask_key mask = {
@@ -137,7 +128,6 @@ Test(privatize, input_and_targets) {
                 cr_expect_gt(left, 20);
                 cr_expect_gt(elsewhere, 200);
             }
-            close_bench(b);
         }
 }
 
@@ -150,7 +140,6 @@ Test(privatize, a_second_step_allocates_nothing) {
             nvdp__fail_allocation(b->toy.ctx, 1);
             fill(b, 0, TEXTS, &(struct nvdp__privacy_key){.seed = 1, .step = 3});
             nvdp__fail_allocation(b->toy.ctx, 0);
-            close_bench(b);
         }
 }
 
@@ -194,7 +183,6 @@ Test(privatize, draws_have_the_distribution) {
     }
     free(seen[0]);
     free(seen[1]);
-    close_bench(b);
 }
 
 /* The draws are the same on one thread and on two, and differ in another step. Draws of an
@@ -205,7 +193,7 @@ Test(privatize, draws_have_their_keys) {
         const size_t labels = nvdp__batcher_masked(TEXTS, LENGTH, SHARE) * 10;
         int32_t ids[TEXTS * LENGTH];
         nvdp__autofree int32_t *first = calloc(labels, sizeof *first);
-        float *words = calloc((size_t)TEXTS * LENGTH * DIM, sizeof *words);
+        nvdp__autofree float *words = calloc((size_t)TEXTS * LENGTH * DIM, sizeof *words);
         struct nvdp__privacy_key key = {.seed = 1, .step = 4};
         for (int variant = 0; variant < 5; variant++) {
             /* the first, on one thread, another step, another seed, evaluation */
@@ -237,8 +225,6 @@ Test(privatize, draws_have_their_keys) {
         cr_expect_arr_eq(b->batcher.batch->ids, ids + at, b->batcher.batch->tokens * sizeof *ids);
         cr_expect_arr_eq(b->targets->label, first + label * 10,
                          b->targets->count * 10 * sizeof *first);
-        free(words);
-        close_bench(b);
     }
 }
 
@@ -247,34 +233,24 @@ Test(privatize, draws_have_their_keys) {
 /* Pretrains a small model to start from. */
 static const char *start_from(struct nvdp_context *ctx, const char *const *text, size_t steps) {
     static char path[512];
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     snprintf(path, sizeof path, "%s", support_scratch_path("init"));
-    struct nvdp__pretrain_options config = toy_config(text, path);
-    config.hidden = 32;
+    struct nvdp__pretrain_options config =
+        toy_options(text, path, "hidden 32 batch 32 overwrite true");
     config.steps = steps;
-    config.batch = 32;
-    config.overwrite = true;
-    ok(nvdp__pretrain(ctx, &config, &result));
+    toy_train(ctx, &config);
     return path;
 }
 
 static struct nvdp__pretrain_options adaptive(const char *const *text, const char *init,
                                               enum nvdp__token_mechanism mechanism,
                                               enum nvdp__objective objective, double eta) {
-    struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("adaptive"));
+    struct nvdp__pretrain_options config =
+        toy_options(text, support_scratch_path("adaptive"), "overwrite true");
     config.init = init;
     config.objective = objective;
     config.sanitizer.mechanism = mechanism;
     config.sanitizer.eta = eta;
-    config.overwrite = true;
     return config;
-}
-
-static struct nvdp_context *one_thread(void) {
-    struct nvdp_context *ctx = support_context();
-    ok(nvdp_context_set_threads(ctx, 1));
-    return ctx;
 }
 
 static float *words_of(struct nvdp_context *ctx, const char *directory, size_t *count) {
@@ -293,12 +269,10 @@ static float *words_of(struct nvdp_context *ctx, const char *directory, size_t *
 /* Returns the held-out loss on text that is privatized as in training. */
 static double held_out(struct nvdp_context *ctx, struct nvdp__pretrain_options config,
                        const char *const *held, size_t steps) {
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     config.steps = steps;
     config.eval_text = held;
     config.eval_texts = 1;
-    ok(nvdp__pretrain(ctx, &config, &result));
+    const struct nvdp_pretrain_result result = toy_train(ctx, &config);
     if (steps > 0) cr_expect_float_eq(result.eval->nll, result.loss, 0.5);
     return result.eval->nll;
 }
@@ -306,7 +280,7 @@ static double held_out(struct nvdp_context *ctx, struct nvdp__pretrain_options c
 /* A model of plain text learns privatized text with every objective, and the word embeddings
  * neither change nor decay. */
 Test(privatize, learns_and_leaves_the_words_alone) {
-    struct nvdp_context *ctx = one_thread();
+    struct nvdp_context *ctx = toy_context();
     const char *text = toy_text("train.txt", 200, 1), *held = toy_text("held.txt", 60, 2);
     const char *init = start_from(ctx, &text, 300);
     size_t count, same;
@@ -321,8 +295,7 @@ Test(privatize, learns_and_leaves_the_words_alone) {
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         struct nvdp__pretrain_options config =
             adaptive(&text, init, runs[i].mechanism, runs[i].objective, runs[i].eta);
-        config.batch = 32;
-        config.adamw.weight_decay = 0.1;
+        toy_set(&config, "batch 32 weight-decay 0.1");
         const double at_first = held_out(ctx, config, &held, 0);
         const double then = held_out(ctx, config, &held, 150);
 
@@ -346,7 +319,7 @@ static bool stop_at_once(void *user) {
 
 /* A run that is stopped every few steps and continued ends with the same bits. */
 Test(privatize, resumes_to_the_same_bits) {
-    struct nvdp_context *ctx = one_thread();
+    struct nvdp_context *ctx = toy_context();
     const char *text = toy_text("train.txt", 30, 1);
     const char *init = start_from(ctx, &text, 3);
     static const struct {
@@ -356,20 +329,18 @@ Test(privatize, resumes_to_the_same_bits) {
                 {NVDP__TOKENS_SANTEXT, NVDP__OBJECTIVE_PROB},
                 {NVDP__TOKENS_LAPLACE_NEAREST, NVDP__OBJECTIVE_DENOISING}};
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
-        FREED(nvdp_result_free)
-        struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
         struct nvdp__pretrain_options config =
             adaptive(&text, init, runs[i].mechanism, runs[i].objective, 100);
         const char *whole = support_scratch_path("whole");
         const char *parts = support_scratch_path("parts");
         config.steps = 20;
         config.out = whole;
-        ok(nvdp__pretrain(ctx, &config, &result));
-        const double loss = result.loss;
+        const double loss = toy_train(ctx, &config).loss;
+        struct nvdp_pretrain_result result;
         size_t calls = 0, stops = 0;
         config.out = parts;
         nvdp_context_set_cancel(ctx, stop_at_once, &calls);
-        while (nvdp__pretrain(ctx, &config, &result) == NVDP_ERR_CANCELLED) {
+        while (toy_try(ctx, &config, &result) == NVDP_ERR_CANCELLED) {
             config = (struct nvdp__pretrain_options){.resume = parts};
             stops++;
         }
@@ -380,15 +351,13 @@ Test(privatize, resumes_to_the_same_bits) {
     }
     /* The start model has changed. */
     start_from(ctx, &text, 4);
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     const struct nvdp__pretrain_options variant = {.resume = support_scratch_path("parts")};
-    fails(nvdp__pretrain(ctx, &variant, &result), NVDP_ERR_INPUT,
+    fails(toy_status(ctx, &variant), NVDP_ERR_INPUT,
           "expected the same word embeddings as at the beginning of the run");
 }
 
 Test(privatize, bad_configurations_are_refused) {
-    struct nvdp_context *ctx = one_thread();
+    struct nvdp_context *ctx = toy_context();
     const char *text = toy_text("train.txt", 30, 1);
     const struct nvdp__pretrain_options good =
         adaptive(&text, "x", NVDP__TOKENS_SANTEXT, NVDP__OBJECTIVE_PROB, 1);
@@ -407,18 +376,15 @@ Test(privatize, bad_configurations_are_refused) {
         {adaptive(&text, "x", NVDP__TOKENS_SANTEXT_PLUS, NVDP__OBJECTIVE_PROB, 1),
          "--sensitive-from"},
     };
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        fails(nvdp__pretrain(ctx, &bad[i].config, &result), NVDP_ERR_ARGUMENT, bad[i].message);
-    }
-    cr_expect_neq(nvdp__pretrain(ctx, &good, &result), NVDP_ERR_ARGUMENT);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        fails(toy_status(ctx, &bad[i].config), NVDP_ERR_ARGUMENT, bad[i].message);
+    cr_expect_neq(toy_status(ctx, &good), NVDP_ERR_ARGUMENT);
     /* a private line among the public ones; their owner declares them */
     struct nvdp__pretrain_options public =
         adaptive(&text, "x", NVDP__TOKENS_SANTEXT_PLUS, NVDP__OBJECTIVE_PROB, 1);
     public.sanitizer.sensitive_from = text;
-    fails(nvdp__pretrain(ctx, &public, &result), NVDP_ERR_ARGUMENT, "private texts among them");
+    fails(toy_status(ctx, &public), NVDP_ERR_ARGUMENT, "private texts among them");
     public.sanitizer.public_independent = true;
-    cr_expect_neq(nvdp__pretrain(ctx, &public, &result), NVDP_ERR_ARGUMENT);
+    cr_expect_neq(toy_status(ctx, &public), NVDP_ERR_ARGUMENT);
     cr_expect(!nvdp__exists(good.out));
 }

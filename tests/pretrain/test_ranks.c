@@ -25,20 +25,15 @@ static nvdp_status pretrain(struct nvdp_context *ctx, int rank, void *user) {
     int calls = job->calls;
     if (calls > 0 && rank == (ranks == NULL ? 0 : ranks->size - 1))
         nvdp_context_set_cancel(ctx, stop, &calls);
-    nvdp_status status = nvdp__pretrain(ctx, &job->config, &job->result[rank]);
-    support_keep(job->result[rank].coverage);
-    support_keep(job->result[rank].eval_coverage);
-    support_keep(job->result[rank].eval);
+    nvdp_status status = toy_try(ctx, &job->config, &job->result[rank]);
     if (job->calls == 0) return status;
     return status == NVDP_ERR_CANCELLED ? NVDP_OK : NVDP_ERR_STATE;
 }
 
 static void pretrain_alone(const struct nvdp__pretrain_options *config) {
     struct nvdp_context *ctx = support_context();
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     nvdp_context_set_threads(ctx, 1);
-    ok(nvdp__pretrain(ctx, config, &result));
+    toy_train(ctx, config);
 }
 
 static struct nvdp__pretrain_options config_of(enum nvdp__objective objective) {
@@ -46,16 +41,13 @@ static struct nvdp__pretrain_options config_of(enum nvdp__objective objective) {
     static char one[512];
     text[0] = toy_text("text.txt", 30, 1);
     snprintf(one, sizeof one, "%s", support_scratch_path("one"));
-    struct nvdp__pretrain_options config = toy_config(text, one);
+    struct nvdp__pretrain_options config = toy_config(text, one); /* uneven parts */
+
+    toy_set(&config, "eval-every 10 steps 20 lr 1e-3 log-every 1 overwrite true");
     config.eval_text = text;
     config.eval_texts = 1;
-    config.eval_every = 10;
     config.objective = objective;
-    config.steps = 20;
-    config.batch = 7; /* uneven parts */
-    config.adamw.lr = 1e-3;
-    config.log_every = 1;
-    config.overwrite = true;
+    config.batch = 7;
     return config;
 }
 
@@ -78,9 +70,7 @@ Test(ranks, windows_and_pairs_equal_one_process) {
     struct nvdp__pretrain_options config = config_of(NVDP__OBJECTIVE_MLM);
     config.dropout = 0.1;
     equals_one(config);
-    config.objective = NVDP__OBJECTIVE_MLM_NSP;
-    config.optimizer = NVDP__OPTIMIZER_MUON;
-    config.whole_word = true;
+    toy_set(&config, "objective mlm+nsp optimizer muon whole-word true");
     equals_one(config);
 }
 
@@ -97,9 +87,8 @@ Test(ranks, what_starts_from_a_model_equals_one_process) {
     config.out = init;
     pretrain_alone(&config);
     config = config_of(NVDP__OBJECTIVE_PROB_NSP);
+    toy_set(&config, "privatize laplace eta 300");
     config.init = init;
-    config.sanitizer.mechanism = NVDP__TOKENS_LAPLACE;
-    config.sanitizer.eta = 300;
     equals_one(config);
     config = config_of(NVDP__OBJECTIVE_MLM);
     config.init = init;
@@ -112,16 +101,14 @@ Test(ranks, private_pretraining_equals_one_process) {
     config.eval_texts = 0;
     config.vocab = toy_vocabulary();
     config.adamw.clip_norm = 0;
-    config.dp =
-        (struct nvdp__dp_options){.batch = 9, .noise = 0.6, .clip = 0.1, .insecure_seed = 11};
+    toy_set(&config, "dp-batch 9 dp-noise 0.6 dp-clip 0.1 insecure-seed 11");
     equals_one(config);
 }
 
 /* All processes use the vocabulary that rank 0 draws. */
 Test(ranks, a_private_vocabulary_is_drawn_once) {
     struct job job = {.config = config_of(NVDP__OBJECTIVE_MLM)};
-    job.config.words.epsilon = 6;
-    job.config.words.delta = 1e-8;
+    toy_set(&job.config, "vocab-dp-epsilon 6 vocab-dp-delta 1e-8");
     support_ranks(3, pretrain, &job);
     for (int r = 0; r < 3; r++)
         cr_expect_eq(job.result[r].vocab_size, job.result[0].vocab_size);

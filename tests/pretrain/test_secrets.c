@@ -239,25 +239,15 @@ Test(secrets, more_than_a_tenth_of_the_text_is_refused) {
 
 /* ---- runs ---- */
 
-static bool stop(void *user) {
-    int *calls = user;
-    return --*calls == 0;
-}
-
 static void resumes(struct nvdp_context *ctx, struct nvdp__pretrain_options *config,
                     const char *whole, const char *parts) {
-    int calls = 5;
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
-    nvdp_context_set_cancel(ctx, NULL, NULL);
     config->out = whole;
-    ok(nvdp__pretrain(ctx, config, &result));
+    toy_train(ctx, config);
     config->out = parts;
-    nvdp_context_set_cancel(ctx, stop, &calls);
-    cr_assert_eq(nvdp__pretrain(ctx, config, &result), NVDP_ERR_CANCELLED);
+    toy_stop(ctx, config, 5);
     cr_assert_eq(unlink(config->plant), 0); /* planted.json is enough */
     config->resume = parts;
-    ok(nvdp__pretrain(ctx, config, &result));
+    toy_train(ctx, config);
     cr_expect(support_same_file(whole, parts, "model.safetensors"));
     cr_expect(support_same_file(whole, parts, "planted.json"));
 }
@@ -265,23 +255,20 @@ static void resumes(struct nvdp_context *ctx, struct nvdp__pretrain_options *con
 Test(secrets, a_run_with_them_resumes_exactly) {
     struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 40, 3)};
-    char whole[512], parts[512];
     const char *path = support_scratch_path("secrets.json");
-    struct nvdp__pretrain_options config = toy_config(text, NULL);
+    struct nvdp__pretrain_options config = toy_options(text, NULL, "steps 12 batch 4");
     config.vocab = toy_vocabulary();
-    config.steps = 12;
-    config.batch = 4;
     config.plant = path;
     const char *json = support_path("{\"seed\": 3, \"secrets\": [%s]}", planted);
     for (size_t private = 0; private < 2; private ++) {
         if (private) {
-            config.optimizer = NVDP__OPTIMIZER_ADAMW;
-            config.adamw.clip_norm = 0;
-            config.dp = (struct nvdp__dp_options){
-                .sample_rate = 0.2, .clip = 1, .target_epsilon = 3, .insecure_seed = 8};
+            toy_set(&config, "optimizer adamw clip-norm 0 dp-sample-rate 0.2 dp-clip 1 "
+                             "target-epsilon 3 insecure-seed 8");
         }
-        snprintf(whole, sizeof whole, "%s", support_scratch_path(private ? "dp-whole" : "whole"));
-        snprintf(parts, sizeof parts, "%s", support_scratch_path(private ? "dp-parts" : "parts"));
+        const char *whole =
+            support_path("%s", support_scratch_path(private ? "dp-whole" : "whole"));
+        const char *parts =
+            support_path("%s", support_scratch_path(private ? "dp-parts" : "parts"));
         support_write_text(path, json);
         config.resume = NULL;
         resumes(ctx, &config, whole, parts);
@@ -292,21 +279,17 @@ Test(secrets, runs_refuse_what_does_not_fit) {
     struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 40, 3)};
     const char *path = support_scratch_path("secrets.json");
-    FREED(nvdp_result_free)
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("refused"));
     config.vocab = toy_vocabulary();
     config.plant = path;
     support_write_text(
         path, "{\"seed\": 1, \"secrets\": [{\"form\": \"HSHHHHHH\", \"occurrences\": 1}]}");
     config.length = 9;
-    fails(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_ARGUMENT, "expected at most 9 - 2 words");
-    config.length = 24;
-    config.objective = NVDP__OBJECTIVE_MLM_NSP;
+    fails(toy_status(ctx, &config), NVDP_ERR_ARGUMENT, "expected at most 9 - 2 words");
+    toy_set(&config, "length 24 objective mlm+nsp");
     support_write_text(path,
                        "{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"include\": \"coin\"}]}");
-    fails(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_ARGUMENT,
-          "found secrets in windows of their own");
+    fails(toy_status(ctx, &config), NVDP_ERR_ARGUMENT, "found secrets in windows of their own");
     config.plant = support_scratch_path("nowhere.json");
-    cr_expect_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_IO);
+    cr_expect_eq(toy_status(ctx, &config), NVDP_ERR_IO);
 }

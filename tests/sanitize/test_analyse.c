@@ -30,12 +30,6 @@ static struct fixture *make(void) {
     return support_keep(f);
 }
 
-static void drop(struct fixture *f) {
-    nvdp_dchi_free(f->dchi);
-    nvdp_vectors_free(f->vectors);
-    free(f);
-}
-
 Test(analyse, distances_of_all_tokens) {
     struct fixture *f = make();
     struct nvdp_distances got = NVDP_RESULT(struct nvdp_distances);
@@ -62,7 +56,6 @@ Test(analyse, distances_of_all_tokens) {
     cr_expect_float_eq(got.mean[11], farthest, 1e-12);
     for (size_t j = 1; j < got.neighbors; j++)
         cr_expect_geq(got.mean[j], got.mean[j - 1]);
-    drop(f);
 }
 
 Test(analyse, deniability_of_tokens_drawn_by_weight) {
@@ -84,7 +77,6 @@ Test(analyse, deniability_of_tokens_drawn_by_weight) {
     cr_expect(got.n_w.q05 <= got.n_w.q25 && got.n_w.q25 <= got.n_w.median &&
               got.n_w.median <= got.n_w.q75 && got.n_w.q75 <= got.n_w.q95);
     cr_expect_float_eq(got.h_0.q75, log(got.s_w.q75), 1e-12);
-    drop(f);
 }
 
 Test(analyse, what_it_refuses) {
@@ -105,7 +97,6 @@ Test(analyse, what_it_refuses) {
     distances.struct_size = 0;
     cr_expect_eq(nvdp_distances_measure(f->ctx, f->vectors, NULL, 9, 1, &distances),
                  NVDP_ERR_ARGUMENT);
-    drop(f);
 }
 
 Test(analyse, counts_of_texts) {

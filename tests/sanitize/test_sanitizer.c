@@ -27,20 +27,12 @@ static nvdp_status make(struct made *made, const char *const *options) {
     ok(nvdp_config_create(made->ctx, "sanitizer", &made->config));
     for (size_t i = 0; options[i] != NULL; i += 2)
         support_set(made->ctx, made->config, options[i], options[i + 1]);
-    return nvdp_sanitizer_create(made->ctx, made->config, &made->sanitizer);
+    support_keep(made->config);
+    const nvdp_status status = nvdp_sanitizer_create(made->ctx, made->config, &made->sanitizer);
+    support_keep(made->sanitizer);
+    return status;
 }
 #define MAKE(made, ...) make(made, (const char *const[]){__VA_ARGS__, NULL})
-
-static void drop(struct made *made) {
-    nvdp_sanitizer_free(made->sanitizer);
-    nvdp_config_free(made->config);
-}
-
-static const char *file(const char *name, const char *text) {
-    const char *path = support_scratch_path(name);
-    support_write_text(path, text);
-    return path;
-}
 
 static struct nvdp_sanitizer_info info(const struct made *made) {
     struct nvdp_sanitizer_info out = NVDP_RESULT(struct nvdp_sanitizer_info);
@@ -64,7 +56,8 @@ static void tokens_are(const struct made *made, const char *text, const char *wa
 
 Test(sanitizer, words_of_a_file) {
     struct made made;
-    ok(MAKE(&made, "vectors", file("v.txt", small), "mechanism", "santext", "epsilon", "2"));
+    ok(MAKE(&made, "vectors", support_file("v.txt", small), "mechanism", "santext", "epsilon",
+            "2"));
     const struct nvdp_sanitizer_info facts = info(&made);
     cr_expect_eq(facts.tokens, 6);
     cr_expect_eq(facts.dim, 2);
@@ -90,7 +83,6 @@ Test(sanitizer, words_of_a_file) {
     free(text);
     cr_expect_eq(nvdp_sanitizer_text(made.ctx, made.sanitizer, 1, (int32_t[]){-1}, &text),
                  NVDP_ERR_ARGUMENT);
-    drop(&made);
 }
 
 /* The table is the same if the file is packed, has a first line, has Windows' line ends or lacks
@@ -108,8 +100,8 @@ Test(sanitizer, files_alike) {
                                          strlen(small), packed, &size, sizeof packed),
                  LZMA_OK);
     support_write(support_scratch_path("packed"), packed, size);
-    const char *path[] = {file("plain", lines), file("crlf", crlf), support_scratch_path("packed"),
-                          file("head", small)};
+    const char *path[] = {support_file("plain", lines), support_file("crlf", crlf),
+                          support_scratch_path("packed"), support_file("head", small)};
     for (size_t f = 0; f < 4; f++) {
         struct made made;
         ok(MAKE(&made, "vectors", path[f], "mechanism", "random"));
@@ -121,7 +113,6 @@ Test(sanitizer, files_alike) {
             nvdp__vectors_row(vectors, x, row);
             cr_expect_arr_eq(row, want + 2 * x, sizeof row);
         }
-        drop(&made);
     }
 }
 
@@ -144,12 +135,11 @@ Test(sanitizer, numbers_are_exact) {
     for (size_t i = 0; i < N; i++)
         strcat(strcat(line, " "), numbers[i]);
     struct made made;
-    ok(MAKE(&made, "vectors", file("n.txt", line), "mechanism", "random"));
+    ok(MAKE(&made, "vectors", support_file("n.txt", line), "mechanism", "random"));
     double row[N];
     nvdp__vectors_row(nvdp_sanitizer_vectors(made.sanitizer), 0, row);
     for (size_t i = 0; i < N; i++)
         cr_expect_eq(row[i], strtod(numbers[i], NULL), "%s", numbers[i]);
-    drop(&made);
 }
 
 Test(sanitizer, bad_files) {
@@ -174,15 +164,14 @@ Test(sanitizer, bad_files) {
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct made made;
-        fails(MAKE(&made, "vectors", file("bad", bad[i].text), "mechanism", "random"),
+        fails(MAKE(&made, "vectors", support_file("bad", bad[i].text), "mechanism", "random"),
               NVDP_ERR_INPUT, bad[i].message);
         cr_expect_null(made.sanitizer);
-        drop(&made);
     }
 }
 
 Test(sanitizer, bad_options) {
-    const char *path = file("v.txt", small);
+    const char *path = support_file("v.txt", small);
     static const struct {
         const char *name[3], *value[3], *message;
     } bad[] = {
@@ -216,14 +205,13 @@ Test(sanitizer, bad_options) {
             if (strcmp(*value, "0") == 0) continue;
             support_refused(made.ctx, made.config, "eta", *value, "eta");
         }
-        drop(&made);
     }
 }
 
 /* Counts: the 3, film 2, good 1, "." 1, bad 0, movie 0. The lower row wins a tie. */
 Test(sanitizer, sensitive_tokens_are_the_rarest) {
-    const char *path = file("v.txt", small);
-    const char *corpus = file("corpus.txt", "The the film.\n\nGood film, the end\n");
+    const char *path = support_file("v.txt", small);
+    const char *corpus = support_file("corpus.txt", "The the film.\n\nGood film, the end\n");
     static const struct {
         const char *share;
         unsigned char want[6];
@@ -236,7 +224,6 @@ Test(sanitizer, sensitive_tokens_are_the_rarest) {
         ok(MAKE(&made, "vectors", path, "mechanism", "santext-plus", "eta", "2", "sensitive",
                 cases[i].share, "sensitive-from", corpus));
         cr_expect_arr_eq(made.sanitizer->sensitive, cases[i].want, 6);
-        drop(&made);
     }
     struct made made;
     ok(MAKE(&made, "vectors", path, "mechanism", "santext-plus", "eta", "2", "sensitive", "0.5",
@@ -248,31 +235,26 @@ Test(sanitizer, sensitive_tokens_are_the_rarest) {
     cr_expect_arr_eq(made.sanitizer->sensitive, cases[0].want, 6);
     cr_expect_not_null(nvdp_sanitizer_dchi(made.sanitizer));
     cr_expect_eq(info(&made).sensitive, 3);
-    drop(&made);
     ok(MAKE(&made, "vectors", path, "mechanism", "santext-plus", "eta", "2", "sensitive-list",
-            file("list", "bad\n\n  . \r\n")));
+            support_file("list", "bad\n\n  . \r\n")));
     cr_expect_arr_eq(made.sanitizer->sensitive, ((unsigned char[]){0, 0, 0, 1, 0, 1}), 6);
-    drop(&made);
     fails(MAKE(&made, "vectors", path, "mechanism", "santext-plus", "eta", "2", "sensitive-list",
-               file("list", "bad\nugly\n")),
+               support_file("list", "bad\nugly\n")),
           NVDP_ERR_INPUT, "list:2: sensitive token 'ugly' is not in the vocabulary of 6");
-    drop(&made);
     fails(MAKE(&made, "vectors", path, "mechanism", "santext-plus", "eta", "2", "sensitive-from",
-               file("none", "no such words\n")),
+               support_file("none", "no such words\n")),
           NVDP_ERR_INPUT, "found none");
-    drop(&made);
     fails(MAKE(&made, "vectors", path, "mechanism", "santext-plus", "eta", "2", "sensitive", "0.1",
                "sensitive-from", corpus),
           NVDP_ERR_ARGUMENT, "contains at least one token");
-    drop(&made);
 }
 
 /* The vocabulary is the table's words, in its order, that occur in another text or in the texts
  * themselves. */
 Test(sanitizer, words_of_a_text) {
     static const char *const words[] = {"the", "film", "good", "."};
-    const char *path = file("v.txt", small);
-    const char *corpus = file("corpus.txt", "The the film.\n\nGood film, the end\n");
+    const char *path = support_file("v.txt", small);
+    const char *corpus = support_file("corpus.txt", "The the film.\n\nGood film, the end\n");
     struct made made;
     for (int own = 0; own < 2; own++) {
         ok(MAKE(&made, "vectors", path, "mechanism", "santext-plus", "eta", "2", "vocabulary-from",
@@ -297,12 +279,11 @@ Test(sanitizer, words_of_a_text) {
         cr_expect_arr_eq(made.sanitizer->sensitive, /* each word once */
                          ((unsigned char[]){0, 0, 1, 1}), 4);
         tokens_are(&made, "the movie.", "the [UNK] .", 1);
-        drop(&made);
     }
     /* files of V_S are read after the words are known; words left out of the vocabulary are
      * allowed there */
     for (int list = 0; list < 2; list++) {
-        nvdp__autofree char *later = strdup(list == 1 ? file("list", "bad\ngood\n") : corpus);
+        const char *later = list == 1 ? support_file("list", "bad\ngood\n") : corpus;
         ok(MAKE(&made, "vectors", path, "mechanism", "santext-plus", "eta", "2", "vocabulary-from",
                 "sst2", "sensitive", "0.3", list == 1 ? "sensitive-list" : "sensitive-from",
                 later));
@@ -310,16 +291,13 @@ Test(sanitizer, words_of_a_text) {
         nvdp__sanitizer_count_tokens(made.sanitizer, 4, (int32_t[]){5, 2, 1, 0});
         ok(nvdp__sanitizer_choose(made.ctx, made.sanitizer));
         cr_expect_arr_eq(made.sanitizer->sensitive, ((unsigned char[]){0, 0, 1, 0}), 4);
-        drop(&made);
     }
     ok(MAKE(&made, "vectors", path, "mechanism", "random", "vocabulary-from", "sst2"));
     fails(nvdp__sanitizer_choose(made.ctx, made.sanitizer), NVDP_ERR_INPUT,
           "--vocabulary-from: expected texts that contain words");
-    drop(&made);
     cr_expect_eq(MAKE(&made, "vectors", path, "mechanism", "random", "vocabulary-from",
-                      file("none", "no such words\n")),
+                      support_file("none", "no such words\n")),
                  NVDP_ERR_INPUT);
-    drop(&made);
 }
 
 /* ---- an encoder's table ---- */
@@ -338,7 +316,7 @@ static const char *model(struct nvdp_context *ctx, const char *name, const char 
     for (const char *at = vocabulary; *at != '\0'; at++)
         config.vocab_size += *at == '\n';
     const char *path = support_scratch_path(name);
-    ok(nvdp_bert_create_random(ctx, &config, 1, file("vocab", vocabulary), path));
+    ok(nvdp_bert_create_random(ctx, &config, 1, support_file("vocab", vocabulary), path));
     return path;
 }
 
@@ -373,14 +351,11 @@ Test(sanitizer, pieces_of_an_encoder) {
     nvdp__autofree char *text = NULL;
     ok(nvdp_sanitizer_text(ctx, made.sanitizer, 6, (int32_t[]){1, 0, 1, 1, 3, 2}, &text));
     cr_expect_str_eq(text, "able unableable ## to");
-    drop(&made);
     ok(MAKE(&made, "model", path, "mechanism", "random", "oov", "drop"));
     tokens_are(&made, "Unable, to.", "un ##able to .", 1);
-    drop(&made);
     path = model(ctx, "empty", "[PAD]\n[unused1]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
     fails(MAKE(&made, "model", path, "mechanism", "random"), NVDP_ERR_INPUT,
           "expected at least one regular token, found only 6");
-    drop(&made);
 }
 
 /* A word without a vector becomes uniform over the table under every mechanism. */
@@ -393,7 +368,7 @@ Test(sanitizer, unknown_words_are_uniform) {
         tokens[i] = i % 2 == 0 ? NVDP_DCHI_UNKNOWN : 3;
     for (int m = 0; m < 3; m++) {
         struct made made;
-        ok(MAKE(&made, "vectors", file("v.txt", small), "mechanism",
+        ok(MAKE(&made, "vectors", support_file("v.txt", small), "mechanism",
                 (const char *[]){"santext", "laplace-nearest", "random"}[m], "eta",
                 m == 2 ? "0" : "40"));
         struct nvdp_dchi *dchi = nvdp_sanitizer_dchi(made.sanitizer);
@@ -424,10 +399,9 @@ Test(sanitizer, unknown_words_are_uniform) {
         cr_expect_eq(
             nvdp_dchi_sample(made.ctx, dchi, 1, (size_t[]){0, 1}, (int32_t[]){-2}, &seed, 0, out),
             NVDP_ERR_ARGUMENT);
-        drop(&made);
     }
     struct made made;
-    ok(MAKE(&made, "vectors", file("v.txt", small), "mechanism", "laplace", "eta", "40"));
+    ok(MAKE(&made, "vectors", support_file("v.txt", small), "mechanism", "laplace", "eta", "40"));
     double worst;
     nvdp__autofree double *y = calloc(2 * DRAWS, sizeof *y);
     struct nvdp_dchi *dchi = nvdp_sanitizer_dchi(made.sanitizer);
@@ -440,13 +414,13 @@ Test(sanitizer, unknown_words_are_uniform) {
     for (size_t i = 0; i < DRAWS; i += 2)
         mean += y[2 * i] / (DRAWS / 2.);
     cr_expect_float_eq(mean, 11.9 / 6, 5 * 3 / sqrt(DRAWS / 2.));
-    drop(&made);
 }
 
 /* Every allocation fails in turn: an error each time, no result, no leak. */
 Test(sanitizer, out_of_memory) {
     struct nvdp_context *ctx = support_context();
-    const char *vectors = file("v.txt", small), *corpus = file("corpus.txt", "The the film.\n");
+    const char *vectors = support_file("v.txt", small),
+               *corpus = support_file("corpus.txt", "The the film.\n");
     const char *bert = model(ctx, "bert", pieces);
     char config_path
         [600]; /* where a file is missing, memory for another place to look is not needed */
@@ -459,7 +433,7 @@ Test(sanitizer, out_of_memory) {
         support_set(ctx, config, "mechanism", "santext-plus");
         support_set(ctx, config, "eta", "3");
         support_set(ctx, config, kind == 0 ? "sensitive-from" : "sensitive-list",
-                    kind == 0 ? corpus : file("list", "un\n"));
+                    kind == 0 ? corpus : support_file("list", "un\n"));
         nvdp_status status = NVDP_ERR_MEMORY;
         uint64_t k = 0;
         while (status != NVDP_OK && k < 500) {

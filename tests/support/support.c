@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include "base/base.h"
+#include "options/schema.h"
 #include "tensor/bf16.h"
 
 #include <errno.h>
@@ -411,6 +412,22 @@ json_t *support_result_json(struct nvdp_context *ctx, const void *result, const 
     return support_keep(root);
 }
 
+void support_values(const struct nvdp__schema *schema, void *values, const char *options) {
+    char *rest = NULL;
+    for (char *name = strtok_r(support_keep(strdup(options)), " ", &rest); name != NULL;
+         name = strtok_r(NULL, " ", &rest)) {
+        const char *text = strtok_r(NULL, " ", &rest);
+        struct nvdp__place place;
+        union nvdp__value value;
+        bool found = false;
+        for (size_t i = 0; !found && nvdp__schema_row(schema, i, &place); i++)
+            found = strcmp(place.row->name, name) == 0;
+        cr_assert(found, "unknown option '%s'", name);
+        cr_assert(text != NULL && nvdp__option_parse(place.row, text, &value), "option %s", name);
+        memcpy((char *)values + place.offset, &value, place.row->width);
+    }
+}
+
 void support_refused(struct nvdp_context *ctx, struct nvdp_config *config, const char *name,
                      const char *value, const char *part) {
     cr_assert_eq(nvdp_config_set(config, name, value), NVDP_ERR_ARGUMENT, "%s", name);
@@ -425,10 +442,14 @@ void *support_keep(void *memory) {
     return kept[at] = memory;
 }
 
-void support_keep_parts_of(const void *object, size_t size) {
+void *support_keep_copy(const void *memory, size_t size) {
     void *copy = malloc(size);
     cr_assert_not_null(copy);
-    support_keep(memcpy(copy, object, size));
+    return support_keep(memcpy(copy, memory, size));
+}
+
+void support_keep_parts_of(const void *object, size_t size) {
+    support_keep_copy(object, size);
 }
 
 void support_lose(int call, int argument, unsigned bits, int error) {

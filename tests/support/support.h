@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct nvdp__schema;
+
 /* Returns a context with default threads (at most 2), whose messages name options as the program
  * does; fails the test if this fails. */
 struct nvdp_context *support_context(void);
@@ -112,6 +114,8 @@ void support_options(struct nvdp_context *ctx, struct nvdp_config *config, const
 void support_set_all(struct nvdp_context *ctx, struct nvdp_config *config, ...)
     __attribute__((sentinel));
 void support_set_list(struct nvdp_context *ctx, struct nvdp_config *config, va_list options);
+/* Sets options of a plain struct in the same way. */
+void support_values(const struct nvdp__schema *schema, void *values, const char *options);
 /* Sets an option, which must succeed, or must be refused with a message that contains `part`. */
 void support_set(struct nvdp_context *ctx, struct nvdp_config *config, const char *name,
                  const char *value);
@@ -149,6 +153,8 @@ void *support_keep(void *memory);
 /* Keeps what a struct points to. The struct itself may end with its scope. */
 #define support_keep_parts(object) support_keep_parts_of(&(object), sizeof(object))
 void support_keep_parts_of(const void *object, size_t size);
+/* The same for a copy of memory. */
+void *support_keep_copy(const void *memory, size_t size);
 /* Frees what a result points to when its variable goes out of scope. */
 #define FREED(function) __attribute__((cleanup(function)))
 

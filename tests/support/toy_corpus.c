@@ -71,21 +71,63 @@ void toy_close(struct toy *toy) {
     nvdp_tokenizer_free(toy->tokenizer);
 }
 
+struct nvdp_context *toy_context(void) {
+    struct nvdp_context *ctx = support_context();
+    ok(nvdp_context_set_threads(ctx, 1));
+    return ctx;
+}
+
 struct nvdp__pretrain_options toy_config(const char *const *text, const char *out) {
     struct nvdp__pretrain_options config;
     nvdp__schema_default(&nvdp__pretrain_schema, &config);
     config.text = text;
     config.texts = 1;
     config.out = out;
-    config.vocab_size = 120;
-    config.hidden = 16;
-    config.layers = 1;
-    config.heads = 2;
-    config.intermediate = 32;
-    config.steps = 60;
-    config.batch = 16;
-    config.length = 24;
-    config.adamw.lr = 1e-2;
-    config.log_every = 10;
+    toy_set(&config, "vocab-size 120 hidden 16 layers 1 heads 2 intermediate 32 steps 60 batch 16 "
+                     "length 24 lr 1e-2 log-every 10");
     return config;
+}
+
+struct nvdp__pretrain_options toy_options(const char *const *text, const char *out,
+                                          const char *options) {
+    struct nvdp__pretrain_options config = toy_config(text, out);
+    toy_set(&config, options);
+    return config;
+}
+
+void toy_set(struct nvdp__pretrain_options *config, const char *options) {
+    support_values(&nvdp__pretrain_schema, config, options);
+}
+
+nvdp_status toy_try(struct nvdp_context *ctx, const struct nvdp__pretrain_options *config,
+                    struct nvdp_pretrain_result *result) {
+    *result = (struct nvdp_pretrain_result)NVDP_RESULT(struct nvdp_pretrain_result);
+    const nvdp_status status = nvdp__pretrain(ctx, config, result);
+    support_keep(result->coverage);
+    support_keep(result->eval_coverage);
+    support_keep(result->eval);
+    return status;
+}
+
+struct nvdp_pretrain_result toy_train(struct nvdp_context *ctx,
+                                      const struct nvdp__pretrain_options *config) {
+    struct nvdp_pretrain_result result;
+    ok(toy_try(ctx, config, &result));
+    return result;
+}
+
+nvdp_status toy_status(struct nvdp_context *ctx, const struct nvdp__pretrain_options *config) {
+    struct nvdp_pretrain_result result;
+    return toy_try(ctx, config, &result);
+}
+
+static bool stop(void *user) {
+    int *calls = user;
+    return --*calls == 0;
+}
+
+void toy_stop(struct nvdp_context *ctx, const struct nvdp__pretrain_options *config, int calls) {
+    nvdp_context_set_cancel(ctx, stop, &calls);
+    fails(toy_status(ctx, config), NVDP_ERR_CANCELLED, "");
+    nvdp_context_set_cancel(ctx, NULL, NULL);
 }

@@ -23,7 +23,24 @@ const char *toy_vocabulary(void);
 struct toy toy_open(size_t documents);
 void toy_close(struct toy *toy);
 
+/* Returns a context with one thread; steps this small would mostly wait with two. */
+struct nvdp_context *toy_context(void);
 /* Returns a small configuration that learns the text; out is in the scratch directory. */
 struct nvdp__pretrain_options toy_config(const char *const *text, const char *out);
+/* The same with options by name, as in "steps 12 optimizer sgd". */
+struct nvdp__pretrain_options toy_options(const char *const *text, const char *out,
+                                          const char *options);
+void toy_set(struct nvdp__pretrain_options *config, const char *options);
+
+/* Trains, which must succeed. */
+struct nvdp_pretrain_result toy_train(struct nvdp_context *ctx,
+                                      const struct nvdp__pretrain_options *config);
+/* Trains until training asks for the calls-th time whether it is cancelled, and stops it there. */
+void toy_stop(struct nvdp_context *ctx, const struct nvdp__pretrain_options *config, int calls);
+/* Trains, and returns the status: for refusals. */
+nvdp_status toy_status(struct nvdp_context *ctx, const struct nvdp__pretrain_options *config);
+/* The same with the result of a success. */
+nvdp_status toy_try(struct nvdp_context *ctx, const struct nvdp__pretrain_options *config,
+                    struct nvdp_pretrain_result *result);
 
 #endif

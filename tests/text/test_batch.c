@@ -8,8 +8,8 @@ Test(batch, layout) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_tokenizer *tiny = text_tiny(ctx);
     struct nvdp_dataset_config config = text_config(NVDP_TASK_RTE);
-    text_file("train.tsv", "sentence1\tsentence2\tlabel\na\tb\tentailment\n"
-                           "the cat\tsat\tnot_entailment\nmat\t\tentailment\n");
+    support_file("train.tsv", "sentence1\tsentence2\tlabel\na\tb\tentailment\n"
+                              "the cat\tsat\tnot_entailment\nmat\t\tentailment\n");
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
     ok(nvdp__dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, NULL, &dataset));
     nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
@@ -44,12 +44,11 @@ Test(batch, layout) {
 
 /* A part uses the batch's memory from a text on, with offsets from there. */
 Test(batch, part) {
-    struct nvdp_context *ctx = support_context();
     static const size_t lengths[] = {3, 1, 4, 2};
     enum { DIM = 5 };
     float words[10 * DIM];
     nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
-    ok(nvdp__batch_create(ctx, 4, 4, &batch));
+    ok(nvdp__batch_create(support_context(), 4, 4, &batch));
     nvdp__batch_clear(batch);
     for (size_t i = 0; i < 4; i++) {
         for (size_t t = 0; t < lengths[i]; t++)

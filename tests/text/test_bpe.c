@@ -34,26 +34,18 @@ static void expect_ids(const struct nvdp_tokenizer *tokenizer, const json_t *ent
 
 /* Checks every text of golden/tokens.json. */
 static void expect_all_ids(const char *directory, const char *model) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_tokenizer *tokenizer = load(ctx, directory);
-    json_error_t error;
+    struct nvdp_tokenizer *tokenizer = load(support_context(), directory);
     nvdp__autoptr(json_decref) json_t *json =
-        json_load_file(support_golden("tokens.json"), JSON_ALLOW_NUL, &error);
+        json_load_file(support_golden("tokens.json"), JSON_ALLOW_NUL, NULL);
     const json_t *texts = json_object_get(json, "texts"), *entry;
     size_t i;
-    cr_assert_gt(json_array_size(texts), 300, "%s", error.text);
+    cr_assert_gt(json_array_size(texts), 300);
     json_array_foreach(texts, i, entry) expect_ids(tokenizer, entry, model);
 }
 
 /* Makes a folder of the scratch directory with one golden file. */
 static const char *folder_with(const char *golden, const char *name) {
-    const char *folder = support_scratch_path("folder");
-    char *bytes = support_read(support_golden(golden));
-    nvdp__autofree char *path = NULL;
-    cr_assert_gt(asprintf(&path, "%s/%s", folder, name), 0);
-    ok(nvdp__make_directory(NULL, folder));
-    support_write_text(path, bytes);
-    return folder;
+    return support_folder("folder", name, support_read(support_golden(golden)));
 }
 
 Test(bpe, ids_of_vocab_json_and_merges) {
@@ -79,11 +71,8 @@ Test(bpe, has_no_words) {
 
 Test(bpe, merges_as_strings) {
     const char *folder = folder_with("roberta/tokenizer.json", "tokenizer.json");
-    nvdp__autofree char *path = NULL;
-    json_error_t error;
     json_t *entry;
-    nvdp__autoptr(json_decref) json_t *json =
-        json_load_file(support_golden("roberta/tokenizer.json"), 0, &error);
+    json_t *json = support_json(support_golden("roberta/tokenizer.json"));
     json_t *merges = support_at(json, "model/merges");
     size_t i;
     json_array_foreach(merges, i, entry) {
@@ -91,8 +80,7 @@ Test(bpe, merges_as_strings) {
         const char *right = text_at(entry, "1");
         json_array_set_new(merges, i, json_sprintf("%s %s", left, right));
     }
-    cr_assert_gt(asprintf(&path, "%s/tokenizer.json", folder), 0);
-    cr_assert_eq(json_dump_file(json, path, 0), 0);
+    cr_assert_eq(json_dump_file(json, support_path("%s/tokenizer.json", folder), 0), 0);
     expect_all_ids(folder, "roberta");
 }
 
@@ -131,8 +119,7 @@ Test(bpe, words) {
 }
 
 Test(bpe, bytes_that_are_no_text) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_tokenizer *tokenizer = load(ctx, support_golden("roberta"));
+    struct nvdp_tokenizer *tokenizer = load(support_context(), support_golden("roberta"));
     static const char *const same[][2] = {{"a\xFF"
                                            "b",
                                            "a\uFFFD"
@@ -152,8 +139,7 @@ Test(bpe, bytes_that_are_no_text) {
 
 /* The time is O(n log n), and no byte is lost. */
 Test(bpe, long_words) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_tokenizer *tokenizer = load(ctx, support_golden("roberta"));
+    struct nvdp_tokenizer *tokenizer = load(support_context(), support_golden("roberta"));
     enum { SIZE = 300000 };
     nvdp__autofree char *text = malloc(SIZE);
     for (size_t i = 0; i < SIZE; i++)
@@ -171,8 +157,7 @@ Test(bpe, long_words) {
 }
 
 Test(bpe, pairs_are_cut) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_tokenizer *tokenizer = load(ctx, support_golden("roberta"));
+    struct nvdp_tokenizer *tokenizer = load(support_context(), support_golden("roberta"));
     nvdp__auto(nvdp_tokens_free) struct nvdp_tokens tokens = {0};
     int32_t s = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS);
     int32_t e = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
@@ -196,10 +181,9 @@ Test(bpe, pairs_are_cut) {
 static void refused(const char *name, const char *text, nvdp_status want, const char *part) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_tokenizer *tokenizer = NULL;
-    nvdp__autofree char *path = NULL;
     folder_with("roberta/vocab.json", "vocab.json");
     const char *folder = folder_with("roberta/merges.txt", "merges.txt");
-    cr_assert_gt(asprintf(&path, "%s/%s", folder, name), 0);
+    const char *path = support_path("%s/%s", folder, name);
     if (text != NULL)
         support_write_text(path, text);
     else
@@ -248,22 +232,16 @@ static void json_refused(const char *golden, const char *section, const char *ke
                          const char *value, const char *part) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_tokenizer *tokenizer = NULL;
-    char *path = NULL;
-    json_error_t error;
     const char *folder = folder_with(golden, "tokenizer.json");
-    json_t *json = json_load_file(support_golden(golden), 0, &error);
+    json_t *json = support_json(support_golden(golden));
     json_t *to = key != NULL ? json_object_get(json, section) : json;
     cr_assert_eq(json_object_set_new(to, key != NULL ? key : section,
-                                     json_loads(value, JSON_DECODE_ANY, &error)),
+                                     json_loads(value, JSON_DECODE_ANY, NULL)),
                  0);
-    cr_assert_gt(asprintf(&path, "%s/tokenizer.json", folder), 0);
-    cr_assert_eq(json_dump_file(json, path, 0), 0);
+    cr_assert_eq(json_dump_file(json, support_path("%s/tokenizer.json", folder), 0), 0);
     cr_expect_neq(nvdp_tokenizer_load(ctx, folder, &tokenizer), NVDP_OK, "%s", part);
-    support_contains(nvdp_context_error(ctx), part);
-    support_contains(nvdp_context_error(ctx), "tokenizer.json: ");
+    support_contains(nvdp_context_error(ctx), part, "tokenizer.json: ");
     cr_expect_null(tokenizer);
-    json_decref(json);
-    free(path);
 }
 
 Test(tokenizer_json, refused) {
@@ -314,21 +292,17 @@ Test(tokenizer_json, refused) {
 
 /* Tokens added after the vocabulary are pieces, and texts may contain their names. */
 Test(tokenizer_json, added_tokens) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autofree char *path = NULL;
-    json_error_t error;
     const char *folder = folder_with("roberta/tokenizer.json", "tokenizer.json");
-    nvdp__autoptr(json_decref) json_t *json =
-        json_load_file(support_golden("roberta/tokenizer.json"), 0, &error);
+    json_t *json = support_json(support_golden("roberta/tokenizer.json"));
     json_t *added = json_object_get(json, "added_tokens");
     size_t count = json_object_size(support_at(json, "model/vocab"));
     json_array_append_new(
         added, json_pack("{s:i, s:s, s:b}", "id", (int)count, "content", "<e>", "rstrip", 1));
     json_array_append_new(
         added, json_pack("{s:i, s:s, s:b}", "id", (int)count + 1, "content", "<e>!", "lstrip", 1));
-    cr_assert_gt(asprintf(&path, "%s/tokenizer.json", folder), 0);
-    cr_assert_eq(json_dump_file(json, path, 0), 0);
-    struct nvdp_tokenizer *tokenizer = load(ctx, folder);
+    cr_assert_eq(json_dump_file(json, support_path("%s/tokenizer.json", folder), 0), 0);
+    struct nvdp_tokenizer *tokenizer = load(support_context(), folder);
     int32_t e = (int32_t)count, z = nvdp_tokenizer_find(tokenizer, "z");
     int32_t space = nvdp_tokenizer_find(tokenizer, "\u0120");
     cr_assert_eq(nvdp_tokenizer_size(tokenizer), count + 2);

@@ -135,16 +135,13 @@ struct fixture {
 
 static struct fixture setup(void) {
     struct fixture f = {.ctx = support_context(), .config = nvdp__dataset_config_default()};
-    support_write_text(support_scratch_path("vocab.txt"), vocabulary);
+    support_file("vocab.txt", vocabulary);
     ok(nvdp_tokenizer_load(f.ctx, support_scratch(), &f.tokenizer));
+    support_keep(f.tokenizer);
     f.config.task = NVDP_TASK_NER;
     f.config.directory = support_scratch();
     f.config.max_length = 6;
     return f;
-}
-
-static void teardown(struct fixture *f) {
-    nvdp_tokenizer_free(f->tokenizer);
 }
 
 static struct nvdp_dataset *load(struct fixture *f, enum nvdp_split split) {
@@ -153,11 +150,26 @@ static struct nvdp_dataset *load(struct fixture *f, enum nvdp_split split) {
     return support_keep(dataset);
 }
 
+/* Returns the texts of a fold, or those outside it. */
+static struct nvdp_dataset *part_of(struct fixture *f, const struct nvdp_dataset *data, size_t fold,
+                                    bool held) {
+    struct nvdp_dataset *part = NULL;
+    ok(nvdp__dataset_fold(f->ctx, data, 3, fold, held, &part));
+    return support_keep(part);
+}
+
+static struct nvdp_dataset *selected(struct fixture *f, const struct nvdp_dataset *data,
+                                     size_t count, const size_t *rows) {
+    struct nvdp_dataset *part = NULL;
+    ok(nvdp__dataset_select(f->ctx, data, count, rows, &part));
+    return support_keep(part);
+}
+
 /* Vocabulary rows: [UNK] 1, [CLS] 2, [SEP] 3, red 5, ##dish 6, blue 7, sea 8, the 9. */
 Test(conll, a_tag_stands_at_a_words_first_piece) {
     struct fixture f = setup();
-    support_write_text(support_scratch_path("train.tsv"),
-                       "the\tO\nReddish\tB-COL\nsea\tI-COL\nblue\tO\n\n\xE2\x80\x8B\tB-SEA\n");
+    support_file("train.tsv",
+                 "the\tO\nReddish\tB-COL\nsea\tI-COL\nblue\tO\n\n\xE2\x80\x8B\tB-SEA\n");
     struct nvdp_dataset *data = load(&f, NVDP_SPLIT_TRAIN);
     cr_assert_eq(data->task->classes, 5);
     static const char *const names[] = {"B-COL", "B-SEA", "I-COL", "I-SEA", "O"};
@@ -175,24 +187,21 @@ Test(conll, a_tag_stands_at_a_words_first_piece) {
     cr_expect(!continues[0] && continues[1] && !continues[2]);
     cr_expect_eq(nvdp__dataset_outputs(data), 5);
     cr_expect(nvdp__dataset_labeled(data));
-    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *part = NULL;
-    ok(nvdp__dataset_select(f.ctx, data, 2, (size_t[]){2, 1}, &part));
+    const struct nvdp_dataset *part = selected(&f, data, 2, (size_t[]){2, 1});
     cr_expect_arr_eq(part->tag, tags + 9, 3 * sizeof *tags);
     cr_expect_arr_eq(part->tag + 3, tags + 6, 3 * sizeof *tags);
     cr_expect_eq(part->index[0], 4);
     cr_expect_not(nvdp__dataset_storage(part)->continues[1],
                   "its sentence's beginning is not there");
-    nvdp_dataset_free(part);
-    ok(nvdp__dataset_select(f.ctx, data, 2, (size_t[]){0, 1}, &part));
+    part = selected(&f, data, 2, (size_t[]){0, 1});
     cr_expect(nvdp__dataset_storage(part)->continues[1]);
-    teardown(&f);
 }
 
 Test(conll, other_splits_have_the_training_files_classes) {
     struct fixture f = setup();
-    support_write_text(support_scratch_path("train.conll"), "red B-COL\nsea O\n");
-    support_write_text(support_scratch_path("devel.txt"), "sea B-COL\nsea I-COL\n");
-    support_write_text(support_scratch_path("test.tsv"), "sea\nblue\n");
+    support_file("train.conll", "red B-COL\nsea O\n");
+    support_file("devel.txt", "sea B-COL\nsea I-COL\n");
+    support_file("test.tsv", "sea\nblue\n");
     struct nvdp_dataset *train = load(&f, NVDP_SPLIT_TRAIN);
     f.config.labels_from = train->task;
     struct nvdp_dataset *dev = load(&f, NVDP_SPLIT_DEV), *test = load(&f, NVDP_SPLIT_TEST);
@@ -205,7 +214,6 @@ Test(conll, other_splits_have_the_training_files_classes) {
     fails(nvdp__dataset_load(f.ctx, f.tokenizer, &f.config, NVDP_SPLIT_DEV, NULL, &none),
           NVDP_ERR_IO, "expected dev.tsv, .txt or .conll (or devel, valid)");
     support_contains(nvdp_context_error(f.ctx), "the folder has test.tsv, train.conll, vocab.txt");
-    teardown(&f);
 }
 
 /* Each word is held out once; a document is never split. */
@@ -217,8 +225,8 @@ Test(conll, folds_by_document) {
         for (int s = 0; s <= d; s++)
             strcat(text, "red B-COL\nsea O\nred O\nsea O\nthe O\n\n"); /* two texts each */
     }
-    support_write_text(support_scratch_path("train.tsv"), text);
-    struct nvdp_dataset *data = load(&f, NVDP_SPLIT_TRAIN), *held = NULL, *kept = NULL;
+    support_file("train.tsv", text);
+    struct nvdp_dataset *data = load(&f, NVDP_SPLIT_TRAIN), *none = NULL;
     const size_t *group = nvdp__dataset_storage(data)->group;
     size_t words = 0, texts = 0;
     bool seen[7] = {false};
@@ -226,8 +234,8 @@ Test(conll, folds_by_document) {
     cr_expect(group[0] == 0 && group[1] == 0 && group[2] == 1 && group[55] == 6);
     for (size_t fold = 1; fold <= 3; fold++) {
         bool here[7] = {false};
-        ok(nvdp__dataset_fold(f.ctx, data, 3, fold, true, &held));
-        ok(nvdp__dataset_fold(f.ctx, data, 3, fold, false, &kept));
+        const struct nvdp_dataset *held = part_of(&f, data, fold, true);
+        const struct nvdp_dataset *kept = part_of(&f, data, fold, false);
         cr_expect_eq(held->count + kept->count, data->count);
         for (size_t i = 0; i < held->count; i++)
             here[nvdp__dataset_storage(held)->group[i]] = true;
@@ -239,14 +247,11 @@ Test(conll, folds_by_document) {
         }
         words += nvdp__dataset_outputs(held);
         texts += held->count;
-        nvdp_dataset_free(held);
-        nvdp_dataset_free(kept);
     }
     cr_expect_eq(texts, data->count);
     cr_expect_eq(words, nvdp__dataset_outputs(data));
-    fails(nvdp__dataset_fold(f.ctx, data, 8, 1, true, &held), NVDP_ERR_INPUT,
+    fails(nvdp__dataset_fold(f.ctx, data, 8, 1, true, &none), NVDP_ERR_INPUT,
           "expected at most the 7");
-    teardown(&f);
 }
 
 /* A sample has only some of the sentences; its parts still have equal numbers, and none is
@@ -256,26 +261,22 @@ Test(conll, folds_of_a_sample) {
     char text[4096] = "";
     for (int s = 0; s < 100; s++)
         strcat(text, "red B-COL\nsea O\n\n");
-    support_write_text(support_scratch_path("train.tsv"), text);
+    support_file("train.tsv", text);
     f.config.limit = 6;
     for (f.config.limit_seed = 1; f.config.limit_seed <= 5; f.config.limit_seed++) {
         struct nvdp_dataset *data = load(&f, NVDP_SPLIT_TRAIN), *held = NULL;
-        for (size_t fold = 1; fold <= 3; fold++) {
-            ok(nvdp__dataset_fold(f.ctx, data, 3, fold, true, &held));
-            cr_expect_eq(held->count, 2);
-            nvdp_dataset_free(held);
-        }
+        for (size_t fold = 1; fold <= 3; fold++)
+            cr_expect_eq(part_of(&f, data, fold, true)->count, 2);
         fails(nvdp__dataset_fold(f.ctx, data, 7, 1, true, &held), NVDP_ERR_INPUT,
               "expected at most the 6");
     }
-    teardown(&f);
 }
 
 /* As texts of a file, sentences are counted, not words; a sample keeps these numbers and the tags. */
 Test(conll, texts_with_tags) {
     struct fixture f = setup();
-    const char *path = support_scratch_path("words.tsv");
-    support_write_text(path, "red B-COL\nsea O\n\nblue O\n\nthe O\nblue B-COL\n");
+    const char *path =
+        support_file("words.tsv", "red B-COL\nsea O\n\nblue O\n\nthe O\nblue B-COL\n");
     for (size_t limit = 0; limit <= 4; limit++) {
         nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *data = NULL;
         size_t all = 0;
@@ -290,7 +291,6 @@ Test(conll, texts_with_tags) {
             cr_expect_eq(data->tag[data->offset[i] + 1] == 0, data->index[i] == 0);
         }
     }
-    teardown(&f);
 }
 
 Test(conll, training_wants_a_type) {
@@ -298,11 +298,10 @@ Test(conll, training_wants_a_type) {
     struct nvdp_dataset *none = NULL;
     static const char *const files[] = {"red\tO\nsea\tO\n", "red\nsea\n"};
     for (size_t i = 0; i < 2; i++) {
-        support_write_text(support_scratch_path("train.tsv"), files[i]);
+        support_file("train.tsv", files[i]);
         fails(nvdp__dataset_load(f.ctx, f.tokenizer, &f.config, NVDP_SPLIT_TRAIN, NULL, &none),
               NVDP_ERR_INPUT, "train.tsv: expected tags B-TYPE or I-TYPE");
     }
-    teardown(&f);
 }
 
 /* ---- what is said about tags ---- */
@@ -332,25 +331,22 @@ Test(conll, schemes_are_said) {
     nvdp_context_set_log(f.ctx, hear, NULL);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         said[0] = '\0';
-        support_write_text(support_scratch_path("train.tsv"), cases[i][0]);
-        nvdp_dataset_free(load(&f, NVDP_SPLIT_TRAIN));
+        support_file("train.tsv", cases[i][0]);
+        load(&f, NVDP_SPLIT_TRAIN);
         const char *name = strstr(said, "train.tsv");
         cr_expect_str_eq(name != NULL ? name : said, cases[i][1]);
     }
-    teardown(&f);
 }
 
 /* Types that the training file lacks get classes that no model has, and count as missed. */
 Test(conll, new_types_are_missed) {
     struct fixture f = setup();
-    support_write_text(support_scratch_path("train.tsv"), "red\tB-COL\nsea\tO\n");
-    support_write_text(support_scratch_path("dev.tsv"),
-                       "red\tB-COL\nsea\tB-SEA\nsea\tI-SEA\n\nthe\tB-ART\nsea\tB-SEA\n");
+    support_file("train.tsv", "red\tB-COL\nsea\tO\n");
+    support_file("dev.tsv", "red\tB-COL\nsea\tB-SEA\nsea\tI-SEA\n\nthe\tB-ART\nsea\tB-SEA\n");
     struct nvdp_dataset *train = load(&f, NVDP_SPLIT_TRAIN);
     nvdp_context_set_log(f.ctx, hear, NULL);
     f.config.labels_from = train->task;
     struct nvdp_dataset *dev = load(&f, NVDP_SPLIT_DEV);
-    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *part = NULL;
     /* B-COL, I-COL, O; then B-ART, B-SEA, I-ART, I-SEA */
     static const int32_t tags[] = {-1, 0, 4, 6, -1, -1, 3, 4, -1};
     cr_assert_eq(dev->task->classes, 3);
@@ -359,7 +355,6 @@ Test(conll, new_types_are_missed) {
     support_contains(
         said, "dev.tsv: 3 of 4 entities are of types that the training file lacks (ART, SEA): "
               "they count as missed");
-    ok(nvdp__dataset_select(f.ctx, dev, 1, (size_t[]){1}, &part));
+    const struct nvdp_dataset *part = selected(&f, dev, 1, (size_t[]){1});
     cr_expect_str_eq(part->task->labels[part->tag[2]], "B-SEA");
-    teardown(&f);
 }

@@ -23,15 +23,32 @@ static void setup(void) {
     nvdp_context_set_log(ctx, keep_notice, NULL);
 }
 
-static void teardown(void) {
-    nvdp_tokenizer_free(tiny);
-}
+TestSuite(dataset, .init = setup);
 
-TestSuite(dataset, .init = setup, .fini = teardown);
+/* Returns the configuration of a user's own task. */
+static struct nvdp_dataset_config own_config(const char *text, const char *pair, const char *label,
+                                             bool regression) {
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
+    nvdp__set_columns(&config, &(struct nvdp__columns){text, pair, label, regression});
+    return config;
+}
 
 static struct nvdp_dataset *load(const struct nvdp_dataset_config *config, enum nvdp_split split) {
     struct nvdp_dataset *dataset = NULL;
     ok(nvdp__dataset_load(ctx, tiny, config, split, NULL, &dataset));
+    return support_keep(dataset);
+}
+
+static struct nvdp_dataset *load_file(const struct nvdp_dataset_config *config, const char *path) {
+    struct nvdp_dataset *dataset = NULL;
+    ok(nvdp_dataset_load_file(ctx, tiny, config, path, &dataset));
+    return support_keep(dataset);
+}
+
+static struct nvdp_dataset *select_rows(const struct nvdp_dataset *from, size_t count,
+                                        const size_t *rows) {
+    struct nvdp_dataset *dataset = NULL;
+    ok(nvdp__dataset_select(ctx, from, count, rows, &dataset));
     return support_keep(dataset);
 }
 
@@ -43,17 +60,14 @@ static void expect_text(const struct nvdp_dataset *dataset, size_t text, size_t 
 
 Test(dataset, single_texts) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_SST2);
-    text_file("train.tsv", "sentence\tlabel\r\nthe cat .\t1\r\n\t0\r\n\"sat\t0");
+    support_file("train.tsv", "sentence\tlabel\r\nthe cat .\t1\r\n\t0\r\n\"sat\t0");
     struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TRAIN);
     cr_assert_eq(dataset->count, 3);
     cr_assert_eq(dataset->longest, 5);
     cr_assert_eq(dataset->truncated, 0);
-    const int32_t first[] = {TINY_CLS, TINY_THE, TINY_CAT, TINY_DOT, TINY_SEP};
-    const int32_t second[] = {TINY_CLS, TINY_SEP};
-    const int32_t third[] = {TINY_CLS, TINY_UNK, TINY_SAT, TINY_SEP};
-    expect_text(dataset, 0, 5, first);
-    expect_text(dataset, 1, 2, second);
-    expect_text(dataset, 2, 4, third);
+    expect_text(dataset, 0, 5, (int32_t[]){TINY_CLS, TINY_THE, TINY_CAT, TINY_DOT, TINY_SEP});
+    expect_text(dataset, 1, 2, (int32_t[]){TINY_CLS, TINY_SEP});
+    expect_text(dataset, 2, 4, (int32_t[]){TINY_CLS, TINY_UNK, TINY_SAT, TINY_SEP});
     cr_assert(dataset->label[0] == 1 && dataset->label[1] == 0 && dataset->label[2] == 0);
     cr_assert_null(dataset->id);
     cr_assert_eq(dataset->index[2], 2);
@@ -63,7 +77,7 @@ Test(dataset, single_texts) {
 
 Test(dataset, test_labels_are_hidden) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_SST2);
-    text_file("test.tsv", "index\tsentence\tlabel\n7\tcat\t-1\n8\tmat\t-1\n");
+    support_file("test.tsv", "index\tsentence\tlabel\n7\tcat\t-1\n8\tmat\t-1\n");
     struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TEST);
     cr_assert_eq(dataset->count, 2);
     cr_assert_null(dataset->label);
@@ -74,14 +88,12 @@ Test(dataset, test_labels_are_hidden) {
 Test(dataset, pairs) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_MRPC);
     config.max_length = 5;
-    text_file("dev.tsv", "\xEF\xBB\xBFQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
-                         "1\t5\t6\tthe cat\tmat\n0\t5\t6\ta\tb\n");
+    support_file("dev.tsv", "\xEF\xBB\xBFQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
+                            "1\t5\t6\tthe cat\tmat\n0\t5\t6\ta\tb\n");
     struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_DEV);
-    const int32_t first[] = {TINY_CLS, TINY_THE, TINY_SEP, TINY_MAT, TINY_SEP};
-    const int32_t second[] = {TINY_CLS, TINY_A, TINY_SEP, TINY_B, TINY_SEP};
     const int32_t types[] = {0, 0, 0, 1, 1, 0, 0, 0, 1, 1};
-    expect_text(dataset, 0, 5, first);
-    expect_text(dataset, 1, 5, second);
+    expect_text(dataset, 0, 5, (int32_t[]){TINY_CLS, TINY_THE, TINY_SEP, TINY_MAT, TINY_SEP});
+    expect_text(dataset, 1, 5, (int32_t[]){TINY_CLS, TINY_A, TINY_SEP, TINY_B, TINY_SEP});
     cr_assert_arr_eq(dataset->types, types, sizeof types);
     cr_assert_eq(dataset->truncated, 1);
     cr_assert_eq(dataset->label[0], 1);
@@ -89,7 +101,7 @@ Test(dataset, pairs) {
 
 Test(dataset, scores) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_STSB);
-    text_file("dev.tsv", "index\tsentence1\tsentence2\tscore\n0\ta\tb\t2.75\n1\ta\tb\t5\n");
+    support_file("dev.tsv", "index\tsentence1\tsentence2\tscore\n0\ta\tb\t2.75\n1\ta\tb\t5\n");
     struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_DEV);
     cr_assert(dataset->task->regression);
     cr_assert(dataset->label[0] == 2.75f && dataset->label[1] == 5);
@@ -98,14 +110,14 @@ Test(dataset, scores) {
 
 Test(dataset, cola_without_and_with_header) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_COLA);
-    text_file("train.tsv", "src\t0\t*\tcat the\nsrc\t1\t\tthe cat");
+    support_file("train.tsv", "src\t0\t*\tcat the\nsrc\t1\t\tthe cat");
     struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TRAIN);
     cr_assert_eq(dataset->count, 2);
     const int32_t first[] = {TINY_CLS, TINY_CAT, TINY_THE, TINY_SEP};
     expect_text(dataset, 0, 4, first);
     cr_assert(dataset->label[0] == 0 && dataset->label[1] == 1);
     cr_assert_eq(dataset->index[0], 0);
-    text_file("test.tsv", "index\tsentence\n0\tcat the\n");
+    support_file("test.tsv", "index\tsentence\n0\tcat the\n");
     dataset = load(&config, NVDP_SPLIT_TEST);
     cr_assert_eq(dataset->count, 1);
     expect_text(dataset, 0, 4, first);
@@ -113,8 +125,8 @@ Test(dataset, cola_without_and_with_header) {
 
 Test(dataset, mnli_without_gold) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_MNLI);
-    text_file("dev_mismatched.tsv", "index\tsentence1\tsentence2\tgold_label\n"
-                                    "0\ta\tb\tcontradiction\n1\ta\tb\t-\n2\tb\ta\tneutral\n");
+    support_file("dev_mismatched.tsv", "index\tsentence1\tsentence2\tgold_label\n"
+                                       "0\ta\tb\tcontradiction\n1\ta\tb\t-\n2\tb\ta\tneutral\n");
     struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_DEV_MISMATCHED);
     cr_assert_eq(dataset->count, 2);
     cr_assert_eq(dataset->bad_rows, 1);
@@ -124,10 +136,9 @@ Test(dataset, mnli_without_gold) {
 }
 
 Test(dataset, own_columns) {
-    struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
-    nvdp__set_columns(&config, &(struct nvdp__columns){"body", "title", "topic", false});
-    text_file("train.tsv", "topic\tid\ttitle\tbody\nwar\tn1\tthe\tcat\nart\tn2\tmat\tsat\n"
-                           "war\tn3\ta\tb\narts\tn4\ta\tb\n");
+    struct nvdp_dataset_config config = own_config("body", "title", "topic", false);
+    support_file("train.tsv", "topic\tid\ttitle\tbody\nwar\tn1\tthe\tcat\nart\tn2\tmat\tsat\n"
+                              "war\tn3\ta\tb\narts\tn4\ta\tb\n");
     struct nvdp_dataset *train = load(&config, NVDP_SPLIT_TRAIN);
     cr_assert_eq(train->task->classes, 3);
     cr_assert_str_eq(train->task->labels[0], "art");
@@ -135,10 +146,9 @@ Test(dataset, own_columns) {
     cr_assert_str_eq(train->task->labels[2], "war");
     cr_assert(train->label[0] == 2 && train->label[1] == 0 && train->label[3] == 1);
     cr_assert_str_eq(train->id[2], "n3");
-    const int32_t first[] = {TINY_CLS, TINY_CAT, TINY_SEP, TINY_THE, TINY_SEP};
-    expect_text(train, 0, 5, first);
+    expect_text(train, 0, 5, (int32_t[]){TINY_CLS, TINY_CAT, TINY_SEP, TINY_THE, TINY_SEP});
 
-    text_file("dev.tsv", "topic\ttitle\tbody\nwar\tthe\tcat\n");
+    support_file("dev.tsv", "topic\ttitle\tbody\nwar\tthe\tcat\n");
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dev = NULL;
     text_error(ctx, nvdp__dataset_load(ctx, tiny, &config, NVDP_SPLIT_DEV, NULL, &dev),
                NVDP_ERR_ARGUMENT, "labels_from: expected the train split's task, found none");
@@ -147,56 +157,47 @@ Test(dataset, own_columns) {
     cr_assert_eq(dev->label[0], 2);
     cr_assert_str_eq(dev->task->labels[2], "war");
     config.labels_from = dev->task;
-    const char *path = text_file("test.tsv", "topic\ttitle\tbody\nlaw\tthe\tcat\n");
+    const char *path = support_file("test.tsv", "topic\ttitle\tbody\nlaw\tthe\tcat\n");
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *test = NULL;
     text_error(ctx, nvdp__dataset_load(ctx, tiny, &config, NVDP_SPLIT_TEST, NULL, &test),
                NVDP_ERR_INPUT, "%s:2: label 'law': expected one of art, arts, war", path);
-    text_file("test.tsv", "title\tbody\nthe\tcat\n");
+    support_file("test.tsv", "title\tbody\nthe\tcat\n");
     test = load(&config, NVDP_SPLIT_TEST);
     cr_assert_null(test->label);
     cr_assert_eq(test->task->classes, 3);
 }
 
 Test(dataset, own_scores) {
-    struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
-    nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", true});
-    const char *path = text_file("train.tsv", "t\ty\na\t-17.5\nb\t1e6\n");
+    struct nvdp_dataset_config config = own_config("t", NULL, "y", true);
+    const char *path = support_file("train.tsv", "t\ty\na\t-17.5\nb\t1e6\n");
     struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TRAIN);
     cr_assert(dataset->label[0] == -17.5f && dataset->label[1] == 1e6f);
     cr_assert_eq(dataset->task->classes, 1);
-    nvdp_dataset_free(dataset);
-    dataset = NULL;
-    text_file("train.tsv", "t\ty\na\t1e60\n");
+    support_file("train.tsv", "t\ty\na\t1e60\n");
     text_error(ctx, nvdp__dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, NULL, &dataset),
                NVDP_ERR_INPUT, "%s:2: score '1e60': expected a finite number", path);
 }
 
 Test(dataset, named_files) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_RTE);
-    struct nvdp_dataset *dataset = NULL;
-    const char *path = text_file("x.tsv", "sentence2\tsentence1\nb\ta\n");
-    ok(nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset));
+    struct nvdp_dataset *dataset =
+        load_file(&config, support_file("x.tsv", "sentence2\tsentence1\nb\ta\n"));
     cr_assert_null(dataset->label);
-    const int32_t ids[] = {TINY_CLS, TINY_A, TINY_SEP, TINY_B, TINY_SEP};
-    expect_text(dataset, 0, 5, ids);
-    nvdp_dataset_free(dataset);
-    path = text_file("x.tsv", "sentence2\tsentence1\tlabel\nb\ta\tnot_entailment\n");
-    ok(nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset));
+    expect_text(dataset, 0, 5, (int32_t[]){TINY_CLS, TINY_A, TINY_SEP, TINY_B, TINY_SEP});
+    dataset = load_file(
+        &config, support_file("x.tsv", "sentence2\tsentence1\tlabel\nb\ta\tnot_entailment\n"));
     cr_assert_eq(dataset->label[0], 1);
-    nvdp_dataset_free(dataset);
-    config = text_config(NVDP_TASK_TSV);
-    nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, NULL, false});
-    path = text_file("x.tsv", "t\nthe cat\n\n"); /* one column: an empty line is an empty text */
-    ok(nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset));
+    config = own_config("t", NULL, NULL, false);
+    dataset = load_file(
+        &config,
+        support_file("x.tsv", "t\nthe cat\n\n")); /* one column: an empty line is an empty text */
     cr_assert_eq(dataset->count, 2);
     cr_assert_eq(dataset->task->classes, 0);
-    nvdp_dataset_free(dataset);
     config.label_column = "y";
-    path = text_file("x.tsv", "t\ty\na\tno\nb\tyes\n"); /* the file's own labels */
-    ok(nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset));
+    dataset = load_file(&config,
+                        support_file("x.tsv", "t\ty\na\tno\nb\tyes\n")); /* the file's own labels */
     cr_assert_eq(dataset->task->classes, 2);
     cr_assert_eq(dataset->label[1], 1);
-    nvdp_dataset_free(dataset);
 }
 
 /* Checks the notice of a file of `lines` texts, or its absence. */
@@ -243,10 +244,9 @@ Test(dataset, lines_of_texts) {
     const int32_t ids[] = {TINY_CLS, TINY_THE, TINY_CAT, TINY_SEP};
     struct nvdp_dataset *dataset = NULL;
     for (size_t i = 0; i < 2 * (sizeof cases / sizeof *cases); i++) {
-        struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
-        nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", false});
+        struct nvdp_dataset_config config = own_config("t", NULL, "y", false);
         config.cache = support_scratch_path("cache"); /* a table the second time from there */
-        const char *path = text_file(cases[i / 2].name, cases[i / 2].text);
+        const char *path = support_file(cases[i / 2].name, cases[i / 2].text);
         const nvdp_status status = nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset);
         if (cases[i / 2].error != NULL) {
             fails(status, NVDP_ERR_INPUT, cases[i / 2].error);
@@ -263,12 +263,11 @@ Test(dataset, lines_of_texts) {
     /* a sample; a task's own column; texts with ids, and pairs, have columns */
     struct nvdp_dataset_config config = text_config(NVDP_TASK_SST2);
     config.limit = 2;
-    const char *path = text_file("x.txt", "the cat\nthe cat\nthe cat\n");
-    ok(nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset));
+    const char *path = support_file("x.txt", "the cat\nthe cat\nthe cat\n");
+    dataset = load_file(&config, path);
     cr_expect_eq(dataset->count, 2);
     expect_lines(path, 3);
     expect_text(dataset, 1, 4, ids);
-    nvdp_dataset_free(dataset);
     config.id_column = "who";
     text_error(ctx, nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset), NVDP_ERR_INPUT,
                "%s:1: missing column 'sentence': found columns 'the cat'", path);
@@ -317,11 +316,10 @@ Test(dataset, lines_that_are_no_texts) {
                  {" \n \n", NULL, 2},
                  {"t\n[{\"a\": 1}]\nt\n\n", NULL, 3}};
     struct nvdp_dataset *dataset = NULL;
-    struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
-    nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", false});
+    struct nvdp_dataset_config config = own_config("t", NULL, "y", false);
     nvdp_context_set_log(ctx, NULL, NULL); /* warns of unknown words */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *path = text_file("x.txt", cases[i].text);
+        const char *path = support_file("x.txt", cases[i].text);
         const nvdp_status status = nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset);
         cr_expect_eq(status, cases[i].error != NULL ? NVDP_ERR_INPUT : NVDP_OK, "%zu: %s", i,
                      nvdp_context_error(ctx));
@@ -332,7 +330,7 @@ Test(dataset, lines_that_are_no_texts) {
     }
     /* the files of a task have tabs */
     config = text_config(NVDP_TASK_SST2);
-    fails(nvdp_dataset_load_file(ctx, tiny, &config, text_file("x.txt", "Sentence,label\n"),
+    fails(nvdp_dataset_load_file(ctx, tiny, &config, support_file("x.txt", "Sentence,label\n"),
                                  &dataset),
           NVDP_ERR_INPUT, "a table of this task has columns separated by tabs");
 }
@@ -345,20 +343,18 @@ Test(dataset, shorter_options_keep_their_size) {
     config.struct_size = offsetof(struct nvdp_dataset_config, limit);
     before = config;
     const size_t size = config.struct_size;
-    const char *path = text_file("x.tsv", "sentence\tlabel\na\t1\nb\t0\n");
+    const char *path = support_file("x.tsv", "sentence\tlabel\na\t1\nb\t0\n");
     ok(nvdp_dataset_config_default(ctx, &config));
     cr_expect_eq(config.max_length, 128);
     cr_expect_eq(config.struct_size, size);
     cr_expect_arr_eq((char *)&config + size, (char *)&before + size, sizeof config - size);
     config.task = NVDP_TASK_SST2;
-    ok(nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset));
+    dataset = load_file(&config, path);
     cr_expect_eq(dataset->count, 2);
-    nvdp_dataset_free(dataset);
-    text_file("train.tsv", "sentence\tlabel\na\t1\nb\t0\n");
+    support_file("train.tsv", "sentence\tlabel\na\t1\nb\t0\n");
     config.directory = support_scratch();
-    ok(nvdp__dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, NULL, &dataset));
+    dataset = load(&config, NVDP_SPLIT_TRAIN);
     cr_expect_eq(dataset->count, 2);
-    nvdp_dataset_free(dataset);
     config.struct_size = 0;
     static const char message[] =
         "struct_size: expected the size of a struct, as set by NVDP_RESULT, found 0";
@@ -376,12 +372,10 @@ Test(dataset, order_of_classes) {
         float last; /* class of the last row */
     } cases[] = {{"t\ty\ncat\t10\ncat\t-1\ncat\t2\ncat\t02\n", {"-1", "02", "2", "10"}, 1},
                  {"t\ty\ncat\t10\ncat\tx\ncat\t2\ncat\t2\n", {"10", "2", "x"}, 1}};
-    struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
-    nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", false});
+    struct nvdp_dataset_config config = own_config("t", NULL, "y", false);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
-        text_file("train.tsv", cases[i].text);
-        ok(nvdp__dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, NULL, &dataset));
+        support_file("train.tsv", cases[i].text);
+        struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TRAIN);
         for (int c = 0; c < dataset->task->classes; c++)
             cr_expect_str_eq(dataset->task->labels[c], cases[i].labels[c]);
         cr_expect_eq(dataset->label[3], cases[i].last);
@@ -393,7 +387,7 @@ Test(dataset, order_of_classes) {
 static void refuse(const struct nvdp_dataset_config *config, const char *text,
                    const char *message) {
     struct nvdp_dataset *dataset = NULL;
-    const char *path = text_file("train.tsv", text);
+    const char *path = support_file("train.tsv", text);
     nvdp_status status = nvdp__dataset_load(ctx, tiny, config, NVDP_SPLIT_TRAIN, NULL, &dataset);
     text_error(ctx, status, NVDP_ERR_INPUT, "%s%s", path, message);
     cr_assert_null(dataset);
@@ -427,8 +421,7 @@ Test(dataset, refusals) {
     config = text_config(NVDP_TASK_COLA);
     refuse(&config, "s\t1\t\tcat\ns\tcat\n", ":2: expected 4 columns, found 2" SKIPS);
     refuse(&config, "s\tx\t\tcat\n", ":1: label 'x': expected one of 0, 1");
-    config = text_config(NVDP_TASK_TSV);
-    nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", false});
+    config = own_config("t", NULL, "y", false);
     refuse(&config, "t\ty\na\tx\nb\tx\n",
            ": column 'y': expected at least 2 different labels, found only 'x'");
     refuse(&config, "t\ty\na\t\nb\tx\n", ":2: label '': expected a name in UTF-8");
@@ -450,7 +443,7 @@ Test(dataset, wrong_arguments) {
                NVDP_ERR_ARGUMENT, "directory: expected a path, found none");
     config = text_config(NVDP_TASK_TSV);
     config.text_column = "t";
-    text_file("train.tsv", "t\na\n");
+    support_file("train.tsv", "t\na\n");
     text_error(ctx, nvdp__dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, NULL, &dataset),
                NVDP_ERR_ARGUMENT, "--label-column: expected a column's name, found none");
     config = text_config(NVDP_TASK_RTE);
@@ -463,9 +456,10 @@ Test(dataset, wrong_arguments) {
 Test(dataset, bad_rows_are_skipped_on_request) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_QQP);
     config.skip_bad_rows = true;
-    const char *path = text_file("train.tsv", "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
-                                              "5\t0\t0\ta\tb\t1\n6\t0\t0\tbroken\n"
-                                              "7\t0\t0\ta\tb\t2\n8\t0\t0\tb\ta\t0\n");
+    const char *path =
+        support_file("train.tsv", "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
+                                  "5\t0\t0\ta\tb\t1\n6\t0\t0\tbroken\n"
+                                  "7\t0\t0\ta\tb\t2\n8\t0\t0\tb\ta\t0\n");
     struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TRAIN);
     cr_assert_eq(dataset->count, 2);
     cr_assert_eq(dataset->bad_rows, 2);
@@ -476,9 +470,7 @@ Test(dataset, bad_rows_are_skipped_on_request) {
     snprintf(want, sizeof want,
              "%s: skipped 2 bad rows; the first: %s:3: expected 6 columns, found 4", path, path);
     cr_assert_str_eq(notice, want);
-    nvdp_dataset_free(dataset);
-    dataset = NULL;
-    text_file("train.tsv", "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\nx\n");
+    support_file("train.tsv", "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\nx\n");
     text_error(ctx, nvdp__dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, NULL, &dataset),
                NVDP_ERR_INPUT, "%s: expected rows, found none that can be used", path);
 }
@@ -489,8 +481,7 @@ Test(dataset, texts_may_be_ill_formed) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_SST2);
     support_write(support_scratch_path("train.tsv"), text, sizeof text - 1);
     struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TRAIN);
-    const int32_t ids[] = {TINY_CLS, TINY_CAT, TINY_SEP};
-    expect_text(dataset, 0, 3, ids);
+    expect_text(dataset, 0, 3, (int32_t[]){TINY_CLS, TINY_CAT, TINY_SEP});
 }
 
 /* Writes `rows` SST-2 rows: text i has i % 7 words and label i % 3 == 0. */
@@ -499,12 +490,11 @@ static void write_rows(size_t rows) {
     strcpy(text, "sentence\tlabel\n");
     char *end = text + strlen(text);
     for (size_t i = 0; i < rows; i++) {
-        for (size_t w = 0; w < i % 7; w++) {
+        for (size_t w = 0; w < i % 7; w++)
             end = stpcpy(end, i % 2 == 0 ? "cat " : "mat ");
-        }
         end += sprintf(end, "\t%d\n", i % 3 == 0);
     }
-    text_file("train.tsv", text);
+    support_file("train.tsv", text);
 }
 
 Test(dataset, limit) {
@@ -526,8 +516,7 @@ Test(dataset, limit) {
         cr_assert(i == 0 || some->index[i - 1] < some->index[i]);
     }
     cr_assert_gt(rows[99], 500); /* fails for 1 seed in 2^100 */
-    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *selected = NULL;
-    ok(nvdp__dataset_select(ctx, all, 100, rows, &selected));
+    struct nvdp_dataset *selected = select_rows(all, 100, rows);
     text_same(some, selected);
     config.limit = 1000;
     struct nvdp_dataset *whole = load(&config, NVDP_SPLIT_TRAIN);
@@ -538,7 +527,7 @@ Test(dataset, threads_do_not_matter) {
     write_rows(501);
     struct nvdp_dataset_config config = text_config(NVDP_TASK_SST2);
     config.max_length = 6;
-    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *first = NULL;
+    struct nvdp_dataset *first = NULL;
     static const int threads[] = {1, 2, 3, 16, 1000};
     for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++) {
         ok(nvdp_context_set_threads(ctx, threads[i]));
@@ -553,14 +542,12 @@ Test(dataset, threads_do_not_matter) {
 }
 
 Test(dataset, selection) {
-    struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
-    nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", false});
+    struct nvdp_dataset_config config = own_config("t", NULL, "y", false);
     config.max_length = 4;
-    text_file("train.tsv", "id\tt\ty\np\ta\tno\nq\tthe cat sat\tyes\nr\tb b\tno\n");
+    support_file("train.tsv", "id\tt\ty\np\ta\tno\nq\tthe cat sat\tyes\nr\tb b\tno\n");
     struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TRAIN);
     const size_t rows[] = {2, 1, 2};
-    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *selected = NULL;
-    ok(nvdp__dataset_select(ctx, dataset, 3, rows, &selected));
+    struct nvdp_dataset *selected = select_rows(dataset, 3, rows);
     const size_t wrong[] = {0, 3};
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *none = NULL;
     text_error(ctx, nvdp__dataset_select(ctx, dataset, 2, wrong, &none), NVDP_ERR_ARGUMENT,
@@ -570,8 +557,7 @@ Test(dataset, selection) {
     cr_assert_eq(selected->count, 3);
     cr_assert_eq(selected->truncated, 1);
     cr_assert_eq(selected->longest, 4);
-    const int32_t ids[] = {TINY_CLS, TINY_B, TINY_B, TINY_SEP};
-    expect_text(selected, 2, 4, ids);
+    expect_text(selected, 2, 4, (int32_t[]){TINY_CLS, TINY_B, TINY_B, TINY_SEP});
     cr_assert_str_eq(selected->id[0], "r");
     cr_assert_str_eq(selected->task->labels[1], "yes");
     cr_assert_eq(selected->label[1], 1);
@@ -583,10 +569,8 @@ Test(dataset, from_texts) {
     const char *const pair[] = {NULL, "b"};
     struct nvdp_dataset *dataset = NULL;
     ok(nvdp_dataset_from_texts(ctx, tiny, 16, 2, text, pair, &dataset));
-    const int32_t first[] = {TINY_CLS, TINY_THE, TINY_CAT, TINY_SEP};
-    const int32_t second[] = {TINY_CLS, TINY_A, TINY_SEP, TINY_B, TINY_SEP};
-    expect_text(dataset, 0, 4, first);
-    expect_text(dataset, 1, 5, second);
+    expect_text(dataset, 0, 4, (int32_t[]){TINY_CLS, TINY_THE, TINY_CAT, TINY_SEP});
+    expect_text(dataset, 1, 5, (int32_t[]){TINY_CLS, TINY_A, TINY_SEP, TINY_B, TINY_SEP});
     cr_assert_null(dataset->label);
     cr_assert_eq(dataset->index[1], 1);
     nvdp_dataset_free(dataset);
@@ -628,8 +612,7 @@ Test(dataset, glue, .timeout = 120) {
     };
     nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *base = text_base(ctx);
     for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
-        char folder[64];
-        snprintf(folder, sizeof folder, "data/glue/%s", file[i].folder);
+        const char *folder = support_path("data/glue/%s", file[i].folder);
         struct nvdp_dataset_config config = text_config(file[i].task);
         config.directory = support_shared(folder);
         nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;

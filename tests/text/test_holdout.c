@@ -21,10 +21,9 @@ TestSuite(holdout, .init = setup, .fini = teardown);
 static struct nvdp_dataset *make(size_t rows, int (*label)(size_t row), bool regression) {
     nvdp__autofree char *text = calloc(rows + 1, 32);
     char *end = stpcpy(text, "t\ty\n");
-    for (size_t i = 0; i < rows; i++) {
+    for (size_t i = 0; i < rows; i++)
         end += sprintf(end, "a\t%d\n", label(i));
-    }
-    text_file("train.tsv", text);
+    support_file("train.tsv", text);
     struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
     nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", regression});
     struct nvdp_dataset *dataset = NULL;
@@ -39,9 +38,8 @@ static void split(const struct nvdp_dataset *from, double fraction, uint64_t see
 
 static size_t count_label(const struct nvdp_dataset *dataset, float label) {
     size_t count = 0;
-    for (size_t i = 0; i < dataset->count; i++) {
+    for (size_t i = 0; i < dataset->count; i++)
         count += dataset->label[i] == label;
-    }
     return count;
 }
 
@@ -89,9 +87,8 @@ Test(holdout, follows_the_seed) {
     struct nvdp_dataset *all = make(1000, skewed, false);
     struct nvdp_dataset *train[3];
     struct nvdp_dataset *validation[3];
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 3; i++)
         split(all, .1, i < 2 ? 5 : 6, &train[i], &validation[i]);
-    }
     text_same(train[0], train[1]);
     text_same(validation[0], validation[1]);
     cr_assert_neq(memcmp(validation[0]->index, validation[2]->index,
@@ -114,12 +111,10 @@ Test(holdout, scores_by_quantile) {
     struct nvdp_dataset *validation;
     split(all, .1, 1, &train, &validation);
     size_t bin[10] = {0};
-    for (size_t i = 0; i < validation->count; i++) {
+    for (size_t i = 0; i < validation->count; i++)
         bin[(size_t)validation->label[i] / 100]++;
-    }
-    for (size_t i = 0; i < 10; i++) {
+    for (size_t i = 0; i < 10; i++)
         cr_assert_eq(bin[i], 10);
-    }
     nvdp_dataset_free(validation);
 }
 

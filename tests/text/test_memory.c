@@ -61,15 +61,15 @@ static nvdp_status attempt_load(struct nvdp_context *ctx, struct nvdp_tokenizer 
     nvdp__set_columns(&config, &(struct nvdp__columns){"t", "u", "y", false});
     config.skip_bad_rows = true;
     config.limit = 3;
-    text_file("train.tsv",
-              "id\tt\tu\ty\n1\ta\tb\tno\nbad\n2\tb\ta\tyes\n3\ta\tb\tno\n4\ta\ta\tno\n");
+    support_file("train.tsv",
+                 "id\tt\tu\ty\n1\ta\tb\tno\nbad\n2\tb\ta\tyes\n3\ta\tb\tno\n4\ta\ta\tno\n");
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
     struct nvdp_dataset *dev = NULL;
     nvdp_status status =
         nvdp__dataset_load(ctx, tokenizer, &config, NVDP_SPLIT_TRAIN, NULL, &dataset);
     cr_assert_eq(dataset != NULL, status == NVDP_OK);
     if (status == NVDP_OK) {
-        text_file("dev.tsv", "t\tu\ty\na\tb\tno\n");
+        support_file("dev.tsv", "t\tu\ty\na\tb\tno\n");
         config.labels_from = dataset->task;
         status = nvdp__dataset_load(ctx, tokenizer, &config, NVDP_SPLIT_DEV, NULL, &dev);
         cr_assert_eq(dev != NULL, status == NVDP_OK);
@@ -80,7 +80,7 @@ static nvdp_status attempt_load(struct nvdp_context *ctx, struct nvdp_tokenizer 
 
 static nvdp_status attempt_holdout(struct nvdp_context *ctx, struct nvdp_tokenizer *tokenizer) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_STSB);
-    text_file("train.tsv", "index\tsentence1\tsentence2\tscore\n1\ta\tb\t1\n2\tb\ta\t2\n");
+    support_file("train.tsv", "index\tsentence1\tsentence2\tscore\n1\ta\tb\t1\n2\tb\ta\t2\n");
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
     struct nvdp_dataset *train = NULL;
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *validation = NULL;
@@ -97,7 +97,7 @@ static nvdp_status attempt_holdout(struct nvdp_context *ctx, struct nvdp_tokeniz
 static nvdp_status attempt_select(struct nvdp_context *ctx, struct nvdp_tokenizer *tokenizer) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
     nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", false});
-    text_file("train.tsv", "t\ty\na\tno\nb\tyes\n");
+    support_file("train.tsv", "t\ty\na\tno\nb\tyes\n");
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
     struct nvdp_dataset *selected = NULL;
     const size_t rows[] = {1};
@@ -131,9 +131,8 @@ static nvdp_status attempt_fold(struct nvdp_context *ctx, struct nvdp_tokenizer 
     struct nvdp__runes run = {0};
     struct nvdp__runes folded = {0};
     nvdp_status status = NVDP_OK;
-    for (int i = 0; i < 40 && status == NVDP_OK; i++) {
+    for (int i = 0; i < 40 && status == NVDP_OK; i++)
         status = nvdp__runes_push(ctx, &run, 0x301);
-    }
     if (status == NVDP_OK) status = nvdp__fold(ctx, &how, &run, &folded);
     free(run.at);
     free(folded.at);

@@ -184,9 +184,8 @@ Test(private_words, refusals) {
         {0, 1e-7, 0, 1000000},   {-1, 1e-7, 0, 1000000}, {14, 1e-7, 0, 1000000},
         {NAN, 1e-7, 0, 1000000}, {1, 0, 0, 1000000},     {1, 1e-6, 0, 1000000},
         {1, NAN, 0, 1000000},    {5, 1e-7, 0, 100}};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         fails(nvdp__private_words_check(ctx, &wrong[i]), NVDP_ERR_ARGUMENT, "n = ");
-    }
     ok(nvdp__private_words_check(ctx, &(struct nvdp__private_words){13.8, 9e-7, 0, 1000000}));
 }
 
@@ -333,10 +332,10 @@ Test(private_words, statement_rounds_up) {
     const struct nvdp__private_words options = {1.2345678, 1.2345612e-7, 7, 1000000};
     nvdp__autoptr(json_decref) json_t *object = nvdp__private_words_json(NULL, &options, 16);
     const char *text = text_at(object, "statement");
-    support_contains(text, "is (epsilon 1.235, delta 1.235e-07)-diff");
-    support_contains(text, "by group privacy: epsilon 17.29, delta 0.0001887; for a window");
-    support_contains(text, "counts: 8.642, 2.506e-06.\n");
-    support_contains(text, "of which the first 7 words count: epsilon 8.642, delta 2.506e-06.");
+    support_contains(text, "is (epsilon 1.235, delta 1.235e-07)-diff",
+                     "by group privacy: epsilon 17.29, delta 0.0001887; for a window",
+                     "counts: 8.642, 2.506e-06.\n",
+                     "of which the first 7 words count: epsilon 8.642, delta 2.506e-06.");
 }
 
 /* A word that occurs 14 times in one text only is released more often than k delta, which the

@@ -54,8 +54,8 @@ Test(public_texts, tokens) {
     cr_expect_not(has(&public, ""));
     add(&public, "the \xE2\x98\x83", 5);
     cr_expect(has(&public, "the \xE2\x9C\x88")); /* [UNK], too */
-    static const int32_t ids[] = {TINY_CLS, TINY_MAT, TINY_DOT, TINY_SEP, TINY_CAT, TINY_SEP};
-    ok(nvdp__public_texts_add_ids(&public, 6, ids));
+    ok(nvdp__public_texts_add_ids(
+        &public, 6, (int32_t[]){TINY_CLS, TINY_MAT, TINY_DOT, TINY_SEP, TINY_CAT, TINY_SEP}));
     cr_expect(has(&public, "mat ."));
     cr_expect(has(&public, "cat"));
     cr_expect_not(has(&public, "mat . cat"));
@@ -98,9 +98,8 @@ Test(public_texts, refusal) {
           "--center: public.txt: expected public texts, found "
           "2 of the 4 private texts among them, the first in "
           "row 2; ");
-    support_contains(nvdp_context_error(ctx), "do not remove these alone");
-    support_contains(nvdp_context_error(ctx), "--public-independent");
-    support_contains(nvdp_context_error(ctx), "do not pass it on");
+    support_contains(nvdp_context_error(ctx), "do not remove these alone", "--public-independent",
+                     "do not pass it on");
     public.found = 0;
     ok(nvdp__public_texts_check(&public, "{center}"));
 }

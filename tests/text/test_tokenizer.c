@@ -27,9 +27,8 @@ static void check_golden(const struct nvdp_tokenizer *tokenizer, const json_t *g
 
 /* vocab.txt alone is read as published with BERT. */
 Test(tokenizer, golden) {
-    struct nvdp_context *ctx = support_context();
     char *text = support_read(support_shared("golden/tokenizer.jsonl"));
-    struct nvdp_tokenizer *tokenizer = text_base(ctx);
+    struct nvdp_tokenizer *tokenizer = text_base(support_context());
     size_t lines = 0;
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
         nvdp__autoptr(json_decref) json_t *golden = json_loads(line, JSON_ALLOW_NUL, NULL);
@@ -41,10 +40,9 @@ Test(tokenizer, golden) {
 
 Test(tokenizer, fixtures) {
     static const char separator[] = "\n__ggml_vocab_test__\n";
-    struct nvdp_context *ctx = support_context();
     char *input = support_read(support_shared("data/fixtures/bert-uncased-tokenizer.inp"));
     char *output = support_read(support_shared("data/fixtures/bert-uncased-tokenizer.out"));
-    struct nvdp_tokenizer *tokenizer = text_base(ctx);
+    struct nvdp_tokenizer *tokenizer = text_base(support_context());
     nvdp__auto(nvdp_tokens_free) struct nvdp_tokens tokens = {0};
     size_t texts = 0;
     char *expected = output;
@@ -54,9 +52,8 @@ Test(tokenizer, fixtures) {
         if (line_end != NULL) *line_end = '\0';
         size_t size = end != NULL ? (size_t)(end - text) : strlen(text);
         ok(nvdp_tokenizer_encode(tokenizer, text, size, NULL, 0, 512, &tokens));
-        for (size_t i = 1; i + 1 < tokens.count; i++) {
+        for (size_t i = 1; i + 1 < tokens.count; i++)
             cr_assert_eq(tokens.ids[i], strtol(expected, &expected, 10), "text %zu", texts);
-        }
         cr_assert_eq(strspn(expected, " "), strlen(expected), "text %zu", texts);
         if (line_end != NULL) expected = line_end + 1;
         text = end != NULL ? end + strlen(separator) : NULL;
@@ -153,10 +150,9 @@ Test(tiny, bad_utf8_is_dropped) {
         "\xFE\xFF\xF8\x88\x80", /* never in UTF-8 */
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        char text[32];
-        snprintf(text, sizeof text, "c%sat the", bad[i]);
+        const char *text = support_path("c%sat the", bad[i]);
         text_expect(tiny, text, TINY_CAT, TINY_THE, -1);
-        snprintf(text, sizeof text, "the %s", bad[i]); /* at the very end */
+        text = support_path("the %s", bad[i]); /* at the very end */
         text_expect(tiny, text, TINY_THE, -1);
         text_expect(tiny, bad[i], -1);
     }
@@ -166,8 +162,7 @@ Test(tiny, spaces_of_every_kind_separate) {
     static const char *const space[] = {" ",      "\t",     "\n",     "\r",     "\u00A0", "\u1680",
                                         "\u2003", "\u2028", "\u2029", "\u202F", "\u3000"};
     for (size_t i = 0; i < sizeof space / sizeof space[0]; i++) {
-        char text[32];
-        snprintf(text, sizeof text, "the%scat%s", space[i], space[i]);
+        const char *text = support_path("the%scat%s", space[i], space[i]);
         text_expect(tiny, text, TINY_THE, TINY_CAT, -1);
     }
 }
@@ -195,9 +190,8 @@ Test(tiny, sigma) {
 /* A word may have 100 characters, not 101; characters count, not bytes. */
 Test(tiny, long_words) {
     char text[512] = "";
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 100; i++)
         strcat(text, "a");
-    }
     nvdp__auto(nvdp_tokens_free) struct nvdp_tokens tokens = {0};
     ok(nvdp_tokenizer_encode(tiny, text, strlen(text), NULL, 0, 512, &tokens));
     cr_assert_eq(tokens.count, 102);
@@ -207,9 +201,8 @@ Test(tiny, long_words) {
     strcat(text, " a");
     text_expect(tiny, text, TINY_UNK, TINY_A, -1);
     strcpy(text, "a");
-    for (int i = 0; i < 99; i++) {
+    for (int i = 0; i < 99; i++)
         strcat(text, "\u03C3");
-    }
     ok(nvdp_tokenizer_encode(tiny, text, strlen(text), NULL, 0, 512, &tokens));
     cr_assert_eq(tokens.count, 102);
     strcat(text, "\u03C3");
@@ -242,12 +235,10 @@ Test(tiny, pairs_lose_from_the_longer_side) {
             for (size_t b = 0; b <= MAX_PIECES; b++) {
                 char text[2 * MAX_PIECES + 1] = "";
                 char pair[2 * MAX_PIECES + 1] = "";
-                for (size_t i = 0; i < a; i++) {
+                for (size_t i = 0; i < a; i++)
                     strcat(text, "a ");
-                }
-                for (size_t i = 0; i < b; i++) {
+                for (size_t i = 0; i < b; i++)
                     strcat(pair, "b ");
-                }
                 size_t left_a = a;
                 size_t left_b = b;
                 while (left_a + left_b > room) {
@@ -296,9 +287,8 @@ Test(tiny, long_texts_are_linear, .timeout = 60) {
     for (size_t p = 0; p < sizeof part / sizeof part[0]; p++) {
         size_t size = strlen(part[p]);
         nvdp__autofree char *text = malloc(REPEATS * size + 1);
-        for (size_t i = 0; i < REPEATS; i++) {
+        for (size_t i = 0; i < REPEATS; i++)
             memcpy(text + i * size, part[p], size + 1);
-        }
         ok(nvdp_tokenizer_encode(tiny, text, REPEATS * size, text, REPEATS * size, 64, &tokens));
         cr_assert_leq(tokens.count, 64);
     }

@@ -35,7 +35,7 @@ static void open_fixture(struct fixture *fixture) {
     *fixture = (struct fixture){.ctx = support_context()};
     nvdp_context_set_log(fixture->ctx, take, &fixture->notices);
     fixture->tokenizer = text_tiny(fixture->ctx);
-    text_file("train.tsv", sst2);
+    support_file("train.tsv", sst2);
     fixture->config = text_config(NVDP_TASK_SST2);
     snprintf(fixture->cache, sizeof fixture->cache, "%s", support_scratch_path("deep/cache"));
     fixture->config.cache = fixture->cache;
@@ -76,13 +76,11 @@ static void same_with_and_without(struct fixture *fixture) {
         text_same(plain, cached);
         cr_assert_str_eq(plain->task->name, cached->task->name);
         cr_assert_eq(plain->task->classes, cached->task->classes);
-        for (int k = 0; k < plain->task->classes && plain->task->labels != NULL; k++) {
+        for (int k = 0; k < plain->task->classes && plain->task->labels != NULL; k++)
             cr_assert_str_eq(plain->task->labels[k], cached->task->labels[k]);
-        }
         cr_assert_eq(plain->id == NULL, cached->id == NULL);
-        for (size_t k = 0; plain->id != NULL && k < plain->count; k++) {
+        for (size_t k = 0; plain->id != NULL && k < plain->count; k++)
             cr_assert_str_eq(plain->id[k], cached->id[k]);
-        }
     }
 }
 
@@ -103,7 +101,7 @@ Test(tokens_cache, names_ids_pairs_and_samples) {
     open_fixture(&fixture);
     fixture.config.task = NVDP_TASK_TSV;
     nvdp__set_columns(&fixture.config, &(struct nvdp__columns){"t", "u", "y", false});
-    text_file("train.tsv", "index\tt\tu\ty\n7\tthe\tcat\tno\n8\tmat\tsat .\tyes\n9\ta\tb\tno\n");
+    support_file("train.tsv", "index\tt\tu\ty\n7\tthe\tcat\tno\n8\tmat\tsat .\tyes\n9\ta\tb\tno\n");
     same_with_and_without(&fixture);
     fixture.config.limit = 2;
     fixture.config.limit_seed = 3;
@@ -123,7 +121,7 @@ Test(tokens_cache, another_file_or_vocabulary_is_another_entry) {
     open_fixture(&fixture);
     same_with_and_without(&fixture);
     /* the same size and, on most clocks, the same second */
-    text_file("train.tsv", "sentence\tlabel\nthe cat sat\t0\nunwanted mat ,\t0\nthe the .\t1\n");
+    support_file("train.tsv", "sentence\tlabel\nthe cat sat\t0\nunwanted mat ,\t0\nthe the .\t1\n");
     same_with_and_without(&fixture);
     cr_assert_eq(files(&fixture, NULL), 2);
     nvdp_tokenizer_free(fixture.tokenizer);
@@ -169,7 +167,7 @@ Test(tokens_cache, damage_is_noticed_and_repaired) {
 Test(tokens_cache, errors_and_notices_come_every_time) {
     struct fixture fixture;
     open_fixture(&fixture);
-    text_file("train.tsv", "sentence\tlabel\nthe cat\t1\nmat\t7\n");
+    support_file("train.tsv", "sentence\tlabel\nthe cat\t1\nmat\t7\n");
     for (int i = 0; i < 2; i++) {
         struct nvdp_dataset *none = NULL;
         cr_assert_eq(nvdp__dataset_load(fixture.ctx, fixture.tokenizer, &fixture.config,
@@ -190,7 +188,7 @@ Test(tokens_cache, errors_and_notices_come_every_time) {
 Test(tokens_cache, a_folder_that_cannot_be_made_is_a_notice) {
     struct fixture fixture;
     open_fixture(&fixture);
-    fixture.config.cache = text_file("file", "in the way");
+    fixture.config.cache = support_file("file", "in the way");
     struct nvdp_dataset *dataset = load(&fixture);
     cr_assert_eq(dataset->count, 3);
     cr_assert_eq(fixture.notices.count, 1);

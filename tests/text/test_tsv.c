@@ -126,9 +126,8 @@ Test(tsv, quotes) {
     cr_assert_lt(strlen(quoted), sizeof(struct nvdp__quote));
     cr_assert_str_eq(quoted + strlen(quoted) - 5, "x...'");
     memset(text, 0xC3, 100);
-    for (int i = 0; i < 100; i += 2) {
+    for (int i = 0; i < 100; i += 2)
         text[i + 1] = (char)0xA9;
-    }
     /* not cut within a character */
     quoted = nvdp__quote_field((struct nvdp__field){text, 100}).text;
     cr_assert_str_eq(quoted + strlen(quoted) - 6, "\u00E9...'");

@@ -15,14 +15,12 @@ static char *train(struct nvdp_context *ctx, const struct word *words, size_t co
     const struct nvdp__vocabulary_options options = {size, alphabet, min_count};
     char *text = NULL;
     size_t pieces = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         ok(nvdp__word_counts_add(&counts, words[i].text, strlen(words[i].text), words[i].times));
-    }
     ok(nvdp__vocabulary_train(ctx, &counts, &options, &text, &pieces));
     size_t lines = 0;
-    for (const char *c = text; *c != '\0'; c++) {
+    for (const char *c = text; *c != '\0'; c++)
         lines += *c == '\n';
-    }
     cr_assert_eq(lines, pieces);
     nvdp__word_counts_release(&counts);
     return support_keep(text);
@@ -32,8 +30,7 @@ static char *train(struct nvdp_context *ctx, const struct word *words, size_t co
 
 static void expect(const struct word *words, size_t count, size_t size, size_t alphabet,
                    uint64_t min_count, const char *pieces) {
-    struct nvdp_context *ctx = support_context();
-    char *found = train(ctx, words, count, size, alphabet, min_count);
+    char *found = train(support_context(), words, count, size, alphabet, min_count);
     cr_assert_str_eq(found, pieces);
 }
 
@@ -108,20 +105,17 @@ struct plain {
 };
 
 static int find_piece(struct plain *p, const char *text) {
-    for (int i = 0; i < p->pieces; i++) {
+    for (int i = 0; i < p->pieces; i++)
         if (strcmp(p->piece[i], text) == 0) return i;
-    }
     return -1;
 }
 
 static bool merge_best(struct plain *p) {
     static uint64_t times[PIECES][PIECES];
     memset(times, 0, sizeof times);
-    for (int w = 0; w < WORDS; w++) {
-        for (int i = 0; i + 1 < p->length[w]; i++) {
+    for (int w = 0; w < WORDS; w++)
+        for (int i = 0; i + 1 < p->length[w]; i++)
             times[p->symbol[w][i]][p->symbol[w][i + 1]] += p->times[w];
-        }
-    }
     int left = -1;
     int right = -1;
     for (int a = 0; a < p->pieces; a++) { /* the first of the most frequent */
@@ -158,15 +152,13 @@ static void draw_words(uint64_t seed, char text[WORDS][ROOM + 1], struct word *w
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
     for (int w = 0; w < WORDS;) {
         size_t length = 1 + nvdp__stream_below(&stream, ROOM - 4);
-        for (size_t i = 0; i < length; i++) {
+        for (size_t i = 0; i < length; i++)
             text[w][i] = (char)('a' + nvdp__stream_below(&stream, 4));
-        }
         text[w][length] = '\0';
         words[w] = (struct word){text[w], 1 + nvdp__stream_below(&stream, 4)};
         bool twice = false;
-        for (int i = 0; i < w; i++) {
+        for (int i = 0; i < w; i++)
             twice |= strcmp(text[i], text[w]) == 0;
-        }
         w += !twice;
     }
 }
@@ -194,9 +186,8 @@ static void check_plainly(const char *found, const struct word *words, size_t si
     while (p.pieces < (int)size && merge_best(&p)) {
     }
     char all[PIECES * (ROOM + 4)] = "";
-    for (int i = 0; i < p.pieces; i++) {
+    for (int i = 0; i < p.pieces; i++)
         strcat(strcat(all, p.piece[i]), "\n");
-    }
     cr_assert_str_eq(found, all);
 }
 
@@ -207,9 +198,8 @@ Test(vocabulary_train, agrees_with_the_plain_rule_and_forgets_the_order_of_words
         struct word words[WORDS];
         struct word turned[WORDS];
         draw_words(seed, text, words);
-        for (int w = 0; w < WORDS; w++) {
+        for (int w = 0; w < WORDS; w++)
             turned[w] = words[(w * 7 + (int)seed) % WORDS];
-        }
         size_t size = 30 + 7 * seed;
         char *found = train(ctx, words, WORDS, size, 100, 2);
         char *again = train(ctx, turned, WORDS, size, 100, 2);
@@ -227,7 +217,7 @@ Test(vocabulary_train, words_are_the_tokenizers) {
     struct nvdp__word_rules rules = nvdp__word_rules(&normalization);
     nvdp__auto(nvdp__word_counts_release) struct nvdp__word_counts counts = {.ctx = ctx};
     const char *path =
-        text_file("words.txt", "Caf\xC3\xA9, CAFE!\n\xE4\xB8\xAD\xE6\x96\x87 it's\xC2\xA0it\n");
+        support_file("words.txt", "Caf\xC3\xA9, CAFE!\n\xE4\xB8\xAD\xE6\x96\x87 it's\xC2\xA0it\n");
     ok(nvdp__word_counts_read(&counts, &rules, &path, 1, 0));
     const struct word want[] = {{"cafe", 2},         {",", 1},  {"!", 1}, {"\xE4\xB8\xAD", 1},
                                 {"\xE6\x96\x87", 1}, {"it", 2}, {"'", 1}, {"s", 1}};
@@ -251,10 +241,9 @@ Test(vocabulary_train, without_memory) {
         size_t pieces = 0;
         nvdp__fail_allocation(ctx, ++k);
         status = NVDP_OK;
-        for (size_t i = 0; i < 4 && status == NVDP_OK; i++) {
+        for (size_t i = 0; i < 4 && status == NVDP_OK; i++)
             status = nvdp__word_counts_add(&counts, sennrich[i].text, strlen(sennrich[i].text),
                                            sennrich[i].times);
-        }
         if (status == NVDP_OK)
             status = nvdp__vocabulary_train(ctx, &counts, &options, &text, &pieces);
         nvdp__fail_allocation(ctx, 0);

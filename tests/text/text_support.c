@@ -11,16 +11,8 @@ const char tiny_vocabulary[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\nsa
                                "\u4E2D\n##\u03C2\n##\u03C3\n\u03C3\n";
 
 const char *text_model(const char *folder, const char *vocabulary, const char *config) {
-    const char *path = support_scratch_path(folder);
-    char *file = NULL;
-    mkdir(path, 0700);
-    cr_assert_gt(asprintf(&file, "%s/vocab.txt", path), 0);
-    support_write_text(file, vocabulary != NULL ? vocabulary : tiny_vocabulary);
-    free(file);
-    cr_assert_gt(asprintf(&file, "%s/tokenizer_config.json", path), 0);
-    if (config != NULL) support_write_text(file, config);
-    free(file);
-    return path;
+    return support_folder(folder, "vocab.txt", vocabulary != NULL ? vocabulary : tiny_vocabulary,
+                          config != NULL ? "tokenizer_config.json" : NULL, config);
 }
 
 struct nvdp_tokenizer *text_tiny(struct nvdp_context *ctx) {
@@ -68,12 +60,6 @@ void text_error(const struct nvdp_context *ctx, nvdp_status got, nvdp_status wan
     free(message);
 }
 
-const char *text_file(const char *name, const char *text) {
-    const char *path = support_scratch_path(name);
-    support_write_text(path, text);
-    return path;
-}
-
 struct nvdp_dataset_config text_config(enum nvdp_task_id task) {
     struct nvdp_dataset_config config = nvdp__dataset_config_default();
     config.task = task;
@@ -93,7 +79,6 @@ void text_same(const struct nvdp_dataset *a, const struct nvdp_dataset *b) {
     cr_assert_eq(a->label == NULL, b->label == NULL);
     if (a->label != NULL) cr_assert_arr_eq(a->label, b->label, a->count * sizeof *a->label);
     cr_assert_eq(a->id == NULL, b->id == NULL);
-    for (size_t i = 0; a->id != NULL && i < a->count; i++) {
+    for (size_t i = 0; a->id != NULL && i < a->count; i++)
         cr_assert_str_eq(a->id[i], b->id[i]);
-    }
 }

@@ -51,9 +51,6 @@ void text_expect(const struct nvdp_tokenizer *tokenizer, const char *text, ...);
 void text_error(const struct nvdp_context *ctx, nvdp_status got, nvdp_status want,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Writes `text` as a file in the scratch directory; returns its path (static, overwritten by the
- * next call). */
-const char *text_file(const char *name, const char *text);
 /* Returns a configuration for files in the scratch directory. */
 struct nvdp_dataset_config text_config(enum nvdp_task_id task);
 
