@@ -1,16 +1,17 @@
-# tests/fuzz/NAME.c defines LLVMFuzzerTestOneInput. By default, the test fuzz_NAME replays tests/fuzz/corpus/NAME/; with
-# NVDP_FUZZ, fuzz_NAME is a libFuzzer program.
+# tests/fuzz/NAME.c defines fuzz_use() (fuzz.h), which tests/fuzz/entry.c calls. By default, the test fuzz_NAME replays
+# tests/fuzz/corpus/NAME/; with NVDP_FUZZ, fuzz_NAME is a libFuzzer program.
 file(GLOB nvdp_fuzz CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*.c)
 foreach(source ${nvdp_fuzz})
   get_filename_component(name ${source} NAME_WE)
-  if(name STREQUAL "replay")
+  if(name MATCHES "^(entry|replay)$")
     continue()
   endif()
   if(NVDP_FUZZ)
-    add_executable(fuzz_${name} ${source})
+    add_executable(fuzz_${name} ${source} ${PROJECT_SOURCE_DIR}/tests/fuzz/entry.c)
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
   else()
-    add_executable(fuzz_${name} ${source} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay.c)
+    add_executable(fuzz_${name} ${source} ${PROJECT_SOURCE_DIR}/tests/fuzz/entry.c
+      ${PROJECT_SOURCE_DIR}/tests/fuzz/replay.c)
     add_test(NAME fuzz_${name} COMMAND fuzz_${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
     set_tests_properties(fuzz_${name} PROPERTIES TIMEOUT 300 LABELS fuzz)
   endif()

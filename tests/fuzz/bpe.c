@@ -71,10 +71,10 @@ static json_t *vocabulary_of(const char *lines, size_t size) {
     return vocab;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    if (size == 0) return 0;
-    const char *bytes = (const char *)data + 1;
-    size--;
+nvdp_status fuzz_use(struct fuzz_input in) {
+    if (in.size == 0) return NVDP_OK;
+    const char *bytes = (const char *)in.data + 1;
+    size_t size = in.size - 1;
     const char *end = memmem(bytes, size, "\n\n", 2);
     size_t first = end != NULL ? (size_t)(end - bytes) + 1 : size;
     const char *rest = end != NULL ? end + 2 : bytes + size;
@@ -86,11 +86,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     json_t *json = NULL;
     for (int i = 0; i < NVDP__TOKENIZER_FILES; i++)
         source.path[i] = (char *)nvdp__tokenizer_file_names[i]; /* only read */
-    if (data[0] == 'j') {
+    if (in.data[0] == 'j') {
         json = source.json[NVDP__FILE_TOKENIZER] = object_of(bytes, size);
         if (json != NULL) nvdp__tokenizer_of_source(NULL, &source, &tokenizer);
     } else {
-        bool own = data[0] == 'v';
+        bool own = in.data[0] == 'v';
         json = own ? object_of(bytes, first) : vocabulary_of(bytes, first);
         source.json[NVDP__FILE_VOCAB_JSON] = json;
         source.text[NVDP__FILE_MERGES] = (char *)(own ? rest : bytes); /* only read */
@@ -104,5 +104,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (tokenizer != NULL) encode(tokenizer, text, text_size);
     nvdp_tokenizer_free(tokenizer);
     json_decref(json);
-    return 0;
+    return NVDP_OK;
 }

@@ -3,13 +3,10 @@
 #include "share/release.h"
 #include <nvdp/share.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct nvdp_shared *embeddings = NULL;
-    struct fuzz_file file = fuzz_open(data, size);
-    (void)nvdp_shared_read(file.ctx, file.path, &embeddings);
-    nvdp_shared_free(embeddings);
+nvdp_status fuzz_use(struct fuzz_input in) {
+    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *embeddings = NULL;
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
-    (void)nvdp_verify(file.ctx, file.path, NULL, &found);
-    fuzz_close(&file);
-    return 0;
+    (void)nvdp_shared_read(in.ctx, in.path, &embeddings);
+    (void)nvdp_verify(in.ctx, in.path, NULL, &found);
+    return NVDP_OK;
 }

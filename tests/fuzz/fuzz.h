@@ -1,7 +1,9 @@
-/* Shared by the fuzz entries: libFuzzer's prototype, bytes as a file, permitted refusals. */
+/* Shared by the fuzz entries: their prototype, bytes as a file, permitted refusals. */
 #ifndef NVDP_TESTS_FUZZ_FUZZ_H
 #define NVDP_TESTS_FUZZ_FUZZ_H
 
+#include "base/base.h"
+#include "base/own.h"
 #include <nvdp/context.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +12,17 @@
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* An input, as a file too. */
+struct fuzz_input {
+    struct nvdp_context *ctx;
+    const char *path;
+    const uint8_t *data;
+    size_t size;
+};
+/* An entry is one file with this function, which aborts if a property is violated. It returns the status of reading the
+ * input: a failure must blame the input. */
+nvdp_status fuzz_use(struct fuzz_input in);
 
 /* The input as a file in memory, and a context to read it. */
 struct fuzz_file {

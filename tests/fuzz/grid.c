@@ -23,16 +23,10 @@ static void check(const struct sweep_grid *grid) {
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+nvdp_status fuzz_use(struct fuzz_input in) {
     struct sweep_grid grid;
-    struct fuzz_file file = fuzz_open(data, size);
-    nvdp_status status = sweep_grid_read(file.ctx, file.path, &grid);
-    if (status == NVDP_OK) {
-        check(&grid);
-        sweep_grid_release(&grid);
-    } else {
-        fuzz_refused(file.ctx, status);
-    }
-    fuzz_close(&file);
-    return 0;
+    NVDP_TRY(sweep_grid_read(in.ctx, in.path, &grid));
+    check(&grid);
+    sweep_grid_release(&grid);
+    return NVDP_OK;
 }

@@ -3,23 +3,21 @@
 #include "fuzz.h"
 #include <sys/stat.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+nvdp_status fuzz_use(struct fuzz_input in) {
     static const char key[] = "nvdp-ledger-key/1 "
                               "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n";
     static const char *const tokens[] = {NULL, "words"};
     struct nvdp__ledger *ledger = NULL;
-    struct fuzz_file file = fuzz_open(data, size);
     char path[] = "/tmp/nvdp-fuzz-XXXXXX"; /* of mode 0600 */
     int fd = mkstemp(path);
     if (fd < 0 || write(fd, key, sizeof key - 1) != (ssize_t)(sizeof key - 1)) abort();
     for (size_t i = 0; i < 2; i++) {
-        nvdp_status status = nvdp__ledger_open(file.ctx, file.path, path, tokens[i], &ledger);
+        nvdp_status status = nvdp__ledger_open(in.ctx, in.path, path, tokens[i], &ledger);
         if (status != NVDP_OK && status != NVDP_ERR_ARGUMENT && status != NVDP_ERR_STATE)
-            fuzz_refused(file.ctx, status);
+            fuzz_refused(in.ctx, status);
         if (status == NVDP_OK) nvdp__ledger_close(ledger);
     }
     (void)unlink(path);
     close(fd);
-    fuzz_close(&file);
-    return 0;
+    return NVDP_OK;
 }

@@ -5,19 +5,12 @@
 
 #include <math.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+nvdp_status fuzz_use(struct fuzz_input in) {
     size_t shape[2] = {0};
-    double *value = NULL;
-    struct fuzz_file file = fuzz_open(data, size);
-    nvdp_status status = nvdp__npy_read(file.ctx, file.path, shape, &value);
-    if (status == NVDP_OK) {
-        if (shape[0] == 0 || shape[1] == 0 || shape[0] > size / 4 / shape[1]) abort();
-        for (size_t i = 0; i < shape[0] * shape[1]; i++)
-            if (!isfinite(value[i])) abort();
-    } else {
-        fuzz_refused(file.ctx, status);
-    }
-    free(value);
-    fuzz_close(&file);
-    return 0;
+    nvdp__autofree double *value = NULL;
+    NVDP_TRY(nvdp__npy_read(in.ctx, in.path, shape, &value));
+    if (shape[0] == 0 || shape[1] == 0 || shape[0] > in.size / 4 / shape[1]) abort();
+    for (size_t i = 0; i < shape[0] * shape[1]; i++)
+        if (!isfinite(value[i])) abort();
+    return NVDP_OK;
 }

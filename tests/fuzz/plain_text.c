@@ -41,12 +41,10 @@ static void train(struct nvdp_context *ctx, const struct nvdp__normalization *ru
     nvdp__word_counts_release(&counts);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct fuzz_file file = fuzz_open(data, size);
+nvdp_status fuzz_use(struct fuzz_input in) {
     for (int cased = 0; cased < 2; cased++) {
         const struct nvdp__normalization rules = {!cased, !cased, true, false};
-        train(file.ctx, &rules, file.path);
+        train(in.ctx, &rules, in.path);
     }
-    fuzz_close(&file);
-    return 0;
+    return NVDP_OK;
 }

@@ -19,22 +19,16 @@ static void check(struct nvdp_context *ctx, const struct report *report) {
     fclose(nowhere);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+nvdp_status fuzz_use(struct fuzz_input in) {
     char folder[] = "/tmp/nvdp-fuzz-report-XXXXXX";
-    struct nvdp_context *ctx = NULL;
     struct report *report = NULL;
     struct report_config config = report_config_default();
-    if (mkdtemp(folder) == NULL || nvdp_context_create(&ctx) != NVDP_OK) abort();
-    fuzz_write(folder, names, data, size);
+    if (mkdtemp(folder) == NULL) abort();
+    fuzz_write(folder, names, in.data, in.size);
     config.directory = folder;
-    nvdp_status status = report_create(ctx, &config, &report);
-    if (status == NVDP_OK) {
-        check(ctx, report);
-    } else {
-        fuzz_refused(ctx, status);
-    }
+    nvdp_status status = report_create(in.ctx, &config, &report);
+    if (status == NVDP_OK) check(in.ctx, report);
     report_free(report);
-    nvdp_context_free(ctx);
     fuzz_remove(folder, names);
-    return 0;
+    return status;
 }

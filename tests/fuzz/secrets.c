@@ -35,17 +35,10 @@ static void check(const struct nvdp__secrets *secrets, const struct nvdp_tokeniz
     json_decref(object);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct fuzz_file file = fuzz_open(data, size);
-    struct nvdp_tokenizer *tokenizer = tokenizer_of(file.ctx);
-    struct nvdp__secrets secrets = {.ctx = file.ctx};
-    nvdp_status status = nvdp__secrets_read(file.path, tokenizer, &secrets);
-    if (status != NVDP_OK)
-        fuzz_refused(file.ctx, status);
-    else if (secrets.count <= MAX_SECRETS)
-        check(&secrets, tokenizer);
-    nvdp__secrets_release(&secrets);
-    nvdp_tokenizer_free(tokenizer);
-    fuzz_close(&file);
-    return 0;
+nvdp_status fuzz_use(struct fuzz_input in) {
+    nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *tokenizer = tokenizer_of(in.ctx);
+    nvdp__auto(nvdp__secrets_release) struct nvdp__secrets secrets = {.ctx = in.ctx};
+    NVDP_TRY(nvdp__secrets_read(in.path, tokenizer, &secrets));
+    if (secrets.count <= MAX_SECRETS) check(&secrets, tokenizer);
+    return NVDP_OK;
 }

@@ -19,25 +19,23 @@ static void write_file(const char *folder, const uint8_t *data, size_t size) {
         abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+nvdp_status fuzz_use(struct fuzz_input in) {
     char folder[] = "/tmp/nvdp-fuzz-seen-XXXXXX";
-    struct nvdp_context *ctx = NULL;
     struct nvdp__seen_digests *made = NULL;
     struct nvdp__seen_texts texts = {0};
     size_t count = 0;
-    if (mkdtemp(folder) == NULL || nvdp_context_create(&ctx) != NVDP_OK) abort();
-    write_file(folder, data, size);
-    if (nvdp__seen_texts_add(ctx, &texts, 0, "some words", 10) != NVDP_OK) abort();
-    nvdp_status status = nvdp__seen_digests_read(ctx, folder, &made, &count);
-    if (status != NVDP_OK) fuzz_refused(ctx, status);
-    if (status == NVDP_OK && nvdp__seen_digests_write(ctx, folder, made, count) != NVDP_OK) abort();
+    if (mkdtemp(folder) == NULL) abort();
+    write_file(folder, in.data, in.size);
+    if (nvdp__seen_texts_add(in.ctx, &texts, 0, "some words", 10) != NVDP_OK) abort();
+    nvdp_status status = nvdp__seen_digests_read(in.ctx, folder, &made, &count);
+    if (status == NVDP_OK && nvdp__seen_digests_write(in.ctx, folder, made, count) != NVDP_OK)
+        abort();
     for (size_t i = 0; i < count; i++) {
         (void)nvdp__seen_digests_compare(&made[i], &texts);
         nvdp__seen_digests_release(&made[i]);
     }
     free(made);
     nvdp__seen_texts_release(&texts);
-    nvdp_context_free(ctx);
     fuzz_remove(folder, names);
-    return 0;
+    return status;
 }

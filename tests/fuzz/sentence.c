@@ -15,18 +15,14 @@ static const char *const names[] = {"modules.json",
 static const char *const none[] = {NULL};
 enum { HIDDEN_SIZE = 8 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+nvdp_status fuzz_use(struct fuzz_input in) {
     char folder[] = "/tmp/nvdp-fuzz-sentence-XXXXXX", inner[64];
-    struct nvdp_context *ctx = NULL;
     struct nvdp__sentence sentence;
-    if (mkdtemp(folder) == NULL || nvdp_context_create(&ctx) != NVDP_OK) abort();
+    if (mkdtemp(folder) == NULL) abort();
     snprintf(inner, sizeof inner, "%s/p", folder);
     if (mkdir(inner, 0700) != 0) abort();
-    fuzz_write(folder, names, data, size);
-    nvdp_status status = nvdp__sentence_read(ctx, folder, true, HIDDEN_SIZE, &sentence);
-    if (status != NVDP_OK && status != NVDP_ERR_IO) /* files that modules.json names may be
-                                                     * missing */
-        fuzz_refused(ctx, status);
+    fuzz_write(folder, names, in.data, in.size);
+    nvdp_status status = nvdp__sentence_read(in.ctx, folder, true, HIDDEN_SIZE, &sentence);
     if (status == NVDP_OK) {
         for (size_t i = 0; i < sentence.poolings; i++)
             if (sentence.pooling[i] <= NVDP__POOLING_NONE || sentence.pooling[i] >= NVDP__POOLINGS)
@@ -34,10 +30,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (sentence.steps > NVDP__SENTENCE_STEPS || sentence.width == 0) abort();
         nvdp__sentence_release(&sentence);
     }
-    nvdp_context_free(ctx);
     (void)unlink(strcat(inner, "/config.json"));
     inner[strlen(inner) - strlen("/config.json")] = '\0';
     fuzz_remove(inner, none);
     fuzz_remove(folder, names);
-    return 0;
+    /* files that modules.json names may be missing */
+    return status == NVDP_ERR_IO ? NVDP_OK : status;
 }

@@ -40,16 +40,16 @@ static void use(struct nvdp_context *ctx, const struct nvdp__corpus *corpus,
     nvdp__examples_release(&examples);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+nvdp_status fuzz_use(struct fuzz_input in) {
     static const struct nvdp__normalization rules = {true, true, true, false};
     struct nvdp_tokenizer *tokenizer = NULL;
     struct nvdp__piece_table pieces = {0};
     struct nvdp__corpus corpus;
-    uint8_t *bytes = malloc(size + 1);
+    uint8_t *bytes = malloc(in.size + 1);
     if (bytes == NULL) abort();
-    memcpy(bytes, data, size);
-    mend(bytes, size);
-    struct fuzz_file file = fuzz_open(bytes, size);
+    memcpy(bytes, in.data, in.size);
+    mend(bytes, in.size);
+    struct fuzz_file file = fuzz_open(bytes, in.size);
     if (nvdp__tokenizer_create(file.ctx, "v", vocabulary, sizeof vocabulary - 1,
                                nvdp__special_names, &rules, &tokenizer) != NVDP_OK ||
         nvdp__pieces_create(file.ctx, tokenizer, &pieces) != NVDP_OK)
@@ -65,5 +65,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     nvdp_tokenizer_free(tokenizer);
     fuzz_close(&file);
     free(bytes);
-    return 0;
+    return NVDP_OK;
 }

@@ -33,12 +33,12 @@ static void encode(const struct nvdp_tokenizer *tokenizer, unsigned options, con
     nvdp_tokens_free(&tokens);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+nvdp_status fuzz_use(struct fuzz_input in) {
     static const char specials[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
-    if (size == 0) return 0;
-    unsigned options = data[0];
-    const char *bytes = (const char *)data + 1;
-    size--;
+    if (in.size == 0) return NVDP_OK;
+    unsigned options = in.data[0];
+    const char *bytes = (const char *)in.data + 1;
+    size_t size = in.size - 1;
     const char *end = memmem(bytes, size, "\n\n", 2);
     size_t lines = end != NULL ? (size_t)(end - bytes) + 1 : 0;
     const char *text = end != NULL ? end + 2 : bytes;
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         nvdp__strings_release(&alone);
 
     char *vocabulary = malloc(sizeof specials + lines);
-    if (vocabulary == NULL) return 0;
+    if (vocabulary == NULL) return NVDP_OK;
     memcpy(vocabulary, specials, sizeof specials - 1);
     memcpy(vocabulary + sizeof specials - 1, bytes, lines);
     const struct nvdp__normalization normalization = {(options & LOWER_CASE) != 0,
@@ -60,5 +60,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         encode(tokenizer, options, text, size - (size_t)(text - bytes));
     nvdp_tokenizer_free(tokenizer);
     free(vocabulary);
-    return 0;
+    return NVDP_OK;
 }

@@ -19,16 +19,16 @@ static void check(const struct nvdp_dataset *dataset, size_t max_length) {
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    if (size < 1) return 0;
+nvdp_status fuzz_use(struct fuzz_input in) {
+    if (in.size < 1) return NVDP_OK;
     struct nvdp_dataset *dataset = NULL;
     struct nvdp_dataset_config config = nvdp__dataset_config_default();
-    config.task = (enum nvdp_task_id)(data[0] % (NVDP_TASK_TSV + 1));
+    config.task = (enum nvdp_task_id)(in.data[0] % (NVDP_TASK_TSV + 1));
     nvdp__set_columns(&config, &(struct nvdp__columns){.text_column = "t", .label_column = "y"});
-    if (nvdp__tokens_unpack(NULL, (const char *)data + 1, size - 1, VOCABULARY, &config,
+    if (nvdp__tokens_unpack(NULL, (const char *)in.data + 1, in.size - 1, VOCABULARY, &config,
                             &dataset) == NVDP_OK &&
         dataset != NULL)
         check(dataset, config.max_length);
     nvdp_dataset_free(dataset);
-    return 0;
+    return NVDP_OK;
 }

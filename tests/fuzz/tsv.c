@@ -26,13 +26,13 @@ static void check(const struct nvdp__rows *rows, const uint8_t *data, size_t siz
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+nvdp_status fuzz_use(struct fuzz_input in) {
     static const char *const names[] = {"no", "yes"};
     static const struct nvdp_task labels_from = {.classes = 2, .labels = names};
-    if (size < 2) return 0;
-    unsigned options = data[1];
+    if (in.size < 2) return NVDP_OK;
+    unsigned options = in.data[1];
     struct nvdp_dataset_config config = nvdp__dataset_config_default();
-    config.task = (enum nvdp_task_id)(data[0] % (NVDP_TASK_TSV + 1));
+    config.task = (enum nvdp_task_id)(in.data[0] % (NVDP_TASK_TSV + 1));
     config.skip_bad_rows = (options & SKIP) != 0;
     nvdp__set_columns(&config, &(struct nvdp__columns){"t", (options & PAIR) != 0 ? "u" : NULL, "y",
                                                        (options & REGRESSION) != 0});
@@ -42,8 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                          (options & CSV) != 0     ? "file.csv"
                          : (options & JSONL) != 0 ? "file.jsonl"
                                                   : "file.tsv",
-                         (const char *)data + 2, size - 2, &rows) == NVDP_OK)
-        check(&rows, data, size);
+                         (const char *)in.data + 2, in.size - 2, &rows) == NVDP_OK)
+        check(&rows, in.data, in.size);
     nvdp__rows_release(&rows);
-    return 0;
+    return NVDP_OK;
 }

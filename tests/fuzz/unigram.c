@@ -36,31 +36,31 @@ static void use_table(const char *bytes, size_t size) {
     nvdp__normalizer_release(&normalizer);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+nvdp_status fuzz_use(struct fuzz_input in) {
     struct nvdp__tokenizer_source source = {0};
     struct nvdp_tokenizer *tokenizer = NULL;
-    if (size == 0) return 0;
-    const char *bytes = (const char *)data + 1;
-    size--;
+    if (in.size == 0) return NVDP_OK;
+    const char *bytes = (const char *)in.data + 1;
+    size_t size = in.size - 1;
     for (int i = 0; i < NVDP__TOKENIZER_FILES; i++)
         source.path[i] = (char *)nvdp__tokenizer_file_names[i]; /* only read */
     json_t *model = json_pack("{s:s}", "model_type", "xlm-roberta"), *json = NULL;
-    if (model == NULL) return 0;
-    if (data[0] == 'j') {
+    if (model == NULL) return NVDP_OK;
+    if (in.data[0] == 'j') {
         json = source.json[NVDP__FILE_TOKENIZER] =
             json_loadb(bytes, size, JSON_REJECT_DUPLICATES, NULL);
-    } else if (data[0] == 's') {
+    } else if (in.data[0] == 's') {
         source.json[NVDP__FILE_MODEL] = model;
         source.text[NVDP__FILE_SENTENCEPIECE] = (char *)bytes; /* only read */
         source.size[NVDP__FILE_SENTENCEPIECE] = size;
     } else {
         use_table(bytes, size);
     }
-    if (json_is_object(json) || data[0] == 's')
+    if (json_is_object(json) || in.data[0] == 's')
         nvdp__tokenizer_of_source(NULL, &source, &tokenizer);
     if (tokenizer != NULL) check(tokenizer);
     nvdp_tokenizer_free(tokenizer);
     json_decref(json);
     json_decref(model);
-    return 0;
+    return NVDP_OK;
 }

@@ -17,30 +17,22 @@ static void write_shard(struct nvdp_context *ctx, const char *folder, const char
     if (nvdp__safetensors_write(ctx, path, 2, source, NULL) != NVDP_OK) abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+nvdp_status fuzz_use(struct fuzz_input in) {
     char folder[] = "/tmp/nvdp-fuzz-weights-XXXXXX";
-    struct nvdp_context *ctx = NULL;
-    struct nvdp__weight_files *weights = NULL;
-    if (mkdtemp(folder) == NULL || nvdp_context_create(&ctx) != NVDP_OK) abort();
-    write_shard(ctx, folder, names[1], "a", "b");
-    write_shard(ctx, folder, names[2], "c", "d");
+    nvdp__autoptr(nvdp__weights_close) struct nvdp__weight_files *weights = NULL;
+    if (mkdtemp(folder) == NULL) abort();
+    write_shard(in.ctx, folder, names[1], "a", "b");
+    write_shard(in.ctx, folder, names[2], "c", "d");
     char path[256];
     snprintf(path, sizeof path, "%s/%s", folder, names[0]);
     FILE *file = fopen(path, "wbe");
-    if (file == NULL || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
-    nvdp_status status = nvdp__weights_open(ctx, folder, &weights);
-    if (status == NVDP_OK) {
-        const size_t count = weights->count;
-        if (count != 2 && count != 4) abort();
-        for (size_t i = 0; i < count; i++) {
-            const struct nvdp__weight *weight = &weights->tensor[i];
-            if (nvdp__weights_find_tensor(weights, weight->info.name) != weight) abort();
-        }
-    } else {
-        fuzz_refused(ctx, status);
+    if (file == NULL || fwrite(in.data, 1, in.size, file) != in.size || fclose(file) != 0) abort();
+    nvdp_status status = nvdp__weights_open(in.ctx, folder, &weights);
+    if (status == NVDP_OK && weights->count != 2 && weights->count != 4) abort();
+    for (size_t i = 0; status == NVDP_OK && i < weights->count; i++) {
+        const struct nvdp__weight *weight = &weights->tensor[i];
+        if (nvdp__weights_find_tensor(weights, weight->info.name) != weight) abort();
     }
-    nvdp__weights_close(weights);
-    nvdp_context_free(ctx);
     fuzz_remove(folder, names);
-    return 0;
+    return status;
 }
