@@ -6,8 +6,7 @@
 
 static json_t *read_text(struct nvdp_context *ctx, const char *text) {
     json_t *value = NULL;
-    const char *path = support_file("c.json", text);
-    ok(nvdp__json_read(ctx, path, &value));
+    ok(nvdp__json_read(ctx, support_file("c.json", text), &value));
     return support_keep(value);
 }
 

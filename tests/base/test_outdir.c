@@ -8,8 +8,7 @@
 
 /* Names a file in a folder whose name would be a pattern. */
 static const char *file_of(const char *name) {
-    const char *path = support_path("run[1]/%s", name);
-    return support_scratch_path(path);
+    return support_scratch_path(support_path("run[1]/%s", name));
 }
 
 static void make_folders(struct nvdp_context *ctx) {

@@ -61,11 +61,11 @@ Test(config_file, faults_name_the_file_and_the_key) {
 Test(config_file, numbers_keep_their_value) {
     const char *config = write_config("{\"lambda_g\": 0.1, \"lambda-d\": 1e-300, \"lr\": 3e-5, "
                                       "\"clip_mu\": \"inf\", \"seed\": 9007199254740993}");
-    json_t *object = program_json("train --task sst2 --data $TASK --model $MODEL --max-length 12 "
-                                  "--dry-run --json --config %s",
-                                  config);
-    const json_t *configuration = json_object_get(object, "configuration");
-    support_has(configuration,
+    support_has(json_object_get(
+                    program_json("train --task sst2 --data $TASK --model $MODEL --max-length 12 "
+                                 "--dry-run --json --config %s",
+                                 config),
+                    "configuration"),
                 "{'lambda_g': 0.1, 'lambda_d': 1e-300, 'lr': 3e-5, 'seed': 9007199254740993}");
 }
 

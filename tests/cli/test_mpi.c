@@ -71,12 +71,11 @@ static const char *pretrain_options(void) {
                     (s + d) % 3 ? "good" : "so bad");
         strcat(text, "\n");
     }
-    const char *path = support_file("text.txt", text);
     snprintf(
         args, sizeof args,
         "pretrain --text %s --vocab-size 60 --hidden 16 --layers 1 --heads 2 --intermediate 32 "
         "--length 16 --batch 8 --lr 1e-3 --threads 1",
-        path);
+        support_file("text.txt", text));
     return args;
 }
 

@@ -5,8 +5,7 @@
 static const char *folder(void) {
     static const char *const words[] = {"good", "film", "bad", "a", "the"};
     static const char *const names[] = {"ner/train.tsv", "ner/devel.tsv"};
-    const char *command = support_path("mkdir -p %s", support_scratch_path("ner"));
-    cr_assert_eq(system(command), 0);
+    cr_assert_eq(system(support_path("mkdir -p %s", support_scratch_path("ner"))), 0);
     for (size_t f = 0; f < 2; f++) {
         char text[16384] = "";
         unsigned seed = 7 + (unsigned)f;
@@ -68,12 +67,13 @@ Test(ner, parts_of_a_sentence_count) {
     const char *next = support_scratch_path("next");
     static const char private[] = "--task ner --method base --epochs 1 --dp-batch 8 --dp-noise 2 "
                                   "--lr 1e-3 --threads 1";
-    program_expect(0,
-                   "train %s --data %s --model $MODEL --max-length 5 --target-delta 1e-4 --out %s",
-                   private, data, first);
     program_expect(
-        0, "train %s --data %s --model %s/model --max-length 12 --target-delta .01 --out %s",
-        private, data, first, next);
+        0, "train %s --data %s --model $MODEL --max-length 5 --target-delta 1e-4 --out $DIR/first",
+        private, data);
+    program_expect(0,
+                   "train %s --data %s --model $DIR/first/model --max-length 12 --target-delta .01 "
+                   "--out $DIR/next",
+                   private, data);
     const char *path = support_path("%s/run.json", first);
     json_t *before = support_json(path);
     path = support_path("%s/run.json", next);

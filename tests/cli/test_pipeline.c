@@ -153,9 +153,10 @@ Test(pipeline, every_method_trains_and_evaluates) {
 }
 
 Test(pipeline, gaussian_methods_have_options_of_their_own) {
-    json_t *object = program_json(
-        "train $TINY --method vib-fixed --vib-sigma 0.4 --vtdp-pool first --dry-run --json");
-    const json_t *nvib = support_at(object, "configuration/nvib");
+    const json_t *nvib = support_at(
+        program_json(
+            "train $TINY --method vib-fixed --vib-sigma 0.4 --vtdp-pool first --dry-run --json"),
+        "configuration/nvib");
     support_has(nvib, "{'vib_sigma': 0.4, 'vtdp_pool': 'first', 'pool': 'first'}");
     program_says(
         2, "--vib-sigma: expected a log variance in the clip range",
@@ -163,24 +164,25 @@ Test(pipeline, gaussian_methods_have_options_of_their_own) {
 }
 
 Test(pipeline, predict_writes_the_leaderboard_s_file) {
-    const char *run = make_run("base");
-    program_prints(0, "predictions_test.tsv", "predict %s", run);
+
+    make_run("base");
+    program_prints(0, "predictions_test.tsv", "predict $DIR/run");
     char *file = support_read(in_run("predictions_test.tsv"));
     cr_assert_eq(strncmp(file, "index\tprediction\n0\t", 19), 0, "found %s", file);
     const char *out = support_scratch_path("mine.tsv");
-    json_t *object = program_json("predict %s --split dev --out $DIR/mine.tsv --json", run);
-    has_string(object, "out", out);
+    has_string(program_json("predict $DIR/run --split dev --out $DIR/mine.tsv --json"), "out", out);
     cr_assert(exists(out));
 }
 
 /* A measurement with other options does not overwrite an earlier one. Reports show the complete measurement for one
  * sample. */
 Test(pipeline, measurements_are_kept_apart) {
-    const char *run = make_run("nvdp");
-    program_prints(0, "Measured on 20 of 40 texts only: ", "privacy %s --limit 20 --quiet", run);
-    program_prints(0, "not measured completely: 20 of its 40 texts were measured", "report %s",
-                   run);
-    struct outcome outcome = program_expect(0, "privacy %s --quiet", run);
+
+    make_run("nvdp");
+    program_prints(0, "Measured on 20 of 40 texts only: ", "privacy $DIR/run --limit 20 --quiet");
+    program_prints(0, "not measured completely: 20 of its 40 texts were measured",
+                   "report $DIR/run");
+    struct outcome outcome = program_expect(0, "privacy $DIR/run --quiet");
     support_contains(outcome.out, "Measured on 40 texts: ");
     char *first = support_read(in_run("privacy.json"));
     static const char *const others[][2] = {
@@ -191,18 +193,18 @@ Test(pipeline, measurements_are_kept_apart) {
         {"--exact", "privacy-exact.json"},
         {"--certify --releases 4 --delta 1e-6", "certificate-delta-1e_06-releases-4.json"}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        struct outcome other = program_run("privacy %s %s --quiet", run, others[i][0]);
+        struct outcome other = program_run("privacy $DIR/run %s --quiet", others[i][0]);
         cr_expect(exists(in_run(others[i][1])), "%s: %s", others[i][1], other.err);
         cr_expect_str_eq(support_read(in_run("privacy.json")), first);
     }
-    outcome = program_expect(0, "info %s", run);
+    outcome = program_expect(0, "info $DIR/run");
     support_contains(outcome.out, "Measured on 40 texts: ", "privacy-limit-20.json",
                      "20 of 40 texts: not complete");
-    outcome = program_expect(0, "report %s", run);
+    outcome = program_expect(0, "report $DIR/run");
     support_contains(outcome.out, "one sample of a text");
     support_lacks(outcome.out, "not measured completely");
-    program_expect(0, "train $TINY --method nvdp --overwrite --out %s --quiet",
-                   run); /* another model */
+    program_expect(
+        0, "train $TINY --method nvdp --overwrite --out $DIR/run --quiet"); /* another model */
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         cr_expect_not(exists(in_run(others[i][1])), "%s", others[i][1]);
 }
@@ -235,17 +237,17 @@ Test(pipeline, privacy_reads_the_record_of_a_run_once) {
 }
 
 Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
-    const char *run = make_run("nvdp");
+
+    make_run("nvdp");
     struct outcome attack = program_expect(
-        0, "attack %s --kind language --seeds 2 --releases 2 --public $TASK/train.tsv", run);
+        0, "attack $DIR/run --kind language --seeds 2 --releases 2 --public $TASK/train.tsv");
     support_contains(
         attack.out,
         "word frequencies alone, so language equals nearest; --prior MODEL adds a language model",
         "release  first, over nearest     0.00     0.00 to 0.00\n");
-    struct outcome of_run = program_expect(0,
-                                           "privacy %s --order 1.5 --json --quiet --posteriors-out "
-                                           "$DIR/posteriors.h5 --pairs $DIR/pairs.h5",
-                                           run);
+    struct outcome of_run =
+        program_expect(0, "privacy $DIR/run --order 1.5 --json --quiet --posteriors-out "
+                          "$DIR/posteriors.h5 --pairs $DIR/pairs.h5");
     cr_assert(exists(support_scratch_path("pairs.h5")));
     cr_assert_str_eq(support_read(in_run("privacy-order-1.5.json")), of_run.out);
     cr_expect_not(exists(in_run("privacy.json")));
@@ -273,24 +275,24 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     const json_t *asked = support_at(part, "pairs/2");
     cr_expect_str_eq(text_at(asked, "which"), "asked");
     cr_expect_eq(json_array_size(json_object_get(asked, "curve")), 3);
-    struct outcome exact = program_expect(2, "privacy %s --exact --epsilon 1", run);
+    struct outcome exact = program_expect(2, "privacy $DIR/run --exact --epsilon 1");
     support_contains(exact.err, "options --eta and --epsilon set a mechanism that privatizes texts",
                      "for the curves of the exact loss use --at-epsilon");
     static const char *const of_texts[] = {"oov drop", "vocabulary-from sst2"};
     for (size_t i = 0; i < 2; i++)
-        program_says(2, " sets a mechanism that privatizes texts", "privacy %s --%s", run,
+        program_says(2, " sets a mechanism that privatizes texts", "privacy $DIR/run --%s",
                      of_texts[i]);
-    program_says(2, "option --at-epsilon needs --exact or --certify", "privacy %s --at-epsilon 3",
-                 run);
+    program_says(2, "option --at-epsilon needs --exact or --certify",
+                 "privacy $DIR/run --at-epsilon 3");
     program_prints(0, "Exact privacy loss, 1 release of a text: epsilon at delta 1e-05",
-                   "privacy %s --limit 10 --exact --all", run);
-    struct outcome table = program_expect(0, "privacy %s --limit 10 --releases 2 --all", run);
+                   "privacy $DIR/run --limit 10 --exact --all");
+    struct outcome table = program_expect(0, "privacy $DIR/run --limit 10 --releases 2 --all");
     const char *first = "No guarantee over all texts (the preset certified gives one). ";
     cr_expect_eq(strncmp(table.out, first, strlen(first)), 0, "%s", table.out);
     support_contains(
         table.out, "Someone who has the model and these 10 texts names the right text ",
         "of the texts, given 2 samples each (95 % interval: ", "not a bound over all texts");
-    table = program_expect(0, "info %s", run);
+    table = program_expect(0, "info $DIR/run");
     support_contains(table.out, "privacy.linkage.sentence",
                      "privacy.order              1.5\n"); /* the complete measurement */
     support_contains(table.out,
@@ -335,8 +337,7 @@ Test(pipeline, certify_a_run) {
     cr_expect_float_eq(number(object, "certified"), nvdp_gdp_epsilon(nvdp_gdp_mu(8, 1e-5), .01),
                        1e-9);
     cr_expect_leq(number(pair, "shown"), number(pair, "exact"));
-    const json_t *interval = json_object_get(pair, "right_interval");
-    cr_expect_leq(number_at(interval, "0"), number(pair, "most"));
+    cr_expect_leq(number_at(json_object_get(pair, "right_interval"), "0"), number(pair, "most"));
     cr_expect_eq(number(pair, "states"), 1);
     const double clip =
         nvdp_gdp_mu(8, 1e-5) / 2; /* at baseline 1/2 the bound is Phi(C) in every dimension */
@@ -383,9 +384,10 @@ Test(pipeline, privacy_of_a_run_without_noise_is_refused) {
 }
 
 Test(pipeline, export_and_reuse) {
-    const char *run = make_run("nvdp");
+
+    make_run("nvdp");
     struct outcome outcome = program_expect(
-        0, "export %s --split train,dev --with-labels --samples 2 --out $DIR/shared.h5", run);
+        0, "export $DIR/run --split train,dev --with-labels --samples 2 --out $DIR/shared.h5");
     support_contains(outcome.out, support_scratch_path("shared.h5"), "200");
     json_t *object = program_json("reuse $DIR/shared.h5 --epochs 2 --json --quiet");
     cr_assert_gt(number(object, "train_texts"), 0);
@@ -394,12 +396,14 @@ Test(pipeline, export_and_reuse) {
 }
 
 Test(pipeline, seeded_export_says_so_and_repeats) {
-    const char *run = make_run("nvdp");
+
+    make_run("nvdp");
     nvdp__autofree char *first = NULL;
     for (int i = 0; i < 2; i++) {
-        struct outcome outcome = program_expect(
-            0, "export %s --split dev --split train --insecure-seed 7 --no-ledger --out %s --json",
-            run, support_scratch_path(i == 0 ? "a.h5" : "b.h5"));
+        struct outcome outcome = program_expect(0,
+                                                "export $DIR/run --split dev --split train "
+                                                "--insecure-seed 7 --no-ledger --out %s --json",
+                                                support_scratch_path(i == 0 ? "a.h5" : "b.h5"));
         json_t *object = program_object(&outcome);
         cr_assert_eq(number(object, "texts"), 200);
         support_contains(text_at(object, "statement"), "seed");
@@ -418,9 +422,10 @@ Test(pipeline, seeded_export_says_so_and_repeats) {
 Test(pipeline, encode_writes_hidden_states) {
     const char *input = support_file(
         "texts.jsonl", "{\"text\": \"the film\"}\n{\"text\": \"good\", \"pair\": \"bad\"}\n");
-    json_t *object = program_json(
-        "encode --model $MODEL --jsonl $DIR/texts.jsonl --out $DIR/hidden.h5 --json --quiet");
-    cr_assert_eq(number(object, "texts"), 2);
+    cr_assert_eq(number(program_json("encode --model $MODEL --jsonl $DIR/texts.jsonl --out "
+                                     "$DIR/hidden.h5 --json --quiet"),
+                        "texts"),
+                 2);
     cr_assert(exists(support_scratch_path("hidden.h5")));
     support_write_text(input, "{\"text\": \"the film\"}\n{\"text\": 3}\n");
     program_says(3, "texts.jsonl:2",
@@ -464,8 +469,7 @@ Test(pipeline, an_interrupted_training_exits_with_130_and_resumes) {
     cr_assert_eq(WEXITSTATUS(status), 130, "%s", messages);
     support_contains(messages, "nvdp train: interrupted", "--resume");
     cr_assert(exists(in_run("state.ckpt")));
-    json_t *object = program_json("train --resume $DIR/run --json --quiet");
-    cr_assert_eq(number(object, "epochs_run"), 200);
+    cr_assert_eq(number(program_json("train --resume $DIR/run --json --quiet"), "epochs_run"), 200);
 }
 
 /* A run that was killed after an epoch has a model but no result.json. */
@@ -485,7 +489,7 @@ Test(pipeline, an_unfinished_run_is_refused) {
     };
     const char *run = make_run("base");
     const char *expected = support_path("finish it with: nvdp train --resume %s\n", run);
-    struct outcome outcome = program_expect(0, "eval %s", run);
+    struct outcome outcome = program_expect(0, "eval $DIR/run");
     cr_assert_eq(unlink(in_run("result.json")), 0);
     support_file("texts", "good film\n");
     support_file("texts.jsonl", "{\"text\": \"good film\"}\n");
@@ -496,10 +500,10 @@ Test(pipeline, an_unfinished_run_is_refused) {
         cr_expect_eq(outcome.code, 1, "%s: %d", command, outcome.code);
         cr_expect(strstr(outcome.err, expected) != NULL, "%s: %s", command, outcome.err);
     }
-    program_prints(0, "nvdp train --resume", "info %s", run);
-    program_prints(0, "the model of a run that has not ended", "info %s/model", run);
-    program_expect(0, "train --resume %s --quiet", run);
-    program_expect(0, "eval %s", run);
+    program_prints(0, "nvdp train --resume", "info $DIR/run");
+    program_prints(0, "the model of a run that has not ended", "info $DIR/run/model");
+    program_expect(0, "train --resume $DIR/run --quiet");
+    program_expect(0, "eval $DIR/run");
 }
 
 /* A signal may arrive at any instruction, also inside a library's matrix product. The model in models/ has products
@@ -540,8 +544,8 @@ Test(pipeline, export_names_the_run_of_an_encoder) {
         struct outcome o =
             program_expect(0,
                            "export --model $MODEL --center $DIR/public.txt --clip-sequence 4 "
-                           "--input $DIR/own.txt --out %s/%zu.h5 %s",
-                           folder, i, i == 0 ? "" : "--no-ledger");
+                           "--input $DIR/own.txt --out $DIR/shared/%zu.h5 %s",
+                           i, i == 0 ? "" : "--no-ledger");
         support_contains(o.out, line, i == 0 ? "-sentence/ledger\n" : "ledger            none: ",
                          "texts             2\n");
     }
@@ -549,10 +553,10 @@ Test(pipeline, export_names_the_run_of_an_encoder) {
 
     /* a search: no text comes after the last of all hits; lines and numbers of bad queries; a run is no file */
     const char *queries = support_scratch_path("queries.txt");
-    struct outcome o = program_expect(0, "search %s/0.h5 --model $MODEL --query c", folder);
+    struct outcome o = program_expect(0, "search $DIR/shared/0.h5 --model $MODEL --query c");
     support_contains(o.out, "95 %, all texts   shrunken    above\n", "      -\n   2 ",
                      "of a top hit is too large on\n");
-    json_t *found = program_json("search %s/0.h5 --model $MODEL --query c --json", folder),
+    json_t *found = program_json("search $DIR/shared/0.h5 --model $MODEL --query c --json"),
            *query = support_at(found, "queries/0"), *hit = support_at(query, "hits/0");
     support_contains(text_at(found, "note"), "too large on average",
                      "of 2 estimates, which sets the prior, has a standard error of 141 %");
@@ -561,11 +565,11 @@ Test(pipeline, export_names_the_run_of_an_encoder) {
     static const char *const bad[] = {"c\n \t\n", "c\n\xff\n", "c\n\xe2\x80\x8b\n"};
     for (size_t i = 0; i < 3; i++) {
         support_write_text(queries, bad[i]);
-        o = program_run("search %s/0.h5 --model $MODEL --queries $DIR/queries.txt", folder);
+        o = program_run("search $DIR/shared/0.h5 --model $MODEL --queries $DIR/queries.txt");
         support_contains(o.err, "queries.txt:2: expected ");
     }
-    o = program_run("search %s/0.h5 --model $MODEL --query ''", folder);
+    o = program_run("search $DIR/shared/0.h5 --model $MODEL --query ''");
     support_contains(o.err, "query 1: expected a text with tokens");
-    o = program_run("search %s/%s-sentence --query c", folder, end != NULL ? end + 1 : "");
+    o = program_run("search $DIR/shared/%s-sentence --query c", end != NULL ? end + 1 : "");
     support_contains(o.err, "found a run; nvdp export writes a file of its samples");
 }

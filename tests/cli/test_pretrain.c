@@ -37,8 +37,7 @@ Test(pretrain, from_text_to_a_model_that_can_be_trained) {
     json_t *result = program_object(&o);
     cr_assert_eq(integer_at(result, "steps"), 30);
     cr_assert_leq(integer_at(result, "vocab_size"), 90);
-    const json_t *evaluation = json_object_get(result, "evaluation");
-    cr_assert_gt(integer_at(evaluation, "masked"), 100);
+    cr_assert_gt(integer_at(json_object_get(result, "evaluation"), "masked"), 100);
     cr_assert_eq(number_at(result, "coverage/unknown"), 0);
     support_contains(o.err, "held-out text: masked accuracy");
     o = program_expect(0, "pretrain --eval --model $DIR/lm --text %s --length 16 --threads 1",
@@ -100,8 +99,7 @@ Test(pretrain, dry_run_writes_nothing) {
     cr_assert_eq(integer_at(plan, "vocab_size"), 8192);
     cr_assert_eq(integer_at(plan, "tokens"), 10 * 64 * 128);
     cr_assert_gt(integer_at(plan, "parameters"), 5000000);
-    const json_t *configuration = json_object_get(object, "configuration");
-    cr_assert_eq(integer_at(configuration, "intermediate"), 1024);
+    cr_assert_eq(integer_at(json_object_get(object, "configuration"), "intermediate"), 1024);
 }
 
 static void refused(int code, const char *part, const char *args) {
@@ -156,9 +154,9 @@ Test(pretrain, takes_several_texts) {
     json_t *result = program_json("pretrain %s %s --text %s --steps 0 --out $DIR/three --json",
                                   options(), text_file(), text_file());
     json_int_t words = integer_at(result, "coverage/words");
-    const char *text = support_path(
-        "{\"text\": [\"%s\", \"%s\"], \"vocab_size\": 90, \"steps\": 0}", text_file(), text_file());
-    support_file("options.json", text);
+    support_file("options.json",
+                 support_path("{\"text\": [\"%s\", \"%s\"], \"vocab_size\": 90, \"steps\": 0}",
+                              text_file(), text_file()));
     result = program_json("pretrain --config $DIR/options.json --hidden 16 --layers 1 --out "
                           "$DIR/two --json --threads 1");
     json_int_t fewer = integer_at(result, "coverage/words");
@@ -173,8 +171,7 @@ Test(pretrain, private_vocabulary) {
     for (int i = 0; i < 4321; i++)
         fprintf(file, "common words here\n\n%s", i == 77 ? "zyxqwv unseen\n\n" : "");
     cr_assert_eq(fclose(file), 0);
-    const char *path = support_scratch_path("private.txt");
-    support_write(path, text, size);
+    support_write(support_scratch_path("private.txt"), text, size);
     free(text);
     struct outcome o =
         program_expect(0, "pretrain --text $DIR/private.txt --hidden 16 --layers 1 --heads 2 "

@@ -109,8 +109,7 @@ Test(promises, folds_show_the_weakest_guarantee) {
         0, "train --task sst2 --data $TASK --model $MODEL --method base --epochs 1 --max-length 12 "
            "--threads 1 --dp-batch 30 --dp-noise 1 --target-delta 1e-3 --folds 7 --out $DIR/folds");
     for (int f = 1; f <= 7; f++) {
-        const char *path = support_path("%s/fold-%d/result.json", run, f);
-        json_t *result = support_json(path);
+        json_t *result = support_json(support_path("%s/fold-%d/result.json", run, f));
         const double epsilon = number_at(result, "dp/pld/epsilon");
         if (epsilon > largest) largest = epsilon;
         if (f == 1) first = epsilon;

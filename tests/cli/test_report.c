@@ -25,8 +25,7 @@ static void check_command(const char *folder, const json_t *run) {
     const char *command = text_at(run, "command");
     cr_assert_eq(strncmp(command, "nvdp ", 5), 0);
     json_t *root = program_json("%s --dry-run --json", command + 5);
-    const char *path = support_path("%s/%s/run.json", folder, text_at(run, "run"));
-    json_t *file = support_json(path);
+    json_t *file = support_json(support_path("%s/%s/run.json", folder, text_at(run, "run")));
     json_t *made = json_object_get(file, "config");
     json_t *configuration = json_object_get(root, "configuration");
     const char *key;
@@ -61,8 +60,7 @@ Test(report, of_trained_runs) {
     const json_t *groups = json_object_get(root, "groups");
     cr_assert_eq(json_array_size(groups), 2);
     const json_t *quantities = support_at(groups, "1/quantities");
-    const json_t *vectors = json_object_get(quantities, "effective_vectors");
-    cr_expect_gt(number_at(vectors, "mean"), 1);
+    cr_expect_gt(number_at(json_object_get(quantities, "effective_vectors"), "mean"), 1);
     check_command(folder, support_at(groups, "0/runs/1"));
     check_command(folder, support_at(groups, "1/runs/0"));
     support_contains(support_read(support_scratch_path("elsewhere/index.html")), "</html>");

@@ -151,8 +151,7 @@ Test(suggestions, name_options_that_help_tells) {
     for (char *path = strtok_r(found.out, "\n", &rest); path != NULL;
          path = strtok_r(NULL, "\n", &rest)) {
         struct place place = {.path = path, .owner = COMMANDS, .wrong = &wrong};
-        const char *full = support_path(NVDP_SOURCE_DIR "/%s", path);
-        char *source = support_read(full);
+        char *source = support_read(support_path(NVDP_SOURCE_DIR "/%s", path));
         const char *end = strrchr(path, '.');
         if (strncmp(path, "src/cli/", 8) == 0)
             place.owner = find_command(path + 8, (size_t)(end - path) - 8);

@@ -89,8 +89,7 @@ Test(sweep, the_exit_code_tells_of_failures_and_json_names_them) {
     support_contains(outcome.err, "nvdp sweep: warning: ", ": failed: ");
     json_t *object = program_object(&outcome);
     support_has(object, "{'runs': 2, 'done': 1, 'failed': 1}");
-    const json_t *failure = support_at(object, "failures/0");
-    support_contains(text_at(failure, "message"), "train.tsv:2");
+    support_contains(text_at(support_at(object, "failures/0"), "message"), "train.tsv:2");
     support_write_text(grid, "{\"tasks\": [\"sst2\"], \"methods\": [\"base\"], \"sedes\": [1]}");
     program_says(3, "grid.json: unknown key 'sedes'", "sweep %s --out $DIR/sweep", grid);
     program_says(2, "option --out is needed", "sweep %s", grid);
@@ -105,8 +104,7 @@ Test(sweep, interrupted_it_exits_with_130_and_goes_on_later) {
     for (int i = 0; i < 2000 && program_shell("ls $DIR/sweep/runs/*/state.ckpt").code != 0; i++)
         nanosleep(&(struct timespec){0, 2000000}, NULL);
     interrupt(child);
-    json_t *object = program_json("sweep --out $DIR/sweep --no-cache --json");
-    cr_assert_eq(number(object, "done"), 2);
+    cr_assert_eq(number(program_json("sweep --out $DIR/sweep --no-cache --json"), "done"), 2);
     program_prints(0, "nothing to do", "sweep --out $DIR/sweep --no-cache");
 }
 

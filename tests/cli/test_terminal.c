@@ -28,8 +28,7 @@ static struct outcome clean(const char *arguments) {
 }
 
 static void write_split(const char *folder, const char *name, int rows) {
-    const char *path = support_path("%s/%s.jsonl", folder, name);
-    FILE *file = fopen(path, "wb");
+    FILE *file = fopen(support_path("%s/%s.jsonl", folder, name), "wb");
     cr_assert_not_null(file);
     for (int i = 0; i < rows; i++)
         fprintf(file,

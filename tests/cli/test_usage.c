@@ -47,8 +47,7 @@ Test(usage, options_that_the_method_does_not_read) {
         const char *line = strstr(outcome.err, "; options without effect: ");
         cr_assert_not_null(line, "%s: %s", of[i][0], outcome.err);
         cr_expect_null(strstr(line + 10, "options without effect"), "%s", outcome.err);
-        const char *name = support_path("%.*s", (int)strcspn(of[i][1], " "), of[i][1]);
-        support_contains(line, name);
+        support_contains(line, support_path("%.*s", (int)strcspn(of[i][1], " "), of[i][1]));
     }
     struct outcome outcome =
         program_expect(0, "train $TINY --preset certified --latent-dim 4 --method vtdp --dry-run");
@@ -104,8 +103,7 @@ Test(usage, version) {
 Test(usage, every_subcommand_has_help_with_examples) {
     for (int i = 0; i < COMMANDS; i++) {
         struct outcome help = program_expect(0, "%s --help", commands[i]);
-        const char *usage = support_path("Usage: nvdp %s ", commands[i]);
-        support_contains(help.out, usage, "\nExamples:\n  ");
+        support_contains(help.out, support_path("Usage: nvdp %s ", commands[i]), "\nExamples:\n  ");
         /* No example is wrapped: its lines are indented, so each can be copied. */
         const char *line = strstr(help.out, "\nExamples:\n") + strlen("\nExamples:\n");
         for (; *line != '\n' && *line != '\0'; line += strcspn(line, "\n") + 1)
@@ -151,9 +149,9 @@ static void lists_all(const char *command) {
     for (size_t i = 0; i < nvdp_config_count(config); i++) {
         const struct nvdp_option *row = nvdp_config_option(config, i);
         if ((row->traits & (NVDP_TRAIT_HIDDEN | NVDP_TRAIT_POSITIONAL)) != 0) continue;
-        const char *line = support_path("--%s%s%s", row->name, row->placeholder != NULL ? "=" : "",
-                                        row->placeholder != NULL ? row->placeholder : "");
-        support_contains(help.out, line);
+        support_contains(help.out,
+                         support_path("--%s%s%s", row->name, row->placeholder != NULL ? "=" : "",
+                                      row->placeholder != NULL ? row->placeholder : ""));
     }
 }
 
@@ -219,8 +217,7 @@ Test(usage, short_help_has_the_options_that_most_runs_need) {
                                         "resume=", "json",    "max-length=", "certified-epsilon="};
     struct outcome help = program_expect(0, "train --help");
     for (size_t i = 0; i < sizeof basic / sizeof *basic; i++) {
-        const char *line = support_path("\n      --%s", basic[i]);
-        support_contains(help.out, line);
+        support_contains(help.out, support_path("\n      --%s", basic[i]));
     }
     cr_expect_lt(strstr(help.out, "--task") - help.out, strstr(help.out, "--data") - help.out);
     cr_expect_null(strstr(help.out, "--beta1"));

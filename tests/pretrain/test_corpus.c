@@ -21,9 +21,10 @@ Test(corpus, holds_the_tokens_sentences_and_documents) {
     nvdp__auto(toy_close) struct toy toy = toy_open(3);
     nvdp__auto(nvdp__corpus_close) struct nvdp__corpus corpus;
     const char *file = support_scratch_path("few.tokens");
-    const char *text = support_file(
-        "few.txt", "The cat sat. A dog barked.\nOur bird\n\n\x01\n \nThis FISH swam. 1\n");
-    ok(build(&toy, text, file));
+    ok(build(&toy,
+             support_file("few.txt",
+                          "The cat sat. A dog barked.\nOur bird\n\n\x01\n \nThis FISH swam. 1\n"),
+             file));
     ok(nvdp__corpus_open(toy.ctx, file, no_key, toy.pieces.count, &corpus));
     static const char *const want[] = {"the",  "cat",  "s",    "##at",  ".",   "a",
                                        "dog",  "bark", "##ed", ".",     "our", "bird",

@@ -274,8 +274,7 @@ Test(dp, a_private_vocabulary_is_in_the_account) {
         cr_expect_eq(number_of(dp, "rdp", "epsilon"), account.rdp_epsilon);
         cr_expect(account.pld_epsilon <= 3 && account.pld_epsilon > 2.99, "%g",
                   account.pld_epsilon);
-        const char *statement = text_at(dp, "statement");
-        support_contains(statement,
+        support_contains(text_at(dp, "statement"),
                          "It includes epsilon 1.5 and delta 3e-09 of earlier computations",
                          "tokenized with the trained private vocabulary");
         snprintf(path, sizeof path, "%s/vocab_privacy.json", config.out);

@@ -189,8 +189,7 @@ Test(pretrain, starts_from_a_model) {
         ok(nvdp__json_read(ctx, support_scratch_path("second/config.json"), &json));
         const json_t *init = support_at(json, "nvdp_pretraining/init");
         cr_assert_str_eq(text_at(init, "name"), "first");
-        const json_t *record = json_object_get(init, "pretraining");
-        cr_assert_eq(integer_at(record, "steps"), 300);
+        cr_assert_eq(integer_at(json_object_get(init, "pretraining"), "steps"), 300);
         json_decref(json);
         config.resume = config.out;
         toy_train(ctx, &config);
@@ -391,9 +390,7 @@ Test(pretrain, without_memory) {
 
 /* Returns member `key` of line `number` of `directory`'s metrics.jsonl, counted from 0. */
 static double logged(const char *directory, size_t number, const char *key) {
-    const char *path = support_path("%s/metrics.jsonl", directory);
-    char *text = support_read(path);
-    char *line = text;
+    char *line = support_read(support_path("%s/metrics.jsonl", directory));
     for (size_t i = 0; i < number; i++)
         line = strchr(line, '\n') + 1;
     *strchr(line, '\n') = '\0';

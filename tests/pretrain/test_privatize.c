@@ -256,8 +256,7 @@ static struct nvdp__pretrain_options adaptive(const char *const *text, const cha
 static float *words_of(struct nvdp_context *ctx, const char *directory, size_t *count) {
     static const char name[] = "bert.embeddings.word_embeddings.weight";
     struct nvdp__safetensors *file = NULL;
-    const char *path = support_path("%s/model.safetensors", directory);
-    ok(nvdp__safetensors_open(ctx, path, &file));
+    ok(nvdp__safetensors_open(ctx, support_path("%s/model.safetensors", directory), &file));
     const struct nvdp__tensor_info *info = nvdp__safetensors_find(file, name);
     float *words = calloc(info->count, sizeof *words);
     nvdp__safetensors_read_f32(info, words);

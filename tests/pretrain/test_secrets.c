@@ -10,8 +10,7 @@ enum { LENGTH = 24, TEXTS = 8 };
 static struct nvdp__secrets read_secrets(struct toy *toy, const char *list) {
     const char *path = support_scratch_path("secrets.json");
     struct nvdp__secrets secrets = {.ctx = toy->ctx};
-    const char *text = support_path("{\"seed\": 3, \"secrets\": [%s]}", list);
-    support_write_text(path, text);
+    support_write_text(path, support_path("{\"seed\": 3, \"secrets\": [%s]}", list));
     ok(nvdp__secrets_read(path, toy->tokenizer, &secrets));
     return secrets;
 }

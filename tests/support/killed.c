@@ -183,8 +183,7 @@ static void run_killed(const struct killed_run *run, const struct whole *whole, 
     cr_expect(lines.count == run->steps && lines.last == run->steps, "%zu lines", lines.count);
     snprintf(model, sizeof model, "%s/result.json", out);
     json_t *root = json_load_file(model, 0, NULL);
-    const json_t *steps = support_at(root, "dp/steps");
-    cr_expect_eq((uint64_t)json_integer_value(steps), run->steps);
+    cr_expect_eq((uint64_t)json_integer_value(support_at(root, "dp/steps")), run->steps);
     json_decref(root);
     if (run->seeded) cr_expect(support_same_file(whole->out, out, run->model));
 }

@@ -130,8 +130,7 @@ void made_run(const char *folder, const struct made_run *run) {
     write_result(folder, run);
     if (run->rd_max > 0) write_privacy(folder, run);
     if (run->label == NULL) return;
-    const char *text = support_path("{\"label\": \"%s\"}", run->label);
-    made_run_file(folder, run->name, "sweep.json", text);
+    made_run_file(folder, run->name, "sweep.json", support_path("{\"label\": \"%s\"}", run->label));
 }
 
 struct report *made_report(struct nvdp_context *ctx, const char *folder) {
@@ -157,8 +156,7 @@ char *report_written(const char *folder, const char *file) {
     nvdp__autoptr(report_free) struct report *report = made_report(ctx, folder);
     report->figures = false;
     ok(report_write(ctx, report));
-    const char *path = support_path("%s/%s", report_directory(report), file);
-    return support_read(path);
+    return support_read(support_path("%s/%s", report_directory(report), file));
 }
 
 const struct report_group *made_selected(const struct report *report, const char *label) {

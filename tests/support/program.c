@@ -128,8 +128,7 @@ static const char *const bad[] = {"bad", "awful", "boring", "poor"};
 static const char *const things[] = {"film", "plot", "actor", "story", "music"};
 
 static void write_split(const char *directory, const char *name, int rows) {
-    const char *path = support_path("%s/%s", directory, name);
-    FILE *file = fopen(path, "wb");
+    FILE *file = fopen(support_path("%s/%s", directory, name), "wb");
     cr_assert_not_null(file);
     bool test = strcmp(name, "test.tsv") == 0;
     fputs(test ? "index\tsentence\n" : "sentence\tlabel\n", file);

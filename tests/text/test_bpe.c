@@ -77,8 +77,7 @@ Test(bpe, merges_as_strings) {
     size_t i;
     json_array_foreach(merges, i, entry) {
         const char *left = text_at(entry, "0");
-        const char *right = text_at(entry, "1");
-        json_array_set_new(merges, i, json_sprintf("%s %s", left, right));
+        json_array_set_new(merges, i, json_sprintf("%s %s", left, text_at(entry, "1")));
     }
     cr_assert_eq(json_dump_file(json, support_path("%s/tokenizer.json", folder), 0), 0);
     expect_all_ids(folder, "roberta");
@@ -218,8 +217,7 @@ Test(bpe, bad_vocabulary) {
     refused("vocab.json", "{\"a\": 0, \"a\": 1}", NVDP_ERR_INPUT, "duplicate");
     refused("vocab.json", "{\"<s>\": 0}", NVDP_ERR_INPUT,
             "vocab.json: pad_token: expected '<pad>'");
-    const char *text = support_path("{%s}", specials);
-    refused("vocab.json", text, NVDP_ERR_INPUT,
+    refused("vocab.json", support_path("{%s}", specials), NVDP_ERR_INPUT,
             "expected a piece for every byte, found none for 0x00");
     refused("tokenizer_config.json", "{\"add_prefix_space\": 3}", NVDP_ERR_INPUT,
             "tokenizer_config.json: 'add_prefix_space'");

@@ -331,8 +331,7 @@ Test(private_words, group_privacy_is_a_bound) {
 Test(private_words, statement_rounds_up) {
     const struct nvdp__private_words options = {1.2345678, 1.2345612e-7, 7, 1000000};
     nvdp__autoptr(json_decref) json_t *object = nvdp__private_words_json(NULL, &options, 16);
-    const char *text = text_at(object, "statement");
-    support_contains(text, "is (epsilon 1.235, delta 1.235e-07)-diff",
+    support_contains(text_at(object, "statement"), "is (epsilon 1.235, delta 1.235e-07)-diff",
                      "by group privacy: epsilon 17.29, delta 0.0001887; for a window",
                      "counts: 8.642, 2.506e-06.\n",
                      "of which the first 7 words count: epsilon 8.642, delta 2.506e-06.");

@@ -162,8 +162,7 @@ Test(tiny, spaces_of_every_kind_separate) {
     static const char *const space[] = {" ",      "\t",     "\n",     "\r",     "\u00A0", "\u1680",
                                         "\u2003", "\u2028", "\u2029", "\u202F", "\u3000"};
     for (size_t i = 0; i < sizeof space / sizeof space[0]; i++) {
-        const char *text = support_path("the%scat%s", space[i], space[i]);
-        text_expect(tiny, text, TINY_THE, TINY_CAT, -1);
+        text_expect(tiny, support_path("the%scat%s", space[i], space[i]), TINY_THE, TINY_CAT, -1);
     }
 }
 

@@ -21,8 +21,7 @@ static struct nvdp_tokenizer *load(const char *directory) {
 }
 
 static void expect_golden(const char *folder) {
-    const char *name = support_path("unigram/%s", folder);
-    struct nvdp_tokenizer *tokenizer = load(support_golden(name));
+    struct nvdp_tokenizer *tokenizer = load(support_golden(support_path("unigram/%s", folder)));
     json_t *one;
     json_t *cases = support_json(support_golden("unigram/ids.json"));
     nvdp__auto(nvdp_tokens_free) struct nvdp_tokens tokens = {0};

@@ -24,8 +24,7 @@ struct nvdp_tokenizer *text_tiny(struct nvdp_context *ctx) {
 
 struct nvdp_tokenizer *text_base(struct nvdp_context *ctx) {
     struct nvdp_tokenizer *tokenizer = NULL;
-    const char *path = support_shared("data/bert/bert-base-uncased");
-    ok(nvdp_tokenizer_load(ctx, path, &tokenizer));
+    ok(nvdp_tokenizer_load(ctx, support_shared("data/bert/bert-base-uncased"), &tokenizer));
     return support_keep(tokenizer);
 }
 
