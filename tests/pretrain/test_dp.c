@@ -159,25 +159,28 @@ Test(dp, norms_above_frozen_layers) {
 
 /* ---- whole runs ---- */
 
+/* Returns a member of a JSON file in the folder of a run. */
+static json_t *member_of(const char *run, const char *file, const char *name) {
+    return json_object_get(support_json(support_path("%s/%s", run, file)), name);
+}
+
 Test(dp, a_run_states_what_holds_and_resumes_exactly) {
     struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 40, 3)};
     const char *whole = support_scratch_path("whole");
     const char *parts = support_scratch_path("parts");
     struct nvdp__pretrain_options config =
-        toy_options(text, whole, "optimizer sgd momentum 0.9 steps 12 batch 1 clip-norm 0");
+        toy_options(text, whole,
+                    "optimizer sgd momentum 0.9 steps 12 batch 1 clip-norm 0 dp-sample-rate 0.2 "
+                    "dp-clip 1 target-epsilon 3 insecure-seed 8");
     config.vocab = toy_vocabulary();
-    toy_set(&config, "dp-sample-rate 0.2 dp-clip 1 target-epsilon 3 insecure-seed 8");
     cr_expect_eq(toy_train(ctx, &config).steps, 12);
-    const char *path = support_path("%s/result.json", whole);
-    json_t *root = support_json(path), *dp = json_object_get(root, "dp");
+    const json_t *dp = member_of(whole, "result.json", "dp");
     double epsilon = number_at(dp, "pld/epsilon");
     cr_expect(epsilon <= 3 && epsilon > 2.9, "%g", epsilon);
     cr_expect_not_null(strstr(text_at(dp, "statement"), "one window"));
     /* The record that is published with the weights has no digest of the texts. */
-    path = support_path("%s/config.json", whole);
-    root = support_json(path);
-    const json_t *made = json_object_get(root, "nvdp_pretraining");
+    const json_t *made = member_of(whole, "config.json", "nvdp_pretraining");
     cr_expect_not_null(json_object_get(made, "dp"));
     cr_expect_null(json_object_get(made, "text"));
 
@@ -230,60 +233,50 @@ Test(dp, killed_again_and_again_no_noise_is_used_twice) {
     is_killed(0);
 }
 
-static double number_of(const json_t *object, const char *part, const char *key) {
-    return json_number_value(json_object_get(json_object_get(object, part), key));
-}
-
 /* The budget and the statement cover vocabulary and training: for a vocabulary trained here, and
  * for a given one that states its privacy, at the start and after a resume. */
 Test(dp, a_private_vocabulary_is_in_the_account) {
     enum { WORDS = 6 };
     struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 150, 3)};
-    char path[600];
     const char *both = support_scratch_path("both");
     const char *given = support_scratch_path("given");
     struct nvdp__pretrain_options config = toy_config(text, both);
     config.words = (struct nvdp__private_words){.epsilon = 0.5, .delta = 1e-9, .possible = 1000000};
-    toy_set(&config, "optimizer adamw steps 8 clip-norm 0");
     config.length = WORDS + 2;
-    toy_set(&config, "dp-sample-rate 0.05 dp-clip 1 target-epsilon 3 insecure-seed 8");
+    toy_set(&config, "optimizer adamw steps 8 clip-norm 0 dp-sample-rate 0.05 dp-clip 1 "
+                     "target-epsilon 3 insecure-seed 8");
     const double epsilon = WORDS * 0.5 / 2, delta = 0.5e-9 * WORDS;
     for (int run = 0; run < 3; run++) {
         if (run == 1) { /* the vocabulary of the first run, and a stop */
-            snprintf(path, sizeof path, "%s/vocab.txt", both);
             config.words = (struct nvdp__private_words){.delta = 1e-7, .possible = 1000000};
-            config.vocab = path;
+            config.vocab = support_path("%s/vocab.txt", both);
             config.out = given;
             toy_stop(ctx, &config, 3);
             config.resume = given;
             continue;
         }
         toy_train(ctx, &config);
-        snprintf(path, sizeof path, "%s/result.json", config.out);
-        json_t *root = support_json(path), *dp = json_object_get(root, "dp");
-        const json_t *vocabulary = json_object_get(dp, "vocabulary");
-        cr_expect_float_eq(number_at(vocabulary, "0"), epsilon, 1e-12);
-        cr_expect_float_eq(number_at(vocabulary, "1"), delta, 1e-20);
+        const json_t *dp = member_of(config.out, "result.json", "dp");
+        cr_expect_float_eq(number_at(dp, "vocabulary/0"), epsilon, 1e-12);
+        cr_expect_float_eq(number_at(dp, "vocabulary/1"), delta, 1e-20);
         const struct nvdp_dp_steps phase = {number_at(dp, "noise"), 0.05, 8};
         const struct nvdp_dp_guarantee counting = {epsilon, delta};
         struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
         ok(nvdp_account(ctx, &(struct nvdp_dp_run){&phase, 1, &counting, 1}, number_at(dp, "delta"),
                         &account));
-        cr_expect_eq(number_of(dp, "pld", "epsilon"), account.pld_epsilon);
-        cr_expect_eq(number_of(dp, "rdp", "epsilon"), account.rdp_epsilon);
+        cr_expect_eq(number_at(dp, "pld/epsilon"), account.pld_epsilon);
+        cr_expect_eq(number_at(dp, "rdp/epsilon"), account.rdp_epsilon);
         cr_expect(account.pld_epsilon <= 3 && account.pld_epsilon > 2.99, "%g",
                   account.pld_epsilon);
         support_contains(text_at(dp, "statement"),
                          "It includes epsilon 1.5 and delta 3e-09 of earlier computations",
                          "tokenized with the trained private vocabulary");
-        snprintf(path, sizeof path, "%s/vocab_privacy.json", config.out);
-        root = support_json(path);
-        cr_expect_float_eq(number_of(root, "window_removed", "epsilon"), epsilon, 1e-12);
+        const json_t *removed = member_of(config.out, "vocab_privacy.json", "window_removed");
+        cr_expect_float_eq(number_at(removed, "epsilon"), epsilon, 1e-12);
     }
     config.resume = NULL;
     config.overwrite = true;
-    snprintf(path, sizeof path, "%s/vocab.txt", both);
     config.dp.target_epsilon = 1.4;
     fails(toy_status(ctx, &config), NVDP_ERR_ARGUMENT,
           "expected more than the cost of the private vocabulary, 1.5");
@@ -300,9 +293,10 @@ Test(dp, pairs) {
     const char *whole = support_scratch_path("whole");
     const char *parts = support_scratch_path("parts");
     struct nvdp__pretrain_options config =
-        toy_options(text, whole, "objective mlm+nsp optimizer adamw steps 40 clip-norm 0");
+        toy_options(text, whole,
+                    "objective mlm+nsp optimizer adamw steps 40 clip-norm 0 dp-sample-rate 0.2 "
+                    "dp-clip 1 dp-noise 0.1 insecure-seed 8");
     config.vocab = toy_vocabulary();
-    toy_set(&config, "dp-sample-rate 0.2 dp-clip 1 dp-noise 0.1 insecure-seed 8");
     toy_train(ctx, &config);
     const char *path = support_path("%s/dp-statement.txt", whole);
     support_contains(support_read(path),
@@ -338,9 +332,9 @@ Test(dp, a_loss_that_is_no_number_does_not_stop_the_run) {
     const char *text[] = {toy_text("private.txt", 40, 3)};
     struct nvdp__pretrainer t = {.ctx = ctx,
                                  .config = toy_config(text, support_scratch_path("out"))};
-    toy_set(&t.config, "optimizer adamw clip-norm 0");
+    toy_set(&t.config, "optimizer adamw clip-norm 0 dp-sample-rate 1 dp-clip 1 dp-noise 1 "
+                       "insecure-seed 8");
     t.config.vocab = toy_vocabulary();
-    toy_set(&t.config, "dp-sample-rate 1 dp-clip 1 dp-noise 1 insecure-seed 8");
     nvdp__pretrain_resolve(&t.config);
     ok(nvdp__pretrainer_open(&t));
     size_t shortest = SIZE_MAX, longer = 0;
@@ -383,30 +377,25 @@ Test(dp, of_a_model_to_begin_from) {
         refused(ctx, &config, "expected a model to begin from that did not see these texts");
     }
     /* also in another file, with capitals and one more line: all old lines were seen */
-    char *lines = support_read(secret[0]), *more = NULL;
+    char *lines = support_read(secret[0]);
     for (char *c = lines; *c != '\0'; c++)
         *c = (char)toupper((unsigned char)*c);
-    cr_assert_gt(asprintf(&more, "a line more\n\n%s", lines), 0);
-    const char *path = support_file("capitals.txt", more);
-    const char *capitals[] = {path};
-    config.text = capitals;
+    config.text =
+        (const char *[]){support_file("capitals.txt", support_path("a line more\n\n%s", lines))};
     refused(ctx, &config, "expected a model to begin from that did not see these texts");
     support_contains(nvdp_context_error(ctx), "texts (the first is text 2) without privacy");
     config.text = secret;
-    free(more);
     /* nor from their vocabulary alone */
     struct nvdp__pretrain_options words =
         toy_options(secret, support_scratch_path("words"), "steps 1 vocab-size 60");
     trained(ctx, words, words.out);
-    path = support_path("%s/vocab.txt", words.out);
     config.init = NULL;
-    config.vocab = path;
+    config.vocab = support_path("%s/vocab.txt", words.out);
     refused(ctx, &config, "expected a model to begin from that did not see these texts");
     config.vocab = toy_vocabulary();
     trained(ctx, config, private);
-    path = support_path("%s/result.json", private);
-    json_t *root = support_json(path), *dp = json_object_get(root, "dp");
-    const double epsilon = number_of(dp, "pld", "epsilon"), delta = number_at(dp, "delta");
+    const json_t *dp = member_of(private, "result.json", "dp");
+    const double epsilon = number_at(dp, "pld/epsilon"), delta = number_at(dp, "delta");
     config.init = private;
     config.vocab = NULL;
     refused(ctx, &config,
@@ -414,14 +403,10 @@ Test(dp, of_a_model_to_begin_from) {
     config.dp.target_delta = 1.9 * delta; /* delta is half of 1/N */
     config.overwrite = true;
     trained(ctx, config, next);
-    path = support_path("%s/result.json", next);
-    root = support_json(path);
-    dp = json_object_get(root, "dp");
-    const json_t *start = json_object_get(dp, "start");
-    cr_expect_float_eq(number_at(start, "0"), epsilon, 1e-12 * epsilon);
-    cr_expect_float_eq(number_at(start, "1"), delta, 1e-12 * delta);
-    cr_expect_gt(number_of(dp, "pld", "epsilon"), epsilon);
-    json_decref(root);
+    dp = member_of(next, "result.json", "dp");
+    cr_expect_float_eq(number_at(dp, "start/0"), epsilon, 1e-12 * epsilon);
+    cr_expect_float_eq(number_at(dp, "start/1"), delta, 1e-12 * delta);
+    cr_expect_gt(number_at(dp, "pld/epsilon"), epsilon);
 }
 
 Test(dp, what_tells_the_texts_otherwise_is_refused) {
