@@ -316,10 +316,9 @@ nvdp_status nvdp__exposure(struct nvdp_context *ctx, const struct nvdp_config *c
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__exposure_schema, &options));
     /* a training directory has the model in a folder of its own */
-    const struct nvdp__path model =
-        nvdp__exists(nvdp__path(options.model, "model/config.json").text)
-            ? nvdp__path(options.model, "model")
-            : nvdp__path_format("%s", options.model);
+    const struct nvdp__path model = nvdp__has(options.model, "model/config.json")
+                                        ? nvdp__path(options.model, "model")
+                                        : nvdp__path_format("%s", options.model);
     const struct nvdp__path planted = nvdp__path(model.text, "planted.json");
     NVDP_TRY(read_account(&a, model.text, &made));
     NVDP_TRY(ask_model(&a, model.text, options.secrets != NULL ? options.secrets : planted.text));

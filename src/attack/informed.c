@@ -374,7 +374,6 @@ static nvdp_status choose_weight(struct informed *s, double *weight) {
     const struct nvdp_dataset *data = s->attack->known.data;
     const size_t held = nvdp__min(data->count / HELD_OUT, MAX_HELD);
     double likely[TRIES] = {0};
-    size_t best = 0;
     *weight = 0;
     if (s->model == NULL) return NVDP_OK;
     for (size_t i = data->count - held; i < data->count; i++) {
@@ -391,9 +390,7 @@ static nvdp_status choose_weight(struct informed *s, double *weight) {
                 }
         }
     }
-    for (size_t w = 1; w < TRIES; w++)
-        if (likely[w] > likely[best]) best = w;
-    *weight = WEIGHTS[best];
+    *weight = WEIGHTS[nvdp__top(TRIES, likely)];
     return NVDP_OK;
 }
 

@@ -185,7 +185,7 @@ static nvdp_status train_shadow(const struct training *t, struct nvdp__train_opt
     nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options found;
     nvdp__autoptr(json_decref) json_t *owner = NULL;
-    if (nvdp__exists(nvdp__path(options->out, "run.json").text)) {
+    if (nvdp__has(options->out, "run.json")) {
         NVDP_TRY(nvdp__run_read_config(t->ctx, options->out, &found, &owner));
         char text[2][NVDP__NUMBER_TEXT];
         const char *as[2];
@@ -198,9 +198,7 @@ static nvdp_status train_shadow(const struct training *t, struct nvdp__train_opt
                               as[1]);
         options->resume = options->out;
     }
-    return nvdp__exists(nvdp__path(options->out, "result.json").text)
-               ? NVDP_OK
-               : nvdp__train(t->ctx, options, &result);
+    return nvdp__has(options->out, "result.json") ? NVDP_OK : nvdp__train(t->ctx, options, &result);
 }
 
 static nvdp_status train_shadows(const struct training *t, const char *folder) {

@@ -129,6 +129,16 @@ nvdp_status nvdp__arrays(struct nvdp_context *ctx, struct nvdp__memory *memory,
     return NVDP_OK;
 }
 
+nvdp_status nvdp__push_all(struct nvdp_context *ctx, void *array, size_t *count, size_t *capacity,
+                           size_t n, const void *values, size_t size) {
+    char *items;
+    NVDP_TRY(nvdp__reserve(ctx, array, capacity, *count + n, size));
+    memcpy(&items, array, sizeof items); /* array points to a pointer of any type */
+    if (n > 0) memcpy(items + *count * size, values, n * size);
+    *count += n;
+    return NVDP_OK;
+}
+
 double nvdp__log_add(double a, double b) {
     const double top = fmax(a, b);
     return isinf(top) ? top : top + log1p(exp(fmin(a, b) - top));
@@ -146,6 +156,10 @@ double nvdp__log_sum(size_t n, const double *x) {
 
 struct nvdp__path nvdp__path(const char *directory, const char *name) {
     return nvdp__path_format("%s%s%s", directory, nvdp__path_separator(directory), name);
+}
+
+bool nvdp__has(const char *directory, const char *name) {
+    return nvdp__exists(nvdp__path(directory, name).text);
 }
 
 struct nvdp__path nvdp__path_folder(const char *path) {

@@ -39,6 +39,12 @@ nvdp_status nvdp__arrays(struct nvdp_context *ctx, struct nvdp__memory *memory,
          ? ((array)[(count)++] = (__VA_ARGS__), NVDP_OK)                                           \
          : NVDP_ERR_MEMORY)
 
+/* Appends n values to such an array. A status. */
+#define NVDP__PUSH_ALL(ctx, array, count, capacity, n, values)                                     \
+    nvdp__push_all(ctx, &(array), &(count), &(capacity), n, values, sizeof *(array))
+nvdp_status nvdp__push_all(struct nvdp_context *ctx, void *array, size_t *count, size_t *capacity,
+                           size_t n, const void *values, size_t size);
+
 enum nvdp__key_kind {
     NVDP__KEY_BOOL,
     NVDP__KEY_INT,
@@ -135,6 +141,8 @@ struct nvdp__path {
 };
 /* DIRECTORY/name, as nvdp__join() returns it. */
 struct nvdp__path nvdp__path(const char *directory, const char *name);
+/* True if DIRECTORY/name exists, as nvdp__exists() finds it. */
+bool nvdp__has(const char *directory, const char *name);
 struct nvdp__path nvdp__path_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The folder of a path, as dirname() finds it. */
 struct nvdp__path nvdp__path_folder(const char *path);

@@ -672,8 +672,7 @@ static nvdp_status open_target(struct gate *gate) {
     if (!nvdp__exists(options->target))
         return nvdp__fail(gate->ctx, NVDP_ERR_IO, "%s: expected a run or a shared file, found none",
                           options->target);
-    gate->is_run = nvdp__is_directory(options->target) &&
-                   nvdp__exists(nvdp__path(options->target, "run.json").text);
+    gate->is_run = nvdp__is_directory(options->target) && nvdp__has(options->target, "run.json");
     if (!gate->is_run && (options->shared != NULL || options->ledger != NULL))
         return nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
                           "%s: expected a run with {shared} or {ledger}, found a file",

@@ -111,11 +111,10 @@ static nvdp_status read_chunk(struct builder *b) {
         bool found;
         NVDP_TRY(nvdp__plain_text_next(b->plain, &line, &found));
         if (!found) break;
-        NVDP_TRY(nvdp__reserve(b->ctx, &b->text, &b->text_capacity, b->text_size + line.size, 1));
-        memcpy(b->text + b->text_size, line.text, line.size);
         NVDP_TRY(NVDP__PUSH(b->ctx, b->line, b->lines, b->line_capacity,
                             (struct line){b->text_size, line.size, line.begins}));
-        b->text_size += line.size;
+        NVDP_TRY(
+            NVDP__PUSH_ALL(b->ctx, b->text, b->text_size, b->text_capacity, line.size, line.text));
     }
     return NVDP_OK;
 }
@@ -133,9 +132,8 @@ static nvdp_status take_lines(const struct builder *b, size_t index) {
             size_t size = nvdp__sentence_end(text, line->size - at);
             NVDP_TRY(nvdp__encode(&w->encoder, text, size, NULL, 0, size + 2));
             const size_t tokens = w->encoder.count - 2; /* between [CLS] and [SEP] */
-            NVDP_TRY(nvdp__reserve(NULL, &w->id, &w->id_capacity, w->ids + tokens, sizeof *w->id));
-            if (tokens > 0) memcpy(w->id + w->ids, w->encoder.ids + 1, tokens * sizeof *w->id);
-            w->ids += tokens;
+            NVDP_TRY(
+                NVDP__PUSH_ALL(NULL, w->id, w->ids, w->id_capacity, tokens, w->encoder.ids + 1));
             NVDP_TRY(NVDP__PUSH(NULL, w->sentence, w->sentences, w->sentence_capacity,
                                 (struct sentence){tokens, line->begins && at == 0}));
             at += size;

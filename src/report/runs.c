@@ -508,11 +508,6 @@ nvdp_status report_note(struct nvdp_context *ctx, struct report *report, const c
     return status;
 }
 
-/* Returns true if the folder has an entry of that name. */
-static bool has(const char *directory, const char *name) {
-    return nvdp__exists(nvdp__path(directory, name).text);
-}
-
 /* Turns a broken file into a note. Passes on other errors. */
 static nvdp_status forgive(struct nvdp_context *ctx, struct report *report, const char *name,
                            nvdp_status status) {
@@ -523,7 +518,7 @@ static nvdp_status forgive(struct nvdp_context *ctx, struct report *report, cons
 static nvdp_status add_run(struct nvdp_context *ctx, struct report *report, const char *path,
                            const char *name) {
     nvdp__auto(report_run_release) struct report_run run = {0};
-    if (!has(path, "result.json"))
+    if (!nvdp__has(path, "result.json"))
         return report_note(ctx, report, name, "unfinished, because result.json is missing");
     const nvdp_status status = read_run(ctx, path, name, &run);
     if (status != NVDP_OK) return forgive(ctx, report, name, status);
@@ -653,7 +648,7 @@ static nvdp_status read_entry(struct nvdp_context *ctx, struct report *report,
                               const char *directory, const char *name) {
     const struct nvdp__path path = nvdp__path(directory, name);
     if (!nvdp__is_directory(path.text)) return NVDP_OK; /* a file among the runs */
-    if (has(path.text, "run.json")) return add_run(ctx, report, path.text, name);
+    if (nvdp__has(path.text, "run.json")) return add_run(ctx, report, path.text, name);
     if (directory == report->directory) return NVDP_OK;
     return report_note(ctx, report, name, "not a run, or not yet started: run.json is missing");
 }
@@ -691,7 +686,7 @@ nvdp_status report_read(struct nvdp_context *ctx, struct report *report) {
     if (!nvdp__is_directory(directory))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected a directory of runs, found no such directory", directory);
-    if (has(directory, "run.json")) {
+    if (nvdp__has(directory, "run.json")) {
         const char *slash = strrchr(directory, '/');
         const char *name = slash != NULL && slash[1] != '\0' ? slash + 1 : directory;
         NVDP_TRY(add_run(ctx, report, directory, name));

@@ -281,10 +281,7 @@ static nvdp_status read_header(struct sanitize *work, struct part *part, bool *p
 /* --- output --- */
 
 static nvdp_status put(struct sanitize *work, const char *bytes, size_t count) {
-    NVDP_TRY(nvdp__reserve(work->ctx, &work->text, &work->text_capacity, work->size + count, 1));
-    if (count > 0) memcpy(work->text + work->size, bytes, count);
-    work->size += count;
-    return NVDP_OK;
+    return NVDP__PUSH_ALL(work->ctx, work->text, work->size, work->text_capacity, count, bytes);
 }
 
 /* Writes a cell: in a format with quotes in quotes, if it needs them or with `always`.  Quotes inside are doubled

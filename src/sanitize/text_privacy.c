@@ -126,13 +126,8 @@ static nvdp_status append(struct nvdp_context *ctx, struct nvdp_sanitizer *sanit
     NVDP_TRY(nvdp__sanitizer_compare(sanitizer, field, row));
     NVDP_TRY(nvdp__sanitizer_tokenize(ctx, sanitizer, field.text, field.size, list));
     tokens->unknown += list->unknown;
-    if (list->count == 0) return NVDP_OK;
-    if (tokens->count + list->count > tokens->capacity)
-        NVDP_TRY(nvdp__reserve(ctx, &tokens->token, &tokens->capacity, tokens->count + list->count,
-                               sizeof *tokens->token));
-    memcpy(tokens->token + tokens->count, list->token, list->count * sizeof *list->token);
-    tokens->count += list->count;
-    return NVDP_OK;
+    return NVDP__PUSH_ALL(ctx, tokens->token, tokens->count, tokens->capacity, list->count,
+                          list->token);
 }
 
 /* Tokenizes a sample of `limit` rows, or all rows. */

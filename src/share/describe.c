@@ -383,10 +383,6 @@ static nvdp_status describe_model(struct nvdp_context *ctx, const char *path, js
     return NVDP_OK;
 }
 
-static bool has(const char *directory, const char *name) {
-    return nvdp__exists(nvdp__path(directory, name).text);
-}
-
 /* Counts the entries of DIRECTORY/folder, and the entries that contain `file`. */
 static void count_entries(const char *directory, const char *folder, const char *file,
                           json_int_t *all, json_int_t *with) {
@@ -396,7 +392,7 @@ static void count_entries(const char *directory, const char *folder, const char 
     for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
         if (entry->d_name[0] == '.') continue;
         *all += 1;
-        *with += has(nvdp__path(path.text, entry->d_name).text, file);
+        *with += nvdp__has(nvdp__path(path.text, entry->d_name).text, file);
     }
 }
 
@@ -466,11 +462,11 @@ static nvdp_status describe_shards(struct nvdp_context *ctx, const char *path, j
 }
 
 static nvdp_status describe_directory(struct nvdp_context *ctx, const char *path, json_t *object) {
-    if (has(path, "run.json")) return describe_run(ctx, path, object);
-    if (has(path, "config.json")) return describe_model(ctx, path, object);
-    if (has(path, "grid.json")) return describe_sweep(ctx, path, object);
-    if (has(path, "fold-1/run.json")) return describe_folds(ctx, path, object);
-    if (!has(path, "privacy.json") && nvdp__shards_in(path))
+    if (nvdp__has(path, "run.json")) return describe_run(ctx, path, object);
+    if (nvdp__has(path, "config.json")) return describe_model(ctx, path, object);
+    if (nvdp__has(path, "grid.json")) return describe_sweep(ctx, path, object);
+    if (nvdp__has(path, "fold-1/run.json")) return describe_folds(ctx, path, object);
+    if (!nvdp__has(path, "privacy.json") && nvdp__shards_in(path))
         return describe_shards(ctx, path, object);
     return describe_sanitized(ctx, path, object);
 }

@@ -60,7 +60,7 @@ static nvdp_status check_place(struct nvdp_context *ctx, const char *path) {
         return nvdp__fail_errno(ctx, errno, "%s: cannot open the folder of this file", path);
     for (char *end = real + strlen(real); end != NULL && end > real; end = strrchr(real, '/')) {
         *end = '\0';
-        if (nvdp__exists(nvdp__path(real, "run.json").text))
+        if (nvdp__has(real, "run.json"))
             return nvdp__fail(
                 ctx, NVDP_ERR_ARGUMENT,
                 "%s: expected a secret key outside of run folders, found it in the run %s; move it",

@@ -102,9 +102,7 @@ nvdp_status nvdp__verify_folder(struct nvdp__verify *all, const struct nvdp__sha
     for (size_t i = 0; i < shards->count; i++) {
         nvdp__auto(nvdp__verify_release) struct nvdp__verify one = {0};
         NVDP_TRY(nvdp__verify_file(all->ctx, shards->path[i], wanted, &one));
-        NVDP_TRY(nvdp__reserve(all->ctx, &place, &room, places + one.places, sizeof *place));
-        if (one.places > 0) memcpy(place + places, one.place, one.places * sizeof *place);
-        places += one.places;
+        NVDP_TRY(NVDP__PUSH_ALL(all->ctx, place, places, room, one.places, one.place));
         const struct nvdp_verification *found = &one.found;
         merge(all, nvdp__file_name(shards->path[i]), &one);
         all->found.is_signed = all->found.is_signed && found->is_signed;

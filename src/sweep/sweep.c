@@ -38,7 +38,7 @@ static nvdp_status read_grid(struct nvdp_context *ctx, const struct sweep_config
                           "stale_seconds: expected a number from 1 to 1e6, found %g",
                           config->stale_seconds);
     const struct nvdp__path kept = nvdp__path(config->out, "grid.json");
-    if (nvdp__exists(nvdp__path(config->out, "run.json").text))
+    if (nvdp__has(config->out, "run.json"))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "%s: expected the directory of a sweep or a new directory, found a run",
                           config->out);

@@ -231,18 +231,14 @@ struct stage {
     const char *out; /* the run's directory */
 };
 
-static bool has(const struct stage *at, const char *file) {
-    return nvdp__exists(nvdp__path(at->out, file).text);
-}
-
 static nvdp_status train(const struct stage *at) {
     nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
-    if (has(at, "result.json")) return NVDP_OK;
+    if (nvdp__has(at->out, "result.json")) return NVDP_OK;
     NVDP_TRY(nvdp_config_copy(at->run->config, &config));
     NVDP_TRY(nvdp_config_set(config, "out", at->out));
     NVDP_TRY(nvdp_config_set(config, "cache", at->cache));
-    if (has(at, "run.json"))
+    if (nvdp__has(at->out, "run.json"))
         NVDP_TRY(nvdp_config_set(config, "resume", at->out));
     else
         NVDP_TRY(nvdp_config_set(config, "overwrite", "true"));
@@ -254,7 +250,7 @@ static nvdp_status copy_measured(const struct stage *at) {
     nvdp__autofree char *text = NULL;
     const char *data = nvdp_config_get(at->run->config, "data");
     size_t size = 0;
-    if (data == NULL || has(at, "privacy.json")) return NVDP_OK;
+    if (data == NULL || nvdp__has(at->out, "privacy.json")) return NVDP_OK;
     const struct nvdp__path path = nvdp__path(data, "measured.json");
     if (!nvdp__exists(path.text)) return NVDP_OK;
     NVDP_TRY(nvdp__read_file(at->ctx, path.text, (size_t)1 << 26, &text, &size));
@@ -269,7 +265,7 @@ static nvdp_status measure(const struct stage *at) {
     if (!at->run->private_ && (noise == NULL || strcmp(noise, "none") == 0))
         return copy_measured(at);
     NVDP_TRY(nvdp_measured_name(at->ctx, at->grid->measured, "privacy", &name));
-    if (has(at, name)) return NVDP_OK;
+    if (nvdp__has(at->out, name)) return NVDP_OK;
     NVDP_TRY(nvdp_config_set(at->grid->measured, "run", at->out));
     NVDP_TRY(nvdp_measure(at->ctx, at->out, at->grid->measured, &found));
     return found.unsaved == NULL ? NVDP_OK : nvdp__fail(at->ctx, NVDP_ERR_IO, "%s", found.unsaved);
@@ -280,7 +276,7 @@ static nvdp_status read_shared(const struct stage *at, const char *shared, const
                                const char *file) {
     nvdp__autoresult struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
     struct nvdp_config *config = at->grid->reuse;
-    if (has(at, file)) return NVDP_OK;
+    if (nvdp__has(at->out, file)) return NVDP_OK;
     NVDP_TRY(nvdp_config_set(config, "file", shared));
     NVDP_TRY(nvdp_config_set(config, "labels", labels));
     NVDP_TRY(nvdp_reuse(at->ctx, config, &result));
@@ -298,7 +294,8 @@ static nvdp_status share(const struct stage *at) {
     const char *attack = at->run->attack;
     bool wanted = at->grid->share && at->run->private_ &&
                   strcmp(nvdp_config_get(at->run->config, "query"), "sampled") == 0;
-    if (!wanted || (has(at, "reuse.json") && (attack == NULL || has(at, "attack.json"))))
+    if (!wanted ||
+        (nvdp__has(at->out, "reuse.json") && (attack == NULL || nvdp__has(at->out, "attack.json"))))
         return NVDP_OK;
     const struct nvdp__path shared = nvdp__path(at->out, "shared.h5");
     NVDP_TRY(nvdp_config_set(config, "run", at->out));

@@ -119,10 +119,8 @@ static nvdp_status encode_part(const struct nvdp_tokenizer *tokenizer,
         const struct nvdp__text *text = &texts[i];
         NVDP_TRY(nvdp__encode(&encoder, text->text, text->text_size, text->pair, text->pair_size,
                               max_length));
-        NVDP_TRY(nvdp__reserve(NULL, &part->ids, &part->capacity, part->count + encoder.count,
-                               sizeof *part->ids));
-        memcpy(part->ids + part->count, encoder.ids, encoder.count * sizeof *encoder.ids);
-        part->count += encoder.count;
+        NVDP_TRY(NVDP__PUSH_ALL(NULL, part->ids, part->count, part->capacity, encoder.count,
+                                encoder.ids));
         dataset->offset[i + 1] = encoder.count;
         first[i] = (uint16_t)encoder.first;
         cut[i] = encoder.truncated;

@@ -1,4 +1,4 @@
-/* Growing arrays, sorting by members, paths by value. */
+/* Growing arrays, sorting by members, sums of numbers, paths by value. */
 #include "base/array.h"
 #include "base/file.h"
 #include "support.h"
@@ -29,6 +29,36 @@ Test(array, grows) {
         ok(NVDP__PUSH(ctx, item, count, capacity, 0));
     cr_assert_eq(NVDP__PUSH(ctx, item, count, capacity, 0), NVDP_ERR_MEMORY);
     cr_assert_eq(count, capacity);
+}
+
+Test(array, takes_several_values) {
+    struct nvdp_context *ctx = support_context();
+    nvdp__autofree int32_t *item = NULL;
+    size_t count = 0, capacity = 0;
+    ok(NVDP__PUSH_ALL(ctx, item, count, capacity, 0, NULL));
+    for (int32_t i = 0; i < 300; i += 3)
+        ok(NVDP__PUSH_ALL(ctx, item, count, capacity, 3, ((int32_t[]){i, i + 1, i + 2})));
+    cr_assert_eq(count, 300);
+    for (size_t i = 0; i < count; i++)
+        cr_assert_eq(item[i], (int32_t)i);
+    nvdp__fail_allocation(ctx, 1);
+    cr_assert_eq(NVDP__PUSH_ALL(ctx, item, count, capacity, capacity, item), NVDP_ERR_MEMORY);
+    cr_assert_eq(count, 300);
+}
+
+Test(array, sums_of_numbers) {
+    const double x[] = {1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16}, far[] = {-INFINITY, 1000, 1000};
+    double mean = 0, squares = 0;
+    for (size_t i = 0; i < 4; i++)
+        nvdp__welford(i + 1, x[i], &mean, &squares);
+    cr_assert_eq(mean, 1e9 + 10);
+    cr_assert_eq(squares, 90);
+    near(nvdp__log_add(-1000, -1001), -1000 + log1p(exp(-1)), 1e-12);
+    near(nvdp__log_sum(3, far), 1000 + log(2), 1e-12);
+    cr_assert_eq(nvdp__log_sum(1, far), -INFINITY);
+    cr_assert_eq(nvdp__log_sum(0, far), -INFINITY);
+    cr_assert_eq(nvdp__log_add(-INFINITY, -INFINITY), -INFINITY);
+    cr_assert_eq(nvdp__log_add(INFINITY, 1), INFINITY);
 }
 
 Test(array, is_sorted_by_members) {

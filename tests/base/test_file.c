@@ -341,6 +341,21 @@ Test(file, pipes_with_a_writer, .timeout = 20) {
     waitpid(child, NULL, 0);
 }
 
+Test(file, reads_and_writes_at_an_offset) {
+    char bytes[8] = "";
+    const int fd = open(support_scratch_path("at"), O_RDWR | O_CREAT, 0600);
+    cr_assert_geq(fd, 0);
+    cr_assert(nvdp__write_at(fd, "abcdef", 6, 0));
+    cr_assert(nvdp__write_at(fd, "XY", 2, 2));
+    cr_assert_eq(nvdp__read_at(fd, bytes, 4, 1), 4);
+    cr_assert_str_eq(bytes, "bXYe");
+    cr_assert_eq(nvdp__read_at(fd, bytes, 8, 4), 2, "only up to the end");
+    close(fd);
+    cr_assert_eq(nvdp__read_at(fd, bytes, 1, 0), -1);
+    cr_assert_eq(errno, EBADF);
+    cr_assert_not(nvdp__write_at(fd, bytes, 1, 0));
+}
+
 /* The examples of FIPS 180-2, appendix B: "abc", and a million letters a. */
 Test(file, sha256) {
     struct nvdp_context *ctx = support_context();
