@@ -184,6 +184,10 @@ json_t *nvdp__json_number(double value) {
     return isinf(value) ? json_string(value > 0 ? "inf" : "-inf") : json_real(value);
 }
 
+json_t *nvdp__json_finite(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
 json_t *nvdp__json_known(double value) {
     return isnan(value) ? json_null() : nvdp__json_number(value);
 }

@@ -42,6 +42,8 @@ nvdp_status nvdp__json_string(struct nvdp_context *ctx, const char *path, const 
 json_t *nvdp__json_number(double value);
 /* The same, but null for NaN, which means that the value does not exist. */
 json_t *nvdp__json_known(double value);
+/* A finite number, else null. */
+json_t *nvdp__json_finite(double value);
 /* Writes the current time, or $SOURCE_DATE_EPOCH, in UTC. */
 void nvdp__creation_date(char out[32]);
 /* The current time in UTC, ISO 8601. */

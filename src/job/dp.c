@@ -398,11 +398,6 @@ static const char CHOSEN[] = "\nWARNING: the epoch was chosen by its score on va
                              "these are private too, nothing here covers them.";
 static const char BEFORE[] = ", except as the statement of the training before says";
 
-/* Encodes infinite numbers as null because JSON has none. */
-static json_t *number(double value) {
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 bool nvdp__dp_promise(const json_t *dp, bool seeded, struct nvdp_dp_guarantee *out) {
     const json_t *epsilon = json_object_get(json_object_get(dp, "pld"), "epsilon"),
                  *delta = json_object_get(dp, "delta");
@@ -436,9 +431,10 @@ static nvdp_status put_own(const struct nvdp__dp *dp, json_t *object) {
 const double nvdp__dp_baselines[NVDP__DP_BASELINES] = {0.5, 0.001};
 
 static json_t *risk_json(const struct nvdp_example_risk *risk) {
-    return json_pack("{s:o,s:o,s:{s:f,s:f},s:o}", "mu", number(risk->mu), "replaced_epsilon",
-                     number(risk->replaced_epsilon), "membership", "prior", 0.5, "bound",
-                     risk->membership, "guess", nvdp__guesses_json(risk->guesses, risk->guess));
+    return json_pack("{s:o,s:o,s:{s:f,s:f},s:o}", "mu", nvdp__json_finite(risk->mu),
+                     "replaced_epsilon", nvdp__json_finite(risk->replaced_epsilon), "membership",
+                     "prior", 0.5, "bound", risk->membership, "guess",
+                     nvdp__guesses_json(risk->guesses, risk->guess));
 }
 
 nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t done,
@@ -479,13 +475,14 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t done,
     NVDP_TRY(NVDP__MADE(whole));
     object =
         json_pack("{s:f,s:o,s:f,s:f,s:I,s:I,s:s,s:s,s:f,s:b,s:{s:o},s:{s:o,s:o},s:b,s:s}", "noise",
-                  dp->noise, "clip", number(dp->clip), "sample_rate", dp->rate, "expected_batch",
-                  dp->divisor, "examples", (json_int_t)dp->examples, "steps", (json_int_t)dp->steps,
-                  "adjacency", "zero-out", "public", dp->rate_given ? "divisor" : "rate", "delta",
-                  dp->delta, "delta_default", dp->delta_default, "pld", "epsilon",
-                  number(account.pld_epsilon), "rdp", "epsilon", number(account.rdp_epsilon),
-                  "order", dp->noise > 0 ? number(account.rdp_order) : json_null(), "insecure_seed",
-                  dp->seeded, "statement", whole);
+                  dp->noise, "clip", nvdp__json_finite(dp->clip), "sample_rate", dp->rate,
+                  "expected_batch", dp->divisor, "examples", (json_int_t)dp->examples, "steps",
+                  (json_int_t)dp->steps, "adjacency", "zero-out", "public",
+                  dp->rate_given ? "divisor" : "rate", "delta", dp->delta, "delta_default",
+                  dp->delta_default, "pld", "epsilon", nvdp__json_finite(account.pld_epsilon),
+                  "rdp", "epsilon", nvdp__json_finite(account.rdp_epsilon), "order",
+                  dp->noise > 0 ? nvdp__json_finite(account.rdp_order) : json_null(),
+                  "insecure_seed", dp->seeded, "statement", whole);
     json_object_set_new(object, "example", json_string(scope->example));
     put_conditions(dp, object);
     json_object_set_new(object, "steps_done", json_integer((json_int_t)done));

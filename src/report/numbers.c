@@ -255,14 +255,10 @@ static void add(json_t **to, const char *key, json_t *value) {
     *to = NULL;
 }
 
-/* Returns null for NaN. */
-static json_t *number(double value) {
-    return isnan(value) ? json_null() : nvdp__json_number(value);
-}
-
 static json_t *stat(const struct report_stat *from) {
-    return json_pack("{s:I, s:o, s:o, s:o}", "n", (json_int_t)from->n, "mean", number(from->mean),
-                     "sd", number(from->sd), "max", number(from->max));
+    return json_pack("{s:I, s:o, s:o, s:o}", "n", (json_int_t)from->n, "mean",
+                     nvdp__json_known(from->mean), "sd", nvdp__json_known(from->sd), "max",
+                     nvdp__json_known(from->max));
 }
 
 static json_t *quantities(const struct report_group *group) {
@@ -278,7 +274,7 @@ static json_t *scores(const struct report_group *group) {
     json_t *object = json_object();
     for (int k = 0; k < group->best->metrics; k++) {
         json_t *one = stat(&group->score[k]);
-        add(&one, "best_seed", number(group->best->score[k]));
+        add(&one, "best_seed", nvdp__json_known(group->best->score[k]));
         add(&object, group->best->metric[k], one);
     }
     return object;
@@ -290,8 +286,8 @@ static json_t *runs(const struct report_group *group) {
         const struct report_run *run = group->run[i];
         json_t *one = json_pack("{s:s, s:I, s:I, s:o, s:o, s:s}", "run", run->name, "seed",
                                 (json_int_t)run->seed, "fold", (json_int_t)run->fold, "validation",
-                                number(run->validation), "score", number(run->score[0]), "command",
-                                run->command);
+                                nvdp__json_known(run->validation), "score",
+                                nvdp__json_known(run->score[0]), "command", run->command);
         add(&array, NULL, one);
     }
     return array;
@@ -314,11 +310,11 @@ static json_t *group_item(const struct report *report, size_t i) {
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:b, s:s, s:o, s:o, s:o, s:o}", "task",
         task->task, "data", task->data, "title", task->label, "method", family->method, "label",
-        family->label, "private", !family->reference, "lambda_g", number(group->lambda_g),
-        "lambda_d", number(group->lambda_d), "clip_sequence", number(group->clip_sequence), "eta",
-        number(group->eta), "selected", group->selected, "best_run", group->best->name,
-        "validation", stat(&group->validation), "scores", scores(group), "quantities",
-        quantities(group), "runs", runs(group));
+        family->label, "private", !family->reference, "lambda_g", nvdp__json_known(group->lambda_g),
+        "lambda_d", nvdp__json_known(group->lambda_d), "clip_sequence",
+        nvdp__json_known(group->clip_sequence), "eta", nvdp__json_known(group->eta), "selected",
+        group->selected, "best_run", group->best->name, "validation", stat(&group->validation),
+        "scores", scores(group), "quantities", quantities(group), "runs", runs(group));
 }
 
 static void add_budgets(json_t **array, const struct report *report, size_t task, size_t f,
@@ -331,7 +327,7 @@ static void add_budgets(json_t **array, const struct report *report, size_t task
         add(array, NULL,
             json_pack("{s:s, s:s, s:s, s:o, s:o}", "task", report->task[task].label, "label",
                       report->family[f].label, "limited", report_quantities[limited].name, "nats",
-                      number(nats), "group",
+                      nvdp__json_known(nats), "group",
                       group != NULL ? json_integer(group - report->group) : json_null()));
     }
 }
@@ -357,8 +353,9 @@ static json_t *comparisons(const struct report *report, size_t count,
             "{s:s, s:s, s:s, s:I, s:o, s:[o,o], s:o, s:o, s:o}", "task",
             report->task[pair->task].label, "method", report->family[pair->a].label, "against",
             report->family[pair->b].label, "seeds", (json_int_t)pair->seeds, "difference",
-            number(pair->mean), "interval", number(pair->low), number(pair->high), "t",
-            number(pair->t), "p", number(pair->p), "p_holm", number(pair->holm));
+            nvdp__json_known(pair->mean), "interval", nvdp__json_known(pair->low),
+            nvdp__json_known(pair->high), "t", nvdp__json_known(pair->t), "p",
+            nvdp__json_known(pair->p), "p_holm", nvdp__json_known(pair->holm));
         add(&array, NULL, one);
     }
     return array;

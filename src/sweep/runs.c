@@ -120,19 +120,15 @@ nvdp_status sweep_forget_failure(struct nvdp_context *ctx, const char *directory
 
 /* --- running --- */
 
-static json_t *number_or_null(double value) {
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 /* Writes to a temporary file, then renames it. Does not sync: progress is worthless after a power failure. */
 void sweep_progress_write(const char *directory, const char *name,
                           const struct sweep_run_progress *progress) {
     nvdp__autoptr(json_decref) json_t *record = json_pack(
         "{s:s,s:s,s:s,s:I,s:I,s:o,s:o,s:f,s:o}", "nvdp_format", "sweep-progress/1", "phase",
         progress->phase, "unit", progress->unit, "done", (json_int_t)progress->done, "total",
-        (json_int_t)progress->total, "rate", number_or_null(progress->rate), "eta_seconds",
-        number_or_null(progress->eta_seconds), "seconds", progress->seconds, "training_seconds",
-        number_or_null(progress->training_seconds));
+        (json_int_t)progress->total, "rate", nvdp__json_finite(progress->rate), "eta_seconds",
+        nvdp__json_finite(progress->eta_seconds), "seconds", progress->seconds, "training_seconds",
+        nvdp__json_finite(progress->training_seconds));
     const struct nvdp__path path = sweep_run_file(directory, name, "progress.json"),
                             beside = sweep_run_file(directory, name, "progress.json.partial-0");
     if (record == NULL || json_dump_file(record, beside.text, JSON_INDENT(2)) != 0 ||
