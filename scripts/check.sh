@@ -36,7 +36,7 @@ layout() { sources | xargs clang-format --dry-run -Werror; }
 tidy() {
     local found=0 left_out='^src/base/base\.c$'
     grep -q 'src/cli/mpi\.c"' build/clang/compile_commands.json || left_out+='|^src/cli/mpi\.c$' # MPI is not installed
-    sources | grep -E '^(src|nvib|vib|dchi|rdp|experiments)/.*\.c$' | grep -vE "$left_out" |
+    sources | grep -E '^(src|nvib|vib|dchi|summary|rdp|experiments)/.*\.c$' | grep -vE "$left_out" |
         xargs -P"$jobs" -n4 clang-tidy -p build/clang --quiet --extra-arg=-include"$PWD/cmake/analyzer.h" \
             >build/clang/tidy.log 2>build/clang/tidy.err || found=1
     clang-tidy -p build/clang --quiet src/base/base.c >>build/clang/tidy.log 2>>build/clang/tidy.err || found=1

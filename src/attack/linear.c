@@ -1,24 +1,14 @@
-/* Linear maps of attackers: logistic regression, for the attackers of pooled.c, which see one vector per text; the Cholesky factor
- * of others; the map of an attacker without the victim's encoder. */
+/* Linear maps of attackers: logistic regression, for the attackers of pooled.c, which see one vector per text; the map of an
+ * attacker without the victim's encoder. */
 #include "attack/invert.h"
 #include "attack/texts.h"
 #include "rdp/pairs.h"
+#include "tensor/symmetric.h"
 #include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
 
 enum { STEPS = 200, POWER_STEPS = 30 };
-
-bool nvdp__cholesky(size_t n, double *a, size_t *failed) {
-    for (size_t j = 0; j < n; j++) {
-        for (size_t i = j; i < n; i++)
-            a[i * n + j] -= cblas_ddot((int)j, a + i * n, 1, a + j * n, 1);
-        *failed = j;
-        if (!(a[j * n + j] > 0)) return false;
-        cblas_dscal((int)(n - j), 1 / sqrt(a[j * n + j]), a + j * n + j, (int)n);
-    }
-    return true;
-}
 
 void nvdp__logistic_apply(size_t n, size_t width, const double *x, size_t outputs,
                           const double *weight, bool softmax, double *out) {

@@ -7,6 +7,7 @@
 #include "options/result.h"
 #include "options/schema.h"
 #include "rdp/pairs.h"
+#include "tensor/symmetric.h"
 
 #include <cblas.h>
 #include <math.h>

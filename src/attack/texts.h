@@ -301,7 +301,7 @@ void nvdp__centroids_score(const struct nvdp__text_attack *attack, const struct 
                            enum nvdp__observed observed, uint64_t seed, size_t i, size_t first,
                            size_t rows, const struct nvdp__centroids *centroids, double *score);
 
-/* --- linear.c: logistic regression, Cholesky factors --- */
+/* --- linear.c: logistic regression --- */
 
 /* Minimizes the mean over n rows of the cross entropy of y [n, outputs] given x [n, width], plus an l2 penalty.  The
  * penalty is l2/2 times the squares of the weights without the last column, where x is 1.  y has one distribution
@@ -316,9 +316,6 @@ void nvdp__logistic_apply(size_t n, size_t width, const double *x, size_t output
 /* Returns the mean cross entropy per row. */
 double nvdp__logistic_loss(size_t n, size_t outputs, const double *p, const double *y,
                            bool softmax);
-/* Replaces the lower triangle of a symmetric matrix [n, n] by its Cholesky factor; false, and the *failed column, if it
- * is not positive definite. */
-bool nvdp__cholesky(size_t n, double *a, size_t *failed);
 
 /* ---- text_scores.c: guessed texts ---- */
 

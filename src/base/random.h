@@ -21,10 +21,11 @@ enum nvdp__purpose {
     NVDP__PURPOSE_MEASURE = 9,
     NVDP__PURPOSE_READER = 10,
     NVDP__PURPOSE_DEMO = 11,
-    NVDP__PURPOSE_EXACT = 12,  /* exact normals of a release */
-    NVDP__PURPOSE_WINDOW = 20, /* pretraining: where an epoch splits its documents */
-    NVDP__PURPOSE_PAIR = 21,   /* next-sentence pairs */
-    NVDP__PURPOSE_MASK = 22,   /* masked positions */
+    NVDP__PURPOSE_EXACT = 12,   /* exact normals of a release */
+    NVDP__PURPOSE_SUMMARY = 13, /* the same of a summary */
+    NVDP__PURPOSE_WINDOW = 20,  /* pretraining: where an epoch splits its documents */
+    NVDP__PURPOSE_PAIR = 21,    /* next-sentence pairs */
+    NVDP__PURPOSE_MASK = 22,    /* masked positions */
     NVDP__PURPOSE_EVAL_MASK = 23,
     NVDP__PURPOSE_WORD = 24,      /* counts of words, for a private vocabulary */
     NVDP__PURPOSE_PLANT = 25,     /* planted secrets; the epoch encodes what is drawn */

@@ -5,8 +5,9 @@
  *     map = the p leading eigenvectors of C, each with the sign that makes its largest entry positive */
 #include "base/array.h"
 #include "mechanism/mechanism.h"
+#include "tensor/symmetric.h"
 
-#include <gsl/gsl_eigen.h>
+#include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,19 +50,6 @@ static void covariance(int rows, int dim, double *x, double *mean, double *cov) 
         cblas_daxpy(dim, -1, mean, 1, x + (size_t)r * (size_t)dim, 1);
     cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, dim, dim, rows, 1.0 / rows, x, dim, x, dim,
                 0, cov, dim);
-}
-
-/* Eigenvectors of the symmetric a [n, n] (overwritten), by decreasing eigenvalue, into the
- * columns of vectors [n, n]; line [5 n] is scratch. GSL's workspace and matrices are views of
- * our memory, because its allocator would call its error handler, which ends the program. */
-static void eigenvectors(size_t n, double *a, double *vectors, double *line) {
-    gsl_matrix_view matrix = gsl_matrix_view_array(a, n, n);
-    gsl_matrix_view columns = gsl_matrix_view_array(vectors, n, n);
-    gsl_vector_view values = gsl_vector_view_array(line, n);
-    gsl_eigen_symmv_workspace work = {
-        .size = n, .d = line + n, .sd = line + 2 * n, .gc = line + 3 * n, .gs = line + 4 * n};
-    gsl_eigen_symmv(&matrix.matrix, &values.vector, &columns.matrix, &work);
-    gsl_eigen_symmv_sort(&values.vector, &columns.matrix, GSL_EIGEN_SORT_VAL_DESC);
 }
 
 /* Row k of map = sum_i vectors[i, k] basis[i]; scratch [p, dim]. */
@@ -108,7 +96,7 @@ static nvdp_status eigenmap(struct nvdp_context *ctx, size_t dim, size_t p, uint
             basis[i * dim + i] = 1;
         memcpy(small, cov, dim * dim * sizeof *small);
     }
-    eigenvectors(q, small, vectors, line);
+    nvdp__eigenvectors(q, small, vectors, line);
     take_leading(d, (int)p, n, basis, vectors, image, map);
     return NVDP_OK;
 }

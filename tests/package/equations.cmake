@@ -1,6 +1,6 @@
 # Checks that every function in docs/equations.md is in the library's sources, and that every test exists.
 file(READ ${SOURCE}/docs/equations.md page)
-file(GLOB files ${SOURCE}/rdp/*.[ch] ${SOURCE}/nvib/*.[ch] ${SOURCE}/vib/*.[ch] ${SOURCE}/dchi/*.[ch] ${SOURCE}/src/*/*.[ch]
+file(GLOB files ${SOURCE}/rdp/*.[ch] ${SOURCE}/nvib/*.[ch] ${SOURCE}/vib/*.[ch] ${SOURCE}/dchi/*.[ch] ${SOURCE}/summary/*.[ch] ${SOURCE}/src/*/*.[ch]
   ${SOURCE}/src/tensor/*.inc ${SOURCE}/src/report/*.[ch])
 set(code "")
 foreach(file ${files})

@@ -11,7 +11,7 @@ set(order
   "mechanism"
   "nvib"
   "vib"
-  "dchi"
+  "dchi summary"
   "sanitize"
   "model"
   "job"
@@ -31,7 +31,7 @@ foreach(line ${order})
 endforeach()
 
 file(GLOB files RELATIVE ${SOURCE} ${SOURCE}/src/*/*.[ch] ${SOURCE}/src/*/*.inc ${SOURCE}/rdp/* ${SOURCE}/nvib/* ${SOURCE}/vib/*
-  ${SOURCE}/dchi/*)
+  ${SOURCE}/dchi/* ${SOURCE}/summary/*)
 set(found 0)
 foreach(file ${files})
   string(REGEX REPLACE "^src/" "" path ${file})

@@ -10,7 +10,7 @@ import argparse, collections, math, re, sys
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent.parent
-FOLDERS = ['src', 'rdp', 'nvib', 'vib', 'dchi', 'include']
+FOLDERS = ['src', 'rdp', 'nvib', 'vib', 'dchi', 'summary', 'include']
 NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'', re.S)
 COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|/\*.*?\*/|//[^\n]*', re.S)
 SPARE = 'statements', 'functions', 'lines of tests'
