@@ -46,7 +46,8 @@
  *   (over a data set, Bayesian DP), nvdp/linkage.h (re-identification), nvdp/measured.h (the files of measurements).
  * - <b>Proofs over all texts:</b> nvdp/certificate.h (nvdp_certify()), nvdp/guess.h (nvdp_guess_bound()).
  * - <b>Private training:</b> nvdp/account.h (nvdp_account()).
- * - <b>Sharing:</b> nvdp/share.h (nvdp_export(), nvdp_verify(), nvdp_reuse()).
+ * - <b>Sharing:</b> nvdp/share.h (nvdp_export(), nvdp_verify(), nvdp_reuse()), nvdp/summary.h
+ *   (nvdp_summarize()).
  * - <b>Attacks:</b> nvdp/attack.h (nvdp_attack()), nvdp/audit.h (lower bounds on epsilon).
  * - <b>Text privatization:</b> nvdp/dchi.h (mechanisms on word vectors), nvdp/sanitize.h (texts and files),
  *   nvdp/text_privacy.h, nvdp/analysis.h.
@@ -151,6 +152,7 @@
 #include <nvdp/search.h>
 #include <nvdp/share.h>
 #include <nvdp/status.h>
+#include <nvdp/summary.h>
 #include <nvdp/text_privacy.h>
 #include <nvdp/tokenizer.h>
 #include <nvdp/train.h>

@@ -28,7 +28,8 @@ struct nvdp_persons {
     double epsilon;   /**< largest epsilon of all samples of a person; +inf: one has no proof */
     double delta;     /**< delta of epsilon, 1e-5 */
     double mu;        /**< its mu; +inf: a release is not Gaussian */
-    size_t guesses;   /**< number of entries of `guess`; 0 if mu is not finite */
+    double radius;  /**< C of its guess bound Phi(Phi^-1(b) + C); +inf: a release is not Gaussian */
+    size_t guesses; /**< number of entries of `guess`; 0 if mu is not finite */
     struct nvdp_bounded_guess guess[NVDP_GUESSES]; /**< upper bounds for any guess about a person */
 };
 
@@ -193,6 +194,10 @@ struct nvdp_verification {
         spent_epsilon; /**< as in nvdp_export_result; only nvdp_verify_ledger() sets it, else NaN */
     size_t samples;    /**< samples per text in the file */
     bool counted;      /**< the file states that its sender's ledger counts it */
+    /** The file is a summary (nvdp/summary.h): its rows share their noise, so k rows have k mu, not sqrt(k) mu. */
+    bool summary;
+    double
+        radius; /**< C of the guess bound Phi(Phi^-1(b) + C) of one row: mu / 2 for samples; NaN: not Gaussian */
 };
 
 /** Checks a file of kind embeddings/2 (or embeddings/1, which states less) for consistency, without the model and

@@ -309,14 +309,15 @@ static int explain_run(struct cli *cli, const struct values *v) {
 static const size_t numbers_of_rows[] = {1, 2, 10};
 enum { ROW_COUNTS = sizeof numbers_of_rows / sizeof *numbers_of_rows };
 
-/* Returns what the file proves of k rows of one text: mu grows with the square root of k; otherwise epsilon and delta
- * grow with k (basic composition). */
+/* Returns what the file proves of k rows of one text: mu grows with the square root of k, or with k if the rows share their noise;
+ * otherwise epsilon and delta grow with k (basic composition). */
 static struct guarantee of_rows(const struct nvdp_verification *found, size_t k) {
-    const double rows = (double)k, mu = found->mu * sqrt(rows);
+    const double rows = (double)k, times = found->summary ? rows : sqrt(rows);
+    const double mu = found->mu * times;
     struct guarantee of = {
         .epsilon = rows * found->epsilon, .delta = rows * found->delta, .releases = 1};
     if (isfinite(mu)) { /* false for NaN */
-        of.clip = mu / 2;
+        of.clip = found->radius * times;
         of.delta = found->delta;
         of.epsilon = nvdp_gdp_epsilon(mu, found->delta);
     }
@@ -387,10 +388,16 @@ static int explain_file(struct cli *cli, const struct values *v) {
         json_object_set_new(made, "delta", json_real(of.delta));
         return cli_print_json(cli, made);
     }
-    printf(
-        "Epsilon %s at delta %g is about one row (%s). For any two texts, it is hard to tell from "
-        "which of the two\nthe row was drawn. In terms of guesses:\n\n",
-        nvdp__bound(of.epsilon).text, of.delta, nvdp__samples_text((double)found.samples).text);
+    if (found.summary)
+        printf("Epsilon %s at delta %g is about one row in place of any other, all other rows "
+               "known. In "
+               "terms of guesses\nabout that row:\n\n",
+               nvdp__bound(of.epsilon).text, of.delta);
+    else
+        printf(
+            "Epsilon %s at delta %g is about one row (%s). For any two texts, it is hard to tell "
+            "from which of the two\nthe row was drawn. In terms of guesses:\n\n",
+            nvdp__bound(of.epsilon).text, of.delta, nvdp__samples_text((double)found.samples).text);
     CLI_TRY(answer(cli, v, &of, "proven"));
     print_rows(&found);
     puts("\nNot covered: what the file says without noise (number and order of rows, labels if it "

@@ -87,6 +87,7 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_privacy,
     &cli_command_sanitize,
     &cli_command_export,
+    &cli_command_summarize,
     &cli_command_verify,
     &cli_command_reuse,
     &cli_command_search,

@@ -82,6 +82,56 @@ const struct cli_command cli_command_export = {
     .run = export,
 };
 
+/* ==== nvdp summarize ==== */
+
+static int summarize(struct cli *cli) {
+    CLI_TRY(cli_begin(cli, NULL));
+    CLI_TRY(cli_need(cli));
+    nvdp__autoresult struct nvdp_summary_result result = NVDP_RESULT(struct nvdp_summary_result);
+    const char *out = nvdp_config_get(cli->config, "out");
+    cli_catch(SIGPIPE, true); /* if the reader goes away: a release that is killed stays counted */
+    CLI_DO(cli, nvdp_summarize(cli->ctx, cli->config, &result));
+    if (cli->json)
+        return cli_print_json(
+            cli, cli_add_result(json_pack("{s:s}", "out", out), "summary", NULL, &result));
+    nvdp__print_wrapped(stdout, result.guarantee);
+    if (result.written) cli_row("file", "%s", out);
+    cli_row("run", "%s", result.run);
+    cli_print_result("summary", &result);
+    putchar('\n');
+    if (result.written)
+        nvdp__print_wrapped(stdout, result.statement);
+    else
+        puts("A dry run: no summary was written or counted.");
+    return CLI_SUCCESS;
+}
+
+const struct cli_command cli_command_summarize = {
+    .name = "summarize",
+    .summary = "write one noisy summary of a whole collection, at a small epsilon",
+    .args = "[RUN]",
+    .description =
+        "Writes one matrix of a collection with noise from the operating system, and synthetic "
+        "rows "
+        "that are computed from it, in place of a sample of each text. It is enough to train a "
+        "reader, to compare groups or to look at a distribution, and proves a far smaller epsilon: "
+        "for the replacement of any one row, its label included. It says nothing about single "
+        "texts. "
+        "The number of rows, the list of classes and the range of scores are public. The ledger "
+        "counts the summary before anything is drawn; copies of a text, and rows of one person, "
+        "add "
+        "up.",
+    .examples = "Examples:\n"
+                "  nvdp summarize --model models/minilm --center public.txt \\\n"
+                "    --input reviews.tsv --text-column review --classes negative,positive \\\n"
+                "    --out summary.h5 --dry-run\n"
+                "  nvdp summarize --model models/minilm --center public.txt \\\n"
+                "    --input rated.csv --range 0,5 --summary-epsilon 0.5 --out summary.parquet\n",
+    .kinds = "summarize",
+    .takes_precision = true,
+    .run = summarize,
+};
+
 /* ==== nvdp verify ==== */
 
 struct verify_values {

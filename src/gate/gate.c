@@ -148,17 +148,17 @@ static nvdp_status check_delta(const struct gate *gate, double delta) {
         delta, gate->policy.delta, delta);
 }
 
-/* Makes a certificate of what is stated: epsilon at `at`, and per word at the policy's delta. The guesses are bounded by mu, or
- * by the epsilon if mu is NaN. */
-static nvdp_status make_stated(const struct gate *gate, double epsilon, double at, double mu,
+/* Makes a certificate of what is stated: epsilon at `at`, and per word at the policy's delta. The guesses are bounded by their radius, or
+ * by the epsilon if the radius is NaN. */
+static nvdp_status make_stated(const struct gate *gate, double epsilon, double at, double radius,
                                double word, json_t **out) {
     json_t *guesses = json_array();
     for (size_t i = 0; i < gate->policy.baselines && isfinite(epsilon); i++) {
         const double b = gate->policy.baseline[i];
         json_array_append_new(guesses,
                               json_pack("{s:f, s:f}", "baseline", b, "bound",
-                                        isnan(mu) ? nvdp__guess_from_curve(b, 1, &epsilon, &at)
-                                                  : nvdp_guess_bound(b, mu / 2, 1, 0)));
+                                        isnan(radius) ? nvdp__guess_from_curve(b, 1, &epsilon, &at)
+                                                      : nvdp_guess_bound(b, radius, 1, 0)));
     }
     return made(gate,
                 json_pack("{s:o, s:f, s:o, s:{s:o}}", "epsilon", nvdp__json_number(epsilon),
@@ -387,7 +387,7 @@ static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
         for (size_t i = 0; i < person->guesses; i++)
             person->guess[i] = (struct nvdp_bounded_guess){
                 gate->policy.baseline[i],
-                nvdp_guess_bound(gate->policy.baseline[i], person->mu / 2, 1, 0)};
+                nvdp_guess_bound(gate->policy.baseline[i], person->radius, 1, 0)};
     }
     NVDP_TRY(made(gate, nvdp__result_json(&nvdp__result_ledger, NULL, &found), out));
     if (found.budget_epsilon == 0) json_object_del(*out, "budget_epsilon"); /* 0: none */
@@ -417,7 +417,7 @@ static nvdp_status file_certificate(const struct gate *gate, const struct nvdp_v
                           gate->policy.releases, found->samples);
     if (found->certified && !isnan(mu) && (delta != found->delta || times > 1))
         epsilon = nvdp_gdp_epsilon(mu, delta);
-    return make_stated(gate, epsilon, found->delta, mu,
+    return make_stated(gate, epsilon, found->delta, found->radius * sqrt(times),
                        isfinite(word) ? nvdp_gdp_epsilon(word, delta) : INFINITY, out);
 }
 

@@ -386,7 +386,7 @@ void nvdp__h5_free(struct nvdp__h5 *file) {
 }
 
 /* Refuses a file of another kind, or of a version unknown to this build. */
-static nvdp_status check_format(struct nvdp__h5 *file, const char *kind, int version) {
+nvdp_status nvdp__h5_check(struct nvdp__h5 *file, const char *kind, int version) {
     if (!nvdp__h5_has_attribute(file, "nvdp_format"))
         return nvdp__fail(
             file->ctx, NVDP_ERR_INPUT,
@@ -414,7 +414,7 @@ nvdp_status nvdp__h5_open(struct nvdp_context *ctx, const char *path, const char
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     NVDP_TRY(make(ctx, path, &file));
     NVDP_TRY(nvdp__h5_image_open(ctx, path, file->path, &file->image));
-    if (kind != NULL) NVDP_TRY(check_format(file, kind, version));
+    if (kind != NULL) NVDP_TRY(nvdp__h5_check(file, kind, version));
     NVDP__HAND_OVER(out, file);
     return NVDP_OK;
 }

@@ -53,6 +53,8 @@ nvdp_status nvdp__h5_commit(struct nvdp__h5 *file, bool replace);
  * refuses other files by name; NULL accepts any file. */
 nvdp_status nvdp__h5_open(struct nvdp_context *ctx, const char *path, const char *kind, int version,
                           struct nvdp__h5 **out);
+/* Does the same check of an open file. */
+nvdp_status nvdp__h5_check(struct nvdp__h5 *file, const char *kind, int version);
 void nvdp__h5_free(struct nvdp__h5 *file); /* NULL allowed; removes an uncommitted file */
 NVDP__AUTOPTR(struct nvdp__h5, nvdp__h5_free)
 

@@ -2,6 +2,7 @@
  * formats write them; verify and describe read them. Read attributes.inc first: it is the table of all attributes. */
 #include "mechanism/mechanism.h"
 #include "share/release.h"
+#include "share/summarize.h"
 
 #include "base/array.h"
 #include "base/f16.h"
@@ -308,7 +309,7 @@ static const struct rule *find_rule(const char *name) {
 #define STATED_WHOLE WHOLE
 #define ROUNDED REAL
 #include "share/attributes.inc"
-        {"nvdp_format", NVDP__ATTRIBUTE_CREATED, LIKE("embeddings/1|embeddings/2")},
+        {"nvdp_format", NVDP__ATTRIBUTE_CREATED, LIKE("embeddings/1|embeddings/2|summary/1")},
         {"grid", NVDP__ATTRIBUTE_CREATED, LIKE("float16|int16|int32")},
         {"z_step", NVDP__ATTRIBUTE_CREATED, .min = 0x1p-30, .max = 0x1p30},
         {"log_pi_step", NVDP__ATTRIBUTE_CREATED, .min = 0x1p-30, .max = 0x1p30},
@@ -380,7 +381,12 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
     const struct nvdp_privacy_report *report = &facts->privacy;
     bool weights = facts->form.weights, single = facts->form.single;
     const struct nvdp__method *method = nvdp__method_row(info->method);
-    bool block = method->block, hidden = single || nvib->length_policy == NVDP_LENGTH_HIDDEN;
+    static const struct nvdp__summary_facts no_summary;
+    const struct nvdp__summary_facts *summary =
+        facts->summary != NULL ? facts->summary : &no_summary;
+    const bool samples = facts->summary == NULL;
+    bool block = method->block,
+         hidden = samples && (single || nvib->length_policy == NVDP_LENGTH_HIDDEN);
     bool padded = weights && nvib->length_policy != NVDP_LENGTH_PUBLIC;
     bool measured = facts->measured && facts->publish;
     static const struct nvdp_pairs_summary no_pairs;
@@ -446,6 +452,8 @@ void nvdp__release_stated(const struct nvdp__attributes *list, struct nvdp__mode
     struct nvdp__clip_config *clip = &nvib->clip;
     struct nvdp_pairs_summary no_pairs;
     struct nvdp_bdp_column no_column;
+    struct nvdp__summary_facts no_summary;
+    struct nvdp__summary_facts *summary = facts->summary != NULL ? facts->summary : &no_summary;
     struct nvdp_pairs_summary *pairs =
         facts->privacy.pairs != NULL ? facts->privacy.pairs : &no_pairs;
     struct nvdp_bdp_column *best =

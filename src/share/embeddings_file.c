@@ -107,6 +107,9 @@ nvdp_status nvdp__shards_open(struct nvdp_context *ctx, const char *path,
                 path, run ? "a run; nvdp export writes a file of its samples" : "none");
         NVDP__SORT(made.path, made.count, NVDP__UP_ITEM(char *));
         NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, made.path[0], &first));
+        if (first.shape.summary)
+            return NVDP__BAD_FILE(&first, "expected the samples of a release, found %s",
+                                  "a summary, which is a release of its own: name the file");
         for (size_t i = 1; i < made.count; i++) {
             nvdp__auto(nvdp__release_close) struct nvdp__release other = {0};
             NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, made.path[i], &other));
@@ -178,6 +181,9 @@ nvdp_status nvdp_shared_read(struct nvdp_context *ctx, const char *path, struct 
         nvdp__auto(nvdp__release_close) struct nvdp__release release = {0};
         nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *more = NULL;
         NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, shards.path[i], &release));
+        if (release.shape.summary)
+            return NVDP__BAD_FILE(&release, "expected samples of texts, found %s",
+                                  "a summary of a collection, which has none");
         NVDP_TRY(nvdp__embeddings_take(&release, NULL, NULL, i == 0 ? &all : &more));
         if (i > 0) NVDP_TRY(join(ctx, shards.path[i], all, more));
     }
@@ -470,7 +476,10 @@ nvdp_status nvdp__embeddings_take(struct nvdp__release *release, nvdp__embedding
     NVDP_TRY(NVDP__NEW(release->ctx, made, 1));
     NVDP_TRY(read_attributes(release, made));
     NVDP_TRY(read_shape(release, made));
-    NVDP_TRY(nvdp__query_read(release, made->shape.dim, &made->query));
+    size_t dim = made->shape.dim; /* of a vector, which is a part of a summary's rows */
+    const struct nvdp__place_of width = NVDP__TO_SIZE("vector_width", dim, 1, MAX_DIM, false);
+    if (made->shape.summary) NVDP_TRY(nvdp__release_take(release, 1, &width));
+    NVDP_TRY(nvdp__query_read(release, dim, &made->query));
     const size_t texts = made->shape.texts;
     NVDP_TRY(copy(release, release->offset, texts * made->shape.samples + 1, sizeof(int64_t),
                   &made->offset));

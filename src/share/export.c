@@ -40,8 +40,8 @@ static void name_paths(struct nvdp__export *export, struct nvdp__export_options 
     const char *name = model != NULL ? strrchr(model, '/') : NULL;
     const char *slash = strrchr(options->out, '/');
     export->from.made_run =
-        nvdp__path_format("%.*s%s-sentence", slash != NULL ? (int)(slash + 1 - options->out) : 0,
-                          options->out, name != NULL ? name + 1 : "model");
+        nvdp__path_format("%.*s%s-%s", slash != NULL ? (int)(slash + 1 - options->out) : 0,
+                          options->out, name != NULL ? name + 1 : "model", export->kind->folder);
     if (options->run == NULL) options->run = export->from.made_run.text;
     if (options->no_ledger) return;
     export->count.path = nvdp__path(options->run, "ledger");
@@ -174,6 +174,10 @@ static nvdp_status load_texts(struct nvdp__export *export) {
     struct nvdp_dataset_config config = nvdp__run_dataset_config(&export->from.run, options->data);
     bool labeled = false;
     config.id_column = options->person;
+    if (options->summary.classes != NULL || options->summary.range != NULL) {
+        config.label_column = options->summary.label;
+        config.regression = options->summary.range != NULL;
+    }
     config.limit = options->limit;
     config.limit_seed = options->seed;
     if (options->input != NULL) {
@@ -360,6 +364,7 @@ static nvdp_status state_facts(struct nvdp__export *export) {
         .counted = !options->no_ledger,
         .query = export->from.query.center != NULL ? &export->from.query : NULL,
         .limits = {.struct_size = sizeof facts->limits},
+        .summary = export->summary,
     };
     NVDP_TRY(name_labels(export));
     NVDP_TRY(read_promise(export, facts));
@@ -381,8 +386,9 @@ static nvdp_status state_facts(struct nvdp__export *export) {
             "(nvdp privacy {certify} {delta}), or train with {certified-delta}",
             facts->certificate.delta, facts->texts, nvdp__release_exposed(facts),
             1 / (double)facts->texts);
-    return facts->certified ? nvdp__release_fits_limits(export->ctx, &facts->limits, &export->grids)
-                            : NVDP_OK;
+    return facts->certified && export->summary == NULL
+               ? nvdp__release_fits_limits(export->ctx, &facts->limits, &export->grids)
+               : NVDP_OK;
 }
 
 /* Measures pairs of at most measure_texts texts, chosen by the seed.  Does nothing for fewer than two texts. */
@@ -409,6 +415,8 @@ static nvdp_status measure(struct nvdp__export *export) {
     NVDP_TRY(nvdp__privacy_measure(export->ctx, posteriors, &config, NULL, &facts->privacy));
     NVDP_TRY(nvdp_linkage_measure(export->ctx, posteriors, config.bdp.releases, 0, options->seed,
                                   facts->privacy.linkage));
+    NVDP_TRY(NVDP__NEW(export->ctx, export->privacy, 1));
+    *export->privacy = facts->privacy;
     facts->measured = true;
     facts->bound_order = options->order; /* the order of the measurements */
     return NVDP_OK;
@@ -421,8 +429,7 @@ static const struct nvdp_result_kind export_kind = {
     .rows = &nvdp__result_export,
     .results = NVDP__OFFSETS(offsetof(struct nvdp_export_result, privacy))};
 
-static void give_result(const struct nvdp__export *export, struct nvdp_privacy_report *privacy,
-                        struct nvdp_export_result *out) {
+static void give_result(struct nvdp__export *export, struct nvdp_export_result *out) {
     struct stat info = {0};
     struct nvdp_export_result result = {
         .kind = &export_kind,
@@ -431,7 +438,7 @@ static void give_result(const struct nvdp__export *export, struct nvdp_privacy_r
         .components = export->longest_rows / (size_t) export->release.shape.kappa,
         .dim = export->release.shape.dim,
         .bytes = stat(export->options->out, &info) == 0 ? (uint64_t)info.st_size : 0,
-        .privacy = privacy,
+        .privacy = export->privacy,
         .spent_samples = export->count.spent.samples,
         .spent_epsilon = export->facts.counted ? export->count.spent.epsilon : NAN,
         .spent_delta = export->facts.counted ? NVDP__LEDGER_DELTA : NAN,
@@ -454,11 +461,14 @@ static void give_result(const struct nvdp__export *export, struct nvdp_privacy_r
     nvdp__snprintf(result.training_texts, sizeof result.training_texts, "%s",
                    nvdp__training_names[export->facts.training]);
     nvdp__snprintf(result.run, sizeof result.run, "%s", export->options->run);
+    export->privacy = NULL; /* the result owns it, and all that it points to */
+    export->facts.privacy = (struct nvdp_privacy_report){0};
     NVDP__GIVE(out, &result);
 }
 
-static void close_export(struct nvdp__export *export) {
+void nvdp__export_close(struct nvdp__export *export) {
     nvdp_result_free(&export->facts.privacy);
+    free(export->privacy);
     nvdp__release_key_wipe(&export->draw.key);
     nvdp__sign_key_wipe(&export->sign);
     nvdp__release_close(&export->release);
@@ -476,69 +486,79 @@ static void close_export(struct nvdp__export *export) {
     nvdp__run_close(&export->from.run);
 }
 
-nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *config,
-                        struct nvdp_export_result *out) {
-    static nvdp_status (*const before_writing[])(struct nvdp__export *
-                                                 export) = {open_run,
-                                                            read_public,
-                                                            load_texts,
-                                                            plan,
-                                                            state_facts,
-                                                            nvdp__export_check_duplicates,
-                                                            nvdp__export_ask_ledger,
-                                                            measure,
-                                                            nvdp__export_warn,
-                                                            nvdp__export_allocate};
-    nvdp_status status = NVDP_OK;
-    struct nvdp__export_options options;
-    struct nvdp_privacy_report *privacy = NULL;
-    struct nvdp__export export = {
-        .ctx = ctx, .options = &options, .release = {.ctx = ctx, .attributes.ctx = ctx}};
-    NVDP_TRY_OR_CLEAN(nvdp__config_open(ctx, config, &nvdp__export_schema, &options));
-    options.insecure = nvdp_config_is_set(config, "insecure-seed");
-    if (options.insecure) nvdp__warn_insecure_seed(ctx);
-    if (out != NULL) NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
-    options.own_ledger = options.ledger != NULL;
-    options.own_duplicates = nvdp_config_is_set(config, "duplicates");
-    name_paths(&export, &options);
-    NVDP_TRY_OR_CLEAN(nvdp__export_check_outputs(ctx, &options));
-    if (options.sign != NULL)
-        NVDP_TRY_OR_CLEAN(nvdp__sign_key_read(ctx, options.sign, &export.sign));
-    if (options.model != NULL) { /* makes that run, unless it exists */
-        const struct nvdp__sentence_options of = {.model = options.model,
-                                                  .center = options.center,
-                                                  .text_column = options.text_column,
-                                                  .reduce = options.reduce,
-                                                  .clip = options.clip,
-                                                  .epsilon = options.epsilon,
-                                                  .releases = options.samples,
-                                                  .batch = options.batch};
-        NVDP_TRY_OR_CLEAN(nvdp__sentence_run(ctx, &of, options.run));
+/* Does all up to the file's name. A failure may leave a record in the ledger, which the caller settles. */
+static nvdp_status write_release(struct nvdp__export *export, const struct nvdp_config *config) {
+    struct nvdp_context *ctx = export->ctx;
+    struct nvdp__export_options *options = &export->chosen;
+    nvdp_status (*const before_writing[])(struct nvdp__export *
+                                          export) = {open_run,
+                                                     read_public,
+                                                     load_texts,
+                                                     export->kind->plan,
+                                                     state_facts,
+                                                     nvdp__export_check_duplicates,
+                                                     nvdp__export_ask_ledger,
+                                                     export->kind->measure,
+                                                     nvdp__export_warn,
+                                                     nvdp__export_allocate};
+    NVDP_TRY(nvdp__config_open(ctx, config, export->kind->schema, options));
+    options->insecure = nvdp_config_is_set(config, "insecure-seed");
+    if (options->insecure) nvdp__warn_insecure_seed(ctx);
+    options->own_ledger = options->ledger != NULL;
+    options->own_duplicates = nvdp_config_is_set(config, "duplicates");
+    if (export->summary != NULL) { /* one release; embeddings on the unit sphere */
+        options->samples = 1;
+        options->clip = 1;
+    }
+    name_paths(export, options);
+    NVDP_TRY(nvdp__export_check_outputs(ctx, options));
+    if (options->sign != NULL) NVDP_TRY(nvdp__sign_key_read(ctx, options->sign, &export->sign));
+    if (options->model != NULL) { /* makes that run, unless it exists */
+        const struct nvdp__sentence_options of = {.model = options->model,
+                                                  .center = options->center,
+                                                  .text_column = options->text_column,
+                                                  .reduce = options->reduce,
+                                                  .clip = options->clip,
+                                                  .epsilon = options->epsilon,
+                                                  .releases = options->samples,
+                                                  .batch = options->batch};
+        NVDP_TRY(nvdp__sentence_run(ctx, &of, options->run));
     }
     for (size_t i = 0; i < sizeof before_writing / sizeof *before_writing; i++)
-        NVDP_TRY_OR_CLEAN(before_writing[i](&export));
-    if (out != NULL && export.facts.measured) {
-        NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, privacy, 1));
-        *privacy = export.facts.privacy;
-    }
-    NVDP_TRY_OR_CLEAN(nvdp__export_begin_file(&export));
-    NVDP_TRY_OR_CLEAN(nvdp__export_draw(&export));
-    if (options.model_out != NULL)
-        NVDP_TRY_OR_CLEAN(nvdp__export_public_model(export.from.run.model, export.facts.model_id,
-                                                    options.model_out));
-    NVDP_TRY_OR_CLEAN(nvdp__release_finish(&export.release));
-    export.count.judged = options.sign != NULL; /* it fails for some values of Parquet files */
-    if (options.sign != NULL) NVDP_TRY_OR_CLEAN(nvdp__sign(&export.sign, &export.release));
-    export.count.judged = false;
-    NVDP_TRY_OR_CLEAN(nvdp__export_publish(&export));
-    if (out != NULL) {
-        give_result(&export, privacy, out);
-        if (privacy != NULL) export.facts.privacy.pairs = NULL; /* the result owns it */
-        privacy = NULL;
-    }
-cleanup:
-    status = nvdp__export_settle(&export, status);
-    free(privacy);
-    close_export(&export);
-    return status;
+        NVDP_TRY(before_writing[i](export));
+    if (options->summary.dry_run) return NVDP_OK;
+    NVDP_TRY(nvdp__export_begin_file(export));
+    NVDP_TRY(export->kind->draw(export));
+    if (options->model_out != NULL)
+        NVDP_TRY(nvdp__export_public_model(export->from.run.model, export->facts.model_id,
+                                           options->model_out));
+    NVDP_TRY(nvdp__release_finish(&export->release));
+    export->count.judged = options->sign != NULL; /* it fails for some values of Parquet files */
+    if (options->sign != NULL) NVDP_TRY(nvdp__sign(&export->sign, &export->release));
+    export->count.judged = false;
+    return nvdp__export_publish(export);
+}
+
+nvdp_status nvdp__export_do(struct nvdp__export *export, const struct nvdp_config *config,
+                            const struct nvdp__export_kind *kind) {
+    export->kind = kind;
+    export->options = &export->chosen;
+    export->release.ctx = export->release.attributes.ctx = export->ctx;
+    return nvdp__export_settle(export, write_release(export, config));
+}
+
+static const struct nvdp__export_kind samples_kind = {.schema = &nvdp__export_schema,
+                                                      .folder = "sentence",
+                                                      .type = NVDP__LEDGER_RELEASE,
+                                                      .plan = plan,
+                                                      .measure = measure,
+                                                      .draw = nvdp__export_draw};
+
+nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *config,
+                        struct nvdp_export_result *out) {
+    nvdp__auto(nvdp__export_close) struct nvdp__export export = {.ctx = ctx};
+    if (out != NULL) NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__export_do(&export, config, &samples_kind));
+    if (out != NULL) give_result(&export, out);
+    return NVDP_OK;
 }

@@ -49,9 +49,19 @@ struct nvdp__export_options {
     uint64_t seed;
     double order, delta; /* of the privacy summary */
     size_t measure_texts;
+    struct {
+        double epsilon, delta;
+        const char *label, *classes, *range; /* column; names, "LOW,HIGH"; NULL: no answers */
+        size_t rows;
+        bool dry_run;
+    } summary; /* of nvdp summarize */
 };
 
 extern const struct nvdp__schema nvdp__export_schema;
+/* The options of every kind of release: its card, signature, ledger, and their checks. */
+extern const struct nvdp_option nvdp__release_options[];
+nvdp_status nvdp__export_check(struct nvdp_context *ctx,
+                               const struct nvdp__export_options *options);
 
 /* Refuses outputs with another ending than those of the formats, in a folder that does not exist, that name a file to
  * keep (the ledger, a key, the input), or, without {overwrite}, that exist. */
@@ -104,10 +114,26 @@ struct nvdp__export_drawing {
     size_t replaced;   /* texts in which numbers were replaced */
 };
 
+struct nvdp__export;
+/* What an export writes: samples of texts, or a summary of them (summarize.c). */
+struct nvdp__export_kind {
+    const struct nvdp__schema *schema;
+    const char *folder;          /* how the name of a run ends that the export makes */
+    enum nvdp__ledger_type type; /* of its record in the ledger */
+    /* Stages: shape and grids; measurements, before anything is written; values, which are written when they are drawn. */
+    nvdp_status (*plan)(struct nvdp__export *export);
+    nvdp_status (*measure)(struct nvdp__export *export);
+    nvdp_status (*draw)(struct nvdp__export *export);
+};
+
 struct nvdp__export {
     struct nvdp_context *ctx;
-    const struct nvdp__export_options *options;
-    struct nvdp__memory memory; /* the owner of the arrays of all stages */
+    const struct nvdp__export_kind *kind;
+    const struct nvdp__export_options *options; /* `chosen` */
+    struct nvdp__export_options chosen;
+    struct nvdp__summary_facts *summary; /* NULL: samples */
+    struct nvdp_privacy_report *privacy; /* a copy of facts.privacy for the result; NULL: none */
+    struct nvdp__memory memory;          /* the owner of the arrays of all stages */
     struct nvdp__export_source from;
     struct nvdp__export_counting count;
     /* the file */
@@ -125,6 +151,13 @@ static inline bool nvdp__export_is_fixed(const struct nvdp__export *export) {
     return export->options->grid == NVDP__GRID_FIXED;
 }
 
+/* --- export.c --- */
+
+/* Does all of an export of this kind. Close the export also after a failure. */
+nvdp_status nvdp__export_do(struct nvdp__export *export, const struct nvdp_config *config,
+                            const struct nvdp__export_kind *kind);
+void nvdp__export_close(struct nvdp__export *export);
+
 /* --- export_ledger.c --- */
 
 struct nvdp__ledger_release nvdp__export_record(const struct nvdp__export *export);
@@ -139,6 +172,9 @@ nvdp_status nvdp__export_settle(struct nvdp__export *export, nvdp_status status)
 nvdp_status nvdp__export_allocate(struct nvdp__export *export);
 nvdp_status nvdp__export_begin_file(struct nvdp__export *export);
 nvdp_status nvdp__export_draw(struct nvdp__export *export);
+/* Computes the posteriors of a part's texts [first, first + n) in export->draw.posteriors, without any sampling. */
+nvdp_status nvdp__export_infer(struct nvdp__export *export, const struct nvdp__export_part *part,
+                               size_t first, size_t n);
 nvdp_status nvdp__export_public_model(const struct nvdp_model *model, const char *model_id,
                                       const char *directory);
 nvdp_status nvdp__export_publish(struct nvdp__export *export);

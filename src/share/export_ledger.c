@@ -19,6 +19,7 @@ struct nvdp__ledger_release nvdp__export_record(const struct nvdp__export *expor
         .texts = export->from.texts,
         .samples = options->samples,
         .budget = {options->budget.samples, options->budget.epsilon},
+        .type = export->kind->type,
         .mu = facts->certified && made->theorem == NVDP_THEOREM_SEQUENCE
                   ? made->mu / sqrt((double)facts->samples)
                   : INFINITY};
@@ -167,9 +168,10 @@ static nvdp_status refuse_duplicates(struct nvdp_context *ctx, const struct nvdp
     char all[NVDP__SPENT_TEXT], one[NVDP__SPENT_TEXT], says[2 * NVDP__SPENT_TEXT + 96];
     if (repeats->most < 2) return NVDP_OK;
     nvdp__snprintf(says, sizeof says,
-                   "the %" PRIu64 " samples of the text that stands most often have %s together, "
+                   "the %" PRIu64 " %s of the text that stands most often have %s together, "
                    "those of one row %s",
-                   drawn, cost(row, repeats->most, all), cost(row, 1, one));
+                   drawn, row->shared ? "rows" : "samples", cost(row, repeats->most, all),
+                   cost(row, 1, one));
     if (promise > 0 && !nvdp__keeps_promise(0, drawn, samples, promise))
         return nvdp__fail(ctx, NVDP_ERR_STATE,
                           "%s in these texts: expected at most %" PRIu64
@@ -187,8 +189,10 @@ nvdp_status nvdp__export_check_duplicates(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     const struct nvdp__ledger_release release = nvdp__export_record(export);
     const struct nvdp__ledger_names numbers = numbers_of(export);
-    const struct nvdp__ledger_record row = {
-        .release = &release, .word_mu = numbers.word_mu, .distance = numbers.distance};
+    const struct nvdp__ledger_record row = {.release = &release,
+                                            .word_mu = numbers.word_mu,
+                                            .distance = numbers.distance,
+                                            .shared = release.type == NVDP__LEDGER_SHARED};
     const bool budget = options->budget.samples > 0 || options->budget.epsilon > 0;
     const struct nvdp_dataset *part[NVDP__EXPORT_PARTS];
     struct nvdp__repeats repeats;

@@ -74,6 +74,11 @@ static const struct nvdp_option option_rows[] = {
      "fixed", AT(grid), .choices = grid_names},
     {"with-labels", NVDP_OPTION_FLAG, NULL, "write the labels into the file", NULL, AT(with_labels),
      .traits = NVDP_TRAIT_BASIC},
+    {0},
+};
+
+/* The options of every kind of release. */
+const struct nvdp_option nvdp__release_options[] = {
     {"card", NVDP_OPTION_TEXT, "README.md",
      "also write a dataset card with the statement and instructions to load the file", NULL,
      AT(card), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT},
@@ -124,7 +129,10 @@ static const struct nvdp_option option_rows[] = {
     NVDP__OVERWRITE_ROW(AT(overwrite)),
     NVDP__TEXTS_PER_BATCH_ROW(AT(batch)),
     NVDP__INSECURE_SEED_ROW(AT(seed)),
+    {0},
+};
 
+static const struct nvdp_option measure_rows[] = {
     NVDP__ORDER_ROW(AT(order), .group = "Privacy summary:"),
     {"publish-measured", NVDP_OPTION_FLAG, NULL,
      "write the privacy summary into the file; it is computed without noise, so it helps others to "
@@ -171,13 +179,8 @@ static nvdp_status check_model(struct nvdp_context *ctx,
     return NVDP_OK;
 }
 
-static nvdp_status check(struct nvdp_context *ctx, const void *values) {
-    const struct nvdp__export_options *options = values;
-    NVDP_TRY(check_model(ctx, options));
-    if (options->input == NULL && options->splits == NULL)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "{input} or {splits}: expected exactly one of these options, found neither");
+nvdp_status nvdp__export_check(struct nvdp_context *ctx,
+                               const struct nvdp__export_options *options) {
     const char *id = options->model_id;
     if (id != NULL && (strlen(id) != NVDP__MODEL_ID_DIGITS ||
                        strspn(id, "0123456789abcdef") != NVDP__MODEL_ID_DIGITS))
@@ -185,12 +188,6 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           "option {model-id}: expected %d hexadecimal digits in lower case, found "
                           "'%.64s'",
                           NVDP__MODEL_ID_DIGITS, id);
-    if (!(options->order > 0))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{order}: expected a number above 0, found %g",
-                          options->order);
-    if (!(options->delta > 0 && options->delta < 1))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "{delta}: expected a number from 0 to 1, found %g", options->delta);
     if (options->no_ledger && (options->ledger != NULL || options->ledger_key != NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {no-ledger} excludes {ledger} and {ledger-key}");
@@ -217,11 +214,28 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     return NVDP_OK;
 }
 
-static const struct nvdp__section section = {.row = option_rows};
+static nvdp_status check(struct nvdp_context *ctx, const void *values) {
+    const struct nvdp__export_options *options = values;
+    NVDP_TRY(check_model(ctx, options));
+    if (options->input == NULL && options->splits == NULL)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "{input} or {splits}: expected exactly one of these options, found neither");
+    if (!(options->order > 0))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{order}: expected a number above 0, found %g",
+                          options->order);
+    if (!(options->delta > 0 && options->delta < 1))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "{delta}: expected a number from 0 to 1, found %g", options->delta);
+    return nvdp__export_check(ctx, options);
+}
+
+static const struct nvdp__section sections[] = {
+    {.row = option_rows}, {.row = nvdp__release_options}, {.row = measure_rows}};
 const struct nvdp__schema nvdp__export_schema = {.kind = "export",
                                                  .size = sizeof(struct nvdp__export_options),
-                                                 .section = &section,
-                                                 .sections = 1,
+                                                 .section = sections,
+                                                 .sections = 3,
                                                  .check = check};
 
 const struct nvdp__kind nvdp__kind_export = {"export", {&nvdp__export_schema}};

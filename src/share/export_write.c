@@ -37,11 +37,11 @@ nvdp_status nvdp__export_begin_file(struct nvdp__export *export) {
     NVDP_TRY(nvdp__release_attributes(&export->release.attributes, &export->facts));
     if (export->options->sign != NULL)
         NVDP_TRY(nvdp__sign_prepare(&export->sign, &export->release.attributes));
-    NVDP_TRY(NVDP__NEW(export->ctx, file->id, export->from.texts));
+    if (export->summary == NULL) NVDP_TRY(NVDP__NEW(export->ctx, file->id, export->from.texts));
     if (splits) NVDP_TRY(NVDP__NEW(export->ctx, file->split, export->from.texts));
     if (labels) NVDP_TRY(NVDP__NEW(export->ctx, file->label, export->from.texts));
     for (const struct nvdp__export_part *part = export->from.part;
-         part < export->from.part + export->from.parts; part++)
+         part < export->from.part + export->from.parts && file->id != NULL; part++)
         for (size_t i = 0; i < part->data->count; i++, k++) {
             const struct nvdp_dataset *data = part->data;
             file->id[k] = data->index[i];
@@ -66,7 +66,7 @@ nvdp_status nvdp__export_begin_file(struct nvdp__export *export) {
 /* Allocates memory for one batch.  Large samples reduce the batch, to one text at least. */
 nvdp_status nvdp__export_allocate(struct nvdp__export *export) {
     struct nvdp_context *ctx = export->ctx;
-    size_t dim = export->release.shape.dim;
+    size_t dim = export->like.dim;
     size_t per_text = export->longest_rows * dim * export->release.shape.samples;
     size_t fits = nvdp__max(BATCH_VALUES / nvdp__max(per_text, 1), 1);
     size_t batch = nvdp__min(export->options->batch, fits), longest = 0;
@@ -92,9 +92,8 @@ nvdp_status nvdp__export_allocate(struct nvdp__export *export) {
     return NVDP_OK;
 }
 
-/* Computes the posteriors of a part's texts [first, first + n), without any sampling in the model. */
-static nvdp_status infer(struct nvdp__export *export, const struct nvdp__export_part *part,
-                         size_t first, size_t n) {
+nvdp_status nvdp__export_infer(struct nvdp__export *export, const struct nvdp__export_part *part,
+                               size_t first, size_t n) {
     struct nvdp_model *model = export->from.run.model;
     struct nvdp_posteriors *posteriors = export->draw.posteriors;
     nvdp__batch_fill(export->draw.batch, part->data, NULL, first, n);
@@ -106,7 +105,7 @@ static nvdp_status infer(struct nvdp__export *export, const struct nvdp__export_
     }
     NVDP_TRY(nvdp__model_posterior(model, 0, posteriors));
     NVDP_TRY(nvdp_posteriors_check(export->ctx, posteriors, export->options->run));
-    return nvdp__export_is_fixed(export)
+    return nvdp__export_is_fixed(export) && export->summary == NULL
                ? nvdp__release_fits(export->ctx, posteriors, &export->grids)
                : NVDP_OK;
 }
@@ -147,7 +146,7 @@ nvdp_status nvdp__export_draw(struct nvdp__export *export) {
         for (size_t first = 0, n; first < count; first += n) {
             n = nvdp__min(count - first, export->draw.texts);
             NVDP_TRY(nvdp__check_cancelled(export->ctx, "export: cancelled"));
-            NVDP_TRY(infer(export, part, first, n));
+            NVDP_TRY(nvdp__export_infer(export, part, first, n));
             for (size_t i = 0; i < n; i++)
                 export->draw.first_row[i + 1] =
                     export->draw.first_row[i] +

@@ -21,7 +21,7 @@ nvdp_status nvdp__embeddings_create(struct nvdp_context *ctx, const char *path,
     const size_t square[] = {shape->texts, shape->samples, shape->sample_rows, shape->dim};
     const size_t ragged[] = {shape->rows, shape->dim}, *extent = hidden ? square : ragged;
     size_t offsets = shape->texts * shape->samples + 1;
-    NVDP_TRY(nvdp__h5_create(ctx, path, whole ? "embeddings/2" : "embeddings/1", &file));
+    NVDP_TRY(nvdp__h5_create(ctx, path, nvdp__kind_of(shape), &file));
     NVDP_TRY(nvdp__h5_dataset(file, "z", shape->grid, hidden ? 4 : 2, extent));
     if (shape->weights)
         NVDP_TRY(
@@ -105,7 +105,12 @@ static nvdp_status take_attribute(const struct nvdp__h5_value *value, void *to) 
 }
 
 static nvdp_status open_reader(struct nvdp__release *release) {
-    NVDP_TRY(nvdp__h5_open(release->ctx, release->path, "embeddings", 2, &release->h5));
+    nvdp__autofree char *kind = NULL;
+    NVDP_TRY(nvdp__h5_open(release->ctx, release->path, NULL, 0, &release->h5));
+    if (nvdp__h5_has_attribute(release->h5, "nvdp_format"))
+        NVDP_TRY(nvdp__h5_get_string(release->h5, "nvdp_format", &kind));
+    release->shape.summary = kind != NULL && strcmp(kind, "summary/1") == 0;
+    if (!release->shape.summary) NVDP_TRY(nvdp__h5_check(release->h5, "embeddings", 2));
     return nvdp__h5_list_attributes(release->h5, take_attribute, &release->attributes);
 }
 

@@ -93,7 +93,10 @@ nvdp_status nvdp__ledger_take(struct nvdp__ledger *ledger, const struct nvdp__le
         *type = NVDP__LEDGER_NAMES;
         return NVDP_OK;
     case NVDP__LEDGER_RELEASE:
-        return take_release(ledger, record, code, false);
+    case NVDP__LEDGER_SHARED:
+        NVDP_TRY(take_release(ledger, record, code, false));
+        ledger->record[ledger->count - 1].shared = *type == NVDP__LEDGER_SHARED;
+        return NVDP_OK;
     case NVDP__LEDGER_NAMES:
         right = take_names(ledger, record);
         break;
@@ -394,6 +397,7 @@ static struct nvdp__ledger_record next_record(const struct nvdp__ledger *ledger,
         .named = names->person != NULL || names->receiver != NULL || names->person_epsilon > 0 ||
                  names->word_mu > 0 || names->distance > 0,
         .word_mu = names->word_mu,
+        .shared = release->type == NVDP__LEDGER_SHARED,
         .distance = names->distance,
         .person_epsilon = names->person_epsilon > 0
                               ? names->person_epsilon
@@ -485,7 +489,7 @@ size_t nvdp__ledger_count(const struct nvdp__ledger *ledger) {
     return ledger->count;
 }
 
-const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *ledger,
+const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *ledger, bool shared,
                                                      const char *id, const char *file,
                                                      uint64_t texts, uint64_t samples) {
     const struct nvdp__ledger_release *best = NULL;
@@ -493,7 +497,8 @@ const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *
     if (strlen(id) != NVDP__LEDGER_ID) return NULL;
     for (size_t r = ledger->count; r-- > 0 && most < 3;) {
         const struct nvdp__ledger_release *of = ledger->record[r].release;
-        if (memcmp(of->id, id, NVDP__LEDGER_ID) != 0) continue;
+        if (ledger->record[r].shared != shared || memcmp(of->id, id, NVDP__LEDGER_ID) != 0)
+            continue;
         const bool fits = of->texts == texts && of->samples == samples;
         const bool named =
             strcmp(nvdp__file_name(ledger->record[r].file), nvdp__file_name(file)) == 0;
@@ -513,25 +518,26 @@ static const struct nvdp__ledger_record *find_record(const struct nvdp__ledger *
     return record;
 }
 
-static bool is_like(const struct nvdp__ledger_release *one,
-                    const struct nvdp__ledger_release *other) {
-    return memcmp(one->id, other->id, NVDP__LEDGER_ID) == 0 && one->texts == other->texts &&
-           one->samples == other->samples;
+static bool is_like(const struct nvdp__ledger_record *a, const struct nvdp__ledger_record *b) {
+    const struct nvdp__ledger_release *one = a->release, *other = b->release;
+    return a->shared == b->shared && memcmp(one->id, other->id, NVDP__LEDGER_ID) == 0 &&
+           one->texts == other->texts && one->samples == other->samples;
 }
 
 size_t nvdp__ledger_alike(const struct nvdp__ledger *ledger,
                           const struct nvdp__ledger_release *of) {
+    const struct nvdp__ledger_record *one = find_record(ledger, of);
     size_t alike = 0;
     for (size_t r = 0; r < ledger->count; r++)
-        alike += is_like(ledger->record[r].release, of);
+        alike += is_like(&ledger->record[r], one);
     return alike;
 }
 
 const struct nvdp__ledger_release *nvdp__ledger_like(const struct nvdp__ledger *ledger,
                                                      const struct nvdp__ledger_release *of) {
-    for (const struct nvdp__ledger_record *record = find_record(ledger, of);
-         record-- > ledger->record;)
-        if (is_like(record->release, of)) return record->release;
+    const struct nvdp__ledger_record *one = find_record(ledger, of);
+    for (const struct nvdp__ledger_record *record = one; record-- > ledger->record;)
+        if (is_like(record, one)) return record->release;
     return NULL;
 }
 

@@ -35,14 +35,15 @@ struct nvdp__budget {
 };
 
 /* The types of the frames of a file: a release, its names, how they look, its end (it was returned, or its file was
- * published), and a release of a file of kind ledger/1 or ledger/2. */
+ * published), a release of a file of kind ledger/1 or ledger/2, and a release whose rows share their noise (a summary). */
 enum nvdp__ledger_type {
     NVDP__LEDGER_RELEASE,
     NVDP__LEDGER_NAMES,
     NVDP__LEDGER_LOOKS,
     NVDP__LEDGER_RETURNED,
     NVDP__LEDGER_PUBLISHED,
-    NVDP__LEDGER_OLD
+    NVDP__LEDGER_OLD,
+    NVDP__LEDGER_SHARED
 };
 
 /* A record without its texts, in the layout of the file.  Files of kind ledger/1 have no `file`, older files no `type`. */
@@ -63,7 +64,9 @@ struct nvdp__spent {
     uint64_t samples;
     double
         epsilon; /* at NVDP__LEDGER_DELTA, the smallest that is proven; infinite if one release has no guarantee */
-    double mu;      /* infinite if one release is not Gaussian */
+    double mu; /* infinite if one release is not Gaussian */
+    /* C of the guess bound Phi(Phi^-1(b) + C), and the same per word; infinite as mu and word_mu */
+    double radius, word_radius;
     double word_mu; /* for one word in place of another; infinite if one release proves nothing */
     uint64_t seen_before;           /* texts that occur in earlier records */
     char files[NVDP__LEDGER_FILES]; /* files of these records, the last first */
@@ -80,9 +83,9 @@ struct nvdp__spent {
     size_t persons_compared, persons_over; /* with a budget: the second ones exceed it */
     uint64_t renamed; /* texts that an earlier record gives to another person */
     uint64_t person_texts,
-        person_samples;               /* largest numbers of one person, all releases together */
-    double person_epsilon, person_mu; /* mu: infinite if one release is not Gaussian */
-    double person_budget;             /* only nvdp__ledger_worst() sets it; 0: none */
+        person_samples; /* largest numbers of one person, all releases together */
+    double person_epsilon, person_mu, person_radius; /* infinite: as `mu` and `radius` */
+    double person_budget; /* only nvdp__ledger_worst() sets it; 0: none */
     /* The largest sums that a single receiver has. */
     uint64_t receivers; /* named receivers; 0: the next members are 0 */
     uint64_t receiver_samples;
@@ -157,9 +160,9 @@ nvdp_status nvdp__ledger_settle(struct nvdp_context *ctx, const char *path, cons
                                 const char *tokens, const nvdp__ledger_code code, bool published);
 
 size_t nvdp__ledger_count(const struct nvdp__ledger *ledger);
-/* Returns the last record with this id, or NULL.  The shards of a release share an id: a record with as many texts and
- * samples comes first, above all one whose file has the same name. */
-const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *ledger,
+/* Returns the last record with this id, or NULL: of a summary (`shared`), or of samples.  The shards of a release share an id: a
+ * record with as many texts and samples comes first, above all one whose file has the same name. */
+const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *ledger, bool shared,
                                                      const char *id, const char *file,
                                                      uint64_t texts, uint64_t samples);
 /* Returns the number of records with the id of `of` and as many texts and samples. */
@@ -214,6 +217,7 @@ struct nvdp__ledger_record {
     const unsigned char *code; /* a nvdp__ledger_code; NULL: not in the file yet */
     bool finished;             /* its file was published, as far as is known */
     bool named;                /* a record with names belongs to it */
+    bool shared;               /* its rows share their noise: a summary. Older kinds have none */
     double person_epsilon;     /* budget of a person from this record on; 0: as before */
     double word_mu;            /* of one sample, per word; 0: that of the release */
     double distance;           /* of one sample's weights, as in struct nvdp__ledger_names */
@@ -250,10 +254,12 @@ struct nvdp__filter nvdp__filter_with(const struct nvdp__ledger_release *first, 
 /* True if a record names persons. */
 bool nvdp__name_persons(const struct nvdp__records *records);
 
-/* A sum of releases: samples, mu^2, the divergences of each order and the distances of the weights add up. */
+/* A sum of releases: samples, mu^2, the squared radius of the guess bound, the divergences of each order and the distances of
+ * the weights add up.  Within a release whose rows share the noise, k rows have k mu, not sqrt(k) mu, and count as one sample. */
 struct nvdp__spending {
     uint64_t samples;
-    double mu_square, word_square, divergence[NVDP__LEDGER_ORDERS], distance;
+    double mu_square, radius_square, word_square, word_radius_square,
+        divergence[NVDP__LEDGER_ORDERS], distance;
 };
 
 /* A text of the release, or a person, and the sum of its releases. */
@@ -262,6 +268,7 @@ struct nvdp__sum {
     uint64_t texts;  /* of a person */
     uint64_t before; /* samples of a text that earlier releases drew */
     bool named;      /* a record gives the text to a person */
+    uint64_t rows;   /* in the record that is being added */
     struct nvdp__spending spending;
 };
 

@@ -95,13 +95,16 @@ nvdp_status nvdp__release_take(const struct nvdp__release *release, size_t count
     return NVDP_OK;
 }
 
+const char *nvdp__kind_of(const struct nvdp__embeddings_shape *shape) {
+    return shape->summary ? "summary/1" : nvdp__is_whole(shape) ? "embeddings/2" : "embeddings/1";
+}
+
 /* Sets the attributes that the shape decides. */
 static nvdp_status shape_attributes(struct nvdp__release *release) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     struct nvdp__attributes *list = &release->attributes;
     const bool whole = shape->grid != NVDP__H5_F16;
-    NVDP_TRY(
-        nvdp__attributes_set_text(list, "nvdp_format", whole ? "embeddings/2" : "embeddings/1"));
+    NVDP_TRY(nvdp__attributes_set_text(list, "nvdp_format", nvdp__kind_of(shape)));
     NVDP_TRY(nvdp__attributes_set_text(list, "grid", nvdp__grid_names[shape->grid]));
     if (whole) NVDP_TRY(nvdp__attributes_set_real(list, "z_step", ldexp(1, shape->z_exponent)));
     return whole && shape->weights
@@ -138,12 +141,13 @@ nvdp_status nvdp__release_shape(struct nvdp__release *release, size_t rows, size
     const char *grid = nvdp__attributes_text(&release->attributes, "grid");
     const char *policy = nvdp__attributes_text(&release->attributes, "length_policy");
     const bool hidden = strcmp(policy, "hidden") == 0;
-    if (strcmp(format, "embeddings/1") != 0 && strcmp(format, "embeddings/2") != 0)
+    const bool summary = strcmp(format, "summary/1") == 0;
+    if (!summary && strcmp(format, "embeddings/1") != 0 && strcmp(format, "embeddings/2") != 0)
         return NVDP__BAD_FILE(release,
                               "metadata 'nvdp_format': expected embeddings/1 or embeddings/2, as "
                               "nvdp export writes, found '%.40s'",
                               format);
-    NVDP_TRY(metadata_integer(release, "texts", MAX_ROWS, &shape->texts));
+    NVDP_TRY(metadata_integer(release, summary ? "items" : "texts", MAX_ROWS, &shape->texts));
     NVDP_TRY(metadata_integer(release, "releases", MAX_ROWS, &shape->samples));
     if (rows < 1 || rows > MAX_ROWS || dim < 1 || dim > MAX_DIM ||
         shape->texts > MAX_ROWS / shape->samples)
@@ -161,6 +165,7 @@ nvdp_status nvdp__release_shape(struct nvdp__release *release, size_t rows, size
                                         .rows = rows,
                                         .dim = dim,
                                         .weights = weights,
+                                        .summary = summary,
                                         .policy = hidden ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC,
                                         .sample_rows = hidden ? rows / samples : 0};
     if (!nvdp__grid_find(grid, &shape->grid))

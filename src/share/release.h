@@ -38,6 +38,8 @@ struct nvdp__embeddings_shape {
      * multiples of 2^z_exponent, log_pi as int16 multiples of 2^log_pi_exponent (embeddings/2). */
     enum nvdp__h5_type grid;
     int z_exponent, log_pi_exponent;
+    /* The file is a summary (share/summarize.h): text 0 is the matrix, and each other "text" is a synthetic row. */
+    bool summary;
 };
 
 /* Returns whether the values are whole numbers of steps of a grid. */
@@ -47,6 +49,8 @@ static inline bool nvdp__is_whole(const struct nvdp__embeddings_shape *shape) {
 /* Grid names, indexed by the type: float16, int16, int32. */
 extern const char *const nvdp__grid_names[];
 bool nvdp__grid_find(const char *name, enum nvdp__h5_type *grid);
+/* Returns the kind of the file: "embeddings/2". */
+const char *nvdp__kind_of(const struct nvdp__embeddings_shape *shape);
 /* Returns the stored type of dataset log_pi. */
 enum nvdp__h5_type nvdp__weight_type(const struct nvdp__embeddings_shape *shape);
 /* Returns the number of vectors per row of the HDF5 datasets: all vectors of a text under the hidden policy, else 1. */

@@ -18,16 +18,31 @@ static double word_mu(const struct nvdp__ledger_record *record) {
     return record->word_mu > 0 ? fmin(record->word_mu, record->release->mu) : record->release->mu;
 }
 
-static void spend(struct nvdp__spending *to, const struct nvdp__ledger_record *record) {
+/* Adds `rows` rows of a record.  The rows of an export have noise of their own: k of them have k mu^2, and a mean within
+ * mu / 2 of the center.  The rows of a summary share its noise, which is Gaussian: k of them have (k mu)^2, and lie within
+ * k mu / sqrt(2) of the center of all possible ones (proofs.md, 11). */
+static void spend(struct nvdp__spending *to, const struct nvdp__ledger_record *record,
+                  uint64_t rows) {
     const struct nvdp__ledger_release *release = record->release;
-    const double samples = (double)release->samples;
-    if (release->samples == 0) return; /* 0 times infinity is not 0 */
-    to->samples += release->samples;
-    to->mu_square += samples * release->mu * release->mu;
-    to->word_square += samples * word_mu(record) * word_mu(record);
+    const uint64_t samples = release->samples * (record->shared ? 1 : rows);
+    const double times = (double)samples * (record->shared ? (double)rows * (double)rows : 1);
+    const double square = release->mu * release->mu, word = word_mu(record) * word_mu(record);
+    if (samples == 0) return; /* 0 times infinity is not 0 */
+    to->samples += samples;
+    to->mu_square += times * square;
+    to->radius_square += times * square / (record->shared ? 2 : 4);
+    to->word_square += times * word;
+    to->word_radius_square += times * word / (record->shared ? 2 : 4);
     for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++)
-        to->divergence[k] += samples * release->divergence[k];
-    to->distance += samples * record->distance;
+        to->divergence[k] +=
+            times * (record->shared ? nvdp__ledger_orders[k] * square / 2 : release->divergence[k]);
+    to->distance += times * record->distance;
+}
+
+/* Adds the rows that were counted in the record, and forgets them. */
+static void spend_counted(struct nvdp__sum *of, const struct nvdp__ledger_record *record) {
+    if (of->rows > 0) spend(&of->spending, record, of->rows);
+    of->rows = 0;
 }
 
 /* Returns the epsilon of all releases together.  Gaussian mechanisms compose exactly into one.  Other mechanisms
@@ -48,8 +63,7 @@ static double epsilon_of(const struct nvdp__spending *spending, double delta) {
 struct nvdp__spent nvdp__spent_of_rows(const struct nvdp__ledger_record *record, size_t rows,
                                        double delta) {
     struct nvdp__spending sum = {0};
-    for (size_t i = 0; i < rows; i++)
-        spend(&sum, record);
+    spend(&sum, record, rows);
     return (struct nvdp__spent){.samples = sum.samples,
                                 .epsilon = epsilon_of(&sum, delta),
                                 .word_mu = sqrt(sum.word_square)};
@@ -140,16 +154,23 @@ double nvdp__person_budget(const struct nvdp__ledger_record *record, size_t coun
 
 /* --- by text --- */
 
+static struct nvdp__sum *find_sum(const struct nvdp__account *account, const unsigned char *text) {
+    return bsearch(text, account->sum, account->count, sizeof *account->sum, by_hash);
+}
+
 /* Adds a record.  Returns false if it has none of the texts.  A text that occurs twice in the record counts twice. */
 static bool add(struct nvdp__account *account, const struct nvdp__ledger_record *record) {
     bool any = false;
     for (size_t i = 0; i < record->release->texts; i++) {
-        struct nvdp__sum *of =
-            bsearch(record->text[i], account->sum, account->count, sizeof *of, by_hash);
+        struct nvdp__sum *of = find_sum(account, record->text[i]);
         if (of == NULL) continue;
         any = true;
         of->named = of->named || person_of(record, i) != NULL;
-        spend(&of->spending, record);
+        of->rows++;
+    }
+    for (size_t i = 0; any && i < record->release->texts; i++) {
+        struct nvdp__sum *of = find_sum(account, record->text[i]);
+        if (of != NULL) spend_counted(of, record);
     }
     return any;
 }
@@ -189,6 +210,8 @@ static void find_largest(const struct nvdp__sum *sum, size_t count, double delta
         worst->epsilon = fmax(worst->epsilon, epsilon);
         worst->filtered = fmax(worst->filtered, filtered);
         worst->mu = fmax(worst->mu, sqrt(spending->mu_square));
+        worst->radius = fmax(worst->radius, sqrt(spending->radius_square));
+        worst->word_radius = fmax(worst->word_radius, sqrt(spending->word_radius_square));
         worst->word_mu = fmax(worst->word_mu, sqrt(spending->word_square));
     }
 }
@@ -324,6 +347,22 @@ static nvdp_status collect_pairs(const struct nvdp__records *records, const stru
     return NVDP_OK;
 }
 
+/* Adds a record to the sums of the persons [count] to whom `pairs` give its texts. */
+static void add_to_persons(const struct nvdp__ledger_record *record, const struct list *pairs,
+                           struct nvdp__sum *sum, size_t count) {
+    for (int pass = 0; pass < 2; pass++) /* counts the rows of each person, then adds them */
+        for (size_t i = 0; i < record->release->texts; i++)
+            for (size_t k = find_text(pairs, record->text[i]);
+                 k < pairs->count && by_hash(pairs->pair[k].text, record->text[i]) == 0; k++) {
+                struct nvdp__sum *of =
+                    bsearch(pairs->pair[k].person, sum, count, sizeof *sum, by_hash);
+                if (pass == 0)
+                    of->rows++;
+                else
+                    spend_counted(of, record);
+            }
+}
+
 /* Adds up the persons of the record.  A text without one is its own person. */
 static nvdp_status add_persons(const struct nvdp__records *records,
                                const struct nvdp__ledger_record *of, double budget,
@@ -347,17 +386,9 @@ static nvdp_status add_persons(const struct nvdp__records *records,
             bsearch(pairs.pair[k].person, sum, persons.count, sizeof *sum, by_hash);
         to->texts++;
     }
-    for (size_t r = 0; r < all_of(records); r++) {
-        const struct nvdp__ledger_record *record = record_at(records, r);
-        if (!counts(records, record)) continue;
-        for (size_t i = 0; i < record->release->texts; i++) /* for all persons of the text */
-            for (size_t k = find_text(&pairs, record->text[i]);
-                 k < pairs.count && by_hash(pairs.pair[k].text, record->text[i]) == 0; k++) {
-                struct nvdp__sum *to =
-                    bsearch(pairs.pair[k].person, sum, persons.count, sizeof *sum, by_hash);
-                spend(&to->spending, record);
-            }
-    }
+    for (size_t r = 0; r < all_of(records); r++)
+        if (counts(records, record_at(records, r)))
+            add_to_persons(record_at(records, r), &pairs, sum, persons.count);
     NVDP__SORT(sum, persons.count, NVDP__UP_MEMORY(struct nvdp__sum, spending));
     find_largest(sum, persons.count, records->delta, &records->person_filter, budget, &worst);
     spent->persons_over = worst.persons_over;
@@ -366,6 +397,7 @@ static nvdp_status add_persons(const struct nvdp__records *records,
     spent->person_epsilon = worst.epsilon;
     spent->person_filtered = worst.filtered;
     spent->person_mu = worst.mu;
+    spent->person_radius = worst.radius;
     return NVDP_OK;
 }
 
@@ -437,11 +469,12 @@ void nvdp__spent_persons(const struct nvdp__spent *spent, struct nvdp_persons *o
                                  .samples = spent->person_samples,
                                  .epsilon = spent->persons > 0 ? spent->person_epsilon : NAN,
                                  .delta = spent->persons > 0 ? NVDP__LEDGER_DELTA : NAN,
-                                 .mu = spent->persons > 0 ? spent->person_mu : NAN};
+                                 .mu = spent->persons > 0 ? spent->person_mu : NAN,
+                                 .radius = spent->persons > 0 ? spent->person_radius : NAN};
     if (spent->persons == 0 || !isfinite(spent->person_mu)) return;
     for (size_t i = 0; i < sizeof baselines / sizeof *baselines; i++)
         out->guess[out->guesses++] = (struct nvdp_bounded_guess){
-            baselines[i], nvdp_guess_bound(baselines[i], spent->person_mu / 2, 1, 0)};
+            baselines[i], nvdp_guess_bound(baselines[i], spent->person_radius, 1, 0)};
 }
 
 nvdp_status nvdp__ledger_summarize(struct nvdp_context *ctx, const char *path, const char *key,

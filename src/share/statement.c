@@ -4,6 +4,7 @@
 #include "mechanism/mechanism.h"
 #include "rdp/report.h"
 #include "share/release.h"
+#include "share/summarize.h"
 
 #include "base/sentence.h"
 #include "mechanism/bottleneck_options.h"
@@ -65,6 +66,10 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
     const struct nvdp_certificate *made = &facts->certificate;
     nvdp__autofree char *text = NULL, *useful = NULL;
     char *line = facts->guarantee;
+    if (facts->summary != NULL) {
+        nvdp__summary_guarantee(facts);
+        return NVDP_OK;
+    }
     facts->useful = facts->certified && nvdp__is_useful(made->epsilon, made->named_bound);
     facts->word_useful = facts->certified && nvdp__word_is_useful(&made->word);
     NVDP_TRY(nvdp__printed(ctx, write_word_guesses, facts, &text));
@@ -110,10 +115,10 @@ bool nvdp__spent_is_useful(const struct nvdp__spent *spent, bool per_word) {
     const bool gaussian = isfinite(spent->mu);
     if (per_word)
         return nvdp__is_useful(nvdp__spent_word_epsilon(spent),
-                               nvdp__named_bound(spent->word_mu / 2, 1, 0));
+                               nvdp__named_bound(spent->word_radius, 1, 0));
     return nvdp__is_useful(
         spent->epsilon, nvdp__named_bound_of(gaussian ? NVDP_THEOREM_SEQUENCE : NVDP_THEOREM_NONE,
-                                             gaussian ? spent->mu / 2 : NAN, 1, 0, spent->epsilon,
+                                             gaussian ? spent->radius : NAN, 1, 0, spent->epsilon,
                                              NVDP__LEDGER_DELTA));
 }
 
@@ -197,6 +202,17 @@ static const char *public_numbers(const struct nvdp__query_map *query) {
 #undef FROM_PUBLIC
 }
 
+void nvdp__append_public(struct nvdp__writer *writer, const struct nvdp__release_facts *facts,
+                         const char *what) {
+    nvdp__append(writer, "Public, and covered by no number here: %s%s.%s\n", what,
+                 facts->query != NULL ? public_numbers(facts->query) : "",
+                 facts->query == NULL ? ""
+                 : facts->query->independent
+                     ? " The owner declares that the public texts were chosen independently of the "
+                       "private texts; they were not compared."
+                     : " None of the public texts is among the texts of this file.");
+}
+
 static void append_contents(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__nvib_config *nvib = &facts->info->nvib;
     const struct nvdp__method *method = nvdp__method_row(facts->info->method);
@@ -222,16 +238,11 @@ static void append_contents(struct nvdp__writer *writer, const struct nvdp__rele
                      nvib->length);
     else
         nvdp__append(writer, "Lengths are public.\n");
-    nvdp__append(writer,
-                 "Public, and covered by no number here: the number and order of the texts, their "
-                 "row numbers and splits%s%s.%s\n",
-                 facts->labels ? ", and their exact labels" : "",
-                 facts->query != NULL ? public_numbers(facts->query) : "",
-                 facts->query == NULL ? ""
-                 : facts->query->independent
-                     ? " The owner declares that the public texts were chosen independently of the "
-                       "private texts; they were not compared."
-                     : " None of the public texts is among the texts of this file.");
+    nvdp__append_public(
+        writer, facts,
+        facts->labels ? "the number and order of the texts, their row numbers and splits, and "
+                        "their exact labels"
+                      : "the number and order of the texts, their row numbers and splits");
 }
 
 /* States what is proven of several rows together, as a function of their number.  The number of rows with one text, or of
@@ -323,9 +334,13 @@ void nvdp__statement_computed(const struct nvdp__release_facts *facts, size_t si
     struct nvdp__writer writer = {.out = out, .size = size};
     out[0] = '\0';
     nvdp__append(&writer, "%s\n", facts->guarantee);
-    append_proof(&writer, facts);
-    append_contents(&writer, facts);
-    append_repeats(&writer, facts);
+    if (facts->summary != NULL) {
+        nvdp__summary_sentences(&writer, facts);
+    } else {
+        append_proof(&writer, facts);
+        append_contents(&writer, facts);
+        append_repeats(&writer, facts);
+    }
     append_training(&writer, facts);
     append_noise(&writer, facts);
 }
@@ -403,6 +418,10 @@ nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release
     static const int rows[] = {1, 2, 10};
     enum { COUNT = sizeof rows / sizeof *rows };
     _Static_assert(COUNT == 1 + NVDP__REPEATS, "one row, and the repeats");
+    if (facts->summary != NULL) {
+        nvdp__summary_certify(facts);
+        return NVDP_OK;
+    }
     struct nvdp__privacy_options options = nvdp__privacy_defaults();
     struct nvdp_certificate made[COUNT];
     int releases[COUNT];

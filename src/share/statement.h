@@ -24,7 +24,8 @@ struct nvdp__repeat {
 };
 enum { NVDP__REPEATS = 2 };
 
-struct nvdp__query_map; /* train/sentence_run.h */
+struct nvdp__query_map;     /* train/sentence_run.h */
+struct nvdp__summary_facts; /* share/summarize.h */
 /* Everything that a statement may say.  All of it is public: it follows from the model, the options, and the number,
  * order, lengths, splits and labels of the texts.  Only `privacy` is measured on the texts; a file has it on request. */
 struct nvdp__release_facts {
@@ -48,6 +49,7 @@ struct nvdp__release_facts {
     double delta;                       /* for the Bayesian accounting */
     double bound_order;                 /* order of the bound that a sequence clip gives */
     char created[32];                   /* ISO 8601, UTC */
+    struct nvdp__summary_facts *summary; /* of a summary; NULL: the file has samples of texts */
     const struct nvdp__query_map *query; /* for searchers; NULL: the method has none */
     struct nvdp_limits limits;           /* of the mechanism */
     bool certified; /* `certificate` proves something about the noise of the file */
@@ -88,6 +90,9 @@ enum { NVDP__STATEMENT_WORDS = 13 };
 /* Write the two parts of a statement: the lines that nvdp verify computes again, and the line of what was measured. */
 void nvdp__statement_computed(const struct nvdp__release_facts *facts, size_t size, char *out);
 void nvdp__statement_measured(const struct nvdp__release_facts *facts, size_t size, char *out);
+/* Writes the line of what is public: `what`, and the numbers that were computed from public texts. */
+void nvdp__append_public(struct nvdp__writer *writer, const struct nvdp__release_facts *facts,
+                         const char *what);
 /* The line of published measurements begins with these words.  A sentence about linkage follows, then the divergences,
  * which follow from the numbers of facts->privacy that the file has as attributes. */
 extern const char nvdp__measured_words[];

@@ -46,6 +46,7 @@ struct nvdp_verification nvdp__nothing_found(void) {
                                       .epsilon = INFINITY,
                                       .delta = NAN,
                                       .mu = NAN,
+                                      .radius = NAN,
                                       .word_epsilon = INFINITY,
                                       .word_mu = INFINITY,
                                       .spent_epsilon = NAN};
@@ -142,7 +143,7 @@ static bool take_mechanism(struct nvdp__verify *v) {
         .samples = shape->samples,
         .labels = held->label != NULL,
         .query = held->query,
-        .insecure_seed = v->facts.insecure_seed, /* check_generator() */
+        .insecure_seed = v->facts.insecure_seed, /* nvdp__verify_generator() */
         .grids = nvdp__is_whole(&v->held->shape) ? &v->grids : NULL,
         .rows = longest,
         .bound_order = v->facts.bound_order,
@@ -160,7 +161,7 @@ static bool take_mechanism(struct nvdp__verify *v) {
     return true;
 }
 
-static void check_training(struct nvdp__verify *v) {
+void nvdp__verify_training(struct nvdp__verify *v) {
     static const char what[] = "the stated training texts agree with the splits";
     const char *expected = nvdp__training_names[v->facts.training];
     char *found = v->found.training_texts;
@@ -297,6 +298,7 @@ static nvdp_status check_certificate(struct nvdp__verify *v) {
     v->found.epsilon = made->epsilon;
     v->found.delta = made->delta;
     v->found.mu = made->mu;
+    v->found.radius = made->mu / 2;
     return NVDP_OK;
 }
 
@@ -383,7 +385,7 @@ static void check_statement(struct nvdp__verify *v, bool known) {
         NVDP__STATEMENT_WORDS) { /* withdraws what was computed: attributes may mean something else */
         v->found.certified = v->found.useful = v->found.counted = v->facts.certified = false;
         v->found.epsilon = INFINITY;
-        v->found.delta = v->found.mu = NAN;
+        v->found.delta = v->found.mu = v->found.radius = NAN;
         nvdp__snprintf(v->found.guarantee, sizeof v->found.guarantee,
                        "No guarantee: this version of the program does not know the wording of the "
                        "file's statement.");
@@ -402,6 +404,10 @@ static void check_statement(struct nvdp__verify *v, bool known) {
                        known ? "compared word for word"
                              : "not compared, because the file does not describe the mechanism");
     if (fits) nvdp__snprintf(v->found.statement, sizeof v->found.statement, "%s", text);
+}
+
+void nvdp__verify_statement(struct nvdp__verify *v) {
+    check_statement(v, true);
 }
 
 /* --- the signature --- */
@@ -464,7 +470,7 @@ static nvdp_status check_all(struct nvdp__verify *v) {
                                : "the file does not state whether a ledger counts them",
                            nvdp__as_option(v->ctx, "ledger").text);
         check_old(v);
-        check_training(v);
+        nvdp__verify_training(v);
         NVDP_TRY(nvdp__release_guarantee(v->ctx, &v->facts));
         v->found.useful = v->facts.useful;
         nvdp__snprintf(v->found.guarantee, sizeof v->found.guarantee, "%s", v->facts.guarantee);
@@ -492,14 +498,16 @@ nvdp_status nvdp__verify_file(struct nvdp_context *ctx, const char *path,
     *v = (struct nvdp__verify){.ctx = ctx, .found = nvdp__nothing_found()};
     NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, path, &v->release));
     NVDP_TRY(nvdp__verify_names(v));
-    const nvdp_status status = nvdp__embeddings_take(&v->release, nvdp__verify_sum, v, &v->held);
+    const bool summary = v->release.shape.summary;
+    const nvdp_status status =
+        nvdp__embeddings_take(&v->release, summary ? NULL : nvdp__verify_sum, v, &v->held);
     if (status == NVDP_ERR_INPUT)
         nvdp__verify_check(v, NVDP_VERDICT_NO,
                            "the datasets have the shapes, types and ranges of the format", "%s",
                            ctx != NULL ? nvdp_context_error(ctx) : "they do not");
     else
         NVDP_TRY(status);
-    if (v->held != NULL) NVDP_TRY(check_all(v));
+    if (v->held != NULL) NVDP_TRY(summary ? nvdp__verify_summary(v) : check_all(v));
     NVDP_TRY(check_signature(v, wanted));
     NVDP_TRY(v->status);
     if (v->facts.certified && v->facts.certificate.word.holds) {

@@ -8,6 +8,7 @@
 #include "share/ledger.h"
 #include "share/release.h"
 #include "share/statement.h"
+#include "share/summarize.h"
 
 enum { NVDP__VERIFY_NAME = 64 }; /* size of a short text attribute */
 
@@ -46,6 +47,7 @@ struct nvdp__verify {
     /* from the attributes */
     struct nvdp__model_info info;
     struct nvdp__release_facts facts;
+    struct nvdp__summary_facts summary; /* of a summary */
     struct nvdp__release_grids grids;
     char task[16];
 };
@@ -68,6 +70,9 @@ int64_t nvdp__verify_whole(const struct nvdp__verify *v, const char *name, int64
 bool nvdp__verify_text(const struct nvdp__verify *v, const char *name, size_t size, char *out);
 bool nvdp__verify_text_is(const struct nvdp__verify *v, const char *name, const char *word);
 
+/* Check the stated training texts, and the statement of a file whose mechanism is known. */
+void nvdp__verify_training(struct nvdp__verify *v);
+void nvdp__verify_statement(struct nvdp__verify *v);
 extern const char nvdp__statement_agrees[]; /* name of a check */
 /* Runs all checks of one file, which stays open in `v`. */
 nvdp_status nvdp__verify_file(struct nvdp_context *ctx, const char *path,
@@ -79,6 +84,9 @@ void nvdp__verify_release(struct nvdp__verify *v);
 
 /* Checks that the file has nothing but what the format defines. */
 nvdp_status nvdp__verify_names(struct nvdp__verify *v);
+/* Check the values of all attributes of the format, and the source of the noise. */
+void nvdp__verify_attributes(struct nvdp__verify *v);
+void nvdp__verify_generator(struct nvdp__verify *v);
 /* Checks values, weights, numbers of texts and rows, and the source of the noise. */
 nvdp_status nvdp__verify_content(struct nvdp__verify *v);
 void nvdp__sort_places(struct nvdp__verify_place *place, size_t count);
@@ -108,6 +116,11 @@ bool nvdp__row_is_fault(const struct nvdp__row_law *law, const float *row, bool 
 void nvdp__verify_sum(size_t count, const float *values, void *verify);
 /* Checks the rows against the mechanism that the file describes. */
 nvdp_status nvdp__verify_rows(struct nvdp__verify *v);
+
+/* --- verify_summary.c --- */
+
+/* Runs the checks of a summary, up to its statement. */
+nvdp_status nvdp__verify_summary(struct nvdp__verify *v);
 
 /* --- verify_folder.c --- */
 

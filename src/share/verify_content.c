@@ -86,8 +86,7 @@ nvdp_status nvdp__verify_names(struct nvdp__verify *v) {
                               audit.size - audit.unused, audit.unused);
 }
 
-/* Checks the values of all attributes of the format. */
-static void check_attributes(struct nvdp__verify *v) {
+void nvdp__verify_attributes(struct nvdp__verify *v) {
     static const char what[] = "every attribute has a value that its name allows";
     const struct nvdp__attributes *list = &v->release.attributes;
     const char *other = NULL;
@@ -249,7 +248,7 @@ static void check_counts(struct nvdp__verify *v) {
         shape->texts, shape->samples, shape->samples == 1 ? "" : "s", texts);
 }
 
-static void check_generator(struct nvdp__verify *v) {
+void nvdp__verify_generator(struct nvdp__verify *v) {
     char name[NVDP__VERIFY_NAME];
     if (!nvdp__verify_text(v, "generator", sizeof name, name)) {
         nvdp__verify_check(v, NVDP_VERDICT_OPEN, "the noise does not come from a seed",
@@ -269,13 +268,13 @@ nvdp_status nvdp__verify_content(struct nvdp__verify *v) {
                        "the datasets have the shapes, types and ranges of the format",
                        "%zu vectors of %zu numbers%s", v->held->shape.rows, v->held->shape.dim,
                        v->held->shape.weights ? ", with weights" : "");
-    check_attributes(v);
+    nvdp__verify_attributes(v);
     check_grid(v);
     check_values(v);
     check_weights(v);
     check_counts(v);
     NVDP_TRY(check_ids(v));
-    check_generator(v);
+    nvdp__verify_generator(v);
     return NVDP_OK;
 }
 

@@ -68,6 +68,7 @@ static void take_weakest(struct nvdp__verify *all, const char *name, size_t file
     to->epsilon = of->epsilon;
     to->delta = of->delta;
     to->mu = of->mu;
+    to->radius = of->radius;
     to->samples = of->samples;
 }
 
@@ -205,12 +206,15 @@ static void merge_spent(struct nvdp__verify *all, const char *path, const struct
     to->samples = nvdp__max(to->samples, from->samples);
     to->epsilon = fmax(to->epsilon, from->epsilon);
     to->mu = fmax(to->mu, from->mu);
+    to->radius = fmax(to->radius, from->radius);
     to->word_mu = fmax(to->word_mu, from->word_mu);
+    to->word_radius = fmax(to->word_radius, from->word_radius);
     to->persons = nvdp__max(to->persons, from->persons);
     to->person_texts = nvdp__max(to->person_texts, from->person_texts);
     to->person_samples = nvdp__max(to->person_samples, from->person_samples);
     to->person_epsilon = fmax(to->person_epsilon, from->person_epsilon);
     to->person_mu = fmax(to->person_mu, from->person_mu);
+    to->person_radius = fmax(to->person_radius, from->person_radius);
 }
 
 /* Checks the release of file i of a folder, or of a single file (i = 0).  Sets texts[i]; the files before set theirs. */
@@ -221,10 +225,11 @@ static nvdp_status check_listed(struct nvdp__verify *v, const struct nvdp__ledge
     size_t before = 0;
     NVDP_TRY(nvdp__release_read(v->ctx, nvdp__formats, path, &v->release));
     nvdp__verify_text(v, "model_id", sizeof id, id);
-    texts[i] = nvdp__verify_whole(v, "texts", 0);
+    const bool shared = v->release.shape.summary;
+    texts[i] = nvdp__verify_whole(v, shared ? "units" : "texts", 0);
     const int64_t samples = nvdp__verify_whole(v, "releases", 0);
     const struct nvdp__ledger_release *release =
-        nvdp__ledger_find(ledger, id, path, (uint64_t)texts[i], (uint64_t)samples);
+        nvdp__ledger_find(ledger, shared, id, path, (uint64_t)texts[i], (uint64_t)samples);
     if (release == NULL)
         return nvdp__verify_check(v, NVDP_VERDICT_NO, what,
                                   "none of its %zu releases has model_id '%s'",

@@ -162,13 +162,14 @@ Test(ledger, composes_other_mechanisms_by_renyi_divergences) {
     ledger = opened(&book, NULL);
     char id[NVDP__LEDGER_ID + 1] = {0};
     memset(id, 'f', NVDP__LEDGER_ID);
-    const struct nvdp__ledger_release *found = nvdp__ledger_find(ledger, id, "", 1, 3);
+    const struct nvdp__ledger_release *found = nvdp__ledger_find(ledger, false, id, "", 1, 3);
     cr_assert_not_null(found);
     cr_assert_eq(found->samples, 3);
     ok(nvdp__ledger_worst(ledger, found, &spent, &budget));
     near(spent.epsilon, smallest, 1e-12);
     id[0] = 'e';
-    cr_assert_null(nvdp__ledger_find(ledger, id, "", 1, 3));
+    cr_assert_null(nvdp__ledger_find(ledger, true, id, "", 1, 3));
+    cr_assert_null(nvdp__ledger_find(ledger, false, id, "", 1, 3));
     nvdp__ledger_close(ledger);
 }
 

@@ -4,6 +4,8 @@
 #include "share/ledger.h"
 #include "tiny_task.h"
 #include <nvdp.h>
+#include <sodium.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,14 +29,18 @@ struct release {
     const char *receiver;
     double mu, budget;
     uint64_t samples;
+    bool shared; /* the rows share their noise, as in a summary */
 };
 
 static nvdp_status add(struct book *book, struct release release) {
     nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = NULL;
     nvdp__text_hash hash[MAX_TEXTS], person[MAX_TEXTS], receiver;
     const size_t texts = strlen(release.words);
-    struct nvdp__ledger_release record = {
-        .texts = texts, .samples = release.samples > 0 ? release.samples : 1, .mu = release.mu};
+    struct nvdp__ledger_release record = {.texts = texts,
+                                          .samples = release.samples > 0 ? release.samples : 1,
+                                          .mu = release.mu,
+                                          .type = release.shared ? NVDP__LEDGER_SHARED
+                                                                 : NVDP__LEDGER_RELEASE};
     NVDP_TRY(nvdp__ledger_open(book->ctx, book->path, book->key, "words", &ledger));
     for (size_t i = 0; i < texts; i++) {
         const int32_t word = release.words[i], type = 0;
@@ -73,6 +79,108 @@ static void is_person(struct nvdp__spent spent, uint64_t persons, uint64_t texts
     cr_expect_eq(spent.person_samples, samples, "%d samples", (int)spent.person_samples);
     near(spent.person_mu, sqrt(square), 1e-12);
     near(spent.person_epsilon, nvdp_gdp_epsilon(sqrt(square), 1e-5), 1e-9);
+}
+
+/* Rows that share the noise of a release: k rows of a text, or of a person, have k mu and count as one sample. Other releases
+ * have noise of their own: mu^2 adds. A guess has the radius k mu / sqrt(2), an export mu / 2. */
+Test(persons, rows_that_share_noise_add_up_before_they_are_squared) {
+    struct book book = book_open();
+    const double mu = .5;
+    struct nvdp__spent spent =
+        added(&book, (struct release){"aaab", "PPQ.", .mu = mu, .shared = true});
+    cr_expect_eq(spent.samples, 1);
+    near(spent.mu, 3 * mu, 1e-12);
+    near(spent.radius, 3 * mu / M_SQRT2, 1e-12);
+    near(spent.epsilon, nvdp_gdp_epsilon(3 * mu, 1e-5), 1e-9);
+    cr_expect_eq(spent.person_samples, 1);
+    /* all rows of a text count for each of its persons */
+    near(spent.person_mu, 3 * mu, 1e-12);
+    spent = added(&book, (struct release){"ac", "PP", .mu = mu, .samples = 2});
+    cr_expect_eq(spent.samples, 3);
+    near(spent.mu, sqrt(9 + 2) * mu, 1e-12);
+    near(spent.radius, sqrt(9 / 2. + 2 / 4.) * mu, 1e-12);
+    near(spent.person_mu, sqrt(9 + 4) * mu, 1e-12);
+    spent = added(&book, (struct release){"aa", "PP", .mu = 2 * mu, .shared = true});
+    near(spent.mu, sqrt(9 + 2 + 16) * mu, 1e-12);
+    const struct nvdp_ledger_summary all = summary(&book);
+    near(all.person.mu, sqrt(9 + 4 + 16) * mu, 1e-12);
+    near(all.person.radius, sqrt(9 / 2. + 4 / 4. + 16 / 2.) * mu, 1e-12);
+    near(all.person.guess[0].bound,
+         nvdp_guess_bound(all.person.guess[0].baseline, all.person.radius, 1, 0), 1e-12);
+    fails(add(&book, (struct release){"b", "R", .mu = mu, .budget = 1, .shared = true}),
+          NVDP_ERR_STATE, "person-epsilon");
+}
+
+/* An older ledger has no types: the bytes behind its records are not one. Two equal rows of an old record have sqrt(2) mu, although
+ * the record behind it begins with the number of a type. */
+Test(persons, records_of_older_ledgers_share_no_noise) {
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("old"), *key = support_scratch_path("old.key");
+    unsigned char bytes[4096] = {0}, owner[32], keys[2][32], mac[32] = {0}, *to = bytes;
+    const size_t head = offsetof(struct nvdp__ledger_release, file);
+    const uint64_t texts[] = {2, NVDP__LEDGER_SHARED};
+    char secret[128] = "nvdp-ledger-key/1 ";
+    for (size_t i = 0; i < 32; i++)
+        owner[i] = (unsigned char)i;
+    sodium_bin2hex(secret + strlen(secret), 65, owner, 32);
+    support_write_text(key, support_path("%s\n", secret));
+    cr_assert_eq(chmod(key, 0600), 0);
+    for (unsigned i = 0; i < 2; i++)
+        crypto_kdf_derive_from_key(keys[i], 32, i + 1, "nvdpledg", owner);
+    memcpy(to, "nvdp ledger/1\n", 14);
+    crypto_generichash(to + 16, 32, (const unsigned char *)"words", 5, keys[0], 32);
+    size_t size = 48;
+    for (size_t r = 0; r < 3; r++) { /* the head, then records: bytes, MAC, texts, MAC */
+        for (size_t part = 0; part < (r == 0 ? 1 : 2); part++) {
+            struct nvdp__ledger_release release = {.samples = 1, .mu = .5};
+            if (r > 0) {
+                release.texts = texts[r - 1];
+                memset(release.id, (char)('a' + r), sizeof release.id);
+                size = part == 0 ? head : release.texts * NVDP__LEDGER_HASH;
+                if (part == 0) memcpy(to, &release, head);
+                for (size_t i = 0; part == 1 && i < release.texts; i++)
+                    to[i * NVDP__LEDGER_HASH] = (unsigned char)(r == 1 ? 1 : 2 + i);
+            }
+            crypto_generichash_state state;
+            crypto_generichash_init(&state, keys[1], 32, 32);
+            crypto_generichash_update(&state, mac, 32);
+            crypto_generichash_update(&state, to, size);
+            crypto_generichash_final(&state, mac, 32);
+            memcpy(to + size, mac, 32);
+            to += size + 32;
+        }
+    }
+    support_write(path, bytes, (size_t)(to - bytes));
+    struct nvdp__ledger *ledger = NULL;
+    struct nvdp__spent worst;
+    struct nvdp__budget budget;
+    ok(nvdp__ledger_open(ctx, path, key, NULL, &ledger));
+    ok(nvdp__ledger_worst(ledger, ledger->record[0].release, &worst, &budget));
+    cr_expect_eq(worst.samples, 2);
+    near(worst.mu, .5 * M_SQRT2, 1e-12);
+    near(worst.radius, .25 * M_SQRT2, 1e-12);
+    nvdp__ledger_close(ledger);
+    struct nvdp_ledger_summary all = NVDP_RESULT(struct nvdp_ledger_summary);
+    ok(nvdp_ledger_summarize(ctx, path, key,
+                             &all)); /* reads the last record, behind which the file ends */
+}
+
+/* A ledger tells a summary from samples of the same id, and a Renyi filter counts a summary by its mu. */
+Test(persons, a_summary_is_no_export) {
+    struct book book = book_open();
+    struct nvdp__spent spent =
+        added(&book, (struct release){"abc", NULL, .mu = .5, .shared = true});
+    struct nvdp__ledger *ledger = NULL;
+    const char *id = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    ok(nvdp__ledger_open(book.ctx, book.path, book.key, NULL, &ledger));
+    cr_expect_null(nvdp__ledger_find(ledger, false, id, "a.h5", 3, 1));
+    cr_expect_not_null(nvdp__ledger_find(ledger, true, id, "a.h5", 3, 1));
+    nvdp__ledger_close(ledger);
+    /* a guess of one of 1000 words: C = mu / sqrt(2), not mu / 2 */
+    near(spent.word_radius, .5 / M_SQRT2, 1e-12);
+    spent = added(&book, (struct release){"d", NULL, .mu = INFINITY});
+    spent = added(&book, (struct release){"dd", NULL, .mu = .5, .shared = true});
+    cr_expect_eq(spent.epsilon, INFINITY);
 }
 
 /* n texts of a person with S samples each at mu: mu sqrt(n S). */

@@ -1,0 +1,481 @@
+/* Implements nvdp summarize: the matrix of a collection with noise, and synthetic rows that are computed from it (summarize.h).
+ *
+ * The order of this file: options, answers of the rows, plan, the sum, the file's values, nvdp_summarize.  Stages that a summary
+ * shares with an export are those of export.h. */
+#include "share/summarize.h"
+#include "base/array.h"
+#include "base/sentence.h"
+#include "options/result.h"
+#include "rdp/options.h"
+#include "share/export.h"
+#include "share/reader.h"
+#include "train/training_options.h"
+#include <math.h>
+#include <nvdp/summary.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* --- options --- */
+
+#define AT(member) NVDP_OPTION_AT(struct nvdp__export_options, member)
+
+static const struct nvdp_option option_rows[] = {
+    {"run", NVDP_OPTION_TEXT, "RUN",
+     "folder of the run to make or to use again, by default MODEL-summary beside the output file; "
+     "its ledger counts the summaries of the same texts",
+     NULL, AT(run), .traits = NVDP_TRAIT_POSITIONAL},
+    {"model", NVDP_OPTION_TEXT, "DIR",
+     "public encoder, whose sentence embedding of each text is summarized", NULL, AT(model),
+     .group = "Encoder:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED},
+    {"center", NVDP_OPTION_TEXT, "FILE",
+     "public texts, one per line or a table; the mean of their embeddings is subtracted, and the "
+     "file states it: never give private texts; refused if one is among the texts to summarize",
+     NULL, AT(center), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED},
+    NVDP__PUBLIC_INDEPENDENT_ROW(AT(public_independent)),
+    {"reduce", NVDP_OPTION_INTEGER, "K",
+     "keep only the K principal directions of the public texts: with few rows the noise then hides "
+     "less; the file states them; 0: all",
+     "0", AT(reduce), .max = 65536, .traits = NVDP_TRAIT_BASIC},
+    {"text-column", NVDP_OPTION_TEXT, "NAME", "header of the column with the text", "text",
+     AT(text_column), .traits = NVDP_TRAIT_BASIC},
+
+    {"input", NVDP_OPTION_TEXT, "FILE",
+     "texts to summarize, one per line or a table (.tsv, .csv, .json, also .gz or .xz); -: "
+     "standard "
+     "input; the number of rows is public",
+     NULL, AT(input), .group = "Texts:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED},
+    {"label-column", NVDP_OPTION_TEXT, "NAME", "header of the column with the label", "label",
+     AT(summary.label), .traits = NVDP_TRAIT_BASIC},
+    {"classes", NVDP_OPTION_TEXT, "A,B,...",
+     "the labels are these classes; never computed from the rows, because a list of the labels "
+     "that "
+     "occur would reveal rare ones; a row with another label or none counts without one",
+     NULL, AT(summary.classes), .traits = NVDP_TRAIT_BASIC},
+    {"range", NVDP_OPTION_TEXT, "LOW,HIGH",
+     "the labels are scores in this range; scores beyond it count as its ends", NULL,
+     AT(summary.range), .traits = NVDP_TRAIT_BASIC},
+    NVDP__LIMIT_ROW(AT(limit)),
+
+    {"out", NVDP_OPTION_TEXT, "FILE.h5",
+     "file to write; FILE.safetensors and FILE.parquet choose these formats, other names HDF5",
+     NULL, AT(out),
+     .group = "Release:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
+    {"summary-epsilon", NVDP_OPTION_REAL, "E",
+     "epsilon of the replacement of any one row, its label included", "1", AT(summary.epsilon),
+     .min = 1e-6, .max = 1000, .traits = NVDP_TRAIT_BASIC},
+    {"summary-delta", NVDP_OPTION_REAL, "D", "delta of this epsilon", "1e-5", AT(summary.delta),
+     .min = 1e-15, .max = .1, .traits = NVDP_TRAIT_BASIC},
+    {"rows", NVDP_OPTION_INTEGER, "N",
+     "synthetic rows to compute from the matrix; they cost no privacy", "1000", AT(summary.rows),
+     .max = 10000000, .traits = NVDP_TRAIT_BASIC},
+    {"dry-run", NVDP_OPTION_FLAG, NULL,
+     "print what the summary would prove and how fine it would be, and write nothing: from n, d "
+     "and "
+     "epsilon alone",
+     NULL, AT(summary.dry_run), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT},
+    {"model-id", NVDP_OPTION_TEXT, "HEX",
+     "model_id of the file, 32 hexadecimal digits; default: random", NULL, AT(model_id),
+     .traits = NVDP_TRAIT_NO_EFFECT},
+    {0},
+};
+
+/* Reads "LOW,HIGH". */
+static bool read_range(const char *text, double *low, double *high) {
+    char *end = NULL;
+    *low = nvdp__strtod(text, &end);
+    if (end == text || *end != ',') return false;
+    const char *second = end + 1;
+    *high = nvdp__strtod(second, &end);
+    return end != second && *end == '\0' && isfinite(*low) && isfinite(*high) && *low < *high;
+}
+
+static nvdp_status check(struct nvdp_context *ctx, const void *values) {
+    const struct nvdp__export_options *options = values;
+    const char *classes = options->summary.classes, *range = options->summary.range;
+    double low, high;
+    if (classes != NULL && range != NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{classes} and {range}: expected at most one");
+    if (range != NULL && !read_range(range, &low, &high))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "{range}: expected LOW,HIGH with LOW below HIGH, such as 0,5, found '%s'",
+                          range);
+    if (nvdp__same_file(options->center, options->input))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {center}: expected public texts, found the file of {input}, %s; "
+                          "the shared file states the mean of the center's embeddings, which no "
+                          "noise protects",
+                          options->input);
+    return nvdp__export_check(ctx, options);
+}
+
+static const struct nvdp__section sections[] = {{.row = option_rows},
+                                                {.row = nvdp__release_options}};
+static const struct nvdp__schema schema = {.kind = "summarize",
+                                           .size = sizeof(struct nvdp__export_options),
+                                           .section = sections,
+                                           .sections = 2,
+                                           .check = check};
+
+const struct nvdp__kind nvdp__kind_summarize = {"summarize", {&schema}};
+
+/* An export whose values are a summary. */
+struct summarizer {
+    struct nvdp__export export; /* the first member: stages take a pointer to it */
+    struct nvdp__summary_facts facts;
+    const char **class_name; /* [classes] in the memory of the export */
+    size_t classes;
+    double resolution;
+};
+
+static struct summarizer *summarizer_of(struct nvdp__export *export) {
+    return (struct summarizer *)export;
+}
+
+/* --- the plan: from options and the number of rows alone --- */
+
+/* Splits the list of classes. */
+static nvdp_status read_classes(struct summarizer *to, const char *list) {
+    struct nvdp_context *ctx = to->export.ctx;
+    char *copy = NULL, *rest = NULL;
+    const size_t size = strlen(list) + 1;
+    NVDP_TRY(NVDP__ARRAYS(ctx, &to->export.memory, NVDP__ITEMS(copy, size),
+                          NVDP__ITEMS(to->class_name, size)));
+    memcpy(copy, list, size);
+    for (char *name = strtok_r(copy, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+        for (size_t k = 0; k < to->classes; k++)
+            if (strcmp(to->class_name[k], name) == 0)
+                return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{classes}: '%s' is named twice", name);
+        to->class_name[to->classes++] = name;
+    }
+    return to->classes >= 2
+               ? NVDP_OK
+               : nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                            "{classes}: expected at least two names, found '%s'", list);
+}
+
+/* Returns the length of the noise of the difference of two classes' means, both of average size, or of the mean of all rows. */
+static double resolution_of(const struct nvdp__summary_facts *of, size_t classes) {
+    const struct nvdp__summary *plan = &of->plan;
+    const double unit = sqrt((double)plan->dim) * plan->sigma_off / (double)plan->units;
+    if (classes == 0) return unit / (plan->alpha * plan->beta);
+    return unit / (plan->beta * plan->tau) * (classes == 2 ? 2 : M_SQRT2 * (double)classes);
+}
+
+static nvdp_status plan(struct nvdp__export *export) {
+    struct summarizer *of = summarizer_of(export);
+    const struct nvdp__export_options *options = export->options;
+    struct nvdp__summary_facts *facts = &of->facts;
+    struct nvdp_posteriors *like = &export->like;
+    *facts = (struct nvdp__summary_facts){.epsilon = options->summary.epsilon,
+                                          .delta = options->summary.delta,
+                                          .scores = options->summary.range != NULL,
+                                          .rows = options->summary.rows};
+    if (facts->scores) (void)read_range(options->summary.range, &facts->low, &facts->high);
+    if (options->summary.classes != NULL) NVDP_TRY(read_classes(of, options->summary.classes));
+    const bool answered = facts->scores || of->classes > 0;
+    if (answered && export->from.part[0].data->label == NULL)
+        return nvdp__fail(
+            export->ctx, NVDP_ERR_INPUT,
+            "%s: expected a column '%s' with labels, because {%s} is given, found none",
+            options->input, options->summary.label, facts->scores ? "range" : "classes");
+    like->dim = export->from.run.model->info.nvib.latent_dim;
+    nvdp__model_describe(export->from.run.model, like);
+    NVDP_TRY(nvdp__summary_plan(export->ctx, export->from.texts, like->dim,
+                                of->classes > 2 ? of->classes : answered, facts->epsilon,
+                                facts->delta, &facts->plan));
+    of->resolution = resolution_of(facts, of->classes);
+    const size_t width = facts->plan.width, items = facts->rows + 1;
+    export->longest_rows = 1;
+    export->grids = (struct nvdp__release_grids){.type = NVDP__H5_I32, .z = facts->plan.grid};
+    NVDP_TRY(NVDP__NEW(export->ctx, export->release.offset, items + 1));
+    for (size_t i = 0; i < items; i++)
+        export->release.offset[i + 1] = (int64_t)(width + i);
+    export->release.shape = (struct nvdp__embeddings_shape){.texts = items,
+                                                            .samples = 1,
+                                                            .dim = width,
+                                                            .kappa = 1,
+                                                            .policy = NVDP_LENGTH_PUBLIC,
+                                                            .rows = width + facts->rows,
+                                                            .grid = NVDP__H5_I32,
+                                                            .z_exponent = facts->plan.grid.exponent,
+                                                            .summary = true};
+    return NVDP_OK;
+}
+
+/* Names the classes in the file, and says how fine the summary is before anything is spent. */
+static nvdp_status announce(struct nvdp__export *export) {
+    static const double COARSE = .3; /* lengths of a row */
+    const struct summarizer *of = summarizer_of(export);
+    const struct nvdp__summary *plan = &of->facts.plan;
+    if (of->classes > 0) {
+        json_t *names = nvdp__label_names(of->class_name, of->classes);
+        export->facts.label_names = json_dumps(names, NVDP__LABEL_NAMES_FORM);
+        json_decref(names);
+        NVDP_TRY(NVDP__MADE(export->facts.label_names));
+    }
+    nvdp__log(export->ctx, of->resolution > COARSE ? NVDP_LOG_WARNING : NVDP_LOG_NOTICE,
+              "%zu rows of %zu numbers at epsilon %g: the noise of %s has length %.2g, where a row "
+              "has 1%s",
+              plan->units, plan->dim, of->facts.epsilon,
+              of->classes > 0 ? "the difference of two classes' means" : "the mean", of->resolution,
+              of->resolution > COARSE
+                  ? nvdp__with_options(export->ctx,
+                                       "; use more rows, fewer numbers ({reduce}) or a "
+                                       "larger epsilon")
+                        .text
+                  : "");
+    return NVDP_OK;
+}
+
+/* --- the sum --- */
+
+/* Sets y [K] of text i: a class by its name, or a score on the public range. */
+static void set_answer(const struct summarizer *of, const struct nvdp_dataset *data, size_t i,
+                       float *y) {
+    const struct nvdp__summary *plan = &of->facts.plan;
+    const float label = data->label != NULL ? data->label[i] : NAN;
+    const struct nvdp_task *task = data->task;
+    memset(y, 0, plan->answers * sizeof *y);
+    if (plan->answers == 0 || isnan(label)) return;
+    if (of->facts.scores) {
+        const double at = ((double)label - of->facts.low) / (of->facts.high - of->facts.low);
+        y[0] = (float)(2 * fmax(0, fmin(1, at)) - 1);
+        return;
+    }
+    for (size_t k = 0; k < of->classes && (int)label < task->classes; k++)
+        if (strcmp(of->class_name[k], task->labels[(int)label]) == 0)
+            y[plan->answers == 1 ? 0 : k] = plan->answers == 1 && k == 0 ? -1 : 1;
+}
+
+/* The memory of the sum, which no noise protects: it is overwritten at the end. */
+struct sums {
+    struct nvdp__memory memory;
+    int64_t *sum; /* [entries] */
+    int32_t *z;   /* [batch, D] */
+    float *x, *y; /* [d], [K] */
+    size_t entries, numbers;
+};
+
+static void wipe(struct sums *sums) {
+    if (sums->sum != NULL) sodium_memzero(sums->sum, sums->entries * sizeof *sums->sum);
+    if (sums->z != NULL) sodium_memzero(sums->z, sums->numbers * sizeof *sums->z);
+    nvdp__memory_release(&sums->memory);
+}
+
+/* Adds the texts [first, first + n) of the input. Their means lie on a sphere whose radius is the clip of the run. */
+static nvdp_status add_batch(struct summarizer *of, struct sums *sums, size_t first, size_t n) {
+    struct nvdp__export *export = &of->export;
+    const struct nvdp__export_part *part = &export->from.part[0];
+    const struct nvdp__summary *plan = &of->facts.plan;
+    const double radius = export->from.run.model->info.nvib.clip.sequence;
+    NVDP_TRY(nvdp__export_infer(export, part, first, n));
+    for (size_t i = 0; i < n; i++) {
+        const double *mean = export->draw.posteriors->mu + i * plan->dim;
+        for (size_t k = 0; k < plan->dim; k++)
+            sums->x[k] = (float)(mean[k] / radius);
+        set_answer(of, part->data, first + i, sums->y);
+        nvdp__summary_row(plan, 1, sums->x, sums->y, sums->z + i * plan->width);
+    }
+    nvdp__summary_add(plan, nvdp_context_threads(export->ctx), n, sums->z, sums->sum);
+    return NVDP_OK;
+}
+
+static nvdp_status add_texts(struct summarizer *of, struct sums *sums) {
+    struct nvdp__export *export = &of->export;
+    const size_t count = export->from.texts;
+    struct nvdp__meter meter;
+    nvdp__meter_begin(&meter, export->ctx, "summarize", "text", 0, count);
+    for (size_t first = 0, n; first < count; first += n) {
+        n = nvdp__min(count - first, export->draw.texts);
+        NVDP_TRY(nvdp__check_cancelled(export->ctx, "summarize: cancelled"));
+        NVDP_TRY(add_batch(of, sums, first, n));
+        nvdp__meter_update(&meter, first + n, (double)(first + n), "text", NAN);
+    }
+    nvdp__meter_end(&meter);
+    nvdp__model_warn_replaced(export->from.run.model, export->draw.replaced, count);
+    return NVDP_OK;
+}
+
+/* --- the values of the file --- */
+
+static nvdp_status append(struct nvdp__export *export, size_t first, size_t rows, int32_t *z) {
+    return export->release.format->append(&export->release, first, rows, z, NULL);
+}
+
+/* Writes the rows of the matrix, both triangles. */
+static nvdp_status write_matrix(struct nvdp__export *export, const struct nvdp__summary *plan,
+                                const int32_t *matrix) {
+    const size_t width = plan->width;
+    nvdp__autofree int32_t *whole = NULL;
+    NVDP_TRY(NVDP__NEW(export->ctx, whole, width * width));
+    for (size_t i = 0, at = 0; i < width; i++)
+        for (size_t j = i; j < width; j++, at++)
+            whole[i * width + j] = whole[j * width + i] = matrix[at];
+    return append(export, 0, width, whole);
+}
+
+/* Writes the synthetic rows, which are functions of the matrix. */
+static nvdp_status write_rows(struct summarizer *of, const int32_t *matrix) {
+    struct nvdp__export *export = &of->export;
+    const struct nvdp__summary *plan = &of->facts.plan;
+    const size_t d = plan->dim, width = plan->width, answers = plan->answers;
+    const size_t constant = plan->alpha > 0;
+    const double scale = ldexp(nvdp__synthetic_scale(&of->facts), -plan->grid.exponent);
+    struct nvdp__moments moments;
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    double *weight, *bias, *line;
+    float *x;
+    int32_t *z;
+    NVDP_TRY(NVDP__ARRAYS(export->ctx, &memory, NVDP__ITEMS(weight, answers * d),
+                          NVDP__ITEMS(bias, answers), NVDP__ITEMS(line, 2 * d), NVDP__ITEMS(x, d),
+                          NVDP__ITEMS(z, width)));
+    NVDP_TRY(nvdp__summary_moments(export->ctx, plan, of->facts.scores, matrix, &memory, &moments));
+    NVDP_TRY(
+        nvdp__summary_ridge(export->ctx, &moments, sqrt((double)d) * moments.noise, weight, bias));
+    for (size_t r = 0; r < of->facts.rows; r++) {
+        const double y =
+            nvdp__summary_synthetic(&moments, weight, bias, export->options->seed, r, line, x);
+        memset(z, 0, width * sizeof *z);
+        if (constant) z[0] = (int32_t)lround(scale * plan->alpha);
+        for (size_t i = 0; i < d; i++)
+            z[constant + i] = (int32_t)lround(scale * plan->beta * (double)x[i]);
+        if (answers == 1) {
+            const double answer = of->facts.scores ? fmax(-1, fmin(1, y)) : y == 0 ? -1 : 1;
+            z[constant + d] = (int32_t)lround(scale * plan->tau * answer);
+        } else if (answers > 1) {
+            z[constant + d + (size_t)y] = (int32_t)lround(scale * plan->tau);
+        }
+        NVDP_TRY(append(export, width + r, 1, z));
+    }
+    return NVDP_OK;
+}
+
+/* Adds up the texts, draws the matrix, and writes it with the rows that follow from it. */
+static nvdp_status draw(struct nvdp__export *export) {
+    struct summarizer *of = summarizer_of(export);
+    const struct nvdp__summary *plan = &of->facts.plan;
+    nvdp__auto(wipe) struct sums sums = {.entries = nvdp__summary_entries(plan),
+                                         .numbers = export->draw.texts * plan->width};
+    nvdp__autofree int32_t *matrix = NULL;
+    NVDP_TRY(NVDP__ARRAYS(export->ctx, &sums.memory, NVDP__ITEMS(sums.sum, sums.entries),
+                          NVDP__ITEMS(sums.z, sums.numbers), NVDP__ITEMS(sums.x, plan->dim),
+                          NVDP__ITEMS(sums.y, plan->answers + 1)));
+    NVDP_TRY(NVDP__NEW(export->ctx, matrix, sums.entries));
+    export->draw.noise = (struct nvdp__noise){.seed = export->options->seed};
+    if (!export->options->insecure) {
+        NVDP_TRY(nvdp__release_key_create(export->ctx, &export->draw.key));
+        export->draw.noise.release = &export->draw.key;
+    }
+    NVDP_TRY(add_texts(of, &sums));
+    NVDP_TRY(nvdp__summary_draw(export->ctx, plan, &export->draw.noise, sums.sum, matrix));
+    NVDP_TRY(write_matrix(export, plan, matrix));
+    export->count.judged = true; /* a failure of the estimates would depend on the matrix */
+    NVDP_TRY(write_rows(of, matrix));
+    export->count.judged = false;
+    return NVDP_OK;
+}
+
+/* --- nvdp_summarize --- */
+
+#define ROW(member, ...) NVDP_RESULT_ROW(struct nvdp_summary_result, member, __VA_ARGS__)
+
+const struct nvdp_result_table nvdp__result_summary = {
+    .name = "summary",
+    .help = "a summary of a collection",
+    .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        ROW(guarantee, NULL, NVDP_SCOPE_FILE, 0, "the guarantee, or why there is no useful one"),
+        ROW(useful, NULL, NVDP_SCOPE_FILE, 1, "the guarantee limits every attacker"),
+        ROW(written, NULL, NVDP_SCOPE_FILE, 0, "the file was written: not a dry run"),
+        ROW(units, "rows", NVDP_SCOPE_FILE, 0, "rows of the collection", .label = "rows"),
+        ROW(dim, NULL, NVDP_SCOPE_FILE, 0, "numbers of a vector", .label = "width"),
+        ROW(answers, NULL, NVDP_SCOPE_FILE, 0,
+            "numbers of an answer: 1 for two classes or a score, else the number of classes; 0: "
+            "none"),
+        ROW(width, NULL, NVDP_SCOPE_FILE, 0, "matrix width", .label = "width of the matrix"),
+        ROW(rows, "rows", NVDP_SCOPE_FILE, 0, "synthetic rows", .label = "synthetic rows"),
+        ROW(epsilon, "nats", NVDP_SCOPE_FILE, -1, "proven for the replacement of any one row",
+            .label = "epsilon", .bound = 1),
+        ROW(delta, NULL, NVDP_SCOPE_FILE, 0, "its delta", .label = "delta"),
+        ROW(mu, NULL, NVDP_SCOPE_FILE, -1, "its mu", .label = "mu", .bound = 1),
+        ROW(epsilon_2, "nats", NVDP_SCOPE_FILE, -1, "epsilon of two rows that change together",
+            .label = "of 2 rows", .bound = 1),
+        ROW(epsilon_10, "nats", NVDP_SCOPE_FILE, -1, "epsilon of ten rows", .label = "of 10 rows",
+            .bound = 1),
+        ROW(noise, NULL, NVDP_SCOPE_FILE, -1, "standard deviation of the noise off the diagonal"),
+        ROW(resolution, NULL, NVDP_SCOPE_FILE, -1,
+            "length of the noise of the difference of two classes' means, or of the mean; a row "
+            "has "
+            "1",
+            .label = "noise of means", .decimals = 4),
+        ROW(spent_samples, "releases", NVDP_SCOPE_TEXT, -1, "releases of a text by the ledger",
+            .label = "releases so far", .absent = NVDP_ABSENT_OMITTED,
+            NVDP_RESULT_IF(struct nvdp_summary_result, spent_samples)),
+        ROW(spent_epsilon, "nats", NVDP_SCOPE_TEXT, -1,
+            "largest epsilon of a text by the ledger, with all its rows and releases",
+            .label = "their epsilon", .bound = 1, .absent = NVDP_ABSENT_OMITTED,
+            NVDP_RESULT_IF(struct nvdp_summary_result, spent_samples)),
+        ROW(run, NULL, NVDP_SCOPE_FILE, 0, "folder of the run"),
+        ROW(bytes, "bytes", NVDP_SCOPE_FILE, 0, "size of the file", .label = "size",
+            .scale = 1. / (1 << 20), .decimals = 3, .after = " MiB", .absent = NVDP_ABSENT_OMITTED,
+            NVDP_RESULT_IF(struct nvdp_summary_result, bytes)),
+        ROW(statement, NULL, NVDP_SCOPE_FILE, 0, "the statement in the file"),
+        {0}}};
+
+static const struct nvdp_result_kind summary_kind = {.name = "summary",
+                                                     .rows = &nvdp__result_summary};
+
+static void give_result(const struct summarizer *of, struct nvdp_summary_result *out) {
+    const struct nvdp__export *export = &of->export;
+    const struct nvdp__summary *plan = &of->facts.plan;
+    const struct nvdp__release_facts *facts = &export->facts;
+    const bool written = export->count.published;
+    struct stat info = {0};
+    struct nvdp_summary_result result = {
+        .kind = &summary_kind,
+        .written = written,
+        .units = plan->units,
+        .dim = plan->dim,
+        .answers = plan->answers,
+        .width = plan->width,
+        .rows = of->facts.rows,
+        .epsilon = facts->certified ? facts->certificate.epsilon : INFINITY,
+        .delta = of->facts.delta,
+        .mu = plan->mu,
+        .epsilon_2 = facts->certified ? facts->repeat[0].epsilon : INFINITY,
+        .epsilon_10 = facts->certified ? facts->repeat[1].epsilon : INFINITY,
+        .noise = plan->sigma_off,
+        .resolution = of->resolution,
+        .bytes = written && stat(export->options->out, &info) == 0 ? (uint64_t)info.st_size : 0,
+        .useful = facts->useful,
+        .spent_samples = export->count.spent.samples,
+        .spent_epsilon = facts->counted ? export->count.spent.epsilon : NAN,
+    };
+    nvdp__statement(facts, sizeof result.statement, result.statement);
+    nvdp__snprintf(result.guarantee, sizeof result.guarantee, "%s", facts->guarantee);
+    nvdp__snprintf(result.run, sizeof result.run, "%s", export->options->run);
+    NVDP__GIVE(out, &result);
+}
+
+static const struct nvdp__export_kind kind = {.schema = &schema,
+                                              .folder = "summary",
+                                              .type = NVDP__LEDGER_SHARED,
+                                              .plan = plan,
+                                              .measure = announce,
+                                              .draw = draw};
+
+static void close_summarizer(struct summarizer *of) {
+    nvdp__export_close(&of->export);
+}
+
+nvdp_status nvdp_summarize(struct nvdp_context *ctx, const struct nvdp_config *config,
+                           struct nvdp_summary_result *out) {
+    nvdp__auto(close_summarizer) struct summarizer of = {.export = {.ctx = ctx}};
+    of.export.summary = &of.facts;
+    if (out != NULL) NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__export_do(&of.export, config, &kind));
+    if (out != NULL) give_result(&of, out);
+    return NVDP_OK;
+}

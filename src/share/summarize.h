@@ -1,0 +1,32 @@
+/* Summaries: files of kind summary/1, which hold one noisy matrix of a collection (summary/summary.h) and synthetic rows that are
+ * computed from the matrix, in place of samples of texts.
+ *
+ * The file is a release of 1 + N items (share/release.h): item 0 has D vectors of D numbers, the rows of the matrix; each other
+ * item has one, a synthetic row z = (alpha, beta x, tau y) times `synthetic_scale`, so that the grid suits it. */
+#ifndef NVDP_SRC_SHARE_SUMMARIZE_H
+#define NVDP_SRC_SHARE_SUMMARIZE_H
+
+#include "share/statement.h"
+#include "summary/summary.h"
+
+/* The facts of a summary: public, as those of every release. */
+struct nvdp__summary_facts {
+    struct nvdp__summary plan;
+    double epsilon, delta; /* that were asked for */
+    bool scores;           /* y is a score between low and high; else a class, or none */
+    double low, high;
+    size_t rows; /* synthetic rows */
+};
+
+/* Returns "class", "score" or "none". */
+const char *nvdp__answer_name(const struct nvdp__summary_facts *of);
+/* Returns the factor of the synthetic rows: a power of two. */
+double nvdp__synthetic_scale(const struct nvdp__summary_facts *of);
+
+/* Fill the certificate of a release whose facts have a summary, its guarantee, and its statement (share/statement.h). */
+void nvdp__summary_certify(struct nvdp__release_facts *facts);
+void nvdp__summary_guarantee(struct nvdp__release_facts *facts);
+struct nvdp__writer;
+void nvdp__summary_sentences(struct nvdp__writer *writer, const struct nvdp__release_facts *facts);
+
+#endif

@@ -1,0 +1,130 @@
+/* The certificate, the guarantee and the statement of a summary (summarize.h), for nvdp summarize and nvdp verify. */
+#include "base/sentence.h"
+#include "rdp/options.h"
+#include "share/release.h"
+#include "share/summarize.h"
+#include <inttypes.h>
+#include <math.h>
+#include <nvdp/rdp.h>
+
+/* Synthetic rows lie on a grid of 2^-20, which is finer than float's at 1. */
+enum { ROW_BITS = 20 };
+
+const char *nvdp__answer_name(const struct nvdp__summary_facts *of) {
+    return of->scores ? "score" : of->plan.answers > 0 ? "class" : "none";
+}
+
+double nvdp__synthetic_scale(const struct nvdp__summary_facts *of) {
+    return ldexp(1, of->plan.grid.exponent + ROW_BITS);
+}
+
+/* Returns epsilon of so many rows that change together. */
+static double epsilon_of(const struct nvdp__summary_facts *of, size_t rows) {
+    return nvdp_gdp_epsilon((double)rows * of->plan.mu, of->delta);
+}
+
+/* A Gaussian mechanism of this mu has the curve of a sequence clip C = mu / 2 (proofs.md, 1 and 11), so the ledger and the gate
+ * read it as they read one. The guess bounds are not those of a clip: nvdp__summary_guess() has them. */
+void nvdp__summary_certify(struct nvdp__release_facts *facts) {
+    static const size_t rows[NVDP__REPEATS] = {2, 10};
+    const struct nvdp__summary_facts *of = facts->summary;
+    facts->certified = facts->grids != NULL && !facts->insecure_seed;
+    facts->guesses[0] = '\0';
+    if (!facts->certified) return;
+    facts->limits = (struct nvdp_limits){.struct_size = sizeof facts->limits,
+                                         .method = "summary",
+                                         .noise = true,
+                                         .sealed = true,
+                                         .same_noise = true,
+                                         .rows = 1,
+                                         .dim = of->plan.width,
+                                         .kappa = 1,
+                                         .clip_sequence = of->plan.mu / 2,
+                                         .clip_mu = INFINITY};
+    facts->certificate = (struct nvdp_certificate){
+        .theorem = NVDP_THEOREM_SEQUENCE,
+        .mu = of->plan.mu,
+        .epsilon = epsilon_of(of, 1),
+        .delta = of->delta,
+        .radius = of->plan.mu / 2,
+        .named_bound = nvdp__named_bound(nvdp__summary_guess(&of->plan, 0), 1, 0)};
+    for (size_t i = 0; i < NVDP__REPEATS; i++)
+        facts->repeat[i] = (struct nvdp__repeat){rows[i], epsilon_of(of, rows[i]), INFINITY};
+}
+
+void nvdp__summary_guarantee(struct nvdp__release_facts *facts) {
+    const struct nvdp_certificate *made = &facts->certificate;
+    struct nvdp__writer to = {.out = facts->guarantee, .size = sizeof facts->guarantee};
+    facts->word_useful = false;
+    facts->useful = facts->certified && nvdp__is_useful(made->epsilon, made->named_bound);
+    if (!facts->certified) {
+        nvdp__append(&to,
+                     "No guarantee: the noise comes from a seed, and whoever knows the seed can "
+                     "remove the noise.");
+        return;
+    }
+    nvdp__append(&to, "%s: epsilon %s at delta %s%s for the replacement of any one row of %zu%s.",
+                 facts->useful ? "Proven" : "No useful guarantee", nvdp__bound(made->epsilon).text,
+                 nvdp__bound(made->delta).text, facts->useful ? "" : " is proven",
+                 facts->summary->plan.units,
+                 facts->summary->plan.answers > 0 ? ", its label included" : "");
+    for (size_t i = 0; i < NVDP__REPEATS; i++)
+        nvdp__append(&to, "%s%zu rows: epsilon %s", i == 0 ? " Somebody with " : "; with ",
+                     facts->repeat[i].rows, nvdp__bound(facts->repeat[i].epsilon).text);
+    nvdp__append(&to, ". The file contains no sample of a text.");
+}
+
+static void append_guesses(struct nvdp__writer *writer, const struct nvdp__summary *plan) {
+    const double yes = nvdp_guess_bound(.5, nvdp__summary_guess(plan, 2), 1, 0),
+                 any = nvdp_guess_bound(.001, nvdp__summary_guess(plan, 0), 1, 0);
+    nvdp__append(
+        writer,
+        "Guesses: somebody knows all other rows and answers a question about one row. A yes "
+        "or no that is right 50 %% of the time without the file is right at most %s of the "
+        "time with it, and any answer that is right 0.1 %% of the time without it, at most "
+        "%s.\n",
+        nvdp__share_bound(yes).text, nvdp__share_bound(any).text);
+}
+
+void nvdp__summary_sentences(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
+    const struct nvdp__summary_facts *of = facts->summary;
+    const struct nvdp__summary *plan = &of->plan;
+    if (facts->certified) append_guesses(writer, plan);
+    nvdp__append(
+        writer,
+        "Contents: one matrix of %zu x %zu numbers, the sums over all rows of the products of "
+        "a row's numbers, with noise of standard deviation %.6g on the diagonal and %.6g off "
+        "it; a row is %s%zu numbers of the text's embedding%s, and has a norm of at most 1. ",
+        plan->width, plan->width, plan->sigma, plan->sigma_off,
+        plan->alpha > 0 ? "a constant, " : "", plan->dim,
+        of->scores          ? " and its score"
+        : plan->answers > 1 ? " and the indicators of its class"
+        : plan->answers > 0 ? " and the sign of its class"
+                            : "");
+    nvdp__append(
+        writer,
+        "%zu synthetic rows are computed from this matrix alone: none is the embedding of a "
+        "text.\n",
+        of->rows);
+    nvdp__append(
+        writer,
+        "The file shows what the collection shows as a whole: means and covariances of its "
+        "embeddings%s.%s\n",
+        plan->answers > 0 && !of->scores ? ", of each class, and the share of each class"
+        : of->scores                     ? " and scores"
+                                         : "",
+        of->scores ? " Scores beyond the stated range count as its ends." : "");
+    nvdp__append_public(writer, facts,
+                        plan->answers > 0 && !of->scores
+                            ? "the number of rows and the list of classes"
+                        : of->scores ? "the number of rows and the range of scores"
+                                     : "the number of rows");
+    nvdp__append(
+        writer,
+        "%s Copies of a text, and rows of one person, change together: k of them have k times "
+        "the mu of one, which is %s. How many there are is not stated, because it is computed "
+        "from the texts without noise. Choices that the owner made after looking at scores of "
+        "these texts are not covered.\n",
+        facts->counted ? "The sender's ledger counts this file." : "No ledger counts this file.",
+        nvdp__bound(plan->mu).text);
+}

@@ -1,0 +1,297 @@
+/* Summaries of a collection: what the file holds, that its noise and claims are those of the options, the ledger, refusals, and
+ * changes that nvdp verify finds. */
+#include "base/file.h"
+#include "base/json.h"
+#include "share/release.h"
+#include "share/summarize.h"
+#include "tiny_task.h"
+#include <nvdp/summary.h>
+
+struct place {
+    struct nvdp_context *ctx;
+    char model[600], center[512], input[512], run[512];
+    size_t rows;
+};
+
+/* A public encoder, public texts, and `rows` rows of the task with labels, a score and a person. */
+static struct place place_with(size_t rows) {
+    struct place p = {.ctx = support_context(), .rows = rows};
+    const struct task task = task_make(p.ctx);
+    char *text = support_read(support_path("%s/train.tsv", task.data)), *line;
+    snprintf(p.model, sizeof p.model, "%s", task.model);
+    snprintf(p.center, sizeof p.center, "%s", support_scratch_path("public.txt"));
+    snprintf(p.input, sizeof p.input, "%s", support_scratch_path("rows.tsv"));
+    snprintf(p.run, sizeof p.run, "%s", support_scratch_path("summary-run"));
+    nvdp__autoptr(fclose) FILE *center = fopen(p.center, "w"), *input = fopen(p.input, "w");
+    strtok(text, "\n");
+    fputs("text\tlabel\tscore\tperson\n", input);
+    for (size_t i = 0; i < rows && (line = strtok(NULL, "\n")) != NULL; i++) {
+        line[strcspn(line, "\t")] = '\0';
+        fprintf(center, "%s %s %zu\n", line, line, i);
+        fprintf(input, "%s\t%s\t%g\tp%zu\n", line,
+                i % 7 == 6                     ? "unheard"
+                : strstr(line, "good") != NULL ? "good"
+                                               : "bad",
+                (double)i / 10 - 1, i / 4);
+    }
+    return p;
+}
+
+static const char *out_path(const char *name) {
+    return support_scratch_path(name);
+}
+
+static nvdp_status summarize(const struct place *p, const char *out, const char *const *options,
+                             struct nvdp_summary_result *result) {
+    struct nvdp_config *config =
+        support_config(p->ctx, "summarize", "model", p->model, "center", p->center, "input",
+                       p->input, "run", p->run, "out", out, NULL);
+    for (size_t i = 0; options[i] != NULL; i += 2)
+        support_set(p->ctx, config, options[i], options[i + 1]);
+    return nvdp_summarize(p->ctx, config, result);
+}
+#define SUMMARIZE(p, out, result, ...)                                                             \
+    summarize(p, out, (const char *const[]){__VA_ARGS__, NULL}, result)
+
+static struct nvdp_verification verified(const struct place *p, const char *path) {
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    ok(nvdp_verify(p->ctx, path, NULL, &found));
+    return found;
+}
+
+static const struct nvdp_check *failed(const struct nvdp_verification *found) {
+    for (size_t i = 0; i < found->checks; i++)
+        if (found->check[i].verdict == NVDP_VERDICT_NO) return &found->check[i];
+    return NULL;
+}
+
+/* The matrix of a file, in units of one row, and its shape. */
+static double *matrix_of(const struct place *p, const char *path, size_t *width) {
+    nvdp__auto(nvdp__release_close) struct nvdp__release release = {0};
+    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *held = NULL;
+    ok(nvdp__release_read(p->ctx, nvdp__formats, path, &release));
+    ok(nvdp__embeddings_take(&release, NULL, NULL, &held));
+    *width = held->shape.dim;
+    double *matrix = support_keep(calloc(*width * *width, sizeof *matrix));
+    nvdp__autofree float *values = calloc(*width * *width, sizeof *values);
+    nvdp__embeddings_values(held, 0, *width * *width, values);
+    for (size_t i = 0; i < *width * *width; i++)
+        matrix[i] = (double)values[i];
+    return matrix;
+}
+
+Test(summarize, files_of_all_formats_keep_what_they_state) {
+    static const struct {
+        const char *name, *option, *value;
+        size_t answers;
+        const char *says;
+    } cases[] = {{"classes.h5", "classes", "good,bad", 1, "the sign of its class"},
+                 {"three.parquet", "classes", "good,bad,other", 3, "indicators of its class"},
+                 {"scores.safetensors", "range", "0,5", 1, "Scores beyond the stated range"},
+                 {"none.h5", "reduce", "0", 0, "the number of rows"}};
+    const struct place p = place_with(60);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nvdp_summary_result result = NVDP_RESULT(struct nvdp_summary_result);
+        const char *out = out_path(cases[i].name);
+        const bool scores = strcmp(cases[i].option, "range") == 0;
+        ok(SUMMARIZE(&p, out, &result, cases[i].option, cases[i].value, "rows", "50",
+                     "summary-epsilon", "2", "budget-samples", "9", "label-column",
+                     scores ? "score" : "label"));
+        const struct nvdp_verification found = verified(&p, out);
+        cr_assert(found.holds, "%s: %s: %s", cases[i].name, found.holds ? "" : failed(&found)->what,
+                  found.holds ? "" : failed(&found)->found);
+        cr_expect(found.certified && found.summary && found.counted);
+        cr_expect(result.written && result.units == 60 && result.answers == cases[i].answers &&
+                  result.width == 16 + cases[i].answers + (cases[i].answers < 2));
+        cr_expect(found.epsilon <= 2 && found.epsilon > 1.99 && found.delta == 1e-5);
+        cr_expect_float_eq(found.epsilon, nvdp_gdp_epsilon(result.mu, 1e-5), 1e-12);
+        cr_expect_float_eq(result.epsilon_2, nvdp_gdp_epsilon(2 * result.mu, 1e-5), 1e-9);
+        cr_expect_float_eq(result.epsilon_10, nvdp_gdp_epsilon(10 * result.mu, 1e-5), 1e-9);
+        cr_expect_str_eq(found.statement, result.statement);
+        support_contains(found.statement, cases[i].says);
+        support_contains(found.statement, "for the replacement of any one row of 60");
+        support_contains(found.statement, "The file contains no sample of a text.");
+        cr_expect_eq(strstr(found.guarantee, "its label included") != NULL, cases[i].answers > 0);
+        struct nvdp_shared *shared = NULL;
+        fails(nvdp_shared_read(p.ctx, out, &shared), NVDP_ERR_INPUT, "a summary of a collection");
+        nvdp_result_free(&result);
+    }
+}
+
+/* With a huge epsilon the matrix is the sum that the texts' embeddings give, computed here from the same run. */
+Test(summarize, the_matrix_is_the_sum_over_the_rows) {
+    const struct place p = place_with(40);
+    const char *out = out_path("exact.h5");
+    size_t width = 0;
+    ok(SUMMARIZE(&p, out, NULL, "classes", "good,bad", "summary-epsilon", "1000", "rows", "0"));
+    const double *matrix = matrix_of(&p, out, &width);
+    cr_assert_eq(width, 18);
+    struct nvdp_config *config = support_config(p.ctx, "run", "run", p.run, "data", p.input, NULL);
+    struct nvdp_posteriors *set = NULL;
+    ok(nvdp_run_posteriors(p.ctx, config, &set));
+    cr_assert(set->texts == 40 && set->dim == 16);
+    char *text = support_read(p.input), *rest = NULL, *line = strtok_r(text, "\n", &rest);
+    double want[18][18] = {{0}};
+    for (size_t r = 0; r < 40; r++) {
+        double z[18] = {sqrt(.1)};
+        line = strtok_r(NULL, "\n", &rest);
+        for (size_t i = 0; i < 16; i++)
+            z[1 + i] = sqrt(.45) * set->mu[r * 16 + i];
+        z[17] = sqrt(.45) * (strstr(line, "\tgood\t") ? -1 : strstr(line, "\tbad\t") ? 1 : 0);
+        for (size_t i = 0; i < 18; i++)
+            for (size_t j = 0; j < 18; j++)
+                want[i][j] += z[i] * z[j];
+    }
+    /* noise of standard deviation .04 at this epsilon */
+    for (size_t i = 0; i < 18; i++)
+        for (size_t j = 0; j < 18; j++)
+            cr_expect_float_eq(matrix[i * 18 + j], want[i][j], .2, "%zu %zu", i, j);
+    nvdp_posteriors_free(set);
+}
+
+/* Two summaries of the same rows differ by noise of their own: variance 2 sigma^2 in each entry. */
+Test(summarize, files_have_noise_of_their_own) {
+    const struct place p = place_with(30);
+    struct nvdp_summary_result result = NVDP_RESULT(struct nvdp_summary_result);
+    const double *matrix[2];
+    size_t width = 0;
+    for (size_t k = 0; k < 2; k++) {
+        const char *out = out_path(k == 0 ? "a.h5" : "b.h5");
+        ok(SUMMARIZE(&p, out, &result, "no-ledger", "true"));
+        matrix[k] = matrix_of(&p, out, &width);
+    }
+    double square = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < width; i++)
+        for (size_t j = i + 1; j < width; j++, count++)
+            square += pow((matrix[0][i * width + j] - matrix[1][i * width + j]) / result.noise, 2);
+    /* chi-square with 136 degrees of freedom, 5 standard deviations */
+    cr_expect_float_eq(square / 2, (double)count, 5 * sqrt(2. * (double)count), "%g of %zu",
+                       square / 2, count);
+    support_contains(result.statement, "No ledger counts this file.");
+}
+
+/* Copies of a text, and rows of a person, have k times the mu of one, and budgets refuse. */
+Test(summarize, the_ledger_adds_up_what_changes_together) {
+    const struct place p = place_with(20);
+    const char *again = support_scratch_path("copies.tsv");
+    char *text = support_read(p.input), *row = strchr(text, '\n') + 1;
+    row[strcspn(row, "\n")] = '\0';
+    support_write_text(again,
+                       support_path("text\tlabel\tscore\tperson\n%s\n%s\n%s\n", row, row, row));
+    struct place copies = p;
+    snprintf(copies.input, sizeof copies.input, "%s", again);
+    struct nvdp_summary_result result = NVDP_RESULT(struct nvdp_summary_result);
+    ok(SUMMARIZE(&copies, out_path("c.h5"), &result, "person", "person"));
+    cr_expect_eq(result.spent_samples, 1);
+    cr_expect_float_eq(result.spent_epsilon, nvdp_gdp_epsilon(3 * result.mu, 1e-5), 1e-6);
+    fails(SUMMARIZE(&copies, out_path("d.h5"), NULL, "person", "person"), NVDP_ERR_STATE,
+          "budget-samples");
+    cr_expect_not(nvdp__exists(out_path("d.h5")));
+    fails(SUMMARIZE(&copies, out_path("d.h5"), NULL, "person", "person", "budget-samples", "2",
+                    "person-epsilon", "1"),
+          NVDP_ERR_STATE, "person-epsilon");
+    struct nvdp_verification found = verified(&p, out_path("c.h5"));
+    ok(nvdp_verify_ledger(p.ctx, out_path("c.h5"), support_path("%s/ledger", p.run), NULL, &found));
+    cr_assert(found.holds, "%s", found.holds ? "" : failed(&found)->what);
+    cr_expect_float_eq(found.spent_epsilon, nvdp_gdp_epsilon(3 * result.mu, 1e-5), 1e-6);
+    cr_expect_float_eq(found.person.mu, 3 * result.mu, 1e-9);
+    cr_expect_float_eq(found.person.radius, 3 * result.mu / M_SQRT2, 1e-9);
+    support_contains(found.guarantee, "The ledger counts up to 1 samples of a text");
+}
+
+Test(summarize, a_dry_run_spends_nothing) {
+    const struct place p = place_with(20);
+    struct nvdp_summary_result result = NVDP_RESULT(struct nvdp_summary_result);
+    ok(SUMMARIZE(&p, out_path("dry.h5"), &result, "dry-run", "true", "classes", "good,bad"));
+    cr_expect(!result.written && result.bytes == 0 && result.resolution > 0);
+    cr_expect_not(nvdp__exists(out_path("dry.h5")));
+    ok(SUMMARIZE(&p, out_path("dry.h5"), &result, "classes", "good,bad"));
+    cr_expect_eq(result.spent_samples, 1);
+}
+
+Test(summarize, noise_from_a_seed_proves_nothing) {
+    const struct place p = place_with(20);
+    struct nvdp_summary_result result = NVDP_RESULT(struct nvdp_summary_result);
+    const char *out = out_path("seeded.h5");
+    ok(SUMMARIZE(&p, out, &result, "insecure-seed", "5"));
+    cr_expect(!result.useful && isinf(result.epsilon));
+    support_contains(result.guarantee, "No guarantee");
+    const struct nvdp_verification found = verified(&p, out);
+    cr_expect(!found.holds && !found.certified && isinf(found.epsilon));
+}
+
+Test(summarize, refuses) {
+    const struct place p = place_with(20);
+    static const struct {
+        const char *name, *value, *words;
+        nvdp_status status;
+    } cases[] = {{"classes", "good", "at least two names", NVDP_ERR_ARGUMENT},
+                 {"classes", "a,b,a", "'a' is named twice", NVDP_ERR_ARGUMENT},
+                 {"range", "5", "LOW,HIGH", NVDP_ERR_ARGUMENT},
+                 {"range", "5,5", "LOW,HIGH", NVDP_ERR_ARGUMENT},
+                 {"range", "0,inf", "LOW,HIGH", NVDP_ERR_ARGUMENT},
+                 {"model-id", "xyz", "hexadecimal", NVDP_ERR_ARGUMENT},
+                 {"budget-epsilon", "0.5", "budget", NVDP_ERR_STATE}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fails(SUMMARIZE(&p, out_path("refused.h5"), NULL, cases[i].name, cases[i].value),
+              cases[i].status, cases[i].words);
+        cr_expect_not(nvdp__exists(out_path("refused.h5")), "%s", cases[i].value);
+    }
+    fails(SUMMARIZE(&p, out_path("refused.h5"), NULL, "classes", "good,bad", "range", "0,1"),
+          NVDP_ERR_ARGUMENT, "at most one");
+    fails(
+        SUMMARIZE(&p, out_path("refused.h5"), NULL, "classes", "good,bad", "label-column", "none"),
+        NVDP_ERR_INPUT, "expected a column 'none'");
+    struct place same = p;
+    snprintf(same.center, sizeof same.center, "%s", p.input);
+    fails(SUMMARIZE(&same, out_path("refused.h5"), NULL, "rows", "1"), NVDP_ERR_ARGUMENT,
+          "expected public texts");
+}
+
+/* Every number that a reader would rely on is checked: a changed attribute or value is found. */
+Test(summarize, verify_finds_changes) {
+    static const struct {
+        const char *name;
+        double value;
+        const char *what;
+    } cases[] = {{"summary_epsilon", .5, "noise and weights"},
+                 {"summary_mu", .1, "noise and weights"},
+                 {"noise_off_diagonal", 9, "noise and weights"},
+                 {"weight_vector", .1, "noise and weights"},
+                 {"bits", 7, "noise and weights"},
+                 {"units", 4000, "known entries"},
+                 {"synthetic_rows", 3, "the matrix and the synthetic rows"},
+                 {"vector_width", 15, "the datasets have the shapes"}};
+    const struct place p = place_with(50);
+    const char *out = out_path("honest.safetensors"), *changed = out_path("changed.h5");
+    ok(SUMMARIZE(&p, out, NULL, "classes", "good,bad", "rows", "5"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        nvdp__auto(nvdp__release_close) struct nvdp__release from = {0}, to = {.ctx = p.ctx};
+        ok(nvdp__release_read(p.ctx, nvdp__formats, out, &from));
+        to.attributes.ctx = p.ctx;
+        to.shape = from.shape;
+        to.offset = from.offset;
+        for (size_t k = 0; k < from.attributes.count; k++) {
+            const struct nvdp__attribute *a = &from.attributes.item[k];
+            ok(nvdp__attributes_set(&to.attributes, a->name, a->text, *a));
+        }
+        const struct nvdp__attribute *old = nvdp__attributes_get(&to.attributes, cases[i].name);
+        cr_assert_not_null(old, "%s", cases[i].name);
+        ok(old->type == NVDP__ATTRIBUTE_WHOLE
+               ? nvdp__attributes_set_whole(&to.attributes, cases[i].name, (int64_t)cases[i].value)
+               : nvdp__attributes_set_real(&to.attributes, cases[i].name, cases[i].value));
+        ok(nvdp__release_create(&to, nvdp__format_of(nvdp__formats, changed), changed));
+        ok(nvdp__release_copy(&from, &to));
+        ok(nvdp__release_commit(&to, true));
+        to.offset = NULL;
+        const struct nvdp_verification found = verified(&p, changed);
+        cr_assert_not(found.holds, "%s", cases[i].name);
+        cr_expect_not(found.useful, "%s", cases[i].name);
+        bool named = false;
+        for (size_t k = 0; k < found.checks; k++)
+            named |= found.check[k].verdict == NVDP_VERDICT_NO &&
+                     strstr(found.check[k].what, cases[i].what) != NULL;
+        cr_expect(named, "%s: %s", cases[i].name, failed(&found)->what);
+    }
+}
