@@ -53,6 +53,20 @@
      "as they are and not compared, and the statement says so; decide before you try: after a "    \
      "refusal the declaration is false",                                                           \
      NULL, __VA_ARGS__}
+#define NVDP__CENTER_ROW(...)                                                                      \
+    {"center", NVDP_OPTION_TEXT, "FILE",                                                           \
+     "public texts, one per line or a table; the mean of their embeddings is subtracted, and the " \
+     "file states it: never give private texts; refused if one is among the texts to export",     \
+     NULL, __VA_ARGS__}
+#define NVDP__REDUCE_ROW(...)                                                                      \
+    {"reduce", NVDP_OPTION_INTEGER, "K",                                                           \
+     "keep only the K principal directions of the public texts; the file states them; 0: all", "0", \
+     .max = 65536, .traits = NVDP_TRAIT_BASIC, __VA_ARGS__}
+#define NVDP__MODEL_ID_ROW(...)                                                                    \
+    {"model-id", NVDP_OPTION_TEXT, "HEX",                                                          \
+     "model_id of the file, 32 hexadecimal digits: give all files of a release the same one, and " \
+     "verify and reuse read their folder as one file; default: random",                            \
+     NULL, .traits = NVDP_TRAIT_NO_EFFECT, __VA_ARGS__}
 #define NVDP__OVERWRITE_ROW(...)                                                                   \
     {"overwrite", NVDP_OPTION_FLAG, NULL, "replace existing output", NULL,                         \
      .traits = NVDP_TRAIT_BASIC | NVDP__OF_THE_CALL, __VA_ARGS__}

@@ -42,6 +42,16 @@ static void name_paths(struct nvdp__export *export, struct nvdp__export_options 
     export->from.made_run =
         nvdp__path_format("%.*s%s-%s", slash != NULL ? (int)(slash + 1 - options->out) : 0,
                           options->out, name != NULL ? name + 1 : "model", export->kind->folder);
+    const struct nvdp__path other = nvdp__path_format(
+        "%.*s%s-%s/ledger", slash != NULL ? (int)(slash + 1 - options->out) : 0, options->out,
+        name != NULL ? name + 1 : "model", export->summary != NULL ? "sentence" : "summary");
+    if (options->run == NULL && options->ledger == NULL && !options->no_ledger &&
+        nvdp__exists(other.text))
+        nvdp__log(
+            export->ctx, NVDP_LOG_WARNING,
+            "%s counts other releases by this encoder: if they are of these texts, name it with "
+            "{ledger}, or the sums lack them",
+            other.text);
     if (options->run == NULL) options->run = export->from.made_run.text;
     if (options->no_ledger) return;
     export->count.path = nvdp__path(options->run, "ledger");
@@ -174,16 +184,15 @@ static nvdp_status load_texts(struct nvdp__export *export) {
     struct nvdp_dataset_config config = nvdp__run_dataset_config(&export->from.run, options->data);
     bool labeled = false;
     config.id_column = options->person;
-    if (options->summary.classes != NULL || options->summary.range != NULL) {
-        config.label_column = options->summary.label;
-        config.regression = options->summary.range != NULL;
-    }
+    const bool answered = options->summary.classes != NULL || options->summary.range != NULL;
+    if (answered && options->person == NULL) config.id_column = nvdp__summary_label(options);
     config.limit = options->limit;
     config.limit_seed = options->seed;
     if (options->input != NULL) {
-        NVDP_TRY(nvdp__dataset_load_rows(export->ctx, nvdp_model_tokenizer(export->from.run.model),
-                                         &config, NVDP__LABELS_FOUND, options->input,
-                                         compared(export), &export->from.part[0].data));
+        NVDP_TRY(nvdp__dataset_load_rows(
+            export->ctx, nvdp_model_tokenizer(export->from.run.model), &config,
+            export->summary != NULL ? NVDP__LABELS_IGNORED : NVDP__LABELS_FOUND, options->input,
+            compared(export), &export->from.part[0].data));
         export->from.parts = 1;
     } else {
         if (options->data == NULL)
@@ -469,6 +478,7 @@ static void give_result(struct nvdp__export *export, struct nvdp_export_result *
 void nvdp__export_close(struct nvdp__export *export) {
     nvdp_result_free(&export->facts.privacy);
     free(export->privacy);
+    free(export->draw.rowwise);
     nvdp__release_key_wipe(&export->draw.key);
     nvdp__sign_key_wipe(&export->sign);
     nvdp__release_close(&export->release);

@@ -51,7 +51,8 @@ struct nvdp__export_options {
     size_t measure_texts;
     struct {
         double epsilon, delta;
-        const char *label, *classes, *range; /* column; names, "LOW,HIGH"; NULL: no answers */
+        const char *label, *classes,
+            *range; /* column (NULL: "label"); names, "LOW,HIGH"; NULL: no answers */
         size_t rows;
         bool dry_run;
     } summary; /* of nvdp summarize */
@@ -112,6 +113,7 @@ struct nvdp__export_drawing {
     void *z, *log_pi;  /* [rows of the batch, p], [rows]: int32_t, or float on grid float16 */
     size_t *first_row; /* [batch + 1] first row of each text of the batch, over all samples */
     size_t replaced;   /* texts in which numbers were replaced */
+    struct nvdp__rowwise *rowwise; /* of a summary; NULL: products of the model's own */
 };
 
 struct nvdp__export;
@@ -146,6 +148,10 @@ struct nvdp__export {
     struct nvdp__release_facts facts;
     struct nvdp__export_drawing draw;
 };
+
+static inline const char *nvdp__summary_label(const struct nvdp__export_options *options) {
+    return options->summary.label != NULL ? options->summary.label : "label";
+}
 
 static inline bool nvdp__export_is_fixed(const struct nvdp__export *export) {
     return export->options->grid == NVDP__GRID_FIXED;

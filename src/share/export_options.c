@@ -27,10 +27,7 @@ static const struct nvdp_option option_rows[] = {
      "beside the output file; whoever guesses a text can check the guess, as far as the noise "
      "allows",
      NULL, AT(model), .group = "An encoder without training:", .traits = NVDP_TRAIT_BASIC},
-    {"center", NVDP_OPTION_TEXT, "FILE",
-     "public texts, one per line or a table; the mean of their embeddings is subtracted, and the "
-     "file states it: never give private texts; refused if one is among the texts to export",
-     NULL, AT(center), .traits = NVDP_TRAIT_BASIC},
+    NVDP__CENTER_ROW(AT(center), .traits = NVDP_TRAIT_BASIC),
     NVDP__PUBLIC_INDEPENDENT_ROW(AT(public_independent)),
     {"clip-sequence", NVDP_OPTION_REAL, "C",
      "scale every embedding to norm C, in standard deviations of the noise", "0", AT(clip),
@@ -38,9 +35,7 @@ static const struct nvdp_option option_rows[] = {
     {"certified-epsilon", NVDP_OPTION_REAL, "E",
      "choose C such that all samples of a text together have epsilon E at delta 1e-5", "0",
      AT(epsilon), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_DEFAULT},
-    {"reduce", NVDP_OPTION_INTEGER, "K",
-     "keep only the K principal directions of the public texts; the file states them; 0: all", "0",
-     AT(reduce), .max = 65536, .traits = NVDP_TRAIT_BASIC},
+    NVDP__REDUCE_ROW(AT(reduce)),
     {"text-column", NVDP_OPTION_TEXT, "NAME", "header of the column with the text", "text",
      AT(text_column), .traits = NVDP_TRAIT_BASIC},
 
@@ -61,10 +56,7 @@ static const struct nvdp_option option_rows[] = {
     {"model-out", NVDP_OPTION_TEXT, "DIR",
      "also write the public part of the model, from which readers can start", NULL, AT(model_out),
      .traits = NVDP_TRAIT_NO_EFFECT},
-    {"model-id", NVDP_OPTION_TEXT, "HEX",
-     "model_id of the file, 32 hexadecimal digits: give all files of a release the same one, and "
-     "verify and reuse read their folder as one file; default: random",
-     NULL, AT(model_id), .traits = NVDP_TRAIT_NO_EFFECT},
+    NVDP__MODEL_ID_ROW(AT(model_id)),
     {"samples", NVDP_OPTION_INTEGER, "S",
      "samples per text; each sample is a release and adds to the divergence", "1", AT(samples),
      .min = 1, .max = 65536, .traits = NVDP_TRAIT_BASIC},

@@ -6,6 +6,7 @@
 #include "share/export.h"
 #include "share/reader.h"
 #include "share/sampler.h"
+#include "share/summarize.h"
 #include "text/batch.h"
 #include <math.h>
 #include <omp.h>
@@ -249,25 +250,37 @@ nvdp_status nvdp__card_write(const struct nvdp__release *release, const char *of
     nvdp__autofree char *lines = /* of the statement */
         nvdp__strdup(release->ctx, nvdp__attributes_text(&release->attributes, "statement"));
     char *next = NULL;
+    const struct nvdp__summary_facts *summary = facts->summary;
+    const size_t rows = summary != NULL ? summary->plan.units : shape->texts;
+    const char *what = summary != NULL ? "Noisy summary of a collection of" : "Noisy embeddings of",
+               *unit = summary != NULL ? "rows" : "texts";
     NVDP_TRY(NVDP__MADE(code, quoted, verify, reuse, task, method, format, lines));
     NVDP_TRY(nvdp__output_open(release->ctx, path, to));
-    NVDP_TRY(nvdp__output_printf(
-        to,
-        "---\npretty_name: Noisy embeddings of %zu texts\ntags:\n- text-embeddings\n"
-        "%s- nvdp\nsize_categories:\n- %s\n",
-        shape->texts, facts->useful ? "- differential-privacy\n" : "",
-        size_category(shape->texts)));
+    NVDP_TRY(nvdp__output_printf(to,
+                                 "---\npretty_name: %s %zu %s\ntags:\n- text-embeddings\n"
+                                 "%s- nvdp\nsize_categories:\n- %s\n",
+                                 what, rows, unit, facts->useful ? "- differential-privacy\n" : "",
+                                 size_category(rows)));
     if (release->format->table)
         NVDP_TRY(nvdp__output_printf(to, "configs:\n- config_name: default\n  data_files: %s\n",
                                      quoted));
-    NVDP_TRY(nvdp__output_printf(
-        to,
-        "---\n\n# Noisy embeddings of %zu texts\n\n%s%s%s\n\n%s holds %zu random sample%s of each "
-        "of %zu texts of task %s, vectors of %zu numbers, drawn by mechanism %s (%s). The texts "
-        "are "
-        "not in it.\n\n## What it reveals\n\n",
-        shape->texts, bold, facts->guarantee, bold, code, shape->samples,
-        shape->samples == 1 ? "" : "s", shape->texts, task, shape->dim, method, format));
+    NVDP_TRY(nvdp__output_printf(to, "---\n\n# %s %zu %s\n\n%s%s%s\n\n", what, rows, unit, bold,
+                                 facts->guarantee, bold));
+    if (summary != NULL)
+        NVDP_TRY(nvdp__output_printf(
+            to,
+            "%s holds one noisy matrix of %zu x %zu numbers, its first item, and %zu synthetic "
+            "rows "
+            "that are computed from the matrix (%s). No text, and no sample of a text, is in it.",
+            code, shape->dim, shape->dim, summary->rows, format));
+    else
+        NVDP_TRY(nvdp__output_printf(
+            to,
+            "%s holds %zu random sample%s of each of %zu texts of task %s, vectors of %zu numbers, "
+            "drawn by mechanism %s (%s). The texts are not in it.",
+            code, shape->samples, shape->samples == 1 ? "" : "s", shape->texts, task, shape->dim,
+            method, format));
+    NVDP_TRY(nvdp__output_printf(to, "\n\n## What it reveals\n\n"));
     for (char *line = strtok_r(lines, "\n", &next); line != NULL;
          line = strtok_r(NULL, "\n", &next)) {
         nvdp__autofree char *item = plain_text(release, nvdp__put_markdown, line);
@@ -276,10 +289,10 @@ nvdp_status nvdp__card_write(const struct nvdp__release *release, const char *of
     }
     NVDP_TRY(nvdp__output_printf(to, "\n## Loading\n\n"));
     NVDP_TRY(release->format->example(to, shape, quoted));
-    return nvdp__output_printf(to,
-                               "\n## Checking\n\n%s computes again whatever the file says of "
-                               "itself; %s trains a reader on it.\n",
-                               verify, reuse);
+    NVDP_TRY(nvdp__output_printf(
+        to, "\n## Checking\n\n%s computes again whatever the file says of itself", verify));
+    return summary != NULL ? nvdp__output_printf(to, ".\n")
+                           : nvdp__output_printf(to, "; %s trains a reader on it.\n", reuse);
 }
 
 /* --- commit --- */

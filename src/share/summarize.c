@@ -9,6 +9,8 @@
 #include "rdp/options.h"
 #include "share/export.h"
 #include "share/reader.h"
+#include "tensor/ops.h"
+#include "text/dataset.h"
 #include "train/training_options.h"
 #include <math.h>
 #include <nvdp/summary.h>
@@ -29,15 +31,9 @@ static const struct nvdp_option option_rows[] = {
     {"model", NVDP_OPTION_TEXT, "DIR",
      "public encoder, whose sentence embedding of each text is summarized", NULL, AT(model),
      .group = "Encoder:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED},
-    {"center", NVDP_OPTION_TEXT, "FILE",
-     "public texts, one per line or a table; the mean of their embeddings is subtracted, and the "
-     "file states it: never give private texts; refused if one is among the texts to summarize",
-     NULL, AT(center), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED},
+    NVDP__CENTER_ROW(AT(center), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED),
     NVDP__PUBLIC_INDEPENDENT_ROW(AT(public_independent)),
-    {"reduce", NVDP_OPTION_INTEGER, "K",
-     "keep only the K principal directions of the public texts: with few rows the noise then hides "
-     "less; the file states them; 0: all",
-     "0", AT(reduce), .max = 65536, .traits = NVDP_TRAIT_BASIC},
+    NVDP__REDUCE_ROW(AT(reduce)),
     {"text-column", NVDP_OPTION_TEXT, "NAME", "header of the column with the text", "text",
      AT(text_column), .traits = NVDP_TRAIT_BASIC},
 
@@ -46,8 +42,7 @@ static const struct nvdp_option option_rows[] = {
      "standard "
      "input; the number of rows is public",
      NULL, AT(input), .group = "Texts:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED},
-    {"label-column", NVDP_OPTION_TEXT, "NAME", "header of the column with the label", "label",
-     AT(summary.label), .traits = NVDP_TRAIT_BASIC},
+    NVDP__LABEL_COLUMN_ROW(AT(summary.label), .traits = NVDP_TRAIT_BASIC),
     {"classes", NVDP_OPTION_TEXT, "A,B,...",
      "the labels are these classes; never computed from the rows, because a list of the labels "
      "that "
@@ -71,13 +66,11 @@ static const struct nvdp_option option_rows[] = {
      "synthetic rows to compute from the matrix; they cost no privacy", "1000", AT(summary.rows),
      .max = 10000000, .traits = NVDP_TRAIT_BASIC},
     {"dry-run", NVDP_OPTION_FLAG, NULL,
-     "print what the summary would prove and how fine it would be, and write nothing: from n, d "
-     "and "
-     "epsilon alone",
+     "print what the summary would prove and how fine it would be; makes the run and its ledger, "
+     "but "
+     "draws, writes and counts no summary",
      NULL, AT(summary.dry_run), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT},
-    {"model-id", NVDP_OPTION_TEXT, "HEX",
-     "model_id of the file, 32 hexadecimal digits; default: random", NULL, AT(model_id),
-     .traits = NVDP_TRAIT_NO_EFFECT},
+    NVDP__MODEL_ID_ROW(AT(model_id)),
     {0},
 };
 
@@ -101,6 +94,12 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{range}: expected LOW,HIGH with LOW below HIGH, such as 0,5, found '%s'",
                           range);
+    if ((classes != NULL || range != NULL) && options->person != NULL &&
+        strcmp(options->input, "-") == 0)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "{input}: expected a file, which is read again for the labels beside {person}, "
+            "found standard input");
     if (nvdp__same_file(options->center, options->input))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {center}: expected public texts, found the file of {input}, %s; "
@@ -123,6 +122,8 @@ const struct nvdp__kind nvdp__kind_summarize = {"summarize", {&schema}};
 /* An export whose values are a summary. */
 struct summarizer {
     struct nvdp__export export; /* the first member: stages take a pointer to it */
+    struct nvdp_dataset
+        *named; /* the texts with their answers as ids, if ids name persons; else NULL */
     struct nvdp__summary_facts facts;
     const char **class_name; /* [classes] in the memory of the export */
     size_t classes;
@@ -163,6 +164,18 @@ static double resolution_of(const struct nvdp__summary_facts *of, size_t classes
     return unit / (plan->beta * plan->tau) * (classes == 2 ? 2 : M_SQRT2 * (double)classes);
 }
 
+/* Reads the answers of texts whose ids name persons. */
+static nvdp_status name_answers(struct summarizer *of) {
+    struct nvdp__export *export = &of->export;
+    struct nvdp_dataset_config config = nvdp__run_dataset_config(&export->from.run, NULL);
+    config.id_column = nvdp__summary_label(export->options);
+    config.limit = export->options->limit;
+    config.limit_seed = export->options->seed;
+    return nvdp__dataset_load_rows(export->ctx, nvdp_model_tokenizer(export->from.run.model),
+                                   &config, NVDP__LABELS_IGNORED, export->options->input, NULL,
+                                   &of->named);
+}
+
 static nvdp_status plan(struct nvdp__export *export) {
     struct summarizer *of = summarizer_of(export);
     const struct nvdp__export_options *options = export->options;
@@ -175,11 +188,7 @@ static nvdp_status plan(struct nvdp__export *export) {
     if (facts->scores) (void)read_range(options->summary.range, &facts->low, &facts->high);
     if (options->summary.classes != NULL) NVDP_TRY(read_classes(of, options->summary.classes));
     const bool answered = facts->scores || of->classes > 0;
-    if (answered && export->from.part[0].data->label == NULL)
-        return nvdp__fail(
-            export->ctx, NVDP_ERR_INPUT,
-            "%s: expected a column '%s' with labels, because {%s} is given, found none",
-            options->input, options->summary.label, facts->scores ? "range" : "classes");
+    if (answered && options->person != NULL) NVDP_TRY(name_answers(of));
     like->dim = export->from.run.model->info.nvib.latent_dim;
     nvdp__model_describe(export->from.run.model, like);
     NVDP_TRY(nvdp__summary_plan(export->ctx, export->from.texts, like->dim,
@@ -231,22 +240,26 @@ static nvdp_status announce(struct nvdp__export *export) {
 
 /* --- the sum --- */
 
-/* Sets y [K] of text i: a class by its name, or a score on the public range. */
-static void set_answer(const struct summarizer *of, const struct nvdp_dataset *data, size_t i,
-                       float *y) {
+/* Sets y [K] of a text with this answer: the sign or the indicator of a class in the list, or a score on the public range. Any
+ * other answer, or none, is 0: no list of answers is made from the rows, and no answer is refused. */
+static bool set_answer(const struct summarizer *of, const char *answer, float *y) {
     const struct nvdp__summary *plan = &of->facts.plan;
-    const float label = data->label != NULL ? data->label[i] : NAN;
-    const struct nvdp_task *task = data->task;
     memset(y, 0, plan->answers * sizeof *y);
-    if (plan->answers == 0 || isnan(label)) return;
+    if (plan->answers == 0 || answer == NULL) return plan->answers == 0;
     if (of->facts.scores) {
-        const double at = ((double)label - of->facts.low) / (of->facts.high - of->facts.low);
-        y[0] = (float)(2 * fmax(0, fmin(1, at)) - 1);
-        return;
+        char *end = NULL;
+        const double score = nvdp__strtod(answer, &end);
+        const bool known = end != answer && *end == '\0' && !isnan(score);
+        const double at = (score - of->facts.low) / (of->facts.high - of->facts.low);
+        y[0] = known ? (float)(2 * fmax(0, fmin(1, at)) - 1) : 0;
+        return known;
     }
-    for (size_t k = 0; k < of->classes && (int)label < task->classes; k++)
-        if (strcmp(of->class_name[k], task->labels[(int)label]) == 0)
-            y[plan->answers == 1 ? 0 : k] = plan->answers == 1 && k == 0 ? -1 : 1;
+    for (size_t k = 0; k < of->classes; k++) {
+        if (strcmp(of->class_name[k], answer) != 0) continue;
+        y[plan->answers == 1 ? 0 : k] = plan->answers == 1 && k == 0 ? -1 : 1;
+        return true;
+    }
+    return false;
 }
 
 /* The memory of the sum, which no noise protects: it is overwritten at the end. */
@@ -256,6 +269,7 @@ struct sums {
     int32_t *z;   /* [batch, D] */
     float *x, *y; /* [d], [K] */
     size_t entries, numbers;
+    size_t unknown; /* rows without a known answer */
 };
 
 static void wipe(struct sums *sums) {
@@ -270,12 +284,13 @@ static nvdp_status add_batch(struct summarizer *of, struct sums *sums, size_t fi
     const struct nvdp__export_part *part = &export->from.part[0];
     const struct nvdp__summary *plan = &of->facts.plan;
     const double radius = export->from.run.model->info.nvib.clip.sequence;
+    const char *const *answer = of->named != NULL ? of->named->id : part->data->id;
     NVDP_TRY(nvdp__export_infer(export, part, first, n));
     for (size_t i = 0; i < n; i++) {
         const double *mean = export->draw.posteriors->mu + i * plan->dim;
         for (size_t k = 0; k < plan->dim; k++)
             sums->x[k] = (float)(mean[k] / radius);
-        set_answer(of, part->data, first + i, sums->y);
+        sums->unknown += !set_answer(of, answer != NULL ? answer[first + i] : NULL, sums->y);
         nvdp__summary_row(plan, 1, sums->x, sums->y, sums->z + i * plan->width);
     }
     nvdp__summary_add(plan, nvdp_context_threads(export->ctx), n, sums->z, sums->sum);
@@ -295,6 +310,12 @@ static nvdp_status add_texts(struct summarizer *of, struct sums *sums) {
     }
     nvdp__meter_end(&meter);
     nvdp__model_warn_replaced(export->from.run.model, export->draw.replaced, count);
+    if (sums->unknown > 0)
+        nvdp__log(
+            export->ctx, sums->unknown == count ? NVDP_LOG_WARNING : NVDP_LOG_NOTICE,
+            "%zu of %zu rows have no known label, and count without one (this number is for the "
+            "owner alone)",
+            sums->unknown, count);
     return NVDP_OK;
 }
 
@@ -334,7 +355,9 @@ static nvdp_status write_rows(struct summarizer *of, const int32_t *matrix) {
     NVDP_TRY(nvdp__summary_moments(export->ctx, plan, of->facts.scores, matrix, &memory, &moments));
     NVDP_TRY(
         nvdp__summary_ridge(export->ctx, &moments, sqrt((double)d) * moments.noise, weight, bias));
+    export->count.judged = false;
     for (size_t r = 0; r < of->facts.rows; r++) {
+        NVDP_TRY(nvdp__check_cancelled(export->ctx, "summarize: cancelled"));
         const double y =
             nvdp__summary_synthetic(&moments, weight, bias, export->options->seed, r, line, x);
         memset(z, 0, width * sizeof *z);
@@ -349,6 +372,22 @@ static nvdp_status write_rows(struct summarizer *of, const int32_t *matrix) {
         }
         NVDP_TRY(append(export, width + r, 1, z));
     }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__summary_rowwise(struct nvdp__export *export) {
+    struct nvdp_model *model = export->from.run.model;
+    const struct nvdp_bert_config *bert = &model->info.bert;
+    if (model->dev.bf16 != NULL || nvdp__context_precision(export->ctx) != NVDP_PRECISION_F32)
+        return nvdp__fail(
+            export->ctx, NVDP_ERR_ARGUMENT,
+            "summarize: expected precision f32, in which the embedding of a text does not "
+            "depend on the other texts, found another one");
+    NVDP_TRY(nvdp__rowwise_create(
+        &model->dev,
+        nvdp__max(nvdp__max(bert->intermediate_size, bert->hidden_size), bert->embedding_size),
+        &export->draw.rowwise));
+    model->dev.rowwise = export->draw.rowwise;
     return NVDP_OK;
 }
 
@@ -368,13 +407,12 @@ static nvdp_status draw(struct nvdp__export *export) {
         NVDP_TRY(nvdp__release_key_create(export->ctx, &export->draw.key));
         export->draw.noise.release = &export->draw.key;
     }
+    NVDP_TRY(nvdp__summary_rowwise(export));
     NVDP_TRY(add_texts(of, &sums));
     NVDP_TRY(nvdp__summary_draw(export->ctx, plan, &export->draw.noise, sums.sum, matrix));
     NVDP_TRY(write_matrix(export, plan, matrix));
     export->count.judged = true; /* a failure of the estimates would depend on the matrix */
-    NVDP_TRY(write_rows(of, matrix));
-    export->count.judged = false;
-    return NVDP_OK;
+    return write_rows(of, matrix);
 }
 
 /* --- nvdp_summarize --- */
@@ -443,7 +481,7 @@ static void give_result(const struct summarizer *of, struct nvdp_summary_result 
         .rows = of->facts.rows,
         .epsilon = facts->certified ? facts->certificate.epsilon : INFINITY,
         .delta = of->facts.delta,
-        .mu = plan->mu,
+        .mu = facts->certified ? plan->mu : INFINITY,
         .epsilon_2 = facts->certified ? facts->repeat[0].epsilon : INFINITY,
         .epsilon_10 = facts->certified ? facts->repeat[1].epsilon : INFINITY,
         .noise = plan->sigma_off,
@@ -467,6 +505,7 @@ static const struct nvdp__export_kind kind = {.schema = &schema,
                                               .draw = draw};
 
 static void close_summarizer(struct summarizer *of) {
+    nvdp_dataset_free(of->named);
     nvdp__export_close(&of->export);
 }
 

@@ -23,6 +23,11 @@ const char *nvdp__answer_name(const struct nvdp__summary_facts *of);
 /* Returns the factor of the synthetic rows: a power of two. */
 double nvdp__synthetic_scale(const struct nvdp__summary_facts *of);
 
+struct nvdp__export;
+/* Makes the embedding of a text independent of the other texts of its batch, as theorem 1 requires: BLAS sums a row in another order
+ * when other rows surround it. The export owns the products. NVDP_ERR_ARGUMENT unless the precision is float32. */
+nvdp_status nvdp__summary_rowwise(struct nvdp__export *export);
+
 /* Fill the certificate of a release whose facts have a summary, its guarantee, and its statement (share/statement.h). */
 void nvdp__summary_certify(struct nvdp__release_facts *facts);
 void nvdp__summary_guarantee(struct nvdp__release_facts *facts);

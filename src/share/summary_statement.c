@@ -63,11 +63,13 @@ void nvdp__summary_guarantee(struct nvdp__release_facts *facts) {
                      "remove the noise.");
         return;
     }
-    nvdp__append(&to, "%s: epsilon %s at delta %s%s for the replacement of any one row of %zu%s.",
-                 facts->useful ? "Proven" : "No useful guarantee", nvdp__bound(made->epsilon).text,
-                 nvdp__bound(made->delta).text, facts->useful ? "" : " is proven",
-                 facts->summary->plan.units,
-                 facts->summary->plan.answers > 0 ? ", its label included" : "");
+    nvdp__append(
+        &to,
+        "%s: epsilon %s at delta %s%s for the replacement of any one row of %zu%s, the others "
+        "staying the same.",
+        facts->useful ? "Proven" : "No useful guarantee", nvdp__bound(made->epsilon).text,
+        nvdp__bound(made->delta).text, facts->useful ? "" : " is proven",
+        facts->summary->plan.units, facts->summary->plan.answers > 0 ? ", its label included" : "");
     for (size_t i = 0; i < NVDP__REPEATS; i++)
         nvdp__append(&to, "%s%zu rows: epsilon %s", i == 0 ? " Somebody with " : "; with ",
                      facts->repeat[i].rows, nvdp__bound(facts->repeat[i].epsilon).text);
@@ -122,9 +124,14 @@ void nvdp__summary_sentences(struct nvdp__writer *writer, const struct nvdp__rel
     nvdp__append(
         writer,
         "%s Copies of a text, and rows of one person, change together: k of them have k times "
-        "the mu of one, which is %s. How many there are is not stated, because it is computed "
-        "from the texts without noise. Choices that the owner made after looking at scores of "
-        "these texts are not covered.\n",
+        "the mu of one%s%s. Other releases of the same rows add up: mu^2 adds. How many copies "
+        "there "
+        "are is not stated, because it is computed from the texts without noise. Not covered: "
+        "choices "
+        "that the owner made after looking at scores of these texts%s.\n",
         facts->counted ? "The sender's ledger counts this file." : "No ledger counts this file.",
-        nvdp__bound(plan->mu).text);
+        facts->certified ? ", which is " : "", facts->certified ? nvdp__bound(plan->mu).text : "",
+        facts->query != NULL && !facts->query->independent
+            ? "; a row that equals a public text, which the program refuses"
+            : "");
 }

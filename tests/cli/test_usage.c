@@ -10,7 +10,7 @@
 #include <nvdp/version.h>
 
 static const char *const commands[] = {
-    "pretrain", "train",  "eval",   "predict",  "privacy", "sanitize", "export", "reuse",
+    "pretrain", "train",  "eval",   "predict",  "privacy", "sanitize", "export", "summarize", "reuse",
     "sweep",    "report", "encode", "tokenize", "account", "attack",   "audit",  "explain",
     "info",     "bench",  "verify", "gate",     "search",  "manual"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -207,7 +207,7 @@ Test(usage, short_help_names_groups_and_number_of_options) {
             cr_expect_leq(options, 32, "%s", commands[i]);
         }
     }
-    cr_expect_eq(shortened, 6); /* train, pretrain, sanitize, attack, privacy, export */
+    cr_expect_eq(shortened, 7); /* train, pretrain, sanitize, attack, privacy, export, summarize */
 }
 
 Test(usage, short_help_has_the_options_that_most_runs_need) {

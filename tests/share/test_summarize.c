@@ -2,6 +2,7 @@
  * changes that nvdp verify finds. */
 #include "base/file.h"
 #include "base/json.h"
+#include "share/export.h"
 #include "share/release.h"
 #include "share/summarize.h"
 #include "tiny_task.h"
@@ -200,6 +201,99 @@ Test(summarize, the_ledger_adds_up_what_changes_together) {
     support_contains(found.guarantee, "The ledger counts up to 1 samples of a text");
 }
 
+/* Whatever stands in the label column, the file appears: unknown answers are 0. */
+Test(summarize, no_label_is_refused) {
+    static const char *const labels[] = {"",    "0.5", "good", "\xff\xfe",
+                                         "a b", "nan", "\"",   "1e999"};
+    enum { LABELS = sizeof labels / sizeof *labels };
+    const struct place p = place_with(20);
+    for (size_t i = 0; i < 2 * LABELS; i++) {
+        struct place odd = p;
+        snprintf(odd.input, sizeof odd.input, "%s", support_scratch_path("odd.tsv"));
+        support_write_text(odd.input,
+                           support_path("text\tlabel\nplain words\t%s\nmore words\t%s\n",
+                                        labels[i / 2], i % 2 == 0 ? labels[i / 2] : "bad"));
+        for (int scores = 0; scores < 2; scores++)
+            cr_expect_eq(SUMMARIZE(&odd, out_path("odd.h5"), NULL, scores ? "range" : "classes",
+                                   scores ? "0,5" : "good,bad", "no-ledger", "true", "overwrite",
+                                   "true"),
+                         NVDP_OK, "'%s': %s", labels[i / 2], nvdp_context_error(p.ctx));
+    }
+}
+
+/* The embedding of a text has the same bits whatever the other texts of its batch are: else the replacement of one row would
+ * change the contributions of others. */
+Test(summarize, a_row_does_not_depend_on_the_others) {
+    enum { ROWS = 3, LONG = 40 };
+    struct place p = place_with(40);
+    const struct task wide =
+        task_make_wide(p.ctx); /* its products take another path for many rows */
+    snprintf(p.model, sizeof p.model, "%s", wide.model);
+    struct nvdp__export_options options = {0};
+    struct nvdp__summary_facts facts = {.rows = 0};
+    ok(SUMMARIZE(&p, out_path("first.h5"), NULL, "rows", "0"));
+    const char *text[ROWS];
+    char lengthy[LONG * 8] = "";
+    for (size_t i = 0; i < LONG; i++)
+        strcat(lengthy, "good ");
+    for (size_t i = 0; i < ROWS; i++)
+        text[i] = i % 3 == 0 ? "good film" : i % 3 == 1 ? "bad" : "a good and bad film";
+    double *mean[2];
+    size_t dim = 0;
+    for (size_t k = 0; k < 2; k++) {
+        struct nvdp__run_options config = {.run = p.run};
+        struct nvdp__export export = {.ctx = p.ctx, .options = &options, .summary = &facts};
+        ok(nvdp__run_open_bottleneck(p.ctx, &config, &export.from.run));
+        text[ROWS - 1] = k == 0 ? "bad" : lengthy;
+        ok(nvdp_dataset_from_texts(p.ctx, nvdp_model_tokenizer(export.from.run.model), 48, ROWS,
+                                   text, NULL, &export.from.part[0].data));
+        export.from.parts = 1;
+        export.from.texts = ROWS;
+        dim = export.like.dim = export.from.run.model->info.nvib.latent_dim;
+        export.form.single = true;
+        export.longest_rows = 1;
+        export.chosen.batch = ROWS;
+        export.options = &export.chosen;
+        ok(nvdp__export_allocate(&export));
+        ok(nvdp__summary_rowwise(&export));
+        ok(nvdp__export_infer(&export, &export.from.part[0], 0, ROWS));
+        mean[k] = support_keep(malloc(ROWS * dim * sizeof(double)));
+        memcpy(mean[k], export.draw.posteriors->mu, ROWS * dim * sizeof(double));
+        nvdp__export_close(&export);
+    }
+    cr_expect_arr_eq(mean[0], mean[1], (ROWS - 1) * dim * sizeof(double));
+    cr_expect_arr_neq(mean[0] + (ROWS - 1) * dim, mean[1] + (ROWS - 1) * dim, dim * sizeof(double));
+}
+
+Test(summarize, a_card_says_what_the_file_is) {
+    const struct place p = place_with(20);
+    const char *card = support_scratch_path("README.md");
+    ok(SUMMARIZE(&p, out_path("carded.h5"), NULL, "card", card, "rows", "7"));
+    const char *text = support_read(card);
+    support_contains(text, "# Noisy summary of a collection of 20 rows");
+    support_contains(text, "n<1K");
+    support_contains(text, "7 synthetic rows");
+    support_lacks(text, "random sample");
+    support_lacks(text, "nvdp reuse");
+}
+
+/* Answers are read beside persons, too. */
+Test(summarize, persons_and_labels_stand_in_one_file) {
+    const struct place p = place_with(40);
+    size_t width = 0;
+    double *matrix[2];
+    for (size_t k = 0; k < 2; k++) {
+        const char *out = out_path(k == 0 ? "plain.h5" : "persons.h5");
+        ok(SUMMARIZE(&p, out, NULL, "classes", "good,bad", "no-ledger", k == 0 ? "true" : "false",
+                     "insecure-seed", "3", k == 0 ? "limit" : "person", k == 0 ? "0" : "person"));
+        matrix[k] = matrix_of(&p, out, &width);
+    }
+    cr_expect_arr_eq(matrix[0], matrix[1], width * width * sizeof(double));
+    fails(SUMMARIZE(&p, out_path("none.h5"), NULL, "classes", "good,bad", "person", "person",
+                    "input", "-"),
+          NVDP_ERR_ARGUMENT, "read again");
+}
+
 Test(summarize, a_dry_run_spends_nothing) {
     const struct place p = place_with(20);
     struct nvdp_summary_result result = NVDP_RESULT(struct nvdp_summary_result);
@@ -242,7 +336,7 @@ Test(summarize, refuses) {
           NVDP_ERR_ARGUMENT, "at most one");
     fails(
         SUMMARIZE(&p, out_path("refused.h5"), NULL, "classes", "good,bad", "label-column", "none"),
-        NVDP_ERR_INPUT, "expected a column 'none'");
+        NVDP_ERR_INPUT, "missing column 'none'");
     struct place same = p;
     snprintf(same.center, sizeof same.center, "%s", p.input);
     fails(SUMMARIZE(&same, out_path("refused.h5"), NULL, "rows", "1"), NVDP_ERR_ARGUMENT,
