@@ -117,7 +117,7 @@ struct nvdp__export_drawing {
 };
 
 struct nvdp__export;
-/* What an export writes: samples of texts, or a summary of them (summarize.c). */
+/* A kind of export: samples of texts, or a summary of them (summarize.c). */
 struct nvdp__export_kind {
     const struct nvdp__schema *schema;
     const char *folder;          /* how the name of a run ends that the export makes */

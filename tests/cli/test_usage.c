@@ -10,9 +10,9 @@
 #include <nvdp/version.h>
 
 static const char *const commands[] = {
-    "pretrain", "train",  "eval",   "predict",  "privacy", "sanitize", "export", "summarize", "reuse",
-    "sweep",    "report", "encode", "tokenize", "account", "attack",   "audit",  "explain",
-    "info",     "bench",  "verify", "gate",     "search",  "manual"};
+    "pretrain", "train", "eval",   "predict", "privacy",  "sanitize", "export", "summarize",
+    "reuse",    "sweep", "report", "encode",  "tokenize", "account",  "attack", "audit",
+    "explain",  "info",  "bench",  "verify",  "gate",     "search",   "manual"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 /* Warns of an option without effect and reports a missing folder. */
