@@ -1,4 +1,6 @@
 /* Checks a summary (verify.h): that its noise is that of the stated epsilon, that the matrix is one, and its statement. */
+#include "base/json.h"
+#include "base/own.h"
 #include "mechanism/mechanism.h"
 #include "share/summarize.h"
 #include "share/verify.h"
@@ -8,7 +10,8 @@
 
 enum {
     TAIL = 8
-}; /* standard deviations: an honest file fails with probability below 1e-14 for each entry */
+}; /* standard deviations: an honest file fails with probability below 1e-14 for each entry or sum */
+static const double MOST_STEPS = 1 << 24; /* of the numbers of a file */
 
 /* Takes the stated facts. Returns false if they do not describe a summary. */
 static bool take_facts(struct nvdp__verify *v) {
@@ -35,6 +38,63 @@ static bool take_facts(struct nvdp__verify *v) {
     const struct nvdp__summary stated = of->plan;
     return nvdp__summary_plan(NULL, stated.units, stated.dim, stated.answers, of->epsilon,
                               of->delta, &of->plan) == NVDP_OK;
+}
+
+/* Returns whether only files of samples have an attribute of this name. */
+static bool is_of_samples(const char *name) {
+    static const char *const begins[] = {"certificate", "clip_",         "divergence_", "bdp_",
+                                         "weights",     "noise_logvar_", "lambda_",     "ledger_"},
+                             *const names[] = {"texts",          "length",       "pool",
+                                               "prior_alpha",    "pad_alpha",    "nvib_delta",
+                                               "regularizer",    "latent_heads", "row_index",
+                                               "text_unit",      "word_window",  "training_epsilon",
+                                               "training_delta", "named_share"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (strncmp(name, begins[i], strlen(begins[i])) == 0) return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
+}
+
+static void check_foreign(struct nvdp__verify *v) {
+    static const char what[] = "the file states nothing that only samples have";
+    const struct nvdp__attributes *list = &v->release.attributes;
+    const char *other = NULL;
+    for (size_t i = 0; i < list->count && other == NULL; i++)
+        if (is_of_samples(list->item[i].name)) other = list->item[i].name;
+    if (other != NULL)
+        nvdp__verify_check(v, NVDP_VERDICT_NO, what, "a summary has no attribute '%.*s'",
+                           NVDP__VERIFY_NAME, other);
+    else
+        nvdp__verify_check(v, NVDP_VERDICT_YES, what, "%zu attributes", list->count);
+}
+
+/* Returns the number of classes that the file names; 0: none. */
+static size_t count_names(const struct nvdp__verify *v) {
+    if (v->held->label_names == NULL) return 0;
+    nvdp__autoptr(json_decref) json_t *names = json_loads(v->held->label_names, 0, NULL);
+    return json_array_size(names);
+}
+
+/* Checks that the kind of answer, their number, the names of classes and the range of scores fit each other. */
+static void check_answers(struct nvdp__verify *v) {
+    const struct nvdp__summary_facts *of = &v->summary;
+    const char *kind = nvdp__answer_name(of);
+    const bool stated = nvdp__verify_text_is(v, "answer_kind", kind),
+               classes = strcmp(kind, "class") == 0;
+    const size_t answers = of->plan.answers, names = count_names(v);
+    const double low = nvdp__verify_real(v, "answer_low", NAN),
+                 high = nvdp__verify_real(v, "answer_high", NAN);
+    const bool ranged =
+        of->scores ? low < high
+                   : !nvdp__verify_has(v, "answer_low") && !nvdp__verify_has(v, "answer_high");
+    const bool named = classes ? names >= 2 : !nvdp__verify_has(v, "label_names");
+    const bool counted = answers == (classes ? (names > 2 ? names : 1) : of->scores);
+    nvdp__verify_check(v, nvdp__verdict(stated && named && counted && ranged),
+                       "answers, their kind, the names of classes and the range fit each other",
+                       "%zu numbers of kind '%s', %zu names of classes%s%s", answers, kind, names,
+                       stated ? "" : "; 'answer_kind' differs",
+                       ranged ? "" : "; the range does not fit");
 }
 
 static void check_noise(struct nvdp__verify *v) {
@@ -70,24 +130,63 @@ static double entry(const struct nvdp__verify *v, size_t i, size_t j) {
     return (double)value;
 }
 
-/* Checks the shape, the symmetry, and what is known of the entries: each adds at most 1 per row, the constant exactly alpha^2, a
- * row has one class. Rounding a row toward zero loses at most 2^(1 - bits) of an entry. */
-static void check_matrix(struct nvdp__verify *v) {
+/* Checks the shape. Returns false if the matrix or the synthetic rows are not all there. */
+static bool check_shape(struct nvdp__verify *v) {
+    static const char what[] = "the file has the matrix and the synthetic rows that it states";
     const struct nvdp__summary *plan = &v->summary.plan;
     const struct nvdp__embeddings_shape *shape = &v->held->shape;
-    const double n = (double)plan->units, step = v->held->z_step;
-    const double rounding = n * ldexp(1, 1 - plan->bits) + step;
-    const size_t width = plan->width, y = width - plan->answers;
+    const size_t width = plan->width;
+    const int64_t items = nvdp__verify_whole(v, "items", 0);
     const bool shaped = shape->dim == width && shape->samples == 1 && shape->grid == NVDP__H5_I32 &&
                         shape->z_exponent == plan->grid.exponent && !shape->weights &&
                         shape->rows == width + v->summary.rows &&
                         shape->texts == v->summary.rows + 1 && v->held->offset[1] == (int64_t)width;
-    nvdp__verify_check(v, nvdp__verdict(shaped),
-                       "the file has the matrix and the synthetic rows that it states",
-                       "%zu vectors of %zu numbers in steps of 2^%d, for %zu + %zu of %zu",
-                       shape->rows, shape->dim, shape->z_exponent, width, v->summary.rows, width);
-    if (!shaped) return;
-    double skew = 0, beyond = 0, off = 0;
+    if (shaped && items != (int64_t)v->summary.rows + 1)
+        nvdp__verify_check(v, NVDP_VERDICT_NO, what,
+                           "'items' is %lld, expected %zu: the matrix and the synthetic rows",
+                           (long long)items, v->summary.rows + 1);
+    else
+        nvdp__verify_check(v, nvdp__verdict(shaped), what,
+                           "%zu vectors of %zu numbers in steps of 2^%d, for %zu + %zu of %zu",
+                           shape->rows, shape->dim, shape->z_exponent, width, v->summary.rows,
+                           width);
+    return shaped;
+}
+
+/* Returns by how many standard deviations of its noise the sum of diagonal entries [first, end) exceeds `most`. Rounding
+ * toward zero only makes it smaller, so the steps of the grid remain. */
+static double excess(const struct nvdp__verify *v, size_t first, size_t end, double most) {
+    const double count = (double)(end - first);
+    double sum = 0;
+    for (size_t i = first; i < end; i++)
+        sum += entry(v, i, i);
+    return end == first
+               ? 0
+               : (sum - most - count * v->held->z_step) / (sqrt(count) * v->summary.plan.sigma);
+}
+
+/* Returns by how many standard deviations of its noise the diagonal differs from that of any n rows z = (alpha, beta x, tau y)
+ * with norms of at most 1: entries are at least 0, and sums at most n, beta^2 n and tau^2 n. */
+static double diagonal_fault(const struct nvdp__verify *v) {
+    const struct nvdp__summary *plan = &v->summary.plan;
+    const double n = (double)plan->units;
+    const size_t width = plan->width, y = width - plan->answers;
+    double most = excess(v, 0, width, n);
+    most = fmax(most, excess(v, y - plan->dim, y, plan->beta * plan->beta * n));
+    most = fmax(most, excess(v, y, width, plan->tau * plan->tau * n));
+    for (size_t i = 0; i < width; i++)
+        most = fmax(most, (-entry(v, i, i) - v->held->z_step) / plan->sigma);
+    return most;
+}
+
+/* Checks the symmetry, and what is known of the entries: each adds at most 1 per row, the constant exactly alpha^2, a row has
+ * one class. Rounding a row toward zero loses at most 2^(1 - bits) of an entry. */
+static void check_matrix(struct nvdp__verify *v) {
+    const struct nvdp__summary *plan = &v->summary.plan;
+    const double n = (double)plan->units;
+    const double rounding = n * ldexp(1, 1 - plan->bits) + v->held->z_step;
+    const size_t width = plan->width, y = width - plan->answers;
+    double skew = 0, beyond = diagonal_fault(v), off = 0;
     for (size_t i = 0; i < width; i++)
         for (size_t j = i; j < width; j++) {
             const double value = entry(v, i, j), sigma = j > i ? plan->sigma_off : plan->sigma;
@@ -101,7 +200,56 @@ static void check_matrix(struct nvdp__verify *v) {
                        "the matrix is symmetric, and its known entries differ by noise alone",
                        skew > 0 ? "it is not symmetric (by %.4g)"
                                 : "known entries are off by at most %.4g standard deviations",
-                       skew > 0 ? skew : fmax(off, 0));
+                       skew > 0 ? skew : fmax(0, fmax(off, beyond)));
+}
+
+/* Returns whether the answer of a synthetic row, y [answers] in units of tau, is one of a class or a score. `tolerance` is that of
+ * each number. */
+static bool is_answer(const struct nvdp__verify *v, const double *y, double tolerance) {
+    const size_t answers = v->summary.plan.answers;
+    size_t ones = 0, zeros = 0;
+    if (v->summary.scores) return fabs(y[0]) <= 1 + tolerance;
+    if (answers == 1) return fabs(fabs(y[0]) - 1) <= tolerance;
+    for (size_t k = 0; k < answers; k++) {
+        ones += fabs(y[k] - 1) <= tolerance;
+        zeros += fabs(y[k]) <= tolerance;
+    }
+    return answers == 0 || (ones == 1 && zeros == answers - 1);
+}
+
+/* Returns what is wrong with a synthetic row, or NULL. Its numbers are z times `synthetic_scale`, to the nearest step. */
+static const char *fault_of_row(const struct nvdp__verify *v, const float *row, double *answer) {
+    const struct nvdp__summary *plan = &v->summary.plan;
+    const double step = v->held->z_step, scale = nvdp__synthetic_scale(&v->summary);
+    const size_t width = plan->width, y = width - plan->answers;
+    for (size_t i = 0; i < width; i++)
+        if (!(fabs((double)row[i]) < MOST_STEPS * step)) return "a number has 2^24 steps or more";
+    if (plan->alpha > 0 && !(fabs((double)row[0] - scale * plan->alpha) <= step))
+        return "the constant is not that of a row";
+    for (size_t k = y; k < width; k++)
+        answer[k - y] = (double)row[k] / (scale * plan->tau);
+    if (!is_answer(v, answer, step / (scale * plan->tau)))
+        return v->summary.scores ? "the score is out of range" : "the answer is not one class";
+    return NULL;
+}
+
+static nvdp_status check_rows(struct nvdp__verify *v) {
+    const size_t width = v->summary.plan.width, rows = v->summary.rows;
+    const char *fault = NULL;
+    size_t at = 0;
+    nvdp__autofree float *row = NULL;
+    nvdp__autofree double *answer = NULL;
+    NVDP_TRY(NVDP__NEW(v->ctx, row, width));
+    NVDP_TRY(NVDP__NEW(v->ctx, answer, width));
+    for (size_t r = 0; r < rows && fault == NULL; r++) {
+        nvdp__embeddings_values(v->held, (width + r) * width, width, row);
+        fault = fault_of_row(v, row, answer);
+        at = r;
+    }
+    return nvdp__verify_check(v, nvdp__verdict(fault == NULL),
+                              "synthetic rows have a row's constant and answers",
+                              fault != NULL ? "row %zu: %s" : "%zu rows%s",
+                              fault != NULL ? at : rows, fault != NULL ? fault : "");
 }
 
 nvdp_status nvdp__verify_summary(struct nvdp__verify *v) {
@@ -117,8 +265,13 @@ nvdp_status nvdp__verify_summary(struct nvdp__verify *v) {
                                   "rows, widths, epsilon or delta are missing or impossible");
     }
     v->grids.z = v->summary.plan.grid;
+    check_foreign(v);
+    check_answers(v);
     check_noise(v);
-    check_matrix(v);
+    if (check_shape(v)) {
+        check_matrix(v);
+        NVDP_TRY(check_rows(v));
+    }
     nvdp__verify_check(
         v, NVDP_VERDICT_OPEN, "the synthetic rows follow from the matrix",
         "they are stated to; only the sender can show it. Who trusts the matrix alone "

@@ -343,49 +343,197 @@ Test(summarize, refuses) {
           "expected public texts");
 }
 
+/* A new value of one number of the file. */
+struct number {
+    size_t at;
+    int32_t steps;
+};
+
+/* Writes a copy of a file in which one attribute has another value, or none (NULL), and `count` numbers are changed. */
+static const char *changed_copy(const struct place *p, const char *path, const char *name,
+                                const char *value, size_t count, const struct number *numbers) {
+    const char *changed = out_path("changed.h5");
+    nvdp__auto(nvdp__release_close) struct nvdp__release from = {0}, to = {.ctx = p->ctx};
+    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *held = NULL;
+    ok(nvdp__release_read(p->ctx, nvdp__formats, path, &from));
+    ok(nvdp__embeddings_take(&from, NULL, NULL, &held));
+    to.attributes.ctx = p->ctx;
+    to.shape = from.shape;
+    to.offset = from.offset;
+    for (size_t k = 0; k < from.attributes.count; k++) {
+        const struct nvdp__attribute *a = &from.attributes.item[k];
+        if (name == NULL || value != NULL || strcmp(a->name, name) != 0)
+            ok(nvdp__attributes_set(&to.attributes, a->name, a->text, *a));
+    }
+    if (value != NULL) ok(nvdp__attributes_parse(&to.attributes, name, value));
+    int32_t *z = held->z;
+    for (size_t i = 0; i < count; i++)
+        z[numbers[i].at] = numbers[i].steps;
+    ok(nvdp__release_create(&to, nvdp__format_of(nvdp__formats, changed), changed));
+    ok(to.format->append(&to, 0, to.shape.rows, z, NULL));
+    ok(nvdp__release_commit(&to, true));
+    to.offset = NULL;
+    return changed;
+}
+
+/* Verification refuses the file by the check `what`, whose message has `says`. */
+static void refused(const struct place *p, const char *path, const char *what, const char *says,
+                    const char *of) {
+    const struct nvdp_verification found = verified(p, path);
+    cr_assert_not(found.holds, "%s", of);
+    cr_expect_not(found.useful, "%s", of);
+    bool named = false;
+    for (size_t k = 0; k < found.checks; k++)
+        named |= found.check[k].verdict == NVDP_VERDICT_NO &&
+                 strstr(found.check[k].what, what) != NULL &&
+                 strstr(found.check[k].found, says) != NULL;
+    cr_expect(named, "%s: %s: %s", of, failed(&found)->what, failed(&found)->found);
+}
+
 /* Every number that a reader would rely on is checked: a changed attribute or value is found. */
 Test(summarize, verify_finds_changes) {
     static const struct {
-        const char *name;
-        double value;
-        const char *what;
-    } cases[] = {{"summary_epsilon", .5, "noise and weights"},
-                 {"summary_mu", .1, "noise and weights"},
-                 {"noise_off_diagonal", 9, "noise and weights"},
-                 {"weight_vector", .1, "noise and weights"},
-                 {"bits", 7, "noise and weights"},
-                 {"units", 4000, "known entries"},
-                 {"synthetic_rows", 3, "the matrix and the synthetic rows"},
-                 {"vector_width", 15, "the datasets have the shapes"}};
+        const char *name, *value, *what, *says;
+    } cases[] = {{"summary_epsilon", ".5", "noise and weights", ""},
+                 {"summary_mu", ".1", "noise and weights", ""},
+                 {"noise_off_diagonal", "9", "noise and weights", ""},
+                 {"weight_vector", ".1", "noise and weights", ""},
+                 {"bits", "7", "noise and weights", ""},
+                 {"units", "4000", "known entries", ""},
+                 {"synthetic_rows", "3", "the matrix and the synthetic rows", ""},
+                 {"items", "5", "the matrix and the synthetic rows", "'items' is 5, expected 6"},
+                 {"vector_width", "15", "the datasets have the shapes", ""}};
     const struct place p = place_with(50);
-    const char *out = out_path("honest.safetensors"), *changed = out_path("changed.h5");
+    const char *out = out_path("honest.safetensors");
     ok(SUMMARIZE(&p, out, NULL, "classes", "good,bad", "rows", "5"));
+    cr_assert(verified(&p, changed_copy(&p, out, NULL, NULL, 0, NULL)).holds);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        refused(&p, changed_copy(&p, out, cases[i].name, cases[i].value, 0, NULL), cases[i].what,
+                cases[i].says, cases[i].name);
+}
+
+/* The kind of answer, the number of answers, the names of classes and the range contradict each other. */
+Test(summarize, verify_finds_answers_that_do_not_fit) {
+    static const char three[] = "[\"a\",\"b\",\"c\"]", two[] = "[\"a\",\"b\"]";
+    static const struct {
+        const char *option, *given, *name, *value;
+    } cases[] = {{"classes", "good,bad", "answer_kind", "score"},
+                 {"classes", "good,bad", "answer_kind", "none"},
+                 {"classes", "good,bad", "answer_kind", NULL},
+                 {"classes", "good,bad", "label_names", three},
+                 {"classes", "good,bad", "label_names", "[\"a\"]"},
+                 {"classes", "good,bad", "label_names", NULL},
+                 {"classes", "good,bad", "answer_low", "0"},
+                 {"classes", "good,bad,other", "label_names", two},
+                 {"classes", "good,bad,other", "label_names", "[\"a\",\"b\",\"c\",\"d\"]"},
+                 {"range", "0,5", "answer_kind", "class"},
+                 {"range", "0,5", "label_names", two},
+                 {"range", "0,5", "answer_high", "0"},
+                 {"range", "0,5", "answer_low", NULL},
+                 {"reduce", "0", "answer_kind", "class"},
+                 {"reduce", "0", "label_names", "[]"}};
+    const struct place p = place_with(30);
+    const char *out = out_path("answers.h5");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        nvdp__auto(nvdp__release_close) struct nvdp__release from = {0}, to = {.ctx = p.ctx};
-        ok(nvdp__release_read(p.ctx, nvdp__formats, out, &from));
-        to.attributes.ctx = p.ctx;
-        to.shape = from.shape;
-        to.offset = from.offset;
-        for (size_t k = 0; k < from.attributes.count; k++) {
-            const struct nvdp__attribute *a = &from.attributes.item[k];
-            ok(nvdp__attributes_set(&to.attributes, a->name, a->text, *a));
-        }
-        const struct nvdp__attribute *old = nvdp__attributes_get(&to.attributes, cases[i].name);
-        cr_assert_not_null(old, "%s", cases[i].name);
-        ok(old->type == NVDP__ATTRIBUTE_WHOLE
-               ? nvdp__attributes_set_whole(&to.attributes, cases[i].name, (int64_t)cases[i].value)
-               : nvdp__attributes_set_real(&to.attributes, cases[i].name, cases[i].value));
-        ok(nvdp__release_create(&to, nvdp__format_of(nvdp__formats, changed), changed));
-        ok(nvdp__release_copy(&from, &to));
-        ok(nvdp__release_commit(&to, true));
-        to.offset = NULL;
-        const struct nvdp_verification found = verified(&p, changed);
-        cr_assert_not(found.holds, "%s", cases[i].name);
-        cr_expect_not(found.useful, "%s", cases[i].name);
-        bool named = false;
-        for (size_t k = 0; k < found.checks; k++)
-            named |= found.check[k].verdict == NVDP_VERDICT_NO &&
-                     strstr(found.check[k].what, cases[i].what) != NULL;
-        cr_expect(named, "%s: %s", cases[i].name, failed(&found)->what);
+        const char *column = strcmp(cases[i].option, "range") == 0 ? "score" : "label";
+        ok(SUMMARIZE(&p, out, NULL, cases[i].option, cases[i].given, "label-column", column,
+                     "no-ledger", "true", "overwrite", "true"));
+        refused(&p, changed_copy(&p, out, cases[i].name, cases[i].value, 0, NULL),
+                "answers, their kind", "", support_path("%s: %s", cases[i].given, cases[i].name));
+    }
+}
+
+/* What only samples have would mislead the reader of a summary. */
+Test(summarize, verify_finds_claims_about_samples) {
+    static const char *const cases[][2] = {
+        {"certificate", "a"},      {"certificate_epsilon", "1"},
+        {"clip_sequence", "1"},    {"divergence_bound", "1"},
+        {"bdp_epsilon", "1"},      {"weights", "learned"},
+        {"weights_distance", "0"}, {"noise_logvar_min", "0"},
+        {"lambda_g", "1"},         {"ledger_samples", "1"},
+        {"texts", "50"},           {"length", "1"},
+        {"pool", "mean"},          {"prior_alpha", "1"},
+        {"pad_alpha", "1"},        {"nvib_delta", "1"},
+        {"regularizer", "kl"},     {"latent_heads", "1"},
+        {"row_index", "none"},     {"text_unit", "pair"},
+        {"word_window", "1"},      {"training_epsilon", "1"},
+        {"training_delta", "0"},   {"named_share", "above 50 %"}};
+    const struct place p = place_with(20);
+    const char *out = out_path("samples.h5");
+    ok(SUMMARIZE(&p, out, NULL, "rows", "1"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        refused(&p, changed_copy(&p, out, cases[i][0], cases[i][1], 0, NULL),
+                "nothing that only samples have", support_path("'%s'", cases[i][0]), cases[i][0]);
+}
+
+/* Steps of the matrix, for a number in units of a row. */
+static int32_t in_steps(const struct nvdp__summary *plan, double value) {
+    return (int32_t)lround(ldexp(value, -plan->grid.exponent));
+}
+
+/* A diagonal is refused if no rows of norm 1 have it, even if each of its entries is possible. */
+Test(summarize, verify_finds_a_diagonal_that_no_rows_have) {
+    const struct place p = place_with(50);
+    const char *out = out_path("diagonal.h5");
+    struct nvdp__summary plan;
+    ok(SUMMARIZE(&p, out, NULL, "classes", "good,bad", "summary-epsilon", "100", "rows", "2"));
+    ok(nvdp__summary_plan(p.ctx, 50, 16, 1, 100, 1e-5, &plan));
+    const double s = plan.sigma;
+    /* n = 50, alpha^2 n = 5, beta^2 n = tau^2 n = 22.5; sums have noise of sqrt(18) s, 4 s and s */
+    const struct {
+        double constant, vector, answer; /* sums of the diagonal */
+        const char *says;                /* NULL: allowed */
+    } cases[] = {{5 + 7 * s, 22.5 + 31 * s, 22.5 + 7 * s,
+                  "at most 10.4"}, /* 45 / sqrt(18), less the steps */
+                 {5, 22.5 + 33 * s, 0, "at most 8.1"},
+                 {5, 0, 22.5 + 9 * s, "at most 8.9"},
+                 {5, -16 * 9 * s, 0, "at most 8.9"},
+                 {5 + 9 * s, 0, 0, "at most 8.9"},
+                 {5 + 7 * s, 22.5, 22.5 + 7 * s, NULL},
+                 {5, 22.5 + 31 * s, 0, NULL},
+                 {5, -16 * 7 * s, 0, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct number numbers[18] = {{0, in_steps(&plan, cases[i].constant)}};
+        for (size_t k = 1; k < 17; k++)
+            numbers[k] = (struct number){k * 19, in_steps(&plan, cases[i].vector / 16)};
+        numbers[17] = (struct number){17 * 19, in_steps(&plan, cases[i].answer)};
+        const char *changed = changed_copy(&p, out, NULL, NULL, 18, numbers);
+        if (cases[i].says == NULL)
+            cr_expect(verified(&p, changed).holds, "case %zu", i);
+        else
+            refused(&p, changed, "known entries", cases[i].says, support_path("case %zu", i));
+    }
+}
+
+/* A synthetic row has the constant, an answer of its kind, and numbers that float32 holds. */
+Test(summarize, verify_finds_synthetic_rows_that_are_none) {
+    enum { ONE = 1 << 20, ROW = 1 }; /* steps of 1; the second of two rows */
+    static const struct {
+        const char *option, *given;
+        size_t width, from_end; /* of the number that changes */
+        double value;
+        const char *says; /* NULL: the row is allowed */
+    } cases[] = {{"classes", "good,bad", 18, 18, .3, "the constant"},
+                 {"classes", "good,bad", 18, 1, .5, "the answer is not one class"},
+                 {"classes", "good,bad", 18, 3, 16, "2^24 steps"},
+                 {"classes", "good,bad", 18, 3, -15.9, NULL},
+                 {"classes", "good,bad,other", 19, 3, .9, "the answer is not one class"},
+                 {"range", "0,5", 18, 1, .7, "the score is out of range"},
+                 {"range", "0,5", 18, 1, -.67, NULL},
+                 {"reduce", "0", 17, 17, .2, "the constant"}};
+    const struct place p = place_with(30);
+    const char *out = out_path("synthetic.h5");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const size_t width = cases[i].width;
+        const struct number number = {(width + ROW + 1) * width - cases[i].from_end,
+                                      (int32_t)lround(cases[i].value * ONE)};
+        ok(SUMMARIZE(&p, out, NULL, cases[i].option, cases[i].given, "rows", "2", "label-column",
+                     strcmp(cases[i].option, "range") == 0 ? "score" : "label", "no-ledger", "true",
+                     "summary-epsilon", "100", "overwrite", "true"));
+        const char *changed = changed_copy(&p, out, NULL, NULL, 1, &number);
+        if (cases[i].says == NULL)
+            cr_expect(verified(&p, changed).holds, "case %zu", i);
+        else
+            refused(&p, changed, "synthetic rows have", cases[i].says, support_path("case %zu", i));
     }
 }
