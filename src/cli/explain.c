@@ -309,15 +309,14 @@ static int explain_run(struct cli *cli, const struct values *v) {
 static const size_t numbers_of_rows[] = {1, 2, 10};
 enum { ROW_COUNTS = sizeof numbers_of_rows / sizeof *numbers_of_rows };
 
-/* Returns what the file proves of k rows of one text: mu grows with the square root of k, or with k if the rows share their noise;
- * otherwise epsilon and delta grow with k (basic composition). */
+/* Returns what the file proves of k rows of one text: mu grows with the square root of k; otherwise epsilon and delta grow with k
+ * (basic composition). */
 static struct guarantee of_rows(const struct nvdp_verification *found, size_t k) {
-    const double rows = (double)k, times = found->summary ? rows : sqrt(rows);
-    const double mu = found->mu * times;
+    const double rows = (double)k, mu = found->mu * sqrt(rows);
     struct guarantee of = {
         .epsilon = rows * found->epsilon, .delta = rows * found->delta, .releases = 1};
     if (isfinite(mu)) { /* false for NaN */
-        of.clip = found->radius * times;
+        of.clip = found->radius * sqrt(rows);
         of.delta = found->delta;
         of.epsilon = nvdp_gdp_epsilon(mu, found->delta);
     }
@@ -349,6 +348,41 @@ static void print_rows(const struct nvdp_verification *found) {
     }
 }
 
+/* Explains a summary, whose rows share their noise: k rows that change together have k times the mu of one. Its statement has the
+ * bounds on guesses. */
+static int explain_summary(struct cli *cli, const struct nvdp_verification *found) {
+    double epsilon[ROW_COUNTS];
+    if (cli_given(cli, "baseline") || cli_given(cli, "texts") || cli_given(cli, "attribute"))
+        return cli_usage(cli,
+                         "%s: the statement of a summary has its bounds on guesses; leave out "
+                         "--baseline, --texts and --attribute",
+                         cli->arg[0]);
+    for (size_t i = 0; i < ROW_COUNTS; i++)
+        epsilon[i] = nvdp_gdp_epsilon((double)numbers_of_rows[i] * found->mu, found->delta);
+    if (cli->json) {
+        json_t *rows = json_array();
+        for (size_t i = 0; i < ROW_COUNTS; i++)
+            json_array_append_new(rows,
+                                  json_pack("{s:I, s:o}", "rows", (json_int_t)numbers_of_rows[i],
+                                            "epsilon", cli_number(epsilon[i])));
+        return cli_print_json(cli,
+                              json_pack("{s:o, s:f, s:f, s:o, s:s}", "epsilon",
+                                        cli_number(found->epsilon), "delta", found->delta, "mu",
+                                        found->mu, "rows", rows, "statement", found->statement));
+    }
+    nvdp__print_wrapped(stdout, found->statement);
+    printf("\n  %-28s %12s\n", "rows that change together", "epsilon");
+    for (size_t i = 0; i < ROW_COUNTS; i++)
+        printf("  %-28zu %12s\n", numbers_of_rows[i], nvdp__bound(epsilon[i]).text);
+    putchar('\n');
+    nvdp__print_wrapped(stdout,
+                        "Not covered: what the file says without noise (the number of rows, the "
+                        "classes or the range of scores, and the encoder), other files of the same "
+                        "rows, what the encoder reveals about its training texts, and whether the "
+                        "noise was drawn as stated, which only the sender knows.");
+    return CLI_SUCCESS;
+}
+
 /* Explains a shared file to its recipient, by what nvdp verify computes again from its content.  Refuses a file whose
  * statement does not follow from its content. */
 static int explain_file(struct cli *cli, const struct values *v) {
@@ -376,6 +410,7 @@ static int explain_file(struct cli *cli, const struct values *v) {
             "%s: nothing is proven of this file for any two texts, so no guess about a "
             "whole text is bounded",
             cli->arg[0]);
+    if (found.summary) return explain_summary(cli, &found);
     const struct guarantee of = of_rows(&found, 1);
     if (cli->json) {
         double baseline[NVDP_GUESSES];
@@ -388,16 +423,9 @@ static int explain_file(struct cli *cli, const struct values *v) {
         json_object_set_new(made, "delta", json_real(of.delta));
         return cli_print_json(cli, made);
     }
-    if (found.summary)
-        printf("Epsilon %s at delta %g is about one row in place of any other, all other rows "
-               "known. In "
-               "terms of guesses\nabout that row:\n\n",
-               nvdp__bound(of.epsilon).text, of.delta);
-    else
-        printf(
-            "Epsilon %s at delta %g is about one row (%s). For any two texts, it is hard to tell "
-            "from which of the two\nthe row was drawn. In terms of guesses:\n\n",
-            nvdp__bound(of.epsilon).text, of.delta, nvdp__samples_text((double)found.samples).text);
+    printf("Epsilon %s at delta %g is about one row (%s). For any two texts, it is hard to tell "
+           "from which of the two\nthe row was drawn. In terms of guesses:\n\n",
+           nvdp__bound(of.epsilon).text, of.delta, nvdp__samples_text((double)found.samples).text);
     CLI_TRY(answer(cli, v, &of, "proven"));
     print_rows(&found);
     puts("\nNot covered: what the file says without noise (number and order of rows, labels if it "

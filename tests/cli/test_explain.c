@@ -107,6 +107,39 @@ Test(explain, of_a_shared_file) {
     cr_assert_str_empty(o.out);
 }
 
+/* A summary: rows that change together share one noise, so k of them have k times the mu. Its statement has the guess bounds. */
+Test(explain, of_a_summary) {
+    program_shell("(tail -n +2 $TASK/train.tsv | cut -f1 >$DIR/rows.txt; "
+                  "awk '{print $0, $0, NR}' $DIR/rows.txt >$DIR/public.txt)");
+    program_expect(0, "summarize --model $MODEL --center $DIR/public.txt --input $DIR/rows.txt "
+                      "--rows 3 --out $DIR/summary.safetensors");
+    json_t *found = program_json("explain $DIR/summary.safetensors --json");
+    const double mu = number(found, "mu"), delta = number(found, "delta");
+    const json_t *row;
+    cr_expect_eq(json_object_size(found), 5);
+    cr_expect(mu > 0 && delta == 1e-5);
+    cr_expect_float_eq(number(found, "epsilon"), nvdp_gdp_epsilon(mu, delta), 1e-9);
+    size_t i;
+    static const double rows[] = {1, 2, 10};
+    json_array_foreach(json_object_get(found, "rows"), i, row) {
+        cr_expect_eq(number(row, "rows"), rows[i]);
+        cr_expect_float_eq(number(row, "epsilon"), nvdp_gdp_epsilon(rows[i] * mu, delta), 1e-9);
+        cr_expect_eq(json_object_size(row), 2);
+    }
+    cr_expect_eq(i, 3);
+    support_contains(json_string_value(json_object_get(found, "statement")), "Guesses: ");
+    struct outcome o = program_expect(0, "explain $DIR/summary.safetensors");
+    support_contains(o.out, "for the replacement of any one row", "Contents: one matrix of ",
+                     "  rows that change together         epsilon\n  1  ", "\n  10  ",
+                     "\nNot covered: ");
+    support_lacks(o.out, "sampled", " bits", "with at most", "one of 2, at most");
+    program_says(2, "leave out --baseline", "explain $DIR/summary.safetensors --baseline .1");
+    program_expect(2, "explain $DIR/summary.safetensors --delta 1e-6");
+    program_shell("sed -i 's/of any one row of/of any two row of/' $DIR/summary.safetensors");
+    o = program_expect(1, "explain $DIR/summary.safetensors");
+    cr_assert_str_empty(o.out);
+}
+
 /* The first line is of as many samples as the rows below it. */
 Test(explain, words_of_several_samples) {
     program_expect(0, "train $TINY --method word --word-epsilon 2 --epochs 1 --out $DIR/run");
