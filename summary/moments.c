@@ -36,6 +36,11 @@ static double known_share(const struct view *view) {
     return fmax(1 / (double)of->units, fmin(1, sum));
 }
 
+/* Scales a mean of x to a length of at most 1, which no mean exceeds. */
+static void limit_length(size_t d, double *mean) {
+    cblas_dscal((int)d, 1 / fmax(1, cblas_dnrm2((int)d, mean, 1)), mean, 1);
+}
+
 /* Sets the means of y, the shares of classes, and the mean of x. Classes have no constant: their counts are in the matrix. */
 static void set_means(const struct view *view, struct nvdp__moments *to) {
     const struct nvdp__summary *of = view->of;
@@ -56,8 +61,7 @@ static void set_means(const struct view *view, struct nvdp__moments *to) {
         for (size_t k = 0; k < of->answers && !view->constant; k++)
             to->mean[i] += product(view, i, k);
     }
-    const double length = cblas_dnrm2((int)of->dim, to->mean, 1);
-    if (length > 1) cblas_dscal((int)of->dim, 1 / length, to->mean, 1);
+    limit_length(of->dim, to->mean);
 }
 
 /* Returns the variance of the noise of an entry of class c's deviation, whose share is s. With v that of E[x_i] without its
@@ -69,6 +73,20 @@ static double deviation_noise(const struct view *view, const struct nvdp__moment
     return view->constant
                ? v * v * (pow((1 / (2 * s) - 1) / plan->alpha, 2) + pow(1 / (2 * s * tau), 2))
                : v * v / (tau * tau) * (pow(1 / s - 1, 2) + (double)of->classes - 1);
+}
+
+/* Returns the variance of the classes' means about the mean of x. */
+static double between(const struct nvdp__moments *of) {
+    double sum = 0;
+    for (size_t c = 0; c < of->classes; c++)
+        sum += of->share[c] * cblas_ddot((int)of->dim, of->class_mean + c * of->dim, 1,
+                                         of->class_mean + c * of->dim, 1);
+    return sum;
+}
+
+/* Returns what |x| <= 1 leaves for the variance of x about its mean. */
+static double room(const struct nvdp__moments *of) {
+    return fmax(0, 1 - cblas_ddot((int)of->dim, of->mean, 1, of->mean, 1));
 }
 
 /* Sets the deviations of the classes' means from the mean of x, shrunk by their known noise (James & Stein 1961, the positive
@@ -87,7 +105,12 @@ static void set_deviations(const struct view *view, struct nvdp__moments *to) {
         const double square = cblas_ddot(d, deviation, 1, deviation, 1);
         const double noise = (double)d * deviation_noise(view, to, share);
         cblas_dscal(d, square > noise ? 1 - noise / square : 0, deviation, 1);
+        cblas_daxpy(d, 1, to->mean, 1, deviation, 1);
+        limit_length(to->dim, deviation);
+        cblas_daxpy(d, -1, to->mean, 1, deviation, 1);
     }
+    if (between(to) > room(to))
+        cblas_dscal((int)to->classes * d, sqrt(room(to) / between(to)), to->class_mean, 1);
 }
 
 /* Adds `sign` times the covariance of the classes' means to the covariance of x. */
@@ -123,17 +146,14 @@ static void set_covariance(const struct view *view, double *scratch, double *lin
                            struct nvdp__moments *to) {
     const double square = view->of->beta * view->of->beta;
     const size_t d = to->dim;
-    double most = 1 - cblas_ddot((int)d, to->mean, 1, to->mean, 1);
+    const double most = fmax(0, room(to) - between(to));
     for (size_t i = 0; i < d; i++)
         for (size_t j = i; j < d; j++)
             to->covariance[i * d + j] = to->covariance[j * d + i] =
                 entry(view, view->x + i, view->x + j) / square - to->mean[i] * to->mean[j];
     add_between(to, -1, to->covariance);
-    for (size_t c = 0; c < to->classes; c++)
-        most -=
-            to->share[c] * cblas_ddot((int)d, to->class_mean + c * d, 1, to->class_mean + c * d, 1);
     nvdp__eigenvectors(d, to->covariance, to->root, line);
-    shrink_values(d, to->noise, fmax(0, most), line);
+    shrink_values(d, to->noise, most, line);
     for (size_t i = 0; i < d; i++)
         for (size_t e = 0; e < d; e++)
             to->root[i * d + e] *= sqrt(line[e]);

@@ -189,10 +189,10 @@ static nvdp_status load_texts(struct nvdp__export *export) {
     config.limit = options->limit;
     config.limit_seed = options->seed;
     if (options->input != NULL) {
-        NVDP_TRY(nvdp__dataset_load_rows(
-            export->ctx, nvdp_model_tokenizer(export->from.run.model), &config,
-            export->summary != NULL ? NVDP__LABELS_IGNORED : NVDP__LABELS_FOUND, options->input,
-            compared(export), &export->from.part[0].data));
+        NVDP_TRY(
+            nvdp__dataset_load_rows(export->ctx, nvdp_model_tokenizer(export->from.run.model),
+                                    &config, answered ? NVDP__LABELS_IGNORED : NVDP__LABELS_FOUND,
+                                    options->input, compared(export), &export->from.part[0].data));
         export->from.parts = 1;
     } else {
         if (options->data == NULL)

@@ -36,8 +36,8 @@ static struct rows *make_rows(size_t classes) {
     return made;
 }
 
-static struct nvdp__moments moments(const struct nvdp__summary *of, const struct rows *rows,
-                                    bool scores, bool noisy) {
+static struct nvdp__moments moments_of_seed(const struct nvdp__summary *of, const struct rows *rows,
+                                            bool scores, bool noisy, uint64_t seed) {
     static struct nvdp__memory memory; /* until the test's process ends */
     struct nvdp__moments made;
     const size_t entries = nvdp__summary_entries(of);
@@ -47,12 +47,17 @@ static struct nvdp__moments moments(const struct nvdp__summary *of, const struct
         nvdp__summary_row(of, 1, rows->x[r], rows->y[r], z);
         nvdp__summary_add(of, 1, 1, z, sum);
     }
-    const struct nvdp__noise noise = {.seed = 4};
+    const struct nvdp__noise noise = {.seed = seed};
     ok(nvdp__summary_draw(NULL, of, &noise, sum, out));
     for (size_t i = 0; i < entries && !noisy; i++)
         out[i] = (int32_t)lround(ldexp((double)sum[i], -2 * of->bits - of->grid.exponent));
     ok(nvdp__summary_moments(support_context(), of, scores, out, &memory, &made));
     return made;
+}
+
+static struct nvdp__moments moments(const struct nvdp__summary *of, const struct rows *rows,
+                                    bool scores, bool noisy) {
+    return moments_of_seed(of, rows, scores, noisy, 4);
 }
 
 static struct nvdp__summary plan(size_t answers) {
@@ -109,13 +114,65 @@ Test(moments, are_possible_whatever_the_noise_is) {
         for (size_t c = 0; c < found.classes; c++) {
             cr_expect(found.share[c] >= 0 && found.share[c] <= 1);
             total += found.share[c];
+            double length = 0;
             for (size_t i = 0; i < DIM; i++)
-                cr_expect(isfinite(found.class_mean[c * DIM + i]));
+                length += pow(found.class_mean[c * DIM + i], 2);
+            cr_expect_leq(length, 1 + 1e-9);
         }
         cr_expect_float_eq(total, 1, 1e-9);
+        double square = 0; /* E |x|^2 */
+        for (size_t i = 0; i < DIM; i++)
+            square += found.covariance[i * DIM + i] + found.mean[i] * found.mean[i];
+        cr_expect_leq(square, 1 + 1e-9, "%zu answers: %g", answers, square);
         ok(nvdp__summary_ridge(support_context(), &found, sqrt(DIM) * found.noise, weight, bias));
         for (size_t i = 0; i < DIM; i++)
             cr_expect(found.covariance[i * DIM + i] >= 0 && isfinite(weight[i]));
+    }
+}
+
+/* Rows without a known answer do not move the means of the classes, or of all rows. */
+Test(moments, unknown_answers_bias_nothing) {
+    for (size_t classes = 2; classes <= 3; classes++) {
+        const struct nvdp__summary of = plan(classes == 2 ? 1 : classes);
+        struct rows *rows = make_rows(classes);
+        for (size_t r = 0; r < ROWS; r++)
+            if (r % 5 < 3) {
+                rows->class[r] = -2;
+                memset(rows->y[r], 0, sizeof rows->y[r]);
+            }
+        const struct nvdp__moments found = moments(&of, rows, false, false);
+        for (size_t c = 0; c < classes; c++) {
+            double share = 0;
+            for (size_t i = 0; i < DIM; i++)
+                cr_expect_float_eq(found.class_mean[c * DIM + i], mean_of(rows, i, (int)c, &share),
+                                   .03, "%zu classes, %zu", classes, i);
+            cr_expect_float_eq(found.share[c], share / .4, 1e-3);
+        }
+    }
+}
+
+/* The known noise of a class mean is the one that it has: over many draws, what remains after shrinking has the error that the
+ * formula promises, and real differences are kept. */
+Test(moments, deviations_are_shrunk_by_their_own_noise) {
+    for (size_t classes = 2; classes <= 3; classes++) {
+        struct nvdp__summary of;
+        const struct rows *rows = make_rows(classes);
+        ok(nvdp__summary_plan(support_context(), ROWS, DIM, classes == 2 ? 1 : classes, 1, 1e-5,
+                              &of));
+        double error = 0, kept = 0, whole = 0;
+        for (uint64_t seed = 0; seed < 60; seed++) {
+            const struct nvdp__moments found = moments_of_seed(&of, rows, false, true, seed);
+            for (size_t i = 0; i < DIM; i++) {
+                double share = 0;
+                const double mean = mean_of(rows, i, -1, &share),
+                             deviation = mean_of(rows, i, 0, &share) - mean;
+                error += pow(found.class_mean[i] - mean - deviation, 2) / 60;
+                kept += (found.class_mean[i] - mean) * deviation / 60;
+                whole += deviation * deviation / 60;
+            }
+        }
+        cr_expect_gt(kept / whole, .9, "%zu classes: %g", classes, kept / whole);
+        cr_expect_lt(error / whole, .1, "%zu classes: %g", classes, error / whole);
     }
 }
 
