@@ -4,7 +4,7 @@ tests in C without comments and empty lines.
 
 size.py [--sum]            prints a line per room, and the sum. Layout and comments do not change the counts.
 size.py --check CEILING    compares the counts with a file of upper bounds; exit status 1 if a count is above
-size.py --write CEILING    writes the counts as upper bounds; statements, functions and lines of tests plus 1 %
+size.py --write CEILING    writes the counts as upper bounds; statements, functions and lines of tests plus 2 %
 """
 import argparse, collections, math, re, sys
 from pathlib import Path
@@ -53,7 +53,7 @@ def main():
     rooms = count()
     found = bounds(rooms)
     if args.write:
-        ceiling = {name: math.ceil(n * 1.01) if name in SPARE else n for name, n in found.items()}
+        ceiling = {name: math.ceil(n * 1.02) if name in SPARE else n for name, n in found.items()}
         args.write.write_text(''.join(f'{n:6} {name}\n' for name, n in ceiling.items()))
         return
     if args.check:
