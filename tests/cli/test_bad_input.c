@@ -401,8 +401,8 @@ static const char *const writers[] = {
     "privacy $RUN --quiet --limit 10 --posteriors-out $TO/posteriors.h5",
     "export $RUN --quiet --no-ledger --split dev --limit 10 --out $TO/shared.h5",
     "encode --quiet --model $MODEL --jsonl $DIR/texts.lines --out $TO/hidden.h5",
-    "sanitize --quiet --text $DIR/texts.lines --mechanism laplace --eta 1 --model $MODEL "
-    "--out $TO/v.h5",
+    ("sanitize --quiet --text $DIR/texts.lines --mechanism laplace --eta 1 --model $MODEL "
+     "--out $TO/v.h5"),
 };
 enum { WRITERS = sizeof writers / sizeof *writers };
 

@@ -290,7 +290,6 @@ Test(tokenizer_json, refused) {
 
 /* Tokens added after the vocabulary are pieces, and texts may contain their names. */
 Test(tokenizer_json, added_tokens) {
-    nvdp__autofree char *path = NULL;
     const char *folder = folder_with("roberta/tokenizer.json", "tokenizer.json");
     json_t *json = support_json(support_golden("roberta/tokenizer.json"));
     json_t *added = json_object_get(json, "added_tokens");
