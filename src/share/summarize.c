@@ -432,7 +432,7 @@ const struct nvdp_result_table nvdp__result_summary = {
         ROW(answers, NULL, NVDP_SCOPE_FILE, 0,
             "numbers of an answer: 1 for two classes or a score, else the number of classes; 0: "
             "none"),
-        ROW(width, NULL, NVDP_SCOPE_FILE, 0, "matrix width", .label = "width of the matrix"),
+        ROW(width, NULL, NVDP_SCOPE_FILE, 0, "width of the matrix", .label = "matrix width"),
         ROW(rows, "rows", NVDP_SCOPE_FILE, 0, "synthetic rows", .label = "synthetic rows"),
         ROW(epsilon, "nats", NVDP_SCOPE_FILE, -1, "proven for the replacement of any one row",
             .label = "epsilon", .bound = 1),
