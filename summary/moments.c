@@ -19,7 +19,8 @@ struct view {
 };
 
 static double entry(const struct view *view, size_t i, size_t j) {
-    return view->unit * view->matrix[i * view->of->width - i * (i + 1) / 2 + j];
+    const size_t row = i * view->of->width - i * (i + 1) / 2; /* entry (i, j) is at row + j */
+    return view->unit * view->matrix[row + j];
 }
 
 /* Returns E[x_i y_k] over the rows with a known answer, as if answers were missing at random. */
