@@ -80,30 +80,12 @@ static void keep_standard_files(void) {
 /* --- the subcommands --- */
 
 const struct cli_command *const cli_commands[] = {
-    &cli_command_pretrain,
-    &cli_command_train,
-    &cli_command_eval,
-    &cli_command_predict,
-    &cli_command_privacy,
-    &cli_command_sanitize,
-    &cli_command_export,
-    &cli_command_summarize,
-    &cli_command_verify,
-    &cli_command_reuse,
-    &cli_command_search,
-    &cli_command_sweep,
-    &cli_command_report,
-    &cli_command_encode,
-    &cli_command_tokenize,
-    &cli_command_account,
-    &cli_command_attack,
-    &cli_command_audit,
-    &cli_command_explain,
-    &cli_command_info,
-    &cli_command_bench,
-    &cli_command_gate,
-    &cli_command_manual,
-    NULL,
+    &cli_command_pretrain, &cli_command_train,    &cli_command_eval,     &cli_command_predict,
+    &cli_command_privacy,  &cli_command_sanitize, &cli_command_export,   &cli_command_summarize,
+    &cli_command_verify,   &cli_command_reuse,    &cli_command_search,   &cli_command_sweep,
+    &cli_command_report,   &cli_command_encode,   &cli_command_tokenize, &cli_command_account,
+    &cli_command_attack,   &cli_command_audit,    &cli_command_explain,  &cli_command_info,
+    &cli_command_bench,    &cli_command_gate,     &cli_command_manual,   NULL,
 };
 static const size_t command_count = sizeof cli_commands / sizeof *cli_commands - 1;
 

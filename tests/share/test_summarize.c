@@ -443,7 +443,7 @@ Test(summarize, verify_finds_answers_that_do_not_fit) {
     }
 }
 
-/* What only samples have would mislead the reader of a summary. */
+/* Claims that only samples can make would mislead the reader of a summary. */
 Test(summarize, verify_finds_claims_about_samples) {
     static const char *const cases[][2] = {
         {"certificate", "a"},      {"certificate_epsilon", "1"},
