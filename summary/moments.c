@@ -28,7 +28,8 @@ static double product(const struct view *view, size_t i, size_t k) {
     return entry(view, view->x + i, view->y + k) / (view->of->beta * view->of->tau * view->known);
 }
 
-/* Returns the share of rows whose class is known, at least that of one row: E |y|^2, which is 1 for a class and 0 without. */
+/* Returns the share of rows whose class is known: the mean of |y|^2, because |y| is 1 for a known class, else 0. The noise can make
+ * the mean negative; the minimum is the share of one row. */
 static double known_share(const struct view *view) {
     const struct nvdp__summary *of = view->of;
     double sum = 0;
@@ -91,7 +92,7 @@ static double room(const struct nvdp__moments *of) {
 }
 
 /* Sets the deviations of the classes' means from the mean of x, shrunk by their known noise (James & Stein 1961, the positive
- * part). The shares are at least those of one unit: noise can make them arbitrarily small. */
+ * part). The divisor is at least the share of one unit, because noise can make a share arbitrarily small. */
 static void set_deviations(const struct view *view, struct nvdp__moments *to) {
     const int d = (int)to->dim;
     for (size_t c = 0; c < to->classes; c++) {

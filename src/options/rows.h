@@ -62,6 +62,15 @@
     {"reduce", NVDP_OPTION_INTEGER, "K",                                                           \
      "keep only the K principal directions of the public texts; the file states them; 0: all", "0", \
      .max = 65536, .traits = NVDP_TRAIT_BASIC, __VA_ARGS__}
+/* The column of the texts that are released, and the file of a release. */
+#define NVDP__RELEASED_COLUMN_ROW(...)                                                             \
+    {"text-column", NVDP_OPTION_TEXT, "NAME", "header of the column with the text", "text",        \
+     .traits = NVDP_TRAIT_BASIC, __VA_ARGS__}
+#define NVDP__RELEASED_FILE_ROW(...)                                                               \
+    {"out", NVDP_OPTION_TEXT, "FILE.h5",                                                           \
+     "file to write; FILE.safetensors and FILE.parquet choose these formats, other names HDF5",    \
+     NULL, .group = "Release:",                                                                    \
+     .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT, __VA_ARGS__}
 #define NVDP__MODEL_ID_ROW(...)                                                                    \
     {"model-id", NVDP_OPTION_TEXT, "HEX",                                                          \
      "model_id of the file, 32 hexadecimal digits: give all files of a release the same one, and " \

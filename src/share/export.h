@@ -61,6 +61,8 @@ struct nvdp__export_options {
 extern const struct nvdp__schema nvdp__export_schema;
 /* The options of every kind of release: its card, signature, ledger, and their checks. */
 extern const struct nvdp_option nvdp__release_options[];
+nvdp_status nvdp__export_check_center(struct nvdp_context *ctx,
+                                      const struct nvdp__export_options *options);
 nvdp_status nvdp__export_check(struct nvdp_context *ctx,
                                const struct nvdp__export_options *options);
 
@@ -163,6 +165,9 @@ static inline bool nvdp__export_is_fixed(const struct nvdp__export *export) {
 nvdp_status nvdp__export_do(struct nvdp__export *export, const struct nvdp_config *config,
                             const struct nvdp__export_kind *kind);
 void nvdp__export_close(struct nvdp__export *export);
+/* Returns how the rows to release are read, with this column as their ids; NULL if none is asked for. */
+struct nvdp_dataset_config nvdp__export_dataset(const struct nvdp__export *export,
+                                                const char *id_column);
 
 /* --- export_ledger.c --- */
 
@@ -178,6 +183,8 @@ nvdp_status nvdp__export_settle(struct nvdp__export *export, nvdp_status status)
 nvdp_status nvdp__export_allocate(struct nvdp__export *export);
 nvdp_status nvdp__export_begin_file(struct nvdp__export *export);
 nvdp_status nvdp__export_draw(struct nvdp__export *export);
+/* Sets export->draw.noise: a key of the operating system, or the insecure seed. */
+nvdp_status nvdp__export_open_noise(struct nvdp__export *export);
 /* Computes the posteriors of a part's texts [first, first + n) in export->draw.posteriors, without any sampling. */
 nvdp_status nvdp__export_infer(struct nvdp__export *export, const struct nvdp__export_part *part,
                                size_t first, size_t n);

@@ -36,8 +36,7 @@ static const struct nvdp_option option_rows[] = {
      "choose C such that all samples of a text together have epsilon E at delta 1e-5", "0",
      AT(epsilon), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_DEFAULT},
     NVDP__REDUCE_ROW(AT(reduce)),
-    {"text-column", NVDP_OPTION_TEXT, "NAME", "header of the column with the text", "text",
-     AT(text_column), .traits = NVDP_TRAIT_BASIC},
+    NVDP__RELEASED_COLUMN_ROW(AT(text_column)),
 
     {"input", NVDP_OPTION_TEXT, "FILE",
      "texts to export, one per line or a table with the task's text columns (.tsv, .csv, .json, "
@@ -49,10 +48,7 @@ static const struct nvdp_option option_rows[] = {
     NVDP__MOVED_DATA_ROW(AT(data)),
     NVDP__LIMIT_ROW(AT(limit), .traits = NVDP_TRAIT_BASIC),
 
-    {"out", NVDP_OPTION_TEXT, "FILE.h5",
-     "file to write; FILE.safetensors and FILE.parquet choose these formats, other names HDF5",
-     NULL, AT(out),
-     .group = "Release:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
+    NVDP__RELEASED_FILE_ROW(AT(out)),
     {"model-out", NVDP_OPTION_TEXT, "DIR",
      "also write the public part of the model, from which readers can start", NULL, AT(model_out),
      .traits = NVDP_TRAIT_NO_EFFECT},
@@ -136,6 +132,16 @@ static const struct nvdp_option measure_rows[] = {
     {0},
 };
 
+nvdp_status nvdp__export_check_center(struct nvdp_context *ctx,
+                                      const struct nvdp__export_options *options) {
+    if (options->input == NULL || !nvdp__same_file(options->center, options->input)) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "option {center}: expected public texts, found the file of {input}, %s; "
+                      "the shared file states the mean of the center's embeddings, which no "
+                      "noise protects",
+                      options->input);
+}
+
 static nvdp_status check_model(struct nvdp_context *ctx,
                                const struct nvdp__export_options *options) {
     if (options->model == NULL) {
@@ -158,12 +164,7 @@ static nvdp_status check_model(struct nvdp_context *ctx,
                           "option {model} needs exactly one of {clip-sequence} and "
                           "{certified-epsilon}, above 0; found %g and %g",
                           options->clip, options->epsilon);
-    if (options->input != NULL && nvdp__same_file(options->center, options->input))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {center}: expected public texts, found the file of {input}, %s; "
-                          "the shared file states the mean of the center's embeddings, which no "
-                          "noise protects",
-                          options->input);
+    NVDP_TRY(nvdp__export_check_center(ctx, options));
     if (options->with_labels || options->splits != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {model} excludes {with-labels} and {split}, because the encoder "

@@ -130,16 +130,21 @@ static void draw(struct nvdp__export *export, size_t i, size_t s, size_t text) {
     nvdp__round_f16(rows, log_pi, 0, (float *)export->draw.log_pi + at);
 }
 
-/* Computes, draws and writes the samples of all texts, batch by batch. */
-nvdp_status nvdp__export_draw(struct nvdp__export *export) {
-    const size_t samples = export->release.shape.samples;
-    struct nvdp__meter meter;
-    size_t done = 0; /* texts; the next one has this index in the file */
+nvdp_status nvdp__export_open_noise(struct nvdp__export *export) {
     export->draw.noise = (struct nvdp__noise){.seed = export->options->seed};
     if (!export->options->insecure) {
         NVDP_TRY(nvdp__release_key_create(export->ctx, &export->draw.key));
         export->draw.noise.release = &export->draw.key;
     }
+    return NVDP_OK;
+}
+
+/* Computes, draws and writes the samples of all texts, batch by batch. */
+nvdp_status nvdp__export_draw(struct nvdp__export *export) {
+    const size_t samples = export->release.shape.samples;
+    struct nvdp__meter meter;
+    size_t done = 0; /* texts; the next one has this index in the file */
+    NVDP_TRY(nvdp__export_open_noise(export));
     nvdp__meter_begin(&meter, export->ctx, "export", "text", 0, export->from.texts);
     for (const struct nvdp__export_part *part = export->from.part;
          part < export->from.part + export->from.parts; part++) {

@@ -34,29 +34,23 @@ static const struct nvdp_option option_rows[] = {
     NVDP__CENTER_ROW(AT(center), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED),
     NVDP__PUBLIC_INDEPENDENT_ROW(AT(public_independent)),
     NVDP__REDUCE_ROW(AT(reduce)),
-    {"text-column", NVDP_OPTION_TEXT, "NAME", "header of the column with the text", "text",
-     AT(text_column), .traits = NVDP_TRAIT_BASIC},
+    NVDP__RELEASED_COLUMN_ROW(AT(text_column)),
 
     {"input", NVDP_OPTION_TEXT, "FILE",
      "texts to summarize, one per line or a table (.tsv, .csv, .json, also .gz or .xz); -: "
-     "standard "
-     "input; the number of rows is public",
+     "standard input; the number of rows is public",
      NULL, AT(input), .group = "Texts:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED},
     NVDP__LABEL_COLUMN_ROW(AT(summary.label), .traits = NVDP_TRAIT_BASIC),
     {"classes", NVDP_OPTION_TEXT, "A,B,...",
      "the labels are these classes; never computed from the rows, because a list of the labels "
-     "that "
-     "occur would reveal rare ones; a row with another label or none counts without one",
+     "that occur would reveal rare ones; a row with another label or none counts without one",
      NULL, AT(summary.classes), .traits = NVDP_TRAIT_BASIC},
     {"range", NVDP_OPTION_TEXT, "LOW,HIGH",
      "the labels are scores in this range; scores beyond it count as its ends", NULL,
      AT(summary.range), .traits = NVDP_TRAIT_BASIC},
     NVDP__LIMIT_ROW(AT(limit)),
 
-    {"out", NVDP_OPTION_TEXT, "FILE.h5",
-     "file to write; FILE.safetensors and FILE.parquet choose these formats, other names HDF5",
-     NULL, AT(out),
-     .group = "Release:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
+    NVDP__RELEASED_FILE_ROW(AT(out)),
     {"summary-epsilon", NVDP_OPTION_REAL, "E",
      "epsilon of the replacement of any one row, its label included", "1", AT(summary.epsilon),
      .min = 1e-6, .max = 1000, .traits = NVDP_TRAIT_BASIC},
@@ -67,8 +61,7 @@ static const struct nvdp_option option_rows[] = {
      .max = 10000000, .traits = NVDP_TRAIT_BASIC},
     {"dry-run", NVDP_OPTION_FLAG, NULL,
      "print what the summary would prove and how fine it would be; makes the run and its ledger, "
-     "but "
-     "draws, writes and counts no summary",
+     "but draws, writes and counts no summary",
      NULL, AT(summary.dry_run), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT},
     NVDP__MODEL_ID_ROW(AT(model_id)),
     {0},
@@ -100,12 +93,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
             ctx, NVDP_ERR_ARGUMENT,
             "{input}: expected a file, which is read again for the labels beside {person}, "
             "found standard input");
-    if (nvdp__same_file(options->center, options->input))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {center}: expected public texts, found the file of {input}, %s; "
-                          "the shared file states the mean of the center's embeddings, which no "
-                          "noise protects",
-                          options->input);
+    NVDP_TRY(nvdp__export_check_center(ctx, options));
     return nvdp__export_check(ctx, options);
 }
 
@@ -167,10 +155,8 @@ static double resolution_of(const struct nvdp__summary_facts *of, size_t classes
 /* Reads the answers of texts whose ids name persons. */
 static nvdp_status name_answers(struct summarizer *of) {
     struct nvdp__export *export = &of->export;
-    struct nvdp_dataset_config config = nvdp__run_dataset_config(&export->from.run, NULL);
-    config.id_column = nvdp__summary_label(export->options);
-    config.limit = export->options->limit;
-    config.limit_seed = export->options->seed;
+    const struct nvdp_dataset_config config =
+        nvdp__export_dataset(export, nvdp__summary_label(export->options));
     return nvdp__dataset_load_rows(export->ctx, nvdp_model_tokenizer(export->from.run.model),
                                    &config, NVDP__LABELS_IGNORED, export->options->input, NULL,
                                    &of->named);
@@ -402,11 +388,7 @@ static nvdp_status draw(struct nvdp__export *export) {
                           NVDP__ITEMS(sums.z, sums.numbers), NVDP__ITEMS(sums.x, plan->dim),
                           NVDP__ITEMS(sums.y, plan->answers + 1)));
     NVDP_TRY(NVDP__NEW(export->ctx, matrix, sums.entries));
-    export->draw.noise = (struct nvdp__noise){.seed = export->options->seed};
-    if (!export->options->insecure) {
-        NVDP_TRY(nvdp__release_key_create(export->ctx, &export->draw.key));
-        export->draw.noise.release = &export->draw.key;
-    }
+    NVDP_TRY(nvdp__export_open_noise(export));
     NVDP_TRY(nvdp__summary_rowwise(export));
     NVDP_TRY(add_texts(of, &sums));
     NVDP_TRY(nvdp__summary_draw(export->ctx, plan, &export->draw.noise, sums.sum, matrix));
@@ -445,8 +427,7 @@ const struct nvdp_result_table nvdp__result_summary = {
         ROW(noise, NULL, NVDP_SCOPE_FILE, -1, "standard deviation of the noise off the diagonal"),
         ROW(resolution, NULL, NVDP_SCOPE_FILE, -1,
             "length of the noise of the difference of two classes' means, or of the mean; a row "
-            "has "
-            "1",
+            "has 1",
             .label = "noise of means", .decimals = 4),
         ROW(spent_samples, "releases", NVDP_SCOPE_TEXT, -1, "releases of a text by the ledger",
             .label = "releases so far", .absent = NVDP_ABSENT_OMITTED,
