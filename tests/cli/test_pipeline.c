@@ -313,8 +313,7 @@ Test(pipeline, certify_a_run) {
         "Proven: epsilon 8 at delta 1e-05, one sample, any two texts. Not covered: "
         "the texts that the encoder was trained on.\nProven for one sample",
         "train $TINY --method vib-fixed --certified-epsilon 8 --out $DIR/clipped --quiet");
-    char *result = support_read(support_scratch_path("clipped/result.json"));
-    json_t *record = json_loads(result, 0, NULL);
+    json_t *record = support_json(support_scratch_path("clipped/result.json"));
     cr_expect_float_eq(number(json_object_get(record, "certified"), "epsilon"), 8, 1e-10);
     record = program_json("train --resume $DIR/clipped --quiet --json");
     cr_expect_float_eq(number(json_object_get(record, "certified"), "right"), 0.79758, 1e-5);

@@ -207,6 +207,7 @@ Test(ledger, notices_that_its_file_was_replaced) {
         if (copy) support_write(book.path, bytes, size);
         fails(add_one(ledger), NVDP_ERR_STATE, "it was replaced meanwhile");
     }
+    nvdp__ledger_close(ledger);
 }
 
 Test(ledger, refuses_what_is_beyond_the_budget) {
