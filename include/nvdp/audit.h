@@ -13,6 +13,7 @@
 
 #include <nvdp/config.h>
 #include <nvdp/export.h>
+#include <nvdp/rdp.h>
 
 NVDP_BEGIN_DECLS
 
@@ -92,6 +93,56 @@ struct nvdp_sample_audit {
 nvdp_status nvdp_audit_samples(struct nvdp_context *ctx, const struct nvdp_samples *p,
                                const struct nvdp_samples *q, double delta, double confidence,
                                uint64_t seed, struct nvdp_sample_audit *out);
+
+/** Number of points of the curve that nvdp_audit_summary() measures. */
+#define NVDP_AUDIT_POINTS 8
+
+/** delta(epsilon) of a pair of collections, measured at one epsilon. */
+struct nvdp_audit_point {
+    double epsilon; /**< nats */
+    double
+        measured;  /**< P(loss > epsilon) - e^epsilon Q(loss > epsilon), mean of both directions */
+    double low;    /**< lower confidence bound of delta(epsilon), larger direction */
+    double proven; /**< upper bound of delta(epsilon) by theorem 1 of the summary */
+};
+
+/** Result of nvdp_audit_summary(). Bounds hold together with the confidence. */
+struct nvdp_summary_audit {
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    size_t releases;    /**< releases that were drawn of each collection */
+    size_t rows;        /**< k, rows that change together */
+    double confidence;  /**< of all bounds together */
+    double mu;          /**< proven for k rows: k times the mu of one */
+    double attained;    /**< mu of the two collections that were compared */
+    double right;       /**< share of releases whose collection the likelihood ratio names */
+    struct nvdp_interval right_interval; /**< its confidence interval (Clopper & Pearson 1934) */
+    double right_bound;                  /**< proven upper bound, Phi(mu / 2) */
+    size_t points;                       /**< NVDP_AUDIT_POINTS */
+    struct nvdp_audit_point point[NVDP_AUDIT_POINTS]; /**< from epsilon 0 to delta 1e-3 */
+    bool holds;                                       /**< no lower bound is above what is proven */
+};
+
+/** Audits the mechanism of a summary (nvdp_summarize()) against its proof. The mechanism is made from what the file states:
+ * deviations, weights, precision and grid. Two collections differ in k rows that are replaced by rows with another label
+ * and an orthogonal vector, which is the worst case of the proof. Releases of both are drawn by the sampler of
+ * nvdp_summarize(), with its integers and its rounding. Drawn are the entries of the matrix in which the collections
+ * differ, at most 15: all other entries have the same law under both, and are independent of these. The
+ * log likelihood ratio of a release estimates delta(epsilon) in both directions, with bounds by Clopper & Pearson.
+ *
+ * n releases say nothing about a delta far below 1/n: the largest epsilon is the one that is proven at delta 1e-3.
+ * O(n).
+ * @param ctx        records messages, reports progress, can cancel
+ * @param path       file of kind summary/1
+ * @param rows       k, from 1 to the number of rows
+ * @param releases   n of each collection, at least 1000; the usual number is 100000
+ * @param confidence (0, 1), the usual one is .999
+ * @param seed       seed of the noise, which is for this audit alone
+ * @param out        the audit; untouched on error
+ * @return NVDP_ERR_INPUT for another file, or one that contradicts itself; NVDP_ERR_ARGUMENT, whose message names value and
+ *         range; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
+nvdp_status nvdp_audit_summary(struct nvdp_context *ctx, const char *path, size_t rows,
+                               size_t releases, double confidence, uint64_t seed,
+                               struct nvdp_summary_audit *out);
 
 NVDP_END_DECLS
 #endif

@@ -94,12 +94,17 @@ static const struct nvdp_option shared_options[] = {
     {"pairs", NVDP_OPTION_INTEGER, "N", "number of pairs to draw", "10", AT(pairs), .unit = "pairs",
      .min = 1, .max = 1 << 20},
     {"samples", NVDP_OPTION_INTEGER, "N",
-     "samples of each of the two texts; half of them choose the test, the other half measure it",
-     "10000", AT(samples), .unit = "samples", .min = 100, .max = 1e9},
+     "samples of each of the two texts; half of them choose the test, the other half measure it; "
+     "kind summary: draws of the noise",
+     "10000", AT(samples), .unit = "samples", .min = 100, .max = 1e9,
+     .group = "Kinds pair, summary:"},
     BOUND_ROWS,
     {"texts", NVDP_OPTION_INTEGER, "N",
      "number of texts, drawn at random, among which the attacker guesses; 0: all texts", "1000",
-     AT(texts), .unit = "texts", .max = 1e9, .group = "Kind reidentify:"},
+     AT(texts), .unit = "texts", .max = 1e9, .group = "Kinds reidentify, summary:"},
+    {"label-column", NVDP_OPTION_TEXT, "NAME",
+     "header of the column with the label of a text; default: label", NULL, AT(label),
+     .group = "Kind summary:"},
     {0},
 };
 static const struct nvdp__section shared_section = {.row = shared_options};
@@ -144,7 +149,7 @@ static const struct nvdp_option text_options[] = {
      "newly drawn ones",
      NULL, AT(shared),
      .group = "Kinds reidentify, nearest, token, language, informed, bag, attribute, invert, "
-              "membership:",
+              "membership, summary:",
      .traits = NVDP_TRAIT_BASIC},
     {"tokens", NVDP_OPTION_INTEGER, "N", "tokens of a text that are guessed; the rest is cut off",
      "32", AT(tokens), .unit = "tokens", .min = 2, .max = 510, .group = "Kind invert:"},

@@ -110,6 +110,7 @@ struct nvdp__attack_options {
     size_t pairs, samples;
     double delta, confidence; /* delta 0: .01 */
     size_t texts;             /* 0: all */
+    const char *label;        /* column; NULL: "label" */
 };
 extern const struct nvdp__schema nvdp__attack_schema;
 

@@ -226,22 +226,21 @@ static nvdp_status announce(struct nvdp__export *export) {
 
 /* --- the sum --- */
 
-/* Sets y [K] of a text with this answer: the sign or the indicator of a class in the list, or a score on the public range. Any
- * other answer, or none, is 0: no list of answers is made from the rows, and no answer is refused. */
-static bool set_answer(const struct summarizer *of, const char *answer, float *y) {
-    const struct nvdp__summary *plan = &of->facts.plan;
+bool nvdp__summary_answer(const struct nvdp__summary_facts *of, size_t classes,
+                          const char *const *class_name, const char *answer, float *y) {
+    const struct nvdp__summary *plan = &of->plan;
     memset(y, 0, plan->answers * sizeof *y);
     if (plan->answers == 0 || answer == NULL) return plan->answers == 0;
-    if (of->facts.scores) {
+    if (of->scores) {
         char *end = NULL;
         const double score = nvdp__strtod(answer, &end);
         const bool known = end != answer && *end == '\0' && !isnan(score);
-        const double at = (score - of->facts.low) / (of->facts.high - of->facts.low);
+        const double at = (score - of->low) / (of->high - of->low);
         y[0] = known ? (float)(2 * fmax(0, fmin(1, at)) - 1) : 0;
         return known;
     }
-    for (size_t k = 0; k < of->classes; k++) {
-        if (strcmp(of->class_name[k], answer) != 0) continue;
+    for (size_t k = 0; k < classes; k++) {
+        if (strcmp(class_name[k], answer) != 0) continue;
         y[plan->answers == 1 ? 0 : k] = plan->answers == 1 && k == 0 ? -1 : 1;
         return true;
     }
@@ -276,7 +275,8 @@ static nvdp_status add_batch(struct summarizer *of, struct sums *sums, size_t fi
         const double *mean = export->draw.posteriors->mu + i * plan->dim;
         for (size_t k = 0; k < plan->dim; k++)
             sums->x[k] = (float)(mean[k] / radius);
-        sums->unknown += !set_answer(of, answer != NULL ? answer[first + i] : NULL, sums->y);
+        sums->unknown += !nvdp__summary_answer(&of->facts, of->classes, of->class_name,
+                                               answer != NULL ? answer[first + i] : NULL, sums->y);
         nvdp__summary_row(plan, 1, sums->x, sums->y, sums->z + i * plan->width);
     }
     nvdp__summary_add(plan, nvdp_context_threads(export->ctx), n, sums->z, sums->sum);

@@ -23,6 +23,12 @@ const char *nvdp__answer_name(const struct nvdp__summary_facts *of);
 /* Returns the factor of the synthetic rows: a power of two. */
 double nvdp__synthetic_scale(const struct nvdp__summary_facts *of);
 
+/* Sets y [K] of a text with this answer: the sign or the indicator of a class in the list, or a score on the public range. Any
+ * other answer, or none, is 0: no list of answers is made from the rows, and no answer is refused. Returns whether the answer is
+ * known. */
+bool nvdp__summary_answer(const struct nvdp__summary_facts *of, size_t classes,
+                          const char *const *class_name, const char *answer, float *y);
+
 struct nvdp__export;
 /* Makes the embedding of a text independent of the other texts of its batch, as theorem 1 requires: BLAS sums a row in another order
  * when other rows surround it. The export owns the products. NVDP_ERR_ARGUMENT unless the precision is float32. */

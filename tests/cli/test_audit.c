@@ -50,9 +50,13 @@ Test(audit, refusals) {
                  "audit --samples-p %s --samples-q %s/other_order.npy", p, corpus);
     program_says(3, "object.npy: NPY header: expected float32 or float64",
                  "audit --samples-p %s/object.npy --samples-q %s", corpus, p);
-    static const char *const usages[] = {"", "--samples-p x.npy",
+    static const char *const usages[] = {"",
+                                         "--samples-p x.npy",
                                          "--samples-p x.npy --samples-q x.npy --claimed -1",
-                                         "--samples-p x.npy --samples-q x.npy --delta 1"};
-    for (size_t i = 0; i < 4; i++)
+                                         "--samples-p x.npy --samples-q x.npy --delta 1",
+                                         "--samples-p x.npy --samples-q x.npy --rows 2",
+                                         "--summary x.h5 --delta 0.1",
+                                         "--summary x.h5 --releases 999"};
+    for (size_t i = 0; i < sizeof usages / sizeof *usages; i++)
         program_expect(2, "audit %s", usages[i]);
 }

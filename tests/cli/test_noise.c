@@ -19,7 +19,7 @@ static void expect_no_bottleneck(const char *noise, const char *run, bool saniti
     program_says(2,
                  "option --kind is needed to attack a run of nvdp train: one of pair "
                  "reidentify nearest token language informed bag attribute "
-                 "invert membership\n",
+                 "invert membership summary\n",
                  "attack %s", run);
     const char *named = support_path("%s/certificate.json", run);
     cr_expect_eq(access(named, F_OK), -1);

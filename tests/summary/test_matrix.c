@@ -1,4 +1,4 @@
-/* The matrix of a summary: integers and their bounds, the exact sum, the noise, the audit of the release, guesses. */
+/* The matrix of a summary: integers and their bounds, the exact sum, the noise, guesses. */
 #include "base/array.h"
 #include "base/own.h"
 #include "summary/summary.h"
@@ -247,55 +247,6 @@ Test(summary, noise_has_the_stated_distribution) {
     }
     const double expected = ENTRIES * DRAWS * 2 * gsl_cdf_ugaussian_Q(3);
     cr_expect_lt(fabs((double)beyond - expected), 4.5 * sqrt(expected), "%zu", beyond);
-}
-
-/* The likelihood-ratio test of two collections that differ in k orthogonal units measures delta(epsilon). Its lower 99.9 % bound
- * stays below the curve of k mu, and its upper one reaches the curve: the bound is attained. */
-Test(summary, audit_meets_the_curve) {
-    enum { DIM = 2, ENTRIES = 10, EPSILONS = 5, UNITS = 5 };
-    const size_t draws = support_fewer(100000);
-    for (size_t copies = 1; copies <= 3; copies += 2) {
-        const struct nvdp__summary of = plan(UNITS, DIM, 2, 3);
-        int64_t *sum[2] = {new_sum(&of), new_sum(&of)};
-        for (size_t r = 0; r < UNITS; r++)
-            for (size_t u = 0; u < 2; u++) {
-                const float here = r < copies && u == 0, x[] = {here, 1 - here};
-                add_row(&of, 1, x, x, sum[u]);
-            }
-        /* the log likelihood ratio is linear in the released matrix */
-        double weight[ENTRIES], shift = 0, square = 0;
-        for (size_t i = 0, at = 0; i < of.width; i++)
-            for (size_t j = i; j < of.width; j++, at++) {
-                const double sigma = j > i ? of.sigma_off : of.sigma;
-                const double a = ldexp((double)sum[0][at], -2 * of.bits),
-                             b = ldexp((double)sum[1][at], -2 * of.bits);
-                weight[at] = (a - b) / (sigma * sigma);
-                shift += (a * a - b * b) / (2 * sigma * sigma);
-                square += (a - b) * (a - b) / (sigma * sigma);
-            }
-        const double mu = (double)copies * of.mu;
-        cr_expect(square <= mu * mu && square > mu * mu * (1 - 1e-4));
-        double above[2][EPSILONS] = {{0}};
-        for (size_t s = 0; s < 2 * draws; s++) {
-            double drawn[ENTRIES], loss = -shift;
-            release(&of, s, sum[s % 2], drawn);
-            for (size_t at = 0; at < ENTRIES; at++)
-                loss += weight[at] * drawn[at];
-            for (size_t e = 0; e < EPSILONS; e++)
-                above[s % 2][e] += loss > (double)e;
-        }
-        for (size_t e = 0; e < EPSILONS; e++) {
-            const double epsilon = (double)e, n = (double)draws, p = above[0][e] / n,
-                         q = above[1][e] / n, delta = p - exp(epsilon) * q;
-            const double error = sqrt((p * (1 - p) + exp(2 * epsilon) * q * (1 - q)) / n);
-            const double proven = nvdp_gdp_delta(mu, epsilon);
-            if (proven < 1e-3) continue;
-            cr_expect_leq(delta - 3.1 * error, proven, "%zu units at %g: %g", copies, epsilon,
-                          delta);
-            cr_expect_geq(delta + 4 * error, proven * (1 - 1e-3), "%zu units at %g: %g of %g",
-                          copies, epsilon, delta, proven);
-        }
-    }
 }
 
 /* --- guesses --- */

@@ -1,0 +1,475 @@
+/* The attack summary: a likelihood-ratio test of one row of a summary by somebody who knows all other rows.  The order: options,
+ * the rows, the file's noise, questions, the attack, the result table.
+ *
+ * The attacker subtracts the other rows from the released matrix, and has P_u + E. Each candidate c has the score
+ *
+ *     s_c  =  <P_u + E, P_c> - |P_c|^2 / 2,       P_c = z_c z_c^T,       <P_a, P_b> = (z_a . z_b)^2 = G_ab,
+ *
+ * which is the log likelihood times sigma^2, up to a constant: E is N(0, sigma^2 I) in the coordinates of theorem 1. The candidate
+ * with the largest score is the best guess among equally likely ones. The scores of all candidates have the mean G_uc - G_cc / 2 and
+ * the covariance sigma^2 G, so they are drawn from this law, which is exact before the release is rounded; rounding cannot help.
+ * With the file's own matrix they have the file's one noise, which is the same for all rows: its shares have no interval. */
+#include "attack/summary.h"
+#include "attack/attack.h"
+#include "base/json.h"
+#include "rdp/pairs.h"
+#include "share/export.h"
+#include "tensor/symmetric.h"
+#include "text/dataset.h"
+#include "train/run.h"
+
+#include <cblas.h>
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <nvdp/rdp.h>
+#include <string.h>
+
+enum { READ = 4096, BLOCK = 256, QUESTIONS = 3, MOST_TESTED = 20000 };
+enum question { REPLACED, LABEL, WHICH };
+static const double CONFIDENCE = .95, ALARM = 1e-6 /* of a test of the file's noise */,
+                    JITTER = 1e-9;
+
+struct attack {
+    struct nvdp_context *ctx;
+    struct nvdp__attack_options options;
+    struct nvdp__verify v; /* the file */
+    struct nvdp__run run;
+    struct nvdp_dataset *data;
+    const char **class_name; /* [classes] */
+    size_t classes;
+    json_t *names;
+    size_t tested;
+    bool *chosen;  /* [n] rows that are tested */
+    float *x, *y;  /* [tested, d], [tested, K] */
+    double *z;     /* [tested, D] */
+    int64_t *sum;  /* 4^bits M */
+    double *noise; /* [D, D] E of the file, symmetric */
+    double *gram;  /* [tested, tested] G */
+    struct nvdp__memory memory;
+};
+
+static void attack_close(struct attack *a) {
+    nvdp__verify_release(&a->v);
+    nvdp__run_close(&a->run);
+    nvdp_dataset_free(a->data);
+    json_decref(a->names);
+    nvdp__memory_release(&a->memory);
+}
+
+static const struct nvdp__summary *plan_of(const struct attack *a) {
+    return &a->v.summary.plan;
+}
+
+/* --- the rows --- */
+
+static nvdp_status read_classes(struct attack *a) {
+    const char *names = a->v.held->label_names;
+    if (names == NULL) return NVDP_OK;
+    a->names = json_loads(names, 0, NULL);
+    a->classes = json_array_size(a->names);
+    NVDP_TRY(NVDP__ARRAYS(a->ctx, &a->memory, NVDP__ITEMS(a->class_name, a->classes + 1)));
+    for (size_t k = 0; k < a->classes; k++)
+        a->class_name[k] = json_string_value(json_array_get(a->names, k));
+    return NVDP_OK;
+}
+
+/* Reads the texts as nvdp summarize reads them. */
+static nvdp_status read_rows(struct attack *a, const struct nvdp__run_options *of,
+                             const char *shared) {
+    const struct nvdp__summary *plan = plan_of(a);
+    struct nvdp__run_options bare = *of;
+    bare.split = NULL;
+    if (of->data == NULL)
+        return nvdp__fail(
+            a->ctx, NVDP_ERR_ARGUMENT,
+            "{data}: expected the file of the texts that were summarized, found none");
+    NVDP_TRY(nvdp__run_open_bottleneck(a->ctx, &bare, &a->run));
+    struct nvdp_dataset_config config = nvdp__run_dataset_config(&a->run, of->data);
+    if (plan->answers > 0) config.id_column = a->options.label != NULL ? a->options.label : "label";
+    NVDP_TRY(nvdp__dataset_load_rows(a->ctx, nvdp_model_tokenizer(a->run.model), &config,
+                                     NVDP__LABELS_IGNORED, of->data, NULL, &a->data));
+    if (a->data->count == plan->units && a->run.model->info.nvib.latent_dim == plan->dim)
+        return NVDP_OK;
+    return nvdp__fail(
+        a->ctx, NVDP_ERR_INPUT,
+        "%s: expected the %zu rows that %s summarizes, by a run of %zu dimensions, found "
+        "%zu rows and %zu dimensions",
+        of->data, plan->units, shared, plan->dim, a->data->count,
+        (size_t)a->run.model->info.nvib.latent_dim);
+}
+
+/* Adds rows [first, first + n) to M, and keeps those that are tested from `*kept` on. */
+static nvdp_status add_rows(struct attack *a, size_t first, size_t n, size_t batch, float *line,
+                            int32_t *z, size_t *kept) {
+    const struct nvdp__summary *plan = plan_of(a);
+    const double radius = a->run.model->info.nvib.clip.sequence;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *part = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
+    size_t row[READ];
+    for (size_t i = 0; i < n; i++)
+        row[i] = first + i;
+    NVDP_TRY(nvdp__dataset_select(a->ctx, a->data, n, row, &part));
+    NVDP_TRY(nvdp_model_posteriors(a->ctx, a->run.model, part, batch, &set));
+    for (size_t i = 0; i < n; i++) {
+        const bool keep = a->chosen[first + i];
+        float *x = keep ? a->x + *kept * plan->dim : line,
+              *y = keep ? a->y + *kept * plan->answers : line + plan->dim;
+        for (size_t k = 0; k < plan->dim; k++)
+            x[k] = (float)(set->mu[i * plan->dim + k] / radius);
+        nvdp__summary_answer(&a->v.summary, a->classes, a->class_name,
+                             a->data->id != NULL ? a->data->id[first + i] : NULL, y);
+        nvdp__summary_row(plan, 1, x, y, z + i * plan->width);
+        *kept += keep;
+    }
+    nvdp__summary_add(plan, nvdp_context_threads(a->ctx), n, z, a->sum);
+    return NVDP_OK;
+}
+
+static nvdp_status add_all(struct attack *a, const struct nvdp__run_options *of) {
+    const struct nvdp__summary *plan = plan_of(a);
+    const size_t n = plan->units, most = a->options.texts > 0 ? a->options.texts : n;
+    size_t kept = 0;
+    float *line;
+    int32_t *z;
+    a->tested = nvdp__min(n, nvdp__min(most, MOST_TESTED));
+    if (a->tested < 2)
+        return nvdp__fail(a->ctx, NVDP_ERR_INPUT, "%s: expected at least 2 rows to test, found %zu",
+                          of->data, a->tested);
+    NVDP_TRY(NVDP__ARRAYS(a->ctx, &a->memory, NVDP__ITEMS(a->x, a->tested * plan->dim),
+                          NVDP__ITEMS(a->y, a->tested * plan->answers + 1),
+                          NVDP__ITEMS(a->z, a->tested * plan->width),
+                          NVDP__ITEMS(a->sum, nvdp__summary_entries(plan)),
+                          NVDP__ITEMS(a->noise, plan->width * plan->width),
+                          NVDP__ITEMS(a->gram, a->tested * a->tested),
+                          NVDP__ITEMS(line, plan->width + 1),
+                          NVDP__ITEMS(z, nvdp__min(READ, n) * plan->width)));
+    nvdp__autofree bool *chosen = NULL;
+    NVDP_TRY(nvdp__choose_rows(a->ctx, a->options.seed, n, a->tested < n ? a->tested : 0, &chosen));
+    a->chosen = chosen;
+    for (size_t first = 0; first < n; first += READ) {
+        NVDP_TRY(nvdp__check_cancelled(a->ctx, "attack: cancelled"));
+        NVDP_TRY(add_rows(a, first, nvdp__min(READ, n - first), of->batch, line, z, &kept));
+    }
+    return NVDP_OK;
+}
+
+/* --- the file's noise --- */
+
+/* Sets E = (M + E) - M.  Returns the root of the mean of its squares in stated deviations, and how improbable it is that noise as
+ * stated is so small, and so large. */
+static double take_noise(struct attack *a, double *small, double *large) {
+    const struct nvdp__summary *plan = plan_of(a);
+    const size_t width = plan->width;
+    double square = 0;
+    for (size_t i = 0, at = 0; i < width; i++)
+        for (size_t j = i; j < width; j++, at++) {
+            float value;
+            nvdp__embeddings_values(a->v.held, i * width + j, 1, &value);
+            const double off = (double)value - ldexp((double)a->sum[at], -2 * plan->bits);
+            a->noise[i * width + j] = a->noise[j * width + i] = off;
+            square += pow(off / (j > i ? plan->sigma_off : plan->sigma), 2);
+        }
+    const double entries = (double)nvdp__summary_entries(plan);
+    *small = gsl_cdf_chisq_P(square, entries);
+    *large = gsl_cdf_chisq_Q(square, entries);
+    return sqrt(square / entries);
+}
+
+/* --- questions --- */
+
+/* Sets z [D] of a row in units of 1. */
+static void set_z(const struct nvdp__summary *plan, const float *x, const float *y, int32_t *whole,
+                  double *z) {
+    nvdp__summary_row(plan, 1, x, y, whole);
+    for (size_t k = 0; k < plan->width; k++)
+        z[k] = ldexp(whole[k], -plan->bits);
+}
+
+/* Returns z^T E z. */
+static double noise_along(const struct attack *a, const double *z, double *line) {
+    const int width = (int)plan_of(a)->width;
+    cblas_dsymv(CblasRowMajor, CblasUpper, width, 1, a->noise, width, z, 1, 0, line, 1);
+    return cblas_ddot(width, z, 1, line, 1);
+}
+
+static size_t best_of(size_t n, const double *score) {
+    size_t best = 0;
+    for (size_t c = 1; c < n; c++)
+        if (score[c] > score[best]) best = c;
+    return best;
+}
+
+/* Sets the scores of all candidates if row u is in the collection: `score` has their noise already. */
+static void add_means(const struct attack *a, size_t u, double *score) {
+    for (size_t c = 0; c < a->tested; c++)
+        score[c] += a->gram[u * a->tested + c] - a->gram[c * a->tested + c] / 2;
+}
+
+static size_t replacement(const struct attack *a, size_t u) {
+    return (u + 1) % a->tested;
+}
+
+/* Answers the two questions about which row it is, for every tested row, with the file's noise. */
+static void ask_file(const struct attack *a, double *score, double *along,
+                     struct nvdp__summary_attack *out) {
+    size_t right[QUESTIONS] = {0};
+    for (size_t c = 0; c < a->tested; c++)
+        along[c] = noise_along(a, a->z + c * plan_of(a)->width, score);
+    for (size_t u = 0; u < a->tested; u++) {
+        memcpy(score, along, a->tested * sizeof *score);
+        add_means(a, u, score);
+        right[REPLACED] += score[u] > score[replacement(a, u)];
+        right[WHICH] += best_of(a->tested, score) == u;
+    }
+    out->question[REPLACED].file = (double)right[REPLACED] / (double)a->tested;
+    out->question[WHICH].file = (double)right[WHICH] / (double)a->tested;
+}
+
+/* Returns the number of possible labels; 0: the answers are scores, or there are none. */
+static size_t labels_of(const struct attack *a) {
+    return a->classes > 2 ? a->classes : a->classes == 2 ? 2 : 0;
+}
+
+/* Sets y to that of a label. */
+static void set_label(const struct attack *a, size_t label, float *y) {
+    nvdp__summary_answer(&a->v.summary, a->classes, a->class_name, a->class_name[label], y);
+}
+
+/* Answers the question about the label, for every tested row that has one, with the file's noise.  Scores of two labels differ by
+ * the noise along each, because z of both have the same norm; the mean is that of the true one. */
+static void ask_labels(const struct attack *a, double *line, double *z, int32_t *whole,
+                       double *score, float *y, struct nvdp__summary_attack *out) {
+    const struct nvdp__summary *plan = plan_of(a);
+    size_t right = 0, known = 0;
+    for (size_t u = 0; u < a->tested; u++) {
+        const double *own = a->z + u * plan->width;
+        size_t label = SIZE_MAX;
+        for (size_t k = 0; k < labels_of(a); k++) {
+            set_label(a, k, y);
+            if (memcmp(y, a->y + u * plan->answers, plan->answers * sizeof *y) == 0) label = k;
+            set_z(plan, a->x + u * plan->dim, y, whole, z);
+            const double inner = cblas_ddot((int)plan->width, own, 1, z, 1),
+                         norm = cblas_ddot((int)plan->width, z, 1, z, 1);
+            score[k] = noise_along(a, z, line) + inner * inner - norm * norm / 2;
+        }
+        if (label == SIZE_MAX) continue;
+        known++;
+        right += best_of(labels_of(a), score) == label;
+    }
+    out->question[LABEL].file = known > 0 ? (double)right / (double)known : NAN;
+}
+
+/* Counts a label that is named by the noise of one draw.  Two labels of a row have z of the same norm r with the inner product b, so
+ * their scores have independent parts of variance sigma^2 (r^4 - b^2) and a common part. */
+static bool guess_label(const struct attack *a, size_t u, struct nvdp__stream *stream,
+                        double *score, float *y, double *z, int32_t *whole) {
+    const struct nvdp__summary *plan = plan_of(a);
+    double norm = 0, inner = 0;
+    for (size_t k = 0; k < 2; k++) { /* z of two labels are in z [2, D] */
+        set_label(a, k, y);
+        set_z(plan, a->x + u * plan->dim, y, whole, z + k * plan->width);
+    }
+    norm = cblas_ddot((int)plan->width, z, 1, z, 1);
+    inner = cblas_ddot((int)plan->width, z, 1, z + plan->width, 1);
+    const double square = fmax(0, norm * norm - inner * inner);
+    for (size_t k = 0; k < labels_of(a); k++)
+        score[k] = plan->sigma * sqrt(square) * nvdp__stream_normal(stream);
+    score[0] += square; /* the true one */
+    return best_of(labels_of(a), score) == 0;
+}
+
+/* Draws releases, each for a row that is drawn, and counts right answers: right [QUESTIONS]. */
+static nvdp_status simulate(struct attack *a, size_t releases, double *score, double *scratch,
+                            float *y, int32_t *whole, size_t *right) {
+    const struct nvdp__summary *plan = plan_of(a);
+    const struct nvdp__noise seeded = {.seed = a->options.seed};
+    struct nvdp__stream stream = nvdp__stream_open(&seeded, NVDP__PURPOSE_MEASURE, 2, 0);
+    const int n = (int)a->tested;
+    nvdp__autofree double *factor = NULL, *drawn = NULL;
+    size_t failed;
+    NVDP_TRY(NVDP__NEW(a->ctx, factor, a->tested * a->tested));
+    NVDP_TRY(NVDP__NEW(a->ctx, drawn, BLOCK * a->tested));
+    memcpy(factor, a->gram, a->tested * a->tested * sizeof *factor);
+    for (size_t c = 0; c < a->tested; c++)
+        factor[c * a->tested + c] += JITTER; /* equal rows make G singular */
+    if (!nvdp__cholesky(a->tested, factor, &failed))
+        return nvdp__fail(a->ctx, NVDP_ERR_NUMERIC,
+                          "summary: the products of the rows have no Cholesky factor (row %zu)",
+                          failed);
+    for (size_t s = 0; s < releases; s++) {
+        if (s % BLOCK == 0) {
+            NVDP_TRY(nvdp__check_cancelled(a->ctx, "attack: cancelled"));
+            nvdp__stream_normals_f64(&stream, BLOCK * a->tested, drawn);
+            cblas_dtrmm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, BLOCK, n,
+                        plan->sigma, factor, n, drawn, n);
+        }
+        const size_t u = nvdp__stream_below(&stream, a->tested);
+        double *own = drawn + s % BLOCK * a->tested;
+        add_means(a, u, own);
+        right[REPLACED] += own[u] > own[replacement(a, u)];
+        right[WHICH] += best_of(a->tested, own) == u;
+        if (labels_of(a) > 0) right[LABEL] += guess_label(a, u, &stream, score, y, scratch, whole);
+    }
+    return NVDP_OK;
+}
+
+/* Sets what the draws show, beside theorem 2. */
+static void bound_question(const struct nvdp__summary *plan, size_t answers, size_t releases,
+                           size_t right, struct nvdp__summary_question *question) {
+    question->answers = answers;
+    question->baseline = 1 / (double)answers;
+    question->share = (double)right / (double)releases;
+    question->interval = nvdp__interval_share(CONFIDENCE, releases, right);
+    question->bound =
+        nvdp_guess_bound(question->baseline, nvdp__summary_guess(plan, answers), 1, 0);
+}
+
+static nvdp_status ask(struct attack *a, struct nvdp__summary_attack *out) {
+    static const char *const names[] = {[REPLACED] = "the row, or another",
+                                        [LABEL] = "its label",
+                                        [WHICH] = "which of all tested rows"};
+    const struct nvdp__summary *plan = plan_of(a);
+    const size_t answers[QUESTIONS] = {2, labels_of(a), a->tested};
+    const int n = (int)a->tested, width = (int)plan->width;
+    size_t right[QUESTIONS] = {0};
+    double *line, *along, *scratch;
+    float *y;
+    int32_t *whole;
+    NVDP_TRY(NVDP__ARRAYS(a->ctx, &a->memory, NVDP__ITEMS(line, nvdp__max(a->tested, plan->width)),
+                          NVDP__ITEMS(along, nvdp__max(a->tested, plan->width)),
+                          NVDP__ITEMS(scratch, 2 * plan->width), NVDP__ITEMS(y, plan->width),
+                          NVDP__ITEMS(whole, plan->width)));
+    for (size_t u = 0; u < a->tested; u++)
+        set_z(plan, a->x + u * plan->dim, a->y + u * plan->answers, whole, a->z + u * plan->width);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, n, width, 1, a->z, width, a->z, width,
+                0, a->gram, n);
+    for (size_t i = 0; i < a->tested * a->tested; i++)
+        a->gram[i] *= a->gram[i];
+    ask_file(a, line, along, out);
+    ask_labels(a, along, scratch, whole, line, y, out);
+    NVDP_TRY(simulate(a, out->releases, line, scratch, y, whole, right));
+    for (size_t q = 0; q < QUESTIONS; q++) {
+        if (answers[q] == 0) continue;
+        struct nvdp__summary_question *to = &out->question[out->questions++];
+        *to = out->question[q];
+        to->name = names[q];
+        bound_question(plan, answers[q], out->releases, right[q], to);
+    }
+    return NVDP_OK;
+}
+
+/* --- the attack --- */
+
+static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
+    struct nvdp_context *ctx = attacked->ctx;
+    struct nvdp__summary_attack *out = found;
+    nvdp__auto(attack_close) struct attack a = {.ctx = ctx, .v = {.ctx = ctx}};
+    struct nvdp__run_options of;
+    double large;
+    const char *shared = nvdp_config_get(attacked->config, "shared");
+    NVDP_TRY(nvdp__config_open(ctx, attacked->config, &nvdp__run_schema, &of));
+    NVDP_TRY(nvdp__config_open(ctx, attacked->config, &nvdp__attack_schema, &a.options));
+    if (shared == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "{shared}: expected a file of nvdp summarize, found none");
+    NVDP_TRY(nvdp__attacked_summary(ctx, shared, &a.v));
+    NVDP_TRY(read_classes(&a));
+    NVDP_TRY(read_rows(&a, &of, shared));
+    NVDP_TRY(add_all(&a, &of));
+    out->rows = plan_of(&a)->units;
+    out->tested = a.tested;
+    out->releases = a.options.samples;
+    out->mu = plan_of(&a)->mu;
+    out->noise = take_noise(&a, &out->noise_chance, &large);
+    if (large < ALARM)
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: expected the texts and labels that %s summarizes: the matrix differs "
+            "from theirs by %.3g times the stated noise",
+            of.data, shared, out->noise);
+    return ask(&a, out);
+}
+
+static bool add_file(const struct nvdp__attacked *attacked, const void *found, json_t *object) {
+    (void)found;
+    return json_object_set_new(object, "shared",
+                               json_string(nvdp_config_get(attacked->config, "shared"))) == 0;
+}
+
+static void print_head(const struct nvdp__attacked *attacked, const void *found, FILE *to) {
+    (void)attacked;
+    (void)found;
+    nvdp__print_wrapped(
+        to, "The attacker knows all rows but one, and which answers are possible, equally likely. "
+            "Right are so many guesses over draws of the noise. In this file, all guesses have one "
+            "noise, so that share has no interval, and may be above the bound.");
+    putc('\n', to);
+}
+
+static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
+                          struct nvdp__writer *say) {
+    const struct nvdp__summary_attack *found = of;
+    if (found->noise_chance < ALARM)
+        nvdp__append(
+            say,
+            "%s: VIOLATION: the noise of the file is %.6g of what the file states; noise as "
+            "stated is so small with probability %.2g",
+            attacked->name, found->noise, found->noise_chance);
+    for (size_t q = 0; q < found->questions; q++)
+        nvdp__share_verdict(attacked, found->question[q].name, &found->question[q].interval,
+                            found->question[q].baseline, found->question[q].bound, say);
+}
+
+static void print_noise(const void *of, struct nvdp_result_lines *to) {
+    const struct nvdp__summary_attack *found = of;
+    nvdp_result_line(to, "noise of the file", "%.5f of the stated deviation", found->noise);
+}
+
+/* clang-format off */
+#define ROW(member, unit, better, ...) \
+    NVDP_RESULT_ROW(struct nvdp__summary_attack, member, unit, NVDP_SCOPE_FILE, better, __VA_ARGS__)
+#define QUESTION(member, ...) \
+    NVDP_RESULT_ROW(struct nvdp__summary_question, member, NULL, NVDP_SCOPE_FILE, -1, __VA_ARGS__)
+
+static const struct nvdp_result_table question_table = {
+    .name = "question", .help = "a question about one row", .size = sizeof(struct nvdp__summary_question),
+    .rows = (const struct nvdp_result_row[]){
+        QUESTION(name, "question", .label = "question"),
+        QUESTION(answers, "possible answers", .label = "answers"),
+        QUESTION(baseline, "success without the file", .label = "without the file", .scale = 100, .after = " %"),
+        QUESTION(share, "success with the file, over draws of its noise", .label = "right", .scale = 100, .decimals = 2, .after = " %"),
+        {"interval", NVDP_RESULT_INTERVAL, .help = "95 % interval (Clopper & Pearson)", .label = "95 %", .scale = 100, .decimals = 2,
+         NVDP_RESULT_AT(struct nvdp__summary_question, interval.low), .high = offsetof(struct nvdp__summary_question, interval.high)},
+        QUESTION(bound, "proven upper bound", .label = "proven at most", .scale = 100, .bound = 1),
+        QUESTION(file, "share of the tested rows for which the file's own noise gives the right answer", .label = "in this file",
+                 .scale = 100, .decimals = 1, .after = " %"),
+        {0}}};
+
+const struct nvdp_result_table nvdp__result_summary_attack = {
+    .name = "summary_attack", .help = "what is guessed about one row of a summary", .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        {"questions", NVDP_RESULT_LIST, .help = "the questions", .label = "", .of = &question_table,
+         NVDP_RESULT_AT(struct nvdp__summary_attack, question), NVDP_RESULT_LENGTH(struct nvdp__summary_attack, questions)},
+        ROW(rows, "rows", 0, "rows of the collection", .label = "rows"),
+        ROW(tested, "rows", 0, "rows that were tested", .label = "tested"),
+        ROW(releases, "releases", 0, "draws of the noise", .label = "draws"),
+        ROW(mu, NULL, -1, "mu that is proven for one row", .label = "proven mu", .bound = 1),
+        ROW(noise, NULL, 0, "root mean square of the file's noise, in stated deviations", .print = print_noise),
+        ROW(noise_chance, NULL, 0, "probability that noise as stated is so small"),
+        {0}}};
+/* clang-format on */
+
+static const char *const options[] = {
+    NVDP__ATTACK_OPTIONS, "run", "data", "batch", "shared", "texts", "samples",
+    "label-column",       NULL};
+
+const struct nvdp__attack nvdp__attack_row_summary = {.target = NVDP_ATTACK_RUN,
+                                                      .right = "the right answer about one row",
+                                                      .options = options,
+                                                      .opens = true,
+                                                      .size = sizeof(struct nvdp__summary_attack),
+                                                      .run = run,
+                                                      .table = &nvdp__result_summary_attack,
+                                                      .add = add_file,
+                                                      .head = print_head,
+                                                      .verdict = write_verdict};

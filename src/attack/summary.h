@@ -1,0 +1,42 @@
+/* Summaries under attack: the file and the audit of its mechanism (summary_audit.c), and a test of one row (summary.c). */
+#ifndef NVDP_SRC_ATTACK_SUMMARY_H
+#define NVDP_SRC_ATTACK_SUMMARY_H
+
+#include "share/verify.h"
+
+#include <nvdp/audit.h>
+
+/* Reads and checks a file of kind summary/1; nvdp__verify_release(), also after a failure.  Returns NVDP_ERR_INPUT for another
+ * file, or one that contradicts itself. */
+nvdp_status nvdp__attacked_summary(struct nvdp_context *ctx, const char *path,
+                                   struct nvdp__verify *v);
+/* Audits the mechanism of a plan; arguments and errors are those of nvdp_audit_summary(). */
+nvdp_status nvdp__audit_plan(struct nvdp_context *ctx, const struct nvdp__summary *of, size_t rows,
+                             size_t releases, double confidence, uint64_t seed,
+                             struct nvdp_summary_audit *out);
+
+/* A question about one row of a summary, all other rows known. */
+struct nvdp__summary_question {
+    const char *name;              /* static */
+    size_t answers;                /* m, equally likely */
+    double baseline;               /* 1/m */
+    double share;                  /* of right answers over draws of the noise */
+    struct nvdp_interval interval; /* 95 %, Clopper & Pearson */
+    double bound;                  /* theorem 2 */
+    double
+        file; /* share of the tested rows for which the file's own noise gives the right answer */
+};
+
+/* Result of the attack summary. */
+struct nvdp__summary_attack {
+    size_t struct_size;
+    size_t rows, tested; /* of the collection; those that were tested */
+    size_t releases;     /* draws of the noise */
+    double mu;
+    double noise;        /* root mean square of the file's noise, in stated deviations */
+    double noise_chance; /* that noise as stated is so small */
+    size_t questions;
+    struct nvdp__summary_question question[3];
+};
+
+#endif
