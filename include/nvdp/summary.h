@@ -16,17 +16,17 @@ struct nvdp_summary_result {
     size_t struct_size;                  /**< NVDP_RESULT() sets it */
     const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
     bool written;                        /**< false for option "dry-run" */
-    size_t units;                        /**< n, rows of the collection */
+    size_t units;                        /**< n, rows of the collection, or its persons */
     size_t dim;                          /**< d, numbers of a vector */
     size_t answers; /**< K: 1 for two classes or a score, else the number of classes; 0: none */
     size_t width;   /**< D, width of the matrix */
     size_t rows;    /**< synthetic rows */
     double
-        epsilon; /**< proven for the replacement of any one row, in nats; +inf: noise from a seed */
+        epsilon; /**< proven for the replacement of any one unit, in nats; +inf: noise from a seed */
     double delta;      /**< its delta */
     double mu;         /**< its mu */
-    double epsilon_2;  /**< epsilon of two rows that change together */
-    double epsilon_10; /**< epsilon of ten rows */
+    double epsilon_2;  /**< epsilon of two units that change together */
+    double epsilon_10; /**< epsilon of ten units */
     double noise;      /**< standard deviation of the noise of an entry off the diagonal */
     /** The distance between the means of two equally frequent classes that the noise alone would show, in lengths of a row:
      * differences below it cannot be seen. For all rows without classes: that of their mean. From n, d and epsilon. */
@@ -39,10 +39,11 @@ struct nvdp_summary_result {
         spent_samples; /**< as in nvdp_export_result, in which a summary counts as one; 0: no ledger */
     double spent_epsilon; /**< by the ledger, for a text with all its rows; NaN: no ledger */
     char run[1024];       /**< folder of the run, which this call may have made */
+    char unit[8]; /**< what is replaced: "row", or "person" with all rows, for option "person" */
 };
 
 /** Writes a summary of the texts: a file of kind summary/1 (formats.md). The matrix is the exact sum of the products of each
- * row's numbers, with exact Gaussian noise from the operating system (proofs.md, 11); synthetic rows are computed from it.
+ * row's numbers, or for each person of the averages of these products over the person's rows, with exact Gaussian noise from the operating system (proofs.md, 11); synthetic rows are computed from it.
  * The ledger counts the summary before anything is drawn. One pass of the encoder over the texts; O(n D^2 + D^3).
  *
  * Options (kind "summarize"): run, model, center, public-independent, reduce, text-column, input, limit, label-column,

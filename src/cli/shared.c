@@ -117,16 +117,17 @@ const struct cli_command cli_command_summarize = {
         "reader, to compare groups or to look at a distribution, and proves a far smaller epsilon: "
         "for the replacement of any one row, its label included. It says nothing about single "
         "texts. "
-        "The number of rows, the list of classes and the range of scores are public. The ledger "
-        "counts the summary before anything is drawn; copies of a text, and rows of one person, "
-        "add "
-        "up.",
+        "With --person COLUMN, it proves the same for any one person, all rows included. The "
+        "number "
+        "of rows or persons, the list of classes and the range of scores are public. The ledger "
+        "counts the summary before anything is drawn; copies of a text add up.",
     .examples = "Examples:\n"
                 "  nvdp summarize --model models/minilm --center public.txt \\\n"
                 "    --input reviews.tsv --text-column review --classes negative,positive \\\n"
                 "    --out summary.h5 --dry-run\n"
                 "  nvdp summarize --model models/minilm --center public.txt \\\n"
-                "    --input rated.csv --range 0,5 --summary-epsilon 0.5 --out summary.parquet\n",
+                "    --input rated.csv --person author --range 0,5 --summary-epsilon 0.5 \\\n"
+                "    --out summary.parquet\n",
     .kinds = "summarize",
     .takes_precision = true,
     .run = summarize,

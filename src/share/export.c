@@ -178,28 +178,21 @@ static nvdp_status load_splits(struct nvdp__export *export,
                                                "{splits}: expected at least one split, found none");
 }
 
-struct nvdp_dataset_config nvdp__export_dataset(const struct nvdp__export *export,
-                                                const char *id_column) {
-    struct nvdp_dataset_config config =
-        nvdp__run_dataset_config(&export->from.run, export->options->data);
-    config.id_column = id_column;
-    config.limit = export->options->limit;
-    config.limit_seed = export->options->seed;
-    return config;
-}
-
 /* Loads the texts to share. Fails if one of them is among the public texts. */
 static nvdp_status load_texts(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     const bool answered = options->summary.classes != NULL || options->summary.range != NULL;
-    const struct nvdp_dataset_config config = nvdp__export_dataset(
-        export,
-        answered && options->person == NULL ? nvdp__summary_label(options) : options->person);
+    struct nvdp_dataset_config config = nvdp__run_dataset_config(&export->from.run, options->data);
     bool labeled = false;
+    config.id_column = options->person;
+    config.limit = options->limit;
+    config.limit_seed = options->seed;
+    if (answered)
+        config.label_column = options->summary.label != NULL ? options->summary.label : "label";
     if (options->input != NULL) {
         NVDP_TRY(
             nvdp__dataset_load_rows(export->ctx, nvdp_model_tokenizer(export->from.run.model),
-                                    &config, answered ? NVDP__LABELS_IGNORED : NVDP__LABELS_FOUND,
+                                    &config, answered ? NVDP__LABELS_AS_TEXT : NVDP__LABELS_FOUND,
                                     options->input, compared(export), &export->from.part[0].data));
         export->from.parts = 1;
     } else {

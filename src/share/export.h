@@ -151,10 +151,6 @@ struct nvdp__export {
     struct nvdp__export_drawing draw;
 };
 
-static inline const char *nvdp__summary_label(const struct nvdp__export_options *options) {
-    return options->summary.label != NULL ? options->summary.label : "label";
-}
-
 static inline bool nvdp__export_is_fixed(const struct nvdp__export *export) {
     return export->options->grid == NVDP__GRID_FIXED;
 }
@@ -165,9 +161,6 @@ static inline bool nvdp__export_is_fixed(const struct nvdp__export *export) {
 nvdp_status nvdp__export_do(struct nvdp__export *export, const struct nvdp_config *config,
                             const struct nvdp__export_kind *kind);
 void nvdp__export_close(struct nvdp__export *export);
-/* Returns how the rows to release are read, with this column as their ids; NULL if none is asked for. */
-struct nvdp_dataset_config nvdp__export_dataset(const struct nvdp__export *export,
-                                                const char *id_column);
 
 /* --- export_ledger.c --- */
 

@@ -2,6 +2,7 @@
  * of the release in the ledger. */
 #include "base/own.h"
 #include "share/export.h"
+#include "share/summarize.h"
 #include "text/tokenizer.h"
 #include <inttypes.h>
 #include <math.h>
@@ -19,7 +20,8 @@ struct nvdp__ledger_release nvdp__export_record(const struct nvdp__export *expor
         .texts = export->from.texts,
         .samples = options->samples,
         .budget = {options->budget.samples, options->budget.epsilon},
-        .type = export->kind->type,
+        .type = export->summary != NULL && export->summary->persons ? NVDP__LEDGER_PERSONS
+                                                                    : export->kind->type,
         .mu = facts->certified && made->theorem == NVDP_THEOREM_SEQUENCE
                   ? made->mu / sqrt((double)facts->samples)
                   : INFINITY};
@@ -184,7 +186,7 @@ static nvdp_status refuse_duplicates(struct nvdp_context *ctx, const struct nvdp
 }
 
 /* Says what texts cost that stand several times, and refuses them beyond the promise of the run, unless the caller gives a
- * budget, which the ledger keeps.  It needs no ledger. */
+ * budget, which the ledger keeps.  It needs no ledger.  Does nothing if all rows of a person count as one. */
 nvdp_status nvdp__export_check_duplicates(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     const struct nvdp__ledger_release release = nvdp__export_record(export);
@@ -196,6 +198,7 @@ nvdp_status nvdp__export_check_duplicates(struct nvdp__export *export) {
     const bool budget = options->budget.samples > 0 || options->budget.epsilon > 0;
     const struct nvdp_dataset *part[NVDP__EXPORT_PARTS];
     struct nvdp__repeats repeats;
+    if (release.type == NVDP__LEDGER_PERSONS) return NVDP_OK;
     for (size_t i = 0; i < export->from.parts; i++)
         part[i] = export->from.part[i].data;
     NVDP_TRY(nvdp__repeats_count(export->ctx, export->from.parts, part, &repeats));

@@ -103,7 +103,8 @@ const struct nvdp_option nvdp__release_options[] = {
     {"person", NVDP_OPTION_TEXT, "COLUMN",
      "column that names the person of each text, such as author or patient; the ledger adds up all "
      "texts of a person, and keeps no name; names count as written: Ann and ann are two persons; a "
-     "text without a name is a person of its own",
+     "text without a name is a person of its own; in a summary, the unit is then the person, whose "
+     "rows together count as one row",
      NULL, AT(person), .traits = NVDP_TRAIT_NO_EFFECT},
     {"person-epsilon", NVDP_OPTION_REAL, "E",
      "refuse the export if all texts of a person together have an epsilon above E at delta 1e-5, "
@@ -187,10 +188,11 @@ nvdp_status nvdp__export_check(struct nvdp_context *ctx,
     if (options->no_ledger && (options->budget.samples > 0 || options->budget.epsilon > 0))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {no-ledger} excludes a budget, because nothing is counted");
-    if (options->no_ledger && (options->person != NULL || options->receiver != NULL))
+    const bool counted = options->person != NULL && options->summary.epsilon == 0;
+    if (options->no_ledger && (counted || options->receiver != NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {no-ledger} excludes {person} and {receiver}, because nothing is "
-                          "counted");
+                          "option {no-ledger} excludes %s{receiver}, because nothing is counted",
+                          options->summary.epsilon == 0 ? "{person} and " : "");
     if (!(options->person_epsilon >= 0))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{person-epsilon}: expected a number of at least 0, found %g",

@@ -258,7 +258,9 @@ nvdp_status nvdp__card_write(const struct nvdp__release *release, const char *of
     const struct nvdp__summary_facts *summary = facts->summary;
     const size_t rows = summary != NULL ? summary->plan.units : shape->texts;
     const char *what = summary != NULL ? "Noisy summary of a collection of" : "Noisy embeddings of",
-               *unit = summary != NULL ? "rows" : "texts";
+               *unit = summary == NULL    ? "texts"
+                       : summary->persons ? "persons"
+                                          : "rows";
     NVDP_TRY(NVDP__MADE(code, quoted, verify, reuse, task, method, format, lines));
     NVDP_TRY(nvdp__output_open(release->ctx, path, to));
     NVDP_TRY(nvdp__output_printf(to,

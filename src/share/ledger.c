@@ -94,8 +94,11 @@ nvdp_status nvdp__ledger_take(struct nvdp__ledger *ledger, const struct nvdp__le
         return NVDP_OK;
     case NVDP__LEDGER_RELEASE:
     case NVDP__LEDGER_SHARED:
+    case NVDP__LEDGER_PERSONS:
         NVDP_TRY(take_release(ledger, record, code, false));
-        ledger->record[ledger->count - 1].shared = *type == NVDP__LEDGER_SHARED;
+        last = ledger->record + ledger->count - 1;
+        last->shared = *type != NVDP__LEDGER_RELEASE;
+        last->by_person = *type == NVDP__LEDGER_PERSONS;
         return NVDP_OK;
     case NVDP__LEDGER_NAMES:
         right = take_names(ledger, record);
@@ -160,21 +163,26 @@ static nvdp_status normalize_name(struct nvdp_context *ctx, const char *name, bo
     return nvdp__runes_write(ctx, &out->run, out);
 }
 
-nvdp_status nvdp__ledger_name(const struct nvdp__ledger *ledger, enum nvdp__ledger_naming kind,
-                              const char *name, nvdp__text_hash hash) {
+nvdp_status nvdp__name_hash(struct nvdp_context *ctx, const unsigned char *key,
+                            enum nvdp__ledger_naming kind, const char *name, nvdp__text_hash hash) {
     const uint64_t mark = UINT64_MAX - (uint64_t)kind; /* no text has so many tokens */
     crypto_generichash_state state;
     nvdp__auto(nvdp__normalized_release) struct nvdp__normalized normal = {0};
     memset(hash, 0, NVDP__LEDGER_HASH);
     if (name == NULL) return NVDP_OK;
-    NVDP_TRY(normalize_name(ledger->ctx, name, kind == NVDP__LEDGER_LOOK, &normal));
+    NVDP_TRY(normalize_name(ctx, name, kind == NVDP__LEDGER_LOOK, &normal));
     if (normal.size == 0) return NVDP_OK;
-    crypto_generichash_init(&state, ledger->key, KEY, NVDP__LEDGER_HASH);
+    crypto_generichash_init(&state, key, key != NULL ? KEY : 0, NVDP__LEDGER_HASH);
     crypto_generichash_update(&state, (const unsigned char *)&mark, sizeof mark);
     crypto_generichash_update(&state, (const unsigned char *)normal.text, normal.size);
     crypto_generichash_final(&state, hash, NVDP__LEDGER_HASH);
     sodium_memzero(&state, sizeof state);
     return NVDP_OK;
+}
+
+nvdp_status nvdp__ledger_name(const struct nvdp__ledger *ledger, enum nvdp__ledger_naming kind,
+                              const char *name, nvdp__text_hash hash) {
+    return nvdp__name_hash(ledger->ctx, ledger->key, kind, name, hash);
 }
 
 void nvdp__ledger_set_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_names *names) {
@@ -397,7 +405,8 @@ static struct nvdp__ledger_record next_record(const struct nvdp__ledger *ledger,
         .named = names->person != NULL || names->receiver != NULL || names->person_epsilon > 0 ||
                  names->word_mu > 0 || names->distance > 0,
         .word_mu = names->word_mu,
-        .shared = release->type == NVDP__LEDGER_SHARED,
+        .shared = release->type != NVDP__LEDGER_RELEASE,
+        .by_person = release->type == NVDP__LEDGER_PERSONS,
         .distance = names->distance,
         .person_epsilon = names->person_epsilon > 0
                               ? names->person_epsilon
@@ -539,6 +548,11 @@ const struct nvdp__ledger_release *nvdp__ledger_like(const struct nvdp__ledger *
     for (const struct nvdp__ledger_record *record = one; record-- > ledger->record;)
         if (is_like(record, one)) return record->release;
     return NULL;
+}
+
+nvdp_status nvdp__ledger_units(const struct nvdp__ledger *ledger,
+                               const struct nvdp__ledger_release *release, uint64_t *units) {
+    return nvdp__units_of_record(ledger->ctx, find_record(ledger, release), units);
 }
 
 nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,

@@ -35,7 +35,8 @@ struct nvdp__budget {
 };
 
 /* The types of the frames of a file: a release, its names, how they look, its end (it was returned, or its file was
- * published), a release of a file of kind ledger/1 or ledger/2, and a release whose rows share their noise (a summary). */
+ * published), a release of a file of kind ledger/1 or ledger/2, a release whose rows share their noise (a summary), and one in
+ * which all rows of a person together count as one row (a summary of persons). */
 enum nvdp__ledger_type {
     NVDP__LEDGER_RELEASE,
     NVDP__LEDGER_NAMES,
@@ -43,7 +44,8 @@ enum nvdp__ledger_type {
     NVDP__LEDGER_RETURNED,
     NVDP__LEDGER_PUBLISHED,
     NVDP__LEDGER_OLD,
-    NVDP__LEDGER_SHARED
+    NVDP__LEDGER_SHARED,
+    NVDP__LEDGER_PERSONS
 };
 
 /* A record without its texts, in the layout of the file.  Files of kind ledger/1 have no `file`, older files no `type`. */
@@ -131,6 +133,9 @@ void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_
 /* Computes the keyed hash of a person's or a receiver's name in Unicode's normal form NFC, without white space around it.
  * Zeros for an empty name or NULL.  LOOK: the same for persons' names that look alike. */
 enum nvdp__ledger_naming { NVDP__LEDGER_PERSON, NVDP__LEDGER_RECEIVER, NVDP__LEDGER_LOOK };
+/* The same under a key of NVDP__LEDGER_SUBKEY bytes, or without one (NULL): names are equal if the ledger's are. */
+nvdp_status nvdp__name_hash(struct nvdp_context *ctx, const unsigned char *key,
+                            enum nvdp__ledger_naming kind, const char *name, nvdp__text_hash hash);
 nvdp_status nvdp__ledger_name(const struct nvdp__ledger *ledger, enum nvdp__ledger_naming kind,
                               const char *name, nvdp__text_hash hash);
 /* Returns how many persons' names of the next release, of so many texts, look like another one of this release or of a
@@ -173,6 +178,10 @@ const struct nvdp__ledger_release *nvdp__ledger_like(const struct nvdp__ledger *
 /* True if the distance from exact weights adds at most a thousandth of delta to it. */
 bool nvdp__distance_negligible(double epsilon, double distance, double delta);
 bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__spent *spent);
+/* Sets *units to the number of units of a release: its texts, or its persons and its texts without a person if all rows of a
+ * person count as one. */
+nvdp_status nvdp__ledger_units(const struct nvdp__ledger *ledger,
+                               const struct nvdp__ledger_release *release, uint64_t *units);
 /* Adds up the releases so far of the texts in `release`.  Sets *budget to the budget of the last record that has one
  * of the texts, and worst->person_budget to the budget of a person in force. */
 nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
@@ -203,7 +212,11 @@ void nvdp__spent_persons(const struct nvdp__spent *spent, struct nvdp_persons *o
  * All samples of a text count for every person to whom any record gives the text, so that the epsilon of a person is
  * never below that of one of their texts.  A text without a name in a record is a person of its own there.  A text
  * without a name in any record counts for itself alone: the sum of the person who wrote it lacks its samples.  A record
- * without a receiver counts for every receiver. */
+ * without a receiver counts for every receiver.
+ *
+ * In a summary of persons, all rows of a person are one unit, and so is a row without a person.  There a text costs as many
+ * units as have it, and a person costs one unit.  The person costs more only through texts that the summary does not give to
+ * the person: each further unit that has a text which another record gives to the person, or which it gives to nobody. */
 
 /* A record with its texts and names. */
 struct nvdp__ledger_record {
@@ -218,6 +231,7 @@ struct nvdp__ledger_record {
     bool finished;             /* its file was published, as far as is known */
     bool named;                /* a record with names belongs to it */
     bool shared;               /* its rows share their noise: a summary. Older kinds have none */
+    bool by_person;            /* a summary in which all rows of a person together count as one */
     double person_epsilon;     /* budget of a person from this record on; 0: as before */
     double word_mu;            /* of one sample, per word; 0: that of the release */
     double distance;           /* of one sample's weights, as in struct nvdp__ledger_names */
@@ -280,6 +294,9 @@ struct nvdp__account {
     const struct nvdp__ledger_release *last; /* the last of the records; NULL: none */
 };
 
+/* Sets *units as nvdp__ledger_units() does. */
+nvdp_status nvdp__units_of_record(struct nvdp_context *ctx,
+                                  const struct nvdp__ledger_record *record, uint64_t *units);
 /* Adds up the records, with the next one, over the texts of the record `of`, and finds the largest sums.  What concerns
  * earlier records, such as spent.seen_before, is without the next one. */
 nvdp_status nvdp__account_sum(const struct nvdp__records *records,

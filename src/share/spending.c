@@ -152,105 +152,7 @@ double nvdp__person_budget(const struct nvdp__ledger_record *record, size_t coun
     return 0;
 }
 
-/* --- by text --- */
-
-static struct nvdp__sum *find_sum(const struct nvdp__account *account, const unsigned char *text) {
-    return bsearch(text, account->sum, account->count, sizeof *account->sum, by_hash);
-}
-
-/* Adds a record.  Returns false if it has none of the texts.  A text that occurs twice in the record counts twice. */
-static bool add(struct nvdp__account *account, const struct nvdp__ledger_record *record) {
-    bool any = false;
-    for (size_t i = 0; i < record->release->texts; i++) {
-        struct nvdp__sum *of = find_sum(account, record->text[i]);
-        if (of == NULL) continue;
-        any = true;
-        of->named = of->named || person_of(record, i) != NULL;
-        of->rows++;
-    }
-    for (size_t i = 0; any && i < record->release->texts; i++) {
-        struct nvdp__sum *of = find_sum(account, record->text[i]);
-        if (of != NULL) spend_counted(of, record);
-    }
-    return any;
-}
-
-/* Lists files as "dev.h5, train.h5 and others".  A record without a file name is listed by its model_id. */
-static void list_file(const struct nvdp__ledger_record *record, size_t before,
-                      char files[NVDP__LEDGER_FILES]) {
-    enum { MAX_LISTED = 2 };
-    const size_t used = strlen(files);
-    const char *name = record->file, *end = record->finished ? "" : " (unfinished)";
-    if (before > MAX_LISTED) return;
-    if (before == MAX_LISTED)
-        nvdp__snprintf(files + used, NVDP__LEDGER_FILES - used, " and other files");
-    else
-        nvdp__snprintf(files + used, NVDP__LEDGER_FILES - used, "%s%.*s%s", before > 0 ? ", " : "",
-                       name[0] != '\0' ? NVDP__LEDGER_FILE : NVDP__LEDGER_ID,
-                       name[0] != '\0' ? name : record->release->id, end);
-}
-
-/* Finds the largest sums.  Equal ones that are neighbors have the same epsilon, which is computed once.
- * worst->persons_over counts the sums whose epsilon is above `budget` (0: none). */
-static void find_largest(const struct nvdp__sum *sum, size_t count, double delta,
-                         const struct nvdp__filter *filter, double budget,
-                         struct nvdp__spent *worst) {
-    double epsilon = 0, filtered = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct nvdp__spending *spending = &sum[i].spending;
-        if (i == 0 || nvdp__compare(&sum[i - 1], &sum[i],
-                                    NVDP__KEYS(NVDP__UP_MEMORY(struct nvdp__sum, spending))) != 0) {
-            epsilon = epsilon_of(spending, delta);
-            filtered = filtered_of(spending, filter, delta);
-        }
-        worst->persons_over += budget > 0 && filtered > budget;
-        worst->unnamed += !sum[i].named;
-        worst->person_texts = nvdp__max(worst->person_texts, sum[i].texts);
-        worst->samples = nvdp__max(worst->samples, spending->samples);
-        worst->epsilon = fmax(worst->epsilon, epsilon);
-        worst->filtered = fmax(worst->filtered, filtered);
-        worst->mu = fmax(worst->mu, sqrt(spending->mu_square));
-        worst->radius = fmax(worst->radius, sqrt(spending->radius_square));
-        worst->word_radius = fmax(worst->word_radius, sqrt(spending->word_radius_square));
-        worst->word_mu = fmax(worst->word_mu, sqrt(spending->word_square));
-    }
-}
-
-nvdp_status nvdp__account_sum(const struct nvdp__records *records,
-                              const struct nvdp__ledger_record *of, struct nvdp__account *account) {
-    const size_t texts = (size_t)of->release->texts;
-    nvdp__autofree nvdp__text_hash *text = NULL;
-    size_t files = 0;
-    account->spent.proven = records->filter.budget;
-    account->spent.person_proven = records->person_filter.budget;
-    NVDP_TRY(NVDP__NEW(records->ctx, text, texts));
-    memcpy(text, of->text, texts * sizeof *text);
-    account->count = distinct(text, texts, sizeof *text);
-    NVDP_TRY(NVDP__NEW(records->ctx, account->sum, account->count));
-    for (size_t i = 0; i < account->count; i++)
-        memcpy(account->sum[i].of, text[i], sizeof *text);
-    for (size_t r = records->count; r-- > 0;) {
-        const struct nvdp__ledger_record *record = &records->record[r];
-        if (!counts(records, record) || !add(account, record)) continue;
-        if (files == 0) account->last = record->release;
-        list_file(record, files++, account->spent.files);
-        account->spent.shared_before = account->spent.shared_before || record->finished;
-    }
-    for (size_t i = 0; i < account->count; i++) {
-        account->sum[i].before = account->sum[i].spending.samples;
-        account->spent.seen_before += account->sum[i].before > 0;
-    }
-    if (records->next != NULL && counts(records, records->next)) add(account, records->next);
-    find_largest(account->sum, account->count, records->delta, &records->filter, 0,
-                 &account->spent);
-    return NVDP_OK;
-}
-
-void nvdp__account_release(struct nvdp__account *account) {
-    free(account->sum);
-}
-
-/* --- by person --- */
+/* --- texts and their persons --- */
 
 /* A text of a person.  The person of a text without one is the text itself. */
 struct pair {
@@ -306,6 +208,143 @@ static bool has_pair(const struct list *pairs, const unsigned char *text,
     return false;
 }
 
+/* Collects the distinct pairs of a text and its person in the record.  Texts without a person are not among them. */
+static nvdp_status collect_given(const struct nvdp__ledger_record *record, struct list *given) {
+    for (size_t i = 0; i < record->release->texts; i++)
+        if (person_of(record, i) != NULL)
+            NVDP_TRY(put(given, record->text[i], person_of(record, i)));
+    keep_distinct(given);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__units_of_record(struct nvdp_context *ctx,
+                                  const struct nvdp__ledger_record *record, uint64_t *units) {
+    nvdp__auto(release_list) struct list persons = {.ctx = ctx};
+    *units = record->release->texts;
+    for (size_t i = 0; record->by_person && i < record->release->texts; i++) {
+        const unsigned char *person = person_of(record, i);
+        if (person == NULL) continue;
+        NVDP_TRY(put(&persons, person, person));
+        --*units;
+    }
+    keep_distinct(&persons);
+    *units += persons.count;
+    return NVDP_OK;
+}
+
+/* --- by text --- */
+
+static struct nvdp__sum *find_sum(const struct nvdp__account *account, const unsigned char *text) {
+    return bsearch(text, account->sum, account->count, sizeof *account->sum, by_hash);
+}
+
+/* Adds a record.  Sets *any to whether it has one of the texts.  A text that occurs twice in the record counts twice, but only
+ * once per person if all rows of a person count as one. */
+static nvdp_status add(struct nvdp_context *ctx, struct nvdp__account *account,
+                       const struct nvdp__ledger_record *record, bool *any) {
+    nvdp__auto(release_list) struct list given = {.ctx = ctx};
+    *any = false;
+    if (record->by_person) NVDP_TRY(collect_given(record, &given));
+    for (size_t i = 0; i < record->release->texts; i++) {
+        struct nvdp__sum *of = find_sum(account, record->text[i]);
+        const bool named = person_of(record, i) != NULL;
+        if (of == NULL) continue;
+        *any = true;
+        of->named = of->named || named;
+        of->rows += !(record->by_person && named);
+    }
+    for (size_t k = 0; *any && k < given.count; k++) {
+        struct nvdp__sum *of = find_sum(account, given.pair[k].text);
+        if (of != NULL) of->rows++;
+    }
+    for (size_t i = 0; *any && i < record->release->texts; i++) {
+        struct nvdp__sum *of = find_sum(account, record->text[i]);
+        if (of != NULL) spend_counted(of, record);
+    }
+    return NVDP_OK;
+}
+
+/* Lists files as "dev.h5, train.h5 and others".  A record without a file name is listed by its model_id. */
+static void list_file(const struct nvdp__ledger_record *record, size_t before,
+                      char files[NVDP__LEDGER_FILES]) {
+    enum { MAX_LISTED = 2 };
+    const size_t used = strlen(files);
+    const char *name = record->file, *end = record->finished ? "" : " (unfinished)";
+    if (before > MAX_LISTED) return;
+    if (before == MAX_LISTED)
+        nvdp__snprintf(files + used, NVDP__LEDGER_FILES - used, " and other files");
+    else
+        nvdp__snprintf(files + used, NVDP__LEDGER_FILES - used, "%s%.*s%s", before > 0 ? ", " : "",
+                       name[0] != '\0' ? NVDP__LEDGER_FILE : NVDP__LEDGER_ID,
+                       name[0] != '\0' ? name : record->release->id, end);
+}
+
+/* Finds the largest sums.  Equal ones that are neighbors have the same epsilon, which is computed once.
+ * worst->persons_over counts the sums whose epsilon is above `budget` (0: none). */
+static void find_largest(const struct nvdp__sum *sum, size_t count, double delta,
+                         const struct nvdp__filter *filter, double budget,
+                         struct nvdp__spent *worst) {
+    double epsilon = 0, filtered = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct nvdp__spending *spending = &sum[i].spending;
+        if (i == 0 || nvdp__compare(&sum[i - 1], &sum[i],
+                                    NVDP__KEYS(NVDP__UP_MEMORY(struct nvdp__sum, spending))) != 0) {
+            epsilon = epsilon_of(spending, delta);
+            filtered = filtered_of(spending, filter, delta);
+        }
+        worst->persons_over += budget > 0 && filtered > budget;
+        worst->unnamed += !sum[i].named;
+        worst->person_texts = nvdp__max(worst->person_texts, sum[i].texts);
+        worst->samples = nvdp__max(worst->samples, spending->samples);
+        worst->epsilon = fmax(worst->epsilon, epsilon);
+        worst->filtered = fmax(worst->filtered, filtered);
+        worst->mu = fmax(worst->mu, sqrt(spending->mu_square));
+        worst->radius = fmax(worst->radius, sqrt(spending->radius_square));
+        worst->word_radius = fmax(worst->word_radius, sqrt(spending->word_radius_square));
+        worst->word_mu = fmax(worst->word_mu, sqrt(spending->word_square));
+    }
+}
+
+nvdp_status nvdp__account_sum(const struct nvdp__records *records,
+                              const struct nvdp__ledger_record *of, struct nvdp__account *account) {
+    const size_t texts = (size_t)of->release->texts;
+    nvdp__autofree nvdp__text_hash *text = NULL;
+    size_t files = 0;
+    bool any;
+    account->spent.proven = records->filter.budget;
+    account->spent.person_proven = records->person_filter.budget;
+    NVDP_TRY(NVDP__NEW(records->ctx, text, texts));
+    memcpy(text, of->text, texts * sizeof *text);
+    account->count = distinct(text, texts, sizeof *text);
+    NVDP_TRY(NVDP__NEW(records->ctx, account->sum, account->count));
+    for (size_t i = 0; i < account->count; i++)
+        memcpy(account->sum[i].of, text[i], sizeof *text);
+    for (size_t r = records->count; r-- > 0;) {
+        const struct nvdp__ledger_record *record = &records->record[r];
+        any = false;
+        if (counts(records, record)) NVDP_TRY(add(records->ctx, account, record, &any));
+        if (!any) continue;
+        if (files == 0) account->last = record->release;
+        list_file(record, files++, account->spent.files);
+        account->spent.shared_before = account->spent.shared_before || record->finished;
+    }
+    for (size_t i = 0; i < account->count; i++) {
+        account->sum[i].before = account->sum[i].spending.samples;
+        account->spent.seen_before += account->sum[i].before > 0;
+    }
+    if (records->next != NULL && counts(records, records->next))
+        NVDP_TRY(add(records->ctx, account, records->next, &any));
+    find_largest(account->sum, account->count, records->delta, &records->filter, 0,
+                 &account->spent);
+    return NVDP_OK;
+}
+
+void nvdp__account_release(struct nvdp__account *account) {
+    free(account->sum);
+}
+
+/* --- by person --- */
+
 /* Collects the persons in `own`, and those to whom any record gives one of these texts.  Counts the persons in `own`, and
  * the texts that it gives to another person than an earlier record. */
 static nvdp_status collect_persons(const struct nvdp__records *records, const struct list *own,
@@ -347,20 +386,46 @@ static nvdp_status collect_pairs(const struct nvdp__records *records, const stru
     return NVDP_OK;
 }
 
+/* Collects the units of a summary of persons that hold texts of other persons, as pairs of the person who pays and the unit:
+ * the person's own unit, and units with a text of the person that the record gives to others alone. */
+static nvdp_status collect_units(const struct nvdp__ledger_record *record, const struct list *pairs,
+                                 struct list *units) {
+    nvdp__auto(release_list) struct list given = {.ctx = units->ctx};
+    NVDP_TRY(collect_given(record, &given));
+    for (size_t g = 0; g < given.count; g++) {
+        const unsigned char *text = given.pair[g].text, *unit = given.pair[g].person;
+        for (size_t k = find_text(pairs, text);
+             k < pairs->count && by_hash(pairs->pair[k].text, text) == 0; k++) {
+            const unsigned char *person = pairs->pair[k].person;
+            if (by_hash(person, unit) == 0 || !has_pair(&given, text, person))
+                NVDP_TRY(put(units, person, unit));
+        }
+    }
+    keep_distinct(units);
+    return NVDP_OK;
+}
+
 /* Adds a record to the sums of the persons [count] to whom `pairs` give its texts. */
-static void add_to_persons(const struct nvdp__ledger_record *record, const struct list *pairs,
-                           struct nvdp__sum *sum, size_t count) {
+static nvdp_status add_to_persons(const struct nvdp__ledger_record *record,
+                                  const struct list *pairs, struct nvdp__sum *sum, size_t count) {
+    nvdp__auto(release_list) struct list units = {.ctx = pairs->ctx};
+    if (record->by_person) NVDP_TRY(collect_units(record, pairs, &units));
+    for (size_t u = 0; u < units.count; u++) {
+        struct nvdp__sum *of = bsearch(units.pair[u].text, sum, count, sizeof *sum, by_hash);
+        of->rows++;
+    }
     for (int pass = 0; pass < 2; pass++) /* counts the rows of each person, then adds them */
         for (size_t i = 0; i < record->release->texts; i++)
             for (size_t k = find_text(pairs, record->text[i]);
                  k < pairs->count && by_hash(pairs->pair[k].text, record->text[i]) == 0; k++) {
                 struct nvdp__sum *of =
                     bsearch(pairs->pair[k].person, sum, count, sizeof *sum, by_hash);
-                if (pass == 0)
-                    of->rows++;
-                else
+                if (pass == 1)
                     spend_counted(of, record);
+                else if (!record->by_person || person_of(record, i) == NULL)
+                    of->rows++;
             }
+    return NVDP_OK;
 }
 
 /* Adds up the persons of the record.  A text without one is its own person. */
@@ -388,7 +453,7 @@ static nvdp_status add_persons(const struct nvdp__records *records,
     }
     for (size_t r = 0; r < all_of(records); r++)
         if (counts(records, record_at(records, r)))
-            add_to_persons(record_at(records, r), &pairs, sum, persons.count);
+            NVDP_TRY(add_to_persons(record_at(records, r), &pairs, sum, persons.count));
     NVDP__SORT(sum, persons.count, NVDP__UP_MEMORY(struct nvdp__sum, spending));
     find_largest(sum, persons.count, records->delta, &records->person_filter, budget, &worst);
     spent->persons_over = worst.persons_over;

@@ -38,7 +38,7 @@ static const struct nvdp_option option_rows[] = {
 
     {"input", NVDP_OPTION_TEXT, "FILE",
      "texts to summarize, one per line or a table (.tsv, .csv, .json, also .gz or .xz); -: "
-     "standard input; the number of rows is public",
+     "standard input; the number of rows, or of persons with {person}, is public",
      NULL, AT(input), .group = "Texts:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED},
     NVDP__LABEL_COLUMN_ROW(AT(summary.label), .traits = NVDP_TRAIT_BASIC),
     {"classes", NVDP_OPTION_TEXT, "A,B,...",
@@ -52,8 +52,9 @@ static const struct nvdp_option option_rows[] = {
 
     NVDP__RELEASED_FILE_ROW(AT(out)),
     {"summary-epsilon", NVDP_OPTION_REAL, "E",
-     "epsilon of the replacement of any one row, its label included", "1", AT(summary.epsilon),
-     .min = 1e-6, .max = 1000, .traits = NVDP_TRAIT_BASIC},
+     "epsilon of the replacement of any one row, its label included; with {person}, of any one "
+     "person, all rows included",
+     "1", AT(summary.epsilon), .min = 1e-6, .max = 1000, .traits = NVDP_TRAIT_BASIC},
     {"summary-delta", NVDP_OPTION_REAL, "D", "delta of this epsilon", "1e-5", AT(summary.delta),
      .min = 1e-15, .max = .1, .traits = NVDP_TRAIT_BASIC},
     {"rows", NVDP_OPTION_INTEGER, "N",
@@ -87,12 +88,6 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{range}: expected LOW,HIGH with LOW below HIGH, such as 0,5, found '%s'",
                           range);
-    if ((classes != NULL || range != NULL) && options->person != NULL &&
-        strcmp(options->input, "-") == 0)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "{input}: expected a file, which is read again for the labels beside {person}, "
-            "found standard input");
     NVDP_TRY(nvdp__export_check_center(ctx, options));
     return nvdp__export_check(ctx, options);
 }
@@ -110,8 +105,7 @@ const struct nvdp__kind nvdp__kind_summarize = {"summarize", {&schema}};
 /* An export whose values are a summary. */
 struct summarizer {
     struct nvdp__export export; /* the first member: stages take a pointer to it */
-    struct nvdp_dataset
-        *named; /* the texts with their answers as ids, if ids name persons; else NULL */
+    size_t *rows_of; /* [texts] number of rows of a row's person; NULL: rows are the units */
     struct nvdp__summary_facts facts;
     const char **class_name; /* [classes] in the memory of the export */
     size_t classes;
@@ -122,7 +116,7 @@ static struct summarizer *summarizer_of(struct nvdp__export *export) {
     return (struct summarizer *)export;
 }
 
-/* --- the plan: from options and the number of rows alone --- */
+/* --- the plan: from options and the number of units alone --- */
 
 /* Splits the list of classes. */
 static nvdp_status read_classes(struct summarizer *to, const char *list) {
@@ -152,14 +146,36 @@ static double resolution_of(const struct nvdp__summary_facts *of, size_t classes
     return unit / (plan->beta * plan->tau) * (classes == 2 ? 2 : M_SQRT2 * (double)classes);
 }
 
-/* Reads the answers of texts whose ids name persons. */
-static nvdp_status name_answers(struct summarizer *of) {
+/* A row of the collection under the name of its person, without which the name is 0. */
+struct named_row {
+    nvdp__text_hash name;
+    size_t row;
+};
+
+/* Counts the rows of each row's person, wherever they stand. Names are those of the ledger. Returns the number of persons, in
+ * which a row without a person is a person of its own. */
+static nvdp_status find_persons(struct summarizer *of, size_t *units) {
     struct nvdp__export *export = &of->export;
-    const struct nvdp_dataset_config config =
-        nvdp__export_dataset(export, nvdp__summary_label(export->options));
-    return nvdp__dataset_load_rows(export->ctx, nvdp_model_tokenizer(export->from.run.model),
-                                   &config, NVDP__LABELS_IGNORED, export->options->input, NULL,
-                                   &of->named);
+    const struct nvdp_dataset *data = export->from.part[0].data;
+    const size_t n = data->count;
+    nvdp__autofree struct named_row *row = NULL;
+    NVDP_TRY(NVDP__NEW(export->ctx, row, n));
+    NVDP_TRY(NVDP__ARRAYS(export->ctx, &export->memory, NVDP__ITEMS(of->rows_of, n)));
+    for (size_t i = 0; i < n; i++) {
+        row[i].row = i;
+        NVDP_TRY(nvdp__name_hash(export->ctx, NULL, NVDP__LEDGER_PERSON, data->id[i], row[i].name));
+    }
+    NVDP__SORT(row, n, NVDP__UP_MEMORY(struct named_row, name));
+    *units = 0;
+    for (size_t first = 0, end; first < n; first = end, ++*units) {
+        const bool named = !sodium_is_zero(row[first].name, sizeof row->name);
+        for (end = first + 1;
+             named && end < n && memcmp(row[end].name, row[first].name, sizeof row->name) == 0;)
+            end++;
+        for (size_t k = first; k < end; k++)
+            of->rows_of[row[k].row] = end - first;
+    }
+    return NVDP_OK;
 }
 
 static nvdp_status plan(struct nvdp__export *export) {
@@ -167,17 +183,19 @@ static nvdp_status plan(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     struct nvdp__summary_facts *facts = &of->facts;
     struct nvdp_posteriors *like = &export->like;
+    size_t units = export->from.texts;
     *facts = (struct nvdp__summary_facts){.epsilon = options->summary.epsilon,
                                           .delta = options->summary.delta,
+                                          .persons = options->person != NULL,
                                           .scores = options->summary.range != NULL,
                                           .rows = options->summary.rows};
     if (facts->scores) (void)read_range(options->summary.range, &facts->low, &facts->high);
     if (options->summary.classes != NULL) NVDP_TRY(read_classes(of, options->summary.classes));
     const bool answered = facts->scores || of->classes > 0;
-    if (answered && options->person != NULL) NVDP_TRY(name_answers(of));
+    if (facts->persons) NVDP_TRY(find_persons(of, &units));
     like->dim = export->from.run.model->info.nvib.latent_dim;
     nvdp__model_describe(export->from.run.model, like);
-    NVDP_TRY(nvdp__summary_plan(export->ctx, export->from.texts, like->dim,
+    NVDP_TRY(nvdp__summary_plan(export->ctx, units, like->dim,
                                 of->classes > 2 ? of->classes : answered, facts->epsilon,
                                 facts->delta, &facts->plan));
     of->resolution = resolution_of(facts, of->classes);
@@ -211,9 +229,9 @@ static nvdp_status announce(struct nvdp__export *export) {
         NVDP_TRY(NVDP__MADE(export->facts.label_names));
     }
     nvdp__log(export->ctx, of->resolution > COARSE ? NVDP_LOG_WARNING : NVDP_LOG_NOTICE,
-              "%zu rows of %zu numbers at epsilon %g: the noise of %s has length %.2g, where a row "
+              "%zu %ss of %zu numbers at epsilon %g: the noise of %s has length %.2g, where a row "
               "has 1%s",
-              plan->units, plan->dim, of->facts.epsilon,
+              plan->units, nvdp__unit_name(&of->facts), plan->dim, of->facts.epsilon,
               of->classes > 0 ? "the difference of two classes' means" : "the mean", of->resolution,
               of->resolution > COARSE
                   ? nvdp__with_options(export->ctx,
@@ -269,7 +287,7 @@ static nvdp_status add_batch(struct summarizer *of, struct sums *sums, size_t fi
     const struct nvdp__export_part *part = &export->from.part[0];
     const struct nvdp__summary *plan = &of->facts.plan;
     const double radius = export->from.run.model->info.nvib.clip.sequence;
-    const char *const *answer = of->named != NULL ? of->named->id : part->data->id;
+    const char *const *answer = nvdp__dataset_storage(part->data)->answer;
     NVDP_TRY(nvdp__export_infer(export, part, first, n));
     for (size_t i = 0; i < n; i++) {
         const double *mean = export->draw.posteriors->mu + i * plan->dim;
@@ -277,7 +295,8 @@ static nvdp_status add_batch(struct summarizer *of, struct sums *sums, size_t fi
             sums->x[k] = (float)(mean[k] / radius);
         sums->unknown += !nvdp__summary_answer(&of->facts, of->classes, of->class_name,
                                                answer != NULL ? answer[first + i] : NULL, sums->y);
-        nvdp__summary_row(plan, 1, sums->x, sums->y, sums->z + i * plan->width);
+        nvdp__summary_row(plan, of->rows_of != NULL ? of->rows_of[first + i] : 1, sums->x, sums->y,
+                          sums->z + i * plan->width);
     }
     nvdp__summary_add(plan, nvdp_context_threads(export->ctx), n, sums->z, sums->sum);
     return NVDP_OK;
@@ -409,20 +428,22 @@ const struct nvdp_result_table nvdp__result_summary = {
         ROW(guarantee, NULL, NVDP_SCOPE_FILE, 0, "the guarantee, or why there is no useful one"),
         ROW(useful, NULL, NVDP_SCOPE_FILE, 1, "the guarantee limits every attacker"),
         ROW(written, NULL, NVDP_SCOPE_FILE, 0, "the file was written: not a dry run"),
-        ROW(units, "rows", NVDP_SCOPE_FILE, 0, "rows of the collection", .label = "rows"),
+        ROW(unit, NULL, NVDP_SCOPE_FILE, 0, "what is replaced: a row, or a person with all rows",
+            .label = "unit"),
+        ROW(units, NULL, NVDP_SCOPE_FILE, 0, "rows or persons of the collection", .label = "units"),
         ROW(dim, NULL, NVDP_SCOPE_FILE, 0, "numbers of a vector", .label = "width"),
         ROW(answers, NULL, NVDP_SCOPE_FILE, 0,
             "numbers of an answer: 1 for two classes or a score, else the number of classes; 0: "
             "none"),
         ROW(width, NULL, NVDP_SCOPE_FILE, 0, "width of the matrix", .label = "matrix width"),
         ROW(rows, "rows", NVDP_SCOPE_FILE, 0, "synthetic rows", .label = "synthetic rows"),
-        ROW(epsilon, "nats", NVDP_SCOPE_FILE, -1, "proven for the replacement of any one row",
+        ROW(epsilon, "nats", NVDP_SCOPE_FILE, -1, "proven for the replacement of any one unit",
             .label = "epsilon", .bound = 1),
         ROW(delta, NULL, NVDP_SCOPE_FILE, 0, "its delta", .label = "delta"),
         ROW(mu, NULL, NVDP_SCOPE_FILE, -1, "its mu", .label = "mu", .bound = 1),
-        ROW(epsilon_2, "nats", NVDP_SCOPE_FILE, -1, "epsilon of two rows that change together",
-            .label = "of 2 rows", .bound = 1),
-        ROW(epsilon_10, "nats", NVDP_SCOPE_FILE, -1, "epsilon of ten rows", .label = "of 10 rows",
+        ROW(epsilon_2, "nats", NVDP_SCOPE_FILE, -1, "epsilon of two units that change together",
+            .label = "of 2 units", .bound = 1),
+        ROW(epsilon_10, "nats", NVDP_SCOPE_FILE, -1, "epsilon of ten units", .label = "of 10 units",
             .bound = 1),
         ROW(noise, NULL, NVDP_SCOPE_FILE, -1, "standard deviation of the noise off the diagonal"),
         ROW(resolution, NULL, NVDP_SCOPE_FILE, -1,
@@ -474,6 +495,7 @@ static void give_result(const struct summarizer *of, struct nvdp_summary_result 
     };
     nvdp__statement(facts, sizeof result.statement, result.statement);
     nvdp__snprintf(result.guarantee, sizeof result.guarantee, "%s", facts->guarantee);
+    nvdp__snprintf(result.unit, sizeof result.unit, "%s", nvdp__unit_name(&of->facts));
     nvdp__snprintf(result.run, sizeof result.run, "%s", export->options->run);
     NVDP__GIVE(out, &result);
 }
@@ -486,7 +508,6 @@ static const struct nvdp__export_kind kind = {.schema = &schema,
                                               .draw = draw};
 
 static void close_summarizer(struct summarizer *of) {
-    nvdp_dataset_free(of->named);
     nvdp__export_close(&of->export);
 }
 

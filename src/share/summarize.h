@@ -13,11 +13,14 @@
 struct nvdp__summary_facts {
     struct nvdp__summary plan;
     double epsilon, delta; /* that were asked for */
+    bool persons;          /* a unit is all rows of a person, else a row */
     bool scores;           /* y is a score between low and high; else a class, or none */
     double low, high;
     size_t rows; /* synthetic rows */
 };
 
+/* Returns "row" or "person". */
+const char *nvdp__unit_name(const struct nvdp__summary_facts *of);
 /* Returns "class", "score" or "none". */
 const char *nvdp__answer_name(const struct nvdp__summary_facts *of);
 /* Returns the factor of the synthetic rows: a power of two. */

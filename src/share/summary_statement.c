@@ -10,6 +10,10 @@
 /* Synthetic rows lie on a grid of 2^-20, which is finer than float's at 1. */
 enum { ROW_BITS = 20 };
 
+const char *nvdp__unit_name(const struct nvdp__summary_facts *of) {
+    return of->persons ? "person" : "row";
+}
+
 const char *nvdp__answer_name(const struct nvdp__summary_facts *of) {
     return of->scores ? "score" : of->plan.answers > 0 ? "class" : "none";
 }
@@ -18,9 +22,9 @@ double nvdp__synthetic_scale(const struct nvdp__summary_facts *of) {
     return ldexp(1, of->plan.grid.exponent + ROW_BITS);
 }
 
-/* Returns epsilon of so many rows that change together. */
-static double epsilon_of(const struct nvdp__summary_facts *of, size_t rows) {
-    return nvdp_gdp_epsilon((double)rows * of->plan.mu, of->delta);
+/* Returns epsilon of so many units that change together. */
+static double epsilon_of(const struct nvdp__summary_facts *of, size_t units) {
+    return nvdp_gdp_epsilon((double)units * of->plan.mu, of->delta);
 }
 
 /* A Gaussian mechanism of this mu has the curve of a sequence clip C = mu / 2 (proofs.md, 1 and 11), so the ledger and the gate
@@ -54,6 +58,7 @@ void nvdp__summary_certify(struct nvdp__release_facts *facts) {
 
 void nvdp__summary_guarantee(struct nvdp__release_facts *facts) {
     const struct nvdp_certificate *made = &facts->certificate;
+    const struct nvdp__summary_facts *of = facts->summary;
     struct nvdp__writer to = {.out = facts->guarantee, .size = sizeof facts->guarantee};
     facts->word_useful = false;
     facts->useful = facts->certified && nvdp__is_useful(made->epsilon, made->named_bound);
@@ -65,40 +70,52 @@ void nvdp__summary_guarantee(struct nvdp__release_facts *facts) {
     }
     nvdp__append(
         &to,
-        "%s: epsilon %s at delta %s%s for the replacement of any one row of %zu%s, the others "
+        "%s: epsilon %s at delta %s%s for the replacement of any one %s of %zu%s, the others "
         "staying the same.",
         facts->useful ? "Proven" : "No useful guarantee", nvdp__bound(made->epsilon).text,
-        nvdp__bound(made->delta).text, facts->useful ? "" : " is proven",
-        facts->summary->plan.units, facts->summary->plan.answers > 0 ? ", its label included" : "");
+        nvdp__bound(made->delta).text, facts->useful ? "" : " is proven", nvdp__unit_name(of),
+        of->plan.units,
+        of->persons            ? ", all rows included"
+        : of->plan.answers > 0 ? ", its label included"
+                               : "");
     for (size_t i = 0; i < NVDP__REPEATS; i++)
-        nvdp__append(&to, "%s%zu rows: epsilon %s", i == 0 ? " Somebody with " : "; with ",
-                     facts->repeat[i].rows, nvdp__bound(facts->repeat[i].epsilon).text);
+        nvdp__append(&to, "%s%zu %s: epsilon %s",
+                     i > 0         ? "; with "
+                     : of->persons ? " A group with "
+                                   : " Somebody with ",
+                     facts->repeat[i].rows, of->persons ? "persons" : "rows",
+                     nvdp__bound(facts->repeat[i].epsilon).text);
     nvdp__append(&to, ". The file contains no sample of a text.");
 }
 
-static void append_guesses(struct nvdp__writer *writer, const struct nvdp__summary *plan) {
+static void append_guesses(struct nvdp__writer *writer, const struct nvdp__summary_facts *of) {
+    const struct nvdp__summary *plan = &of->plan;
+    const char *unit = nvdp__unit_name(of);
     const double yes = nvdp_guess_bound(.5, nvdp__summary_guess(plan, 2), 1, 0),
                  any = nvdp_guess_bound(.001, nvdp__summary_guess(plan, 0), 1, 0);
     nvdp__append(
         writer,
-        "Guesses: somebody knows all other rows and answers a question about one row. A yes "
+        "Guesses: somebody knows all other %ss and answers a question about one %s. A yes "
         "or no that is right 50 %% of the time without the file is right at most %s of the "
         "time with it, and any answer that is right 0.1 %% of the time without it, at most "
         "%s.\n",
-        nvdp__share_bound(yes).text, nvdp__share_bound(any).text);
+        unit, unit, nvdp__share_bound(yes).text, nvdp__share_bound(any).text);
 }
 
 void nvdp__summary_sentences(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__summary_facts *of = facts->summary;
     const struct nvdp__summary *plan = &of->plan;
-    if (facts->certified) append_guesses(writer, plan);
+    const char *unit = nvdp__unit_name(of);
+    char public[96];
+    if (facts->certified) append_guesses(writer, of);
     nvdp__append(
         writer,
-        "Contents: one matrix of %zu x %zu numbers, the sums over all rows of the products of "
+        "Contents: one matrix of %zu x %zu numbers, the sums over all %s the products of "
         "a row's numbers, with noise of standard deviation %.6g on the diagonal and %.6g off "
         "it; a row is %s%zu numbers of the text's embedding%s, and has a norm of at most 1. ",
-        plan->width, plan->width, plan->sigma, plan->sigma_off,
-        plan->alpha > 0 ? "a constant, " : "", plan->dim,
+        plan->width, plan->width,
+        of->persons ? "persons of the averages over the person's rows of" : "rows of", plan->sigma,
+        plan->sigma_off, plan->alpha > 0 ? "a constant, " : "", plan->dim,
         of->scores          ? " and its score"
         : plan->answers > 1 ? " and the indicators of its class"
         : plan->answers > 0 ? " and the sign of its class"
@@ -116,21 +133,26 @@ void nvdp__summary_sentences(struct nvdp__writer *writer, const struct nvdp__rel
         : of->scores                     ? " and scores"
                                          : "",
         of->scores ? " Scores beyond the stated range count as its ends." : "");
-    nvdp__append_public(writer, facts,
-                        plan->answers > 0 && !of->scores
-                            ? "the number of rows and the list of classes"
-                        : of->scores ? "the number of rows and the range of scores"
-                                     : "the number of rows");
+    nvdp__snprintf(public, sizeof public, "the number of %ss%s", unit,
+                   of->scores          ? " and the range of scores"
+                   : plan->answers > 0 ? " and the list of classes"
+                                       : "");
+    nvdp__append_public(writer, facts, public);
     nvdp__append(
         writer,
-        "%s Copies of a text, and rows of one person, change together: k of them have k times "
-        "the mu of one%s%s. Other releases of the same rows add up: mu^2 adds. How many copies "
-        "there "
-        "are is not stated, because it is computed from the texts without noise. Not covered: "
-        "choices "
+        "%s %s change together: k of them have k times "
+        "the mu of one%s%s. Other releases of the same %ss add up: mu^2 adds. How many %s "
+        "is not stated, because it is computed from the texts without noise. Not covered: "
+        "%schoices "
         "that the owner made after looking at scores of these texts%s.\n",
         facts->counted ? "The sender's ledger counts this file." : "No ledger counts this file.",
+        of->persons
+            ? "The rows of a person are those with one name, and a row without a name is a person "
+              "of its own. Persons who have a text in common"
+            : "Copies of a text, and rows of one person,",
         facts->certified ? ", which is " : "", facts->certified ? nvdp__bound(plan->mu).text : "",
+        unit, of->persons ? "rows a person has" : "copies there are",
+        of->persons ? "a person under several names; " : "",
         facts->query != NULL && !facts->query->independent
             ? "; a row that equals a public text, which the program refuses"
             : "");

@@ -223,6 +223,7 @@ static nvdp_status check_listed(struct nvdp__verify *v, const struct nvdp__ledge
     static const char what[] = "the ledger lists the file's release";
     char id[NVDP__VERIFY_NAME];
     size_t before = 0;
+    uint64_t listed = 0; /* texts, or units of a summary */
     NVDP_TRY(nvdp__release_read(v->ctx, nvdp__formats, path, &v->release));
     nvdp__verify_text(v, "model_id", sizeof id, id);
     const bool shared = v->release.shape.summary;
@@ -237,12 +238,13 @@ static nvdp_status check_listed(struct nvdp__verify *v, const struct nvdp__ledge
     for (size_t k = 0; k < i; k++)
         before += texts[k] == texts[i];
     const size_t alike = nvdp__ledger_alike(ledger, release);
-    if ((uint64_t)texts[i] != release->texts || (uint64_t)samples != release->samples)
+    NVDP_TRY(nvdp__ledger_units(ledger, release, &listed));
+    if ((uint64_t)texts[i] != listed || (uint64_t)samples != release->samples)
         nvdp__verify_check(v, NVDP_VERDICT_NO, what,
                            "the ledger lists %" PRIu64 " texts with %" PRIu64
                            " samples each; the file states %" PRId64 " texts with %" PRId64
                            " samples each",
-                           release->texts, release->samples, texts[i], samples);
+                           listed, release->samples, texts[i], samples);
     else if (before >= alike)
         nvdp__verify_check(v, NVDP_VERDICT_NO, what,
                            "the folder has %zu files of %" PRId64
@@ -252,7 +254,7 @@ static nvdp_status check_listed(struct nvdp__verify *v, const struct nvdp__ledge
         nvdp__verify_check(v, NVDP_VERDICT_NO, what, "the file states that no ledger counts it");
     else
         nvdp__verify_check(v, NVDP_VERDICT_YES, what,
-                           "%" PRIu64 " texts with %" PRIu64 " sample%s each", release->texts,
+                           "%" PRIu64 " texts with %" PRIu64 " sample%s each", listed,
                            release->samples, release->samples == 1 ? "" : "s");
     /* checks similar releases of the same id, too, if the file's name does not tell them apart */
     const bool named = strcmp(nvdp__file_name(release->file), nvdp__file_name(path)) == 0;

@@ -31,6 +31,7 @@ static bool take_facts(struct nvdp__verify *v) {
     v->info.task.name = v->task;
     nvdp__release_stated(&v->release.attributes, &v->info, facts);
     of->scores = nvdp__verify_text_is(v, "answer_kind", "score");
+    of->persons = nvdp__verify_text_is(v, "unit", "person");
     facts->counted = nvdp__verify_has(v, "ledger") && !nvdp__verify_text_is(v, "ledger", "none");
     v->found.counted = facts->counted;
     v->found.samples = 1;
@@ -179,8 +180,9 @@ static double diagonal_fault(const struct nvdp__verify *v) {
     return most;
 }
 
-/* Checks the symmetry, and what is known of the entries: each adds at most 1 per row, the constant exactly alpha^2, a row has
- * one class. Rounding a row toward zero loses at most 2^(1 - bits) of an entry. */
+/* Checks the symmetry, and what is known of the entries: each adds at most 1 per unit, the constant exactly alpha^2, a row has
+ * one class. Rounding a row toward zero loses at most 2^(1 - bits) of an entry. A person's rows together lose more, and
+ * their number is not public, so only an upper limit of the constant is known. */
 static void check_matrix(struct nvdp__verify *v) {
     const struct nvdp__summary *plan = &v->summary.plan;
     const double n = (double)plan->units;
@@ -194,8 +196,10 @@ static void check_matrix(struct nvdp__verify *v) {
             beyond = fmax(beyond, (fabs(value) - n - rounding) / sigma);
             if (i >= y && j > i) off = fmax(off, (fabs(value) - rounding) / sigma);
         }
-    if (plan->alpha > 0)
-        off = (fabs(entry(v, 0, 0) - plan->alpha * plan->alpha * n) - rounding) / plan->sigma;
+    if (plan->alpha > 0) {
+        const double more = entry(v, 0, 0) - plan->alpha * plan->alpha * n;
+        off = ((v->summary.persons ? more : fabs(more)) - rounding) / plan->sigma;
+    }
     nvdp__verify_check(v, nvdp__verdict(skew == 0 && beyond < TAIL && off < TAIL),
                        "the matrix is symmetric, and its known entries differ by noise alone",
                        skew > 0 ? "it is not symmetric (by %.4g)"

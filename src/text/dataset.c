@@ -77,6 +77,7 @@ void nvdp_dataset_free(struct nvdp_dataset *dataset) {
     if (storage != NULL) {
         nvdp__memory_release(&storage->memory);
         free(storage->labels);
+        free(storage->answer);
         free(storage);
     }
     free(dataset->id);

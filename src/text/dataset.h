@@ -71,7 +71,8 @@ void nvdp__set_columns(struct nvdp_dataset_config *config, const struct nvdp__co
 enum nvdp__label_use {
     NVDP__LABELS_REQUIRED, /* training and scoring */
     NVDP__LABELS_FOUND,    /* if the file has the column */
-    NVDP__LABELS_IGNORED   /* hidden test labels */
+    NVDP__LABELS_IGNORED,  /* hidden test labels */
+    NVDP__LABELS_AS_TEXT   /* not interpreted: `answer` of the storage. The column is required */
 };
 /* The use of a split's labels. GLUE hides its test labels: a label column in its test files holds placeholders. */
 static inline enum nvdp__label_use nvdp__label_use(enum nvdp_task_id task, enum nvdp_split split) {
@@ -84,6 +85,8 @@ struct nvdp__dataset_storage {
     struct nvdp_task task;      /* nvdp_dataset.task */
     struct nvdp__memory memory; /* of the arrays of this struct and of the data set */
     const char **labels;        /* task.labels unless static; one block */
+    const char **
+        answer; /* [count] the labels as they stand, for NVDP__LABELS_AS_TEXT; one block; else NULL */
     size_t
         more_labels; /* labels behind those of task.classes: tags that the model cannot predict */
     bool *cut;       /* [count] the text was truncated */

@@ -310,6 +310,9 @@ static nvdp_status dataset_of_rows(struct nvdp_context *ctx, const struct nvdp_t
     if (rows->has_id)
         NVDP_TRY(nvdp__names_copy(ctx, rows->count, &rows->row[0].id, sizeof rows->row[0],
                                   &dataset->id));
+    if (rows->answered)
+        NVDP_TRY(nvdp__names_copy(ctx, rows->count, &rows->row[0].label_text, sizeof rows->row[0],
+                                  &nvdp__dataset_storage(dataset)->answer));
     NVDP_TRY(nvdp__dataset_encode(ctx, tokenizer, texts, max_length, dataset));
     nvdp__dataset_storage(dataset)->task = rows->task;
     dataset->bad_rows = rows->skipped;
@@ -389,7 +392,7 @@ nvdp_status nvdp__dataset_load_rows(struct nvdp_context *ctx,
     size_t count = 0;
     NVDP_TRY(nvdp__check_length(ctx, tokenizer, config->max_length));
     NVDP_TRY(nvdp__read_stream(ctx, path, NVDP__DATA_LIMIT, &bytes, &count));
-    if (config->cache != NULL && public == NULL) {
+    if (config->cache != NULL && public == NULL && use != NVDP__LABELS_AS_TEXT) {
         NVDP_TRY(cache_path(ctx, tokenizer, config, use, path, bytes, count, &kept));
         NVDP_TRY(recall(ctx, kept, tokenizer, config, &dataset));
     }

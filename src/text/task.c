@@ -316,7 +316,9 @@ static nvdp_status read_header(struct nvdp__row_chunks *of) {
     }
     NVDP_TRY(find_column(of, layout->text, true, &of->text));
     NVDP_TRY(find_column(of, layout->pair, true, &of->pair));
-    NVDP_TRY(find_column(of, layout->label, of->use == NVDP__LABELS_REQUIRED, &of->label));
+    NVDP_TRY(find_column(of, layout->label,
+                         of->use == NVDP__LABELS_REQUIRED || of->use == NVDP__LABELS_AS_TEXT,
+                         &of->label));
     NVDP_TRY(find_column(of, layout->id, own_id, &of->id));
     if (layout->task.id != NVDP_TASK_TSV || of->id != NO_COLUMN) return NVDP_OK;
     return find_column(of, "index", false, &of->id);
@@ -439,6 +441,7 @@ static nvdp_status read_row(struct nvdp__row_chunks *of, bool *row_found) {
     rows->not_utf8 += !nvdp__is_utf8(row.text.text, row.text.size) ||
                       (row.pair.size > 0 && !nvdp__is_utf8(row.pair.text, row.pair.size));
     if (of->id != NO_COLUMN) row.id = tsv->field[of->id];
+    if (rows->answered) row.label_text = tsv->field[of->label];
     if (rows->labeled) NVDP_TRY(read_label(of, &row));
     return NVDP__PUSH(of->ctx, rows->row, rows->count, rows->capacity, row);
 }
@@ -610,7 +613,8 @@ static nvdp_status begin(struct nvdp__row_chunks *of) {
     if (of->chunks.tsv.format != NVDP__TABLE_LINES) NVDP_TRY(read_header(of));
     if (of->use == NVDP__LABELS_IGNORED) of->label = NO_COLUMN;
     rows->has_id = of->id != NO_COLUMN;
-    rows->labeled = of->label != NO_COLUMN;
+    rows->answered = of->use == NVDP__LABELS_AS_TEXT;
+    rows->labeled = of->label != NO_COLUMN && !rows->answered;
     if (of->config.task != NVDP_TASK_TSV || rows->task.regression) return NVDP_OK;
     of->collect = rows->labeled && (from == NULL || from->labels == NULL);
     if (from == NULL || from->labels == NULL) return NVDP_OK;

@@ -208,6 +208,7 @@ struct nvdp__rows {
     struct nvdp_task task;
     const char **labels;         /* owned: task.labels unless static */
     bool labeled, has_id, lines; /* lines: one text per line */
+    bool answered;               /* label_text is set, and nothing else of the label */
     struct nvdp__text_row *row;
     size_t count, capacity;
     size_t skipped;  /* bad rows, if allowed, and MNLI's rows without a gold label */

@@ -29,7 +29,8 @@ struct release {
     const char *receiver;
     double mu, budget;
     uint64_t samples;
-    bool shared; /* the rows share their noise, as in a summary */
+    bool shared;    /* the rows share their noise, as in a summary */
+    bool by_person; /* all rows of a person are one unit of a summary */
 };
 
 static nvdp_status add(struct book *book, struct release release) {
@@ -39,8 +40,9 @@ static nvdp_status add(struct book *book, struct release release) {
     struct nvdp__ledger_release record = {.texts = texts,
                                           .samples = release.samples > 0 ? release.samples : 1,
                                           .mu = release.mu,
-                                          .type = release.shared ? NVDP__LEDGER_SHARED
-                                                                 : NVDP__LEDGER_RELEASE};
+                                          .type = release.by_person ? NVDP__LEDGER_PERSONS
+                                                  : release.shared  ? NVDP__LEDGER_SHARED
+                                                                    : NVDP__LEDGER_RELEASE};
     NVDP_TRY(nvdp__ledger_open(book->ctx, book->path, book->key, "words", &ledger));
     for (size_t i = 0; i < texts; i++) {
         const int32_t word = release.words[i], type = 0;
@@ -109,6 +111,58 @@ Test(persons, rows_that_share_noise_add_up_before_they_are_squared) {
          nvdp_guess_bound(all.person.guess[0].baseline, all.person.radius, 1, 0), 1e-12);
     fails(add(&book, (struct release){"b", "R", .mu = mu, .budget = 1, .shared = true}),
           NVDP_ERR_STATE, "person-epsilon");
+}
+
+/* In a summary of persons, a person has mu once, whatever the rows are; a text has mu for each person who has it, and for each row
+ * without a person. A text that another record gives to a person costs the person the units that hold it, unless the summary
+ * itself gives it to this person. */
+Test(persons, summaries_of_persons_cost_each_person_once) {
+    static const struct {
+        const char *words, *persons;
+        double text, person; /* mu of the largest, in units of one person's */
+        uint64_t units;
+    } cases[] = {{"abcdef", "PPPPPP", 1, 1, 1}, /* many texts of one person */
+                 {"aaaaab", "PPPPPQ", 1, 1, 2}, /* a text that a person has five times */
+                 {"aab", "PQQ", 2, 1, 2},       /* a text of two persons */
+                 {"aaaa", "PPQR", 3, 1, 3},     /* and of three */
+                 {"aaa", "...", 3, 3, 3},       /* rows without a person */
+                 {"aaab", "PP..", 2, 2, 3},     /* which may be P's */
+                 {"abcabc", "PPPQQQ", 2, 1, 2}};
+    const double mu = .5;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct book book = {.ctx = support_context(),
+                            .path = support_scratch_path(support_path("book-%zu", i)),
+                            .key = support_scratch_path(support_path("book-%zu.key", i))};
+        const struct release release = {cases[i].words, cases[i].persons, .mu = mu,
+                                        .by_person = true};
+        struct nvdp__spent spent = added(&book, release);
+        cr_expect_eq(spent.samples, 1, "case %zu", i);
+        cr_expect_eq(spent.person_samples, 1, "case %zu", i);
+        near(spent.mu, cases[i].text * mu, 1e-12);
+        near(spent.radius, cases[i].text * mu / M_SQRT2, 1e-12);
+        near(spent.person_mu, cases[i].person * mu, 1e-12);
+        near(spent.person_radius, cases[i].person * mu / M_SQRT2, 1e-12);
+        struct nvdp__ledger *ledger = NULL;
+        uint64_t units = 0;
+        ok(nvdp__ledger_open(book.ctx, book.path, book.key, NULL, &ledger));
+        ok(nvdp__ledger_units(ledger, ledger->record[0].release, &units));
+        nvdp__ledger_close(ledger);
+        cr_expect_eq(units, cases[i].units, "case %zu: %zu", i, (size_t)units);
+        near(summary(&book).person.mu, cases[i].person * mu, 1e-12);
+        spent = added(&book, release); /* noise of its own: squares add */
+        near(spent.person_mu, sqrt(2) * cases[i].person * mu, 1e-12);
+        near(spent.mu, sqrt(2) * cases[i].text * mu, 1e-12);
+    }
+    /* earlier names: P had b, which is now Q's; c is of nobody */
+    struct book book = book_open();
+    added(&book, (struct release){"abc", "PPP", .mu = mu});
+    struct nvdp__spent spent =
+        added(&book, (struct release){"aabbc", "PPQQ.", .mu = mu, .by_person = true});
+    cr_expect_eq(spent.renamed, 1);
+    near(spent.person_mu, sqrt(3 + 9) * mu, 1e-12); /* three samples; the units P, Q and c */
+    fails(add(&book, (struct release){"d", "R", .mu = mu, .budget = 1.5, .by_person = true}),
+          NVDP_ERR_STATE, "person-epsilon");
+    ok(add(&book, (struct release){"dddd", "RRRR", .mu = mu, .budget = 9, .by_person = true}));
 }
 
 /* An older ledger has no types: the bytes behind its records are not one. Two equal rows of an old record have sqrt(2) mu, although

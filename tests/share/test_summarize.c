@@ -172,7 +172,7 @@ Test(summarize, files_have_noise_of_their_own) {
     support_contains(result.statement, "No ledger counts this file.");
 }
 
-/* Copies of a text, and rows of a person, have k times the mu of one, and budgets refuse. */
+/* Copies of a text have k times the mu of one, rows of a person together that of one, and budgets refuse. */
 Test(summarize, the_ledger_adds_up_what_changes_together) {
     const struct place p = place_with(20);
     const char *again = support_scratch_path("copies.tsv");
@@ -183,22 +183,88 @@ Test(summarize, the_ledger_adds_up_what_changes_together) {
     struct place copies = p;
     snprintf(copies.input, sizeof copies.input, "%s", again);
     struct nvdp_summary_result result = NVDP_RESULT(struct nvdp_summary_result);
-    ok(SUMMARIZE(&copies, out_path("c.h5"), &result, "person", "person"));
+    ok(SUMMARIZE(&copies, out_path("c.h5"), &result, "rows", "1"));
+    const double mu = result.mu;
     cr_expect_eq(result.spent_samples, 1);
-    cr_expect_float_eq(result.spent_epsilon, nvdp_gdp_epsilon(3 * result.mu, 1e-5), 1e-6);
-    fails(SUMMARIZE(&copies, out_path("d.h5"), NULL, "person", "person"), NVDP_ERR_STATE,
+    cr_expect_float_eq(result.spent_epsilon, nvdp_gdp_epsilon(3 * mu, 1e-5), 1e-6);
+    fails(SUMMARIZE(&copies, out_path("d.h5"), NULL, "rows", "1"), NVDP_ERR_STATE,
           "budget-samples");
     cr_expect_not(nvdp__exists(out_path("d.h5")));
+    struct nvdp_verification found = verified(&p, out_path("c.h5"));
+    const char *ledger = support_path("%s/ledger", p.run);
+    ok(nvdp_verify_ledger(p.ctx, out_path("c.h5"), ledger, NULL, &found));
+    cr_assert(found.holds, "%s", found.holds ? "" : failed(&found)->what);
+    cr_expect_float_eq(found.spent_epsilon, nvdp_gdp_epsilon(3 * mu, 1e-5), 1e-6);
+    support_contains(found.guarantee, "The ledger counts up to 1 samples of a text");
+    /* the same rows as one person */
     fails(SUMMARIZE(&copies, out_path("d.h5"), NULL, "person", "person", "budget-samples", "2",
                     "person-epsilon", "1"),
           NVDP_ERR_STATE, "person-epsilon");
-    struct nvdp_verification found = verified(&p, out_path("c.h5"));
-    ok(nvdp_verify_ledger(p.ctx, out_path("c.h5"), support_path("%s/ledger", p.run), NULL, &found));
+    ok(SUMMARIZE(&copies, out_path("d.h5"), &result, "person", "person", "budget-samples", "2"));
+    cr_expect_eq(result.units, 1);
+    cr_expect_float_eq(result.spent_epsilon, nvdp_gdp_epsilon(sqrt(9 + 1) * mu, 1e-5), 1e-6);
+    found = verified(&p, out_path("d.h5"));
+    ok(nvdp_verify_ledger(p.ctx, out_path("d.h5"), ledger, NULL, &found));
     cr_assert(found.holds, "%s", found.holds ? "" : failed(&found)->what);
-    cr_expect_float_eq(found.spent_epsilon, nvdp_gdp_epsilon(3 * result.mu, 1e-5), 1e-6);
-    cr_expect_float_eq(found.person.mu, 3 * result.mu, 1e-9);
-    cr_expect_float_eq(found.person.radius, 3 * result.mu / M_SQRT2, 1e-9);
-    support_contains(found.guarantee, "The ledger counts up to 1 samples of a text");
+    cr_expect_float_eq(found.person.mu, sqrt(9 + 1) * mu, 1e-9);
+    cr_expect_float_eq(found.person.radius, sqrt(9 + 1) * mu / M_SQRT2, 1e-9);
+}
+
+/* With persons as units, the matrix is the sum over persons of the averages over their rows, wherever these stand. Names are
+ * compared as in the ledger, and a row without a person is a unit of its own. */
+Test(summarize, persons_are_units) {
+    enum { ROWS = 40, WIDTH = 18 };
+    static const char *const names[] = {"ann", "bo", "Ann", " ann", "bo ", "", "cy", "  "};
+    static const size_t person[] = {0, 1, 2, 0, 1, 9, 3, 9}; /* 9: of its own */
+    struct place p = place_with(ROWS);
+    char *text = support_read(p.input), *rest = NULL;
+    strtok_r(text, "\n", &rest);
+    snprintf(p.input, sizeof p.input, "%s", support_scratch_path("persons.tsv"));
+    nvdp__autoptr(fclose) FILE *file = fopen(p.input, "w");
+    fputs("text\tlabel\tperson\n", file);
+    double y[ROWS], want[WIDTH][WIDTH] = {{0}}, size[10] = {0};
+    for (size_t i = 0; i < ROWS; i++) {
+        char *line = strtok_r(NULL, "\n", &rest);
+        line[strcspn(line, "\t")] = '\0';
+        const char *label = i % 5 == 0 ? "unheard" : i % 3 == 0 ? "good" : "bad";
+        y[i] = i % 5 == 0 ? 0 : i % 3 == 0 ? -1 : 1;
+        size[person[i % 8]]++;
+        fprintf(file, "%s\t%s\t%s\n", line, label, names[i % 8]);
+    }
+    fflush(file);
+    struct nvdp_summary_result result = NVDP_RESULT(struct nvdp_summary_result);
+    const char *out = out_path("units.h5");
+    ok(SUMMARIZE(&p, out, &result, "person", "person", "classes", "good,bad", "summary-epsilon",
+                 "1000", "rows", "3", "no-ledger", "true"));
+    cr_expect_eq(result.units, 4 + 2 * ROWS / 8, "%zu", result.units);
+    cr_expect_str_eq(result.unit, "person");
+    struct nvdp_config *config = support_config(p.ctx, "run", "run", p.run, "data", p.input, NULL);
+    struct nvdp_posteriors *set = NULL;
+    ok(nvdp_run_posteriors(p.ctx, config, &set));
+    for (size_t r = 0; r < ROWS; r++) {
+        double z[WIDTH] = {sqrt(.1)};
+        const double m = person[r % 8] == 9 ? 1 : size[person[r % 8]];
+        for (size_t i = 0; i < 16; i++)
+            z[1 + i] = sqrt(.45) * set->mu[r * 16 + i];
+        z[17] = sqrt(.45) * y[r];
+        for (size_t i = 0; i < WIDTH; i++)
+            for (size_t j = 0; j < WIDTH; j++)
+                want[i][j] += z[i] * z[j] / m;
+    }
+    nvdp_posteriors_free(set);
+    size_t width = 0;
+    const double *matrix = matrix_of(&p, out, &width);
+    cr_assert_eq(width, WIDTH);
+    for (size_t i = 0; i < WIDTH; i++) /* noise of standard deviation .04 at this epsilon */
+        for (size_t j = 0; j < WIDTH; j++)
+            cr_expect_float_eq(matrix[i * WIDTH + j], want[i][j], .2, "%zu %zu", i, j);
+    const struct nvdp_verification found = verified(&p, out);
+    cr_assert(found.holds, "%s", found.holds ? "" : failed(&found)->what);
+    support_contains(found.statement,
+                     "for the replacement of any one person of 14, all rows included");
+    support_contains(found.statement, "A group with 2 persons");
+    support_contains(found.statement, "the number of persons and the list of classes");
+    support_contains(found.statement, "averages over the person's rows");
 }
 
 /* Whatever stands in the label column, the file appears: unknown answers are 0. */
@@ -275,23 +341,9 @@ Test(summarize, a_card_says_what_the_file_is) {
     support_contains(text, "7 synthetic rows");
     support_lacks(text, "random sample");
     support_lacks(text, "nvdp reuse");
-}
-
-/* Answers are read beside persons, too. */
-Test(summarize, persons_and_labels_stand_in_one_file) {
-    const struct place p = place_with(40);
-    size_t width = 0;
-    double *matrix[2];
-    for (size_t k = 0; k < 2; k++) {
-        const char *out = out_path(k == 0 ? "plain.h5" : "persons.h5");
-        ok(SUMMARIZE(&p, out, NULL, "classes", "good,bad", "no-ledger", k == 0 ? "true" : "false",
-                     "insecure-seed", "3", k == 0 ? "limit" : "person", k == 0 ? "0" : "person"));
-        matrix[k] = matrix_of(&p, out, &width);
-    }
-    cr_expect_arr_eq(matrix[0], matrix[1], width * width * sizeof(double));
-    fails(SUMMARIZE(&p, out_path("none.h5"), NULL, "classes", "good,bad", "person", "person",
-                    "input", "-"),
-          NVDP_ERR_ARGUMENT, "read again");
+    ok(SUMMARIZE(&p, out_path("carded.h5"), NULL, "card", card, "person", "person", "overwrite",
+                 "true", "no-ledger", "true"));
+    support_contains(support_read(card), "# Noisy summary of a collection of 5 persons");
 }
 
 Test(summarize, a_dry_run_spends_nothing) {
@@ -536,4 +588,20 @@ Test(summarize, verify_finds_synthetic_rows_that_are_none) {
         else
             refused(&p, changed, "synthetic rows have", cases[i].says, support_path("case %zu", i));
     }
+}
+
+/* A file of persons is no file of rows, and the other way round: verify recomputes the statement with the unit. */
+Test(summarize, verify_recomputes_with_the_unit) {
+    const struct place p = place_with(20);
+    const char *out = out_path("unit.h5");
+    ok(SUMMARIZE(&p, out, NULL, "person", "person", "rows", "1", "no-ledger", "true"));
+    cr_expect(verified(&p, out).holds);
+    refused(&p, changed_copy(&p, out, "unit", "row", 0, NULL), "statement", "", "row");
+    refused(&p, changed_copy(&p, out, "unit", "text", 0, NULL), "", "unit", "text");
+    ok(SUMMARIZE(&p, out, NULL, "rows", "1", "no-ledger", "true", "overwrite", "true"));
+    refused(&p, changed_copy(&p, out, "unit", "person", 0, NULL), "statement", "", "person");
+    fails(SUMMARIZE(&p, out_path("refused.h5"), NULL, "person", "nobody"), NVDP_ERR_INPUT,
+          "missing column 'nobody'");
+    fails(SUMMARIZE(&p, out_path("refused.h5"), NULL, "no-ledger", "true", "receiver", "r"),
+          NVDP_ERR_ARGUMENT, "excludes --receiver");
 }

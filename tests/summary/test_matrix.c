@@ -137,11 +137,24 @@ Test(summary, distance_of_two_units_is_bounded_and_attained) {
     add_row(&of, 1, (float[]){0, 1, 0}, (float[]){0, 0, 1}, b);
     const double ratio = (double)distance(&of, a, b) / (double)bound;
     cr_expect(ratio <= 1 && ratio > 1 - 1e-5, "%.9f", ratio);
+    /* persons attain it whatever their numbers of rows are, and a person whose rows differ stays below */
+    for (size_t rows = 2; rows <= 4096; rows *= 2) {
+        int64_t *many = new_sum(&of), *mixed = new_sum(&of);
+        for (size_t r = 0; r < rows; r++) {
+            add_row(&of, rows, (float[]){0, 1, 0}, (float[]){0, 0, 1}, many);
+            add_row(&of, rows, r % 2 == 0 ? (float[]){0, 1, 0} : (float[]){0, 0, 1},
+                    r % 2 == 0 ? (float[]){0, 0, 1} : (float[]){0, 1, 0}, mixed);
+        }
+        const double found = (double)distance(&of, a, many) / (double)bound,
+                     less = (double)distance(&of, a, mixed) / (double)bound;
+        cr_expect(found <= 1 && found > 1 - 1e-3, "%zu rows: %.9f", rows, found);
+        cr_expect(less > .74 && less < .76, "%zu rows: %.9f", rows, less);
+    }
 }
 
 /* Ascends the distance of two units by coordinates: no start leads above the bound. */
 Test(summary, search_finds_no_pair_above_the_bound) {
-    enum { DIM = 2, NUMBERS = 2 * (DIM + 2) };
+    enum { DIM = 2, NUMBERS = 4 * (DIM + 2) };
     const struct nvdp__summary of = plan(50, DIM, 2, 1);
     const double bound = ldexp(2, 4 * of.bits);
     const struct nvdp__noise noise = {.seed = 5};
@@ -149,6 +162,7 @@ Test(summary, search_finds_no_pair_above_the_bound) {
     double best = 0;
     for (size_t start = 0; start < 40; start++) {
         float at[NUMBERS], step = .5F;
+        const size_t rows = start % 2 == 0 ? 1 : 2; /* each unit: a row, or a person of two */
         double value = 0;
         for (size_t i = 0; i < NUMBERS; i++)
             at[i] = (float)nvdp__stream_normal(&stream);
@@ -158,8 +172,11 @@ Test(summary, search_finds_no_pair_above_the_bound) {
             int64_t *a = calloc(nvdp__summary_entries(&of), sizeof *a);
             int64_t *b = calloc(nvdp__summary_entries(&of), sizeof *b);
             at[i] += step * (float)nvdp__stream_normal(&stream);
-            add_row(&of, 1, at, at + DIM, a);
-            add_row(&of, 1, at + DIM + 2, at + 2 * DIM + 2, b);
+            for (size_t r = 0; r < rows; r++) {
+                const float *x = at + 2 * r * (DIM + 2);
+                add_row(&of, rows, x, x + DIM, a);
+                add_row(&of, rows, x + DIM + 2, x + 2 * DIM + 2, b);
+            }
             const double found = (double)distance(&of, a, b);
             if (found > value)
                 value = found;
