@@ -373,8 +373,11 @@ struct row {
     };
 };
 
-nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
-                                     const struct nvdp__release_facts *facts) {
+typedef nvdp_status take_row(struct nvdp__attributes *list, const struct row *row, void *user);
+
+/* Visits the rows of the table, with their values for a release with these facts. */
+static nvdp_status each_row(struct nvdp__attributes *list, const struct nvdp__release_facts *facts,
+                            take_row *take, void *user) {
     const struct nvdp__model_info *info = facts->info;
     const struct nvdp__nvib_config *nvib = &info->nvib;
     const struct nvdp__clip_config *clip = &nvib->clip;
@@ -430,13 +433,23 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
     REAL(name, there, nvdp__public_number(value), low, high)
 #include "share/attributes.inc"
     };
-    for (const struct row *a = all; a < all + sizeof all / sizeof all[0]; a++) {
-        if (!a->there) continue;
-        NVDP_TRY(a->type == NVDP__ATTRIBUTE_TEXT ? nvdp__attributes_set_text(list, a->name, a->text)
-                 : a->type == NVDP__ATTRIBUTE_WHOLE
-                     ? nvdp__attributes_set_whole(list, a->name, a->whole)
-                     : nvdp__attributes_set_real(list, a->name, a->real));
-    }
+    for (const struct row *a = all; a < all + sizeof all / sizeof all[0]; a++)
+        NVDP_TRY(take(list, a, user));
+    return NVDP_OK;
+}
+
+static nvdp_status set_row(struct nvdp__attributes *list, const struct row *row, void *unused) {
+    (void)unused;
+    if (!row->there) return NVDP_OK;
+    return row->type == NVDP__ATTRIBUTE_TEXT ? nvdp__attributes_set_text(list, row->name, row->text)
+           : row->type == NVDP__ATTRIBUTE_WHOLE
+               ? nvdp__attributes_set_whole(list, row->name, row->whole)
+               : nvdp__attributes_set_real(list, row->name, row->real);
+}
+
+nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
+                                     const struct nvdp__release_facts *facts) {
+    NVDP_TRY(each_row(list, facts, set_row, NULL));
     if (facts->query != NULL) NVDP_TRY(set_query(list, facts->query));
     for (size_t i = 0; i < list->count; i++) /* nvdp verify accepts no other values */
         if (!nvdp__attribute_fits(&list->item[i]))
@@ -444,6 +457,20 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
                               "attribute '%s': cannot write '%s', which the format does not allow",
                               list->item[i].name, list->item[i].text);
     return NVDP_OK;
+}
+
+/* Sets the name in `user` to NULL if it is that of a row that the release does not have. */
+static nvdp_status find_absent(struct nvdp__attributes *unused, const struct row *row, void *user) {
+    const char **name = user;
+    (void)unused;
+    if (*name != NULL && !row->there && strcmp(*name, row->name) == 0) *name = NULL;
+    return NVDP_OK;
+}
+
+bool nvdp__release_lacks(const struct nvdp__release_facts *facts, const char *name) {
+    const char *wanted = name;
+    (void)each_row(NULL, facts, find_absent, &wanted);
+    return wanted == NULL || nvdp__attribute_is_old(name);
 }
 
 void nvdp__release_stated(const struct nvdp__attributes *list, struct nvdp__model_info *info,

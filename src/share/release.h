@@ -172,6 +172,10 @@ void nvdp__attributes_release(struct nvdp__attributes *list);
 nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
                                      const struct nvdp__release_facts *facts);
 
+/* Returns whether attributes.inc has an attribute of this name that no release with these facts has, or that only older versions
+ * wrote. */
+bool nvdp__release_lacks(const struct nvdp__release_facts *facts, const char *name);
+
 /* Reads back the numbers that a file states of its mechanism and its training.  A number that is missing, or of another type,
  * keeps its value. */
 void nvdp__release_stated(const struct nvdp__attributes *list, struct nvdp__model_info *info,

@@ -41,28 +41,19 @@ static bool take_facts(struct nvdp__verify *v) {
                               of->delta, &of->plan) == NVDP_OK;
 }
 
-/* Returns whether only files of samples have an attribute of this name. */
-static bool is_of_samples(const char *name) {
-    static const char *const begins[] = {"certificate", "clip_",         "divergence_", "bdp_",
-                                         "weights",     "noise_logvar_", "lambda_",     "ledger_"},
-                             *const names[] = {"texts",          "length",       "pool",
-                                               "prior_alpha",    "pad_alpha",    "nvib_delta",
-                                               "regularizer",    "latent_heads", "row_index",
-                                               "text_unit",      "word_window",  "training_epsilon",
-                                               "training_delta", "named_share"};
-    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
-        if (strncmp(name, begins[i], strlen(begins[i])) == 0) return true;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0) return true;
-    return false;
-}
-
 static void check_foreign(struct nvdp__verify *v) {
     static const char what[] = "the file states nothing that only samples have";
     const struct nvdp__attributes *list = &v->release.attributes;
+    /* what a summary has follows from its kind, not from numbers of samples that the file states */
+    struct nvdp__model_info info = {.method = v->info.method, .task = v->info.task};
+    struct nvdp__release_facts facts = v->facts;
     const char *other = NULL;
+    info.nvib.clip.word = INFINITY;
+    facts.info = &info;
+    facts.lambda_g = facts.lambda_d = facts.training_epsilon = NAN;
+    facts.label_names = v->held->label_names;
     for (size_t i = 0; i < list->count && other == NULL; i++)
-        if (is_of_samples(list->item[i].name)) other = list->item[i].name;
+        if (nvdp__release_lacks(&facts, list->item[i].name)) other = list->item[i].name;
     if (other != NULL)
         nvdp__verify_check(v, NVDP_VERDICT_NO, what, "a summary has no attribute '%.*s'",
                            NVDP__VERIFY_NAME, other);

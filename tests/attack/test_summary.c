@@ -176,7 +176,7 @@ Test(summary_attack, refuses) {
     fails(nvdp_attack(ctx, bare, &result), NVDP_ERR_ARGUMENT, "the file of the texts");
 }
 
-/* What contradicts the proof is reported: too little noise, and too many right guesses. */
+/* Too little noise and too many right guesses are reported, because they contradict the proof. */
 Test(summary_attack, reports_violations) {
     const struct nvdp__attack *row = &nvdp__attack_row_summary;
     const struct nvdp__attacked attacked = {.name = "run", .attack = row};
