@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Which score does each task keep at a certified epsilon? Writes the decision tables and the figure of experiments/results/README.md.
+"""Which score does each task keep at a certified epsilon? Writes the decision tables and the figures of experiments/results/README.md and docs/budget.md.
 
 usage: decision.py collect     reads the sources into experiments/results/certified.csv
-       decision.py page        writes the tables and the figure from that file
+       decision.py page        writes the tables and the figures from that file
 
 The sources are the tables of certified.md, which nvdp report made of sweeps, and the records.json of the studies in this folder. Each row of
 the file names its source. A certified epsilon follows from the clip C alone: a sample is normal with variance 1, and two texts' means are at
@@ -161,6 +161,25 @@ def figure(rows):
     gnuplot(RESULTS + "/figures/decision.svg", "760,460", script)
 
 
+# Summaries of SST-2 by all-MiniLM-L6-v2, one draw of the noise (docs/summary.md): rows: [(epsilon, accuracy)].
+SUMMARIES = {"67,349": [(0.25, 78.6), (1, 79.5)], "10,000": [(1, 76.1)]}
+
+
+def release_figure(rows):
+    """Draws the accuracy on SST-2 over epsilon for both kinds of release: a summary of the collection, and a sample of each text."""
+    script = ["set logscale x", "set xlabel 'proven epsilon at delta 1e-5 (further left is more private)'", "set ylabel 'accuracy, percent'",
+              "set xrange [.18:60]", "set yrange [40:90]", "set xtics (.25,.5,1,2,4,8,16,32)", "set grid lc rgb '#dddddd'", "set key bottom right"]
+    plots = []
+    base = next(float(row["base"]) for row in rows if row["encoder"] == "minilm" and row["task"] == "SST-2")
+    kinds = [("one summary of %s texts; the encoder is not fine-tuned" % name, points) for name, points in SUMMARIES.items()]
+    kinds.append(("a sample of each text; the encoder is fine-tuned, %.1f without noise" % base,
+                  [(epsilon, score) for epsilon, score, _ in measured(rows, "minilm", "SST-2") if epsilon < 60]))
+    for index, ((title, points), color) in enumerate(zip(kinds, ("#2e8b57", "#d68910", "#2060a0"))):
+        script += ["$kind%d << end" % index, *("%g %g" % point for point in points), "end"]
+        plots.append("$kind%d using 1:2 with linespoints pt %d lw 1.5 lc rgb '%s' title '%s'" % (index, index + 5, color, title))
+    gnuplot(RESULTS + "/figures/releases.svg", "760,400", script + ["plot " + ", ".join(plots)])
+
+
 def measured(rows, encoder, task):
     """Returns (epsilon, score, base) of each measured setting, by epsilon."""
     return sorted((float(row["epsilon"]), float(row["score"]), float(row["base"])) for row in rows if row["encoder"] == encoder and row["task"] == task)
@@ -208,6 +227,7 @@ def page(path=RESULTS + "/README.md"):
     with open(path, "w", encoding="utf-8") as file:
         file.write(written(text))
     figure(read())
+    release_figure(read())
 
 
 if __name__ == "__main__":

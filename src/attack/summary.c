@@ -373,6 +373,11 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{shared}: expected a file of nvdp summarize, found none");
     NVDP_TRY(nvdp__attacked_summary(ctx, shared, &a.v));
+    if (a.v.summary.persons)
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                          "%s: expected a summary whose unit is a row, found one whose unit is a "
+                          "person; nvdp audit audits its mechanism",
+                          shared);
     NVDP_TRY(read_classes(&a));
     NVDP_TRY(read_rows(&a, &of, shared));
     NVDP_TRY(add_all(&a, &of));

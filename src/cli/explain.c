@@ -1,5 +1,5 @@
 /* nvdp explain: translates a guarantee (nats, epsilon, a clip, a run) into bounds on what an attacker can achieve.
- * Sections: guess bounds, a Gaussian example for comparison, bounds from a divergence. */
+ * Sections: needs of a receiver, guess bounds, a Gaussian example for comparison, bounds from a divergence. */
 #include "base/array.h"
 #include "base/own.h"
 #include "base/sentence.h"
@@ -15,9 +15,17 @@ struct values {
     double order, delta, clip, attribute;
     size_t texts, releases, dim;
     const char *baseline;
+    int need;
 };
 
+static const char *const needs[] = {"all", "collection", "text", "word", "model", NULL};
+
 static const struct nvdp_option options[] = {
+    {"need", NVDP_OPTION_CHOICE, "N",
+     "print what to give away if the receiver needs this, what it protects and what it costs; "
+     "replaces NATS",
+     .default_value = "all", NVDP_OPTION_AT(struct values, need), .choices = needs,
+     .group = "The decision:", .traits = NVDP_TRAIT_NO_DEFAULT},
     {"baseline", NVDP_OPTION_LIST, "B",
      "probability that a guess about a text is right without its samples, each in (0, 1); the "
      "answer is the upper bound with the samples",
@@ -48,6 +56,66 @@ static const struct nvdp_option options[] = {
      .unit = "samples"},
     {0},
 };
+
+/* --- what does the receiver need? --- */
+
+/* Says what to give away for a need, in the order of `needs` from 1. Scores are accuracies on SST-2's dev file; docs/budget.md has the
+ * same table. */
+static const struct need {
+    const char *gives, *protects, *costs, *command, *page;
+} need_rows[] = {
+    {"the collection: to train a reader, to compare groups, to look at a distribution",
+     "each row with its label, all other rows known; k rows that change together have k times the "
+     "mu",
+     "epsilon 1: .795 from 67,349 rows and .761 from 10,000; epsilon .25: .786 from 67,349 "
+     "(all-MiniLM-L6-v2, "
+     "one draw of the noise)",
+     "nvdp summarize", "docs/summary.md"},
+    {"one noisy sample of each text: to classify, to compare or to search single texts",
+     "each text as a whole, against everybody; the samples of a text and of a person add up",
+     "epsilon 8: .717; 16: .815; 32: .864; without noise .870 (all-MiniLM-L6-v2)",
+     "nvdp train --preset certified, then nvdp export", "docs/certified.md"},
+    {"one noisy sample of each text, or privatized words, where a text may be recognized but no "
+     "single word",
+     "each word in place of another, all other words known",
+     "a sample (--method word), epsilon 1: .638; 4: .741; 8: .769; privatized words at most .491 "
+     "at "
+     "epsilon 8 (all-MiniLM-L6-v2)",
+     "nvdp train --preset word, or nvdp sanitize", "docs/certified.md, docs/text-privatization.md"},
+    {"the trained model: to encode or to classify other texts",
+     "each training text; no text that is encoded later",
+     "epsilon 8: .811; 3: .795; without privacy .873 (all-MiniLM-L6-v2, two layers trained, one "
+     "seed)",
+     "nvdp train --dp-batch B --target-epsilon E", "docs/dp-bert.md"},
+};
+
+static json_t *need_json(size_t i) {
+    const struct need *of = &need_rows[i];
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "need", needs[i + 1], "gives", of->gives,
+                     "protects", of->protects, "score", of->costs, "command", of->command, "page",
+                     of->page);
+}
+
+static int explain_need(struct cli *cli, int need) {
+    enum { NEEDS = sizeof need_rows / sizeof *need_rows };
+    const size_t first = need == 0 ? 0 : (size_t)need - 1, end = need == 0 ? NEEDS : first + 1;
+    json_t *list = json_array();
+    for (size_t i = first; i < end; i++)
+        json_array_append_new(list, need_json(i));
+    if (cli->json) return cli_print_json(cli, json_pack("{s:o}", "needs", list));
+    for (size_t i = 0; i < end - first; i++) {
+        const char *key;
+        json_t *value;
+        if (i > 0) putchar('\n');
+        json_object_foreach(json_array_get(list, i), key, value) {
+            char line[512];
+            nvdp__snprintf(line, sizeof line, "%s: %s", key, json_string_value(value));
+            nvdp__print_wrapped(stdout, line);
+        }
+    }
+    json_decref(list);
+    return CLI_SUCCESS;
+}
 
 /* --- guess bounds from a clip, an epsilon or a run --- */
 
@@ -556,6 +624,14 @@ static int run(struct cli *cli) {
     double number = 0;
     const char *unit = "";
     CLI_TRY(cli_begin(cli, &values));
+    if (cli_given(cli, "need")) {
+        static const char *const alone[] = {"need", NULL};
+        const char *other = cli_given_one(cli, alone, false);
+        if (cli->args > 0 || other != NULL)
+            return cli_usage(cli, "option --need explains no guarantee: leave out %s%s",
+                             cli->args > 0 ? "" : "--", cli->args > 0 ? cli->arg[0] : other);
+        return explain_need(cli, values.need);
+    }
     if (cli_given(cli, "clip-sequence")) {
         if (cli->args > 0)
             return cli_usage(cli, "expected exactly one of --clip-sequence and '%s'", cli->arg[0]);
@@ -595,8 +671,10 @@ const struct cli_command cli_command_explain = {
         "Prints upper bounds on how often a guess about a text is right. The attacker has a "
         "sample, the model and any other knowledge; the bound depends on how often the guess is "
         "right without the sample. Bounds exist for a run, a shared file, an epsilon, a sequence "
-        "clip, or a Renyi divergence in nats (docs/certified.md, docs/privacy.md).",
+        "clip, or a Renyi divergence in nats (docs/certified.md, docs/privacy.md). With --need, "
+        "prints what to give away for a need (docs/budget.md).",
     .examples = "Examples:\n"
+                "  nvdp explain --need all\n"
                 "  nvdp explain runs/mine --baseline 0.001\n"
                 "  nvdp explain shared.h5\n"
                 "  nvdp explain 16 epsilon\n"

@@ -46,7 +46,9 @@ const struct nvdp_result_table nvdp__result_gate = {
         GATE(releases, "samples", "samples of a text that count"),
         {"split", NVDP_RESULT_CHARS, .help = "texts of the run that were measured",
          NVDP_RESULT_AT(struct nvdp_gate_result, split)},
-        GATE(summary, NULL, "the file is a summary: numbers are for the replacement of one row",
+        GATE(summary, NULL,
+             "the file is a summary: numbers are for the replacement of one row, or one person if "
+             "the unit is one",
              .absent = NVDP_ABSENT_OMITTED, NVDP_RESULT_IF(struct nvdp_gate_result, summary)),
         {"checks", NVDP_RESULT_LIST, .help = "in the order of the policy", .indirect = true,
          .of = &check_table, NVDP_RESULT_AT(struct nvdp_gate_result, check),
@@ -107,9 +109,12 @@ static void print_text(const void *of, FILE *to) {
     if (!result->summary)
         nvdp__fprintf(to, "For %s of a text", nvdp__samples_text(result->releases).text);
     else if (result->releases == 1)
-        fputs("For the replacement of any one row of the summary", to);
+        fputs("For the replacement of any one row of the summary, or person if its unit is one",
+              to);
     else
-        nvdp__fprintf(to, "For the replacement of any one row of %zu such summaries",
+        nvdp__fprintf(to,
+                      "For the replacement of any one row, or person if the unit is one, of %zu "
+                      "such summaries",
                       result->releases);
     nvdp__fprintf(to, ", at delta %g%s%s.\n", result->delta,
                   result->split[0] != '\0' ? "; measured on the split " : "", result->split);

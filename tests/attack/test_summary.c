@@ -91,7 +91,7 @@ Test(summary_audit, refuses) {
 
 /* Summarizes `rows` rows of a tiny task with labels, and returns the options of an attack on the file. */
 static struct nvdp_config *summarized(struct nvdp_context *ctx, size_t rows, const char *epsilon,
-                                      const char *name) {
+                                      const char *name, const char *person) {
     const struct task task = task_make(ctx);
     char *text = support_read(support_path("%s/train.tsv", task.data)), *line;
     char file[512], center[512], input[512], run[512];
@@ -113,6 +113,7 @@ static struct nvdp_config *summarized(struct nvdp_context *ctx, size_t rows, con
     struct nvdp_config *config = support_config(
         ctx, "summarize", "model", task.model, "center", center, "input", input, "run", run, "out",
         file, "classes", "a,b,c", "summary-epsilon", epsilon, "budget-samples", "9", NULL);
+    if (person != NULL) support_set(ctx, config, "person", person);
     ok(nvdp_summarize(ctx, config, NULL));
     return support_config(ctx, "attack", "kind", "summary", "run", run, "shared", file, "data",
                           input, "samples", "4000", NULL);
@@ -135,7 +136,7 @@ Test(summary_attack, guesses_stay_below_the_bound) {
     static const char *const epsilons[] = {"1", "500"};
     for (size_t e = 0; e < 2; e++) {
         struct nvdp_config *config =
-            summarized(ctx, 60, epsilons[e], e == 0 ? "one.h5" : "many.safetensors");
+            summarized(ctx, 60, epsilons[e], e == 0 ? "one.h5" : "many.safetensors", NULL);
         nvdp__autoptr(json_decref) json_t *object = attacked(ctx, config);
         const json_t *questions = json_object_get(object, "questions");
         cr_assert_eq(json_array_size(questions), 3);
@@ -161,7 +162,7 @@ Test(summary_attack, guesses_stay_below_the_bound) {
 
 Test(summary_attack, refuses) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = summarized(ctx, 60, "500", "one.h5");
+    struct nvdp_config *config = summarized(ctx, 60, "500", "one.h5", NULL);
     nvdp__autoptr(nvdp_attack_free) struct nvdp_attack_result *result = NULL;
     support_set(ctx, config, "label-column", "other"); /* other labels than those of the summary */
     fails(nvdp_attack(ctx, config, &result), NVDP_ERR_INPUT, "expected the texts and labels");
@@ -174,6 +175,8 @@ Test(summary_attack, refuses) {
     fails(nvdp_attack(ctx, bare, &result), NVDP_ERR_ARGUMENT, "expected a file of nvdp summarize");
     support_set(ctx, bare, "shared", nvdp_config_get(config, "shared"));
     fails(nvdp_attack(ctx, bare, &result), NVDP_ERR_ARGUMENT, "the file of the texts");
+    config = summarized(ctx, 60, "1", "persons.h5", "other");
+    fails(nvdp_attack(ctx, config, &result), NVDP_ERR_UNSUPPORTED, "whose unit is a row");
 }
 
 /* Too little noise and too many right guesses are reported, because they contradict the proof. */

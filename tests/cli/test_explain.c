@@ -3,6 +3,7 @@
 
 #include <nvdp/guess.h>
 #include <nvdp/rdp.h>
+#include <unistd.h>
 
 static double number(const json_t *object, const char *key) {
     return json_number_value(json_object_get(object, key));
@@ -134,10 +135,51 @@ Test(explain, of_a_summary) {
                      "\nNot covered: ");
     support_lacks(o.out, "sampled", " bits", "with at most", "one of 2, at most");
     program_says(2, "leave out --baseline", "explain $DIR/summary.safetensors --baseline .1");
+    program_prints(1,
+                   "\nFor the replacement of any one row of the summary, or person if its unit is "
+                   "one, at delta 1e-05.\n",
+                   "gate certified $DIR/summary.safetensors");
+    support_write_text(
+        support_scratch_path("two.json"),
+        "{\"releases\": 2, \"checks\": [{\"measure\": \"certified_epsilon\", \"at_most\": 8}]}");
+    program_prints(0,
+                   "\nFor the replacement of any one row, or person if the unit is one, of 2 such "
+                   "summaries, at delta 1e-05.\n",
+                   "gate $DIR/two.json $DIR/summary.safetensors");
     program_expect(2, "explain $DIR/summary.safetensors --delta 1e-6");
     program_shell("sed -i 's/of any one row of/of any two row of/' $DIR/summary.safetensors");
     o = program_expect(1, "explain $DIR/summary.safetensors");
     cr_assert_str_empty(o.out);
+}
+
+/* The table of needs is that of docs/budget.md: every score and every page stands there, too. */
+Test(explain, what_a_receiver_needs) {
+    const char *budget = support_read(support_path("%s/docs/budget.md", NVDP_SOURCE_DIR));
+    json_t *found = program_json("explain --need all --json");
+    const json_t *needs = json_object_get(found, "needs"), *need;
+    size_t i, scores = 0;
+    cr_assert_eq(json_array_size(needs), 4);
+    json_array_foreach(needs, i, need) {
+        const char *score = json_string_value(json_object_get(need, "score")),
+                   *page = json_string_value(json_object_get(need, "page"));
+        cr_expect_eq(json_object_size(need), 6);
+        cr_expect_eq(
+            access(support_path("%s/%.*s", NVDP_SOURCE_DIR, (int)strcspn(page, ","), page), R_OK),
+            0);
+        for (const char *at = score; (at = strchr(at, '.')) != NULL; at++) {
+            if (strspn(at + 1, "0123456789") != 3) continue;
+            cr_expect(strstr(budget, support_path("%.4s", at)) != NULL, "%.4s", at);
+            scores++;
+        }
+    }
+    cr_expect_eq(scores, 14, "%zu", scores);
+    found = program_json("explain --need collection --json");
+    cr_expect_eq(json_array_size(json_object_get(found, "needs")), 1);
+    support_contains(program_expect(0, "explain --need model").out,
+                     "\nprotects: each training text");
+    program_says(2, "option --need explains no guarantee", "explain --need text 16");
+    program_says(2, "leave out --texts", "explain --need text --texts 5");
+    program_expect(2, "explain --need everything");
 }
 
 /* The first line is of as many samples as the rows below it. */
