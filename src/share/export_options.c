@@ -190,9 +190,11 @@ nvdp_status nvdp__export_check(struct nvdp_context *ctx,
                           "option {no-ledger} excludes a budget, because nothing is counted");
     const bool counted = options->person != NULL && options->summary.epsilon == 0;
     if (options->no_ledger && (counted || options->receiver != NULL))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {no-ledger} excludes %s{receiver}, because nothing is counted",
-                          options->summary.epsilon == 0 ? "{person} and " : "");
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            options->summary.epsilon == 0
+                ? "option {no-ledger} excludes {person} and {receiver}, because nothing is counted"
+                : "option {no-ledger} excludes {receiver}, because nothing is counted");
     if (!(options->person_epsilon >= 0))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{person-epsilon}: expected a number of at least 0, found %g",
