@@ -80,6 +80,16 @@ nvdp_status nvdp__check_room(struct nvdp_context *ctx, const char *path, uint64_
                             ceil((double)bytes / (1 << 20)));
 }
 
+/* The bytes that a temporary name keeps of a file's name: NAME_MAX without room for the rest. */
+enum { KEPT = NAME_MAX - 48 };
+
+/* Returns the n-th temporary name of a file: PATH.partial-PID-N. A long name is cut. */
+static struct nvdp__path temporary_name(const char *path, int n) {
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    return nvdp__path_format("%.*s%.*s.partial-%ld-%d", (int)(name - path), path, (int)KEPT, name,
+                             (long)getpid(), n);
+}
+
 /* Creates an empty temporary file beside path, with the permissions of a replaced file: locked, or, if `unnamed` is set
  * and possible, without a name.  Refuses devices and pipes, because renaming would replace them instead of writing to
  * them. */
@@ -98,8 +108,7 @@ static nvdp_status create_temporary(struct nvdp_context *ctx, const char *path, 
         return NVDP_OK;
     }
     for (int n = 0; n < MAX_TEMPORARY; n++) {
-        nvdp__autofree char *temporary =
-            nvdp__format(ctx, "%s.partial-%ld-%d", path, (long)getpid(), n);
+        nvdp__autofree char *temporary = nvdp__strdup(ctx, temporary_name(path, n).text);
         NVDP_TRY(NVDP__MADE(temporary));
         nvdp__auto(nvdp__close_owned) int opened =
             open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -182,8 +191,7 @@ static int rename_to_new(const char *from, const char *to) {
 static int link_onto(const char *from, const char *to) {
     int done = -1;
     for (int n = 0; n < MAX_TEMPORARY && done != 0; n++) {
-        const struct nvdp__path name =
-            nvdp__path_format("%s.partial-%ld-%d", to, (long)getpid(), n);
+        const struct nvdp__path name = temporary_name(to, n);
         done = linkat(AT_FDCWD, from, AT_FDCWD, name.text, AT_SYMLINK_FOLLOW);
         if (done != 0 && errno != EEXIST) return -1;
         if (done == 0 && rename(name.text, to) != 0) {
@@ -241,7 +249,7 @@ void nvdp__output_abort(struct nvdp__output *out) {
     *out = (struct nvdp__output){0};
 }
 
-/* True if the name is NAME.partial-PID-N with NAME = `of` (NULL: any). */
+/* True if the name is NAME.partial-PID-N with NAME = `of`, maybe cut (NULL: any). */
 static bool is_temporary_name(const char *name, const char *of) {
     static const char middle[] = ".partial-";
     const char *at = NULL;
@@ -249,7 +257,8 @@ static bool is_temporary_name(const char *name, const char *of) {
         at = next; /* the last one */
     if (at == NULL) return false;
     const size_t length = (size_t)(at - name);
-    if (of != NULL && (strlen(of) != length || strncmp(name, of, length) != 0)) return false;
+    if (of != NULL && (nvdp__min(strlen(of), KEPT) != length || strncmp(name, of, length) != 0))
+        return false;
     const char *pid = at + sizeof middle - 1;
     size_t digits = strspn(pid, "0123456789");
     return digits > 0 && pid[digits] == '-' && pid[digits + 1] != '\0' &&

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "base/own.h"
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,8 @@ static nvdp_status read_value(struct nvdp_context *ctx, const char *path, bool a
     nvdp__autoptr(json_decref) json_t *value = NULL;
     json_error_t error;
     NVDP_TRY(nvdp__read_file(ctx, path, JSON_LIMIT, &bytes, &count));
-    value = parse(bytes, count, &error);
+    const size_t mark = nvdp__byte_order_mark(bytes, count);
+    value = parse(bytes + mark, count - mark, &error);
     if (value == NULL && json_error_code(&error) == json_error_out_of_memory)
         return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
     if (value == NULL)
@@ -199,15 +201,19 @@ static void write_time(time_t time, char out[32]) {
     strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-void nvdp__creation_date(char out[32]) {
-    time_t now = time(NULL);
+nvdp_status nvdp__creation_date(struct nvdp_context *ctx, char out[32]) {
+    static const long long last = 253402300799; /* of the year 9999 */
     const char *epoch = getenv("SOURCE_DATE_EPOCH");
+    write_time(time(NULL), out);
+    if (epoch == NULL || *epoch == '\0') return NVDP_OK;
     char *end = NULL;
-    if (epoch != NULL && *epoch != '\0') {
-        long long seconds = strtoll(epoch, &end, 10);
-        if (*end == '\0' && seconds >= 0) now = (time_t)seconds;
-    }
-    write_time(now, out);
+    errno = 0;
+    const long long seconds = strtoll(epoch, &end, 10);
+    if (*end != '\0' || errno != 0 || seconds < 0 || seconds > last)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "SOURCE_DATE_EPOCH: expected seconds since 1970, found '%s'", epoch);
+    write_time((time_t)seconds, out);
+    return NVDP_OK;
 }
 
 json_t *nvdp__now_json(void) {

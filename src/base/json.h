@@ -44,8 +44,9 @@ json_t *nvdp__json_number(double value);
 json_t *nvdp__json_known(double value);
 /* A finite number, else null. */
 json_t *nvdp__json_finite(double value);
-/* Writes the current time, or $SOURCE_DATE_EPOCH, in UTC. */
-void nvdp__creation_date(char out[32]);
+/* Writes the current time, or $SOURCE_DATE_EPOCH, in UTC. NVDP_ERR_ARGUMENT if the variable is no time; out is then the current
+ * one. */
+nvdp_status nvdp__creation_date(struct nvdp_context *ctx, char out[32]);
 /* The current time in UTC, ISO 8601. */
 json_t *nvdp__now_json(void);
 

@@ -99,7 +99,7 @@ static int apply(struct cli *cli) {
         if (strcmp(cli->setting[i].option->name, "quiet") == 0) CLI_TRY(set(cli, &cli->setting[i]));
     for (size_t i = 0; i < cli->settings; i++)
         if (strcmp(cli->setting[i].option->name, "config") == 0)
-            CLI_TRY(refuse(cli, nvdp_config_load(cli->config, cli->setting[i].value)));
+            CLI_TRY(refuse(cli, nvdp_config_load(cli->config, cli_file(cli->setting[i].value))));
     for (size_t i = 0; i < cli->settings; i++)
         if (strcmp(cli->setting[i].option->name, "config") != 0)
             CLI_TRY(set(cli, &cli->setting[i]));
@@ -261,6 +261,11 @@ static bool print_short_help(const struct cli *cli, const struct argp_option *al
     return true;
 }
 
+/* Ends the program after help, which may not have been written. */
+_Noreturn static void end(const struct cli *cli) {
+    exit(cli_flush(cli->name, CLI_SUCCESS));
+}
+
 static error_t print_help(struct cli *cli, const char *value, struct argp_state *state) {
     const struct argp_option *all = state->root_argp->options;
     if (value != NULL && strcmp(value, "all") != 0) {
@@ -268,12 +273,12 @@ static error_t print_help(struct cli *cli, const char *value, struct argp_state 
         return EINVAL;
     }
     if (value == NULL && count_shown(all, 0) > LIST_LIMIT && has_basic(cli)) {
-        if (print_short_help(cli, all)) exit(CLI_SUCCESS);
+        if (print_short_help(cli, all)) end(cli);
         cli->code = cli_error(cli, CLI_FAILURE, "out of memory");
         return ENOMEM;
     }
-    argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-    return 0;
+    argp_state_help(state, stdout, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK);
+    end(cli);
 }
 
 /* Counts the arguments that a command takes, which are separated by spaces. */
@@ -306,11 +311,11 @@ static error_t on_key(int key, char *value, struct argp_state *state) {
     case '?':
         return print_help(cli, value, state);
     case USAGE_KEY:
-        argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
-        return 0;
+        argp_state_help(state, stdout, ARGP_HELP_USAGE);
+        end(cli);
     case 'V':
         argp_program_version_hook(stdout, state);
-        exit(CLI_SUCCESS);
+        end(cli);
     default:
         break;
     }

@@ -27,15 +27,22 @@ bool cli_interrupted(void) {
     return interrupted != 0;
 }
 
+const char *cli_file(const char *name) {
+    return strcmp(name, "-") == 0 ? "/dev/stdin" : name;
+}
+
 void cli_catch(int number, bool always) {
     struct sigaction action = {.sa_handler = on_signal,
                                .sa_flags = SA_ONSTACK | (always ? 0 : (int)SA_RESETHAND)};
+    struct sigaction inherited;
+    if (sigaction(number, NULL, &inherited) == 0 && inherited.sa_handler == SIG_IGN) return;
     sigemptyset(&action.sa_mask);
     sigaction(number, &action, NULL);
 }
 
-/* Makes the first SIGINT or SIGTERM ask the library to stop and save; the second ends the program. Ignores SIGXFSZ: a
- * file that exceeds the size limit then fails with a message.
+/* Makes the first SIGINT, SIGTERM or SIGHUP ask the library to stop and save; the second ends the program. A signal that the
+ * caller ignores, as a shell does for a job in the background and nohup for SIGHUP, stays ignored. Ignores SIGXFSZ: a file
+ * that exceeds the size limit then fails with a message.
  *
  * Gives signal handlers their own stack. oneDNN's float32 products point the stack register into the heap while they
  * run (oneDNN issue 4845, fixed in 2026), so a handler's frame on that stack would overwrite malloc's data. The kernel
@@ -48,6 +55,7 @@ static void catch_signals(void) {
         (void)sigaltstack(&stack, NULL);
     cli_catch(SIGINT, false);
     cli_catch(SIGTERM, false);
+    cli_catch(SIGHUP, false);
     signal(SIGXFSZ, SIG_IGN);
 }
 
@@ -105,10 +113,10 @@ int cli_error(struct cli *cli, int code, const char *format, ...) {
 }
 
 int cli_fail(struct cli *cli, nvdp_status status) {
-    const int code = status == NVDP_ERR_ARGUMENT    ? CLI_USAGE
-                     : status == NVDP_ERR_INPUT     ? CLI_BAD_INPUT
-                     : status == NVDP_ERR_CANCELLED ? CLI_INTERRUPTED
-                                                    : CLI_FAILURE;
+    const int code = status == NVDP_ERR_ARGUMENT                                  ? CLI_USAGE
+                     : status == NVDP_ERR_INPUT || status == NVDP_ERR_UNSUPPORTED ? CLI_BAD_INPUT
+                     : status == NVDP_ERR_CANCELLED                               ? CLI_INTERRUPTED
+                                                                                  : CLI_FAILURE;
     const char *message = cli->ctx != NULL ? nvdp_context_error(cli->ctx) : "";
     if (*message == '\0')
         message = status == NVDP_ERR_CANCELLED ? "interrupted" : nvdp_status_text(status);
@@ -215,6 +223,8 @@ int cli_begin(struct cli *cli, void *values) {
     nvdp_context_set_option_style(cli->ctx, NVDP_OPTION_STYLE_DASHES);
     nvdp_context_set_log(cli->ctx, on_log, cli); /* set before parsing: options may cause notices */
     CLI_TRY(cli_parse(cli, values));
+    char date[32];
+    CLI_DO(cli, nvdp__creation_date(cli->ctx, date)); /* before any work */
     cli_meter_open(&cli->meter);
     catch_signals();
     if (cli->command->takes_precision) nvdp_context_set_precision(cli->ctx, cli->precision);

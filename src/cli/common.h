@@ -127,6 +127,8 @@ json_t *cli_guarantee_json(struct cli *cli, const char *run);
 void cli_catch(int number, bool always);
 /* Returns true after SIGINT or SIGTERM. */
 bool cli_interrupted(void);
+/* Returns the path of a file that a user names; -: standard input. */
+const char *cli_file(const char *name);
 
 /* --- arguments.c ---
  * A subcommand's options are the library's for its kind of work and the command's own, joined in one configuration
@@ -217,5 +219,7 @@ int cli_ranks_begin(struct cli *cli);
 bool cli_ranks_say(struct cli *cli, const char *format, va_list args);
 /* Leaves the job and returns the exit code. Ends the other processes if they are still working. */
 int cli_ranks_end(struct cli *cli, int code);
+/* Fails if output could not be written, for example to a full disk, even after success. */
+int cli_flush(const char *name, int code);
 
 #endif

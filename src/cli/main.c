@@ -92,7 +92,9 @@ static const size_t command_count = sizeof cli_commands / sizeof *cli_commands -
 const char cli_purpose[] =
     "Trains text encoders with noisy output that can be given away, measures the privacy of\nthat "
     "output, and writes it to files that others can train on.";
-const char cli_exit_codes[] = "0 success, 1 failure, 2 wrong usage, 3 bad input, 130 interrupted.";
+const char cli_exit_codes[] =
+    "0 success, 1 failure, 2 wrong usage, 3 bad or unsupported input, 130 "
+    "interrupted.";
 
 static void print_version(FILE *to, struct argp_state *state) {
     (void)state;
@@ -132,8 +134,7 @@ static int usage(const char *complaint, const char *what) {
     return CLI_USAGE;
 }
 
-/* Fails if output could not be written, for example to a full disk, even after success. */
-static int flush_output(const char *name, int code) {
+int cli_flush(const char *name, int code) {
     if (fflush(stdout) == 0 && ferror(stdout) == 0) return code;
     fprintf(stderr, "%s: cannot write to stdout\n", name);
     return code == CLI_SUCCESS ? CLI_FAILURE : code;
@@ -144,7 +145,7 @@ static int run_command(const struct cli_command *command, int argc, char **argv)
     if (asprintf(&cli.name, "nvdp %s", command->name) < 0) return CLI_FAILURE;
     argv[0] = cli.name; /* prefix of getopt's messages and of argp's usage */
     int code = command->run(&cli);
-    code = cli_ranks_end(&cli, flush_output(cli.name, code));
+    code = cli_ranks_end(&cli, cli_flush(cli.name, code));
     cli_end(&cli);
     return code;
 }
@@ -156,16 +157,17 @@ int main(int argc, char **argv) {
     gsl_set_error_handler_off(); /* GSL functions then return NaN instead of aborting */
     argp_program_version_hook = print_version;
     argp_err_exit_status = CLI_USAGE;
+    unsetenv("ARGP_HELP_FMT"); /* with a narrow margin or a far column argp's help never ends */
     if (argc < 2) return usage("expected a subcommand", "");
     const char *first = argv[1];
     bool help = strcmp(first, "help") == 0;
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || (help && argc == 2)) {
         print_help(stdout);
-        return flush_output("nvdp", CLI_SUCCESS);
+        return cli_flush("nvdp", CLI_SUCCESS);
     }
     if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {
         print_version(stdout, NULL);
-        return flush_output("nvdp", CLI_SUCCESS);
+        return cli_flush("nvdp", CLI_SUCCESS);
     }
     if (!help) environment(argv);
     if (help) { /* nvdp help train is nvdp train --help */

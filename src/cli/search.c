@@ -15,7 +15,8 @@ struct values {
 #define AT(field) NVDP_OPTION_AT(struct values, field)
 
 static const struct nvdp_option options[] = {
-    {"query", NVDP_OPTION_TEXT, "TEXT", "the query", NULL, AT(query)},
+    {"query", NVDP_OPTION_TEXT, "TEXT", "the query; -: queries from standard input, one per line",
+     NULL, AT(query)},
     {"queries", NVDP_OPTION_TEXT, "F", "file of queries, one per line; -: standard input", NULL,
      AT(queries)},
     {"top", NVDP_OPTION_INTEGER, "K", "number of hits", "10", AT(top), .min = 1, .max = 1000000},
@@ -159,6 +160,10 @@ static int run(struct cli *cli) {
     if ((values.query == NULL) == (values.queries == NULL))
         return cli_usage(cli, "expected exactly one of --query and --queries");
     const double start = nvdp__now();
+    if (values.query != NULL && strcmp(values.query, "-") == 0) {
+        values.queries = "-";
+        values.query = NULL;
+    }
     CLI_DO(cli, values.query != NULL ? add(cli, &queries, NULL, values.query, strlen(values.query))
                                      : read_lines(cli, values.queries, &queries));
     CLI_DO(cli, nvdp_shared_read(cli->ctx, cli->arg[0], &shared));

@@ -190,7 +190,7 @@ static int run(struct cli *cli) {
     if (values.max_length < 3 || values.max_length > MAX_TOKENS)
         return cli_usage(cli, "option --max-length: expected a whole number from 3 to %d",
                          MAX_TOKENS);
-    const char *path = strcmp(values.input, "-") == 0 ? "/dev/stdin" : values.input;
+    const char *path = cli_file(values.input);
     if (path != values.input) values.input = "stdin";
     nvdp__auto(release) struct tokenize work = {.cli = cli, .values = &values};
     CLI_DO(cli, nvdp_tokenizer_load(cli->ctx, values.model, &work.tokenizer));

@@ -451,8 +451,15 @@ static void pool(struct nvdp_encoder *encode) {
     }
     for (size_t i = 0; i < sentence->steps; i++) {
         const struct nvdp__sentence_step *step = &sentence->step[i];
-        if (!step->dense) {
+        if (!step->dense && step->out == 0) {
             nvdp__rows_normalize(dev, texts, width, encode->buffer[at]);
+            continue;
+        }
+        if (!step->dense) {
+            for (size_t r = 0; r < texts; r++) /* in place: rows move towards the start */
+                memmove(encode->buffer[at] + r * step->out, encode->buffer[at] + r * width,
+                        step->out * sizeof(float));
+            width = step->out;
             continue;
         }
         dense_step(encode, step, &encode->layer[i], encode->buffer[at], encode->buffer[1 - at]);

@@ -164,6 +164,7 @@ struct nvdp__bert_cache {
      * hidden[0]. */
     bool above;
     float *embedding_sum, *embedding_mean, *embedding_rstd;
+    int32_t *positions; /* [T] rows of the position table, if they skip padding; else NULL */
     float *last_sum, *last_mean,
         *last_rstd; /* [T,D], [T], [T] of the LayerNorm after the last layer */
     float *zeros;   /* [D] biases of a LayerNorm without biases */

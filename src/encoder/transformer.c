@@ -134,6 +134,11 @@ static void plan_relative(const struct nvdp__bert *bert, const struct nvdp__devi
     cache->relative = made;
 }
 
+static void take_positions(const struct nvdp__bert *bert, size_t tokens, struct nvdp__arena *arena,
+                           struct nvdp__bert_cache *cache) {
+    if (bert->row->position_after_pad) NVDP__TAKE(arena, {&cache->positions, tokens});
+}
+
 /* Plans the lanes' buffers, except the hidden states: each lane gets its share of the tokens,
  * plus half a text at either end. */
 static void plan_lanes(const struct nvdp__bert *bert, size_t max_tokens, size_t max_texts,
@@ -143,6 +148,7 @@ static void plan_lanes(const struct nvdp__bert *bert, size_t max_tokens, size_t 
         struct nvdp__lane *lane = &cache->lane[l];
         struct nvdp__encoder_plan plan = nvdp__plan_of(&bert->config, &lane->dev, tokens, arena);
         plan_shared(&plan, bert->config.num_hidden_layers, &lane->cache);
+        take_positions(bert, tokens, arena, &lane->cache);
         lane->cache.scratch = nvdp__plan_scratch(&plan, longest);
         NVDP__TAKE(arena, {&lane->offset, max_texts + 1});
     }
@@ -154,6 +160,7 @@ static void plan_pass(const struct nvdp__bert *bert, const struct nvdp__device *
     const struct nvdp_bert_config *config = &bert->config;
     struct nvdp__encoder_plan plan = nvdp__plan_of(config, dev, max_tokens, arena);
     plan_relative(bert, dev, max_texts, longest, arena, cache);
+    take_positions(bert, max_tokens, arena, cache);
     if (cache->training) {
         plan_training(bert, &plan, cache);
         cache->scratch = nvdp__plan_scratch(&plan, longest);
@@ -186,8 +193,17 @@ static struct nvdp__norm norm_of(const struct nvdp__encoder_run *run,
 }
 
 /* ---- embeddings: e = drop(LN(word[id] + position[place] + type[segment])), without the last
- * term if the row has no token types; RoBERTa's first position follows its padding's.
+ * term if the row has no token types. RoBERTa's positions begin after the id of its padding, and do not count the padding
+ * tokens of a text: these have the position of that id.
  * h_0 = e, or W e + b if there is a projection; the projection is in float32 ---- */
+
+/* Sets the rows of the position table. */
+static void count_positions(const struct nvdp__encoder_run *run) {
+    const int32_t pad = (int32_t)run->bert->config.pad_token_id, *offset = run->batch->offset;
+    for (size_t b = 0; b < run->batch->texts; b++)
+        for (int32_t t = offset[b], next = pad; t < offset[b + 1]; t++)
+            run->cache->positions[t] = run->batch->ids[t] == pad ? pad : ++next;
+}
 
 /* True for layers with a LayerNorm before each half, and one after the last layer (modernbert.c). */
 static bool is_pre_norm(const struct nvdp__encoder_run *run) {
@@ -224,20 +240,17 @@ static struct nvdp__norm embedding_norm(const struct nvdp__encoder_run *run) {
 
 static struct nvdp__embedding embedding(const struct nvdp__encoder_run *run,
                                         float *of(const struct nvdp__params *, size_t)) {
-    const struct nvdp_bert_config *config = &run->bert->config;
-    bool types = run->bert->row->token_types;
-    size_t first = nvdp__first_position(config) * nvdp__word_width(config);
-    float *positions =
-        run->bert->row->position_vectors ? of(run->params, run->bert->position) : NULL;
-    return (struct nvdp__embedding){.ids = run->batch->ids,
-                                    .positions = run->batch->positions,
-                                    .types = run->batch->types,
-                                    .word = of(run->params, run->bert->word),
-                                    .given = run->batch->words,
-                                    .mixed = run->batch->mixed,
-                                    .position = positions != NULL ? positions + first : NULL,
-                                    .type = types ? of(run->params, run->bert->type) : NULL,
-                                    .offset = run->batch->offset};
+    const struct nvdp__encoder_row *row = run->bert->row;
+    return (struct nvdp__embedding){
+        .ids = run->batch->ids,
+        .positions = row->position_after_pad ? run->cache->positions : run->batch->positions,
+        .types = run->batch->types,
+        .word = of(run->params, run->bert->word),
+        .given = run->batch->words,
+        .mixed = run->batch->mixed,
+        .position = row->position_vectors ? of(run->params, run->bert->position) : NULL,
+        .type = row->token_types ? of(run->params, run->bert->type) : NULL,
+        .offset = run->batch->offset};
 }
 
 static void embeddings_forward(const struct nvdp__encoder_run *run) {
@@ -250,6 +263,7 @@ static void embeddings_forward(const struct nvdp__encoder_run *run) {
     struct nvdp__embedding tables = embedding(run, nvdp__value);
     struct nvdp__norm norm = embedding_norm(run);
     struct nvdp__dropout drop = embedding_dropout(run);
+    if (run->bert->row->position_after_pad) count_positions(run);
     if (tables.position != NULL)
         nvdp__embed_forward(run->dev, &tables, sum);
     else if (tables.given != NULL)

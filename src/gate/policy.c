@@ -2,6 +2,7 @@
 #include "gate/gate.h"
 
 #include "attack/attack.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/own.h"
 #include "base/sentence.h"
@@ -381,8 +382,9 @@ nvdp_status nvdp__policy_read(struct nvdp_context *ctx, const char *path,
     json_error_t error;
     size_t size = 0;
     NVDP_TRY(read_bytes(ctx, path, &text, &size));
-    reader.text = text;
-    made.object = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    const size_t mark = nvdp__byte_order_mark(text, size);
+    reader.text = text + mark;
+    made.object = json_loadb(reader.text, size - mark, JSON_REJECT_DUPLICATES, &error);
     if (made.object == NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%d: expected a policy in JSON: %s", path,
                           error.line > 0 ? error.line : 1, error.text);

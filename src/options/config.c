@@ -519,7 +519,8 @@ static nvdp_status load_file(struct nvdp_config *config, const char *path, enum 
     nvdp__autofree char *bytes = NULL;
     size_t count = 0;
     NVDP_TRY(nvdp__read_stream(config->ctx, path, MAX_FILE, &bytes, &count));
-    return load(config, path, bytes, count, origin);
+    const size_t mark = nvdp__byte_order_mark(bytes, count);
+    return load(config, path, bytes + mark, count - mark, origin);
 }
 
 nvdp_status nvdp_config_load(struct nvdp_config *config, const char *path) {

@@ -228,9 +228,9 @@ static nvdp_status create_file(struct writer *writer, const char *statement) {
     const struct nvdp__sanitized *done = writer->done;
     const struct nvdp__layout *layout = nvdp__task_layout(writer->of->config.task);
     char created[32];
+    NVDP_TRY(nvdp__creation_date(writer->ctx, created));
     NVDP_TRY(nvdp__h5_create(writer->ctx, writer->of->out, "representations/1", &writer->file));
     struct nvdp__h5 *file = writer->file;
-    nvdp__creation_date(created);
     const struct {
         const char *name, *text;
     } texts[] = {{"task", writer->of->lines ? "none" : layout->task.name},

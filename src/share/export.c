@@ -378,7 +378,7 @@ static nvdp_status state_facts(struct nvdp__export *export) {
     };
     NVDP_TRY(name_labels(export));
     NVDP_TRY(read_promise(export, facts));
-    nvdp__creation_date(facts->created);
+    NVDP_TRY(nvdp__creation_date(export->ctx, facts->created));
     make_id(export, facts->model_id);
     size_t train = 0; /* texts of the split train; of an input file, no text is known to be one */
     for (size_t p = 0; options->input == NULL && p < export->from.parts; p++)

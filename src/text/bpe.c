@@ -177,11 +177,13 @@ nvdp_status nvdp__bpe_create(struct nvdp_context *ctx, const char *vocabulary,
         char name[4];
         size_t size = byte_name(byte, name);
         size_t id = nvdp__strings_find(pieces, name, size);
-        if (id == SIZE_MAX)
+        /* UTF-8 never has these bytes, and published vocabularies lack them */
+        const bool unused = byte == 0xC0 || byte == 0xC1 || byte >= 0xF5;
+        if (id == SIZE_MAX && !unused)
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
                               "%s: expected a piece for every byte, found none for 0x%02x: '%.*s'",
                               vocabulary, byte, (int)size, name);
-        bpe->byte[byte] = (int32_t)id;
+        bpe->byte[byte] = id == SIZE_MAX ? NO_PIECE : (int32_t)id;
     }
     for (size_t i = 0; i < count; i++)
         lines += bytes[i] == '\n';

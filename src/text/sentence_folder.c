@@ -246,7 +246,7 @@ static nvdp_status read_module(struct nvdp_context *ctx, const char *directory, 
     const bool normalize = own && strcmp(class, "Normalize") == 0 && index > 1;
     if (own && strcmp(class, "Dropout") == 0 && index > 1) return NVDP_OK; /* in training only */
     if ((!pooling && !dense && !normalize) ||
-        out->steps == NVDP__SENTENCE_STEPS - 1) /* one is left for {normalize} */
+        out->steps == NVDP__SENTENCE_STEPS - 2) /* two are left: truncate_dim, {normalize} */
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s/" MODULES ": module %zu: expected %s, found '%.100s' ({pool} and "
                           "{normalize} say what to do instead)",
@@ -299,12 +299,25 @@ static nvdp_status check_transformer(struct nvdp_context *ctx, const char *direc
     return NVDP_OK;
 }
 
-/* Reads the default prompt. Its tokens belong to the vector, so a pooling without them is refused. */
-static nvdp_status read_prompt(struct nvdp_context *ctx, const char *directory, bool pooled,
+/* Adds the cut to 'truncate_dim' numbers. sentence-transformers cuts after all modules, Normalize included. */
+static nvdp_status read_cut(struct nvdp_context *ctx, const char *path, const json_t *config,
+                            struct nvdp__sentence *out) {
+    int64_t width = 0;
+    NVDP_TRY(nvdp__json_int(ctx, path, config, "truncate_dim", 0, 1, MAX_TOKENS, &width));
+    if (width == 0 || (size_t)width >= out->width) return NVDP_OK;
+    out->width = (size_t)width;
+    out->step[out->steps++] = (struct nvdp__sentence_step){.out = out->width};
+    return NVDP_OK;
+}
+
+/* Reads the width to which vectors are cut, and the default prompt. The tokens of a prompt belong to the vector, so a pooling
+ * without them is refused. */
+static nvdp_status read_config(struct nvdp_context *ctx, const char *directory, bool pooled,
                                struct nvdp__sentence *out) {
     static const char file[] = "config_sentence_transformers.json";
     nvdp__autoptr(json_decref) json_t *config = NULL;
     NVDP_TRY(nvdp__json_read_optional(ctx, directory, file, &config));
+    if (out->poolings > 0) NVDP_TRY(read_cut(ctx, nvdp__path(directory, file).text, config, out));
     const char *name = json_string_value(json_object_get(config, "default_prompt_name"));
     if (name == NULL) return NVDP_OK;
     const char *prompt =
@@ -336,7 +349,9 @@ const char *nvdp__pooling_text(const struct nvdp__sentence *sentence,
 }
 
 bool nvdp__sentence_normalizes(const struct nvdp__sentence *sentence) {
-    return sentence->steps > 0 && !sentence->step[sentence->steps - 1].dense;
+    if (sentence->steps == 0) return false;
+    const struct nvdp__sentence_step *last = &sentence->step[sentence->steps - 1];
+    return !last->dense && last->out == 0;
 }
 
 void nvdp__sentence_pool(struct nvdp__sentence *sentence, enum nvdp__pooling pooling,
@@ -403,7 +418,7 @@ nvdp_status nvdp__sentence_read(struct nvdp_context *ctx, const char *directory,
         if (i > 0) NVDP_TRY(read_module(ctx, directory, i, entry, &sentence, &include_prompt));
     }
     if (list != NULL) NVDP_TRY(check_transformer(ctx, directory));
-    if (list != NULL) NVDP_TRY(read_prompt(ctx, directory, include_prompt, &sentence));
+    if (list != NULL) NVDP_TRY(read_config(ctx, directory, include_prompt, &sentence));
     NVDP_TRY(read_length(ctx, directory, "tokenizer_config.json", "model_max_length",
                          &sentence.max_length));
     NVDP_TRY(read_length(ctx, directory, "sentence_bert_config.json", "max_seq_length",

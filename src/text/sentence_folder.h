@@ -20,17 +20,18 @@ enum nvdp__pooling {
 };
 extern const char *const nvdp__pooling_names[]; /* ends with NULL */
 
-/* A module after the pooling: scales vectors to unit length, or is a dense layer. */
+/* A module after the pooling: a dense layer, a cut of the vectors, or a scaling to unit length. */
 struct nvdp__sentence_step {
     bool dense;
-    size_t in, out;      /* of the dense layer */
+    size_t in,
+        out; /* of the dense layer; without one, the first `out` numbers are kept, or 0: all, scaled */
     bool bias, residual; /* adds a bias; adds the input, projected if in and out differ */
     bool identity;       /* no activation */
     enum nvdp__act act;  /* unless identity */
     char *folder;        /* of its weights */
 };
 
-enum { NVDP__SENTENCE_STEPS = 8, NVDP__POOLING_TEXT = 64 };
+enum { NVDP__SENTENCE_STEPS = 9, NVDP__POOLING_TEXT = 64 };
 struct nvdp__sentence {
     enum nvdp__pooling pooling[NVDP__POOLINGS]; /* their vectors are concatenated in this order */
     size_t poolings;                            /* 0: no pooling */

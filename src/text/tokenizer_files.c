@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/own.h"
+#include "base/sentence.h"
 #include "text/sentence_folder.h"
 #include <stdlib.h>
 #include <string.h>
@@ -223,6 +224,51 @@ static const struct nvdp__class *class_of_files(const bool files[NVDP__TOKENIZER
     return NULL;
 }
 
+/* The keys of tokenizer.json that are read, or that change no ids, by part. The values of a key with a full stop are of the same
+ * part. */
+static const struct {
+    const char *part, *known;
+} parts[] = {
+    {NULL, " version truncation padding added_tokens normalizer pre_tokenizer post_processor "
+           "decoder model "},
+    {"model", " type vocab merges unk_token unk_id byte_fallback continuing_subword_prefix "
+              "end_of_word_suffix "
+              "fuse_unk dropout ignore_merges max_input_chars_per_word "},
+    {"normalizer",
+     " type normalizers. pattern. String Regex content strip_left strip_right prepend "
+     "precompiled_charsmap clean_text handle_chinese_chars strip_accents lowercase "},
+    {"pre_tokenizer",
+     " type pretokenizers. replacement str_rep split add_prefix_space prepend_scheme trim_offsets "
+     "use_regex "},
+    {"post_processor",
+     " type processors. single. pair. SpecialToken. Sequence. id type_id special_tokens cls sep "
+     "trim_offsets add_prefix_space use_regex "}};
+
+/* Returns whether a list of words between spaces has the key with this mark behind it. */
+static bool lists(const char *known, const char *key, const char *mark) {
+    return strpbrk(key, " .") == NULL &&
+           strstr(known, nvdp__short_text(" %s%s", key, mark).text) != NULL;
+}
+
+/* Refuses a key whose value is not null and that this part does not know. */
+static nvdp_status check_known(const struct nvdp__maker *m, size_t part, const json_t *json) {
+    const char *key, *name = parts[part].part, *known = parts[part].known;
+    const json_t *value;
+    size_t i;
+    json_array_foreach(json, i, value) NVDP_TRY(check_known(m, part, value));
+    json_object_foreach((json_t *)(uintptr_t)json, key, value) {
+        if (json_is_null(value) || lists(known, key, " ")) continue;
+        nvdp__autofree char *place =
+            nvdp__format(m->ctx, name != NULL ? "%s.%s" : "%s%s", name != NULL ? name : "", key);
+        NVDP_TRY(NVDP__MADE(place));
+        if (!lists(known, key, ". "))
+            return nvdp__refuse(m, NVDP__FILE_TOKENIZER, place,
+                                "null, because the key is not known and could change ids", value);
+        NVDP_TRY(check_known(m, part, value));
+    }
+    return NVDP_OK;
+}
+
 /* Refuses keys whose values would change ids, except those that the program obeys. */
 static nvdp_status check_keys(const struct nvdp__maker *m) {
     static const char *const right = "right, since texts lose tokens at their end";
@@ -242,6 +288,12 @@ static nvdp_status check_keys(const struct nvdp__maker *m) {
             return nvdp__refuse(m, NVDP__FILE_CONFIG, "fast_tokenizer_files",
                                 "tokenizer.json alone", entry);
     }
+    const json_t *whole = nvdp__root_of(m, NVDP__FILE_TOKENIZER);
+    const size_t read =
+        m->class->backend ? sizeof parts / sizeof *parts : 2; /* else rules of the class */
+    for (i = 0; i < read; i++)
+        NVDP_TRY(check_known(
+            m, i, parts[i].part != NULL ? json_object_get(whole, parts[i].part) : whole));
     return NVDP_OK;
 }
 

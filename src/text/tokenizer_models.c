@@ -6,38 +6,46 @@
 
 /* ---- vocabularies as JSON ---- */
 
-/* Reads the pieces by their ids, which must be 0 to n - 1, each once. */
+/* Reads the pieces by their ids, each once. An id that no piece has, as a vocab.txt with a line twice leaves it in tokenizer.json,
+ * becomes a piece without characters, which no text contains. */
 static nvdp_status read_pieces(struct nvdp_context *ctx, const char *path, const json_t *vocab,
                                struct nvdp__strings *out) {
     nvdp__auto(nvdp__strings_release) struct nvdp__strings pieces = {.ctx = ctx};
-    size_t count = json_object_size(vocab), index;
+    size_t entries = json_object_size(vocab), count = 0;
     nvdp__autofree const char **piece = NULL;
     const char *key;
     json_t *value;
-    if (count == 0 || count > NVDP__MAX_PIECES)
+    if (entries == 0 || entries > NVDP__MAX_PIECES)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected 1 to %d pieces with their ids, found %zu", path,
-                          NVDP__MAX_PIECES, count);
-    NVDP_TRY(NVDP__NEW(ctx, piece, count));
+                          NVDP__MAX_PIECES, entries);
     json_object_foreach((json_t *)(uintptr_t)vocab, key, value) {
         int64_t id;
+        NVDP_TRY(nvdp__json_int_required(ctx, path, vocab, key, 0, NVDP__MAX_PIECES - 1, &id));
+        count = nvdp__max(count, (size_t)id + 1);
+    }
+    NVDP_TRY(NVDP__NEW(ctx, piece, count));
+    json_object_foreach((json_t *)(uintptr_t)vocab, key, value) {
+        const json_int_t id = json_integer_value(value);
         struct nvdp__field name = {key, strlen(key)};
-        NVDP_TRY(nvdp__json_int_required(ctx, path, vocab, key, 0, (int64_t)count - 1, &id));
         if (piece[id] != NULL)
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
                               "%s: %s: expected a unique id, found %lld, the id of '%.100s'", path,
                               nvdp__quote_field(name).text, (long long)id, piece[id]);
         piece[id] = key;
     }
-    for (size_t i = 0; i < count; i++)
-        NVDP_TRY(nvdp__strings_add(&pieces, piece[i], strlen(piece[i]), &index));
+    for (size_t i = 0; i < count; i++) {
+        const char *text = piece[i] != NULL ? piece[i] : "";
+        NVDP_TRY(nvdp__strings_append(&pieces, text, strlen(text)));
+    }
     return NVDP__HAND_OVER(out, pieces);
 }
 
-/* Checks that each `section`.`key` of tokenizer.json, if present, is `value` as JSON: the only setting that is
- * implemented. */
+/* Checks that each `section`.`key` of tokenizer.json, if present, is `value` as JSON, the only setting that is
+ * implemented, or null, if null means it. */
 struct setting {
     const char *section, *key, *value;
+    bool null;
 };
 static nvdp_status expect(const struct nvdp__maker *m, const struct setting *settings,
                           size_t count) {
@@ -46,7 +54,7 @@ static nvdp_status expect(const struct nvdp__maker *m, const struct setting *set
         const json_t *value = json_object_get(json_object_get(json, one->section), one->key);
         nvdp__autofree char *found =
             value != NULL ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-        if (found != NULL && strcmp(found, one->value) != 0)
+        if (found != NULL && strcmp(found, one->value) != 0 && !(one->null && json_is_null(value)))
             return nvdp__fail(
                 m->ctx, NVDP_ERR_UNSUPPORTED, "%s: '%s.%s': expected %s, found %.100s",
                 nvdp__path_of(m, NVDP__FILE_TOKENIZER), one->section, one->key, one->value, found);
@@ -139,6 +147,7 @@ nvdp_status nvdp__make_wordpiece(struct nvdp__maker *m) {
                                     NVDP__WORD_CHARACTERS, &longest));
     }
     settle_pieces(m);
+    if (model != NULL) m->distinct = json_object_size(json_object_get(model, "vocab"));
     NVDP_TRY(nvdp__json_bool(m->ctx, path, rules, backend ? "lowercase" : "do_lower_case", true,
                              &normalization.lower_case));
     /* by default (or if null), accents are stripped together with lower-casing */
@@ -194,12 +203,14 @@ static nvdp_status merges_text(const struct nvdp__maker *m, const json_t *merges
     return NVDP__HAND_OVER(out, text);
 }
 
-static nvdp_status bpe_of_json(struct nvdp__maker *m) {
+static nvdp_status bpe_of_json(struct nvdp__maker *m, size_t *distinct) {
     static const struct setting expected[] = {
         {"pre_tokenizer", "use_regex", "true"},
         {"model", "byte_fallback", "false"},
         {"model", "ignore_merges", "false"},
         {"model", "dropout", "null"},
+        {"model", "continuing_subword_prefix", "\"\"", true},
+        {"model", "end_of_word_suffix", "\"\"", true},
     };
     const json_t *model;
     const char *path = nvdp__path_of(m, NVDP__FILE_TOKENIZER);
@@ -216,9 +227,11 @@ static nvdp_status bpe_of_json(struct nvdp__maker *m) {
                                   normalizer));
         NVDP_TRY(nvdp__normalizer_read(&m->made->normalizer, path, normalizer));
         NVDP_TRY(require_type(m, "pre_tokenizer", "ByteLevel"));
-        NVDP_TRY(expect(m, expected, sizeof expected / sizeof expected[0]));
     }
+    const size_t first = m->class->backend ? 0 : 1; /* the class has its own pre_tokenizer */
+    NVDP_TRY(expect(m, expected + first, sizeof expected / sizeof expected[0] - first));
     NVDP_TRY(read_model(m, "BPE", &model));
+    *distinct = json_object_size(json_object_get(model, "vocab"));
     NVDP_TRY(merges_text(m, json_object_get(model, "merges"), &merges, &size));
     nvdp__autofree char *place = nvdp__format(m->ctx, "%s: 'model.merges'", path);
     NVDP_TRY(NVDP__MADE(place));
@@ -251,12 +264,11 @@ nvdp_status nvdp__make_bpe(struct nvdp__maker *m) {
                              &m->made->prefix_space));
     NVDP_TRY(nvdp__refuse_lower_case(m));
     if (nvdp__root_of(m, NVDP__FILE_TOKENIZER) != NULL) {
-        NVDP_TRY(bpe_of_json(m));
-        m->distinct = m->made->pieces.count;
+        NVDP_TRY(bpe_of_json(m, &m->distinct));
         return nvdp__add_tokens(m, NULL);
     }
     NVDP_TRY(read_pieces(m->ctx, path, nvdp__root_of(m, NVDP__FILE_VOCAB_JSON), &m->made->pieces));
-    m->distinct = m->made->pieces.count;
+    m->distinct = json_object_size(nvdp__root_of(m, NVDP__FILE_VOCAB_JSON));
     NVDP_TRY(nvdp__add_tokens(m, NULL));
     nvdp_status status = nvdp__bpe_create(
         m->ctx, path, &m->made->pieces, nvdp__path_of(m, NVDP__FILE_MERGES),

@@ -87,16 +87,16 @@ static nvdp_status read_embedding(struct maker *maker) {
     if (sentence->poolings == 0) nvdp__sentence_pool(sentence, NVDP__POOLING_MEAN, maker->width);
     bool dense = false;
     for (size_t i = 0; i < sentence->steps; i++)
-        dense |= sentence->step[i].dense;
+        dense |= sentence->step[i].dense || sentence->step[i].out > 0;
     const bool known = sentence->poolings == 1 && (sentence->pooling[0] == NVDP__POOLING_MEAN ||
                                                    sentence->pooling[0] == NVDP__POOLING_CLS);
     char pooling[NVDP__POOLING_TEXT];
     if (!known || dense || sentence->prompt != NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected a sentence embedding by pooling mean or cls, without dense "
-                          "layers and without a prompt, found pooling %s%s%s",
+                          "layers, truncate_dim and a prompt, found pooling %s%s%s",
                           model, nvdp__pooling_text(sentence, pooling),
-                          dense ? " and dense layers" : "",
+                          dense ? " and dense layers or truncate_dim" : "",
                           sentence->prompt != NULL ? " and a prompt" : "");
     return NVDP_OK;
 }

@@ -50,6 +50,27 @@ Test(file, appears_only_when_committed) {
     cr_assert(nvdp__exists(path));
 }
 
+/* A name as long as the file system allows has no room for a temporary one, which is cut. */
+Test(file, names_of_255_bytes) {
+    struct nvdp_context *ctx = support_context();
+    char name[NAME_MAX + 1];
+    memset(name, 'n', NAME_MAX);
+    name[NAME_MAX] = '\0';
+    const char *path = support_scratch_path(name);
+    for (int replaces = 0; replaces < 2; replaces++) {
+        struct nvdp__output out = {0};
+        nvdp__autofree char *temporary = NULL;
+        ok(nvdp__output_open(ctx, path, &out));
+        ok(nvdp__output_write(&out, replaces ? "2" : "1", 1));
+        ok(nvdp__output_commit(&out, true));
+        cr_assert_str_eq(support_read(path), replaces ? "2" : "1");
+        ok(nvdp__create_temporary(ctx, path, &temporary, NULL));
+        cr_assert_eq(scratch_entries(), 2);
+        ok(nvdp__remove_leftovers_of(ctx, path)); /* by its cut name */
+        cr_assert_eq(scratch_entries(), 1);
+    }
+}
+
 Test(file, abort_leaves_the_old_file) {
     const char *path = support_file("out.txt", "old");
     struct nvdp__output out = {0};

@@ -27,6 +27,14 @@ Test(config_file, gives_options_with_dashes_or_underscores) {
     pieces("", "{}", "the film was good\n");
 }
 
+/* From standard input, and with the byte-order mark of some editors. */
+Test(config_file, comes_from_standard_input) {
+    support_file("marked.json",
+                 "\xEF\xBB\xBF{\"noise\": 1, \"sample-rate\": 0.01, \"steps\": 100}");
+    const char *named = program_expect(0, "account --config $DIR/marked.json").out;
+    cr_assert_str_eq(program_expect(0, "account --config - <$DIR/marked.json").out, named);
+}
+
 Test(config_file, flags_win_wherever_they_stand) {
     pieces("--max-length 5", "{\"max_length\": 4}", "the film was\n");
     struct outcome outcome =

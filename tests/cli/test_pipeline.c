@@ -471,6 +471,25 @@ Test(pipeline, an_interrupted_training_exits_with_130_and_resumes) {
     cr_assert_eq(number(program_json("train --resume $DIR/run --json --quiet"), "epochs_run"), 200);
 }
 
+/* A shell without job control starts a job in the background so. A hangup is handled like an interrupt. */
+Test(pipeline, an_ignored_interrupt_stays_ignored) {
+    const char *metrics = in_run("metrics.jsonl"), *messages = support_scratch_path("messages");
+    const char *command = support_path(
+        "trap '' INT; exec %s/nvdp train %s --epochs 9999 --patience 0 --out %s --quiet 2>%s",
+        NVDP_BINARY_DIR, program_train_options(), support_scratch_path("run"), messages);
+    const pid_t child = started(command);
+    wait_for(metrics);
+    cr_assert_eq(kill(child, SIGINT), 0);
+    const size_t size = support_size(metrics);
+    int status = 0;
+    while (support_size(metrics) < size + 2048) /* several epochs later */
+        cr_assert_eq(waitpid(child, &status, WNOHANG), 0, "the run has ended");
+    cr_assert_eq(kill(child, SIGHUP), 0);
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(WIFEXITED(status));
+    cr_assert_eq(WEXITSTATUS(status), 130, "%s", support_read(messages));
+}
+
 /* A run that was killed after an epoch has a model but no result.json. */
 Test(pipeline, an_unfinished_run_is_refused) {
     static const char *const commands[] = {

@@ -406,11 +406,40 @@ Test(usage, exit_codes_of_the_library_s_errors) {
     support_file("not.h5", "this is not HDF5");
     struct outcome input = program_expect(3, "privacy --posteriors $DIR/not.h5");
     support_contains(input.err, "nvdp privacy: ", "not.h5");
+    support_folder("luke", "config.json",
+                   "{\"model_type\": \"luke\"}"); /* unsupported is bad input as well */
+    support_file("t.txt", "a text\n");
+    program_says(3, "found 'luke'", "encode --model $DIR/luke --input $DIR/t.txt --out $DIR/o.h5");
+    support_folder("nfd", "tokenizer.json", "{\"model\": {\"type\": \"WordLevel\"}}");
+    program_says(3, "found WordLevel", "tokenize --model $DIR/nfd --input $DIR/t.txt");
 }
 
 Test(usage, a_full_disk_is_a_failure) {
-    program_expect(1, "--help >/dev/full 2>$DIR/messages; (exit $?)");
-    support_contains(support_read(support_scratch_path("messages")), "cannot write to stdout");
+    static const char *const said[] = {"--help",           "account --help", "train --help",
+                                       "train --help=all", "train --usage",  "train --version"};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        program_expect(1, "%s >/dev/full 2>$DIR/messages; (exit $?)", said[i]);
+        support_contains(support_read(support_scratch_path("messages")), "cannot write to stdout");
+    }
+}
+
+/* argp's help never ends with a margin or a column that leaves no room, so the variable has no effect. */
+Test(usage, help_ends_whatever_the_environment_says) {
+    static const char *const formats[] = {"rmargin=20", "rmargin=-1", "opt-doc-col=200",
+                                          "rmargin=0,header-col=400"};
+    const char *usual = program_expect(0, "account --help").out;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        setenv("ARGP_HELP_FMT", formats[i], 1);
+        cr_expect_str_eq(program_expect(0, "account --help").out, usual);
+    }
+    unsetenv("ARGP_HELP_FMT");
+}
+
+Test(usage, a_wrong_source_date_is_refused_before_any_work) {
+    setenv("SOURCE_DATE_EPOCH", "yesterday", 1);
+    program_says(2, "SOURCE_DATE_EPOCH: expected seconds since 1970, found 'yesterday'",
+                 "account --noise 1");
+    unsetenv("SOURCE_DATE_EPOCH");
 }
 
 /* Otherwise the metrics file would get descriptor 2 and receive the notices of every epoch. */

@@ -158,6 +158,55 @@ static struct nvdp_config *encode_config(struct nvdp_context *ctx, const char *m
                           "out", support_scratch_path("out.h5"), NULL);
 }
 
+/* Positions of RoBERTa do not count the padding tokens of a text, which all have the position of the padding's id, as in
+ * transformers' create_position_ids_from_input_ids. So the states of the text 0 10 PAD 11 2 are those of 0 10 Q 11 2 with another
+ * table, in which the word Q has the vector of PAD, and the rows of the positions are in the order of the first text. */
+Test(encode, positions_skip_the_padding_token_in_a_text) {
+    enum { MAX_COUNT = 80, TOKENS = 5, PAD = 1, Q = 12 };
+    struct nvdp_context *ctx = support_context();
+    nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *weights = NULL;
+    struct nvdp__tensor_source tensors[MAX_COUNT];
+    ok(nvdp__safetensors_open(ctx, support_golden("roberta/model.safetensors"), &weights));
+    const size_t count = nvdp__safetensors_count(weights);
+    cr_assert_leq(count, MAX_COUNT);
+    for (size_t i = 0; i < count; i++) {
+        const struct nvdp__tensor_info *info = nvdp__safetensors_at(weights, i);
+        const bool words = strstr(info->name, "word_embeddings.weight") != NULL;
+        const bool positions = strstr(info->name, "position_embeddings.weight") != NULL;
+        tensors[i] = (struct nvdp__tensor_source){
+            .name = info->name, .rank = info->rank, .dtype = info->dtype, .data = info->data};
+        memcpy(tensors[i].shape, info->shape, sizeof info->shape);
+        if (!words && !positions) continue;
+        cr_assert_eq(info->dtype, NVDP__DTYPE_F32);
+        const float *old = (const float *)info->data;
+        float *table = support_keep_copy(old, info->count * sizeof *old);
+        const size_t row = WIDTH * sizeof *old;
+        if (words) memcpy(table + Q * WIDTH, old + PAD * WIDTH, row);
+        for (size_t at = PAD + 3; positions && at <= PAD + TOKENS; at++)
+            memcpy(table + at * WIDTH, old + (at == PAD + 3 ? PAD : at - 1) * WIDTH, row);
+        tensors[i].data = table;
+    }
+    const char *folder = support_scratch_path("moved");
+    ok(nvdp__make_directory(ctx, folder));
+    support_write_text(support_path("%s/config.json", folder),
+                       support_read(support_golden("roberta/config.json")));
+    ok(nvdp__safetensors_write(ctx, support_path("%s/model.safetensors", folder), count, tensors,
+                               NULL));
+    static const char lines[] =
+        "{\"input_ids\": [0, 10, %d, 11, 2]}\n{\"input_ids\": [0, 10, 2]}\n";
+    float states[2][TOKENS * WIDTH];
+    for (int moved = 0; moved < 2; moved++) {
+        nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+        const struct nvdp_config *config = encode_config(
+            ctx, moved ? folder : support_golden("roberta"), support_path(lines, moved ? Q : PAD));
+        ok(nvdp_encode(ctx, config, NULL));
+        ok(nvdp__h5_open(ctx, nvdp_config_get(config, "out"), "encoding", 1, &file));
+        ok(nvdp__h5_read_rows(file, "hidden", NVDP__H5_F32, 0, TOKENS, states[moved]));
+    }
+    for (size_t k = 0; k < TOKENS * WIDTH; k++)
+        cr_assert_eq(states[0][k], states[1][k], "%zu", k);
+}
+
 /* --- sentence vectors --- */
 
 /* Makes a folder of sentence-transformers with the golden model: modules.json,
@@ -291,6 +340,48 @@ Test(encode, names_what_a_folder_asks_for_in_vain) {
         support_set(ctx, config, "normalize", "yes");
         cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_ARGUMENT);
     }
+}
+
+/* truncate_dim keeps the first numbers, after all modules: those of the whole vector. */
+Test(encode, truncate_dim_cuts_the_vectors) {
+    static const char lines[] =
+        "{\"input_ids\": [1, 2, 3]}\n{\"input_ids\": [4, 5]}\n{\"input_ids\": [6]}\n";
+    enum { CUT = 7, MADE = 3 };
+    static const struct {
+        const char *dim, *normalize;
+        size_t width;
+    } cases[] = {
+        {"null", "auto", WIDTH}, {"7", "auto", CUT}, {"7", "yes", CUT}, {"400", "auto", WIDTH}};
+    struct nvdp_context *ctx = support_context();
+    const char *folder =
+        sentence_folder("[" BOTH ", " MODULE("Normalize", "2_Normalize") "]", "{}");
+    float whole[MADE * WIDTH], cut[MADE * WIDTH];
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+        support_write_text(support_path("%s/config_sentence_transformers.json", folder),
+                           support_path("{\"truncate_dim\": %s}", cases[c].dim));
+        struct nvdp_config *config = encode_config(ctx, folder, lines);
+        support_set(ctx, config, "normalize", cases[c].normalize);
+        ok(nvdp_encode(ctx, config, NULL));
+        size_t shape[2];
+        ok(nvdp__h5_open(ctx, nvdp_config_get(config, "out"), "encoding", 1, &file));
+        ok(nvdp__h5_shape(file, "sentence_embedding", NVDP__H5_F32, 2, shape));
+        cr_assert_eq(shape[1], cases[c].width);
+        ok(nvdp__h5_read_rows(file, "sentence_embedding", NVDP__H5_F32, 0, MADE,
+                              c == 0 ? whole : cut));
+        for (size_t i = 0; c > 0 && i < MADE; i++) {
+            double squares = 0;
+            for (size_t k = 0; k < shape[1]; k++)
+                squares += (double)whole[i * WIDTH + k] * (double)whole[i * WIDTH + k];
+            const double scale = strcmp(cases[c].normalize, "yes") == 0 ? sqrt(squares) : 1;
+            for (size_t k = 0; k < shape[1]; k++)
+                near((double)cut[i * shape[1] + k], (double)whole[i * WIDTH + k] / scale, 1e-6);
+        }
+    }
+    support_write_text(support_path("%s/config_sentence_transformers.json", folder),
+                       "{\"truncate_dim\": 0}");
+    fails(nvdp_encode(ctx, encode_config(ctx, folder, lines), NULL), NVDP_ERR_INPUT,
+          "config_sentence_transformers.json: 'truncate_dim': expected an integer from 1");
 }
 
 /* Two poolings, whose vectors follow each other, and a dense layer without activation that adds

@@ -1022,11 +1022,15 @@ Test(export, run_and_file_have_one_verdict) {
 
 Test(statement, honours_the_source_date) {
     char date[32];
+    struct nvdp_context *ctx = support_context();
     setenv("SOURCE_DATE_EPOCH", "86400", 1);
-    nvdp__creation_date(date);
+    ok(nvdp__creation_date(ctx, date));
     cr_assert_str_eq(date, "1970-01-02T00:00:00Z");
-    setenv("SOURCE_DATE_EPOCH", "yesterday", 1);
-    nvdp__creation_date(date);
-    cr_assert_gt(strcmp(date, "2024"), 0);
+    static const char *const wrong[] = {"yesterday", "-1", "99999999999999999999", "86400 "};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        setenv("SOURCE_DATE_EPOCH", wrong[i], 1);
+        fails(nvdp__creation_date(ctx, date), NVDP_ERR_ARGUMENT, wrong[i]);
+        cr_assert_gt(strcmp(date, "2024"), 0);
+    }
     unsetenv("SOURCE_DATE_EPOCH");
 }

@@ -210,8 +210,9 @@ Test(bpe, bad_vocabulary) {
         "\"<s>\": 0, \"<pad>\": 1, \"</s>\": 2, \"<unk>\": 3, \"<mask>\": 4";
     refused("vocab.json", "{\"a\": 0,\n\"b\": }", NVDP_ERR_INPUT, "vocab.json: line 2");
     refused("vocab.json", "{}", NVDP_ERR_INPUT, "vocab.json: expected 1 to");
-    refused("vocab.json", "{\"a\": 1}", NVDP_ERR_INPUT,
-            "vocab.json: 'a': expected an integer from 0 to 0");
+    refused("vocab.json", "{\"a\": 16777216}", NVDP_ERR_INPUT,
+            "vocab.json: 'a': expected an integer from 0 to 16777215");
+    refused("vocab.json", "{\"a\": 1}", NVDP_ERR_INPUT, "vocab.json: pad_token: expected '<pad>'");
     refused("vocab.json", "{\"a\": \"0\"}", NVDP_ERR_INPUT, "vocab.json: 'a': expected an integer");
     refused("vocab.json", "{\"a\": 0, \"b\": 0}", NVDP_ERR_INPUT, "expected a unique id, found 0");
     refused("vocab.json", "{\"a\": 0, \"a\": 1}", NVDP_ERR_INPUT, "duplicate");
@@ -251,7 +252,21 @@ Test(tokenizer_json, refused) {
     json_refused(bpe, "model", NULL, "null",
                  "'model.type': expected WordPiece, BPE or Unigram, found none");
     json_refused(bpe, "model", "vocab", "null", "'model.vocab': expected 1 to");
-    json_refused(bpe, "model", "vocab", "{\"a\": 7}", "'a': expected an integer from 0 to 0");
+    json_refused(bpe, "model", "vocab", "{\"a\": -1}", "'a': expected an integer from 0 to");
+    json_refused(bpe, "model", "end_of_word_suffix", "\"</w>\"",
+                 "'model.end_of_word_suffix': expected \"\", found \"</w>\"");
+    json_refused(bpe, "model", "continuing_subword_prefix", "\"##\"",
+                 "'model.continuing_subword_prefix': expected \"\"");
+    json_refused(bpe, "model", "drop_bytes", "0",
+                 "'model.drop_bytes': expected null, because the key is not known");
+    json_refused(bpe, "model", "vocab merges", "0", "'model.vocab merges'");
+    json_refused(bpe, "pre_tokenizer", "invert", "true", "'pre_tokenizer.invert': expected null");
+    json_refused(bpe, "normalizers", NULL, "[]", "'normalizers': expected null");
+    json_refused(bpe, "normalizer", NULL, "{\"type\": \"NFC\", \"form\": 2}", "'normalizer.form'");
+    json_refused(
+        bpe, "post_processor", NULL,
+        "{\"type\": \"Sequence\", \"processors\": [{\"type\": \"ByteLevel\", \"pad\": 1}]}",
+        "'post_processor.pad'");
     json_refused(bpe, "model", "merges", "[[\"t\"]]", "'model.merges': entry 0: expected a pair");
     json_refused(bpe, "model", "merges", "[\"h e\", \"t\"]",
                  "'model.merges':2: expected two pieces");
@@ -286,6 +301,65 @@ Test(tokenizer_json, refused) {
     json_refused(wordpiece, "model", "max_input_chars_per_word", "900",
                  "'max_input_chars_per_word'");
     json_refused(wordpiece, "model", "vocab", "[]", "expected 1 to");
+}
+
+/* Keys that change no ids, because they say what is done anyway. */
+Test(tokenizer_json, keys_without_effect) {
+    static const struct {
+        const char *section, *key, *value;
+    } cases[] = {{"model", "end_of_word_suffix", "\"\""},
+                 {"model", "end_of_word_suffix", "null"},
+                 {"model", "fuse_unk", "true"}, /* every byte has a piece */
+                 {"model", "unheard_of", "null"},
+                 {"pre_tokenizer", "trim_offsets", "false"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *folder = folder_with("roberta/tokenizer.json", "tokenizer.json");
+        json_t *json = support_json(support_golden("roberta/tokenizer.json"));
+        json_object_set_new(json_object_get(json, cases[i].section), cases[i].key,
+                            json_loads(cases[i].value, JSON_DECODE_ANY, NULL));
+        cr_assert_eq(json_dump_file(json, support_path("%s/tokenizer.json", folder), 0), 0);
+        expect_all_ids(folder, "roberta");
+    }
+}
+
+/* Published vocabularies lack pieces for bytes that UTF-8 never has. Every other byte needs one. */
+Test(tokenizer_json, bytes_that_utf8_never_has) {
+    const char *folder = folder_with("roberta/tokenizer.json", "tokenizer.json");
+    const char *path = support_path("%s/tokenizer.json", folder);
+    json_t *json = support_json(support_golden("roberta/tokenizer.json"));
+    json_t *vocab = json_object_get(json_object_get(json, "model"), "vocab");
+    static const char *const unused[] = {"\u00C0", "\u00C1", "\u00F5", "\u00F9", "\u00FF"};
+    for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
+        cr_assert_eq(json_object_del(vocab, unused[i]), 0);
+    cr_assert_eq(json_dump_file(json, path, 0), 0);
+    expect_all_ids(folder, "roberta"); /* the other ids stay, with holes between them */
+    cr_assert_eq(json_object_del(vocab, "\u00C2"), 0);
+    cr_assert_eq(json_dump_file(json, path, 0), 0);
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_tokenizer *tokenizer = NULL;
+    fails(nvdp_tokenizer_load(ctx, folder, &tokenizer), NVDP_ERR_INPUT,
+          "expected a piece for every byte, found none for 0xc2");
+}
+
+/* A vocab.txt with a line twice becomes a tokenizer.json in which an id has no piece. */
+Test(tokenizer_json, ids_with_a_hole) {
+    const char *folder = folder_with("distilbert/tokenizer.json", "tokenizer.json");
+    json_t *json = support_json(support_golden("distilbert/tokenizer.json"));
+    json_t *vocab = json_object_get(json_object_get(json, "model"), "vocab");
+    const size_t count = json_object_size(vocab);
+    const char *key;
+    json_t *id;
+    json_object_foreach(vocab, key, id) {
+        if (json_integer_value(id) + 1 == (json_int_t)count) break;
+    }
+    const char *last = support_path("%s", key);
+    json_object_set_new(vocab, last, json_integer((json_int_t)count + 1));
+    cr_assert_eq(json_dump_file(json, support_path("%s/tokenizer.json", folder), 0), 0);
+    struct nvdp_tokenizer *tokenizer = load(support_context(), folder);
+    cr_expect_eq(nvdp_tokenizer_find(tokenizer, last), (int32_t)count + 1);
+    cr_expect_eq(nvdp_tokenizer_size(tokenizer), count + 2);
+    for (size_t hole = count - 1; hole <= count; hole++)
+        cr_expect_str_empty(nvdp_tokenizer_piece(tokenizer, (int32_t)hole));
 }
 
 /* Tokens added after the vocabulary are pieces, and texts may contain their names. */
