@@ -46,7 +46,7 @@ struct nvdp_summary_result {
  * row's numbers, or for each person of the averages of these products over the person's rows, with exact Gaussian noise from the operating system (proofs.md, 11); synthetic rows are computed from it.
  * The ledger counts the summary before anything is drawn. One pass of the encoder over the texts; O(n D^2 + D^3).
  *
- * Options (kind "summarize"): run, model, center, public-independent, reduce, text-column, input, limit, label-column,
+ * Options (kind "summarize"): run, model, center, public-independent, reduce, text-column, text-pair-column, input, limit, label-column,
  * classes, range, out, summary-epsilon, summary-delta, rows, dry-run, card, model-id, sign, ledger, ledger-key, no-ledger,
  * budget-samples, budget-epsilon, person, person-epsilon, receiver, overwrite, batch, insecure-seed.
  * @param ctx      reports progress, records messages, can cancel

@@ -479,6 +479,8 @@ nvdp_status nvdp__embeddings_take(struct nvdp__release *release, nvdp__embedding
     size_t dim = made->shape.dim; /* of a vector, which is a part of a summary's rows */
     const struct nvdp__place_of width = NVDP__TO_SIZE("vector_width", dim, 1, MAX_DIM, false);
     if (made->shape.summary) NVDP_TRY(nvdp__release_take(release, 1, &width));
+    if (nvdp__attributes_get(&release->attributes, "pair_features") != NULL)
+        dim /= 2; /* the vectors of two texts */
     NVDP_TRY(nvdp__query_read(release, dim, &made->query));
     const size_t texts = made->shape.texts;
     NVDP_TRY(copy(release, release->offset, texts * made->shape.samples + 1, sizeof(int64_t),

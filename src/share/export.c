@@ -195,6 +195,12 @@ static nvdp_status load_texts(struct nvdp__export *export) {
                                     &config, answered ? NVDP__LABELS_AS_TEXT : NVDP__LABELS_FOUND,
                                     options->input, compared(export), &export->from.part[0].data));
         export->from.parts = 1;
+        config.text_column = options->summary.pair;
+        if (options->summary.pair != NULL) /* the second texts of the rows */
+            NVDP_TRY(nvdp__dataset_load_rows(export->ctx,
+                                             nvdp_model_tokenizer(export->from.run.model), &config,
+                                             NVDP__LABELS_IGNORED, options->input, compared(export),
+                                             &export->from.part[export->from.parts++].data));
     } else {
         if (options->data == NULL)
             NVDP_TRY(nvdp__run_check_data(export->ctx, options->run, &export->from.run.config));

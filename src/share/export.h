@@ -51,6 +51,7 @@ struct nvdp__export_options {
     size_t measure_texts;
     struct {
         double epsilon, delta;
+        const char *pair; /* column of the second text; NULL: no pairs */
         const char *label, *classes,
             *range; /* column (NULL: "label"); names, "LOW,HIGH"; NULL: no answers */
         size_t rows;

@@ -551,8 +551,9 @@ const struct nvdp__ledger_release *nvdp__ledger_like(const struct nvdp__ledger *
 }
 
 nvdp_status nvdp__ledger_units(const struct nvdp__ledger *ledger,
-                               const struct nvdp__ledger_release *release, uint64_t *units) {
-    return nvdp__units_of_record(ledger->ctx, find_record(ledger, release), units);
+                               const struct nvdp__ledger_release *release, uint64_t texts,
+                               uint64_t *units) {
+    return nvdp__units_of_record(ledger->ctx, find_record(ledger, release), texts, units);
 }
 
 nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,

@@ -178,10 +178,11 @@ const struct nvdp__ledger_release *nvdp__ledger_like(const struct nvdp__ledger *
 /* True if the distance from exact weights adds at most a thousandth of delta to it. */
 bool nvdp__distance_negligible(double epsilon, double distance, double delta);
 bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__spent *spent);
-/* Sets *units to the number of units of a release: its texts, or its persons and its texts without a person if all rows of a
- * person count as one. */
+/* Sets *units to the number of units of a release whose rows have so many texts: its rows, or its persons and its rows without a
+ * person if all rows of a person count as one. */
 nvdp_status nvdp__ledger_units(const struct nvdp__ledger *ledger,
-                               const struct nvdp__ledger_release *release, uint64_t *units);
+                               const struct nvdp__ledger_release *release, uint64_t texts,
+                               uint64_t *units);
 /* Adds up the releases so far of the texts in `release`.  Sets *budget to the budget of the last record that has one
  * of the texts, and worst->person_budget to the budget of a person in force. */
 nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
@@ -296,7 +297,8 @@ struct nvdp__account {
 
 /* Sets *units as nvdp__ledger_units() does. */
 nvdp_status nvdp__units_of_record(struct nvdp_context *ctx,
-                                  const struct nvdp__ledger_record *record, uint64_t *units);
+                                  const struct nvdp__ledger_record *record, uint64_t texts,
+                                  uint64_t *units);
 /* Adds up the records, with the next one, over the texts of the record `of`, and finds the largest sums.  What concerns
  * earlier records, such as spent.seen_before, is without the next one. */
 nvdp_status nvdp__account_sum(const struct nvdp__records *records,

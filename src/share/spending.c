@@ -218,7 +218,8 @@ static nvdp_status collect_given(const struct nvdp__ledger_record *record, struc
 }
 
 nvdp_status nvdp__units_of_record(struct nvdp_context *ctx,
-                                  const struct nvdp__ledger_record *record, uint64_t *units) {
+                                  const struct nvdp__ledger_record *record, uint64_t texts,
+                                  uint64_t *units) {
     nvdp__auto(release_list) struct list persons = {.ctx = ctx};
     *units = record->release->texts;
     for (size_t i = 0; record->by_person && i < record->release->texts; i++) {
@@ -228,7 +229,7 @@ nvdp_status nvdp__units_of_record(struct nvdp_context *ctx,
         --*units;
     }
     keep_distinct(&persons);
-    *units += persons.count;
+    *units = *units / texts + persons.count;
     return NVDP_OK;
 }
 

@@ -40,6 +40,10 @@ static const struct nvdp_option option_rows[] = {
      "texts to summarize, one per line or a table (.tsv, .csv, .json, also .gz or .xz); -: "
      "standard input; the number of rows, or of persons with {person}, is public",
      NULL, AT(input), .group = "Texts:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED},
+    {"text-pair-column", NVDP_OPTION_TEXT, "NAME",
+     "the rows are pairs, whose second text is in this column; summarized are the products and the "
+     "absolute differences of the two embeddings; a text in k pairs costs what k rows cost",
+     NULL, AT(summary.pair), .traits = NVDP_TRAIT_BASIC},
     NVDP__LABEL_COLUMN_ROW(AT(summary.label), .traits = NVDP_TRAIT_BASIC),
     {"classes", NVDP_OPTION_TEXT, "A,B,...",
      "the labels are these classes; never computed from the rows, because a list of the labels "
@@ -88,6 +92,10 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{range}: expected LOW,HIGH with LOW below HIGH, such as 0,5, found '%s'",
                           range);
+    if (options->summary.pair != NULL && strcmp(options->input, "-") == 0)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "{input}: expected a file, which is read for each text of a pair "
+                          "({text-pair-column}), found standard input");
     NVDP_TRY(nvdp__export_check_center(ctx, options));
     return nvdp__export_check(ctx, options);
 }
@@ -183,10 +191,11 @@ static nvdp_status plan(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     struct nvdp__summary_facts *facts = &of->facts;
     struct nvdp_posteriors *like = &export->like;
-    size_t units = export->from.texts;
+    size_t units = export->from.part[0].data->count;
     *facts = (struct nvdp__summary_facts){.epsilon = options->summary.epsilon,
                                           .delta = options->summary.delta,
                                           .persons = options->person != NULL,
+                                          .pairs = options->summary.pair != NULL,
                                           .scores = options->summary.range != NULL,
                                           .rows = options->summary.rows};
     if (facts->scores) (void)read_range(options->summary.range, &facts->low, &facts->high);
@@ -195,7 +204,7 @@ static nvdp_status plan(struct nvdp__export *export) {
     if (facts->persons) NVDP_TRY(find_persons(of, &units));
     like->dim = export->from.run.model->info.nvib.latent_dim;
     nvdp__model_describe(export->from.run.model, like);
-    NVDP_TRY(nvdp__summary_plan(export->ctx, units, like->dim,
+    NVDP_TRY(nvdp__summary_plan(export->ctx, units, like->dim * export->from.parts,
                                 of->classes > 2 ? of->classes : answered, facts->epsilon,
                                 facts->delta, &facts->plan));
     of->resolution = resolution_of(facts, of->classes);
@@ -270,33 +279,61 @@ struct sums {
     struct nvdp__memory memory;
     int64_t *sum; /* [entries] */
     int32_t *z;   /* [batch, D] */
-    float *x, *y; /* [d], [K] */
-    size_t entries, numbers;
+    float *x, *y; /* [batch, d], [K] */
+    size_t entries, numbers, vectors;
     size_t unknown; /* rows without a known answer */
 };
 
 static void wipe(struct sums *sums) {
     if (sums->sum != NULL) sodium_memzero(sums->sum, sums->entries * sizeof *sums->sum);
     if (sums->z != NULL) sodium_memzero(sums->z, sums->numbers * sizeof *sums->z);
+    if (sums->x != NULL) sodium_memzero(sums->x, sums->vectors * sizeof *sums->x);
     nvdp__memory_release(&sums->memory);
 }
 
-/* Adds the texts [first, first + n) of the input. Their means lie on a sphere whose radius is the clip of the run. */
+/* Turns the first vector of a pair, x [p], and the second one into x [2 p]: sqrt(p) times their products, then their absolute
+ * differences, scaled to length 1. */
+static void join_pair(size_t p, const float *second, float *x) {
+    double square = 0;
+    for (size_t i = 0; i < p; i++) {
+        x[p + i] = fabsf(x[i] - second[i]);
+        x[i] *= second[i] * sqrtf((float)p);
+        square += (double)x[i] * (double)x[i] + (double)x[p + i] * (double)x[p + i];
+    }
+    for (size_t i = 0; i < 2 * p && square > 0; i++)
+        x[i] = (float)((double)x[i] / sqrt(square));
+}
+
+/* Sets x of the rows [first, first + n). The means of texts lie on a sphere whose radius is the clip of the run. */
+static nvdp_status set_vectors(struct summarizer *of, struct sums *sums, size_t first, size_t n) {
+    struct nvdp__export *export = &of->export;
+    const size_t p = export->like.dim, d = of->facts.plan.dim;
+    const double radius = export->from.run.model->info.nvib.clip.sequence;
+    nvdp__autofree float *line = NULL;
+    NVDP_TRY(NVDP__NEW(export->ctx, line, p));
+    for (size_t part = 0; part < export->from.parts; part++) {
+        NVDP_TRY(nvdp__export_infer(export, &export->from.part[part], first, n));
+        for (size_t i = 0; i < n; i++) {
+            float *to = part == 0 ? sums->x + i * d : line;
+            for (size_t k = 0; k < p; k++)
+                to[k] = (float)(export->draw.posteriors->mu[i * p + k] / radius);
+            if (part > 0) join_pair(p, line, sums->x + i * d);
+        }
+    }
+    return NVDP_OK;
+}
+
+/* Adds the rows [first, first + n) of the input. */
 static nvdp_status add_batch(struct summarizer *of, struct sums *sums, size_t first, size_t n) {
     struct nvdp__export *export = &of->export;
-    const struct nvdp__export_part *part = &export->from.part[0];
     const struct nvdp__summary *plan = &of->facts.plan;
-    const double radius = export->from.run.model->info.nvib.clip.sequence;
-    const char *const *answer = nvdp__dataset_storage(part->data)->answer;
-    NVDP_TRY(nvdp__export_infer(export, part, first, n));
+    const char *const *answer = nvdp__dataset_storage(export->from.part[0].data)->answer;
+    NVDP_TRY(set_vectors(of, sums, first, n));
     for (size_t i = 0; i < n; i++) {
-        const double *mean = export->draw.posteriors->mu + i * plan->dim;
-        for (size_t k = 0; k < plan->dim; k++)
-            sums->x[k] = (float)(mean[k] / radius);
         sums->unknown += !nvdp__summary_answer(&of->facts, of->classes, of->class_name,
                                                answer != NULL ? answer[first + i] : NULL, sums->y);
-        nvdp__summary_row(plan, of->rows_of != NULL ? of->rows_of[first + i] : 1, sums->x, sums->y,
-                          sums->z + i * plan->width);
+        nvdp__summary_row(plan, of->rows_of != NULL ? of->rows_of[first + i] : 1,
+                          sums->x + i * plan->dim, sums->y, sums->z + i * plan->width);
     }
     nvdp__summary_add(plan, nvdp_context_threads(export->ctx), n, sums->z, sums->sum);
     return NVDP_OK;
@@ -304,7 +341,7 @@ static nvdp_status add_batch(struct summarizer *of, struct sums *sums, size_t fi
 
 static nvdp_status add_texts(struct summarizer *of, struct sums *sums) {
     struct nvdp__export *export = &of->export;
-    const size_t count = export->from.texts;
+    const size_t count = export->from.part[0].data->count;
     struct nvdp__meter meter;
     nvdp__meter_begin(&meter, export->ctx, "summarize", "text", 0, count);
     for (size_t first = 0, n; first < count; first += n) {
@@ -314,7 +351,7 @@ static nvdp_status add_texts(struct summarizer *of, struct sums *sums) {
         nvdp__meter_update(&meter, first + n, (double)(first + n), "text", NAN);
     }
     nvdp__meter_end(&meter);
-    nvdp__model_warn_replaced(export->from.run.model, export->draw.replaced, count);
+    nvdp__model_warn_replaced(export->from.run.model, export->draw.replaced, export->from.texts);
     if (sums->unknown > 0)
         nvdp__log(
             export->ctx, sums->unknown == count ? NVDP_LOG_WARNING : NVDP_LOG_NOTICE,
@@ -401,10 +438,11 @@ static nvdp_status draw(struct nvdp__export *export) {
     struct summarizer *of = summarizer_of(export);
     const struct nvdp__summary *plan = &of->facts.plan;
     nvdp__auto(wipe) struct sums sums = {.entries = nvdp__summary_entries(plan),
-                                         .numbers = export->draw.texts * plan->width};
+                                         .numbers = export->draw.texts * plan->width,
+                                         .vectors = export->draw.texts * plan->dim};
     nvdp__autofree int32_t *matrix = NULL;
     NVDP_TRY(NVDP__ARRAYS(export->ctx, &sums.memory, NVDP__ITEMS(sums.sum, sums.entries),
-                          NVDP__ITEMS(sums.z, sums.numbers), NVDP__ITEMS(sums.x, plan->dim),
+                          NVDP__ITEMS(sums.z, sums.numbers), NVDP__ITEMS(sums.x, sums.vectors),
                           NVDP__ITEMS(sums.y, plan->answers + 1)));
     NVDP_TRY(NVDP__NEW(export->ctx, matrix, sums.entries));
     NVDP_TRY(nvdp__export_open_noise(export));

@@ -14,6 +14,7 @@ struct nvdp__summary_facts {
     struct nvdp__summary plan;
     double epsilon, delta; /* that were asked for */
     bool persons;          /* a unit is all rows of a person, else a row */
+    bool pairs;            /* a row is a pair of texts */
     bool scores;           /* y is a score between low and high; else a class, or none */
     double low, high;
     size_t rows; /* synthetic rows */

@@ -112,10 +112,12 @@ void nvdp__summary_sentences(struct nvdp__writer *writer, const struct nvdp__rel
         writer,
         "Contents: one matrix of %zu x %zu numbers, the sums over all %s the products of "
         "a row's numbers, with noise of standard deviation %.6g on the diagonal and %.6g off "
-        "it; a row is %s%zu numbers of the text's embedding%s, and has a norm of at most 1. ",
+        "it; a row is %s%zu numbers of %s%s, and has a norm of at most 1. ",
         plan->width, plan->width,
         of->persons ? "persons of the averages over the person's rows of" : "rows of", plan->sigma,
         plan->sigma_off, plan->alpha > 0 ? "a constant, " : "", plan->dim,
+        of->pairs ? "a pair of texts, the products and absolute differences of their embeddings"
+                  : "the text's embedding",
         of->scores          ? " and its score"
         : plan->answers > 1 ? " and the indicators of its class"
         : plan->answers > 0 ? " and the sign of its class"
@@ -149,9 +151,13 @@ void nvdp__summary_sentences(struct nvdp__writer *writer, const struct nvdp__rel
         of->persons
             ? "The rows of a person are those with one name, and a row without a name is a person "
               "of its own. Persons who have a text in common"
-            : "Copies of a text, and rows of one person,",
+        : of->pairs ? "Pairs that have a text in common, and rows of one person,"
+                    : "Copies of a text, and rows of one person,",
         facts->certified ? ", which is " : "", facts->certified ? nvdp__bound(plan->mu).text : "",
-        unit, of->persons ? "rows a person has" : "copies there are",
+        unit,
+        of->persons ? "rows a person has"
+        : of->pairs ? "pairs have a text"
+                    : "copies there are",
         of->persons ? "a person under several names; " : "",
         facts->query != NULL && !facts->query->independent
             ? "; a row that equals a public text, which the program refuses"

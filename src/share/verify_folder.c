@@ -238,7 +238,8 @@ static nvdp_status check_listed(struct nvdp__verify *v, const struct nvdp__ledge
     for (size_t k = 0; k < i; k++)
         before += texts[k] == texts[i];
     const size_t alike = nvdp__ledger_alike(ledger, release);
-    NVDP_TRY(nvdp__ledger_units(ledger, release, &listed));
+    NVDP_TRY(
+        nvdp__ledger_units(ledger, release, nvdp__verify_has(v, "pair_features") ? 2 : 1, &listed));
     if ((uint64_t)texts[i] != listed || (uint64_t)samples != release->samples)
         nvdp__verify_check(v, NVDP_VERDICT_NO, what,
                            "the ledger lists %" PRIu64 " texts with %" PRIu64

@@ -32,11 +32,13 @@ static bool take_facts(struct nvdp__verify *v) {
     nvdp__release_stated(&v->release.attributes, &v->info, facts);
     of->scores = nvdp__verify_text_is(v, "answer_kind", "score");
     of->persons = nvdp__verify_text_is(v, "unit", "person");
+    of->pairs = nvdp__verify_has(v, "pair_features");
     facts->counted = nvdp__verify_has(v, "ledger") && !nvdp__verify_text_is(v, "ledger", "none");
     v->found.counted = facts->counted;
     v->found.samples = 1;
     v->found.summary = true;
     const struct nvdp__summary stated = of->plan;
+    if (of->pairs && stated.dim % 2 != 0) return false;
     return nvdp__summary_plan(NULL, stated.units, stated.dim, stated.answers, of->epsilon,
                               of->delta, &of->plan) == NVDP_OK;
 }

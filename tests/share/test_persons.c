@@ -145,7 +145,7 @@ Test(persons, summaries_of_persons_cost_each_person_once) {
         struct nvdp__ledger *ledger = NULL;
         uint64_t units = 0;
         ok(nvdp__ledger_open(book.ctx, book.path, book.key, NULL, &ledger));
-        ok(nvdp__ledger_units(ledger, ledger->record[0].release, &units));
+        ok(nvdp__ledger_units(ledger, ledger->record[0].release, 1, &units));
         nvdp__ledger_close(ledger);
         cr_expect_eq(units, cases[i].units, "case %zu: %zu", i, (size_t)units);
         near(summary(&book).person.mu, cases[i].person * mu, 1e-12);

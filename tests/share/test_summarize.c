@@ -605,3 +605,78 @@ Test(summarize, verify_recomputes_with_the_unit) {
     fails(SUMMARIZE(&p, out_path("refused.h5"), NULL, "no-ledger", "true", "receiver", "r"),
           NVDP_ERR_ARGUMENT, "excludes --receiver");
 }
+
+/* A row of pairs is sqrt(p) times the products of both vectors and their absolute differences, of length 1. A text in k pairs has k
+ * mu, or with persons once per person. */
+Test(summarize, pairs_of_texts) {
+    enum { PAIRS = 5, P = 16, WIDTH = 2 * P + 2 };
+    static const char *const words[PAIRS][2] = {{"good sun", "bad sun"},
+                                                {"good sun", "a dog"},
+                                                {"cat", "good sun"},
+                                                {"bad dog", "sun"},
+                                                {"cat", "dog sun"}};
+    struct place p = place_with(40);
+    const char *singles = support_scratch_path("singles.tsv"), *out = out_path("pairs.h5");
+    char table[2048] = "text\tother\tscore\tperson\n", list[2048] = "text\tlabel\n";
+    snprintf(p.input, sizeof p.input, "%s", support_scratch_path("pairs.tsv"));
+    for (size_t i = 0; i < PAIRS; i++) {
+        const char *const *text = words[i];
+        strcat(table, support_path("%s\t%s\t%zu\tp%zu\n", text[0], text[1], i, i / 3));
+        strcat(list, support_path("%s\tx\n%s\tx\n", text[0], text[1]));
+    }
+    support_write_text(p.input, table);
+    support_write_text(singles, list);
+    struct nvdp_summary_result result = NVDP_RESULT(struct nvdp_summary_result);
+    ok(SUMMARIZE(&p, out, &result, "text-pair-column", "other", "range", "0,4", "label-column",
+                 "score", "summary-epsilon", "1000", "rows", "2"));
+    cr_expect(result.units == PAIRS && result.dim == 2 * P && result.width == WIDTH);
+    cr_expect_float_eq(result.spent_epsilon / nvdp_gdp_epsilon(3 * result.mu, 1e-5), 1, 1e-6, "%g",
+                       result.spent_epsilon / result.epsilon);
+    struct nvdp_config *config = support_config(p.ctx, "run", "run", p.run, "data", singles, NULL);
+    struct nvdp_posteriors *set = NULL;
+    ok(nvdp_run_posteriors(p.ctx, config, &set));
+    double want[WIDTH][WIDTH] = {{0}};
+    for (size_t r = 0; r < PAIRS; r++) {
+        const double *u = set->mu + 2 * r * P, *v = u + P;
+        double z[WIDTH] = {sqrt(.1)}, square = 0;
+        for (size_t i = 0; i < P; i++) {
+            z[1 + i] = 4 * u[i] * v[i];
+            z[1 + P + i] = fabs(u[i] - v[i]);
+        }
+        for (size_t i = 1; i <= 2 * P; i++)
+            square += z[i] * z[i];
+        for (size_t i = 1; i <= 2 * P; i++)
+            z[i] *= sqrt(.45 / square);
+        z[WIDTH - 1] = sqrt(.45) * ((double)r / 2 - 1);
+        for (size_t i = 0; i < WIDTH; i++)
+            for (size_t j = 0; j < WIDTH; j++)
+                want[i][j] += z[i] * z[j];
+    }
+    nvdp_posteriors_free(set);
+    size_t width = 0;
+    const double *matrix = matrix_of(&p, out, &width);
+    for (size_t i = 0; i < WIDTH; i++) /* noise of standard deviation .04 at this epsilon */
+        for (size_t j = 0; j < WIDTH; j++)
+            cr_expect_float_eq(matrix[i * WIDTH + j], want[i][j], .2, "%zu %zu", i, j);
+    struct nvdp_verification found = verified(&p, out);
+    cr_assert(found.holds, "%s", found.holds ? "" : failed(&found)->what);
+    support_contains(found.statement, "Pairs that have a text in common");
+    ok(nvdp_verify_ledger(p.ctx, out, support_path("%s/ledger", p.run), NULL, &found));
+    cr_assert(found.holds, "%s", found.holds ? "" : failed(&found)->found);
+    refused(&p, changed_copy(&p, out, "vector_width", "31", 0, NULL), "", "", "odd");
+    refused(&p, changed_copy(&p, out, "pair_features", "sum", 0, NULL), "", "pair_features", "sum");
+    /* p0 has three pairs and p1 two; "cat" is of both */
+    const char *ledger = support_scratch_path("other-ledger");
+    ok(SUMMARIZE(&p, out_path("both.h5"), &result, "text-pair-column", "other", "person", "person",
+                 "ledger", ledger));
+    cr_expect_eq(result.units, 2);
+    cr_expect_float_eq(result.spent_epsilon, nvdp_gdp_epsilon(2 * result.mu, 1e-5), 1e-6);
+    found = verified(&p, out_path("both.h5"));
+    ok(nvdp_verify_ledger(p.ctx, out_path("both.h5"), ledger, NULL, &found));
+    cr_assert(found.holds, "%s", found.holds ? "" : failed(&found)->found);
+    cr_expect_float_eq(found.person.mu, result.mu, 1e-9);
+    fails(SUMMARIZE(&p, out_path("no.h5"), NULL, "text-pair-column", "none"), NVDP_ERR_INPUT,
+          "missing column 'none'");
+    fails(SUMMARIZE(&p, out_path("no.h5"), NULL, "text-pair-column", "other", "input", "-"),
+          NVDP_ERR_ARGUMENT, "for each text of a pair");
+}
