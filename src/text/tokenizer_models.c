@@ -42,10 +42,9 @@ static nvdp_status read_pieces(struct nvdp_context *ctx, const char *path, const
 }
 
 /* Checks that each `section`.`key` of tokenizer.json, if present, is `value` as JSON, the only setting that is
- * implemented, or null, if null means it. */
+ * implemented; null means the same as "". */
 struct setting {
     const char *section, *key, *value;
-    bool null;
 };
 static nvdp_status expect(const struct nvdp__maker *m, const struct setting *settings,
                           size_t count) {
@@ -54,7 +53,8 @@ static nvdp_status expect(const struct nvdp__maker *m, const struct setting *set
         const json_t *value = json_object_get(json_object_get(json, one->section), one->key);
         nvdp__autofree char *found =
             value != NULL ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-        if (found != NULL && strcmp(found, one->value) != 0 && !(one->null && json_is_null(value)))
+        const bool none = json_is_null(value) && strcmp(one->value, "\"\"") == 0;
+        if (found != NULL && !none && strcmp(found, one->value) != 0)
             return nvdp__fail(
                 m->ctx, NVDP_ERR_UNSUPPORTED, "%s: '%s.%s': expected %s, found %.100s",
                 nvdp__path_of(m, NVDP__FILE_TOKENIZER), one->section, one->key, one->value, found);
@@ -209,8 +209,8 @@ static nvdp_status bpe_of_json(struct nvdp__maker *m, size_t *distinct) {
         {"model", "byte_fallback", "false"},
         {"model", "ignore_merges", "false"},
         {"model", "dropout", "null"},
-        {"model", "continuing_subword_prefix", "\"\"", true},
-        {"model", "end_of_word_suffix", "\"\"", true},
+        {"model", "continuing_subword_prefix", "\"\""},
+        {"model", "end_of_word_suffix", "\"\""},
     };
     const json_t *model;
     const char *path = nvdp__path_of(m, NVDP__FILE_TOKENIZER);
