@@ -151,8 +151,9 @@ static void set_covariance(const struct view *view, double *scratch, double *lin
     const double most = fmax(0, room(to) - between(to));
     for (size_t i = 0; i < d; i++)
         for (size_t j = i; j < d; j++)
-            to->covariance[i * d + j] = to->covariance[j * d + i] =
+            to->noisy[i * d + j] = to->noisy[j * d + i] =
                 entry(view, view->x + i, view->x + j) / square - to->mean[i] * to->mean[j];
+    memcpy(to->covariance, to->noisy, d * d * sizeof *to->noisy);
     add_between(to, -1, to->covariance);
     nvdp__eigenvectors(d, to->covariance, to->root, line);
     shrink_values(d, to->noise, most, line);
@@ -189,11 +190,11 @@ nvdp_status nvdp__summary_moments(struct nvdp_context *ctx, const struct nvdp__s
     nvdp__auto(nvdp__memory_release) struct nvdp__memory own = {0};
     double *scratch = NULL, *line = NULL;
     NVDP_TRY(NVDP__ARRAYS(ctx, &own, NVDP__ITEMS(scratch, d * d), NVDP__ITEMS(line, 5 * d)));
-    NVDP_TRY(NVDP__ARRAYS(ctx, memory, NVDP__ITEMS(made.mean, d), NVDP__ITEMS(made.answer, answers),
-                          NVDP__ITEMS(made.cross, answers * d),
-                          NVDP__ITEMS(made.share, made.classes),
-                          NVDP__ITEMS(made.class_mean, made.classes * d),
-                          NVDP__ITEMS(made.covariance, d * d), NVDP__ITEMS(made.root, d * d)));
+    NVDP_TRY(NVDP__ARRAYS(
+        ctx, memory, NVDP__ITEMS(made.mean, d), NVDP__ITEMS(made.answer, answers),
+        NVDP__ITEMS(made.cross, answers * d), NVDP__ITEMS(made.share, made.classes),
+        NVDP__ITEMS(made.class_mean, made.classes * d), NVDP__ITEMS(made.covariance, d * d),
+        NVDP__ITEMS(made.noisy, d * d), NVDP__ITEMS(made.root, d * d)));
     if (scores && answers != 1)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "scores: expected one number, found %zu",
                           answers);
@@ -216,23 +217,26 @@ nvdp_status nvdp__summary_moments(struct nvdp_context *ctx, const struct nvdp__s
 nvdp_status nvdp__summary_ridge(struct nvdp_context *ctx, const struct nvdp__moments *of,
                                 double penalty, double *weight, double *bias) {
     const size_t d = of->dim;
-    size_t failed = 0;
-    nvdp__autofree double *factor = NULL;
-    NVDP_TRY(NVDP__NEW(ctx, factor, d * d));
-    memcpy(factor, of->covariance, d * d * sizeof *factor);
-    for (size_t i = 0; i < d; i++)
-        factor[i * d + i] += penalty;
-    if (!(penalty >= 0 && isfinite(penalty)) || !nvdp__cholesky(d, factor, &failed))
-        return nvdp__fail(ctx, NVDP_ERR_NUMERIC,
-                          "ridge: penalty %g: expected a number of at least 0 at which the "
-                          "covariance is not singular",
-                          penalty);
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    double *copy, *vectors, *value, *along;
+    NVDP_TRY(NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(copy, d * d), NVDP__ITEMS(vectors, d * d),
+                          NVDP__ITEMS(value, 5 * d), NVDP__ITEMS(along, d)));
+    memcpy(copy, of->noisy, d * d * sizeof *copy);
+    nvdp__eigenvectors(d, copy, vectors, value);
+    shrink_values(d, of->noise, room(of), value);
+    for (size_t e = 0; e < d; e++)
+        if (!(penalty >= 0 && value[e] + penalty > 0 && isfinite(penalty)))
+            return nvdp__fail(ctx, NVDP_ERR_NUMERIC,
+                              "ridge: penalty %g: expected a number of at least 0 at which the "
+                              "covariance is not singular",
+                              penalty);
     for (size_t k = 0; k < of->answers; k++) {
         double *w = weight + k * d;
-        memcpy(w, of->cross + k * d, d * sizeof *w);
-        cblas_dtrsv(CblasRowMajor, CblasLower, CblasNoTrans, CblasNonUnit, (int)d, factor, (int)d,
-                    w, 1);
-        cblas_dtrsv(CblasRowMajor, CblasLower, CblasTrans, CblasNonUnit, (int)d, factor, (int)d, w,
+        cblas_dgemv(CblasRowMajor, CblasTrans, (int)d, (int)d, 1, vectors, (int)d,
+                    of->cross + k * d, 1, 0, along, 1);
+        for (size_t e = 0; e < d; e++)
+            along[e] /= value[e] + penalty;
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)d, (int)d, 1, vectors, (int)d, along, 1, 0, w,
                     1);
         bias[k] = of->answer[k] - cblas_ddot((int)d, w, 1, of->mean, 1);
     }

@@ -78,8 +78,10 @@ struct nvdp__moments {
     double *cross;                /* [K, d] covariances of y and x */
     double answer_variance;       /* of a score */
     double *share,
-        *class_mean;    /* [classes], [classes, d]; the means are shrunk by the known noise */
-    double *covariance; /* [d, d] of all x */
+        *class_mean; /* [classes], [classes, d]; the means are shrunk by the known noise */
+    double *
+        covariance; /* [d, d] of all x: the covariance within the classes, shrunk, and that of their means */
+    double *noisy; /* [d, d] of all x, as the matrix has it */
     double *
         root; /* [d, d] R with R R^T the covariance of x within the classes, or of all x without classes */
     double noise; /* standard deviation of an entry of the covariance off the diagonal */
@@ -89,8 +91,9 @@ struct nvdp__moments {
 nvdp_status nvdp__summary_moments(struct nvdp_context *ctx, const struct nvdp__summary *of,
                                   bool scores, const int32_t *matrix, struct nvdp__memory *memory,
                                   struct nvdp__moments *out);
-/* Ridge regression of y on x: weight [K, d] = cross (covariance + penalty)^-1, bias [K]. The penalty sqrt(d) noise needs no
- * tuning. O(d^3). NVDP_ERR_MEMORY; NVDP_ERR_NUMERIC for a negative penalty, or one so small that the sum is singular. */
+/* Ridge regression of y on x: weight [K, d] = cross (C + penalty)^-1, bias [K]. C is the noisy covariance with its eigenvalues
+ * shrunk, without regard to classes. The penalty sqrt(d) noise needs no tuning. O(d^3). NVDP_ERR_MEMORY; NVDP_ERR_NUMERIC for a negative
+ * penalty, or one so small that the sum is singular. */
 nvdp_status nvdp__summary_ridge(struct nvdp_context *ctx, const struct nvdp__moments *of,
                                 double penalty, double *weight, double *bias);
 /* Draws synthetic row number `row`, which belongs to no text: x [d] from the Gaussian of a class; or x from the Gaussian of all

@@ -57,7 +57,7 @@ nvdp_status nvdp_evaluate_classes(struct nvdp_context *ctx, const struct nvdp_co
 /** Writes the predictions for a split in the format of GLUE's leaderboard: lines "index<TAB>prediction".
  *
  * Options (kind "predict"): run, split (default test), data, limit, batch, seed, out; and those of
- * nvdp_predict_texts(): run, input, samples, probabilities, batch, seed, out.
+ * nvdp_predict_texts(): run, input, model, text-column, samples, probabilities, batch, seed, out.
  * @param ctx     reports progress, records messages, can cancel
  * @param config  of kind "predict"; without "out", the file is RUN/predictions_SPLIT.tsv
  * @param written the path; free(); NULL: not wanted
@@ -72,6 +72,9 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *con
  * "input" is a table, FILE.tsv, .csv or .jsonl, with the task's columns, or a text file with one text per line. For
  * tasks with pairs, a tab separates the two texts of a line. Predictions are means of probabilities or of scores
  * over "samples" draws of the noise; methods without noise take one.
+ *
+ * "run" may be a reader of a summary (nvdp_reuse()), which has no splits. It reads the column "text-column" of tables, and needs
+ * the encoder "model". Probabilities are the estimates of its regression, cut to [0, 1].
  * @param ctx    reports progress, records messages, can cancel
  * @param config of kind "predict"
  * @param write  receives the lines without "out"; NULL: "out" is required

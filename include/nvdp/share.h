@@ -367,11 +367,12 @@ nvdp_status nvdp_shared_decode(struct nvdp_context *ctx, const struct nvdp_share
 struct nvdp_reuse_result {
     size_t struct_size;                  /**< NVDP_RESULT() sets it */
     const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
-    size_t train_texts;                  /**< number of training texts */
-    size_t classes;    /**< number of classes of the labels; it is 1 if the labels are scores */
-    size_t best_epoch; /**< epoch whose averaged weights were kept, from 1; for the first seed */
-    double seconds;    /**< duration of the whole call */
-    /** On texts that the reader was not trained on, over all samples of a text and all seeds. */
+    size_t train_texts;                  /**< number of training texts, or units of a summary */
+    size_t classes; /**< number of classes of the labels; it is 1 if the labels are scores */
+    size_t
+        best_epoch; /**< epoch whose averaged weights were kept, from 1, for the first seed; 0: a summary, which has none */
+    double seconds; /**< duration of the whole call */
+    /** On texts that the reader was not trained on, over all samples of a text and all seeds. NULL: a summary without "score". */
     struct nvdp_scores *scores;
     size_t seeds;     /**< number of readers, each with its own seed */
     double seed_mean; /**< mean over seeds of the first metric */
@@ -384,8 +385,12 @@ struct nvdp_reuse_result {
  * tenth that is held out. The weights are averages over epochs; the smallest loss on a tenth of the training texts
  * selects the epoch.
  *
- * Options (kind "reuse"): file, labels, eval-file, eval-labels, regression, init, heads, pool, epochs,
- * batch, patience, lr, weight-decay, warmup, seed, seeds, out, overwrite.
+ * From a summary of a collection (nvdp/summary.h), computes a ridge regression of the answers on the vectors, whose penalty
+ * follows from the known noise, and scores it on the plain embeddings of labeled texts (option "score"). nvdp_predict_texts()
+ * applies the reader in "out".
+ *
+ * Options (kind "reuse"): file, out, overwrite; for samples labels, eval-file, eval-labels, regression, init, heads, pool, epochs,
+ * batch, patience, lr, weight-decay, warmup, seed, seeds; for a summary score, model, text-column, label-column.
  * @param ctx      reports progress, records messages, can cancel
  * @param config   of kind "reuse"
  * @param[out] out the scores; what an earlier call put there is freed; untouched on error

@@ -57,5 +57,88 @@ struct nvdp_summary_result {
 nvdp_status nvdp_summarize(struct nvdp_context *ctx, const struct nvdp_config *config,
                            struct nvdp_summary_result *out);
 
+/** A summary in memory, for its receiver; opaque. Only one call at a time may use it. */
+struct nvdp_collection;
+
+/** The public facts of a summary. Texts belong to the summary. */
+struct nvdp_collection_info {
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    size_t units;       /**< n, rows of the collection */
+    size_t dim;         /**< d, numbers of a vector x */
+    size_t answers;     /**< K, numbers of an answer y, as in nvdp_summary_result */
+    size_t width;       /**< D, width of the matrix */
+    size_t rows;        /**< N, synthetic rows */
+    bool scores;        /**< answers are scores; else classes, or none */
+    double low;         /**< the score that has y = -1; NaN: no scores */
+    double high;        /**< the score that has y = 1; NaN: no scores */
+    double
+        epsilon; /**< stated for the replacement of any one row, in nats; nvdp_verify() checks it */
+    double delta;           /**< its delta */
+    double weight_constant; /**< alpha of a row z = (alpha, beta x, tau y); 0: z has no constant */
+    double weight_vector;   /**< beta */
+    double weight_answer;   /**< tau */
+    double noise_diagonal;  /**< standard deviation of the noise on the diagonal */
+    double noise_off_diagonal; /**< standard deviation of the noise off the diagonal */
+    const char *label_names;   /**< names of the classes, a JSON array; NULL: none */
+    const char *statement;     /**< the file's statement */
+};
+
+/** Moments that are estimated from the matrix alone (summary/moments.c). Arrays belong to the summary. */
+struct nvdp_collection_moments {
+    size_t struct_size;       /**< NVDP_RESULT() sets it */
+    size_t classes;           /**< C; 0 for scores and without answers */
+    const double *mean;       /**< [d] mean of x */
+    const double *answer;     /**< [K] mean of y */
+    const double *covariance; /**< [d, d] of x */
+    const double *cross;      /**< [K, d] covariances of y and x */
+    const double *share;      /**< [C] shares of the classes */
+    const double *class_mean; /**< [C, d] means of x in each class */
+    double noise; /**< standard deviation of the noise of a covariance off the diagonal */
+};
+
+/** Reads a summary and checks its facts, as far as a reader needs them; nvdp_verify() checks more. O(D^2 + N D).
+ * @param ctx      records messages; outlives the summary
+ * @param path     a file of kind summary/1
+ * @param[out] out the summary; nvdp_collection_free(); untouched on error
+ * @return NVDP_ERR_IO; NVDP_ERR_INPUT, whose message names the attribute, for another kind of file and for facts that contradict
+ *         each other; NVDP_ERR_MEMORY */
+nvdp_status nvdp_collection_read(struct nvdp_context *ctx, const char *path,
+                                 struct nvdp_collection **out);
+/** Frees a summary.
+ * @param summary may be NULL */
+void nvdp_collection_free(struct nvdp_collection *summary);
+/** Returns the facts of a summary.
+ * @param ctx     records messages
+ * @param summary summary
+ * @param[in,out] out filled up to its struct_size
+ * @return NVDP_ERR_ARGUMENT for a struct without its size */
+nvdp_status nvdp_collection_describe(struct nvdp_context *ctx,
+                                     const struct nvdp_collection *summary,
+                                     struct nvdp_collection_info *out);
+/** Copies the matrix M + E, the noisy sum of z z^T over all rows.
+ * @param ctx     records messages
+ * @param summary summary
+ * @param matrix  [D, D]
+ * @return NVDP_OK */
+nvdp_status nvdp_collection_matrix(struct nvdp_context *ctx, const struct nvdp_collection *summary,
+                                   double *matrix);
+/** Copies synthetic rows, none of which belongs to a text.
+ * @param ctx     records messages
+ * @param summary summary
+ * @param first   first row
+ * @param rows    number of rows
+ * @param x       [rows, d] vectors
+ * @param y       [rows] numbers of classes, or scores; NaN without answers
+ * @return NVDP_ERR_ARGUMENT for rows that the file does not have */
+nvdp_status nvdp_collection_rows(struct nvdp_context *ctx, const struct nvdp_collection *summary,
+                                 size_t first, size_t rows, float *x, float *y);
+/** Estimates moments from the matrix, once. O(d^3).
+ * @param ctx     records messages
+ * @param summary summary
+ * @param[in,out] out filled up to its struct_size
+ * @return NVDP_ERR_ARGUMENT for a struct without its size; NVDP_ERR_MEMORY */
+nvdp_status nvdp_collection_moments(struct nvdp_context *ctx, struct nvdp_collection *summary,
+                                    struct nvdp_collection_moments *out);
+
 NVDP_END_DECLS
 #endif

@@ -29,14 +29,15 @@ from .runs import Run, options, presets, result_fields, resume, sanitize, text_p
 from .sanitizer import Mechanism, Sanitizer
 from .shared import SearchHits, Shared, export_encoder, gate, verify
 from .shared import open as open
+from .summary import Reader, Summary, reuse, summarize
 from .tokenizer import Tokenizer
 from .training_options import TrainingOptions
 
 
 __version__: str = _text(_library.nvdp_version())
-__all__ = ["Accountant", "Encoder", "ExactLoss", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "PrivateEncoder", "Record", "ReleaseFunction", "Run",
-           "Sanitizer", "SearchHits", "Shared", "Tokenizer", "TrainingOptions", "account", "audit", "bdp", "bdp_subsampled", "export_encoder", "gate", "gdp_delta",
+__all__ = ["Accountant", "Encoder", "ExactLoss", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "PrivateEncoder", "Reader", "Record", "ReleaseFunction", "Run",
+           "Sanitizer", "SearchHits", "Shared", "Summary", "Tokenizer", "TrainingOptions", "account", "audit", "bdp", "bdp_subsampled", "export_encoder", "gate", "gdp_delta",
            "gdp_epsilon",
            "gdp_mu", "guess_attribute", "guess_bound", "guess_clip", "options", "presets", "renyi_dirichlet", "renyi_discrete", "renyi_epsilon", "renyi_gaussian", "renyi_laplace",
-           "release_function", "renyi_probability_bound", "renyi_sequence_bound", "renyi_subsampled", "result_fields", "resume", "sanitize", "text_privacy", "train", "verify"]  # fmt: skip
+           "release_function", "renyi_probability_bound", "renyi_sequence_bound", "renyi_subsampled", "result_fields", "resume", "reuse", "sanitize", "summarize", "text_privacy", "train", "verify"]  # fmt: skip
 """Excludes nvdp.open, which would hide the built-in open."""

@@ -1,13 +1,16 @@
-/* Implements nvdp reuse: trains a reader on a file of embeddings, and scores it on texts it was not trained on.
+/* Implements nvdp reuse: trains a reader on a file of embeddings, and scores it on texts it was not trained on; or computes one from
+ * a summary.
  *
- * The order of this file: options and files, the division of the texts, the reader and its memory, scores, epochs. */
+ * The order of this file: options and files, the division of the texts, the reader and its memory, scores, epochs, summaries. */
 #include "base/array.h"
 #include "base/file.h"
+#include "base/own.h"
 #include "job/optimizer.h"
 #include "job/options.h"
 #include "mechanism/bottleneck_options.h"
 #include "options/result.h"
 #include "share/reader.h"
+#include "share/summarize.h"
 #include "text/batch.h"
 #include "text/task.h"
 #include "train/run.h"
@@ -33,6 +36,7 @@ struct options {
     const char *eval_labels; /* NULL: the labels of eval_file */
     const char *init;        /* public model to start from; NULL: random */
     const char *out;         /* directory for the reader; NULL: not saved */
+    const char *score, *model, *text_column, *label_column; /* of a summary's reader */
     bool overwrite;
     bool regression; /* labels are scores */
     size_t heads, epochs, batch, patience, seeds;
@@ -52,6 +56,7 @@ struct texts {
 struct reuse {
     struct nvdp_context *ctx;
     const struct options *options;
+    struct nvdp_collection *summary;      /* NULL: the file has samples of texts */
     struct nvdp_shared *file, *eval_file; /* eval_file is NULL if it is the same file */
     struct nvdp__labels labels, eval_labels;
     struct nvdp_task task; /* its metrics are used */
@@ -76,11 +81,15 @@ struct reuse {
 
 #define AT(member) NVDP_OPTION_AT(struct options, member)
 
-static const struct nvdp_option option_rows[] = {
+static const struct nvdp_option file_rows[] = {
     {"file", NVDP_OPTION_TEXT, "SHARED.h5",
-     "file of embeddings, or a folder with the files of one release", NULL, AT(file),
-     .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL},
+     "file of embeddings, a folder with the files of one release, or a summary of a collection",
+     NULL, AT(file), .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL},
+    {0},
+};
 
+/* Only for samples of texts. */
+static const struct nvdp_option sample_rows[] = {
     {"labels", NVDP_OPTION_TEXT, "FILE",
      "file of labels, one per line, in the order of the texts (default: the labels in the shared "
      "file)",
@@ -109,7 +118,21 @@ static const struct nvdp_option option_rows[] = {
      "train N readers, with this seed and the next ones, and report the mean and the standard "
      "deviation of their scores",
      "1", AT(seeds), .min = 1, .max = 1000},
+    {0},
+};
 
+/* Only for summaries, whose reader is computed: nothing is trained. */
+static const struct nvdp_option summary_rows[] = {
+    {"score", NVDP_OPTION_TEXT, "FILE",
+     "score the reader on the plain embeddings of these labeled texts, a table (.tsv, .csv, .json)",
+     NULL, AT(score), .group = "Reader of a summary:"},
+    NVDP__MAPPED_ENCODER_ROW(AT(model)),
+    NVDP__RELEASED_COLUMN_ROW(AT(text_column)),
+    NVDP__LABEL_COLUMN_ROW(AT(label_column)),
+    {0},
+};
+
+static const struct nvdp_option output_rows[] = {
     {"out", NVDP_OPTION_TEXT, "DIR", "save the reader (of the first seed) in this directory", NULL,
      AT(out), .group = "Output:", .traits = NVDP_TRAIT_NO_EFFECT},
     NVDP__OVERWRITE_ROW(AT(overwrite)),
@@ -123,18 +146,30 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     return NVDP_OK;
 }
 
-static const struct nvdp__section section = {.row = option_rows};
+static const struct nvdp__section sections[] = {
+    {.row = file_rows}, {.row = sample_rows}, {.row = summary_rows}, {.row = output_rows}};
 static const struct nvdp__schema schema = {.kind = "reuse",
                                            .size = sizeof(struct options),
-                                           .section = &section,
-                                           .sections = 1,
+                                           .section = sections,
+                                           .sections = sizeof sections / sizeof *sections,
                                            .check = check};
 
 const struct nvdp__kind nvdp__kind_reuse = {"reuse", {&schema}};
 
+/* Fails if an option of these rows is set, which the file does not have. */
+static nvdp_status check_kind(const struct reuse *reuse, const struct nvdp_config *config,
+                              const struct nvdp_option *row, const char *expected,
+                              const char *found) {
+    for (; row->name != NULL; row++)
+        if (nvdp_config_is_set(config, row->name))
+            return nvdp__fail_option(reuse->ctx, NVDP_ERR_ARGUMENT, row->name,
+                                     ": %s: expected %s, found %s", reuse->options->file, expected,
+                                     found);
+    return NVDP_OK;
+}
+
 static nvdp_status open_files(struct reuse *reuse) {
     const struct options *options = reuse->options;
-    NVDP_TRY(nvdp_shared_read(reuse->ctx, options->file, &reuse->file));
     /* the metrics of the task that the file names, if they apply */
     enum nvdp_task_id id = NVDP_TASK_TSV;
     const char *name = reuse->file->task;
@@ -539,6 +574,50 @@ static nvdp_status train_all(struct reuse *reuse, struct nvdp_reuse_result *resu
     return NVDP_OK;
 }
 
+/* --- a summary --- */
+
+/* Scores the reader on the plain embeddings of labeled texts. */
+static nvdp_status score_linear(struct reuse *reuse, const struct nvdp__linear_reader *reader,
+                                struct nvdp_scores *scores) {
+    const struct options *options = reuse->options;
+    nvdp__autoptr(nvdp_encoder_free) struct nvdp_encoder *encoder = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *texts = NULL;
+    nvdp__autofree float *outputs = NULL;
+    NVDP_TRY(nvdp__query_encoder(reuse->ctx, &reader->query, options->model, &encoder));
+    NVDP_TRY(nvdp__linear_texts(reader, encoder, options->score, options->text_column,
+                                options->label_column != NULL ? options->label_column : "label",
+                                &texts));
+    NVDP_TRY(NVDP__NEW(reuse->ctx, outputs, texts->count * nvdp__linear_width(reader)));
+    NVDP_TRY(nvdp__linear_outputs(reader, encoder, texts, outputs));
+    const float *const draw = outputs;
+    nvdp__score(&reader->task, texts->count, texts->label, 1, &draw, scores);
+    NVDP_TRY(nvdp__add_intervals(reuse->ctx, &reader->task, texts->count, texts->label, 1, &draw,
+                                 scores));
+    nvdp__warn_of_chance(reuse->ctx, scores);
+    return NVDP_OK;
+}
+
+/* Computes the reader of a summary, and scores and saves it as the options ask. */
+static nvdp_status reuse_summary(struct reuse *reuse, struct nvdp_reuse_result *result) {
+    const struct options *options = reuse->options;
+    nvdp__auto(nvdp__linear_release) struct nvdp__linear_reader reader = {0};
+    NVDP_TRY(nvdp__summary_fit(reuse->summary, options->file, &reader));
+    result->train_texts = nvdp__summary_units(reuse->summary);
+    result->classes = (size_t)reader.task.classes;
+    result->seeds = 1;
+    result->seed_mean = result->seed_sd = NAN;
+    if (options->score != NULL) {
+        NVDP_TRY(score_linear(reuse, &reader, result->scores));
+        result->seed_mean = result->scores->mean[0];
+    } else {
+        free(result->scores);
+        result->scores = NULL;
+    }
+    return options->out == NULL
+               ? NVDP_OK
+               : nvdp__linear_save(&reader, nvdp__summary_says(reuse->summary), options->out);
+}
+
 /* --- nvdp_reuse --- */
 
 static void close_reuse(struct reuse *reuse) {
@@ -549,6 +628,7 @@ static void close_reuse(struct reuse *reuse) {
     release_reader(reuse);
     nvdp__labels_release(&reuse->labels);
     nvdp__labels_release(&reuse->eval_labels);
+    nvdp_collection_free(reuse->summary);
     nvdp_shared_free(reuse->file);
     nvdp_shared_free(reuse->eval_file);
 }
@@ -571,13 +651,22 @@ nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *confi
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "%s: the output directory is not empty; use {overwrite}", options.out);
     reuse.seed = options.seed;
-    NVDP_TRY(open_files(&reuse));
-    NVDP_TRY(divide(&reuse));
-    NVDP_TRY(create_reader(&reuse));
-    NVDP_TRY(allocate(&reuse));
-    NVDP_TRY(train_all(&reuse, &result));
-    result.train_texts = reuse.train.count;
-    result.classes = reuse.labels.classes;
+    NVDP_TRY(nvdp__shared_or_summary(ctx, options.file, &reuse.file, &reuse.summary));
+    if (reuse.summary != NULL) {
+        NVDP_TRY(check_kind(&reuse, config, sample_rows, "samples of texts",
+                            "a summary of a collection"));
+        NVDP_TRY(reuse_summary(&reuse, &result));
+    } else {
+        NVDP_TRY(check_kind(&reuse, config, summary_rows, "a summary of a collection",
+                            "samples of texts"));
+        NVDP_TRY(open_files(&reuse));
+        NVDP_TRY(divide(&reuse));
+        NVDP_TRY(create_reader(&reuse));
+        NVDP_TRY(allocate(&reuse));
+        NVDP_TRY(train_all(&reuse, &result));
+        result.train_texts = reuse.train.count;
+        result.classes = reuse.labels.classes;
+    }
     result.seconds = nvdp__now() - started;
     nvdp_result_free(out);
     NVDP__GIVE(out, &result);

@@ -18,6 +18,7 @@
 #include <nvdp/sanitize.h>
 #include <nvdp/search.h>
 #include <nvdp/share.h>
+#include <nvdp/summary.h>
 #include <nvdp/tokenizer.h>
 #include <nvdp/trainer.h>
 
@@ -37,5 +38,6 @@ NVDP__AUTOPTR(struct nvdp_vectors, nvdp_vectors_free)
 NVDP__AUTOPTR(struct nvdp_encoder, nvdp_encoder_free)
 NVDP__AUTOPTR(struct nvdp_search, nvdp_search_free)
 NVDP__AUTOPTR(struct nvdp_shared, nvdp_shared_free)
+NVDP__AUTOPTR(struct nvdp_collection, nvdp_collection_free)
 
 #endif

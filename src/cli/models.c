@@ -133,18 +133,20 @@ static int predict(struct cli *cli) {
 const struct cli_command cli_command_predict = {
     .name = "predict",
     .summary = "write a run's predictions for a split or for new texts",
-    .args = "RUN",
+    .args = "RUN|READER",
     .description =
         "Writes a run's predictions for a split: index and prediction, separated by a tab, in the "
         "format of GLUE's leaderboard; for task ner one word per line, with its tag and the "
         "predicted tag. With --input, predicts new texts: one JSON object per text with label and "
         "probability, or with the score. As in eval, the predictions pass through the bottleneck's "
         "noise; they are averaged over --samples draws. Predictions are not private: their noise "
-        "comes from --seed, so that they can be repeated.",
+        "comes from --seed, so that they can be repeated. READER is a reader of a summary (nvdp "
+        "reuse): it predicts new texts from the encoder's embeddings, without noise.",
     .examples = "Examples:\n"
                 "  nvdp predict run\n"
                 "  nvdp predict run --split test-mismatched --out MNLI-mm.tsv\n"
-                "  echo 'A lovely film.' | nvdp predict run --input - --probabilities\n",
+                "  echo 'A lovely film.' | nvdp predict run --input - --probabilities\n"
+                "  nvdp predict reader --model models/minilm --input texts.txt\n",
     .kinds = "predict",
     .heading = "Options:",
     .takes_precision = true,

@@ -244,7 +244,7 @@ static json_t *reuse_json(const struct nvdp_reuse_result *result) {
     json_t *object =
         json_pack("{s:I, s:I, s:I}", "train_texts", (json_int_t)result->train_texts, "classes",
                   (json_int_t)result->classes, "best_epoch", (json_int_t)result->best_epoch);
-    object = cli_add_result(object, "scores", NULL, result->scores);
+    if (result->scores != NULL) object = cli_add_result(object, "scores", NULL, result->scores);
     json_object_set_new(object, "seeds", json_integer((json_int_t)result->seeds));
     json_object_set_new(object, "seed_mean", cli_number(result->seed_mean));
     json_object_set_new(object, "seed_sd",
@@ -262,10 +262,12 @@ static int reuse(struct cli *cli) {
     nvdp__autoresult struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
     CLI_DO(cli, nvdp_reuse(cli->ctx, config, &result));
     if (cli->json) return cli_print_json(cli, reuse_json(&result));
-    cli_row("trained on", "%zu texts", result.train_texts);
+    const bool summary = result.best_epoch == 0;
+    cli_row("trained on", "%s%zu %s", summary ? "a summary of " : "", result.train_texts,
+            summary ? "units" : "texts");
     if (result.classes > 0) cli_row("classes", "%zu", result.classes);
-    cli_row("best epoch", "%zu", result.best_epoch);
-    cli_print_result("scores", result.scores);
+    if (!summary) cli_row("best epoch", "%zu", result.best_epoch);
+    if (result.scores != NULL) cli_print_result("scores", result.scores);
     if (result.seeds > 1)
         cli_row("readers", "%zu seeds: %s %.4f, standard deviation over seeds %.4f", result.seeds,
                 nvdp_metric_name(result.scores->metric[0]), result.seed_mean, result.seed_sd);
@@ -282,11 +284,13 @@ const struct cli_command cli_command_reuse = {
     .description =
         "Trains a reader on a file of noisy embeddings alone and scores it on texts "
         "that it was not trained on. One reader's score varies by some points; --seeds 5 "
-        "prints mean and standard deviation.",
+        "prints mean and standard deviation. From a summary of a collection, computes a ridge "
+        "regression, which nvdp predict applies to texts; --score scores it on labeled texts.",
     .examples = "Examples:\n"
                 "  nvdp reuse shared.h5 --seeds 5\n"
                 "  nvdp reuse shared.h5 --labels other-task.txt --init shared-model --json\n"
-                "  nvdp reuse train.h5 --eval-file dev.h5 --out reader\n",
+                "  nvdp reuse train.h5 --eval-file dev.h5 --out reader\n"
+                "  nvdp reuse summary.h5 --model models/minilm --score dev.tsv --out reader\n",
     .kinds = "reuse",
     .run = reuse,
 };

@@ -62,6 +62,12 @@
     {"reduce", NVDP_OPTION_INTEGER, "K",                                                           \
      "keep only the K principal directions of the public texts; the file states them; 0: all", "0", \
      .max = 65536, .traits = NVDP_TRAIT_BASIC, __VA_ARGS__}
+/* The encoder whose embeddings the map of a file takes. */
+#define NVDP__MAPPED_ENCODER_ROW(...)                                                              \
+    {"model", NVDP_OPTION_TEXT, "DIR",                                                             \
+     "folder of the encoder of a summary; its weights must be those that the file names; default: " \
+     "models/NAME, NAME as in the file",                                                           \
+     NULL, __VA_ARGS__}
 /* The column of the texts that are released, and the file of a release. */
 #define NVDP__RELEASED_COLUMN_ROW(...)                                                             \
     {"text-column", NVDP_OPTION_TEXT, "NAME", "header of the column with the text", "text",        \

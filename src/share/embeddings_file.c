@@ -8,6 +8,7 @@
 #include "nvib/nvib.h"
 #include "options/schema.h"
 #include "share/release.h"
+#include "share/summarize.h"
 #include "tensor/vector.h"
 #include <dirent.h>
 #include <inttypes.h>
@@ -173,7 +174,8 @@ static nvdp_status join(struct nvdp_context *ctx, const char *path, struct nvdp_
     return NVDP_OK;
 }
 
-nvdp_status nvdp_shared_read(struct nvdp_context *ctx, const char *path, struct nvdp_shared **out) {
+nvdp_status nvdp__shared_or_summary(struct nvdp_context *ctx, const char *path,
+                                    struct nvdp_shared **shared, struct nvdp_collection **summary) {
     nvdp__auto(nvdp__shards_close) struct nvdp__shards shards = {0};
     nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *all = NULL;
     NVDP_TRY(nvdp__shards_open(ctx, path, &shards));
@@ -181,13 +183,19 @@ nvdp_status nvdp_shared_read(struct nvdp_context *ctx, const char *path, struct 
         nvdp__auto(nvdp__release_close) struct nvdp__release release = {0};
         nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *more = NULL;
         NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, shards.path[i], &release));
-        if (release.shape.summary)
+        if (release.shape.summary && summary == NULL)
             return NVDP__BAD_FILE(&release, "expected samples of texts, found %s",
-                                  "a summary of a collection, which has none");
+                                  "a summary of a collection, which has none; nvdp reuse and "
+                                  "nvdp_collection_read() read it");
+        if (release.shape.summary) return nvdp__summary_take(&release, summary);
         NVDP_TRY(nvdp__embeddings_take(&release, NULL, NULL, i == 0 ? &all : &more));
         if (i > 0) NVDP_TRY(join(ctx, shards.path[i], all, more));
     }
-    return NVDP__HAND_OVER(out, all);
+    return NVDP__HAND_OVER(shared, all);
+}
+
+nvdp_status nvdp_shared_read(struct nvdp_context *ctx, const char *path, struct nvdp_shared **out) {
+    return nvdp__shared_or_summary(ctx, path, out, NULL);
 }
 
 /* ---- one file ---- */

@@ -224,15 +224,6 @@ void nvdp__reader_backward(struct nvdp__reader *reader, const float *label, doub
 
 /* --- its directory: config.json and model.safetensors --- */
 
-json_t *nvdp__label_names(const char *const *labels, size_t count) {
-    if (labels == NULL) return json_null();
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++) {
-        json_array_append_new(array, json_string(labels[i]));
-    }
-    return array;
-}
-
 nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
                               const struct nvdp__reader_info *info, const char *directory) {
     const struct nvdp__reader_shape *shape = &reader->shape;

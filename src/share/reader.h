@@ -9,6 +9,7 @@
 #include "nvib/nvib.h"
 #include "share/release.h"
 #include "tensor/tensor.h"
+#include "train/linear.h"
 
 struct nvdp__reader_shape {
     size_t dim, heads, inner, outputs;
@@ -87,8 +88,6 @@ struct nvdp__labels {
     const char **name; /* [classes] if the labels are words, else NULL; one block */
 };
 
-/* Returns the names of classes as a JSON array; null: there are none. */
-json_t *nvdp__label_names(const char *const *labels, size_t count);
 /* Reads labels from `path`: one label per line, in the order of the file's texts; an empty line is no label.  If
  * `path` is NULL, takes the file's own `label`.  Lines that are all whole numbers >= 0 are class numbers; other
  * words are classes, sorted by their bytes.  `like` (or NULL) limits the classes to those that a reader was trained

@@ -4,13 +4,11 @@
 #include "base/f16.h"
 #include "base/file.h"
 #include "base/own.h"
-#include "encoder/checkpoint.h"
 #include "mechanism/mechanism.h"
 #include "share/release.h"
 #include "tensor/vector.h"
 #include "text/dataset.h"
-#include "text/sentence_folder.h"
-#include "vib/vib.h"
+#include "train/linear.h"
 #include <ctype.h>
 #include <gsl/gsl_cdf.h>
 #include <math.h>
@@ -32,49 +30,6 @@ struct nvdp_search {
 };
 
 /* --- opening --- */
-
-/* Fails unless the folder has the weights from which the file was made. */
-static nvdp_status check_weights(struct nvdp_search *search, const char *model) {
-    nvdp__autoptr(nvdp__weights_close) struct nvdp__weight_files *weights = NULL;
-    char found[NVDP__DIGEST_HEX];
-    NVDP_TRY(nvdp__model_folder(search->ctx, model));
-    NVDP_TRY(nvdp__weights_open(search->ctx, model, &weights));
-    NVDP_TRY(nvdp__weights_sha256(weights, found));
-    if (strcmp(found, search->of->query->sha256) != 0)
-        return nvdp__fail(search->ctx, NVDP_ERR_INPUT,
-                          "%s: expected the encoder of the file, '%.63s', with weights of SHA-256 "
-                          "%.64s, found %s; name it with {model}",
-                          model, search->of->query->encoder, search->of->query->sha256, found);
-    return NVDP_OK;
-}
-
-static nvdp_status load_encoder(struct nvdp_search *search, const char *model) {
-    const struct nvdp__query_map *query = search->of->query;
-    struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
-    const char *name = query->encoder; /* of a folder: it must be a plain name */
-    const bool plain = name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
-    const struct nvdp__path beside = nvdp__path("models", name);
-    if (model == NULL) {
-        model = nvdp__is_directory(beside.text) ? beside.text : name;
-        if (!plain || !nvdp__is_directory(model))
-            return nvdp__fail(
-                search->ctx, NVDP_ERR_IO,
-                "the file's encoder, '%.63s': expected the folder models/%.63s, found "
-                "none; name it with {model}",
-                name, name);
-    }
-    NVDP_TRY(check_weights(search, model));
-    NVDP_TRY(nvdp__encoder_open(
-        search->ctx,
-        (const char *const[]){"model", model, "pool", query->pool, "normalize", "no", "max-length",
-                              nvdp__short_text("%zu", query->max_length).text, NULL},
-        &search->encoder, &info));
-    if (info.vector_size != query->width)
-        return nvdp__fail(search->ctx, NVDP_ERR_INPUT,
-                          "%s: expected vectors of width %zu, which the file states, found %zu",
-                          model, query->width, info.vector_size);
-    return NVDP_OK;
-}
 
 nvdp_status nvdp_search_open(struct nvdp_context *ctx, const struct nvdp_shared *of,
                              const char *model, struct nvdp_search **out) {
@@ -108,7 +63,7 @@ nvdp_status nvdp_search_open(struct nvdp_context *ctx, const struct nvdp_shared 
                                gsl_cdf_ugaussian_Qinv(.025 / (double)nvdp__max(shape->texts, 1))}};
     nvdp__snprintf(search->info.encoder, sizeof search->info.encoder, "%s", of->query->encoder);
     nvdp__snprintf(search->info.sha256, sizeof search->info.sha256, "%s", of->query->sha256);
-    NVDP_TRY(load_encoder(search, model));
+    NVDP_TRY(nvdp__query_encoder(ctx, of->query, model, &search->encoder));
     return NVDP__HAND_OVER(out, search);
 }
 
@@ -131,7 +86,7 @@ static nvdp_status embed(struct nvdp_context *ctx, const struct nvdp_search *sea
                          const char *file, size_t queries, const char *const *text, float *u) {
     const struct nvdp__query_map *query = search->of->query;
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *data = NULL;
-    nvdp__autofree float *vectors = NULL;
+    nvdp__autofree bool *there = NULL;
     NVDP_TRY(nvdp_dataset_from_texts(ctx, nvdp_encoder_tokenizer(search->encoder),
                                      query->max_length, queries, text, NULL, &data));
     size_t cut = 0; /* the first query that is cut */
@@ -142,21 +97,14 @@ static nvdp_status embed(struct nvdp_context *ctx, const struct nvdp_search *sea
                   "%s%c%zu: the query is cut to %zu tokens, the limit that the file states (%zu of "
                   "%zu queries are cut)",
                   NVDP__QUERY(file, cut), query->max_length, data->truncated, data->count);
-    NVDP_TRY(NVDP__NEW(ctx, vectors, queries * query->width));
-    NVDP_TRY(nvdp_encoder_run(ctx, search->encoder, data, NULL, vectors));
-    for (size_t q = 0; q < queries; q++) {
-        float *v = u + q * query->dim;
-        bool there = data->offset[q + 1] - data->offset[q] > query->empty &&
-                     nvdp__sentence_direction(query->width, query->dim, query->center, query->map,
-                                              vectors + q * query->width, v);
-        for (size_t j = 0; j < query->dim; j++)
-            there &= isfinite(v[j]);
-        if (!there)
+    NVDP_TRY(NVDP__NEW(ctx, there, queries));
+    NVDP_TRY(nvdp__query_embed(ctx, query, search->encoder, data, u, there));
+    for (size_t q = 0; q < queries; q++)
+        if (!there[q])
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                               "%s%c%zu: expected a text with tokens, found '%.100s', whose "
                               "embedding is 0",
                               NVDP__QUERY(file, q), text[q]);
-    }
     return NVDP_OK;
 }
 

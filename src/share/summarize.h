@@ -6,8 +6,11 @@
 #ifndef NVDP_SRC_SHARE_SUMMARIZE_H
 #define NVDP_SRC_SHARE_SUMMARIZE_H
 
+#include "share/release.h"
 #include "share/statement.h"
 #include "summary/summary.h"
+#include "train/linear.h"
+#include <nvdp/summary.h>
 
 /* The facts of a summary: public, as those of every release. */
 struct nvdp__summary_facts {
@@ -37,6 +40,28 @@ struct nvdp__export;
 /* Makes the embedding of a text independent of the other texts of its batch, as theorem 1 requires: BLAS sums a row in another order
  * when other rows surround it. The export owns the products. NVDP_ERR_ARGUMENT unless the precision is float32. */
 nvdp_status nvdp__summary_rowwise(struct nvdp__export *export);
+
+/* Reads the facts that a file states into facts->summary, and plans them again. Returns false if they describe no summary. */
+bool nvdp__summary_stated(const struct nvdp__attributes *list, struct nvdp__model_info *info,
+                          struct nvdp__release_facts *facts);
+/* Returns the name of an attribute of noise or weights that is missing, or does not follow from the plan; NULL: there is none. */
+const char *nvdp__summary_differs(const struct nvdp__attributes *list,
+                                  const struct nvdp__summary_facts *facts);
+/* Returns whether the file has the matrix and the synthetic rows of its facts. */
+bool nvdp__summary_is_shaped(const struct nvdp_shared *held,
+                             const struct nvdp__summary_facts *facts);
+
+/* Reads the rest of an open file, which must be a consistent summary. NVDP_ERR_INPUT names the attribute that is not. */
+nvdp_status nvdp__summary_take(struct nvdp__release *release, struct nvdp_collection **out);
+/* Reads samples or a summary: sets one of *shared and *summary. */
+nvdp_status nvdp__shared_or_summary(struct nvdp_context *ctx, const char *path,
+                                    struct nvdp_shared **shared, struct nvdp_collection **summary);
+size_t nvdp__summary_units(const struct nvdp_collection *of);
+const char *nvdp__summary_says(const struct nvdp_collection *of); /* the statement of its file */
+/* Computes the ridge regression of the answers on the vectors, with the penalty of nvdp__summary_ridge(), as a reader, which
+ * takes the map of the encoder out of the summary. NVDP_ERR_INPUT for a summary without answers. */
+nvdp_status nvdp__summary_fit(struct nvdp_collection *of, const char *path,
+                              struct nvdp__linear_reader *out);
 
 /* Fill the certificate of a release whose facts have a summary, its guarantee, and its statement (share/statement.h). */
 void nvdp__summary_certify(struct nvdp__release_facts *facts);

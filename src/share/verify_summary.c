@@ -29,18 +29,12 @@ static bool take_facts(struct nvdp__verify *v) {
                                           .training_epsilon = NAN,
                                           .form = {.single = true}};
     v->info.task.name = v->task;
-    nvdp__release_stated(&v->release.attributes, &v->info, facts);
-    of->scores = nvdp__verify_text_is(v, "answer_kind", "score");
-    of->persons = nvdp__verify_text_is(v, "unit", "person");
-    of->pairs = nvdp__verify_has(v, "pair_features");
+    const bool stated = nvdp__summary_stated(&v->release.attributes, &v->info, facts);
     facts->counted = nvdp__verify_has(v, "ledger") && !nvdp__verify_text_is(v, "ledger", "none");
     v->found.counted = facts->counted;
     v->found.samples = 1;
     v->found.summary = true;
-    const struct nvdp__summary stated = of->plan;
-    if (of->pairs && stated.dim % 2 != 0) return false;
-    return nvdp__summary_plan(NULL, stated.units, stated.dim, stated.answers, of->epsilon,
-                              of->delta, &of->plan) == NVDP_OK;
+    return stated;
 }
 
 static void check_foreign(struct nvdp__verify *v) {
@@ -93,23 +87,7 @@ static void check_answers(struct nvdp__verify *v) {
 
 static void check_noise(struct nvdp__verify *v) {
     const struct nvdp__summary *plan = &v->summary.plan;
-    const struct {
-        const char *name;
-        double value;
-    } all[] = {{"summary_mu", plan->mu},
-               {"noise_diagonal", plan->sigma},
-               {"noise_off_diagonal", plan->sigma_off},
-               {"weight_constant", plan->alpha},
-               {"weight_vector", plan->beta},
-               {"weight_answer", plan->tau},
-               {"bits", plan->bits},
-               {"synthetic_scale", nvdp__synthetic_scale(&v->summary)}};
-    const char *other = NULL;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        const double stated = nvdp__verify_real(v, all[i].name, NAN);
-        if (!(fabs(stated - all[i].value) <= 1e-9 * fabs(all[i].value)) && other == NULL)
-            other = all[i].name;
-    }
+    const char *other = nvdp__summary_differs(&v->release.attributes, &v->summary);
     nvdp__verify_check(v, nvdp__verdict(other == NULL),
                        "noise and weights are those of the stated epsilon, rows and widths",
                        other == NULL ? "standard deviations %.6g and %.6g, mu %s"
@@ -131,10 +109,7 @@ static bool check_shape(struct nvdp__verify *v) {
     const struct nvdp__embeddings_shape *shape = &v->held->shape;
     const size_t width = plan->width;
     const int64_t items = nvdp__verify_whole(v, "items", 0);
-    const bool shaped = shape->dim == width && shape->samples == 1 && shape->grid == NVDP__H5_I32 &&
-                        shape->z_exponent == plan->grid.exponent && !shape->weights &&
-                        shape->rows == width + v->summary.rows &&
-                        shape->texts == v->summary.rows + 1 && v->held->offset[1] == (int64_t)width;
+    const bool shaped = nvdp__summary_is_shaped(v->held, &v->summary);
     if (shaped && items != (int64_t)v->summary.rows + 1)
         nvdp__verify_check(v, NVDP_VERDICT_NO, what,
                            "'items' is %lld, expected %zu: the matrix and the synthetic rows",

@@ -7,6 +7,7 @@
 #include "model/model.h"
 #include "text/dataset.h"
 #include "text/task.h"
+#include "train/linear.h"
 #include "train/run.h"
 
 #include <errno.h>
@@ -96,6 +97,11 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *giv
             ctx, NVDP_ERR_ARGUMENT,
             "option {input}: expected predictions of a split of the task, found new texts in %s",
             config->input);
+    if (nvdp__linear_is(config->run))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "%s: expected a run, which has splits, found a reader of a summary; name "
+                          "the texts with {input}",
+                          config->run);
     NVDP_TRY(nvdp__check_folder_of(ctx, config->out));
     NVDP_TRY(nvdp__run_open(ctx, config, &run));
     path = config->out != NULL
@@ -156,12 +162,12 @@ static nvdp_status add_line(struct nvdp_context *ctx, const struct nvdp__lines *
     return NVDP_OK;
 }
 
-static nvdp_status read_lines(struct nvdp_context *ctx, const struct nvdp__run *run,
-                              const char *path, struct nvdp_dataset **out) {
+static nvdp_status read_lines(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                              size_t max_length, bool pair, const char *path,
+                              struct nvdp_dataset **out) {
     nvdp__auto(nvdp__lines_close) struct nvdp__lines lines = {0};
     nvdp__auto(release_texts) struct texts texts = {0};
     struct nvdp__field line;
-    const struct nvdp__model_info *info = &run->model->info;
     bool found = false;
     if (nvdp__conll_recognize(ctx, path))
         return nvdp__fail(
@@ -171,14 +177,14 @@ static nvdp_status read_lines(struct nvdp_context *ctx, const struct nvdp__run *
     for (;;) {
         NVDP_TRY(nvdp__lines_next(&lines, &line, &found));
         if (!found) break;
-        NVDP_TRY(add_line(ctx, &lines, &line, info->task.pair, &texts));
+        NVDP_TRY(add_line(ctx, &lines, &line, pair, &texts));
     }
     if (texts.count == 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected one text per line, found none", path);
-    NVDP_TRY(nvdp_dataset_from_texts(ctx, nvdp_model_tokenizer(run->model), info->max_length,
-                                     texts.count, (const char *const *)texts.text,
-                                     info->task.pair ? (const char *const *)texts.pair : NULL,
-                                     out));
+    NVDP_TRY(nvdp_dataset_from_texts(ctx, tokenizer, max_length, texts.count,
+                                     (const char *const *)texts.text,
+                                     pair ? (const char *const *)texts.pair : NULL, out));
+
     nvdp__log_truncated(ctx, path, *out);
     return NVDP_OK;
 }
@@ -193,12 +199,18 @@ static void add_softmax(size_t classes, const float *outputs, double *probabilit
         probability[c] += exp(outputs[c] - max_output) / sum;
 }
 
+/* A run's model or a reader of a summary: its task, and the number of its outputs per text. */
+struct predictor {
+    const struct nvdp_task *task;
+    size_t outputs;
+};
+
 /* Returns the prediction for text i from outputs [draws, count, classes]; NULL if out of memory. */
-static json_t *prediction(const struct nvdp_model *model, const struct nvdp_dataset *dataset,
+static json_t *prediction(const struct predictor *of, const struct nvdp_dataset *dataset,
                           const struct nvdp__run_options *options, size_t i, const float *outputs,
                           double *probability) {
-    const struct nvdp_task *task = &model->info.task;
-    const size_t classes = model->info.outputs, count = dataset->count;
+    const struct nvdp_task *task = of->task;
+    const size_t classes = of->outputs, count = dataset->count;
     const size_t draws = options->draws;
     const char *id = dataset->id != NULL ? dataset->id[i] : NULL;
     json_t *object = id != NULL ? json_pack("{s:s}", "id", id)
@@ -232,15 +244,15 @@ static json_t *prediction(const struct nvdp_model *model, const struct nvdp_data
     return NULL;
 }
 
-static nvdp_status write_predictions(struct nvdp_context *ctx, struct nvdp_model *model,
+static nvdp_status write_predictions(struct nvdp_context *ctx, const struct predictor *of,
                                      const struct nvdp_dataset *dataset,
                                      const struct nvdp__run_options *options, const float *outputs,
                                      const char *path, FILE *to) {
     nvdp__autofree double *probability = NULL;
-    NVDP_TRY(NVDP__NEW(ctx, probability, model->info.outputs));
+    NVDP_TRY(NVDP__NEW(ctx, probability, of->outputs));
     for (size_t i = 0; i < dataset->count; i++) {
         nvdp__autoptr(json_decref) json_t *object =
-            prediction(model, dataset, options, i, outputs, probability);
+            prediction(of, dataset, options, i, outputs, probability);
         errno = 0;
         if (object == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
         if (json_dumpf(object, to, JSON_REAL_PRECISION(9)) != 0 || fputc('\n', to) == EOF)
@@ -249,31 +261,61 @@ static nvdp_status write_predictions(struct nvdp_context *ctx, struct nvdp_model
     return fflush(to) == 0 ? NVDP_OK : nvdp__fail_errno(ctx, errno, "%s: cannot write", path);
 }
 
-/* Predicts the texts and writes the predictions to options->out, or without it to the sink. */
+/* Writes the predictions to options->out, or without it to the sink. */
+static nvdp_status deliver(struct nvdp_context *ctx, const struct predictor *of,
+                           const struct nvdp_dataset *dataset,
+                           const struct nvdp__run_options *options, const float *outputs,
+                           const struct nvdp__writing *sink) {
+    nvdp__auto(nvdp__output_abort) struct nvdp__output file = {0};
+    nvdp__autoptr(fclose) FILE *to = NULL;
+    if (options->out != NULL) {
+        NVDP_TRY(nvdp__output_open(ctx, options->out, &file));
+        NVDP_TRY(write_predictions(ctx, of, dataset, options, outputs, options->out, file.file));
+        return nvdp__output_commit(&file, true);
+    }
+    to = nvdp__writing_open(ctx, sink);
+    if (to == NULL) return NVDP_ERR_MEMORY;
+    return write_predictions(ctx, of, dataset, options, outputs, "standard output", to);
+}
+
+/* Predicts the texts and writes the predictions. */
 static nvdp_status predict_texts(struct nvdp_context *ctx, struct nvdp_model *model,
                                  const struct nvdp_dataset *dataset,
                                  struct nvdp__run_options *options,
                                  const struct nvdp__writing *sink) {
-    nvdp__auto(nvdp__output_abort) struct nvdp__output file = {0};
-    nvdp__autoptr(fclose) FILE *to = NULL;
+    const struct predictor of = {&model->info.task, model->info.outputs};
     nvdp__autofree float *outputs = NULL;
     size_t values = 0;
     if (!nvdp_method_is_private(model->info.method)) options->draws = 1;
-    if (!nvdp__mul(dataset->count * model->info.outputs, options->draws, &values))
+    if (!nvdp__mul(dataset->count * of.outputs, options->draws, &values))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "samples: %zu of %zu texts are too many",
                           options->draws, dataset->count);
     NVDP_TRY(NVDP__NEW(ctx, outputs, values));
     NVDP_TRY(nvdp__model_predict(model, dataset, options->batch, options->seed, 0, options->draws,
                                  outputs));
-    if (options->out != NULL) {
-        NVDP_TRY(nvdp__output_open(ctx, options->out, &file));
-        NVDP_TRY(write_predictions(ctx, model, dataset, options, outputs, options->out, file.file));
-        NVDP_TRY(nvdp__output_commit(&file, true));
-    } else {
-        to = nvdp__writing_open(ctx, sink);
-        if (to == NULL) return NVDP_ERR_MEMORY;
-        NVDP_TRY(write_predictions(ctx, model, dataset, options, outputs, "standard output", to));
-    }
+    return deliver(ctx, &of, dataset, options, outputs, sink);
+}
+
+/* Predicts texts with a linear reader, which has no noise, so that one draw is enough. */
+static nvdp_status predict_linear(struct nvdp_context *ctx, struct nvdp__run_options *options,
+                                  const struct nvdp__writing *sink, size_t *texts) {
+    nvdp__auto(nvdp__linear_release) struct nvdp__linear_reader reader = {0};
+    nvdp__autoptr(nvdp_encoder_free) struct nvdp_encoder *encoder = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
+    nvdp__autofree float *outputs = NULL;
+    NVDP_TRY(nvdp__linear_load(ctx, options->run, &reader));
+    NVDP_TRY(nvdp__query_encoder(ctx, &reader.query, options->model, &encoder));
+    NVDP_TRY(nvdp__is_table(options->input)
+                 ? nvdp__linear_texts(&reader, encoder, options->input, options->text_column, NULL,
+                                      &dataset)
+                 : read_lines(ctx, nvdp_encoder_tokenizer(encoder), reader.query.max_length, false,
+                              options->input, &dataset));
+    const struct predictor of = {&reader.task, nvdp__linear_width(&reader)};
+    NVDP_TRY(NVDP__NEW(ctx, outputs, dataset->count * of.outputs));
+    NVDP_TRY(nvdp__linear_outputs(&reader, encoder, dataset, outputs));
+    options->draws = 1;
+    NVDP_TRY(deliver(ctx, &of, dataset, options, outputs, sink));
+    if (texts != NULL) *texts = dataset->count;
     return NVDP_OK;
 }
 
@@ -289,6 +331,12 @@ nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_confi
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{out}: expected a file, found none");
     NVDP_TRY(nvdp__refuse_same(ctx, "out", options.out, options.input));
     NVDP_TRY(nvdp__check_folder_of(ctx, options.out));
+    if (nvdp__linear_is(options.run)) return predict_linear(ctx, &options, &sink, texts);
+    if (options.model != NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {model}: %s: expected a reader of a summary, which needs an "
+                          "encoder, found another folder",
+                          options.run);
     const struct nvdp__run_options bare = {.run = options.run};
     NVDP_TRY(nvdp__run_open(ctx, &bare, &run));
     if (run.model->info.task.tags || run.config.representations != NULL)
@@ -302,7 +350,8 @@ nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_confi
     NVDP_TRY(nvdp__is_table(options.input)
                  ? nvdp__dataset_load_rows(ctx, nvdp_model_tokenizer(run.model), &data,
                                            NVDP__LABELS_IGNORED, options.input, NULL, &run.dataset)
-                 : read_lines(ctx, &run, options.input, &run.dataset));
+                 : read_lines(ctx, nvdp_model_tokenizer(run.model), run.model->info.max_length,
+                              run.model->info.task.pair, options.input, &run.dataset));
     run.dataset->split = NVDP_SPLIT_TEST; /* its noise differs from training texts' */
     NVDP_TRY(nvdp__run_privatize(ctx, &run));
     NVDP_TRY(predict_texts(ctx, run.model, run.dataset, &options, &sink));

@@ -682,6 +682,8 @@ static const struct nvdp_option prediction_options[] = {
      "separated by a tab), - for standard input; or a table (.tsv, .csv, .json) with the task's "
      "columns; prints one JSON object per text",
      NULL, RUN(input), .group = "New texts:"},
+    NVDP__MAPPED_ENCODER_ROW(RUN(model)),
+    NVDP__RELEASED_COLUMN_ROW(RUN(text_column)),
     {"samples", NVDP_OPTION_INTEGER, "S",
      "noisy samples per text over whose predictions (probabilities or scores) the result is "
      "averaged",

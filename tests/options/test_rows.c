@@ -30,13 +30,14 @@ static const struct {
      "new texts of a run or of an encoder in any format, those of a summary, a table, or public "
      "texts"},
     {"insecure-seed", 2, "private training has 0 for the operating system, to which it returns"},
+    {"label-column", 2, "a task's own file has none by default, the candidates of an attack have"},
     {"length", 3, "rows of a sample; windows, whose range a finished model limits"},
     {"limit", 2, "texts, or windows"},
     {"lr", 3, "a reader's default follows from its width, pretraining's from the optimizer"},
     {"max-length", 2, "an encoder's default is its own, and a line can have another"},
-    {"model", 7,
-     "a start, an attacked one, one to score, an encoder, a released one, one of a summary, a "
-     "table of word vectors"},
+    {"model", 8,
+     "a start, an attacked one, one to score, an encoder, a released one, one to summarize, that "
+     "of a file, a table of word vectors"},
     {"momentum", 2, "Muon's, which training has not"},
     {"objective", 2, "what a masked language model predicts; a task, or no task"},
     {"optimizer", 2, "Muon, which training has not"},

@@ -1,0 +1,174 @@
+"""Summaries: one noisy matrix of a whole collection, and the readers that are computed from it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from ._lib import (
+    Context, NvdpError, NvdpValueError, Record, absolute, c_text, ffi, freed, lib, pointer, rebuild, record, result_of, text, text_list, view,
+)  # fmt: skip
+from ._progress import Progress, showing
+from .results import ReuseResult, SummaryResult, Verification
+from .shared import verify
+
+
+def summarize(texts: Iterable[str], labels: Optional[Iterable[Any]] = None, out: str | PathLike[str] = "summary.h5", *, model: str | PathLike[str],
+              center: str | PathLike[str] | Iterable[str], classes: Optional[Sequence[str]] = None, range: Optional[tuple[float, float]] = None,
+              persons: Optional[Iterable[str]] = None, run: str | PathLike[str] | None = None, progress: Progress = None, threads: int | None = None,
+              **options: Any) -> SummaryResult:  # fmt: skip
+    """Writes a summary of a whole collection in place of a sample of each text, as `nvdp summarize`: epsilon 1 for the replacement of any row.
+
+    model: folder of a public encoder. center: public texts, or a file of them, one per line; refused if one of `texts` is among them.
+    classes: the names of all classes, or range: the lowest and the highest score. Give them from public knowledge, because a list of the labels that
+    occur would reveal a rare one. A label that is not among the classes, or None, counts as none. persons: who wrote each text; then a person with all rows is replaced, at the price of one row.
+    run: folder of the run, whose ledger counts the summaries; default: MODEL-summary beside the output file.
+    options: summary_epsilon, summary_delta, rows (synthetic ones), reduce, dry_run, ledger, budget_samples ...
+    """
+    context, rows = Context(), text_list(texts, some=True)
+    context.set_threads(threads)
+    columns: dict[str, list[Any]] = {"text": rows}
+    for name, column in (("label", labels), ("person", persons)):
+        if column is None:
+            continue
+        columns[name] = ["" if one is None else str(one) for one in column]
+        if len(columns[name]) != len(rows):
+            raise NvdpValueError(f"{name}s: expected {len(rows)}, one per text, found {len(columns[name])}")
+    if labels is not None and classes is None and range is None:
+        raise NvdpValueError("labels: expected the names of all classes, or the range of scores, found neither")
+    if any("," in name for name in classes or ()):
+        raise NvdpValueError("classes: expected names without commas")
+    with tempfile.TemporaryDirectory() as folder:
+        source, public = Path(folder, "rows.jsonl"), Path(folder, "public.jsonl")
+        source.write_text("".join(json.dumps(dict(zip(columns, row))) + "\n" for row in zip(*columns.values())), "utf-8")
+        if not isinstance(center, (str, PathLike)):
+            public.write_text("".join(json.dumps({"text": item}) + "\n" for item in text_list(center, "center", some=True)), "utf-8")
+            center = public
+        given = {"model": absolute(model, "model"), "center": absolute(center, "center"), "out": absolute(out, "out"), "input": source,
+                 "run": None if run is None else absolute(run, "run"), "classes": None if classes is None else ",".join(classes),
+                 "range": None if range is None else f"{range[0]!r},{range[1]!r}", "person": None if persons is None else "person", **options}  # fmt: skip
+        found = freed("struct nvdp_summary_result")
+        with showing(context, progress):
+            context.call(lib.nvdp_summarize, context.config("summarize", given), found)
+        return record(found[0])
+
+
+class Summary:
+    """A summary, read completely: one noisy matrix of a collection, and synthetic rows that are computed from it.
+
+    units: n, rows of the collection; dim: d, numbers of a vector x; answers: K, numbers of an answer y; class_names: None for scores and without
+    answers; low, high: range of the scores. weights: (alpha, beta, tau) of a row z = (alpha, beta x, tau y); alpha 0: z has no constant.
+    noise: standard deviations on the diagonal of the matrix, and off it. epsilon, delta: what the file states; verify() checks it.
+    """
+
+    def __init__(self, path: str | PathLike[str]):
+        self.path = absolute(path)
+        self._context = context = Context()
+        self._file = context.make("struct nvdp_collection", lib.nvdp_collection_free, lib.nvdp_collection_read, c_text(self.path, "path"))
+        out = result_of("struct nvdp_collection_info")
+        context.call(lib.nvdp_collection_describe, self._file, out)
+        self.units, self.dim, self.answers = int(out.units), int(out.dim), int(out.answers)
+        self.scores, self.low, self.high = bool(out.scores), float(out.low), float(out.high)
+        self.epsilon, self.delta = float(out.epsilon), float(out.delta)
+        self.weights = float(out.weight_constant), float(out.weight_vector), float(out.weight_answer)
+        self.noise = float(out.noise_diagonal), float(out.noise_off_diagonal)
+        self.statement = text(out.statement)
+        self.class_names: list[str] | None = None if out.label_names == ffi.NULL else json.loads(text(out.label_names))
+        self._width, self._rows = int(out.width), int(out.rows)
+
+    def __reduce__(self) -> Any:
+        return rebuild, (Summary, (self.path,), {})
+
+    def __repr__(self) -> str:
+        return (f"nvdp.Summary({self.path!r}): {self.units} rows, vectors of {self.dim} numbers, epsilon {self.epsilon:g} at delta {self.delta:g} as "
+                f"stated, {self._rows} synthetic rows")  # fmt: skip
+
+    @cached_property
+    def matrix(self) -> np.ndarray:
+        """[D, D] float64: the sum of z z^T over all rows, plus noise."""
+        found = np.empty((self._width, self._width))
+        self._context.call(lib.nvdp_collection_matrix, self._file, pointer(found, "double", writable=True))
+        return found
+
+    @cached_property
+    def _synthetic(self) -> tuple[np.ndarray, np.ndarray]:
+        x, y = np.empty((self._rows, self.dim), np.float32), np.empty(self._rows, np.float32)
+        arguments = pointer(x, "float", writable=True), pointer(y, "float", writable=True)
+        self._context.call(lib.nvdp_collection_rows, self._file, 0, self._rows, *arguments)
+        return x, y
+
+    @property
+    def rows(self) -> np.ndarray:
+        """[N, d] float32: synthetic rows, none of which belongs to a text."""
+        return self._synthetic[0]
+
+    @property
+    def labels(self) -> np.ndarray | None:
+        """[N] their answers: numbers of classes, int64, or scores, float32. None: without answers."""
+        if self.answers == 0:
+            return None
+        return self._synthetic[1] if self.scores else self._synthetic[1].astype(np.int64)
+
+    def moments(self) -> Record:
+        """Returns what the matrix says of the collection, estimated with regard to the known noise: `mean` [d], `answer` [K] (mean of y),
+        `covariance` [d, d], `cross` [K, d] (covariances of y and x), `share` [C] and `class_mean` [C, d] of the classes, and
+        `noise`, the standard deviation of a covariance off the diagonal."""
+        out = result_of("struct nvdp_collection_moments")
+        self._context.call(lib.nvdp_collection_moments, self._file, out)
+        shapes = {"mean": (self.dim,), "answer": (self.answers,), "covariance": (self.dim, self.dim), "cross": (self.answers, self.dim),
+                  "share": (out.classes,), "class_mean": (out.classes, self.dim)}  # fmt: skip
+        return Record({name: view(getattr(out, name), shape, np.float64, self._file) for name, shape in shapes.items()}, noise=float(out.noise))
+
+    def verify(self, public_key: str | PathLike[str] | None = None) -> Verification:
+        """Checks the file for consistency, as nvdp.verify()."""
+        return verify(self.path, public_key)
+
+
+def reuse(file: str | PathLike[str], out: str | PathLike[str] | None = None, *, progress: Progress = None, threads: int | None = None,
+          **options: Any) -> ReuseResult:  # fmt: skip
+    """Trains a reader on a shared file alone, or computes one from a summary, as `nvdp reuse`, and writes it to the folder `out`.
+
+    options: for samples eval_file, epochs, seeds ...; for a summary score (a table of labeled texts), model (the encoder), text_column, label_column.
+    """
+    context, found = Context(), freed("struct nvdp_reuse_result")
+    context.set_threads(threads)
+    given = {"file": absolute(file, "file"), "out": None if out is None else absolute(out, "out"), **options}
+    with showing(context, progress):
+        context.call(lib.nvdp_reuse, context.config("reuse", given), found)
+    return record(found[0])
+
+
+class Reader:
+    """A reader of a summary, which reuse() wrote to a folder. model: folder of the encoder that the summary names."""
+
+    def __init__(self, path: str | PathLike[str], *, model: Union[str, PathLike[str], None] = None, threads: int | None = None):
+        self.path, self._model, self._threads = absolute(path), None if model is None else absolute(model, "model"), threads
+
+    def __repr__(self) -> str:
+        return f"nvdp.Reader({self.path!r}, model={self._model!r})"
+
+    def predict(self, texts: Iterable[str]) -> list[Record]:
+        """Returns {label, probability, probabilities} or {score} of each text, from its plain embedding. Probabilities are the estimates of
+        a linear regression, cut to [0, 1]."""
+        rows, context = text_list(texts), Context()
+        context.set_threads(self._threads)
+        if not rows:
+            return []
+        with tempfile.TemporaryDirectory() as folder:
+            source, target = Path(folder, "texts.jsonl"), Path(folder, "predictions")
+            source.write_text("".join(json.dumps({"text": item}) + "\n" for item in rows), "utf-8")
+            options = {"run": self.path, "model": self._model, "input": source, "out": target, "probabilities": True}
+            context.call(lib.nvdp_predict_texts, context.config("predict", options), ffi.NULL, ffi.NULL, ffi.NULL)
+            found = [json.loads(line, object_pairs_hook=Record) for line in target.read_text("utf-8").splitlines()]
+        if len(found) != len(rows):
+            raise NvdpError(f"predict: expected {len(rows)} predictions, found {len(found)}")
+        for one in found:
+            del one["index"]
+        return found

@@ -1,0 +1,315 @@
+/* Implements linear readers (linear.h): embeddings of texts by the map of a file, the reader's folder, its texts, its outputs. */
+#include "train/linear.h"
+
+#include "base/array.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/own.h"
+#include "base/sentence.h"
+#include "encoder/checkpoint.h"
+#include "tensor/vector.h"
+#include "text/dataset.h"
+#include "text/sentence_folder.h"
+#include "text/task.h"
+#include "vib/vib.h"
+#include <math.h>
+#include <nvdp/version.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FORMAT "linear-reader/1"
+
+enum { MAX_WIDTH = 1 << 16, MAX_CLASSES = 1 << 12 };
+
+/* --- embeddings of texts by the map of a file --- */
+
+/* Fails unless the folder has the weights that the map names. */
+static nvdp_status check_weights(struct nvdp_context *ctx, const struct nvdp__query_map *query,
+                                 const char *model) {
+    nvdp__autoptr(nvdp__weights_close) struct nvdp__weight_files *weights = NULL;
+    char found[NVDP__DIGEST_HEX];
+    NVDP_TRY(nvdp__model_folder(ctx, model));
+    NVDP_TRY(nvdp__weights_open(ctx, model, &weights));
+    NVDP_TRY(nvdp__weights_sha256(weights, found));
+    if (strcmp(found, query->sha256) != 0)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected the encoder of the file, '%.63s', with weights of SHA-256 "
+                          "%.64s, found %s; name it with {model}",
+                          model, query->encoder, query->sha256, found);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__query_encoder(struct nvdp_context *ctx, const struct nvdp__query_map *query,
+                                const char *model, struct nvdp_encoder **out) {
+    nvdp__autoptr(nvdp_encoder_free) struct nvdp_encoder *made = NULL;
+    struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
+    const char *name = query->encoder; /* of a folder: it must be a plain name */
+    const bool plain = name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
+    const struct nvdp__path beside = nvdp__path("models", name);
+    if (model == NULL) {
+        model = nvdp__is_directory(beside.text) ? beside.text : name;
+        if (!plain || !nvdp__is_directory(model))
+            return nvdp__fail(
+                ctx, NVDP_ERR_IO,
+                "the file's encoder, '%.63s': expected the folder models/%.63s, found "
+                "none; name it with {model}",
+                name, name);
+    }
+    NVDP_TRY(check_weights(ctx, query, model));
+    NVDP_TRY(nvdp__encoder_open(
+        ctx,
+        (const char *const[]){"model", model, "pool", query->pool, "normalize", "no", "max-length",
+                              nvdp__short_text("%zu", query->max_length).text, NULL},
+        &made, &info));
+    if (info.vector_size != query->width)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected vectors of width %zu, which the file states, found %zu",
+                          model, query->width, info.vector_size);
+    return NVDP__HAND_OVER(out, made);
+}
+
+nvdp_status nvdp__query_embed(struct nvdp_context *ctx, const struct nvdp__query_map *query,
+                              struct nvdp_encoder *encoder, const struct nvdp_dataset *texts,
+                              float *u, bool *there) {
+    nvdp__autofree float *vectors = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, vectors, texts->count * query->width));
+    NVDP_TRY(nvdp_encoder_run(ctx, encoder, texts, NULL, vectors));
+    for (size_t i = 0; i < texts->count; i++) {
+        float *v = u + i * query->dim;
+        there[i] = texts->offset[i + 1] - texts->offset[i] > query->empty &&
+                   nvdp__sentence_direction(query->width, query->dim, query->center, query->map,
+                                            vectors + i * query->width, v);
+        for (size_t j = 0; j < query->dim; j++)
+            there[i] &= isfinite(v[j]);
+        if (!there[i]) memset(v, 0, query->dim * sizeof *v);
+    }
+    return NVDP_OK;
+}
+
+/* --- the folder of a reader --- */
+
+size_t nvdp__linear_width(const struct nvdp__linear_reader *reader) {
+    return reader->task.regression ? 1 : (size_t)reader->task.classes;
+}
+
+void nvdp__linear_release(struct nvdp__linear_reader *reader) {
+    nvdp__query_map_release(&reader->query);
+    free(reader->names);
+    free(reader->weight);
+    free(reader->bias);
+    *reader = (struct nvdp__linear_reader){0};
+}
+
+nvdp_status nvdp__linear_set_task(struct nvdp__linear_reader *reader, size_t count,
+                                  const char *const *name, double low, double high) {
+    const bool scores = count == 0;
+    if (!scores) NVDP_TRY(nvdp__names_of(reader->ctx, count, name, NULL, &reader->names));
+    reader->answers = count > 2 ? count : 1;
+    reader->task = (struct nvdp_task){
+        .id = NVDP_TASK_TSV,
+        .name = "tsv",
+        .regression = scores,
+        .classes = scores ? 1 : (int)count,
+        .labels = reader->names,
+        .label_min = scores ? low : -INFINITY,
+        .label_max = scores ? high : INFINITY,
+        .metrics = scores ? 2 : 1,
+        .metric = {scores ? NVDP_METRIC_PEARSON : NVDP_METRIC_ACCURACY, NVDP_METRIC_SPEARMAN}};
+    return NVDP_OK;
+}
+
+/* Declares the tensors of a reader: weight, bias, center and, of a reduced map, map. index [4] has their places. */
+static nvdp_status declare(const struct nvdp__linear_reader *reader, struct nvdp__params *params,
+                           size_t index[4]) {
+    const struct nvdp__query_map *query = &reader->query;
+    nvdp__params_init(params, reader->ctx);
+    NVDP_TRY(nvdp__params_add(params, "weight", 2, reader->answers, query->dim, 0, &index[0]));
+    NVDP_TRY(nvdp__params_add(params, "bias", 1, reader->answers, 0, 0, &index[1]));
+    NVDP_TRY(nvdp__params_add(params, "center", 1, query->width, 0, 0, &index[2]));
+    if (query->dim < query->width)
+        NVDP_TRY(nvdp__params_add(params, "map", 2, query->dim, query->width, 0, &index[3]));
+    return nvdp__params_allocate(params, false);
+}
+
+json_t *nvdp__label_names(const char *const *labels, size_t count) {
+    if (labels == NULL) return json_null();
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(array, json_string(labels[i]));
+    }
+    return array;
+}
+
+nvdp_status nvdp__linear_save(const struct nvdp__linear_reader *reader, const char *statement,
+                              const char *directory) {
+    const struct nvdp__query_map *query = &reader->query;
+    const float *const values[] = {reader->weight, reader->bias, query->center, query->map};
+    const struct nvdp__device dev = nvdp__device_cpu(reader->ctx);
+    nvdp__auto(nvdp__params_release) struct nvdp__params params = {0};
+    size_t index[4];
+    NVDP_TRY(declare(reader, &params, index));
+    for (size_t i = 0; i < params.count; i++)
+        memcpy(nvdp__value(&params, index[i]), values[i],
+               params.entry[index[i]].count * sizeof **values);
+    nvdp__autoptr(json_decref) json_t *config = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "nvdp_format", FORMAT, "nvdp_version",
+        nvdp_version(), "encoder", query->encoder, "encoder_sha256", query->sha256, "encoder_pool",
+        query->pool, "encoder_max_length", (json_int_t)query->max_length, "encoder_empty",
+        (json_int_t)query->empty, "encoder_width", (json_int_t)query->width, "vector_width",
+        (json_int_t)query->dim);
+    const struct nvdp_task *task = &reader->task;
+    json_t *answers =
+        task->regression
+            ? json_pack("{s:f, s:f}", "low", task->label_min, "high", task->label_max)
+            : json_pack("{s:o}", "labels", nvdp__label_names(reader->names, (size_t)task->classes));
+    if (json_object_update_new(config, answers) != 0 ||
+        json_object_set_new(config, "statement", json_string(statement)) != 0)
+        return nvdp__fail(reader->ctx, NVDP_ERR_MEMORY,
+                          "%s: cannot write JSON: out of memory, or a name that is not UTF-8",
+                          directory);
+    NVDP_TRY(nvdp__make_directory(reader->ctx, directory));
+    NVDP_TRY(nvdp__checkpoint_save(&dev, directory, &params));
+    return nvdp__json_write(reader->ctx, nvdp__path(directory, "config.json").text, config);
+}
+
+bool nvdp__linear_is(const char *directory) {
+    nvdp__autoptr(json_decref) json_t *config = NULL;
+    if (nvdp__json_read_optional(NULL, directory, "config.json", &config) != NVDP_OK) return false;
+    const char *format = json_string_value(json_object_get(config, "nvdp_format"));
+    return format != NULL && strcmp(format, FORMAT) == 0;
+}
+
+/* Reads the names of classes, or the range of scores. */
+static nvdp_status read_task(struct nvdp_context *ctx, const char *path, const json_t *config,
+                             struct nvdp__linear_reader *reader) {
+    const json_t *labels = json_object_get(config, "labels");
+    const size_t count = json_array_size(labels);
+    nvdp__autofree const char **name = NULL;
+    double low = NAN, high = NAN;
+    if (labels == NULL) {
+        NVDP_TRY(nvdp__json_real(ctx, path, config, "low", NAN, -INFINITY, INFINITY, &low));
+        NVDP_TRY(nvdp__json_real(ctx, path, config, "high", NAN, -INFINITY, INFINITY, &high));
+        if (!(low < high))
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: expected key 'labels', or 'low' below 'high', found %g and %g",
+                              path, low, high);
+        return nvdp__linear_set_task(reader, 0, NULL, low, high);
+    }
+    bool named = count >= 2 && count <= MAX_CLASSES;
+    NVDP_TRY(NVDP__NEW(ctx, name, count));
+    for (size_t i = 0; i < count; i++) {
+        name[i] = json_string_value(json_array_get(labels, i));
+        named = named && name[i] != NULL;
+    }
+    if (!named)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'labels': expected names of 2 to %d classes", path, MAX_CLASSES);
+    return nvdp__linear_set_task(reader, count, name, low, high);
+}
+
+/* Reads the facts of the encoder. */
+static nvdp_status read_query(struct nvdp_context *ctx, const char *path, const json_t *config,
+                              struct nvdp__query_map *query) {
+    int64_t max_length, empty, width, dim;
+    const char *encoder, *sha256, *pool;
+    NVDP_TRY(nvdp__json_string(ctx, path, config, "encoder", "", &encoder));
+    NVDP_TRY(nvdp__json_string(ctx, path, config, "encoder_sha256", "", &sha256));
+    NVDP_TRY(nvdp__json_string(ctx, path, config, "encoder_pool", "mean", &pool));
+    NVDP_TRY(nvdp__json_int_required(ctx, path, config, "encoder_max_length", 3, MAX_WIDTH,
+                                     &max_length));
+    NVDP_TRY(nvdp__json_int_required(ctx, path, config, "encoder_empty", 0, MAX_WIDTH, &empty));
+    NVDP_TRY(nvdp__json_int_required(ctx, path, config, "encoder_width", 1, MAX_WIDTH, &width));
+    NVDP_TRY(nvdp__json_int_required(ctx, path, config, "vector_width", 1, width, &dim));
+    *query = (struct nvdp__query_map){.max_length = (size_t)max_length,
+                                      .empty = (size_t)empty,
+                                      .width = (size_t)width,
+                                      .dim = (size_t)dim};
+    nvdp__snprintf(query->encoder, sizeof query->encoder, "%s", encoder);
+    nvdp__snprintf(query->sha256, sizeof query->sha256, "%s", sha256);
+    nvdp__snprintf(query->pool, sizeof query->pool, "%s", pool);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__linear_load(struct nvdp_context *ctx, const char *directory,
+                              struct nvdp__linear_reader *out) {
+    nvdp__auto(nvdp__linear_release) struct nvdp__linear_reader reader = {.ctx = ctx};
+    nvdp__auto(nvdp__params_release) struct nvdp__params params = {0};
+    nvdp__autoptr(json_decref) json_t *config = NULL;
+    const struct nvdp__device dev = nvdp__device_cpu(ctx);
+    const struct nvdp__path path = nvdp__path(directory, "config.json");
+    float **const values[] = {&reader.weight, &reader.bias, &reader.query.center,
+                              &reader.query.map};
+    size_t index[4];
+    NVDP_TRY(nvdp__json_read(ctx, path.text, &config));
+    NVDP_TRY(read_query(ctx, path.text, config, &reader.query));
+    NVDP_TRY(read_task(ctx, path.text, config, &reader));
+    NVDP_TRY(declare(&reader, &params, index));
+    NVDP_TRY(nvdp__checkpoint_load(&dev, directory, &params));
+    for (size_t i = 0; i < params.count; i++) {
+        const size_t count = params.entry[index[i]].count;
+        NVDP_TRY(NVDP__NEW(ctx, *values[i], count));
+        memcpy(*values[i], nvdp__value(&params, index[i]), count * sizeof **values[i]);
+    }
+    return NVDP__HAND_OVER(out, reader);
+}
+
+/* --- texts and outputs --- */
+
+nvdp_status nvdp__linear_texts(const struct nvdp__linear_reader *reader,
+                               const struct nvdp_encoder *encoder, const char *path,
+                               const char *text, const char *label, struct nvdp_dataset **out) {
+    struct nvdp_dataset_config config = nvdp__dataset_config_default();
+    config.task = NVDP_TASK_TSV;
+    config.text_column = text;
+    config.label_column = label;
+    config.max_length = reader->query.max_length;
+    config.regression = reader->task.regression;
+    config.labels_from = &reader->task;
+    NVDP_TRY(nvdp__dataset_load_rows(reader->ctx, nvdp_encoder_tokenizer(encoder), &config,
+                                     label != NULL ? NVDP__LABELS_REQUIRED : NVDP__LABELS_IGNORED,
+                                     path, NULL, out));
+    nvdp__log_truncated(reader->ctx, path, *out);
+    return NVDP_OK;
+}
+
+/* Turns the estimates y [answers] of a text into outputs. If no class has a positive estimate, the largest one gets all. */
+static void set_outputs(const struct nvdp__linear_reader *reader, const double *y, float *outputs) {
+    const struct nvdp_task *task = &reader->task;
+    const size_t classes = nvdp__linear_width(reader);
+    double sum = 0;
+    size_t best = 0;
+    if (task->regression) {
+        outputs[0] =
+            (float)(task->label_min + (y[0] + 1) / 2 * (task->label_max - task->label_min));
+        return;
+    }
+    for (size_t c = 0; c < classes; c++) {
+        const double share = reader->answers > 1 ? y[c] : (1 + (c == 0 ? -1 : 1) * y[0]) / 2;
+        outputs[c] = (float)fmax(0, share);
+        sum += fmax(0, share);
+        if (reader->answers > 1 && y[c] > y[best]) best = c;
+    }
+    if (!(sum > 0)) outputs[best] = 1;
+    for (size_t c = 0; c < classes; c++)
+        outputs[c] = logf(outputs[c]);
+}
+
+nvdp_status nvdp__linear_outputs(const struct nvdp__linear_reader *reader,
+                                 struct nvdp_encoder *encoder, const struct nvdp_dataset *texts,
+                                 float *outputs) {
+    const size_t dim = reader->query.dim, width = nvdp__linear_width(reader);
+    nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
+    float *u;
+    bool *there;
+    double *y;
+    NVDP_TRY(NVDP__ARRAYS(reader->ctx, &memory, NVDP__ITEMS(u, texts->count * dim),
+                          NVDP__ITEMS(there, texts->count), NVDP__ITEMS(y, reader->answers)));
+    NVDP_TRY(nvdp__query_embed(reader->ctx, &reader->query, encoder, texts, u, there));
+    for (size_t i = 0; i < texts->count; i++) {
+        for (size_t k = 0; k < reader->answers; k++)
+            y[k] =
+                (double)reader->bias[k] + nvdp__dot_f64(dim, reader->weight + k * dim, u + i * dim);
+        set_outputs(reader, y, outputs + i * width);
+    }
+    return NVDP_OK;
+}
