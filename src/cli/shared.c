@@ -29,6 +29,8 @@ static int export_print(struct cli *cli, const struct nvdp_export_result *result
     if (model != NULL) cli_row("public model", "%s", model);
     if (result->spent_samples == 0)
         cli_row("ledger", "none: samples of these texts in other files are not counted");
+    else if (ledger == NULL && result->run[0] == '\0')
+        cli_row("ledger", "vectors.ledger, beside the file");
     else
         cli_row("ledger", "%s%s", ledger != NULL ? ledger : result->run,
                 ledger != NULL ? "" : "/ledger");
@@ -49,7 +51,8 @@ static int export(struct cli *cli) {
     bool input = nvdp_config_get(cli->config, "input") != NULL;
     bool split = nvdp_config_get(cli->config, "split") != NULL;
     if (input && split) return cli_usage(cli, "expected exactly one of --input and --split");
-    if (!input && !split) return cli_usage(cli, "option --input or --split is needed");
+    if (!input && !split && nvdp_config_get(cli->config, "vectors") == NULL)
+        return cli_usage(cli, "option --input or --split is needed");
     nvdp__autoresult struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
     cli_catch(SIGPIPE, true); /* if the reader goes away: an export that is killed stays counted */
     CLI_DO(cli, nvdp_export(cli->ctx, cli->config, &result));
@@ -76,7 +79,9 @@ const struct cli_command cli_command_export = {
                 "    --model-out shared-model\n"
                 "  nvdp export run --input texts.tsv --out again.h5 --budget-samples 2\n"
                 "  nvdp export --model models/minilm --center public.txt \\\n"
-                "    --certified-epsilon 92 --input texts.tsv --out shared.h5\n",
+                "    --certified-epsilon 92 --input texts.tsv --out shared.h5\n"
+                "  nvdp export --vectors mine.npz --ids ids --center public.npy \\\n"
+                "    --certified-epsilon 16 --out shared.h5\n",
     .kinds = "export",
     .takes_precision = true,
     .run = export,
@@ -96,7 +101,7 @@ static int summarize(struct cli *cli) {
             cli, cli_add_result(json_pack("{s:s}", "out", out), "summary", NULL, &result));
     nvdp__print_wrapped(stdout, result.guarantee);
     if (result.written) cli_row("file", "%s", out);
-    cli_row("run", "%s", result.run);
+    if (result.run[0] != '\0') cli_row("run", "%s", result.run);
     cli_print_result("summary", &result);
     putchar('\n');
     if (result.written)
@@ -127,7 +132,9 @@ const struct cli_command cli_command_summarize = {
                 "    --out summary.h5 --dry-run\n"
                 "  nvdp summarize --model models/minilm --center public.txt \\\n"
                 "    --input rated.csv --person author --range 0,5 --summary-epsilon 0.5 \\\n"
-                "    --out summary.parquet\n",
+                "    --out summary.parquet\n"
+                "  nvdp summarize --vectors mine.npz --ids ids --center public.npy \\\n"
+                "    --classes a,b --label-column label --person author --out summary.h5\n",
     .kinds = "summarize",
     .takes_precision = true,
     .run = summarize,

@@ -628,7 +628,8 @@ static nvdp_status check_dataset(struct nvdp__h5_image *image, struct nvdp__h5_o
     if (!count_values(&to->space, 0, &values) ||
         __builtin_mul_overflow(values, to->stored.size, &bytes))
         return damaged(image, "an invalid shape", address);
-    if (to->stored.size > sizeof to->fill && to->unreadable == NULL)
+    if (to->stored.size > sizeof to->fill && to->stored.kind != NVDP__H5_TEXT &&
+        to->unreadable == NULL)
         to->unreadable = ": expected numbers, found values of another type";
     to->unpacked = bytes;
     if (to->layout == NVDP__H5_CHUNKED) {
@@ -967,6 +968,14 @@ nvdp_status nvdp__h5_image_chunk(struct nvdp__h5_image *image, struct nvdp__h5_o
     return NVDP_OK;
 }
 
+/* Writes a value that was never written; a string is empty. */
+static void put_fill(const struct nvdp__h5_object *object, unsigned char *to) {
+    if (object->stored.size <= sizeof object->fill)
+        memcpy(to, object->fill, object->stored.size);
+    else
+        memset(to, 0, object->stored.size);
+}
+
 /* Copies the part of the chunk at grid position `at` that lies in rows [first, first + rows),
  * line by line. `held` NULL: the chunk was never written, and fill values are copied. */
 static void copy_lines(const struct nvdp__h5_object *object, const uint64_t *at, uint64_t first,
@@ -991,7 +1000,7 @@ static void copy_lines(const struct nvdp__h5_object *object, const uint64_t *at,
         const size_t count = (size_t)(end[rank - 1] - i[rank - 1]);
         if (held != NULL) memcpy(out + to * size, held + source * size, count * size);
         for (size_t k = 0; k < count && held == NULL; k++) {
-            memcpy(out + (to + k) * size, object->fill, size);
+            put_fill(object, out + (to + k) * size);
         }
         int d = rank - 2; /* go to the next line */
         while (d >= 0 && ++i[d] == end[d]) {
@@ -1056,7 +1065,7 @@ nvdp_status nvdp__h5_image_rows(struct nvdp__h5_image *image, struct nvdp__h5_ob
         return NVDP_OK;
     }
     for (uint64_t k = 0; k < rows * values; k++) {
-        memcpy(out + k * size, object->fill, size);
+        put_fill(object, out + k * size);
     }
     return NVDP_OK;
 }

@@ -26,6 +26,11 @@ static struct nvdp__view view_of(const struct nvdp_model *model) {
 
 /* ---- building ---- */
 
+/* A model without layers reads states in place of texts: batch->words. */
+static bool encodes(const struct nvdp_model *model) {
+    return model->info.bert.num_hidden_layers > 0;
+}
+
 static nvdp_status check_tags(struct nvdp_context *ctx, const struct nvdp__model_info *info) {
     if (!info->task.tags) return NVDP_OK;
     if (nvdp_method_is_private(info->method))
@@ -72,7 +77,9 @@ nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model
     model->info = *info;
     nvdp__params_init(&model->params, ctx);
     NVDP_TRY(nvdp__bert_device(ctx, &info->bert, &model->dev));
-    NVDP_TRY(nvdp__bert_declare(&model->bert, &model->info.bert, pooler, &model->params));
+    model->bert = (struct nvdp__bert){.row = row, .config = info->bert};
+    if (encodes(model))
+        NVDP_TRY(nvdp__bert_declare(&model->bert, &model->info.bert, pooler, &model->params));
     model->above = model->params.count;
     NVDP_TRY(mechanism->create(mechanism, ctx, &model->bert, &model->info.nvib, &model->params,
                                &model->bottleneck.self));
@@ -131,7 +138,7 @@ void nvdp__model_initialise(struct nvdp_model *model, uint64_t seed) {
 }
 
 void nvdp__model_initialise_head(struct nvdp_model *model, uint64_t seed) {
-    if (model->bert.row->initialize_new != NULL)
+    if (encodes(model) && model->bert.row->initialize_new != NULL)
         model->bert.row->initialize_new(&model->bert, &model->dev, &model->params, seed);
     nvdp__model_initialise_classifier(model, seed);
 }
@@ -216,8 +223,9 @@ const struct nvdp_tokenizer *nvdp_model_tokenizer(const struct nvdp_model *model
 static nvdp_status carve(struct nvdp_model *model, struct nvdp__arena *arena) {
     const struct nvdp__model_info *info = &model->info;
     size_t width = view_of(model).width;
-    nvdp__bert_plan(&model->bert, &model->dev, model->max_tokens, model->max_texts, model->longest,
-                    arena, &model->cache);
+    if (encodes(model))
+        nvdp__bert_plan(&model->bert, &model->dev, model->max_tokens, model->max_texts,
+                        model->longest, arena, &model->cache);
     NVDP_TRY(model->bottleneck.mechanism->plan(model->bottleneck.self, &model->dev,
                                                model->max_tokens, model->max_texts, model->longest,
                                                model->training, arena));
@@ -329,13 +337,15 @@ static float *last_hidden(const struct nvdp_model *model) {
 
 static struct nvdp__encoded encoded(const struct nvdp_model *model,
                                     const struct nvdp__batch *batch) {
-    return (struct nvdp__encoded){&model->dev, &model->params, batch, last_hidden(model)};
+    return (struct nvdp__encoded){&model->dev, &model->params, batch,
+                                  encodes(model) ? last_hidden(model) : batch->words};
 }
 
 nvdp_status nvdp__model_infer(struct nvdp_model *model, const struct nvdp__batch *batch) {
     const struct nvdp__pass pass = {0};
     NVDP_TRY(check_batch(model, batch));
-    nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, &pass, &model->cache);
+    if (encodes(model))
+        nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, &pass, &model->cache);
     struct nvdp__encoded in = encoded(model, batch);
     NVDP_TRY(model->bottleneck.mechanism->infer(model->bottleneck.self, &in));
     return nvdp__device_status(&model->dev);

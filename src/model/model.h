@@ -67,7 +67,8 @@ struct nvdp__step_losses {
 };
 
 /* Declares and allocates the parameters for info (bert, method, nvib resolved, outputs); values
- * are zero until initialized or loaded. */
+ * are zero until initialized or loaded. Without layers (bert.num_hidden_layers 0) the model has no
+ * encoder: nvdp__model_infer() takes its states from batch->words. */
 nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model_info *info,
                               bool with_grad, struct nvdp_model **out);
 /* Freezes the embeddings and the first `layers` layers (1 to all): they get no gradients and no

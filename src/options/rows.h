@@ -56,11 +56,12 @@
 #define NVDP__CENTER_ROW(...)                                                                      \
     {"center", NVDP_OPTION_TEXT, "FILE",                                                           \
      "public texts, one per line or a table; the mean of their embeddings is subtracted, and the " \
-     "file states it: never give private texts; refused if one is among the texts to export",     \
+     "file states it: never give private texts; refused if one is among the texts to export; "     \
+     "with vectors: public vectors",                                                               \
      NULL, __VA_ARGS__}
 #define NVDP__REDUCE_ROW(...)                                                                      \
     {"reduce", NVDP_OPTION_INTEGER, "K",                                                           \
-     "keep only the K principal directions of the public texts; the file states them; 0: all", "0", \
+     "keep K principal directions of the public texts; the file states them; 0: all", "0", \
      .max = 65536, .traits = NVDP_TRAIT_BASIC, __VA_ARGS__}
 /* The encoder whose embeddings the map of a file takes. */
 #define NVDP__MAPPED_ENCODER_ROW(...)                                                              \

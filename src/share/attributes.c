@@ -221,18 +221,25 @@ nvdp_status nvdp__query_read(const struct nvdp__release *release, size_t dim,
                              struct nvdp__query_map **out) {
     nvdp__autoptr(nvdp__query_map_free) struct nvdp__query_map *made = NULL;
     *out = NULL;
-    if (nvdp__attributes_get(&release->attributes, "encoder") == NULL) return NVDP_OK;
+    const char *vectors = nvdp__attributes_text(&release->attributes, "vectors");
+    if (vectors[0] == '\0' && nvdp__attributes_get(&release->attributes, "encoder") == NULL)
+        return NVDP_OK;
     NVDP_TRY(NVDP__NEW(release->ctx, made, 1));
     made->dim = dim;
+    made->vectors = vectors[0] != '\0';
+    made->given_ids = strcmp(vectors, "caller-with-ids") == 0;
     const struct nvdp__place_of places[] = {
-        NVDP__TO_TEXT("encoder", made->encoder, false),
-        NVDP__TO_TEXT("encoder_sha256", made->sha256, false),
-        NVDP__TO_TEXT("encoder_pool", made->pool, false),
-        NVDP__TO_SIZE("encoder_max_length", made->max_length, 3, MAX_WIDTH, false),
-        NVDP__TO_SIZE("encoder_empty", made->empty, 0, MAX_WIDTH, false),
+        NVDP__TO_TEXT("encoder", made->encoder, made->vectors),
+        NVDP__TO_TEXT("encoder_sha256", made->sha256, made->vectors),
+        NVDP__TO_TEXT("encoder_pool", made->pool, made->vectors),
+        NVDP__TO_SIZE("encoder_max_length", made->max_length, 3, MAX_WIDTH, made->vectors),
+        NVDP__TO_SIZE("encoder_empty", made->empty, 0, MAX_WIDTH, made->vectors),
         NVDP__TO_SIZE("encoder_width", made->width, 1, MAX_WIDTH, false)};
     NVDP_TRY(nvdp__release_take(release, sizeof places / sizeof *places, places));
-    if (strcmp(made->pool, "mean") != 0 && strcmp(made->pool, "cls") != 0)
+    if (made->vectors && made->encoder[0] != '\0')
+        return NVDP__BAD_FILE(release, "expected the attribute 'encoder' or 'vectors', found %s",
+                              "both");
+    if (!made->vectors && strcmp(made->pool, "mean") != 0 && strcmp(made->pool, "cls") != 0)
         return NVDP__BAD_FILE(
             release, "attribute 'encoder_pool': expected mean or cls, found '%.7s'", made->pool);
     if (dim > made->width)
@@ -401,6 +408,7 @@ static nvdp_status each_row(struct nvdp__attributes *list, const struct nvdp__re
     double distance = weights && facts->grids != NULL ? nvdp__release_weights_distance(facts) : 0;
     static const struct nvdp__query_map no_query;
     const struct nvdp__query_map *query = facts->query != NULL ? facts->query : &no_query;
+    const bool named = facts->query != NULL && !query->vectors; /* the encoder is known */
     char encoder[sizeof query->encoder] = ""; /* _ in place of each byte that it may not have */
     for (size_t i = 0; query->encoder[i] != '\0'; i++)
         encoder[i] = nvdp__matches(ENCODER, (const char[]){query->encoder[i], '\0'})

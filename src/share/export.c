@@ -32,10 +32,26 @@
 
 /* --- the run --- */
 
+/* Sets the paths of ledger and key that the caller did not give. */
+static void name_ledger(struct nvdp__export *export, struct nvdp__export_options *options) {
+    if (options->ledger == NULL) options->ledger = export->count.path.text;
+    export->count.key = nvdp__path_format("%s.key", options->ledger);
+    if (options->ledger_key == NULL) options->ledger_key = export->count.key.text;
+}
+
 /* Names the run of an encoder without training, and the ledger in the run's folder, unless the caller does.  One default
  * folder per encoder and folder of files, and not per option, keeps the samples of a text in one ledger as long as the files
  * lie in one folder. */
 static void name_paths(struct nvdp__export *export, struct nvdp__export_options *options) {
+    if (options->vectors != NULL) { /* no run: samples and summaries of vectors have one ledger */
+        const char *slash = strrchr(options->out, '/');
+        if (options->no_ledger) return;
+        export->count.path =
+            nvdp__path_format("%.*svectors.ledger",
+                              slash != NULL ? (int)(slash + 1 - options->out) : 0, options->out);
+        name_ledger(export, options);
+        return;
+    }
     nvdp__autofree char *model = options->run == NULL ? realpath(options->model, NULL) : NULL;
     const char *name = model != NULL ? strrchr(model, '/') : NULL;
     const char *slash = strrchr(options->out, '/');
@@ -55,9 +71,7 @@ static void name_paths(struct nvdp__export *export, struct nvdp__export_options 
     if (options->run == NULL) options->run = export->from.made_run.text;
     if (options->no_ledger) return;
     export->count.path = nvdp__path(options->run, "ledger");
-    if (options->ledger == NULL) options->ledger = export->count.path.text;
-    export->count.key = nvdp__path_format("%s.key", options->ledger);
-    if (options->ledger_key == NULL) options->ledger_key = export->count.key.text;
+    name_ledger(export, options);
 }
 
 /* Reads the public texts, from which the center or the map of the objective distill was computed: the file states the
@@ -113,6 +127,15 @@ static nvdp_status read_public(struct nvdp__export *export) {
     return nvdp__encode_input_read(export->ctx, texts, &limits, &center);
 }
 
+static nvdp_status check_grid(const struct nvdp__export *export) {
+    const struct nvdp__clip_config *clip = &export->from.run.model->info.nvib.clip;
+    if (export->options->grid != NVDP__GRID_FLOAT16 || !nvdp__clips_sequence(clip)) return NVDP_OK;
+    return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
+                      "{grid}: expected fixed for a model with {clip-sequence} %g, whose bound "
+                      "requires exact noise, found float16",
+                      clip->sequence);
+}
+
 static nvdp_status open_run(struct nvdp__export *export) {
     struct nvdp__run_options config = {.run = export->options->run};
     NVDP_TRY(nvdp__run_open_bottleneck(export->ctx, &config, &export->from.run));
@@ -138,12 +161,7 @@ static nvdp_status open_run(struct nvdp__export *export) {
                           "%s: a model with query clean reads un-noised states, so a sample alone "
                           "is not enough; train with {query} sampled",
                           export->options->run);
-    if (export->options->grid == NVDP__GRID_FLOAT16 && nvdp__clips_sequence(&model->info.nvib.clip))
-        return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
-                          "{grid}: expected fixed for a model with {clip-sequence} %g, whose bound "
-                          "requires exact noise, found float16",
-                          model->info.nvib.clip.sequence);
-    return NVDP_OK;
+    return check_grid(export);
 }
 
 /* --- the texts: splits of the task, or a file of the caller --- */
@@ -219,6 +237,18 @@ static nvdp_status load_texts(struct nvdp__export *export) {
                                                               : "the public texts of the center");
 }
 
+/* Opens the run and loads the texts, or the vectors in place of both. */
+static nvdp_status open_source(struct nvdp__export *export) {
+    if (export->options->vectors != NULL) {
+        NVDP_TRY(nvdp__export_open_vectors(export));
+        if (export->options->insecure) export->from.run.model->dev.threads = 1;
+        return check_grid(export);
+    }
+    NVDP_TRY(open_run(export));
+    NVDP_TRY(read_public(export));
+    return load_texts(export);
+}
+
 /* --- the shape of the output --- */
 
 static nvdp_status plan(struct nvdp__export *export) {
@@ -286,6 +316,8 @@ static nvdp_status infer_chosen(struct nvdp__export *export, const int64_t *chos
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *all = NULL;
     nvdp__autofree size_t *rows = NULL;
     size_t rows_of_part[NVDP__EXPORT_PARTS] = {0}, first = 0, tokens = 0;
+    if (export->options->vectors != NULL)
+        return nvdp__export_chosen_vectors(export, chosen, count, out);
     NVDP_TRY(NVDP__NEW(export->ctx, rows, count));
     for (size_t p = 0, k = 0; p < export->from.parts; p++) {
         const struct nvdp_dataset *data = export->from.part[p].data;
@@ -336,8 +368,11 @@ static nvdp_status read_promise(const struct nvdp__export *export,
                                 struct nvdp__release_facts *facts) {
     struct nvdp_dp_guarantee promised;
     nvdp__autoptr(json_decref) json_t *result = NULL, *run = NULL;
-    NVDP_TRY(nvdp__json_read_optional(export->ctx, export->options->run, "result.json", &result));
-    NVDP_TRY(nvdp__json_read_optional(export->ctx, export->options->run, "run.json", &run));
+    if (export->options->run != NULL) {
+        NVDP_TRY(
+            nvdp__json_read_optional(export->ctx, export->options->run, "result.json", &result));
+        NVDP_TRY(nvdp__json_read_optional(export->ctx, export->options->run, "run.json", &run));
+    }
     const bool is_private = nvdp__dp_promise(nvdp__dp_planned(result, run), false, &promised);
     facts->training_epsilon = is_private ? promised.epsilon : NAN;
     facts->training_delta = is_private ? promised.delta : NAN;
@@ -476,7 +511,7 @@ static void give_result(struct nvdp__export *export, struct nvdp_export_result *
     nvdp__snprintf(result.guarantee, sizeof result.guarantee, "%s", export->facts.guarantee);
     nvdp__snprintf(result.training_texts, sizeof result.training_texts, "%s",
                    nvdp__training_names[export->facts.training]);
-    nvdp__snprintf(result.run, sizeof result.run, "%s", export->options->run);
+    nvdp__snprintf(result.run, sizeof result.run, "%s", nvdp__export_run(export->options));
     export->privacy = NULL; /* the result owns it, and all that it points to */
     export->facts.privacy = (struct nvdp_privacy_report){0};
     NVDP__GIVE(out, &result);
@@ -498,8 +533,10 @@ void nvdp__export_close(struct nvdp__export *export) {
     free(export->facts.label_names);
     nvdp__query_map_release(&export->from.query);
     nvdp__public_texts_release(&export->from.public);
-    for (size_t i = 0; i < NVDP__EXPORT_PARTS; i++)
+    for (size_t i = 0; i < NVDP__EXPORT_PARTS; i++) {
         nvdp_dataset_free(export->from.part[i].data);
+        nvdp__caller_vectors_release(&export->from.part[i].vectors);
+    }
     nvdp__run_close(&export->from.run);
 }
 
@@ -508,9 +545,7 @@ static nvdp_status write_release(struct nvdp__export *export, const struct nvdp_
     struct nvdp_context *ctx = export->ctx;
     struct nvdp__export_options *options = &export->chosen;
     nvdp_status (*const before_writing[])(struct nvdp__export *
-                                          export) = {open_run,
-                                                     read_public,
-                                                     load_texts,
+                                          export) = {open_source,
                                                      export->kind->plan,
                                                      state_facts,
                                                      nvdp__export_check_duplicates,
@@ -527,6 +562,7 @@ static nvdp_status write_release(struct nvdp__export *export, const struct nvdp_
         options->samples = 1;
         options->clip = 1;
     }
+    if (options->vectors != NULL) options->input = options->vectors;
     name_paths(export, options);
     NVDP_TRY(nvdp__export_check_outputs(ctx, options));
     if (options->sign != NULL) NVDP_TRY(nvdp__sign_key_read(ctx, options->sign, &export->sign));

@@ -5,6 +5,7 @@
 #include "job/dp.h"
 #include "model/model.h"
 #include "options/rows.h"
+#include "share/caller_vectors.h"
 #include "share/ledger.h"
 #include "share/release.h"
 #include "train/run.h"
@@ -22,6 +23,8 @@ struct nvdp__export_options {
     bool public_independent;
     double clip, epsilon;
     size_t reduce;
+    /* File of vectors in place of texts, which is then `input` as well, and the names of its arrays; NULL: texts. */
+    const char *vectors, *vectors_name, *ids;
     const char *input;  /* table, or one text per line; NULL: `splits` of the task's data */
     const char *splits; /* "train,dev" */
     const char *data;   /* NULL: the data folder of the training */
@@ -78,6 +81,8 @@ enum { NVDP__EXPORT_PARTS = 5 };
 struct nvdp__export_part {
     struct nvdp_dataset *data;
     enum nvdp_split split;
+    /* Vectors in place of texts: one token of `data` stands for a vector, and its ids for the text. */
+    struct nvdp__caller_vectors vectors; /* x NULL: texts */
 };
 
 /* The run, and the texts to share. */
@@ -152,6 +157,11 @@ struct nvdp__export {
     struct nvdp__export_drawing draw;
 };
 
+/* Returns the run's folder, or "": vectors have none. */
+static inline const char *nvdp__export_run(const struct nvdp__export_options *options) {
+    return options->run != NULL ? options->run : "";
+}
+
 static inline bool nvdp__export_is_fixed(const struct nvdp__export *export) {
     return export->options->grid == NVDP__GRID_FIXED;
 }
@@ -162,6 +172,47 @@ static inline bool nvdp__export_is_fixed(const struct nvdp__export *export) {
 nvdp_status nvdp__export_do(struct nvdp__export *export, const struct nvdp_config *config,
                             const struct nvdp__export_kind *kind);
 void nvdp__export_close(struct nvdp__export *export);
+
+/* --- export_vectors.c --- */
+
+/* Options of vectors in place of texts, for the tables of commands. */
+#define NVDP__VECTORS_ROWS(vectors_at, name_at, ids_at)                                            \
+    {"vectors",                                                                                    \
+     NVDP_OPTION_TEXT,                                                                             \
+     "FILE",                                                                                       \
+     "vectors that another program computed; no model is needed: .npy, .npz, .h5 or "              \
+     ".safetensors with float16, float32 or float64 [rows, width]; center is then a file of "      \
+     "public vectors by the same encoder; a vector must not depend on other texts of its batch",   \
+     NULL,                                                                                         \
+     vectors_at,                                                                                   \
+     .group = "Vectors of another program:",                                                       \
+     .traits = NVDP_TRAIT_BASIC},                                                                  \
+        {"vectors-name",                                                                           \
+         NVDP_OPTION_TEXT,                                                                         \
+         "NAME",                                                                                   \
+         "array of the vectors, also in the file of center; default: the only one of two "         \
+         "dimensions with floats",                                                                 \
+         NULL,                                                                                     \
+         name_at},                                                                                 \
+    {                                                                                              \
+        "ids", NVDP_OPTION_TEXT, "NAME",                                                           \
+            "array of the texts' ids, integers or strings, by which the ledger recognizes a text " \
+            "in other files; you vouch that a text, and nothing else, has its id everywhere; "     \
+            "default: equal vectors are one text; label-column and person name arrays, too",       \
+            NULL, ids_at                                                                           \
+    }
+
+/* Refuses options that do not fit {vectors}, or that need it. */
+nvdp_status nvdp__export_check_vectors(struct nvdp_context *ctx,
+                                       const struct nvdp__export_options *options);
+/* Does what opens a run, reads public texts and loads texts, for vectors. */
+nvdp_status nvdp__export_open_vectors(struct nvdp__export *export);
+/* Computes the posteriors of vectors x [n, width] in `out`. The model must be planned for n texts of one token. */
+nvdp_status nvdp__export_infer_vectors(struct nvdp_model *model, struct nvdp__batch *batch,
+                                       size_t n, const float *x);
+/* Computes the posteriors of the chosen rows. */
+nvdp_status nvdp__export_chosen_vectors(struct nvdp__export *export, const int64_t *chosen,
+                                        size_t count, struct nvdp_posteriors **out);
 
 /* --- export_ledger.c --- */
 

@@ -91,9 +91,13 @@ nvdp_status nvdp__export_open_ledger(struct nvdp__export *export, struct nvdp__l
     size_t text = 0;
     *out = NULL;
     if (options->ledger == NULL) return NVDP_OK;
-    nvdp__snprintf(export->count.tokens, sizeof export->count.tokens, "%s %zu",
-                   nvdp_model_tokenizer(export->from.run.model)->digest,
-                   export->from.run.config.max_length);
+    if (options->vectors != NULL)
+        nvdp__snprintf(export->count.tokens, sizeof export->count.tokens, "%s",
+                       options->ids != NULL ? "ids of the caller" : "bytes of vectors");
+    else
+        nvdp__snprintf(export->count.tokens, sizeof export->count.tokens, "%s %zu",
+                       nvdp_model_tokenizer(export->from.run.model)->digest,
+                       export->from.run.config.max_length);
     const nvdp_status status = nvdp__ledger_open(export->ctx, options->ledger, options->ledger_key,
                                                  export->count.tokens, &ledger);
     if (status == NVDP_ERR_IO && !options->own_ledger && access(options->ledger, W_OK) != 0) {
@@ -105,7 +109,7 @@ nvdp_status nvdp__export_open_ledger(struct nvdp__export *export, struct nvdp__l
                           why);
     }
     NVDP_TRY(status);
-    NVDP_TRY(nvdp__ledger_of_run(ledger, export->options->run));
+    if (options->run != NULL) NVDP_TRY(nvdp__ledger_of_run(ledger, options->run));
     if (export->count.hash == NULL)
         NVDP_TRY(NVDP__ARRAYS(export->ctx, &export->memory,
                               NVDP__ITEMS(export->count.hash, export->from.texts)));

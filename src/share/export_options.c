@@ -38,6 +38,8 @@ static const struct nvdp_option option_rows[] = {
     NVDP__REDUCE_ROW(AT(reduce)),
     NVDP__RELEASED_COLUMN_ROW(AT(text_column)),
 
+    NVDP__VECTORS_ROWS(AT(vectors), AT(vectors_name), AT(ids)),
+
     {"input", NVDP_OPTION_TEXT, "FILE",
      "texts to export, one per line or a table with the task's text columns (.tsv, .csv, .json, "
      "also .gz or .xz); a file with another name is a table if its first line has a tab or is the "
@@ -145,14 +147,16 @@ nvdp_status nvdp__export_check_center(struct nvdp_context *ctx,
 
 static nvdp_status check_model(struct nvdp_context *ctx,
                                const struct nvdp__export_options *options) {
-    if (options->model == NULL) {
+    NVDP_TRY(nvdp__export_check_vectors(ctx, options));
+    if (options->model == NULL && options->vectors == NULL) {
         if (options->run == NULL)
-            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "a run, RUN, or option {model} is needed");
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "a run, RUN, or option {model} or {vectors} is needed");
         if (options->center != NULL || options->clip != 0 || options->epsilon != 0 ||
             options->reduce != 0)
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                               "options {center}, {clip-sequence}, {certified-epsilon} and {reduce} "
-                              "need {model}; a trained run has its own");
+                              "need {model} or {vectors}; a trained run has its own");
         return NVDP_OK;
     }
     if (options->center == NULL)
@@ -161,10 +165,11 @@ static nvdp_status check_model(struct nvdp_context *ctx,
     if (!(options->clip >= 0 && options->clip < 1e6 && options->epsilon >= 0 &&
           options->epsilon < 1e6) ||
         (options->clip > 0) == (options->epsilon > 0))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {model} needs exactly one of {clip-sequence} and "
-                          "{certified-epsilon}, above 0; found %g and %g",
-                          options->clip, options->epsilon);
+        return nvdp__fail_option(ctx, NVDP_ERR_ARGUMENT,
+                                 options->model != NULL ? "model" : "vectors",
+                                 " needs exactly one of {clip-sequence} and {certified-epsilon}, "
+                                 "above 0; found %g and %g",
+                                 options->clip, options->epsilon);
     NVDP_TRY(nvdp__export_check_center(ctx, options));
     if (options->with_labels || options->splits != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -214,7 +219,7 @@ nvdp_status nvdp__export_check(struct nvdp_context *ctx,
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__export_options *options = values;
     NVDP_TRY(check_model(ctx, options));
-    if (options->input == NULL && options->splits == NULL)
+    if (options->input == NULL && options->splits == NULL && options->vectors == NULL)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
             "{input} or {splits}: expected exactly one of these options, found neither");

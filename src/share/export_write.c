@@ -97,15 +97,22 @@ nvdp_status nvdp__export_infer(struct nvdp__export *export, const struct nvdp__e
                                size_t first, size_t n) {
     struct nvdp_model *model = export->from.run.model;
     struct nvdp_posteriors *posteriors = export->draw.posteriors;
-    nvdp__batch_fill(export->draw.batch, part->data, NULL, first, n);
-    NVDP_TRY(nvdp__model_infer(model, export->draw.batch));
+    if (part->vectors.x != NULL) {
+        NVDP_TRY(nvdp__export_infer_vectors(model, export->draw.batch, n,
+                                            part->vectors.x + first * part->vectors.width));
+    } else {
+        nvdp__batch_fill(export->draw.batch, part->data, NULL, first, n);
+        NVDP_TRY(nvdp__model_infer(model, export->draw.batch));
+    }
     export->draw.replaced += nvdp__model_replaced(model);
     posteriors->texts = n;
     for (size_t i = 0; i <= n; i++) {
         posteriors->offset[i] = export->form.single ? i : (size_t) export->draw.batch->offset[i];
     }
     NVDP_TRY(nvdp__model_posterior(model, 0, posteriors));
-    NVDP_TRY(nvdp_posteriors_check(export->ctx, posteriors, export->options->run));
+    NVDP_TRY(nvdp_posteriors_check(export->ctx, posteriors,
+                                   part->vectors.x != NULL ? export->options->vectors
+                                                           : export->options->run));
     return nvdp__export_is_fixed(export) && export->summary == NULL
                ? nvdp__release_fits(export->ctx, posteriors, &export->grids)
                : NVDP_OK;

@@ -315,8 +315,9 @@ static nvdp_status read_head(struct nvdp__ledger *ledger, const unsigned char *t
         return FAIL(
             ledger, ARGUMENT,
             "expected a model with the same %s, by which this ledger recognizes texts "
-            "(to it, method word reads with another tokenizer), found another one; a separate "
-            "ledger, {ledger} FILE, does not count the samples of this one",
+            "(to it, method word reads with another tokenizer), or vectors with {ids}, or without, "
+            "as before, found others; a separate ledger, {ledger} FILE, does not count the samples "
+            "of this one",
             "tokenizer and maximum length");
     memcpy(ledger->mac, ledger->kind == PRESENT ? ledger->id : mac, MAC);
     ledger->whole = size;

@@ -191,26 +191,33 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__release
         nvdp__bound(clip->sequence).text);
 }
 
-/* Names the numbers that the file has for searchers and receivers. */
-static const char *public_numbers(const struct nvdp__query_map *query) {
-#define FROM_PUBLIC(parts)                                                                         \
-    "; also numbers computed from texts that the sender named as public (" parts                   \
-    "), which no noise protects"
-    return query->decoder != NULL ? FROM_PUBLIC("mean, map and decoder")
-           : query->map != NULL   ? FROM_PUBLIC("mean and map")
-                                  : FROM_PUBLIC("mean");
-#undef FROM_PUBLIC
+static bool of_vectors(const struct nvdp__release_facts *facts) {
+    return facts->query != NULL && facts->query->vectors;
 }
 
 void nvdp__append_public(struct nvdp__writer *writer, const struct nvdp__release_facts *facts,
                          const char *what) {
-    nvdp__append(writer, "Public, and covered by no number here: %s%s.%s\n", what,
-                 facts->query != NULL ? public_numbers(facts->query) : "",
-                 facts->query == NULL ? ""
-                 : facts->query->independent
-                     ? " The owner declares that the public texts were chosen independently of the "
-                       "private texts; they were not compared."
-                     : " None of the public texts is among the texts of this file.");
+    const struct nvdp__query_map *query = facts->query;
+    const char *texts = of_vectors(facts) ? "vectors" : "texts";
+    nvdp__append(writer, "Public, and covered by no number here: %s", what);
+    if (query == NULL) {
+        nvdp__append(writer, ".\n");
+        return;
+    }
+    nvdp__append(writer,
+                 "; also numbers computed from %s that the sender named as public (%s), which no "
+                 "noise protects. ",
+                 texts,
+                 query->decoder != NULL ? "mean, map and decoder"
+                 : query->map != NULL   ? "mean and map"
+                                        : "mean");
+    if (query->independent)
+        nvdp__append(writer,
+                     "The owner declares that the public %s were chosen independently of the "
+                     "private %s; they were not compared.\n",
+                     texts, texts);
+    else
+        nvdp__append(writer, "None of the public %s is among the %s of this file.\n", texts, texts);
 }
 
 static void append_contents(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
@@ -227,6 +234,9 @@ static void append_contents(struct nvdp__writer *writer, const struct nvdp__rele
         nvdp__append(
             writer, "A sample is one vector, whatever the length of the text%s.\n",
             method->words ? "; its size may tell the length"
+            : of_vectors(facts)
+                ? ". Whoever guesses a text and has its encoder can compute its vector without "
+                  "noise, compare, and so check the guess, as far as the noise allows"
             : method->untrained
                 ? ". Whoever guesses a text can compute its vector without noise, compare, "
                   "and so check the guess, as far as the noise allows"
@@ -275,9 +285,28 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts) {
                                nvdp__release_distance(&facts->grids->log_pi, facts->rows, prior));
 }
 
+/* States what the caller of vectors vouches for. */
+static void append_vouched(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
+    nvdp__append(
+        writer,
+        "The sender computed the vectors with another program, and the encoder is not known here, "
+        "nor what it was trained on. The bounds hold for one vector in place of another. They hold "
+        "for a text only if its vector alone depends on the text: vectors of an encoder that looks "
+        "at other texts of the batch are not covered. %s\n",
+        facts->query->given_ids
+            ? "The sender vouches that a text, and nothing else, has its id in every file that the "
+              "ledger counts."
+            : "The sender gave no ids: equal vectors count as one text, and a text with another "
+              "vector counts as another one.");
+}
+
 /* States that no number covers the training texts. */
 static void append_training(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     nvdp__append(writer, "Not covered: what the encoder reveals about its training texts. ");
+    if (of_vectors(facts)) {
+        append_vouched(writer, facts);
+        return;
+    }
     if (nvdp__method_row(facts->info->method)->untrained) {
         nvdp__append(writer, "It was not trained for this file; what it was trained on before, and "
                              "how privately, is not known here, and some of these texts may be "

@@ -30,7 +30,7 @@ static const struct nvdp_option option_rows[] = {
      NULL, AT(run), .traits = NVDP_TRAIT_POSITIONAL},
     {"model", NVDP_OPTION_TEXT, "DIR",
      "public encoder, whose sentence embedding of each text is summarized", NULL, AT(model),
-     .group = "Encoder:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED},
+     .group = "Encoder:", .traits = NVDP_TRAIT_BASIC},
     NVDP__CENTER_ROW(AT(center), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED),
     NVDP__PUBLIC_INDEPENDENT_ROW(AT(public_independent)),
     NVDP__REDUCE_ROW(AT(reduce)),
@@ -39,7 +39,7 @@ static const struct nvdp_option option_rows[] = {
     {"input", NVDP_OPTION_TEXT, "FILE",
      "texts to summarize, one per line or a table (.tsv, .csv, .json, also .gz or .xz); -: "
      "standard input; the number of rows, or of persons with {person}, is public",
-     NULL, AT(input), .group = "Texts:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED},
+     NULL, AT(input), .group = "Texts:", .traits = NVDP_TRAIT_BASIC},
     {"text-pair-column", NVDP_OPTION_TEXT, "NAME",
      "the rows are pairs, whose second text is in this column; summarized are the products and the "
      "absolute differences of the two embeddings; a text in k pairs costs what k rows cost",
@@ -53,6 +53,8 @@ static const struct nvdp_option option_rows[] = {
      "the labels are scores in this range; scores beyond it count as its ends", NULL,
      AT(summary.range), .traits = NVDP_TRAIT_BASIC},
     NVDP__LIMIT_ROW(AT(limit)),
+
+    NVDP__VECTORS_ROWS(AT(vectors), AT(vectors_name), AT(ids)),
 
     NVDP__RELEASED_FILE_ROW(AT(out)),
     {"summary-epsilon", NVDP_OPTION_REAL, "E",
@@ -92,6 +94,10 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{range}: expected LOW,HIGH with LOW below HIGH, such as 0,5, found '%s'",
                           range);
+    NVDP_TRY(nvdp__export_check_vectors(ctx, options));
+    if (options->vectors == NULL && (options->model == NULL || options->input == NULL))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "{model} and {input} are needed, or {vectors} in place of both");
     if (options->summary.pair != NULL && strcmp(options->input, "-") == 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{input}: expected a file, which is read for each text of a pair "
@@ -534,7 +540,7 @@ static void give_result(const struct summarizer *of, struct nvdp_summary_result 
     nvdp__statement(facts, sizeof result.statement, result.statement);
     nvdp__snprintf(result.guarantee, sizeof result.guarantee, "%s", facts->guarantee);
     nvdp__snprintf(result.unit, sizeof result.unit, "%s", nvdp__unit_name(&of->facts));
-    nvdp__snprintf(result.run, sizeof result.run, "%s", export->options->run);
+    nvdp__snprintf(result.run, sizeof result.run, "%s", nvdp__export_run(export->options));
     NVDP__GIVE(out, &result);
 }
 

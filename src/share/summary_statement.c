@@ -160,6 +160,8 @@ void nvdp__summary_sentences(struct nvdp__writer *writer, const struct nvdp__rel
                     : "copies there are",
         of->persons ? "a person under several names; " : "",
         facts->query != NULL && !facts->query->independent
-            ? "; a row that equals a public text, which the program refuses"
+            ? facts->query->vectors
+                  ? "; a row that equals a public vector, which the program refuses"
+                  : "; a row that equals a public text, which the program refuses"
             : "");
 }

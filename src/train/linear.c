@@ -23,6 +23,15 @@ enum { MAX_WIDTH = 1 << 16, MAX_CLASSES = 1 << 12 };
 
 /* --- embeddings of texts by the map of a file --- */
 
+/* Fails for vectors that another program computed. */
+static nvdp_status check_encoder(struct nvdp_context *ctx, const struct nvdp__query_map *query) {
+    if (!query->vectors) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "expected a file that states its encoder, found vectors of another program "
+                      "({vectors}): compute the vectors of your texts by that program, and apply "
+                      "docs/vib.md (search) or docs/summary.md (regression) to them");
+}
+
 /* Fails unless the folder has the weights that the map names. */
 static nvdp_status check_weights(struct nvdp_context *ctx, const struct nvdp__query_map *query,
                                  const char *model) {
@@ -46,6 +55,7 @@ nvdp_status nvdp__query_encoder(struct nvdp_context *ctx, const struct nvdp__que
     const char *name = query->encoder; /* of a folder: it must be a plain name */
     const bool plain = name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
     const struct nvdp__path beside = nvdp__path("models", name);
+    NVDP_TRY(check_encoder(ctx, query));
     if (model == NULL) {
         model = nvdp__is_directory(beside.text) ? beside.text : name;
         if (!plain || !nvdp__is_directory(model))
@@ -147,6 +157,7 @@ nvdp_status nvdp__linear_save(const struct nvdp__linear_reader *reader, const ch
     const struct nvdp__device dev = nvdp__device_cpu(reader->ctx);
     nvdp__auto(nvdp__params_release) struct nvdp__params params = {0};
     size_t index[4];
+    NVDP_TRY(check_encoder(reader->ctx, query));
     NVDP_TRY(declare(reader, &params, index));
     for (size_t i = 0; i < params.count; i++)
         memcpy(nvdp__value(&params, index[i]), values[i],

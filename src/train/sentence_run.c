@@ -23,6 +23,7 @@
 #include "rdp/options.h"
 #include "text/sentence_folder.h"
 #include "text/task.h"
+#include "train/run.h"
 #include "train/trainer.h"
 #include "train/training_options.h"
 #include "vib/vib.h"
@@ -232,6 +233,18 @@ static nvdp_status distill(struct maker *maker, size_t n, float *vectors) {
     return NVDP_OK;
 }
 
+/* Fails for fewer public texts than the map needs. */
+static nvdp_status check_count(const struct maker *maker, size_t n) {
+    const size_t d = maker->width, p = maker->dim, fewest = p < d ? p + 1 : 2;
+    const struct nvdp__naming width = nvdp__with_options(
+        maker->ctx, maker->options->distill != NULL ? ", one more than {latent-dim}"
+                                                    : ", one more than {reduce}");
+    if (n >= fewest) return NVDP_OK;
+    return nvdp__fail_option(maker->ctx, NVDP_ERR_INPUT, texts_option(maker),
+                             ": %s: expected at least %zu public texts%s, found %zu",
+                             maker->options->center, fewest, p < d ? width.text : "", n);
+}
+
 /* Reads the public texts. */
 static nvdp_status read_public(struct maker *maker) {
     struct nvdp_context *ctx = maker->ctx;
@@ -241,25 +254,16 @@ static nvdp_status read_public(struct maker *maker) {
                                                .directory = options->model,
                                                .text_column = options->text_column};
     NVDP_TRY(nvdp__encode_input_read(ctx, options->center, &limits, &maker->input));
-    const size_t n = maker->input.data.count, d = maker->width, p = maker->dim;
-    const size_t fewest = p < d ? p + 1 : 2;
-    const struct nvdp__naming width =
-        nvdp__with_options(ctx, options->distill != NULL ? ", one more than {latent-dim}"
-                                                         : ", one more than {reduce}");
-    if (n < fewest)
-        return nvdp__fail_option(ctx, NVDP_ERR_INPUT, texts_option(maker),
-                                 ": %s: expected at least %zu public texts%s, found %zu",
-                                 options->center, fewest, p < d ? width.text : "", n);
+    const size_t n = maker->input.data.count;
+    NVDP_TRY(check_count(maker, n));
     return options->distill != NULL ? nvdp__distill_check(ctx, options->distill, n) : NVDP_OK;
 }
 
-/* Computes m and A from the public texts. */
-static nvdp_status measure_public(struct maker *maker) {
+/* Computes m and A from the public texts' vectors [n, D]. */
+static nvdp_status measure_vectors(struct maker *maker, size_t n, float *vectors) {
     struct nvdp_context *ctx = maker->ctx;
-    const size_t n = maker->input.data.count, d = maker->width, p = maker->dim;
-    nvdp__autofree float *vectors = NULL;
+    const size_t d = maker->width, p = maker->dim;
     NVDP_TRY(NVDP__NEW(ctx, maker->center, d));
-    NVDP_TRY(embed_public(maker, &maker->input.data, &vectors));
     NVDP_TRY(find_center(maker, n, vectors));
     if (p == d) return NVDP_OK;
     NVDP_TRY(NVDP__NEW(ctx, maker->map, p * d));
@@ -267,6 +271,12 @@ static nvdp_status measure_public(struct maker *maker) {
     if (maker->options->distill != NULL) NVDP_TRY(distill(maker, n, vectors));
     round_f16(p * d, maker->map);
     return NVDP_OK;
+}
+
+static nvdp_status measure_public(struct maker *maker) {
+    nvdp__autofree float *vectors = NULL;
+    NVDP_TRY(embed_public(maker, &maker->input.data, &vectors));
+    return measure_vectors(maker, maker->input.data.count, vectors);
 }
 
 /* Counts the tokens of an empty text: the special ones. */
@@ -304,8 +314,9 @@ static nvdp_status build(struct maker *maker) {
     NVDP_TRY(nvdp__model_build(ctx, &info, false, &maker->model));
     struct nvdp_model *model = maker->model;
     nvdp__model_initialise_head(model, 0);
-    NVDP_TRY(nvdp__checkpoint_values(&model->dev, maker->options->model, &model->params, false,
-                                     model->params.value));
+    if (maker->options->model != NULL)
+        NVDP_TRY(nvdp__checkpoint_values(&model->dev, maker->options->model, &model->params, false,
+                                         model->params.value));
     const float empty = (float)maker->empty;
     set_parameter(model, NVDP__SENTENCE_CENTER, maker->width, maker->center);
     set_parameter(model, NVDP__SENTENCE_MAP, maker->dim * maker->width, maker->map);
@@ -513,6 +524,33 @@ nvdp_status nvdp__sentence_run(struct nvdp_context *ctx,
     NVDP_TRY(measure_public(&maker));
     NVDP_TRY(build(&maker));
     return write_records(&maker);
+}
+
+nvdp_status nvdp__sentence_vectors(struct nvdp_context *ctx,
+                                   const struct nvdp__sentence_options *options, size_t n,
+                                   size_t width, float *x, struct nvdp__run *run,
+                                   struct nvdp__query_map *query) {
+    nvdp__auto(release) struct maker maker = {
+        .ctx = ctx,
+        .options = options,
+        .bert = {.struct_size = sizeof maker.bert, .hidden_size = width, .num_attention_heads = 1},
+        .info = {.max_length = 1},
+        .width = width};
+    nvdp__sentence_pool(&maker.sentence, NVDP__POOLING_CLS, width);
+    NVDP_TRY(configure(&maker));
+    NVDP_TRY(check_count(&maker, n));
+    NVDP_TRY(measure_vectors(&maker, n, x));
+    NVDP_TRY(build(&maker));
+    *query = (struct nvdp__query_map){.vectors = true,
+                                      .width = width,
+                                      .dim = maker.dim,
+                                      .center = maker.center,
+                                      .map = maker.map};
+    run->config = maker.config;
+    run->model = maker.model;
+    maker.center = maker.map = NULL;
+    maker.model = NULL;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__distill_run(struct nvdp__trainer *trainer, struct nvdp_train_result *result) {

@@ -30,18 +30,34 @@ struct nvdp__sentence_options {
 nvdp_status nvdp__sentence_run(struct nvdp_context *ctx,
                                const struct nvdp__sentence_options *options, const char *run);
 
+struct nvdp__run;
+struct nvdp__query_map;
+/* Makes such a run in memory, without an encoder and without files, for vectors that another program computed.
+ * options: center names the file of the public vectors, for messages; reduce, clip or epsilon, and releases
+ * x: [n, width] public vectors, finite and not 0; given unit length
+ * run: its configuration and model; the model takes vectors in place of texts (nvdp__model_build)
+ * query: center and map
+ * NVDP_ERR_INPUT for too few public vectors. */
+nvdp_status nvdp__sentence_vectors(struct nvdp_context *ctx,
+                                   const struct nvdp__sentence_options *options, size_t n,
+                                   size_t width, float *x, struct nvdp__run *run,
+                                   struct nvdp__query_map *query);
+
 /* Trains such a run with the objective distill: nvdp_train() for the trainer's checked configuration. A resumed run is
  * locked. An earlier run in the folder stays until the options, the encoder and the texts are known to be good. */
 nvdp_status nvdp__distill_run(struct nvdp__trainer *trainer, struct nvdp_train_result *result);
 
 /* The public facts from which a searcher computes the mean of a query. */
 struct nvdp__query_map {
-    char encoder[64];         /* name of the encoder's folder */
-    char sha256[65];          /* of its weights */
-    char pool[8];             /* mean or cls */
-    char *texts;              /* path of the file of public texts; NULL: the run states none */
-    char texts_sha256[65];    /* of this file; files do not state these two */
-    bool independent;         /* declared of the public texts; set by an export, or by the file */
+    char encoder[64];      /* name of the encoder's folder */
+    char sha256[65];       /* of its weights */
+    char pool[8];          /* mean or cls */
+    char *texts;           /* path of the file of public texts; NULL: the run states none */
+    char texts_sha256[65]; /* of this file; files do not state these two */
+    bool independent;      /* declared of the public texts; set by an export, or by the file */
+    bool
+        vectors; /* the caller gave vectors: the encoder is unknown, and the members above are empty */
+    bool given_ids;           /* and ids of the vectors */
     size_t max_length, empty; /* tokens of a text; of an empty text */
     size_t width, dim;        /* D, p */
     float *center, *map;      /* [D]; [p, D], NULL for p = D */

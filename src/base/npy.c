@@ -1,0 +1,140 @@
+/* Reads the header of NPY arrays.  Layout: \x93NUMPY, version (two bytes), length of the header (u16 in 1.0,
+ * u32 in 2.0), the header, the values.  The header is a Python dictionary with exactly three keys in any order,
+ * followed by blanks and a line end:
+ *
+ *     {'descr': '<f4', 'fortran_order': False, 'shape': (1000, 8), }
+ *
+ * No other Python literals are accepted. */
+#include "base/npy.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { MAGIC = 6, MAX_RANK = 32, EXCERPT = 40 };
+
+nvdp_status nvdp__npy_expected(const struct nvdp__npy *h, const char *at, const char *what) {
+    char found[EXCERPT + 1];
+    size_t n = 0;
+    for (; at < h->end && *at != '\n' && n < EXCERPT; at++)
+        found[n++] = *at >= ' ' && *at <= '~' ? *at : '?';
+    found[n] = '\0';
+    return nvdp__fail(h->ctx, NVDP_ERR_INPUT, "%s: NPY header: expected %s, found %s%s%s", h->path,
+                      what, n > 0 ? "\"" : "the end of the header", found, n > 0 ? "\"" : "");
+}
+
+static nvdp_status expected(const struct nvdp__npy *h, const char *what) {
+    return nvdp__npy_expected(h, h->at, what);
+}
+
+/* Skips blanks, then `text` if it follows.  Returns true if it did. */
+static bool take(struct nvdp__npy *h, const char *text) {
+    const size_t size = strlen(text);
+    while (h->at < h->end && *h->at == ' ')
+        h->at++;
+    if ((size_t)(h->end - h->at) < size || memcmp(h->at, text, size) != 0) return false;
+    h->at += size;
+    return true;
+}
+
+/* Reads digits; false if there is none, or if the number is too large. */
+static bool take_number(struct nvdp__npy *h, size_t *out) {
+    const char *first = h->at;
+    for (*out = 0; h->at < h->end && isdigit((unsigned char)*h->at); h->at++)
+        if (!nvdp__mul(*out, 10, out) || __builtin_add_overflow(*out, (size_t)(*h->at - '0'), out))
+            return false;
+    return h->at > first;
+}
+
+/* Reads a type such as '<f4'.  Types of records are lists. */
+static nvdp_status read_descr(struct nvdp__npy *h) {
+    (void)take(h, "");
+    h->descr = h->at;
+    h->order = '|';
+    bool good = take(h, "'") && h->end - h->at >= 2;
+    if (good && strchr("<>|=", *h->at) != NULL) h->order = *h->at++;
+    good = good && isalpha((unsigned char)*h->at);
+    if (good) h->kind = *h->at++;
+    if (good && h->kind != 'O') good = take_number(h, &h->size);
+    return good && take(h, "'")
+               ? NVDP_OK
+               : nvdp__npy_expected(h, h->descr,
+                                    "descr '<f4' or '<f8' (little-endian float32 or float64)");
+}
+
+static nvdp_status read_order(struct nvdp__npy *h) {
+    h->fortran = take(h, "True");
+    return h->fortran || take(h, "False") ? NVDP_OK : expected(h, "fortran_order: False");
+}
+
+static nvdp_status read_shape(struct nvdp__npy *h) {
+    if (!take(h, "(")) return expected(h, "a shape (rows, columns)");
+    for (h->rank = 0; !take(h, ")"); h->rank++) {
+        size_t side = 0;
+        if (h->rank == MAX_RANK || h->at == h->end || !isdigit((unsigned char)*h->at))
+            return expected(h, "a number in the shape");
+        if (!take_number(h, &side))
+            return expected(h, "a number in the shape that fits into memory");
+        if (h->rank < 2) h->shape[h->rank] = side;
+        if (!take(h, ",")) {
+            h->rank++;
+            if (!take(h, ")")) return expected(h, "a comma or the end of the shape");
+            break;
+        }
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status read_header(struct nvdp__npy *h) {
+    static const char *const key[] = {"'descr'", "'fortran_order'", "'shape'"};
+    static nvdp_status (*const read[])(struct nvdp__npy *) = {read_descr, read_order, read_shape};
+    if (!take(h, "{")) return expected(h, "'{'");
+    while (!take(h, "}")) {
+        size_t k = 0;
+        while (k < 3 && !take(h, key[k]))
+            k++;
+        if (k == 3 || h->seen[k])
+            return expected(h, "each of the keys descr, fortran_order and shape once");
+        h->seen[k] = true;
+        if (!take(h, ":")) return expected(h, "':'");
+        NVDP_TRY(read[k](h));
+        if (take(h, ",")) continue;
+        if (!take(h, "}")) return expected(h, "',' or '}'");
+        break;
+    }
+    if (!(h->seen[0] && h->seen[1] && h->seen[2]))
+        return expected(h, "the keys descr, fortran_order and shape");
+    if (!take(h, "\n") || h->at != h->end) return expected(h, "a line end after the dictionary");
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__npy_parse(struct nvdp_context *ctx, const char *path, const char *bytes,
+                            size_t size, struct nvdp__npy *out) {
+    struct nvdp__npy h = {.ctx = ctx, .path = path};
+    size_t length = 0, start = MAGIC + 4;
+    const unsigned char *head = (const unsigned char *)bytes;
+    if (size < MAGIC + 6 || memcmp(bytes, "\x93NUMPY", MAGIC) != 0)
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: expected an array written by numpy.save (.npy), found another kind of file", path);
+    if ((head[MAGIC] != 1 && head[MAGIC] != 2) || head[MAGIC + 1] != 0)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected version 1.0 or 2.0 of the NPY format, found %d.%d", path,
+                          head[MAGIC], head[MAGIC + 1]);
+    length = head[8] | (size_t)head[9] << 8;
+    if (head[MAGIC] == 2) {
+        length |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
+        start += 2;
+    }
+    if (length > size - start)
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: expected a header of %zu bytes, found only %zu bytes to the end of the file", path,
+            length, size - start);
+    h.at = bytes + start;
+    h.end = h.at + length;
+    NVDP_TRY(read_header(&h));
+    h.values = h.end;
+    h.bytes = size - start - length;
+    *out = h;
+    return NVDP_OK;
+}

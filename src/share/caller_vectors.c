@@ -1,0 +1,544 @@
+/* Reads files of vectors that another program computed (caller_vectors.h).
+ *
+ * The order of this file: arrays as they are stored, the formats, vectors, columns. */
+#include "share/caller_vectors.h"
+
+#include "base/array.h"
+#include "base/f16.h"
+#include "base/file.h"
+#include "base/npy.h"
+#include "base/own.h"
+#include "encoder/safetensors.h"
+#include "hdf5/read.h"
+#include "share/release.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+/* --- arrays as they are stored --- */
+
+enum { NAME = 96, MIN_WIDTH = 2, MAX_WIDTH = 1 << 16 };
+
+struct stored {
+    char name[NAME];
+    /* 'f' IEEE floats, 'i', 'u', 'b' bool, 'S' bytes, 'U' characters of 4 bytes, as NumPy names them; 'B' bfloat16; another
+     * letter: another type */
+    char kind;
+    bool swapped; /* not in this machine's byte order, which is little-endian */
+    size_t size;  /* bytes of a value */
+    size_t rank, shape[2];
+    const unsigned char *at; /* the values; NULL: not read yet */
+    struct nvdp__h5_object *object;
+};
+
+struct opened {
+    struct nvdp_context *ctx;
+    const char *path;
+    struct stored *array;
+    size_t count, capacity;
+    struct nvdp__memory memory; /* of values that were unpacked */
+    char *bytes;
+    size_t size;
+    uint64_t unpacked;
+    struct nvdp__safetensors *tensors;
+    struct nvdp__h5_image *image;
+};
+
+static void close_file(struct opened *of) {
+    free(of->array);
+    free(of->bytes);
+    nvdp__memory_release(&of->memory);
+    nvdp__safetensors_close(of->tensors);
+    nvdp__h5_image_free(of->image);
+}
+
+/* Writes "float32 [1000, 384]" or "strings [1000]". */
+static const char *type_text(const struct stored *of, char text[NAME]) {
+    static const struct {
+        char kind;
+        const char *name;
+    } names[] = {{'f', "float"},
+                 {'i', "int"},
+                 {'u', "uint"},
+                 {'b', "bool"},
+                 {'c', "complex"},
+                 {'S', "strings"},
+                 {'U', "strings"},
+                 {'O', "Python objects"},
+                 {'V', "strings of variable length"},
+                 {'B', "bfloat"}};
+    const char *name = "another type";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].kind == of->kind) name = names[i].name;
+    char bits[16] = "", shape[48] = "";
+    if (strchr("fiucB", of->kind) != NULL) nvdp__snprintf(bits, sizeof bits, "%zu", 8 * of->size);
+    if (of->rank == 1) nvdp__snprintf(shape, sizeof shape, " [%zu]", of->shape[0]);
+    if (of->rank == 2)
+        nvdp__snprintf(shape, sizeof shape, " [%zu, %zu]", of->shape[0], of->shape[1]);
+    if (of->rank > 2) nvdp__snprintf(shape, sizeof shape, " of %zu dimensions", of->rank);
+    nvdp__snprintf(text, NAME, "%s%s%s", name, bits, shape);
+    return text;
+}
+
+/* Returns whether values of this type can be read. */
+static bool is_read(const struct stored *of) {
+    const size_t size = of->size;
+    const bool power = size == 1 || size == 2 || size == 4 || size == 8;
+    return of->kind == 'f'                  ? power && size > 1
+           : strchr("iu", of->kind) != NULL ? power
+           : of->kind == 'b'                ? size == 1
+                                            : strchr("SU", of->kind) != NULL;
+}
+
+/* --- formats: each lists the arrays of a file --- */
+
+static nvdp_status push(struct opened *of, struct stored array, size_t length, const char *name) {
+    nvdp__snprintf(array.name, sizeof array.name, "%.*s", (int)nvdp__min(length, NAME), name);
+    return NVDP__PUSH(of->ctx, of->array, of->count, of->capacity, array);
+}
+
+/* Adds an array of the NPY format, whose values stay in `bytes`. */
+static nvdp_status push_npy(struct opened *of, const char *bytes, size_t size, size_t length,
+                            const char *name) {
+    struct nvdp__npy h;
+    size_t count = 1, wanted;
+    NVDP_TRY(nvdp__npy_parse(of->ctx, of->path, bytes, size, &h));
+    if (h.fortran && h.rank > 1)
+        return nvdp__fail(of->ctx, NVDP_ERR_INPUT,
+                          "%s: NPY header: expected C order, found Fortran order; convert the "
+                          "array with numpy.ascontiguousarray()",
+                          of->path);
+    const struct stored array = {.kind = h.kind,
+                                 .swapped = h.order == '>',
+                                 .size = h.kind == 'U' ? 4 * h.size : h.size,
+                                 .rank = h.rank,
+                                 .shape = {h.shape[0], h.shape[1]},
+                                 .at = (const unsigned char *)h.values};
+    for (size_t i = 0; i < nvdp__min(h.rank, 2); i++)
+        if (!nvdp__mul(count, h.shape[i], &count)) count = SIZE_MAX;
+    if (h.rank <= 2 && h.kind != 'O' &&
+        (h.size > SIZE_MAX / 4 || !nvdp__mul(count, array.size, &wanted) || wanted != h.bytes))
+        return NVDP__BAD_FILE(of, "expected %zu values of %zu bytes, found %zu bytes", count,
+                              array.size, h.bytes);
+    return push(of, array, length, name);
+}
+
+static nvdp_status open_npy(struct opened *of) {
+    NVDP_TRY(nvdp__read_file(of->ctx, of->path, SIZE_MAX, &of->bytes, &of->size));
+    return push_npy(of, of->bytes, of->size, 0, "");
+}
+
+static uint64_t little(const unsigned char *at, size_t bytes) {
+    uint64_t value = 0;
+    for (size_t i = bytes; i-- > 0;)
+        value = value << 8 | at[i];
+    return value;
+}
+
+static nvdp_status bad_zip(const struct opened *of, const char *what) {
+    return NVDP__BAD_FILE(of, "expected arrays written by numpy.savez (.npz), found %s", what);
+}
+
+/* Returns `bytes` bytes at a position of the file, or NULL. */
+static const unsigned char *piece(const struct opened *of, uint64_t at, uint64_t bytes) {
+    return at <= of->size && bytes <= of->size - at ? (const unsigned char *)of->bytes + at : NULL;
+}
+
+/* A member of a ZIP file (APPNOTE.TXT 6.3.10, 4.3.12). */
+struct member {
+    const unsigned char *head;
+    uint64_t packed, whole, local;
+    size_t name, extra, comment; /* bytes */
+};
+
+/* Takes sizes of 64 bits from the extra field 1, in this order, where the others are all ones. */
+static bool take_zip64(struct member *m) {
+    const unsigned char *at = m->head + 46 + m->name, *end = at + m->extra;
+    uint64_t *const wide[] = {&m->whole, &m->packed, &m->local};
+    while (end - at >= 4 && little(at, 2) != 1)
+        at += nvdp__min(4 + little(at + 2, 2), (uint64_t)(end - at));
+    if (end - at >= 4) at += 4;
+    for (size_t i = 0; i < 3; i++) {
+        if (*wide[i] != UINT32_MAX) continue;
+        if (end - at < 8) return false;
+        *wide[i] = little(at, 8);
+        at += 8;
+    }
+    return true;
+}
+
+static bool inflate_to(const unsigned char *from, uint64_t packed, uint64_t whole,
+                       unsigned char *to) {
+    z_stream stream = {0};
+    if (packed > UINT32_MAX || whole > UINT32_MAX || inflateInit2(&stream, -MAX_WBITS) != Z_OK)
+        return false;
+    stream.next_in = (unsigned char *)(uintptr_t)from;
+    stream.avail_in = (unsigned)packed;
+    stream.next_out = to;
+    stream.avail_out = (unsigned)whole;
+    const bool done = inflate(&stream, Z_FINISH) == Z_STREAM_END && stream.avail_out == 0;
+    inflateEnd(&stream);
+    return done;
+}
+
+/* Adds a member, unless it is no array. */
+static nvdp_status push_member(struct opened *of, const struct member *m) {
+    const char *name = (const char *)m->head + 46;
+    const uint64_t method = little(m->head + 10, 2);
+    if (m->name < 5 || memcmp(name + m->name - 4, ".npy", 4) != 0) return NVDP_OK;
+    const unsigned char *local = piece(of, m->local, 30);
+    if (local == NULL || memcmp(local, "PK\3\4", 4) != 0) return bad_zip(of, "a damaged member");
+    if ((little(m->head + 8, 2) & 1) || (method != 0 && method != 8))
+        return bad_zip(of, "a member that is encrypted or packed in another way than deflate");
+    const unsigned char *data =
+        piece(of, m->local + 30 + little(local + 26, 2) + little(local + 28, 2), m->packed);
+    of->unpacked =
+        method == 8 && m->whole < SIZE_MAX - of->unpacked ? of->unpacked + m->whole : of->unpacked;
+    if (data == NULL || (method == 0 && m->packed != m->whole) ||
+        (method == 8 && !nvdp__may_unpack(of->size, of->unpacked)))
+        return bad_zip(of, "a member that lies outside the file, or would be too large");
+    if (method == 8) {
+        unsigned char *made = NULL;
+        NVDP_TRY(NVDP__ARRAYS(of->ctx, &of->memory, NVDP__ITEMS(made, m->whole)));
+        if (!inflate_to(data, m->packed, m->whole, made)) return bad_zip(of, "damaged data");
+        data = made;
+    }
+    if (crc32_z(0, data, m->whole) != little(m->head + 16, 4))
+        return bad_zip(of, "a member with another checksum");
+    return push_npy(of, (const char *)data, m->whole, m->name - 4, name);
+}
+
+/* Finds the list of members: its position and their number. */
+static bool find_members(const struct opened *of, uint64_t *at, uint64_t *count) {
+    const size_t last = of->size < 22 ? 0 : of->size - 22;
+    for (size_t back = 0; back <= nvdp__min(last, 65535) && of->size >= 22; back++) {
+        const unsigned char *end = (const unsigned char *)of->bytes + last - back;
+        if (memcmp(end, "PK\5\6", 4) != 0 || little(end + 20, 2) != back) continue;
+        *count = little(end + 10, 2);
+        *at = little(end + 16, 4);
+        if (*count != 65535 && *at != UINT32_MAX) return true;
+        const unsigned char *locator = last >= back + 20 ? end - 20 : NULL, *wide = NULL;
+        if (locator != NULL && memcmp(locator, "PK\6\7", 4) == 0)
+            wide = piece(of, little(locator + 8, 8), 56);
+        if (wide == NULL || memcmp(wide, "PK\6\6", 4) != 0) return false;
+        *count = little(wide + 32, 8);
+        *at = little(wide + 48, 8);
+        return true;
+    }
+    return false;
+}
+
+static nvdp_status open_npz(struct opened *of) {
+    uint64_t at, count;
+    NVDP_TRY(nvdp__read_file(of->ctx, of->path, SIZE_MAX, &of->bytes, &of->size));
+    if (!find_members(of, &at, &count)) return bad_zip(of, "another kind of file");
+    for (; count > 0; count--) {
+        const unsigned char *head = piece(of, at, 46);
+        if (head == NULL || memcmp(head, "PK\1\2", 4) != 0)
+            return bad_zip(of, "a damaged list of members");
+        struct member m = {.head = head,
+                           .packed = little(head + 20, 4),
+                           .whole = little(head + 24, 4),
+                           .local = little(head + 42, 4),
+                           .name = little(head + 28, 2),
+                           .extra = little(head + 30, 2),
+                           .comment = little(head + 32, 2)};
+        const size_t more = m.name + m.extra + m.comment;
+        if (piece(of, at + 46, more) == NULL || !take_zip64(&m))
+            return bad_zip(of, "a damaged list of members");
+        at += 46 + more;
+        NVDP_TRY(push_member(of, &m));
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status open_h5(struct opened *of) {
+    NVDP_TRY(nvdp__h5_image_open(of->ctx, of->path, of->path, &of->image));
+    for (size_t i = 0; i < of->image->objects; i++) {
+        struct nvdp__h5_object *object = &of->image->object[i];
+        struct stored array = {.kind = object->stored.kind == NVDP__H5_REAL      ? 'f'
+                                       : object->stored.kind == NVDP__H5_TEXT    ? 'S'
+                                       : object->stored.kind != NVDP__H5_INTEGER ? '?'
+                                       : object->stored.is_signed                ? 'i'
+                                                                                 : 'u',
+                               .swapped = object->stored.big_endian,
+                               .size = object->stored.size,
+                               .rank = (size_t)object->space.rank,
+                               .object = object};
+        for (size_t k = 0; k < nvdp__min(array.rank, 2); k++)
+            array.shape[k] = object->space.shape[k];
+        if (object->stored.kind == NVDP__H5_HEAPTEXT) array.kind = 'V';
+        NVDP_TRY(push(of, array, strlen(object->name), object->name));
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status open_safetensors(struct opened *of) {
+    static const char kinds[] = {
+        [NVDP__DTYPE_F64] = 'f',  [NVDP__DTYPE_F32] = 'f', [NVDP__DTYPE_F16] = 'f',
+        [NVDP__DTYPE_BF16] = 'B', [NVDP__DTYPE_I64] = 'i', [NVDP__DTYPE_I32] = 'i',
+        [NVDP__DTYPE_I16] = 'i',  [NVDP__DTYPE_I8] = 'i',  [NVDP__DTYPE_U8] = 'u',
+        [NVDP__DTYPE_BOOL] = 'b'};
+    NVDP_TRY(nvdp__safetensors_open(of->ctx, of->path, &of->tensors));
+    const struct nvdp__tensor_info *info;
+    for (size_t i = 0; (info = nvdp__safetensors_at(of->tensors, i)) != NULL; i++) {
+        struct stored array = {.kind = kinds[info->dtype],
+                               .size = nvdp__dtype_size(info->dtype),
+                               .rank = (size_t)info->rank,
+                               .at = info->data};
+        for (size_t k = 0; k < nvdp__min(array.rank, 2); k++)
+            array.shape[k] = info->shape[k];
+        NVDP_TRY(push(of, array, strlen(info->name), info->name));
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status open_file(struct opened *of) {
+    static const struct {
+        size_t at;
+        const char *bytes;
+        nvdp_status (*open)(struct opened *of);
+    } formats[] = {{0, "\x93NUMPY", open_npy},
+                   {0, "PK", open_npz},
+                   {0, "\x89HDF\r\n", open_h5},
+                   {8, "{", open_safetensors}};
+    nvdp__autoptr(fclose) FILE *file = NULL;
+    char head[NVDP__FORMAT_HEAD + 1] = "";
+    NVDP_TRY(nvdp__fopen_regular(of->ctx, of->path, &file));
+    const size_t count = fread(head, 1, NVDP__FORMAT_HEAD, file);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (formats[i].at + strlen(formats[i].bytes) <= count &&
+            memcmp(head + formats[i].at, formats[i].bytes, strlen(formats[i].bytes)) == 0)
+            return formats[i].open(of);
+    return nvdp__fail(of->ctx, NVDP_ERR_INPUT,
+                      "%s: expected vectors in the format .npy, .npz, .h5 or .safetensors, found "
+                      "another kind of file; in Python, numpy.savez(\"vectors.npz\", vectors=x, "
+                      "ids=ids) writes one",
+                      of->path);
+}
+
+/* Reads the values of an array of HDF5; the values of other formats are in memory. */
+static nvdp_status load(struct opened *of, struct stored *array) {
+    size_t bytes = 0;
+    unsigned char *made = NULL;
+    if (array->at != NULL || array->object == NULL) return NVDP_OK;
+    NVDP_TRY(nvdp__h5_image_readable(of->image, array->object));
+    if (!nvdp__mul(array->shape[0], array->rank > 1 ? array->shape[1] : 1, &bytes) ||
+        !nvdp__mul(bytes, array->size, &bytes))
+        return NVDP__BAD_FILE(of, "dataset '%s' is too large", array->name);
+    NVDP_TRY(NVDP__ARRAYS(of->ctx, &of->memory, NVDP__ITEMS(made, bytes)));
+    NVDP_TRY(nvdp__h5_image_rows(of->image, array->object, 0, array->shape[0], made));
+    array->at = made;
+    return NVDP_OK;
+}
+
+/* --- vectors --- */
+
+/* Fails, and lists the first arrays of the file. */
+static nvdp_status not_found(const struct opened *of, const char *expected) {
+    char list[512] = "", type[NAME];
+    size_t used = 0;
+    for (size_t i = 0; i < nvdp__min(of->count, 5); i++)
+        used += (size_t)nvdp__snprintf(list + used, sizeof list - used, "%s%.40s%s%.50s",
+                                       used > 0 ? ", " : "", of->array[i].name,
+                                       of->array[i].name[0] != '\0' ? " " : "",
+                                       type_text(&of->array[i], type));
+    return nvdp__fail(of->ctx, NVDP_ERR_INPUT, "%s: expected %s, found %s%s", of->path, expected,
+                      of->count > 0 ? list : "no array", of->count > 5 ? ", ..." : "");
+}
+
+static struct stored *find(const struct opened *of, const char *name) {
+    for (size_t i = 0; i < of->count; i++)
+        if (strcmp(of->array[i].name, name) == 0) return &of->array[i];
+    return NULL;
+}
+
+/* Finds the vectors: the array of this name, or the only one that can be meant. */
+static nvdp_status find_vectors(const struct opened *of, const char *name, struct stored **out) {
+    struct stored *found = NULL;
+    char type[NAME];
+    size_t candidates = 0;
+    for (size_t i = 0; i < of->count; i++) {
+        struct stored *array = &of->array[i];
+        if (name != NULL ? strcmp(array->name, name) != 0
+                         : array->rank != 2 || array->kind != 'f' || !is_read(array))
+            continue;
+        found = array;
+        candidates++;
+    }
+    if (candidates == 0 && name == NULL && of->count == 1) found = &of->array[0];
+    if (found == NULL || candidates > 1)
+        return not_found(of, name != NULL
+                                 ? nvdp__with_options(of->ctx, "the array of {vectors-name}").text
+                                 : nvdp__with_options(of->ctx, "one array of float16, float32 or "
+                                                               "float64 [rows, width], or its name "
+                                                               "by {vectors-name}")
+                                       .text);
+    if (found->kind != 'f' || found->rank != 2 || !is_read(found))
+        return NVDP__BAD_FILE(of,
+                              "expected vectors of float16, float32 or float64 [rows, width], "
+                              "found %s",
+                              type_text(found, type));
+    if (found->shape[0] == 0 || found->shape[1] < MIN_WIDTH || found->shape[1] > MAX_WIDTH)
+        return NVDP__BAD_FILE(of,
+                              "expected at least one row, and %d to %d numbers per row, found "
+                              "%s",
+                              MIN_WIDTH, MAX_WIDTH, type_text(found, type));
+    *out = found;
+    return NVDP_OK;
+}
+
+/* Copies a value of at most 8 bytes in this machine's byte order. */
+static void take(const struct stored *of, size_t i, unsigned char value[8]) {
+    const unsigned char *from = of->at + i * of->size;
+    memset(value, 0, 8);
+    for (size_t k = 0; k < of->size; k++)
+        value[k] = from[of->swapped ? of->size - 1 - k : k];
+}
+
+static double real_at(const struct stored *of, size_t i) {
+    unsigned char value[8];
+    uint16_t half;
+    float single;
+    double whole;
+    take(of, i, value);
+    memcpy(&half, value, sizeof half);
+    memcpy(&single, value, sizeof single);
+    memcpy(&whole, value, sizeof whole);
+    return of->size == 2   ? (double)nvdp__f16_to_float(half)
+           : of->size == 4 ? (double)single
+                           : whole;
+}
+
+static nvdp_status read_vectors(struct opened *of, const char *name,
+                                struct nvdp__caller_vectors *out) {
+    struct stored *from = NULL;
+    size_t all;
+    NVDP_TRY(find_vectors(of, name, &from));
+    NVDP_TRY(load(of, from));
+    const size_t n = from->shape[0], d = from->shape[1];
+    if (!nvdp__mul(n, d, &all)) return NVDP__BAD_FILE(of, "%zu x %zu numbers are too many", n, d);
+    NVDP_TRY(NVDP__NEW(of->ctx, out->x, all));
+    out->count = n;
+    out->width = d;
+    for (size_t i = 0; i < n; i++) {
+        float *x = out->x + i * d;
+        bool finite = true;
+        for (size_t k = 0; k < d; k++) {
+            x[k] = (float)real_at(from, i * d + k);
+            finite &= isfinite(x[k]);
+        }
+        if (finite) continue;
+        memset(x, 0, d * sizeof *x);
+        out->zeroed++;
+    }
+    return NVDP_OK;
+}
+
+/* --- columns --- */
+
+static size_t put_utf8(uint32_t c, char *to) {
+    if (c < 0x80) return to[0] = (char)c, 1;
+    const size_t more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
+    for (size_t k = more; k > 0; k--, c >>= 6)
+        to[k] = (char)(0x80 | (c & 0x3f));
+    to[0] = (char)(lead[more] | c);
+    return more + 1;
+}
+
+/* Writes value i as text of at most of->size + 32 bytes. Returns its length, or SIZE_MAX for a string with a NUL or a character
+ * that does not exist. */
+static size_t write_value(const struct stored *of, size_t i, char *to) {
+    unsigned char value[8];
+    size_t length = of->size;
+    if (of->kind == 'S') {
+        const char *from = (const char *)of->at + i * of->size;
+        while (length > 0 && from[length - 1] == '\0')
+            length--;
+        memcpy(to, from, length);
+        return memchr(to, '\0', length) == NULL ? length : SIZE_MAX;
+    }
+    if (of->kind == 'U') {
+        const struct stored units = {.size = 4, .swapped = of->swapped, .at = of->at};
+        size_t used = 0, zeros = 0;
+        for (size_t k = 0; k < of->size / 4; k++) {
+            take(&units, i * (of->size / 4) + k, value);
+            const uint32_t c = (uint32_t)little(value, 4);
+            zeros += c == 0;
+            if (c == 0) continue;
+            if (zeros > 0 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return SIZE_MAX;
+            used += put_utf8(c, to + used);
+        }
+        return used;
+    }
+    if (of->kind == 'f') {
+        const double real = real_at(of, i);
+        return isnan(real) ? 0
+                           : (size_t)nvdp__snprintf(to, 32, of->size == 8 ? "%.17g" : "%.9g", real);
+    }
+    take(of, i, value);
+    const uint64_t bits = little(value, 8);
+    const unsigned unused = 64 - 8 * (unsigned)of->size;
+    return (size_t)(of->kind == 'i'
+                        ? nvdp__snprintf(to, 32, "%" PRId64, (int64_t)(bits << unused) >> unused)
+                        : nvdp__snprintf(to, 32, "%" PRIu64, bits));
+}
+
+/* Reads the column that an option names. */
+static nvdp_status read_column(struct opened *of, const char *option, const char *name, size_t n,
+                               struct nvdp__string_column *out) {
+    const bool label = strcmp(option, "label-column") == 0, id = strcmp(option, "ids") == 0;
+    char type[NAME], expected[NAME + 32];
+    size_t used = 0, room;
+    if (name == NULL) return NVDP_OK;
+    struct stored *from = find(of, name);
+    nvdp__snprintf(expected, sizeof expected, "an array '%.60s'", name);
+    if (from == NULL) return nvdp__blame_value(of->ctx, option, not_found(of, expected));
+    if (from->rank != 1 || from->shape[0] != n || !is_read(from) || (from->kind == 'f' && !label))
+        return NVDP__BAD_FILE(of, "array '%s': expected integers%s or strings [%zu], found %s%s",
+                              name, label ? ", floats" : "", n, type_text(from, type),
+                              from->kind == 'O'   ? "; convert them with a.astype(str)"
+                              : from->kind == 'V' ? "; convert them with a.astype(\"S\")"
+                                                  : "");
+    NVDP_TRY(load(of, from));
+    if (!nvdp__mul(n, from->size + 32, &room))
+        return NVDP__BAD_FILE(of, "array '%s' is too large", name);
+    NVDP_TRY(NVDP__ARRAYS(of->ctx, NULL, NVDP__ITEMS(out->text, n), NVDP__ITEMS(out->bytes, room)));
+    for (size_t i = 0; i < n; i++) {
+        size_t length = write_value(from, i, out->bytes + used);
+        if (id && (length == SIZE_MAX || length == 0))
+            return NVDP__BAD_FILE(of, "array '%s', row %zu: expected an id, found %s", name, i,
+                                  length == 0 ? "an empty one" : "no text, or a NUL inside");
+        if (length == SIZE_MAX) length = 0; /* no label or person is refused */
+        out->text[i] = out->bytes + used;
+        out->bytes[used + length] = '\0';
+        used += length + 1;
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__caller_vectors_read(struct nvdp_context *ctx, const char *path,
+                                      const struct nvdp__vector_names *names,
+                                      struct nvdp__caller_vectors *out) {
+    nvdp__auto(close_file) struct opened of = {.ctx = ctx, .path = path};
+    nvdp__auto(nvdp__caller_vectors_release) struct nvdp__caller_vectors made = {0};
+    NVDP_TRY(open_file(&of));
+    NVDP_TRY(read_vectors(&of, names->vectors, &made));
+    NVDP_TRY(read_column(&of, "ids", names->id, made.count, &made.id));
+    NVDP_TRY(read_column(&of, "label-column", names->label, made.count, &made.label));
+    NVDP_TRY(read_column(&of, "person", names->person, made.count, &made.person));
+    return NVDP__HAND_OVER(out, made);
+}
+
+void nvdp__caller_vectors_release(struct nvdp__caller_vectors *vectors) {
+    struct nvdp__string_column *const column[] = {&vectors->id, &vectors->label, &vectors->person};
+    for (size_t i = 0; i < sizeof column / sizeof *column; i++) {
+        free(column[i]->text);
+        free(column[i]->bytes);
+    }
+    free(vectors->x);
+    *vectors = (struct nvdp__caller_vectors){0};
+}

@@ -1,0 +1,207 @@
+/* Vectors that another program computed, in place of texts and an encoder: their model, which is made from public vectors,
+ * their ids, which stand for the texts in the ledger, and their posteriors.
+ *
+ * A text is its id: the SHA-256 of the caller's id, or of the vector itself, is the text's tokens, so that everything that
+ * recognizes texts by tokens recognizes ids. */
+#include "base/array.h"
+#include "base/file.h"
+#include "base/own.h"
+#include "share/export.h"
+#include "text/batch.h"
+#include "text/dataset.h"
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOKENS = crypto_hash_sha256_BYTES / sizeof(int32_t) };
+
+/* --- options --- */
+
+nvdp_status nvdp__export_check_vectors(struct nvdp_context *ctx,
+                                       const struct nvdp__export_options *options) {
+    const struct {
+        const char *name;
+        bool given;
+    } texts[] = {
+        {"run", options->run != NULL},         {"model", options->model != NULL},
+        {"input", options->input != NULL},     {"split", options->splits != NULL},
+        {"with-labels", options->with_labels}, {"model-out", options->model_out != NULL},
+        {"limit", options->limit > 0},         {"text-pair-column", options->summary.pair != NULL}};
+    if (options->vectors == NULL)
+        return options->ids == NULL && options->vectors_name == NULL
+                   ? NVDP_OK
+                   : nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                "options {ids} and {vectors-name} need {vectors}");
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i].given)
+            return nvdp__fail_option(ctx, NVDP_ERR_ARGUMENT, texts[i].name,
+                                     ": %s: expected no such option beside vectors, which replace "
+                                     "texts, their encoder and its run",
+                                     options->vectors);
+    if (options->center == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {vectors} needs {center}, a file of public vectors by the same "
+                          "encoder");
+    if (nvdp__same_file(options->center, options->vectors))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {center}: expected public vectors, found the file of {vectors}, "
+                          "%s; the shared file states the mean of the center's vectors, which no "
+                          "noise protects",
+                          options->vectors);
+    return NVDP_OK;
+}
+
+/* --- the rows --- */
+
+/* Makes a data set whose texts are the SHA-256 of ids, or of vectors [count, width] if `id` is NULL. */
+static nvdp_status make_texts(struct nvdp_context *ctx, size_t count, size_t width, const float *x,
+                              const char *const *id, struct nvdp_dataset **out) {
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *data = NULL;
+    NVDP_TRY(nvdp__dataset_create(ctx, count, false, &data));
+    for (size_t i = 0; i < count; i++) {
+        data->index[i] = (int64_t)i;
+        data->offset[i + 1] = TOKENS;
+    }
+    NVDP_TRY(nvdp__dataset_lay_out(ctx, data));
+    for (size_t i = 0; i < count; i++) {
+        const void *bytes = id != NULL ? (const void *)id[i] : (const void *)(x + i * width);
+        const size_t size = id != NULL ? strlen(id[i]) : width * sizeof *x;
+        crypto_hash_sha256((unsigned char *)(data->ids + TOKENS * i), bytes, size);
+    }
+    data->longest = 1; /* a vector is one state */
+    return NVDP__HAND_OVER(out, data);
+}
+
+/* Fails if a public vector is one of the vectors to share. */
+static nvdp_status compare(struct nvdp__export *export, const struct nvdp__caller_vectors *public) {
+    const struct nvdp__caller_vectors *given = &export->from.part[0].vectors;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *of = NULL, *among = NULL;
+    size_t found = 0;
+    NVDP_TRY(make_texts(export->ctx, given->count, given->width, given->x, NULL, &of));
+    NVDP_TRY(make_texts(export->ctx, public->count, public->width, public->x, NULL, &among));
+    NVDP_TRY(nvdp__dataset_overlap(export->ctx, of, among, &found));
+    return found == 0
+               ? NVDP_OK
+               : nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
+                            "option {center}: %s: expected public vectors, found %zu of the %zu "
+                            "vectors to share among them; the shared file states the mean of the "
+                            "center's vectors, which no noise protects",
+                            export->options->center, found, given->count);
+}
+
+/* Fails unless the public vectors have this width, and a direction. */
+static nvdp_status check_public(const struct nvdp__export *export,
+                                const struct nvdp__caller_vectors *public) {
+    const char *path = export->options->center;
+    const size_t width = export->from.part[0].vectors.width;
+    if (public->width != width)
+        return nvdp__fail(export->ctx, NVDP_ERR_INPUT,
+                          "option {center}: %s: expected vectors of %zu numbers, as in {vectors}, "
+                          "found %zu",
+                          path, width, public->width);
+    for (size_t i = 0; i < public->count; i++) {
+        bool zero = true;
+        for (size_t k = 0; k < width; k++)
+            zero &= public->x[i * width + k] == 0;
+        if (zero)
+            return nvdp__fail(export->ctx, NVDP_ERR_INPUT,
+                              "option {center}: %s: row %zu: expected finite numbers that are not "
+                              "all 0, found others",
+                              path, i);
+    }
+    return NVDP_OK;
+}
+
+/* Gives a data set the strings of a column, whose memory stays with the column. */
+static nvdp_status lend(struct nvdp_context *ctx, size_t count,
+                        const struct nvdp__string_column *column, const char ***out) {
+    if (column->text == NULL) return NVDP_OK;
+    NVDP_TRY(NVDP__NEW(ctx, *out, count));
+    memcpy(*out, column->text, count * sizeof **out);
+    return NVDP_OK;
+}
+
+/* Reads the vectors to share, and their columns. */
+static nvdp_status read_rows(struct nvdp__export *export) {
+    const struct nvdp__export_options *options = export->options;
+    struct nvdp__export_part *part = &export->from.part[0];
+    const bool answered = options->summary.classes != NULL || options->summary.range != NULL;
+    const char *label = options->summary.label != NULL ? options->summary.label : "label";
+    const struct nvdp__vector_names names = {.vectors = options->vectors_name,
+                                             .id = options->ids,
+                                             .label = answered ? label : NULL,
+                                             .person = options->person};
+    NVDP_TRY(nvdp__caller_vectors_read(export->ctx, options->vectors, &names, &part->vectors));
+    const struct nvdp__caller_vectors *given = &part->vectors;
+    NVDP_TRY(
+        make_texts(export->ctx, given->count, given->width, given->x, given->id.text, &part->data));
+    NVDP_TRY(lend(export->ctx, given->count, &given->person, &part->data->id));
+    NVDP_TRY(
+        lend(export->ctx, given->count, &given->label, &nvdp__dataset_storage(part->data)->answer));
+    export->from.parts = 1;
+    export->from.texts = given->count;
+    if (given->zeroed > 0)
+        nvdp__log(export->ctx, NVDP_LOG_WARNING,
+                  "%s: %zu of %zu rows have a number that is not finite, and count as 0 (this "
+                  "number is for the owner alone)",
+                  options->vectors, given->zeroed, given->count);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__export_open_vectors(struct nvdp__export *export) {
+    const struct nvdp__export_options *options = export->options;
+    nvdp__auto(nvdp__caller_vectors_release) struct nvdp__caller_vectors public = {0};
+    const struct nvdp__vector_names names = {.vectors = options->vectors_name};
+    const struct nvdp__sentence_options of = {.center = options->center,
+                                              .text_column = options->text_column,
+                                              .reduce = options->reduce,
+                                              .clip = options->clip,
+                                              .epsilon = options->epsilon,
+                                              .releases = options->samples,
+                                              .batch = options->batch};
+    NVDP_TRY(read_rows(export));
+    NVDP_TRY(nvdp__caller_vectors_read(export->ctx, options->center, &names, &public));
+    NVDP_TRY(check_public(export, &public));
+    if (!options->public_independent) NVDP_TRY(compare(export, &public));
+    NVDP_TRY(nvdp__sentence_vectors(export->ctx, &of, public.count, public.width, public.x,
+                                    &export->from.run, &export->from.query));
+    export->from.query.independent = options->public_independent;
+    export->from.query.given_ids = options->ids != NULL;
+    export->form = nvdp__model_form(export->from.run.model);
+    return NVDP_OK;
+}
+
+/* --- posteriors --- */
+
+nvdp_status nvdp__export_infer_vectors(struct nvdp_model *model, struct nvdp__batch *batch,
+                                       size_t n, const float *x) {
+    nvdp__batch_clear(batch);
+    for (size_t i = 0; i < n; i++) {
+        nvdp__batch_put(batch, 0);
+        nvdp__batch_end(batch, i);
+    }
+    batch->words = x;
+    return nvdp__model_infer(model, batch);
+}
+
+nvdp_status nvdp__export_chosen_vectors(struct nvdp__export *export, const int64_t *chosen,
+                                        size_t count, struct nvdp_posteriors **out) {
+    struct nvdp_model *model = export->from.run.model;
+    const struct nvdp__caller_vectors *from = &export->from.part[0].vectors;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *made = NULL;
+    nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
+    nvdp__autofree float *x = NULL;
+    NVDP_TRY(NVDP__NEW(export->ctx, x, count * from->width));
+    for (size_t i = 0; i < count; i++)
+        memcpy(x + i * from->width, from->x + (size_t)chosen[i] * from->width,
+               from->width * sizeof *x);
+    NVDP_TRY(nvdp__batch_create(export->ctx, count, 1, &batch));
+    NVDP_TRY(nvdp_posteriors_create(export->ctx, count, count, export->like.dim, false, &made));
+    nvdp__model_describe(model, made);
+    NVDP_TRY(nvdp__model_plan(model, count, 1, false));
+    NVDP_TRY(nvdp__export_infer_vectors(model, batch, count, x));
+    for (size_t i = 0; i <= count; i++)
+        made->offset[i] = i;
+    NVDP_TRY(nvdp__model_posterior(model, 0, made));
+    return NVDP__HAND_OVER(out, made);
+}
