@@ -143,7 +143,7 @@ static const struct nvdp_option text_options[] = {
      NULL, AT(prior), .group = "Kinds language, informed, invert:", .traits = NVDP_TRAIT_BASIC},
     {"beam", NVDP_OPTION_INTEGER, "N", "candidate texts that the search keeps", "4", AT(beam),
      .unit = "texts", .min = 1, .max = 64, .group = "Kinds language, invert:"},
-    RELEASES_ROW("All kinds except exposure, token, invert:"),
+    RELEASES_ROW("All kinds except exposure, token, invert, summary:"),
     {"shared", NVDP_OPTION_TEXT, "FILE.h5",
      "attack the samples in this shared file (also FILE.safetensors, FILE.parquet) instead of "
      "newly drawn ones",
@@ -216,7 +216,8 @@ static const struct nvdp_option options[] = {
      "kinds pair, reidentify, invert: file of posteriors to attack in place of a run; "
      "kind invert: also vectors in FILE.npy, or an encoder's directory, whose vectors have no "
      "noise",
-     NULL, AT(posteriors), .group = "All kinds except exposure:", .after = "run",
+     NULL, AT(posteriors),
+     .group = "All kinds except exposure, summary (which has --data and --batch):", .after = "run",
      .traits = NVDP_TRAIT_BASIC},
     {"claimed", NVDP_OPTION_REAL, "E",
      "epsilon claimed at --delta; default: the epsilon of the run's certificate", NULL, AT(claimed),

@@ -54,6 +54,8 @@ static const struct {
     {"task", 2, "tokens of a text are privatized, words with tags are not"},
     {"text", 2, "text to train on, and held-out text"},
     {"text-column", 2, "of a table of one's own, or of the texts that are released"},
+    {"vectors", 2, "of words, or of texts"},
+    {"text-pair-column", 2, "a second text, or that pairs are summarized"},
 };
 enum { DIFFERING = sizeof differing / sizeof *differing };
 
