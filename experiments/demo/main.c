@@ -8,8 +8,9 @@
  *
  * nvdp-demo attack RESULT.json ATTACK.json: writes the test scores of a probe in the format that nvdp report reads.
  *
- * nvdp-demo story RUNS: prints one row per run in RUNS: what is proven, and what readers find out. Fails if a run learned
- * nothing, or if a score contradicts what is proven.
+ * nvdp-demo story RUNS SUMMARY: prints one row per run in RUNS: what is proven, and what readers find out, and a row of the
+ * summary of all texts, whose result and score are SUMMARY.json and SUMMARY-reuse.json. Fails if a run learned nothing, or if
+ * a score contradicts what is proven.
  */
 #include <glob.h>
 #include <jansson.h>
@@ -288,7 +289,25 @@ static int check_row(const struct row *row) {
     return errors;
 }
 
-static int tell_story(const char *runs) {
+/* Prints the row of the summary, which has no sample of a text from which a name could be read. */
+static int print_summary(const char *summary) {
+    struct row row = {.epsilon = 0};
+    char made[PATH_SIZE], read[PATH_SIZE];
+    snprintf(made, sizeof made, "%s.json", summary);
+    snprintf(read, sizeof read, "%s-reuse.json", summary);
+    json_t *result = load("", made, true), *reuse = load("", read, true);
+    const int failed = json_unpack(result, "{s:F}", "epsilon", &row.epsilon) |
+                       read_accuracy(reuse, &row.texts, &row.opinion, &row.majority);
+    if (failed)
+        fprintf(stderr, "nvdp-demo: %s: expected an epsilon and the scores of a reader\n", summary);
+    else
+        printf("  %-22s %8.3g %7.1f %% %11s\n", "summary of all texts", row.epsilon,
+               100 * row.opinion, "no sample");
+    json_decref(result), json_decref(reuse);
+    return failed ? -1 : 0;
+}
+
+static int tell_story(const char *runs, const char *summary) {
     enum { ROWS = 5 };
     struct row row[ROWS];
     char pattern[PATH_SIZE];
@@ -315,6 +334,7 @@ static int tell_story(const char *runs) {
            "proven at most");
     for (size_t i = 0; i < count; i++)
         print_row(&row[i]);
+    if (print_summary(summary) != 0) return -1;
     printf("  %-22s %8s %7.1f %% %9.1f %%\n\n", "nothing", "", 100 * row[0].majority,
            100 * row[0].most_frequent);
     printf("Plain embeddings give the name away in %.1f %% of the texts.\n"
@@ -340,9 +360,11 @@ int main(int argc, char **argv) {
     if (argc == 3 && strcmp(command, "learned") == 0) return check_learned(argv[2]) == 0 ? 0 : 1;
     if (argc == 4 && strcmp(command, "attack") == 0)
         return write_attack(argv[2], argv[3]) == 0 ? 0 : 1;
-    if (argc == 3 && strcmp(command, "story") == 0) return tell_story(argv[2]) == 0 ? 0 : 1;
-    fprintf(stderr,
-            "usage: nvdp-demo data DIR [SEED [TEXTS]]\n       nvdp-demo learned RUN\n"
-            "       nvdp-demo attack RESULT.json ATTACK.json\n       nvdp-demo story RUNS\n");
+    if (argc == 4 && strcmp(command, "story") == 0)
+        return tell_story(argv[2], argv[3]) == 0 ? 0 : 1;
+    fprintf(
+        stderr,
+        "usage: nvdp-demo data DIR [SEED [TEXTS]]\n       nvdp-demo learned RUN\n"
+        "       nvdp-demo attack RESULT.json ATTACK.json\n       nvdp-demo story RUNS SUMMARY\n");
     return 2;
 }

@@ -12,9 +12,10 @@ runs=$out/sweep/runs
 base=$runs/base
 start=$SECONDS
 
-rm -rf "$out/data" "$out/sweep" "$out/cache" "$out/probe"
+rm -rf "$out/data" "$out/public" "$out/sweep" "$out/cache" "$out/probe" "$out/summary"
 mkdir -p "$runs"
 "$build/nvdp-demo" data "$out/data" 1 "$texts"
+"$build/nvdp-demo" data "$out/public" 2 "$texts"
 head -n 2 "$out/data/sentiment/train.tsv" | tail -n 1 | cut -f 1
 cat "$out"/data/sentiment/{train,dev}_names.txt >"$out/data/names.txt" # in the order of the shared files
 
@@ -49,11 +50,17 @@ for run in "$runs"/sst2-*; do
     "$nvdp" explain "$run" --baseline 0.125 --json >"$run/guess.json" # one of eight names
 done
 "$nvdp" report "$out/sweep" --quiet >"$out/report.txt"
+printf '== summarize the collection: one noisy matrix of embeddings of the public encoder, no sample of a text\n'
+cut -f 1 "$out/public/sentiment/train.tsv" | tail -n +2 >"$out/public.txt"
+"$nvdp" summarize "$out/summary" --model "$model" --center "$out/public.txt" --input "$out/data/sentiment/train.tsv" --text-column sentence \
+    --label-column label --classes 0,1 --reduce 64 --overwrite --out "$out/summary.h5" --json --quiet >"$out/summary.json" 2>"$out/summary.txt"
+"$nvdp" reuse "$out/summary.h5" --model "$model" --score "$out/data/sentiment/dev.tsv" --text-column sentence --label-column label \
+    --json --quiet >"$out/summary-reuse.json"
 shared=$(dirname "$(grep -l '"certified_epsilon": 16' "$runs"/*/run.json)")/shared.h5
 "$nvdp" verify "$shared" >"$out/verify.txt" || { cat "$out/verify.txt" >&2 && exit 1; }
 
 printf '\n'
-"$build/nvdp-demo" story "$runs"
+"$build/nvdp-demo" story "$runs" "$out/summary"
 printf '\nnvdp verify checks the file of epsilon 16 without texts and model: %d checks hold.\n' "$(grep -c '^yes ' "$out/verify.txt")"
 grep -vE '^(yes|no|-) ' "$out/verify.txt" | sed '/./,$!d'
 printf '\nDone in %d s. The numbers vary between machines and runs.\n' $((SECONDS - start))

@@ -11,7 +11,7 @@ mkdir -p "$scratch"
 cd "$scratch"
 "$source/experiments/demo/run.sh" "$build" demo 640 </dev/null | tee screen.txt
 for line in 'plain embeddings  *none' 'NVDP, published loss  *none' 'NVDP, certified  *16 .* 61\.9 %$' 'NVDP, certified  *8 .* 37\.6 %$' \
-    '^Plain embeddings give the name away' '^Proven: ' '^All checks that could be made passed' '  report  *demo/sweep/report/index.html$'; do
+    'summary of all texts  *1 .* %  *no sample' '^Plain embeddings give the name away' '^Proven: ' '^All checks that could be made passed' '  report  *demo/sweep/report/index.html$'; do
     grep -q -- "$line" screen.txt || { echo "demo.sh: the screen lacks '$line'" >&2 && exit 1; }
 done
 
@@ -26,8 +26,8 @@ damage() {
 runs=demo/sweep/runs
 of() { dirname "$(grep -l "\"certified_epsilon\": $1" $runs/sst2-*/run.json)"; }
 damage $runs/base/result.json 0.6 "learned $runs/base" 'expected at least 0.90, found 0.600'
-damage $runs/base/attack.json 0.7 "story $runs" 'FAILED: plain embeddings: .* too weak'
-damage "$(of 0.0)/reuse.json" 0.524 "story $runs" 'FAILED: NVDP, published loss: .* learned nothing'
-damage "$(of 16)/reuse.json" 0.524 "story $runs" 'FAILED: NVDP, certified: .* learned nothing'
-damage "$(of 8)/attack.json" 0.5 "story $runs" 'FAILED: NVDP, certified: .* proven are at most'
-"$build/nvdp-demo" story $runs >/dev/null
+damage $runs/base/attack.json 0.7 "story $runs demo/summary" 'FAILED: plain embeddings: .* too weak'
+damage "$(of 0.0)/reuse.json" 0.524 "story $runs demo/summary" 'FAILED: NVDP, published loss: .* learned nothing'
+damage "$(of 16)/reuse.json" 0.524 "story $runs demo/summary" 'FAILED: NVDP, certified: .* learned nothing'
+damage "$(of 8)/attack.json" 0.5 "story $runs demo/summary" 'FAILED: NVDP, certified: .* proven are at most'
+"$build/nvdp-demo" story $runs demo/summary >/dev/null
