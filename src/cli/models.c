@@ -23,13 +23,15 @@ static int encode(struct cli *cli) {
 const struct cli_command cli_command_encode = {
     .name = "encode",
     .summary = "write plain hidden states (not private, for analysis)",
-    .description = "Writes the encoder's hidden states of texts to an HDF5 file and, for models of "
+    .description = "Writes the encoder's hidden states of texts to a file (HDF5, NumPy, Parquet, "
+                   "safetensors) and, "
+                   "for models of "
                    "sentence-transformers, also their sentence embeddings. The values are not "
                    "private: use them for analysis and comparison, and do not give them away.",
     .examples = "Examples:\n"
                 "  nvdp encode --model bert --input texts.jsonl --out hidden.h5 --all-layers\n"
                 "  nvdp encode --model models/minilm --input reviews.csv --text-column review \\\n"
-                "    --out sentences.h5\n"
+                "    --only-embeddings --out sentences.npz\n"
                 "  grep -v '^#' texts.txt | nvdp encode --model bert --input - --out hidden.h5\n",
     .kinds = "encode",
     .heading = "Options:",

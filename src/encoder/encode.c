@@ -4,9 +4,9 @@
 #include "encoder/safetensors.h"
 
 #include "base/own.h"
+#include "encoder/arrays_file.h"
 #include "encoder/checkpoint.h"
 #include "encoder/row.h"
-#include "hdf5/hdf5.h"
 #include "options/rows.h"
 #include "text/batch.h"
 #include "text/dataset.h"
@@ -26,6 +26,7 @@ enum {
 
 /* Files before version 0.1 call it "pooled". */
 #define POOLER_OUTPUT "pooler_output"
+#define SENTENCES "sentence_embedding"
 
 /* --- options --- */
 
@@ -44,7 +45,7 @@ struct options {
     const char *input, *jsonl; /* texts in any format; JSON lines. One is NULL */
     const char *text_column, *text_pair_column;
     const char *out;
-    bool all_layers;
+    bool all_layers, only_embeddings;
 };
 
 #define AT(member) NVDP_OPTION_AT(struct options, member)
@@ -65,10 +66,17 @@ static const struct nvdp_option file_rows[] = {
      AT(jsonl)},
     NVDP__TEXT_COLUMN_ROW(AT(text_column)),
     NVDP__TEXT_PAIR_COLUMN_ROW(AT(text_pair_column)),
-    {"out", NVDP_OPTION_TEXT, "FILE.h5", "file to write", NULL, AT(out),
-     .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
+    {"out", NVDP_OPTION_TEXT, "FILE",
+     "file to write; its name says the format: .h5, .hdf5, .npz or .safetensors, or .npy, which "
+     "has "
+     "only the sentence embeddings",
+     NULL, AT(out), .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
     {"all-layers", NVDP_OPTION_FLAG, NULL, "write the hidden states of every layer", NULL,
      AT(all_layers)},
+    {"only-embeddings", NVDP_OPTION_FLAG, NULL,
+     "write the sentence embeddings, and leave out the hidden states of the tokens, which take "
+     "several times as much room",
+     NULL, AT(only_embeddings)},
     {0},
 };
 static const struct nvdp_option encoder_rows[] = {
@@ -137,7 +145,7 @@ struct nvdp_encoder {
     const struct nvdp_dataset *data;
     struct nvdp__batch *batch;
     float *host; /* [tokens, d] */
-    struct nvdp__h5 *file;
+    struct nvdp__arrays *file;
     float *states, *vectors; /* the caller's arrays if there is no file; NULL: not needed */
 };
 
@@ -303,42 +311,52 @@ static const char *layer_name(const struct nvdp_encoder *encode, size_t layer,
 static nvdp_status create_file(struct nvdp_encoder *encode) {
     const struct nvdp_dataset *data = encode->data;
     const struct nvdp_bert_config *config = &encode->config;
-    size_t hidden[] = {data->offset[data->count], config->hidden_size};
-    size_t pooled[] = {data->count, config->hidden_size};
-    size_t logits[] = {data->count, encode->outputs};
-    size_t vectors[] = {data->count, encode->sentence.width};
+    const size_t texts = data->count, wide = config->hidden_size;
+    struct nvdp__arrays *file = encode->file;
+    nvdp__autofree int64_t *offset = NULL;
     char pooling[NVDP__POOLING_TEXT];
-    NVDP_TRY(nvdp__h5_create(encode->ctx, encode->options.out, "encoding/1", &encode->file));
-    struct nvdp__h5 *file = encode->file;
-    NVDP_TRY(nvdp__h5_set_string(file, "nvdp_version", nvdp_version()));
-    NVDP_TRY(nvdp__h5_set_string(file, "model_fingerprint", encode->fingerprint));
-    NVDP_TRY(nvdp__h5_set_int(file, "hidden_size", (int64_t)config->hidden_size));
-    NVDP_TRY(nvdp__h5_set_int(file, "layers", (int64_t)config->num_hidden_layers));
-    NVDP_TRY(nvdp__h5_set_string(
+    NVDP_TRY(nvdp__arrays_set_text(file, "nvdp_version", nvdp_version()));
+    NVDP_TRY(nvdp__arrays_set_text(file, "model_fingerprint", encode->fingerprint));
+    NVDP_TRY(nvdp__arrays_set_int(file, "hidden_size", wide));
+    NVDP_TRY(nvdp__arrays_set_int(file, "layers", config->num_hidden_layers));
+    NVDP_TRY(nvdp__arrays_set_text(
         file, "statement", "Plain hidden states, without noise: not private, not to be shared."));
-    NVDP_TRY(nvdp__h5_write_sizes(file, "offset", data->count + 1, data->offset));
+    NVDP_TRY(nvdp__arrays_add(file, "offset", NVDP__H5_I64, texts + 1, 0, false));
     for (size_t l = first_layer(encode); l <= config->num_hidden_layers; l++) {
         char name[NAME_SIZE];
-        NVDP_TRY(nvdp__h5_dataset(file, layer_name(encode, l, name), NVDP__H5_F32, 2, hidden));
+        NVDP_TRY(nvdp__arrays_add(file, layer_name(encode, l, name), NVDP__H5_F32,
+                                  data->offset[texts], wide, false));
     }
     if (encode->has_pooler) {
-        NVDP_TRY(nvdp__h5_dataset(file, POOLER_OUTPUT, NVDP__H5_F32, 2, pooled));
-        NVDP_TRY(nvdp__h5_set_string(
+        NVDP_TRY(nvdp__arrays_add(file, POOLER_OUTPUT, NVDP__H5_F32, texts, wide, true));
+        NVDP_TRY(nvdp__arrays_set_text(
             file, "pooler_output_meaning",
             "The model's pooler, tanh(W h + b) of each text's first token, which is made for "
             "classifiers: not a sentence embedding."));
     }
-    if (encode->has_classifier) NVDP_TRY(nvdp__h5_dataset(file, "logits", NVDP__H5_F32, 2, logits));
-    if (encode->sentence.poolings == 0) return NVDP_OK;
-    NVDP_TRY(nvdp__h5_set_string(file, "pooling", nvdp__pooling_text(&encode->sentence, pooling)));
-    NVDP_TRY(nvdp__h5_set_int(file, "normalized", nvdp__sentence_normalizes(&encode->sentence)));
-    return nvdp__h5_dataset(file, "sentence_embedding", NVDP__H5_F32, 2, vectors);
+    if (encode->has_classifier)
+        NVDP_TRY(nvdp__arrays_add(file, "logits", NVDP__H5_F32, texts, encode->outputs, true));
+    if (encode->sentence.poolings > 0) {
+        const bool unit = nvdp__sentence_normalizes(&encode->sentence);
+        NVDP_TRY(
+            nvdp__arrays_set_text(file, "pooling", nvdp__pooling_text(&encode->sentence, pooling)));
+        NVDP_TRY(nvdp__arrays_set_int(file, "normalized", unit));
+        NVDP_TRY(
+            nvdp__arrays_add(file, SENTENCES, NVDP__H5_F32, texts, encode->sentence.width, true));
+    }
+    NVDP_TRY(nvdp__arrays_begin(file));
+    if (!nvdp__arrays_has(file, "offset")) return NVDP_OK;
+    NVDP_TRY(NVDP__NEW(encode->ctx, offset, texts + 1));
+    for (size_t i = 0; i <= texts; i++)
+        offset[i] = (int64_t)data->offset[i];
+    return nvdp__arrays_write(file, "offset", 0, texts + 1, offset);
 }
 
 static nvdp_status write_rows(struct nvdp_encoder *encode, const char *name, size_t first,
                               size_t rows, size_t width, const float *tensor) {
+    if (!nvdp__arrays_has(encode->file, name)) return NVDP_OK;
     nvdp__download(&encode->dev, rows * width, tensor, encode->host);
-    return nvdp__h5_write_rows(encode->file, name, NVDP__H5_F32, first, rows, encode->host);
+    return nvdp__arrays_write(encode->file, name, first, rows, encode->host);
 }
 
 static void give_batch(struct nvdp_encoder *encode, size_t first) {
@@ -368,10 +386,9 @@ static nvdp_status write_batch(struct nvdp_encoder *encode, size_t first) {
     if (encode->has_classifier)
         NVDP_TRY(
             write_rows(encode, "logits", first, batch->texts, encode->outputs, encode->logits));
-    return encode->sentence.poolings > 0
-               ? write_rows(encode, "sentence_embedding", first, batch->texts,
-                            encode->sentence.width, encode->vector)
-               : NVDP_OK;
+    return encode->sentence.poolings > 0 ? write_rows(encode, SENTENCES, first, batch->texts,
+                                                      encode->sentence.width, encode->vector)
+                                         : NVDP_OK;
 }
 
 /* --- the pass --- */
@@ -514,7 +531,7 @@ static nvdp_status encode_all(struct nvdp_encoder *encode) {
 
 /* Frees the memory of one call; keeps the weights. */
 static void release_call(struct nvdp_encoder *encode) {
-    nvdp__h5_free(encode->file);
+    nvdp__arrays_free(encode->file);
     free(encode->host);
     nvdp__batch_free(encode->batch);
     nvdp__bert_cache_release(&encode->cache);
@@ -558,7 +575,15 @@ nvdp_status nvdp__encode_file(struct nvdp_context *ctx, const struct nvdp_config
                           path != NULL ? "both" : "neither");
     NVDP_TRY(nvdp__refuse_same(ctx, "out", options->out, path));
     NVDP_TRY(nvdp__check_folder_of(ctx, options->out));
+    NVDP_TRY(nvdp__arrays_open(ctx, options->out, "encoding/1",
+                               options->only_embeddings ? SENTENCES : NULL, &encode.file));
     NVDP_TRY(open_model(ctx, &encode));
+    if (nvdp__arrays_only(encode.file) != NULL && encode.sentence.poolings == 0)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "%s: expected sentence embeddings, found no pooling in the model's folder "
+            "or {pool} none; {pool} mean, cls or max chooses one",
+            options->out);
     const struct nvdp__encode_limits limits = {.config = &encode.config,
                                                .max_length = encode.max_length,
                                                .directory = options->model,
@@ -574,7 +599,7 @@ nvdp_status nvdp__encode_file(struct nvdp_context *ctx, const struct nvdp_config
     NVDP_TRY(allocate(&encode, true));
     NVDP_TRY(create_file(&encode));
     NVDP_TRY(encode_all(&encode));
-    NVDP_TRY(nvdp__h5_commit(encode.file, true));
+    NVDP_TRY(nvdp__arrays_commit(encode.file));
     if (out != NULL) {
         struct nvdp_encoding result = {.texts = input.data.count,
                                        .max_length = encode.max_length,

@@ -1,25 +1,10 @@
-/* Declarations shared by the writer of Parquet, parquet.c, and the reader, parquet_read.c. */
+/* Declarations shared by the writer of releases in Parquet, parquet.c, and the reader, parquet_read.c. */
 #ifndef NVDP_SRC_SHARE_PARQUET_H
 #define NVDP_SRC_SHARE_PARQUET_H
 
 #include "base/array.h"
+#include "base/parquet.h"
 #include "share/release.h"
-
-/* Type codes of Thrift's compact protocol. */
-enum {
-    NVDP__T_STOP = 0,
-    NVDP__T_TRUE = 1,
-    NVDP__T_FALSE = 2,
-    NVDP__T_BYTE = 3,
-    NVDP__T_I32 = 5,
-    NVDP__T_I64 = 6,
-    NVDP__T_DOUBLE = 7,
-    NVDP__T_BINARY = 8,
-    NVDP__T_LIST = 9,
-    NVDP__T_SET = 10,
-    NVDP__T_MAP = 11,
-    NVDP__T_STRUCT = 12
-};
 
 /* The columns of the table in order.  The last ones match nvdp__text_columns. */
 enum nvdp__of {
@@ -35,24 +20,10 @@ enum nvdp__of {
 };
 struct nvdp__parquet_column {
     const char *name;
-    enum {
-        NVDP__INT32 = 1,
-        NVDP__INT64 = 2,
-        NVDP__FLOAT = 4,
-        NVDP__DOUBLE = 5
-    } type;      /* Parquet's Type */
+    enum nvdp__parquet_type type;
     size_t size; /* bytes per value */
 };
 extern const struct nvdp__parquet_column nvdp__parquet_columns[NVDP__OFS];
-
-/* Bytes that are written, and the state of Thrift's compact protocol in them. */
-struct nvdp__thrift_bytes {
-    struct nvdp_context *ctx;
-    unsigned char *at;
-    size_t count, capacity;
-    nvdp_status status; /* the first failure */
-    int field;          /* number of the last field in the current struct */
-};
 
 /* release->of, of a writer or of a reader. */
 struct nvdp__parquet {
@@ -60,17 +31,14 @@ struct nvdp__parquet {
     enum nvdp__of column[NVDP__OFS];
     size_t group_rows, groups;
     /* of a writer */
-    struct nvdp__memory memory; /* the owner of chunk, sample, z and log_pi */
-    uint64_t written;
-    bool ended;    /* all rows are written */
-    struct chunk { /* a column in a row group */
-        uint64_t offset, bytes, values;
-    } * chunk;    /* [groups][columns] */
+    struct nvdp__memory memory; /* the owner of table.chunk, sample, z and log_pi */
+    struct nvdp__parquet_table table;
+    struct nvdp__parquet_field field[NVDP__OFS];
+    bool ended;   /* all rows are written */
     int64_t next; /* sample of the last row written */
     /* the current row group of a writer */
     size_t group, first, rows;
-    int64_t *sample; /* [rows] sample of each row */
-    struct nvdp__thrift_bytes body, head;
+    int64_t *sample;  /* [rows] sample of each row */
     void *z, *log_pi; /* [rows p], [rows]: int32_t, or float on grid float16 */
     /* of a reader */
     char *bytes; /* the whole file */

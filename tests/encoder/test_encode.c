@@ -1,5 +1,6 @@
 /* Plain encoding: the reference checkpoint's hidden states, and all kinds of invalid inputs. */
 #include "base/file.h"
+#include "encoder/arrays_file.h"
 #include "encoder/checkpoint.h"
 #include "encoder/encode.h"
 #include "encoder/safetensors.h"
@@ -10,6 +11,7 @@
 #include <nvdp/evaluate.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 enum { TEXTS = 5, PADDED = 13, WIDTH = 24, CLASSES = 3, LAYERS = 3 };
 static const size_t golden_length[TEXTS] = {13, 7, 2, 9, 1};
@@ -205,6 +207,205 @@ Test(encode, positions_skip_the_padding_token_in_a_text) {
     }
     for (size_t k = 0; k < TOKENS * WIDTH; k++)
         cr_assert_eq(states[0][k], states[1][k], "%zu", k);
+}
+
+/* --- formats of the file --- */
+
+static uint64_t little(const char *at, size_t bytes) {
+    uint64_t value = 0;
+    memcpy(&value, at, bytes);
+    return value;
+}
+
+/* Checks an NPY array, and compares its values with those of HDF5. */
+static void check_npy(const char *bytes, size_t size, const char *head, struct nvdp__h5 *h5,
+                      const char *name) {
+    const bool whole = strcmp(name, "offset") == 0;
+    const size_t width = whole ? 1 : strcmp(name, "logits") == 0 ? CLASSES : WIDTH;
+    size_t shape[2] = {0, 1};
+    cr_assert_geq(size, 128);
+    cr_assert_eq(memcmp(bytes, "\x93NUMPY\1\0\x76\0", 10), 0);
+    cr_assert_eq(bytes[127], '\n');
+    cr_assert_eq(memcmp(bytes + 10, head, strlen(head)), 0, "%.100s", bytes + 10);
+    ok(nvdp__h5_shape(h5, name, whole ? NVDP__H5_I64 : NVDP__H5_F32, whole ? 1 : 2, shape));
+    const size_t count = shape[0] * width, item = whole ? 8 : 4;
+    cr_assert_eq(size, 128 + count * item, "%s: %zu bytes", name, size);
+    void *want = support_keep(calloc(count, item));
+    ok(nvdp__h5_read_rows(h5, name, whole ? NVDP__H5_I64 : NVDP__H5_F32, 0, shape[0], want));
+    cr_assert_eq(memcmp(bytes + 128, want, count * item), 0, "%s", name);
+}
+
+/* Encodes the golden batch and returns the path of the file. */
+static const char *encode_as(const char *name, const char *pool, const char *only) {
+    struct nvdp_context *ctx = support_context();
+    nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *want = NULL;
+    ok(nvdp__safetensors_open(ctx, support_golden("bert/expected.safetensors"), &want));
+    const char *path = support_scratch_path(name);
+    ok(nvdp_encode(ctx,
+                   support_config(ctx, "encode", "model", support_golden("bert"), "jsonl",
+                                  golden_input(want), "out", path, "pool", pool, "batch", "2",
+                                  "only-embeddings", only, NULL),
+                   NULL));
+    return path;
+}
+
+static void open_h5(const char *path, struct nvdp__h5 **file) {
+    ok(nvdp__h5_open(support_context(), path, "encoding", 1, file));
+}
+
+/* The members of a ZIP file without compression, in front of its list. Each has 64-bit sizes, and its CRC-32. */
+Test(encode, npz_has_the_arrays_of_hdf5) {
+    static const struct {
+        const char *name, *head;
+    } members[] = {
+        {"offset", "{'descr': '<i8', 'fortran_order': False, 'shape': (6,), }"},
+        {"hidden", "{'descr': '<f4', 'fortran_order': False, 'shape': (32, 24), }"},
+        {"pooler_output", "{'descr': '<f4', 'fortran_order': False, 'shape': (5, 24), }"},
+        {"logits", "{'descr': '<f4', 'fortran_order': False, 'shape': (5, 3), }"},
+        {"sentence_embedding", "{'descr': '<f4', 'fortran_order': False, 'shape': (5, 24), }"}};
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *h5 = NULL;
+    open_h5(encode_as("a.h5", "mean", "false"), &h5);
+    nvdp__autofree char *bytes = NULL;
+    size_t size = 0, at = 0, k = 0;
+    ok(nvdp__read_file(support_context(), encode_as("a.npz", "mean", "false"), 1 << 20, &bytes,
+                       &size));
+    for (; memcmp(bytes + at, "PK\3\4", 4) == 0; k++) {
+        cr_assert_lt(k, sizeof members / sizeof *members);
+        const size_t name = little(bytes + at + 26, 2), extra = little(bytes + at + 28, 2);
+        cr_assert_eq(name, strlen(members[k].name) + 4);
+        cr_assert_eq(memcmp(bytes + at + 30, members[k].name, name - 4), 0);
+        cr_assert_eq(extra, 20);
+        const char *data = bytes + at + 30 + name + extra;
+        const size_t whole = little(data - 16, 8);
+        cr_assert_eq(little(data - 8, 8), whole, "not compressed");
+        check_npy(data, whole, members[k].head, h5, members[k].name);
+        cr_assert_eq(crc32_z(0, (const unsigned char *)data, whole), little(bytes + at + 14, 4));
+        at = (size_t)(data - bytes) + whole;
+    }
+    cr_assert_eq(k, sizeof members / sizeof *members);
+    cr_assert_eq(memcmp(bytes + size - 22, "PK\5\6", 4), 0);
+    cr_assert_eq(little(bytes + size - 42 + 8, 8), size - 98, "where the end with 64 bits is");
+    cr_assert_eq(little(bytes + size - 98 + 32, 8), k);
+    cr_assert_eq(little(bytes + size - 98 + 48, 8), at, "where the list is");
+}
+
+Test(encode, npy_has_the_sentence_embeddings) {
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *h5 = NULL;
+    nvdp__autofree char *bytes = NULL;
+    size_t size = 0;
+    open_h5(encode_as("a.h5", "cls", "false"), &h5);
+    ok(nvdp__read_file(support_context(), encode_as("a.npy", "cls", "false"), 1 << 20, &bytes,
+                       &size));
+    check_npy(bytes, size, "{'descr': '<f4', 'fortran_order': False, 'shape': (5, 24), }", h5,
+              "sentence_embedding");
+}
+
+Test(encode, safetensors_has_the_arrays_and_attributes_of_hdf5) {
+    static const char *const names[] = {"hidden", "logits", "pooler_output", "sentence_embedding"};
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *h5 = NULL;
+    nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *file = NULL;
+    open_h5(encode_as("a.hdf5", "max", "false"), &h5);
+    ok(nvdp__safetensors_open(support_context(), encode_as("a.safetensors", "max", "false"),
+                              &file));
+    cr_assert_eq(nvdp__safetensors_count(file), 5);
+    cr_assert_eq(nvdp__safetensors_find(file, "offset")->dtype, NVDP__DTYPE_I64);
+    cr_assert_str_eq(nvdp__safetensors_metadata(file, "pooling"), "max");
+    cr_assert_str_eq(nvdp__safetensors_metadata(file, "nvdp_format"), "encoding/1");
+    for (size_t i = 0; i < 4; i++) {
+        const struct nvdp__tensor_info *info = nvdp__safetensors_find(file, names[i]);
+        float *want = support_keep(calloc(info->count, sizeof *want));
+        ok(nvdp__h5_read_rows(h5, names[i], NVDP__H5_F32, 0, info->shape[0], want));
+        cr_assert_eq(memcmp(info->data, want, info->count * sizeof *want), 0, "%s", names[i]);
+    }
+}
+
+/* True if the file has these rows of the HDF5 file end to end. */
+static bool has_rows(const char *bytes, size_t size, struct nvdp__h5 *h5, const char *name) {
+    float want[TEXTS * WIDTH];
+    size_t shape[2];
+    ok(nvdp__h5_shape(h5, name, NVDP__H5_F32, 2, shape));
+    ok(nvdp__h5_read_rows(h5, name, NVDP__H5_F32, 0, TEXTS, want));
+    return memmem(bytes, size, want, TEXTS * shape[1] * sizeof *want) != NULL;
+}
+
+Test(encode, parquet_has_the_rows_of_texts) {
+    static const char *const names[] = {"pooler_output", "logits", "sentence_embedding"};
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *h5 = NULL;
+    nvdp__autofree char *bytes = NULL;
+    size_t size = 0;
+    open_h5(encode_as("a.h5", "mean", "false"), &h5);
+    ok(nvdp__read_file(support_context(), encode_as("a.parquet", "mean", "false"), 1 << 20, &bytes,
+                       &size));
+    cr_assert_eq(memcmp(bytes, "PAR1", 4), 0);
+    cr_assert_eq(memcmp(bytes + size - 4, "PAR1", 4), 0);
+    const char *end = bytes + size - 8 - little(bytes + size - 8, 4);
+    for (size_t i = 0; i < 3; i++) {
+        cr_assert(has_rows(bytes, size, h5, names[i]), "%s", names[i]);
+        cr_assert_not_null(memmem(end, (size_t)(bytes + size - end), names[i], strlen(names[i])));
+    }
+    cr_assert_null(memmem(bytes, size, "\6hidden", 7));
+}
+
+/* A group has 2 of 5 rows. They come 3 and 2 at a time. */
+Test(encode, parquet_has_groups_of_rows) {
+    enum { WIDE = 1 << 20, ROWS = 5 };
+    struct nvdp_context *ctx = support_context();
+    nvdp__autoptr(nvdp__arrays_free) struct nvdp__arrays *file = NULL;
+    nvdp__autofree char *bytes = NULL;
+    const char *path = support_scratch_path("wide.parquet");
+    const size_t row = WIDE * sizeof(float);
+    float *rows = support_keep(calloc(ROWS, row));
+    size_t size = 0;
+    for (size_t k = 0; k < (size_t)ROWS * WIDE; k++)
+        rows[k] = (float)(k % 16777213);
+    ok(nvdp__arrays_open(ctx, path, "encoding/1", NULL, &file));
+    ok(nvdp__arrays_add(file, "z", NVDP__H5_F32, ROWS, WIDE, true));
+    ok(nvdp__arrays_begin(file));
+    ok(nvdp__arrays_write(file, "z", 0, 3, rows));
+    ok(nvdp__arrays_write(file, "z", 3, 2, rows + 3 * WIDE));
+    cr_assert_not(nvdp__exists(path), "half a file");
+    ok(nvdp__arrays_commit(file));
+    ok(nvdp__read_file(ctx, path, 1 << 26, &bytes, &size));
+    for (size_t first = 0; first < ROWS; first += 2) {
+        const size_t count = first + 2 <= ROWS ? 2 * row : row;
+        const char *found = memmem(bytes, size, rows + first * WIDE, count);
+        cr_assert_not_null(found, "rows from %zu", first);
+    }
+}
+
+Test(encode, only_embeddings_leaves_out_the_states) {
+    static const char *const others[] = {"offset", "hidden", "logits", "pooler_output"};
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *h5 = NULL;
+    nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *file = NULL;
+    open_h5(encode_as("a.h5", "mean", "true"), &h5);
+    cr_assert(nvdp__h5_has(h5, "sentence_embedding"));
+    for (size_t i = 0; i < 4; i++)
+        cr_assert_not(nvdp__h5_has(h5, others[i]), "%s", others[i]);
+    ok(nvdp__safetensors_open(support_context(), encode_as("a.safetensors", "mean", "true"),
+                              &file));
+    cr_assert_eq(nvdp__safetensors_count(file), 1);
+}
+
+Test(encode, refuses_other_suffixes_and_files_without_content) {
+    static const struct {
+        const char *out, *only, *message;
+    } cases[] = {{"out", "false",
+                  "out: expected a name that ends in .h5, .hdf5, .npz, .npy, .parquet or "
+                  ".safetensors, found 'out'"},
+                 {"a.pt", "false", "found 'a.pt'"},
+                 {"a.npy", "false", "a.npy: expected sentence embeddings, found no pooling"},
+                 {"a.parquet", "true", "a.parquet: expected sentence embeddings, found no pooling"},
+                 {"a.npz", "true", "a.npz: expected sentence embeddings, found no pooling"}};
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *out = support_scratch_path(cases[i].out);
+        const struct nvdp_config *config =
+            support_config(ctx, "encode", "model", support_golden("bert"), "jsonl",
+                           support_file("in.jsonl", "{\"input_ids\": [5, 6]}\n"), "out", out,
+                           "only-embeddings", cases[i].only, NULL);
+        fails(nvdp_encode(ctx, config, NULL), NVDP_ERR_ARGUMENT, cases[i].message);
+        cr_assert_not(nvdp__exists(out));
+    }
 }
 
 /* --- sentence vectors --- */
