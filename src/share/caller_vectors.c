@@ -427,7 +427,8 @@ static nvdp_status read_vectors(struct opened *of, const char *name,
         float *x = out->x + i * d;
         bool finite = true;
         for (size_t k = 0; k < d; k++) {
-            x[k] = (float)real_at(from, i * d + k);
+            x[k] =
+                (float)real_at(from, i * d + k) + 0.f; /* -0 is 0: equal vectors have equal bytes */
             finite &= isfinite(x[k]);
         }
         if (finite) continue;
@@ -449,17 +450,20 @@ static size_t put_utf8(uint32_t c, char *to) {
     return more + 1;
 }
 
-/* Writes value i as text of at most of->size + 32 bytes. Returns its length, or SIZE_MAX for a string with a NUL or a character
- * that does not exist. */
-static size_t write_value(const struct stored *of, size_t i, char *to) {
+/* Writes value i as text of at most of->size + 32 bytes, and returns its length. A NUL inside a string is written as byte ff, a
+ * character beyond Unicode as fe, and half of a character as if it were one, so that such strings remain names: *odd is set. */
+static size_t write_value(const struct stored *of, size_t i, char *to, bool *odd) {
     unsigned char value[8];
     size_t length = of->size;
     if (of->kind == 'S') {
         const char *from = (const char *)of->at + i * of->size;
         while (length > 0 && from[length - 1] == '\0')
             length--;
-        memcpy(to, from, length);
-        return memchr(to, '\0', length) == NULL ? length : SIZE_MAX;
+        for (size_t k = 0; k < length; k++) {
+            to[k] = from[k] != '\0' ? from[k] : '\xff';
+            *odd |= from[k] == '\0';
+        }
+        return length;
     }
     if (of->kind == 'U') {
         const struct stored units = {.size = 4, .swapped = of->swapped, .at = of->at};
@@ -469,8 +473,13 @@ static size_t write_value(const struct stored *of, size_t i, char *to) {
             const uint32_t c = (uint32_t)little(value, 4);
             zeros += c == 0;
             if (c == 0) continue;
-            if (zeros > 0 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return SIZE_MAX;
-            used += put_utf8(c, to + used);
+            *odd |= zeros > 0 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000);
+            for (; zeros > 0; zeros--)
+                to[used++] = '\xff';
+            if (c > 0x10ffff)
+                to[used++] = '\xfe';
+            else
+                used += put_utf8(c, to + used);
         }
         return used;
     }
@@ -508,11 +517,11 @@ static nvdp_status read_column(struct opened *of, const char *option, const char
         return NVDP__BAD_FILE(of, "array '%s' is too large", name);
     NVDP_TRY(NVDP__ARRAYS(of->ctx, NULL, NVDP__ITEMS(out->text, n), NVDP__ITEMS(out->bytes, room)));
     for (size_t i = 0; i < n; i++) {
-        size_t length = write_value(from, i, out->bytes + used);
-        if (id && (length == SIZE_MAX || length == 0))
+        bool odd = false;
+        const size_t length = write_value(from, i, out->bytes + used, &odd);
+        if (id && (odd || length == 0))
             return NVDP__BAD_FILE(of, "array '%s', row %zu: expected an id, found %s", name, i,
                                   length == 0 ? "an empty one" : "no text, or a NUL inside");
-        if (length == SIZE_MAX) length = 0; /* no label or person is refused */
         out->text[i] = out->bytes + used;
         out->bytes[used + length] = '\0';
         used += length + 1;

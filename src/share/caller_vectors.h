@@ -10,7 +10,7 @@ struct nvdp__vector_names {
     const char *id, *label, *person;
 };
 
-/* A column: one string per row; numbers as text. A missing number, and a label or a person that is no text, is "". */
+/* A column: one string per row; numbers as text. A missing number is "". */
 struct nvdp__string_column {
     const char **text; /* [count]; NULL: not asked for */
     char *bytes;

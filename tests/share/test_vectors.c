@@ -73,6 +73,27 @@ Test(vectors, numbers_that_are_not_finite) {
     }
 }
 
+/* Strings that are no text are refused as ids alone: as names of persons they remain names, so that the rows of such a person
+ * stay together. -0 is 0: equal vectors have equal bytes. */
+Test(vectors, names_that_are_no_text) {
+    static const struct nvdp__vector_names both = {.person = "person", .label = "label"},
+                                           ids[] = {{.id = "person"}, {.id = "label"}};
+    static const char *const person[] = {"J\xed\xb3\xb6rg", "a\377b", "J\xed\xb3\xb6rg", "ab"},
+                             *const label[] = {"a\377b", "ab", "a\377b", ""};
+    struct nvdp_context *ctx = support_context();
+    nvdp__auto(nvdp__caller_vectors_release) struct nvdp__caller_vectors got = {0}, none = {0};
+    ok(nvdp__caller_vectors_read(ctx, corpus("odd.npz"), &both, &got));
+    for (size_t i = 0; i < 4; i++) {
+        cr_expect_str_eq(got.person.text[i], person[i]);
+        cr_expect_str_eq(got.label.text[i], label[i]);
+    }
+    cr_expect_arr_eq(got.x, values, sizeof values);
+    fails(nvdp__caller_vectors_read(ctx, corpus("odd.npz"), &ids[0], &none), NVDP_ERR_INPUT,
+          "row 0: expected an id, found no text, or a NUL inside");
+    fails(nvdp__caller_vectors_read(ctx, corpus("odd.npz"), &ids[1], &none), NVDP_ERR_INPUT,
+          "row 0: expected an id, found no text, or a NUL inside");
+}
+
 Test(vectors, refused_files) {
     static const struct {
         const char *file, *vectors, *id, *words;
@@ -355,6 +376,36 @@ Test(vectors, the_file_states_who_vouches) {
     fails(nvdp_search_open(p.ctx, of, NULL, &search), NVDP_ERR_ARGUMENT,
           "vectors of another program");
     nvdp_shared_free(of);
+}
+
+/* A center of the private vectors is found whatever their scale and rounding, because the program scales them, too. */
+Test(vectors, rounded_or_scaled_center) {
+    static const struct {
+        double scale, relative;
+        bool found;
+    } cases[] = {{1, 0, true}, {3e-20, 0, true}, {7, 0x1p-11, true}, {1, 0x1p-6, false}};
+    struct place p = place();
+    const char *path = vectors_file(&p, "rows.safetensors", 1, ROWS, WIDTH, 0),
+               *center = support_scratch_path("near.safetensors");
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        nvdp__auto(nvdp__caller_vectors_release) struct nvdp__caller_vectors of = {0};
+        ok(nvdp__caller_vectors_read(p.ctx, path, &(struct nvdp__vector_names){0}, &of));
+        for (size_t i = 0; i < ROWS * WIDTH; i++)
+            of.x[i] *= (float)(cases[k].scale * (1 + (i % 2 ? 1 : -1) * cases[k].relative));
+        const struct nvdp__tensor_source tensor = {
+            .name = "x", .dtype = NVDP__DTYPE_F32, .rank = 2, .shape = {ROWS, WIDTH}, .data = of.x};
+        ok(nvdp__safetensors_write(p.ctx, center, 1, &tensor, NULL));
+        const nvdp_status status =
+            nvdp_export(p.ctx,
+                        support_config(p.ctx, "export", "center", center, "out",
+                                       support_scratch_path("near.h5"), "vectors", path,
+                                       "clip-sequence", "1", NULL),
+                        NULL);
+        if (cases[k].found)
+            fails(status, NVDP_ERR_ARGUMENT, "found 40 of the 40 vectors to share among them");
+        else
+            ok(status);
+    }
 }
 
 Test(vectors, refuses) {
