@@ -36,7 +36,8 @@ struct options {
     const char *eval_labels; /* NULL: the labels of eval_file */
     const char *init;        /* public model to start from; NULL: random */
     const char *out;         /* directory for the reader; NULL: not saved */
-    const char *score, *model, *text_column, *label_column; /* of a summary's reader */
+    const char *score, *model, *text_column, *pair_column,
+        *label_column; /* of a summary's reader */
     bool overwrite;
     bool regression; /* labels are scores */
     size_t heads, epochs, batch, patience, seeds;
@@ -128,6 +129,7 @@ static const struct nvdp_option summary_rows[] = {
      NULL, AT(score), .group = "Reader of a summary:"},
     NVDP__MAPPED_ENCODER_ROW(AT(model)),
     NVDP__RELEASED_COLUMN_ROW(AT(text_column)),
+    NVDP__TEXT_PAIR_COLUMN_ROW(AT(pair_column)),
     NVDP__LABEL_COLUMN_ROW(AT(label_column)),
     {0},
 };
@@ -581,14 +583,15 @@ static nvdp_status score_linear(struct reuse *reuse, const struct nvdp__linear_r
                                 struct nvdp_scores *scores) {
     const struct options *options = reuse->options;
     nvdp__autoptr(nvdp_encoder_free) struct nvdp_encoder *encoder = NULL;
-    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *texts = NULL;
+    nvdp__auto(nvdp__linear_input_release) struct nvdp__linear_input input = {0};
     nvdp__autofree float *outputs = NULL;
     NVDP_TRY(nvdp__query_encoder(reuse->ctx, &reader->query, options->model, &encoder));
-    NVDP_TRY(nvdp__linear_texts(reader, encoder, options->score, options->text_column,
-                                options->label_column != NULL ? options->label_column : "label",
-                                &texts));
+    NVDP_TRY(nvdp__linear_texts(
+        reader, encoder, options->score, options->text_column, options->pair_column,
+        options->label_column != NULL ? options->label_column : "label", &input));
+    const struct nvdp_dataset *texts = input.first;
     NVDP_TRY(NVDP__NEW(reuse->ctx, outputs, texts->count * nvdp__linear_width(reader)));
-    NVDP_TRY(nvdp__linear_outputs(reader, encoder, texts, outputs));
+    NVDP_TRY(nvdp__linear_outputs(reader, encoder, &input, outputs));
     const float *const draw = outputs;
     nvdp__score(&reader->task, texts->count, texts->label, 1, &draw, scores);
     NVDP_TRY(nvdp__add_intervals(reuse->ctx, &reader->task, texts->count, texts->label, 1, &draw,

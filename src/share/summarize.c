@@ -11,6 +11,7 @@
 #include "share/reader.h"
 #include "tensor/ops.h"
 #include "text/dataset.h"
+#include "train/linear.h"
 #include "train/training_options.h"
 #include <math.h>
 #include <nvdp/summary.h>
@@ -297,19 +298,6 @@ static void wipe(struct sums *sums) {
     nvdp__memory_release(&sums->memory);
 }
 
-/* Turns the first vector of a pair, x [p], and the second one into x [2 p]: sqrt(p) times their products, then their absolute
- * differences, scaled to length 1. */
-static void join_pair(size_t p, const float *second, float *x) {
-    double square = 0;
-    for (size_t i = 0; i < p; i++) {
-        x[p + i] = fabsf(x[i] - second[i]);
-        x[i] *= second[i] * sqrtf((float)p);
-        square += (double)x[i] * (double)x[i] + (double)x[p + i] * (double)x[p + i];
-    }
-    for (size_t i = 0; i < 2 * p && square > 0; i++)
-        x[i] = (float)((double)x[i] / sqrt(square));
-}
-
 /* Sets x of the rows [first, first + n). The means of texts lie on a sphere whose radius is the clip of the run. */
 static nvdp_status set_vectors(struct summarizer *of, struct sums *sums, size_t first, size_t n) {
     struct nvdp__export *export = &of->export;
@@ -323,7 +311,7 @@ static nvdp_status set_vectors(struct summarizer *of, struct sums *sums, size_t 
             float *to = part == 0 ? sums->x + i * d : line;
             for (size_t k = 0; k < p; k++)
                 to[k] = (float)(export->draw.posteriors->mu[i * p + k] / radius);
-            if (part > 0) join_pair(p, line, sums->x + i * d);
+            if (part > 0) nvdp__join_pair(p, line, sums->x + i * d);
         }
     }
     return NVDP_OK;

@@ -248,19 +248,14 @@ size_t nvdp__summary_units(const struct nvdp_collection *of) {
 nvdp_status nvdp__summary_fit(struct nvdp_collection *of, const char *path,
                               struct nvdp__linear_reader *out) {
     const size_t answers = of->facts.plan.answers, d = of->facts.plan.dim;
-    nvdp__auto(nvdp__linear_release) struct nvdp__linear_reader made = {.ctx = of->ctx};
+    nvdp__auto(nvdp__linear_release) struct nvdp__linear_reader made = {.ctx = of->ctx,
+                                                                        .pairs = of->facts.pairs};
     nvdp__autofree double *weight = NULL, *bias = NULL;
     if (answers == 0)
         return nvdp__fail(of->ctx, NVDP_ERR_INPUT,
                           "%s: expected a summary with answers, which a reader needs, found one "
                           "without classes or a range of scores",
                           path);
-    if (of->facts.pairs)
-        return nvdp__fail(
-            of->ctx, NVDP_ERR_UNSUPPORTED,
-            "%s: attribute 'pair_features': expected a summary of single texts, found "
-            "one of pairs, of which no reader is made yet",
-            path);
     if (of->held->query == NULL)
         return nvdp__fail(of->ctx, NVDP_ERR_INPUT,
                           "%s: attribute 'encoder' is missing: nobody could apply a reader", path);

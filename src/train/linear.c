@@ -18,6 +18,7 @@
 #include <string.h>
 
 #define FORMAT "linear-reader/1"
+#define PAIRS "product-difference"
 
 enum { MAX_WIDTH = 1 << 16, MAX_CLASSES = 1 << 12 };
 
@@ -96,7 +97,23 @@ nvdp_status nvdp__query_embed(struct nvdp_context *ctx, const struct nvdp__query
     return NVDP_OK;
 }
 
+void nvdp__join_pair(size_t p, const float *second, float *x) {
+    double square = 0;
+    for (size_t i = 0; i < p; i++) {
+        x[p + i] = fabsf(x[i] - second[i]);
+        x[i] *= second[i] * sqrtf((float)p);
+        square += (double)x[i] * (double)x[i] + (double)x[p + i] * (double)x[p + i];
+    }
+    for (size_t i = 0; i < 2 * p && square > 0; i++)
+        x[i] = (float)((double)x[i] / sqrt(square));
+}
+
 /* --- the folder of a reader --- */
+
+/* Returns the width of the vectors that a reader reads. */
+static size_t inputs_of(const struct nvdp__linear_reader *reader) {
+    return (reader->pairs ? 2 : 1) * reader->query.dim;
+}
 
 size_t nvdp__linear_width(const struct nvdp__linear_reader *reader) {
     return reader->task.regression ? 1 : (size_t)reader->task.classes;
@@ -133,7 +150,8 @@ static nvdp_status declare(const struct nvdp__linear_reader *reader, struct nvdp
                            size_t index[4]) {
     const struct nvdp__query_map *query = &reader->query;
     nvdp__params_init(params, reader->ctx);
-    NVDP_TRY(nvdp__params_add(params, "weight", 2, reader->answers, query->dim, 0, &index[0]));
+    NVDP_TRY(
+        nvdp__params_add(params, "weight", 2, reader->answers, inputs_of(reader), 0, &index[0]));
     NVDP_TRY(nvdp__params_add(params, "bias", 1, reader->answers, 0, 0, &index[1]));
     NVDP_TRY(nvdp__params_add(params, "center", 1, query->width, 0, 0, &index[2]));
     if (query->dim < query->width)
@@ -173,6 +191,7 @@ nvdp_status nvdp__linear_save(const struct nvdp__linear_reader *reader, const ch
         task->regression
             ? json_pack("{s:f, s:f}", "low", task->label_min, "high", task->label_max)
             : json_pack("{s:o}", "labels", nvdp__label_names(reader->names, (size_t)task->classes));
+    if (reader->pairs) json_object_set_new(config, "pair_features", json_string(PAIRS));
     if (json_object_update_new(config, answers) != 0 ||
         json_object_set_new(config, "statement", json_string(statement)) != 0)
         return nvdp__fail(reader->ctx, NVDP_ERR_MEMORY,
@@ -253,6 +272,13 @@ nvdp_status nvdp__linear_load(struct nvdp_context *ctx, const char *directory,
     size_t index[4];
     NVDP_TRY(nvdp__json_read(ctx, path.text, &config));
     NVDP_TRY(read_query(ctx, path.text, config, &reader.query));
+    const char *pairs;
+    NVDP_TRY(nvdp__json_string(ctx, path.text, config, "pair_features", NULL, &pairs));
+    reader.pairs = pairs != NULL;
+    if (pairs != NULL && strcmp(pairs, PAIRS) != 0)
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                          "%s: 'pair_features': expected " PAIRS ", found '%.100s'", path.text,
+                          pairs);
     NVDP_TRY(read_task(ctx, path.text, config, &reader));
     NVDP_TRY(declare(&reader, &params, index));
     NVDP_TRY(nvdp__checkpoint_load(&dev, directory, &params));
@@ -266,9 +292,16 @@ nvdp_status nvdp__linear_load(struct nvdp_context *ctx, const char *directory,
 
 /* --- texts and outputs --- */
 
-nvdp_status nvdp__linear_texts(const struct nvdp__linear_reader *reader,
-                               const struct nvdp_encoder *encoder, const char *path,
-                               const char *text, const char *label, struct nvdp_dataset **out) {
+void nvdp__linear_input_release(struct nvdp__linear_input *input) {
+    nvdp_dataset_free(input->first);
+    nvdp_dataset_free(input->second);
+    *input = (struct nvdp__linear_input){0};
+}
+
+/* Reads one column of texts. */
+static nvdp_status read_texts(const struct nvdp__linear_reader *reader,
+                              const struct nvdp_encoder *encoder, const char *path,
+                              const char *text, const char *label, struct nvdp_dataset **out) {
     struct nvdp_dataset_config config = nvdp__dataset_config_default();
     config.task = NVDP_TASK_TSV;
     config.text_column = text;
@@ -281,6 +314,22 @@ nvdp_status nvdp__linear_texts(const struct nvdp__linear_reader *reader,
                                      path, NULL, out));
     nvdp__log_truncated(reader->ctx, path, *out);
     return NVDP_OK;
+}
+
+nvdp_status nvdp__linear_texts(const struct nvdp__linear_reader *reader,
+                               const struct nvdp_encoder *encoder, const char *path,
+                               const char *text, const char *pair, const char *label,
+                               struct nvdp__linear_input *out) {
+    nvdp__auto(nvdp__linear_input_release) struct nvdp__linear_input made = {0};
+    if (reader->pairs != (pair != NULL))
+        return nvdp__fail(reader->ctx, NVDP_ERR_ARGUMENT,
+                          reader->pairs ? "option {text-pair-column} is needed: the reader is of "
+                                          "pairs of texts"
+                                        : "option {text-pair-column}: expected none, because the "
+                                          "reader is of single texts");
+    NVDP_TRY(read_texts(reader, encoder, path, text, label, &made.first));
+    if (pair != NULL) NVDP_TRY(read_texts(reader, encoder, path, pair, NULL, &made.second));
+    return NVDP__HAND_OVER(out, made);
 }
 
 /* Turns the estimates y [answers] of a text into outputs. If no class has a positive estimate, the largest one gets all. */
@@ -306,20 +355,26 @@ static void set_outputs(const struct nvdp__linear_reader *reader, const double *
 }
 
 nvdp_status nvdp__linear_outputs(const struct nvdp__linear_reader *reader,
-                                 struct nvdp_encoder *encoder, const struct nvdp_dataset *texts,
-                                 float *outputs) {
-    const size_t dim = reader->query.dim, width = nvdp__linear_width(reader);
+                                 struct nvdp_encoder *encoder,
+                                 const struct nvdp__linear_input *input, float *outputs) {
+    const struct nvdp_dataset *texts = input->first, *second = input->second;
+    const size_t p = reader->query.dim, dim = inputs_of(reader), width = nvdp__linear_width(reader);
     nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
-    float *u;
+    float *u, *v, *x;
     bool *there;
     double *y;
-    NVDP_TRY(NVDP__ARRAYS(reader->ctx, &memory, NVDP__ITEMS(u, texts->count * dim),
-                          NVDP__ITEMS(there, texts->count), NVDP__ITEMS(y, reader->answers)));
+    NVDP_TRY(NVDP__ARRAYS(reader->ctx, &memory, NVDP__ITEMS(u, texts->count * p),
+                          NVDP__ITEMS(v, second != NULL ? second->count * p : 0),
+                          NVDP__ITEMS(x, dim), NVDP__ITEMS(there, texts->count),
+                          NVDP__ITEMS(y, reader->answers)));
     NVDP_TRY(nvdp__query_embed(reader->ctx, &reader->query, encoder, texts, u, there));
+    if (second != NULL)
+        NVDP_TRY(nvdp__query_embed(reader->ctx, &reader->query, encoder, second, v, there));
     for (size_t i = 0; i < texts->count; i++) {
+        memcpy(x, u + i * p, p * sizeof *x);
+        if (second != NULL) nvdp__join_pair(p, v + i * p, x);
         for (size_t k = 0; k < reader->answers; k++)
-            y[k] =
-                (double)reader->bias[k] + nvdp__dot_f64(dim, reader->weight + k * dim, u + i * dim);
+            y[k] = (double)reader->bias[k] + nvdp__dot_f64(dim, reader->weight + k * dim, x);
         set_outputs(reader, y, outputs + i * width);
     }
     return NVDP_OK;

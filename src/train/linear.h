@@ -18,6 +18,10 @@ nvdp_status nvdp__query_embed(struct nvdp_context *ctx, const struct nvdp__query
                               struct nvdp_encoder *encoder, const struct nvdp_dataset *texts,
                               float *u, bool *there);
 
+/* Joins the vectors of two texts: x [2p] has that of the first text, second [p] that of the other one. x becomes
+ * (sqrt(p) u v, |u - v|), scaled to length 1 (formats.md, pair_features). */
+void nvdp__join_pair(size_t p, const float *second, float *x);
+
 /* --- the reader --- */
 
 /* y = weight u + bias estimates the answer of a text with the unit vector u:
@@ -29,10 +33,17 @@ struct nvdp__linear_reader {
     struct nvdp_context *ctx;
     struct nvdp__query_map query;
     struct nvdp_task task; /* its labels are in `names` */
+    bool pairs;            /* u is the joined vector of two texts */
     size_t answers;        /* numbers of y */
     const char **names;    /* [classes], one block; NULL for scores */
-    float *weight, *bias;  /* [answers, p], [answers] */
+    float *weight, *bias;  /* [answers, p or 2p], [answers] */
 };
+
+/* Texts for a reader; of pairs, also the second ones. */
+struct nvdp__linear_input {
+    struct nvdp_dataset *first, *second;
+};
+void nvdp__linear_input_release(struct nvdp__linear_input *input);
 
 /* Returns the names of classes as a JSON array; null: there are none. */
 json_t *nvdp__label_names(const char *const *labels, size_t count);
@@ -51,14 +62,16 @@ nvdp_status nvdp__linear_load(struct nvdp_context *ctx, const char *directory,
                               struct nvdp__linear_reader *out);
 void nvdp__linear_release(struct nvdp__linear_reader *reader);
 
-/* Reads a table of texts for the encoder. With `label`, the column of the answers, which must be those of the reader. */
+/* Reads a table of texts for the encoder, from the columns `text` and, for a reader of pairs and only for it, `pair`. With `label`,
+ * the column of the answers, which must be those of the reader. */
 nvdp_status nvdp__linear_texts(const struct nvdp__linear_reader *reader,
                                const struct nvdp_encoder *encoder, const char *path,
-                               const char *text, const char *label, struct nvdp_dataset **out);
+                               const char *text, const char *pair, const char *label,
+                               struct nvdp__linear_input *out);
 /* Computes outputs [texts, width], as those of a model: a score in its range, or logarithms of the classes' probabilities, which are
  * the estimates y, cut to [0, 1]. */
 nvdp_status nvdp__linear_outputs(const struct nvdp__linear_reader *reader,
-                                 struct nvdp_encoder *encoder, const struct nvdp_dataset *texts,
-                                 float *outputs);
+                                 struct nvdp_encoder *encoder,
+                                 const struct nvdp__linear_input *input, float *outputs);
 
 #endif

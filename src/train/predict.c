@@ -301,18 +301,24 @@ static nvdp_status predict_linear(struct nvdp_context *ctx, struct nvdp__run_opt
                                   const struct nvdp__writing *sink, size_t *texts) {
     nvdp__auto(nvdp__linear_release) struct nvdp__linear_reader reader = {0};
     nvdp__autoptr(nvdp_encoder_free) struct nvdp_encoder *encoder = NULL;
-    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
+    nvdp__auto(nvdp__linear_input_release) struct nvdp__linear_input input = {0};
     nvdp__autofree float *outputs = NULL;
     NVDP_TRY(nvdp__linear_load(ctx, options->run, &reader));
     NVDP_TRY(nvdp__query_encoder(ctx, &reader.query, options->model, &encoder));
+    if (reader.pairs && !nvdp__is_table(options->input))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {input}: expected a table, whose columns have the two texts of a "
+                          "pair, found %s",
+                          options->input);
     NVDP_TRY(nvdp__is_table(options->input)
-                 ? nvdp__linear_texts(&reader, encoder, options->input, options->text_column, NULL,
-                                      &dataset)
+                 ? nvdp__linear_texts(&reader, encoder, options->input, options->text_column,
+                                      options->pair_column, NULL, &input)
                  : read_lines(ctx, nvdp_encoder_tokenizer(encoder), reader.query.max_length, false,
-                              options->input, &dataset));
+                              options->input, &input.first));
+    const struct nvdp_dataset *dataset = input.first;
     const struct predictor of = {&reader.task, nvdp__linear_width(&reader)};
     NVDP_TRY(NVDP__NEW(ctx, outputs, dataset->count * of.outputs));
-    NVDP_TRY(nvdp__linear_outputs(&reader, encoder, dataset, outputs));
+    NVDP_TRY(nvdp__linear_outputs(&reader, encoder, &input, outputs));
     options->draws = 1;
     NVDP_TRY(deliver(ctx, &of, dataset, options, outputs, sink));
     if (texts != NULL) *texts = dataset->count;

@@ -684,6 +684,7 @@ static const struct nvdp_option prediction_options[] = {
      NULL, RUN(input), .group = "New texts:"},
     NVDP__MAPPED_ENCODER_ROW(RUN(model)),
     NVDP__RELEASED_COLUMN_ROW(RUN(text_column)),
+    NVDP__TEXT_PAIR_COLUMN_ROW(RUN(pair_column)),
     {"samples", NVDP_OPTION_INTEGER, "S",
      "noisy samples per text over whose predictions (probabilities or scores) the result is "
      "averaged",

@@ -101,7 +101,7 @@ nvdp_status nvdp__train_calibrate(struct nvdp_context *ctx, struct nvdp__train_o
 /* A split of a finished run. */
 struct nvdp__run_options {
     const char *run, *split, *data, *out, *input;
-    const char *model, *text_column; /* of a linear reader (train/linear.h) */
+    const char *model, *text_column, *pair_column; /* of a linear reader (train/linear.h) */
     size_t limit, batch, draws;
     uint64_t seed;
     bool probabilities;

@@ -240,7 +240,8 @@ Test(summary_reader, predicts_new_texts) {
     ok(nvdp__query_encoder(p.ctx, &reader.query, p.task.model, &encoder));
     ok(nvdp_dataset_from_texts(p.ctx, nvdp_encoder_tokenizer(encoder), reader.query.max_length, 2,
                                text, NULL, &texts));
-    ok(nvdp__linear_outputs(&reader, encoder, texts, outputs));
+    ok(nvdp__linear_outputs(&reader, encoder, &(struct nvdp__linear_input){.first = texts},
+                            outputs));
     char *rest = NULL, *line = strtok_r(support_read(out), "\n", &rest);
     for (size_t i = 0; i < 2; i++, line = strtok_r(NULL, "\n", &rest)) {
         const bool second = outputs[2 * i + 1] > outputs[2 * i];
@@ -251,6 +252,48 @@ Test(summary_reader, predicts_new_texts) {
     }
     config = support_config(p.ctx, "predict", "run", folder, NULL);
     fails(nvdp_predict(p.ctx, config, NULL), NVDP_ERR_ARGUMENT, "a reader of a summary");
+}
+
+/* A reader of pairs reads (sqrt(p) u v, |u - v|), scaled to length 1, of the vectors u and v of both texts. */
+Test(summary_reader, joins_the_texts_of_a_pair) {
+    enum { P = 5 };
+    const struct place p = place();
+    const char *folder = support_scratch_path("r");
+    const char *pairs = SUMMARIZED(&p, "pairs.h5", "classes", "0,1", "text-pair-column", "kind",
+                                   "reduce", "5", "summary-epsilon", "100");
+    nvdp__auto(nvdp__linear_release) struct nvdp__linear_reader reader = {0};
+    nvdp__auto(nvdp__linear_input_release) struct nvdp__linear_input input = {0};
+    nvdp__autoptr(nvdp_encoder_free) struct nvdp_encoder *encoder = NULL;
+    fails(REUSE(&p, pairs, NULL, "score", p.dev, "model", p.task.model), NVDP_ERR_ARGUMENT,
+          "text-pair-column is needed: the reader is of pairs");
+    ok(REUSE(&p, pairs, NULL, "score", p.dev, "model", p.task.model, "text-pair-column", "kind",
+             "out", folder));
+    ok(nvdp__linear_load(p.ctx, folder, &reader));
+    cr_assert(reader.pairs && reader.query.dim == P && reader.answers == 1);
+    ok(nvdp__query_encoder(p.ctx, &reader.query, p.task.model, &encoder));
+    ok(nvdp__linear_texts(&reader, encoder, p.dev, "text", "kind", NULL, &input));
+    const size_t n = input.first->count;
+    float *u = support_keep(calloc(n * P, sizeof *u)), *v = support_keep(calloc(n * P, sizeof *v)),
+          *outputs = support_keep(calloc(2 * n, sizeof *outputs));
+    bool *there = support_keep(calloc(n, sizeof *there));
+    ok(nvdp__query_embed(p.ctx, &reader.query, encoder, input.first, u, there));
+    ok(nvdp__query_embed(p.ctx, &reader.query, encoder, input.second, v, there));
+    ok(nvdp__linear_outputs(&reader, encoder, &input, outputs));
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0, square = 0;
+        for (size_t k = 0; k < P; k++) {
+            const double a = (double)u[i * P + k], b = (double)v[i * P + k];
+            const double both = sqrt(P) * a * b, apart = fabs(a - b);
+            square += both * both + apart * apart;
+            sum += (double)reader.weight[k] * both + (double)reader.weight[P + k] * apart;
+        }
+        const double y = (double)reader.bias[0] + (square > 0 ? sum / sqrt(square) : 0);
+        const double second = fmin(1, fmax(0, (1 + y) / 2)), first = fmin(1, fmax(0, (1 - y) / 2));
+        const double c = exp((double)outputs[2 * i]), d = exp((double)outputs[2 * i + 1]);
+        cr_expect_float_eq(d / (c + d), second / (first + second), 1e-5, "%zu", i);
+    }
+    fails(nvdp__linear_texts(&reader, encoder, p.dev, "text", NULL, NULL, &input),
+          NVDP_ERR_ARGUMENT, "is needed: the reader is of pairs");
 }
 
 /* --- refusals --- */
