@@ -103,6 +103,12 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{input}: expected a file, which is read for each text of a pair "
                           "({text-pair-column}), found standard input");
+    if (options->person != NULL && options->own_duplicates &&
+        options->duplicates == NVDP__DUPLICATES_REFUSE)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "{duplicates}: refuse has no effect with {person}, because a person is "
+                          "the unit, whatever texts are in the rows; {budget-epsilon} limits what "
+                          "a text has in total");
     NVDP_TRY(nvdp__export_check_center(ctx, options));
     return nvdp__export_check(ctx, options);
 }
