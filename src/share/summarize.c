@@ -103,12 +103,6 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{input}: expected a file, which is read for each text of a pair "
                           "({text-pair-column}), found standard input");
-    if (options->person != NULL && options->own_duplicates &&
-        options->duplicates == NVDP__DUPLICATES_REFUSE)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "{duplicates}: refuse has no effect with {person}, because a person is "
-                          "the unit, whatever texts are in the rows; {budget-epsilon} limits what "
-                          "a text has in total");
     NVDP_TRY(nvdp__export_check_center(ctx, options));
     return nvdp__export_check(ctx, options);
 }
@@ -205,6 +199,12 @@ static nvdp_status plan(struct nvdp__export *export) {
     struct nvdp__summary_facts *facts = &of->facts;
     struct nvdp_posteriors *like = &export->like;
     size_t units = export->from.part[0].data->count;
+    if (options->person != NULL && options->own_duplicates &&
+        options->duplicates == NVDP__DUPLICATES_REFUSE)
+        return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
+                          "{duplicates}: refuse has no effect with {person}, because a person is "
+                          "the unit, whatever texts are in the rows; {budget-epsilon} limits what "
+                          "a text has in total");
     *facts = (struct nvdp__summary_facts){.epsilon = options->summary.epsilon,
                                           .delta = options->summary.delta,
                                           .persons = options->person != NULL,
