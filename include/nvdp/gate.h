@@ -48,6 +48,8 @@ struct nvdp_gate_result {
         releases; /**< samples of a text: of the policy, or more if the ledger or the file counts more */
     char split[24]; /**< texts of the run that were measured; "": the target is a file */
     bool summary;   /**< the target is a summary: numbers are for the replacement of one unit */
+    bool
+        persons; /**< the target is a file with samples of persons: numbers are for all rows of one */
 };
 
 /** Measures what a policy limits, and compares. Computes the certificate, the ledger's sums and every attack anew. Uses

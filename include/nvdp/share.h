@@ -38,7 +38,7 @@ struct nvdp_export_result {
     size_t struct_size;                  /**< NVDP_RESULT() sets it */
     const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
     size_t texts;                        /**< N */
-    size_t samples;                      /**< S, samples per text */
+    size_t samples;                      /**< S, samples per text, or per person */
     size_t components; /**< number of components of the longest sample, including the prior's */
     size_t dim;        /**< p, the width of a vector */
     uint64_t bytes;    /**< size of the file */
@@ -76,6 +76,8 @@ struct nvdp_export_result {
      * depend on earlier samples. 0: none, and spent_epsilon is proven if number and noise of the exports do not depend
      * on earlier samples. */
     double spent_proven_epsilon;
+    char unit[8]; /**< what has a sample: "text", or "person" for option "unit" */
+    size_t units; /**< persons in the file; 0: the file has samples of texts */
 };
 
 /** Draws the samples of every text and writes them to a file of kind embeddings/2 (embeddings/1 for grid float16).
@@ -198,6 +200,8 @@ struct nvdp_verification {
     bool summary;
     double
         radius; /**< C of the guess bound Phi(Phi^-1(b) + C) of one row: mu / 2 for samples; NaN: not Gaussian */
+    /** A sample is of a person, whose rows are replaced together: `row` means person. */
+    bool persons;
 };
 
 /** Checks a file of kind embeddings/2 (or embeddings/1, which states less) for consistency, without the model and

@@ -491,6 +491,9 @@ static int explain_file(struct cli *cli, const struct values *v) {
         json_object_set_new(made, "delta", json_real(of.delta));
         return cli_print_json(cli, made);
     }
+    if (found.persons)
+        puts("A row is of one person. Below, read all rows of a person in the sender's table for "
+             "text.");
     printf("Epsilon %s at delta %g is about one row (%s). For any two texts, it is hard to tell "
            "from which of the two\nthe row was drawn. In terms of guesses:\n\n",
            nvdp__bound(of.epsilon).text, of.delta, nvdp__samples_text((double)found.samples).text);

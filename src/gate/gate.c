@@ -715,6 +715,7 @@ nvdp_status nvdp_gate(struct nvdp_context *ctx, const struct nvdp_config *config
     result.delta = gate.policy.delta;
     result.releases = gate.releases;
     result.summary = !gate.is_run && gate.file.summary;
+    result.persons = !gate.is_run && gate.file.persons;
     if (gate.is_run) nvdp__snprintf(result.split, sizeof result.split, "%s", gate.options.split);
     NVDP_TRY(NVDP__NEW(ctx, result.check, gate.policy.checks));
     for (; result.checks < gate.policy.checks; result.checks++) {

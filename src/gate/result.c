@@ -50,6 +50,8 @@ const struct nvdp_result_table nvdp__result_gate = {
              "the file is a summary: numbers are for the replacement of one row, or one person if "
              "the unit is one",
              .absent = NVDP_ABSENT_OMITTED, NVDP_RESULT_IF(struct nvdp_gate_result, summary)),
+        GATE(persons, NULL, "the file has samples of persons: numbers are for all rows of a person",
+             .absent = NVDP_ABSENT_OMITTED, NVDP_RESULT_IF(struct nvdp_gate_result, persons)),
         {"checks", NVDP_RESULT_LIST, .help = "in the order of the policy", .indirect = true,
          .of = &check_table, NVDP_RESULT_AT(struct nvdp_gate_result, check),
          NVDP_RESULT_LENGTH(struct nvdp_gate_result, checks)},
@@ -107,7 +109,8 @@ static void print_text(const void *of, FILE *to) {
                       result->check[i].passed ? "yes" : "NO");
     }
     if (!result->summary)
-        nvdp__fprintf(to, "For %s of a text", nvdp__samples_text(result->releases).text);
+        nvdp__fprintf(to, "For %s of a %s", nvdp__samples_text(result->releases).text,
+                      result->persons ? "person, all rows included" : "text");
     else if (result->releases == 1)
         fputs("For the replacement of any one row of the summary, or person if its unit is one",
               to);

@@ -171,16 +171,6 @@ static struct nvdp__public_texts *compared(struct nvdp__export *export) {
     return export->from.public.path != NULL ? &export->from.public : NULL;
 }
 
-/* Says that a run that trained on a sample of the train file is used for the whole file. */
-static void note_sample(const struct nvdp__export *export, const struct nvdp__export_part *part) {
-    const size_t sample = export->from.run.config.limit_train;
-    if (part->split == NVDP_SPLIT_TRAIN && sample > 0 && part->data->count > sample)
-        nvdp__log(export->ctx, NVDP_LOG_NOTICE,
-                  "split train: %zu texts, not only the %zu on which the run was trained: its "
-                  "{limit-train} limits training, and {limit} limits what is exported",
-                  part->data->count, sample);
-}
-
 /* Loads the splits that the option names, into parts of their own. */
 static nvdp_status load_splits(struct nvdp__export *export,
                                const struct nvdp_dataset_config *config) {
@@ -199,7 +189,6 @@ static nvdp_status load_splits(struct nvdp__export *export,
         NVDP_TRY(nvdp__dataset_load(export->ctx, nvdp_model_tokenizer(export->from.run.model),
                                     config, split, compared(export), &part->data));
         part->split = split;
-        note_sample(export, part);
         export->from.parts++;
     }
     return export->from.parts > 0 ? NVDP_OK
@@ -263,21 +252,25 @@ static nvdp_status open_source(struct nvdp__export *export) {
 /* --- the shape of the output --- */
 
 static nvdp_status plan(struct nvdp__export *export) {
+    const bool persons = export->options->unit == NVDP__UNIT_PERSON;
     size_t samples = export->options->samples;
     struct nvdp_posteriors *like = &export->like;
     size_t count;
     like->dim = export->from.run.model->info.nvib.latent_dim;
     nvdp__model_describe(export->from.run.model, like);
     export->grids = nvdp__release_grids(like->clip_sequence);
-    if (!nvdp__mul(export->from.texts, samples, &count) || count >= INT32_MAX)
+    export->from.units = export->from.texts;
+    if (persons) NVDP_TRY(nvdp__export_find_persons(export));
+    const size_t units = export->from.units;
+    if (!nvdp__mul(units, samples, &count) || count >= INT32_MAX)
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                           "samples: one file cannot hold %zu samples of %zu texts; export fewer",
-                          samples, export->from.texts);
+                          samples, units);
     NVDP_TRY(NVDP__NEW(export->ctx, export->release.offset, count + 1));
     int64_t *offset = export->release.offset;
     for (size_t p = 0; p < export->from.parts; p++) {
         const struct nvdp_dataset *data = export->from.part[p].data;
-        for (size_t i = 0; i < data->count; i++) {
+        for (size_t i = 0; i < (persons ? units : data->count); i++) {
             size_t own = export->form.single ? 1 : data->offset[i + 1] - data->offset[i];
             size_t rows = nvdp__form_rows(&export->form, own);
             export->longest_rows = nvdp__max(export->longest_rows, rows);
@@ -287,7 +280,7 @@ static nvdp_status plan(struct nvdp__export *export) {
     }
     bool hidden = like->policy == NVDP_LENGTH_HIDDEN;
     export->release.shape = (struct nvdp__embeddings_shape){
-        .texts = export->from.texts,
+        .texts = units,
         .samples = samples,
         .dim = like->dim,
         .kappa = like->kappa,
@@ -408,13 +401,15 @@ static nvdp_status name_labels(struct nvdp__export *export) {
 static nvdp_status state_facts(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     struct nvdp__release_facts *facts = &export->facts;
+    const bool persons = options->unit == NVDP__UNIT_PERSON;
     const bool untrained = nvdp__method_row(export->from.run.model->info.method)->untrained;
     *facts = (struct nvdp__release_facts){
         .info = &export->from.run.model->info,
         .form = export->form,
         .lambda_g = untrained ? NAN : export->from.run.config.lambda_g,
         .lambda_d = untrained ? NAN : export->from.run.config.lambda_d,
-        .texts = export->from.texts,
+        .texts = persons ? export->from.units : export->from.texts,
+        .persons = persons,
         .samples = options->samples,
         .labels = options->with_labels,
         .insecure_seed = options->insecure,
@@ -440,20 +435,21 @@ static nvdp_status state_facts(struct nvdp__export *export) {
     NVDP_TRY(nvdp__model_limits(export->ctx, export->from.run.model, &facts->limits));
     NVDP_TRY(nvdp__release_certify(export->ctx, facts));
     if (nvdp__release_exposed(facts) > 0)
-        nvdp__log(
-            export->ctx, NVDP_LOG_NOTICE,
-            "the file states epsilon at delta %g, which is for each text: for %zu texts, this "
-            "delta alone would allow %.3g of them to be exposed on average; this mechanism "
-            "publishes no text, but also tell recipients epsilon at a delta below 1/N = %.3g "
-            "(nvdp privacy {certify} {delta}), or train with {certified-delta}",
-            facts->certificate.delta, facts->texts, nvdp__release_exposed(facts),
-            1 / (double)facts->texts);
+        nvdp__log(export->ctx, NVDP_LOG_NOTICE,
+                  "the file states epsilon at delta %g, which is for each %s: for %zu %ss, this "
+                  "delta alone would allow %.3g of them to be exposed on average; this mechanism "
+                  "publishes no text, but also tell recipients epsilon at a delta below 1/N = %.3g "
+                  "(nvdp privacy {certify} {delta}), or train with {certified-delta}",
+                  facts->certificate.delta, nvdp__release_unit(facts), facts->texts,
+                  nvdp__release_unit(facts), nvdp__release_exposed(facts),
+                  1 / (double)facts->texts);
     return facts->certified && export->summary == NULL
                ? nvdp__release_fits_limits(export->ctx, &facts->limits, &export->grids)
                : NVDP_OK;
 }
 
-/* Measures pairs of at most measure_texts texts, chosen by the seed.  Does nothing for fewer than two texts. */
+/* Measures pairs of at most measure_texts texts, chosen by the seed.  Does nothing for fewer than two texts, and for persons:
+ * these are measurements of single texts. */
 static nvdp_status measure(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
@@ -461,7 +457,7 @@ static nvdp_status measure(struct nvdp__export *export) {
     struct nvdp__release_facts *facts = &export->facts;
     nvdp__autofree int64_t *order = NULL;
     const size_t count = nvdp__min(options->measure_texts, export->from.texts);
-    if (count < 2) return NVDP_OK;
+    if (count < 2 || facts->persons) return NVDP_OK;
     NVDP_TRY(NVDP__NEW(export->ctx, order, export->from.texts));
     struct nvdp__stream stream = nvdp__stream_open(&seeded, NVDP__PURPOSE_MEASURE, 0, 0);
     nvdp__stream_permutation(&stream, export->from.texts, order);
@@ -496,6 +492,7 @@ static void give_result(struct nvdp__export *export, struct nvdp_export_result *
     struct nvdp_export_result result = {
         .kind = &export_kind,
         .texts = export->from.texts,
+        .units = export->facts.persons ? export->from.units : 0,
         .samples = export->release.shape.samples,
         .components = export->longest_rows / (size_t) export->release.shape.kappa,
         .dim = export->release.shape.dim,
@@ -519,6 +516,7 @@ static void give_result(struct nvdp__export *export, struct nvdp_export_result *
     };
     nvdp__spent_persons(&export->count.spent, &result.person);
     nvdp__statement(&export->facts, sizeof result.statement, result.statement);
+    nvdp__snprintf(result.unit, sizeof result.unit, "%s", nvdp__release_unit(&export->facts));
     nvdp__snprintf(result.guarantee, sizeof result.guarantee, "%s", export->facts.guarantee);
     nvdp__snprintf(result.training_texts, sizeof result.training_texts, "%s",
                    nvdp__training_names[export->facts.training]);
@@ -611,12 +609,16 @@ nvdp_status nvdp__export_do(struct nvdp__export *export, const struct nvdp_confi
     return nvdp__export_settle(export, write_release(export, config));
 }
 
+static nvdp_status draw_samples(struct nvdp__export *export) {
+    return export->facts.persons ? nvdp__export_draw_persons(export) : nvdp__export_draw(export);
+}
+
 static const struct nvdp__export_kind samples_kind = {.schema = &nvdp__export_schema,
                                                       .folder = "sentence",
                                                       .type = NVDP__LEDGER_RELEASE,
                                                       .plan = plan,
                                                       .measure = measure,
-                                                      .draw = nvdp__export_draw};
+                                                      .draw = draw_samples};
 
 nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *config,
                         struct nvdp_export_result *out) {

@@ -13,6 +13,7 @@
 
 enum { NVDP__MODEL_ID_DIGITS = 32 };
 enum { NVDP__GRID_FIXED, NVDP__GRID_FLOAT16 };
+enum { NVDP__UNIT_TEXT, NVDP__UNIT_PERSON };
 enum { NVDP__DUPLICATES_REFUSE, NVDP__DUPLICATES_EACH };
 
 struct nvdp__export_options {
@@ -40,6 +41,7 @@ struct nvdp__export_options {
     } budget;       /* 0, 0: the promise of the run */
     int duplicates; /* only read if own_duplicates is set: the caller gave it */
     bool own_duplicates;
+    int unit;              /* what has a sample */
     const char *person;    /* column; NULL: none */
     double person_epsilon; /* 0: the budget in force */
     const char *receiver;  /* NULL: not named */
@@ -91,6 +93,8 @@ struct nvdp__export_source {
     struct nvdp__run run;
     struct nvdp__export_part part[NVDP__EXPORT_PARTS];
     size_t parts, texts;
+    size_t units; /* texts or persons, each of which has samples or is a unit of a summary */
+    size_t *unit_of, *rows_of; /* [texts], [units]: nvdp__export_find_persons(); NULL: none */
     struct nvdp__query_map query;
     struct nvdp__public_texts public; /* compared with the texts to share */
 };
@@ -223,11 +227,24 @@ nvdp_status nvdp__export_ask_ledger(struct nvdp__export *export);
 nvdp_status nvdp__export_warn(struct nvdp__export *export);
 nvdp_status nvdp__export_settle(struct nvdp__export *export, nvdp_status status);
 
+/* --- export_persons.c --- */
+
+/* Finds the person of each row of the input, wherever the rows of a person stand: sets from.units, the number of persons;
+ * from.unit_of, the person of a row, where persons are numbered in the order of their first rows; and from.rows_of, the number
+ * of rows of a person. Names are compared as the ledger compares them, and a row without a name is a person of its own. */
+nvdp_status nvdp__export_find_persons(struct nvdp__export *export);
+/* Draws and writes the samples of all persons. The mean of a sample is the mean of the embeddings of the person's rows, each
+ * of which has norm C at most, so the mean has, too. Holds all means in memory: [units, p] doubles. */
+nvdp_status nvdp__export_draw_persons(struct nvdp__export *export);
+
 /* --- export_write.c --- */
 
 nvdp_status nvdp__export_allocate(struct nvdp__export *export);
 nvdp_status nvdp__export_begin_file(struct nvdp__export *export);
 nvdp_status nvdp__export_draw(struct nvdp__export *export);
+/* Draws and writes the samples of the n units whose posteriors are in export->draw.posteriors, from unit `first` of the file
+ * on. */
+nvdp_status nvdp__export_draw_batch(struct nvdp__export *export, size_t first, size_t n);
 /* Sets export->draw.noise: a key of the operating system, or the insecure seed. */
 nvdp_status nvdp__export_open_noise(struct nvdp__export *export);
 /* Computes the posteriors of a part's texts [first, first + n) in export->draw.posteriors, without any sampling. */

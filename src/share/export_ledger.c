@@ -20,8 +20,9 @@ struct nvdp__ledger_release nvdp__export_record(const struct nvdp__export *expor
         .texts = export->from.texts,
         .samples = options->samples,
         .budget = {options->budget.samples, options->budget.epsilon},
-        .type = export->summary != NULL && export->summary->persons ? NVDP__LEDGER_PERSONS
-                                                                    : export->kind->type,
+        .type = facts->persons                                        ? NVDP__LEDGER_PERSON_SAMPLES
+                : export->summary != NULL && export->summary->persons ? NVDP__LEDGER_PERSONS
+                                                                      : export->kind->type,
         .mu = facts->certified && made->theorem == NVDP_THEOREM_SEQUENCE
                   ? made->mu / sqrt((double)facts->samples)
                   : INFINITY};
@@ -202,7 +203,7 @@ nvdp_status nvdp__export_check_duplicates(struct nvdp__export *export) {
     const bool budget = options->budget.samples > 0 || options->budget.epsilon > 0;
     const struct nvdp_dataset *part[NVDP__EXPORT_PARTS];
     struct nvdp__repeats repeats;
-    if (release.type == NVDP__LEDGER_PERSONS) return NVDP_OK;
+    if (nvdp__ledger_by_person(release.type)) return NVDP_OK;
     for (size_t i = 0; i < export->from.parts; i++)
         part[i] = export->from.part[i].data;
     NVDP_TRY(nvdp__repeats_count(export->ctx, export->from.parts, part, &repeats));

@@ -10,6 +10,9 @@
 static const char *const grid_names[] = {
     [NVDP__GRID_FIXED] = "fixed", [NVDP__GRID_FLOAT16] = "float16", NULL};
 
+static const char *const unit_names[] = {
+    [NVDP__UNIT_TEXT] = "text", [NVDP__UNIT_PERSON] = "person", NULL};
+
 static const char *const duplicates_names[] = {
     [NVDP__DUPLICATES_REFUSE] = "refuse", [NVDP__DUPLICATES_EACH] = "each", NULL};
 
@@ -58,6 +61,11 @@ static const struct nvdp_option option_rows[] = {
     {"samples", NVDP_OPTION_INTEGER, "S",
      "samples per text; each sample is a release and adds to the divergence", "1", AT(samples),
      .min = 1, .max = 65536, .traits = NVDP_TRAIT_BASIC},
+    {"unit", NVDP_OPTION_CHOICE, "UNIT",
+     "what has a sample: text, or person (with {person}, and {model} or {vectors}), whose sample "
+     "is the mean of the embeddings of all rows with the person's name: all rows of a person "
+     "together cost what one text costs",
+     "text", AT(unit), .choices = unit_names, .traits = NVDP_TRAIT_BASIC},
     {"grid", NVDP_OPTION_CHOICE, "G",
      "number format: fixed (exact noise in whole steps, as the proof requires) or float16, for "
      "older readers",
@@ -105,8 +113,8 @@ const struct nvdp_option nvdp__release_options[] = {
     {"person", NVDP_OPTION_TEXT, "COLUMN",
      "column that names the person of each text, such as author or patient; the ledger adds up all "
      "texts of a person, and keeps no name; names count as written: Ann and ann are two persons; a "
-     "text without a name is a person of its own; in a summary, the unit is then the person, whose "
-     "rows together count as one row",
+     "text without a name is a person of its own; in a summary, and for export with {unit} person, "
+     "all rows of a person together count as one",
      NULL, AT(person), .traits = NVDP_TRAIT_NO_EFFECT},
     {"person-epsilon", NVDP_OPTION_REAL, "E",
      "refuse the export if all texts of a person together have an epsilon above E at delta 1e-5, "
@@ -193,11 +201,12 @@ nvdp_status nvdp__export_check(struct nvdp_context *ctx,
     if (options->no_ledger && (options->budget.samples > 0 || options->budget.epsilon > 0))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {no-ledger} excludes a budget, because nothing is counted");
-    const bool counted = options->person != NULL && options->summary.epsilon == 0;
+    const bool counted = options->person != NULL && options->summary.epsilon == 0 &&
+                         options->unit == NVDP__UNIT_TEXT;
     if (options->no_ledger && (counted || options->receiver != NULL))
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            options->summary.epsilon == 0
+            counted
                 ? "option {no-ledger} excludes {person} and {receiver}, because nothing is counted"
                 : "option {no-ledger} excludes {receiver}, because nothing is counted");
     if (!(options->person_epsilon >= 0))
@@ -216,9 +225,31 @@ nvdp_status nvdp__export_check(struct nvdp_context *ctx,
     return NVDP_OK;
 }
 
+/* A person has one vector only if the text has: the embedding of an encoder. */
+static nvdp_status check_unit(struct nvdp_context *ctx,
+                              const struct nvdp__export_options *options) {
+    if (options->unit == NVDP__UNIT_TEXT) return NVDP_OK;
+    if (options->person == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {unit} person needs {person}, the column that names the person "
+                          "of each text");
+    if (options->model == NULL && options->vectors == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {unit} person needs {model} or {vectors}, which give a text one "
+                          "vector of bounded norm; the samples of a trained run, %s, have no such "
+                          "mean",
+                          options->run);
+    if (options->publish)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {unit} person excludes {publish-measured}, because only single "
+                          "texts are measured");
+    return NVDP_OK;
+}
+
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__export_options *options = values;
     NVDP_TRY(check_model(ctx, options));
+    NVDP_TRY(check_unit(ctx, options));
     if (options->input == NULL && options->splits == NULL && options->vectors == NULL)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,

@@ -38,7 +38,8 @@ nvdp_status nvdp__export_begin_file(struct nvdp__export *export) {
     NVDP_TRY(nvdp__release_attributes(&export->release.attributes, &export->facts));
     if (export->options->sign != NULL)
         NVDP_TRY(nvdp__sign_prepare(&export->sign, &export->release.attributes));
-    if (export->summary == NULL) NVDP_TRY(NVDP__NEW(export->ctx, file->id, export->from.texts));
+    if (export->summary == NULL && !export->facts.persons)
+        NVDP_TRY(NVDP__NEW(export->ctx, file->id, export->from.texts));
     if (splits) NVDP_TRY(NVDP__NEW(export->ctx, file->split, export->from.texts));
     if (labels) NVDP_TRY(NVDP__NEW(export->ctx, file->label, export->from.texts));
     for (const struct nvdp__export_part *part = export->from.part;
@@ -146,9 +147,21 @@ nvdp_status nvdp__export_open_noise(struct nvdp__export *export) {
     return NVDP_OK;
 }
 
+nvdp_status nvdp__export_draw_batch(struct nvdp__export *export, size_t first, size_t n) {
+    const size_t samples = export->release.shape.samples;
+    for (size_t i = 0; i < n; i++)
+        export->draw.first_row[i + 1] =
+            export->draw.first_row[i] + samples * nvdp__release_rows(export->draw.posteriors, i);
+#pragma omp parallel for schedule(dynamic) num_threads(nvdp_context_threads(export->ctx))
+    for (size_t k = 0; k < n * samples; k++)
+        draw(export, k / samples, k % samples, first + k / samples);
+    return export->release.format->append(
+        &export->release, (size_t) export->release.offset[first * samples],
+        export->draw.first_row[n], export->draw.z, export->draw.log_pi);
+}
+
 /* Computes, draws and writes the samples of all texts, batch by batch. */
 nvdp_status nvdp__export_draw(struct nvdp__export *export) {
-    const size_t samples = export->release.shape.samples;
     struct nvdp__meter meter;
     size_t done = 0; /* texts; the next one has this index in the file */
     NVDP_TRY(nvdp__export_open_noise(export));
@@ -160,16 +173,7 @@ nvdp_status nvdp__export_draw(struct nvdp__export *export) {
             n = nvdp__min(count - first, export->draw.texts);
             NVDP_TRY(nvdp__check_cancelled(export->ctx, "export: cancelled"));
             NVDP_TRY(nvdp__export_infer(export, part, first, n));
-            for (size_t i = 0; i < n; i++)
-                export->draw.first_row[i + 1] =
-                    export->draw.first_row[i] +
-                    samples * nvdp__release_rows(export->draw.posteriors, i);
-#pragma omp parallel for schedule(dynamic) num_threads(nvdp_context_threads(export->ctx))
-            for (size_t k = 0; k < n * samples; k++)
-                draw(export, k / samples, k % samples, done + k / samples);
-            NVDP_TRY(export->release.format->append(
-                &export->release, (size_t) export->release.offset[done * samples],
-                export->draw.first_row[n], export->draw.z, export->draw.log_pi));
+            NVDP_TRY(nvdp__export_draw_batch(export, done, n));
             done += n;
             nvdp__meter_update(&meter, done, (double)done, "text", NAN);
         }
@@ -265,20 +269,18 @@ nvdp_status nvdp__card_write(const struct nvdp__release *release, const char *of
     const struct nvdp__summary_facts *summary = facts->summary;
     const size_t rows = summary != NULL ? summary->plan.units : shape->texts;
     const char *what = summary != NULL ? "Noisy summary of a collection of" : "Noisy embeddings of",
-               *unit = summary == NULL    ? "texts"
-                       : summary->persons ? "persons"
-                                          : "rows";
+               *unit = nvdp__release_unit(facts);
     NVDP_TRY(NVDP__MADE(code, quoted, verify, reuse, task, method, format, lines));
     NVDP_TRY(nvdp__output_open(release->ctx, path, to));
     NVDP_TRY(nvdp__output_printf(to,
-                                 "---\npretty_name: %s %zu %s\ntags:\n- text-embeddings\n"
+                                 "---\npretty_name: %s %zu %ss\ntags:\n- text-embeddings\n"
                                  "%s- nvdp\nsize_categories:\n- %s\n",
                                  what, rows, unit, facts->useful ? "- differential-privacy\n" : "",
                                  size_category(rows)));
     if (release->format->table)
         NVDP_TRY(nvdp__output_printf(to, "configs:\n- config_name: default\n  data_files: %s\n",
                                      quoted));
-    NVDP_TRY(nvdp__output_printf(to, "---\n\n# %s %zu %s\n\n%s%s%s\n\n", what, rows, unit, bold,
+    NVDP_TRY(nvdp__output_printf(to, "---\n\n# %s %zu %ss\n\n%s%s%s\n\n", what, rows, unit, bold,
                                  facts->guarantee, bold));
     if (summary != NULL)
         NVDP_TRY(nvdp__output_printf(
@@ -290,10 +292,10 @@ nvdp_status nvdp__card_write(const struct nvdp__release *release, const char *of
     else
         NVDP_TRY(nvdp__output_printf(
             to,
-            "%s holds %zu random sample%s of each of %zu texts of task %s, vectors of %zu numbers, "
+            "%s holds %zu random sample%s of each of %zu %ss of task %s, vectors of %zu numbers, "
             "drawn by mechanism %s (%s). The texts are not in it.",
-            code, shape->samples, shape->samples == 1 ? "" : "s", shape->texts, task, shape->dim,
-            method, format));
+            code, shape->samples, shape->samples == 1 ? "" : "s", shape->texts, unit, task,
+            shape->dim, method, format));
     NVDP_TRY(nvdp__output_printf(to, "\n\n## What it reveals\n\n"));
     for (char *line = strtok_r(lines, "\n", &next); line != NULL;
          line = strtok_r(NULL, "\n", &next)) {

@@ -95,10 +95,11 @@ nvdp_status nvdp__ledger_take(struct nvdp__ledger *ledger, const struct nvdp__le
     case NVDP__LEDGER_RELEASE:
     case NVDP__LEDGER_SHARED:
     case NVDP__LEDGER_PERSONS:
+    case NVDP__LEDGER_PERSON_SAMPLES:
         NVDP_TRY(take_release(ledger, record, code, false));
         last = ledger->record + ledger->count - 1;
-        last->shared = *type != NVDP__LEDGER_RELEASE;
-        last->by_person = *type == NVDP__LEDGER_PERSONS;
+        last->shared = nvdp__ledger_shares(*type);
+        last->by_person = nvdp__ledger_by_person(*type);
         return NVDP_OK;
     case NVDP__LEDGER_NAMES:
         right = take_names(ledger, record);
@@ -405,8 +406,8 @@ static struct nvdp__ledger_record next_record(const struct nvdp__ledger *ledger,
         .named = names->person != NULL || names->receiver != NULL || names->person_epsilon > 0 ||
                  names->word_mu > 0 || names->distance > 0,
         .word_mu = names->word_mu,
-        .shared = release->type != NVDP__LEDGER_RELEASE,
-        .by_person = release->type == NVDP__LEDGER_PERSONS,
+        .shared = nvdp__ledger_shares(release->type),
+        .by_person = nvdp__ledger_by_person(release->type),
         .distance = names->distance,
         .person_epsilon = names->person_epsilon > 0
                               ? names->person_epsilon

@@ -35,8 +35,9 @@ struct nvdp__budget {
 };
 
 /* The types of the frames of a file: a release, its names, how they look, its end (it was returned, or its file was
- * published), a release of a file of kind ledger/1 or ledger/2, a release whose rows share their noise (a summary), and one in
- * which all rows of a person together count as one row (a summary of persons). */
+ * published), a release of a file of kind ledger/1 or ledger/2, a release whose rows share their noise (a summary), one in which
+ * all rows of a person together count as one row (a summary of persons), and one with the samples of persons: all rows of a person
+ * together have one sample, with noise of its own. */
 enum nvdp__ledger_type {
     NVDP__LEDGER_RELEASE,
     NVDP__LEDGER_NAMES,
@@ -45,8 +46,17 @@ enum nvdp__ledger_type {
     NVDP__LEDGER_PUBLISHED,
     NVDP__LEDGER_OLD,
     NVDP__LEDGER_SHARED,
-    NVDP__LEDGER_PERSONS
+    NVDP__LEDGER_PERSONS,
+    NVDP__LEDGER_PERSON_SAMPLES
 };
+
+/* Returns whether the rows of a record of this type share their noise, and whether all rows of a person count as one. */
+static inline bool nvdp__ledger_shares(uint64_t type) {
+    return type == NVDP__LEDGER_SHARED || type == NVDP__LEDGER_PERSONS;
+}
+static inline bool nvdp__ledger_by_person(uint64_t type) {
+    return type == NVDP__LEDGER_PERSONS || type == NVDP__LEDGER_PERSON_SAMPLES;
+}
 
 /* A record without its texts, in the layout of the file.  Files of kind ledger/1 have no `file`, older files no `type`. */
 struct nvdp__ledger_release {

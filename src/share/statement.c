@@ -51,6 +51,12 @@ enum nvdp__training nvdp__training_of(size_t train, size_t texts) {
                             : NVDP__TRAINING_SOME;
 }
 
+const char *nvdp__release_unit(const struct nvdp__release_facts *facts) {
+    return facts->summary != NULL ? nvdp__unit_name(facts->summary)
+           : facts->persons       ? "person"
+                                  : "text";
+}
+
 double nvdp__word_sample_mu(const struct nvdp__release_facts *facts) {
     const struct nvdp_word_claim *word = &facts->certificate.word;
     return facts->certified && word->holds ? word->mu / sqrt((double)facts->samples) * (1 + 0x1p-50)
@@ -60,6 +66,24 @@ double nvdp__word_sample_mu(const struct nvdp__release_facts *facts) {
 static void write_word_guesses(const void *facts, FILE *to) {
     const struct nvdp__release_facts *of = facts;
     if (of->word_useful) nvdp__write_word(&of->certificate.word, of->samples, !of->useful, to);
+}
+
+/* Writes the guarantee of a certificate whose samples are of persons. */
+static void write_person_guarantee(struct nvdp__release_facts *facts) {
+    const struct nvdp_certificate *made = &facts->certificate;
+    struct nvdp__writer to = {.out = facts->guarantee, .size = sizeof facts->guarantee};
+    nvdp__append(&to,
+                 "%s: epsilon %s at delta %s%s, %s, for the replacement of any one person of %zu, "
+                 "all rows included",
+                 facts->useful ? "Proven" : "No useful guarantee", nvdp__bound(made->epsilon).text,
+                 nvdp__bound(made->delta).text, facts->useful ? "" : " is proven",
+                 nvdp__samples_text(facts->samples).text, facts->texts);
+    if (!facts->useful && made->named_bound > NVDP_USEFUL_NAMED)
+        nvdp__append(&to,
+                     "; somebody who has the encoder and %d equally likely collections of rows for "
+                     "a person may name the right one more than half of the time (at most %s)",
+                     NVDP_USEFUL_CANDIDATES, nvdp__share_bound(made->named_bound).text);
+    nvdp__append(&to, ".");
 }
 
 nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
@@ -74,7 +98,9 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
     facts->word_useful = facts->certified && nvdp__word_is_useful(&made->word);
     NVDP_TRY(nvdp__printed(ctx, write_word_guesses, facts, &text));
     nvdp__snprintf(facts->word_guesses, sizeof facts->word_guesses, "%s", text);
-    if (facts->useful) { /* in the words used for runs */
+    if (facts->persons && facts->certified)
+        write_person_guarantee(facts);
+    else if (facts->useful) { /* in the words used for runs */
         const struct nvdp_guarantee of = {
             .struct_size = sizeof of,
             .noise = true,
@@ -172,10 +198,11 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__release
                              "provides. The attacker may know the model.");
     if (nvdp__release_exposed(facts) > 0)
         nvdp__append(writer,
-                     " Delta is for each text: for %zu texts, delta %g alone would allow %.3g of "
+                     " Delta is for each %s: for %zu %ss, delta %g alone would allow %.3g of "
                      "them to be exposed on average. This mechanism publishes no text: a smaller "
                      "delta has a gradually larger epsilon.",
-                     facts->texts, facts->certificate.delta, nvdp__release_exposed(facts));
+                     nvdp__release_unit(facts), facts->texts, nvdp__release_unit(facts),
+                     facts->certificate.delta, nvdp__release_exposed(facts));
     if (facts->certified) nvdp__append(writer, "\n");
     if (facts->certified || !nvdp__clips_sequence(clip)) return;
     nvdp__append(
@@ -220,6 +247,20 @@ void nvdp__append_public(struct nvdp__writer *writer, const struct nvdp__release
         nvdp__append(writer, "None of the public %s is among the %s of this file.\n", texts, texts);
 }
 
+/* Describes the samples of persons. */
+static void append_persons(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
+    nvdp__append(
+        writer,
+        "Contents: %zu random sample%s of each of %zu persons, drawn by mechanism %s. A sample is "
+        "one vector: the mean of the embeddings of the person's rows, each of norm %s at most, "
+        "with "
+        "noise. Whoever guesses all rows of a person can compute this mean without noise, compare, "
+        "and so check the guess, as far as the noise allows.\n",
+        facts->samples, facts->samples == 1 ? "" : "s", facts->texts,
+        nvdp_method_name(facts->info->method), nvdp__bound(facts->info->nvib.clip.sequence).text);
+    nvdp__append_public(writer, facts, "the number and order of the persons");
+}
+
 static void append_contents(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__nvib_config *nvib = &facts->info->nvib;
     const struct nvdp__method *method = nvdp__method_row(facts->info->method);
@@ -253,6 +294,22 @@ static void append_contents(struct nvdp__writer *writer, const struct nvdp__rele
         facts->labels ? "the number and order of the texts, their row numbers and splits, and "
                         "their exact labels"
                       : "the number and order of the texts, their row numbers and splits");
+}
+
+/* States what is a person, and what is proven of several persons together. */
+static void append_together(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
+    nvdp__append(writer,
+                 "%s The rows of a person are those with one name, and a row without a name is a "
+                 "person of its own. All samples of a person add up, over files. So do those of "
+                 "persons who have a text in common",
+                 facts->counted ? "The sender's ledger counts this file."
+                                : "No ledger counts this file.");
+    for (size_t i = 0; i < NVDP__REPEATS && facts->certified; i++)
+        nvdp__append(writer, "%s%zu persons together: epsilon %s",
+                     i == 0 ? ": k of them have sqrt(k) times the mu of one. " : "; ",
+                     facts->repeat[i].rows, nvdp__bound(facts->repeat[i].epsilon).text);
+    nvdp__append(writer, ". How many rows a person has is not stated, because it is computed from "
+                         "the texts without noise. Not covered: a person under several names.\n");
 }
 
 /* States what is proven of several rows together, as a function of their number.  The number of rows with one text, or of
@@ -367,8 +424,8 @@ void nvdp__statement_computed(const struct nvdp__release_facts *facts, size_t si
         nvdp__summary_sentences(&writer, facts);
     } else {
         append_proof(&writer, facts);
-        append_contents(&writer, facts);
-        append_repeats(&writer, facts);
+        (facts->persons ? append_persons : append_contents)(&writer, facts);
+        (facts->persons ? append_together : append_repeats)(&writer, facts);
     }
     append_training(&writer, facts);
     append_noise(&writer, facts);
@@ -441,6 +498,19 @@ static void write_guesses(const void *certificate, FILE *to) {
         nvdp__write_guesses((size_t)of->releases, of->radius, of->guesses, of->guess, to);
 }
 
+/* The reference of the bound is noise around 0, whatever C limits: an embedding, or the mean of a person's. */
+static void write_person_guesses(const void *certificate, FILE *to) {
+    const struct nvdp_certificate *of = certificate;
+    if (of->guesses > 0)
+        nvdp__fprintf(to,
+                      "Proven for any attacker, with any other knowledge: a guess about all rows "
+                      "of a person that is right %s of the time without the file is right at most "
+                      "%s of the time with it, on average over persons and noise (C = %s). Single "
+                      "guesses can be nearly certain.",
+                      nvdp__baselines_text(of->guesses, of->guess).text,
+                      nvdp__bounds_text(of->guesses, of->guess).text, nvdp__bound(of->radius).text);
+}
+
 /* Also sets what is proven of several rows together.  Samples of different rows are independent, so k rows are one row with k
  * times as many samples: for texts of one person, too, each of which may be replaced. */
 nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
@@ -472,7 +542,8 @@ nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release
         !nvdp__distance_negligible(made[0].epsilon, nvdp__release_weights_distance(facts),
                                    NVDP__LEDGER_DELTA))
         return NVDP_OK;
-    NVDP_TRY(nvdp__printed(ctx, write_guesses, &made[0], &text));
+    NVDP_TRY(
+        nvdp__printed(ctx, facts->persons ? write_person_guesses : write_guesses, &made[0], &text));
     nvdp__snprintf(facts->guesses, sizeof facts->guesses, "%s", text);
     facts->certified = true;
     for (size_t i = 1; i < COUNT; i++) {

@@ -32,7 +32,8 @@ struct nvdp__release_facts {
     const struct nvdp__model_info *info;
     struct nvdp__form form;    /* the form of the samples */
     double lambda_g, lambda_d; /* NaN: unknown */
-    size_t texts, samples;
+    size_t texts, samples;     /* texts, or persons */
+    bool persons;              /* a sample is of a person: the mean of the embeddings of all rows */
     bool labels;
     char *label_names; /* JSON array, owned by the export; NULL: not stated */
     bool insecure_seed;
@@ -61,6 +62,9 @@ struct nvdp__release_facts {
     char word_guesses[1280]; /* the guess bound per word in plain English; "": it has none */
     char guarantee[NVDP_GUARANTEE_SIZE];
 };
+
+/* Returns what the file has samples of, or sums up: "text", "person" or "row". */
+const char *nvdp__release_unit(const struct nvdp__release_facts *facts);
 
 /* Rounds up to three digits.  A summary of texts is published without noise, and more digits would reveal more about
  * single texts than anyone needs. */

@@ -120,7 +120,6 @@ const struct nvdp__kind nvdp__kind_summarize = {"summarize", {&schema}};
 /* An export whose values are a summary. */
 struct summarizer {
     struct nvdp__export export; /* the first member: stages take a pointer to it */
-    size_t *rows_of; /* [texts] number of rows of a row's person; NULL: rows are the units */
     struct nvdp__summary_facts facts;
     const char **class_name; /* [classes] in the memory of the export */
     size_t classes;
@@ -161,50 +160,12 @@ static double resolution_of(const struct nvdp__summary_facts *of, size_t classes
     return unit / (plan->beta * plan->tau) * (classes == 2 ? 2 : M_SQRT2 * (double)classes);
 }
 
-/* A row of the collection under the name of its person, without which the name is 0. */
-struct named_row {
-    nvdp__text_hash name;
-    size_t row;
-};
-
-/* Counts the rows of each row's person, wherever they stand. Names are those of the ledger. Returns the number of persons, in
- * which a row without a person is a person of its own. */
-static nvdp_status find_persons(struct summarizer *of, size_t *units) {
-    struct nvdp__export *export = &of->export;
-    const struct nvdp_dataset *data = export->from.part[0].data;
-    const size_t n = data->count;
-    nvdp__autofree struct named_row *row = NULL;
-    NVDP_TRY(NVDP__NEW(export->ctx, row, n));
-    NVDP_TRY(NVDP__ARRAYS(export->ctx, &export->memory, NVDP__ITEMS(of->rows_of, n)));
-    for (size_t i = 0; i < n; i++) {
-        row[i].row = i;
-        NVDP_TRY(nvdp__name_hash(export->ctx, NULL, NVDP__LEDGER_PERSON, data->id[i], row[i].name));
-    }
-    NVDP__SORT(row, n, NVDP__UP_MEMORY(struct named_row, name));
-    *units = 0;
-    for (size_t first = 0, end; first < n; first = end, ++*units) {
-        const bool named = !sodium_is_zero(row[first].name, sizeof row->name);
-        for (end = first + 1;
-             named && end < n && memcmp(row[end].name, row[first].name, sizeof row->name) == 0;)
-            end++;
-        for (size_t k = first; k < end; k++)
-            of->rows_of[row[k].row] = end - first;
-    }
-    return NVDP_OK;
-}
-
 static nvdp_status plan(struct nvdp__export *export) {
     struct summarizer *of = summarizer_of(export);
     const struct nvdp__export_options *options = export->options;
     struct nvdp__summary_facts *facts = &of->facts;
     struct nvdp_posteriors *like = &export->like;
-    size_t units = export->from.part[0].data->count;
-    if (options->person != NULL && options->own_duplicates &&
-        options->duplicates == NVDP__DUPLICATES_REFUSE)
-        return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
-                          "{duplicates}: refuse has no effect with {person}, because a person is "
-                          "the unit, whatever texts are in the rows; {budget-epsilon} limits what "
-                          "a text has in total");
+    export->from.units = export->from.part[0].data->count;
     *facts = (struct nvdp__summary_facts){.epsilon = options->summary.epsilon,
                                           .delta = options->summary.delta,
                                           .persons = options->person != NULL,
@@ -214,10 +175,10 @@ static nvdp_status plan(struct nvdp__export *export) {
     if (facts->scores) (void)read_range(options->summary.range, &facts->low, &facts->high);
     if (options->summary.classes != NULL) NVDP_TRY(read_classes(of, options->summary.classes));
     const bool answered = facts->scores || of->classes > 0;
-    if (facts->persons) NVDP_TRY(find_persons(of, &units));
+    if (facts->persons) NVDP_TRY(nvdp__export_find_persons(export));
     like->dim = export->from.run.model->info.nvib.latent_dim;
     nvdp__model_describe(export->from.run.model, like);
-    NVDP_TRY(nvdp__summary_plan(export->ctx, units, like->dim * export->from.parts,
+    NVDP_TRY(nvdp__summary_plan(export->ctx, export->from.units, like->dim * export->from.parts,
                                 of->classes > 2 ? of->classes : answered, facts->epsilon,
                                 facts->delta, &facts->plan));
     of->resolution = resolution_of(facts, of->classes);
@@ -326,13 +287,14 @@ static nvdp_status set_vectors(struct summarizer *of, struct sums *sums, size_t 
 /* Adds the rows [first, first + n) of the input. */
 static nvdp_status add_batch(struct summarizer *of, struct sums *sums, size_t first, size_t n) {
     struct nvdp__export *export = &of->export;
+    const struct nvdp__export_source *from = &export->from;
     const struct nvdp__summary *plan = &of->facts.plan;
     const char *const *answer = nvdp__dataset_storage(export->from.part[0].data)->answer;
     NVDP_TRY(set_vectors(of, sums, first, n));
     for (size_t i = 0; i < n; i++) {
         sums->unknown += !nvdp__summary_answer(&of->facts, of->classes, of->class_name,
                                                answer != NULL ? answer[first + i] : NULL, sums->y);
-        nvdp__summary_row(plan, of->rows_of != NULL ? of->rows_of[first + i] : 1,
+        nvdp__summary_row(plan, of->facts.persons ? from->rows_of[from->unit_of[first + i]] : 1,
                           sums->x + i * plan->dim, sums->y, sums->z + i * plan->width);
     }
     nvdp__summary_add(plan, nvdp_context_threads(export->ctx), n, sums->z, sums->sum);
@@ -421,10 +383,9 @@ nvdp_status nvdp__summary_rowwise(struct nvdp__export *export) {
     struct nvdp_model *model = export->from.run.model;
     const struct nvdp_bert_config *bert = &model->info.bert;
     if (model->dev.bf16 != NULL || nvdp__context_precision(export->ctx) != NVDP_PRECISION_F32)
-        return nvdp__fail(
-            export->ctx, NVDP_ERR_ARGUMENT,
-            "summarize: expected precision f32, in which the embedding of a text does not "
-            "depend on the other texts, found another one");
+        return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
+                          "expected precision f32, in which the embedding of a text does not "
+                          "depend on the other texts, found another one");
     NVDP_TRY(nvdp__rowwise_create(
         &model->dev,
         nvdp__max(nvdp__max(bert->intermediate_size, bert->hidden_size), bert->embedding_size),

@@ -140,6 +140,7 @@ static bool take_mechanism(struct nvdp__verify *v) {
             nvdp__form_of(nvib, (struct nvdp__form){.weights = shape->weights, .single = single}),
         .limits = nvdp__method_limits(v->info.method, nvib),
         .texts = shape->texts,
+        .persons = nvdp__verify_text_is(v, "unit", "person"),
         .samples = shape->samples,
         .labels = held->label != NULL,
         .query = held->query,
@@ -158,6 +159,7 @@ static bool take_mechanism(struct nvdp__verify *v) {
     }
     v->found.counted = v->facts.counted;
     v->found.samples = shape->samples;
+    v->found.persons = v->facts.persons;
     return true;
 }
 
@@ -192,6 +194,20 @@ static void check_old(struct nvdp__verify *v) {
                            "it states '%s', as older versions did; it is not read", name);
         return;
     }
+}
+
+/* Checks that samples of persons are of a mechanism that has them, and that the file has nothing that only texts have. */
+static void check_persons(struct nvdp__verify *v) {
+    const struct nvdp_shared *held = v->held;
+    if (!nvdp__verify_has(v, "unit")) return;
+    const bool mean = v->facts.persons && nvdp__method_row(v->info.method)->untrained &&
+                      v->facts.form.single,
+               plain = held->id == NULL && held->label == NULL && held->split == NULL;
+    nvdp__verify_check(v, nvdp__verdict(mean && plain),
+                       "a sample of a person is the mean of embeddings, without columns of texts",
+                       "method '%.31s'%s%s", held->method,
+                       mean ? "" : ", whose samples are of texts",
+                       plain ? "" : ", with row numbers, labels or splits of texts");
 }
 
 static void check_pseudo_counts(struct nvdp__verify *v) {
@@ -276,10 +292,11 @@ static nvdp_status check_certificate(struct nvdp__verify *v) {
                        "stated (%.40s), found (%s)", letter,
                        v->facts.certified ? nvdp__theorem_letter(made->theorem) : "none");
     if (!right) return NVDP_OK;
-    char samples[64] = "one sample of a text";
+    char samples[64];
+    nvdp__snprintf(samples, sizeof samples, "one sample of a %s", nvdp__release_unit(&v->facts));
     if (v->facts.samples > 1)
-        nvdp__snprintf(samples, sizeof samples, "all %zu samples of a text together",
-                       v->facts.samples);
+        nvdp__snprintf(samples, sizeof samples, "all %zu samples of a %s together",
+                       v->facts.samples, nvdp__release_unit(&v->facts));
     const double epsilon = nvdp__verify_real(v, "certificate_epsilon", NAN),
                  delta = nvdp__verify_real(v, "certificate_delta", NAN),
                  mu = nvdp__verify_real(v, "certificate_mu", NAN);
@@ -458,6 +475,7 @@ static nvdp_status check_all(struct nvdp__verify *v) {
     const bool known = take_mechanism(v);
     if (known) {
         NVDP_TRY(nvdp__verify_rows(v));
+        check_persons(v);
         check_pseudo_counts(v);
         check_bound(v);
         NVDP_TRY(check_certificate(v));

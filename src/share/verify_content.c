@@ -213,8 +213,10 @@ static nvdp_status check_ids(struct nvdp__verify *v) {
     const struct nvdp_shared *held = v->held;
     nvdp__autofree struct nvdp__verify_place *place = NULL;
     if (held->id == NULL)
-        return nvdp__verify_check(v, NVDP_VERDICT_OPEN, nvdp__no_row_twice,
-                                  "the file has no row numbers");
+        return nvdp__verify_text_is(v, "unit", "person")
+                   ? NVDP_OK
+                   : nvdp__verify_check(v, NVDP_VERDICT_OPEN, nvdp__no_row_twice,
+                                        "the file has no row numbers");
     NVDP_TRY(NVDP__NEW(v->ctx, place, held->shape.texts));
     for (size_t i = 0; i < held->shape.texts; i++)
         place[i] =
@@ -240,12 +242,15 @@ static void check_counts(struct nvdp__verify *v) {
     const struct nvdp__embeddings_shape *shape = &v->held->shape;
     const int64_t texts = nvdp__verify_whole(v, "texts", 0);
     const bool stated = nvdp__verify_has(v, "texts");
+    const char *unit = nvdp__verify_text_is(v, "unit", "person") ? "person" : "text";
+    char what[64];
+    nvdp__snprintf(what, sizeof what, "the number of %ss is the stated one", unit);
     nvdp__verify_check(
         v, stated ? nvdp__verdict(texts > 0 && (uint64_t)texts == shape->texts) : NVDP_VERDICT_OPEN,
-        "the number of texts is the stated one",
-        stated ? "%zu texts with %zu sample%s each; the file states %" PRId64 " texts"
+        what,
+        stated ? "%zu %ss with %zu sample%s each; the file states %" PRId64 " %ss"
                : "the file does not state a number",
-        shape->texts, shape->samples, shape->samples == 1 ? "" : "s", texts);
+        shape->texts, unit, shape->samples, shape->samples == 1 ? "" : "s", texts, unit);
 }
 
 void nvdp__verify_generator(struct nvdp__verify *v) {

@@ -227,6 +227,7 @@ static nvdp_status check_listed(struct nvdp__verify *v, const struct nvdp__ledge
     NVDP_TRY(nvdp__release_read(v->ctx, nvdp__formats, path, &v->release));
     nvdp__verify_text(v, "model_id", sizeof id, id);
     const bool shared = v->release.shape.summary;
+    const char *unit = nvdp__verify_text_is(v, "unit", "person") ? "persons" : "texts";
     texts[i] = nvdp__verify_whole(v, shared ? "units" : "texts", 0);
     const int64_t samples = nvdp__verify_whole(v, "releases", 0);
     const struct nvdp__ledger_release *release =
@@ -242,10 +243,10 @@ static nvdp_status check_listed(struct nvdp__verify *v, const struct nvdp__ledge
         nvdp__ledger_units(ledger, release, nvdp__verify_has(v, "pair_features") ? 2 : 1, &listed));
     if ((uint64_t)texts[i] != listed || (uint64_t)samples != release->samples)
         nvdp__verify_check(v, NVDP_VERDICT_NO, what,
-                           "the ledger lists %" PRIu64 " texts with %" PRIu64
-                           " samples each; the file states %" PRId64 " texts with %" PRId64
+                           "the ledger lists %" PRIu64 " %s with %" PRIu64
+                           " samples each; the file states %" PRId64 " %s with %" PRId64
                            " samples each",
-                           listed, release->samples, texts[i], samples);
+                           listed, unit, release->samples, texts[i], unit, samples);
     else if (before >= alike)
         nvdp__verify_check(v, NVDP_VERDICT_NO, what,
                            "the folder has %zu files of %" PRId64
@@ -255,7 +256,7 @@ static nvdp_status check_listed(struct nvdp__verify *v, const struct nvdp__ledge
         nvdp__verify_check(v, NVDP_VERDICT_NO, what, "the file states that no ledger counts it");
     else
         nvdp__verify_check(v, NVDP_VERDICT_YES, what,
-                           "%" PRIu64 " texts with %" PRIu64 " sample%s each", listed,
+                           "%" PRIu64 " %s with %" PRIu64 " sample%s each", listed, unit,
                            release->samples, release->samples == 1 ? "" : "s");
     /* checks similar releases of the same id, too, if the file's name does not tell them apart */
     const bool named = strcmp(nvdp__file_name(release->file), nvdp__file_name(path)) == 0;
