@@ -152,12 +152,22 @@ def _columns(data: Any, labels: Any, pairs: Any, names: Mapping[str, str]) -> tu
 _UNLABELLED = "a row without a label is never a class: leave it out"
 
 
+def _plain(value: Any) -> Any:
+    """Returns a scalar of pyarrow or NumPy as Python's own."""
+    if hasattr(value, "as_py"):
+        value = value.as_py()
+    return value.item() if hasattr(value, "item") and np.ndim(value) == 0 else value
+
+
+def _is_missing(value: Any) -> bool:
+    """Returns True for None, NaN, NA and NaT."""
+    value = _plain(value)
+    return value is None or (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")
+
+
 def _label(value: Any, regression: bool, row: int) -> Any:
     """Returns a label as bool, int, str or, with regression, a number. Refuses what stands for a missing one: None, NaN, NA, NaT."""
-    if hasattr(value, "as_py"):  # pyarrow's
-        value = value.as_py()
-    if hasattr(value, "item") and np.ndim(value) == 0:
-        value = value.item()
+    value = _plain(value)
     if regression and isinstance(value, str):  # of a CSV file
         with suppress(ValueError):
             value = float(value)
@@ -178,6 +188,9 @@ _KINDS: dict[type, Callable[[str], Any]] = {bool: lambda name: name == "True", i
 
 def _labels(labels: Sequence[Any], regression: bool, name: str = "labels") -> tuple[list[Any], type]:
     """Returns the labels, and the type of all of them."""
+    for row, value in enumerate(labels):  # first, because pandas turns a column of int with a missing label into floats, which are no classes
+        if _is_missing(value):
+            _label(value, regression, row)
     found = [_label(value, regression, row) for row, value in enumerate(labels)]
     kinds = {float} if regression else {type(value) for value in found}
     if len(kinds) > 1:

@@ -90,6 +90,13 @@ def test_nothing_to_do(run, compact, tmp_path, options):
         nvdp.Posteriors(5, 5)
 
 
+@pytest.mark.parametrize("labels", [[1.0, 0.0, math.nan] * 4, np.array([1, 0, np.nan] * 4, np.float32), [True, False, None] * 4], ids=str)
+def test_the_row_of_a_missing_label_is_named(labels, tmp_path, options):
+    """pandas turns a column of int with a missing label into floats: its first row is not at fault."""
+    with pytest.raises(ValueError, match=r"^labels\[2\]: expected a class.*never a class"):
+        nvdp.train(["film"] * 12, labels, out=tmp_path / "run", **options)
+
+
 @pytest.mark.parametrize("wrong", [None, math.nan, np.nan, np.float64("nan"), np.datetime64("NaT"), ["a"], ("a",), {}, b"a", "", 1.0, 1j,
                                    "pandas.NA", "pandas.NaT", "torch.nan"], ids=repr)  # fmt: skip
 def test_unlabelled_rows_are_no_class(wrong, run, tmp_path, options):

@@ -5,6 +5,7 @@
 #include "base/own.h"
 #include "rdp/pairs.h"
 #include "rdp/report.h"
+#include "text/task.h"
 #include <math.h>
 #include <nvdp/attack.h>
 #include <stdlib.h>
@@ -50,6 +51,18 @@ static nvdp_status find_ids(struct nvdp_context *ctx, size_t texts, const int64_
     return NVDP_OK;
 }
 
+/* Returns the option to give if all samples of the file are of one split, else "". */
+static struct nvdp__naming split_to_give(struct nvdp_context *ctx, const struct nvdp_shared *file) {
+    char text[64] = "";
+    size_t same = 0;
+    while (file->split != NULL && same < file->shape.texts && file->split[same] == file->split[0])
+        same++;
+    if (same > 0 && same == file->shape.texts)
+        nvdp__snprintf(text, sizeof text, "; all its samples are of {split} %s",
+                       nvdp__split_names[file->split[0]]);
+    return nvdp__with_options(ctx, text);
+}
+
 nvdp_status nvdp__shared_open(struct nvdp_context *ctx, const char *path, size_t n,
                               const int64_t *id, int split, struct nvdp__shared_texts *s) {
     NVDP_TRY(nvdp_shared_read(ctx, path, &s->file));
@@ -59,8 +72,8 @@ nvdp_status nvdp__shared_open(struct nvdp_context *ctx, const char *path, size_t
     if (s->file->shape.texts != n)
         return nvdp__fail(
             ctx, NVDP_ERR_INPUT,
-            "%s: expected samples of exactly these %zu texts, found samples of %zu texts", path, n,
-            s->file->shape.texts);
+            "%s: expected samples of exactly these %zu texts, found samples of %zu texts%s", path,
+            n, s->file->shape.texts, split_to_give(ctx, s->file).text);
     for (size_t i = 0; i < n; i++)
         s->text[i] =
             split < 0 || s->file->split == NULL || s->file->split[i] == split ? i : SIZE_MAX;
@@ -90,8 +103,8 @@ nvdp_status nvdp__shared_present(struct nvdp_context *ctx, size_t n, struct nvdp
     if (count >= 2) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
                       "%s: expected samples of at least 2 of these %zu texts (matched by split and "
-                      "row), found %zu",
-                      s->path, n, count);
+                      "row), found %zu%s",
+                      s->path, n, count, split_to_give(ctx, s->file).text);
 }
 
 /* --- their samples --- */

@@ -27,6 +27,28 @@ static const struct nvdp_option options[] = {
 
 /* --- the configuration --- */
 
+/* Prints the epsilon that a preset brings along; or what a budget without a preset trains, since Python chooses preset
+ * certified then. */
+static void note_budget(struct cli *cli) {
+    static const char *const two_steps[] = {"preset", "from-base", "base-epochs", "freeze-layers",
+                                            "dp-batch"};
+    const char *epsilon = nvdp_config_get(cli->config, "certified-epsilon");
+    if (cli->quiet || strcmp(epsilon, "0") == 0) return;
+    if (nvdp_config_is_preset(cli->config, "certified-epsilon"))
+        fprintf(stderr,
+                "%s: preset %s has --certified-epsilon %s and --certified-delta %s; give them to "
+                "choose others\n",
+                cli->name, nvdp_config_get(cli->config, "preset"), epsilon,
+                nvdp_config_get(cli->config, "certified-delta"));
+    for (size_t i = 0; i < sizeof two_steps / sizeof *two_steps; i++)
+        if (cli_given(cli, two_steps[i])) return;
+    fprintf(stderr,
+            "%s: --certified-epsilon without --preset trains the whole encoder through the noise; "
+            "--preset certified, which Python chooses, trains the encoder once without noise and "
+            "then a bottleneck over its frozen layers, in a fraction of the time\n",
+            cli->name);
+}
+
 static int resolve(struct cli *cli, struct values *values) {
     CLI_TRY(cli_resolve_cache(cli, values->no_cache));
     if (cli_given(cli, "resume")) {
@@ -38,7 +60,9 @@ static int resolve(struct cli *cli, struct values *values) {
     }
     if (values->dry_run && !cli_given(cli, "out"))
         (void)nvdp_config_set(cli->config, "out", "run"); /* nothing is written */
-    return cli_need(cli);
+    CLI_TRY(cli_need(cli));
+    note_budget(cli);
+    return CLI_SUCCESS;
 }
 
 /* --- --dry-run --- */

@@ -165,6 +165,12 @@ static nvdp_status plan(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     struct nvdp__summary_facts *facts = &of->facts;
     struct nvdp_posteriors *like = &export->like;
+    if (options->person != NULL && options->own_duplicates &&
+        options->duplicates == NVDP__DUPLICATES_REFUSE)
+        return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
+                          "{duplicates}: refuse has no effect with {person}, because a person is "
+                          "the unit, whatever texts are in the rows; {budget-epsilon} limits what "
+                          "a text has in total");
     export->from.units = export->from.part[0].data->count;
     *facts = (struct nvdp__summary_facts){.epsilon = options->summary.epsilon,
                                           .delta = options->summary.delta,

@@ -642,7 +642,8 @@ Test(texts, of_a_shared_file) {
           "1 to 3 releases, found 30 texts and 4");
     share(ctx, run, "train", file);
     fails(attack_file(ctx, "bag", run, known, file, NULL, NULL, &found), NVDP_ERR_INPUT,
-          "of these 40 texts (matched by split and row), found 0");
+          "of these 40 texts (matched by split and row), found 0; all its samples are of --split "
+          "train");
     share(ctx, run, "dev", file);
     reverse_dev();
     fails(

@@ -92,6 +92,27 @@ Test(implied, by_the_sequence_clip) {
                  "train $TINY --method nvdp --clip-mu 4 --clip-sequence 2 --dry-run");
 }
 
+static bool says(const char *args, const char *part) {
+    struct outcome outcome = program_run(
+        "train --task sst2 --data $TASK --model $MODEL --max-length 12 --dry-run %s", args);
+    cr_assert_eq(outcome.code, 0, "%s: %s", args, outcome.err);
+    return strstr(outcome.err, part) != NULL;
+}
+
+/* A preset's epsilon is printed unless the caller gave one. A budget that trains the whole encoder names the preset. */
+Test(implied, by_a_budget_without_a_preset_and_by_a_preset_without_a_budget) {
+    static const char whole[] = "--certified-epsilon without --preset trains the whole encoder";
+    static const char brought[] =
+        "preset certified has --certified-epsilon 8 and --certified-delta 1e-05";
+    cr_expect(says("--certified-epsilon 8", whole));
+    cr_expect_not(says("--certified-epsilon 8 --freeze-layers 1", whole));
+    cr_expect_not(says("--clip-sequence 2", whole));
+    cr_expect_not(says("--certified-epsilon 8", brought));
+    cr_expect(says("--preset certified --latent-dim 8", brought));
+    cr_expect_not(says("--preset certified --latent-dim 8 --certified-epsilon 4", brought));
+    cr_expect_not(says("--preset certified --latent-dim 8", whole));
+}
+
 static double clip(const char *args) {
     return number_at(resolved(args), "nvib/clip_sequence");
 }

@@ -202,3 +202,18 @@ Test(duplicates, rows_of_a_person_are_announced) {
     support_contains(bench.heard, "with this file, one person has up to 2 samples of 2 texts; all "
                                   "of them together have epsilon 25.29 at delta 1e-05\n");
 }
+
+/* A run with --limit-train is used for the whole train file, which is said. */
+Test(duplicates, split_train_is_the_whole_file_whatever_the_run_read) {
+    struct bench bench;
+    struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+    bench_open(&bench, false);
+    set(&bench, "split", "train", "duplicates", "each", "no-ledger", "true", NULL);
+    accepted(&bench, "all.h5", &result);
+    support_lacks(bench.heard, "on which the run was trained");
+    record(&bench, "limit_train", json_integer(3));
+    accepted(&bench, "more.h5", &result);
+    support_contains(bench.heard, support_path("split train: %d texts, not only the 3 on which the "
+                                               "run was trained: its --limit-train limits training",
+                                               TASK_TRAIN));
+}

@@ -386,6 +386,8 @@ Test(summarize, refuses) {
     }
     fails(SUMMARIZE(&p, out_path("refused.h5"), NULL, "classes", "good,bad", "range", "0,1"),
           NVDP_ERR_ARGUMENT, "at most one");
+    fails(SUMMARIZE(&p, out_path("refused.h5"), NULL, "person", "person", "duplicates", "refuse"),
+          NVDP_ERR_ARGUMENT, "refuse has no effect");
     fails(
         SUMMARIZE(&p, out_path("refused.h5"), NULL, "classes", "good,bad", "label-column", "none"),
         NVDP_ERR_INPUT, "missing column 'none'");
