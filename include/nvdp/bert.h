@@ -44,7 +44,10 @@ enum nvdp_model_type {
     NVDP_MODEL_WORDS,
     /** "word-windows": the lower layers of another model over windows of words, for method word; only in this library, not in
      * transformers. */
-    NVDP_MODEL_WORD_WINDOWS
+    NVDP_MODEL_WORD_WINDOWS,
+    /** "static-embedding": a table of vectors, one per token; StaticEmbedding of sentence-transformers. */
+    NVDP_MODEL_STATIC_EMBEDDING,
+    NVDP_MODEL_MODEL2VEC /**< "model2vec": the same as Model2Vec writes it; a text loses its unknown tokens */
 };
 
 /** Members of config.json, with BERT's names. nvdp_bert_config_default(), nvdp_bert_config_find() and

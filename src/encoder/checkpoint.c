@@ -197,6 +197,8 @@ static nvdp_status match(struct loading *loading, size_t index) {
     if (weight == NULL) return fail_missing(loading, param->name, expected);
     const struct nvdp__tensor_info *found = &weight->info;
     loading->used[weight - loading->file->tensor] = true;
+    if (weight->row != NULL) loading->used[weight->row - loading->file->tensor] = true;
+    if (weight->factor != NULL) loading->used[weight->factor - loading->file->tensor] = true;
     bool fits = found->rank == param->rank &&
                 memcmp(found->shape, param->shape, (size_t)param->rank * sizeof *param->shape) == 0;
     /* Parameters above the encoder are initialized if the checkpoint has them in another shape, for example the

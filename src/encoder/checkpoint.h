@@ -80,6 +80,8 @@ struct nvdp__weight {
     size_t stride[NVDP__SAFETENSORS_RANK]; /* elements between neighbors along each dimension */
     bool dense;                            /* row-major without gaps */
     const char *path;                      /* the file with this tensor */
+    /* A matrix whose row i is row `row`[i] of the file's, times `factor`[i]; NULL: i and 1. */
+    const struct nvdp__weight *row, *factor;
 };
 
 struct nvdp__weight_files {
@@ -105,7 +107,8 @@ nvdp_status nvdp__weights_open_file(struct nvdp_context *ctx, const char *path,
                                     struct nvdp__weight_files **out);
 void nvdp__weights_close(struct nvdp__weight_files *weights); /* may be NULL */
 NVDP__AUTOPTR(struct nvdp__weight_files, nvdp__weights_close)
-/* NULL: there is no tensor of that name. */
+/* NULL: there is no tensor of that name. The tensors of Model2Vec, 'embeddings' with 'mapping' and 'weights', are one tensor
+ * 'embedding.weight' with a row per token. */
 const struct nvdp__weight *nvdp__weights_find_tensor(const struct nvdp__weight_files *weights,
                                                      const char *name);
 /* Reads elements [first, first + count) in row-major order, as nvdp__safetensors_read_f32. */

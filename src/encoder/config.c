@@ -310,13 +310,11 @@ static nvdp_status read_numbers(struct nvdp_context *ctx, const char *path, cons
     return NVDP_OK;
 }
 
-nvdp_status nvdp__bert_config_read_file(struct nvdp_context *ctx, const char *path,
-                                        struct nvdp_bert_config *out) {
-    nvdp__autoptr(json_decref) json_t *json = NULL;
+static nvdp_status read_json(struct nvdp_context *ctx, const char *path, const json_t *json,
+                             struct nvdp_bert_config *out) {
     struct nvdp_bert_config config = nvdp__bert_config_default();
     const char *const usual = nvdp__encoders[0]->names.type, *found;
     char list[NVDP__ENCODER_LIST];
-    NVDP_TRY(nvdp__json_read(ctx, path, &json));
     NVDP_TRY(nvdp__json_string(ctx, path, json, "model_type", usual, &found));
     if (!nvdp__encoder_type(found, &config.model_type))
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: 'model_type': expected %s, found '%.100s'",
@@ -340,10 +338,19 @@ nvdp_status nvdp__bert_config_read_file(struct nvdp_context *ctx, const char *pa
 
 nvdp_status nvdp__bert_config_read(struct nvdp_context *ctx, const char *directory,
                                    struct nvdp_bert_config *out) {
-    NVDP_TRY(nvdp__model_folder(ctx, directory));
+    nvdp__autoptr(json_decref) json_t *json = NULL;
     struct nvdp__path path;
-    NVDP_TRY(nvdp__model_path(ctx, directory, "config.json", &path));
-    return nvdp__bert_config_read_file(ctx, path.text, out);
+    NVDP_TRY(nvdp__model_folder(ctx, directory));
+    NVDP_TRY(nvdp__model_config(ctx, directory, &path, &json));
+    return json != NULL ? read_json(ctx, path.text, json, out)
+                        : nvdp__bert_config_read_file(ctx, path.text, out);
+}
+
+nvdp_status nvdp__bert_config_read_file(struct nvdp_context *ctx, const char *path,
+                                        struct nvdp_bert_config *out) {
+    nvdp__autoptr(json_decref) json_t *json = NULL;
+    NVDP_TRY(nvdp__json_read(ctx, path, &json));
+    return read_json(ctx, path, json, out);
 }
 
 nvdp_status nvdp_bert_config_read(struct nvdp_context *ctx, const char *directory,

@@ -238,6 +238,12 @@ static nvdp_status choose(struct nvdp_encoder *encode) {
     if (unit && sentence->poolings == 0)
         return nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
                           "normalize: expected a pooling (pool mean, cls or max), found none");
+    const struct nvdp__encoder_row *row = nvdp__encoder_row(encode->config.model_type);
+    if (row->bare_texts && sentence->poolings > 0 && sentence->pooling[0] != NVDP__POOLING_MEAN)
+        return nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
+                          "option {pool}: expected mean or none, because texts without tokens have "
+                          "only a mean with %s, found %s",
+                          row->title, nvdp__pooling_names[sentence->pooling[0]]);
     nvdp__sentence_normalize(sentence, unit);
     NVDP_TRY(load_layers(encode));
     size_t max = encode->config.max_position_embeddings;

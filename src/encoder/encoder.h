@@ -290,7 +290,7 @@ size_t nvdp__bert_parameter_count(const struct nvdp_bert_config *config);
 /* Returns the name of a model type.
  * type: one of enum nvdp_model_type
  * Returns "model_type" in config.json: "bert", "distilbert", "roberta", "bilstm", "mpnet", "electra", "xlm-roberta",
- *         "modernbert", "words", "word-windows" */
+ *         "modernbert", "words", "word-windows", "static-embedding", "model2vec" */
 const char *nvdp__model_type_name(enum nvdp_model_type type);
 
 #endif

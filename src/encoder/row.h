@@ -93,6 +93,9 @@ struct nvdp__encoder_row {
     bool
         masked_lm; /* can be pretrained as a masked language model: has a dense pooler and per-example gradients */
     bool bf16; /* computes in bf16 if its sizes fit */
+    /* Its texts have no special tokens, and may have no tokens at all: the mean alone pools them, and method word and
+     * method sentence alone use them. */
+    bool bare_texts;
     /* A word's state depends on this word, and config.window words on either side, alone; has no
      * pooler. */
     bool word_local;

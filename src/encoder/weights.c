@@ -241,6 +241,46 @@ static nvdp_status sort_tensors(struct nvdp__weight_files *weights) {
     return NVDP_OK;
 }
 
+/* Finds a vector of `count` numbers, or as many as it has if 0. NULL: the files do not have it. */
+static nvdp_status find_vector(struct nvdp__weight_files *weights, const char *name, size_t count,
+                               const struct nvdp__weight **out) {
+    const struct nvdp__weight *found = nvdp__weights_find_tensor(weights, name);
+    if (found != NULL && (found->info.rank != 1 || (count > 0 && found->info.count != count)))
+        return nvdp__fail(weights->ctx, NVDP_ERR_INPUT,
+                          "%s: tensor '%s': expected a vector of %zu numbers, one per token, found "
+                          "%zu of rank %d",
+                          found->path, name, count, found->info.count, found->info.rank);
+    *out = found;
+    return NVDP_OK;
+}
+
+#define TABLE "embedding.weight"
+/* Joins the tensors of Model2Vec to one with a row per token. */
+static nvdp_status join_table(struct nvdp__weight_files *weights) {
+    const struct nvdp__weight *found = nvdp__weights_find_tensor(weights, "embeddings");
+    struct nvdp__weight *table = found != NULL ? &weights->tensor[found - weights->tensor] : NULL;
+    if (table == NULL || table->info.rank != 2 || nvdp__weights_find_tensor(weights, TABLE) != NULL)
+        return NVDP_OK;
+    const size_t rows = table->info.shape[0];
+    NVDP_TRY(find_vector(weights, "mapping", 0, &table->row));
+    if (table->row != NULL) table->info.shape[0] = table->row->info.count;
+    NVDP_TRY(find_vector(weights, "weights", table->info.shape[0], &table->factor));
+    for (size_t i = 0; table->row != NULL && i < table->row->info.count; i++) {
+        float row;
+        nvdp__weight_read_f32(table->row, i, 1, &row);
+        if (!(row >= 0 && row < (float)rows))
+            return nvdp__fail(
+                weights->ctx, NVDP_ERR_INPUT,
+                "%s: tensor 'mapping': token %zu: expected a row from 0 to %zu, found "
+                "%g",
+                table->path, i, rows - 1, (double)row);
+    }
+    table->info.count = table->info.shape[0] * table->info.shape[1];
+    table->info.name = TABLE;
+    qsort(weights->by_name, weights->count, sizeof *weights->by_name, compare_name);
+    return NVDP_OK;
+}
+
 static nvdp_status open_index(struct nvdp__weight_files *weights) {
     nvdp__autoptr(json_decref) json_t *index = NULL;
     NVDP_TRY(nvdp__json_read(weights->ctx, weights->path, &index));
@@ -268,6 +308,7 @@ nvdp_status nvdp__weights_open_file(struct nvdp_context *ctx, const char *path,
         NVDP_TRY(open_part(weights, path));
         NVDP_TRY(sort_tensors(weights));
     }
+    NVDP_TRY(join_table(weights));
     return NVDP__HAND_OVER(out, weights);
 }
 
@@ -303,8 +344,30 @@ const struct nvdp__weight *nvdp__weights_find_tensor(const struct nvdp__weight_f
     return found != NULL ? *found : NULL;
 }
 
+/* Reads elements of a matrix whose rows are others of the file. */
+static void read_rows(const struct nvdp__weight *weight, size_t first, size_t count, float *out) {
+    const size_t wide = weight->info.shape[1];
+    struct nvdp__weight plain = *weight;
+    plain.row = plain.factor = NULL;
+    for (size_t i = 0, n = 0; i < count; i += n) {
+        const size_t at = (first + i) / wide, column = (first + i) % wide;
+        float row = (float)at, factor = 1;
+        n = nvdp__min(wide - column, count - i);
+        if (weight->row != NULL) nvdp__weight_read_f32(weight->row, at, 1, &row);
+        if (weight->factor != NULL) nvdp__weight_read_f32(weight->factor, at, 1, &factor);
+        nvdp__weight_read_f32(&plain, (weight->row != NULL ? (size_t)row : at) * wide + column, n,
+                              out + i);
+        for (size_t k = 0; k < n; k++)
+            out[i + k] *= factor;
+    }
+}
+
 void nvdp__weight_read_f32(const struct nvdp__weight *weight, size_t first, size_t count,
                            float *out) {
+    if (weight->row != NULL || weight->factor != NULL) {
+        read_rows(weight, first, count, out);
+        return;
+    }
     const size_t size = nvdp__dtype_size(weight->info.dtype);
     struct nvdp__tensor_info part = weight->info;
     if (weight->dense) {

@@ -1,12 +1,20 @@
-/* The word embeddings of another model as an encoder, for method word: a token's state is the
- * vector of its piece, whatever stands around it. No layers, no positions, no dropout. */
+/* Tables of vectors as encoders: a token's state is the vector of its piece, whatever stands around it. No layers, no
+ * positions, no dropout.
+ *
+ *     words                          the word embeddings of another model, for method word
+ *     static-embedding, model2vec    published tables, whose sentence embedding is the mean
+ *
+ * The sizes of a published table are those of its tensor. */
+#include "encoder/checkpoint.h"
 #include "encoder/row.h"
 
-#define PREFIX "words"
+#include <string.h>
 
-/* Members that config.json does not have for this type. */
+#define STATIC "static"
+#define TABLE "embedding"
+
+/* Sets the members that config.json does not have for these types. */
 static void complete(struct nvdp_bert_config *config) {
-    config->model_type = NVDP_MODEL_WORDS;
     config->num_hidden_layers = 1; /* the table */
     config->num_attention_heads = 1;
     config->max_position_embeddings = NVDP__ANY_LENGTH;
@@ -17,6 +25,7 @@ static struct nvdp_bert_config over_words(const struct nvdp_bert_config *from,
                                           const struct nvdp__over_words *how) {
     struct nvdp_bert_config config = *from;
     (void)how;
+    config.model_type = NVDP_MODEL_WORDS;
     config.hidden_size = nvdp__word_width(from);
     complete(&config);
     return config;
@@ -31,14 +40,40 @@ static nvdp_status read_config(struct nvdp_context *ctx, const char *path, const
     return NVDP_OK;
 }
 
+/* Reads the sizes of the table from the weights beside config.json. */
+static nvdp_status read_sizes(struct nvdp_context *ctx, const char *path, const json_t *json,
+                              struct nvdp_bert_config *config) {
+    nvdp__autoptr(nvdp__weights_close) struct nvdp__weight_files *weights = NULL;
+    const char *slash = strrchr(path, '/');
+    const struct nvdp__path folder = slash != NULL
+                                         ? nvdp__path_format("%.*s", (int)(slash - path), path)
+                                         : nvdp__path_format(".");
+    static const char name[] = STATIC "." TABLE ".weight";
+    (void)json;
+    NVDP_TRY(nvdp__weights_open(ctx, folder.text, &weights));
+    const struct nvdp__weight *table = nvdp__weights_find_tensor(weights, name + sizeof STATIC);
+    if (table == NULL) table = nvdp__weights_find_tensor(weights, name);
+    if (table == NULL || table->info.rank != 2)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected a tensor '" TABLE ".weight' or 'embeddings' of shape "
+                          "[tokens, numbers], found %s",
+                          weights->path, table == NULL ? "none" : "one of another rank");
+    config->vocab_size = table->info.shape[0];
+    config->hidden_size = table->info.shape[1];
+    complete(config);
+    return NVDP_OK;
+}
+
 static size_t parameter_count(const struct nvdp_bert_config *config) {
     return config->vocab_size * config->hidden_size;
 }
 
 static nvdp_status declare(struct nvdp__bert *bert, struct nvdp__params *params) {
-    static const char name[] = PREFIX ".embeddings.word_embeddings.weight";
     const struct nvdp_bert_config *config = &bert->config;
-    return nvdp__params_add(params, name, 2, config->vocab_size, config->hidden_size,
+    const struct nvdp__names *names = &bert->row->names;
+    const struct nvdp__path name =
+        nvdp__path_format("%s.%s.weight", names->prefix, nvdp__words_name(names));
+    return nvdp__params_add(params, name.text, 2, config->vocab_size, config->hidden_size,
                             NVDP__PARAM_DECAY | NVDP__PARAM_ROWS, &bert->word);
 }
 
@@ -88,7 +123,7 @@ const struct nvdp__encoder_row nvdp__encoder_words = {
               .encoder = "Words",
               .classification = "WordsForSequenceClassification",
               .tagging = "WordsForTokenClassification",
-              .prefix = PREFIX,
+              .prefix = "words",
               .classifier = "classifier"},
     .key = {[NVDP__KEY_HIDDEN_SIZE] = "hidden_size",
             [NVDP__KEY_VOCAB_SIZE] = "vocab_size",
@@ -102,3 +137,22 @@ const struct nvdp__encoder_row nvdp__encoder_words = {
     .declare = declare,
     .initialize = initialize,
     .pass = &words_pass};
+
+#define STATIC_ROW(type_name, class_name)                                                          \
+    {                                                                                              \
+        .title = "a table of static embeddings",                                                   \
+        .names = {.type = type_name,                                                               \
+                  .encoder = class_name,                                                           \
+                  .classification = class_name "ForSequenceClassification",                        \
+                  .tagging = class_name "ForTokenClassification",                                  \
+                  .prefix = STATIC,                                                                \
+                  .words = TABLE,                                                                  \
+                  .classifier = "classifier"},                                                     \
+        .bare_texts = true, .bottleneck = true, .word_local = true, .read = read_sizes,            \
+        .parameter_count = parameter_count, .declare = declare, .initialize = initialize,          \
+        .pass = &words_pass                                                                        \
+    }
+
+const struct nvdp__encoder_row nvdp__encoder_static_embedding =
+    STATIC_ROW("static-embedding", "StaticEmbedding");
+const struct nvdp__encoder_row nvdp__encoder_model2vec = STATIC_ROW("model2vec", "StaticModel");

@@ -2,6 +2,7 @@
  * bert/ is that the folder does not hold a model of a private method. */
 #include "encoder/encode.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/own.h"
 #include "model/model.h"
@@ -15,7 +16,8 @@ static nvdp_status refuse_private(struct nvdp_context *ctx, const char *path) {
     nvdp__autoptr(json_decref) json_t *config = NULL;
     const char *method = NULL;
     enum nvdp_method found;
-    NVDP_TRY(nvdp__json_read(ctx, path, &config));
+    if (nvdp__exists(path))
+        NVDP_TRY(nvdp__json_read(ctx, path, &config)); /* tables of vectors have none */
     const json_t *ours = json_object_get(config, "nvdp");
     if (!json_is_object(ours)) return NVDP_OK;
     NVDP_TRY(

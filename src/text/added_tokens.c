@@ -434,6 +434,10 @@ static nvdp_status choose_specials(struct nvdp__maker *m, const struct named_tok
             if (guess != NULL && nvdp__strings_find(pieces, guess, strlen(guess)) != SIZE_MAX)
                 special[s] = guess;
         }
+        /* a table of vectors needs none, and its vocabulary often has only the first two */
+        if (m->class->bare && name == NVDP__SEP) m->made->separators = special[s] != NULL;
+        if (special[s] == NULL && m->class->bare)
+            special[s] = s > 0 ? special[0] : nvdp__string(pieces, 0).text;
         if (special[s] == NULL) special[s] = nvdp__classes[NVDP__CLASS_BERT].usual[name];
     }
     return nvdp__tokenizer_specials(m->ctx, nvdp__path_of(m, nvdp__vocabulary_of(m)), special,

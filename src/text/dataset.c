@@ -15,7 +15,8 @@
 #include <string.h>
 
 enum {
-    MAX_LENGTH = 512,
+    BARE_LENGTH =
+        1 << 20, /* tokens of a text without special tokens, for encoders without positions */
     DEFAULT_LENGTH = 128,
     QUANTILE_BINS = 10,
     /* The uses of NVDP__PURPOSE_SPLIT streams, in place of the epoch of other streams. */
@@ -113,7 +114,7 @@ struct part {
  * text i; `first` receives the number of tokens of type 0. */
 static nvdp_status encode_part(const struct nvdp_tokenizer *tokenizer,
                                const struct nvdp__text *texts, size_t max_length,
-                               struct nvdp_dataset *dataset, uint16_t *first, struct part *part) {
+                               struct nvdp_dataset *dataset, uint32_t *first, struct part *part) {
     nvdp__auto(nvdp__encoder_release) struct nvdp__encoder encoder = {.tokenizer = tokenizer};
     bool *cut = nvdp__dataset_storage(dataset)->cut;
     for (size_t i = part->first; i < part->last; i++) {
@@ -123,7 +124,7 @@ static nvdp_status encode_part(const struct nvdp_tokenizer *tokenizer,
         NVDP_TRY(NVDP__PUSH_ALL(NULL, part->ids, part->count, part->capacity, encoder.count,
                                 encoder.ids));
         dataset->offset[i + 1] = encoder.count;
-        first[i] = (uint16_t)encoder.first;
+        first[i] = (uint32_t)encoder.first;
         cut[i] = encoder.truncated;
     }
     return NVDP_OK;
@@ -148,7 +149,7 @@ nvdp_status nvdp__dataset_encode(struct nvdp_context *ctx, const struct nvdp_tok
     size_t count = dataset->count;
     size_t parts = ctx != NULL ? (size_t)nvdp_context_threads(ctx) : 1;
     if (parts > count) parts = count > 0 ? count : 1;
-    nvdp__autofree uint16_t *first = NULL;
+    nvdp__autofree uint32_t *first = NULL;
     nvdp__autofree struct part *part = NULL;
     NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(first, count), NVDP__ITEMS(part, parts)));
 #pragma omp parallel for num_threads((int)parts) schedule(static, 1)
@@ -181,9 +182,10 @@ nvdp_status nvdp__check_length(struct nvdp_context *ctx, const struct nvdp_token
                                size_t max_length) {
     size_t min = nvdp_tokenizer_specials(tokenizer, true);
     if (tokenizer->words) return NVDP_OK; /* texts are whole */
-    if (max_length >= min && max_length <= MAX_LENGTH) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{max-length}: expected %zu to %d, found %zu", min,
-                      MAX_LENGTH, max_length);
+    const size_t max = tokenizer->bare ? BARE_LENGTH : NVDP__TEXT_TOKENS;
+    if (max_length >= min && max_length <= max) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{max-length}: expected %zu to %zu, found %zu", min,
+                      max, max_length);
 }
 
 nvdp_status nvdp_dataset_from_texts(struct nvdp_context *ctx,

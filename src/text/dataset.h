@@ -125,6 +125,7 @@ struct nvdp__text {
     const char *text, *pair; /* pair NULL: no second text */
     size_t text_size, pair_size;
 };
+enum { NVDP__TEXT_TOKENS = 512 }; /* maximum length of the texts of a task */
 /* NVDP_ERR_ARGUMENT unless texts can be truncated to this length. */
 nvdp_status nvdp__check_length(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                size_t max_length);

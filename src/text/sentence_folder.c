@@ -8,7 +8,17 @@
 #include <string.h>
 
 #define MODULES "modules.json"
-enum { MAX_TOKENS = 1 << 20 };
+#define MODEL2VEC "model2vec"
+enum { MAX_TOKENS = 1 << 20, MODEL2VEC_TOKENS = 512 };
+
+/* The first modules that are read, which have the encoder's files. */
+static const struct first {
+    const char *class;
+    const char *model_type; /* of a config.json without one; NULL: as in transformers */
+    bool pools;             /* gives the mean of its tokens, without a module Pooling */
+} firsts[] = {{.class = "Transformer"},
+              {.class = "StaticEmbedding", .model_type = "static-embedding", .pools = true},
+              {.class = NULL}};
 
 const char *const nvdp__pooling_names[] = {[NVDP__POOLING_AUTO] = "auto",
                                            [NVDP__POOLING_NONE] = "none",
@@ -33,6 +43,14 @@ static const char *class_of(const json_t *module) {
 static const char *path_of(const json_t *module) {
     const char *path = json_string_value(json_object_get(module, "path"));
     return path != NULL ? path : "";
+}
+
+/* The row of a first module; the table's end if it is not read. */
+static const struct first *first_of(const json_t *module) {
+    const struct first *first = firsts;
+    while (first->class != NULL && strcmp(first->class, class_of(module)) != 0)
+        first++;
+    return first;
 }
 
 /* *out stays NULL if the file does not exist. */
@@ -61,12 +79,27 @@ nvdp_status nvdp__model_path(struct nvdp_context *ctx, const char *directory, co
     if (status == NVDP_ERR_MEMORY) return status;
     if (status != NVDP_OK) nvdp__log(ctx, NVDP_LOG_NOTICE, "%s", nvdp_context_error(ctx));
     json_array_foreach(modules, i, module) {
-        if (strcmp(class_of(module), "Transformer") != 0) continue;
+        if (first_of(module)->class == NULL) continue;
         if (path_of(module)[0] != '\0')
             *out = nvdp__path(nvdp__path(directory, path_of(module)).text, name);
         break;
     }
     return NVDP_OK;
+}
+
+nvdp_status nvdp__model_config(struct nvdp_context *ctx, const char *directory,
+                               struct nvdp__path *path, json_t **out) {
+    nvdp__autoptr(json_decref) json_t *modules = NULL, *config = NULL;
+    NVDP_TRY(nvdp__model_path(ctx, directory, "config.json", path));
+    if (nvdp__exists(path->text)) NVDP_TRY(nvdp__json_read(ctx, path->text, &config));
+    if (json_object_get(config, "model_type") ==
+        NULL) /* a list that is not JSON has a notice already */
+        (void)read_modules(NULL, directory, &modules);
+    const char *type = modules != NULL ? first_of(json_array_get(modules, 0))->model_type : NULL;
+    if (type != NULL && config == NULL) config = json_object();
+    if (type != NULL && json_object_set_new(config, "model_type", json_string(type)) != 0)
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path->text);
+    return NVDP__HAND_OVER(out, config);
 }
 
 /* ---- pooling ---- */
@@ -241,19 +274,19 @@ static nvdp_status read_module(struct nvdp_context *ctx, const char *directory, 
     const char *type = json_string_value(json_object_get(entry, "type"));
     const char *class = class_of(entry);
     const bool own = type != NULL && strncmp(type, "sentence_transformers.", 22) == 0;
-    const bool pooling = own && strcmp(class, "Pooling") == 0 && index == 1;
-    const bool dense = own && strcmp(class, "Dense") == 0 && index > 1;
-    const bool normalize = own && strcmp(class, "Normalize") == 0 && index > 1;
-    if (own && strcmp(class, "Dropout") == 0 && index > 1) return NVDP_OK; /* in training only */
+    const bool pooled = out->poolings > 0;
+    const bool pooling = own && strcmp(class, "Pooling") == 0 && !pooled;
+    const bool dense = own && strcmp(class, "Dense") == 0 && pooled;
+    const bool normalize = own && strcmp(class, "Normalize") == 0 && pooled;
+    if (own && strcmp(class, "Dropout") == 0 && pooled) return NVDP_OK; /* in training only */
     if ((!pooling && !dense && !normalize) ||
         out->steps == NVDP__SENTENCE_STEPS - 2) /* two are left: truncate_dim, {normalize} */
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s/" MODULES ": module %zu: expected %s, found '%.100s' ({pool} and "
                           "{normalize} say what to do instead)",
                           directory, index,
-                          index == 1
-                              ? "sentence_transformers' Pooling"
-                              : "up to 7 of sentence_transformers' Dense, Normalize, Dropout",
+                          pooled ? "up to 7 of sentence_transformers' Dense, Normalize, Dropout"
+                                 : "sentence_transformers' Pooling",
                           type != NULL ? type : "");
     struct module module = {.ctx = ctx, .folder = nvdp__path(directory, path_of(entry))};
     module.path = nvdp__path(module.folder.text, "config.json");
@@ -380,27 +413,56 @@ void nvdp__sentence_release(struct nvdp__sentence *sentence) {
 
 /* ---- length ---- */
 
-/* Reads an integer >= 1 from one of the encoder's files. Leaves *out if file or member is
- * missing, or if the value means "no limit". */
+/* Reads an integer >= 1 from one of the encoder's files, or from the object `section` in it. Leaves *out if file or
+ * member is missing, or if the value means "no limit". */
 static nvdp_status read_length(struct nvdp_context *ctx, const char *directory, const char *file,
-                               const char *key, size_t *out) {
+                               const char *section, const char *key, size_t *out) {
     nvdp__autoptr(json_decref) json_t *config = NULL;
     struct nvdp__path path;
     NVDP_TRY(nvdp__model_path(ctx, directory, file, &path));
     if (!nvdp__exists(path.text)) return NVDP_OK;
     NVDP_TRY(nvdp__json_read(ctx, path.text, &config));
-    const json_t *value = json_object_get(config, key);
+    const json_t *from = section != NULL ? json_object_get(config, section) : config;
+    const json_t *value = json_object_get(from, key);
     if (value == NULL || json_is_null(value) || json_number_value(value) > MAX_TOKENS)
         return NVDP_OK;
     int64_t length;
-    NVDP_TRY(nvdp__json_int(ctx, path.text, config, key, 0, 1, MAX_TOKENS, &length));
+    NVDP_TRY(nvdp__json_int(ctx, path.text, from, key, 0, 1, MAX_TOKENS, &length));
     *out = (size_t)length;
+    return NVDP_OK;
+}
+
+/* Reads the length at which a text is cut. A table of vectors reads whole texts, unless tokenizer.json or, with Model2Vec,
+ * config.json has a length. */
+static nvdp_status read_lengths(struct nvdp_context *ctx, const char *directory,
+                                const json_t *config, size_t *out) {
+    const char *type = json_string_value(json_object_get(config, "model_type"));
+    if (type != NULL && strcmp(type, MODEL2VEC) == 0) {
+        *out = json_object_get(config, "max_length") == NULL ? MODEL2VEC_TOKENS : 0;
+        return read_length(ctx, directory, "config.json", NULL, "max_length", out);
+    }
+    if (type != NULL && strcmp(type, firsts[1].model_type) == 0)
+        return read_length(ctx, directory, "tokenizer.json", "truncation", "max_length", out);
+    NVDP_TRY(read_length(ctx, directory, "tokenizer_config.json", NULL, "model_max_length", out));
+    return read_length(ctx, directory, "sentence_bert_config.json", NULL, "max_seq_length", out);
+}
+
+/* Adds the mean of a Model2Vec folder, whose config.json says if it gets unit length. */
+static nvdp_status read_model2vec(struct nvdp_context *ctx, const char *path, const json_t *config,
+                                  struct nvdp__sentence *out) {
+    const char *type = json_string_value(json_object_get(config, "model_type"));
+    bool unit = false;
+    if (type == NULL || strcmp(type, MODEL2VEC) != 0) return NVDP_OK;
+    NVDP_TRY(nvdp__json_bool(ctx, path, config, "normalize", false, &unit));
+    if (out->poolings == 0) out->pooling[out->poolings++] = NVDP__POOLING_MEAN;
+    if (unit) nvdp__sentence_normalize(out, true);
     return NVDP_OK;
 }
 
 nvdp_status nvdp__sentence_read(struct nvdp_context *ctx, const char *directory, bool modules,
                                 size_t hidden_size, struct nvdp__sentence *out) {
-    nvdp__autoptr(json_decref) json_t *list = NULL;
+    nvdp__autoptr(json_decref) json_t *list = NULL, *model = NULL;
+    struct nvdp__path path;
     const json_t *entry;
     bool include_prompt = true;
     size_t i;
@@ -408,20 +470,21 @@ nvdp_status nvdp__sentence_read(struct nvdp_context *ctx, const char *directory,
     if (modules) NVDP_TRY(read_modules(ctx, directory, &list));
     json_array_foreach(list, i, entry) {
         const char *type = json_string_value(json_object_get(entry, "type"));
+        const struct first *first = first_of(entry);
         if (i == 0 && (type == NULL || strncmp(type, "sentence_transformers.", 22) != 0 ||
-                       strcmp(class_of(entry), "Transformer") != 0))
+                       first->class == NULL))
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
                               "%s/" MODULES ": module 0: expected sentence_transformers' "
-                              "Transformer, found '%.100s' ({pool} and {normalize} say what to do "
-                              "instead)",
+                              "Transformer or StaticEmbedding, found '%.100s' ({pool} and "
+                              "{normalize} say what to do instead)",
                               directory, type != NULL ? type : "");
+        if (i == 0 && first->pools) sentence.pooling[sentence.poolings++] = NVDP__POOLING_MEAN;
         if (i > 0) NVDP_TRY(read_module(ctx, directory, i, entry, &sentence, &include_prompt));
     }
     if (list != NULL) NVDP_TRY(check_transformer(ctx, directory));
+    NVDP_TRY(nvdp__model_config(ctx, directory, &path, &model));
+    if (modules) NVDP_TRY(read_model2vec(ctx, path.text, model, &sentence));
     if (list != NULL) NVDP_TRY(read_config(ctx, directory, include_prompt, &sentence));
-    NVDP_TRY(read_length(ctx, directory, "tokenizer_config.json", "model_max_length",
-                         &sentence.max_length));
-    NVDP_TRY(read_length(ctx, directory, "sentence_bert_config.json", "max_seq_length",
-                         &sentence.max_length));
+    NVDP_TRY(read_lengths(ctx, directory, model, &sentence.max_length));
     return NVDP__HAND_OVER(out, sentence);
 }

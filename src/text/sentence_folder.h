@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "tensor/ops.h"
+#include <jansson.h>
 
 /* Poolings: they make one vector from the hidden states of a text. */
 enum nvdp__pooling {
@@ -54,10 +55,14 @@ void nvdp__sentence_normalize(struct nvdp__sentence *sentence, bool normalize);
 void nvdp__sentence_release(struct nvdp__sentence *sentence); /* accepts a zeroed struct */
 
 /* Path of the encoder's file `name` in a model directory: DIR/name; if that does not exist and
- * modules.json names a subfolder for the Transformer, the path in the subfolder. Logs a notice if modules.json cannot
+ * modules.json names a subfolder for the Transformer or StaticEmbedding, the path in the subfolder. Logs a notice if modules.json cannot
  * be read; fails only without memory. */
 nvdp_status nvdp__model_path(struct nvdp_context *ctx, const char *directory, const char *name,
                              struct nvdp__path *out);
+/* Reads the encoder's config.json, whose path is *path. A StaticEmbedding has none: it gets an object with its
+ * model_type. *out stays NULL if there is no configuration. */
+nvdp_status nvdp__model_config(struct nvdp_context *ctx, const char *directory,
+                               struct nvdp__path *path, json_t **out);
 /* Fails with NVDP_ERR_IO, describing a model folder, if there is no folder of that name. */
 nvdp_status nvdp__model_folder(struct nvdp_context *ctx, const char *directory);
 

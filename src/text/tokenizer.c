@@ -37,6 +37,8 @@ void nvdp__tokenizer_finish(struct nvdp_tokenizer *tokenizer) {
                          tokenizer->prefix_space, tokenizer->longest_word, tokenizer->separators,
                          tokenizer->types, tokenizer->names_are_text);
     if (tokenizer->words) nvdp__digest_text(&digest, "words");
+    if (tokenizer->bare)
+        NVDP__DIGEST_NUMBERS(&digest, (uint64_t)tokenizer->dropped, tokenizer->characters);
     for (size_t i = 0; i < tokenizer->added.count; i++) {
         const struct nvdp__added_token *token = &tokenizer->added.token[i];
         nvdp__digest_bytes(&digest, token->name, token->size);
@@ -143,6 +145,7 @@ int32_t nvdp_tokenizer_special(const struct nvdp_tokenizer *tokenizer, enum nvdp
 
 size_t nvdp_tokenizer_specials(const struct nvdp_tokenizer *tokenizer, bool pair) {
     if (tokenizer->words) return pair; /* the border word */
+    if (tokenizer->bare) return 0;
     return pair ? 2 + tokenizer->separators : 2;
 }
 
@@ -181,7 +184,7 @@ size_t nvdp__wordpiece(const struct nvdp_tokenizer *tokenizer, const char *word,
 /* Only a piece after the first begins with "##": the basic tokenizer makes '#' a word by itself. */
 void nvdp__mark_words(const struct nvdp_tokenizer *tokenizer, size_t n, const int32_t *ids,
                       int32_t *mark) {
-    const int32_t border = tokenizer->special[NVDP_TOKEN_SEP];
+    const int32_t border = tokenizer->separators > 0 ? tokenizer->special[NVDP_TOKEN_SEP] : -1;
     for (size_t i = 0; i < n; i++) {
         const struct nvdp__field piece = nvdp__string(&tokenizer->pieces, (size_t)ids[i]);
         const bool continues = piece.size > 2 && memcmp(piece.text, "##", 2) == 0;
@@ -312,6 +315,7 @@ static nvdp_status take_texts(struct nvdp__encoder *encoder, const char *text, s
 /* All words of the texts, with the border word between them. */
 static nvdp_status encode_words(struct nvdp__encoder *encoder, const char *text, size_t text_size,
                                 const char *pair, size_t pair_size) {
+    if (pair != NULL && encoder->tokenizer->separators == 0) return NVDP_ERR_UNSUPPORTED;
     encoder->count = 0;
     NVDP_TRY(take_words(encoder, text, text_size, SIZE_MAX));
     if (pair != NULL) NVDP_TRY(add_id(encoder, encoder->tokenizer->special[NVDP_TOKEN_SEP]));
@@ -321,10 +325,39 @@ static nvdp_status encode_words(struct nvdp__encoder *encoder, const char *text,
     return NVDP_OK;
 }
 
+/* Bytes of the first `most` characters of a text. */
+static size_t first_characters(const char *text, size_t size, size_t most) {
+    size_t at = 0;
+    if (size <= most) return size;
+    while (at < size && (!nvdp__begins_character(text[at]) || most-- > 0))
+        at++;
+    return at;
+}
+
+/* The texts without special tokens, cut and then without the tokens that texts lose. */
+static nvdp_status encode_bare(struct nvdp__encoder *encoder, const char *text, size_t text_size,
+                               const char *pair, size_t pair_size, size_t max_length) {
+    const size_t most = encoder->tokenizer->characters;
+    size_t kept = 0;
+    encoder->count = 0;
+    if (most > 0 && max_length <= SIZE_MAX / most) {
+        text_size = first_characters(text, text_size, most * max_length);
+        pair_size = first_characters(pair, pair_size, most * max_length);
+    }
+    NVDP_TRY(take_text(encoder, text, text_size, max_length + 1));
+    if (pair != NULL) NVDP_TRY(take_text(encoder, pair, pair_size, max_length + 1));
+    encoder->truncated = encoder->count > max_length;
+    for (size_t i = 0; i < nvdp__min(encoder->count, max_length); i++)
+        if (encoder->ids[i] != encoder->tokenizer->dropped) encoder->ids[kept++] = encoder->ids[i];
+    encoder->count = encoder->first = kept;
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t text_size,
                          const char *pair, size_t pair_size, size_t max_length) {
     const struct nvdp_tokenizer *tokenizer = encoder->tokenizer;
     if (tokenizer->words) return encode_words(encoder, text, text_size, pair, pair_size);
+    if (tokenizer->bare) return encode_bare(encoder, text, text_size, pair, pair_size, max_length);
     const int32_t *special = tokenizer->special;
     size_t specials = nvdp_tokenizer_specials(tokenizer, pair != NULL);
     size_t limit = max_length - specials, middle;

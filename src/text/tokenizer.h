@@ -193,12 +193,22 @@ struct nvdp_tokenizer {
     struct nvdp__added added;
     bool names_are_text; /* names of special tokens in texts are text */
     bool words;          /* a text is a sequence of words: nvdp__tokenizer_read_words */
-    /* [CLS] a [SEP], or [CLS] a, `separators` times [SEP], b [SEP] */
+    bool bare;       /* no special tokens stand around a text; a pair is one text after the other */
+    int32_t dropped; /* `bare`: the token that texts lose; -1: none */
+    size_t
+        characters; /* `bare`: a text is cut to so many times its maximum number of tokens; 0: it is not */
+    /* [CLS] a [SEP], or [CLS] a, `separators` times [SEP], b [SEP]. With `bare` and `words`, 0 says that the vocabulary
+     * has no [SEP]. */
     size_t separators;
     bool types; /* the second text has type 1 */
     bool plain; /* vocab.txt and the usual keys of tokenizer_config.json describe it fully */
     char digest[NVDP__DIGEST_HEX]; /* of everything that affects the encoding of a text */
 };
+
+/* Returns whether a byte of UTF-8 begins a character. */
+static inline bool nvdp__begins_character(char byte) {
+    return ((unsigned char)byte & 0xC0) != 0x80;
+}
 
 /* Creates a WordPiece tokenizer from the bytes of vocab.txt, with the given names of the special
  * tokens, as BERT's. */

@@ -79,6 +79,19 @@ const struct nvdp__class nvdp__classes[] = {
      .backend = true,
      .separators = 1,
      .wanted = "tokenizer.json"},
+    {.name = "PreTrainedTokenizerFast",
+     .names = " ",
+     .types = " static-embedding ",
+     .backend = true,
+     .bare = true,
+     .wanted = "tokenizer.json"},
+    {.name = "PreTrainedTokenizerFast",
+     .names = " ",
+     .types = " model2vec ",
+     .backend = true,
+     .bare = true,
+     .model2vec = true,
+     .wanted = "tokenizer.json"},
     {.name = NULL}};
 
 /* Finds the class of a name or, with `types`, of a model_type; NULL: there is none. */
@@ -289,12 +302,41 @@ static nvdp_status check_keys(const struct nvdp__maker *m) {
                                 "tokenizer.json alone", entry);
     }
     const json_t *whole = nvdp__root_of(m, NVDP__FILE_TOKENIZER);
-    const size_t read =
-        m->class->backend ? sizeof parts / sizeof *parts : 2; /* else rules of the class */
+    const size_t all = sizeof parts / sizeof *parts; /* the last part is about special tokens */
+    const size_t read = m->class->backend ? all - m->class->bare : 2; /* else rules of the class */
     for (i = 0; i < read; i++)
         NVDP_TRY(check_known(
             m, i, parts[i].part != NULL ? json_object_get(whole, parts[i].part) : whole));
     return NVDP_OK;
+}
+
+/* The token that tokenizer.json's model gives for what its pieces do not cover; -1: none. */
+static int32_t unknown_of(const struct nvdp__maker *m) {
+    const json_t *model = json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), "model");
+    const json_t *id = json_object_get(model, "unk_id");
+    const char *name = json_string_value(json_object_get(model, "unk_token"));
+    if (json_is_integer(id)) return (int32_t)json_integer_value(id);
+    return name != NULL ? nvdp_tokenizer_find(m->made, name) : -1;
+}
+
+/* The median number of characters of the pieces, rounded down. Ids without a piece do not count. */
+static size_t median_characters(const struct nvdp__strings *pieces) {
+    enum { LONGEST = 256 };
+    size_t with[LONGEST] = {0}, count = 0, below = 0, lower = 0, upper = 0;
+    for (size_t i = 0; i < pieces->count; i++) {
+        const struct nvdp__field piece = nvdp__string(pieces, i);
+        size_t length = 0;
+        for (size_t k = 0; k < piece.size; k++)
+            length += nvdp__begins_character(piece.text[k]);
+        with[nvdp__min(length, LONGEST - 1)] += piece.size > 0;
+        count += piece.size > 0;
+    }
+    for (size_t length = 0; count > 0 && length < LONGEST; length++) {
+        if (below <= (count - 1) / 2) lower = length;
+        if (below <= count / 2) upper = length;
+        below += with[length];
+    }
+    return (lower + upper) / 2;
 }
 
 /* Makes the model whose type tokenizer.json states; Unigram need not state it. */
@@ -336,8 +378,11 @@ nvdp_status nvdp__tokenizer_of_source(struct nvdp_context *ctx,
     NVDP_TRY(check_keys(&m));
     made->separators = m.class->separators;
     made->types = m.class->types_of_pair;
+    made->bare = m.class->bare;
     NVDP_TRY(m.class->backend ? make_by_type(&m) : m.class->make(&m));
-    if (m.class->backend) NVDP_TRY(read_frame(&m));
+    if (m.class->backend && !made->bare) NVDP_TRY(read_frame(&m));
+    made->dropped = m.class->model2vec ? unknown_of(&m) : -1;
+    made->characters = m.class->model2vec ? median_characters(&made->pieces) : 0;
     NVDP_TRY(nvdp__json_bool(ctx, source->path[NVDP__FILE_CONFIG], source->json[NVDP__FILE_CONFIG],
                              "split_special_tokens", false, &made->names_are_text));
     made->plain =
@@ -400,9 +445,11 @@ static nvdp_status open_folder(struct nvdp_context *ctx, const char *directory,
         NVDP_TRY(nvdp__model_path(ctx, directory, nvdp__tokenizer_file_names[i], &path));
         NVDP_TRY(NVDP__MADE(source->path[i] = nvdp__strdup(ctx, path.text)));
         files[i] = nvdp__exists(source->path[i]);
-        if (i >= NVDP__FILE_CONFIG && files[i])
+        if (i >= NVDP__FILE_CONFIG && i != NVDP__FILE_MODEL && files[i])
             NVDP_TRY(nvdp__json_read(ctx, source->path[i], &source->json[i]));
     }
+    struct nvdp__path config;
+    NVDP_TRY(nvdp__model_config(ctx, directory, &config, &source->json[NVDP__FILE_MODEL]));
     NVDP_TRY(find_class(&m, &name));
     const struct nvdp__class *c = m.class != NULL ? m.class : class_of_files(files);
     bool there = files[NVDP__FILE_TOKENIZER];

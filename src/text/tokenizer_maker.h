@@ -30,7 +30,9 @@ struct nvdp__class {
     const char
         *usual[NVDP__NAMES]; /* the names of special tokens without a statement; NULL: none */
     bool backend;            /* tokenizer.json alone counts */
-    bool stated;             /* only if a file states the class or the model_type */
+    bool bare;               /* no special tokens stand around a text */
+    bool model2vec; /* texts lose their unknown tokens, and are cut by their characters first */
+    bool stated;    /* only if a file states the class or the model_type */
     bool spaces_before_mask; /* the mask token includes the white space before it */
     size_t separators;       /* as in struct nvdp_tokenizer */
     bool types_of_pair;

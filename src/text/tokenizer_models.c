@@ -165,7 +165,7 @@ nvdp_status nvdp__make_wordpiece(struct nvdp__maker *m) {
     m->made->longest_word = (size_t)longest;
     NVDP_TRY(nvdp__add_tokens(m, NULL));
     const json_t *unknown = json_object_get(model, "unk_token");
-    if (!backend || unknown == NULL) return NVDP_OK;
+    if (!backend || (unknown == NULL && !m->class->bare)) return NVDP_OK;
     const char *name = json_is_string(unknown) ? json_string_value(unknown) : "";
     m->made->special[NVDP_TOKEN_UNK] = nvdp_tokenizer_find(m->made, name);
     return m->made->special[NVDP_TOKEN_UNK] >= 0

@@ -287,6 +287,11 @@ static nvdp_status read_encoder(struct nvdp__trainer *t, struct nvdp_bert_config
                           "%s {lstm-hidden} %zu",
                           options->model, row->title, units, row->names.type, units);
     }
+    if (row->bare_texts && method->encoder == NULL)
+        return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                          "%s: the model is %s: expected {method} word, found %s; the model serves "
+                          "nvdp encode and nvdp export --model, too",
+                          options->model, row->title, nvdp_method_name(options->method));
     if (wanted == NULL) return NVDP_OK;
     if (how.layers > bert->num_hidden_layers)
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,

@@ -15,6 +15,7 @@
 #include "base/sentence.h"
 #include "encoder/checkpoint.h"
 #include "encoder/encode.h"
+#include "encoder/row.h"
 #include "encoder/safetensors.h"
 #include "job/job.h"
 #include "job/lineage.h"
@@ -124,12 +125,15 @@ static nvdp_status check_public(const struct maker *maker) {
 }
 
 static nvdp_status load_encoder(struct maker *maker) {
-    return nvdp__encoder_open(
+    NVDP_TRY(nvdp__encoder_open(
         maker->ctx,
         (const char *const[]){"model", maker->options->model, "pool", pool_name(maker), "normalize",
                               "no", "batch", nvdp__short_text("%zu", maker->options->batch).text,
                               NULL},
-        &maker->encoder, &maker->info);
+        &maker->encoder, &maker->info));
+    if (nvdp__encoder_row(maker->bert.model_type)->bare_texts) /* has no length of its own */
+        maker->info.max_length = nvdp__min(maker->info.max_length, NVDP__TEXT_TOKENS);
+    return NVDP_OK;
 }
 
 /* --- public texts --- */

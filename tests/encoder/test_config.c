@@ -69,7 +69,8 @@ static const struct {
 } broken[] = {
     {"\"model_type\": \"luke\"",
      "'model_type': expected bert, distilbert, roberta, bilstm, mpnet, "
-     "electra, xlm-roberta, modernbert, words or word-windows, found 'luke'"},
+     "electra, xlm-roberta, modernbert, words, word-windows, static-embedding "
+     "or model2vec, found 'luke'"},
     {"\"model_type\": \"roberta\", \"max_position_embeddings\": 2",
      "'max_position_embeddings': expected more than 2"},
     {"\"model_type\": 3", "'model_type'"},

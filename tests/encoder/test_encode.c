@@ -510,7 +510,8 @@ Test(encode, names_what_a_folder_asks_for_in_vain) {
                                                     "\"1_Pooling\"}]",
          "{}", "found 'custom_st.Pooling'"},
         {"[{\"type\": \"custom_st.Transformer\", \"path\": \"0_Transformer\"}]", "{}",
-         "module 0: expected sentence_transformers' Transformer, found 'custom_st.Transformer'"},
+         "module 0: expected sentence_transformers' Transformer or StaticEmbedding, found "
+         "'custom_st.Transformer'"},
         {"[" BOTH ", " MODULE("Dense", "1_Pooling") "]",
          "{\"in_features\": 25, \"out_features\": 2}",
          "'in_features': expected an integer from 24 to 24"},

@@ -34,7 +34,8 @@ struct nvdp_bert_config encoder_of_type(enum nvdp_model_type type, struct nvdp_b
 int encoder_next_type(int type) {
     do
         type++;
-    while (nvdp__encoders[type] != NULL && nvdp__encoders[type]->over_words != NULL);
+    while (nvdp__encoders[type] != NULL &&
+           (nvdp__encoders[type]->over_words != NULL || nvdp__encoders[type]->bare_texts));
     return nvdp__encoders[type] != NULL ? type : -1;
 }
 

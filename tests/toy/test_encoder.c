@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 enum { WORDS = 4, WIDTH = 3, TOKENS = 4 };
-enum { TOY = NVDP_MODEL_WORD_WINDOWS + 1, KIN }; /* the positions of their rows */
+enum { TOY = NVDP_MODEL_MODEL2VEC + 1, KIN }; /* the positions of their rows */
 
 /* Writes a folder with a toy's config.json and weights; tensor names lack the prefix, which is
  * optional. */
@@ -79,7 +79,8 @@ Test(encoder, its_configuration_is_checked) {
     support_write_text(path, "{\"model_type\": \"game\"}");
     fails(nvdp__bert_config_read_file(ctx, path, &read), NVDP_ERR_INPUT,
           "expected bert, distilbert, roberta, bilstm, mpnet, "
-          "electra, xlm-roberta, modernbert, words, word-windows, toy or kin");
+          "electra, xlm-roberta, modernbert, words, word-windows, static-embedding, "
+          "model2vec, toy or kin");
 }
 
 /* Writes a random toy over the task's vocabulary and returns its folder. */
