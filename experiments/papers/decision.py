@@ -11,6 +11,7 @@ import csv
 import json
 import math
 import os
+import statistics
 import sys
 
 from common import at_most, gnuplot
@@ -161,8 +162,12 @@ def figure(rows):
     gnuplot(RESULTS + "/figures/decision.svg", "760,460", script)
 
 
-# Summaries of SST-2 by all-MiniLM-L6-v2, one draw of the noise (docs/summary.md): rows: [(epsilon, accuracy)].
-SUMMARIES = {"67,349": [(0.25, 78.6), (1, 79.5)], "10,000": [(1, 76.1)]}
+def summaries():
+    """Returns the rows of a summary of SST-2 -> [(epsilon, accuracy)], of the study summary."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "summary", "records.json"), encoding="utf-8") as file:
+        records = json.load(file)
+    return {name: [(epsilon, 100 * statistics.mean(records["SST-2/%g/%d/0/minilm" % (epsilon, rows)]["values"]["ridge"])) for epsilon in (.25, .5, 1, 2, 4, 8)]
+            for name, rows in (("67,349", 0), ("10,000", 10000))}
 
 
 def release_figure(rows):
@@ -171,7 +176,7 @@ def release_figure(rows):
               "set xrange [.18:60]", "set yrange [40:90]", "set xtics (.25,.5,1,2,4,8,16,32)", "set grid lc rgb '#dddddd'", "set key bottom right"]
     plots = []
     base = next(float(row["base"]) for row in rows if row["encoder"] == "minilm" and row["task"] == "SST-2")
-    kinds = [("one summary of %s texts; the encoder is not fine-tuned" % name, points) for name, points in SUMMARIES.items()]
+    kinds = [("one summary of %s texts; the encoder is not fine-tuned" % name, points) for name, points in summaries().items()]
     kinds.append(("a sample of each text; the encoder is fine-tuned, %.1f without noise" % base,
                   [(epsilon, score) for epsilon, score, _ in measured(rows, "minilm", "SST-2") if epsilon < 60]))
     for index, ((title, points), color) in enumerate(zip(kinds, ("#2e8b57", "#d68910", "#2060a0"))):

@@ -77,7 +77,6 @@ const struct cli_command cli_command_export = {
                 "  nvdp export run --input texts.tsv --out shared.h5\n"
                 "  nvdp export run --split train,dev --with-labels --out shared.h5 \\\n"
                 "    --model-out shared-model\n"
-                "  nvdp export run --input texts.tsv --out again.h5 --budget-samples 2\n"
                 "  nvdp export --model models/minilm --center public.txt \\\n"
                 "    --certified-epsilon 92 --input texts.tsv --out shared.h5\n"
                 "  nvdp export --vectors mine.npz --ids ids --center public.npy \\\n"
@@ -292,7 +291,8 @@ const struct cli_command cli_command_reuse = {
         "Trains a reader on a file of noisy embeddings alone and scores it on texts "
         "that it was not trained on. One reader's score varies by some points; --seeds 5 "
         "prints mean and standard deviation. From a summary of a collection, computes a ridge "
-        "regression, which nvdp predict applies to texts; --score scores it on labeled texts.",
+        "regression, which nvdp predict applies to texts; nvdp reuse --score scores it on labeled "
+        "texts.",
     .examples = "Examples:\n"
                 "  nvdp reuse shared.h5 --seeds 5\n"
                 "  nvdp reuse shared.h5 --labels other-task.txt --init shared-model --json\n"

@@ -62,9 +62,9 @@ static const struct nvdp_option option_rows[] = {
      "samples per text; each sample is a release and adds to the divergence", "1", AT(samples),
      .min = 1, .max = 65536, .traits = NVDP_TRAIT_BASIC},
     {"unit", NVDP_OPTION_CHOICE, "UNIT",
-     "what has a sample: text, or person (with {person}, and {model} or {vectors}), whose sample "
-     "is the mean of the embeddings of all rows with the person's name: all rows of a person "
-     "together cost what one text costs",
+     "what has a sample: text or person; person needs {person}, and {model} or {vectors}: the "
+     "sample is the mean of the embeddings of all rows with the person's name, and all rows of a "
+     "person together cost what one text costs",
      "text", AT(unit), .choices = unit_names, .traits = NVDP_TRAIT_BASIC},
     {"grid", NVDP_OPTION_CHOICE, "G",
      "number format: fixed (exact noise in whole steps, as the proof requires) or float16, for "

@@ -258,7 +258,8 @@ nvdp_status nvdp__summary_fit(struct nvdp_collection *of, const char *path,
                           path);
     if (of->held->query == NULL)
         return nvdp__fail(of->ctx, NVDP_ERR_INPUT,
-                          "%s: attribute 'encoder' is missing: nobody could apply a reader", path);
+                          "%s: attribute 'encoder' is missing: a reader could not be applied",
+                          path);
     NVDP_TRY(find_moments(of));
     NVDP_TRY(NVDP__ARRAYS(of->ctx, NULL, NVDP__ITEMS(weight, answers * d),
                           NVDP__ITEMS(bias, answers), NVDP__ITEMS(made.weight, answers * d),

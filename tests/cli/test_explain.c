@@ -172,7 +172,7 @@ Test(explain, what_a_receiver_needs) {
             scores++;
         }
     }
-    cr_expect_eq(scores, 14, "%zu", scores);
+    cr_expect_eq(scores, 17, "%zu", scores);
     found = program_json("explain --need collection --json");
     cr_expect_eq(json_array_size(json_object_get(found, "needs")), 1);
     support_contains(program_expect(0, "explain --need model").out,

@@ -8,7 +8,7 @@ together have the epsilon of the row; the receiver has to know which samples are
 
 EMBEDDINGS is a .npy file with the embedding of each row of train.tsv, by any encoder.
 
-    python3 experiments/papers/persons/run.py --nvdp build/release/nvdp --data SST-2 --embeddings train.npy
+    python3 experiments/papers/persons.py --nvdp build/release/nvdp --data SST-2 --embeddings train.npy
 """
 import argparse
 import csv
