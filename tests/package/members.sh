@@ -40,6 +40,6 @@ look() { # LIST EXPRESSION PREFIX
 }
 look src/mechanism/members.inc '[a-z_]+, "([^"]+)"' nvdp__method_row_
 look dchi/members.inc '[a-z_]+, "([^"]+)"' nvdp__token_row_
-look src/encoder/encoders.inc '([a-z_]+)' nvdp__encoder_
+look src/encoder/encoders.inc '([a-z0-9_]+)' nvdp__encoder_
 look src/attack/attacks.inc '([a-z_]+)' nvdp__attack_row_
 [ $failures = 0 ]
