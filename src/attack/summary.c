@@ -206,7 +206,7 @@ static void add_means(const struct attack *a, size_t u, double *score) {
 }
 
 static size_t replacement(const struct attack *a, size_t u) {
-    return (u + 1) % a->tested;
+    return u + 1 < a->tested ? u + 1 : 0;
 }
 
 /* Answers the two questions about which row it is, for every tested row, with the file's noise. */

@@ -274,7 +274,7 @@ static int reuse(struct cli *cli) {
     if (result.classes > 0) cli_row("classes", "%zu", result.classes);
     if (!summary) cli_row("best epoch", "%zu", result.best_epoch);
     if (result.scores != NULL) cli_print_result("scores", result.scores);
-    if (result.seeds > 1)
+    if (result.scores != NULL && result.seeds > 1)
         cli_row("readers", "%zu seeds: %s %.4f, standard deviation over seeds %.4f", result.seeds,
                 nvdp_metric_name(result.scores->metric[0]), result.seed_mean, result.seed_sd);
     cli_row("time", "%.1f s", result.seconds);
