@@ -86,7 +86,7 @@ struct nvdp_collection_info {
 /** Moments that are estimated from the matrix alone (summary/moments.c). Arrays belong to the summary. */
 struct nvdp_collection_moments {
     size_t struct_size;       /**< NVDP_RESULT() sets it */
-    size_t classes;           /**< C; 0 for scores and without answers */
+    size_t classes;           /**< C; 0 if the answers are scores or there are none */
     const double *mean;       /**< [d] mean of x */
     const double *answer;     /**< [K] mean of y */
     const double *covariance; /**< [d, d] of x */
@@ -128,7 +128,7 @@ nvdp_status nvdp_collection_matrix(struct nvdp_context *ctx, const struct nvdp_c
  * @param first   first row
  * @param rows    number of rows
  * @param x       [rows, d] vectors
- * @param y       [rows] numbers of classes, or scores; NaN without answers
+ * @param y       [rows] numbers of classes, or scores; NaN if there are no answers
  * @return NVDP_ERR_ARGUMENT for rows that the file does not have */
 nvdp_status nvdp_collection_rows(struct nvdp_context *ctx, const struct nvdp_collection *summary,
                                  size_t first, size_t rows, float *x, float *y);

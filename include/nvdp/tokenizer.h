@@ -32,7 +32,8 @@ enum nvdp_special {
 };
 
 /** Token ids of a text or pair: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], for RoBERTa and MPNet \<s> a \</s> or \<s> a
- * \</s>\</s> b \</s>, and without special tokens for a table of static embeddings. Zero the struct before its first use; nvdp_tokens_free() frees its content. */
+ * \</s>\</s> b \</s>, and without special tokens for a table of static embeddings. Zero the struct before its
+ * first use; nvdp_tokens_free() frees its content. */
 struct nvdp_tokens {
     size_t count;    /**< number of tokens, including special ones */
     size_t capacity; /**< number of tokens that fit the allocated memory */
@@ -85,7 +86,8 @@ int32_t nvdp_tokenizer_special(const struct nvdp_tokenizer *tokenizer, enum nvdp
 /** Returns the number of special tokens of a text or pair: the minimum of max_length. O(1).
  * @param tokenizer a tokenizer
  * @param pair      true for a pair of texts
- * @return 2; 3 for a pair, 4 for a pair with RoBERTa or MPNet; 0 for a table of static embeddings */
+ * @return 2; 3 for a pair, 4 for a pair with RoBERTa or MPNet; 0 if the texts are for a table of static
+ * embeddings */
 size_t nvdp_tokenizer_specials(const struct nvdp_tokenizer *tokenizer, bool pair);
 
 /** Encodes a text or a pair of texts, and replaces the content of `tokens`. If they are longer than max_length,

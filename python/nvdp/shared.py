@@ -363,6 +363,11 @@ def open(path: str | PathLike[str]) -> Shared:
     return Shared(path)
 
 
+def write_rows(path: Path, **columns: Iterable[Any]) -> None:
+    """Writes a table as JSON lines."""
+    path.write_text("".join(json.dumps(dict(zip(columns, row))) + "\n" for row in zip(*columns.values())), "utf-8")
+
+
 def export_encoder(texts: Iterable[str], out: str | PathLike[str] = "shared.h5", *, model: str | PathLike[str], center: str | PathLike[str] | Iterable[str],
                    clip_sequence: float = 0, certified_epsilon: float = 0, reduce: int = 0, run: str | PathLike[str] | None = None,
                    threads: int | None = None, **options: Any) -> ExportResult:  # fmt: skip
@@ -379,9 +384,9 @@ def export_encoder(texts: Iterable[str], out: str | PathLike[str] = "shared.h5",
     context.set_threads(threads)
     with tempfile.TemporaryDirectory() as folder:
         source, public = Path(folder, "texts.jsonl"), Path(folder, "public.jsonl")
-        source.write_text("".join(json.dumps({"text": item}) + "\n" for item in text_list(texts, some=True)), "utf-8")
+        write_rows(source, text=text_list(texts, some=True))
         if not isinstance(center, (str, PathLike)):
-            public.write_text("".join(json.dumps({"text": item}) + "\n" for item in text_list(center, "center", some=True)), "utf-8")
+            write_rows(public, text=text_list(center, "center", some=True))
             center = public
         given = {"model": absolute(model, "model"), "center": absolute(center, "center"), "out": absolute(out, "out"), "input": source,
                  "clip_sequence": clip_sequence, "certified_epsilon": certified_epsilon, "reduce": reduce, **options}  # fmt: skip

@@ -17,7 +17,7 @@ from ._lib import (
 )  # fmt: skip
 from ._progress import Progress, showing
 from .results import ReuseResult, SummaryResult, Verification
-from .shared import verify
+from .shared import verify, write_rows
 
 
 def summarize(texts: Iterable[str], labels: Optional[Iterable[Any]] = None, out: str | PathLike[str] = "summary.h5", *, model: str | PathLike[str],
@@ -47,9 +47,9 @@ def summarize(texts: Iterable[str], labels: Optional[Iterable[Any]] = None, out:
         raise NvdpValueError("classes: expected names without commas")
     with tempfile.TemporaryDirectory() as folder:
         source, public = Path(folder, "rows.jsonl"), Path(folder, "public.jsonl")
-        source.write_text("".join(json.dumps(dict(zip(columns, row))) + "\n" for row in zip(*columns.values())), "utf-8")
+        write_rows(source, **columns)
         if not isinstance(center, (str, PathLike)):
-            public.write_text("".join(json.dumps({"text": item}) + "\n" for item in text_list(center, "center", some=True)), "utf-8")
+            write_rows(public, text=text_list(center, "center", some=True))
             center = public
         given = {"model": absolute(model, "model"), "center": absolute(center, "center"), "out": absolute(out, "out"), "input": source,
                  "run": None if run is None else absolute(run, "run"), "classes": None if classes is None else ",".join(classes),
@@ -163,7 +163,7 @@ class Reader:
             return []
         with tempfile.TemporaryDirectory() as folder:
             source, target = Path(folder, "texts.jsonl"), Path(folder, "predictions")
-            source.write_text("".join(json.dumps({"text": item}) + "\n" for item in rows), "utf-8")
+            write_rows(source, text=rows)
             options = {"run": self.path, "model": self._model, "input": source, "out": target, "probabilities": True}
             context.call(lib.nvdp_predict_texts, context.config("predict", options), ffi.NULL, ffi.NULL, ffi.NULL)
             found = [json.loads(line, object_pairs_hook=Record) for line in target.read_text("utf-8").splitlines()]

@@ -35,9 +35,7 @@ struct attack {
     struct nvdp__verify v; /* the file */
     struct nvdp__run run;
     struct nvdp_dataset *data;
-    const char **class_name; /* [classes] */
-    size_t classes;
-    json_t *names;
+    struct nvdp__class_names classes; /* none, or at least two: the file is consistent */
     size_t tested;
     bool *chosen;  /* [n] rows that are tested */
     float *x, *y;  /* [tested, d], [tested, K] */
@@ -52,7 +50,7 @@ static void attack_close(struct attack *a) {
     nvdp__verify_release(&a->v);
     nvdp__run_close(&a->run);
     nvdp_dataset_free(a->data);
-    json_decref(a->names);
+    nvdp__class_names_release(&a->classes);
     nvdp__memory_release(&a->memory);
 }
 
@@ -61,17 +59,6 @@ static const struct nvdp__summary *plan_of(const struct attack *a) {
 }
 
 /* --- the rows --- */
-
-static nvdp_status read_classes(struct attack *a) {
-    const char *names = a->v.held->label_names;
-    if (names == NULL) return NVDP_OK;
-    a->names = json_loads(names, 0, NULL);
-    a->classes = json_array_size(a->names);
-    NVDP_TRY(NVDP__ARRAYS(a->ctx, &a->memory, NVDP__ITEMS(a->class_name, a->classes + 1)));
-    for (size_t k = 0; k < a->classes; k++)
-        a->class_name[k] = json_string_value(json_array_get(a->names, k));
-    return NVDP_OK;
-}
 
 /* Reads the texts as nvdp summarize reads them. */
 static nvdp_status read_rows(struct attack *a, const struct nvdp__run_options *of,
@@ -116,7 +103,7 @@ static nvdp_status add_rows(struct attack *a, size_t first, size_t n, size_t bat
               *y = keep ? a->y + *kept * plan->answers : line + plan->dim;
         for (size_t k = 0; k < plan->dim; k++)
             x[k] = (float)(set->mu[i * plan->dim + k] / radius);
-        nvdp__summary_answer(&a->v.summary, a->classes, a->class_name,
+        nvdp__summary_answer(&a->v.summary, a->classes.count, a->classes.name,
                              a->data->id != NULL ? a->data->id[first + i] : NULL, y);
         nvdp__summary_row(plan, 1, x, y, z + i * plan->width);
         *kept += keep;
@@ -225,14 +212,10 @@ static void ask_file(const struct attack *a, double *score, double *along,
     out->question[WHICH].file = (double)right[WHICH] / (double)a->tested;
 }
 
-/* Returns the number of possible labels; 0: the answers are scores, or there are none. */
-static size_t labels_of(const struct attack *a) {
-    return a->classes > 2 ? a->classes : a->classes == 2 ? 2 : 0;
-}
-
 /* Sets y to that of a label. */
 static void set_label(const struct attack *a, size_t label, float *y) {
-    nvdp__summary_answer(&a->v.summary, a->classes, a->class_name, a->class_name[label], y);
+    nvdp__summary_answer(&a->v.summary, a->classes.count, a->classes.name, a->classes.name[label],
+                         y);
 }
 
 /* Answers the question about the label, for every tested row that has one, with the file's noise.  Scores of two labels differ by
@@ -244,7 +227,7 @@ static void ask_labels(const struct attack *a, double *line, double *z, int32_t 
     for (size_t u = 0; u < a->tested; u++) {
         const double *own = a->z + u * plan->width;
         size_t label = SIZE_MAX;
-        for (size_t k = 0; k < labels_of(a); k++) {
+        for (size_t k = 0; k < a->classes.count; k++) {
             set_label(a, k, y);
             if (memcmp(y, a->y + u * plan->answers, plan->answers * sizeof *y) == 0) label = k;
             set_z(plan, a->x + u * plan->dim, y, whole, z);
@@ -254,7 +237,7 @@ static void ask_labels(const struct attack *a, double *line, double *z, int32_t 
         }
         if (label == SIZE_MAX) continue;
         known++;
-        right += best_of(labels_of(a), score) == label;
+        right += best_of(a->classes.count, score) == label;
     }
     out->question[LABEL].file = known > 0 ? (double)right / (double)known : NAN;
 }
@@ -264,18 +247,17 @@ static void ask_labels(const struct attack *a, double *line, double *z, int32_t 
 static bool guess_label(const struct attack *a, size_t u, struct nvdp__stream *stream,
                         double *score, float *y, double *z, int32_t *whole) {
     const struct nvdp__summary *plan = plan_of(a);
-    double norm = 0, inner = 0;
     for (size_t k = 0; k < 2; k++) { /* z of two labels are in z [2, D] */
         set_label(a, k, y);
         set_z(plan, a->x + u * plan->dim, y, whole, z + k * plan->width);
     }
-    norm = cblas_ddot((int)plan->width, z, 1, z, 1);
-    inner = cblas_ddot((int)plan->width, z, 1, z + plan->width, 1);
+    const double norm = cblas_ddot((int)plan->width, z, 1, z, 1),
+                 inner = cblas_ddot((int)plan->width, z, 1, z + plan->width, 1);
     const double square = fmax(0, norm * norm - inner * inner);
-    for (size_t k = 0; k < labels_of(a); k++)
+    for (size_t k = 0; k < a->classes.count; k++)
         score[k] = plan->sigma * sqrt(square) * nvdp__stream_normal(stream);
     score[0] += square; /* the true one */
-    return best_of(labels_of(a), score) == 0;
+    return best_of(a->classes.count, score) == 0;
 }
 
 /* Draws releases, each for a row that is drawn, and counts right answers: right [QUESTIONS]. */
@@ -308,7 +290,8 @@ static nvdp_status simulate(struct attack *a, size_t releases, double *score, do
         add_means(a, u, own);
         right[REPLACED] += own[u] > own[replacement(a, u)];
         right[WHICH] += best_of(a->tested, own) == u;
-        if (labels_of(a) > 0) right[LABEL] += guess_label(a, u, &stream, score, y, scratch, whole);
+        if (a->classes.count > 0)
+            right[LABEL] += guess_label(a, u, &stream, score, y, scratch, whole);
     }
     return NVDP_OK;
 }
@@ -329,7 +312,7 @@ static nvdp_status ask(struct attack *a, struct nvdp__summary_attack *out) {
                                         [LABEL] = "its label",
                                         [WHICH] = "which of all tested rows"};
     const struct nvdp__summary *plan = plan_of(a);
-    const size_t answers[QUESTIONS] = {2, labels_of(a), a->tested};
+    const size_t answers[QUESTIONS] = {2, a->classes.count, a->tested};
     const int n = (int)a->tested, width = (int)plan->width;
     size_t right[QUESTIONS] = {0};
     double *line, *along, *scratch;
@@ -378,7 +361,7 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
                           "%s: expected a summary whose unit is a row, found one whose unit is a "
                           "person; nvdp audit audits its mechanism",
                           shared);
-    NVDP_TRY(read_classes(&a));
+    NVDP_TRY(nvdp__class_names_read(ctx, a.v.held->label_names, &a.classes));
     NVDP_TRY(read_rows(&a, &of, shared));
     NVDP_TRY(add_all(&a, &of));
     out->rows = plan_of(&a)->units;

@@ -78,9 +78,7 @@ static const struct need {
      "single word",
      "each word in place of another, all other words known",
      "a sample (nvdp train --method word), epsilon 1: .638; 4: .741; 8: .769; privatized words at "
-     "most .491 "
-     "at "
-     "epsilon 8 (all-MiniLM-L6-v2)",
+     "most .491 at epsilon 8 (all-MiniLM-L6-v2)",
      "nvdp train --preset word, or nvdp sanitize", "docs/certified.md, docs/text-privatization.md"},
     {"the trained model: to encode or to classify other texts",
      "each training text; no text that is encoded later",
@@ -642,8 +640,7 @@ static int run(struct cli *cli) {
     }
     if (cli->args == 0)
         return cli_usage(cli, "expected a number of nats, an epsilon, a RUN, a shared FILE, or "
-                              "--clip-sequence; found "
-                              "none");
+                              "--clip-sequence; found none");
     const bool there = stat(cli->arg[0], &info) == 0;
     if (there && S_ISDIR(info.st_mode)) {
         /* NULL: a folder with the files of a release */

@@ -189,11 +189,10 @@ const struct cli_command cli_command_search = {
         "Embeds the query without noise, with the encoder that the file names, and estimates its "
         "cosine with each text; several samples of a text are averaged. Cosines are of embeddings "
         "minus the center that the file states: thresholds for the encoder's own cosines do not "
-        "apply. Prints the row of each hit "
-        "in the sender's input: the file has no texts, and no lengths to filter by. Whoever "
-        "guesses "
-        "a text can check the guess by a search, as far as the noise allows. At an epsilon that "
-        "makes search useful (92 or more), the file says that it has no useful guarantee.",
+        "apply. Prints the row of each hit in the sender's input: the file has no texts, and no "
+        "lengths to filter by. Whoever guesses a text can check the guess by a search, as far as "
+        "the noise allows. At an epsilon that makes search useful (92 or more), the file says that "
+        "it has no useful guarantee.",
     .examples = "Examples:\n"
                 "  nvdp export --model models/minilm --center public.txt \\\n"
                 "    --certified-epsilon 92 --input texts.tsv --out shared.h5\n"

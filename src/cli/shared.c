@@ -66,13 +66,11 @@ const struct cli_command cli_command_export = {
     .description =
         "Draws samples of texts with randomness from the operating system and writes them to a "
         "file to give away. Without --publish-measured nothing else in the file is derived from "
-        "the "
-        "content of the texts; their number, order, row numbers and splits are public. Prints what "
-        "the file reveals. The run's ledger counts the samples of each text; a second export of a "
-        "text is refused unless --budget-samples allows it. So are texts that stand several times "
-        "and "
-        "together exceed what the run was certified for, unless --duplicates each allows them. "
-        "Refusals, warnings and this output are for the owner of the texts.",
+        "the content of the texts; their number, order, row numbers and splits are public. Prints "
+        "what the file reveals. The run's ledger counts the samples of each text; a second export "
+        "of a text is refused unless --budget-samples allows it. So are texts that stand several "
+        "times and together exceed what the run was certified for, unless --duplicates each allows "
+        "them. Refusals, warnings and this output are for the owner of the texts.",
     .examples = "Examples:\n"
                 "  nvdp export run --input texts.tsv --out shared.h5\n"
                 "  nvdp export run --split train,dev --with-labels --out shared.h5 \\\n"
@@ -116,15 +114,12 @@ const struct cli_command cli_command_summarize = {
     .args = "[RUN]",
     .description =
         "Writes one matrix of a collection with noise from the operating system, and synthetic "
-        "rows "
-        "that are computed from it, in place of a sample of each text. It is enough to train a "
-        "reader, to compare groups or to look at a distribution, and proves a far smaller epsilon: "
-        "for the replacement of any one row, its label included. It says nothing about single "
-        "texts. "
-        "With --person COLUMN, it proves the same for any one person, all rows included. The "
-        "number "
-        "of rows or persons, the list of classes and the range of scores are public. The ledger "
-        "counts the summary before anything is drawn; copies of a text add up.",
+        "rows that are computed from it, in place of a sample of each text. It is enough to train "
+        "a reader, to compare groups or to look at a distribution, and proves a far smaller "
+        "epsilon: for the replacement of any one row, its label included. It says nothing about "
+        "single texts. With --person COLUMN, it proves the same for any one person, all rows "
+        "included. The number of rows or persons, the list of classes and the range of scores are "
+        "public. The ledger counts the summary before anything is drawn; copies of a text add up.",
     .examples = "Examples:\n"
                 "  nvdp summarize --model models/minilm --center public.txt \\\n"
                 "    --input reviews.tsv --text-column review --classes negative,positive \\\n"
@@ -231,8 +226,7 @@ const struct cli_command cli_command_verify = {
         "be computed without the model: datasets, grid, weights, counts, bound, certificate, "
         "statement, signature. Prints one line per check; the exit status is 1 if a check fails. A "
         "folder holds the files of one release (nvdp export --model-id): all are checked, and "
-        "their "
-        "weakest guarantee counts.",
+        "their weakest guarantee counts.",
     .examples = "Examples:\n"
                 "  nvdp verify shared.h5\n"
                 "  nvdp verify --make-key sender.key\n"

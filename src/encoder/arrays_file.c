@@ -330,13 +330,11 @@ static nvdp_status parquet_commit(struct nvdp__arrays *file) {
 
 /* --- the table of formats --- */
 
-#define SENTENCES "sentence_embedding"
-
 static const struct format formats[] = {
     {".h5", NULL, false, false, h5_open, h5_begin, h5_rows, h5_commit},
     {".hdf5", NULL, false, false, h5_open, h5_begin, h5_rows, h5_commit},
     {".npz", NULL, false, true, open_output, npz_begin, put_rows, npz_commit},
-    {".npy", SENTENCES, false, false, open_output, npy_begin, put_rows, commit_output},
+    {".npy", NVDP__SENTENCES, false, false, open_output, npy_begin, put_rows, commit_output},
     {".parquet", NULL, true, false, open_output, parquet_begin, parquet_rows, parquet_commit},
     {".safetensors", NULL, false, false, open_output, safetensors_begin, put_rows, commit_output},
 };

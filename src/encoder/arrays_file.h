@@ -7,6 +7,9 @@
 
 struct nvdp__arrays;
 
+/* The array of the embeddings of texts, which .npy holds alone. */
+#define NVDP__SENTENCES "sentence_embedding"
+
 /* Opens a file, which gets its name at the commit. NVDP_ERR_ARGUMENT, naming the option {out}, if its suffix is of no format.
  * format: the attribute nvdp_format
  * only: the only array to write; NULL: all */

@@ -26,7 +26,6 @@ enum {
 
 /* Files before version 0.1 call it "pooled". */
 #define POOLER_OUTPUT "pooler_output"
-#define SENTENCES "sentence_embedding"
 
 /* --- options --- */
 
@@ -68,8 +67,7 @@ static const struct nvdp_option file_rows[] = {
     NVDP__TEXT_PAIR_COLUMN_ROW(AT(text_pair_column)),
     {"out", NVDP_OPTION_TEXT, "FILE",
      "file to write; its name says the format: .h5, .hdf5, .npz or .safetensors, or .npy, which "
-     "has "
-     "only the sentence embeddings",
+     "has only the sentence embeddings",
      NULL, AT(out), .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
     {"all-layers", NVDP_OPTION_FLAG, NULL, "write the hidden states of every layer", NULL,
      AT(all_layers)},
@@ -82,8 +80,7 @@ static const struct nvdp_option file_rows[] = {
 static const struct nvdp_option encoder_rows[] = {
     {"max-length", NVDP_OPTION_INTEGER, "N",
      "maximum number of tokens per text, unless its line says otherwise; 0: as the model's folder "
-     "says "
-     "(max_seq_length, model_max_length), else as many as it takes",
+     "says (max_seq_length, model_max_length), else as many as it takes",
      "0", AT(max_length), .unit = "tokens"},
     {"pool", NVDP_OPTION_CHOICE, "P",
      "write one vector per text as well: mean of its tokens' last states, cls (the first one's), "
@@ -347,8 +344,8 @@ static nvdp_status create_file(struct nvdp_encoder *encode) {
         NVDP_TRY(
             nvdp__arrays_set_text(file, "pooling", nvdp__pooling_text(&encode->sentence, pooling)));
         NVDP_TRY(nvdp__arrays_set_int(file, "normalized", unit));
-        NVDP_TRY(
-            nvdp__arrays_add(file, SENTENCES, NVDP__H5_F32, texts, encode->sentence.width, true));
+        NVDP_TRY(nvdp__arrays_add(file, NVDP__SENTENCES, NVDP__H5_F32, texts,
+                                  encode->sentence.width, true));
     }
     NVDP_TRY(nvdp__arrays_begin(file));
     if (!nvdp__arrays_has(file, "offset")) return NVDP_OK;
@@ -392,7 +389,7 @@ static nvdp_status write_batch(struct nvdp_encoder *encode, size_t first) {
     if (encode->has_classifier)
         NVDP_TRY(
             write_rows(encode, "logits", first, batch->texts, encode->outputs, encode->logits));
-    return encode->sentence.poolings > 0 ? write_rows(encode, SENTENCES, first, batch->texts,
+    return encode->sentence.poolings > 0 ? write_rows(encode, NVDP__SENTENCES, first, batch->texts,
                                                       encode->sentence.width, encode->vector)
                                          : NVDP_OK;
 }
@@ -582,7 +579,7 @@ nvdp_status nvdp__encode_file(struct nvdp_context *ctx, const struct nvdp_config
     NVDP_TRY(nvdp__refuse_same(ctx, "out", options->out, path));
     NVDP_TRY(nvdp__check_folder_of(ctx, options->out));
     NVDP_TRY(nvdp__arrays_open(ctx, options->out, "encoding/1",
-                               options->only_embeddings ? SENTENCES : NULL, &encode.file));
+                               options->only_embeddings ? NVDP__SENTENCES : NULL, &encode.file));
     NVDP_TRY(open_model(ctx, &encode));
     if (nvdp__arrays_only(encode.file) != NULL && encode.sentence.poolings == 0)
         return nvdp__fail(

@@ -60,8 +60,7 @@ static const struct nvdp_option rows[] = {
      AT(prior)},
     {"shared", NVDP_OPTION_TEXT, "FILE",
      "with RUN: attack the samples in this shared file, where an attack can, instead of newly "
-     "drawn "
-     "ones, and check the file's own statements",
+     "drawn ones, and check the file's own statements",
      NULL, AT(shared)},
     {"ledger", NVDP_OPTION_TEXT, "FILE", "with RUN: ledger of the releases; default RUN/ledger",
      NULL, AT(ledger)},

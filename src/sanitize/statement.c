@@ -135,10 +135,8 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
     (void)nvdp__creation_date(NULL, created); /* the program refuses a wrong variable */
     return json_pack(
         "{s:s, s:s, s:s?, s:o, s:o, s:o?, s:{s:s, s:s, s:s?, s:b, s:I, s:I, s:I, s:I, s:I, s:s}, "
-        "s:s, "
-        "s:{s:I, s:f, s:f, s:f, s:f}, s:o, s:o, s:o, s:{s:I, s:I, s:f, s:f}, s:{s:I, s:I, s:I, "
-        "s:o, s:I, s:o, s:f, s:f}, s:O?, s:s, s:s, "
-        "s:s}",
+        "s:s, s:{s:I, s:f, s:f, s:f, s:f}, s:o, s:o, s:o, s:{s:I, s:I, s:f, s:f}, s:{s:I, s:I, "
+        "s:I, s:o, s:I, s:o, s:f, s:f}, s:O?, s:s, s:s, s:s}",
         "nvdp_format", "sanitized/1", "mechanism", nvdp__dchi_name(info->mechanism), "public_texts",
         done->public, "eta", row->uses_eta ? nvdp__json_number(info->eta) : json_real(0), "p",
         plus ? nvdp__json_number(info->p) : json_null(), "sensitive", sensitive, "vocabulary",

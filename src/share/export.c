@@ -207,22 +207,37 @@ static nvdp_status load_splits(struct nvdp__export *export,
                                                "{splits}: expected at least one split, found none");
 }
 
+const char *nvdp__export_answers(const struct nvdp__export_options *options) {
+    if (options->summary.classes == NULL && options->summary.range == NULL) return NULL;
+    return options->summary.label != NULL ? options->summary.label : "label";
+}
+
+struct nvdp__sentence_options nvdp__export_sentence(const struct nvdp__export_options *options) {
+    return (struct nvdp__sentence_options){.model = options->model,
+                                           .center = options->center,
+                                           .text_column = options->text_column,
+                                           .reduce = options->reduce,
+                                           .clip = options->clip,
+                                           .epsilon = options->epsilon,
+                                           .releases = options->samples,
+                                           .batch = options->batch};
+}
+
 /* Loads the texts to share. Fails if one of them is among the public texts. */
 static nvdp_status load_texts(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
-    const bool answered = options->summary.classes != NULL || options->summary.range != NULL;
+    const char *answers = nvdp__export_answers(options);
     struct nvdp_dataset_config config = nvdp__run_dataset_config(&export->from.run, options->data);
     bool labeled = false;
     config.id_column = options->person;
     config.limit = options->limit;
     config.limit_seed = options->seed;
-    if (answered)
-        config.label_column = options->summary.label != NULL ? options->summary.label : "label";
+    if (answers != NULL) config.label_column = answers;
     if (options->input != NULL) {
-        NVDP_TRY(
-            nvdp__dataset_load_rows(export->ctx, nvdp_model_tokenizer(export->from.run.model),
-                                    &config, answered ? NVDP__LABELS_AS_TEXT : NVDP__LABELS_FOUND,
-                                    options->input, compared(export), &export->from.part[0].data));
+        NVDP_TRY(nvdp__dataset_load_rows(
+            export->ctx, nvdp_model_tokenizer(export->from.run.model), &config,
+            answers != NULL ? NVDP__LABELS_AS_TEXT : NVDP__LABELS_FOUND, options->input,
+            compared(export), &export->from.part[0].data));
         export->from.parts = 1;
         config.text_column = options->summary.pair;
         if (options->summary.pair != NULL) /* the second texts of the rows */
@@ -587,14 +602,7 @@ static nvdp_status write_release(struct nvdp__export *export, const struct nvdp_
     NVDP_TRY(nvdp__export_check_outputs(ctx, options));
     if (options->sign != NULL) NVDP_TRY(nvdp__sign_key_read(ctx, options->sign, &export->sign));
     if (options->model != NULL) { /* makes that run, unless it exists */
-        const struct nvdp__sentence_options of = {.model = options->model,
-                                                  .center = options->center,
-                                                  .text_column = options->text_column,
-                                                  .reduce = options->reduce,
-                                                  .clip = options->clip,
-                                                  .epsilon = options->epsilon,
-                                                  .releases = options->samples,
-                                                  .batch = options->batch};
+        const struct nvdp__sentence_options of = nvdp__export_sentence(options);
         NVDP_TRY(nvdp__sentence_run(ctx, &of, options->run));
     }
     for (size_t i = 0; i < sizeof before_writing / sizeof *before_writing; i++)

@@ -211,6 +211,10 @@ nvdp_status nvdp__export_check_vectors(struct nvdp_context *ctx,
                                        const struct nvdp__export_options *options);
 /* Does what opens a run, reads public texts and loads texts, for vectors. */
 nvdp_status nvdp__export_open_vectors(struct nvdp__export *export);
+/* Returns the column of the answers; NULL: a summary without answers, or samples. */
+const char *nvdp__export_answers(const struct nvdp__export_options *options);
+/* Returns the options of the run of a public encoder or of vectors. */
+struct nvdp__sentence_options nvdp__export_sentence(const struct nvdp__export_options *options);
 /* Computes the posteriors of vectors x [n, width] in `out`. The model must be planned for n texts of one token. */
 nvdp_status nvdp__export_infer_vectors(struct nvdp_model *model, struct nvdp__batch *batch,
                                        size_t n, const float *x);

@@ -100,8 +100,7 @@ const struct nvdp_option nvdp__release_options[] = {
     {"budget-epsilon", NVDP_OPTION_REAL, "E",
      "refuse the export if all samples of a text together have an epsilon above E at delta 1e-5; "
      "set with the first export and never raised, E is proven even if later exports depend on "
-     "earlier samples; "
-     "0: the budget of the previous export",
+     "earlier samples; 0: the budget of the previous export",
      "0", AT(budget.epsilon), .traits = NVDP_TRAIT_NO_EFFECT},
     {"duplicates", NVDP_OPTION_CHOICE, "HOW",
      "texts that stand several times: refuse (no export if all rows of one text exceed the samples "

@@ -168,11 +168,9 @@ static nvdp_status lend(struct nvdp_context *ctx, size_t count,
 static nvdp_status read_rows(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     struct nvdp__export_part *part = &export->from.part[0];
-    const bool answered = options->summary.classes != NULL || options->summary.range != NULL;
-    const char *label = options->summary.label != NULL ? options->summary.label : "label";
     const struct nvdp__vector_names names = {.vectors = options->vectors_name,
                                              .id = options->ids,
-                                             .label = answered ? label : NULL,
+                                             .label = nvdp__export_answers(options),
                                              .person = options->person};
     NVDP_TRY(nvdp__caller_vectors_read(export->ctx, options->vectors, &names, &part->vectors));
     const struct nvdp__caller_vectors *given = &part->vectors;
@@ -195,13 +193,7 @@ nvdp_status nvdp__export_open_vectors(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     nvdp__auto(nvdp__caller_vectors_release) struct nvdp__caller_vectors public = {0};
     const struct nvdp__vector_names names = {.vectors = options->vectors_name};
-    const struct nvdp__sentence_options of = {.center = options->center,
-                                              .text_column = options->text_column,
-                                              .reduce = options->reduce,
-                                              .clip = options->clip,
-                                              .epsilon = options->epsilon,
-                                              .releases = options->samples,
-                                              .batch = options->batch};
+    const struct nvdp__sentence_options of = nvdp__export_sentence(options);
     NVDP_TRY(read_rows(export));
     NVDP_TRY(nvdp__caller_vectors_read(export->ctx, options->center, &names, &public));
     NVDP_TRY(check_public(export, &public));

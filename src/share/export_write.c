@@ -286,8 +286,8 @@ nvdp_status nvdp__card_write(const struct nvdp__release *release, const char *of
         NVDP_TRY(nvdp__output_printf(
             to,
             "%s holds one noisy matrix of %zu x %zu numbers, its first item, and %zu synthetic "
-            "rows "
-            "that are computed from the matrix (%s). No text, and no sample of a text, is in it.",
+            "rows that are computed from the matrix (%s). No text, and no sample of a text, is in "
+            "it.",
             code, shape->dim, shape->dim, summary->rows, format));
     else
         NVDP_TRY(nvdp__output_printf(

@@ -74,8 +74,7 @@ static const struct nvdp_result_table spent_table = {
          NVDP_RESULT_AT(struct nvdp_export_result, spent_word_epsilon)},
         {"proven_epsilon", NVDP_RESULT_REAL, "nats", NVDP_SCOPE_TEXT, -1,
          "budget since the first export, proven even if exports depend on earlier samples; 0: "
-         "none, and epsilon "
-         "is proven if their number and noise do not depend on earlier samples",
+         "none, and epsilon is proven if their number and noise do not depend on earlier samples",
          NVDP_RESULT_AT(struct nvdp_export_result, spent_proven_epsilon),
          .absent = NVDP_ABSENT_OMITTED,
          NVDP_RESULT_IF(struct nvdp_export_result, spent_proven_epsilon)},
@@ -202,8 +201,7 @@ const struct nvdp_result_table nvdp__result_ledger = {
         LEDGER(proven_epsilon, "nats", NVDP_SCOPE_TEXT, -1,
                "budget of a text since the first release, proven at delta 1e-5 even if releases "
                "depend on earlier samples; 0: none, and epsilon is proven if their number and "
-               "noise do not depend "
-               "on earlier samples",
+               "noise do not depend on earlier samples",
                .absent = NVDP_ABSENT_OMITTED,
                NVDP_RESULT_IF(struct nvdp_ledger_summary, proven_epsilon),
                .print = print_ledger_claim),

@@ -253,9 +253,8 @@ static void append_persons(struct nvdp__writer *writer, const struct nvdp__relea
         writer,
         "Contents: %zu random sample%s of each of %zu persons, drawn by mechanism %s. A sample is "
         "one vector: the mean of the embeddings of the person's rows, each of norm %s at most, "
-        "with "
-        "noise. Whoever guesses all rows of a person can compute this mean without noise, compare, "
-        "and so check the guess, as far as the noise allows.\n",
+        "with noise. Whoever guesses all rows of a person can compute this mean without noise, "
+        "compare, and so check the guess, as far as the noise allows.\n",
         facts->samples, facts->samples == 1 ? "" : "s", facts->texts,
         nvdp_method_name(facts->info->method), nvdp__bound(facts->info->nvib.clip.sequence).text);
     nvdp__append_public(writer, facts, "the number and order of the persons");

@@ -36,6 +36,17 @@ double nvdp__synthetic_scale(const struct nvdp__summary_facts *of);
 bool nvdp__summary_answer(const struct nvdp__summary_facts *of, size_t classes,
                           const char *const *class_name, const char *answer, float *y);
 
+/* The names of the classes that a file states. */
+struct nvdp__class_names {
+    json_t *json;
+    const char **name; /* [count]; NULL for what is no string */
+    size_t count;
+};
+/* Reads a JSON array of names; `text` NULL: there are none. */
+nvdp_status nvdp__class_names_read(struct nvdp_context *ctx, const char *text,
+                                   struct nvdp__class_names *out);
+void nvdp__class_names_release(struct nvdp__class_names *of);
+
 struct nvdp__export;
 /* Makes the embedding of a text independent of the other texts of its batch, as theorem 1 requires: BLAS sums a row in another order
  * when other rows surround it. The export owns the products. NVDP_ERR_ARGUMENT unless the precision is float32. */

@@ -15,12 +15,10 @@ struct nvdp_collection {
     struct nvdp_context *ctx;
     struct nvdp_shared *held;
     struct nvdp__summary_facts facts;
-    json_t *label_names;
-    const char **name; /* [classes] of label_names */
-    size_t classes;
+    struct nvdp__class_names classes;
     char *statement;
     struct nvdp__moments moments;
-    struct nvdp__memory memory; /* of `name` and of the moments */
+    struct nvdp__memory memory; /* of the moments */
 };
 
 /* --- facts, for readers and for nvdp verify --- */
@@ -72,26 +70,39 @@ bool nvdp__summary_is_shaped(const struct nvdp_shared *held,
 
 /* --- a file --- */
 
+nvdp_status nvdp__class_names_read(struct nvdp_context *ctx, const char *text,
+                                   struct nvdp__class_names *out) {
+    if (text == NULL) return NVDP_OK;
+    out->json = json_loads(text, 0, NULL);
+    out->count = json_array_size(out->json);
+    NVDP_TRY(NVDP__NEW(ctx, out->name, out->count));
+    for (size_t i = 0; i < out->count; i++)
+        out->name[i] = json_string_value(json_array_get(out->json, i));
+    return NVDP_OK;
+}
+
+void nvdp__class_names_release(struct nvdp__class_names *of) {
+    json_decref(of->json);
+    free(of->name);
+}
+
 /* Takes the names of the classes, and checks that they, or the range of scores, fit the numbers of an answer. */
 static nvdp_status take_answers(const struct nvdp__release *release, struct nvdp_collection *to) {
     const struct nvdp__summary_facts *facts = &to->facts;
     const size_t answers = facts->plan.answers;
     if (facts->scores && answers == 1 && facts->low < facts->high) return NVDP_OK;
-    if (to->held->label_names != NULL) to->label_names = json_loads(to->held->label_names, 0, NULL);
-    to->classes = json_array_size(to->label_names);
-    NVDP_TRY(NVDP__ARRAYS(to->ctx, &to->memory, NVDP__ITEMS(to->name, to->classes)));
-    bool named = !facts->scores && to->classes != 1;
-    for (size_t i = 0; i < to->classes; i++) {
-        to->name[i] = json_string_value(json_array_get(to->label_names, i));
-        named = named && to->name[i] != NULL;
-    }
-    if (named && answers == (to->classes > 2 ? to->classes : to->classes == 2)) return NVDP_OK;
+    NVDP_TRY(nvdp__class_names_read(to->ctx, to->held->label_names, &to->classes));
+    const size_t classes = to->classes.count;
+    bool named = !facts->scores && classes != 1;
+    for (size_t i = 0; i < classes; i++)
+        named = named && to->classes.name[i] != NULL;
+    if (named && answers == (classes > 2 ? classes : classes == 2)) return NVDP_OK;
     return NVDP__BAD_FILE(release,
                           "attribute 'answers': expected %s, found %zu numbers for %zu names of "
                           "classes",
                           facts->scores ? "1 for scores, and 'answer_low' below 'answer_high'"
                                         : "1 for two classes, else one per class",
-                          answers, to->classes);
+                          answers, classes);
 }
 
 nvdp_status nvdp__summary_take(struct nvdp__release *release, struct nvdp_collection **out) {
@@ -138,7 +149,7 @@ nvdp_status nvdp_collection_read(struct nvdp_context *ctx, const char *path,
 void nvdp_collection_free(struct nvdp_collection *summary) {
     if (summary == NULL) return;
     nvdp_shared_free(summary->held);
-    json_decref(summary->label_names);
+    nvdp__class_names_release(&summary->classes);
     nvdp__memory_release(&summary->memory);
     free(summary->statement);
     free(summary);
@@ -270,7 +281,8 @@ nvdp_status nvdp__summary_fit(struct nvdp_collection *of, const char *path,
         made.weight[k] = (float)weight[k];
     for (size_t k = 0; k < answers; k++)
         made.bias[k] = (float)bias[k];
-    NVDP_TRY(nvdp__linear_set_task(&made, of->classes, of->name, of->facts.low, of->facts.high));
+    NVDP_TRY(nvdp__linear_set_task(&made, of->classes.count, of->classes.name, of->facts.low,
+                                   of->facts.high));
     NVDP__HAND_OVER(&made.query, *of->held->query);
     nvdp__query_map_free(of->held->query);
     of->held->query = NULL;

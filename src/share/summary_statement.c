@@ -142,11 +142,10 @@ void nvdp__summary_sentences(struct nvdp__writer *writer, const struct nvdp__rel
     nvdp__append_public(writer, facts, public);
     nvdp__append(
         writer,
-        "%s %s change together: k of them have k times "
-        "the mu of one%s%s. Other releases of the same %ss add up: mu^2 adds. How many %s "
-        "is not stated, because it is computed from the texts without noise. Not covered: "
-        "%schoices "
-        "that the owner made after looking at scores of these texts%s.\n",
+        "%s %s change together: k of them have k times the mu of one%s%s. Other releases of the "
+        "same %ss add up: mu^2 adds. How many %s is not stated, because it is computed from the "
+        "texts without noise. Not covered: %schoices that the owner made after looking at scores "
+        "of these texts%s.\n",
         facts->counted ? "The sender's ledger counts this file." : "No ledger counts this file.",
         of->persons
             ? "The rows of a person are those with one name, and a row without a name is a person "

@@ -245,8 +245,7 @@ static const struct {
     {NULL, " version truncation padding added_tokens normalizer pre_tokenizer post_processor "
            "decoder model "},
     {"model", " type vocab merges unk_token unk_id byte_fallback continuing_subword_prefix "
-              "end_of_word_suffix "
-              "fuse_unk dropout ignore_merges max_input_chars_per_word "},
+              "end_of_word_suffix fuse_unk dropout ignore_merges max_input_chars_per_word "},
     {"normalizer",
      " type normalizers. pattern. String Regex content strip_left strip_right prepend "
      "precompiled_charsmap clean_text handle_chinese_chars strip_accents lowercase "},

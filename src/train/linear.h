@@ -35,7 +35,7 @@ struct nvdp__linear_reader {
     struct nvdp_task task; /* its labels are in `names` */
     bool pairs;            /* u is the joined vector of two texts */
     size_t answers;        /* numbers of y */
-    const char **names;    /* [classes], one block; NULL for scores */
+    const char **names;    /* [classes], one block; NULL if the answers are scores */
     float *weight, *bias;  /* [answers, p or 2p], [answers] */
 };
 

@@ -184,7 +184,6 @@ static nvdp_status read_lines(struct nvdp_context *ctx, const struct nvdp_tokeni
     NVDP_TRY(nvdp_dataset_from_texts(ctx, tokenizer, max_length, texts.count,
                                      (const char *const *)texts.text,
                                      pair ? (const char *const *)texts.pair : NULL, out));
-
     nvdp__log_truncated(ctx, path, *out);
     return NVDP_OK;
 }

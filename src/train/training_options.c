@@ -121,8 +121,8 @@ static const struct nvdp_option model_options[] = {
     {"preset", NVDP_OPTION_TEXT, "NAME",
      "set of values for options that are not given: certified (a proof over all texts), word (a "
      "proof per word), per-nat (a price per nat of divergence, no proof), pooled-gaussian, "
-     "matrix-gaussian, or the path of a "
-     "file in the format of --config; an unknown name lists the presets",
+     "matrix-gaussian, or the path of a file in the format of --config; an unknown name lists the "
+     "presets",
      NULL, AT(preset), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_PRESET},
     {"method", NVDP_OPTION_CHOICE, "M", nvdp__method_help, "nvdp", AT(method),
      .choices = nvdp__method_names, .traits = NVDP_TRAIT_BASIC},

@@ -1,6 +1,7 @@
 /* Tests readers of summaries: their weights, their scores on plain embeddings, predictions, and files that are refused. */
 #include "base/file.h"
 #include "base/own.h"
+#include "changed_file.h"
 #include "encoder/checkpoint.h"
 #include "share/release.h"
 #include "share/summarize.h"
@@ -329,28 +330,6 @@ Test(summary_reader, refuses) {
     cr_expect_not(nvdp__exists(support_scratch_path("never")));
 }
 
-/* Writes a copy of a summary in which an attribute has another value. */
-static const char *changed_copy(const struct place *p, const char *path, const char *name,
-                                const char *value) {
-    const char *changed = support_scratch_path("changed.h5");
-    nvdp__auto(nvdp__release_close) struct nvdp__release from = {0}, to = {.ctx = p->ctx};
-    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *held = NULL;
-    ok(nvdp__release_read(p->ctx, nvdp__formats, path, &from));
-    ok(nvdp__embeddings_take(&from, NULL, NULL, &held));
-    to.attributes.ctx = p->ctx;
-    to.shape = from.shape;
-    to.offset = from.offset;
-    for (size_t k = 0; k < from.attributes.count; k++)
-        ok(nvdp__attributes_set(&to.attributes, from.attributes.item[k].name,
-                                from.attributes.item[k].text, from.attributes.item[k]));
-    ok(nvdp__attributes_parse(&to.attributes, name, value));
-    ok(nvdp__release_create(&to, nvdp__format_of(nvdp__formats, changed), changed));
-    ok(to.format->append(&to, 0, to.shape.rows, held->z, NULL));
-    ok(nvdp__release_commit(&to, true));
-    to.offset = NULL;
-    return changed;
-}
-
 Test(summary_reader, refuses_files_that_contradict_themselves) {
     static const struct {
         const char *name, *value, *words;
@@ -366,7 +345,7 @@ Test(summary_reader, refuses_files_that_contradict_themselves) {
     const char *two = SUMMARIZED(&p, "two.safetensors", "classes", "0,1", "rows", "5");
     nvdp__autoptr(nvdp_collection_free) struct nvdp_collection *of = NULL;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *file = changed_copy(&p, two, cases[i].name, cases[i].value);
+        const char *file = changed_file(p.ctx, two, cases[i].name, cases[i].value, 0, NULL);
         fails(REUSE(&p, file, NULL, "out", support_scratch_path("r")), NVDP_ERR_INPUT,
               cases[i].words);
         fails(nvdp_collection_read(p.ctx, file, &of), NVDP_ERR_INPUT, cases[i].words);

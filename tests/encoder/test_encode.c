@@ -253,6 +253,14 @@ static void open_h5(const char *path, struct nvdp__h5 **file) {
     ok(nvdp__h5_open(support_context(), path, "encoding", 1, file));
 }
 
+/* Encodes as HDF5, which it opens, and as another file. Returns the other file's bytes. */
+static char *read_both(const char *name, const char *pool, struct nvdp__h5 **h5, size_t *size) {
+    char *bytes = NULL;
+    open_h5(encode_as("a.h5", pool, "false"), h5);
+    ok(nvdp__read_file(support_context(), encode_as(name, pool, "false"), 1 << 20, &bytes, size));
+    return bytes;
+}
+
 /* The members of a ZIP file without compression, in front of its list. Each has 64-bit sizes, and its CRC-32. */
 Test(encode, npz_has_the_arrays_of_hdf5) {
     static const struct {
@@ -264,11 +272,8 @@ Test(encode, npz_has_the_arrays_of_hdf5) {
         {"logits", "{'descr': '<f4', 'fortran_order': False, 'shape': (5, 3), }"},
         {"sentence_embedding", "{'descr': '<f4', 'fortran_order': False, 'shape': (5, 24), }"}};
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *h5 = NULL;
-    open_h5(encode_as("a.h5", "mean", "false"), &h5);
-    nvdp__autofree char *bytes = NULL;
     size_t size = 0, at = 0, k = 0;
-    ok(nvdp__read_file(support_context(), encode_as("a.npz", "mean", "false"), 1 << 20, &bytes,
-                       &size));
+    nvdp__autofree char *bytes = read_both("a.npz", "mean", &h5, &size);
     for (; memcmp(bytes + at, "PK\3\4", 4) == 0; k++) {
         cr_assert_lt(k, sizeof members / sizeof *members);
         const size_t name = little(bytes + at + 26, 2), extra = little(bytes + at + 28, 2);
@@ -291,11 +296,8 @@ Test(encode, npz_has_the_arrays_of_hdf5) {
 
 Test(encode, npy_has_the_sentence_embeddings) {
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *h5 = NULL;
-    nvdp__autofree char *bytes = NULL;
     size_t size = 0;
-    open_h5(encode_as("a.h5", "cls", "false"), &h5);
-    ok(nvdp__read_file(support_context(), encode_as("a.npy", "cls", "false"), 1 << 20, &bytes,
-                       &size));
+    nvdp__autofree char *bytes = read_both("a.npy", "cls", &h5, &size);
     check_npy(bytes, size, "{'descr': '<f4', 'fortran_order': False, 'shape': (5, 24), }", h5,
               "sentence_embedding");
 }
@@ -331,11 +333,8 @@ static bool has_rows(const char *bytes, size_t size, struct nvdp__h5 *h5, const 
 Test(encode, parquet_has_the_rows_of_texts) {
     static const char *const names[] = {"pooler_output", "logits", "sentence_embedding"};
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *h5 = NULL;
-    nvdp__autofree char *bytes = NULL;
     size_t size = 0;
-    open_h5(encode_as("a.h5", "mean", "false"), &h5);
-    ok(nvdp__read_file(support_context(), encode_as("a.parquet", "mean", "false"), 1 << 20, &bytes,
-                       &size));
+    nvdp__autofree char *bytes = read_both("a.parquet", "mean", &h5, &size);
     cr_assert_eq(memcmp(bytes, "PAR1", 4), 0);
     cr_assert_eq(memcmp(bytes + size - 4, "PAR1", 4), 0);
     const char *end = bytes + size - 8 - little(bytes + size - 8, 4);

@@ -2,6 +2,7 @@
  * changes that nvdp verify finds. */
 #include "base/file.h"
 #include "base/json.h"
+#include "changed_file.h"
 #include "share/export.h"
 #include "share/release.h"
 #include "share/summarize.h"
@@ -397,39 +398,6 @@ Test(summarize, refuses) {
           "expected public texts");
 }
 
-/* A new value of one number of the file. */
-struct number {
-    size_t at;
-    int32_t steps;
-};
-
-/* Writes a copy of a file in which one attribute has another value, or none (NULL), and `count` numbers are changed. */
-static const char *changed_copy(const struct place *p, const char *path, const char *name,
-                                const char *value, size_t count, const struct number *numbers) {
-    const char *changed = out_path("changed.h5");
-    nvdp__auto(nvdp__release_close) struct nvdp__release from = {0}, to = {.ctx = p->ctx};
-    nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *held = NULL;
-    ok(nvdp__release_read(p->ctx, nvdp__formats, path, &from));
-    ok(nvdp__embeddings_take(&from, NULL, NULL, &held));
-    to.attributes.ctx = p->ctx;
-    to.shape = from.shape;
-    to.offset = from.offset;
-    for (size_t k = 0; k < from.attributes.count; k++) {
-        const struct nvdp__attribute *a = &from.attributes.item[k];
-        if (name == NULL || value != NULL || strcmp(a->name, name) != 0)
-            ok(nvdp__attributes_set(&to.attributes, a->name, a->text, *a));
-    }
-    if (value != NULL) ok(nvdp__attributes_parse(&to.attributes, name, value));
-    int32_t *z = held->z;
-    for (size_t i = 0; i < count; i++)
-        z[numbers[i].at] = numbers[i].steps;
-    ok(nvdp__release_create(&to, nvdp__format_of(nvdp__formats, changed), changed));
-    ok(to.format->append(&to, 0, to.shape.rows, z, NULL));
-    ok(nvdp__release_commit(&to, true));
-    to.offset = NULL;
-    return changed;
-}
-
 /* Verification refuses the file by the check `what`, whose message has `says`. */
 static void refused(const struct place *p, const char *path, const char *what, const char *says,
                     const char *of) {
@@ -460,9 +428,9 @@ Test(summarize, verify_finds_changes) {
     const struct place p = place_with(50);
     const char *out = out_path("honest.safetensors");
     ok(SUMMARIZE(&p, out, NULL, "classes", "good,bad", "rows", "5"));
-    cr_assert(verified(&p, changed_copy(&p, out, NULL, NULL, 0, NULL)).holds);
+    cr_assert(verified(&p, changed_file(p.ctx, out, NULL, NULL, 0, NULL)).holds);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        refused(&p, changed_copy(&p, out, cases[i].name, cases[i].value, 0, NULL), cases[i].what,
+        refused(&p, changed_file(p.ctx, out, cases[i].name, cases[i].value, 0, NULL), cases[i].what,
                 cases[i].says, cases[i].name);
 }
 
@@ -492,7 +460,7 @@ Test(summarize, verify_finds_answers_that_do_not_fit) {
         const char *column = strcmp(cases[i].option, "range") == 0 ? "score" : "label";
         ok(SUMMARIZE(&p, out, NULL, cases[i].option, cases[i].given, "label-column", column,
                      "no-ledger", "true", "overwrite", "true"));
-        refused(&p, changed_copy(&p, out, cases[i].name, cases[i].value, 0, NULL),
+        refused(&p, changed_file(p.ctx, out, cases[i].name, cases[i].value, 0, NULL),
                 "answers, their kind", "", support_path("%s: %s", cases[i].given, cases[i].name));
     }
 }
@@ -516,7 +484,7 @@ Test(summarize, verify_finds_claims_about_samples) {
     const char *out = out_path("samples.h5");
     ok(SUMMARIZE(&p, out, NULL, "rows", "1"));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        refused(&p, changed_copy(&p, out, cases[i][0], cases[i][1], 0, NULL),
+        refused(&p, changed_file(p.ctx, out, cases[i][0], cases[i][1], 0, NULL),
                 "nothing that only samples have", support_path("'%s'", cases[i][0]), cases[i][0]);
 }
 
@@ -547,11 +515,11 @@ Test(summarize, verify_finds_a_diagonal_that_no_rows_have) {
                  {5, 22.5 + 31 * s, 0, NULL},
                  {5, -16 * 7 * s, 0, NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct number numbers[18] = {{0, in_steps(&plan, cases[i].constant)}};
+        struct changed_number numbers[18] = {{0, in_steps(&plan, cases[i].constant)}};
         for (size_t k = 1; k < 17; k++)
-            numbers[k] = (struct number){k * 19, in_steps(&plan, cases[i].vector / 16)};
-        numbers[17] = (struct number){17 * 19, in_steps(&plan, cases[i].answer)};
-        const char *changed = changed_copy(&p, out, NULL, NULL, 18, numbers);
+            numbers[k] = (struct changed_number){k * 19, in_steps(&plan, cases[i].vector / 16)};
+        numbers[17] = (struct changed_number){17 * 19, in_steps(&plan, cases[i].answer)};
+        const char *changed = changed_file(p.ctx, out, NULL, NULL, 18, numbers);
         if (cases[i].says == NULL)
             cr_expect(verified(&p, changed).holds, "case %zu", i);
         else
@@ -579,12 +547,12 @@ Test(summarize, verify_finds_synthetic_rows_that_are_none) {
     const char *out = out_path("synthetic.h5");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const size_t width = cases[i].width;
-        const struct number number = {(width + ROW + 1) * width - cases[i].from_end,
-                                      (int32_t)lround(cases[i].value * ONE)};
+        const struct changed_number number = {(width + ROW + 1) * width - cases[i].from_end,
+                                              (int32_t)lround(cases[i].value * ONE)};
         ok(SUMMARIZE(&p, out, NULL, cases[i].option, cases[i].given, "rows", "2", "label-column",
                      strcmp(cases[i].option, "range") == 0 ? "score" : "label", "no-ledger", "true",
                      "summary-epsilon", "100", "overwrite", "true"));
-        const char *changed = changed_copy(&p, out, NULL, NULL, 1, &number);
+        const char *changed = changed_file(p.ctx, out, NULL, NULL, 1, &number);
         if (cases[i].says == NULL)
             cr_expect(verified(&p, changed).holds, "case %zu", i);
         else
@@ -598,10 +566,10 @@ Test(summarize, verify_recomputes_with_the_unit) {
     const char *out = out_path("unit.h5");
     ok(SUMMARIZE(&p, out, NULL, "person", "person", "rows", "1", "no-ledger", "true"));
     cr_expect(verified(&p, out).holds);
-    refused(&p, changed_copy(&p, out, "unit", "row", 0, NULL), "statement", "", "row");
-    refused(&p, changed_copy(&p, out, "unit", "text", 0, NULL), "", "unit", "text");
+    refused(&p, changed_file(p.ctx, out, "unit", "row", 0, NULL), "statement", "", "row");
+    refused(&p, changed_file(p.ctx, out, "unit", "text", 0, NULL), "", "unit", "text");
     ok(SUMMARIZE(&p, out, NULL, "rows", "1", "no-ledger", "true", "overwrite", "true"));
-    refused(&p, changed_copy(&p, out, "unit", "person", 0, NULL), "statement", "", "person");
+    refused(&p, changed_file(p.ctx, out, "unit", "person", 0, NULL), "statement", "", "person");
     fails(SUMMARIZE(&p, out_path("refused.h5"), NULL, "person", "nobody"), NVDP_ERR_INPUT,
           "missing column 'nobody'");
     fails(SUMMARIZE(&p, out_path("refused.h5"), NULL, "no-ledger", "true", "receiver", "r"),
@@ -665,8 +633,9 @@ Test(summarize, pairs_of_texts) {
     support_contains(found.statement, "Pairs that have a text in common");
     ok(nvdp_verify_ledger(p.ctx, out, support_path("%s/ledger", p.run), NULL, &found));
     cr_assert(found.holds, "%s", found.holds ? "" : failed(&found)->found);
-    refused(&p, changed_copy(&p, out, "vector_width", "31", 0, NULL), "", "", "odd");
-    refused(&p, changed_copy(&p, out, "pair_features", "sum", 0, NULL), "", "pair_features", "sum");
+    refused(&p, changed_file(p.ctx, out, "vector_width", "31", 0, NULL), "", "", "odd");
+    refused(&p, changed_file(p.ctx, out, "pair_features", "sum", 0, NULL), "", "pair_features",
+            "sum");
     /* p0 has three pairs and p1 two; "cat" is of both */
     const char *ledger = support_scratch_path("other-ledger");
     ok(SUMMARIZE(&p, out_path("both.h5"), &result, "text-pair-column", "other", "person", "person",
