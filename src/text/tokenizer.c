@@ -413,8 +413,8 @@ nvdp_status nvdp_tokenizer_encode(const struct nvdp_tokenizer *tokenizer, const 
     NVDP_TRY(nvdp__reserve(NULL, &tokens->types, &tokens->capacity, encoder.count,
                            sizeof *tokens->types));
     tokens->count = encoder.count;
-    memcpy(tokens->ids, encoder.ids, encoder.count * sizeof *tokens->ids);
     for (size_t i = 0; i < encoder.count; i++) {
+        tokens->ids[i] = encoder.ids[i];
         tokens->types[i] = i >= encoder.first;
     }
     return NVDP_OK;
