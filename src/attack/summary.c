@@ -72,9 +72,11 @@ static nvdp_status read_rows(struct attack *a, const struct nvdp__run_options *o
             "{data}: expected the file of the texts that were summarized, found none");
     NVDP_TRY(nvdp__run_open_bottleneck(a->ctx, &bare, &a->run));
     struct nvdp_dataset_config config = nvdp__run_dataset_config(&a->run, of->data);
-    if (plan->answers > 0) config.id_column = a->options.label != NULL ? a->options.label : "label";
+    if (plan->answers > 0)
+        config.label_column = a->options.label != NULL ? a->options.label : "label";
     NVDP_TRY(nvdp__dataset_load_rows(a->ctx, nvdp_model_tokenizer(a->run.model), &config,
-                                     NVDP__LABELS_IGNORED, of->data, NULL, &a->data));
+                                     plan->answers > 0 ? NVDP__LABELS_AS_TEXT : NVDP__LABELS_FOUND,
+                                     of->data, NULL, &a->data));
     if (a->data->count == plan->units && a->run.model->info.nvib.latent_dim == plan->dim)
         return NVDP_OK;
     return nvdp__fail(
@@ -90,6 +92,7 @@ static nvdp_status add_rows(struct attack *a, size_t first, size_t n, size_t bat
                             int32_t *z, size_t *kept) {
     const struct nvdp__summary *plan = plan_of(a);
     const double radius = a->run.model->info.nvib.clip.sequence;
+    const char *const *answer = nvdp__dataset_storage(a->data)->answer;
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *part = NULL;
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
     size_t row[READ];
@@ -104,7 +107,7 @@ static nvdp_status add_rows(struct attack *a, size_t first, size_t n, size_t bat
         for (size_t k = 0; k < plan->dim; k++)
             x[k] = (float)(set->mu[i * plan->dim + k] / radius);
         nvdp__summary_answer(&a->v.summary, a->classes.count, a->classes.name,
-                             a->data->id != NULL ? a->data->id[first + i] : NULL, y);
+                             answer != NULL ? answer[first + i] : NULL, y);
         nvdp__summary_row(plan, 1, x, y, z + i * plan->width);
         *kept += keep;
     }
