@@ -163,16 +163,18 @@ Test(summary_attack, guesses_stay_below_the_bound) {
 /* A file of texts alone, one per line, is read as nvdp summarize reads it. */
 Test(summary_attack, reads_texts_one_per_line) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = summarized(ctx, 60, "1", "one.h5", NULL);
-    const char *file = support_scratch_path("lines.h5"), *lines = support_scratch_path("lines.txt");
+    const struct task task = task_make(ctx);
+    const char *run = support_scratch_path("run"), *file = support_scratch_path("lines.h5"),
+               *lines = support_scratch_path("lines.txt"), *center = support_scratch_path("c.txt");
     support_write_text(lines, "good film\nbad film\nno film\na film\n");
-    struct nvdp_config *summary =
-        support_config(ctx, "summarize", "run", nvdp_config_get(config, "run"), "input", lines,
-                       "out", file, "summary-epsilon", "1", "budget-samples", "9", NULL);
+    support_write_text(center, "public\nother\n");
+    struct nvdp_config *summary = support_config(
+        ctx, "summarize", "model", task.model, "center", center, "input", lines, "run", run, "out",
+        file, "summary-epsilon", "1", "budget-samples", "9", NULL);
     ok(nvdp_summarize(ctx, summary, NULL));
-    support_set(ctx, config, "shared", file);
-    support_set(ctx, config, "data", lines);
-    nvdp__autoptr(json_decref) json_t *object = attacked(ctx, config);
+    nvdp__autoptr(json_decref) json_t *object =
+        attacked(ctx, support_config(ctx, "attack", "kind", "summary", "run", run, "shared", file,
+                                     "data", lines, "samples", "4000", NULL));
     cr_expect_eq(json_integer_value(json_object_get(object, "rows")), 4);
     cr_expect_eq(json_array_size(json_object_get(object, "questions")), 2);
 }
