@@ -16,6 +16,7 @@ struct values {
     size_t texts, releases, dim;
     const char *baseline;
     int need;
+    bool assessment;
 };
 
 static const char *const needs[] = {"all", "collection", "text", "word", "model", NULL};
@@ -38,6 +39,9 @@ static const struct nvdp_option options[] = {
     {"attribute", NVDP_OPTION_REAL, "P", "a yes/no attribute that a share P of the texts has",
      .default_value = "0", NVDP_OPTION_AT(struct values, attribute), .min = 0, .max = 1,
      .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"assessment", NVDP_OPTION_FLAG, NULL,
+     "print the bounds of a RUN as text for a data-protection impact assessment", NULL,
+     NVDP_OPTION_AT(struct values, assessment)},
     {"clip-sequence", NVDP_OPTION_REAL, "C",
      "norm of a sequence clip, in standard deviations of the noise; replaces NATS",
      .default_value = "0", NVDP_OPTION_AT(struct values, clip), .min = 0, .max = 1e9,
@@ -327,6 +331,44 @@ static int print_line(struct cli *cli, const struct nvdp_guarantee *of) {
     return CLI_SUCCESS;
 }
 
+/* Prints what a run proves, in the words of a data-protection impact assessment. */
+static int assess(struct cli *cli, const struct values *v, const struct guarantee *of,
+                  const struct nvdp_guarantee *found) {
+    enum { RELATED = 10 };
+    double baseline[NVDP_GUESSES];
+    size_t count = 0;
+    char text[2048];
+    struct nvdp__writer say = {text, sizeof text, 0};
+    nvdp__autofree char *line = NULL;
+    CLI_TRY(read_baselines(cli, v, baseline, &count));
+    CLI_DO(cli, nvdp_guarantee_line(cli->ctx, found, &line));
+    nvdp__append(&say,
+                 "Random noise is added to the embedding of each text, and only the noisy result, "
+                 "a sample, is released. %s Whoever has the samples may also have the model, and "
+                 "may know all other texts and any other fact.",
+                 line);
+    for (size_t i = 0; i < count; i++)
+        nvdp__append(&say,
+                     " A guess about a text that is right with probability %.4g %% without its "
+                     "samples is right with probability %s at most with them.",
+                     100 * baseline[i], nvdp__share_bound(bound(of, baseline[i])).text);
+    nvdp__append(
+        &say,
+        " These bounds are averages over texts and noise: a single guess can be nearly certain. "
+        "Related texts add up: %d texts of one person have epsilon %s together. nvdp export counts "
+        "every sample in a ledger and refuses further samples unless its owner allows them. Not "
+        "covered: labels that are released with the samples, and the number and order of the "
+        "texts. The owner adds: purpose, legal basis, receivers, time of storage, and the number "
+        "of texts per person.",
+        RELATED,
+        nvdp__bound(
+            nvdp_gdp_epsilon(2 * of->clip * sqrt(RELATED * (double)of->releases), found->delta))
+            .text);
+    if (cli->json) return cli_print_json(cli, json_pack("{s:s}", "assessment", text));
+    nvdp__print_wrapped(stdout, text);
+    return CLI_SUCCESS;
+}
+
 /* Explains a finished run: the proven bounds, else the bounds that nvdp privacy measured on its dev texts. */
 static int explain_run(struct cli *cli, const struct values *v) {
     struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
@@ -354,18 +396,24 @@ static int explain_run(struct cli *cli, const struct values *v) {
         found.releases = v->releases;
         found.word = proven.word;
     }
-    CLI_TRY(print_line(cli, &found));
-    if (proven.theorem == NVDP_THEOREM_SEQUENCE) {
-        const struct guarantee of = {.clip = proven.radius,
-                                     .releases = (int)v->releases,
-                                     .dim = proven.numbers,
-                                     .word = proven.word.holds ? &proven.word : NULL};
-        return answer(cli, v, &of, "proven");
+    const struct guarantee of = {.clip = proven.radius,
+                                 .releases = (int)v->releases,
+                                 .dim = proven.numbers,
+                                 .word = proven.word.holds ? &proven.word : NULL};
+    if (v->assessment) {
+        if (proven.theorem == NVDP_THEOREM_SEQUENCE && of.word == NULL)
+            return assess(cli, v, &of, &found);
+        return cli_error(cli, CLI_FAILURE,
+                         "%s: an assessment needs a proof for any two texts: train with --preset "
+                         "certified",
+                         cli->arg[0]);
     }
+    CLI_TRY(print_line(cli, &found));
+    if (proven.theorem == NVDP_THEOREM_SEQUENCE) return answer(cli, v, &of, "proven");
     if (proven.theorem != NVDP_THEOREM_NONE) {
-        const struct guarantee of = {
+        const struct guarantee other = {
             .epsilon = proven.epsilon, .delta = proven.delta, .releases = (int)v->releases};
-        return answer(cli, v, &of, "proven");
+        return answer(cli, v, &other, "proven");
     }
     return explain_measured(cli, v);
 }
@@ -633,6 +681,14 @@ static int run(struct cli *cli) {
                              cli->args > 0 ? "" : "--", cli->args > 0 ? cli->arg[0] : other);
         return explain_need(cli, values.need);
     }
+    const bool there = cli->args > 0 && stat(cli->arg[0], &info) == 0;
+    /* NULL for the files of a release, in a folder or not */
+    nvdp__autoptr(json_decref) json_t *config =
+        there && S_ISDIR(info.st_mode) ? cli_run_config(cli->arg[0]) : NULL;
+    if (values.assessment && (config == NULL || cli_given(cli, "clip-sequence") ||
+                              cli_given(cli, "texts") || cli_given(cli, "attribute")))
+        return cli_usage(cli, "option --assessment: expected a RUN, and besides at most "
+                              "--baseline, --delta and --releases");
     if (cli_given(cli, "clip-sequence")) {
         if (cli->args > 0)
             return cli_usage(cli, "expected exactly one of --clip-sequence and '%s'", cli->arg[0]);
@@ -641,12 +697,7 @@ static int run(struct cli *cli) {
     if (cli->args == 0)
         return cli_usage(cli, "expected a number of nats, an epsilon, a RUN, a shared FILE, or "
                               "--clip-sequence; found none");
-    const bool there = stat(cli->arg[0], &info) == 0;
-    if (there && S_ISDIR(info.st_mode)) {
-        /* NULL: a folder with the files of a release */
-        nvdp__autoptr(json_decref) json_t *run = cli_run_config(cli->arg[0]);
-        return run != NULL ? explain_run(cli, &values) : explain_file(cli, &values);
-    }
+    if (config != NULL) return explain_run(cli, &values);
     if (there) return explain_file(cli, &values);
     if (!read_number(cli, &number, &unit))
         return cli_usage(cli,
@@ -676,6 +727,7 @@ const struct cli_command cli_command_explain = {
     .examples = "Examples:\n"
                 "  nvdp explain --need all\n"
                 "  nvdp explain runs/mine --baseline 0.001\n"
+                "  nvdp explain runs/mine --assessment\n"
                 "  nvdp explain shared.h5\n"
                 "  nvdp explain 16 epsilon\n"
                 "  nvdp explain --clip-sequence 2 --texts 872 --attribute 0.12\n"

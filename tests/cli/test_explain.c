@@ -1,4 +1,5 @@
 /* Tests of nvdp explain: its bounds exceed the success of the Gaussian example; invalid usage. */
+#include "base/sentence.h"
 #include "program.h"
 
 #include <nvdp/guess.h>
@@ -201,4 +202,28 @@ Test(explain, words_of_several_samples) {
                  1, "%s", o.out);
     cr_expect(stated >= four * (1 - 1e-9) && stated < four * 1.01 && four > 4);
     support_lacks(o.out, "one sample");
+}
+
+/* docs/budget.md shows the text for an assessment; its numbers, and only these, depend on the run. */
+Test(explain, assessment_of_a_run) {
+    program_expect(0, "train $TINY --method vib-fixed --clip-sequence 1.4 --out $DIR/run");
+    struct outcome o = program_expect(0, "explain $DIR/run --assessment --baseline 0.5,0.001");
+    support_file("said", o.out);
+    o = program_shell(
+        "words() { tr -s '\\n' ' ' | sed 's/[0-9][-.0-9e]*/#/g'; }; words <$DIR/said >$DIR/words; "
+        "sed -n '/^Random noise is added/,/^```/p' " NVDP_SOURCE_DIR
+        "/docs/budget.md | sed '/^```/d' | words | cmp - $DIR/words");
+    cr_expect_eq(o.code, 0, "%s%s", o.out, o.err);
+    json_t *found = program_json("explain $DIR/run --assessment --baseline 0.01 --json"),
+           *same = program_json("explain $DIR/run --baseline 0.01 --json");
+    const double epsilon = nvdp_gdp_epsilon(2.8 * sqrt(10), 1e-5);
+    support_contains(json_string_value(json_object_get(found, "assessment")),
+                     nvdp__share_bound(bound_at(same, 0)).text,
+                     nvdp__short_text("have epsilon %s", nvdp__bound(epsilon).text).text);
+    program_expect(0, "export $DIR/run --split dev --out $DIR/shared.h5");
+    program_expect(2, "explain $DIR/shared.h5 --assessment");
+    program_expect(2, "explain $DIR/run --assessment --texts 5");
+    program_expect(0, "train $TINY --method vib-learned --out $DIR/open");
+    program_says(1, "an assessment needs a proof for any two texts",
+                 "explain $DIR/open --assessment");
 }
