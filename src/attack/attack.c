@@ -145,9 +145,8 @@ static const struct nvdp_option text_options[] = {
      .unit = "texts", .min = 1, .max = 64, .group = "Kinds language, invert:"},
     RELEASES_ROW("All kinds except exposure, token, invert, summary:"),
     {"shared", NVDP_OPTION_TEXT, "FILE.h5",
-     "attack the samples in this shared file (also FILE.safetensors, FILE.parquet) instead of "
-     "newly drawn ones",
-     NULL, AT(shared),
+     "attack the samples in this shared file, of any format, instead of newly drawn ones", NULL,
+     AT(shared),
      .group = "Kinds reidentify, nearest, token, language, informed, bag, attribute, invert, "
               "membership, summary:",
      .traits = NVDP_TRAIT_BASIC},

@@ -75,7 +75,7 @@
      .traits = NVDP_TRAIT_BASIC, __VA_ARGS__}
 #define NVDP__RELEASED_FILE_ROW(...)                                                               \
     {"out", NVDP_OPTION_TEXT, "FILE.h5",                                                           \
-     "file to write; FILE.safetensors and FILE.parquet choose these formats, other names HDF5",    \
+     "file to write; its ending chooses the format (docs/formats.md), HDF5 without one",           \
      NULL, .group = "Release:",                                                                    \
      .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT, __VA_ARGS__}
 #define NVDP__MODEL_ID_ROW(...)                                                                    \

@@ -422,14 +422,15 @@ static nvdp_status describe_folds(struct nvdp_context *ctx, const char *path, js
 /* Describes a folder that nvdp sanitize wrote.  Only its privacy.json has the format sanitized/. */
 static nvdp_status describe_sanitized(struct nvdp_context *ctx, const char *path, json_t *object) {
     nvdp__autoptr(json_decref) json_t *report = NULL;
+    char endings[NVDP__ENDINGS];
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "privacy.json", &report));
     const char *format = json_string_value(json_object_get(report, "nvdp_format"));
     if (format == NULL || strncmp(format, "sanitized/", 10) != 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected a run (run.json), a model or a reader (config.json), a "
-                          "sweep (grid.json), folds (fold-1), the files of a release (.h5, "
-                          ".safetensors or .parquet) or sanitized texts (privacy.json), found none",
-                          path);
+                          "sweep (grid.json), folds (fold-1), the files of a release (%s) or "
+                          "sanitized texts (privacy.json), found none",
+                          path, nvdp__format_endings(endings));
     json_object_set_new(object, "kind", nvdp__shown(format));
     json_object_del(report, "nvdp_format");
     json_object_update_new(object, shown_copy(report));

@@ -87,6 +87,7 @@ nvdp_status nvdp__shards_open(struct nvdp_context *ctx, const char *path,
     nvdp__autoptr(closedir) DIR *opened = nvdp__is_directory(path) ? opendir(path) : NULL;
     size_t capacity = 0;
     bool run = false;
+    char endings[NVDP__ENDINGS];
     if (opened == NULL) {
         NVDP_TRY(NVDP__NEW(ctx, made.path, 1));
         made.path[made.count++] = nvdp__strdup(ctx, path);
@@ -101,11 +102,10 @@ nvdp_status nvdp__shards_open(struct nvdp_context *ctx, const char *path,
             NVDP_TRY(NVDP__MADE(made.path[made.count - 1]));
         }
         if (made.count == 0)
-            return nvdp__fail(
-                ctx, NVDP_ERR_INPUT,
-                "%s: expected a folder with the files of a release (.h5, .safetensors or "
-                ".parquet), found %s",
-                path, run ? "a run; nvdp export writes a file of its samples" : "none");
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: expected a folder with the files of a release (%s), found %s",
+                              path, nvdp__format_endings(endings),
+                              run ? "a run; nvdp export writes a file of its samples" : "none");
         NVDP__SORT(made.path, made.count, NVDP__UP_ITEM(char *));
         NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, made.path[0], &first));
         if (first.shape.summary)

@@ -285,14 +285,13 @@ static nvdp_status check_new(struct nvdp_context *ctx, const char *path) {
  * allowed: HDF5. */
 static nvdp_status check_ending(struct nvdp_context *ctx, const char *out) {
     const char *name = nvdp__file_name(out), *ending = strrchr(name, '.');
+    char endings[NVDP__ENDINGS];
     if (ending == NULL || ending == name || ending[1] == '\0' || strcmp(ending, ".hdf5") == 0)
         return NVDP_OK;
     for (size_t i = 0; nvdp__formats[i] != NULL; i++)
         if (strcmp(ending, nvdp__formats[i]->extension) == 0) return NVDP_OK;
-    return nvdp__fail(
-        ctx, NVDP_ERR_ARGUMENT,
-        "{out}: %s: expected the ending .h5 (HDF5), .safetensors or .parquet, found %s", out,
-        ending);
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{out}: %s: expected the ending %s, found %s", out,
+                      nvdp__format_endings(endings), ending);
 }
 
 nvdp_status nvdp__export_check_outputs(struct nvdp_context *ctx,

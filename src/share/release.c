@@ -488,6 +488,17 @@ extern const struct nvdp__format nvdp__format_hdf5, nvdp__format_safetensors, nv
 const struct nvdp__format *const nvdp__formats[] = {&nvdp__format_hdf5, &nvdp__format_safetensors,
                                                     &nvdp__format_parquet, NULL};
 
+const char *nvdp__format_endings(char text[NVDP__ENDINGS]) {
+    struct nvdp__writer list = {text, NVDP__ENDINGS, 0};
+    for (size_t i = 0; nvdp__formats[i] != NULL; i++)
+        nvdp__append(&list, "%s%s",
+                     i == 0                         ? ""
+                     : nvdp__formats[i + 1] == NULL ? " or "
+                                                    : ", ",
+                     nvdp__formats[i]->extension);
+    return text;
+}
+
 const struct nvdp__format *nvdp__format_of(const struct nvdp__format *const *formats,
                                            const char *path) {
     for (size_t i = 0; formats[i] != NULL; i++)

@@ -269,6 +269,9 @@ struct nvdp__format {
 
 /* All formats, NULL-terminated.  The first is the default. */
 extern const struct nvdp__format *const nvdp__formats[];
+enum { NVDP__ENDINGS = 128 };
+/* Returns `text` with the endings of all formats' files, for messages: ".h5, .safetensors or .parquet". */
+const char *nvdp__format_endings(char text[NVDP__ENDINGS]);
 /* Returns the format by the ending of the path, or the default. */
 const struct nvdp__format *nvdp__format_of(const struct nvdp__format *const *formats,
                                            const char *path);

@@ -432,7 +432,7 @@ Test(bad_input, a_shared_file_of_no_format) {
     make_run();
     refused(2,
             PARTS("--out", inside(out_folder(), "shared.npz"),
-                  "expected the ending .h5 (HDF5), .safetensors or .parquet", "found .npz"),
+                  "expected the ending .h5, .safetensors or .parquet", "found .npz"),
             "export $RUN --quiet --no-ledger --split dev --limit 10 --out $OUT/shared.npz");
 }
 

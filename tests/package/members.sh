@@ -42,4 +42,8 @@ look src/mechanism/members.inc '[a-z_]+, "([^"]+)"' nvdp__method_row_
 look dchi/members.inc '[a-z_]+, "([^"]+)"' nvdp__token_row_
 look src/encoder/encoders.inc '([a-z0-9_]+)' nvdp__encoder_
 look src/attack/attacks.inc '([a-z_]+)' nvdp__attack_row_
+# A string that lists the endings of formats of a release; nvdp__format_endings() lists those of the table.
+if grep -rnE '^[^/]*"[^"]*\.safetensors( or|,)[^"]{0,8}\.parquet' src/share src/attack src/options src/cli; then
+    failures=$((failures + 1))
+fi
 [ $failures = 0 ]
