@@ -15,6 +15,7 @@ from . import results as results
 from ._lib import NvdpError, NvdpValueError, Record
 from ._lib import lib as _library
 from ._lib import text as _text
+from ._similarity import Similarity, similarity
 from .distributed import ReleaseFunction, release_function
 from .encoder import Encoder
 from .measures import (
@@ -36,8 +37,8 @@ from .training_options import TrainingOptions
 
 __version__: str = _text(_library.nvdp_version())
 __all__ = ["Accountant", "Encoder", "ExactLoss", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "PrivateEncoder", "Reader", "Record", "ReleaseFunction", "Run",
-           "Sanitizer", "SearchHits", "Shared", "Summary", "Tokenizer", "TrainingOptions", "account", "audit", "bdp", "bdp_subsampled", "export_encoder", "gate", "gdp_delta",
+           "Sanitizer", "SearchHits", "Shared", "Similarity", "Summary", "Tokenizer", "TrainingOptions", "account", "audit", "bdp", "bdp_subsampled", "export_encoder", "gate", "gdp_delta",
            "gdp_epsilon",
            "gdp_mu", "guess_attribute", "guess_bound", "guess_clip", "options", "presets", "renyi_dirichlet", "renyi_discrete", "renyi_epsilon", "renyi_gaussian", "renyi_laplace",
-           "release_function", "renyi_probability_bound", "renyi_sequence_bound", "renyi_subsampled", "result_fields", "resume", "reuse", "sanitize", "summarize", "text_privacy", "train", "verify"]  # fmt: skip
+           "release_function", "renyi_probability_bound", "renyi_sequence_bound", "renyi_subsampled", "result_fields", "resume", "reuse", "sanitize", "similarity", "summarize", "text_privacy", "train", "verify"]  # fmt: skip
 """Excludes nvdp.open, which would hide the built-in open."""

@@ -531,13 +531,38 @@ def converted(values: np.ndarray, tensor: bool, dtype: Any) -> Any:
     return values if dtype is None else values.astype(name, copy=False)
 
 
-def as_asked(vectors: np.ndarray, one: bool, normalize: bool, arrays: bool, tensor: bool, dtype: Any) -> Any:
+PRECISIONS = ("float32", "int8", "uint8", "binary", "ubinary")
+
+
+def quantized(vectors: np.ndarray, precision: str) -> np.ndarray:
+    """Returns [N, p] vectors in fewer bits, as sentence-transformers: one byte per number, between the smallest and the largest of a column
+    of these vectors, or one bit per number, its sign, eight in a byte."""
+    if precision in ("binary", "ubinary"):
+        bits = np.packbits(vectors > 0, axis=1)
+        return bits if precision == "ubinary" else (bits.astype(np.int16) - 128).astype(np.int8)
+    low, high = vectors.min(axis=0, initial=np.inf), vectors.max(axis=0, initial=-np.inf)
+    step = np.where(high > low, (high - low) / 255, 1)
+    levels = (vectors - low) / step
+    return levels.astype(np.uint8) if precision == "uint8" else (levels - 128).astype(np.int8)
+
+
+def as_asked(vectors: np.ndarray, one: bool, normalize: bool, arrays: bool, tensor: bool, dtype: Any, truncate_dim: int | None = None,
+             precision: str = "float32") -> Any:  # fmt: skip
     """Returns [N, p] vectors in the form for which sentence-transformers' arguments of encode() ask; `one`: of a single text."""
+    if truncate_dim is not None and (isinstance(truncate_dim, bool) or not isinstance(truncate_dim, (int, np.integer)) or truncate_dim < 1):
+        raise NvdpValueError(f"truncate_dim: expected a number of columns of at least 1, or None, found {truncate_dim!r}")
+    if precision not in PRECISIONS:
+        raise NvdpValueError(f"precision: expected {', '.join(PRECISIONS)}, found {precision!r}")
+    if precision != "float32" and dtype is not None:
+        raise NvdpValueError(f"dtype: expected None with precision {precision!r}, found {dtype!r}")
+    vectors = vectors[:, :truncate_dim]
     if normalize:
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    if precision != "float32":
+        vectors = quantized(vectors, precision)
     if not (arrays or tensor or one):
         return [converted(row, True, dtype) for row in vectors]
-    return converted(vectors[0] if one else vectors, tensor, dtype)
+    return converted(vectors[0] if one and len(vectors) else vectors, tensor, dtype)
 
 
 def pointer(values: np.ndarray | None, kind: str = "double", writable: bool = False) -> Any:

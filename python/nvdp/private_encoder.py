@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import io
+import json
 import os
+import re
 import secrets
 import shutil
 import struct
@@ -20,6 +22,7 @@ import numpy as np
 
 from ._lib import NvdpError, NvdpValueError, Record, absolute, as_asked, chunks, converted, stream, text_list, text_pairs
 from ._progress import Progress, showing
+from ._similarity import Similarity, similarity
 from .results import Evaluation
 from .runs import KeepTexts, Run, forget_texts, train
 from .shared import Shared
@@ -35,6 +38,12 @@ _BESIDE = ("ledger.key", "ledger.state")
 """Files that belong to the ledger and move with it: its key, and the state with which its readers compare it."""
 _NOT_SAVED = {"ledger", *_BESIDE, "base", "state.ckpt"}
 """The parts of a run that are not copied: states on the way to the model, and the ledger, which is moved."""
+_PUBLISHED = {"model", "labels.json", "decoder.safetensors", "dp-statement.txt"}
+"""The parts of a run that push_to_hub() copies as they are. It rewrites run.json and result.json."""
+_OF_TEXTS = {"hardware", "data", "test", "validation", "best_epoch", "early_stopped", "loss_g", "loss_d", "seconds", "score_seconds", "tokens_per_second", "sum"}
+"""Keys of run.json and result.json that are left out: numbers computed from texts without noise, and the machine."""
+_PATHS = {"data", "out", "input", "model", "from_base", "representations", "sensitive_from", "sensitive_list"}
+"""Options whose values are names of the owner's files."""
 
 
 def _remove(folder: str, process: int) -> None:
@@ -74,17 +83,29 @@ class PrivateEncoder:
         self._threads = threads
         self._run: Run | None = None
         self._kept: _Folder | None = None
+        self._variance: np.ndarray | None = None
         self._copy_of: Path | None = None  # the run whose ledger counts, if this object is a copy
 
     @classmethod
-    def from_pretrained(cls, folder: str | PathLike[str], *, threads: int | None = None) -> PrivateEncoder:
-        """Opens a folder of save_pretrained(), a run's directory, or the directory of a public encoder, which is to be fitted."""
+    def from_pretrained(cls, folder: str | PathLike[str], *, threads: int | None = None, revision: str | None = None,
+                        token: str | None = None) -> PrivateEncoder:  # fmt: skip
+        """Opens a folder of save_pretrained(), a run's directory, or the directory of a public encoder, which is to be fitted.
+
+        A name OWNER/NAME that is no folder is downloaded with huggingface_hub (revision, token). A downloaded encoder predicts and
+        measures and never releases: several receivers would each have a ledger. attach(folder) names the owner's folder.
+        """
         path = Path(absolute(folder, "folder"))
+        if not path.exists() and (hub := _hub(str(folder))) is not None:
+            made = cls.from_pretrained(hub.snapshot_download(str(folder), revision=revision, token=token), threads=threads)
+            made._copy_of = Path(str(folder)) if made._run is not None else None
+            return made
         for run in path / "run", path:
             if (run / "run.json").is_file():
                 _finish_move(run)
                 made = cls(threads=threads)
                 made._run = Run(run, threads=threads)
+                if run != path and not (run / "ledger").exists():  # save_pretrained() writes one
+                    made._copy_of = run
                 return made
         if (path / "config.json").is_file():
             return cls(path, threads=threads)
@@ -129,7 +150,7 @@ class PrivateEncoder:
         if kept is not None:
             shutil.rmtree(run.path / "base", ignore_errors=True)  # the way to the model
             (run.path / "state.ckpt").unlink(missing_ok=True)
-        self._run, self._kept, self._copy_of = run, kept, None
+        self._run, self._kept, self._copy_of, self._variance = run, kept, None, None
         return self
 
     # --- what leaves ---
@@ -200,8 +221,9 @@ class PrivateEncoder:
 
     def encode(self, sentences: str | Iterable[str], *, pairs: str | Iterable[str] | None = None, batch_size: int = 32,
                pooling: Optional[str] = "mean", normalize_embeddings: bool = False, convert_to_numpy: bool = True,
-               convert_to_tensor: bool = False, dtype: Any = None, show_progress_bar: bool | None = None,
-               budget_samples: int = 0, duplicates: Optional[str] = None) -> Any:  # fmt: skip
+               convert_to_tensor: bool = False, dtype: Any = None, truncate_dim: int | None = None, precision: str = "float32",
+               prompt: str | None = None, show_progress_bar: bool | None = None, budget_samples: int = 0,
+               duplicates: Optional[str] = None) -> Any:  # fmt: skip
         """Gives away one random sample of each row, as a vector: [N, p] float32, or [p] for a str.
 
         The arguments are those of sentence-transformers, the result is not: it is noisy, differs in every call, and each call is another
@@ -213,22 +235,84 @@ class PrivateEncoder:
             and all that a reader can learn (release() has the weights too).
         normalize_embeddings: vectors of length 1. batch_size: texts of one pass of the encoder.
         convert_to_tensor: a torch tensor; dtype: "float32", "float16", "float64", "bfloat16" (tensors only) or a dtype.
+        truncate_dim: number of leading columns to return. precision: "float32", or "int8", "uint8", "binary", "ubinary", as
+            sentence-transformers quantizes; the ranges of "int8" are those of the returned rows.
+        prompt: refused unless empty: the ledger would count a text with a prompt as another text, with a budget of its own.
         budget_samples: samples per text that this call allows in all, counted over all releases; 0: as the run promised.
         duplicates: what to do about a text that stands in several rows of the call, as `nvdp export --duplicates`.
         """
         if pooling not in ("mean", None):
             raise NvdpValueError(f"pooling: expected 'mean' or None, found {pooling!r}")
-        converted(np.zeros(0, np.float32), convert_to_tensor, dtype)  # an error must not cost a release
+        if prompt:
+            raise NvdpValueError(f"prompt: expected none, found {prompt!r}: with a prompt, the ledger would count the text as another one, with a budget of its own")
+        if pooling is None and (truncate_dim is not None or precision != "float32"):
+            raise NvdpValueError("pooling: expected 'mean' with truncate_dim or precision, found None")
+        asked = normalize_embeddings, convert_to_numpy, convert_to_tensor, dtype, truncate_dim, precision
+        none = as_asked(np.zeros((0, self.dim), np.float32), False, *asked)  # an error must not cost a release
         one = isinstance(sentences, str)
         texts, second = text_pairs(text_list([sentences] if one else sentences, "sentences"), [pairs] if isinstance(pairs, str) and one else pairs)
         if not texts:
-            return converted(np.zeros((0, self.dim), np.float32), convert_to_tensor, dtype) if pooling else []
+            return none if pooling else []
         shared = self.release(texts, pairs=second, batch_size=batch_size, show_progress_bar=show_progress_bar, budget_samples=budget_samples,
                               duplicates=duplicates)  # fmt: skip
         if pooling is None:
             found: Any = [converted(shared.sample(i)[0].copy(), convert_to_tensor, dtype) for i in range(len(shared))]
             return found[0] if one else found
-        return as_asked(shared.mean()[:, 0], one, normalize_embeddings, convert_to_numpy, convert_to_tensor, dtype)
+        return as_asked(shared.mean()[:, 0], one, *asked)
+
+    def encode_document(self, sentences: str | Iterable[str], **options: Any) -> Any:
+        """Gives away one random sample of each row, as encode(): [N, p] float32, or [p] for a str. options: as of encode()."""
+        return self.encode(sentences, **options)
+
+    def encode_query(self, sentences: str | Iterable[str], *, noise: bool = True, **options: Any) -> Any:
+        """Returns a vector of each query: [N, p] float32, or [p] for a str. Whoever sees the vector learns about the query, so it is a release as
+        encode(), and the ledger counts it: the same query again needs budget_samples.
+
+        noise=False: the mean of what encode() would draw, without noise. The vector is not private, nothing is proven of it, and the ledger
+        does not count it: for queries and stores of your own. It works in a copy that does not release, so that the receiver of samples can
+        search them. It needs a method without weights (a certified one, vib-...); others raise ERR_UNSUPPORTED.
+        options: as of encode(); without noise normalize_embeddings, convert_to_numpy, convert_to_tensor, dtype, truncate_dim and precision.
+        """
+        if noise:
+            return self.encode(sentences, **options)
+        one = isinstance(sentences, str)
+        names: dict[str, Any] = {"normalize_embeddings": False, "convert_to_numpy": True, "convert_to_tensor": False, "dtype": None, "truncate_dim": None,
+                 "precision": "float32"}  # fmt: skip
+        if wrong := options.keys() - names - {"batch_size", "show_progress_bar"}:
+            raise TypeError(f"{min(wrong)}: expected {', '.join(names)} with noise=False")
+        found = self.run.posteriors(text_list([sentences] if one else sentences, "sentences"))
+        if found.alpha is not None:
+            raise NvdpError("noise: expected True for a method with weights that depend on the text, found False", "ERR_UNSUPPORTED")
+        rows = np.full(len(found), found.length) if found.length else np.diff(found.offset.astype(np.intp))
+        sums = [part.sum(axis=0) for part in np.split(found.mu, found.offset[1:-1].astype(np.intp))[: len(found)]]
+        means = np.array(sums, np.float32).reshape(-1, self.dim) / rows[:, None].astype(np.float32)
+        asked: list[Any] = [options.get(name, fallback) for name, fallback in names.items()]
+        return as_asked(means, one, *asked)
+
+    def similarity(self, embeddings1: Any, embeddings2: Any = None, *, noise: bool = True) -> Similarity:
+        """Estimates the inner products of texts' means from vectors of encode(), with standard deviations [N, M]: nvdp.similarity with the
+        noise that this encoder adds. embeddings1: [N, p], embeddings2: [M, p]; None: the first ones, with themselves; as they were
+        returned, at most cut to truncate_dim. noise=False: embeddings1 are of encode_query(noise=False).
+
+        The noise's variance must be the same for all texts: a certified encoder, vib-fixed or vib-learned; others raise ERR_UNSUPPORTED.
+        """
+        variance = self._noise()[: np.shape(embeddings1)[-1] if np.ndim(embeddings1) else None]
+        return similarity(embeddings1, embeddings2, variance=variance if noise else 0.0, variance2=variance)
+
+    def _noise(self) -> np.ndarray:
+        """Returns the [p] variances of the noise in a vector of encode()."""
+        if self._variance is None:
+            found = self.run.posteriors(["text"])
+            same = np.isfinite(self.run.config["nvib"]["clip_sequence"]) or found.method in ("vib-fixed", "vib-learned", "word")
+            if found.alpha is not None or found.length is None or not same:
+                raise NvdpError(f"similarity: expected the same noise for every text, as of a certified encoder or vib-fixed, found method {found.method} "
+                                "with noise that depends on the text", "ERR_UNSUPPORTED")  # fmt: skip
+            self._variance = np.exp(found.logvar[0]) / (found.length * self.run.info.kappa)
+        return self._variance
+
+    def get_sentence_embedding_dimension(self) -> int:
+        """Returns p, the length of a vector, as sentence-transformers names it."""
+        return self.dim
 
     def encode_iter(self, sentences: Iterable[str], *, chunk_size: int = 16384, **options: Any) -> Iterator[Any]:
         """Yields encode()'s vector of each text of any iterable, a generator too. Memory: one chunk of texts. options: as of encode().
@@ -313,7 +397,7 @@ class PrivateEncoder:
             texts = Path(f"{source}.data")
             if keep_texts and texts.is_dir():
                 shutil.copytree(texts, made / "run.data")
-            (made / "README.md").write_text(_readme(self.run, (made / "run.data").is_dir(), can_release), "utf-8")
+            _describe(made, self.run, (made / "run.data").is_dir(), can_release)
             (made / "run" / "ledger").write_bytes(_mark_of(source))
             made.rename(target)
         if can_release:
@@ -325,6 +409,33 @@ class PrivateEncoder:
                 raise
             self._run, self._kept = Run(target / "run", threads=self._threads), None
         return self
+
+    def push_to_hub(self, repo_id: str, *, private: bool = True, public_training_texts: bool = False, token: str | None = None,
+                    commit_message: str = "Add a private encoder") -> str:  # fmt: skip
+        """Uploads a copy that predicts and measures and does not release, with huggingface_hub. Returns the repository's address.
+
+        The copy has the model, its settings and a card with epsilon; no ledger, no texts, no digests, scores, counts or paths.
+        Epsilon is about texts that are embedded. The weights themselves can reveal texts that the model was trained on, unless training was
+        differentially private (training_privacy). So a public repository is refused, unless training was private or
+        public_training_texts=True declares that its texts are public.
+
+        repo_id: the repository, OWNER/NAME, which is made if there is none. private: only its members read it; refused for one that exists
+        and is public. token, commit_message: of huggingface_hub.
+        """
+        hub = _hub(repo_id)
+        if hub is None:
+            raise NvdpError(f"repo_id: expected OWNER/NAME and the package huggingface_hub (pip install huggingface_hub), found {repo_id!r}", "ERR_ARGUMENT")
+        secret = self.run.training_privacy is None and not public_training_texts
+        if secret and not private:
+            raise NvdpValueError("private: expected True, as the weights may reveal the texts of training, which was not differentially private, found False; "
+                                 "public_training_texts=True declares that they are public")  # fmt: skip
+        api, kept = hub.HfApi(token=token), _Folder()
+        publish(self.run, Path(kept.path))
+        address = str(api.create_repo(repo_id, private=private, exist_ok=True))
+        if (private or secret) and not api.repo_info(repo_id).private:
+            raise NvdpValueError(f"private: expected a repository that only its members can read, found {address}, which is public; nothing was uploaded")
+        api.upload_folder(repo_id=repo_id, folder_path=kept.path, commit_message=commit_message)
+        return address
 
     def __reduce__(self) -> Any:
         run = None if self._run is None else self._run.path
@@ -422,15 +533,59 @@ def _finish_move(target: Path) -> None:
             os.replace(target / "ledger.moved", target / "ledger")
 
 
-def _readme(run: Run, texts: bool, can_release: bool) -> str:
+# --- what others read ---
+
+
+def _hub(name: str) -> Any:
+    """Returns the module huggingface_hub; None if it is not installed, or if the name is not one of its repositories."""
+    if not re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", name):
+        return None
+    try:
+        import huggingface_hub
+    except ImportError:
+        return None
+    return huggingface_hub
+
+
+def _cleaned(record: Any) -> Any:
+    """Returns a run's record without paths, and without digests of the texts of its trainings."""
+    if isinstance(record, dict):
+        return {name: "not published" if name in _PATHS and isinstance(part, str) else _cleaned(part)
+                for name, part in record.items() if name not in ("sha256", "files", "digests", "run")}  # fmt: skip
+    if isinstance(record, list):
+        return [_cleaned(part) for part in record]
+    return "not published" if isinstance(record, str) and os.sep in record and not record.startswith("run/") else record
+
+
+def publish(run: Run, folder: Path) -> None:
+    """Writes a copy of a run for others to an empty folder: it predicts and does not release."""
+    shutil.copytree(run.path, folder / "run", ignore=lambda where, names: set(names) - _PUBLISHED if Path(where) == run.path else [])
+    for name in "run.json", "result.json":
+        record = json.loads((run.path / name).read_text("utf-8"))
+        (folder / "run" / name).write_text(json.dumps(_cleaned({key: part for key, part in record.items() if key not in _OF_TEXTS}), indent=2), "utf-8")
+    (folder / "run" / "ledger").write_bytes(_mark_of(Path("of the owner, not published")))
+    _describe(folder, run, False, False, published=True)
+
+
+def _describe(folder: Path, run: Run, texts: bool, can_release: bool, published: bool = False) -> None:
+    """Writes the files by which people, and sentence-transformers, read the folder."""
     parts = [
+        "---\nlibrary_name: sentence-transformers\npipeline_tag: feature-extraction\ntags: [sentence-transformers, nvdp, privacy]\n---",
         "# A private encoder",
         f"{run.guarantee}",
+        "Who has this folder can guess texts and test the guesses on samples." if published else
         "Keep this folder to yourself, as the texts: who has it can guess texts and test the guesses.",
-        "- `run/`: the model, its scores and settings. `nvdp.PrivateEncoder.from_pretrained` and `nvdp.Run(\"run\")` open it.",
+        "- `SentenceTransformer(\"FOLDER\")`, with the package nvdp: `encode` draws a random sample of each text, and the ledger counts it.",
+        "- `run/`: the model, its scores and settings. `nvdp.PrivateEncoder.from_pretrained` and `nvdp.Run(\"run\")` open it." if not published else
+        "- `run/`: the model and its settings. `nvdp.PrivateEncoder.from_pretrained` opens it.",
         "- `run.data/`: texts of the training that privacy() and evaluate() measure on, readable." if texts else
         "- No texts: privacy() and evaluate() need texts, with labels to evaluate.",
         "- `run/ledger`, `run/ledger.key`, `run/ledger.state`: what was released. Two copies of this folder that both release double the budget: move it, "
-        "do not copy it." if can_release else "- This copy releases nothing: `run/ledger` says where the ledger is.",
+        "do not copy it." if can_release else "- This copy releases nothing: it predicts and measures." if published else
+        "- This copy releases nothing: `run/ledger` says where the ledger is.",
     ]  # fmt: skip
-    return "\n\n".join(parts[:3]) + "\n\n" + "\n".join(parts[3:]) + "\n"
+    (folder / "README.md").write_text("\n\n".join(parts[:4]) + "\n\n" + "\n".join(parts[4:]) + "\n", "utf-8")
+    module = {"idx": 0, "name": "0", "path": "", "type": "nvdp.sentence_transformers.Bottleneck"}
+    (folder / "modules.json").write_text(json.dumps([module], indent=2), "utf-8")
+    config: dict[str, Any] = {"model_type": "SentenceTransformer", "prompts": {}, "default_prompt_name": None, "similarity_fn_name": "dot"}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(config, indent=2), "utf-8")
