@@ -1,14 +1,15 @@
 /** @file account.h
  * Accounting of differentially private training (DP-SGD, docs/dp-bert.md).
  *
- * A step draws every example independently with probability q (Poisson sampling). It clips their gradients to norm
- * C, sums them, and adds N(0, sigma^2 C^2) to every coordinate (Abadi et al. 2016). This protects the texts that a
- * model was trained on. nvdp/privacy.h is about the texts that a model encodes.
+ * A step draws every example independently with probability q (Poisson sampling). The step clips the gradients of
+ * these examples to norm C, sums them, and adds N(0, sigma^2 C^2) to every coordinate (Abadi et al. 2016). This
+ * protects the texts that a model was trained on. nvdp/privacy.h is about the texts that a model encodes.
  *
  * Adjacency is zero-out (Kairouz et al. 2021): an example is present, or a null example takes its place. The
  * gradient of the null example is 0; q, sigma, C, the divisor and the number of steps are the same. Adding or
- * removing an example is the same relation only if none of these depends on the number of examples N. It is not
- * covered if q = B/N or the divisor is q N; N is then public. Replacing an example costs more: nvdp_example_risk.
+ * removing an example is the same relation only if none of these depends on the number of examples N. If q = B/N or
+ * the divisor is q N, then N is public, and adding or removing an example is not covered. Replacing an example costs
+ * more: nvdp_example_risk.
  *
  * Two accountants give upper bounds of the same epsilon. The Renyi accountant adds the divergences of the steps at
  * each order and converts the best order. The accountant of the privacy loss distribution (PLD) evaluates a Fourier
@@ -33,7 +34,7 @@ struct nvdp_dp_steps {
     uint64_t steps; /**< T, number of steps */
 };
 
-/** (epsilon, delta) of another computation on the same examples, under the same adjacency. */
+/** The guarantee (epsilon, delta) of another computation on the same examples, under the same adjacency. */
 struct nvdp_dp_guarantee {
     double epsilon; /**< >= 0 */
     double delta;   /**< [0, 1) */
@@ -41,9 +42,10 @@ struct nvdp_dp_guarantee {
 
 /** All computations that read the training examples. */
 struct nvdp_dp_run {
-    const struct nvdp_dp_steps *phase;      /**< [phases] for example pretraining and fine-tuning */
-    size_t phases;                          /**< number of phases; 0: no training */
-    const struct nvdp_dp_guarantee *beside; /**< [besides] for example a private vocabulary */
+    /** [phases] phases, such as pretraining and fine-tuning. */
+    const struct nvdp_dp_steps *phase;
+    size_t phases;                          /**< number of phases; 0 without training */
+    const struct nvdp_dp_guarantee *beside; /**< [besides] others, such as a private vocabulary */
     size_t besides;                         /**< number of entries of `beside` */
 };
 
@@ -58,7 +60,7 @@ struct nvdp_account {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     double delta;       /**< the given delta */
     double rdp_epsilon; /**< by Renyi divergences, plus the epsilons of `beside` */
-    /** Order of rdp_epsilon; NaN: none. */
+    /** Order that gave rdp_epsilon; NaN if there is none. */
     double rdp_order;
     double pld_epsilon; /**< by the privacy loss distribution */
 };
@@ -109,17 +111,18 @@ nvdp_status nvdp_account_delta(struct nvdp_context *ctx, const struct nvdp_dp_ru
 struct nvdp_example_risk {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     double delta;       /**< delta of the account */
-    /** Smallest mu of a Gaussian mechanism (Dong, Roth & Su 2022) whose delta(epsilon) is nowhere below the run's,
-     * for deltas of at least `delta`. Phi(Phi^-1(b) + mu) + delta bounds the true positive rate of every test with
-     * false positive rate b. No useful mu covers all deltas. +inf: the run has none. */
+    /** Smallest mu of a Gaussian mechanism (Dong, Roth & Su 2022) whose delta(epsilon) is nowhere below the run's
+     * delta(epsilon), for deltas of at least `delta`. Phi(Phi^-1(b) + mu) + delta bounds the true positive rate of
+     * every test with false positive rate b. No useful mu covers all deltas. +inf if the run has no such mu. */
     double mu;
     /** Epsilon at `delta` for replacing an example, by group privacy from the whole curve; may be +inf. */
     double replaced_epsilon;
-    /** Success of guessing whether an example was in the training set, 1/2 without the model. */
+    /** Upper bound of the success of guessing whether an example was in the training set. It is 1/2 without the
+     * model. */
     double membership;
     size_t guesses; /**< number of entries of `guess` */
-    /** Bounds for any guess about one example that is right with probability `baseline` without it, given everything
-     * else. */
+    /** Upper bounds of the success of any guess about one example, given everything else. Without the model, the
+     * guess is right with probability `baseline`. */
     struct nvdp_bounded_guess guess[NVDP_GUESSES];
 };
 
@@ -127,7 +130,7 @@ struct nvdp_example_risk {
  * sqrt(steps).
  * @param ctx      records messages
  * @param run      computations that read the examples
- * @param account  its account, from nvdp_account()
+ * @param account  account of the run, from nvdp_account()
  * @param n        number of baselines, at most NVDP_GUESSES
  * @param baseline [n] in [0, 1]
  * @param out      the risk; untouched on error
@@ -168,28 +171,28 @@ enum nvdp_dp_public {
     NVDP_DP_PUBLIC_DIVISOR   /**< the divisor q N of the noised sums */
 };
 
-/** Facts of a statement that are not in the run or its account. */
+/** Facts of a statement that are neither in the run nor in the account. */
 struct nvdp_dp_facts {
     const char *example; /**< definition of an example: "one row of the training file" */
-    double clip;         /**< C; 0: unknown */
-    uint64_t examples;   /**< N; 0: unknown */
-    /** Number of workers that each added noise, included in `noise`; 0 or 1: one. */
+    double clip;         /**< C, or 0 if unknown */
+    uint64_t examples;   /**< N, or 0 if unknown */
+    /** Number of workers that each added a part of the noise. `noise` is the total. 0 means one worker. */
     uint64_t shards;
-    bool seeded;               /**< the noise came from a seed: for experiments, not private */
-    enum nvdp_dp_public shows; /**< quantity that reveals N */
-    const struct nvdp_example_risk *risk; /**< NULL: leave the risk out */
-    /** Number of steps that were done, if training ended before the run's planned steps. 0: all, or unknown. */
+    bool seeded;               /**< the noise came from a seed: not private, for experiments */
+    enum nvdp_dp_public shows; /**< published quantity that reveals N */
+    const struct nvdp_example_risk *risk; /**< NULL to leave the risk out */
+    /** Number of steps that were done, if training ended before the planned steps. 0 means all steps, or unknown. */
     uint64_t steps_done;
 };
 
 /** Writes the statement in plain English: adjacency, sampling, sigma, C, q, steps, delta, epsilon by both
- * accountants, and what it does not cover.
+ * accountants, and what the guarantee does not cover.
  * @param ctx     records messages
- * @param run     computations that read the examples. Its steps are the planned ones: if the model decides when
- *                training stops or which state is used, only their number was fixed before the first step
+ * @param run     computations that read the examples, with the planned number of steps. If the model decides when
+ *                training stops or which state is used, only the planned number was fixed before the first step
  * @param facts   the remaining facts
  * @param account from nvdp_account()
- * @param text    the statement; free(); untouched on error
+ * @param text    the statement, which the caller frees with free(); untouched on error
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_account_statement(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                                    const struct nvdp_dp_facts *facts,

@@ -1,6 +1,6 @@
 /** @file
- * BERT configurations, as in config.json of a Hugging Face directory, and new models with random weights. Also its
- * relatives: DistilBERT, RoBERTa, XLM-RoBERTa, MPNet, ELECTRA and ModernBERT.
+ * BERT configurations, as in config.json of a Hugging Face directory, and new models with random weights. Covers
+ * DistilBERT, RoBERTa, XLM-RoBERTa, MPNet, ELECTRA and ModernBERT, too.
  *
  * Devlin, Chang, Lee & Toutanova (2019), BERT: pre-training of deep bidirectional transformers. Sanh, Debut,
  * Chaumond & Wolf (2019), DistilBERT. Liu et al. (2019), RoBERTa. Conneau et al. (2020), XLM-RoBERTa. Song et al.
@@ -25,36 +25,37 @@ enum nvdp_activation {
     NVDP_ACTIVATION_QUICK_GELU /**< x / (1 + exp(-1.702 x)): "quick_gelu" */
 };
 
-/** Model types, "model_type" in config.json: the names of tensors and members, and differences in computation. A new
- * encoder gets the next number. */
+/** Model types, "model_type" in config.json. The type sets the names of tensors and members, and details of the
+ * computation. A new encoder gets the next number. */
 enum nvdp_model_type {
     NVDP_MODEL_BERT, /**< "bert" */
-    /** "distilbert": no token types; the inner layer of its head ends in ReLU. */
+    /** "distilbert": no token types; the inner layer of the head ends in ReLU. */
     NVDP_MODEL_DISTILBERT,
     NVDP_MODEL_ROBERTA, /**< "roberta": positions are counted from pad_token_id + 1 */
     /** "bilstm": bidirectional LSTM layers over word embeddings that are never trained; only in this library, not in
      * transformers. */
     NVDP_MODEL_BILSTM,
-    NVDP_MODEL_MPNET,       /**< "mpnet": no token types; biases of attention by distance */
+    NVDP_MODEL_MPNET,       /**< "mpnet": no token types; relative position biases */
     NVDP_MODEL_ELECTRA,     /**< "electra": word embeddings of another width than the states */
     NVDP_MODEL_XLM_ROBERTA, /**< "xlm-roberta": RoBERTa over 100 languages */
     /** "modernbert": LayerNorm before the layers, rotary positions, gated inner layers, local attention */
     NVDP_MODEL_MODERNBERT,
     /** "words": the word embeddings alone, for method word; only in this library, not in transformers. */
     NVDP_MODEL_WORDS,
-    /** "word-windows": the lower layers of another model over windows of words, for method word; only in this library, not in
-     * transformers. */
+    /** "word-windows": the lower layers of another model over windows of words, for method word; only in this
+     * library, not in transformers. */
     NVDP_MODEL_WORD_WINDOWS,
     /** "static-embedding": a table of vectors, one per token; StaticEmbedding of sentence-transformers. */
     NVDP_MODEL_STATIC_EMBEDDING,
-    NVDP_MODEL_MODEL2VEC /**< "model2vec": the same as Model2Vec writes it; a text loses its unknown tokens */
+    /** "model2vec": such a table in the format of Model2Vec; unknown tokens of a text are dropped. */
+    NVDP_MODEL_MODEL2VEC
 };
 
 /** Members of config.json, with BERT's names. nvdp_bert_config_default(), nvdp_bert_config_find() and
- * nvdp_bert_config_read() fill it up to its size; members beyond the size have their defaults. */
+ * nvdp_bert_config_read() fill the struct up to struct_size; members beyond this size have their defaults. */
 struct nvdp_bert_config {
     size_t struct_size; /**< NVDP_RESULT() sets it */
-    /** D, length of a token's state; 1 to 65536. Each direction of a BiLSTM has half of it. */
+    /** D, length of a token's state; 1 to 65536. Each direction of a BiLSTM has D/2 values. */
     size_t hidden_size;
     size_t num_hidden_layers;   /**< number of layers; 1 to 1024 */
     size_t num_attention_heads; /**< heads per layer; divides hidden_size */
@@ -63,7 +64,7 @@ struct nvdp_bert_config {
     /** Maximum length of a text in tokens; 1 to 1048576. RoBERTa's config.json has pad_token_id + 1 more. */
     size_t max_position_embeddings;
     size_t type_vocab_size; /**< number of token types; 1 to 1024; unused by DistilBERT and MPNet */
-    double layer_norm_eps;  /**< added to the variances of LayerNorm; 1e-30 to 1 */
+    double layer_norm_eps;  /**< constant added to the variances of LayerNorm; 1e-30 to 1 */
     enum nvdp_activation hidden_act;     /**< activation function of the inner layers */
     double hidden_dropout_prob;          /**< dropout probability of states; 0 to 0.99 */
     double attention_probs_dropout_prob; /**< dropout probability of attention weights; 0 to 0.99 */
@@ -74,7 +75,7 @@ struct nvdp_bert_config {
     size_t embedding_size;
     double global_rope_theta; /**< ModernBERT: base of rotary positions in global layers; over 1 */
     double local_rope_theta;  /**< ModernBERT: base of rotary positions in local layers; over 1 */
-    size_t local_attention;   /**< ModernBERT: tokens of a local layer, both sides; 1 to 1048576 */
+    size_t local_attention;   /**< ModernBERT: tokens that a local layer attends to; 1 to 1048576 */
     /** ModernBERT: layers 0, n, 2n, ... attend to all tokens; 1 to 1024. */
     size_t global_attn_every_n_layers;
     bool norm_bias;       /**< ModernBERT: LayerNorms have biases */
@@ -82,45 +83,45 @@ struct nvdp_bert_config {
     bool mlp_bias;        /**< ModernBERT: inner layers have biases */
     bool classifier_bias; /**< ModernBERT: the head's dense layer has a bias */
     bool classifier_mean; /**< ModernBERT: the head reads the mean of the states, not the first */
-    size_t
-        window; /**< word-windows: words on either side of a word that its state depends on; 0 to 16 */
-    size_t window_positions;          /**< word-windows: positions of the layers */
+    /** word-windows: number of words on either side of a word on which the word's state depends; 0 to 16. */
+    size_t window;
+    size_t window_positions;          /**< word-windows: number of positions of the layers */
     enum nvdp_model_type window_type; /**< word-windows: model type of the layers */
 };
 
 /** Fills in the configuration of BERT-base-uncased.
  * @param ctx         records errors; may be NULL
  * @param[in,out] out the configuration
- * @return NVDP_ERR_ARGUMENT for a struct without its size */
+ * @return NVDP_ERR_ARGUMENT for a struct without struct_size */
 nvdp_status nvdp_bert_config_default(struct nvdp_context *ctx, struct nvdp_bert_config *out);
 
 /** Returns the configuration of one of Google's uncased sizes (Turc et al. 2019; Devlin et al. 2019).
  * @param ctx  records errors
  * @param name "tiny", "mini", "small", "base" or "large"
  * @param[in,out] out the configuration; untouched on error
- * @return NVDP_ERR_ARGUMENT for another name (the message lists the names) or a struct without its size */
+ * @return NVDP_ERR_ARGUMENT for another name (the message lists the names) or a struct without struct_size */
 nvdp_status nvdp_bert_config_find(struct nvdp_context *ctx, const char *name,
                                   struct nvdp_bert_config *out);
 
-/** Reads DIR/config.json. Missing members have the values of BERT-base (pad_token_id of RoBERTa, XLM-RoBERTa and MPNet: 1). hidden_size,
- * num_hidden_layers, num_attention_heads, intermediate_size and vocab_size are required.
+/** Reads DIR/config.json. Missing members have the values of BERT-base. A missing pad_token_id of RoBERTa, XLM-RoBERTa
+ * and MPNet is 1. hidden_size, num_hidden_layers, num_attention_heads, intermediate_size and vocab_size are required.
  * @param ctx       records errors
  * @param directory a Hugging Face directory
  * @param[in,out] out the configuration; untouched on error
- * @return NVDP_ERR_ARGUMENT for a struct without its size; NVDP_ERR_IO if the file cannot be read; NVDP_ERR_INPUT if
- *         it is not JSON, a member is missing or out of its range, its model_type is unknown (the message lists the
- *         known types), or it describes a variant with BERT's tensor names that computes something else;
+ * @return NVDP_ERR_ARGUMENT for a struct without struct_size; NVDP_ERR_IO if the file cannot be read; NVDP_ERR_INPUT
+ *         if the file is not JSON, a member is missing or out of range, the model_type is unknown (the message lists
+ *         the known types), or the file describes a variant with BERT's tensor names that computes something else;
  *         NVDP_ERR_MEMORY */
 nvdp_status nvdp_bert_config_read(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp_bert_config *out);
 
 /** Creates a Hugging Face directory of a BERT with random weights: config.json, model.safetensors (float32) and,
- * with a vocabulary, a copy of it as vocab.txt. The same seed gives the same weights.
+ * if a vocabulary is given, a copy of the vocabulary as vocab.txt. The same seed gives the same weights.
  * @param ctx        records errors
  * @param config     the configuration
  * @param seed       seed of the weights: normal(0, initializer_range), biases 0, LayerNorm 1 and 0
- * @param vocab_path a file of vocab_size lines; NULL: none
- * @param directory  new or empty
+ * @param vocab_path a file of vocab_size lines, or NULL
+ * @param directory  a new or empty directory
  * @return NVDP_ERR_ARGUMENT for a configuration out of range or a directory that is not empty; NVDP_ERR_INPUT for a
  *         vocabulary of another size; NVDP_ERR_IO; NVDP_ERR_MEMORY */
 nvdp_status nvdp_bert_create_random(struct nvdp_context *ctx, const struct nvdp_bert_config *config,

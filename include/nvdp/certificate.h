@@ -15,32 +15,34 @@ NVDP_BEGIN_DECLS
 
 struct nvdp_model;
 
-/** Limits of the posteriors over all texts. Rows are the vectors of a sample except the prior's, whose mean is 0 and
- * variance 1 for every text. */
+/** Limits of the posteriors over all texts. Rows are the vectors of a sample, except the prior's vector, which has mean
+ * 0 and variance 1 for every text. */
 struct nvdp_limits {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     char method[32];    /**< "nvdp", "vtdp", "vib-fixed", ... */
     bool noise;         /**< false: the method shares no random sample */
     bool sealed;        /**< after the noise, the model reads only the sample */
-    /** Tokens and padding per sample; 1 for methods with one vector per text; 0: lengths are public. */
+    /** Tokens and padding per sample; 1 for methods with one vector per text; 0 if lengths are public. */
     size_t rows;
     size_t dim;      /**< p, length of a row */
     int kappa;       /**< number of vectors drawn per row */
     bool same_noise; /**< variances are the same for every text and row */
-    /** Upper bound of the norm of all means of a text together; INFINITY: none. */
+    /** Upper bound of the norm of all means of a text together; INFINITY if there is none. */
     double clip_sequence;
-    double clip_mu;     /**< upper bound of the norm of each row's mean; INFINITY: none */
-    double logvar_min;  /**< minimum log variance of a token's row; -INFINITY: none */
-    double logvar_max;  /**< maximum log variance of a token's row; padding has 0 */
+    /** Upper bound of the norm of each row's mean; INFINITY if there is none. */
+    double clip_mu;
+    double logvar_min; /**< minimum log variance of a token's row; -INFINITY if there is none */
+    /** Maximum log variance of a token's row; the log variance of padding is 0. */
+    double logvar_max;
     bool weights;       /**< rows have weights, which are shared */
-    double alpha_min;   /**< minimum pseudo-count of a token; 0: no limit */
-    double alpha_max;   /**< maximum pseudo-count of a token; INFINITY: no limit */
+    double alpha_min;   /**< minimum pseudo-count of a token; 0 if there is none */
+    double alpha_max;   /**< maximum pseudo-count of a token; INFINITY if there is none */
     double prior_alpha; /**< pseudo-count of the prior's component */
     double pad_alpha;   /**< pseudo-count of padding */
-    /** Upper bound of the norm of one word's part in the sum of a text, for a method with a certificate per word; 0:
-     * none. */
+    /** Upper bound of the norm of one word's part in the sum of a text, for a method with a certificate per word; 0
+     * for other methods. */
     double clip_word;
-    double word_window; /**< words on either side of a word that its part depends on */
+    double word_window; /**< words on either side of a word on which the word's part depends */
     double reserved[2]; /**< 0 */
 };
 
@@ -59,13 +61,14 @@ enum nvdp_theorem {
 /** Maximum number of conditions of a theorem. */
 #define NVDP_CONDITIONS 6
 
-/** Number of words of a name, number or address for which certificates per word have bounds, too. */
+/** Number of adjacent words, such as a name, number or address, that a certificate per word bounds together, too. */
 #define NVDP_PHRASE_WORDS 3
 
 /** Largest useful epsilon. Above it, any two texts may be distinguishable. A guarantee is useful if its epsilon is at
- * most this number and its `named_bound` is at most NVDP_USEFUL_NAMED. Both follow from the certificate alone. */
+ * most this number and its `named_bound` is at most NVDP_USEFUL_NAMED. The certificate alone determines both
+ * numbers. */
 #define NVDP_USEFUL_EPSILON 100
-/** Number of equally likely texts of which an attacker names one, for `named_bound`. */
+/** Number of equally likely texts among which an attacker identifies the right one, for `named_bound`. */
 #define NVDP_USEFUL_CANDIDATES 100
 /** Largest useful `named_bound`: one half. */
 #define NVDP_USEFUL_NAMED 0.5
@@ -75,7 +78,7 @@ struct nvdp_condition {
     bool holds;      /**< the mechanism meets the condition */
     char what[64];   /**< required property: "the same noise for every text" */
     char found[96];  /**< property of this mechanism */
-    char option[96]; /**< training option that would meet the condition; "" if met */
+    char option[96]; /**< training option that would meet the condition; "" if it is met */
 };
 
 /** One theorem: its conditions, and the epsilon that it proves if all of them hold. */
@@ -83,27 +86,27 @@ struct nvdp_claim {
     bool holds;                                       /**< all conditions hold */
     size_t conditions;                                /**< number of conditions checked */
     struct nvdp_condition condition[NVDP_CONDITIONS]; /**< the conditions */
-    double epsilon; /**< at the certificate's delta; +inf if the theorem does not hold */
+    double epsilon; /**< epsilon at the certificate's delta; +inf if the theorem does not hold */
 };
 
-/** The guarantee of one occurrence of a word, for any two texts that differ in it: one word is replaced by any other.
- * All other words may be known. A text as a whole may be recognized. */
+/** The guarantee of one occurrence of a word. It holds for any two texts that differ in this occurrence, where any
+ * other word replaces the word. An attacker may know all other words. An attacker may recognize the text as a whole. */
 struct nvdp_word_claim {
     bool holds; /**< something is proven per word; otherwise the numbers are NaN */
-    double
-        clip; /**< c, the largest norm of one word's part in the sum, in standard deviations of the noise */
-    double window;  /**< R: a word is in 2R + 1 parts of the sum */
-    double mu;      /**< mu of Gaussian differential privacy, all samples together */
-    double epsilon; /**< at `delta`, in nats */
+    /** c, the largest norm of one word's part in the sum, in standard deviations of the noise. */
+    double clip;
+    double window;  /**< R: a word affects 2R + 1 parts of the sum */
+    double mu;      /**< mu of Gaussian differential privacy, for all samples together */
+    double epsilon; /**< epsilon at `delta`, in nats */
     double delta;   /**< the option delta */
-    double radius;  /**< radius for guesses about one word, one sample */
+    double radius;  /**< radius for guesses about one word from one sample */
     size_t guesses; /**< number of entries of `guess` */
-    struct nvdp_bounded_guess
-        guess[NVDP_GUESSES]; /**< upper bounds for a guess about the word, all other words known */
-    double phrase_mu; /**< mu for NVDP_PHRASE_WORDS adjacent words in place of as many others */
-    double phrase_epsilon; /**< at `delta`, in nats */
-    double phrase_radius;  /**< radius for guesses about up to so many adjacent words, one sample */
-    /** `guesses` upper bounds for a guess about these words. */
+    /** Upper bounds of the success of a guess about the word, if all other words are known. */
+    struct nvdp_bounded_guess guess[NVDP_GUESSES];
+    double phrase_mu;      /**< mu if NVDP_PHRASE_WORDS adjacent words are replaced */
+    double phrase_epsilon; /**< epsilon of that replacement at `delta`, in nats */
+    double phrase_radius;  /**< radius for guesses about these words from one sample */
+    /** `guesses` upper bounds of the success of a guess about these words. */
     struct nvdp_bounded_guess phrase_guess[NVDP_GUESSES];
 };
 
@@ -116,20 +119,20 @@ struct nvdp_certificate {
     enum nvdp_theorem theorem;
     double delta;   /**< the option delta */
     int releases;   /**< S, samples per text */
-    double epsilon; /**< at that delta, in nats; +inf if nothing is proven */
-    /** Theorem (a): mu = 2 C sqrt(S) of Gaussian differential privacy, the exact privacy curve; else NaN. */
+    double epsilon; /**< epsilon at `delta`, in nats; +inf if nothing is proven */
+    /** mu = 2 C sqrt(S) of Gaussian differential privacy, which gives the exact privacy curve; NaN unless theorem (a)
+     * holds. */
     double mu;
-    /** Theorems (a) and (b): C, in standard deviations of the noise; else NaN. */
+    /** C, in standard deviations of the noise; NaN unless theorem (a) or (b) holds. */
     double radius;
-    /** Upper bound of the probability that an attacker names the right one of two equally likely texts from all
+    /** Upper bound of the probability that an attacker identifies the right one of two equally likely texts from all
      * samples; 1 if nothing is proven. */
     double right;
-    /** Theorems (b) and (c): order of the Renyi divergence that gave epsilon; else NaN. */
+    /** Order of the Renyi divergence that gave epsilon; NaN unless the theorem is (b) or (c). */
     double order;
-    /** Theorems (b) and (c): proven upper bound of the divergence of the vectors of one sample at that order, in
-     * nats. */
+    /** Theorems (b) and (c): proven upper bound of the divergence of the vectors of one sample at `order`, in nats. */
     double vectors;
-    /** Proven upper bound of the divergence of the weights of one sample at that order, in nats; 0 if no weights are
+    /** Proven upper bound of the divergence of the weights of one sample at `order`, in nats; 0 if no weights are
      * shared. */
     double weights;
     /** Largest divergence of the weights that the search attained with two sets of pseudo-counts: a lower bound. */
@@ -148,12 +151,12 @@ struct nvdp_certificate {
      * nothing is proven. */
     double information;
     struct nvdp_word_claim word; /**< the claim per word, for a method that clips words */
-    /** Upper bound of the probability that an attacker who has the model and NVDP_USEFUL_CANDIDATES equally likely texts
-     * names the right one from all samples. It is 1 if nothing is proven. */
+    /** Upper bound of the probability that an attacker who has the model and NVDP_USEFUL_CANDIDATES equally likely
+     * texts identifies the right text from all samples. It is 1 if nothing is proven. */
     double named_bound;
 };
 
-/** Checks which theorems hold for a mechanism with the given limits, and computes what they prove.
+/** Checks which theorems hold for a mechanism with the given limits, and computes the guarantees that they prove.
  *
  *     (a)  M: all means of a text in units of the noise, |M| <= C: two texts are N(M, 1), N(M', 1) with |M - M'| <= 2C,
  *          delta(eps) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), mu = 2C sqrt(S), attained (nvdp_gdp_delta())
@@ -162,20 +165,21 @@ struct nvdp_certificate {
  *     (c)  as (b), with the largest divergence of a row's Gaussians, summed over rows, in place of l (2C)^2 / 2:
  *          linear in the number of rows
  *
- * For (a), the guess bounds are nvdp_guess_bound(). For (b) and (c), they are nvdp_renyi_probability_bound(),
- * minimized over orders, for the Renyi divergence between a text and the center of the bounds. The center is half as
- * far away as another text.
+ * For (a), the guess bounds are nvdp_guess_bound(). For (b) and (c), the guess bounds are
+ * nvdp_renyi_probability_bound(), minimized over orders, for the Renyi divergence between a text and the center of the
+ * bounds. The center is half as far away as another text.
  *
  * Tries about 70 orders; each takes milliseconds.
  * @param ctx    records messages; may be NULL
- * @param limits of a mechanism
- * @param config of kind "privacy"; reads delta, releases, at-epsilon and baseline; NULL: the defaults
+ * @param limits limits of a mechanism
+ * @param config configuration of kind "privacy", of which delta, releases, at-epsilon and baseline are read; NULL for
+ *               the defaults
  * @param out    the certificate; NVDP_OK with NVDP_THEOREM_NONE if no theorem holds
  * @return NVDP_ERR_ARGUMENT for options or limits out of their range, NVDP_ERR_MEMORY */
 nvdp_status nvdp_certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
                          const struct nvdp_config *config, struct nvdp_certificate *out);
 
-/** Calls nvdp_certify() with the limits of a model, including its trained standard deviations.
+/** Calls nvdp_certify() with the limits of a model, including the model's trained standard deviations.
  * @param ctx    records messages
  * @param model  a loaded model
  * @param config as in nvdp_certify()

@@ -12,8 +12,8 @@
  *     nvdp_config_free(config);
  *
  * nvdp_config_count() and nvdp_config_option() list the options: name, type, unit, range, choices, default and help
- * text. In names, '_' is the same as '-'. Infinity is "inf". Every kind of work has the option "threads": if it is
- * given, the context takes this number when the work begins.
+ * text. In names, '_' is the same as '-'. Infinity is "inf". Every kind of work has the option "threads". If this
+ * option is given, the context takes the number when the work begins.
  *
  * A program can add its own options (nvdp_config_add()). They are set, listed and loaded from files like the
  * library's options; the library itself ignores them.
@@ -45,50 +45,50 @@ enum nvdp_option_type {
     NVDP_OPTION_SEED,    /**< an integer from 0 to 2^64-1; uint64_t */
     NVDP_OPTION_REAL,    /**< a number, "inf" or "-inf"; double */
     NVDP_OPTION_TEXT,    /**< any text, or none; const char * */
-    /** Texts joined by commas, or none. A comma within a text is written "\,"; const char *. */
+    /** Strings joined by commas, or none. A comma within a string is written "\,"; const char *. */
     NVDP_OPTION_LIST,
     NVDP_OPTION_CHOICE /**< one of `choices`; an enum, the index of the choice */
 };
 
 /** Flags of `traits`. */
 enum nvdp_option_trait {
-    /** No result depends on the option: names of outputs, intervals of saving. Options without this trait affect
-     * results. */
+    /** No result depends on the option, such as a name of an output or an interval of saving. Options without this
+     * trait affect results. */
     NVDP_TRAIT_NO_EFFECT = 1,
-    NVDP_TRAIT_BOTTLENECK = 2,  /**< only for models with a bottleneck */
-    NVDP_TRAIT_REQUIRED = 4,    /**< must be set */
-    NVDP_TRAIT_POSITIONAL = 8,  /**< an argument without its name on the command line */
+    NVDP_TRAIT_BOTTLENECK = 2,  /**< the option applies only to models with a bottleneck */
+    NVDP_TRAIT_REQUIRED = 4,    /**< the option must be set */
+    NVDP_TRAIT_POSITIONAL = 8,  /**< an argument without a name on the command line */
     NVDP_TRAIT_HIDDEN = 16,     /**< a synonym that help leaves out */
-    NVDP_TRAIT_NO_DEFAULT = 32, /**< help does not show its default */
+    NVDP_TRAIT_NO_DEFAULT = 32, /**< help does not show the default */
     NVDP_TRAIT_NEGATIVE = 64,   /**< negative numbers are accepted too, and mean "none" */
-    NVDP_TRAIT_UNSAVED = 128,   /**< about a single call, so not written to files */
-    NVDP_TRAIT_PRESET = 256,    /**< names a preset: values for the options that are not set */
-    NVDP_TRAIT_BASIC = 512      /**< most uses need it, so short help lists it */
+    NVDP_TRAIT_UNSAVED = 128,   /**< the option is about a single call, so files leave it out */
+    NVDP_TRAIT_PRESET = 256,    /**< a preset: values for the options that are not set */
+    NVDP_TRAIT_BASIC = 512      /**< most uses need the option, so short help lists it */
 };
 
 /** One option: a row of the library's tables or of a program's own. */
 struct nvdp_option {
     const char *name;           /**< as on the command line: "lambda-g"; NULL ends a table */
-    enum nvdp_option_type type; /**< type of its value */
+    enum nvdp_option_type type; /**< type of the value */
     const char *placeholder;    /**< name of the value in help: "X", "DIR"; NULL for flags */
     const char *help;           /**< help text, one line */
-    /** Default as text. NULL: false, 0, the first choice or no text; for a program's own row, the value in its
-     * struct. */
+    /** Default as text. NULL means false, 0, the first choice or no text. In a row that a program adds, NULL means the
+     * value in the program's struct. */
     const char *default_value;
-    const char *unit;           /**< "nats", "tokens", "s", ...; NULL: none */
+    const char *unit;           /**< "nats", "tokens", "s", ..., or NULL */
     double min;                 /**< minimum of a number */
-    double max;                 /**< maximum; min and max both 0: the range of the type */
+    double max;                 /**< maximum; if min and max are 0, the type sets the range */
     const char *const *choices; /**< names, terminated by NULL; NULL for other types */
-    const char *group;          /**< heading in help; NULL: that of the previous option */
-    /** For a program's own rows: the option that it follows; NULL: last. */
+    const char *group;          /**< heading in help; NULL for the heading of the previous option */
+    /** For a row that a program adds: the option after which the row is listed; NULL for the end of the list. */
     const char *after;
     unsigned traits; /**< flags of enum nvdp_option_trait */
-    /** For a synonym: the options that receive its value, terminated by NULL; NULL: it has its own value. */
+    /** For a synonym: the options that receive the value, terminated by NULL; NULL if the option is no synonym. */
     const char *const *sets;
-    const char *parent; /**< its parent object in files; NULL: top level */
-    const char *key;    /**< its key in files; NULL: the name with '_' for '-' */
-    size_t offset;      /**< offset of its value in the options struct */
-    size_t width;       /**< size of that value in bytes; 0: only in the configuration */
+    const char *parent; /**< parent object in files; NULL for the top level */
+    const char *key;    /**< key in files; NULL for the name with '_' in place of '-' */
+    size_t offset;      /**< offset of the value in the options struct */
+    size_t width;       /**< size of the value in bytes; 0 if no options struct has the value */
 };
 /** Sets `offset` and `width` of a row for `member` of struct `type`. */
 #define NVDP_OPTION_AT(type, member)                                                               \
@@ -112,31 +112,31 @@ struct nvdp_config;
  *     export, reuse             nvdp_export(), nvdp_reuse()
  *     gate                      nvdp_gate()
  *
- * Several kinds, joined by commas, share one configuration: "run,privacy". An option that two kinds have takes the
- * default of the first, and is set for both.
+ * Several kinds, joined by commas, share one configuration: "run,privacy". If two kinds have the same option, the
+ * option has the default of the first kind, and setting the option sets it for both kinds.
  * @param ctx   records messages; outlives the configuration
- * @param kinds the names, with '-' or '_'; NULL: no options, for nvdp_config_add()
- * @param out   the configuration; nvdp_config_free()
+ * @param kinds the names, with '-' or '_'; NULL to start without options, for nvdp_config_add()
+ * @param out   the configuration, freed with nvdp_config_free()
  * @return NVDP_ERR_ARGUMENT for an unknown kind, or for more than five tables of options; NVDP_ERR_MEMORY */
 nvdp_status nvdp_config_create(struct nvdp_context *ctx, const char *kinds,
                                struct nvdp_config **out);
 
 /** Copies a configuration, without options that a program added.
  * @param config the original
- * @param out    the copy; nvdp_config_free()
+ * @param out    the copy, freed with nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_config_copy(const struct nvdp_config *config, struct nvdp_config **out);
 
-/** Frees a configuration and the texts that it returned.
+/** Frees a configuration and the strings that it returned.
  * @param config may be NULL */
 void nvdp_config_free(struct nvdp_config *config);
 
 /** Adds a program's own options.
- * @param config   copies the rows; the program keeps the texts that they point to
+ * @param config   copies the rows; the program remains the owner of the strings that the rows point to
  * @param rows     the options, terminated by a row without a name
  * @param row_size sizeof *rows
- * @param values   the struct of the rows' offsets. Its content is the default of rows without one. nvdp_config_set()
- *                 updates it; the configuration owns texts
+ * @param values   the struct that the rows' offsets refer to. A row without a default takes its default from this
+ *                 struct. nvdp_config_set() updates the struct; the configuration owns the strings in it
  * @return NVDP_ERR_MEMORY; NVDP_ERR_ARGUMENT for a row that contradicts itself */
 nvdp_status nvdp_config_add(struct nvdp_config *config, const struct nvdp_option *rows,
                             size_t row_size, void *values);
@@ -144,18 +144,19 @@ nvdp_status nvdp_config_add(struct nvdp_config *config, const struct nvdp_option
 /** Sets an option. Defaults that depend on it change too, unless they were set: for example, method "reg" implies
  * dropout.
  *
- * Option "preset" takes the name of a preset (nvdp_preset()), or a path that contains '/' or ends with ".json", of a
- * file as for nvdp_config_load(). Options that are never set, before or after, have the preset's values.
+ * Option "preset" takes the name of a preset (nvdp_preset()), or the path of a file as for nvdp_config_load(). A value
+ * that contains '/' or ends with ".json" is a path. Options that are never set, before or after, have the preset's
+ * values.
  * @param config unchanged on error
  * @param name   with '-' or '_'; a synonym such as "lambda" sets its options. If a synonym stands for one option, as
  *               "epsilon" for "eta", only one of the names may be set; a value from a file may be set again under
  *               either name
- * @param value  as text; NULL: back to the default
+ * @param value  the value as text; NULL restores the default
  * @return NVDP_ERR_ARGUMENT for an unknown name, an invalid value, a value out of its range, or a second name of an
  *         option; for a preset's file as nvdp_config_load(); NVDP_ERR_MEMORY */
 nvdp_status nvdp_config_set(struct nvdp_config *config, const char *name, const char *value);
 
-/** Returns the current value as text. Numbers have as few digits as give the same bits again.
+/** Returns the current value as text. A number has the fewest digits that restore the same bits.
  * @param config not NULL
  * @param name   with '-' or '_'
  * @return valid until the next nvdp_config_set(), nvdp_config_load() or nvdp_config_free(); NULL for an unknown
@@ -176,12 +177,12 @@ bool nvdp_config_is_preset(const struct nvdp_config *config, const char *name);
 
 /** Returns a preset of the library.
  * @param i    index, from 0
- * @param text the preset as a JSON object of options; its "description" states its purpose; NULL: not wanted
- * @return its name; NULL beyond the last */
+ * @param text receives the preset as a JSON object of options, whose "description" states the purpose; may be NULL
+ * @return name of the preset, or NULL beyond the last preset */
 const char *nvdp_preset(size_t i, const char **text);
 
 /** Sets options from a file: a JSON object such as {"seed": 1, "lambda-g": 1e-3}, or the output of
- * nvdp_config_json(). Skips a text "description".
+ * nvdp_config_json(). Skips the key "description".
  * @param config on error, options before the invalid one are set
  * @param path   the file
  * @return NVDP_ERR_IO if it cannot be read; NVDP_ERR_INPUT if it is not a JSON object; NVDP_ERR_ARGUMENT, whose
@@ -203,11 +204,11 @@ nvdp_status nvdp_config_check(const struct nvdp_config *config);
 
 /** Writes the library's options and their values as one JSON object, like "config" in run.json (docs/formats.md).
  * @param config not NULL
- * @param out    the text; free()
+ * @param out    the text, which the caller frees with free()
  * @return NVDP_ERR_MEMORY; NVDP_ERR_ARGUMENT, whose message names the option, for a text that is not UTF-8 */
 nvdp_status nvdp_config_json(const struct nvdp_config *config, char **out);
 
-/** Returns the number of options, including synonyms and a program's own.
+/** Returns the number of options, including synonyms and the options that a program added.
  * @param config not NULL
  * @return 0 for a configuration without options */
 size_t nvdp_config_count(const struct nvdp_config *config);

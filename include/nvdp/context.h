@@ -2,11 +2,11 @@
  * The context: callbacks and number of threads.
  *
  * The library never prints and never exits. Messages, progress and cancel requests pass through the callbacks
- * installed here. One calling thread at a time uses a context; the library's own worker threads run only inside its
- * calls. The calling thread runs the callbacks.
+ * installed here. One calling thread at a time uses a context. Worker threads of the library run only during a call.
+ * The calling thread runs the callbacks.
  *
- * After fork(), the child must call the library from a new thread: GNU's OpenMP keeps the workers of the forking
- * thread, fork() does not copy them, and a call there would wait for them forever.
+ * After fork(), the child must call the library from a new thread. GNU's OpenMP keeps the workers of the forking
+ * thread, but fork() does not copy these workers, so a call from the forked thread would wait for them forever.
  *
  * A program that handles signals must use an alternate stack (sigaltstack, SA_ONSTACK), or block signals in threads
  * that call the library. Inside some products, oneDNN (at least up to 3.11) points its stack register into the heap,
@@ -48,14 +48,14 @@ enum nvdp_option_style {
 struct nvdp_progress {
     const char *phase;      /**< "train", "encode", "pairs", ... */
     uint64_t done;          /**< finished amount, in `unit` */
-    uint64_t total;         /**< total amount; 0: unknown */
+    uint64_t total;         /**< total amount; 0 if unknown */
     const char *unit;       /**< unit of done and total: "step", "text", "pair" */
     double rate;            /**< items of rate_unit per second, since the start */
     const char *rate_unit;  /**< "token", "text", "pair", ... */
-    double loss;            /**< of the last step; NaN: none */
-    double accuracy;        /**< top-1 accuracy; NaN: none */
-    double elapsed_seconds; /**< since the start */
-    double eta_seconds;     /**< until the end, at the current rate; NaN: unknown */
+    double loss;            /**< loss of the last step; NaN if there is none */
+    double accuracy;        /**< top-1 accuracy; NaN if there is none */
+    double elapsed_seconds; /**< seconds since the start */
+    double eta_seconds;     /**< seconds until the end, at the current rate; NaN if unknown */
     bool finished;          /**< last report of the phase */
 };
 
@@ -70,7 +70,7 @@ typedef void (*nvdp_log_fn)(enum nvdp_log_level level, const char *message, void
  * @param user     as installed */
 typedef void (*nvdp_progress_fn)(const struct nvdp_progress *progress, void *user);
 
-/** Returns whether to stop; called between steps, batches or files.
+/** Returns whether to stop. The library calls this function between steps, batches or files.
  * @param user as installed
  * @return true to stop: resumable state is saved, and the call returns NVDP_ERR_CANCELLED */
 typedef bool (*nvdp_cancel_fn)(void *user);
@@ -78,12 +78,12 @@ typedef bool (*nvdp_cancel_fn)(void *user);
 /** Receives output in parts.
  * @param text not terminated
  * @param size size in bytes
- * @param user the caller's own
- * @return false if the text could not be written: the calling function returns NVDP_ERR_IO */
+ * @param user pointer that the caller passed with the function
+ * @return false if the text could not be written: the calling function then returns NVDP_ERR_IO */
 typedef bool (*nvdp_write_fn)(const char *text, size_t size, void *user);
 
 /** Creates a context without callbacks, with as many threads as available processors.
- * @param[out] out the context; nvdp_context_free()
+ * @param[out] out the context, freed with nvdp_context_free()
  * @return NVDP_ERR_MEMORY; NVDP_ERR_ARGUMENT if @p out is NULL; NVDP_ERR_UNSUPPORTED if libsodium finds no source of
  *         randomness */
 nvdp_status nvdp_context_create(struct nvdp_context **out);
@@ -110,14 +110,14 @@ void nvdp_context_set_progress(struct nvdp_context *ctx, nvdp_progress_fn fn, vo
  * @param user passed to @p fn */
 void nvdp_context_set_cancel(struct nvdp_context *ctx, nvdp_cancel_fn fn, void *user);
 
-/** Sets how messages name options, in errors and in what the log callback gets.
- * nvdp_config_set() takes a name in either style but for the two dashes before it.
+/** Sets the notation of options in messages: in errors and in the messages of the log callback. nvdp_config_set() takes
+ * a name in either notation, but without the two leading dashes.
  * @param ctx   context
  * @param style NVDP_OPTION_STYLE_NAME in a new context */
 void nvdp_context_set_option_style(struct nvdp_context *ctx, enum nvdp_option_style style);
 
 /** Returns the notation of options in messages.
- * @param ctx context; NULL: that of a new one
+ * @param ctx context; NULL for the notation of a new context
  * @return the style */
 enum nvdp_option_style nvdp_context_option_style(const struct nvdp_context *ctx);
 
@@ -141,21 +141,21 @@ const char *nvdp_context_error(const struct nvdp_context *ctx);
 
 /** Returns the option that the caller used wrongly, if the message of the last failure begins with "option NAME".
  * @param ctx context
- * @return the name, such as "max-pairs"; NULL: none; valid until the next call on the context */
+ * @return the name, such as "max-pairs", valid until the next call on the context; NULL if there is none */
 const char *nvdp_context_wrong_option(const struct nvdp_context *ctx);
 
 /** @name For a program's own work
- * A program that does long work of its own between calls of the library can report through the same context, so that
- * its user sees one interface. In all of these functions, @p ctx may be NULL: nothing happens.
+ * A program that does long work between calls of the library can report through the same context, so that the user
+ * sees one interface. In all of these functions, @p ctx may be NULL: nothing happens.
  * @{ */
 /** Records an error message, as the library's functions do before they return.
  * @param ctx     context
- * @param message one line; control characters are replaced, and it is cut at 2047 bytes */
+ * @param message one line; control characters are replaced, and the line is cut at 2047 bytes */
 void nvdp_context_set_error(struct nvdp_context *ctx, const char *message);
 /** Sends a message to the log callback.
  * @param ctx     context
  * @param level   severity
- * @param message one line; control characters are replaced, and it is cut at 2047 bytes */
+ * @param message one line; control characters are replaced, and the line is cut at 2047 bytes */
 void nvdp_context_log(struct nvdp_context *ctx, enum nvdp_log_level level, const char *message);
 /** Sends a report to the progress callback.
  * @param ctx      context
@@ -167,8 +167,8 @@ void nvdp_context_report(struct nvdp_context *ctx, const struct nvdp_progress *p
 bool nvdp_context_cancelled(struct nvdp_context *ctx);
 /** Returns the installed cancel callback, for callers that replace it temporarily.
  * @param ctx       context, not NULL
- * @param[out] fn   the callback; NULL: none
- * @param[out] user its argument */
+ * @param[out] fn   the callback, or NULL
+ * @param[out] user argument of the callback */
 void nvdp_context_get_cancel(const struct nvdp_context *ctx, nvdp_cancel_fn *fn, void **user);
 /** @} */
 

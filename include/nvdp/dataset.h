@@ -98,7 +98,7 @@ struct nvdp_dataset {
     int32_t *tag;
     /** [count] number of rows before it in the file, without the header: identifies the text. */
     int64_t *index;
-    const char **id;  /**< [count] id in the file; NULL: the file has none */
+    const char **id;  /**< [count] id in the file; NULL if the file has none */
     size_t longest;   /**< length of the longest text in tokens */
     size_t truncated; /**< number of texts cut at max_length */
     /** Number of skipped rows: invalid rows if requested, and MNLI's rows without a gold label. */
@@ -116,7 +116,7 @@ struct nvdp_dataset_config {
     /** NVDP_TASK_TSV: column of the text, by its name in the header, as are the next two. */
     const char *text_column;
     const char *text_pair_column; /**< column of the second text; NULL: single texts */
-    const char *label_column;     /**< column of the label; NULL: none */
+    const char *label_column;     /**< column of the label; NULL if there is none */
     bool regression;              /**< NVDP_TASK_TSV: labels are numbers */
     size_t max_length;            /**< maximum tokens per text, including special ones: 3 to 512 */
     bool skip_bad_rows;           /**< skip and count invalid rows instead of failing */
@@ -125,8 +125,8 @@ struct nvdp_dataset_config {
     /** For splits of NVDP_TASK_TSV other than train: the task of the train split, with its label names. NULL for
      * other tasks, and for a file that has its own labels. */
     const struct nvdp_task *labels_from;
-    /** Directory that caches tokenized files between runs, created if it is missing; NULL: none. Results are the
-     * same with and without a cache: the name of a cached file is the hash of everything it depends on. */
+    /** Directory that caches tokenized files between runs, created if it is missing; NULL if there is none. Results
+     * are the same with and without a cache: the name of a cached file is the hash of everything it depends on. */
     const char *cache;
     /** Column of nvdp_dataset.id, which the file must have; NULL: the task's own, if the file has it. */
     const char *id_column;
@@ -155,7 +155,7 @@ nvdp_status nvdp_dataset_load_file(struct nvdp_context *ctx, const struct nvdp_t
  * @param max_length maximum number of tokens per text, 3 to 512
  * @param count      number of texts
  * @param text       [count] UTF-8
- * @param pair       [count] second texts, NULL for texts without one; NULL: none
+ * @param pair       [count] second texts, NULL for texts without one; NULL if there is none
  * @param out        the data set; untouched on error
  * @return NVDP_ERR_ARGUMENT for a max_length out of range; NVDP_ERR_MEMORY */
 nvdp_status nvdp_dataset_from_texts(struct nvdp_context *ctx,

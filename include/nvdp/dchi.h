@@ -39,7 +39,7 @@ struct nvdp_vectors;
  * @param count    V, number of tokens, 1 to 2^31 - 1
  * @param dim      d, at least 1
  * @param values   [V, d] finite, at most 1e150; smaller ones than 1e-130 become 0
- * @param[out] out the table; nvdp_vectors_free()
+ * @param[out] out the table, freed with nvdp_vectors_free()
  * @return NVDP_ERR_ARGUMENT for a size out of its range, NVDP_ERR_INPUT for another value, NVDP_ERR_MEMORY */
 nvdp_status nvdp_vectors_create(struct nvdp_context *ctx, size_t count, size_t dim,
                                 const double *values, struct nvdp_vectors **out);
@@ -103,7 +103,7 @@ enum {
  * @param p         for santext-plus: probability, in (0, 1), that a token that is not sensitive is replaced; not read
  *                  by the others
  * @param sensitive [V] for santext-plus: not 0 for sensitive tokens, at least one; not read by the others
- * @param[out] out  the mechanism; nvdp_dchi_free()
+ * @param[out] out  the mechanism, freed with nvdp_dchi_free()
  * @return NVDP_ERR_ARGUMENT for a value out of its range, NVDP_ERR_MEMORY */
 nvdp_status nvdp_dchi_create(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
                              enum nvdp_dchi_mechanism mechanism, double eta, double p,
@@ -292,9 +292,9 @@ struct nvdp_inversion {
      * on average over the prior. For laplace-nearest, the attacker sees the noised vector: an upper bound for one
      * who sees the token. */
     double bayes;
-    double nearest_error; /**< standard error of `nearest`; 0: exact */
-    double bayes_error;   /**< standard error of `bayes`; 0: exact */
-    size_t draws;         /**< number of draws of the estimate; 0: exact */
+    double nearest_error; /**< standard error of `nearest`; 0 if exact */
+    double bayes_error;   /**< standard error of `bayes`; 0 if exact */
+    size_t draws;         /**< number of draws of the estimate; 0 if exact */
 };
 
 /** Computes the accuracy of token inversion: exact for santext, santext-plus and random, O(inputs V d); estimated

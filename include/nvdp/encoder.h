@@ -38,7 +38,7 @@ struct nvdp_encoder_info {
  * Options (kind "encoder"): model, max-length, pool, normalize, batch, as in nvdp_encode().
  * @param ctx      outlives the encoder
  * @param config   of kind "encoder"
- * @param[out] out the encoder; nvdp_encoder_free(); untouched on error
+ * @param[out] out the encoder, freed with nvdp_encoder_free(); untouched on error
  * @return as nvdp_encode() and nvdp_tokenizer_load() */
 nvdp_status nvdp_encoder_load(struct nvdp_context *ctx, const struct nvdp_config *config,
                               struct nvdp_encoder **out);
@@ -64,8 +64,8 @@ const struct nvdp_tokenizer *nvdp_encoder_tokenizer(const struct nvdp_encoder *e
  * @param ctx     as in nvdp_encoder_load(); reports progress, can cancel
  * @param encoder encoder
  * @param dataset N texts with T tokens in total, by the encoder's tokenizer (nvdp_dataset_from_texts())
- * @param states  [T, d] last states, text after text; NULL: not wanted
- * @param vectors [N, p] pooled vectors; NULL: not wanted
+ * @param states  [T, d] last states, text after text; may be NULL
+ * @param vectors [N, p] pooled vectors; may be NULL
  * @return NVDP_ERR_ARGUMENT for tokens that the encoder does not have, texts that are too long, and vectors of an
  *         encoder without pooling; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_encoder_run(struct nvdp_context *ctx, struct nvdp_encoder *encoder,

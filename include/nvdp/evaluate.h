@@ -48,7 +48,7 @@ struct nvdp_class_score {
  * @param config       as in nvdp_evaluate()
  * @param out          as in nvdp_evaluate()
  * @param[out] count   number of classes; 0 for tasks with scores or tags
- * @param[out] classes [count] in the order of their names; NULL if count is 0; free()
+ * @param[out] classes [count] in the order of their names; NULL if count is 0; the caller frees it with free()
  * @return as nvdp_evaluate() */
 nvdp_status nvdp_evaluate_classes(struct nvdp_context *ctx, const struct nvdp_config *config,
                                   struct nvdp_evaluation *out, size_t *count,
@@ -60,7 +60,7 @@ nvdp_status nvdp_evaluate_classes(struct nvdp_context *ctx, const struct nvdp_co
  * nvdp_predict_texts(): run, input, model, text-column, samples, probabilities, batch, seed, out.
  * @param ctx     reports progress, records messages, can cancel
  * @param config  of kind "predict"; without "out", the file is RUN/predictions_SPLIT.tsv
- * @param written the path; free(); NULL: not wanted
+ * @param written the path; the caller frees it with free(); may be NULL
  * @return as nvdp_evaluate() */
 nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *config,
                          char **written);
@@ -73,13 +73,13 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *con
  * tasks with pairs, a tab separates the two texts of a line. Predictions are means of probabilities or of scores
  * over "samples" draws of the noise; methods without noise take one.
  *
- * "run" may be a reader of a summary (nvdp_reuse()), which has no splits. It reads the column "text-column" of tables, and needs
- * the encoder "model". Probabilities are the estimates of its regression, cut to [0, 1].
+ * "run" may be a reader of a summary (nvdp_reuse()), which has no splits. It reads the column "text-column" of
+ * tables, and needs the encoder "model". Probabilities are the estimates of its regression, cut to [0, 1].
  * @param ctx    reports progress, records messages, can cancel
  * @param config of kind "predict"
  * @param write  receives the lines without "out"; NULL: "out" is required
  * @param user   passed to write
- * @param texts  number of texts; NULL: not wanted
+ * @param texts  number of texts; may be NULL
  * @return as nvdp_evaluate(); NVDP_ERR_INPUT, whose message names file and line, for a line without its tab, or with
  *         more than one; NVDP_ERR_ARGUMENT for runs that read tagged words or token representations, and if "out" is
  *         "input" */
@@ -104,7 +104,7 @@ nvdp_status nvdp_predict_dataset(struct nvdp_context *ctx, struct nvdp_model *mo
  * Options (kind "run"): run, split (default dev), data, limit, batch, seed.
  * @param ctx    reports progress, records messages, can cancel
  * @param config of kind "run"
- * @param out    nvdp_posteriors_free()
+ * @param out    the result, freed with nvdp_posteriors_free()
  * @return as nvdp_evaluate(); NVDP_ERR_ARGUMENT for methods without a bottleneck, and runs with token-noise
  *         (nvdp_run_text_privacy(), nvdp_run_sequence_privacy()) */
 nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -141,7 +141,7 @@ struct nvdp_encoding {
  * Options (kind "encode"): model, jsonl, out, all-layers, max-length, batch, pool, normalize.
  * @param ctx    reports progress, records messages, can cancel
  * @param config of kind "encode"
- * @param out    the result; NULL: not wanted
+ * @param out    the result; may be NULL
  * @return NVDP_ERR_ARGUMENT for options out of range, for models with a bottleneck, and if "out" is "jsonl";
  *         NVDP_ERR_INPUT for an invalid text (the message names the line) and for other modules and poolings (the
  *         message names file and key); NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */

@@ -18,22 +18,22 @@ struct nvdp_guarantee {
     char method[32];    /**< "nvdp", "vtdp", "base", ... */
     bool noise;         /**< a random sample is shared; false for "base" and "reg" */
     bool token_noise;   /**< users replace or noise single tokens before encoding */
-    /** Proven epsilon for any two texts, at `delta`, for all `releases` samples of a text together; +inf: nothing is
+    /** Proven epsilon for any two texts, at `delta`, for all `releases` samples of a text together; +inf if nothing is
      * proven. */
     double epsilon;
     double delta;    /**< delta of `epsilon` */
     size_t releases; /**< number of samples per text */
     double clip;     /**< C, in standard deviations of the noise; NaN: no clip */
-    size_t numbers;  /**< numbers per sample; 0: unknown */
+    size_t numbers;  /**< numbers per sample; 0 if unknown */
     size_t guesses;  /**< number of entries of `guess` */
     struct nvdp_bounded_guess guess[NVDP_GUESSES]; /**< proven guess bounds */
-    double information; /**< proven bound of the mutual information, in nats; NaN: unknown */
-    size_t texts;       /**< number of measured texts; 0: none */
+    double information; /**< proven bound of the mutual information, in nats; NaN if unknown */
+    size_t texts;       /**< number of measured texts; 0 if there is none */
     double order;       /**< order of the Renyi divergences below */
     /** Largest divergence between one sample each of two measured texts, in nats; may be +inf. */
     double largest;
     double infinite_share; /**< share of the pairs whose divergence is infinite */
-    /** Share of samples whose text an attacker names among the measured texts; NaN: unknown. */
+    /** Share of samples whose text an attacker names among the measured texts; NaN if unknown. */
     double named;
     /** Epsilon of private training for one training example that is zeroed out (account.h). NaN: training is not
      * private; +inf: training is private at an unknown epsilon. */
@@ -41,16 +41,17 @@ struct nvdp_guarantee {
     double training_delta;       /**< delta of training_epsilon */
     double training_mu;          /**< nvdp_example_risk.mu; +inf: not recorded */
     bool partial;                /**< `texts` are a subset of the texts of their split */
-    size_t of_texts;             /**< number of texts of the split; 0: unknown */
+    size_t of_texts;             /**< number of texts of the split; 0 if unknown */
     struct nvdp_word_claim word; /**< the claim per word */
-    /** nvdp_certificate.named_bound. If it is NaN or 0, it is unknown, and a bound that follows from `epsilon` is used. */
+    /** nvdp_certificate.named_bound. If it is NaN or 0, it is unknown, and a bound that follows from `epsilon` is
+     * used. */
     double named_bound;
 };
 
 /** Writes the summary as one paragraph without line ends. Bounds are rounded in the safe direction.
  * @param ctx records messages; may be NULL
  * @param of  the guarantee
- * @param out the text; free()
+ * @param out the text; the caller frees it with free()
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_guarantee_line(struct nvdp_context *ctx, const struct nvdp_guarantee *of,
                                 char **out);
@@ -58,7 +59,7 @@ nvdp_status nvdp_guarantee_line(struct nvdp_context *ctx, const struct nvdp_guar
 /** Writes the proven guess bounds as one or two sentences, or an empty text without a useful guarantee.
  * @param ctx records messages; may be NULL
  * @param of  the guarantee
- * @param out the text; free()
+ * @param out the text; the caller frees it with free()
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_guarantee_guesses(struct nvdp_context *ctx, const struct nvdp_guarantee *of,
                                    char **out);

@@ -69,7 +69,7 @@ double nvdp_guess_clip(double baseline, double target, int releases, size_t dim)
  * sqrt(releases).
  * @param clip     C >= 0, in standard deviations of the noise
  * @param releases number of samples of the text, >= 1
- * @param dim      d, numbers per sample; 0: unknown
+ * @param dim      d, numbers per sample; 0 if unknown
  * @return nats (divide by log 2 for bits); NaN for an argument out of its range */
 double nvdp_guess_information(double clip, int releases, size_t dim);
 

@@ -15,7 +15,8 @@ NVDP_BEGIN_DECLS
  * states it. The attacker ranks the listed texts with this label. Numbers of struct nvdp_linkage are repeated. */
 struct nvdp_linkage_labeled {
     size_t
-        labels; /**< number of different labels of the N texts; 0: the texts have none, and all else is NaN */
+        /** Number of different labels of the N texts; 0: the texts have none, and all else is NaN. */
+        labels;
     double first;                        /**< share of trials whose text is the most likely */
     struct nvdp_interval first_interval; /**< Clopper & Pearson 1934 */
     /** Success without samples, labels/N: a text that shares its label with n texts is right in one of n guesses. */
@@ -23,8 +24,8 @@ struct nvdp_linkage_labeled {
     double ten; /**< share of trials whose text is among the ten most likely */
     struct nvdp_interval ten_interval; /**< Clopper & Pearson 1934 */
     double ten_chance;  /**< sum over labels of the smaller of 10 and its texts, divided by N */
-    double first_bound; /**< nvdp_guess_bound() of first_chance; NaN: nothing is proven */
-    double ten_bound;   /**< nvdp_guess_bound() of ten_chance; NaN: nothing is proven */
+    double first_bound; /**< nvdp_guess_bound() of first_chance; NaN if nothing is proven */
+    double ten_bound;   /**< nvdp_guess_bound() of ten_chance; NaN if nothing is proven */
 };
 
 /** Success of re-identification. A trial is all samples of one text. The attacker ranks the listed texts by their
@@ -49,12 +50,14 @@ struct nvdp_linkage {
     struct nvdp_interval information_interval; /**< Student's t */
     /** Share named from the posteriors themselves, without noise; less than 1 if texts have the same posterior. */
     double states;
-    /** Proven upper bound of `first` (nvdp_guess_bound() of first_chance); NaN: nothing is proven. */
+    /** Proven upper bound of `first` (nvdp_guess_bound() of first_chance); NaN if nothing is proven. */
     double first_bound;
-    double ten_bound;                    /**< proven upper bound of `ten`; NaN: nothing is proven */
+    /** Proven upper bound of `ten`; NaN if nothing is proven. */
+    double ten_bound;
     struct nvdp_linkage_labeled labeled; /**< the same with labels */
     double
-        named; /**< the larger of `first` and labeled.first, because an export may state the labels */
+        /** The larger of `first` and labeled.first, because an export may state the labels. */
+        named;
     struct nvdp_interval named_interval; /**< its interval */
 };
 

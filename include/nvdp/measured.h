@@ -23,11 +23,11 @@ struct nvdp_measured {
     struct nvdp_training_privacy *training;
     /** Measures of posteriors, or of states with noise. NULL if no vectors were measured. */
     struct nvdp_privacy_report *vectors;
-    struct nvdp_dchi_report
-        *tokens; /**< measures of texts under a mechanism on tokens; NULL: none */
+    /** Measures of texts under a mechanism on tokens; NULL if there is none. */
+    struct nvdp_dchi_report *tokens;
     struct nvdp_certificate *certificate; /**< with the option certify, else NULL */
-    /** First lines about a run (nvdp_guarantee_line() and nvdp_guarantee_guesses()), each with its line end; NULL if the
-     * run's noise is on tokens, if the run is not finished, or without a run. */
+    /** First lines about a run (nvdp_guarantee_line() and nvdp_guarantee_guesses()), each with its line end; NULL if
+     * the run's noise is on tokens, if the run is not finished, or without a run. */
     char *guarantee;
     /** The report with the training's guarantee, or the certificate, as one JSON object; NULL if there is neither. */
     char *json;
@@ -39,7 +39,7 @@ struct nvdp_measured {
  * RUN/nvdp_measured_name(); so it is for a folder of privatized texts. A run whose method has no samples to measure has
  * only the guarantee of its training. With the option certify, certifies the run and measures nothing.
  * @param ctx    reports progress, records messages, can cancel
- * @param run    directory of a run; NULL: none
+ * @param run    directory of a run; NULL if there is none
  * @param config options of the kinds "run,text-privacy". Options posteriors,
  *               posteriors-out, pairs, out and certify are read if the configuration has them (nvdp_config_add())
  * @param out    the result; untouched on error
@@ -52,7 +52,7 @@ nvdp_status nvdp_measure(struct nvdp_context *ctx, const char *run,
  * @param ctx    records messages
  * @param config of kinds "run,privacy"; other options are ignored
  * @param stem   "privacy"; "certificate" for certificates; "measured" in a directory of privatized texts
- * @param out    the name; free()
+ * @param out    the name; the caller frees it with free()
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_measured_name(struct nvdp_context *ctx, const struct nvdp_config *config,
                                const char *stem, char **out);
@@ -63,7 +63,7 @@ nvdp_status nvdp_measured_name(struct nvdp_context *ctx, const struct nvdp_confi
  * defaults before other options.
  * @param ctx records messages
  * @param run directory of the run
- * @param out the array; free()
+ * @param out the array; the caller frees it with free()
  * @return NVDP_ERR_IO, NVDP_ERR_INPUT for an invalid file, which the message names; NVDP_ERR_MEMORY */
 nvdp_status nvdp_measured_list(struct nvdp_context *ctx, const char *run, char **out);
 

@@ -22,7 +22,8 @@ enum nvdp_method {
     NVDP_METHOD_VIB_LEARNED, /**< as vib-fixed, with a trained scale per dimension (Eq. 10) */
     NVDP_METHOD_VTDP,        /**< one Gaussian per token, no weights (Eq. 8) */
     NVDP_METHOD_NVDP,        /**< NVIB: Gaussians with Dirichlet weights (Henderson & Fehr 2023) */
-    NVDP_METHOD_WORD, /**< a sum of clipped word vectors with noise: private per word (docs/certified.md) */
+    /** a sum of clipped word vectors with noise: private per word (docs/certified.md). */
+    NVDP_METHOD_WORD,
     /** An encoder's own sentence embedding with noise. The encoder is not trained, and the map only with the objective
      * distill (docs/vib.md). */
     NVDP_METHOD_SENTENCE
@@ -38,7 +39,8 @@ enum nvdp_pool {
 
 /** Returns a method's name in options and files.
  * @param method a method
- * @return "base", "reg", "vib-fixed", "vib-learned", "vtdp", "nvdp", "word" or "sentence"; "unknown" for any other value. Static text */
+ * @return "base", "reg", "vib-fixed", "vib-learned", "vtdp", "nvdp", "word" or "sentence"; "unknown" for any other
+ *         value. Static text */
 const char *nvdp_method_name(enum nvdp_method method);
 
 /** Finds a method by name.

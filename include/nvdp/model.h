@@ -40,7 +40,7 @@ struct nvdp_model_info {
 /** Loads a directory that training wrote (RUN/model): tokenizer, configuration, weights. O(size of the weights).
  * @param ctx       memory, threads, precision, messages; must outlive the model
  * @param directory path
- * @param out       the model; nvdp_model_free(); untouched on error
+ * @param out       the model, freed with nvdp_model_free(); untouched on error
  * @return NVDP_OK; NVDP_ERR_IO if a file cannot be read; NVDP_ERR_INPUT, whose message names file, key or tensor,
  *         what was expected and what was found; NVDP_ERR_STATE for an unfinished run; NVDP_ERR_MEMORY */
 nvdp_status nvdp_model_load(struct nvdp_context *ctx, const char *directory,
@@ -69,7 +69,7 @@ const struct nvdp_tokenizer *nvdp_model_tokenizer(const struct nvdp_model *model
  * @param model   a loaded model
  * @param dataset texts, tokenized with the model's tokenizer
  * @param batch   texts per forward pass, at least 1
- * @param out     nvdp_posteriors_free(); untouched on error
+ * @param out     the result, freed with nvdp_posteriors_free(); untouched on error
  * @return NVDP_OK; NVDP_ERR_ARGUMENT for a method without a bottleneck, batch 0, or a text longer than the
  *         bottleneck's length; NVDP_ERR_NUMERIC if a number is not finite; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_model_posteriors(struct nvdp_context *ctx, struct nvdp_model *model,

@@ -42,7 +42,7 @@ struct nvdp_posteriors {
     /** C of a sequence clip; 0: no clip. A clip means hidden lengths, kappa 1, all variances 1, and a norm of at
      * most C of all means of a text as one vector (docs/nvib.md). */
     double clip_sequence;
-    int split; /**< 1 + the enum nvdp_split of the texts; 0: unknown */
+    int split; /**< 1 + the enum nvdp_split of the texts; 0 if unknown */
 };
 
 /** Creates a set with arrays of zeros, one vector per component, pseudo-count 1 for prior and padding, public
@@ -52,7 +52,7 @@ struct nvdp_posteriors {
  * @param rows       T, number of tokens of all texts
  * @param dim        p >= 1
  * @param with_alpha false: a Gaussian mechanism, `alpha` is NULL
- * @param out        the set; nvdp_posteriors_free()
+ * @param out        the set, freed with nvdp_posteriors_free()
  * @return NVDP_ERR_ARGUMENT for dim 0, NVDP_ERR_MEMORY */
 nvdp_status nvdp_posteriors_create(struct nvdp_context *ctx, size_t texts, size_t rows, size_t dim,
                                    bool with_alpha, struct nvdp_posteriors **out);
@@ -73,7 +73,7 @@ nvdp_status nvdp_posteriors_check(struct nvdp_context *ctx,
 /** Reads and checks a file of kind posteriors/1 (docs/formats.md).
  * @param ctx  records messages; may be NULL
  * @param path the file
- * @param out  the set; nvdp_posteriors_free()
+ * @param out  the set, freed with nvdp_posteriors_free()
  * @return NVDP_ERR_IO, NVDP_ERR_INPUT for an invalid file, NVDP_ERR_MEMORY */
 nvdp_status nvdp_posteriors_read(struct nvdp_context *ctx, const char *path,
                                  struct nvdp_posteriors **out);

@@ -14,7 +14,7 @@ NVDP_BEGIN_DECLS
 /** Writes the configuration as a JSON object, with zeros replaced by the values that they mean, as in pretrain.json.
  * @param ctx    records errors; may be NULL
  * @param config of kind "pretrain"
- * @param out    the text; free(); untouched on error
+ * @param out    the text; the caller frees it with free(); untouched on error
  * @return NVDP_ERR_ARGUMENT for a configuration of another kind; NVDP_ERR_MEMORY */
 nvdp_status nvdp_pretrain_config_json(struct nvdp_context *ctx, const struct nvdp_config *config,
                                       char **out);

@@ -74,8 +74,8 @@ struct nvdp_bdp_column {
     size_t worst_text;          /**< index of that text, from 0 */
     double floor; /**< log(1/delta)/k at the worst text's k: epsilon if all divergences were 0 */
     size_t infinite_texts; /**< number of texts whose epsilon is infinite */
-    /** Causes of infinite pairs at the order of the published moment, or, for the best moment, of the smallest moment of
-     * the grid, or NULL if the input is not posteriors. */
+    /** Causes of infinite pairs at the order of the published moment, or, for the best moment, of the smallest moment
+     * of the grid, or NULL if the input is not posteriors. */
     struct nvdp_infinite_summary *infinite_pairs;
 };
 
@@ -288,8 +288,8 @@ struct nvdp_privacy_report {
      * the input is not posteriors. */
     struct nvdp_linkage *linkage;
     struct nvdp_guess_summary guesses; /**< guess bounds */
-    /** Digest of the measured posteriors and the library's version, hexadecimal: equal only for the same texts under the same model. It
-     * confirms a guess of all texts, so do not publish it. "" if the input is not posteriors. */
+    /** Digest of the measured posteriors and the library's version, hexadecimal: equal only for the same texts under
+     * the same model. It confirms a guess of all texts, so do not publish it. "" if the input is not posteriors. */
     char digest[65];
 };
 
@@ -324,7 +324,7 @@ struct nvdp_privacy_report {
  * @param posteriors 2 or more texts; checked
  * @param config     of kind "privacy"; NULL: the defaults
  * @param matrix     as in nvdp_renyi_pairs()
- * @param out        the report; nvdp_result_free()
+ * @param out        the report, freed with nvdp_result_free()
  * @return as nvdp_renyi_pairs() and nvdp_bdp() */
 nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                  const struct nvdp_config *config, double *matrix,

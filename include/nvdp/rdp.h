@@ -139,7 +139,7 @@ struct nvdp_exact_point {
  * @param alpha_p  [m] pseudo-counts of P, > 0
  * @param alpha_q  [m] pseudo-counts of Q, > 0
  * @param releases number of independent samples of the same text, at least 1
- * @param[out] out the loss; nvdp_exact_free()
+ * @param[out] out the loss, freed with nvdp_exact_free()
  * @return NVDP_ERR_ARGUMENT, whose message names the invalid number; NVDP_ERR_MEMORY */
 nvdp_status nvdp_exact_create(struct nvdp_context *ctx, size_t n, const double *mu_p,
                               const double *var_p, const double *mu_q, const double *var_q,
@@ -152,7 +152,7 @@ nvdp_status nvdp_exact_create(struct nvdp_context *ctx, size_t n, const double *
  * @param i          index of the text of P, below posteriors->texts
  * @param j          index of the text of Q; delta is 1 if lengths are public and differ
  * @param releases   at least 1
- * @param[out] out   the loss; nvdp_exact_free()
+ * @param[out] out   the loss, freed with nvdp_exact_free()
  * @return NVDP_ERR_ARGUMENT, NVDP_ERR_MEMORY */
 nvdp_status nvdp_exact_texts(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                              size_t i, size_t j, int releases, struct nvdp_exact **out);
@@ -322,7 +322,7 @@ struct nvdp_pairs_summary {
  * @param posteriors 2 or more texts; checked
  * @param config     of kind "privacy"; reads order, adjacency, arithmetic, max-pairs and seed; NULL:
  *                   the defaults
- * @param matrix     [N, N] nats, row P, column Q, diagonal 0, NaN for pairs that are not adjacent; NULL: not wanted;
+ * @param matrix     [N, N] nats, row P, column Q, diagonal 0, NaN for pairs that are not adjacent; may be NULL;
  *                   must be NULL if pairs are drawn
  * @param out        the statistics, in nats
  * @return NVDP_ERR_ARGUMENT for an option or a number of texts out of its range, NVDP_ERR_INPUT for posteriors that

@@ -69,35 +69,38 @@ struct nvdp_result_lines;
 struct nvdp_result_row {
     const char *name;             /**< name of the value, and its key; NULL ends a table */
     enum nvdp_result_type type;   /**< type of the value */
-    const char *unit;             /**< "nats", "texts", "s"; NULL: none */
+    const char *unit;             /**< "nats", "texts", "s"; NULL if there is none */
     enum nvdp_result_scope scope; /**< the object that the value describes */
     int better;                   /**< +1: larger is better; -1: smaller; 0: neither */
     const char *help;             /**< description */
     size_t offset;                /**< offset of the member */
     size_t width;                 /**< size of the member in bytes */
-    /** Name in the text; NULL: no line, or `print` writes it. With `of`: the struct, or each of the list, is a line of a
-     * grid, whose columns are the labelled rows of its table. */
+    /** Name in the text; NULL: no line, or `print` writes it. With `of`: the struct, or each of the list, is a line
+     * of a grid, whose columns are the labelled rows of its table. */
     const char *label;
     int decimals;      /**< decimals of a real number in the text; 0: four digits */
-    const char *after; /**< text after the number; NULL: none */
+    const char *after; /**< text after the number; NULL if there is none */
     double scale;      /**< factor of the number in the text; 0: 1 */
     int bound;         /**< 1: upper bound, rounded up; -1: lower bound, down; scale 100: % */
-    size_t error;      /**< offset of a standard error; 0: none */
+    size_t error;      /**< offset of a standard error; 0 if there is none */
     size_t array;      /**< numbers that JSON lists; 0: no list */
-    /** [array] Levels of quantiles, which are real numbers: JSON is an object with a key per level, a grid has a column per level; NULL: none. */
+    /** [array] Levels of quantiles, which are real numbers: JSON is an object with a key per level, a grid has a
+     * column per level; NULL if there is none. */
     const double *levels;
     const char *text; /**< [TEXT] the text itself, if it is the same for every result */
     const char
-        *note;     /**< [TABLE] text that JSON adds to the struct, as its key "note"; NULL: none */
-    size_t high;   /**< offset of an interval's upper end */
-    size_t length; /**< offset of a list's length */
+        /** [TABLE] text that JSON adds to the struct, as its key "note"; NULL if there is none. */
+        *note;
+    size_t high;         /**< offset of an interval's upper end */
+    size_t length;       /**< offset of a list's length */
     size_t length_width; /**< size of that length in bytes */
     bool indirect;       /**< the member is a pointer to the value */
     size_t within; /**< [indirect] offset of the value in the struct that the pointer leads to */
     enum nvdp_result_absent absent;     /**< of this row in all views */
     const struct nvdp_result_table *of; /**< the table of a struct or list */
     const char *const *
-        words; /**< texts of the values of an enum from 0, or of a flag in lines; NULL: `word` returns the text of an enum */
+        /** Texts of the values of an enum from 0, or of a flag in lines; NULL: `word` returns the text of an enum. */
+        words;
     const char *(*word)(int value); /**< returns the text of an enum's value */
     /** Computes a number that is not a member; needs no offset. */
     double (*real)(const void *result);
@@ -105,7 +108,7 @@ struct nvdp_result_row {
     /** Offset of a number or flag without which the value does not exist. It is in the struct of the table, or, if
      * `indirect`, in the struct that the pointer leads to. */
     size_t positive;
-    size_t positive_width; /**< size of that number in bytes; 0: there is none */
+    size_t positive_width; /**< size of that number in bytes; 0 if there is none */
     bool positive_real;    /**< that number is a double */
     /** Writes the row's lines with nvdp_result_line(). */
     void (*print)(const void *result, struct nvdp_result_lines *to);
@@ -148,9 +151,10 @@ struct nvdp_result_key {
 
 /** A view: how a file, or "terminal", differs from the table. */
 struct nvdp_result_view {
-    const char *name;                   /**< name of the view; NULL ends a list */
-    enum nvdp_result_absent absent;     /**< of rows that do not set their own */
-    const struct nvdp_result_key *keys; /**< rows that come first, in this order; NULL: none */
+    const char *name;               /**< name of the view; NULL ends a list */
+    enum nvdp_result_absent absent; /**< of rows that do not set their own */
+    /** Rows that come first, in this order; NULL if there is none. */
+    const struct nvdp_result_key *keys;
 };
 
 /** The rows of a struct. */
@@ -162,7 +166,7 @@ struct nvdp_result_table {
     /** Size of an item in a list of structs; 0: every member of an item is an array of its own. */
     size_t size;
     const struct nvdp_result_row *rows;   /**< the rows */
-    const struct nvdp_result_view *views; /**< views; NULL: none */
+    const struct nvdp_result_view *views; /**< views; NULL if there is none */
 };
 
 /** Returns a table of the library.
@@ -179,7 +183,7 @@ const struct nvdp_result_table *nvdp_result_table_find(const char *name);
  * @param ctx    records messages; may be NULL
  * @param result a struct with a member `kind`, or a result of nvdp_attack(), filled by the library
  * @param view   "file" for the keys that a file of the result has; NULL: all
- * @param out    the text; free()
+ * @param out    the text; the caller frees it with free()
  * @return NVDP_ERR_ARGUMENT if the library did not fill the struct, or if its kind has no JSON; NVDP_ERR_NUMERIC for a
  *         number that must be finite and is not, or for a text that is not UTF-8; NVDP_ERR_MEMORY */
 nvdp_status nvdp_result_json(struct nvdp_context *ctx, const void *result, const char *view,
@@ -189,7 +193,7 @@ nvdp_status nvdp_result_json(struct nvdp_context *ctx, const void *result, const
  * @param ctx    records messages; may be NULL
  * @param result as in nvdp_result_json()
  * @param view   "summary" for the few lines that matter most, which a nvdp_privacy_report has; NULL: all
- * @param out    the text; free()
+ * @param out    the text; the caller frees it with free()
  * @return NVDP_ERR_ARGUMENT if the library did not fill the struct, or if its kind has no such text; NVDP_ERR_MEMORY */
 nvdp_status nvdp_result_text(struct nvdp_context *ctx, const void *result, const char *view,
                              char **out);

@@ -51,7 +51,7 @@ struct nvdp_sanitizer_info {
     size_t sensitive;
     /** Number of tokens whose vector equals that of another token: no output distinguishes them. */
     size_t equal;
-    int32_t equal_a; /**< one of two such tokens; -1: none */
+    int32_t equal_a; /**< one of two such tokens; -1 if there is none */
     int32_t equal_b; /**< the other one */
     bool pieces;     /**< tokens are an encoder's WordPieces, not words */
     /** Words without a vector are dropped; false: a uniformly drawn token replaces them. */
@@ -78,17 +78,19 @@ struct nvdp_sanitizer_info {
  * created when nvdp_sanitize() or nvdp_text_privacy() has counted the words of the texts.
  *
  * vocabulary-from keeps the words of a file of vectors that occur in a public text (one text per line). If it is the
- * name of a task, the words are those of its texts, and the mechanism is created when they are counted. That vocabulary is not private.
+ * name of a task, the words are those of its texts, and the mechanism is created when they are counted. That
+ * vocabulary is not private.
  *
  * The texts of the files sensitive-from and vocabulary-from are compared with every text that is privatized. A text
  * that is among them is refused, because the mechanism depends on it. With public-independent the owner declares that
  * these files were chosen independently of the private texts; they are then not compared, and statements say so.
  *
  * Options (kind "sanitizer"): mechanism; model or vectors; vocabulary-from; eta (or epsilon);
- * oov; for santext-plus p, sensitive and one of sensitive-from, sensitive-list, sensitive-from-data; public-independent.
+ * oov; for santext-plus p, sensitive and one of sensitive-from, sensitive-list, sensitive-from-data;
+ * public-independent.
  * @param ctx      records messages: a notice about equal vectors, a warning about words that no text can contain
  * @param config   of kind "sanitizer"
- * @param[out] out the sanitizer; nvdp_sanitizer_free(); untouched on error
+ * @param[out] out the sanitizer, freed with nvdp_sanitizer_free(); untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range; NVDP_ERR_IO; NVDP_ERR_INPUT, whose message names file and
  *         line, for vectors of unequal length, a number that is not finite, a repeated word, a first line that
  *         contradicts the rest, a list with unknown words, or a vocabulary without a regular token;
@@ -147,7 +149,7 @@ void nvdp_token_list_free(struct nvdp_token_list *list);
  * @param sanitizer sanitizer
  * @param n         number of tokens
  * @param token     [n] below V
- * @param[out] out  the text; free()
+ * @param[out] out  the text; the caller frees it with free()
  * @return NVDP_ERR_ARGUMENT for an invalid token; NVDP_ERR_MEMORY */
 nvdp_status nvdp_sanitizer_text(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
                                 size_t n, const int32_t *token, char **out);
@@ -184,7 +186,7 @@ struct nvdp_sanitize_result {
     size_t examples;
     char before[NVDP_SANITIZE_EXAMPLES][NVDP_SANITIZE_EXAMPLE_SIZE]; /**< original texts */
     char after[NVDP_SANITIZE_EXAMPLES][NVDP_SANITIZE_EXAMPLE_SIZE];  /**< privatized texts */
-    /** Upper bound of epsilon between a word without a vector and one with a vector; +inf: nothing is proven. */
+    /** Upper bound of epsilon between a word without a vector and one with a vector; +inf if nothing is proven. */
     double oov_epsilon;
     bool insecure_seed; /**< draws came from a seed, which can undo them */
     /** `epsilon` times the number of output tokens of the longest row: the bound for a whole row of words with
@@ -216,7 +218,7 @@ struct nvdp_sanitize_result {
  * @param config   of kind "sanitize"
  * @param write    receives the lines without `out`; NULL: `out` is required
  * @param user     passed to write
- * @param[out] out the result; what an earlier call put there is freed; untouched on error; NULL: not wanted
+ * @param[out] out the result; what an earlier call put there is freed; untouched on error; may be NULL
  * @return NVDP_ERR_ARGUMENT for options out of range, mutually exclusive options, an existing output without
  *         "overwrite", and a private text among the public texts; NVDP_ERR_INPUT, whose message names file and line,
  *         for a row with another number of columns, a missing column, and invalid tables as in nvdp_sanitizer_create();

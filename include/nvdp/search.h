@@ -1,10 +1,10 @@
 /** @file search.h
- * Search in a shared file of method sentence (nvdp_export() with the option "model"): ranks its texts by their similarity
- * to a query.
+ * Search in a shared file of method sentence (nvdp_export() with the option "model"): ranks its texts by their
+ * similarity to a query.
  *
  * The searcher embeds the query without noise, with the encoder that the file names and the public center and principal
- * directions that the file states. Let v(x) be the centered, projected embedding of a text and u the unit vector of v(q).
- * The mean of a text's sample z is M(x) = C v(x)/|v(x)|, so z.u/C, averaged over the S samples of the text, is an
+ * directions that the file states. Let v(x) be the centered, projected embedding of a text and u the unit vector of
+ * v(q). The mean of a text's sample z is M(x) = C v(x)/|v(x)|, so z.u/C, averaged over the S samples of the text, is an
  * unbiased estimate of the cosine of v(x) and v(q). Its error is Gaussian with deviation 1/(C sqrt(S)), whatever the
  * width. A text without tokens has M = 0, and the cosine 0. Because v is centered, thresholds for cosines of the plain
  * encoder do not apply.
@@ -30,7 +30,8 @@ struct nvdp_search_info {
     size_t dim;         /**< p */
     double clip;        /**< C, the norm of all means */
     double deviation;   /**< 1/(C sqrt(S)), the standard deviation of an estimate */
-    /** Half the width of the 95 % interval of a text that was chosen without looking at the file, which a hit is not. */
+    /** Half the width of the 95 % interval of a text that was chosen without looking at the file, which a hit is
+     * not. */
     double margin;
     /** Half the width of intervals that hold for all N texts together with 95 %, so also for the hits of one query. */
     double margin_all;
@@ -50,8 +51,9 @@ struct nvdp_hit {
      * that is much closer to the query than all others. m if the estimates vary no more than the noise. */
     double shrunken;
     /** Phi(sqrt(s) (estimate - e)/(sqrt(2) deviation)), e the estimate of the text after the last hit: the probability
-     * under this prior that the text's cosine is above that text's. Too small for a text that is much closer to the query
-     * than all others. 1/2 if the estimates vary no more than the noise. NaN if no text comes after the last hit. */
+     * under this prior that the text's cosine is above that text's. Too small for a text that is much closer to the
+     * query than all others. 1/2 if the estimates vary no more than the noise. NaN if no text comes after the last
+     * hit. */
     double above;
 };
 
@@ -59,7 +61,7 @@ struct nvdp_hit {
  * @param ctx      outlives the search
  * @param shared   the file; outlives the search
  * @param model    folder of the encoder; NULL: models/NAME or NAME in the working directory, NAME as the file states it
- * @param[out] out the search; nvdp_search_free(); untouched on error
+ * @param[out] out the search, freed with nvdp_search_free(); untouched on error
  * @return NVDP_ERR_ARGUMENT for a file that was not made from an encoder's own embedding; NVDP_ERR_INPUT for an encoder
  *         with other weights than the sender's; errors of nvdp_encoder_load() */
 nvdp_status nvdp_search_open(struct nvdp_context *ctx, const struct nvdp_shared *shared,

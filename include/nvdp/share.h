@@ -17,18 +17,19 @@ NVDP_BEGIN_DECLS
 /** Size in bytes of a guarantee's line, including its NUL. */
 #define NVDP_GUARANTEE_SIZE 1024
 
-/** All texts of a person together, by a ledger. The unit of privacy is everything that the files of the ledger name as one
- * person's: each of these texts may be replaced by any other. Texts that no file names are missing. Not hidden: how many texts a person has, and which
- * rows of a file are theirs. A text without a person counts as a person of its own. Members are maxima, which may belong
- * to different persons. */
+/** All texts of a person together, by a ledger. The unit of privacy is everything that the files of the ledger name
+ * as one person's: each of these texts may be replaced by any other. Texts that no file names are missing. Not
+ * hidden: how many texts a person has, and which rows of a file are theirs. A text without a person counts as a
+ * person of its own. Members are maxima, which may belong to different persons. */
 struct nvdp_persons {
-    size_t persons;   /**< number of persons; 0: none is named, and all else is 0 or NaN */
+    size_t persons;   /**< number of persons; 0 if no person is named, and all else is 0 or NaN */
     uint64_t texts;   /**< largest number of different texts of a person */
     uint64_t samples; /**< largest number of samples of all texts of a person */
-    double epsilon;   /**< largest epsilon of all samples of a person; +inf: one has no proof */
+    double epsilon;   /**< largest epsilon of all samples of a person; +inf if one has no proof */
     double delta;     /**< delta of epsilon, 1e-5 */
-    double mu;        /**< its mu; +inf: a release is not Gaussian */
-    double radius;  /**< C of its guess bound Phi(Phi^-1(b) + C); +inf: a release is not Gaussian */
+    double mu;        /**< its mu; +inf if a release is not Gaussian */
+    /** C of its guess bound Phi(Phi^-1(b) + C); +inf if a release is not Gaussian. */
+    double radius;
     size_t guesses; /**< number of entries of `guess`; 0 if mu is not finite */
     struct nvdp_bounded_guess guess[NVDP_GUESSES]; /**< upper bounds for any guess about a person */
 };
@@ -46,56 +47,57 @@ struct nvdp_export_result {
     /** For the owner: divergences of one sample per text, in nats, over pairs of the texts; Bayesian DP of all
      * samples. NULL with fewer than 2 texts. */
     struct nvdp_privacy_report *privacy;
-    /** Largest total number of samples of any text of this export, by the ledger; 0: no ledger. */
+    /** Largest total number of samples of any text of this export, by the ledger; 0 if there is no ledger. */
     uint64_t spent_samples;
     /** Largest epsilon, at `spent_delta`, of all samples of one text together. This text may differ from that of
-     * spent_samples. +inf: nothing is proven for one of the samples; NaN: no ledger. */
+     * spent_samples. +inf if nothing is proven for one of the samples; NaN if there is no ledger. */
     double spent_epsilon;
-    double spent_delta; /**< delta of the ledger, 1e-5; NaN: no ledger */
+    double spent_delta; /**< delta of the ledger, 1e-5; NaN if there is no ledger */
     /** Number of texts for which the model gave numbers that are not finite; 0 replaced these numbers. For the owner
      * only: it is computed without noise. */
     size_t replaced;
     /** The file has a useful guarantee: the certificate of the samples of one row has an epsilon of at most
-     * NVDP_USEFUL_EPSILON and a `named_bound` of at most NVDP_USEFUL_NAMED. No measurement counts. The samples of a text
-     * that the ledger counts in other rows and files add up: see spent_epsilon. */
+     * NVDP_USEFUL_EPSILON and a `named_bound` of at most NVDP_USEFUL_NAMED. No measurement counts. The samples of a
+     * text that the ledger counts in other rows and files add up: see spent_epsilon. */
     bool useful;
     /** First line of the statement: the guarantee, or why there is no useful one. */
     char guarantee[NVDP_GUARANTEE_SIZE];
     /** Exported texts that the encoder was trained on: "all", "some", or "maybe" (unknown). */
     char training_texts[8];
     struct nvdp_persons person; /**< by the ledger, with this file; option "person" */
-    size_t receivers;           /**< receivers that the ledger names; 0: none */
-    /** Largest epsilon of a text for a single receiver, who does not see what others have; NaN: none is named. */
+    size_t receivers;           /**< receivers that the ledger names; 0 if there is none */
+    /** Largest epsilon of a text for a single receiver, who does not see what others have; NaN if no receiver is
+     * named. */
     double receiver_epsilon;
     /** The same of all texts of a person; NaN: no receiver, or no person, is named. */
     double receiver_person_epsilon;
     char run[1024]; /**< folder of the run, which this export may have made (option "model") */
-    /** The same as spent_epsilon for one word in place of another; at most spent_epsilon. NaN: no ledger. */
+    /** The same as spent_epsilon for one word in place of another; at most spent_epsilon. NaN if there is no ledger. */
     double spent_word_epsilon;
-    /** Budget of a text that was set with the first export and never raised: at spent_delta it is proven even if exports
-     * depend on earlier samples. 0: none, and spent_epsilon is proven if number and noise of the exports do not depend
-     * on earlier samples. */
+    /** Budget of a text that was set with the first export and never raised: at spent_delta it is proven even if
+     * exports depend on earlier samples. 0: none, and spent_epsilon is proven if number and noise of the exports do
+     * not depend on earlier samples. */
     double spent_proven_epsilon;
     char unit[8]; /**< what has a sample: "text", or "person" for option "unit" */
-    size_t units; /**< persons in the file; 0: the file has samples of texts */
+    size_t units; /**< persons in the file; 0 if the file has samples of texts */
 };
 
 /** Draws the samples of every text and writes them to a file of kind embeddings/2 (embeddings/1 for grid float16).
- * Without publish-measured nothing else in the file is derived from the content of the texts: number, order, row numbers,
- * splits, lengths (if public) and labels (on request) are public. If its name ends with .safetensors or .parquet, it has
- * that format.
+ * Without publish-measured nothing else in the file is derived from the content of the texts: number, order, row
+ * numbers, splits, lengths (if public) and labels (on request) are public. If its name ends with .safetensors or
+ * .parquet, it has that format.
  *
  * For each text, the model infers the posterior. Each sample is drawn from the posterior with randomness of the
  * operating system: pi from a Dirichlet distribution, and z = mu + sigma eps (Henderson & Fehr 2023). Normal
  * deviates are exact (Karney 2016). The sample is rounded once, onto a grid that is the same for every text
  * (Mironov, CCS 2012, explains why). Noise and unrounded samples are not kept.
  *
- * With the option "model" it first makes the run "run" of method sentence, without training, unless that run exists: see
- * nvdp/search.h. The file then also states the mean and the principal directions of the texts of "center", without noise.
- * NVDP_ERR_ARGUMENT if one of the texts to export is among them, as normalized words or as tokens of the model; the
- * same for the public texts of a run with the objective distill. This refusal depends on the texts: it is for their
- * owner alone. With public-independent the owner declares that the public texts were chosen independently of the
- * private texts. They are then not compared, and the file always states the declaration.
+ * With the option "model" it first makes the run "run" of method sentence, without training, unless that run exists:
+ * see nvdp/search.h. The file then also states the mean and the principal directions of the texts of "center",
+ * without noise. NVDP_ERR_ARGUMENT if one of the texts to export is among them, as normalized words or as tokens of
+ * the model; the same for the public texts of a run with the objective distill. This refusal depends on the texts: it
+ * is for their owner alone. With public-independent the owner declares that the public texts were chosen
+ * independently of the private texts. They are then not compared, and the file always states the declaration.
  *
  * Divergences over all ordered pairs of at most measure-texts texts are measured for the result. The file contains
  * them only with publish-measured, because they can help someone who knows the encoder and some of the texts to
@@ -105,19 +107,19 @@ struct nvdp_export_result {
  * that. The file appears under its name when it is complete.
  *
  * The run's ledger, RUN/ledger unless the options name another, counts the samples of every text. Its record is
- * written to disk before the first value is drawn. An export that is cancelled before its file has a name is returned and
- * does not count; a killed one counts, and so does a failure that may depend on the samples: the message says which. A
- * keyed hash of its tokens identifies a text. The samples of a text accumulate: Gaussian mechanisms compose to
- * mu = sqrt(sum mu_i^2), others by adding Renyi divergences. This sum is proven if number and noise of the exports do not
- * depend on earlier samples; the option "budget-epsilon" of the first export, never raised, is proven even if they do.
- * A text that was shared before is refused unless the run was certified for that many samples or a budget allows it.
- * Each export from a seed counts, although the same seed gives the same samples. Each row is drawn, and the samples of
- * all rows of a text accumulate, too. Before anything is drawn, equal texts are counted, with or without a ledger, and
- * a notice says what they cost together. Beyond the samples that a run with certified-epsilon, certified-guess or
- * word-epsilon was certified for they are refused, unless "duplicates" is "each" or a budget is given. The refusal is
- * outside of the proof, because it shows that texts repeat. With the column "person", the samples of all texts of a
- * person accumulate in the same way. All releases of the ledger count together, as receivers may collude; with
- * "receiver" the result also has the largest sum of a single receiver.
+ * written to disk before the first value is drawn. An export that is cancelled before its file has a name is returned
+ * and does not count; a killed one counts, and so does a failure that may depend on the samples: the message says
+ * which. A keyed hash of its tokens identifies a text. The samples of a text accumulate: Gaussian mechanisms compose to
+ * mu = sqrt(sum mu_i^2), others by adding Renyi divergences. This sum is proven if number and noise of the exports do
+ * not depend on earlier samples; the option "budget-epsilon" of the first export, never raised, is proven even if
+ * they do. A text that was shared before is refused unless the run was certified for that many samples or a budget
+ * allows it. Each export from a seed counts, although the same seed gives the same samples. Each row is drawn, and
+ * the samples of all rows of a text accumulate, too. Before anything is drawn, equal texts are counted, with or
+ * without a ledger, and a notice says what they cost together. Beyond the samples that a run with certified-epsilon,
+ * certified-guess or word-epsilon was certified for they are refused, unless "duplicates" is "each" or a budget is
+ * given. The refusal is outside of the proof, because it shows that texts repeat. With the column "person", the
+ * samples of all texts of a person accumulate in the same way. All releases of the ledger count together, as
+ * receivers may collude; with "receiver" the result also has the largest sum of a single receiver.
  *
  * One pass of the encoder over the texts, and one over the measured texts; O(n^2 k p) for the pairs of n measured
  * texts with k components.
@@ -130,7 +132,7 @@ struct nvdp_export_result {
  * @param ctx      reports progress, records messages, can cancel
  * @param config   of kind "export". "insecure-seed" takes the noise from that seed: for tests; the file
  *                 says so
- * @param[out] out the result; untouched on error; NULL: not wanted
+ * @param[out] out the result; untouched on error; may be NULL
  * @return NVDP_ERR_ARGUMENT for options out of range; an existing file without "overwrite"; a run with token-noise;
  *         a method without noise; a model with query clean; grid float16 for a model with a sequence clip;
  *         deviations or pseudo-counts outside the range of exact sampling; a ledger of another tokenizer or length;
@@ -167,22 +169,22 @@ struct nvdp_verification {
     /** The signature is valid for `public_key` and the content that its check names. */
     bool is_signed;
     bool is_known;       /**< is_signed, and the key is the one given */
-    char public_key[65]; /**< key of the file, hexadecimal; "": none */
+    char public_key[65]; /**< key of the file, hexadecimal; "" if there is none */
     bool certified;      /**< the file states a certificate, which was recomputed */
-    /** Its epsilon at `delta` for all samples of one row of the file together, in nats; +inf: none. A text may have more
-     * samples, in other rows and files: spent_epsilon. */
+    /** Its epsilon at `delta` for all samples of one row of the file together, in nats; +inf if there is none. A text
+     * may have more samples, in other rows and files: spent_epsilon. */
     double epsilon;
-    double delta; /**< its delta; NaN: none */
+    double delta; /**< its delta; NaN if there is none */
     /** Its mu for the same samples; NaN: not a Gaussian mechanism. */
     double mu;
-    /** For any word in place of any other, at 1e-5: all samples of one row of the file, in nats; +inf: nothing is proven per
-     * word. */
+    /** For any word in place of any other, at 1e-5: all samples of one row of the file, in nats; +inf if nothing is
+     * proven per word. */
     double word_epsilon;
-    double word_mu;                       /**< its mu; +inf: nothing is proven per word */
+    double word_mu;                       /**< its mu; +inf if nothing is proven per word */
     size_t checks;                        /**< number of checks made */
     struct nvdp_check check[NVDP_CHECKS]; /**< the checks, in the order in which they were made */
-    /** The file's statement: printable ASCII, at most ten lines. "" unless it has the wording of this version and every byte
-     * follows from the attributes; of a folder, unless this holds for each file. */
+    /** The file's statement: printable ASCII, at most ten lines. "" unless it has the wording of this version and
+     * every byte follows from the attributes; of a folder, unless this holds for each file. */
     char statement[NVDP_STATEMENT_SIZE];
     bool useful; /**< as in nvdp_export_result */
     /** The recomputed guarantee, or why there is no useful one. */
@@ -190,16 +192,17 @@ struct nvdp_verification {
     /** Texts that the encoder was trained on: "all", "some", "maybe"; "": the file does not state it. */
     char training_texts[8];
     struct nvdp_persons person; /**< by the owner's ledger; only nvdp_verify_ledger() sets it */
-    uint64_t
-        spent_samples; /**< as in nvdp_export_result; only nvdp_verify_ledger() sets it, else 0 */
-    double
-        spent_epsilon; /**< as in nvdp_export_result; only nvdp_verify_ledger() sets it, else NaN */
-    size_t samples;    /**< samples per text in the file */
-    bool counted;      /**< the file states that its sender's ledger counts it */
+    /** As in nvdp_export_result; only nvdp_verify_ledger() sets it, else 0. */
+    uint64_t spent_samples;
+    /** As in nvdp_export_result; only nvdp_verify_ledger() sets it, else NaN. */
+    double spent_epsilon;
+    size_t samples; /**< samples per text in the file */
+    bool counted;   /**< the file states that its sender's ledger counts it */
     /** The file is a summary (nvdp/summary.h): its rows share their noise, so k rows have k mu, not sqrt(k) mu. */
     bool summary;
     double
-        radius; /**< C of the guess bound Phi(Phi^-1(b) + C) of one row: mu / 2 for samples; NaN: not Gaussian */
+        /** C of the guess bound Phi(Phi^-1(b) + C) of one row: mu / 2 for samples; NaN: not Gaussian. */
+        radius;
     /** A sample is of a person, whose rows are replaced together: `row` means person. */
     bool persons;
 };
@@ -238,8 +241,8 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
                         struct nvdp_verification *out);
 
 /** Adds the owner's checks of a file. Its release must be in the ledger, with the same numbers of texts and samples.
- * No text may have exceeded the budget over all releases so far. Sets the sums of the ledger, which no file states. If a
- * text has more samples than a row of the file, the guarantee begins with their epsilon. O(records of the ledger),
+ * No text may have exceeded the budget over all releases so far. Sets the sums of the ledger, which no file states.
+ * If a text has more samples than a row of the file, the guarantee begins with their epsilon. O(records of the ledger),
  * which is read completely.
  * @param ctx    context
  * @param path   the file, or a folder as in nvdp_verify()
@@ -254,14 +257,15 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
 /** The sums of a ledger over all of its texts, persons and receivers. Members are maxima, which may belong to different
  * texts. */
 struct nvdp_ledger_summary {
-    size_t struct_size;    /**< NVDP_RESULT() sets it */
-    size_t releases;       /**< number of releases */
-    size_t texts;          /**< number of different texts */
-    uint64_t samples;      /**< largest number of samples of a text */
-    double epsilon;        /**< largest epsilon of all samples of a text; +inf: one has no proof */
-    double delta;          /**< delta of all epsilons, 1e-5 */
-    double budget_epsilon; /**< budget of a text in force; 0: none */
-    double person_budget;  /**< budget of a person in force; 0: none */
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    size_t releases;    /**< number of releases */
+    size_t texts;       /**< number of different texts */
+    uint64_t samples;   /**< largest number of samples of a text */
+    /** Largest epsilon of all samples of a text; +inf if one has no proof. */
+    double epsilon;
+    double delta;               /**< delta of all epsilons, 1e-5 */
+    double budget_epsilon;      /**< budget of a text in force; 0 if there is none */
+    double person_budget;       /**< budget of a person in force; 0 if there is none */
     struct nvdp_persons person; /**< all texts of a person together */
     size_t receivers;           /**< number of named receivers */
     uint64_t receiver_samples;  /**< largest number of samples of a text that one receiver has */
@@ -269,14 +273,15 @@ struct nvdp_ledger_summary {
     double receiver_person_epsilon; /**< as in nvdp_export_result */
     /** The same as epsilon for one word in place of another; at most epsilon. */
     double word_epsilon;
-    /** Number of different texts without a person in any release. The sum of the person who wrote one lacks its samples.
-     * 0 if no release names persons. */
+    /** Number of different texts without a person in any release. The sum of the person who wrote one lacks its
+     * samples. 0 if no release names persons. */
     size_t unnamed_texts;
     size_t
-        returned; /**< releases that were returned, because nobody saw a sample; they do not count */
-    /** Budget of a text that was set with the first release and never raised: at delta 1e-5 it is proven even if releases
-     * depend on earlier samples. 0: none, and epsilon is proven if number and noise of the releases do not depend on
-     * earlier samples. */
+        /** Releases that were returned, because nobody saw a sample; they do not count. */
+        returned;
+    /** Budget of a text that was set with the first release and never raised: at delta 1e-5 it is proven even if
+     * releases depend on earlier samples. 0: none, and epsilon is proven if number and noise of the releases do not
+     * depend on earlier samples. */
     double proven_epsilon;
     double proven_person_epsilon; /**< the same of a person */
 };
@@ -321,7 +326,7 @@ struct nvdp_shared_info {
     /** [N] class index or score, NaN for a text without a label; NULL: no labels. */
     const float *label;
     const int32_t *split; /**< [N] enum nvdp_split; NULL: no splits */
-    const int64_t *id;    /**< [N] row number in the input file; NULL: none */
+    const int64_t *id;    /**< [N] row number in the input file; NULL if there is none */
     /** Names of the classes in the order of their indices, a JSON array; empty for scores; NULL: not stated. */
     const char *label_names;
 };
@@ -330,7 +335,7 @@ struct nvdp_shared_info {
  * @param ctx      records messages
  * @param path     a file from nvdp_export(), or a folder with the files of one release, whose texts are in the order of
  *                 the files' names
- * @param[out] out the file; nvdp_shared_free(); untouched on error
+ * @param[out] out the file, freed with nvdp_shared_free(); untouched on error
  * @return NVDP_ERR_IO; NVDP_ERR_INPUT for another kind, a missing part, inconsistent shapes, or a value out of its
  *         range; NVDP_ERR_MEMORY */
 nvdp_status nvdp_shared_read(struct nvdp_context *ctx, const char *path, struct nvdp_shared **out);
@@ -361,7 +366,7 @@ nvdp_status nvdp_shared_vectors(struct nvdp_context *ctx, const struct nvdp_shar
  * @param first  first text
  * @param texts  number of texts
  * @param out    [texts, D]; NULL: only *width is set
- * @param width  D, the width of the encoder; NULL: not wanted
+ * @param width  D, the width of the encoder; may be NULL
  * @return NVDP_ERR_UNSUPPORTED for a file without a decoder; NVDP_ERR_ARGUMENT for texts that the file does not have;
  *         NVDP_ERR_MEMORY */
 nvdp_status nvdp_shared_decode(struct nvdp_context *ctx, const struct nvdp_shared *shared,
@@ -374,9 +379,11 @@ struct nvdp_reuse_result {
     size_t train_texts;                  /**< number of training texts, or units of a summary */
     size_t classes; /**< number of classes of the labels; it is 1 if the labels are scores */
     size_t
-        best_epoch; /**< epoch whose averaged weights were kept, from 1, for the first seed; 0: a summary, which has none */
+        /** Epoch whose averaged weights were kept, from 1, for the first seed; 0: a summary, which has none. */
+        best_epoch;
     double seconds; /**< duration of the whole call */
-    /** On texts that the reader was not trained on, over all samples of a text and all seeds. NULL: a summary without "score". */
+    /** On texts that the reader was not trained on, over all samples of a text and all seeds. NULL: a summary without
+     * "score". */
     struct nvdp_scores *scores;
     size_t seeds;     /**< number of readers, each with its own seed */
     double seed_mean; /**< mean over seeds of the first metric */
@@ -389,12 +396,13 @@ struct nvdp_reuse_result {
  * tenth that is held out. The weights are averages over epochs; the smallest loss on a tenth of the training texts
  * selects the epoch.
  *
- * From a summary of a collection (nvdp/summary.h), computes a ridge regression of the answers on the vectors, whose penalty
- * follows from the known noise, and scores it on the plain embeddings of labeled texts (option "score"). nvdp_predict_texts()
- * applies the reader in "out".
+ * From a summary of a collection (nvdp/summary.h), computes a ridge regression of the answers on the vectors, whose
+ * penalty follows from the known noise, and scores it on the plain embeddings of labeled texts (option "score").
+ * nvdp_predict_texts() applies the reader in "out".
  *
- * Options (kind "reuse"): file, out, overwrite; for samples labels, eval-file, eval-labels, regression, init, heads, pool, epochs,
- * batch, patience, lr, weight-decay, warmup, seed, seeds; for a summary score, model, text-column, label-column.
+ * Options (kind "reuse"): file, out, overwrite; for samples labels, eval-file, eval-labels, regression, init, heads,
+ * pool, epochs, batch, patience, lr, weight-decay, warmup, seed, seeds; for a summary score, model, text-column,
+ * label-column.
  * @param ctx      reports progress, records messages, can cancel
  * @param config   of kind "reuse"
  * @param[out] out the scores; what an earlier call put there is freed; untouched on error
@@ -416,7 +424,7 @@ enum nvdp_description {
  * @param ctx  context
  * @param path the file or directory
  * @param how  format and length
- * @param out  the text; free()
+ * @param out  the text; the caller frees it with free()
  * @return NVDP_ERR_IO if it cannot be read; NVDP_ERR_INPUT for another kind of file; NVDP_ERR_MEMORY */
 nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, enum nvdp_description how,
                           char **out);

@@ -1,6 +1,6 @@
 /** @file summary.h
- * Releases one noisy matrix of a whole collection in place of a sample of each text: enough to train a reader, to compare
- * groups, or to look at a distribution, at a far smaller epsilon.
+ * Releases one noisy matrix of a whole collection in place of a sample of each text: enough to train a reader, to
+ * compare groups, or to look at a distribution, at a far smaller epsilon.
  *
  * Experimental: may change in any version. */
 #ifndef NVDP_SUMMARY_H
@@ -18,42 +18,49 @@ struct nvdp_summary_result {
     bool written;                        /**< false for option "dry-run" */
     size_t units;                        /**< n, rows of the collection, or its persons */
     size_t dim;                          /**< d, numbers of a vector */
-    size_t answers; /**< K: 1 for two classes or a score, else the number of classes; 0: none */
-    size_t width;   /**< D, width of the matrix */
-    size_t rows;    /**< synthetic rows */
+    /** K: 1 for two classes or a score, else the number of classes; 0 if there is none. */
+    size_t answers;
+    size_t width; /**< D, width of the matrix */
+    size_t rows;  /**< synthetic rows */
     double
-        epsilon; /**< proven for the replacement of any one unit, in nats; +inf: noise from a seed */
+        /** Proven for the replacement of any one unit, in nats; +inf: noise from a seed. */
+        epsilon;
     double delta;      /**< its delta */
     double mu;         /**< its mu */
     double epsilon_2;  /**< epsilon of two units that change together */
     double epsilon_10; /**< epsilon of ten units */
     double noise;      /**< standard deviation of the noise of an entry off the diagonal */
-    /** The distance between the means of two equally frequent classes that the noise alone would show, in lengths of a row:
-     * differences below it cannot be seen. For all rows without classes: that of their mean. From n, d and epsilon. */
+    /** The distance between the means of two equally frequent classes that the noise alone would show, in lengths of
+     * a row: differences below it cannot be seen. For all rows without classes: that of their mean. From n, d and
+     * epsilon. */
     double resolution;
     uint64_t bytes;                      /**< size of the file; 0: not written */
     bool useful;                         /**< the guarantee limits every attacker */
     char guarantee[NVDP_GUARANTEE_SIZE]; /**< the guarantee, or why there is no useful one */
     char statement[NVDP_STATEMENT_SIZE]; /**< the file's statement, in plain English */
     uint64_t
-        spent_samples; /**< as in nvdp_export_result, in which a summary counts as one; 0: no ledger */
-    double spent_epsilon; /**< by the ledger, for a text with all its rows; NaN: no ledger */
-    char run[1024];       /**< folder of the run, which this call may have made */
-    char unit[8]; /**< what is replaced: "row", or "person" with all rows, for option "person" */
+        /** As in nvdp_export_result, in which a summary counts as one; 0 if there is no ledger. */
+        spent_samples;
+    /** By the ledger, for a text with all its rows; NaN if there is no ledger. */
+    double spent_epsilon;
+    char run[1024]; /**< folder of the run, which this call may have made */
+    char unit[8];   /**< what is replaced: "row", or "person" with all rows, for option "person" */
 };
 
-/** Writes a summary of the texts: a file of kind summary/1 (formats.md). The matrix is the exact sum of the products of each
- * row's numbers, or for each person of the averages of these products over the person's rows, with exact Gaussian noise from the operating system (proofs.md, 11); synthetic rows are computed from it.
- * The ledger counts the summary before anything is drawn. One pass of the encoder over the texts; O(n D^2 + D^3).
+/** Writes a summary of the texts: a file of kind summary/1 (formats.md). The matrix is the exact sum of the products
+ * of each row's numbers, or for each person of the averages of these products over the person's rows, with exact
+ * Gaussian noise from the operating system (proofs.md, 11); synthetic rows are computed from it. The ledger counts
+ * the summary before anything is drawn. One pass of the encoder over the texts; O(n D^2 + D^3).
  *
- * Options (kind "summarize"): run, model, center, public-independent, reduce, text-column, text-pair-column, input, limit, label-column,
- * classes, range, out, summary-epsilon, summary-delta, rows, dry-run, card, model-id, sign, ledger, ledger-key, no-ledger,
- * budget-samples, budget-epsilon, person, person-epsilon, receiver, overwrite, batch, insecure-seed.
+ * Options (kind "summarize"): run, model, center, public-independent, reduce, text-column, text-pair-column, input,
+ * limit, label-column, classes, range, out, summary-epsilon, summary-delta, rows, dry-run, card, model-id, sign,
+ * ledger, ledger-key, no-ledger, budget-samples, budget-epsilon, person, person-epsilon, receiver, overwrite, batch,
+ * insecure-seed.
  * @param ctx      reports progress, records messages, can cancel
  * @param config   of kind "summarize"
- * @param[out] out the result; untouched on error; NULL: not wanted
- * @return as nvdp_export(); NVDP_ERR_ARGUMENT also for classes or a range that are not well-formed, and for an epsilon so small
- *         that the noise exceeds the grid */
+ * @param[out] out the result; untouched on error; may be NULL
+ * @return as nvdp_export(); NVDP_ERR_ARGUMENT also for classes or a range that are not well-formed, and for an
+ *         epsilon so small that the noise exceeds the grid */
 nvdp_status nvdp_summarize(struct nvdp_context *ctx, const struct nvdp_config *config,
                            struct nvdp_summary_result *out);
 
@@ -69,17 +76,17 @@ struct nvdp_collection_info {
     size_t width;       /**< D, width of the matrix */
     size_t rows;        /**< N, synthetic rows */
     bool scores;        /**< answers are scores; else classes, or none */
-    double low;         /**< the score that has y = -1; NaN: no scores */
-    double high;        /**< the score that has y = 1; NaN: no scores */
-    double
-        epsilon; /**< stated for the replacement of any one row, in nats; nvdp_verify() checks it */
+    double low;         /**< the score that has y = -1; NaN if there are no scores */
+    double high;        /**< the score that has y = 1; NaN if there are no scores */
+    /** Stated for the replacement of any one row, in nats; nvdp_verify() checks it. */
+    double epsilon;
     double delta;           /**< its delta */
     double weight_constant; /**< alpha of a row z = (alpha, beta x, tau y); 0: z has no constant */
     double weight_vector;   /**< beta */
     double weight_answer;   /**< tau */
     double noise_diagonal;  /**< standard deviation of the noise on the diagonal */
     double noise_off_diagonal; /**< standard deviation of the noise off the diagonal */
-    const char *label_names;   /**< names of the classes, a JSON array; NULL: none */
+    const char *label_names;   /**< names of the classes, a JSON array; NULL if there is none */
     const char *statement;     /**< the file's statement */
 };
 
@@ -99,9 +106,9 @@ struct nvdp_collection_moments {
 /** Reads a summary and checks its facts, as far as a reader needs them; nvdp_verify() checks more. O(D^2 + N D).
  * @param ctx      records messages; outlives the summary
  * @param path     a file of kind summary/1
- * @param[out] out the summary; nvdp_collection_free(); untouched on error
- * @return NVDP_ERR_IO; NVDP_ERR_INPUT, whose message names the attribute, for another kind of file and for facts that contradict
- *         each other; NVDP_ERR_MEMORY */
+ * @param[out] out the summary, freed with nvdp_collection_free(); untouched on error
+ * @return NVDP_ERR_IO; NVDP_ERR_INPUT, whose message names the attribute, for another kind of file and for facts that
+ *         contradict each other; NVDP_ERR_MEMORY */
 nvdp_status nvdp_collection_read(struct nvdp_context *ctx, const char *path,
                                  struct nvdp_collection **out);
 /** Frees a summary.

@@ -103,8 +103,8 @@ struct nvdp_dchi_report {
     size_t unknown; /**< number of those without a vector */
     /** Worst pair of tokens of the vocabulary; from randomly drawn tokens if the vocabulary is large. */
     struct nvdp_dchi_worst *worst;
-    /** nvdp_text_privacy(): the vocabulary consists of words that were chosen with these texts, which is not private: with
-     * their own words, or with a file that has one of these texts. A directory records this itself. */
+    /** nvdp_text_privacy(): the vocabulary consists of words that were chosen with these texts, which is not private:
+     * with their own words, or with a file that has one of these texts. A directory records this itself. */
     bool own_words;
     /** The same and nvdp_run_text_privacy(): the sensitive tokens were counted on one of these texts or more, which is
      * not private. */
@@ -125,8 +125,8 @@ struct nvdp_dchi_report {
  * sanitized, a directory from nvdp_sanitize().
  * @param ctx         reports progress, can cancel
  * @param config      of kind "text-privacy"
- * @param[out] matrix [N, N] as in nvdp_renyi_pairs(), allocated; free(); NULL: not wanted
- * @param[out] out    the report; nvdp_result_free()
+ * @param[out] matrix [N, N] as in nvdp_renyi_pairs(), allocated; the caller frees it with free(); may be NULL
+ * @param[out] out    the report, freed with nvdp_result_free()
  * @return NVDP_ERR_INPUT for a directory of another mechanism than these options, for texts that cannot be read (the
  *         message names file and line), or without adjacent texts; NVDP_ERR_ARGUMENT for options out of range, drawn
  *         pairs, or the exact loss; NVDP_ERR_IO; NVDP_ERR_MEMORY; else as nvdp_sanitizer_create() */
@@ -138,7 +138,7 @@ nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config
  * @param ctx         reports progress, can cancel
  * @param config      of kinds "run,privacy"
  * @param[out] matrix as in nvdp_text_privacy()
- * @param[out] out    the report; nvdp_result_free()
+ * @param[out] out    the report, freed with nvdp_result_free()
  * @return NVDP_ERR_ARGUMENT for a run without token-noise, or with sequence-laplace; else as nvdp_run_posteriors()
  *         and nvdp_text_privacy() */
 nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -149,7 +149,7 @@ nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_co
  * @param ctx         reports progress, can cancel
  * @param config      of kinds "run,privacy"
  * @param[out] matrix as in nvdp_text_privacy()
- * @param[out] out    the report; nvdp_result_free()
+ * @param[out] out    the report, freed with nvdp_result_free()
  * @return NVDP_ERR_ARGUMENT for a run without sequence-laplace; else as nvdp_run_posteriors() and
  *         nvdp_text_privacy() */
 nvdp_status nvdp_run_sequence_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,

@@ -44,10 +44,11 @@ struct nvdp_tokens {
 
 /** Reads the tokenizer of a Hugging Face directory. The tokenizer class decides which files count, as in transformers:
  * tokenizer.json; vocab.txt (WordPiece); vocab.json and merges.txt (byte-level BPE); sentencepiece.bpe.model
- * (Unigram); tokenizer_config.json, special_tokens_map.json and added_tokens.json. docs/formats.md has the rules. O(bytes).
+ * (Unigram); tokenizer_config.json, special_tokens_map.json and added_tokens.json. docs/formats.md has the rules.
+ * O(bytes).
  * @param ctx       records errors; may be NULL
  * @param directory directory of the files
- * @param out       the tokenizer; nvdp_tokenizer_free(); untouched on error
+ * @param out       the tokenizer, freed with nvdp_tokenizer_free(); untouched on error
  * @return NVDP_ERR_IO if a file is missing (the message names the possible files) or cannot be read; NVDP_ERR_INPUT,
  *         whose message names the file and line, key or piece, for a line that is not UTF-8, a merge that is not a
  *         pair of pieces, ids that are not 0 to n - 1, or a missing special token; NVDP_ERR_UNSUPPORTED for a key
@@ -97,7 +98,7 @@ size_t nvdp_tokenizer_specials(const struct nvdp_tokenizer *tokenizer, bool pair
  * @param tokenizer  a tokenizer
  * @param text       UTF-8; invalid bytes count as U+FFFD, which WordPiece drops
  * @param text_size  bytes of `text`
- * @param pair       the second text; NULL: none
+ * @param pair       the second text; NULL if there is none
  * @param pair_size  bytes of `pair`
  * @param max_length maximum number of tokens, including special ones; at least nvdp_tokenizer_specials()
  * @param tokens     the result; untouched on error

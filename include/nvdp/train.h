@@ -49,10 +49,10 @@ struct nvdp_train_result {
     double loss_d;      /**< Dirichlet regularizer, mean over the last epoch, before lambda */
     bool early_stopped; /**< patience ran out before the last epoch */
     /** Upper bound of the divergence of any two texts, seen or not, at order 1.1, in nats
-     * (nvdp_renyi_sequence_bound()); +inf: nothing is proven. */
+     * (nvdp_renyi_sequence_bound()); +inf if nothing is proven. */
     double bound;
     /** Proven epsilon of the mechanism over all texts (nvdp_model_certificate()), at certified_delta, for
-     * certified_releases samples per text; +inf: nothing is proven. */
+     * certified_releases samples per text; +inf if nothing is proven. */
     double certified_epsilon;
     double certified_delta;    /**< the option certified-delta */
     size_t certified_releases; /**< the option certified-releases */
@@ -98,7 +98,7 @@ struct nvdp_training_privacy {
     struct nvdp_account *account; /**< epsilon at delta, under zero-out adjacency (account.h) */
     /** Mu, replacement, membership, guesses at baselines 1/2 and 1/1000. */
     struct nvdp_example_risk *risk;
-    uint64_t steps_done; /**< number of steps that were done; 0: unknown */
+    uint64_t steps_done; /**< number of steps that were done; 0 if unknown */
 };
 
 /** Reads how the model in a directory was trained, and recomputes the privacy of its training. A private vocabulary
@@ -107,8 +107,8 @@ struct nvdp_training_privacy {
  * @param ctx       records messages
  * @param directory a run of nvdp_train() or nvdp_pretrain(), or a model that nvdp_pretrain() wrote
  * @param out       untouched on error
- * @param statement the guarantee in words (nvdp_account_statement()); set to NULL if training was not private; free().
- *                  NULL: not wanted
+ * @param statement the guarantee in words (nvdp_account_statement()); set to NULL if training was not private; the
+ *                  caller frees it with free(). NULL: not wanted
  * @return NVDP_ERR_IO and NVDP_ERR_INPUT for files; NVDP_ERR_ARGUMENT for numbers that no training has;
  *         NVDP_ERR_MEMORY */
 nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *directory,
@@ -150,14 +150,16 @@ struct nvdp_train_plan {
     /** Epsilon of all these rows together, one sample each, at certified-delta, or at word-delta for one word if only
      * word-epsilon bounds texts. It is NaN if `repeat_rows` is 0. */
     double repeat_epsilon;
-    /** States how often texts repeat there, what that costs, and whether nvdp_export() refuses it; "" if no text repeats. */
+    /** States how often texts repeat there, what that costs, and whether nvdp_export() refuses it; "" if no text
+     * repeats. */
     char repeats[NVDP_REPEATS_SIZE];
 };
 
 /** Plans a run: reads data and checkpoint, and counts. Trains and writes nothing.
  * @param ctx      records messages
  * @param config   of kind "train"
- * @param resolved the configuration with zeros and "auto" resolved for the model; nvdp_config_free(). NULL: not wanted
+ * @param resolved the configuration with zeros and "auto" resolved for the model, freed with nvdp_config_free(); may
+ *                 be NULL
  * @param out      the plan
  * @return as nvdp_train() */
 nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_config *config,

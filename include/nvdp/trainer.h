@@ -29,7 +29,7 @@ struct nvdp_trainer_step {
     const int32_t *offset; /**< [B + 1] first token of each text, and T */
     const int32_t *ids;    /**< [T] token ids */
     const int32_t *types;  /**< [T] segment of the token, 0 or 1 */
-    const float *label;    /**< [B] class index or score; NaN: no label */
+    const float *label;    /**< [B] class index or score; NaN if there is no label */
     double seconds;        /**< duration of the step, including the assembly of the batch */
     /** Mean over the batch with regularizers, nats; NaN without training. */
     double loss;
@@ -48,7 +48,7 @@ struct nvdp_trainer_step {
  * @param training true: a step is forward, backward, clipping, AdamW; false: a forward pass
  * @param steps    number of steps of the learning rate schedule, at least 1. As many random batches are made, but at
  *                 most 64; they are then reused
- * @param[out] out the trainer; nvdp_trainer_free()
+ * @param[out] out the trainer, freed with nvdp_trainer_free()
  * @return NVDP_ERR_ARGUMENT for options out of range, NVDP_ERR_INPUT for unreadable data, NVDP_ERR_MEMORY */
 nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_config *config,
                                 const struct nvdp_bert_config *bert, bool training, size_t steps,

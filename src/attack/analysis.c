@@ -250,7 +250,8 @@ static nvdp_status list_outputs(struct analysis *a, int32_t input, uint64_t firs
     return NVDP_OK;
 }
 
-/* Lists the outputs of the first n distinct tokens of the texts, in the order of the texts (Qu et al. 2021, Table 2). */
+/* Lists the outputs of the first n distinct tokens of the texts, in the order of the texts (Qu et al. 2021, Table
+ * 2). */
 static nvdp_status replacements(struct analysis *a) {
     nvdp__autofree int32_t *token = NULL;
     nvdp__autofree struct output *output = NULL;

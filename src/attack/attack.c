@@ -1,6 +1,6 @@
-/* The options of attacks, one row per option (options/schema.h): on models, on shared data, of learning attackers.  Then
- * runs any attack by its row in the table of attacks, for nvdp attack: the run, the result as JSON, text and verdict.
- * Read attack.h first. */
+/* The options of attacks, one row per option (options/schema.h): on models, on shared data, of learning attackers. 
+ * Then runs any attack by its row in the table of attacks, for nvdp attack: the run, the result as JSON, text and
+ * verdict. Read attack.h first. */
 #include "attack/attack.h"
 #include "base/json.h"
 #include "base/own.h"

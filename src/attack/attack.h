@@ -25,17 +25,17 @@ struct nvdp__attacked {
     const char *kind; /* name of the attack */
     const char *name; /* the model or run, or "posteriors"; for messages */
     const struct nvdp_config *config;
-    const struct nvdp_posteriors
-        *posteriors; /* NULL unless they are the target; NULL again after `run` */
-    double claimed;  /* option `claimed`; NaN: not given */
-    bool words;      /* the run or file has a certificate per word; known after `run` */
+    /* NULL unless they are the target; NULL again after `run`. */
+    const struct nvdp_posteriors *posteriors;
+    double claimed; /* option `claimed`; NaN: not given */
+    bool words;     /* the run or file has a certificate per word; known after `run` */
 };
 
 struct nvdp__attack {
     enum nvdp_attack_target target;
     const char *right;          /* the thing that its guesses name; NULL: it does not guess */
     const char *const *options; /* applicable options, NULL-terminated */
-    const char *exclusive[2];   /* two options that exclude each other; NULL: none */
+    const char *exclusive[2];   /* two options that exclude each other; NULL if there is none */
     bool opens;                 /* `run` opens the posteriors itself */
     bool per_word; /* its bounds are those of a certificate per word, if there is one */
     size_t size;   /* size of the struct that `run` fills; its first member is its size */
@@ -119,10 +119,10 @@ struct nvdp__text_attack_options {
     uint64_t seed;
     const char *known; /* a file of public texts */
     size_t known_limit, seeds;
-    const char *prior; /* directory of a masked language model; NULL: none */
+    const char *prior; /* directory of a masked language model; NULL if there is none */
     size_t beam;
     int releases;
-    const char *shared; /* a file with the samples; NULL: samples are drawn */
+    const char *shared; /* a file with the samples; NULL if samples are drawn */
     /* of invert */
     size_t tokens, steps;          /* steps 0: by the number of public texts */
     const char *attacked;          /* file of the texts of `posteriors` */
@@ -204,7 +204,7 @@ struct nvdp__exposures {
  * confidence.
  * ctx: reports progress, records messages, can cancel
  * config: of kind "attack"
- * out: the result; nvdp__exposures_free(); untouched on error
+ * out: the result, freed with nvdp__exposures_free(); untouched on error
  * Returns NVDP_ERR_ARGUMENT for options out of range; NVDP_ERR_INPUT for an invalid file of secrets (the message
  *         names the field), a model without a masked-LM head, or a reference with another vocabulary;
  *         NVDP_ERR_UNSUPPORTED for a model that is not BERT with WordPieces; NVDP_ERR_IO; NVDP_ERR_CANCELLED;
@@ -220,7 +220,7 @@ struct nvdp__pair_attack {
     size_t p; /* index of the text of P, from 0 */
     /* Index of the text of Q. If `word` is not 0: of the text whose word stands in Q in place of P's. */
     size_t q;
-    /* Lower bound of epsilon at the delta, from the error rates of one test on held-out samples; 0: nothing is
+    /* Lower bound of epsilon at the delta, from the error rates of one test on held-out samples; 0 if nothing is
      * shown. */
     double shown;
     double ceiling; /* lower bound that a perfect test would have shown */
@@ -249,7 +249,7 @@ struct nvdp__pair_attack {
     /* Adjacent words of P that differ from those of Q, and of Q; 0 without a certificate per word. */
     size_t changed[2];
     double proven; /* proven epsilon for texts that differ in so many words, else `certified` */
-    /* Proven upper bound of `right` for such a pair; NaN: nothing is proven. */
+    /* Proven upper bound of `right` for such a pair; NaN if nothing is proven. */
     double proven_right;
 };
 
@@ -260,15 +260,15 @@ struct nvdp__pair_attacks {
     double confidence;              /* simultaneous confidence of all `shown` */
     int releases;                   /* K */
     size_t samples;                 /* number of trials per text, of K samples each */
-    double certified;               /* proven epsilon over all texts; +inf: nothing is proven */
+    double certified;               /* proven epsilon over all texts; +inf if nothing is proven */
     bool holds;                     /* true if it holds for all pairs */
     size_t pairs;                   /* number of pairs */
     struct nvdp__pair_attack *pair; /* [pairs] */
-    /* Proven upper bound of the share right for any two texts (nvdp_guess_bound() of 1/2); NaN: nothing is proven. */
+    /* Proven upper bound of the share right for any two texts (nvdp_guess_bound() of 1/2); NaN if nothing is proven. */
     double guess;
     /* All pairs have equal posteriors even without noise: the attack shows nothing. */
     bool weak;
-    /* Proven epsilon for texts that differ in one word; NaN: nothing is proven per word. */
+    /* Proven epsilon for texts that differ in one word; NaN if nothing is proven per word. */
     double word_epsilon;
     double word_guess; /* proven upper bound of the share right for such texts; NaN as above */
 };
@@ -288,11 +288,11 @@ struct nvdp__pair_attacks {
 nvdp_status nvdp__attack_shared(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                 const char *path, int releases, struct nvdp_linkage *out);
 
-/* Metrics of attackers that learn from public texts, with their names: X(name, text) is expanded once per metric. "first" and
- * "among ten" are the shares of tokens named first or among the first ten, "rare" those of rare tokens, "set" the set of a text's
- * tokens. "nearest" is that attacker on the same samples, "over nearest" the difference to it. From BLEU-4 on a
- * guessed text is compared with the true one; "cosine" is that of their vectors without noise. "TPR" and "FPR" are the
- * rates of texts that are called members, of members and of others. */
+/* Metrics of attackers that learn from public texts, with their names: X(name, text) is expanded once per metric.
+ * "first" and "among ten" are the shares of tokens named first or among the first ten, "rare" those of rare tokens,
+ * "set" the set of a text's tokens. "nearest" is that attacker on the same samples, "over nearest" the difference to
+ * it. From BLEU-4 on a guessed text is compared with the true one; "cosine" is that of their vectors without noise.
+ * "TPR" and "FPR" are the rates of texts that are called members, of members and of others. */
 #define NVDP__TEXT_METRIC_MAP(X)                                                                   \
     X(FIRST, "first")                                                                              \
     X(AMONG_TEN, "among ten")                                                                      \
@@ -358,9 +358,9 @@ struct nvdp__text_score {
 /* Result of nvdp__learn() (texts.h). */
 struct nvdp__text_attack_result {
     size_t struct_size; /* NVDP_RESULT() sets it */
-    char
-        attacker[16]; /* "nearest", "token", "language", "informed", "bag", "attribute", "invert" */
-    size_t texts;     /* number of attacked texts */
+    /* "nearest", "token", "language", "informed", "bag", "attribute", "invert". */
+    char attacker[16];
+    size_t texts;        /* number of attacked texts */
     size_t public_texts; /* number of public texts that the attacker learned from */
     /* Number of times that noise was drawn and learned from; for a file, number of its draws that were used. */
     size_t seeds;
@@ -372,7 +372,8 @@ struct nvdp__text_attack_result {
     /* Number of attacked texts that are also public texts: the attacker learned from them, so scores are too high. */
     size_t both;
     /* The attacker finds nothing even without noise: no score of "states" is above that of "prior" with disjoint
-     * intervals; for invert, "words, F1" by at least .1. Then low scores show nothing. Membership of training has no control: false. */
+     * intervals; for invert, "words, F1" by at least .1. Then low scores show nothing. Membership of training has no
+     * control: false. */
     bool weak;
     bool holds; /* no score's interval lies above its bound */
     /* Words that informed tries in each place, the most probable ones without the sample, if it does not try all public

@@ -131,7 +131,8 @@ nvdp_status nvdp__audit_canaries(struct nvdp_context *ctx, size_t canaries, cons
  *
  * Theorem (Mahloujifar, Melis & Chaudhuri 2024, for two possible values of each canary).  Fair coins u decide about m
  * canaries; from the output the attacker guesses c' of them, C of which are right.  Let F(x) be the largest P_u(S)
- * among events S with P_u'(S) = x, for any u and u' that differ in one coin; F = 1 - f is concave.  With p_t = P(C = t),
+ * among events S with P_u'(S) = x, for any u and u' that differ in one coin; F = 1 - f is concave.  With p_t = P(C =
+ * t),
  *
  *     sum_{t > i} t p_t / m  <=  F( sum_{t >= i} (c' - t) p_t / m )        for every i.
  *

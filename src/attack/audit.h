@@ -92,9 +92,9 @@ struct nvdp__canary_audit {
     double auc;                                       /* area under the ROC curve of the scores */
     size_t ways;                                      /* number of ways tried */
     struct nvdp__audit_guesses way[NVDP__AUDIT_WAYS]; /* [ways] */
-    double
-        curve_epsilon; /* largest nvdp__audit_curve_epsilon(), for any mechanism, at the same confidence */
-    double mu;         /* largest nvdp__audit_mu(), at the same confidence */
+    /* Largest nvdp__audit_curve_epsilon(), for any mechanism, at the same confidence. */
+    double curve_epsilon;
+    double mu; /* largest nvdp__audit_mu(), at the same confidence */
 };
 
 /* Audits scored canaries. Guesses that the `in` canaries with the largest scores were in the training set, and that

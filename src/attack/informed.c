@@ -2,8 +2,8 @@
  * (rdp/word.h).
  *
  * Only the part D_w of the sum S is unknown: the vectors of the windows that hold the word, of which there are 2r + 1.
- * So the likelihood of every candidate w is exact. With S_0 the sum of the other vectors, P the projection onto the ball
- * and z the mean of n samples, the word named first maximizes
+ * So the likelihood of every candidate w is exact. With S_0 the sum of the other vectors, P the projection onto the
+ * ball and z the mean of n samples, the word named first maximizes
  *
  *     log p(w)  +  n (z . M_w - |M_w|^2 / 2),     M_w = P(S_0 + D_w)                (Bayes' rule)
  *
@@ -65,7 +65,7 @@ struct informed {
     double *others, *factor, *half; /* [count] S_0 . D_w; factor of P; |M_w|^2 / 2 */
     double *score;                  /* [count] */
     /* priors */
-    size_t labels;         /* labels that the attacked file states; 0: none */
+    size_t labels;         /* labels that the attacked file states; 0 if there is none */
     double *frequency;     /* [1 + labels, count] logarithms: of all words, then with a label */
     double *usual, *prior; /* [count] the row of `frequency` that applies; logarithms */
     struct nvdp__masked_lm *model; /* NULL: frequencies alone */

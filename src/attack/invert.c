@@ -1,7 +1,8 @@
 /* Writes the texts of samples (invert.h) and compares them with the true ones.  The sources of samples are a run, a
  * file with its samples, or vectors of texts that the caller names.  Of the candidates of a text the attacker chooses
- * the one whose vectors, computed without noise by the victim's encoder, and words fit the sample best (invert_search.c);
- * without the encoder, the likeliest.  An attacker with a surrogate encoder reads and compares mapped samples instead. */
+ * the one whose vectors, computed without noise by the victim's encoder, and words fit the sample best
+ * (invert_search.c); without the encoder, the likeliest.  An attacker with a surrogate encoder reads and compares
+ * mapped samples instead. */
 #include "attack/invert.h"
 #include "attack/attack.h"
 
@@ -144,7 +145,7 @@ static nvdp_status guess_group(struct attack *t, const struct nvdp__sight *sight
 /* --- scores --- */
 
 /* Computes the success of the best guess without samples: the most frequent text, cut as the guesses are, among those
- * with the same label [texts] (NULL: unknown). */
+ * with the same label [texts] (NULL if unknown). */
 static nvdp_status most_frequent(const struct nvdp__inverter *v, const float *label,
                                  double *share) {
     const struct nvdp_dataset *data = v->attacked;

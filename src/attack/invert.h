@@ -70,7 +70,7 @@ struct nvdp__inverter {
     struct nvdp__masked masked;
     size_t vectors;      /* in the batch */
     float *host;         /* [vectors, inputs] */
-    int32_t *place, *at; /* [tokens] row of `out`, -1: none; [vectors * spread] token */
+    int32_t *place, *at; /* [tokens] row of `out`, -1 if there is none; [vectors * spread] token */
     double *z, *log_pi;  /* of one sample */
     int64_t *order;
     unsigned char *ordinary; /* [vocabulary] pieces that a text may have */
@@ -119,8 +119,8 @@ nvdp_status nvdp__inverter_begin(struct nvdp__inverter *inverter, const struct n
 nvdp_status nvdp__inverter_train(struct nvdp__inverter *inverter, const struct nvdp__sight *known);
 
 /* Build a batch: remove all texts; add [CLS], n pieces (NULL: no text, for the length), [SEP] and the vectors of text
- * i, and return the row of [CLS]; run the model without training.  Answers are in model.nll, model.best and, for at most
- * model.heads.block rows, model.heads.logits. */
+ * i, and return the row of [CLS]; run the model without training.  Answers are in model.nll, model.best and, for at
+ * most model.heads.block rows, model.heads.logits. */
 void nvdp__inverter_clear(struct nvdp__inverter *inverter);
 size_t nvdp__inverter_put(struct nvdp__inverter *inverter, const struct nvdp__sight *sight,
                           size_t i, size_t n, const int32_t *piece);
@@ -179,9 +179,9 @@ nvdp_status nvdp__inverter_write(struct nvdp__inverter *inverter, const struct n
                                  struct nvdp__written *written);
 
 enum { NVDP__TRIES = 6 }; /* ways in which the masks of a changed candidate are filled */
-/* Fills the masks of `beam` candidates for each of n texts with drawn tokens, in several ways.  The candidates are every
- * NVDP__TRIES-th of `written`, whose ids follow each other, `length` apart; the others become their copies.  `read`
- * [n * beam, pieces]: the expected numbers of pieces.  Other rounds draw other tokens. */
+/* Fills the masks of `beam` candidates for each of n texts with drawn tokens, in several ways.  The candidates are
+ * every NVDP__TRIES-th of `written`, whose ids follow each other, `length` apart; the others become their copies. 
+ * `read` [n * beam, pieces]: the expected numbers of pieces.  Other rounds draw other tokens. */
 nvdp_status nvdp__inverter_fill(struct nvdp__inverter *inverter, const struct nvdp__sight *sight,
                                 size_t first, size_t n, size_t round, float *read,
                                 struct nvdp__written *written);
@@ -230,8 +230,8 @@ nvdp_status nvdp__judge_compare(struct nvdp__judge *judge, const struct nvdp__te
 
 /* ---- linear.c: without the victim's encoder ---- */
 
-/* Sets map to R^-1 product [n, others], or unless `left` to product R^-1 [others, n], with R = gram + penalty tr(gram)/n I
- * (lower triangles [n, n]); `factor` [n, n]: scratch.  Returns false if R is not positive definite. */
+/* Sets map to R^-1 product [n, others], or unless `left` to product R^-1 [others, n], with R = gram + penalty
+ * tr(gram)/n I (lower triangles [n, n]); `factor` [n, n]: scratch.  Returns false if R is not positive definite. */
 bool nvdp__ridge(size_t n, const double *gram, double penalty, bool left, size_t others,
                  const double *product, double *factor, double *map);
 

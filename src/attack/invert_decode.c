@@ -28,7 +28,7 @@ struct writer {
     double *length;              /* [texts, length] log p of each number of tokens */
     bool *asked;                 /* [length] places of a candidate */
     float *read;                 /* [texts * beam, pieces] expected numbers */
-    size_t round;                /* of the search; 0: none */
+    size_t round;                /* of the search; 0 if there is none */
     struct request *request;     /* [texts * beam, length] tokens that are asked for */
     struct nvdp__memory memory;
 };

@@ -28,7 +28,8 @@ struct beam {
     int32_t *before;      /* [n] the best candidate before this sweep */
     unsigned char *asked; /* [n] */
     size_t *as,
-        *question; /* [beam] the first candidate that equals each one except at this place; its question */
+        /* [beam] the first candidate that equals each one except at this place; its question. */
+        *question;
     bool done;
 };
 
@@ -214,10 +215,10 @@ nvdp_status nvdp__find_texts(struct nvdp_context *ctx, const struct nvdp__langua
  *
  *     e log p(z_t | x_t)  +  (1 - w) log f(x_t)  +  w log p(x_t | others)
  *
- * over all places (nvdp__find_texts).  f is the frequency of a token among public texts; if the attacked file states labels,
- * among those with the label of the sample.  The exponent e and the weight w are chosen to identify the most tokens of
- * held-out public texts.  First e is chosen without the model, as in named.c.  Then e and w are chosen together,
- * twice, each time for the texts found with the previous choice. */
+ * over all places (nvdp__find_texts).  f is the frequency of a token among public texts; if the attacked file states
+ * labels, among those with the label of the sample.  The exponent e and the weight w are chosen to identify the most
+ * tokens of held-out public texts.  First e is chosen without the model, as in named.c.  Then e and w are chosen
+ * together, twice, each time for the texts found with the previous choice. */
 
 enum { ROUNDS = 2, GROUP = 16 };
 static const double WEIGHTS[] = {0, 0.1, 0.2, 0.35, 0.5, 0.75, 1};

@@ -1,4 +1,5 @@
-/* Names texts under a language model: the answers of the model, the search, and questions to a masked language model. */
+/* Names texts under a language model: the answers of the model, the search, and questions to a masked language
+ * model. */
 #ifndef NVDP_SRC_ATTACK_LANGUAGE_H
 #define NVDP_SRC_ATTACK_LANGUAGE_H
 
@@ -75,9 +76,9 @@ nvdp_status nvdp__questions_open(struct nvdp_context *ctx, const char *directory
 nvdp_status nvdp__questions_plan(struct nvdp__questions *q, size_t length);
 void nvdp__questions_release(struct nvdp__questions *q);
 
-/* Finds the piece that is the word; -1: none. Then the *n pieces *id stand for it: that one, or those that the tokenizer
- * makes of the word, without "##" at its beginning if it continues another one, or [UNK]. They are valid until the next
- * call. */
+/* Finds the piece that is the word; -1 if there is none. Then the *n pieces *id stand for it: that one, or those that
+ * the tokenizer makes of the word, without "##" at its beginning if it continues another one, or [UNK]. They are
+ * valid until the next call. */
 nvdp_status nvdp__questions_read(struct nvdp__questions *q, const char *word, bool continues,
                                  int32_t *whole, size_t *n, const int32_t **id);
 

@@ -1,5 +1,5 @@
-/* Linear maps of attackers: logistic regression, for the attackers of pooled.c, which see one vector per text; the map of an
- * attacker without the victim's encoder. */
+/* Linear maps of attackers: logistic regression, for the attackers of pooled.c, which see one vector per text; the
+ * map of an attacker without the victim's encoder. */
 #include "attack/invert.h"
 #include "attack/texts.h"
 #include "rdp/pairs.h"
@@ -90,8 +90,8 @@ nvdp_status nvdp__logistic_fit(struct nvdp_context *ctx, size_t n, size_t width,
  *     W  =  (F'F + l tr(F'F)/p I)^-1 F'S,
  *
  * with F the centered mean vectors of the samples, S the centered vectors of its encoder, and the penalty l that fits
- * a fifth of the pairs best, which is held out.  Its model learns public texts from its own vectors, with Gaussian noise
- * of the map's error on the held-out pairs, and reads mapped samples. */
+ * a fifth of the pairs best, which is held out.  Its model learns public texts from its own vectors, with Gaussian
+ * noise of the map's error on the held-out pairs, and reads mapped samples. */
 
 enum { HELD_OUT = 5 };
 static const double PENALTIES[] = {1e-3, 1e-2, 1e-1, 1, 10};

@@ -46,9 +46,9 @@ struct nvdp__membership {
     int of;                                 /* option members */
     size_t members, others;                 /* texts that are scored */
     size_t repeated;           /* texts that were left out because they occur more than once */
-    size_t shadows;            /* shadow runs; 0: none */
+    size_t shadows;            /* shadow runs; 0 if there is none */
     double epsilon, delta, mu; /* what is proven; +inf: nothing */
-    double tpr[NVDP__MEMBERSHIP_RATES]; /* proven upper bounds; NaN: none */
+    double tpr[NVDP__MEMBERSHIP_RATES]; /* proven upper bounds; NaN if there is none */
     struct nvdp__canary_audit audit;    /* its `canaries` is 0: none */
 };
 /* Sets the members epsilon to tpr. */
@@ -79,8 +79,8 @@ nvdp_status nvdp__membership_scores(struct nvdp_context *ctx, const struct nvdp_
                                     const struct nvdp__candidates *in,
                                     const struct nvdp__candidates *out,
                                     const struct nvdp__candidates *background, double *replaced);
-/* Lists the texts of `data` that occur once in it and not in `besides` (NULL: none); with `first`, also the first of
- * several equal ones.  In a random order; free(*out). */
+/* Lists the texts of `data` that occur once in it and not in `besides` (NULL if there is none); with `first`, also
+ * the first of several equal ones.  In a random order; free(*out). */
 nvdp_status nvdp__membership_list(struct nvdp_context *ctx, uint64_t seed,
                                   const struct nvdp_dataset *data,
                                   const struct nvdp_dataset *besides, bool first, size_t **out,

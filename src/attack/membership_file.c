@@ -14,9 +14,9 @@
  * Zarifzadeh, Liu & Shokri 2024 for models.  If no public text has the length of sample i, q is that of the scored
  * texts.
  *
- * A certificate compares two texts.  So it compares two files that differ in one text: one file has x, and the other has
- * another text in the place of x.  If a fair coin decides which text of a pair is shared, TPR and FPR are means over such
- * pairs of files, and TPR <= T(FPR) with the concave bound T of one pair (Jensen).  The same
+ * A certificate compares two texts.  So it compares two files that differ in one text: one file has x, and the other
+ * has another text in the place of x.  If a fair coin decides which text of a pair is shared, TPR and FPR are means
+ * over such pairs of files, and TPR <= T(FPR) with the concave bound T of one pair (Jensen).  The same
  * holds for each text of a given file and the file with a public text in its place ("replaced").  It does not hold
  * between texts of a given file and others: they may differ without any sample. */
 #include "attack/audit.h"
@@ -90,8 +90,8 @@ static double log_background(const struct scorer *s, size_t i) {
            log((double)(in + out));
 }
 
-/* Returns true if text k of group g may be the text of a sample of text `row` of the file: their labels are equal, or one
- * of them is not known. */
+/* Returns true if text k of group g may be the text of a sample of text `row` of the file: their labels are equal, or
+ * one of them is not known. */
 static bool may_be(const struct scorer *s, int g, size_t k, size_t row) {
     const float *of_file = s->file->set->label, *of_group = s->group[g]->set->label;
     if (of_file == NULL || of_group == NULL) return true;

@@ -78,8 +78,8 @@ static size_t find_word(const struct view *text, size_t k, size_t *first) {
     return words;
 }
 
-/* Draws one word of the pair's text P, pair->word, and the number *source of a word of its text Q. Returns false if the two
- * words are equal, or a text has no word. */
+/* Draws one word of the pair's text P, pair->word, and the number *source of a word of its text Q. Returns false if
+ * the two words are equal, or a text has no word. */
 static bool nvdp__pair_draw_word(struct nvdp__stream *stream, const struct nvdp_dataset *data,
                                  struct nvdp__pair_attack *pair, size_t *source) {
     const struct view text = view(data, pair->p), other = view(data, pair->q);

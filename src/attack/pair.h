@@ -39,9 +39,9 @@ void nvdp__pair_change(const struct nvdp_dataset *data, size_t p, size_t q, size
  * for nvdp_linkage_measure().
  * ctx: records messages, can cancel
  * posteriors: 2 or more texts; checked
- * certified: proven epsilon >= 0 at the delta, for `releases` samples; INFINITY: nothing is proven
+ * certified: proven epsilon >= 0 at the delta, for `releases` samples; INFINITY if nothing is proven
  * config: of kind "attack"; NULL: the defaults
- * out: the result, also if a comparison fails; nvdp__pair_attacks_free(); untouched on error
+ * out: the result, also if a comparison fails, freed with nvdp__pair_attacks_free(); untouched on error
  * Returns NVDP_ERR_ARGUMENT for options or `certified` out of range, or two texts with different public lengths;
  *         NVDP_ERR_INPUT for posteriors that fail nvdp_posteriors_check(), or without two texts of the same length;
  *         NVDP_ERR_NUMERIC; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY

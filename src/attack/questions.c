@@ -98,7 +98,7 @@ struct nvdp__masked_lm {
     const struct nvdp_tokenizer *run;
     const struct nvdp__tokens *known;
     struct nvdp__questions asks;
-    int32_t *one;   /* [count] the piece; -1: none */
+    int32_t *one;   /* [count] the piece; -1 if there is none */
     double *rest;   /* [count] log p of a token without a piece */
     double share;   /* log p that a token has a piece */
     size_t *start;  /* [count + 1] */

@@ -1,7 +1,8 @@
-/* Implements nvdp reuse: trains a reader on a file of embeddings, and scores it on texts it was not trained on; or computes one from
- * a summary.
+/* Implements nvdp reuse: trains a reader on a file of embeddings, and scores it on texts it was not trained on; or
+ * computes one from a summary.
  *
- * The order of this file: options and files, the division of the texts, the reader and its memory, scores, epochs, summaries. */
+ * The order of this file: options and files, the division of the texts, the reader and its memory, scores, epochs,
+ * summaries. */
 #include "base/array.h"
 #include "base/file.h"
 #include "base/own.h"
@@ -235,8 +236,8 @@ struct labeled {
     size_t row;
 };
 
-/* Divides texts: every tenth one, sorted by label, goes to `held`, so that each class and each range of scores gives its
- * share, and the others go to `rest`, which may be `all`. */
+/* Divides texts: every tenth one, sorted by label, goes to `held`, so that each class and each range of scores gives
+ * its share, and the others go to `rest`, which may be `all`. */
 static nvdp_status hold_out(struct reuse *reuse, uint32_t purpose, uint64_t seed,
                             const struct texts *all, struct texts *rest, struct texts *held) {
     const struct nvdp__noise noise = {.seed = seed};
@@ -453,7 +454,8 @@ static nvdp_status step(struct reuse *reuse, uint32_t epoch, size_t first, size_
                                 nvdp__lr_factor(number, total, reuse->options->warmup), &norm);
 }
 
-/* Returns the mean loss per output [samples, texts, outputs] of the validation texts: cross entropy, or squared error. */
+/* Returns the mean loss per output [samples, texts, outputs] of the validation texts: cross entropy, or squared
+ * error. */
 static double mean_loss(const struct reuse *reuse, const float *outputs) {
     const struct texts *texts = &reuse->validation;
     const size_t width = reuse->reader->shape.outputs, samples = texts->file->shape.samples;
@@ -476,8 +478,8 @@ static double mean_loss(const struct reuse *reuse, const float *outputs) {
 }
 
 /* Keeps the averaged parameters of the epoch whose loss on the validation texts is the smallest.  A tenth of the texts
- * measures a loss with less noise than an accuracy, and averages of parameters vary less between epochs.  The parameters
- * themselves go on as they are; scratch [parameters]. */
+ * measures a loss with less noise than an accuracy, and averages of parameters vary less between epochs.  The
+ * parameters themselves go on as they are; scratch [parameters]. */
 static nvdp_status keep_best(struct reuse *reuse, size_t epoch, float *scratch) {
     static const float NEWEST = .4F; /* weight of the last epoch */
     const struct nvdp__params *params = &reuse->reader->params;

@@ -128,7 +128,8 @@ void nvdp__shared_take(const void *of, size_t i, size_t sample, size_t vectors, 
 
 struct nvdp__sample_source nvdp__shared_source(const struct nvdp__shared_texts *s) {
     const struct nvdp__embeddings_shape *shape = &s->file->shape;
-    /* the lower end of the grid of log weights: the smallest int16 but one, at which a release rounds (share/release.c) */
+    /* the lower end of the grid of log weights: the smallest int16 but one, at which a release rounds
+     * (share/release.c) */
     const double end =
         shape->grid == NVDP__H5_F16 ? -65504 : -ldexp(INT16_MAX, shape->log_pi_exponent);
     return (struct nvdp__sample_source){nvdp__shared_take, s, end};

@@ -1,14 +1,15 @@
-/* The attack summary: a likelihood-ratio test of one row of a summary by somebody who knows all other rows.  The order: options,
- * the rows, the file's noise, questions, the attack, the result table.
+/* The attack summary: a likelihood-ratio test of one row of a summary by somebody who knows all other rows.  The
+ * order: options, the rows, the file's noise, questions, the attack, the result table.
  *
  * The attacker subtracts the other rows from the released matrix, and has P_u + E. Each candidate c has the score
  *
  *     s_c  =  <P_u + E, P_c> - |P_c|^2 / 2,       P_c = z_c z_c^T,       <P_a, P_b> = (z_a . z_b)^2 = G_ab,
  *
- * which is the log likelihood times sigma^2, up to a constant: E is N(0, sigma^2 I) in the coordinates of theorem 1. The candidate
- * with the largest score is the best guess among equally likely ones. The scores of all candidates have the mean G_uc - G_cc / 2 and
- * the covariance sigma^2 G, so they are drawn from this law, which is exact before the release is rounded; rounding cannot help.
- * With the file's own matrix they have the file's one noise, which is the same for all rows: its shares have no interval. */
+ * which is the log likelihood times sigma^2, up to a constant: E is N(0, sigma^2 I) in the coordinates of theorem 1.
+ * The candidate with the largest score is the best guess among equally likely ones. The scores of all candidates have
+ * the mean G_uc - G_cc / 2 and the covariance sigma^2 G, so they are drawn from this law, which is exact before the
+ * release is rounded; rounding cannot help. With the file's own matrix they have the file's one noise, which is the
+ * same for all rows: its shares have no interval. */
 #include "attack/summary.h"
 #include "attack/attack.h"
 #include "base/json.h"
@@ -145,8 +146,8 @@ static nvdp_status add_all(struct attack *a, const struct nvdp__run_options *of)
 
 /* --- the file's noise --- */
 
-/* Sets E = (M + E) - M.  Returns the root of the mean of its squares in stated deviations, and how improbable it is that noise as
- * stated is so small, and so large. */
+/* Sets E = (M + E) - M.  Returns the root of the mean of its squares in stated deviations, and how improbable it is
+ * that noise as stated is so small, and so large. */
 static double take_noise(struct attack *a, double *small, double *large) {
     const struct nvdp__summary *plan = plan_of(a);
     const size_t width = plan->width;
@@ -221,8 +222,8 @@ static void set_label(const struct attack *a, size_t label, float *y) {
                          y);
 }
 
-/* Answers the question about the label, for every tested row that has one, with the file's noise.  Scores of two labels differ by
- * the noise along each, because z of both have the same norm; the mean is that of the true one. */
+/* Answers the question about the label, for every tested row that has one, with the file's noise.  Scores of two
+ * labels differ by the noise along each, because z of both have the same norm; the mean is that of the true one. */
 static void ask_labels(const struct attack *a, double *line, double *z, int32_t *whole,
                        double *score, float *y, struct nvdp__summary_attack *out) {
     const struct nvdp__summary *plan = plan_of(a);
@@ -245,8 +246,8 @@ static void ask_labels(const struct attack *a, double *line, double *z, int32_t 
     out->question[LABEL].file = known > 0 ? (double)right / (double)known : NAN;
 }
 
-/* Counts a label that is named by the noise of one draw.  Two labels of a row have z of the same norm r with the inner product b, so
- * their scores have independent parts of variance sigma^2 (r^4 - b^2) and a common part. */
+/* Counts a label that is named by the noise of one draw.  Two labels of a row have z of the same norm r with the
+ * inner product b, so their scores have independent parts of variance sigma^2 (r^4 - b^2) and a common part. */
 static bool guess_label(const struct attack *a, size_t u, struct nvdp__stream *stream,
                         double *score, float *y, double *z, int32_t *whole) {
     const struct nvdp__summary *plan = plan_of(a);

@@ -1,4 +1,5 @@
-/* Summaries under attack: the file and the audit of its mechanism (summary_audit.c), and a test of one row (summary.c). */
+/* Summaries under attack: the file and the audit of its mechanism (summary_audit.c), and a test of one row
+ * (summary.c). */
 #ifndef NVDP_SRC_ATTACK_SUMMARY_H
 #define NVDP_SRC_ATTACK_SUMMARY_H
 
@@ -6,8 +7,8 @@
 
 #include <nvdp/audit.h>
 
-/* Reads and checks a file of kind summary/1; nvdp__verify_release(), also after a failure.  Returns NVDP_ERR_INPUT for another
- * file, or one that contradicts itself. */
+/* Reads and checks a file of kind summary/1; nvdp__verify_release(), also after a failure.  Returns NVDP_ERR_INPUT
+ * for another file, or one that contradicts itself. */
 nvdp_status nvdp__attacked_summary(struct nvdp_context *ctx, const char *path,
                                    struct nvdp__verify *v);
 /* Audits the mechanism of a plan; arguments and errors are those of nvdp_audit_summary(). */
@@ -23,8 +24,8 @@ struct nvdp__summary_question {
     double share;                  /* of right answers over draws of the noise */
     struct nvdp_interval interval; /* 95 %, Clopper & Pearson */
     double bound;                  /* theorem 2 */
-    double
-        file; /* share of the tested rows for which the file's own noise gives the right answer */
+    /* Share of the tested rows for which the file's own noise gives the right answer. */
+    double file;
 };
 
 /* Result of the attack summary. */

@@ -1,5 +1,5 @@
-/* Audits the mechanism of a summary (summary/summary.h) against theorem 1 by releases of two collections that are as far apart as
- * the theorem allows.  The order: the collections, releases, bounds, the file, the result table. */
+/* Audits the mechanism of a summary (summary/summary.h) against theorem 1 by releases of two collections that are as
+ * far apart as the theorem allows.  The order: the collections, releases, bounds, the file, the result table. */
 #include "attack/summary.h"
 #include "options/result.h"
 #include "rdp/pairs.h"
@@ -18,7 +18,8 @@ static const double LEAST_DELTA = 1e-3; /* of the largest epsilon */
 
 /* --- the collections --- */
 
-/* The entries in which two collections differ: M of each, and the weights of the log likelihood ratio, which is linear. */
+/* The entries in which two collections differ: M of each, and the weights of the log likelihood ratio, which is
+ * linear. */
 struct pair {
     struct nvdp__summary plan; /* cut to the coordinates in which the rows differ */
     int64_t sum[2][ENTRIES];
@@ -36,8 +37,8 @@ static void add_copies(const struct nvdp__summary *plan, const float *x, const f
         sum[i] += (int64_t)copies * one[i];
 }
 
-/* Makes the pair: all rows are alike in one collection, and k of them are another row in the other collection.  The rows have
- * different labels, and vectors of length 1 whose inner product c makes z and z' orthogonal:
+/* Makes the pair: all rows are alike in one collection, and k of them are another row in the other collection.  The
+ * rows have different labels, and vectors of length 1 whose inner product c makes z and z' orthogonal:
  * alpha^2 + beta^2 c + tau^2 <y, y'> = 0.  Vectors of one number have no second coordinate, and are closer together. */
 static void make_pair(const struct nvdp__summary *of, size_t rows, struct pair *pair) {
     const bool sign = of->answers == 1;
@@ -116,7 +117,8 @@ static nvdp_status count(struct nvdp_context *ctx, const struct pair *pair, uint
 
 /* --- bounds --- */
 
-/* Sets a point from the counts.  `confidence` is that of each of its four shares' intervals, of which one end counts. */
+/* Sets a point from the counts.  `confidence` is that of each of its four shares' intervals, of which one end
+ * counts. */
 static void bound_point(const size_t above[2][2], size_t releases, double confidence,
                         struct nvdp_audit_point *point) {
     const double n = (double)releases, factor = exp(point->epsilon);

@@ -66,7 +66,7 @@ struct nvdp__texts {
     struct nvdp_dataset *data;
     struct nvdp_posteriors *set;
     uint64_t first_key;                      /* first stream number of its texts' noise */
-    const struct nvdp__shared_texts *shared; /* contains their samples; NULL: samples are drawn */
+    const struct nvdp__shared_texts *shared; /* contains their samples; NULL if samples are drawn */
 };
 
 struct nvdp__text_attack {
@@ -97,8 +97,8 @@ nvdp_status nvdp__attack_advance(struct nvdp__text_attack *attack, size_t n, dou
  * are weights).  `draw` numbers the samples; in a file it counts from those that the seed selects. */
 void nvdp__observe(const struct nvdp__texts *corpus, enum nvdp__observed observed, uint64_t seed,
                    uint32_t draw, size_t i, size_t vectors, double *z, double *log_pi);
-/* Computes the first `rows` tokens' vectors of such a sample, to [rows, dim, plus 1 if there are weights]: the mean over
- * kappa, and the logarithm of the weights' sum.  z, log_pi: scratch for one sample. */
+/* Computes the first `rows` tokens' vectors of such a sample, to [rows, dim, plus 1 if there are weights]: the mean
+ * over kappa, and the logarithm of the weights' sum.  z, log_pi: scratch for one sample. */
 void nvdp__observe_tokens(const struct nvdp__texts *corpus, enum nvdp__observed observed,
                           uint64_t seed, uint32_t draw, size_t i, size_t rows, double *z,
                           double *log_pi, float *to);
@@ -180,7 +180,7 @@ extern const struct nvdp_result_table nvdp__result_text_score;
  * seeds, prior, beam, releases (not for token and invert), shared; tokens, steps, attacked,
  * public-posteriors, encoder, surrogate, aligned (for invert); members, shadows, shadow-runs (for membership).
  * attacked: context, row, kind and config of the attack
- * found: a struct nvdp__text_attack_result; nvdp__text_attack_free(); untouched on error
+ * found: a struct nvdp__text_attack_result, freed with nvdp__text_attack_free(); untouched on error
  * Returns as nvdp_run_posteriors(); NVDP_ERR_ARGUMENT without public texts, for options of another attacker, or for
  *         nearest, token and language on methods with one vector per text; NVDP_ERR_UNSUPPORTED for a prior of a run
  *         without WordPieces; NVDP_ERR_INPUT for texts without labels, fewer than 20 public texts, a prior without a
@@ -208,7 +208,8 @@ struct nvdp__tokens {
     size_t labels;       /* labels that the attacked file states for its texts; 0: it states none */
     double *lift;        /* [labels, count] log P(token | label)/P(token) in the public texts */
     size_t *named,
-        *there; /* [vocabulary] the last text, numbered from 1, for which the token was named; that has the token */
+        /* [vocabulary] the last text, numbered from 1, for which the token was named; that has the token. */
+        *there;
     size_t stamp;
 };
 /* NVDP_ERR_ARGUMENT, with the attacker's name, if a text has only one vector. */
@@ -220,7 +221,8 @@ const double *nvdp__tokens_lift(const struct nvdp__tokens *tokens, const struct 
 /* Turns counts of tokens per label, lift [labels, count], into log P(label | token)/P(label).  `times` [count] are the
  * counts without labels.  P(label | token) is shrunk to P(label), as if the token had occurred ten more times. */
 void nvdp__label_lift(size_t labels, size_t count, const double *times, double *lift);
-/* Returns the number of classes among which both the attacked file and the public texts have labels; 0: none. */
+/* Returns the number of classes among which both the attacked file and the public texts have labels; 0 if there is
+ * none. */
 size_t nvdp__known_labels(const struct nvdp__text_attack *attack);
 /* Returns the label of text i, below `labels`; SIZE_MAX if it has none or `labels` is 0. */
 size_t nvdp__known_label(const struct nvdp__texts *corpus, size_t i, size_t labels);
@@ -239,8 +241,8 @@ struct nvdp__spot {
     int64_t key;
     bool rare;
 };
-/* Sorts n spots.  Sums the counts of the `top` most frequent keys over all lengths, labels and places; with `rare`, only
- * rare tokens count.  Scratch: times [n]. */
+/* Sorts n spots.  Sums the counts of the `top` most frequent keys over all lengths, labels and places; with `rare`,
+ * only rare tokens count.  Scratch: times [n]. */
 double nvdp__most_frequent(size_t n, struct nvdp__spot *spot, bool rare, size_t top, double *times);
 
 /* Counts of right names per text, seed after seed. */

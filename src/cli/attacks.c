@@ -1,6 +1,7 @@
-/* nvdp attack: runs an attack on a model or on what a run shares, and prints its result. The library has the attacks; this file
- * selects one (attack_find(), need_kind()), checks its options (attack_check()) and reports. nvdp audit: computes a lower bound on a
- * mechanism's epsilon from samples of its output; the mechanism need not be one of ours. Or audits the mechanism of a summary. */
+/* nvdp attack: runs an attack on a model or on what a run shares, and prints its result. The library has the attacks;
+ * this file selects one (attack_find(), need_kind()), checks its options (attack_check()) and reports. nvdp audit:
+ * computes a lower bound on a mechanism's epsilon from samples of its output; the mechanism need not be one of ours.
+ * Or audits the mechanism of a summary. */
 #include "common.h"
 
 #include <math.h>

@@ -127,7 +127,8 @@ static nvdp_status make_train_config(struct cli *cli, struct values *values) {
         NVDP_TRY(
             nvdp_config_set(values->train, "max-length", nvdp_config_get(cli->config, "length")));
     if (!cli_given(cli, "dp")) return NVDP_OK;
-    /* With a task's texts, draws `batch` of them per step on average. Random texts are just one batch, so all are drawn. */
+    /* With a task's texts, draws `batch` of them per step on average. Random texts are just one batch, so all are
+     * drawn. */
     NVDP_TRY(cli_given(cli, "data")
                  ? nvdp_config_set(values->train, "dp-batch", nvdp_config_get(cli->config, "batch"))
                  : nvdp_config_set(values->train, "dp-sample-rate", "1"));

@@ -1,5 +1,5 @@
-/* Functions that the subcommands share: signals, messages, JSON, the cache folder, runs, private training, start and end of an
- * invocation. cli_begin() comes first in every subcommand. */
+/* Functions that the subcommands share: signals, messages, JSON, the cache folder, runs, private training, start and
+ * end of an invocation. cli_begin() comes first in every subcommand. */
 #include "common.h"
 
 #include "base/json.h"
@@ -40,9 +40,9 @@ void cli_catch(int number, bool always) {
     sigaction(number, &action, NULL);
 }
 
-/* Makes the first SIGINT, SIGTERM or SIGHUP ask the library to stop and save; the second ends the program. A signal that the
- * caller ignores, as a shell does for a job in the background and nohup for SIGHUP, stays ignored. Ignores SIGXFSZ: a file
- * that exceeds the size limit then fails with a message.
+/* Makes the first SIGINT, SIGTERM or SIGHUP ask the library to stop and save; the second ends the program. A signal
+ * that the caller ignores, as a shell does for a job in the background and nohup for SIGHUP, stays ignored. Ignores
+ * SIGXFSZ: a file that exceeds the size limit then fails with a message.
  *
  * Gives signal handlers their own stack. oneDNN's float32 products point the stack register into the heap while they
  * run (oneDNN issue 4845, fixed in 2026), so a handler's frame on that stack would overwrite malloc's data. The kernel

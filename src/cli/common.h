@@ -28,13 +28,14 @@ struct cli;
 struct cli_command {
     const char *name;
     const char *summary; /* the line in nvdp --help */
-    /* Positional arguments as usage shows them: "RUN"; "[RUN]" if optional; "[FILE...]" if repeatable; NULL: none. */
+    /* Positional arguments as usage shows them: "RUN"; "[RUN]" if optional; "[FILE...]" if repeatable; NULL if there
+     * is none. */
     const char *args;
     const char *description; /* above the options in --help */
     const char *examples;    /* below them */
-    const char *kinds;       /* of work, for nvdp_config_create(); NULL: none */
+    const char *kinds;       /* of work, for nvdp_config_create(); NULL if there is none */
     const char *heading;     /* heading of options that have none */
-    /* the command's own options, ended by a zeroed row; NULL: none */
+    /* the command's own options, ended by a zeroed row; NULL if there is none */
     const struct nvdp_option *options;
     bool takes_precision, no_json; /* whether common options apply */
     bool together;                 /* runs in all processes that mpirun started */
@@ -45,7 +46,7 @@ struct cli_command {
 struct cli_meter {
     bool terminal;
     bool drawn;         /* a bar is on the terminal's current line */
-    int lines;          /* lines of the table above the current line; 0: none */
+    int lines;          /* lines of the table above the current line; 0 if there is none */
     double last_update; /* monotonic clock, in seconds */
     bool told_eta;      /* a sweep's line has had an ETA */
 };
@@ -134,8 +135,9 @@ const char *cli_file(const char *name);
  * A subcommand's options are the library's for its kind of work and the command's own, joined in one configuration
  * (nvdp/config.h). argp fills it from the command line; --config FILE.json adds values from files.
  *
- * To port a subcommand to a kind of work of the library: name it in its struct cli_command (`.kinds = "train"`), move the library's rows from its table to the library's, and pass cli->config to the
- * function that does the work. In the rows that stay, `.after` names the preceding option in --help. */
+ * To port a subcommand to a kind of work of the library: name it in its struct cli_command (`.kinds = "train"`), move
+ * the library's rows from its table to the library's, and pass cli->config to the function that does the work. In the
+ * rows that stay, `.after` names the preceding option in --help. */
 
 /* Creates cli->config, whose own rows store into `values`, and reads cli->argv and the files that it names. Options on
  * the command line override files. */
@@ -144,8 +146,8 @@ int cli_parse(struct cli *cli, void *values);
 int cli_make_options(struct cli *cli, void *values);
 /* Returns true if the option was given on the command line or in a file. */
 bool cli_given(const struct cli *cli, const char *name);
-/* Returns the first given option that is in `names` (if `among`) or is not in `names` (otherwise); NULL: none. Ignores
- * common options. */
+/* Returns the first given option that is in `names` (if `among`) or is not in `names` (otherwise); NULL if there is
+ * none. Ignores common options. */
 const char *cli_given_one(const struct cli *cli, const char *const *names, bool among);
 /* Fails if a required option is missing. */
 int cli_need(struct cli *cli);
@@ -184,7 +186,8 @@ int cli_end_training(struct cli *cli, const char *out, json_t *object);
 /* Prints the --json object and releases it (NULL: out of memory). Returns the exit code. */
 int cli_print_json(struct cli *cli, json_t *object);
 #define cli_number nvdp__json_known
-/* Adds the keys of a result to a --json object, as nvdp__result_put() does, with the name of one of the library's tables. */
+/* Adds the keys of a result to a --json object, as nvdp__result_put() does, with the name of one of the library's
+ * tables. */
 #define cli_add_result(object, name, view, result)                                                 \
     nvdp__result_put(object, nvdp_result_table_find(name), view, result)
 /* Prints a result's lines. */

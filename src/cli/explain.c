@@ -63,8 +63,8 @@ static const struct nvdp_option options[] = {
 
 /* --- what does the receiver need? --- */
 
-/* Says what to give away for a need, in the order of `needs` from 1. Scores are accuracies on SST-2's dev file; docs/budget.md has the
- * same table. */
+/* Says what to give away for a need, in the order of `needs` from 1. Scores are accuracies on SST-2's dev file;
+ * docs/budget.md has the same table. */
 static const struct need {
     const char *gives, *protects, *costs, *command, *page;
 } need_rows[] = {
@@ -423,8 +423,8 @@ static int explain_run(struct cli *cli, const struct values *v) {
 static const size_t numbers_of_rows[] = {1, 2, 10};
 enum { ROW_COUNTS = sizeof numbers_of_rows / sizeof *numbers_of_rows };
 
-/* Returns what the file proves of k rows of one text: mu grows with the square root of k; otherwise epsilon and delta grow with k
- * (basic composition). */
+/* Returns what the file proves of k rows of one text: mu grows with the square root of k; otherwise epsilon and delta
+ * grow with k (basic composition). */
 static struct guarantee of_rows(const struct nvdp_verification *found, size_t k) {
     const double rows = (double)k, mu = found->mu * sqrt(rows);
     struct guarantee of = {
@@ -462,8 +462,8 @@ static void print_rows(const struct nvdp_verification *found) {
     }
 }
 
-/* Explains a summary, whose rows share their noise: k rows that change together have k times the mu of one. Its statement has the
- * bounds on guesses. */
+/* Explains a summary, whose rows share their noise: k rows that change together have k times the mu of one. Its
+ * statement has the bounds on guesses. */
 static int explain_summary(struct cli *cli, const struct nvdp_verification *found) {
     double epsilon[ROW_COUNTS];
     if (cli_given(cli, "baseline") || cli_given(cli, "texts") || cli_given(cli, "attribute"))

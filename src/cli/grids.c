@@ -1,5 +1,6 @@
-/* nvdp sweep: runs a grid of trainings, resumable and by any number of processes; prints the plan (--dry-run), the progress and the
- * result. nvdp report: writes tables and figures of a folder of runs. src/sweep and src/report do the work. */
+/* nvdp sweep: runs a grid of trainings, resumable and by any number of processes; prints the plan (--dry-run), the
+ * progress and the result. nvdp report: writes tables and figures of a folder of runs. src/sweep and src/report do
+ * the work. */
 #include "common.h"
 
 #include "report/report.h"

@@ -1,6 +1,6 @@
-/* Commands that run a model on texts. nvdp encode: writes an encoder's hidden states, without noise, for analysis. nvdp eval: scores a
- * run on a split with fresh noise, and prints the scores as a table or JSON. nvdp predict: writes predictions for a split, in the
- * leaderboard's format, or for new texts. */
+/* Commands that run a model on texts. nvdp encode: writes an encoder's hidden states, without noise, for analysis.
+ * nvdp eval: scores a run on a split with fresh noise, and prints the scores as a table or JSON. nvdp predict: writes
+ * predictions for a split, in the leaderboard's format, or for new texts. */
 #include "common.h"
 
 #include <stdlib.h>

@@ -49,7 +49,7 @@ struct cli_ranks {
     int rank, size;
     MPI_Comm work, leave; /* for collective work; for the end */
     struct place *place;  /* [size]; pid 0: not visible from here */
-    int gone;             /* rank of a missing process; -1: none */
+    int gone;             /* rank of a missing process; -1 if there is none */
     char *held;           /* message withheld until the end */
     /* Ring of pending sums: `begun` were started in all, and the first `ended` have finished. */
     struct sum *sum;

@@ -1,5 +1,5 @@
-/* nvdp sanitize: privatizes texts token by token, or with --analyse examines what a mechanism does to a vocabulary, and what an
- * attacker makes of it. The library analyzes; this file has the tables that show an analysis. */
+/* nvdp sanitize: privatizes texts token by token, or with --analyse examines what a mechanism does to a vocabulary,
+ * and what an attacker makes of it. The library analyzes; this file has the tables that show an analysis. */
 #include "common.h"
 
 #include "base/sentence.h"

@@ -1,6 +1,7 @@
-/* Shared files. nvdp export: writes noisy embeddings of texts to a file to give away, and prints what the file reveals. nvdp
- * verify: checks a shared file and its signature, and makes key pairs. nvdp reuse: trains and scores a classifier that sees only a
- * shared file. nvdp info: identifies a file or directory and prints its metadata. The library does the work. */
+/* Shared files. nvdp export: writes noisy embeddings of texts to a file to give away, and prints what the file
+ * reveals. nvdp verify: checks a shared file and its signature, and makes key pairs. nvdp reuse: trains and scores a
+ * classifier that sees only a shared file. nvdp info: identifies a file or directory and prints its metadata. The
+ * library does the work. */
 #include "common.h"
 
 #include <signal.h>

@@ -1,5 +1,6 @@
-/* Standard output and standard error: every byte that a subcommand prints, or argp and getopt print for it, passes through
- * streams that show untrusted text (base/sentence.h).  File names, labels and attributes can then not control a terminal. */
+/* Standard output and standard error: every byte that a subcommand prints, or argp and getopt print for it, passes
+ * through streams that show untrusted text (base/sentence.h).  File names, labels and attributes can then not control
+ * a terminal. */
 #include "common.h"
 
 #include "base/sentence.h"

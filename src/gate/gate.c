@@ -147,8 +147,8 @@ static nvdp_status check_delta(const struct gate *gate, double delta) {
         delta, gate->policy.delta, delta);
 }
 
-/* Makes a certificate of what is stated: epsilon at `at`, and per word at the policy's delta. The guesses are bounded by their radius, or
- * by the epsilon if the radius is NaN. */
+/* Makes a certificate of what is stated: epsilon at `at`, and per word at the policy's delta. The guesses are bounded
+ * by their radius, or by the epsilon if the radius is NaN. */
 static nvdp_status make_stated(const struct gate *gate, double epsilon, double at, double radius,
                                double word, json_t **out) {
     json_t *guesses = json_array();
@@ -189,8 +189,8 @@ static bool proves_less(const json_t *other, const json_t *mine, const char *pat
              nvdp__gate_number(mine, path, false, reason).value);
 }
 
-/* Takes the larger epsilon of two certificates, the larger one per word and the larger bounds of guesses: they can be of
- * different certificates, as a smaller epsilon does not bound all guesses better. */
+/* Takes the larger epsilon of two certificates, the larger one per word and the larger bounds of guesses: they can be
+ * of different certificates, as a smaller epsilon does not bound all guesses better. */
 static nvdp_status take_larger(const struct gate *gate, const json_t *other, json_t **mine) {
     const bool less = proves_less(other, *mine, "epsilon");
     const bool word =
@@ -220,8 +220,8 @@ static struct nvdp__path ledger_of(const struct gate *gate) {
                                         : nvdp__path(gate->options.target, "ledger");
 }
 
-/* Takes the ledger's sums if they exceed the certificate's, because it counts samples of other mechanisms, too.  Both are
- * of the policy's delta: which mechanism proves less depends on it. */
+/* Takes the ledger's sums if they exceed the certificate's, because it counts samples of other mechanisms, too.  Both
+ * are of the policy's delta: which mechanism proves less depends on it. */
 static nvdp_status take_ledger(const struct gate *gate, const struct nvdp_model *model,
                                const struct nvdp_certificate *own, json_t **mine) {
     const double room = 1 + 1e-9;
@@ -311,7 +311,7 @@ static nvdp_status measure_privacy(const struct gate *gate, json_t **out) {
     return made(gate, nvdp__dchi_report_pack(&words), out);
 }
 
-/* Returns the path of the shared file; NULL: there is none. */
+/* Returns the path of the shared file; NULL if there is none. */
 static const char *file_of(const struct gate *gate) {
     return gate->is_run ? gate->options.shared : gate->options.target;
 }
@@ -398,8 +398,8 @@ static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
 
 /* --- a shared file --- */
 
-/* Returns what the file states of one row: of its samples, or of more if the policy wants more.  A text can have samples in
- * other rows and files, which only the ledger of the sender counts. */
+/* Returns what the file states of one row: of its samples, or of more if the policy wants more.  A text can have
+ * samples in other rows and files, which only the ledger of the sender counts. */
 static nvdp_status file_certificate(const struct gate *gate, const struct nvdp_verification *found,
                                     json_t **out) {
     const double delta = gate->policy.delta,

@@ -11,14 +11,15 @@
 /* One check of a policy.  Texts belong to the policy. */
 struct nvdp__gate_check {
     char name
-        [NVDP_GATE_NAME_SIZE]; /* as in the policy: "certified_epsilon", "attack attribute: accuracy" */
-    const char *source;        /* certificate, privacy, ledger, verification, attack */
+        /* As in the policy: "certified_epsilon", "attack attribute: accuracy". */
+        [NVDP_GATE_NAME_SIZE];
+    const char *source;             /* certificate, privacy, ledger, verification, attack */
     char path[NVDP_GATE_NAME_SIZE]; /* of the number in the source's JSON */
     bool one_sample;                /* the number is of one sample; samples add up */
     const char *number;             /* of an attack, as in the policy; NULL for other sources */
     double at_most, at_least;       /* NaN: no limit */
     struct nvdp_attack_info attack;
-    const json_t *options; /* of the attack; NULL: none */
+    const json_t *options; /* of the attack; NULL if there is none */
 };
 
 struct nvdp__policy {
@@ -49,9 +50,9 @@ struct nvdp__gate_found {
  * the value. */
 double nvdp__gate_end(const struct nvdp__gate_found *found, bool least);
 
-/* Finds a number in a result.  A path names keys, separated by dots.  [K=V,...] chooses the items of a list whose member
- * K is V, [I] the item of that index.  Of several numbers the one with the largest end counts, or with the smallest if
- * `least`.  The value is NaN, with a reason, if there is none. */
+/* Finds a number in a result.  A path names keys, separated by dots.  [K=V,...] chooses the items of a list whose
+ * member K is V, [I] the item of that index.  Of several numbers the one with the largest end counts, or with the
+ * smallest if `least`.  The value is NaN, with a reason, if there is none. */
 enum { NVDP__REASON = 512 };
 struct nvdp__gate_found nvdp__gate_number(const json_t *result, const char *path, bool least,
                                           char reason[NVDP__REASON]);

@@ -12,7 +12,7 @@ struct walk {
     bool least;
     size_t found, absent;
     struct nvdp__gate_found number; /* NaN once a NaN was found */
-    const json_t *interval;         /* of the leaf that is visited; NULL: none */
+    const json_t *interval;         /* of the leaf that is visited; NULL if there is none */
     char *reason;                   /* of the first failure */
 };
 

@@ -415,8 +415,8 @@ struct cell {
     double w, p, eta, score;
 };
 
-/* Returns the cells of a task's groups whose mechanism reads p, in the order of the groups; free(). *n is their number.
- * NULL: out of memory. */
+/* Returns the cells of a task's groups whose mechanism reads p, in the order of the groups; the caller frees it with
+ * free(). *n is their number. NULL: out of memory. */
 static struct cell *find_cells(struct nvdp_context *ctx, const struct report *report, size_t task,
                                size_t *n) {
     struct cell *cell = nvdp__calloc(ctx, report->groups + 1, sizeof *cell);

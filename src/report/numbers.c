@@ -1,5 +1,5 @@
-/* The report's quantities, a row each, in the order of the columns of groups.csv and runs.csv; then the full numbers behind
- * the tables, for programs: CSV, then JSON. */
+/* The report's quantities, a row each, in the order of the columns of groups.csv and runs.csv; then the full numbers
+ * behind the tables, for programs: CSV, then JSON. */
 #include "report/parts.h"
 #include <math.h>
 #include <nvdp/result.h>

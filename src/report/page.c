@@ -1,5 +1,5 @@
-/* The report as one self-contained HTML page. report_page() at the end puts the sections in order: the picture, a sentence
- * per method, tables, how to read them, other figures, what was run, remarks, every run. */
+/* The report as one self-contained HTML page. report_page() at the end puts the sections in order: the picture, a
+ * sentence per method, tables, how to read them, other figures, what was run, remarks, every run. */
 #include "report/parts.h"
 
 #include "base/sentence.h"
@@ -180,7 +180,8 @@ static const struct report_table *attack_table(const struct report_table *table)
     return &table[k];
 }
 
-/* Returns 100 times the cell's share with the decimals of its text, a bound rounded up; NaN for a number beyond 0 to 100. */
+/* Returns 100 times the cell's share with the decimals of its text, a bound rounded up; NaN for a number beyond 0 to
+ * 100. */
 static double percentage(const struct report_cell *cell, bool bound) {
     const double percent = 100 * cell->value;
     const int decimals = percent > 0 && percent < 1 ? 1 - (int)floor(log10(percent)) : 1;

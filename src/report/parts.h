@@ -57,7 +57,8 @@ struct report_place {
     bool needed;
 };
 
-/* The kind of a quantity: it decides how to print it. A group has the mean over its seeds, of a proven upper bound the largest. */
+/* The kind of a quantity: it decides how to print it. A group has the mean over its seeds, of a proven upper bound
+ * the largest. */
 enum report_kind {
     REPORT_NUMBER,
     REPORT_SHARE,
@@ -111,12 +112,13 @@ struct report_run {
     json_t *variant; /* flat options by name, without those that make no different method */
     char *task, *method, *data;
     char *label, *model; /* from sweep.json, or NULL; model: the grid's path, with {options} */
-    char *sanitizer;     /* mechanism that privatizes its texts: "santext", ...; NULL: none */
-    double eta;          /* noise of the mechanism; NaN */
+    /* Mechanism that privatizes its texts: "santext", ...; NULL if there is none. */
+    char *sanitizer;
+    double eta;                /* noise of the mechanism; NaN */
     double lambda_g, lambda_d; /* NaN if the method has none */
     double clip_sequence;      /* C; NaN without a sequence clip */
     uint64_t seed;
-    int64_t fold; /* of --folds, from 1; 0: none */
+    int64_t fold; /* of --folds, from 1; 0 if there is none */
     int metrics;
     char *metric[REPORT_METRICS]; /* names for printing */
     char *metric_key;             /* first metric, as in files */
@@ -124,7 +126,7 @@ struct report_run {
     double majority;              /* score of the most frequent class; NaN */
     double validation, seconds;
     double training_epsilon,
-        training_delta; /* of private training, for one training example; NaN: none */
+        training_delta; /* of private training, for one training example; NaN if there is none */
     double quantity[REPORT_QUANTITIES];
     char *infinite, *infinite_published; /* reason if divergences are infinite; NULL */
     bool measured;
@@ -362,7 +364,7 @@ struct report_comparison {
     size_t seeds;
     double mean, low, high, t, p, holm; /* of a - b, in units of the score */
 };
-/* Compares families in all tasks. *out has *count items; free(). */
+/* Compares families in all tasks. *out has *count items; the caller frees it with free(). */
 nvdp_status report_compare(struct nvdp_context *ctx, const struct report *report,
                            struct report_comparison **out, size_t *count);
 
@@ -408,8 +410,8 @@ struct report_table {
     nvdp_status status; /* first failure while building */
 };
 
-/* Builds a table of `texts` columns with texts, then columns with numbers, NULL-terminated. `status` keeps the first failure;
- * later calls do nothing. */
+/* Builds a table of `texts` columns with texts, then columns with numbers, NULL-terminated. `status` keeps the first
+ * failure; later calls do nothing. */
 struct report_table report_table_begin(struct nvdp_context *ctx, const char *name,
                                        const char *title, size_t texts, const char *const *columns);
 #define REPORT_COLUMNS(...)                                                                        \
@@ -491,8 +493,8 @@ struct report_drawing {
     size_t series;  /* its lines so far: line k has block first + k */
     size_t data_size, script_size;
     FILE *data, *script;
-    nvdp_status
-        status; /* first failure; a drawing that failed takes no further calls but report_drawing_end() */
+    /* First failure; a drawing that failed takes no further calls but report_drawing_end(). */
+    nvdp_status status;
 };
 /* `figure` gives name, title and caption. */
 void report_drawing_begin(struct nvdp_context *ctx, const struct report *report,
@@ -512,8 +514,8 @@ void report_drawing_row(struct report_drawing *drawing, const double *values, si
 /* Adds an element to the panel: the block to draw (SIZE_MAX: none), and how. */
 void report_drawing_plot(struct report_drawing *drawing, size_t block, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* For figures whose lines are not families: set the position of the key, add a line with points under its title, return the
- * color of a line, and end the panel. `columns` and `bars` are of the line's block; bars NULL: none. */
+/* For figures whose lines are not families: set the position of the key, add a line with points under its title,
+ * return the color of a line, and end the panel. `columns` and `bars` are of the line's block; bars NULL: none. */
 void report_drawing_key(struct report_drawing *drawing, const char *where);
 void report_drawing_line(struct report_drawing *drawing, const char *columns, const char *bars,
                          const char *title);
@@ -522,8 +524,8 @@ void report_drawing_end_key(struct report_drawing *drawing);
 /* Adds the finished figure to the list; on failure releases it. */
 nvdp_status report_drawing_end(struct report_drawing *drawing, struct report_figures *figures);
 
-/* The panels of a figure: a function that returns the number of panels of a task, or of an analysis, and a function that
- * draws these panels from index `panel` on. */
+/* The panels of a figure: a function that returns the number of panels of a task, or of an analysis, and a function
+ * that draws these panels from index `panel` on. */
 struct report_source {
     bool of_tasks;
     size_t (*panels)(const struct report *report, size_t i);
@@ -559,8 +561,8 @@ void report_put_label(FILE *to, const struct report_spot *spot, const double siz
 /* --- figure.c: runs gnuplot --- */
 
 /* Writes a figure's script and data into the folder and runs the program on it, for SVG, PNG and PDF. Removes old
- * drawings first. *notice is NULL, or the reason if there are no drawings; free(). A failure of the drawing program is
- * not an error. */
+ * drawings first. *notice is NULL, or the reason if there are no drawings; the caller frees it with free(). A failure
+ * of the drawing program is not an error. */
 nvdp_status nvdp__draw(struct nvdp_context *ctx, const char *program, const char *folder,
                        const struct report_figure *figure, char **notice);
 /* Makes an SVG that can be inlined in a page with others: without its XML head, with unique names. free(). */
@@ -591,8 +593,8 @@ void report_exposure_draw(struct report_drawing *drawing, const struct report *r
 
 /* --- analyses.c: analyses of text privatization --- */
 
-/* Reads the analyses in DIRECTORY/analyses and the files and folders of `list` (NULL: none). Notes files that are not
- * analyses. */
+/* Reads the analyses in DIRECTORY/analyses and the files and folders of `list` (NULL if there is none). Notes files
+ * that are not analyses. */
 nvdp_status report_analyses_read(struct nvdp_context *ctx, const char *list, struct report *report);
 void report_analysis_release(struct report_analysis *analysis);
 struct report_table report_table_inversion(struct nvdp_context *ctx, const struct report *report);

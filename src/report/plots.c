@@ -63,7 +63,7 @@ static double drawable(double value) {
 }
 
 /* Returns the values to draw of a group: the mean, of a proven bound the largest, and beside the largest divergence its
- * bound. NaN: none. */
+ * bound. NaN if there is none. */
 static void values_of(const struct panel *panel, const struct report_group *group,
                       double value[2]) {
     enum report_quantity quantity = panel->plot->quantity;

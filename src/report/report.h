@@ -9,8 +9,8 @@
 struct report_config {
     const char *directory; /* folder whose entries are runs, or with runs/, or a run itself */
     const char *out;       /* folder to write; NULL: DIRECTORY/report */
-    const char
-        *analyses;       /* list of files and folders, in addition to DIRECTORY/analyses; or NULL */
+    /* List of files and folders, in addition to DIRECTORY/analyses; or NULL. */
+    const char *analyses;
     bool figures;        /* default true */
     const char *budgets; /* budgets of the table of budgets, in nats; default "1,3,10,30,100" */
     const char *gnuplot; /* the drawing program; default "gnuplot", looked up in PATH */
@@ -33,7 +33,7 @@ NVDP__AUTOPTR(struct report, report_free)
 nvdp_status report_write(struct nvdp_context *ctx, struct report *report);
 /* Prints the tables for a terminal. */
 nvdp_status report_print(struct nvdp_context *ctx, const struct report *report, FILE *to);
-/* Returns the whole report as one JSON object (docs/report.md); free(). */
+/* Returns the whole report as one JSON object (docs/report.md); the caller frees it with free(). */
 nvdp_status report_json(struct nvdp_context *ctx, const struct report *report, char **out);
 /* Returns the folder that report_write() writes. */
 const char *report_directory(const struct report *report);

@@ -1,5 +1,5 @@
-/* Formats numbers and names for a report, and writes escaped texts and files.  Then builds tables, and writes their formats:
- * text, CSV, Markdown, LaTeX, HTML. */
+/* Formats numbers and names for a report, and writes escaped texts and files.  Then builds tables, and writes their
+ * formats: text, CSV, Markdown, LaTeX, HTML. */
 #include "base/array.h"
 #include "base/file.h"
 #include "base/sentence.h"

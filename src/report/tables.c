@@ -126,7 +126,7 @@ static int better_of(const struct column *column) {
                : 0;
 }
 
-/* Returns the value that is compared; NaN: none. */
+/* Returns the value that is compared; NaN if there is none. */
 static double value_of(const struct column *column, const struct report_group *group) {
     if (better_of(column) == 0) return NAN;
     return column->kind == SCORE           ? group->score[0].mean
@@ -305,8 +305,8 @@ static void note_some_seeds(struct report_table *table, const struct report *rep
             "only those seeds that have this number.");
 }
 
-/* An explanation. It is made always, if a run has one of its quantities, if there are folds, or if some measured pair of
- * texts is infinitely far apart. */
+/* An explanation. It is made always, if a run has one of its quantities, if there are folds, or if some measured pair
+ * of texts is infinitely far apart. */
 enum when { ALWAYS, IF_ANY, IF_FOLDS, IF_INFINITE };
 struct note {
     unsigned in; /* tables */

@@ -123,8 +123,9 @@ static nvdp_status generalize_base(struct nvdp_context *ctx, struct report_run *
     return NVDP_OK;
 }
 
-/* Runs of a sweep have the grid's path of the model, such as "tuned/{task}-{seed}". In the path of another run, replaces eta
- * if the model was pretrained for the run's noise: "adaptive/laplace-75" becomes "adaptive/laplace-{eta}". */
+/* Runs of a sweep have the grid's path of the model, such as "tuned/{task}-{seed}". In the path of another run,
+ * replaces eta if the model was pretrained for the run's noise: "adaptive/laplace-75" becomes
+ * "adaptive/laplace-{eta}". */
 static nvdp_status generalize_model(struct nvdp_context *ctx, struct report_run *run) {
     const char *path = json_string_value(json_object_get(run->variant, "model"));
     char eta[24];

@@ -140,8 +140,8 @@ static nvdp_status write_array(struct nvdp__attributes *list, const char *prefix
     return NVDP_OK;
 }
 
-/* Adds center_0, map_0, map_1, ..., decoder_0, ...: hexadecimal digits, at most 32 KiB each, because HDF5 limits an attribute to
- * 64. */
+/* Adds center_0, map_0, map_1, ..., decoder_0, ...: hexadecimal digits, at most 32 KiB each, because HDF5 limits an
+ * attribute to 64. */
 static nvdp_status set_query(struct nvdp__attributes *list, const struct nvdp__query_map *query) {
     NVDP_TRY(write_array(list, "center", query->width, query->center));
     NVDP_TRY(write_array(list, "map", query->width * query->dim, query->map));

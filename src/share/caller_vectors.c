@@ -23,8 +23,8 @@ enum { NAME = 96, MIN_WIDTH = 2, MAX_WIDTH = 1 << 16 };
 
 struct stored {
     char name[NAME];
-    /* 'f' IEEE floats, 'i', 'u', 'b' bool, 'S' bytes, 'U' characters of 4 bytes, as NumPy names them; 'B' bfloat16; another
-     * letter: another type */
+    /* 'f' IEEE floats, 'i', 'u', 'b' bool, 'S' bytes, 'U' characters of 4 bytes, as NumPy names them; 'B' bfloat16;
+     * another letter: another type */
     char kind;
     bool swapped; /* not in this machine's byte order, which is little-endian */
     size_t size;  /* bytes of a value */
@@ -450,8 +450,9 @@ static size_t put_utf8(uint32_t c, char *to) {
     return more + 1;
 }
 
-/* Writes value i as text of at most of->size + 32 bytes, and returns its length. A NUL inside a string is written as byte ff, a
- * character beyond Unicode as fe, and half of a character as if it were one, so that such strings remain names: *odd is set. */
+/* Writes value i as text of at most of->size + 32 bytes, and returns its length. A NUL inside a string is written as
+ * byte ff, a character beyond Unicode as fe, and half of a character as if it were one, so that such strings remain
+ * names: *odd is set. */
 static size_t write_value(const struct stored *of, size_t i, char *to, bool *odd) {
     unsigned char value[8];
     size_t length = of->size;

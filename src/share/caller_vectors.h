@@ -25,8 +25,8 @@ struct nvdp__caller_vectors {
 
 /* Reads a file. It holds the whole file while it reads, and count x width floats afterwards. A row is read
  * without regard to the other rows.
- * NVDP_ERR_INPUT: another format, no array of a given name, vectors that are not float16, float32 or float64, columns that
- * are not integers or strings (labels may be floats), shapes that do not agree, an id that is empty. */
+ * NVDP_ERR_INPUT: another format, no array of a given name, vectors that are not float16, float32 or float64, columns
+ * that are not integers or strings (labels may be floats), shapes that do not agree, an id that is empty. */
 nvdp_status nvdp__caller_vectors_read(struct nvdp_context *ctx, const char *path,
                                       const struct nvdp__vector_names *names,
                                       struct nvdp__caller_vectors *out);

@@ -433,7 +433,8 @@ void nvdp__embeddings_values(const struct nvdp_shared *embeddings, size_t first,
     }
 }
 
-/* Reads z slice by slice.  Under the hidden length policy every slice has whole texts.  With `visit`, does not keep z. */
+/* Reads z slice by slice.  Under the hidden length policy every slice has whole texts.  With `visit`, does not keep
+ * z. */
 static nvdp_status read_z(struct nvdp__release *release, nvdp__embeddings_visit *visit, void *user,
                           struct nvdp_shared *to) {
     const size_t dim = to->shape.dim, rows = to->shape.rows;

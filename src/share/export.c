@@ -1,7 +1,7 @@
 /* Implements nvdp export: draws the samples of every text once, rounds them and writes them to a file.
  *
- * The order of this file: run, texts, shape of the output, measurements, nvdp_export.  export_ledger.c counts the release,
- * export_write.c draws and writes it. */
+ * The order of this file: run, texts, shape of the output, measurements, nvdp_export.  export_ledger.c counts the
+ * release, export_write.c draws and writes it. */
 #include "share/export.h"
 #include "base/array.h"
 #include "base/file.h"
@@ -39,9 +39,9 @@ static void name_ledger(struct nvdp__export *export, struct nvdp__export_options
     if (options->ledger_key == NULL) options->ledger_key = export->count.key.text;
 }
 
-/* Names the run of an encoder without training, and the ledger in the run's folder, unless the caller does.  One default
- * folder per encoder and folder of files, and not per option, keeps the samples of a text in one ledger as long as the files
- * lie in one folder. */
+/* Names the run of an encoder without training, and the ledger in the run's folder, unless the caller does.  One
+ * default folder per encoder and folder of files, and not per option, keeps the samples of a text in one ledger as
+ * long as the files lie in one folder. */
 static void name_paths(struct nvdp__export *export, struct nvdp__export_options *options) {
     if (options->vectors != NULL) { /* no run: samples and summaries of vectors have one ledger */
         const char *slash = strrchr(options->out, '/');
@@ -166,7 +166,7 @@ static nvdp_status open_run(struct nvdp__export *export) {
 
 /* --- the texts: splits of the task, or a file of the caller --- */
 
-/* Returns the public texts to compare with; NULL: none. */
+/* Returns the public texts to compare with; NULL if there is none. */
 static struct nvdp__public_texts *compared(struct nvdp__export *export) {
     return export->from.public.path != NULL ? &export->from.public : NULL;
 }
@@ -474,8 +474,8 @@ static nvdp_status state_facts(struct nvdp__export *export) {
                : NVDP_OK;
 }
 
-/* Measures pairs of at most measure_texts texts, chosen by the seed.  Does nothing for fewer than two texts, and for persons:
- * these are measurements of single texts. */
+/* Measures pairs of at most measure_texts texts, chosen by the seed.  Does nothing for fewer than two texts, and for
+ * persons: these are measurements of single texts. */
 static nvdp_status measure(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;

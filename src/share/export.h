@@ -32,7 +32,7 @@ struct nvdp__export_options {
     const char *out, *model_out;
     const char *model_id;            /* 32 hexadecimal digits; NULL: random */
     const char *card;                /* NULL: no card */
-    const char *sign;                /* file with a secret key; NULL: not signed */
+    const char *sign;                /* file with a secret key; NULL if not signed */
     const char *ledger, *ledger_key; /* NULL: RUN/ledger; the path of the ledger and .key */
     bool no_ledger, own_ledger;      /* own_ledger: the caller gave the path */
     struct {
@@ -42,7 +42,7 @@ struct nvdp__export_options {
     int duplicates; /* only read if own_duplicates is set: the caller gave it */
     bool own_duplicates;
     int unit;              /* what has a sample */
-    const char *person;    /* column; NULL: none */
+    const char *person;    /* column; NULL if there is none */
     double person_epsilon; /* 0: the budget in force */
     const char *receiver;  /* NULL: not named */
     size_t samples;        /* S per text */
@@ -94,7 +94,8 @@ struct nvdp__export_source {
     struct nvdp__export_part part[NVDP__EXPORT_PARTS];
     size_t parts, texts;
     size_t units; /* texts or persons, each of which has samples or is a unit of a summary */
-    size_t *unit_of, *rows_of; /* [texts], [units]: nvdp__export_find_persons(); NULL: none */
+    size_t *unit_of,
+        *rows_of; /* [texts], [units]: nvdp__export_find_persons(); NULL if there is none */
     struct nvdp__query_map query;
     struct nvdp__public_texts public; /* compared with the texts to share */
 };
@@ -107,10 +108,11 @@ struct nvdp__export_counting {
     bool counted, published;            /* the ledger has the record; the file has its name */
     bool judged;                        /* a failure would depend on the values that were drawn */
     nvdp__text_hash *hash;              /* [N] hashes of the texts under the ledger's key */
-    /* [N] the same of the persons, and how names look; NULL: none */
+    /* [N] the same of the persons, and how names look; NULL if there is none */
     nvdp__text_hash *person, *look;
     nvdp__text_hash receiver;
-    struct nvdp__spent spent; /* the ledger's count of these texts, with this file; 0: no ledger */
+    /* The ledger's count of these texts, with this file; 0 if there is no ledger. */
+    struct nvdp__spent spent;
 };
 
 /* The samples of one batch, and what draws them. */
@@ -134,7 +136,8 @@ struct nvdp__export_kind {
     const struct nvdp__schema *schema;
     const char *folder;          /* how the name of a run ends that the export makes */
     enum nvdp__ledger_type type; /* of its record in the ledger */
-    /* Stages: shape and grids; measurements, before anything is written; values, which are written when they are drawn. */
+    /* Stages: shape and grids; measurements, before anything is written; values, which are written when they are
+     * drawn. */
     nvdp_status (*plan)(struct nvdp__export *export);
     nvdp_status (*measure)(struct nvdp__export *export);
     nvdp_status (*draw)(struct nvdp__export *export);
@@ -146,8 +149,9 @@ struct nvdp__export {
     const struct nvdp__export_options *options; /* `chosen` */
     struct nvdp__export_options chosen;
     struct nvdp__summary_facts *summary; /* NULL: samples */
-    struct nvdp_privacy_report *privacy; /* a copy of facts.privacy for the result; NULL: none */
-    struct nvdp__memory memory;          /* the owner of the arrays of all stages */
+    /* a copy of facts.privacy for the result; NULL if there is none. */
+    struct nvdp_privacy_report *privacy;
+    struct nvdp__memory memory; /* the owner of the arrays of all stages */
     struct nvdp__export_source from;
     struct nvdp__export_counting count;
     /* the file */
@@ -233,12 +237,13 @@ nvdp_status nvdp__export_settle(struct nvdp__export *export, nvdp_status status)
 
 /* --- export_persons.c --- */
 
-/* Finds the person of each row of the input, wherever the rows of a person stand: sets from.units, the number of persons;
- * from.unit_of, the person of a row, where persons are numbered in the order of their first rows; and from.rows_of, the number
- * of rows of a person. Names are compared as the ledger compares them, and a row without a name is a person of its own. */
+/* Finds the person of each row of the input, wherever the rows of a person stand: sets from.units, the number of
+ * persons; from.unit_of, the person of a row, where persons are numbered in the order of their first rows; and
+ * from.rows_of, the number of rows of a person. Names are compared as the ledger compares them, and a row without a
+ * name is a person of its own. */
 nvdp_status nvdp__export_find_persons(struct nvdp__export *export);
-/* Draws and writes the samples of all persons. The mean of a sample is the mean of the embeddings of the person's rows, each
- * of which has norm C at most, so the mean has, too. Holds all means in memory: [units, p] doubles. */
+/* Draws and writes the samples of all persons. The mean of a sample is the mean of the embeddings of the person's
+ * rows, each of which has norm C at most, so the mean has, too. Holds all means in memory: [units, p] doubles. */
 nvdp_status nvdp__export_draw_persons(struct nvdp__export *export);
 
 /* --- export_write.c --- */
@@ -246,8 +251,8 @@ nvdp_status nvdp__export_draw_persons(struct nvdp__export *export);
 nvdp_status nvdp__export_allocate(struct nvdp__export *export);
 nvdp_status nvdp__export_begin_file(struct nvdp__export *export);
 nvdp_status nvdp__export_draw(struct nvdp__export *export);
-/* Draws and writes the samples of the n units whose posteriors are in export->draw.posteriors, from unit `first` of the file
- * on. */
+/* Draws and writes the samples of the n units whose posteriors are in export->draw.posteriors, from unit `first` of
+ * the file on. */
 nvdp_status nvdp__export_draw_batch(struct nvdp__export *export, size_t first, size_t n);
 /* Sets export->draw.noise: a key of the operating system, or the insecure seed. */
 nvdp_status nvdp__export_open_noise(struct nvdp__export *export);

@@ -1,5 +1,5 @@
-/* The ledger in an export: the record of the release, what duplicates cost, the count before anything is drawn, and the end
- * of the release in the ledger. */
+/* The ledger in an export: the record of the release, what duplicates cost, the count before anything is drawn, and
+ * the end of the release in the ledger. */
 #include "base/own.h"
 #include "share/export.h"
 #include "share/summarize.h"
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Makes the ledger record of this export, with the guarantee of one sample.  A path that is too long keeps its end, which
- * has the file name. */
+/* Makes the ledger record of this export, with the guarantee of one sample.  A path that is too long keeps its end,
+ * which has the file name. */
 struct nvdp__ledger_release nvdp__export_record(const struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     const struct nvdp__release_facts *facts = &export->facts;
@@ -166,9 +166,9 @@ static const char *cost(const struct nvdp__ledger_record *row, size_t rows,
     return "no proven epsilon";
 }
 
-/* Says how often texts repeat and what that costs, before anything is drawn.  Every row is drawn by itself, so the samples of all
- * rows of a text add up as the samples of several releases do.  `row` is the next record: its numbers are of one row.
- * NVDP_ERR_STATE if all rows of a text together exceed the `promise`; 0: no promise limits them. */
+/* Says how often texts repeat and what that costs, before anything is drawn.  Every row is drawn by itself, so the
+ * samples of all rows of a text add up as the samples of several releases do.  `row` is the next record: its numbers
+ * are of one row. NVDP_ERR_STATE if all rows of a text together exceed the `promise`; 0: no promise limits them. */
 static nvdp_status refuse_duplicates(struct nvdp_context *ctx, const struct nvdp__repeats *repeats,
                                      const struct nvdp__ledger_record *row, uint64_t promise) {
     const uint64_t samples = row->release->samples, drawn = repeats->most * samples;
@@ -190,8 +190,8 @@ static nvdp_status refuse_duplicates(struct nvdp_context *ctx, const struct nvdp
     return NVDP_OK;
 }
 
-/* Says what texts cost that stand several times, and refuses them beyond the promise of the run, unless the caller gives a
- * budget, which the ledger keeps.  It needs no ledger.  Does nothing if all rows of a person count as one. */
+/* Says what texts cost that stand several times, and refuses them beyond the promise of the run, unless the caller
+ * gives a budget, which the ledger keeps.  It needs no ledger.  Does nothing if all rows of a person count as one. */
 nvdp_status nvdp__export_check_duplicates(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     const struct nvdp__ledger_release release = nvdp__export_record(export);
@@ -214,8 +214,8 @@ nvdp_status nvdp__export_check_duplicates(struct nvdp__export *export) {
 
 /* ---- before anything is drawn ---- */
 
-/* Fails early if the ledger will refuse the export.  The lock is not held afterwards, so nvdp__export_begin_file() checks again
- * before it writes the record. */
+/* Fails early if the ledger will refuse the export.  The lock is not held afterwards, so nvdp__export_begin_file()
+ * checks again before it writes the record. */
 nvdp_status nvdp__export_ask_ledger(struct nvdp__export *export) {
     nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = NULL;
     struct nvdp__ledger_release release = nvdp__export_record(export);
@@ -241,8 +241,8 @@ nvdp_status nvdp__export_ask_ledger(struct nvdp__export *export) {
     return NVDP_OK;
 }
 
-/* Warns of an export without a useful guarantee, before anything is written: of the file, or of all samples of a text that
- * the ledger counts.  The file does not state the latter. */
+/* Warns of an export without a useful guarantee, before anything is written: of the file, or of all samples of a text
+ * that the ledger counts.  The file does not state the latter. */
 nvdp_status nvdp__export_warn(struct nvdp__export *export) {
     const struct nvdp__release_facts *facts = &export->facts;
     const struct nvdp__spent *spent = &export->count.spent;

@@ -1,5 +1,5 @@
-/* The output of an export: the file without its samples, the samples batch by batch, the public part of the model, the dataset
- * card, and the names of the files. */
+/* The output of an export: the file without its samples, the samples batch by batch, the public part of the model,
+ * the dataset card, and the names of the files. */
 #include "base/own.h"
 #include "base/sentence.h"
 #include "rdp/pairs.h"

@@ -142,8 +142,8 @@ static void drop_blanks(struct nvdp__runes *runes, bool within) {
     runes->count = kept;
 }
 
-/* Writes a name in NFC without blanks around it.  `fold`: in NFKC, in lower case, without any blanks.  Bytes that are not
- * UTF-8 stay. */
+/* Writes a name in NFC without blanks around it.  `fold`: in NFKC, in lower case, without any blanks.  Bytes that are
+ * not UTF-8 stay. */
 static nvdp_status normalize_name(struct nvdp_context *ctx, const char *name, bool fold,
                                   struct nvdp__normalized *out) {
     static const struct nvdp__normalization lower = {.lower_case = true};

@@ -247,8 +247,8 @@ static nvdp_status refuse_cut(const struct nvdp__ledger *ledger, uint64_t expect
                 expected, found);
 }
 
-/* Reads the frame behind the whole ones.  Uses nothing of a frame before its MAC is verified.  *more is false at the end, and
- * before a frame that was cut. */
+/* Reads the frame behind the whole ones.  Uses nothing of a frame before its MAC is verified.  *more is false at the
+ * end, and before a frame that was cut. */
 static nvdp_status read_frame(struct nvdp__ledger *ledger, bool *more) {
     const size_t release = kinds[ledger->kind].release, left = ledger->size - ledger->whole;
     const unsigned char *at = ledger->bytes + ledger->whole;

@@ -27,7 +27,7 @@ struct measuring {
     struct nvdp_context *ctx;
     const struct nvdp_config *config;
     const char *run, *posteriors; /* NULL: none */
-    const char *pairs;            /* file for the divergences of all pairs; NULL: none */
+    const char *pairs;            /* file for the divergences of all pairs; NULL if there is none */
     json_t *record;               /* run.json; NULL: the folder is no run */
     json_t *report;               /* what was measured; NULL: nothing, or a certificate */
     enum noise noise;
@@ -274,8 +274,8 @@ static nvdp_status measure_texts(struct measuring *m) {
 
 /* --- a certificate --- */
 
-/* Certifies a run with a bottleneck, without measuring, and adds the sums of its ledger if the ledger names persons. Refuses runs with token noise, whose proof does not concern a
- * bottleneck. */
+/* Certifies a run with a bottleneck, without measuring, and adds the sums of its ledger if the ledger names persons.
+ * Refuses runs with token noise, whose proof does not concern a bottleneck. */
 static nvdp_status certify(struct measuring *m) {
     nvdp__autoptr(nvdp_model_free) struct nvdp_model *model = NULL;
     struct nvdp_ledger_summary ledger = NVDP_RESULT(struct nvdp_ledger_summary);

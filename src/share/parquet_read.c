@@ -104,8 +104,8 @@ static void skip(struct thrift *from, int type, int depth) {
     }
 }
 
-/* Goes to the next field that has its type in `wanted`, by the number of the field, and skips the others.  Returns false
- * after the last field. */
+/* Goes to the next field that has its type in `wanted`, by the number of the field, and skips the others.  Returns
+ * false after the last field. */
 enum { MAX_FIELD = 8 };
 static bool next_field(struct thrift *from, const unsigned char wanted[MAX_FIELD], int *field) {
     for (int type; (type = take_field(from, field)) != NVDP__T_STOP; skip(from, type, MAX_DEPTH))

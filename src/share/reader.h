@@ -64,7 +64,7 @@ void nvdp__reader_backward(struct nvdp__reader *reader, const float *label, doub
 /* The metadata in a reader's directory, except its shape.  Strings may be NULL. */
 struct nvdp__reader_info {
     const char *task;
-    const char *const *labels; /* [outputs] class names; NULL: unknown */
+    const char *const *labels; /* [outputs] class names; NULL if unknown */
     const char *model_id;      /* of the reader's file of embeddings */
     const char *statement;
 };

@@ -76,13 +76,13 @@ nvdp_status nvdp__embeddings_write(struct nvdp__h5 *file,
 /* --- reading --- */
 
 struct nvdp__query_map;
-/* A file, or all files of a release in a folder (release.h), whose attributes, shapes and ranges were checked.  All values are
- * finite, and log weights at most 0. */
+/* A file, or all files of a release in a folder (release.h), whose attributes, shapes and ranges were checked.  All
+ * values are finite, and log weights at most 0. */
 struct nvdp_shared {
     struct nvdp__embeddings_shape shape;
     char method[32];
     char task[16];       /* "" if the file does not state it */
-    char *label_names;   /* JSON array of the classes' names; NULL: none */
+    char *label_names;   /* JSON array of the classes' names; NULL if there is none */
     size_t heads;        /* of the sender's block; 0 if not stated */
     enum nvdp_pool pool; /* the sender's; NVDP_POOL_AUTO if not stated */
     bool row_index;      /* the sender's rows depend on their index, which a reader should use */
@@ -93,7 +93,7 @@ struct nvdp_shared {
     float *label;        /* [N], NaN for texts without a label; or NULL */
     int32_t *split;      /* [N] 0 train, 1 dev, 2 test; or NULL */
     int64_t *id;         /* [N] or NULL */
-    struct nvdp__query_map *query; /* for searchers; NULL: the file has none */
+    struct nvdp__query_map *query; /* for searchers; NULL if the file has none */
     double clip_sequence;          /* INFINITY: none, or not stated */
 };
 
@@ -147,8 +147,8 @@ struct nvdp__attributes {
 /* Returns whether the attribute is of the format, and has one of the values that its row in attributes.inc allows. */
 bool nvdp__attribute_fits(const struct nvdp__attribute *attribute);
 
-/* Replace an attribute of the same name, or append a new one.  NVDP_ERR_INPUT if the list is full.  `value` has the type
- * and the number; name and text are copied. */
+/* Replace an attribute of the same name, or append a new one.  NVDP_ERR_INPUT if the list is full.  `value` has the
+ * type and the number; name and text are copied. */
 nvdp_status nvdp__attributes_set(struct nvdp__attributes *list, const char *name, const char *text,
                                  struct nvdp__attribute value);
 nvdp_status nvdp__attributes_set_text(struct nvdp__attributes *list, const char *name,
@@ -172,12 +172,12 @@ void nvdp__attributes_release(struct nvdp__attributes *list);
 nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
                                      const struct nvdp__release_facts *facts);
 
-/* Returns whether attributes.inc has an attribute of this name that no release with these facts has, or that only older versions
- * wrote. */
+/* Returns whether attributes.inc has an attribute of this name that no release with these facts has, or that only
+ * older versions wrote. */
 bool nvdp__release_lacks(const struct nvdp__release_facts *facts, const char *name);
 
-/* Reads back the numbers that a file states of its mechanism and its training.  A number that is missing, or of another type,
- * keeps its value. */
+/* Reads back the numbers that a file states of its mechanism and its training.  A number that is missing, or of
+ * another type, keeps its value. */
 void nvdp__release_stated(const struct nvdp__attributes *list, struct nvdp__model_info *info,
                           struct nvdp__release_facts *facts);
 
@@ -235,8 +235,8 @@ struct nvdp__format {
     enum nvdp__signed covers; /* what new signatures cover */
     bool canonical; /* the values and attributes determine every byte; checked on reading */
     bool table;     /* dataset viewers can show it */
-    bool
-        hdf5; /* release->h5 is the file: it lists datasets, and computes digests, by its contents */
+    /* Release->h5 is the file: it lists datasets, and computes digests, by its contents. */
+    bool hdf5;
 
     /* Writing.  `open` writes everything but the rows to release->to, or creates release->h5 by its path. */
     nvdp_status (*open)(struct nvdp__release *release);
@@ -312,8 +312,8 @@ void nvdp__release_close(struct nvdp__release *release);
 /* Fails if the attribute is missing or is no text. */
 nvdp_status nvdp__release_text(const struct nvdp__release *release, const char *name,
                                const char **value);
-/* An attribute to read, and the place for its value: char[max] for a text, which is cut; size_t for a whole number from min
- * to max; double for a real number. */
+/* An attribute to read, and the place for its value: char[max] for a text, which is cut; size_t for a whole number
+ * from min to max; double for a real number. */
 struct nvdp__place_of {
     const char *name; /* NULL: nothing to read */
     enum nvdp__attribute_type type;
@@ -354,14 +354,15 @@ nvdp_status nvdp__release_digest(struct nvdp__release *release, enum nvdp__signe
 
 /* Dataset cards: they describe a release to people who see it in a collection. */
 
-/* Opens the output, the file `path`, and writes the card of the file `of`.  Its first paragraph is the guarantee (nvdp__release_guarantee).  Commit the
- * card after the file. */
+/* Opens the output, the file `path`, and writes the card of the file `of`.  Its first paragraph is the guarantee
+ * (nvdp__release_guarantee).  Commit the card after the file. */
 nvdp_status nvdp__card_write(const struct nvdp__release *release, const char *of, const char *path,
                              const struct nvdp__release_facts *facts, struct nvdp__output *to);
 
 /* Builds the parts of the description of a file, as JSON. */
 
-/* Returns text from a file as a JSON string on one line: ends of lines become spaces, other controls escapes (base/sentence.h). */
+/* Returns text from a file as a JSON string on one line: ends of lines become spaces, other controls escapes
+ * (base/sentence.h). */
 json_t *nvdp__shown(const char *text);
 /* Sets the kind and the size of the file. */
 void nvdp__describe_start(json_t *object, const char *path, const char *kind);
@@ -395,8 +396,9 @@ bool nvdp__shard_attribute(const char *name);
 
 /* ---- attributes.c: the public map from a query to its mean, and the decoder of samples ---- */
 
-/* The public map from a query to its mean, as attributes of a file: the center and the principal or trained directions in
- * float16. A searcher needs them beside the encoder (search.c). A trained map has a decoder of samples. */
+/* The public map from a query to its mean, as attributes of a file: the center and the principal or trained
+ * directions in float16. A searcher needs them beside the encoder (search.c). A trained map has a decoder of
+ * samples. */
 
 /* Returns true for the names of these attributes. */
 bool nvdp__query_attribute(const char *name);
@@ -423,8 +425,8 @@ enum { NVDP__PUBLIC_KEY = 32, NVDP__KEY = 32 };
 /* Overwrites a secret, such as at the end of a scope. */
 void nvdp__key_wipe(unsigned char (*key)[NVDP__KEY]);
 
-/* Reads a secret from a file of one line: `words`, then hexadecimal digits.  NVDP_ERR_ARGUMENT if others may read the file,
- * NVDP_ERR_INPUT if it is not a secret. */
+/* Reads a secret from a file of one line: `words`, then hexadecimal digits.  NVDP_ERR_ARGUMENT if others may read the
+ * file, NVDP_ERR_INPUT if it is not a secret. */
 nvdp_status nvdp__secret_read(struct nvdp_context *ctx, const char *path, const char *words,
                               unsigned char bytes[NVDP__KEY]);
 /* Creates such a file with these permissions. */

@@ -19,8 +19,8 @@ struct nvdp__sampler {
     uint32_t sample; /* index of the sample among those of one text: the epoch of the streams */
 };
 
-/* Draws the sample of text i under stream number `key`: the first `vectors` rows of z [rows, p], and all of log_pi [rows]
- * (NULL without weights).  Does not round. */
+/* Draws the sample of text i under stream number `key`: the first `vectors` rows of z [rows, p], and all of log_pi
+ * [rows] (NULL without weights).  Does not round. */
 void nvdp__sampler_draw(const struct nvdp__sampler *sampler, size_t i, uint64_t key, size_t vectors,
                         double *z, double *log_pi);
 /* Rounds values within [-NVDP__LARGEST_F16, high] to the nearest float16.  The results are exact in float.  `high` is

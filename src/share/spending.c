@@ -18,9 +18,9 @@ static double word_mu(const struct nvdp__ledger_record *record) {
     return record->word_mu > 0 ? fmin(record->word_mu, record->release->mu) : record->release->mu;
 }
 
-/* Adds `rows` rows of a record.  The rows of an export have noise of their own: k of them have k mu^2, and a mean within
- * mu / 2 of the center.  The rows of a summary share its noise, which is Gaussian: k of them have (k mu)^2, and lie within
- * k mu / sqrt(2) of the center of all possible ones (proofs.md, 11). */
+/* Adds `rows` rows of a record.  The rows of an export have noise of their own: k of them have k mu^2, and a mean
+ * within mu / 2 of the center.  The rows of a summary share its noise, which is Gaussian: k of them have (k mu)^2,
+ * and lie within k mu / sqrt(2) of the center of all possible ones (proofs.md, 11). */
 static void spend(struct nvdp__spending *to, const struct nvdp__ledger_record *record,
                   uint64_t rows) {
     const struct nvdp__ledger_release *release = record->release;
@@ -69,7 +69,8 @@ struct nvdp__spent nvdp__spent_of_rows(const struct nvdp__ledger_record *record,
                                 .word_mu = sqrt(sum.word_square)};
 }
 
-/* Returns the epsilon that a budget is compared with: of one order that was fixed before, if the budget has a filter. */
+/* Returns the epsilon that a budget is compared with: of one order that was fixed before, if the budget has a
+ * filter. */
 static double filtered_of(const struct nvdp__spending *spending, const struct nvdp__filter *filter,
                           double delta) {
     if (filter->budget == 0) return epsilon_of(spending, delta);
@@ -239,8 +240,8 @@ static struct nvdp__sum *find_sum(const struct nvdp__account *account, const uns
     return bsearch(text, account->sum, account->count, sizeof *account->sum, by_hash);
 }
 
-/* Adds a record.  Sets *any to whether it has one of the texts.  A text that occurs twice in the record counts twice, but only
- * once per person if all rows of a person count as one. */
+/* Adds a record.  Sets *any to whether it has one of the texts.  A text that occurs twice in the record counts twice,
+ * but only once per person if all rows of a person count as one. */
 static nvdp_status add(struct nvdp_context *ctx, struct nvdp__account *account,
                        const struct nvdp__ledger_record *record, bool *any) {
     nvdp__auto(release_list) struct list given = {.ctx = ctx};
@@ -281,7 +282,7 @@ static void list_file(const struct nvdp__ledger_record *record, size_t before,
 }
 
 /* Finds the largest sums.  Equal ones that are neighbors have the same epsilon, which is computed once.
- * worst->persons_over counts the sums whose epsilon is above `budget` (0: none). */
+ * worst->persons_over counts the sums whose epsilon is above `budget` (0 if there is none). */
 static void find_largest(const struct nvdp__sum *sum, size_t count, double delta,
                          const struct nvdp__filter *filter, double budget,
                          struct nvdp__spent *worst) {
@@ -346,8 +347,8 @@ void nvdp__account_release(struct nvdp__account *account) {
 
 /* --- by person --- */
 
-/* Collects the persons in `own`, and those to whom any record gives one of these texts.  Counts the persons in `own`, and
- * the texts that it gives to another person than an earlier record. */
+/* Collects the persons in `own`, and those to whom any record gives one of these texts.  Counts the persons in `own`,
+ * and the texts that it gives to another person than an earlier record. */
 static nvdp_status collect_persons(const struct nvdp__records *records, const struct list *own,
                                    struct list *persons, struct nvdp__spent *spent) {
     nvdp__auto(release_list) struct list renamed = {.ctx = records->ctx};
@@ -387,8 +388,8 @@ static nvdp_status collect_pairs(const struct nvdp__records *records, const stru
     return NVDP_OK;
 }
 
-/* Collects the units of a summary of persons that hold texts of other persons, as pairs of the person who pays and the unit:
- * the person's own unit, and units with a text of the person that the record gives to others alone. */
+/* Collects the units of a summary of persons that hold texts of other persons, as pairs of the person who pays and
+ * the unit: the person's own unit, and units with a text of the person that the record gives to others alone. */
 static nvdp_status collect_units(const struct nvdp__ledger_record *record, const struct list *pairs,
                                  struct list *units) {
     nvdp__auto(release_list) struct list given = {.ctx = units->ctx};

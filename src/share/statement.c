@@ -311,8 +311,8 @@ static void append_together(struct nvdp__writer *writer, const struct nvdp__rele
                          "the texts without noise. Not covered: a person under several names.\n");
 }
 
-/* States what is proven of several rows together, as a function of their number.  The number of rows with one text, or of
- * one person, is computed from the texts without noise, so no file states it. */
+/* States what is proven of several rows together, as a function of their number.  The number of rows with one text,
+ * or of one person, is computed from the texts without noise, so no file states it. */
 static void append_repeats(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const bool gaussian = facts->certificate.theorem == NVDP_THEOREM_SEQUENCE;
     char text[NVDP__SPENT_TEXT];
@@ -510,8 +510,8 @@ static void write_person_guesses(const void *certificate, FILE *to) {
                       nvdp__bounds_text(of->guesses, of->guess).text, nvdp__bound(of->radius).text);
 }
 
-/* Also sets what is proven of several rows together.  Samples of different rows are independent, so k rows are one row with k
- * times as many samples: for texts of one person, too, each of which may be replaced. */
+/* Also sets what is proven of several rows together.  Samples of different rows are independent, so k rows are one
+ * row with k times as many samples: for texts of one person, too, each of which may be replaced. */
 nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
     static const int rows[] = {1, 2, 10};
     enum { COUNT = sizeof rows / sizeof *rows };

@@ -14,7 +14,8 @@ enum nvdp__training {
     NVDP__TRAINING_ALL    /* all are of split train */
 };
 extern const char *const nvdp__training_names[]; /* "maybe", "some", "all" */
-/* Determines from the number of texts of split train whether all, some or possibly none of the texts were training texts. */
+/* Determines from the number of texts of split train whether all, some or possibly none of the texts were training
+ * texts. */
 enum nvdp__training nvdp__training_of(size_t train, size_t texts);
 
 /* The epsilon that is proven of several rows of a file together, which have one text, or texts of one person. */
@@ -27,7 +28,8 @@ enum { NVDP__REPEATS = 2 };
 struct nvdp__query_map;     /* train/sentence_run.h */
 struct nvdp__summary_facts; /* share/summarize.h */
 /* Everything that a statement may say.  All of it is public: it follows from the model, the options, and the number,
- * order, lengths, splits and labels of the texts.  Only `privacy` is measured on the texts; a file has it on request. */
+ * order, lengths, splits and labels of the texts.  Only `privacy` is measured on the texts; a file has it on
+ * request. */
 struct nvdp__release_facts {
     const struct nvdp__model_info *info;
     struct nvdp__form form;    /* the form of the samples */
@@ -40,8 +42,8 @@ struct nvdp__release_facts {
     const struct nvdp__release_grids *grids; /* NULL: float16 */
     size_t rows;                             /* rows of the longest sample */
     enum nvdp__training training;
-    /* The private training of the run, as its owner states it: one training example zeroed out; NaN: not private, or with noise
-     * from a seed. */
+    /* The private training of the run, as its owner states it: one training example zeroed out; NaN: not private, or
+     * with noise from a seed. */
     double training_epsilon, training_delta;
     char model_id[33];      /* random: independent of the model */
     bool counted;           /* a ledger counts these texts; its counts are no facts of a file */
@@ -50,16 +52,16 @@ struct nvdp__release_facts {
     double delta;                       /* for the Bayesian accounting */
     double bound_order;                 /* order of the bound that a sequence clip gives */
     char created[32];                   /* ISO 8601, UTC */
-    struct nvdp__summary_facts *summary; /* of a summary; NULL: the file has samples of texts */
+    struct nvdp__summary_facts *summary; /* of a summary; NULL if the file has samples of texts */
     const struct nvdp__query_map *query; /* for searchers; NULL: the method has none */
     struct nvdp_limits limits;           /* of the mechanism */
     bool certified; /* `certificate` proves something about the noise of the file */
     struct nvdp_certificate certificate;       /* at delta 1e-5, for all samples of a text */
     struct nvdp__repeat repeat[NVDP__REPEATS]; /* set with the certificate */
-    char guesses[640];       /* the certificate's guess bound in plain English; "": it has none */
+    char guesses[640];       /* the certificate's guess bound in plain English; "" if it has none */
     bool useful;             /* set by nvdp__release_guarantee(), like the next members */
     bool word_useful;        /* a useful guarantee per word */
-    char word_guesses[1280]; /* the guess bound per word in plain English; "": it has none */
+    char word_guesses[1280]; /* the guess bound per word in plain English; "" if it has none */
     char guarantee[NVDP_GUARANTEE_SIZE];
 };
 
@@ -82,7 +84,7 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
 double nvdp__release_exposed(const struct nvdp__release_facts *facts);
 /* Decides by the same rule about all samples of a text that a ledger counts: for any two texts, or for one word. */
 bool nvdp__spent_is_useful(const struct nvdp__spent *spent, bool per_word);
-/* Returns mu of one sample for one word in place of another; 0: nothing is proven per word. */
+/* Returns mu of one sample for one word in place of another; 0 if nothing is proven per word. */
 double nvdp__word_sample_mu(const struct nvdp__release_facts *facts);
 /* Returns an upper bound, rounded up, on the total variation between the weights of all samples of a text and a
  * Dirichlet distribution. */

@@ -1,7 +1,8 @@
-/* Implements nvdp summarize: the matrix of a collection with noise, and synthetic rows that are computed from it (summarize.h).
+/* Implements nvdp summarize: the matrix of a collection with noise, and synthetic rows that are computed from it
+ * (summarize.h).
  *
- * The order of this file: options, answers of the rows, plan, the sum, the file's values, nvdp_summarize.  Stages that a summary
- * shares with an export are those of export.h. */
+ * The order of this file: options, answers of the rows, plan, the sum, the file's values, nvdp_summarize.  Stages
+ * that a summary shares with an export are those of export.h. */
 #include "share/summarize.h"
 #include "base/array.h"
 #include "base/sentence.h"
@@ -152,7 +153,8 @@ static nvdp_status read_classes(struct summarizer *to, const char *list) {
                             "{classes}: expected at least two names, found '%s'", list);
 }
 
-/* Returns the length of the noise of the difference of two classes' means, both of average size, or of the mean of all rows. */
+/* Returns the length of the noise of the difference of two classes' means, both of average size, or of the mean of
+ * all rows. */
 static double resolution_of(const struct nvdp__summary_facts *of, size_t classes) {
     const struct nvdp__summary *plan = &of->plan;
     const double unit = sqrt((double)plan->dim) * plan->sigma_off / (double)plan->units;

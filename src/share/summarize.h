@@ -1,8 +1,9 @@
-/* Summaries: files of kind summary/1, which hold one noisy matrix of a collection (summary/summary.h) and synthetic rows that are
- * computed from the matrix, in place of samples of texts.
+/* Summaries: files of kind summary/1, which hold one noisy matrix of a collection (summary/summary.h) and synthetic
+ * rows that are computed from the matrix, in place of samples of texts.
  *
- * The file is a release of 1 + N items (share/release.h): item 0 has D vectors of D numbers, the rows of the matrix; each other
- * item has one, a synthetic row z = (alpha, beta x, tau y) times `synthetic_scale`, so that the grid suits it. */
+ * The file is a release of 1 + N items (share/release.h): item 0 has D vectors of D numbers, the rows of the matrix;
+ * each other item has one, a synthetic row z = (alpha, beta x, tau y) times `synthetic_scale`, so that the grid suits
+ * it. */
 #ifndef NVDP_SRC_SHARE_SUMMARIZE_H
 #define NVDP_SRC_SHARE_SUMMARIZE_H
 
@@ -30,9 +31,9 @@ const char *nvdp__answer_name(const struct nvdp__summary_facts *of);
 /* Returns the factor of the synthetic rows: a power of two. */
 double nvdp__synthetic_scale(const struct nvdp__summary_facts *of);
 
-/* Sets y [K] of a text with this answer: the sign or the indicator of a class in the list, or a score on the public range. Any
- * other answer, or none, is 0: no list of answers is made from the rows, and no answer is refused. Returns whether the answer is
- * known. */
+/* Sets y [K] of a text with this answer: the sign or the indicator of a class in the list, or a score on the public
+ * range. Any other answer, or none, is 0: no list of answers is made from the rows, and no answer is refused. Returns
+ * whether the answer is known. */
 bool nvdp__summary_answer(const struct nvdp__summary_facts *of, size_t classes,
                           const char *const *class_name, const char *answer, float *y);
 
@@ -48,33 +49,38 @@ nvdp_status nvdp__class_names_read(struct nvdp_context *ctx, const char *text,
 void nvdp__class_names_release(struct nvdp__class_names *of);
 
 struct nvdp__export;
-/* Makes the embedding of a text independent of the other texts of its batch, as theorem 1 requires: BLAS sums a row in another order
- * when other rows surround it. The export owns the products. NVDP_ERR_ARGUMENT unless the precision is float32. */
+/* Makes the embedding of a text independent of the other texts of its batch, as theorem 1 requires: BLAS sums a row
+ * in another order when other rows surround it. The export owns the products. NVDP_ERR_ARGUMENT unless the precision
+ * is float32. */
 nvdp_status nvdp__summary_rowwise(struct nvdp__export *export);
 
-/* Reads the facts that a file states into facts->summary, and plans them again. Returns false if they describe no summary. */
+/* Reads the facts that a file states into facts->summary, and plans them again. Returns false if they describe no
+ * summary. */
 bool nvdp__summary_stated(const struct nvdp__attributes *list, struct nvdp__model_info *info,
                           struct nvdp__release_facts *facts);
-/* Returns the name of an attribute of noise or weights that is missing, or does not follow from the plan; NULL: there is none. */
+/* Returns the name of an attribute of noise or weights that is missing, or does not follow from the plan; NULL if
+ * there is none. */
 const char *nvdp__summary_differs(const struct nvdp__attributes *list,
                                   const struct nvdp__summary_facts *facts);
 /* Returns whether the file has the matrix and the synthetic rows of its facts. */
 bool nvdp__summary_is_shaped(const struct nvdp_shared *held,
                              const struct nvdp__summary_facts *facts);
 
-/* Reads the rest of an open file, which must be a consistent summary. NVDP_ERR_INPUT names the attribute that is not. */
+/* Reads the rest of an open file, which must be a consistent summary. NVDP_ERR_INPUT names the attribute that is
+ * not. */
 nvdp_status nvdp__summary_take(struct nvdp__release *release, struct nvdp_collection **out);
 /* Reads samples or a summary: sets one of *shared and *summary. */
 nvdp_status nvdp__shared_or_summary(struct nvdp_context *ctx, const char *path,
                                     struct nvdp_shared **shared, struct nvdp_collection **summary);
 size_t nvdp__summary_units(const struct nvdp_collection *of);
 const char *nvdp__summary_says(const struct nvdp_collection *of); /* the statement of its file */
-/* Computes the ridge regression of the answers on the vectors, with the penalty of nvdp__summary_ridge(), as a reader, which
- * takes the map of the encoder out of the summary. NVDP_ERR_INPUT for a summary without answers. */
+/* Computes the ridge regression of the answers on the vectors, with the penalty of nvdp__summary_ridge(), as a
+ * reader, which takes the map of the encoder out of the summary. NVDP_ERR_INPUT for a summary without answers. */
 nvdp_status nvdp__summary_fit(struct nvdp_collection *of, const char *path,
                               struct nvdp__linear_reader *out);
 
-/* Fill the certificate of a release whose facts have a summary, its guarantee, and its statement (share/statement.h). */
+/* Fill the certificate of a release whose facts have a summary, its guarantee, and its statement
+ * (share/statement.h). */
 void nvdp__summary_certify(struct nvdp__release_facts *facts);
 void nvdp__summary_guarantee(struct nvdp__release_facts *facts);
 struct nvdp__writer;

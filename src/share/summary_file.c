@@ -1,5 +1,5 @@
-/* Reads summaries for receivers (summarize.h, include/nvdp/summary.h): the facts of a file, its matrix and synthetic rows, moments, and
- * the linear reader that follows from them. */
+/* Reads summaries for receivers (summarize.h, include/nvdp/summary.h): the facts of a file, its matrix and synthetic
+ * rows, moments, and the linear reader that follows from them. */
 #include "base/array.h"
 #include "base/json.h"
 #include "base/own.h"

@@ -27,8 +27,8 @@ static double epsilon_of(const struct nvdp__summary_facts *of, size_t units) {
     return nvdp_gdp_epsilon((double)units * of->plan.mu, of->delta);
 }
 
-/* A Gaussian mechanism of this mu has the curve of a sequence clip C = mu / 2 (proofs.md, 1 and 11), so the ledger and the gate
- * read it as they read one. The guess bounds are not those of a clip: nvdp__summary_guess() has them. */
+/* A Gaussian mechanism of this mu has the curve of a sequence clip C = mu / 2 (proofs.md, 1 and 11), so the ledger
+ * and the gate read it as they read one. The guess bounds are not those of a clip: nvdp__summary_guess() has them. */
 void nvdp__summary_certify(struct nvdp__release_facts *facts) {
     static const size_t rows[NVDP__REPEATS] = {2, 10};
     const struct nvdp__summary_facts *of = facts->summary;

@@ -1,5 +1,5 @@
-/* Implements nvdp verify for one file (verify.h): checks and attributes, the mechanism and its certificate, the statement,
- * the signature. */
+/* Implements nvdp verify for one file (verify.h): checks and attributes, the mechanism and its certificate, the
+ * statement, the signature. */
 #include "share/verify.h"
 #include "rdp/report.h"
 
@@ -196,7 +196,8 @@ static void check_old(struct nvdp__verify *v) {
     }
 }
 
-/* Checks that samples of persons are of a mechanism that has them, and that the file has nothing that only texts have. */
+/* Checks that samples of persons are of a mechanism that has them, and that the file has nothing that only texts
+ * have. */
 static void check_persons(struct nvdp__verify *v) {
     const struct nvdp_shared *held = v->held;
     if (!nvdp__verify_has(v, "unit")) return;
@@ -321,7 +322,8 @@ static nvdp_status check_certificate(struct nvdp__verify *v) {
 
 /* --- the statement --- */
 
-/* Returns whether the text is a sentence of nvdp__linkage_sentence(): its numbers, read back, give the same sentence again. */
+/* Returns whether the text is a sentence of nvdp__linkage_sentence(): its numbers, read back, give the same sentence
+ * again. */
 static bool is_linkage_sentence(const char *text) {
     enum { NUMBERS = 8 }; /* texts, [of texts,] share, [samples,] confidence, low, high, chance */
     static const char digits[] = "0123456789", above[] = "more than ";
@@ -399,7 +401,8 @@ static void check_statement(struct nvdp__verify *v, bool known) {
         return;
     }
     if (words !=
-        NVDP__STATEMENT_WORDS) { /* withdraws what was computed: attributes may mean something else */
+        /* Withdraws what was computed: attributes may mean something else. */
+        NVDP__STATEMENT_WORDS) {
         v->found.certified = v->found.useful = v->found.counted = v->facts.certified = false;
         v->found.epsilon = INFINITY;
         v->found.delta = v->found.mu = v->found.radius = NAN;

@@ -1,6 +1,6 @@
 /* Parts of nvdp verify, which checks that a shared file is consistent with itself and with what its attributes claim:
- * verify.c has the checks of one file, verify_content.c those of its names, values, counts and single rows, verify_folder.c merges
- * those of several files, and compares files with the owner's ledger. */
+ * verify.c has the checks of one file, verify_content.c those of its names, values, counts and single rows,
+ * verify_folder.c merges those of several files, and compares files with the owner's ledger. */
 #ifndef NVDP_SRC_SHARE_VERIFY_H
 #define NVDP_SRC_SHARE_VERIFY_H
 
@@ -98,9 +98,9 @@ extern const char nvdp__no_row_twice[];
 /* The law of a row of z, as the file states it.  Rounding to a grid is part of the tests. */
 struct nvdp__row_law {
     size_t dim;
-    double rows;                       /* number of rows in the file */
-    double radius;                     /* upper bound of the norm of a row's mean; INFINITY: none */
-    double variance_min, variance_max; /* 0, INFINITY: unknown */
+    double rows;   /* number of rows in the file */
+    double radius; /* upper bound of the norm of a row's mean; INFINITY if there is none */
+    double variance_min, variance_max; /* 0, INFINITY if unknown */
     double step;                       /* of the grid; 0: float16 */
     double limit;                      /* larger values are rounded to this one */
     double alarm;                      /* probability with which an honest file may fail */

@@ -15,7 +15,8 @@
 struct names {
     struct nvdp__verify *v;
     size_t seen;
-    char other[2 * NVDP__VERIFY_NAME]; /* the first name that is not of the format; "": none */
+    char other
+        [2 * NVDP__VERIFY_NAME]; /* the first name that is not of the format; "" if there is none */
 };
 
 static void take_name(struct names *names, const char *name, bool known, bool right_type) {
@@ -285,7 +286,8 @@ nvdp_status nvdp__verify_content(struct nvdp__verify *v) {
 
 /* ---- single rows ---- */
 
-/* Checks single rows of z of a shared file (verify.h): lengths that the stated noise does not give, rows of zeros, equal rows.
+/* Checks single rows of z of a shared file (verify.h): lengths that the stated noise does not give, rows of zeros,
+ * equal rows.
  *
  * The noise of a row has p independent Gaussian numbers whose variances lie between v and V, and its mean has norm at
  * most r. An honest file fails with probability below NVDP__ROW_ALARM: each of the four tests, over all R rows, has a

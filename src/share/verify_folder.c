@@ -22,8 +22,8 @@ static bool passes(const struct nvdp_verification *found, const char *what) {
     return k < found->checks && found->check[k].verdict == NVDP_VERDICT_YES;
 }
 
-/* Adds the checks of the file `name`: of the same check of several files, the one that fails, or else is open, or else has
- * the largest number, or else the first one counts. */
+/* Adds the checks of the file `name`: of the same check of several files, the one that fails, or else is open, or
+ * else has the largest number, or else the first one counts. */
 static void merge(struct nvdp__verify *all, const char *name, const struct nvdp__verify *of) {
     struct nvdp_verification *to = &all->found;
     to->holds = to->holds && of->found.holds;
@@ -46,9 +46,9 @@ static void merge(struct nvdp__verify *all, const char *name, const struct nvdp_
     }
 }
 
-/* Takes the statement and the guarantee of the file with the weakest guarantee.  The files agree in their mechanism, so only
- * wrong files differ.  A text with samples in several files is mentioned first, because its number of samples is not
- * stated. */
+/* Takes the statement and the guarantee of the file with the weakest guarantee.  The files agree in their mechanism,
+ * so only wrong files differ.  A text with samples in several files is mentioned first, because its number of samples
+ * is not stated. */
 static void take_weakest(struct nvdp__verify *all, const char *name, size_t files,
                          const struct nvdp_verification *of) {
     struct nvdp_verification *to = &all->found;
@@ -172,8 +172,8 @@ static nvdp_status check_spent(struct nvdp__verify *v, const struct nvdp__ledger
     return NVDP_OK;
 }
 
-/* Checks what is proven per word.  Begins the guarantee with the ledger's sums if they are above what the file states of one
- * row: the ledger also counts other rows and files. */
+/* Checks what is proven per word.  Begins the guarantee with the ledger's sums if they are above what the file states
+ * of one row: the ledger also counts other rows and files. */
 static void begin_with_ledger(struct nvdp__verify *v) {
     const double room = 1 + 1e-6;
     const struct nvdp__spent *now = &v->spent;
@@ -217,7 +217,8 @@ static void merge_spent(struct nvdp__verify *all, const char *path, const struct
     to->person_radius = fmax(to->person_radius, from->person_radius);
 }
 
-/* Checks the release of file i of a folder, or of a single file (i = 0).  Sets texts[i]; the files before set theirs. */
+/* Checks the release of file i of a folder, or of a single file (i = 0).  Sets texts[i]; the files before set
+ * theirs. */
 static nvdp_status check_listed(struct nvdp__verify *v, const struct nvdp__ledger *ledger,
                                 const char *path, size_t i, int64_t *texts) {
     static const char what[] = "the ledger lists the file's release";

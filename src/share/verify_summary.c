@@ -1,4 +1,5 @@
-/* Checks a summary (verify.h): that its noise is that of the stated epsilon, that the matrix is one, and its statement. */
+/* Checks a summary (verify.h): that its noise is that of the stated epsilon, that the matrix is one, and its
+ * statement. */
 #include "base/json.h"
 #include "base/own.h"
 #include "mechanism/mechanism.h"
@@ -57,7 +58,7 @@ static void check_foreign(struct nvdp__verify *v) {
         nvdp__verify_check(v, NVDP_VERDICT_YES, what, "%zu attributes", list->count);
 }
 
-/* Returns the number of classes that the file names; 0: none. */
+/* Returns the number of classes that the file names; 0 if there is none. */
 static size_t count_names(const struct nvdp__verify *v) {
     if (v->held->label_names == NULL) return 0;
     nvdp__autoptr(json_decref) json_t *names = json_loads(v->held->label_names, 0, NULL);
@@ -122,8 +123,8 @@ static bool check_shape(struct nvdp__verify *v) {
     return shaped;
 }
 
-/* Returns by how many standard deviations of its noise the sum of diagonal entries [first, end) exceeds `most`. Rounding
- * toward zero only makes it smaller, so the steps of the grid remain. */
+/* Returns by how many standard deviations of its noise the sum of diagonal entries [first, end) exceeds `most`.
+ * Rounding toward zero only makes it smaller, so the steps of the grid remain. */
 static double excess(const struct nvdp__verify *v, size_t first, size_t end, double most) {
     const double count = (double)(end - first);
     double sum = 0;
@@ -134,8 +135,8 @@ static double excess(const struct nvdp__verify *v, size_t first, size_t end, dou
                : (sum - most - count * v->held->z_step) / (sqrt(count) * v->summary.plan.sigma);
 }
 
-/* Returns by how many standard deviations of its noise the diagonal differs from that of any n rows z = (alpha, beta x, tau y)
- * with norms of at most 1: entries are at least 0, and sums at most n, beta^2 n and tau^2 n. */
+/* Returns by how many standard deviations of its noise the diagonal differs from that of any n rows z = (alpha, beta
+ * x, tau y) with norms of at most 1: entries are at least 0, and sums at most n, beta^2 n and tau^2 n. */
 static double diagonal_fault(const struct nvdp__verify *v) {
     const struct nvdp__summary *plan = &v->summary.plan;
     const double n = (double)plan->units;
@@ -148,9 +149,9 @@ static double diagonal_fault(const struct nvdp__verify *v) {
     return most;
 }
 
-/* Checks the symmetry, and what is known of the entries: each adds at most 1 per unit, the constant exactly alpha^2, a row has
- * one class. Rounding a row toward zero loses at most 2^(1 - bits) of an entry. A person's rows together lose more, and
- * their number is not public, so only an upper limit of the constant is known. */
+/* Checks the symmetry, and what is known of the entries: each adds at most 1 per unit, the constant exactly alpha^2,
+ * a row has one class. Rounding a row toward zero loses at most 2^(1 - bits) of an entry. A person's rows together
+ * lose more, and their number is not public, so only an upper limit of the constant is known. */
 static void check_matrix(struct nvdp__verify *v) {
     const struct nvdp__summary *plan = &v->summary.plan;
     const double n = (double)plan->units;
@@ -175,8 +176,8 @@ static void check_matrix(struct nvdp__verify *v) {
                        skew > 0 ? skew : fmax(0, fmax(off, beyond)));
 }
 
-/* Returns whether the answer of a synthetic row, y [answers] in units of tau, is one of a class or a score. `tolerance` is that of
- * each number. */
+/* Returns whether the answer of a synthetic row, y [answers] in units of tau, is one of a class or a score.
+ * `tolerance` is that of each number. */
 static bool is_answer(const struct nvdp__verify *v, const double *y, double tolerance) {
     const size_t answers = v->summary.plan.answers;
     size_t ones = 0, zeros = 0;
@@ -189,7 +190,8 @@ static bool is_answer(const struct nvdp__verify *v, const double *y, double tole
     return answers == 0 || (ones == 1 && zeros == answers - 1);
 }
 
-/* Returns what is wrong with a synthetic row, or NULL. Its numbers are z times `synthetic_scale`, to the nearest step. */
+/* Returns what is wrong with a synthetic row, or NULL. Its numbers are z times `synthetic_scale`, to the nearest
+ * step. */
 static const char *fault_of_row(const struct nvdp__verify *v, const float *row, double *answer) {
     const struct nvdp__summary *plan = &v->summary.plan;
     const double step = v->held->z_step, scale = nvdp__synthetic_scale(&v->summary);

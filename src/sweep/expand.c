@@ -58,8 +58,8 @@ static bool option_name(const char *given, char name[NAME_SIZE]) {
     return true;
 }
 
-/* Returns the training option, out of `known`, that a grid may set by this name (with '_' for '-'); NULL: none. The
- * sweep itself sets out, task and method. Options of a single call have no place in a grid. */
+/* Returns the training option, out of `known`, that a grid may set by this name (with '_' for '-'); NULL if there is
+ * none. The sweep itself sets out, task and method. Options of a single call have no place in a grid. */
 static const struct nvdp_option *grid_option(const struct nvdp_config *known, const char *name) {
     static const char *const reserved[] = {"out", "task", "method", NULL};
     char other[NAME_SIZE];

@@ -57,7 +57,7 @@ nvdp_status sweep_write_done(struct nvdp_context *ctx, const char *directory, co
                                 "finished", nvdp__now_json()));
 }
 
-/* Returns true if a run's done.json exists, and its duration; NaN: unknown. Looks it up through the open directory:
+/* Returns true if a run's done.json exists, and its duration; NaN if unknown. Looks it up through the open directory:
  * otherwise an NFS client may answer from its cache that the file is missing. */
 static bool is_done(struct nvdp_context *ctx, const char *directory, const char *name,
                     double *seconds) {
@@ -260,7 +260,7 @@ static double ratio(double seconds, double work) {
 }
 
 /* Returns the seconds per unit of work. Sources in this order: finished runs of the same task and method, such runs in
- * training, all finished runs, all runs in training. NaN: none. */
+ * training, all finished runs, all runs in training. NaN if there is none. */
 static double seconds_per_work(const struct sweep_pace *own, const struct sweep_pace *all) {
     const double ranked[] = {
         ratio(own->done_seconds, own->done_work), ratio(own->training_seconds, own->training_work),

@@ -16,7 +16,7 @@ struct sweep_group {
     const char *task, *label;
     size_t runs, done, failed;
     size_t running; /* in this sweep's workers and in other processes */
-    double seconds; /* mean duration of finished runs; NaN: unknown */
+    double seconds; /* mean duration of finished runs; NaN if unknown */
 };
 
 /* A running run. Runs of this process's workers come first. */
@@ -25,8 +25,8 @@ struct sweep_job {
     bool elsewhere;           /* in another process, perhaps on another machine */
     char phase[24], unit[16]; /* "train", "step"; "" at first */
     uint64_t done, total;     /* units of the phase; total 0: unknown */
-    double rate;              /* units per second; NaN: unknown */
-    double eta_seconds;       /* for the phase; NaN: unknown */
+    double rate;              /* units per second; NaN if unknown */
+    double eta_seconds;       /* for the phase; NaN if unknown */
     double seconds;           /* since the start */
 };
 
@@ -38,7 +38,7 @@ struct sweep_state {
     size_t jobs;
     const struct sweep_job *job;
     double elapsed_seconds;
-    /* from finished runs; before any, from the rates of running ones; NaN: unknown */
+    /* from finished runs; before any, from the rates of running ones; NaN if unknown */
     double eta_seconds;
 };
 typedef void (*sweep_fn)(const struct sweep_state *state, void *user);
@@ -52,7 +52,8 @@ struct sweep_config {
     bool leave;        /* return when no run can be started, even if others still work */
     /* timeout after which a silent process on another machine counts as dead; 120 */
     double stale_seconds;
-    sweep_fn report; /* called a few times per second by the calling thread; NULL: none */
+    /* Called a few times per second by the calling thread; NULL if there is none. */
+    sweep_fn report;
     void *user;
 };
 extern const struct sweep_config sweep_config_default;
@@ -91,7 +92,7 @@ struct sweep_plan_run {
 struct sweep_plan {
     size_t runs;
     const struct sweep_plan_run *run;
-    /* estimate for all waiting runs in sequence, from finished runs of the same kind; NaN: unknown */
+    /* estimate for all waiting runs in sequence, from finished runs of the same kind; NaN if unknown */
     double seconds;
 };
 /* Lists the runs and their states; writes nothing. `cost`: also reads the data sets for steps and memory. */
@@ -120,7 +121,7 @@ enum sweep_keep {
 struct sweep_run {
     char *name;                 /* name of its directory: main options and a digest */
     char *label;                /* label of the method or the variant */
-    const char *attack;         /* file of private labels; NULL: none */
+    const char *attack;         /* file of private labels; NULL if there is none */
     char *model;                /* the grid's path of the model if it has {options}; else NULL */
     json_t *varied;             /* options that the grid lists, other than lambda and seed */
     struct nvdp_config *config; /* of nvdp_train, without out and cache */
@@ -168,7 +169,7 @@ double sweep_run_number(const struct sweep_run *run, const char *option);
 /* Identifies a process on this machine or another. */
 struct sweep_process {
     char host[256];
-    char boot[64]; /* kernel's boot id and process id namespace; "": unknown */
+    char boot[64]; /* kernel's boot id and process id namespace; "" if unknown */
     int64_t pid;
     int64_t started; /* in clock ticks after boot; distinguishes processes with a reused id */
 };
@@ -176,7 +177,7 @@ struct sweep_process sweep_process_self(void);
 
 /* A process's knowledge of a run's leases; initially zero. */
 struct sweep_lease {
-    uint64_t number;         /* number of the last lease seen; 0: none */
+    uint64_t number;         /* number of the last lease seen; 0 if there is none */
     struct timespec renewed; /* its modification time */
     double watched;          /* when that was first seen, on the monotonic clock; 0: never */
     bool heard;              /* changed while this process watched */
@@ -216,8 +217,8 @@ void sweep_lease_forget(struct sweep_lease *lease);
 struct sweep_run_progress {
     char phase[24], unit[16]; /* "train", "step"; "" at first */
     uint64_t done, total;     /* total 0: unknown */
-    double rate;              /* units per second; NaN: unknown */
-    double eta_seconds;       /* for the phase; NaN: unknown */
+    double rate;              /* units per second; NaN if unknown */
+    double eta_seconds;       /* for the phase; NaN if unknown */
     double seconds;           /* since the start of the run */
     /* estimate for all steps at the present rate; NaN before the first step */
     double training_seconds;
@@ -236,7 +237,7 @@ struct sweep_entry {
     enum sweep_entry_state state;
     struct sweep_lease lease;
     size_t group;
-    double seconds;                     /* DONE: duration; NaN: unknown */
+    double seconds;                     /* DONE: duration; NaN if unknown */
     int64_t pardoned;                   /* failed attempts before this call, which do not count */
     struct sweep_run_progress progress; /* of a running run, as last read */
 };
@@ -246,7 +247,7 @@ struct sweep_entry {
 struct sweep_pace {
     size_t done; /* number of finished runs with known durations */
     double done_seconds, done_work, training_seconds, training_work;
-    double seconds_per_work; /* result used for estimates; NaN: unknown */
+    double seconds_per_work; /* result used for estimates; NaN if unknown */
 };
 
 struct sweep_table {
@@ -262,7 +263,7 @@ struct sweep_table {
 /* The failure of a run. */
 struct sweep_failure {
     nvdp_status status; /* NVDP_STATUS_COUNT: the worker died */
-    int signal;         /* signal that killed it; 0: none */
+    int signal;         /* signal that killed it; 0 if there is none */
     const char *message;
 };
 

@@ -245,7 +245,8 @@ static nvdp_status train(const struct stage *at) {
     return nvdp_train(at->ctx, config, &result);
 }
 
-/* Copies measured.json, which nvdp privacy --sanitized left in a sanitized folder and which applies to every run on it. */
+/* Copies measured.json, which nvdp privacy --sanitized left in a sanitized folder and which applies to every run on
+ * it. */
 static nvdp_status copy_measured(const struct stage *at) {
     nvdp__autofree char *text = NULL;
     const char *data = nvdp_config_get(at->run->config, "data");

@@ -1,5 +1,5 @@
-/* Training from other programs: nvdp_trainer, a trainer on random weights that writes no files, for benchmarks and tests; the
- * options of a bottleneck in another framework, and the gradient of its Gamma draws. */
+/* Training from other programs: nvdp_trainer, a trainer on random weights that writes no files, for benchmarks and
+ * tests; the options of a bottleneck in another framework, and the gradient of its Gamma draws. */
 #include "base/array.h"
 
 #include "base/json.h"

@@ -1,7 +1,8 @@
-/* Training for the objective distill. In order: the texts of training and scoring, neighbours, scores, steps, the whole.
+/* Training for the objective distill. In order: the texts of training and scoring, neighbours, scores, steps, the
+ * whole.
  *
- * Half of a batch are texts in the order of the epoch, the other half a neighbour of each, whose rank is log-uniform: what
- * tells near texts apart is learned too, and not only what tells apart texts on different subjects. */
+ * Half of a batch are texts in the order of the epoch, the other half a neighbour of each, whose rank is log-uniform:
+ * what tells near texts apart is learned too, and not only what tells apart texts on different subjects. */
 #include "train/sentence_run.h"
 
 #include "base/array.h"

@@ -1,6 +1,6 @@
 /* The guarantee of a run, and its measurements. In order: names, labels, reads and lists the privacy reports of a run
- * (run.h, include/nvdp/measured.h), so that a run can hold several reports with different options; reads the guarantee from
- * its records and writes it as the first line on the run's privacy (include/nvdp/guarantee.h). */
+ * (run.h, include/nvdp/measured.h), so that a run can hold several reports with different options; reads the
+ * guarantee from its records and writes it as the first line on the run's privacy (include/nvdp/guarantee.h). */
 #include "train/run.h"
 
 #include "base/array.h"

@@ -1,4 +1,5 @@
-/* Implements linear readers (linear.h): embeddings of texts by the map of a file, the reader's folder, its texts, its outputs. */
+/* Implements linear readers (linear.h): embeddings of texts by the map of a file, the reader's folder, its texts, its
+ * outputs. */
 #include "train/linear.h"
 
 #include "base/array.h"
@@ -332,7 +333,8 @@ nvdp_status nvdp__linear_texts(const struct nvdp__linear_reader *reader,
     return NVDP__HAND_OVER(out, made);
 }
 
-/* Turns the estimates y [answers] of a text into outputs. If no class has a positive estimate, the largest one gets all. */
+/* Turns the estimates y [answers] of a text into outputs. If no class has a positive estimate, the largest one gets
+ * all. */
 static void set_outputs(const struct nvdp__linear_reader *reader, const double *y, float *outputs) {
     const struct nvdp_task *task = &reader->task;
     const size_t classes = nvdp__linear_width(reader);

@@ -1,5 +1,5 @@
-/* Linear readers: a regression on the embeddings of a public encoder, without noise. nvdp reuse computes one from a summary
- * (share/summarize.h), and nvdp predict applies it to the receiver's texts. */
+/* Linear readers: a regression on the embeddings of a public encoder, without noise. nvdp reuse computes one from a
+ * summary (share/summarize.h), and nvdp predict applies it to the receiver's texts. */
 #ifndef NVDP_SRC_TRAIN_LINEAR_H
 #define NVDP_SRC_TRAIN_LINEAR_H
 
@@ -8,12 +8,12 @@
 
 /* --- embeddings of texts by the map of a file --- */
 
-/* Loads the encoder of a map and checks its weights; `model` NULL: the folder of its name, or models/NAME. NVDP_ERR_IO if there is
- * none; NVDP_ERR_INPUT for other weights, or vectors of another width. */
+/* Loads the encoder of a map and checks its weights; `model` NULL: the folder of its name, or models/NAME.
+ * NVDP_ERR_IO if there is none; NVDP_ERR_INPUT for other weights, or vectors of another width. */
 nvdp_status nvdp__query_encoder(struct nvdp_context *ctx, const struct nvdp__query_map *query,
                                 const char *model, struct nvdp_encoder **out);
-/* Computes the unit vectors u [texts, p] of texts that the encoder's tokenizer made, of at most query->max_length tokens. The vector of a text without tokens, or with an
- * embedding of 0, is 0, and there [texts] is false. */
+/* Computes the unit vectors u [texts, p] of texts that the encoder's tokenizer made, of at most query->max_length
+ * tokens. The vector of a text without tokens, or with an embedding of 0, is 0, and there [texts] is false. */
 nvdp_status nvdp__query_embed(struct nvdp_context *ctx, const struct nvdp__query_map *query,
                               struct nvdp_encoder *encoder, const struct nvdp_dataset *texts,
                               float *u, bool *there);
@@ -52,24 +52,26 @@ size_t nvdp__linear_width(const struct nvdp__linear_reader *reader);
 /* Sets the task of a reader: `count` names of classes, or scores from `low` to `high` if there are none. */
 nvdp_status nvdp__linear_set_task(struct nvdp__linear_reader *reader, size_t count,
                                   const char *const *name, double low, double high);
-/* Writes config.json and model.safetensors to a folder, which is made if needed. `statement`: what the reader was computed from. */
+/* Writes config.json and model.safetensors to a folder, which is made if needed. `statement`: what the reader was
+ * computed from. */
 nvdp_status nvdp__linear_save(const struct nvdp__linear_reader *reader, const char *statement,
                               const char *directory);
 /* Returns whether the folder holds a linear reader. */
 bool nvdp__linear_is(const char *directory);
-/* NVDP_ERR_INPUT for a missing or wrong key, and for tensors of other shapes; the message names the key or the tensor. */
+/* NVDP_ERR_INPUT for a missing or wrong key, and for tensors of other shapes; the message names the key or the
+ * tensor. */
 nvdp_status nvdp__linear_load(struct nvdp_context *ctx, const char *directory,
                               struct nvdp__linear_reader *out);
 void nvdp__linear_release(struct nvdp__linear_reader *reader);
 
-/* Reads a table of texts for the encoder, from the columns `text` and, for a reader of pairs and only for it, `pair`. With `label`,
- * the column of the answers, which must be those of the reader. */
+/* Reads a table of texts for the encoder, from the columns `text` and, for a reader of pairs and only for it, `pair`.
+ * With `label`, the column of the answers, which must be those of the reader. */
 nvdp_status nvdp__linear_texts(const struct nvdp__linear_reader *reader,
                                const struct nvdp_encoder *encoder, const char *path,
                                const char *text, const char *pair, const char *label,
                                struct nvdp__linear_input *out);
-/* Computes outputs [texts, width], as those of a model: a score in its range, or logarithms of the classes' probabilities, which are
- * the estimates y, cut to [0, 1]. */
+/* Computes outputs [texts, width], as those of a model: a score in its range, or logarithms of the classes'
+ * probabilities, which are the estimates y, cut to [0, 1]. */
 nvdp_status nvdp__linear_outputs(const struct nvdp__linear_reader *reader,
                                  struct nvdp_encoder *encoder,
                                  const struct nvdp__linear_input *input, float *outputs);

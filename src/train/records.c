@@ -1,5 +1,6 @@
-/* The records of a run: the result tables of training (nvdp/result.h), from which JSON, text and documentation are made; then the
- * files of a run (docs/formats.md), training's part of state.ckpt, run.json, the best model and result.json. */
+/* The records of a run: the result tables of training (nvdp/result.h), from which JSON, text and documentation are
+ * made; then the files of a run (docs/formats.md), training's part of state.ckpt, run.json, the best model and
+ * result.json. */
 #include "base/base.h"
 
 #include "base/array.h"

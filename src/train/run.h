@@ -95,7 +95,7 @@ struct nvdp__measurements {
 };
 
 /* Reads all measurements. `run` is run.json; it supplies the number of texts for reports of
- * earlier versions (NULL: unknown). Returns NVDP_ERR_IO or NVDP_ERR_INPUT for a broken file. */
+ * earlier versions (NULL if unknown). Returns NVDP_ERR_IO or NVDP_ERR_INPUT for a broken file. */
 nvdp_status nvdp__measurements_read(struct nvdp_context *ctx, const char *directory,
                                     const json_t *run, struct nvdp__measurements *out);
 void nvdp__measurements_release(struct nvdp__measurements *all);

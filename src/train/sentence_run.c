@@ -51,7 +51,7 @@ struct maker {
     struct nvdp__train_options config;
     size_t width, dim, empty;
     float *center, *map; /* [D], [p, D] */
-    float *decoder;      /* [D, p]; NULL: none */
+    float *decoder;      /* [D, p]; NULL if there is none */
     struct nvdp_model *model;
     json_t *record;
 };
@@ -103,8 +103,8 @@ static nvdp_status read_embedding(struct maker *maker) {
     return NVDP_OK;
 }
 
-/* Fails for the model of a run: its file would state a digest of weights, which can confirm a guess about the texts that
- * they were trained on. Warns of a model that nvdp pretrained, which its owner may have made public. */
+/* Fails for the model of a run: its file would state a digest of weights, which can confirm a guess about the texts
+ * that they were trained on. Warns of a model that nvdp pretrained, which its owner may have made public. */
 static nvdp_status check_public(const struct maker *maker) {
     const char *model = maker->options->model;
     nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {0};

@@ -1,6 +1,6 @@
-/* Runs of method sentence: an encoder's own sentence embedding (vib/sentence.c), without training, or with a trained map
- * and decoder (the objective distill). Such a run has the files of every run, so export, verify, explain and attacks read
- * it as they read another one. */
+/* Runs of method sentence: an encoder's own sentence embedding (vib/sentence.c), without training, or with a trained
+ * map and decoder (the objective distill). Such a run has the files of every run, so export, verify, explain and
+ * attacks read it as they read another one. */
 #ifndef NVDP_SRC_TRAIN_SENTENCE_RUN_H
 #define NVDP_SRC_TRAIN_SENTENCE_RUN_H
 
@@ -17,7 +17,7 @@ struct nvdp__sentence_options {
     double clip, epsilon;    /* C, or the epsilon from which it follows; exactly one is above 0 */
     size_t releases;         /* samples per text for which the run is certified */
     size_t batch;
-    /* Options of the objective distill, which trains the map and a decoder; NULL: nothing is trained. */
+    /* Options of the objective distill, which trains the map and a decoder; NULL if nothing is trained. */
     const struct nvdp__train_options *distill;
     struct nvdp__trainer *trainer; /* of the training: makes a new run's folder, holds its lock */
     struct nvdp_train_result *result; /* of the training, with its scores */
@@ -55,13 +55,13 @@ struct nvdp__query_map {
     char *texts;           /* path of the file of public texts; NULL: the run states none */
     char texts_sha256[65]; /* of this file; files do not state these two */
     bool independent;      /* declared of the public texts; set by an export, or by the file */
-    bool
-        vectors; /* the caller gave vectors: the encoder is unknown, and the members above are empty */
+    /* The caller gave vectors: the encoder is unknown, and the members above are empty. */
+    bool vectors;
     bool given_ids;           /* and ids of the vectors */
     size_t max_length, empty; /* tokens of a text; of an empty text */
     size_t width, dim;        /* D, p */
     float *center, *map;      /* [D]; [p, D], NULL for p = D */
-    float *decoder;           /* [D, p] G, for receivers; NULL: none */
+    float *decoder;           /* [D, p] G, for receivers; NULL if there is none */
 };
 /* Reads them from a run of this method. NVDP_ERR_INPUT for a run.json without them. */
 nvdp_status nvdp__sentence_query_map(struct nvdp_context *ctx, const char *run,
@@ -82,10 +82,10 @@ struct nvdp__distilled {
 /* NVDP_ERR_INPUT for too few texts to train, or to score. */
 nvdp_status nvdp__distill_check(struct nvdp_context *ctx, const struct nvdp__train_options *config,
                                 size_t texts);
-/* Sets map and decoder, and the result's steps, times and score: Spearman's correlation, over pairs of texts held out, of
- * the cosines of G z and those of x, both samples noised; half of the pairs are nearest neighbours. The same bits for the
- * same seed and number of threads. NVDP_ERR_INPUT for too few texts; NVDP_ERR_NUMERIC if the loss diverges;
- * NVDP_ERR_CANCELLED. */
+/* Sets map and decoder, and the result's steps, times and score: Spearman's correlation, over pairs of texts held
+ * out, of the cosines of G z and those of x, both samples noised; half of the pairs are nearest neighbours. The same
+ * bits for the same seed and number of threads. NVDP_ERR_INPUT for too few texts; NVDP_ERR_NUMERIC if the loss
+ * diverges; NVDP_ERR_CANCELLED. */
 nvdp_status nvdp__distill_train(struct nvdp_context *ctx, const struct nvdp__train_options *config,
                                 const struct nvdp__distilled *made,
                                 struct nvdp_train_result *result);

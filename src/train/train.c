@@ -1,6 +1,6 @@
-/* nvdp_train. In order: the parts of a step that are specific to training (job/job.h), with a table of them in the order of
- * their calls; options, weights, warnings, the loop over epochs, the final score and certificate, the base run, and train(),
- * which calls them all. */
+/* nvdp_train. In order: the parts of a step that are specific to training (job/job.h), with a table of them in the
+ * order of their calls; options, weights, warnings, the loop over epochs, the final score and certificate, the base
+ * run, and train(), which calls them all. */
 #include "model/model.h"
 
 #include "base/array.h"

@@ -14,7 +14,7 @@
 /* The counters that training adds to the job's; they are saved together. */
 struct nvdp__train_state {
     uint64_t epoch_step; /* steps done in the running epoch */
-    uint64_t best_epoch; /* 1-based, 0: none yet */
+    uint64_t best_epoch; /* 1-based, 0 if there is none yet */
     double best_value;
     uint64_t since_best;           /* epochs */
     double sum_task, sum_g, sum_d; /* over this epoch's steps */
@@ -33,12 +33,12 @@ struct nvdp__trainer {
     bool plan;   /* only planned, not trained */
     bool warned; /* the warning that nothing is learned was given */
     struct nvdp__token_noise *noise;
-    struct nvdp__token_file *given; /* source of `noise`; NULL: none */
+    struct nvdp__token_file *given; /* source of `noise`; NULL if there is none */
     struct nvdp_dataset *all, *train, *validation,
         *test;            /* `train` may be `all`; `validation` may be `test` */
-    double *class_weight; /* for losses (the model's) or clipped gradients; NULL: none */
+    double *class_weight; /* for losses (the model's) or clipped gradients; NULL if there is none */
     struct nvdp_model *model;
-    /* Prefixes of `all` and `test`; NULL: nothing is frozen, or not needed yet. */
+    /* Prefixes of `all` and `test`; NULL if nothing is frozen, or not needed yet. */
     struct nvdp__prefix *prefix, *test_prefix;
     char anchor[NVDP__DIGEST_HEX]; /* digest of the values towards which decay pulls; "": 0 */
     struct nvdp__batch *batch;     /* this process's texts */
@@ -135,14 +135,14 @@ nvdp_status nvdp__trainer_take_config(struct nvdp__trainer *trainer,
                                       const struct nvdp__train_options *options,
                                       const struct nvdp_config *given);
 
-/* Certifies the mechanism of the model.  Sets the bound and the certificate in the result (NULL: not wanted). */
+/* Certifies the mechanism of the model.  Sets the bound and the certificate in the result (may be NULL). */
 nvdp_status nvdp__train_certify(const struct nvdp__train_options *config, struct nvdp_model *model,
                                 struct nvdp_train_result *result, struct nvdp_certificate *out);
 
 /* --- metrics.c --- */
 
 /* Scores a model on a data set, over `draws` draws of its noise from first_draw on, on request with intervals over
- * texts. For classification tasks *classes gets each class's scores (free(); NULL: not wanted); for other tasks
+ * texts. For classification tasks *classes gets each class's scores (free(); may be NULL); for other tasks
  * *classes is unchanged. */
 nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model,
                               const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,

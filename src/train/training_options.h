@@ -40,9 +40,9 @@ struct nvdp__train_options {
     enum nvdp__train_objective objective;
     const char *input;                 /* distill: public texts */
     double temperature, cosine_weight; /* of its loss */
-    const char *representations;       /* file that replaces data's texts; NULL: none */
+    const char *representations;       /* file that replaces data's texts; NULL if there is none */
     const char *from_base; /* run of base or reg to start from; NULL: start from `model` */
-    size_t base_epochs;    /* epochs of a base run that is trained first; 0: none */
+    size_t base_epochs;    /* epochs of a base run that is trained first; 0 if there is none */
     struct nvdp__columns columns;
     int encoder;        /* index into nvdp__encoder_choices (encoder/row.h); 0: the model's own */
     size_t lstm_hidden; /* units per direction */
@@ -53,7 +53,7 @@ struct nvdp__train_options {
     struct nvdp__nvib_config nvib;             /* length 0: max_length */
     double certified_epsilon, certified_delta; /* budget for the bottleneck; epsilon 0: none */
     size_t certified_releases;
-    const char *certified_guess;     /* "B:P"; NULL: none */
+    const char *certified_guess;     /* "B:P"; NULL if there is none */
     double word_epsilon, word_delta; /* budget per word; epsilon 0: none */
     double lambda_g, lambda_d;
     enum nvdp__kl_schedule kl_schedule;
@@ -70,7 +70,7 @@ struct nvdp__train_options {
     double classifier_dropout;
     size_t freeze_layers;
     /* Folder that keeps tokenized files and the frozen layers' states between runs
-     * (docs/formats.md, Cache); NULL: none. In float32, on one kind of processor, no result
+     * (docs/formats.md, Cache); NULL if there is none. In float32, on one kind of processor, no result
      * depends on it. */
     const char *cache;
     bool no_prefix_cache;
@@ -111,7 +111,8 @@ extern const struct nvdp__schema nvdp__run_schema, nvdp__evaluate_schema, nvdp__
 
 /* Returns true if the run was trained to a budget for each text, all of its samples together. */
 bool nvdp__has_budget(const struct nvdp__train_options *config);
-/* nvdp_train(), and nvdp_train_plan() or nvdp_train_plan_measured(), for a plain struct. The plan resolves the struct. */
+/* nvdp_train(), and nvdp_train_plan() or nvdp_train_plan_measured(), for a plain struct. The plan resolves the
+ * struct. */
 nvdp_status nvdp__train(struct nvdp_context *ctx, const struct nvdp__train_options *options,
                         struct nvdp_train_result *out);
 nvdp_status nvdp__train_plan(struct nvdp_context *ctx, struct nvdp__train_options *options,

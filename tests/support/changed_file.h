@@ -10,8 +10,8 @@ struct changed_number {
     int32_t steps;
 };
 
-/* Writes a copy of a file of grid int32, changed.h5, in which the attribute `name` has another value, or none (`value` NULL), and
- * `count` numbers are changed. `name` NULL: no attribute changes. Returns its path. */
+/* Writes a copy of a file of grid int32, changed.h5, in which the attribute `name` has another value, or none
+ * (`value` NULL), and `count` numbers are changed. `name` NULL: no attribute changes. Returns its path. */
 const char *changed_file(struct nvdp_context *ctx, const char *path, const char *name,
                          const char *value, size_t count, const struct changed_number *numbers);
 

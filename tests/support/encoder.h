@@ -59,14 +59,14 @@ double encoder_forward(struct encoder *encoder, const struct nvdp__batch *batch)
 double encoder_backward(struct encoder *encoder, const struct nvdp__batch *batch);
 /* The same without zeroing. */
 double encoder_add_backward(struct encoder *encoder, const struct nvdp__batch *batch);
-/* Copies n floats of tensor memory; free(). */
+/* Copies n floats of tensor memory; the caller frees it with free(). */
 float *encoder_download(struct encoder *encoder, size_t n, const float *tensor);
-/* Copies the last hidden state [tokens, hidden_size]; free(). */
+/* Copies the last hidden state [tokens, hidden_size]; the caller frees it with free(). */
 float *encoder_last(struct encoder *encoder, const struct nvdp__batch *batch);
 
 /* Returns max |a - b|. */
 double encoder_difference(size_t n, const float *a, const float *b);
-/* Returns all values of a tensor as double; free(). Fails the test if there is none. */
+/* Returns all values of a tensor as double; the caller frees it with free(). Fails the test if there is none. */
 double *encoder_expected(const struct nvdp__safetensors *file, const char *name);
 int64_t *encoder_expected_i64(const struct nvdp__safetensors *file, const char *name);
 struct nvdp__safetensors *encoder_open(struct nvdp_context *ctx, const char *path);

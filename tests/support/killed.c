@@ -41,7 +41,7 @@ static void read_lines(const char *out, struct lines *lines) {
     if (file != NULL) fclose(file);
 }
 
-/* Returns the steps of the saved state; 0: none. Lines of later steps are removed, as on a
+/* Returns the steps of the saved state; 0 if there is none. Lines of later steps are removed, as on a
  * resume, so that the next lines are new. */
 static uint64_t saved_step(struct nvdp_context *ctx, const char *out) {
     char path[LONGER];

@@ -14,7 +14,7 @@ struct made_embeddings {
     size_t classes;    /* 0: labels are scores */
     bool labels, splits;
     const char *task; /* NULL: not recorded */
-    const char *key;  /* signs as older versions did; NULL: not signed */
+    const char *key;  /* signs as older versions did; NULL if not signed */
     uint64_t seed;
 };
 struct made_embeddings made_embeddings_default(void);

@@ -16,12 +16,12 @@ struct made_run {
     const char *metric;     /* metric of `score`; NULL: accuracy */
     double majority;        /* 0: .5 */
     double f1;              /* 0: the task has one metric */
-    double rd_max, rd_mean; /* of the sum; may be INFINITY; 0: not measured */
+    double rd_max, rd_mean; /* of the sum; may be INFINITY; 0 if not measured */
     double rd_max_finite;   /* of the finite pairs; 0: not recorded */
-    double bound;           /* certified; may be INFINITY; 0: none */
+    double bound;           /* certified; may be INFINITY; 0 if there is none */
     double share;           /* of infinite pairs */
-    double exact;           /* worst exact epsilon, the mean is half of it; 0: not measured */
-    double linked;          /* share of samples whose text is identified; 0: not measured */
+    double exact;           /* worst exact epsilon, the mean is half of it; 0 if not measured */
+    double linked;          /* share of samples whose text is identified; 0 if not measured */
     double bdp_best, bdp_published;
     const char *options; /* more fields of run.json's config: "'epochs': 3" */
     const char *nvib;    /* fields of its nvib: "'latent_dim': 16" */

@@ -12,8 +12,9 @@ struct outcome {
     char *err;
 };
 
-/* Runs `nvdp ARGS` through the shell; its cache is in the scratch directory. The shell's variables are $DIR (the scratch
- * directory), $TASK, $MODEL and $TINY (the results of program_task(), program_model(), program_train_options()). */
+/* Runs `nvdp ARGS` through the shell; its cache is in the scratch directory. The shell's variables are $DIR (the
+ * scratch directory), $TASK, $MODEL and $TINY (the results of program_task(), program_model(),
+ * program_train_options()). */
 struct outcome program_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for a whole line of the shell. */
 struct outcome program_shell(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,5 +1,5 @@
-/* Helpers for all tests: contexts, reference data, scratch directories, files, numbers. The result of a helper lives until the
- * test's process ends (support_keep). It includes the headers of C's library that most tests need. */
+/* Helpers for all tests: contexts, reference data, scratch directories, files, numbers. The result of a helper lives
+ * until the test's process ends (support_keep). It includes the headers of C's library that most tests need. */
 #ifndef NVDP_TESTS_SUPPORT_SUPPORT_H
 #define NVDP_TESTS_SUPPORT_SUPPORT_H
 
@@ -41,7 +41,8 @@ bool support_has_shared(const char *relative);
 
 /* Returns a formatted text. */
 const char *support_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Returns a text of JSON with double quotes in place of single ones; one that has double quotes is returned as it is. */
+/* Returns a text of JSON with double quotes in place of single ones; one that has double quotes is returned as it
+ * is. */
 const char *support_quoted(const char *text);
 /* Returns a fresh scratch directory under the system's temporary directory; removed at exit. */
 const char *support_scratch(void);
@@ -96,8 +97,9 @@ json_t *support_result_json(struct nvdp_context *ctx, const void *result, const 
 /* Returns a configuration with these options: names and values, then NULL. */
 struct nvdp_config *support_config(struct nvdp_context *ctx, const char *kind, ...)
     __attribute__((sentinel));
-/* Expect that a number differs from another by at most `tolerance` of the other (agrees), or by at most `tolerance` (near). Equal
- * infinities pass. A failure's message has both numbers, and the printf arguments behind the tolerance, which may be left out. */
+/* Expect that a number differs from another by at most `tolerance` of the other (agrees), or by at most `tolerance`
+ * (near). Equal infinities pass. A failure's message has both numbers, and the printf arguments behind the tolerance,
+ * which may be left out. */
 #define agrees(got, want, tolerance, ...)                                                          \
     support_agrees(got, want, tolerance, #got, __FILE__, __LINE__, " " __VA_ARGS__)
 #define near(got, want, tolerance, ...)                                                            \

@@ -1,4 +1,5 @@
-/* The elements of a tensor of a safetensors file as double and as integers: golden files have values that float32 cannot hold. */
+/* The elements of a tensor of a safetensors file as double and as integers: golden files have values that float32
+ * cannot hold. */
 #ifndef NVDP_TESTS_SUPPORT_TENSOR_VALUES_H
 #define NVDP_TESTS_SUPPORT_TENSOR_VALUES_H
 
