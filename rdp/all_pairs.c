@@ -4,17 +4,17 @@
  * Gaussian part iterates over blocks of dimensions (struct nvdp__pairs), so that the blocks of
  * the tile's texts serve all its pairs from the cache. The rows of a text are contiguous, so
  * component c of one text aligns with component c of the other in two flat arrays of any width.
- * Components that only one text has are compared with padding, which is the same for all texts:
- * these divergences are summed once per text. Padding against padding is 0. Start with
+ * Components that only one text has are compared with padding. Padding is the same for all
+ * texts, so these divergences are summed once per text. Padding against padding is 0. Start with
  * nvdp__pairs_pass. */
 #include "base/random.h"
 #include "rdp/pairs.h"
 #include <omp.h>
 #include <stdlib.h>
 
-/* A tile has up to TILE x TILE pairs, processed GROUP rows at a time: GROUP blocks stay in the
- * first-level cache, 2 TILE blocks in the second-level cache. If there are few texts, tiles are
- * smaller, so that there are enough for all threads. */
+/* A tile has up to TILE x TILE pairs. A pass over a tile takes GROUP rows at a time: GROUP
+ * blocks stay in the first-level cache, 2 TILE blocks in the second-level cache. With few texts,
+ * tiles are smaller, so that every thread gets some. */
 enum { TILE = 32, MIN_TILE = 8, GROUP = 2 };
 
 static size_t tile_side(size_t texts) {
@@ -28,7 +28,7 @@ struct tile {
     struct nvdp__both pair[TILE][TILE];
 };
 
-/* Returns the matrix entry if nothing needs to be computed; else sets *wanted and returns the
+/* Returns the entry of the matrix if no computation is needed; else sets *wanted and returns the
  * initial value. */
 static double begin(const struct nvdp__pairs *pairs, const struct nvdp__pairs_pass *pass,
                     double kept, size_t i, size_t j, bool *wanted) {
@@ -55,7 +55,7 @@ static void tile_begin(const struct nvdp__pairs *pairs, const struct nvdp__pairs
             size_t j = tile->first_j + b;
             struct nvdp__both *pair = &tile->pair[a][b];
             *pair = (struct nvdp__both){.small = false};
-            if (i >= j) continue; /* in a diagonal tile, the other half has this pair */
+            if (i >= j) continue; /* the other half of a diagonal tile has this pair */
             pair->value[0] = begin(pairs, pass, matrix[i * texts + j], i, j, &pair->wanted[0]);
             pair->value[1] = begin(pairs, pass, matrix[j * texts + i], j, i, &pair->wanted[1]);
         }
@@ -110,8 +110,8 @@ static void tile_run(const struct nvdp__pairs *pairs, const struct nvdp__pairs_p
     tile_end(pairs, plan, tile, matrix);
 }
 
-/* Number of tiles between two progress reports and checks for cancellation: about a tenth of a
- * second. */
+/* Number of tiles, about a tenth of a second of work, between two progress reports and checks
+ * for cancellation. */
 static size_t tiles_a_round(const struct nvdp_posteriors *set, int threads) {
     double elements = (double)set->offset[set->texts] * (double)set->dim;
     double side = (double)tile_side(set->texts);
@@ -121,7 +121,7 @@ static size_t tiles_a_round(const struct nvdp_posteriors *set, int threads) {
     return (size_t)fmin(fmax(tiles, fewest), 1e6);
 }
 
-/* Tile t of the upper triangle of across x across tiles, row by row. */
+/* Returns tile t of the upper triangle of across x across tiles, counted row by row. */
 static struct tile tile_of(size_t texts, size_t across, size_t t) {
     size_t row = 0;
     while (t >= across - row) {
@@ -164,12 +164,12 @@ nvdp_status nvdp__pairs_pass(struct nvdp__pairs *pairs, const struct nvdp__pairs
     return NVDP_OK;
 }
 
-/* --- Statistics. An infinite divergence counts in all of them: it makes the maximum and the
- * mean infinite and is above all others in the quantiles. Statistics of the finite pairs alone
+/* --- Statistics. An infinite divergence counts in all statistics: it makes the maximum and the
+ * mean infinite and is the largest value for the quantiles. Statistics of the finite pairs alone
  * have names of their own --- */
 
-/* One pass over the matrix: values[] receives the values of the adjacent pairs, row by row.
- * Returns their number. */
+/* Copies the values of the adjacent pairs from the matrix to values[], row by row. Returns the
+ * number of values. */
 static size_t collect(const struct nvdp_posteriors *set, enum nvdp__unit unit, const double *matrix,
                       double *values, struct nvdp_divergence_summary *out, size_t *infinite) {
     size_t pairs = 0;
@@ -178,7 +178,8 @@ static size_t collect(const struct nvdp_posteriors *set, enum nvdp__unit unit, c
     *infinite = 0;
     for (size_t i = 0; i < set->texts; i++) {
         double row = 0;
-        double by = nvdp__divisor(set, unit, i); /* finite pairs have samples of the same size */
+        /* all pairs with finite divergences have samples of the same size */
+        double by = nvdp__divisor(set, unit, i);
         for (size_t j = 0; j < set->texts; j++) {
             double value = matrix[i * set->texts + j] / by;
             if (i == j || isnan(value)) continue; /* not adjacent */
@@ -204,7 +205,7 @@ static size_t collect(const struct nvdp_posteriors *set, enum nvdp__unit unit, c
     return pairs;
 }
 
-/* Recomputes in exact arithmetic the pairs that may hold the largest finite value of a unit. */
+/* Recomputes in exact arithmetic the pairs that may hold the largest finite divergence per unit. */
 static void refine(const struct nvdp__pairs *pairs, const struct nvdp__pairs_pass *pass,
                    double *matrix, double *values) {
     const struct nvdp_posteriors *set = pairs->set;
@@ -262,7 +263,7 @@ nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__
         size_t n = collect(set, unit, matrix, values, part, &made.infinite);
         size_t place = 0;
         for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
-            /* samples have the same size, so dividing keeps the order */
+            /* all samples have the same size, so the division keeps the order */
             part->quantile[level] =
                 unit != NVDP__SUM && set->policy == NVDP_LENGTH_HIDDEN
                     ? made.sum.quantile[level] / nvdp__divisor(set, unit, 0)
@@ -278,30 +279,33 @@ nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__
 
 /* The causes of infinite divergences.
  *
- * A divergence of order l > 1 is the integral of P^l Q^(1-l), which diverges if Q's tail is too
- * thin for P's (van Erven & Harremoes 2014; Gil, Alajaji & Linder 2013): in a dimension, or at a
- * weight, if
+ * A divergence of order l > 1 is the integral of P^l Q^(1-l), which diverges if the tail of Q is
+ * too thin for the tail of P (van Erven & Harremoes 2014; Gil, Alajaji & Linder 2013): the
+ * divergence is infinite if, in a dimension or at a weight,
  *
  *     var_p   >= l/(l-1) var_q,
  *     alpha_q >= l/(l-1) alpha_p.
  *
- * Means are a cause only at order infinity, where equal variances require equal means. The
- * prior's component is the same in every sample and never a cause. With r the largest of these
- * quotients, all orders below r/(r-1) are finite. */
+ * Means are a cause only at order infinity: dimensions with equal variances then need equal
+ * means. The prior's component is the same in every sample, so this component is never a cause.
+ * With r the largest of these quotients, all orders below r/(r-1) are finite. */
 enum { FEW = 64 }; /* too few pairs for several threads */
 
-/* The findings of one thread for its pairs, later of all threads. */
+/* The findings of one thread for its pairs; after add(), the findings of all threads. */
 struct search {
     const struct nvdp_posteriors *set;
     double order;
-    double log_limit; /* of l/(l-1); +inf: no order this small makes anything infinite */
+    double log_limit; /* log(l/(l-1)); +inf if no divergence of this order can be infinite */
     size_t places;    /* components of the longest text */
-    size_t *place;    /* [causes, places] number of pairs with a cause at this component */
-    size_t *dim;      /* [causes, dim] number of components of pairs */
+    size_t *place;    /* [causes, places] number of pairs that have the cause at this component */
+    /* [causes, dim] number of components, summed over pairs, that have the cause in this
+     * dimension */
+    size_t *dim;
     struct nvdp_infinite_summary made;
 };
 
-/* Records a cause at component c of the current pair, with the logarithm of its quotient. */
+/* Records a cause at component c of the current pair; log_ratio is the logarithm of the
+ * quotient. */
 static void found(struct search *work, enum nvdp_infinite_cause cause, bool seen[], size_t c,
                   double log_ratio) {
     struct nvdp_infinite_part *part = &work->made.cause[cause];
@@ -311,13 +315,15 @@ static void found(struct search *work, enum nvdp_infinite_cause cause, bool seen
     work->place[cause * work->places + c]++;
 }
 
-/* Compares the rows of P and Q at component c; SIZE_MAX: padding, with mean 0 and variance 1. */
+/* Compares the Gaussians of P and Q at component c. A row of SIZE_MAX is padding, with mean 0
+ * and variance 1. */
 static void compare_gaussians(struct search *work, bool seen[], size_t c, const size_t row[2]) {
     const struct nvdp_posteriors *set = work->set;
     static const double none = 0;
     const bool padded = row[0] == SIZE_MAX || row[1] == SIZE_MAX;
     const double *mu[2], *logvar[2];
-    const bool all = isinf(work->order) != 0; /* only then different means make a pair infinite */
+    /* at order infinity, different means also make a pair infinite */
+    const bool all = isinf(work->order) != 0;
     size_t step[2];
     double largest = -INFINITY;
     bool means = false;
@@ -385,7 +391,8 @@ static void look_at(struct search *work, size_t i, size_t j) {
     to->infinite += any;
 }
 
-/* Adds counts and takes the maximum of quotients, so the result does not depend on threads. */
+/* Adds the counts and takes the maximum of the quotients, so the result does not depend on the
+ * number of threads. */
 static void add(struct search *to, const struct search *from) {
     to->made.infinite += from->made.infinite;
     for (int cause = 0; cause < NVDP_INFINITE_CAUSES; cause++) {
@@ -399,7 +406,7 @@ static void add(struct search *to, const struct search *from) {
         to->dim[k] += from->dim[k];
 }
 
-/* The component with the largest count. */
+/* Returns the index of the largest count. */
 static size_t argmax(size_t n, const size_t *count, size_t *largest) {
     size_t best = 0;
     for (size_t k = 1; k < n; k++)
@@ -421,7 +428,8 @@ static void conclude(struct search *work) {
     }
     const bool never =
         to->cause[NVDP_INFINITE_LENGTHS].pairs + to->cause[NVDP_INFINITE_RANGE].pairs > 0;
-    to->finite_below = never ? 0 : isinf(ratio) ? 1 : ratio / (ratio - 1); /* for ratio 1: +inf */
+    /* +inf if the ratio is 1 */
+    to->finite_below = never ? 0 : isinf(ratio) ? 1 : ratio / (ratio - 1);
 }
 
 nvdp_status nvdp__renyi_infinite(struct nvdp_context *ctx, double order,
@@ -461,7 +469,7 @@ nvdp_status nvdp__renyi_infinite(struct nvdp_context *ctx, double order,
     return NVDP_OK;
 }
 
-/* A share among 2^14 pairs is within one percentage point of the share among all. */
+/* A share among 2^14 drawn pairs is within one percentage point of the share among all pairs. */
 nvdp_status nvdp__infinite_of_matrix(struct nvdp_context *ctx, double order,
                                      const struct nvdp_posteriors *set, const double *matrix,
                                      struct nvdp_infinite_summary *out) {

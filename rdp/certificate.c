@@ -1,6 +1,6 @@
 /* Certificates: the theorems that hold for a mechanism, condition by condition, and their bounds
- * (docs/certified.md). First the conditions, then the proofs, then the guess bounds;
- * nvdp__certify uses them. The rest writes a certificate as text and JSON. */
+ * (docs/certified.md). The file has first the conditions, then the proofs, then the guess
+ * bounds, which nvdp__certify() combines. The rest writes a certificate as text and JSON. */
 #include "base/sentence.h"
 #include "rdp/divergence.h"
 
@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A clip compares norms in float, so a row's norm may exceed the radius by this factor. */
+/* A clip compares norms in float, so the norm of a row may exceed the radius by this factor. */
 static const double FLOAT_MARGIN = 1 + 0x1p-23;
 
-/* The ranges of the variances and pseudo-counts of a text's rows, padding included if there can
- * be any. */
+/* Sets the ranges of the variances and pseudo-counts of a text's rows; the ranges include
+ * padding if a sample may have padding. */
 static void ranges(const struct nvdp_limits *limits, double variance[2], double alpha[2]) {
     const bool padded = limits->rows > 1;
     variance[0] = exp(padded ? fmin(limits->logvar_min, 0) : limits->logvar_min);
@@ -28,13 +28,13 @@ static void ranges(const struct nvdp_limits *limits, double variance[2], double 
     alpha[1] = padded ? fmax(limits->alpha_max, limits->pad_alpha) : limits->alpha_max;
 }
 
-/* The largest norm of a row's mean. */
+/* Returns the largest norm that the mean of a row can have. */
 static double row_radius(const struct nvdp_limits *limits) {
     return fmin(limits->clip_mu * FLOAT_MARGIN, limits->clip_sequence);
 }
 
-/* C: the norm of everything that a sample's noise is added to, in standard deviations of the
- * noise; infinite if nothing bounds it. */
+/* Returns C: the largest norm of the vector to which noise is added, in standard deviations of
+ * the noise. Infinite if no clip bounds the norm. */
 static double radius_of(const struct nvdp_limits *limits) {
     const double rows = (double)limits->rows, kappa = limits->kappa;
     const double norm = fmin(limits->clip_mu * FLOAT_MARGIN * sqrt(rows), limits->clip_sequence);
@@ -76,7 +76,8 @@ static void check_sample(struct checks *to) {
 
 static void check_length(struct checks *to) {
     const struct nvdp_limits *limits = to->limits;
-    const bool words = limits->clip_word > 0; /* a sum over words: longer texts have longer means */
+    /* a sum over words: a longer text has a longer mean */
+    const bool words = limits->clip_word > 0;
     check(to, limits->rows > 0,
           words ? "one vector for every text" : "the length of a text is hidden",
           NVDP__NEED_HIDDEN_LENGTH,
@@ -91,7 +92,7 @@ static void check_length(struct checks *to) {
 static void check_noise(struct checks *to) {
     const struct nvdp_limits *limits = to->limits;
     const double low = exp(limits->logvar_min / 2);
-    /* as the variance of padding */
+    /* the same as the variance of padding */
     const bool unit = limits->logvar_min == 0 && limits->logvar_max == 0;
     const bool same =
         limits->same_noise && isfinite(limits->logvar_min) && (limits->rows <= 1 || unit);
@@ -154,7 +155,8 @@ static void check_all(const struct nvdp_limits *limits, const struct nvdp__remed
 
 /* ---- bounds ---- */
 
-/* A theorem's divergence at an order, for one sample: of its vectors and of its weights. */
+/* The divergence that a theorem proves at an order for one sample: a part for the vectors and a
+ * part for the weights. */
 struct at_order {
     double order, vectors, weights, found;
 };
@@ -181,7 +183,7 @@ double nvdp__certified_divergence(const struct nvdp_limits *limits, enum nvdp_th
     return made.vectors + made.weights;
 }
 
-/* The divergence of all samples, above the rounding of its parts. */
+/* Returns the divergence of all samples together, rounded up. */
 static double all_samples(const struct at_order *at, int releases) {
     return releases * (at->vectors + at->weights) * (1 + 1e-14);
 }
@@ -200,8 +202,8 @@ static double delta_at(const struct at_order *at, int releases, double epsilon) 
 
 enum { ORDERS = 56 };
 
-/* Fills in orders from 1 to the largest with finite divergences, dense at both ends: s/(1-s) in
- * steps of equal ratio. */
+/* Fills in orders from 1 to the largest order with finite divergences. The orders are dense at
+ * both ends: s/(1-s) grows in steps of equal ratio. */
 static void all_orders(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
                        struct at_order at[ORDERS]) {
     double variance[2], alpha[2], most = 1e4;
@@ -216,8 +218,8 @@ static void all_orders(const struct nvdp_limits *limits, enum nvdp_theorem theor
     }
 }
 
-/* The minimum over the orders, then between the neighbors of the best one. Any order gives a
- * valid bound. */
+/* Returns the order with the smallest epsilon. Searches all orders, then between the neighbors
+ * of the best order. Every order gives a valid bound. */
 static struct at_order best_order(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
                                   const struct at_order at[ORDERS], int releases, double delta) {
     enum { REFINED = 12 };
@@ -239,18 +241,18 @@ static struct at_order best_order(const struct nvdp_limits *limits, enum nvdp_th
     return made;
 }
 
-/* Uses a theorem's bound if its epsilon is smaller than that of earlier theorems. */
+/* Uses the bound of a theorem if its epsilon is smaller than the epsilon of the theorems before. */
 static void prove(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
                   const struct at_order at[ORDERS], struct nvdp_certificate *to) {
     struct at_order best = {.order = NAN, .vectors = NAN, .weights = NAN, .found = NAN};
     const bool exact = theorem == NVDP_THEOREM_SEQUENCE;
     const double radius = theorem != NVDP_THEOREM_CLIP_SET ? radius_of(limits) : NAN;
     const double mu = exact ? 2 * radius * sqrt(to->releases) : NAN;
-    const double up = mu * (1 + 8 * DBL_EPSILON); /* above the rounding of mu */
+    const double up = mu * (1 + 8 * DBL_EPSILON); /* rounds mu up */
     if (!exact) best = best_order(limits, theorem, at, to->releases, to->delta);
     const double epsilon =
         exact ? nvdp_gdp_epsilon(up, to->delta) : epsilon_at(&best, to->releases, to->delta);
-    to->claim[theorem].epsilon = isnan(epsilon) ? INFINITY : epsilon; /* no order is left */
+    to->claim[theorem].epsilon = isnan(epsilon) ? INFINITY : epsilon; /* NaN: no order is left */
     if (!(epsilon < to->epsilon)) return;
     to->theorem = theorem;
     to->epsilon = epsilon;
@@ -266,7 +268,7 @@ static void prove(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
         double delta = exact ? nvdp_gdp_delta(up, here) : 1;
         for (size_t k = 0; k < ORDERS && !exact; k++)
             delta = fmin(delta, delta_at(&at[k], to->releases, here));
-        /* above the error of its logarithm, and positive */
+        /* rounds delta up by the error of its logarithm, and keeps delta positive */
         if (mu != 0) delta = fmin(fmax(delta * (1 + 1e-12), DBL_TRUE_MIN), 1);
         to->curve[i].delta = delta;
         /* half of 1 + total variation, which is at most (e^eps - 1 + 2 delta)/(e^eps + 1) */
@@ -281,9 +283,9 @@ static void prove(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
 
 /* ---- guesses, and the average information of a sample ---- */
 
-/* The divergence of any text's samples from the center: means 0, variances and pseudo-counts
- * within the bounds. The means are half as far apart as those of two texts. The divergence of
- * two texts' weights bounds that of the weights. */
+/* Bounds the divergence of any text's samples from the center: means 0, variances and
+ * pseudo-counts within the limits. The means are at most half as far apart as the means of two
+ * texts. The divergence of the weights of two texts is an upper bound for the weights. */
 static double center_divergence(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
                                 double order, int releases) {
     struct nvdp_limits half = *limits;
@@ -293,7 +295,7 @@ static double center_divergence(const struct nvdp_limits *limits, enum nvdp_theo
     return all_samples(&made, releases);
 }
 
-/* Sets the guess bounds of the theorem that proved the epsilon; see nvdp_certify(). */
+/* Sets the guess bounds from the theorem that proved epsilon; see nvdp_certify(). */
 static void bound_guesses(const struct nvdp_limits *limits, const struct at_order at[][ORDERS],
                           struct nvdp_certificate *to) {
     const enum nvdp_theorem theorem = to->theorem;
@@ -325,7 +327,8 @@ static void bound_guesses(const struct nvdp_limits *limits, const struct at_orde
     }
 }
 
-/* The claim per word (word.h): it needs theorem (a)'s conditions and noise of variance 1. */
+/* Proves the claim per word (word.h). The claim needs the conditions of theorem (a) and noise of
+ * variance 1. */
 static void prove_word(const struct nvdp_limits *limits, struct nvdp_certificate *to) {
     const struct nvdp__word_clip clip = {
         .word = limits->clip_word, .text = radius_of(limits), .window = limits->word_window};
@@ -403,7 +406,8 @@ nvdp_status nvdp__certify_each(struct nvdp_context *ctx, const struct nvdp_limit
     nvdp__autofree const char **text = NULL;
     struct at_order at[NVDP_THEOREMS][ORDERS] = {{{0}}};
     memcpy(&of, limits, nvdp__min(limits->struct_size, sizeof of));
-    options.bdp.gamma = 1e-300; /* nothing is estimated */
+    /* a certificate estimates nothing, so no probability is spent on estimates */
+    options.bdp.gamma = 1e-300;
     NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, &options));
     NVDP_TRY(check_limits(ctx, &of));
     struct nvdp_certificate made = {.struct_size = sizeof made,
@@ -423,7 +427,7 @@ nvdp_status nvdp__certify_each(struct nvdp_context *ctx, const struct nvdp_limit
     NVDP_TRY(nvdp__list_split(ctx, options.exact.epsilons, &text, &made.points));
     for (size_t i = 0; i < made.points; i++) {
         made.curve[i].epsilon = nvdp__strtod(text[i], NULL);
-        made.curve[i].delta = 1; /* unless a theorem proves less */
+        made.curve[i].delta = 1; /* 1 unless a theorem proves less */
     }
     NVDP_TRY(nvdp__guess_baselines(ctx, &options, &made.guesses, made.guess));
     check_all(&of, remedies, &made);
@@ -468,13 +472,13 @@ static const char *const names[] = {"sequence clip and the same noise for every 
 static struct nvdp_certificate whole(const struct nvdp_certificate *certificate) {
     struct nvdp_certificate made = {0};
     memcpy(&made, certificate, nvdp__min(certificate->struct_size, sizeof made));
-    if (!(made.named_bound > 0)) /* from an older library */
+    if (!(made.named_bound > 0)) /* true for the struct of an older library */
         made.named_bound = nvdp__named_bound_of(made.theorem, made.radius, made.releases,
                                                 made.numbers, made.epsilon, made.delta);
     return made;
 }
 
-/* The theorem with the fewest failing conditions; returns the first of them. */
+/* Finds the theorem with the fewest failing conditions; returns the first of these conditions. */
 static const struct nvdp_condition *missing(const struct nvdp_certificate *from) {
     const struct nvdp_condition *first = NULL;
     size_t fewest = NVDP_CONDITIONS + 1;
@@ -529,7 +533,8 @@ struct nvdp__claim_text nvdp__proven_text(double epsilon, double delta, double n
     return made;
 }
 
-/* Samples with this mu are within mu/2 of their reference (rdp/word.h). */
+/* Returns true if a guarantee of this mu is useful: samples are within mu/2 of their reference
+ * (rdp/word.h). */
 static bool is_useful_mu(double epsilon, double mu) {
     return nvdp__is_useful(epsilon, nvdp__named_bound(mu / 2, 1, 0));
 }
@@ -550,7 +555,7 @@ struct nvdp__claim_text nvdp__word_text(const struct nvdp_word_claim *word, size
     return made;
 }
 
-/* Writes what is proven of several adjacent words, if it is useful. */
+/* Writes what is proven for several adjacent words, if that guarantee is useful. */
 static void write_phrase(const struct nvdp_word_claim *word, FILE *to) {
     fputs(" Punctuation marks and Chinese characters are words of their own. A name, number or "
           "address of k words, such as a phone number or an e-mail address, in place of one of at "
@@ -667,7 +672,7 @@ static json_t *pack_claim(int theorem, const struct nvdp_claim *from) {
                      from->holds ? number(from->epsilon) : json_null(), "conditions", conditions);
 }
 
-/* The claim per word; NULL if there is none. */
+/* Returns the claim per word as JSON; NULL if there is no claim. */
 static json_t *pack_word(const struct nvdp_word_claim *from) {
     if (!from->holds) return NULL;
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:i, s:o, s:o, s:o, s:o}}", "clip",

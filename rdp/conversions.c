@@ -1,5 +1,5 @@
-/* Converts divergences of samples into the largest probability that they allow, epsilon and delta of Gaussian DP, and the
- * cost and epsilon of Bayesian DP. */
+/* Converts divergences of samples into other numbers: the largest probability of a guess, epsilon and delta of
+ * Gaussian DP, and the cost and epsilon of Bayesian DP. */
 #include "rdp/divergence.h"
 #include "rdp/pairs.h"
 #include <float.h>
@@ -56,8 +56,8 @@ double nvdp_renyi_discrete(double order, size_t n, const double *log_p, const do
     return discrete(order, n, log_p, log_q, &size);
 }
 
-/* Works in logits t, p = 1/(1 + e^-t), which resolve p near 1. The divergence of two outcomes
- * increases with p from q on. Returns the upper end of the last interval. */
+/* Bisects in logits t, p = 1/(1 + e^-t), because logits resolve p near 1. The divergence of two outcomes increases
+ * with p for p >= q. Returns the upper end of the last interval. */
 double nvdp_renyi_probability_bound(double order, double divergence, double chance) {
     enum { HALVINGS = 200 };
     const double log_q[] = {log(chance), log1p(-chance)};
@@ -81,7 +81,8 @@ double nvdp_renyi_probability_bound(double order, double divergence, double chan
  *
  *     delta(eps)  =  Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)       (Balle & Wang 2018, Theorem 8),
  *
- * and its inverses, by bisection, rounded to the safe side: they never promise too much. */
+ * and the inverses of this curve. The inverses are found by bisection and rounded so that they never promise too
+ * much. */
 
 /* 1/m - x for Mills' ratio m(x), x >= 5: the continued fraction 1/(x + 2/(x + 3/(x + ...))),
  * whose 64 terms have an error of 1e-17. */
@@ -122,7 +123,7 @@ static double log_gdp_of(double mu, double a) {
     return scale + log(fmax(sum, 0));
 }
 
-/* eps - mu^2/2 is rounded once: for large mu it is small compared with either. */
+/* eps - mu^2/2 is rounded only once, because for large mu the difference is small compared with eps and with mu^2/2. */
 static double log_gdp(double mu, double epsilon) {
     return log_gdp_of(mu, fma(-mu / 2, mu, epsilon) / mu);
 }
@@ -148,15 +149,15 @@ double nvdp__gdp_of(double epsilon, double log_delta) {
     return high;
 }
 
-/* log delta minus the possible error of log_gdp: 2e-13 of delta if its two parts are of similar
- * size, a few units in the last place of its exponent. */
+/* Subtracts the possible error of log_gdp() from log delta: 2e-13 of delta if the two parts of delta have similar
+ * size, else a few units in the last place of the exponent. */
 static double safe_log(double delta) {
     return log(delta) * (1 + 2e-15) - 1e-12 * (1 - delta);
 }
 
 double nvdp_gdp_mu(double epsilon, double delta) {
     if (!(epsilon >= 0) || isinf(epsilon) || !(delta > 0 && delta < 1)) return NAN;
-    /* the lower end of its last interval */
+    /* the lower end of the last interval */
     return nextafter(nvdp__gdp_of(epsilon, safe_log(delta)) * (1 - 2e-14), 0);
 }
 
@@ -165,7 +166,7 @@ double nvdp_gdp_epsilon(double mu, double delta) {
     if (!(mu >= 0) || !(delta > 0 && delta < 1)) return NAN;
     if (isinf(mu)) return INFINITY;
     if (mu == 0 || log_gdp(mu, 0) <= target) return 0;
-    /* Searches a in mu^2/2 + a mu if mu is large, where a can be resolved; else epsilon itself. */
+    /* For large mu, searches a in epsilon = mu^2/2 + a mu, because a keeps its digits; else searches epsilon itself. */
     const bool large = mu > 1e3;
     double low = large ? -40 : 0, high = large ? 40 : 1;
     while (!large && log_gdp(mu, high) > target)
@@ -277,8 +278,8 @@ static double log_binomial(int n, int i, double q) {
     return choose + hit + miss;
 }
 
-/* log E_{i ~ Binomial(k+1, q)} e^{(i-1) D_i} for text j (Triastcyn & Faltings 2020). The factor
- * of D_0 and D_1 is 1; an infinite D_i with weight zero does not count. */
+/* log E_{i ~ Binomial(k+1, q)} e^{(i-1) D_i} for text j (Triastcyn & Faltings 2020). The terms of D_0 and D_1 have
+ * the factor 1. An infinite D_i with weight zero does not count. */
 static double subsampled(int moment, double rate, size_t m, const double *d, size_t j) {
     double largest = -INFINITY;
     double sum = 0;
@@ -294,7 +295,8 @@ static double subsampled(int moment, double rate, size_t m, const double *d, siz
             sum += exp(term - largest);
         }
     }
-    return fmax(largest + log(sum), 0); /* >= 0: the mean of e^(a number >= 0) */
+    /* the sum is the mean of numbers >= 1, so its logarithm is >= 0 */
+    return fmax(largest + log(sum), 0);
 }
 
 nvdp_status nvdp_bdp_subsampled(struct nvdp_context *ctx, double delta, double gamma, int releases,

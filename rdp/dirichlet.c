@@ -42,7 +42,7 @@
 
 /* --- The second difference of w --- */
 
-/* From this argument on, the six terms below make Stirling's series exact to rounding. */
+/* From this argument on, the six terms of Stirling's series below are exact to rounding. */
 static const double stirling_from = NVDP__SHIFTS;
 /* lnG(x) - (x - 1/2) log x + x - 1/2 log 2 pi = sum_n b_n / x^(2n-1), b_n = B_2n / (2n (2n-1)). */
 static const double stirling[6] = {1.0 / 12,    -1.0 / 360, 1.0 / 1260,
@@ -103,11 +103,10 @@ static double remainder_slope(double s, double p, double k, double ratio_c) {
     return sum;
 }
 
-/* Second difference of w(x) = lnG(x) - x log x + x for finite s. Distant points use the values
- * of w, which is of order log x, so nothing cancels. If c is near a large p, the slope at p is
- * used: with the shift below, the rounding error of x log x at p would remain. Close points are
- * computed term by term; small arguments are raised by n through lnG(x) = lnG(x + n) - sum_{r<n}
- * log(x + r). */
+/* Second difference of w(x) = lnG(x) - x log x + x for finite s. For distant points, the values of w are subtracted:
+ * w is of order log x, so nothing cancels. If c is near a large p, the slope at p is used, because a shift would
+ * leave the rounding error of x log x at p. Close points are computed term by term. Small arguments are raised by n
+ * through lnG(x) = lnG(x + n) - sum_{r<n} log(x + r). */
 static double remainder_second_difference(double s, double p, double q, double c, double delta) {
     if (delta == 0) return 0;
     if (fabs(delta) >= 0.5 * p && fabs(s * delta) >= 0.5 * p) {
@@ -174,7 +173,7 @@ static struct line line_begin(double order, double total_p, double total_q, doub
     return line;
 }
 
-/* The Bregman part of one component, divided by a_p; d = k_i - K. */
+/* Returns the Bregman part of one component, divided by a_p; d = k_i - K. */
 static double bregman(const struct line *line, double d, double ratio_q, double ratio_c) {
     double y2 = -d / line->ratio_q;
     double q = ratio_q / line->ratio_q; /* 1 + y2 */
@@ -198,7 +197,7 @@ static double bregman(const struct line *line, double d, double ratio_q, double 
 static void line_add(struct line *line, double p, double q, int kappa, double count) {
     if (count == 0) return;
     double delta = p - q;
-    /* If K is near 1, both k are 1 minus a ratio, and only the ratios may distinguish them. */
+    /* If K is near 1, both k are 1 minus a ratio, and only the ratios keep enough digits to distinguish the two k. */
     double d = fabs(line->k) < 0.5 ? delta / p - line->k : line->ratio_q - q / p;
     if (isinf(line->order)) {
         if (delta < 0) {
@@ -234,7 +233,7 @@ static double line_end(const struct line *line) {
         total = remainder_second_difference(line->s, line->total_p, line->total_q, c, line->delta);
     }
     double value = line->sum - total;
-    /* NaN only if ratios of pseudo-counts exceed the range of double: return an upper bound. */
+    /* The value is NaN only if a ratio of pseudo-counts exceeds the range of double: returns an upper bound. */
     return isnan(value) ? INFINITY : fmax(value, 0);
 }
 
@@ -249,7 +248,7 @@ double nvdp_renyi_dirichlet(double order, size_t m, const double *alpha_p, const
         total_q += alpha_q[i];
         delta += alpha_p[i] - alpha_q[i];
     }
-    if (m < 2) return 0; /* a single weight is always 1 */
+    if (m < 2) return 0; /* the only weight of a sample is always 1 */
     struct line line = line_begin(order, total_p, total_q, delta);
     for (size_t i = 0; i < m; i++) {
         line_add(&line, alpha_p[i], alpha_q[i], 1, 1);
@@ -287,18 +286,18 @@ double nvdp__dirichlet_texts(double order, const struct nvdp_posteriors *set, si
  *
  *     D(P||Q) = [lnB(c) - lnB(p)] / s  -  [lnB(p) - lnB(q)],    c = p + s (p - q),
  *
- * with lnB of each text computed once, so that a pair only costs the lnG of its c. Order 1:
+ * with lnB of each text computed once: a pair then costs only the lnG of the components of c. At order 1,
  *
  *     lnB(q) - lnB(p) + sum (p - q) psi(p) - (P - Q) psi(P),    P and Q the totals;
  *
- * the digammas are also computed once. Components with the same pseudo-count in both texts
- * (prior, padding against padding) cancel and are left out. If rounding is not small compared
- * with the whole divergence, and near the edge where a c is 0, the plain form is used. */
+ * the digammas are also computed once. Components with the same pseudo-count in both texts (prior, padding against
+ * padding) cancel and are left out. The plain form is used if rounding is not small compared with the whole
+ * divergence, and near the edge where some c is 0. */
 
 enum { BLOCK = 64 };
 
-/* Adds count * lnG(x) to `sum`, and to `size` the magnitude that determines its rounding: the
- * value, and x psi(x) for the rounding of x itself. */
+/* Adds count * lnG(x) to `sum`. Adds to `size` the magnitude that determines the rounding error: the value, and x
+ * psi(x) for the rounding of x itself. */
 static void add_log_gamma(double x, double count, double *sum, double *size) {
     double value = count * nvdp__log_gamma(x);
     *sum += value;
@@ -353,15 +352,15 @@ bool nvdp__weights_outside(const struct nvdp__weights *weights, double order, si
     return false;
 }
 
-/* kappa sum lnG(c/kappa) in both directions. */
+/* kappa sum lnG(c/kappa) in both directions */
 struct extrapolated {
     double sum[2];
     double size[2];
-    bool near_edge[2]; /* some c is at or near 0 */
+    bool near_edge[2]; /* true if some c is at or near 0 */
 };
 
-/* Copies counts [first, first + BLOCK) of text i: padding after its tokens, and 1 from `longest`
- * to a whole number of vectors, where equal counts and lnG(1) = 0 add nothing. */
+/* Copies the pseudo-counts [first, first + BLOCK) of text i: padding after the text's tokens, and 1 from `longest`
+ * to a whole number of vectors. Equal counts of 1 add nothing, because lnG(1) = 0. */
 static void fill(const struct nvdp__weights *weights, size_t i, size_t first, size_t longest,
                  double *to) {
     const struct nvdp_posteriors *set = weights->set;
@@ -418,7 +417,7 @@ static struct extrapolated extrapolate_exact(double s, const struct nvdp_posteri
     return made;
 }
 
-/* lnB over the components of a pair. */
+/* lnB over the components of a pair */
 struct beta {
     double value, size;
 };
@@ -439,7 +438,7 @@ static bool sure(const struct nvdp__plan *plan, double rounding, double whole) {
     return exact ? 2 * rounding < 3e-13 * whole : 8 * rounding < 1e-7 * whole;
 }
 
-/* Order 1, one direction; NaN if the rounding is not small. */
+/* Returns D(i || j) at order 1; NaN if the rounding is not small. */
 static double fast_kl(const struct nvdp__plan *plan, const struct nvdp__weights *weights, size_t i,
                       size_t j, const struct beta *p, const struct beta *q, double gaussian) {
     const struct nvdp_posteriors *set = weights->set;
@@ -463,7 +462,8 @@ static double fast_kl(const struct nvdp__plan *plan, const struct nvdp__weights 
     return value > 0 && sure(plan, rounding, value + gaussian) ? value : NAN;
 }
 
-/* Other orders, one direction; NaN also near an edge. */
+/* Returns one direction of the divergence at an order other than 1; NaN if the rounding is not small, or near an
+ * edge. */
 static double directed_divergence(const struct nvdp__plan *plan,
                                   const struct extrapolated *extrapolated, int side,
                                   const double total[2], const struct beta own[2],

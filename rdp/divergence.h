@@ -1,5 +1,5 @@
-/* The plain forms of the divergences, term by term: one Gaussian, one Dirichlet, two texts.
- * Faster forms fall back on them, use them to decide infinities, and are tested against them.
+/* The plain forms of the divergences, term by term: one Gaussian, one Dirichlet, two texts. Faster forms fall back on
+ * the plain forms, use the plain forms to decide infinities, and are tested against the plain forms.
  *
  * A Renyi divergence of order l = 1 + s between members of an exponential family is a difference
  * of two slopes of the log-partition function along the line q -> p -> c = p + s (p - q) (Gil,
@@ -20,9 +20,8 @@
 #define NVDP__LN2 0.693147180559945309417232121458
 #define NVDP__HALF_LOG_2PI 0.918938533204672741780329736406
 
-/* Returns the order, or NaN unless it is > 0. Orders from 1e100 on become infinity: the
- * max-divergence is never smaller (divergences do not decrease in their order) and equal up to
- * rounding. */
+/* Returns the order, or NaN unless the order is > 0. Orders from 1e100 on become infinity: the max-divergence is
+ * equal up to rounding and never smaller, because divergences do not decrease in the order. */
 static inline double nvdp__order(double order) {
     if (!(order > 0)) return NAN;
     return order >= 1e100 ? INFINITY : order;
@@ -56,7 +55,7 @@ static inline __attribute__((always_inline)) double nvdp__log1pmx_series(double 
     return 2 * y * z * tail - x * y;
 }
 
-/* log(1 + y), where `ratio` is 1 + y computed without the cancellation that y may have near -1. */
+/* log(1 + y); `ratio` is 1 + y, computed without the cancellation that 1 + y has for y near -1 */
 static inline double nvdp__log_ratio(double y, double ratio) {
     return fabs(y) < 0.5 ? log1p(y) : log(ratio);
 }
@@ -97,7 +96,7 @@ static inline double nvdp__xlogx_second_difference(double s, double k, double ra
 }
 
 /* --- gaussian.c --- */
-/* Like nvdp_renyi_gaussian, for valid parameters and an order from nvdp__order. */
+/* Computes nvdp_renyi_gaussian() for valid parameters and an order from nvdp__order(). */
 double nvdp__gaussian(double order, size_t n, const double *mu_p, const double *var_p,
                       const double *mu_q, const double *var_q);
 
@@ -111,9 +110,9 @@ static inline double nvdp__extrapolate(double order, double p, double q) {
 /* The second difference of lnGamma, [lnG(c) - lnG(p)]/s - [lnG(p) - lnG(q)] >= 0, for a finite
  * order; +inf if c <= 0. */
 double nvdp__log_gamma_second_difference(double order, double p, double q);
-/* D_l between the weights of texts i and j in its stable form, for an order from nvdp__order:
- * Dirichlets over the pseudo-counts alpha/kappa, each kappa times, of prior, tokens and padding.
- * Different public lengths do not make it +inf here; the caller handles them. */
+/* D_l between the weights of texts i and j in its stable form, for an order from nvdp__order: the Dirichlets have
+ * the pseudo-counts alpha/kappa of prior, tokens and padding, each kappa times. The caller handles different public
+ * lengths, which make the divergence +inf. */
 double nvdp__dirichlet_texts(double order, const struct nvdp_posteriors *set, size_t i, size_t j);
 
 /* Number of tokens of text i. */
@@ -121,24 +120,25 @@ static inline size_t nvdp__rows(const struct nvdp_posteriors *set, size_t i) {
     return set->offset[i + 1] - set->offset[i];
 }
 
-/* Pseudo-count of component c of text i: a token, or padding after the last token. */
+/* Pseudo-count of component c of text i: the pseudo-count of a token, or of padding after the last token. */
 static inline double nvdp__token_alpha(const struct nvdp_posteriors *set, size_t i, size_t c) {
     return c < nvdp__rows(set, i) ? set->alpha[set->offset[i] + c] : set->pad_alpha;
 }
 
 /* ---- worst.c: the largest divergence of any two posteriors within bounds, which certificates sum ---- */
 
-/* Gaussians in `dim` dimensions whose means have norm at most `radius` and whose variances lie
- * in [low, high]: an upper bound, attained for orders >= 1. order >= 1; +inf if v may be 0. */
+/* Upper bound of the divergence of two Gaussians in `dim` dimensions whose means have norm at most `radius` and
+ * whose variances lie in [low, high]. order >= 1, for which the bound is attained. +inf if v may be 0. */
 double nvdp__worst_gaussian(double order, size_t dim, double radius, double low, double high);
 
-/* Dirichlets with one component of pseudo-count `fixed` and m others in [low, high], kappa
- * weights each: a proven upper bound, at most 1e-3 above the largest; *found is attained by two
- * Dirichlets. order >= 1; +inf if a c_i may be 0. */
+/* Upper bound of the divergence of two Dirichlets with one component of pseudo-count `fixed` and m components in
+ * [low, high], each of kappa weights. The bound is proven and at most 1e-3 above the largest divergence; *found is a
+ * divergence that two Dirichlets have. order >= 1; +inf if a c_i may be 0. */
 double nvdp__worst_dirichlet(double order, size_t m, double fixed, double low, double high,
                              int kappa, double *found);
 
-/* The order from which on both are infinite: the largest is s + 1, s = low/(high - low). */
+/* The order from which on both upper bounds are infinite: the largest finite s is low/(high - low), and the order is
+ * s + 1. */
 double nvdp__worst_order(double low, double high);
 
 #endif

@@ -7,22 +7,22 @@
  *     J_1      =  delta(eps)  =  E (1 - e^(eps-L))_+,
  *     J_{z+1}  =  P(L > eps),     J_z  =  e^eps Q(L > eps);
  *
- * for -1 < c < 0 the path passes the pole at 0 on its other side: J_1 = delta - 1, J_{z+1} = P(L > eps) - 1, J_z is
- * the same (Lugannani & Rice 1980 do this for sums). c is where |W| is smallest on the real axis, on the side of 0
- * on which the mean of e^(c L) P reaches eps. Nothing cancels there, and the value is as accurate as the exponent,
+ * for -1 < c < 0 the path passes the pole at 0 on the other side of the pole: J_1 = delta - 1, J_{z+1} = P(L > eps) -
+ * 1, J_z is the same (Lugannani & Rice 1980 do this for sums). c is where |W| is smallest on the real axis, on the side
+ * of 0 on which the mean of e^(c L) P reaches eps. Nothing cancels there, and the value is as accurate as the exponent,
  * however small.
  *
  * Path: the hyperbola through the saddle that follows the path of steepest descent to second order,
  *
  *     z(u)  =  c + k (i sinh u + b (cosh u - 1)),     k = f''^(-1/2),   b = k f'''/(3 f''),   f = log |W|,
  *
- * or one bent by 1/2 to either side if |W| decreases sooner there: if only a few dimensions have unequal variances,
- * W decreases like a power along a straight path but exponentially along a bent one. As f'' >= 1/c^2, 1/(1+c)^2 and
- * as much for each singularity, the nearest singularity is at least k away. W is therefore analytic in a strip of u
- * at least half a unit wide, and the error of the trapezoidal rule decreases like exp(-pi / step) or faster
- * (Trefethen & Weideman 2014). The step is halved until two sums agree. From a step of 1/100 on their difference is only
- * rounding, of which up to 1e-8 is accepted. If it is larger, or the rounding of K(c) - c eps is, the pair has no
- * exact number: exact_bound.c.
+ * or one bent by 1/2 to either side if |W| decreases sooner there: if only a few dimensions have unequal variances, W
+ * decreases like a power along a straight path but exponentially along a bent one. As f'' >= 1/c^2, 1/(1+c)^2 and as
+ * much for each singularity, the nearest singularity is at least k away. W is therefore analytic in a strip of u at
+ * least half a unit wide, and the error of the trapezoidal rule decreases like exp(-pi / step) or faster (Trefethen &
+ * Weideman 2014). The step is halved until two sums agree. From a step of 1/100 on, the difference of two sums is only
+ * rounding, of which up to 1e-8 is accepted. If this rounding or the rounding of K(c) - c eps is larger, the pair has
+ * no exact number, and exact_bound.c computes a bound.
  *
  * In units of h, with c for z,
  *
@@ -36,20 +36,20 @@
 
 enum {
     MAX_HALVINGS = 9,
-    MAX_STEPS = 200 /* of a root search */
+    MAX_STEPS = 200 /* max steps of a root search */
 };
-static const double max_u = 40;         /* no path extends beyond this u */
+static const double max_u = 40;         /* max u of a path */
 static const double negligible = 1e-20; /* relative size of a negligible term */
 static const double agree = 1e-12;      /* required agreement of two sums */
-/* With steps below `fine`, two sums differ only by rounding: at most by `noise`. */
+/* With steps below `fine`, two sums differ only by rounding, and by at most `noise`. */
 static const double fine = 1. / 100, noise = 1e-8;
-static const double max_growth = 1e4; /* |W| grows this much on a path past the next singularity */
-/* bound of c times the spread; beyond, epsilon exceeds every loss */
+static const double max_growth = 1e4; /* max growth of |W| on a path past the next singularity */
+/* max product of c and the spread of the loss; beyond, epsilon exceeds every loss */
 static const double max_slope = 1e12;
 static const double log_underflow = -800; /* below this logarithm, a probability is 0 in double */
 /* Max error of the logarithm of an exact probability if its exponent is large. */
 static const double rounding = 1e-6;
-/* From this mu on, only the closed form is used for Gaussians of equal variances. */
+/* From this mu on, Gaussians of equal variances use only the closed form. */
 static const double far_apart = 1e6;
 
 /* ---- the integrals ---- */
@@ -61,7 +61,7 @@ struct path {
     double inverse_c, inverse_c1;
     double order;        /* 1/(1 + h c) */
     double moment, size; /* K(c), and the magnitude that determines its rounding */
-    double end, step;    /* of u */
+    double end, step;    /* the range of u ends here; step of u */
     double error;        /* relative error of the integrals */
 };
 
@@ -83,8 +83,8 @@ static bool is_lost(const double complex value[INTEGRALS], double c) {
            !(cabs(value[OF_Z_PLUS_1]) > negligible);
 }
 
-/* The u from which the integrand is negligible (at two points a quarter apart); INFINITY if
- * there is none. */
+/* Returns the u from which the integrand is negligible at two points a quarter apart; INFINITY if there is no such
+ * u. */
 static double reach(struct path *path) {
     double complex value[INTEGRALS];
     bool before = false;
@@ -98,14 +98,15 @@ static double reach(struct path *path) {
     return INFINITY;
 }
 
-/* The relative difference of two sums. The last integral may cancel: it is compared with the first one's part in it. */
+/* Returns the relative difference of two sums. The last integral may cancel, so its difference is relative to the
+ * part of the first integral in it. */
 static double difference(const struct path *path, int g, const double now[INTEGRALS],
                          double before) {
     const double smallest = g == OF_Z_PLUS_1 ? fabs(now[OF_1]) * path->order : 0;
     return now[g] == before ? 0 : fabs(now[g] - before) / fmax(fabs(now[g]), smallest);
 }
 
-/* Computes the integrals of these functions over 2 pi. */
+/* Computes the integrals, divided by 2 pi, of all functions along the path. */
 static bool integrate(struct path *path, double out[INTEGRALS]) {
     const double skew = path->b, bends[] = {skew, 0.5, -0.5, 0};
     double end = INFINITY, chosen = skew;
@@ -145,10 +146,10 @@ static bool integrate(struct path *path, double out[INTEGRALS]) {
 
 /* ---- the saddle ---- */
 
-/* The minimum of |W| on c's side of 0: the root of K'(c) - eps - 1/c - h/(1 + h c), which
- * increases. Beyond `max_slope` there is none. Newton's method starts from the root of K'(0) + c
- * K''(0) - eps - m/c with m poles. If the loss is far from normal, the root can be hundreds of
- * decades away; then bisection of the logarithm finds it. */
+/* Returns the minimum of |W| on c's side of 0: the root of K'(c) - eps - 1/c - h/(1 + h c), which increases in c.
+ * Beyond `max_slope` there is no root. Newton's method starts from the root of K'(0) + c K''(0) - eps - m/c with m
+ * poles. If the loss is far from normal, the root can be hundreds of decades away, and bisection of the logarithm
+ * finds the root. */
 static double saddle(const struct nvdp_exact *e, double epsilon, bool right,
                      struct nvdp__derivatives *k) {
     const double h = e->unit;
@@ -167,7 +168,8 @@ static double saddle(const struct nvdp_exact *e, double epsilon, bool right,
         double next = c - f / slope;
         if (!(next > low && next < high))
             next = isinf(high) ? 4 * c : low + (high - low) * (f > 0 ? 0.25 : 0.75);
-        if (fabs(next - c) * sqrt(slope) < 0.01) return c; /* near the root, c is as good */
+        /* this near to the root, c is as good as the root */
+        if (fabs(next - c) * sqrt(slope) < 0.01) return c;
         if (i > 8 && i % 2 == 0 && low != 0 && high != 0 && isfinite(high))
             next = (right ? 1 : -1) * sqrt(fabs(low)) * sqrt(fabs(high));
         c = next;
@@ -178,7 +180,8 @@ static double saddle(const struct nvdp_exact *e, double epsilon, bool right,
 /* ---- points of the curve ---- */
 
 static struct nvdp_exact_point certain(const struct nvdp_exact *e, double epsilon) {
-    const double one = e->disjoint ? 1 : 0; /* else epsilon exceeds every loss */
+    /* 1 if P and Q are disjoint; 0 if epsilon exceeds every loss */
+    const double one = e->disjoint ? 1 : 0;
     return (struct nvdp_exact_point){.epsilon = epsilon,
                                      .delta = one,
                                      .log_delta = log(one),
@@ -187,7 +190,7 @@ static struct nvdp_exact_point certain(const struct nvdp_exact *e, double epsilo
                                      .fpr = 0};
 }
 
-/* Two equal distributions, whose loss is 0: the integrand would not decrease. */
+/* Returns the point of two equal distributions. The loss is 0, and the integrand would not decrease. */
 static struct nvdp_exact_point equal(double epsilon) {
     const double one = epsilon < 0 ? 1 : 0, delta = fmax(-expm1(epsilon), 0);
     return (struct nvdp_exact_point){.epsilon = epsilon,
@@ -200,11 +203,11 @@ static struct nvdp_exact_point equal(double epsilon) {
 
 /* The results of the integrals, as logarithms. */
 struct values {
-    bool right;          /* the saddle is right of 0 */
+    bool right;          /* true if the saddle is right of 0 */
     double side;         /* delta; if the saddle is left of 0, 1 - delta */
     double positive;     /* P(L > eps); if the saddle is left of 0, P(L <= eps) */
-    double fpr, weighed; /* Q(L > eps), and e^eps times it */
-    double error;        /* of the integrals */
+    double fpr, weighed; /* Q(L > eps), and e^eps Q(L > eps) */
+    double error;        /* relative error of the integrals */
 };
 
 static const struct values none = {true, -INFINITY, -INFINITY, -INFINITY, -INFINITY, 0};
@@ -215,7 +218,7 @@ static bool probabilities(const struct values *v) {
 
 static bool through(struct nvdp_exact *e, double epsilon, bool right, struct values *out);
 
-/* The values from the pair in the other direction, at -eps, with its loss -L:
+/* Computes the values from the pair in the other direction, at -eps, with the loss L' = -L:
  *
  *     1 - delta  =  e^eps (1 - delta'),   Q(L > eps)  =  1 - P'(L' > -eps),   P(L <= eps)  =  Q'(L' > -eps). */
 static bool mirrored(struct nvdp_exact *e, double epsilon, struct values *out) {
@@ -227,8 +230,8 @@ static bool mirrored(struct nvdp_exact *e, double epsilon, struct values *out) {
     return true;
 }
 
-/* True if P(L > eps) <= e^(K - c eps) (Chernoff) is 0 in double. This holds for any saddle, even
- * one at the very end of the strip. */
+/* True if P(L > eps) is 0 in double, because P(L > eps) <= e^(K - c eps) (Chernoff). The inequality holds for any
+ * saddle c, even at the very end of the strip. */
 static bool is_beyond(const struct nvdp_exact *e, double c, double epsilon) {
     const double inside = fmin(c, e->strip / 2);
     double size;
@@ -236,7 +239,7 @@ static bool is_beyond(const struct nvdp_exact *e, double c, double epsilon) {
     return exponent + 4 * DBL_EPSILON * (size + fabs(inside * epsilon)) < log_underflow;
 }
 
-/* The path through the saddle c, at which k are the derivatives of K. */
+/* Returns the path through the saddle c; k are the derivatives of K at c. */
 static struct path lay(struct nvdp_exact *e, double scaled, double c,
                        const struct nvdp__derivatives *k) {
     const double h = e->unit, inverse_c = 1 / c, inverse_c1 = h / (1 + h * c);
@@ -256,12 +259,12 @@ static struct path lay(struct nvdp_exact *e, double scaled, double c,
     return path;
 }
 
-/* True if double precision knows the exponent of W(c). */
+/* True if double precision is enough for the exponent of W(c). */
 static bool is_known(const struct path *path, double scaled) {
     return 4 * DBL_EPSILON * (path->size + fabs(path->c * scaled)) < rounding;
 }
 
-/* The values from the integrals `part` along a path that crosses the axis at c. */
+/* Computes the values from the integrals `part` along a path that crosses the axis at c. */
 static bool evaluate(const struct path *path, double epsilon, bool right,
                      const double part[INTEGRALS], struct values *out) {
     const double h = path->at.of->unit, c = path->c, scaled = h * epsilon;
@@ -278,7 +281,7 @@ static bool evaluate(const struct path *path, double epsilon, bool right,
     return false;
 }
 
-/* Computes the values by a path on this side of 0. */
+/* Computes the values by a path on the right or the left of 0. */
 static bool through(struct nvdp_exact *e, double epsilon, bool right, struct values *out) {
     struct nvdp__derivatives k = {0, 0, 0};
     double part[INTEGRALS];
@@ -297,23 +300,26 @@ static bool through(struct nvdp_exact *e, double epsilon, bool right, struct val
 /* ---- one path for many epsilons ---- */
 
 /* The exponent K(z) - z eps of another epsilon differs by -z (eps' - eps), so one path serves all epsilons for which
- * its integrals still converge: those within about 3 standard deviations of the loss, as at c, from the epsilon of the
- * saddle. Beyond, W(c) exceeds the integral so much that digits cancel. */
+ * its integrals still converge. These epsilons lie within about 3 standard deviations of the loss (as at c) from the
+ * epsilon of the saddle. Beyond, W(c) exceeds the integral so much that digits cancel. */
 enum { POINTS = 1024, WAIT = 32 };
-/* Standard deviations from the first epsilon of a path to that of its saddle. A path that fails is laid nearer. */
+/* Standard deviations from the first epsilon of a path to the epsilon of the saddle. If a path fails, the next path
+ * has a smaller distance. */
 static const double max_ahead = 2.5, min_ahead = 0.1;
-static const double max_cancelled = 1e3; /* sum of magnitudes over the sum */
-static const double max_end = 1e-15;     /* relative size of the last term */
+static const double max_cancelled = 1e3; /* max ratio of the sum of magnitudes to the sum */
+static const double max_end = 1e-15;     /* max relative size of the last term */
 
 struct shared_path {
     struct path path;
     double ahead;
-    size_t points, wait; /* points of the path; epsilons to compute without it, after a failure */
-    double complex t[POINTS];                /* z - c */
-    double complex value[POINTS][INTEGRALS]; /* of the integrand, at half of the path's step */
+    /* number of points of the path; number of epsilons to compute without a shared path, after a failure */
+    size_t points, wait;
+    double complex t[POINTS]; /* z - c */
+    /* values of the integrand, at half of the path's step */
+    double complex value[POINTS][INTEGRALS];
 };
 
-/* Lays the path that serves from `epsilon` on, up to `last`; without one, points is 0. */
+/* Makes the path for the epsilons from `epsilon` to at most `last`; if this fails, points is 0. */
 static void lay_shared(struct nvdp_exact *e, double epsilon, double last, bool right,
                        struct shared_path *shared) {
     struct nvdp__derivatives k = {0, 0, 0};
@@ -340,7 +346,7 @@ static void lay_shared(struct nvdp_exact *e, double epsilon, double last, bool r
         shared->value[0][g] /= 2;
 }
 
-/* Computes the integrals for another epsilon; false if they need a path of their own. */
+/* Computes the integrals for another epsilon; returns false if this epsilon needs a new path. */
 static bool integrate_shared(struct shared_path *shared, double scaled, double out[INTEGRALS]) {
     struct path *path = &shared->path;
     const double shift = scaled - path->epsilon;
@@ -351,7 +357,8 @@ static bool integrate_shared(struct shared_path *shared, double scaled, double o
         const double x = creal(shared->t[j]) * shift, y = cimag(shared->t[j]) * shift,
                      scale = exp(-x);
         const double real = scale * cos(y),
-                     imaginary = scale * sin(y); /* of e^(-t shift), its conjugate */
+                     /* imaginary part of e^(-t shift), with the sign of the conjugate */
+            imaginary = scale * sin(y);
         for (int g = 0; g < INTEGRALS; g++) {
             const double part =
                 creal(shared->value[j][g]) * real + cimag(shared->value[j][g]) * imaginary;
@@ -376,8 +383,8 @@ static bool integrate_shared(struct shared_path *shared, double scaled, double o
     return good;
 }
 
-/* As through(), by the shared paths [left of 0, right of 0], if there are some: they serve epsilons in ascending
- * order, up to `last`. */
+/* Does what through() does. Uses the shared paths [left of 0, right of 0] unless `shared` is NULL; the epsilons must
+ * then ascend, up to `last`. */
 static bool through_shared(struct nvdp_exact *e, double epsilon, double last, bool right,
                            struct shared_path *shared, struct values *out) {
     double part[INTEGRALS];
@@ -431,14 +438,15 @@ static struct nvdp_exact_point point_of(double epsilon, const struct values *v) 
                                      .fpr = exp(fmin(v->fpr, 0))};
 }
 
-/* mu of Gaussians of equal variances, whose loss is N(mu^2/2, mu^2), if it is at least
- * `far_apart`; else 0. */
+/* Returns mu of Gaussians with equal variances, whose loss is N(mu^2/2, mu^2), if mu is at least `far_apart`; else
+ * 0. */
 static double far_mu(const struct nvdp_exact *e) {
     const double mu = e->n == 0 && e->weights == 0 ? sqrt(e->quadratic) / e->unit : 0;
     return mu >= far_apart ? mu : 0;
 }
 
-/* Their point; a: standard deviations of the loss above its mean. */
+/* Returns the point of Gaussians with this mu; a is the distance of epsilon from the mean of the loss, in standard
+ * deviations. */
 static struct nvdp_exact_point far_point(double mu, double a, double epsilon) {
     const double delta = epsilon < 0 ? 1 : nvdp_gdp_delta(mu, epsilon);
     return (struct nvdp_exact_point){.epsilon = epsilon,
@@ -449,7 +457,7 @@ static struct nvdp_exact_point far_point(double mu, double a, double epsilon) {
                                      .fpr = gsl_cdf_ugaussian_Q(a + mu)};
 }
 
-/* The point at an epsilon, with `shared` paths or NULL: see through_shared(). */
+/* Computes the point at an epsilon; `shared` is NULL or the paths of through_shared(). */
 static nvdp_status point_at(struct nvdp_context *ctx, struct nvdp_exact *e, double epsilon,
                             double last, struct shared_path *shared, struct nvdp_exact_point *out) {
     struct values v;
@@ -508,7 +516,7 @@ nvdp_status nvdp_exact_curve(struct nvdp_context *ctx, struct nvdp_exact *e, siz
         if (i % 64 == 0) NVDP_TRY(nvdp__check_cancelled(ctx, "interrupted within a privacy curve"));
         if (i > 0) *point = made[order[i - 1].at];
         point->epsilon = at;
-        /* the epsilons above one that exceeds every loss do so too */
+        /* once an epsilon exceeds every loss, all larger epsilons do too */
         if (i == 0 || point->log_delta > -INFINITY)
             NVDP_TRY(point_at(ctx, e, at, last, shared, point));
     }
@@ -523,8 +531,8 @@ static bool is_certain(const struct nvdp_exact *e) {
     return moment + 4 * DBL_EPSILON * size < log_underflow;
 }
 
-/* Finds the epsilon at which g(point) is `target`; g decreases in epsilon and is above the
- * target at `low`. Starts at `start`. */
+/* Finds the epsilon at which g(point) is `target`. g decreases in epsilon and is above the target at `low`. The
+ * search starts at `start`. */
 static nvdp_status find(struct nvdp_context *ctx, struct nvdp_exact *e, double low, double start,
                         double spread, double target, bool positives,
                         struct nvdp_exact_point *out) {
@@ -535,7 +543,7 @@ static nvdp_status find(struct nvdp_context *ctx, struct nvdp_exact *e, double l
         NVDP_TRY(values_at(ctx, e, at, at, NULL, &v));
         *out = point_of(at, &v);
         const double g = (positives ? v.fpr : out->log_delta) - target;
-        /* d log delta / d eps = -e^eps fpr / delta; for fpr only values are known */
+        /* Newton's step for log delta: d log delta / d eps = -e^eps fpr / delta. For fpr, only values are known. */
         double next = at + g * exp(out->log_delta - v.weighed);
         if (g > 0) {
             low = at;
@@ -600,9 +608,8 @@ nvdp_status nvdp_exact_trade_off(struct nvdp_context *ctx, struct nvdp_exact *e,
     const double spread = sqrt(k.second) / of->unit;
     NVDP_TRY(find(ctx, e, -INFINITY, mean + spread * gsl_cdf_ugaussian_Qinv(fpr), spread / 4,
                   log(fpr), true, out));
-    /* The tangent delta + e^eps FPR: the curve itself, and where the loss has an atom the chord
-     * between its ends. For large epsilon the exponential is inaccurate; tpr - delta is then
-     * e^eps times the FPR of the point. */
+    /* The tangent delta + e^eps FPR is the curve itself, or the chord between two ends of the curve if the loss has
+     * an atom. For large epsilon the exponential is inaccurate, and (tpr - delta) / fpr of the point replaces e^eps. */
     const double slope =
         out->epsilon < 100 ? exp(out->epsilon) : (out->tpr - out->delta) / out->fpr;
     out->tpr = fmin(out->delta + slope * fpr, 1);

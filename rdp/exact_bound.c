@@ -5,15 +5,17 @@
  *     log delta(eps)  <=  K(s) - s eps - log(1 + s) - s log(1 + 1/s),
  *     eps(delta)      <=  [K(s) - log delta - log(1 + s)] / s - log(1 + 1/s).
  *
- * The first is convex in s, the second quasiconvex (its sublevel sets are those of a convex
- * function minus s eps). Golden section search over log s finds the minimum. K is rounded up. */
+ * The first bound is convex in s. The second bound is quasiconvex: its sublevel sets are those
+ * of a convex function minus s eps. Golden section search over log s finds the minimum. K is
+ * rounded up. */
 #include "rdp/pairs.h"
 
 #include <float.h>
 
 static const double golden = 0.61803398874989485;
 
-/* The right side above for eps(delta) or log delta(eps): `given` is delta or eps. */
+/* Returns the right side of one of the two inequalities: for eps(delta) with `given` = delta, or
+ * for log delta(eps) with `given` = eps. */
 static double bound_at(const struct nvdp_exact *e, double s, bool of_epsilon, double given) {
     const double moment = nvdp__exact_moment(e, s);
     const double value = of_epsilon ? moment / s + nvdp__epsilon_more(s, given)
@@ -35,7 +37,7 @@ static double least_bound(const struct nvdp_exact *e, bool of_epsilon, double gi
         const double at_left = bound_at(e, exp(left), of_epsilon, given);
         const double at_right = bound_at(e, exp(right), of_epsilon, given);
         smallest = fmin(smallest, fmin(at_left, at_right));
-        /* flat or infinite: the minimum is at smaller s */
+        /* if the bound is flat or infinite, the minimum is at a smaller s */
         const bool falls = at_right < at_left - flat * fabs(at_left);
         *(falls ? &low : &high) = falls ? left : right;
     }
@@ -71,7 +73,7 @@ nvdp_status nvdp__exact_delta(struct nvdp_exact *e, double epsilon, double *delt
     return *bound ? NVDP_OK : status;
 }
 
-/* TPR <= delta(eps) + e^eps FPR for every eps. */
+/* Uses TPR <= delta(eps) + e^eps FPR, which holds for every eps. */
 nvdp_status nvdp__exact_tpr(struct nvdp_exact *e, double fpr, double *tpr, bool *bound) {
     struct nvdp_exact_point point;
     nvdp_status status = nvdp_exact_trade_off(NULL, e, fpr, &point);

@@ -7,15 +7,15 @@
  *     K(c)           =  c E + c^2 q/2 - [log(1 - c y) + c y]/2,      E = -[log r - y]/2 + (mu_P-mu_Q)^2/(2 var_Q),
  *     K(c+t) - K(c)  =  t K'(c) + [(c+t)^2 q/(1 - d t) - c^2 q - t (2 c q + c^2 q d)]/2 - [log(1 - d t) + d t]/2;
  *
- * every term is of second order in y and mu_P - mu_Q. If y > 1, this form has no advantage: c y, which occurs in
- * both E and the logarithm, is as large as the ratio of the variances, and its rounding would remain in their sum.
- * Without it, with s = (mu_P - mu_Q)^2/var_Q,
+ * every term is of second order in y and mu_P - mu_Q. If y > 1, this form has no advantage: c y, which occurs in both E
+ * and the logarithm, is as large as the ratio of the variances, and the rounding of c y would remain in the sum. The
+ * form without c y is, with s = (mu_P - mu_Q)^2/var_Q,
  *
  *     K(c)   =  -c log(r)/2 + c (1+c) s/(2 x) - log(1 - c y)/2,
  *     K'(c)  =  -log(r)/2 + (1 + 2 c - c^2 y) s/(2 x^2) + d/2.
  *
  * Dimensions with |d t| <= 1/4 all along the path enter through their power sums, which are the same for all points.
- * Few others remain, because sum d^2 t^2 is of order 100 where exact.c's integrand has become negligible.
+ * Few dimensions remain, because sum d^2 t^2 is of order 100 where exact.c's integrand has become negligible.
  *
  * The weights contribute lnB(x), x = alpha_P + c v, v = alpha_P - alpha_Q, and parts linear in c. As in dirichlet.c,
  * the x log x of all components and of their total are combined. With X, V, A the sums of x, v, alpha_P, d_i = v_i
@@ -26,7 +26,7 @@
  *     tau(x, w)                =  lnGamma(x + w) - lnGamma(x) - w psi(x) - x phi(w/x);
  *
  * sum x_i y_i = 0, every y_i is of first order in the distance of the pseudo-counts from proportional ones, and tau
- * is of order log x. Weights that P and Q share have v = 0 and enter the sum as one. */
+ * is of order log x. Weights that P and Q share have v = 0 and enter the sum as one weight. */
 #include "rdp/exact.h"
 
 #include <float.h>
@@ -35,8 +35,8 @@ enum { LANES = 8 };
 
 /* ---- real c ---- */
 
-/* DLMF 5.15.8 and its derivatives from u = 16 on, the recurrence below. u <= 0, which occurs if c
- * was rounded to the strip's end, is treated as 0. */
+/* Uses DLMF 5.15.8 and its derivatives from u = 16 on, and the recurrence below 16. If c was rounded to the end of
+ * the strip, u may be <= 0, which is treated as 0. */
 void nvdp__digammas(double u, double out[3]) {
     double shift[3] = {0, 0, 0}, at = u = fmax(u, 1e-100);
     for (; at < 16; at++) {
@@ -55,7 +55,7 @@ void nvdp__digammas(double u, double out[3]) {
     out[2] = u * (u * u * (shift[2] - z + z * x * out[2]) + 1);
 }
 
-/* K' of the wide dimensions without the part in `first`. */
+/* Returns K' of the wide dimensions without the part that `first` contains. */
 static double wide_slope(const struct nvdp_exact *e, double c) {
     double sum = 0;
     for (size_t i = 0; i < e->wide; i++) {
@@ -65,9 +65,9 @@ static double wide_slope(const struct nvdp_exact *e, double c) {
     return sum / 2;
 }
 
-/* K', K'' and K''' of the weights. K' is summed in two ways: from 0 on, which keeps its digits
- * for close pairs, and directly as beta + sum v psi(x) - V psi(X), which keeps them for distant
- * pairs. The sum with the smaller parts is used. */
+/* Computes K', K'' and K''' of the weights. K' is summed in two ways. The sum from 0 on keeps its digits for close
+ * pairs; the direct sum beta + sum v psi(x) - V psi(X) keeps them for distant pairs. The sum with the smaller parts
+ * is used. */
 static struct nvdp__derivatives derive_weights(const struct nvdp_exact *e, double c) {
     const double total = e->all_a + c * e->all_v;
     const double slope = e->all_v / e->all_a, rate = e->all_v / total;
@@ -88,7 +88,7 @@ static struct nvdp__derivatives derive_weights(const struct nvdp_exact *e, doubl
         nvdp__sized_add(&from_0, v * (own[0] - near[0]));
         nvdp__sized_add(&direct, v * (own[0] + log(x)));
         gap = x * off * off;
-        /* the part of the total is subtracted from that of the largest weight */
+        /* the term of the total is subtracted from the term of the largest weight */
         second += gap + (i == 0 ? off * (r + rate) * own[1] + rate * rate * (own[1] - end[1])
                                 : r * r * own[1]);
         third += r * r * r * own[2] - gap * (r + 2 * rate);
@@ -140,14 +140,14 @@ static double complex log_of_1_plus(double complex w) {
     return nvdp__complex(log1p(x * (2 + x) + y * y) / 2, atan2(y, 1 + x));
 }
 
-/* 1/z without protection against overflow. */
+/* Returns 1/z without protection against overflow. */
 static double complex inverse_of(double complex z) {
     const double square = creal(z) * creal(z) + cimag(z) * cimag(z);
     return nvdp__complex(creal(z) / square, -cimag(z) / square);
 }
 
-/* The part of Stirling's series that tends to 0 (DLMF 5.11.1): at |z| >= 16 its error is 1e-17
- * (1e-14 in a sector of 120 degrees to either side). */
+/* The part of Stirling's series that tends to 0 (DLMF 5.11.1). At |z| >= 16 the error is 1e-17 (1e-14 in a sector of
+ * 120 degrees to either side). */
 static double complex stirling(double complex z) {
     static const double b[] = {1. / 12,   -1. / 360,      1. / 1260, -1. / 1680,
                                1. / 1188, -691. / 360360, 1. / 156,  -3617. / 122400};
@@ -158,7 +158,7 @@ static double complex stirling(double complex z) {
     return sum * inverse;
 }
 
-/* log(1 + y) - y; as in divergence.h. */
+/* log(1 + y) - y, computed as in divergence.h */
 static double complex log_rest(double complex y) {
     if (fabs(creal(y)) + fabs(cimag(y)) > 0.25) return clog(1 + y) - y;
     const double complex u = y * inverse_of(2 + y), z = u * u;
@@ -173,9 +173,9 @@ static double complex bregman(double complex y) {
     return y * y + (1 + y) * log_rest(y);
 }
 
-/* lnGamma(x + w) - lnGamma(x) - w psi(x) - x phi(w/x), x > 0, w off the real axis or small:
- * Stirling's series from x = 16 on. The recurrence raises smaller x to that range; its
- * logarithms are principal on either side of the axis. */
+/* lnGamma(x + w) - lnGamma(x) - w psi(x) - x phi(w/x), for x > 0 and w off the real axis or small. Uses Stirling's
+ * series from x = 16 on. The recurrence raises smaller x to that range; the logarithms of the recurrence are
+ * principal on either side of the axis. */
 static double complex log_gamma_rest(double x, double complex w) {
     double complex sum = 0;
     if (x < 16) {
@@ -244,7 +244,7 @@ static double complex weights_rest(const struct nvdp_exact *e, double c, double 
     return sum + gap * end / total;
 }
 
-/* Sum over the weights of the Bregman divergences of x log x from c to 0. */
+/* Returns the sum over the weights of the Bregman divergences of x log x from c to 0. */
 static double weights_gap(const struct nvdp_exact *e, double c) {
     const double total = e->all_a + c * e->all_v, last = -c * e->all_v / total;
     double gap = e->same > 0 ? e->same * nvdp__xlogx(last, e->all_a / total) : 0;
@@ -255,7 +255,7 @@ static double weights_gap(const struct nvdp_exact *e, double c) {
     return gap * total / e->all_a;
 }
 
-/* True if no pseudo-count at c is below half of its value at 0: Stirling's series holds. */
+/* True if no pseudo-count at c is below half of the pseudo-count at 0, so that Stirling's series holds. */
 static bool is_inside(const struct nvdp_exact *e, double c) {
     bool inside = c * e->all_v > -e->all_a / 2;
     for (size_t i = 0; i < e->weights; i++)
@@ -263,9 +263,8 @@ static bool is_inside(const struct nvdp_exact *e, double c) {
     return inside;
 }
 
-/* K(c) of the weights, for one release. Near 0 it does not use the order 1 + h c, which may lose
- * c; if both ways fail, its size is infinite. Left of 0, the parts of the divergence have both
- * signs. */
+/* Computes K(c) of the weights for one release. Near 0, the order 1 + h c may lose c, so it is not used. If both
+ * ways fail, the size of the result is infinite. Left of 0, the parts of the divergence have both signs. */
 static struct nvdp__sized weights_moment(const struct nvdp_exact *e, double c) {
     static const double near = 1e-3, nearest = 1e-8;
     const double s = e->unit * c;

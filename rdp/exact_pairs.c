@@ -1,5 +1,5 @@
-/* The pairs whose loss is computed exactly: a pair of exact.h from the numbers of two distributions or from two texts, then
- * all pairs of a data set. */
+/* Makes the pairs whose loss is computed exactly: one pair of exact.h from the numbers of two distributions or from
+ * two texts, then all pairs of a data set. */
 #include "base/array.h"
 #include "base/own.h"
 #include "base/random.h"
@@ -19,7 +19,7 @@ void nvdp_exact_free(struct nvdp_exact *e) {
     free(e);
 }
 
-/* Converts everything from the loss L to h L. */
+/* Converts all numbers from the loss L to the loss h L. */
 static void scale(struct nvdp_exact *e) {
     double largest = sqrt(e->quadratic), psi[3];
     for (size_t i = 0; i < e->n; i++)
@@ -29,7 +29,7 @@ static void scale(struct nvdp_exact *e) {
         largest = fmax(largest, fabs(e->v[i]) / e->a[i] * sqrt(e->a[i] + psi[1]));
     }
     if (!(largest > 0 && isfinite(largest))) return;
-    /* limits: c is squared, and ranges from the inverse of the widest dimension's y to 1/h */
+    /* limits h, because c is squared and ranges from the inverse of the widest dimension's y to 1/h */
     const double h = e->unit = ldexp(1, -(int)fmin(fmax(ilogb(largest), -400), 500));
     for (size_t i = 0; i < e->n; i++) {
         e->y[i] *= h;
@@ -114,7 +114,7 @@ static void take_weights(struct nvdp_exact *e, size_t n, const double *p, const 
         e->weights++;
         if (p[i] > e->a[0]) swap_weights(e, 0, at);
     }
-    if (n < 2) e->weights = 0; /* the only weight is 1 */
+    if (n < 2) e->weights = 0; /* the only weight of a sample is always 1 */
     if (e->weights == 0) return;
     e->mean = nvdp_renyi_dirichlet(1, n, p, q);
     nvdp__sized_add(&e->beta, -nvdp__log_gamma(e->all_a - e->all_v));
@@ -209,7 +209,7 @@ nvdp_status nvdp_exact_texts(struct nvdp_context *ctx, const struct nvdp_posteri
     return NVDP_OK;
 }
 
-/* --- exact epsilons over all pairs of a data set: the largest one, and the mean of drawn pairs --- */
+/* --- exact epsilons of all pairs of a data set: the largest epsilon, and the mean of drawn pairs --- */
 
 static const double confidence = 0.95;
 static const char CANCELLED[] = "exact epsilons: cancelled";
@@ -218,7 +218,7 @@ struct work {
     struct nvdp_context *ctx;
     const struct nvdp_posteriors *set;
     const struct nvdp__privacy_options *options;
-    double *bound;          /* [N, N] upper bounds of epsilon; NaN: not adjacent */
+    double *bound;          /* [N, N] upper bounds of epsilon; NaN if two texts are not adjacent */
     struct candidate *list; /* the adjacent pairs by decreasing bound */
     size_t pairs;
 };
@@ -229,11 +229,11 @@ struct candidate {
 
 struct found {
     double epsilon;
-    bool is_bound; /* an upper bound instead of the exact value */
+    bool is_bound; /* true if the value is an upper bound, not exact */
 };
 
-/* Bounds every pair with its own orders: smaller orders may be finite where those of a grid are
- * not. `memory` owns the arrays. */
+/* Bounds the epsilon of every pair. Each pair has its own orders, because smaller orders may be finite where the
+ * orders of a grid are not. `memory` owns the arrays. */
 static nvdp_status list_pairs(struct work *work, struct nvdp__memory *memory) {
     const size_t n = work->set->texts;
     const struct nvdp__bdp_options *bdp = &work->options->bdp;
@@ -274,7 +274,7 @@ static nvdp_status list_pairs(struct work *work, struct nvdp__memory *memory) {
     return NVDP_OK;
 }
 
-/* Computes pairs[0..n) in parallel. */
+/* Computes the exact epsilons of pairs[0..n) in parallel. */
 static nvdp_status epsilons(const struct work *work, size_t n, const struct candidate *pairs,
                             struct found *found) {
     const struct nvdp__bdp_options *bdp = &work->options->bdp;
@@ -295,7 +295,7 @@ static nvdp_status epsilons(const struct work *work, size_t n, const struct cand
     return failed;
 }
 
-/* Evaluates pairs by decreasing bound until a bound is below the largest value found. */
+/* Evaluates pairs by decreasing bound until a bound is below the largest epsilon found. */
 static nvdp_status find_worst(struct work *work, struct nvdp_exact_summary *out) {
     enum { ROUND = 16 };
     struct found found[ROUND];
@@ -317,7 +317,7 @@ static nvdp_status find_worst(struct work *work, struct nvdp_exact_summary *out)
     return NVDP_OK;
 }
 
-/* Draws pairs uniformly with replacement, or takes all if there are not more. */
+/* Draws pairs uniformly with replacement, or takes all pairs if there are no more than the option requests. */
 static nvdp_status find_mean(struct work *work, struct nvdp_exact_summary *out) {
     const size_t largest = work->options->exact.mean_pairs, n = nvdp__min(largest, work->pairs);
     nvdp__autofree struct candidate *drawn = NULL;

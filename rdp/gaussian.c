@@ -18,8 +18,8 @@
  *
  *     log(v/var_q) / -s  -  log(var_p/var_q)  =  nvdp__log_second_difference(s, -u, ...),
  *
- * which needs neither a difference of large logarithms nor a division by a small s. l = 1,
- * Kullback-Leibler: (mu_p - mu_q)^2 / (2 var_q) + 1/2 (u - log(1+u)). */
+ * which needs neither a difference of large logarithms nor a division by a small s. For l = 1,
+ * Kullback-Leibler, (mu_p - mu_q)^2 / (2 var_q) + 1/2 (u - log(1+u)). */
 static double dimension(double order, double mu_p, double var_p, double mu_q, double var_q) {
     double s = order - 1;
     double u = (var_p - var_q) / var_q;
@@ -30,8 +30,9 @@ static double dimension(double order, double mu_p, double var_p, double mu_q, do
     return 0.5 * (mean + nvdp__log_second_difference(s, -u, var_p / var_q, 1 + far));
 }
 
-/* One dimension, order infinity: sup log p(x)/q(x). The log-ratio is a quadratic in x. It is
- * bounded iff var_p < var_q (or the Gaussians are equal), and then its vertex gives
+/* One dimension, order infinity: sup log p(x)/q(x). The log-ratio is a quadratic in x. The
+ * log-ratio is bounded iff var_p < var_q (or the Gaussians are equal). The vertex of the quadratic
+ * is then
  *
  *     1/2 log(var_q/var_p)  +  (mu_p - mu_q)^2 / (2 (var_q - var_p)). */
 static double dimension_max(double mu_p, double var_p, double mu_q, double var_q) {
@@ -48,10 +49,10 @@ double nvdp__gaussian(double order, size_t n, const double *mu_p, const double *
     for (size_t i = 0; i < n; i++) {
         double term = isinf(order) ? dimension_max(mu_p[i], var_p[i], mu_q[i], var_q[i])
                                    : dimension(order, mu_p[i], var_p[i], mu_q[i], var_q[i]);
-        /* NaN only if a ratio of variances exceeds the range of double: return the upper bound
-         * +inf. */
+        /* The term is NaN only if a ratio of variances exceeds the range of double: returns the
+         * upper bound +inf. */
         if (!(term < INFINITY)) return INFINITY;
-        sum += fmax(term, 0); /* >= 0 in exact arithmetic */
+        sum += fmax(term, 0); /* a term is >= 0 in exact arithmetic */
     }
     return sum;
 }
@@ -68,9 +69,9 @@ double nvdp_renyi_gaussian(double order, size_t n, const double *mu_p, const dou
     return nvdp__gaussian(order, n, mu_p, var_p, mu_q, var_q);
 }
 
-/* For N(M, I) and N(M', I) it is l |M - M'|^2 / 2 (the formula above with equal variances), and
- * |M - M'| <= |M| + |M'| <= 2C: replacing a text moves M by up to the ball's diameter, not its
- * radius. */
+/* The divergence of N(M, I) and N(M', I) is l |M - M'|^2 / 2 (the formula above with equal
+ * variances), and |M - M'| <= |M| + |M'| <= 2C: replacing a text moves M by up to the diameter
+ * of the ball, not its radius. */
 double nvdp_renyi_sequence_bound(double order, double radius) {
     order = nvdp__order(order);
     if (isnan(order) || !(radius >= 0) || isinf(radius)) return NAN;
@@ -91,15 +92,15 @@ double nvdp_renyi_sequence_bound(double order, double radius) {
  * a factor, nor for s -> 0, where g has its limit (Kullback-Leibler). Both directions need only
  * the even and the odd sums, and no logarithm.
  *
- * The functions are singular at a^2 x = 1 and x = 1. Interpolated at Chebyshev points up to a
- * fraction r^2 of the nearest singularity, the error is z^-terms, z = y + sqrt(y^2 - 1), y =
- * 2/r^2 - 1: 1e-9 for r = 1/8 and 4 terms, and for r = 0.6 and 9 terms. */
+ * The functions are singular at a^2 x = 1 and x = 1. Interpolation at Chebyshev points up to a
+ * fraction r^2 of the nearest singularity has the error z^-terms, z = y + sqrt(y^2 - 1), y =
+ * 2/r^2 - 1. The error is 1e-9 for r = 1/8 and 4 terms, and for r = 0.6 and 9 terms. */
 enum { FUNCTIONS = 3, CHECKS = 25 };
 
 /* Max relative error of the polynomials. */
 static const double fit_error = 2e-8;
 
-/* 2l/(1 - a^2 x), e and o as above. */
+/* Computes 2l/(1 - a^2 x), e and o as defined above. */
 static void functions(double order, double x, double value[FUNCTIONS]) {
     double s = order - 1;
     double a = 1 + 2 * s;
@@ -113,7 +114,7 @@ static void functions(double order, double x, double value[FUNCTIONS]) {
     value[2] = (to - from) / (2 * x * t);
 }
 
-/* The largest relative error between the points, in either direction. */
+/* Returns the largest relative error between the interpolation points, in either direction. */
 static double deviation(double order, const struct nvdp__chebyshev *fit) {
     double worst = 0;
     for (int k = 0; k < CHECKS; k++) {
@@ -127,7 +128,7 @@ static double deviation(double order, const struct nvdp__chebyshev *fit) {
         for (int sign = -1; sign <= 1; sign += 2) {
             double g = want[1] + sign * t * want[2];
             double error = fabs(even + sign * t * odd - g) / g;
-            worst = error <= worst ? worst : error; /* counts a NaN */
+            worst = error <= worst ? worst : error; /* a NaN counts as the worst error */
         }
     }
     return worst;
@@ -181,8 +182,8 @@ bool nvdp__chebyshev_fit(double order, int terms, double reach, struct nvdp__che
  * have an error of n 2^-24 / s, which is no useful bound at s = 0.1. Polynomials in single
  * precision are accurate but take 28 operations, which cancels the gain of wider vectors. */
 
-/* A variance v below this fraction of the largest is left to the plain form: its rounding error
- * is 1e-16 var/v, and so is that of d^2/v. */
+/* A variance v below this fraction of the largest variance is left to the plain form: the
+ * rounding error of v is 1e-16 var/v, and the error of d^2/v is as large. */
 static const double floor_share[] = {[NVDP_PAIRS_FAST] = 1e-9, [NVDP_PAIRS_EXACT] = 1e-3};
 
 struct nvdp__plan nvdp__plan(double order, enum nvdp_pairs_arithmetic arithmetic) {
@@ -199,7 +200,8 @@ struct nvdp__plan nvdp__plan(double order, enum nvdp_pairs_arithmetic arithmetic
 }
 
 double nvdp__log_product(size_t n, const double *var) {
-    enum { CHAINS = 4, GROUP = 16 }; /* |log var| <= 300: a group stays in range */
+    /* with |log var| <= 300, the product of a group stays in the range of double */
+    enum { CHAINS = 4, GROUP = 16 };
     long double whole = 1;
     long power = 0;
     for (size_t first = 0; first < n; first += GROUP) {
@@ -214,10 +216,10 @@ double nvdp__log_product(size_t n, const double *var) {
     return (double)(logl(whole) + (long double)power * 0.693147180559945309417232121458176568L);
 }
 
-/* True if the rounding of a value from products is small: that of n factors and of the
- * logarithms, times 1/|s|. At order 1 the terms that cancel are below 2 D + n (spread_p +
- * spread_q). Exact arithmetic assumes independent roundings, sqrt(n) of them. Fast arithmetic
- * bounds them: a factor has three, each at most epsilon/2. */
+/* True if the rounding of a value from products is small: the rounding of n factors and of the
+ * logarithms, times 1/|s|. At order 1, the terms that cancel are below 2 D + n (spread_p +
+ * spread_q). Exact arithmetic assumes independent roundings and counts sqrt(n) of them. Fast
+ * arithmetic uses an upper bound: a factor has three roundings, each at most epsilon/2. */
 static bool sure(const struct nvdp__plan *plan, size_t n, const struct nvdp__dim_range *p,
                  const struct nvdp__dim_range *q, double value) {
     double s = fabs(plan->order - 1);
@@ -251,8 +253,8 @@ static void from_products(const struct nvdp__plan *plan, size_t n, const struct 
     }
 }
 
-/* Evaluates the polynomials. Below 1e-17 per dimension, the rounding of the variances matters,
- * which the plain form must decide. */
+/* Evaluates the polynomials; returns false if the plain form must decide. Below 1e-17 per
+ * dimension, the rounding of the variances matters. */
 static bool from_polynomials(const struct nvdp__plan *plan, size_t n,
                              const struct nvdp__dim_range *p, const struct nvdp__dim_range *q,
                              double value[2]) {

@@ -1,15 +1,14 @@
 /* The guess bound (include/nvdp/guess.h): an upper bound on the success probability of every
  * guess about a text from its samples.
  *
- * Theorem. x is secret with any prior, P_x is the distribution of its sample z, phi_x(z) is the
- * probability that the guess made from z is right for x, and Q is a distribution that depends on
- * neither x nor z. Under Q the sample has no information, so E_x E_Q phi_x <= b. Let P_x(S) <=
- * T(Q(S)) for every x and every randomized test S, with one increasing concave T. Then
+ * Theorem. x is secret with any prior, P_x is the distribution of its sample z, phi_x(z) is the probability that the
+ * guess made from z is right for x, and Q is a distribution that depends on neither x nor z. b is the probability of
+ * the best guess without a sample. Under Q the sample has no information, so E_x E_Q phi_x <= b. Let P_x(S) <= T(Q(S))
+ * for every x and every randomized test S, with one increasing concave T. Then
  *
  *     success  =  E_x E_{P_x} phi_x  <=  E_x T(E_Q phi_x)  <=  T(E_x E_Q phi_x)  <=  T(b)    (Jensen).
  *
- * Several samples of one text have the sufficient statistic N(M, I/S): they are one sample with
- * radius R = C sqrt(S).
+ * S samples of one text have the sufficient statistic N(M, I/S), so they count as one sample with radius R = C sqrt(S).
  *
  * 1. Q = N(0, I).  T(b) = Phi(Phi^-1(b) + |M|) by Neyman & Pearson; the worst case is |M| = R.
  * 2. Q = N(0, s^2 I), s > 1, k = s^2 - 1.  The density ratio decreases with |z - c|, c = M s^2/k, so the best tests
@@ -35,11 +34,11 @@
 
 /* ---- the noncentral chi-square distribution ---- */
 
-/* Max noncentrality: the Poisson weights, computed upward from e^(-lambda/2), remain normal
- * numbers. */
+/* Max noncentrality. Up to this value, the Poisson weights, which are computed upward from e^(-lambda/2), remain
+ * normal numbers. */
 static const double NONCENTRALITY = 1200;
-/* Number of standard deviations of a Poisson distribution beyond which terms are omitted: less
- * than 1e-30 of the sum. */
+/* Number of standard deviations of a Poisson distribution beyond which terms are omitted: they are less than 1e-30
+ * of the sum. */
 static const double TAIL = 12;
 
 /* P(X <= x), X noncentral chi-square with d degrees of freedom. With a = d/2, y = x/2, m =
@@ -52,7 +51,7 @@ static const double TAIL = 12;
 static double ncx2_cdf(double x, double d, double lambda) {
     const double a = d / 2, y = x / 2, m = lambda / 2;
     if (!(x > 0)) return 0;
-    if (x > d + lambda + 20 * sqrt(2 * (d + 2 * lambda)) + 400) return 1; /* up to e^-40 */
+    if (x > d + lambda + 20 * sqrt(2 * (d + 2 * lambda)) + 400) return 1; /* 1 up to e^-40 */
     const double peak = fmax(y - a, 0), reach = TAIL * (sqrt(y) + TAIL);
     const double first = floor(fmax(peak - reach, 0));
     const double last = ceil(fmax(peak, m) + reach + TAIL * (sqrt(m) + TAIL));
@@ -68,7 +67,7 @@ static double ncx2_cdf(double x, double d, double lambda) {
     return fmin(sum, 1);
 }
 
-/* The smallest x with ncx2_cdf(x) >= b, approached from above. */
+/* Returns the smallest x with ncx2_cdf(x) >= b, approached from above. */
 static double ncx2_inverse(double b, double d, double lambda) {
     double low = -1500, high = log(d + lambda + 40 * sqrt(d + 2 * lambda) + 800); /* log x */
     if (ncx2_cdf(exp(high), d, lambda) < b) return INFINITY;
@@ -79,7 +78,7 @@ static double ncx2_inverse(double b, double d, double lambda) {
     return exp(high);
 }
 
-/* ---- the four forms, R = C sqrt(S) ---- */
+/* ---- the four forms of the bound, R = C sqrt(S) ---- */
 
 /* Rounds up a value with a relative rounding error of at most `error`. */
 static double raised(double value, double error) {
@@ -97,7 +96,7 @@ static double ball_at(double b, double r, double d, double log_k) {
     return isinf(x) ? 1 : ncx2_cdf(s2 * x, d, r * r / (k * k));
 }
 
-/* Minimizes over k by a grid and golden section search: every k gives a bound. */
+/* Minimizes the bound over k by a grid and golden section search: every k gives a valid bound. */
 static double ball_form(double b, double r, double d) {
     enum { GRID = 24, SECTIONS = 20 };
     const double golden = (sqrt(5) - 1) / 2;
@@ -133,8 +132,7 @@ static double log_ball_volume(double n) {
     return n / 2 * log(M_PI) - nvdp__log_gamma(n / 2 + 1);
 }
 
-/* log W. The ratio of consecutive terms decreases with j; terms are added until they become
- * negligible. */
+/* Returns log W. The ratio of consecutive terms decreases with j; terms are added until they become negligible. */
 static double log_leakage(double r, double d) {
     const double step = log(r) - log(2 * M_PI) / 2, all = log_ball_volume(d);
     double sum = 0; /* the term of j = 0 is 1 */
@@ -167,14 +165,15 @@ double nvdp_guess_bound(double baseline, double clip, int releases, size_t dim) 
         best = fmin(
             best, nvdp_renyi_probability_bound(1, nvdp_guess_information(clip, releases, dim), b));
         const double leaked = exp(fmin(log(b) + log_leakage(r, d), 0));
-        /* the log-gamma terms of both are as large as d log d */
+        /* rounds up by the error of log-gamma terms, which are as large as d log d */
         best = fmin(best, raised(fmin(leaked, ball_form(b, r, d)), 1e-11 + 1e-14 * d));
     }
     return fmin(fmax(best, b), 1);
 }
 
-/* The best test of two hypotheses N(+-R) with priors p and 1-p compares the projection with a threshold.
- * The result is convex in p: it holds for a single p, not on average over an attacker's other knowledge. */
+/* Bounds guesses of an attribute. The best test of two hypotheses N(+-R) with priors p and 1-p compares the
+ * projection with a threshold. The result is convex in p, so it holds for one p, not on average over an attacker's
+ * other knowledge. */
 double nvdp_guess_attribute(double prior, double clip, int releases) {
     const double p = prior, r = clip * sqrt(releases);
     if (!(p >= 0 && p <= 1) || !(clip >= 0) || releases < 1) return NAN;
@@ -184,8 +183,8 @@ double nvdp_guess_attribute(double prior, double clip, int releases) {
     return fmin(fmax(raised(both, 2e-15), fmax(p, 1 - p)), 1);
 }
 
-/* success  =  E_x E_{P_x} phi_x  <=  lambda b + E_x delta_x(log lambda) for every lambda =
- * e^epsilon, because E_x E_Q phi_x <= b. */
+/* Uses, for every lambda = e^epsilon, the inequality success = E_x E_{P_x} phi_x <= lambda b + E_x delta_x(log
+ * lambda), because E_x E_Q phi_x <= b. */
 double nvdp__guess_from_curve(double baseline, size_t n, const double *epsilon,
                               const double *delta) {
     double best = 1;
@@ -257,7 +256,7 @@ void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
     nvdp__fprintf(to, ".%s", nvdp__guess_limits);
 }
 
-/* --- measured posteriors --- */
+/* --- guess bounds of measured posteriors --- */
 
 /* The guess bound of measured posteriors for the prior "one of these texts, equally likely".
  *
@@ -277,7 +276,7 @@ static const double orders[] = {1, 1.02, 1.05, 1.1, 1.2, 1.4, 1.7, 2, 3, 4, 6, 8
 
 enum { ORDERS = sizeof orders / sizeof *orders };
 
-/* Fits row r of Q. Texts that end before it have padding there or, under public lengths, no row. */
+/* Fits row r of Q. Texts that end before row r have padding there, or no row under public lengths. */
 static void fit_row(const struct nvdp_posteriors *set, size_t r, struct nvdp_posteriors *to,
                     double *square) {
     const bool hidden = set->policy == NVDP_LENGTH_HIDDEN;
@@ -303,7 +302,7 @@ static void fit_row(const struct nvdp_posteriors *set, size_t r, struct nvdp_pos
         variance[k] = log(variance[k] + fmax(square[k] - mean[k] * mean[k], 0));
 }
 
-/* D as defined above; d: [n] divergences of the texts at this order. */
+/* Returns D as defined above; d [n] has the divergences of the texts at this order. */
 static double joint(double order, size_t n, const double *d, double releases) {
     double largest = 0, sum = 0;
     for (size_t i = 0; i < n; i++)
@@ -315,7 +314,8 @@ static double joint(double order, size_t n, const double *d, double releases) {
     return mean * (1 + 1e-12);
 }
 
-/* d[o N + i]: D_l(P_i || Q) at order o.  pair: [threads] sets of two texts: Q, and room for any text of the set. */
+/* Computes d[o N + i] = D_l(P_i || Q) at order o. pair [threads] has a set of two texts per thread: Q, and room for
+ * any text of the set. */
 static nvdp_status measure_all(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                struct nvdp_posteriors **pair, double *d) {
     enum { TEXTS_PER_CHECK = 512 };
@@ -337,7 +337,7 @@ static nvdp_status measure_all(struct nvdp_context *ctx, const struct nvdp_poste
 
 struct pairs {
     size_t n;
-    struct nvdp_posteriors **pair; /* [n] of each thread */
+    struct nvdp_posteriors **pair; /* [n] one set per thread */
 };
 
 static void release(struct pairs *pairs) {
@@ -354,7 +354,7 @@ nvdp_status nvdp__measure_guesses(struct nvdp_context *ctx, const struct nvdp_po
     size_t rows = 0;
     for (size_t i = 0; i < n; i++)
         rows = nvdp__max(rows, nvdp__rows(set, i));
-    to->information = log((double)n); /* the prior's own information */
+    to->information = log((double)n); /* the information of the prior alone */
     NVDP_TRY(NVDP__ARRAYS(ctx, NULL, NVDP__ITEMS(own.pair, own.n), NVDP__ITEMS(d, ORDERS * n),
                           NVDP__ITEMS(square, set->dim)));
     for (size_t t = 0; t < own.n; t++) {

@@ -1,5 +1,5 @@
-/* The kernels of rdp/kernels.inc, compiled for vectors of 2, 4 and 8 doubles, and the choice for
- * this processor. */
+/* Compiles the kernels of rdp/kernels.inc for vectors of 2, 4 and 8 doubles, and chooses the
+ * kernels for this processor. */
 #include "rdp/kernels.h"
 #include "rdp/divergence.h"
 #include <string.h>

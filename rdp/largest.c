@@ -1,9 +1,8 @@
 /* The largest divergence of a group of texts, by branch and bound over its pairs.
  *
- * Whether a pair is infinite follows from the extremes of single dimensions and pseudo-counts.
- * If none is, every divergence is bounded by a number of one text plus a number of the other. A
- * pair whose bound is below the largest value found so far needs no sum. Start with
- * nvdp__pairs_largest at the end. */
+ * The extremes of single dimensions and pseudo-counts decide if a pair is infinite. If no pair is infinite, every
+ * divergence is bounded by a number of one text plus a number of the other text. A pair whose bound is below the
+ * largest value found so far is not summed. Start with nvdp__pairs_largest() at the end. */
 #include "rdp/pairs.h"
 #include <omp.h>
 #include <stdlib.h>
@@ -13,18 +12,19 @@
 /* The quantities of a component. */
 enum kind { MU, LOGVAR, VAR, ALPHA, KINDS };
 
-/* Range over the texts of the group, including padding if a text is shorter than the longest. */
+/* Range of a quantity over the texts of the group, including padding if some text is shorter than the longest text. */
 struct span {
     double low, high, mean;
 };
 struct ranges {
     size_t rows; /* rows of the longest text */
     size_t dim;
-    struct span *of[KINDS]; /* [rows, dim]; ALPHA: [rows], NULL without weights */
+    /* [rows, dim] per quantity; ALPHA: [rows], NULL if the set has no weights */
+    struct span *of[KINDS];
 };
 
-/* A text's quantities in component `row`: [dim], ALPHA [1]; NULL after its tokens, where padding
- * has `constant`. */
+/* Returns the numbers of a text in component `row`: [dim], for ALPHA [1]. Returns NULL after the last token, where
+ * padding has `constant`. */
 static const double *row_of(const struct nvdp__pairs *pairs, enum kind kind, size_t text,
                             size_t row, double *constant) {
     const struct nvdp_posteriors *set = pairs->set;
@@ -35,7 +35,7 @@ static const double *row_of(const struct nvdp__pairs *pairs, enum kind kind, siz
     return from[kind] + (set->offset[text] + row) * (kind == ALPHA ? 1 : set->dim);
 }
 
-/* `memory` owns the arrays. */
+/* Computes the ranges of a group; `memory` owns the arrays. */
 static nvdp_status ranges_create(const struct nvdp__pairs *pairs,
                                  const struct nvdp__adjacent_texts *group,
                                  struct nvdp__memory *memory, struct ranges *out) {
@@ -74,7 +74,7 @@ static nvdp_status ranges_create(const struct nvdp__pairs *pairs,
 
 /* --- Infinities, from the ends of the ranges --- */
 
-/* The first text with this value. */
+/* Returns the first text that has this value. */
 static size_t text_with(const struct nvdp__pairs *pairs, const struct nvdp__adjacent_texts *group,
                         enum kind kind, size_t row, size_t k, double value) {
     for (size_t i = 0;; i++) {
@@ -84,9 +84,8 @@ static size_t text_with(const struct nvdp__pairs *pairs, const struct nvdp__adja
     }
 }
 
-/* True if the variances at the two ends are outside the domain. Uses the expressions of
- * rdp/gaussian.c: u, and therefore far, is monotone in either variance, also in floating point,
- * so the ends decide for all texts. */
+/* True if the variances at the two ends of the range are outside the domain. Uses the expressions of rdp/gaussian.c:
+ * u is monotone in either variance, also in floating point, so the two ends decide for all texts. */
 static bool outside(double order, const struct span *var) {
     if (isinf(order)) return var->high > var->low;
     double s = order - 1;
@@ -106,7 +105,7 @@ nvdp_status nvdp__group_infinite(const struct nvdp__pairs *pairs, double order,
         const struct span *mu = &ranges.of[MU][at];
         bool edge = outside(order, var);
         if (!edge && !(isinf(order) && mu->high > mu->low)) continue;
-        /* if not an edge: equal variances, different means */
+        /* if this is no edge, the variances are equal and the means differ */
         enum kind kind = edge ? VAR : MU;
         *p = text_with(pairs, group, kind, at / ranges.dim, at % ranges.dim,
                        edge ? var->high : mu->high);
@@ -151,13 +150,12 @@ nvdp_status nvdp__group_infinite(const struct nvdp__pairs *pairs, double order,
  *             The divergence does not decrease in its order.  Orders below 1.01 therefore use the bound of
  *             an order up to 1.01, where 1/s does not amplify rounding.
  *
- * m, tau, c, w and z are chosen per dimension or component from the range of the group.  They respect
- * the domains exactly when no pair is infinite.  Several sets of choices bound better than one.
- * The result includes a slack above the rounding errors; a number beyond the range of double gives the
- * bound +inf. */
+ * m, tau, c, w and z are chosen per dimension or component from the range of the group. The choices are inside the
+ * domains exactly when no pair is infinite. The minimum over several sets of choices is a smaller bound. The result
+ * includes a slack above the rounding errors; a number beyond the range of double gives the bound +inf. */
 enum { CENTERS = 3, TAUS = 3, ROW_BLOCK = 64 };
 
-/* Positions between a range's mean and its midpoint, and between the ends of a domain. */
+/* Positions of the centers between the mean and the midpoint of a range, and between the ends of a domain. */
 static const double center_share[CENTERS] = {0, 0.5, 1};
 static const double tau_share[TAUS] = {0.35, 0.5, 0.65};
 static const double difference_center[NVDP__DIFFERENCE_SETS] = {0, 0, 1};
@@ -165,7 +163,7 @@ static const double difference_share[NVDP__DIFFERENCE_SETS] = {0.15, 0.5, 0.5};
 static const double weight_center[NVDP__WEIGHT_SETS] = {0, 1};
 static const double weight_share[NVDP__WEIGHT_SETS] = {0.1, 0.3};
 
-/* The choices of all sets in one dimension, and in one component. */
+/* The choices of all sets in one dimension, then in one component. */
 struct choice {
     double m[CENTERS];
     double tau[TAUS];
@@ -175,7 +173,7 @@ struct weight_choice {
     double z[NVDP__WEIGHT_SETS], w[NVDP__WEIGHT_SETS];
 };
 
-/* Sums of one text, or of padding from a row on; rounding is relative to `size`. */
+/* Sums of one text, or of padding from a row on; the rounding error is relative to `size`. */
 struct sums {
     double from[NVDP__BOUND_SETS], to[NVDP__BOUND_SETS];
     double size;
@@ -187,9 +185,9 @@ struct bounding {
     double order;
     double weight_order;
     const struct ranges *ranges;
-    struct choice *dims;           /* [rows, dim] */
-    struct weight_choice *weights; /* [rows] */
-    struct sums *padding;          /* [rows + 1]: padding from this row on */
+    struct choice *dims;           /* [rows, dim] choices per dimension */
+    struct weight_choice *weights; /* [rows] choices per component */
+    struct sums *padding;          /* [rows + 1] sums of padding from this row on */
 };
 
 static double between(double low, double high, double share) {
@@ -221,7 +219,7 @@ static struct choice choose(double order, const struct span *mu, const struct sp
 static struct weight_choice choose_weights(double order, const struct span *alpha) {
     struct weight_choice made;
     double s = order - 1;
-    double low = s * alpha->high; /* z (l - w) must lie between these */
+    double low = s * alpha->high; /* z (l - w) must lie between low and high */
     double high = order * alpha->low;
     for (int k = 0; k < NVDP__WEIGHT_SETS; k++) {
         double z = between(alpha->mean, sqrt(alpha->low * alpha->high), weight_center[k]);
@@ -235,7 +233,7 @@ static struct weight_choice choose_weights(double order, const struct span *alph
     return made;
 }
 
-/* Adds one dimension to the sets of mean and difference; the sums are of 2 D. */
+/* Adds one dimension to the sums of the mean part and the difference part; the sums are for 2 D. */
 static void add_dimension(double order, const struct choice *at, double mu, double logvar,
                           double var, double *from, double *to, double *size) {
     double s = order - 1;
@@ -261,7 +259,7 @@ static void add_dimension(double order, const struct choice *at, double mu, doub
     }
 }
 
-/* Adds one component's pseudo-count; outside its domain, the bound is +inf. */
+/* Adds the pseudo-count of one component; if it is outside the domain, the bound is +inf. */
 static void add_weight(double order, const struct weight_choice *at, double alpha, double kappa,
                        struct sums *to) {
     double s = order - 1;
@@ -312,7 +310,7 @@ static void add_text(const struct bounding *work, size_t i, struct nvdp__bounds 
         add_row(work, row, false, set->offset[text] + row, &sums);
     }
     for (size_t k = 0; k < NVDP__BOUND_SETS; k++) {
-        /* this fraction of the size exceeds the rounding of a million terms */
+        /* 1e-10 of the size exceeds the rounding of a million terms */
         double a = sums.from[k] + 1e-10 * (fabs(sums.from[k]) + sums.size);
         double b = sums.to[k] + 1e-10 * (fabs(sums.to[k]) + sums.size);
         bounds->from[k * bounds->n + i] = isnan(a) ? INFINITY : a;
@@ -320,7 +318,7 @@ static void add_text(const struct bounding *work, size_t i, struct nvdp__bounds 
     }
 }
 
-/* At least 1.01, or the order that keeps half of the margin within which the weights are finite. */
+/* Returns at least 1.01, or the order that keeps half of the margin within which the weights are finite. */
 static double order_of_weights(double order, const struct ranges *ranges) {
     double s = 0.01;
     if (order >= 1 + s) return order;
@@ -332,7 +330,7 @@ static double order_of_weights(double order, const struct ranges *ranges) {
     return fmax(order, 1 + s);
 }
 
-/* Makes the choices, and the sums of padding, from the ranges of the group. */
+/* Makes the choices from the ranges of the group, and sums padding. */
 static nvdp_status prepare(struct bounding *work, struct nvdp__memory *memory) {
     const struct ranges *ranges = work->ranges;
     size_t rows = ranges->rows;
@@ -373,7 +371,8 @@ nvdp_status nvdp__bounds_create(const struct nvdp__pairs *pairs, double order,
 }
 
 void nvdp__bounds_free(struct nvdp__bounds *bounds) {
-    free(bounds->from); /* also frees `to`, which follows it */
+    /* `to` lies in the same block after `from`, so free(from) also frees `to` */
+    free(bounds->from);
 }
 
 void nvdp__bounds_row(const struct nvdp__bounds *bounds, size_t i, bool as_q, double *gaussian,
@@ -397,12 +396,11 @@ void nvdp__bounds_row(const struct nvdp__bounds *bounds, size_t i, bool as_q, do
 
 /* --- The search ---
  *
- * First a large value is found: from every text as P with the Q of its largest bound, then by
- * alternating between the best P for the current Q and the best Q for that P. Then every pair is
- * either ruled out or summed. It is ruled out by its separable bound, or by the bound of its
- * Gaussians plus the value of its weights. Sums use fast arithmetic, and exact arithmetic if
- * they may be the largest. Rows of pairs are processed in parallel between two updates of the
- * largest value, so that the result does not depend on threads. */
+ * The search first looks for a large value: it pairs every text as P with the Q of the largest bound, then
+ * alternates between the best P for the current Q and the best Q for that P. Then every pair is either ruled out or
+ * summed. A pair is ruled out by the separable bound, or by the bound of the Gaussians plus the value of the
+ * weights. Sums use fast arithmetic, and exact arithmetic if they may be the largest. Rows of pairs are processed in
+ * parallel between two updates of the largest value, so that the result does not depend on the number of threads. */
 enum { TURNS = 16, ROWS_A_ROUND = 64 };
 
 struct search {
@@ -410,11 +408,11 @@ struct search {
     const struct nvdp__adjacent_texts *group;
     struct nvdp__plan fast, exact;
     const struct nvdp__bounds *bounds;
-    double *scratch; /* [threads, 2 n] */
+    double *scratch; /* [threads, 2 n] scratch buffers */
     struct nvdp__largest best;
 };
 
-/* Updates `best` with the pair's value. */
+/* Updates `best` with the divergence of the pair. */
 static void sum_pair(const struct search *search, size_t i, size_t j, struct nvdp__largest *best) {
     size_t p = search->group->text[i];
     size_t q = search->group->text[j];
@@ -429,7 +427,7 @@ static void sum_pair(const struct search *search, size_t i, size_t j, struct nvd
     }
 }
 
-/* The bound of the Gaussians plus the value of the weights, with its rounding. */
+/* Returns the bound of the Gaussians plus the value of the weights, rounded up. */
 static double tighter(const struct search *search, size_t i, size_t j, double gaussian) {
     const bool wanted[2] = {true, false};
     const double rest[2] = {gaussian, 0};
@@ -440,7 +438,7 @@ static double tighter(const struct search *search, size_t i, size_t j, double ga
     return (1 + NVDP__DOUBT) * (gaussian + value[0]);
 }
 
-/* Compares text i as P (or as Q: `as_q`) with all texts that no bound rules out. */
+/* Compares text i as P (or as Q if `as_q`) with all texts that no bound rules out. */
 static void search_row(const struct search *search, size_t i, bool as_q, double *scratch,
                        struct nvdp__largest *best) {
     size_t n = search->group->n;
@@ -456,7 +454,7 @@ static void search_row(const struct search *search, size_t i, bool as_q, double 
     }
 }
 
-/* Compares text i as P with the text of its largest bound. */
+/* Compares text i as P with the text that has the largest bound. */
 static void probe_row(const struct search *search, size_t i, double *scratch,
                       struct nvdp__largest *best) {
     size_t n = search->group->n;
@@ -469,7 +467,7 @@ static void probe_row(const struct search *search, size_t i, double *scratch,
     sum_pair(search, i, at, best);
 }
 
-/* Processes all rows, or probes each. */
+/* Processes all rows; if `probe`, only probes each row. */
 static nvdp_status all_rows(struct search *search, bool probe) {
     struct nvdp_context *ctx = search->pairs->ctx;
     const size_t n = search->group->n;
@@ -543,7 +541,8 @@ nvdp_status nvdp__pairs_largest(struct nvdp__pairs *pairs, double order,
     size_t p = group->text[0];
     size_t q = group->text[1];
     NVDP_TRY(nvdp__group_infinite(pairs, order, group, &infinite, &p, &q));
-    if (infinite || isinf(order)) { /* at order infinity, finite pairs are equal texts: 0 */
+    /* at order infinity, a finite divergence means equal texts, so it is 0 */
+    if (infinite || isinf(order)) {
         *out = (struct nvdp__largest){.value = infinite ? INFINITY : 0, .p = p, .q = q};
         return NVDP_OK;
     }

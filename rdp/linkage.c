@@ -1,20 +1,19 @@
-/* Finds the text that is the source of samples. First the log densities of samples under the posteriors of texts, then the
- * attack and its result.
+/* Finds the text that is the source of samples. First the log densities of samples under the posteriors of texts, then
+ * the attack and its result.
  *
- * Log densities. For K samples of one text, with M = K
- * kappa vectors per token, their mean m and their sum of squares s about it,
+ * Log densities. For K samples of one text, with M = K kappa vectors per token, their mean m and their sum of squares s
+ * about it,
  *
  *     sum log N(z; mu, v) - log N(z; 0, 1)  =  -[ (M (m - mu)^2 + s) / v - sum z^2 + M log v ] / 2
  *
- * in every dimension. K samples cost as much as one, and squares of differences do not cancel
- * for small v. For the weights, with a = alpha/kappa of the tokens' rows, a_0 of padding (1
- * under public lengths) and A the sum over all rows,
+ * in every dimension. K samples cost as much as one sample, and squares of differences do not cancel for small v. The
+ * weights contribute, with a = alpha/kappa of the tokens' rows, a_0 of padding (1 under public lengths) and A the sum
+ * over all rows,
  *
  *     K [ lnG(A) - kappa sum (lnG(a) - lnG(a_0)) ] + sum (a - a_0) sum log pi.
  *
- * A grid ends at some log weight e; lower weights become e. As G(a)^-1 int_-inf^e exp(a x) dx =
- * exp(a e) / G(a + 1) (the sum of all Gammas is near A, not near 0), such a row has lnG(a + 1)
- * instead of lnG(a): log a is subtracted. */
+ * A grid ends at some log weight e; lower weights become e. As G(a)^-1 int_-inf^e exp(a x) dx = exp(a e) / G(a + 1)
+ * (the sum of all Gammas is near A, not near 0), such a row has lnG(a + 1) instead of lnG(a): log a is subtracted. */
 #include "base/random.h"
 #include "base/sentence.h"
 #include "options/result.h"
@@ -56,7 +55,7 @@ void nvdp__evidence_begin(struct nvdp__evidence *evidence, const struct nvdp_pos
 void nvdp__evidence_add(struct nvdp__evidence *evidence, const struct nvdp_posteriors *set,
                         const double *z, const double *log_pi, double end) {
     const size_t p = set->dim, kappa = (size_t)set->kappa;
-    const size_t first = set->alpha != NULL ? kappa : 0; /* rows of the prior */
+    const size_t first = set->alpha != NULL ? kappa : 0; /* number of rows of the prior */
     for (size_t j = 0; j < evidence->rows; j++) {
         double *mean = evidence->mean + j * p, *spread = evidence->spread + j * p;
         for (size_t k = 0; k < kappa; k++) { /* Welford 1962 */
@@ -90,11 +89,12 @@ void nvdp__evidence_finish(struct nvdp__evidence *evidence, const struct nvdp_po
 
 /* --- texts --- */
 
-/* The constant and the exponents of one text's Dirichlet. */
+/* Computes the constant and the exponents of one text's Dirichlet density. */
 static void take_weights(struct nvdp__likelihood *to, size_t t) {
     const struct nvdp_posteriors *set = to->set;
     const bool hidden = set->policy == NVDP_LENGTH_HIDDEN;
-    const double kappa = set->kappa, a_0 = hidden ? set->pad_alpha / kappa : 1; /* of padding */
+    /* pseudo-count of padding per vector */
+    const double kappa = set->kappa, a_0 = hidden ? set->pad_alpha / kappa : 1;
     const size_t tokens = nvdp__rows(set, t);
     double all = set->prior_alpha + (hidden ? (double)(set->length - tokens) * set->pad_alpha : 0);
     double sum = 0;
@@ -133,7 +133,7 @@ void nvdp__likelihood_release(struct nvdp__likelihood *likelihood) {
 
 /* --- densities --- */
 
-/* sum (times (mean - mu)^2 + spread) precision */
+/* sum of (times (mean - mu)^2 + spread) precision */
 NVDP__CLONES
 static double quadratic(size_t n, double times, const double *restrict mean,
                         const double *restrict spread, const double *restrict mu,
@@ -147,7 +147,7 @@ static double quadratic(size_t n, double times, const double *restrict mean,
     return sum;
 }
 
-/* The same for a single vector. */
+/* The same sum for a single vector. */
 NVDP__CLONES
 static double quadratic_of_one(size_t n, const double *restrict z, const double *restrict mu,
                                const double *restrict precision) {
@@ -165,7 +165,7 @@ static bool lengths_fit(const struct nvdp_posteriors *set, const struct nvdp__ev
     return set->policy == NVDP_LENGTH_HIDDEN || nvdp__rows(set, t) == evidence->tokens;
 }
 
-/* The contribution of token j of the text. */
+/* Returns the contribution of token j of text t. */
 static double token(const struct nvdp__likelihood *of, const struct nvdp__evidence *evidence,
                     size_t t, size_t j) {
     const struct nvdp_posteriors *set = of->set;
@@ -180,7 +180,7 @@ static double token(const struct nvdp__likelihood *of, const struct nvdp__eviden
     return sum + of->tilt[r] * evidence->log_pi[j] - of->log_tilt[r] * evidence->cut[j];
 }
 
-/* Processes a few texts against some evidence token by token, so that rows stay in the cache. */
+/* Processes a few texts against some of the evidence token by token, so that rows stay in the cache. */
 enum { TEXTS = 8, EVIDENCE = 16 };
 
 static void tile(const struct nvdp__likelihood *of, size_t n, const struct nvdp__evidence *evidence,
@@ -242,7 +242,8 @@ nvdp_status nvdp__linkage_collect(struct nvdp_context *ctx, const struct nvdp_po
                                   struct nvdp__evidence *evidence) {
     const int threads = nvdp_context_threads(ctx);
     const size_t kappa = (size_t)set->kappa;
-    size_t room = 0, rows = 0; /* vectors, weights */
+    /* max number of vectors per row of samples: room for vectors, and for weights */
+    size_t room = 0, rows = 0;
     nvdp_status failed = NVDP_OK;
     for (size_t i = 0; i < n; i++) {
         room = nvdp__max(room, (evidence[i].room + 1) * kappa);
@@ -272,12 +273,12 @@ nvdp_status nvdp__linkage_collect(struct nvdp_context *ctx, const struct nvdp_po
     return failed;
 }
 
-/* --- the control without noise, the proven bound --- */
+/* --- the control without noise, and the proven bound --- */
 
 static uint64_t add_numbers(uint64_t key, size_t n, const double *x) {
     for (size_t i = 0; i < n; i++) {
         uint64_t bits;
-        const double value = x[i] == 0 ? 0 : x[i]; /* -0 becomes 0 */
+        const double value = x[i] == 0 ? 0 : x[i]; /* replaces -0 by 0 */
         memcpy(&bits, &value, sizeof bits);
         key = nvdp__fnv1a(key, bits);
     }
@@ -316,14 +317,14 @@ double nvdp__guess_limit(const struct nvdp_posteriors *set, double baseline, int
 /* --- guesses --- */
 
 struct tally {
-    double first, ten; /* of hits */
+    double first, ten; /* numbers of hits: the right text is first, or among the first ten */
 };
 struct information {
     double sum, square;
 };
 
-/* Adds the hits of one trial to the tally. `group` [texts] (NULL: one group) limits the texts to those in the group of
- * the right one. Texts as likely as the right one share its ranks. */
+/* Adds the hits of one trial to the tally. `group` [texts] limits the candidates to the texts in the group of the
+ * right text; NULL: all texts. Texts as likely as the right text share its ranks. */
 static void count_hits(size_t texts, const double *log_density, size_t right, const size_t *group,
                        struct tally *tally) {
     const double own = log_density[right];
@@ -357,7 +358,7 @@ static void set_share(double hits, size_t trials, double *share, struct nvdp_int
         nvdp__interval_share(CONFIDENCE, trials, nvdp__min(trials, (size_t)ceil(hits))).high;
 }
 
-/* Sets the mean information of the trials and its interval. */
+/* Sets the mean information of the trials and the interval of this mean. */
 static void set_information(const struct information *of, struct nvdp_linkage *out) {
     const double n = (double)out->trials, mean = of->sum / n;
     const double sd = sqrt(fmax(0, of->square / n - mean * mean) * n / fmax(1, n - 1));
@@ -372,7 +373,7 @@ struct labeled {
     size_t text;
 };
 
-/* Sorts missing labels, NaN, behind all others. */
+/* Compares labels; missing labels (NaN) come last. */
 static int by_label(const void *left, const void *right) {
     const struct labeled *a = left, *b = right;
     if (isnan(a->label) || isnan(b->label)) return isnan(a->label) - isnan(b->label);
@@ -395,8 +396,8 @@ nvdp_status nvdp__label_groups(struct nvdp_context *ctx, size_t n, const float *
     return NVDP_OK;
 }
 
-/* Groups the texts by label: group [texts]. Side information y has the baseline E_y max_x p(x | y), so a label of n
- * of N texts adds n/N 1/n to it, and n/N min(10, n)/n for ten guesses (docs/proofs.md, section 4). */
+/* Groups the texts by label: group [texts]. Side information y has the baseline E_y max_x p(x | y). A label of n of
+ * N texts adds n/N 1/n to this baseline, and n/N min(10, n)/n for ten guesses (docs/proofs.md, section 4). */
 static nvdp_status group_labels(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                 int releases, size_t *group, struct nvdp_linkage_labeled *out) {
     const size_t n = set->texts;
@@ -433,7 +434,7 @@ nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors
     struct information information = {0};
     struct nvdp__meter meter;
     double *log_density = NULL;
-    size_t *group = NULL; /* of each text: its label */
+    size_t *group = NULL; /* [n] group of the texts with the same label */
     const size_t n = set->texts, rows = nvdp__linkage_rows(set, n, NULL);
     const size_t fit = MAX_BYTES / (2 * sizeof(double) * (rows * set->dim + 1));
     const size_t block = nvdp__min(MAX_EVIDENCE, nvdp__max(MIN_EVIDENCE, fit));
@@ -483,7 +484,7 @@ nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors
         set_share(labeled.first, made.trials, &to->first, &to->first_interval);
         set_share(labeled.ten, made.trials, &to->ten, &to->ten_interval);
     }
-    const bool more = made.labeled.first > made.first; /* false for NaN */
+    const bool more = made.labeled.first > made.first; /* false if the share is NaN */
     made.named = more ? made.labeled.first : made.first;
     made.named_interval = more ? made.labeled.first_interval : made.first_interval;
     *out = made;
@@ -492,7 +493,7 @@ nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors
 
 /* ---- the result as a sentence, as rows and as JSON ---- */
 
-/* Returns a percentage with two digits, three near 100; a share below 1 never becomes 100. */
+/* Returns a percentage with two digits, or three digits near 100; a share below 1 never becomes 100. */
 static struct nvdp__short_text percent(double share) {
     const double per_cent = 100 * share;
     const bool near = per_cent >= 99.5 && per_cent < 100;

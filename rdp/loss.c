@@ -13,7 +13,8 @@ void nvdp__loss_finish(struct nvdp__loss_part *part, double scale, double tails,
     size_t begin = 0, end = part->n;
     for (size_t i = 0; i < part->n; i++)
         sum += part->mass[i];
-    if (!(sum > 0 && isfinite(sum))) { /* nothing is known: no epsilon is large enough */
+    /* NaN or 0: nothing is known, and no epsilon is large enough */
+    if (!(sum > 0 && isfinite(sum))) {
         part->n = 1;
         part->mass[0] = part->cut = 1;
         part->log_mean = INFINITY;
@@ -44,9 +45,9 @@ double nvdp__loss_log_mean(size_t n, const double *log_p, const double *log_q, d
     return top + log(sum);
 }
 
-/* Log of an outcome's mass, tilted by its loss rounded down to the grid: log p + k h floor(loss/h), h = step. All masses use
- * the rounded loss. A scale from the exact loss could be up to k h larger, and for k h of several hundred every mass would
- * underflow to 0. */
+/* Returns the log of an outcome's mass, tilted by the loss rounded down to the grid: log p + k h floor(loss/h), h =
+ * step. All masses use the rounded loss. A scale from the exact loss could be up to k h larger, and for k h of
+ * several hundred every mass would underflow to 0. */
 static double tilted(double log_p, double log_q, double k, double step) {
     return log_p + k * (floor((log_p - log_q) / step) * step);
 }
@@ -85,13 +86,13 @@ nvdp_status nvdp__loss_discrete(struct nvdp_context *ctx, size_t n, const double
     return NVDP_OK;
 }
 
-/* The loss of cell i of a part. */
+/* Returns the loss of cell i of a part. */
 static double cell(const struct nvdp__loss_part *part, size_t i, double step) {
     return (double)(part->first + (int64_t)i) * step;
 }
 
-/* d = 1: L = s with probability 1/2, -s with e^-s / 2, and the density e^(-(s - L)/2) / 4
- * between; all times e^(-k l), l the last cell. Returns k l. */
+/* Dimension d = 1: the loss L is s with probability 1/2, -s with probability e^-s / 2, and has the density e^(-(s -
+ * L)/2) / 4 between. All masses are multiplied by e^(-k l), where l is the loss of the last cell. Returns k l. */
 static double line(double s, double k, double step, struct nvdp__loss_part *part) {
     const double last = cell(part, part->n - 1, step);
     for (size_t i = 0; i < part->n; i++) {
@@ -104,8 +105,8 @@ static double line(double s, double k, double step, struct nvdp__loss_part *part
     return k * last;
 }
 
-/* log density of the angle, tilted, up to a constant: L = -s cos(angle), and from xi's integral
- * of the divergence below,
+/* Log density of the angle, tilted, up to a constant. With L = -s cos(angle) and the integral over xi of the divergence
+ * below, the density is
  *
  *     e^(-w cos) sin^(d-2) [ (d-1)/z K_{n+1}(z)/K_n(z) + sin^2 ],    w = (2k+1) z. */
 struct angles {
@@ -117,11 +118,11 @@ static double log_density(const struct angles *of, double angle) {
     return -2 * of->w * half * half + root + log(of->constant + sine * sine);
 }
 
-/* Its derivative divided by the sine, for x = cos(angle)
+/* The derivative of the log density divided by the sine, for x = cos(angle):
  *
  *     w + (d-2) x/(1 - x^2) + 2 x/(c + 1 - x^2),
  *
- * which increases with x: there is a single peak, at x <= 0. */
+ * The derivative increases with x, so there is a single peak, at x <= 0. */
 static double log_density_slope(const struct angles *of, double angle) {
     const double x = cos(angle), square = sin(angle) * sin(angle);
     return of->w + (of->power > 0 ? of->power * x / square : 0) + 2 * x / (of->constant + square);
@@ -140,10 +141,9 @@ static double angle_of(double loss, double s) {
     return acos(fmin(fmax(-loss / s, -1), 1));
 }
 
-/* d >= 2: three-point Gauss-Legendre in panels of at most a quarter of the narrowest scale, in
- * which k L changes by at most about 1/4. Masses are tilted by the beginning of their cell.
- * Parts more than 60 nats below the peak are negligible. Returns the mass with each loss tilted
- * exactly. */
+/* Dimensions d >= 2: three-point Gauss-Legendre in panels of at most a quarter of the narrowest scale, in which k L
+ * changes by at most about 1/4. Masses are tilted by the loss at the beginning of the cell. Angles whose density is
+ * more than 60 nats below the peak are negligible. Returns the mass in which each loss is tilted exactly. */
 static double sphere(size_t dim, double s, double k, double step, struct nvdp__loss_part *part) {
     static const double at[3] = {-0.7745966692414834, 0, 0.7745966692414834}; /* sqrt(3/5) */
     const double z = s / 2, d = (double)dim, far = 60;
@@ -228,7 +228,7 @@ static void transform(size_t n, const double *root, double *re, double *im) {
     }
 }
 
-/* The transforms A, B of two real sequences follow from Z, that of the first plus i times the
+/* The transforms A, B of two real sequences follow from Z, the transform of the first sequence plus i times the
  * second, with Y_j = conj Z_{n-j}: A B = (Z^2 - Y^2) / 4i. Computes sum *= A B. */
 static void multiply(size_t n, const double *re, const double *im, double *sum_re, double *sum_im) {
     for (size_t j = 0; j < n; j++) {
@@ -241,8 +241,8 @@ static void multiply(size_t n, const double *re, const double *im, double *sum_r
     }
 }
 
-/* Multiplies the masses of two parts into the sum; one transform serves two parts, and an odd
- * last part is paired with 1. */
+/* Multiplies the transforms of two parts into the sum. One transform serves two parts; an odd last part is paired
+ * with 1. */
 static void add(size_t n, const double *root, const struct nvdp__loss_part *a,
                 const struct nvdp__loss_part *b, double *work, double *sum) {
     memset(work, 0, 2 * n * sizeof *work);
@@ -291,9 +291,10 @@ nvdp_status nvdp__loss_sum(struct nvdp_context *ctx, size_t parts,
         waiting = waiting == NULL ? &part[i] : NULL;
     }
     if (waiting != NULL) add(size, root, waiting, NULL, work, sum);
-    transform(size, root, sum + size, sum); /* the inverse's real part remains in front */
-    /* A transform's error is 8 u log2(size) of its norm (Higham 2002, Theorem 24.2); no factor
-     * exceeds 1, and a sum is at most sqrt(size) norms. */
+    /* the front of `sum` keeps the real part of the inverse transform */
+    transform(size, root, sum + size, sum);
+    /* The error of a transform is 8 u log2(size) times its norm (Higham 2002, Theorem 24.2); no factor exceeds 1,
+     * and a sum is at most sqrt(size) norms. */
     made.slack += 8 * 0x1p-53 * log2((double)size + 1) * (double)(used + 1) * sqrt((double)size);
     double above = 0, weighted = 0;
     for (size_t i = made.n; i-- > 0;) {
@@ -309,7 +310,7 @@ void nvdp__loss_free(struct nvdp__loss *loss) {
     nvdp__memory_release(&loss->memory);
 }
 
-/* Sum over grid points above eps of p (1 - e^(eps - L)). */
+/* Returns the sum over grid points above eps of p (1 - e^(eps - L)). */
 static double beyond(const struct nvdp__loss *loss, double epsilon) {
     const int64_t place = (int64_t)floor(epsilon / loss->step) + 1 - loss->first;
     if (place >= (int64_t)loss->n) return 0;
@@ -349,8 +350,7 @@ struct nvdp_interval nvdp__loss_epsilon(const struct nvdp__loss *loss, double de
         const double middle = low + (made.high - low) / 2;
         *(upper(loss, middle) <= delta ? &made.high : &low) = middle;
     }
-    /* At high - width, S itself has delta up to the uncertainty, which grows as e^(k t) further
-     * down. */
+    /* At high - width, S itself has this delta up to the uncertainty, which grows as e^(k t) at distance t below. */
     for (double t = 1e-9 * (1 + made.high); made.low == 0 && t < made.high; t *= 2) {
         const double at = made.high - loss->width - t;
         if (at > 0 && lower(loss, at) > delta) made.low = at;
@@ -387,9 +387,9 @@ struct nvdp_interval nvdp__loss_epsilon(const struct nvdp__loss *loss, double de
  *
  *     r_n  =  x/(n+q) - x/(2 q^2) + x (5p^2 - 1)/(8 q^3) + x (12p^2 - 1 - 15p^4)/(8 q^4) + O(x q^-5),
  *
- * with a relative error below 1e-16. Otherwise its continued fraction (DLMF 10.33.1), started at
- * an order where the approximation of Amos 1974 is close. Its error shrinks by the product of
- * the r^2, about exp(-K^2/x). */
+ * with a relative error below 1e-16. Otherwise the continued fraction of r_n (DLMF 10.33.1), started at an order
+ * where the approximation of Amos 1974 is close. The error of the start shrinks by the product of the r^2, about
+ * exp(-K^2/x). */
 static double bessel_ratio(double n, double x) {
     const double far = 2e4, q = hypot(n, x), p = n / q * (n / q);
     if (q > far)
@@ -412,8 +412,8 @@ static const double weight[10] = {0.15275338713072628,  0.14917298647260424, 0.1
                                   0.083276741576704713, 0.06267204833410879, 0.040601429800386446,
                                   0.017614007139150893};
 
-/* int_from^{from + width} r_n, accurate for any small width. The poles of r_n are at +-i j, with
- * j the zeros of J_n, above n + 2: panels of twice their distance have an error below 1e-17. */
+/* int_from^{from + width} r_n, accurate for any small width. The poles of r_n are at +-i j; the zeros j of J_n are
+ * above n + 2. Panels of twice this distance have an error below 1e-17. */
 static double integral(double n, double from, double width) {
     double sum = 0;
     for (double at = 0, end; at < width; at = end) {
@@ -445,7 +445,8 @@ double nvdp_renyi_laplace(double order, size_t dim, double distance) {
     if (s == 0) return 2 * z * (a * r + b * bessel_ratio(n + 1, z));
     const double w = fabs(2 * order - 1) * z, sign = s < 0 ? -1 : 1;
     const double width = order < 0.5 ? 2 * order * z : 2 * fabs(s) * z; /* |w - z| */
-    if (isinf(w)) return distance; /* at least 1e208: the difference is relatively negligible */
+    /* the distance is at least 1e208, so its difference from the divergence is relatively negligible */
+    if (isinf(w)) return distance;
     const double g = sign * integral(n, fmin(w, z), width);
     const double h = sign * integral(n + 1, fmin(w, z), width);
     const double largest =

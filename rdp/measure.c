@@ -1,5 +1,5 @@
-/* Entry points: the divergences of all pairs, and the report of a set of posteriors. Read plan,
- * then run. */
+/* The entry points: the divergences of all pairs, and the report of a set of posteriors. Start with plan(), then
+ * run(). */
 #include "base/array.h"
 #include "base/own.h"
 #include "rdp/pairs.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Max N for all pairs: an N x N matrix of doubles is 3.2 GB. */
+/* Max number of texts N for all pairs: an N x N matrix of doubles is 3.2 GB. */
 enum { MAX_TEXTS = 20000 };
 
 static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
@@ -63,7 +63,7 @@ nvdp_status nvdp__renyi_pairs(struct nvdp_context *ctx, const struct nvdp_poster
     return NVDP_OK;
 }
 
-/* The options of a configuration; NULL: defaults. */
+/* Reads the options of a configuration; NULL: default options. */
 static nvdp_status values_of(struct nvdp_context *ctx, const struct nvdp_config *config,
                              struct nvdp__privacy_options *options) {
     *options = nvdp__privacy_defaults();
@@ -91,39 +91,43 @@ nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteri
  *   A pair of two settled texts is not recomputed if the same holds for its epsilon: at a larger order it is
  *   at least T D_l plus the smallest amount that a later order adds.
  *
- * If pairs are drawn (max_pairs), Bayesian DP uses as many drawn texts as have so many pairs among
- * themselves: a population drawn from the given one. */
+ * If pairs are drawn (max_pairs), Bayesian DP uses drawn texts, as many as have max_pairs pairs among themselves.
+ * These texts are a population drawn from the given population. */
 /* Below this population size, the Student bound is not reliable. */
 enum { MIN_TEXTS = 64 };
 
-/* One pass over all pairs, and its uses. */
+/* One pass over all pairs, and the numbers that use this pass. */
 struct step {
     double order;
-    double moment; /* order - 1 without its rounding; for a BDP step */
+    double moment; /* for Bayesian DP: order - 1, without the rounding of the order */
     bool summary, published, best;
 };
 
 struct measure {
     struct nvdp_context *ctx;
     const struct nvdp_posteriors *set;
-    const struct nvdp__divergence_source *source; /* NULL: the divergences of the set itself */
+    /* source of the divergences; NULL: the posteriors of the set */
+    const struct nvdp__divergence_source *source;
     const struct nvdp__privacy_options *options;
-    double *kept; /* [N, N] the caller's matrix; NULL: not needed */
+    double *kept; /* [N, N] the caller's matrix; NULL if the caller needs no matrix */
     struct nvdp__pairs *pairs;
-    double last_moment;         /* K */
-    struct nvdp__memory memory; /* of the following arrays */
-    struct step *steps;         /* [step_count] */
+    double last_moment;         /* K: the last moment */
+    struct nvdp__memory memory; /* owner of the arrays below */
+    struct step *steps;         /* [step_count] passes */
     size_t step_count;
-    double *matrix;                  /* [N, N] at the current order */
+    double *matrix;                  /* [N, N] divergences at the current order */
     double *symmetric;               /* [threads, N] divergences of one text */
-    struct nvdp_bdp_cost *published; /* [N] */
-    struct nvdp_bdp_cost *best;      /* [N]; epsilon +inf until one is finite */
-    double *epsilon;                 /* [N, N] minimum over the orders so far */
-    bool *settled;                   /* [N] */
-    bool sampled;                    /* `set` is drawn: no summary of its pairs */
+    struct nvdp_bdp_cost *published; /* [N] costs at the published moment */
+    /* [N] costs at the best moment; epsilon is +inf until one is finite */
+    struct nvdp_bdp_cost *best;
+    double *epsilon; /* [N, N] minimum of epsilon over the orders so far */
+    bool *settled;   /* [N] true if the text is settled */
+    /* true if `set` is drawn, so there is no summary of its pairs */
+    bool sampled;
 };
 
-/* Lists the distinct orders to visit, ascending: those of the moments, of the published column and of the summary. */
+/* Lists the distinct orders to visit in ascending order: the orders of the moments, of the published column and of
+ * the summary. */
 static nvdp_status plan(struct measure *work) {
     const double published = work->options->bdp.published_moment;
     nvdp__autofree const char **text = NULL;
@@ -168,7 +172,7 @@ static void release(struct measure *work) {
     nvdp__memory_release(&work->memory);
 }
 
-/* The cost of text i: its population is the texts adjacent to it. Fewer than two give no
+/* Returns the cost of text i; the population is the texts adjacent to text i. Fewer than two adjacent texts give no
  * variance and no bound: +inf. */
 static struct nvdp_bdp_cost text_cost(const struct measure *work, double moment, size_t i,
                                       double *symmetric) {
@@ -193,7 +197,7 @@ static struct nvdp_bdp_cost text_cost(const struct measure *work, double moment,
     return nvdp__bdp_cost(bdp, moment, bdp->releases * moment, m, symmetric);
 }
 
-/* Updates text i's epsilons with its divergences of this order. */
+/* Updates the epsilons of text i with the divergences at this order. */
 static void convert(const struct measure *work, const struct step *step, size_t i) {
     const size_t texts = work->set->texts;
     const double more = nvdp__epsilon_more(step->order - 1, work->options->bdp.delta);
@@ -232,7 +236,7 @@ static void account(struct measure *work, const struct step *step) {
     }
 }
 
-/* Explains infinite pairs at this order, if they will be reported. */
+/* Explains the infinite pairs at this order, if the report will show them. */
 static nvdp_status explain(struct measure *work, const struct step *step,
                            struct nvdp_privacy_report *report) {
     struct nvdp_infinite_summary why;
@@ -272,7 +276,7 @@ static nvdp_status run_step(struct measure *work, const struct step *step,
     return explain(work, step, report);
 }
 
-/* Fills a column, whose causes of infinite pairs stay. */
+/* Fills a column of the report, but keeps its causes of infinite pairs. */
 static void fill_column(const struct measure *work, const struct nvdp_bdp_cost *costs,
                         struct nvdp_bdp_column *column) {
     size_t texts = work->set->texts;
@@ -300,7 +304,8 @@ static void describe(const struct measure *work, struct nvdp_privacy_report *rep
     report->bdp.releases = bdp->releases;
     fill_column(work, work->published, report->bdp.published);
     fill_column(work, work->best, report->bdp.best);
-    /* No epsilon is above the one that a sequence clip proves. The matrix holds the values' order. */
+    /* A sequence clip proves an epsilon, so no epsilon is larger. The matrix is no longer needed and serves as
+     * scratch buffer for the statistics. */
     if (nvdp__clip_proves(set)) {
         const double proven =
             nvdp_gdp_epsilon(2 * set->clip_sequence * sqrt(bdp->releases), bdp->delta);
@@ -350,7 +355,7 @@ static nvdp_status run(struct measure *work, struct nvdp_privacy_report *report)
     return NVDP_OK;
 }
 
-/* The largest number of texts with at most `pairs` >= 2 ordered pairs. */
+/* Returns the largest number of texts that have at most `pairs` >= 2 ordered pairs. */
 static size_t texts_of(size_t pairs, size_t largest) {
     size_t texts = 2;
     while (texts < largest && texts < MAX_TEXTS && (texts + 1) * texts <= pairs) {
@@ -359,7 +364,7 @@ static size_t texts_of(size_t pairs, size_t largest) {
     return texts;
 }
 
-/* Bayesian DP of drawn texts; their indices refer to the whole set. */
+/* Measures Bayesian DP of drawn texts; the indices in the result refer to the whole set. */
 static nvdp_status run_drawn(struct measure *work, struct nvdp_privacy_report *report) {
     const struct nvdp__pairs_options *config = &work->options->pairs;
     const struct nvdp_posteriors *whole = work->set;
@@ -380,7 +385,8 @@ static nvdp_status run_drawn(struct measure *work, struct nvdp_privacy_report *r
 
 /* The structs to which a report points, in one block. */
 struct parts {
-    struct nvdp_pairs_summary pairs; /* the first: its address is that of the block */
+    /* the first member, so that its address is the address of the block */
+    struct nvdp_pairs_summary pairs;
     struct nvdp_posterior_summary posterior;
     struct nvdp_bdp_column published, best;
     struct nvdp_epsilon_summary epsilon;
@@ -391,7 +397,7 @@ struct parts {
 
 enum { OF_POSTERIORS = 1, WITH_EXACT_LOSS = 2 };
 
-/* Makes an empty report with the parts that the flags name. */
+/* Makes an empty report with the parts that the flags select. */
 static nvdp_status create_report(struct nvdp_context *ctx, unsigned flags,
                                  struct nvdp_privacy_report *out) {
     const bool of_posteriors = (flags & OF_POSTERIORS) != 0, exact = (flags & WITH_EXACT_LOSS) != 0;

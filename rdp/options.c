@@ -1,4 +1,5 @@
-/* The options of the privacy measures: one row each, and checks that ranges cannot express. */
+/* The options of the privacy measures, one row per option, and the checks that ranges cannot
+ * express. */
 #include "rdp/options.h"
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@ static const char *const adjacencies[] = {
 static const char *const arithmetics[] = {
     [NVDP_PAIRS_FAST] = "fast", [NVDP_PAIRS_EXACT] = "exact", NULL};
 
-/* Open intervals are checked below, because their messages state that the end is excluded. */
+/* Open intervals are checked below, because a message must state that the end is excluded. */
 static const struct nvdp_option options[] = {
     {"adjacency", NVDP_OPTION_CHOICE, "A",
      "which pairs of texts count: all, or only texts with the same length (same-length)", "all",
@@ -85,7 +86,8 @@ nvdp_status nvdp__bdp_check(struct nvdp_context *ctx, const struct nvdp__bdp_opt
                       failure, bdp->delta);
 }
 
-/* Checks numbers joined by commas (NULL: none) against low and high; adds their count to *n. */
+/* Checks numbers joined by commas (NULL: no numbers) against low and high; adds the count of the
+ * numbers to *n. */
 static nvdp_status check_list(struct nvdp_context *ctx, const char *name, const char *list,
                               double low, double high, size_t *n) {
     nvdp__autofree const char **text = NULL;

@@ -5,11 +5,11 @@
  *
  *     D  =  D_dirichlet(a_i/kappa, each kappa times)  +  kappa sum_i D_gaussian(i).
  *
- * As printed, Eq. 7 swaps the two variances in sigma': its Gaussian part is that of D(Q'||Q).
+ * As printed, Eq. 7 swaps the two variances in sigma': the Gaussian part is the one of D(Q'||Q).
  * Here P always comes first.
  *
- * The prior's component is the same Gaussian in both samples (its part is 0), but its
- * pseudo-count is part of the Dirichlet. The same holds for padding against padding. */
+ * The prior's component is the same Gaussian in both samples and adds 0, but the pseudo-count of
+ * the prior is part of the Dirichlet. The same holds for padding against padding. */
 #include "rdp/pairs.h"
 #include <stdlib.h>
 
@@ -23,8 +23,8 @@ size_t nvdp__sample_components(const struct nvdp_posteriors *posteriors, size_t 
     return tokens + (posteriors->alpha != NULL ? 1 : 0);
 }
 
-/* Mean and variance of n <= BLOCK entries, from `first` on, of component c of text i; padding
- * after its tokens. */
+/* Copies mean and variance of n <= BLOCK entries, from `first` on, of component c of text i;
+ * after the last token, those of padding. */
 static void take(const struct nvdp_posteriors *set, size_t i, size_t c, size_t first, size_t n,
                  double *mu, double *var) {
     bool padding = c >= nvdp__rows(set, i);
@@ -125,7 +125,8 @@ void nvdp__pairs_free(struct nvdp__pairs *pairs) {
     free(pairs);
 }
 
-/* Adds D(row || padding) to value[0] and the other direction to value[1]; the row is of text i. */
+/* Adds D(row || padding) to value[0] and D(padding || row) to value[1]; the row belongs to text
+ * i. */
 static void against_padding(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan,
                             size_t i, size_t row, double value[2]) {
     static const double zeros[NVDP__CHUNK];
@@ -179,7 +180,7 @@ double nvdp__unmatched(const struct nvdp__pairs *pairs, size_t i, size_t j) {
                            : pairs->from_pad[set->offset[j] + rows_i];
 }
 
-/* Rows [row, row + rows) of text i, or a part of one row. */
+/* Returns rows [row, row + rows) of text i, or a part of one row. */
 static struct nvdp__dim_range block_of(const struct nvdp__pairs *pairs, size_t i, size_t row,
                                        size_t rows, size_t segment) {
     const struct nvdp_posteriors *set = pairs->set;
@@ -224,7 +225,7 @@ void nvdp__pair_finish(const struct nvdp__pairs *pairs, const struct nvdp__plan 
     }
 }
 
-/* D(i || j), given the part of components that only one text has. */
+/* Returns D(i || j), given the part of the components that only one text has. */
 static double whole_pair(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
                          size_t j, double unmatched) {
     struct nvdp__both pair = {.value = {unmatched, 0}, .wanted = {unmatched < INFINITY, false}};
@@ -252,7 +253,8 @@ double nvdp__pair_exact(const struct nvdp__pairs *pairs, const struct nvdp__plan
     size_t rows_i = nvdp__rows(set, i);
     size_t rows_j = nvdp__rows(set, j);
     if (rows_i != rows_j && set->policy == NVDP_LENGTH_PUBLIC) return INFINITY;
-    bool longer = rows_i > rows_j; /* text i is longer: its last rows against padding */
+    /* true if text i is longer, so that its last rows are compared with padding */
+    bool longer = rows_i > rows_j;
     size_t text = longer ? i : j;
     double unmatched = 0;
     for (size_t row = nvdp__min(rows_i, rows_j); row < nvdp__rows(set, text); row++) {

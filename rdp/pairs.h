@@ -1,4 +1,4 @@
-/* Internal interface of the module: quantities of two texts of a set, and all pairs of texts. */
+/* The internal interface of the module: quantities of two texts of a set, and of all pairs of texts. */
 #ifndef NVDP_RDP_PAIRS_H
 #define NVDP_RDP_PAIRS_H
 
@@ -12,21 +12,21 @@
 
 /* Quantities that depend only on the order. */
 struct nvdp__plan {
-    double order; /* from nvdp__order */
+    double order; /* from nvdp__order() */
     enum nvdp_pairs_arithmetic arithmetic;
     const struct nvdp__kernels *kernels;
-    struct nvdp__chebyshev narrow, wide; /* fast arithmetic only */
+    struct nvdp__chebyshev narrow, wide; /* for fast arithmetic only */
 };
 struct nvdp__plan nvdp__plan(double order, enum nvdp_pairs_arithmetic arithmetic);
 
-/* Fits `terms` coefficients for |a t| and |t| up to `reach` < 1, with an error of at most 2e-8.
- * If this fails (orders of 1e-3 and less), returns false with a limit that excludes everything. */
+/* Fits `terms` coefficients for |a t| and |t| up to `reach` < 1, with an error of at most 2e-8. If the fit fails
+ * (orders of 1e-3 and less), returns false and sets a limit that excludes every x. */
 bool nvdp__chebyshev_fit(double order, int terms, double reach, struct nvdp__chebyshev *fit);
-/* log prod var. */
+/* Returns the logarithm of the product of the variances. */
 double nvdp__log_product(size_t n, const double *var);
-/* value[0] = D(P||Q), value[1] = D(Q||P), if wanted; n <= NVDP__CHUNK. Has the same infinities
- * as nvdp__gaussian. Exact arithmetic: relative error at most 1e-12; fast: 2e-7. *small is a
- * hint from the pair's last block to its next; initially false. */
+/* Computes value[0] = D(P||Q) and value[1] = D(Q||P), if wanted; n <= NVDP__CHUNK. The infinities are those of
+ * nvdp__gaussian(). The relative error is at most 1e-12 in exact arithmetic and 2e-7 in fast arithmetic. *small is a
+ * hint from one block of the pair to the next; initially false. */
 void nvdp__gaussian_both(const struct nvdp__plan *plan, size_t n, const struct nvdp__dim_range *p,
                          const struct nvdp__dim_range *q, const bool wanted[2], bool *small,
                          double value[2]);
@@ -34,29 +34,30 @@ void nvdp__gaussian_both(const struct nvdp__plan *plan, size_t n, const struct n
 /* --- dirichlet.c: the weights' part of a pair, from values stored per text --- */
 
 struct nvdp__text_weights {
-    double total;       /* of its pseudo-counts, including prior and padding */
+    double total;       /* sum of the text's pseudo-counts, including prior and padding */
     double log_gammas;  /* kappa sum over tokens lnG(alpha/kappa) */
     double total_gamma; /* lnG(total) */
     double total_psi;   /* psi(total) */
-    double size;        /* magnitude that determines the rounding of the sums */
+    double size;        /* magnitude that determines the rounding error of the sums */
 };
 struct nvdp__weights {
-    struct nvdp__memory memory; /* of the arrays */
+    struct nvdp__memory memory; /* owner of the arrays */
     const struct nvdp_posteriors *set;
     double *alpha;                    /* [T] alpha/kappa */
     double *psi;                      /* [T] digamma of alpha */
     double pad_psi;                   /* digamma of pad_alpha/kappa */
-    struct nvdp__text_weights *texts; /* [N] */
+    struct nvdp__text_weights *texts; /* [N] sums per text */
 };
-/* Creates nothing if the posteriors have no weights. The caller releases out->memory. */
+/* Computes the weights' quantities; creates nothing if the posteriors have no weights. The caller releases
+ * out->memory. */
 nvdp_status nvdp__weights_create(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                  struct nvdp__weights *out);
 
-/* True if a common extrapolated pseudo-count of D(i || j) is clearly below 0: a cheap test for
- * +inf. Borderline cases are left to the functions that compute the value. */
+/* True if an extrapolated pseudo-count of D(i || j), at a component that both texts have, is clearly below 0: a
+ * cheap test for +inf. The functions that compute the value decide the borderline cases. */
 bool nvdp__weights_outside(const struct nvdp__weights *weights, double order, size_t i, size_t j);
-/* value[0] = D_dirichlet(i || j), value[1] the other direction, if wanted. gaussian[] holds the
- * rest of the divergence: the accuracy of the plan's arithmetic is relative to the sum. */
+/* Computes value[0] = D_dirichlet(i || j) and value[1] = D_dirichlet(j || i), if wanted. gaussian[] holds the rest
+ * of the divergence, because the accuracy of the plan's arithmetic is relative to the sum. */
 void nvdp__weights_both(const struct nvdp__plan *plan, const struct nvdp__weights *weights,
                         size_t i, size_t j, const bool wanted[2], const double gaussian[2],
                         double value[2]);
@@ -68,19 +69,19 @@ void nvdp__weights_both(const struct nvdp__plan *plan, const struct nvdp__weight
 struct nvdp__pairs {
     struct nvdp_context *ctx;
     const struct nvdp_posteriors *set;
-    struct nvdp__memory memory; /* of the arrays */
-    size_t block_rows;          /* rows of a block; 1 if rows are split */
-    size_t segments;            /* parts of a row; 1 if rows are whole */
-    size_t width;               /* dimensions of a part; the last one of a row may be smaller */
+    struct nvdp__memory memory; /* owner of the arrays */
+    size_t block_rows;          /* rows per block; 1 if rows are split */
+    size_t segments;            /* parts per row; 1 if rows are whole */
+    size_t width;               /* dimensions per part; the last part of a row may be smaller */
     double *var;                /* [T, p] exp(logvar) */
     double *logs;    /* [T, segments] log product of the variances from the block's beginning */
-    double *max_var; /* [N] largest variance */
-    double *spread;  /* [N] largest |logvar| */
+    double *max_var; /* [N] largest variance of each text */
+    double *spread;  /* [N] largest |logvar| of each text */
     struct nvdp__weights weights;
-    size_t shortest;  /* rows of the shortest text */
-    double *to_pad;   /* [T] at the current order: sum of D(row || padding) from this row
-                         on; only from row `shortest` of a text on */
-    double *from_pad; /* [T] the same in the other direction */
+    size_t shortest;  /* number of rows of the shortest text */
+    double *to_pad;   /* [T] at the current order: sum of D(row || padding) from this row on;
+                       * computed only from row `shortest` of a text on */
+    double *from_pad; /* [T] sum of D(padding || row) from this row on */
 };
 nvdp_status nvdp__pairs_create(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                struct nvdp__pairs **out);
@@ -89,35 +90,35 @@ NVDP__AUTOPTR(struct nvdp__pairs, nvdp__pairs_free)
 /* Computes to_pad and from_pad at the plan's order. */
 void nvdp__pairs_padding(struct nvdp__pairs *pairs, const struct nvdp__plan *plan);
 
-/* [0] D(i || j), [1] D(j || i), as partial sums. */
+/* Partial sums: [0] of D(i || j), [1] of D(j || i). */
 struct nvdp__both {
     double value[2];
     bool wanted[2];
-    bool small; /* hint for nvdp__gaussian_both */
+    bool small; /* hint for nvdp__gaussian_both() */
 };
-/* The part of D(i || j) from components that only one text has, from to_pad and from_pad; 0 for
- * equal lengths. */
+/* Returns the part of D(i || j) from components that only one text has, from to_pad and from_pad; 0 for equal
+ * lengths. */
 double nvdp__unmatched(const struct nvdp__pairs *pairs, size_t i, size_t j);
-/* Adds one block of the pair's common components: block_rows rows from `row` on, or a part of a
- * row. Stops computing a direction (clears its flag) once it is +inf. */
+/* Adds one block of the pair's common components: block_rows rows from `row` on, or a part of a row. Clears the flag
+ * of a direction once its sum is +inf, so that the direction is no longer computed. */
 void nvdp__pair_block(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
                       size_t j, size_t row, size_t segment, struct nvdp__both *pair);
-/* Multiplies by kappa and adds the weights, if wanted. */
+/* Multiplies the sums by kappa and adds the weights, if wanted. */
 void nvdp__pair_finish(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
                        size_t j, struct nvdp__both *pair);
-/* D(i || j) at the order of to_pad and from_pad. */
+/* Returns D(i || j) at the order of to_pad and from_pad. */
 double nvdp__pair_value(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
                         size_t j);
-/* D(i || j) with a plan of exact arithmetic, independent of earlier passes. */
+/* Returns D(i || j) with a plan of exact arithmetic, independent of earlier passes. */
 double nvdp__pair_exact(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
                         size_t j);
 
 bool nvdp__adjacent(const struct nvdp_posteriors *set, enum nvdp_adjacency adjacency, size_t i,
                     size_t j);
 
-/* The divisor of a divergence. */
+/* The unit of a divergence, which selects the divisor. */
 enum nvdp__unit { NVDP__SUM, NVDP__PER_COMPONENT, NVDP__PER_COMPONENT_DIM, NVDP__UNITS };
-/* The divisor for the pairs of text i: finite ones have samples of the same size. */
+/* Returns the divisor for the pairs of text i: pairs with finite divergences have samples of the same size. */
 double nvdp__divisor(const struct nvdp_posteriors *set, enum nvdp__unit unit, size_t i);
 struct nvdp_divergence_summary *nvdp__summary_of(struct nvdp_pairs_summary *summary,
                                                  enum nvdp__unit unit);
@@ -128,38 +129,36 @@ size_t nvdp__matrix_summarize(const struct nvdp_posteriors *set, const double *m
                               double *values, struct nvdp_divergence_summary *out,
                               size_t *infinite);
 
-/* Call between two rounds of work: reports progress; on cancellation ends the meter and fails
- * with NVDP_ERR_CANCELLED. */
+/* Reports progress between two rounds of work. On cancellation, ends the meter and fails with NVDP_ERR_CANCELLED. */
 nvdp_status nvdp__pairs_go_on(struct nvdp__meter *meter, size_t done, size_t all, const char *what);
 
-/* More than twice the error of fast arithmetic: values this much below the maximum cannot be the
- * maximum. */
+/* More than twice the error of fast arithmetic: a value this much below the maximum cannot be the true maximum. */
 #define NVDP__DOUBT 2e-6
 
 /* --- sampled.c: quantiles and intervals --- */
 
-/* Nearest rank: the value at rank ceil(level n) of the n sorted values. Reorders
+/* Returns the quantile by nearest rank: the value at rank ceil(level n) of the n sorted values. Reorders
  * values[first..n); values[0..first) must already be the smallest. */
 double nvdp__quantile(size_t n, size_t first, double level, double *values, size_t *place);
-/* The index of that value, from 0. */
+/* Returns the index, from 0, of the quantile in the sorted values. */
 size_t nvdp__quantile_place(size_t n, double level);
 
-/* Confidence intervals; each side fails with at most half of 1 - confidence. */
-/* For a mean of n values: Student's t, which assumes an approximately normal mean; NaN for n <
- * 2. */
+/* --- confidence intervals; each side fails with at most half of 1 - confidence --- */
+/* Returns the interval for a mean of n values by Student's t, which assumes an approximately normal mean; NaN for n
+ * < 2. */
 struct nvdp_interval nvdp__interval_student(double confidence, size_t n, double mean, double sd);
-/* The same for values in [0, max] of any distribution; n < 2: [0, max]. */
+/* Returns the interval for the mean of values in [0, max] of any distribution; [0, max] for n < 2. */
 struct nvdp_interval nvdp__interval_bernstein(double confidence, size_t n, double mean, double sd,
                                               double max);
-/* For a quantile, as ranks from 1 in the n sorted values; low may be 0 (no lower bound) and high
- * n + 1 (no upper bound). */
+/* Computes the interval for a quantile, as ranks from 1 in the n sorted values. low may be 0 (no lower bound) and
+ * high may be n + 1 (no upper bound). */
 void nvdp__interval_ranks(double confidence, size_t n, double level, size_t *low, size_t *high);
-/* For a share of which `successes` of n were found. */
+/* Returns the interval for a probability of which `successes` of n trials succeeded. */
 struct nvdp_interval nvdp__interval_share(double confidence, size_t n, size_t successes);
-/* Standard error of a share of n trials. For shares 0 and 1 it is that of 1 and n - 1 hits,
- * because 0 would mean exact. */
+/* Returns the standard error of a share of n trials. For the shares 0 and 1, the error of 1 and n - 1 hits is
+ * returned, because an error of 0 would mean that the share is exact. */
 double nvdp__share_error(double share, size_t n);
-/* The upper `tail` quantile of Student's t; NaN unless 0 < tail < 1 and freedom >= 1. */
+/* Returns the upper `tail` quantile of Student's t; NaN unless 0 < tail < 1 and freedom >= 1. */
 double nvdp__student_quantile(double tail, double freedom);
 
 /* --- all_pairs.c --- */
@@ -168,21 +167,21 @@ struct nvdp__pairs_pass {
     double order; /* > 0 */
     enum nvdp_adjacency adjacency;
     enum nvdp_pairs_arithmetic arithmetic;
-    /* The matrix holds a pass at a smaller order: entries that are +inf there stay +inf (a
-     * divergence does not decrease in its order). */
+    /* true if the matrix holds a pass at a smaller order: entries that are +inf stay +inf, because a divergence does
+     * not decrease in the order */
     bool keep_infinite;
-    /* [N] or NULL: pairs of two settled texts are left as they are if no larger order can lower
-     * their epsilon either: releases x the matrix entry + more is at least that epsilon. */
+    /* [N], or NULL. A pair of two settled texts is left as it is if no larger order can lower its epsilon: that is,
+     * if releases x the matrix entry + more is at least that epsilon. */
     const bool *settled;
-    const double *epsilon; /* [N, N] */
+    const double *epsilon; /* [N, N] smallest epsilon of each pair so far */
     double releases, more;
 };
-/* Fills matrix[i * N + j] = D(i || j); 0 on the diagonal, NaN if two texts are not adjacent.
- * Every entry is computed separately in a fixed order: the same bits on any number of threads. */
+/* Fills matrix[i * N + j] = D(i || j); 0 on the diagonal, NaN if two texts are not adjacent. Every entry is computed
+ * separately in a fixed order, so the bits are the same on any number of threads. */
 nvdp_status nvdp__pairs_pass(struct nvdp__pairs *pairs, const struct nvdp__pairs_pass *pass,
                              double *matrix);
-/* After a pass: recomputes its largest entries of every unit in exact arithmetic, and computes
- * the statistics. NVDP_ERR_INPUT unless there is an adjacent pair. */
+/* Computes the statistics of a pass, after recomputing the largest entries per unit in exact arithmetic. Fails with
+ * NVDP_ERR_INPUT if no two texts are adjacent. */
 nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__pairs_pass *pass,
                                   double *matrix, struct nvdp_pairs_summary *out);
 
@@ -190,17 +189,17 @@ nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__
 
 /* Texts that are pairwise adjacent and whose public lengths do not differ. */
 struct nvdp__adjacent_texts {
-    const size_t *text; /* [n] */
+    const size_t *text; /* [n] indices of the texts */
     size_t n;
 };
-/* Finds a pair that is +inf from the extremes of every dimension and pseudo-count. If *found is
- * false, no pair of the group is infinite. The decision is that of the exact form. */
+/* Finds a pair that is +inf from the extremes of every dimension and pseudo-count. If *found is false, no pair of
+ * the group is infinite. The decision is the same as in the exact form. */
 nvdp_status nvdp__group_infinite(const struct nvdp__pairs *pairs, double order,
                                  const struct nvdp__adjacent_texts *group, bool *found, size_t *p,
                                  size_t *q);
 
-/* The divergence is at most mean + difference + weights, and each of these is at most
- * from[set][i] + to[set][j] for each of its sets. */
+/* The divergence is at most mean + difference + weights. Each of these three parts has several sets of bounds, and
+ * is at most from[set][i] + to[set][j] for each set. */
 enum { NVDP__MEAN_SETS = 9, NVDP__DIFFERENCE_SETS = 3, NVDP__WEIGHT_SETS = 2 };
 enum {
     NVDP__GAUSSIAN_SETS = NVDP__MEAN_SETS + NVDP__DIFFERENCE_SETS,
@@ -208,38 +207,38 @@ enum {
 };
 struct nvdp__bounds {
     size_t n;
-    double *from; /* [sets, n] */
-    double *to;   /* [sets, n] */
+    double *from; /* [sets, n] bounds of text i as P */
+    double *to;   /* [sets, n] bounds of text j as Q */
 };
-/* For a finite order at which no pair of the group is infinite. */
+/* Computes the bounds of a group at a finite order at which no pair of the group is infinite. */
 nvdp_status nvdp__bounds_create(const struct nvdp__pairs *pairs, double order,
                                 const struct nvdp__adjacent_texts *group, struct nvdp__bounds *out);
 void nvdp__bounds_free(struct nvdp__bounds *bounds);
-/* Bounds of the i-th text of the group as P (or as Q: `as_q`) with every text: gaussian[n] (mean
- * + difference), weights[n]. */
+/* Bounds the i-th text of the group as P (or as Q if `as_q`) against every text: gaussian[n] is the bound of mean +
+ * difference, weights[n] the bound of the weights. */
 void nvdp__bounds_row(const struct nvdp__bounds *bounds, size_t i, bool as_q, double *gaussian,
                       double *weights);
 
 struct nvdp__largest {
-    double value; /* in exact arithmetic */
+    double value; /* the divergence, in exact arithmetic */
     size_t p, q;
     size_t summed; /* number of pairs that were fully summed */
 };
-/* n >= 2. The result is exact: every pair that is not summed is bounded by a summed one. Leaves
- * to_pad and from_pad at this order. The same result on any number of threads. O(n^2) additions,
- * plus the sums of the pairs that no bound rules out. */
+/* Finds the largest divergence of a group of n >= 2 texts. The result is exact: every pair that is not summed is
+ * bounded by a summed pair. Leaves to_pad and from_pad at this order. The result is the same on any number of
+ * threads. O(n^2) additions, plus the sums of the pairs that no bound rules out. */
 nvdp_status nvdp__pairs_largest(struct nvdp__pairs *pairs, double order,
                                 const struct nvdp__adjacent_texts *group,
                                 struct nvdp__largest *out);
 
-/* --- sampled.c: the largest by bounds, the other statistics from drawn pairs --- */
+/* --- sampled.c: the largest divergence by bounds, the other statistics from drawn pairs --- */
 
 /* True if the configuration's max_pairs is below the number of ordered pairs. */
 nvdp_status nvdp__pairs_is_sampled(struct nvdp_context *ctx,
                                    const struct nvdp_posteriors *posteriors,
                                    const struct nvdp__pairs_options *config, bool *sampled);
-/* O(max_pairs) divergences in addition to the search. infinite: why drawn pairs and the largest
- * are infinite; may be NULL. */
+/* Computes the statistics from drawn pairs, with O(max_pairs) divergences in addition to the search. `infinite`
+ * receives the causes of infinite drawn pairs and of the largest pair; may be NULL. */
 nvdp_status nvdp__pairs_sampled(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                 const struct nvdp__pairs_options *config,
                                 struct nvdp_pairs_summary *out,
@@ -249,22 +248,21 @@ nvdp_status nvdp__pairs_sampled(struct nvdp_context *ctx, const struct nvdp_post
 
 /* Max number of pairs whose causes are determined. */
 enum { NVDP__MAX_INFINITE = 1 << 14 };
-/* Explains the infinite entries of a matrix; draws uniformly if there are more. */
+/* Explains the infinite entries of a matrix; if there are more than the maximum, explains uniformly drawn entries. */
 nvdp_status nvdp__infinite_of_matrix(struct nvdp_context *ctx, double order,
                                      const struct nvdp_posteriors *set, const double *matrix,
                                      struct nvdp_infinite_summary *out);
 
 /* --- measure.c --- */
 
-/* A source of divergences other than posteriors: fill() writes the matrix of one order, as
- * nvdp__pairs_pass() does. */
+/* A source of divergences other than posteriors: fill() writes the matrix of one order, as nvdp__pairs_pass() does. */
 struct nvdp__divergence_source {
     nvdp_status (*fill)(void *of, double order, double *matrix);
     void *of;
 };
-/* Does what nvdp_privacy_measure() does, from a source. It reads offset, dim, kappa and method of
- * `shape`, whose lengths are public. The source handles different lengths. epsilon [N, N]: of every pair;
- * NULL: not needed. */
+/* Does what nvdp_privacy_measure() does, with divergences from a source. `shape` provides offset, dim, kappa and
+ * method, and must have public lengths; the source handles different lengths. epsilon [N, N] receives the epsilon of
+ * every pair; NULL if the caller does not need it. */
 nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
                                          const struct nvdp_posteriors *shape,
                                          const struct nvdp__divergence_source *source,
@@ -274,43 +272,43 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
 
 /* --- conversions.c: Gaussian DP --- */
 
-/* The mu whose curve contains this point, epsilon >= 0. */
+/* Returns the mu whose curve contains this point, epsilon >= 0. */
 double nvdp__gdp_of(double epsilon, double log_delta);
 
 /* --- exact_exponent.c, exact_bound.c, exact_pairs.c --- */
 
-/* K(s) = s D_{1+s}(P||Q), s > 0, rounded up; +inf from the strip's end on. */
+/* Returns K(s) = s D_{1+s}(P||Q), s > 0, rounded up; +inf from the end of the strip on. */
 double nvdp__exact_moment(const struct nvdp_exact *exact, double s);
-/* Standard deviation of the loss under P; +inf if public lengths differ. */
+/* Returns the standard deviation of the loss under P; +inf if public lengths differ. */
 double nvdp__exact_deviation(const struct nvdp_exact *exact);
-/* An upper bound of epsilon at this delta, from divergences of three orders below 1 + strip;
- * finite for every pair that is not disjoint. */
+/* Returns an upper bound of epsilon at this delta, from divergences of three orders below 1 + strip; finite for
+ * every pair that is not disjoint. */
 double nvdp__exact_bound(const struct nvdp_exact *exact, double delta);
-/* nvdp_exact_epsilon() and similar functions. If the integral fails, *bound is true and the
- * number is an upper bound, which may be +inf (1 for delta and the true positive rate). */
+/* Compute the numbers of nvdp_exact_epsilon() and similar functions. If the integral fails, *bound is true and the
+ * number is an upper bound, which may be +inf (1 for delta and for the true positive rate). */
 nvdp_status nvdp__exact_epsilon(struct nvdp_exact *exact, double delta, double *epsilon,
                                 bool *bound);
 nvdp_status nvdp__exact_delta(struct nvdp_exact *exact, double epsilon, double *delta, bool *bound);
 nvdp_status nvdp__exact_tpr(struct nvdp_exact *exact, double fpr, double *tpr, bool *bound);
 nvdp_status nvdp__exact_mu(struct nvdp_exact *exact, double delta, double *mu, bool *bound);
-/* Computes the results that the option exact requests for a checked set. O(N^2 components p) for
- * the bounds, memory 40 N^2 bytes. */
+/* Computes the results that the option exact requests for a checked set. The bounds take O(N^2 components p) and 40
+ * N^2 bytes. */
 nvdp_status nvdp__exact_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                               const struct nvdp__privacy_options *options,
                               struct nvdp_exact_summary *out);
 
 /* --- posteriors.c --- */
 
-/* Returns whether a sequence clip bounds any two texts: no weights add to the vectors. */
+/* Returns true if a sequence clip bounds any two texts, which requires that no weights add to the vectors. */
 static inline bool nvdp__clip_proves(const struct nvdp_posteriors *set) {
     return set->clip_sequence > 0 && set->alpha == NULL;
 }
 
-/* Rows of text i's sample: (1 + L) kappa or (1 + tokens) kappa with weights; L or tokens without
- * weights. */
+/* Returns the number of rows of text i's sample: (1 + L) kappa or (1 + tokens) kappa with weights; L or tokens
+ * without weights. L is the common length of the hidden policy. */
 size_t nvdp__release_rows(const struct nvdp_posteriors *posteriors, size_t i);
 
-/* Streams of this module (NVDP__PURPOSE_MEASURE); exports use texts from 0. */
+/* Random streams of this module (NVDP__PURPOSE_MEASURE); an export uses one stream per text, from 0. */
 enum {
     NVDP__EPOCH_PAIRS = 1,
     NVDP__EPOCH_TEXTS = 2,
@@ -324,28 +322,28 @@ nvdp_status nvdp__posteriors_like(struct nvdp_context *ctx, const struct nvdp_po
 /* Copies rows [first, +rows) to row `at` of a set with the same width. */
 void nvdp__posteriors_copy(const struct nvdp_posteriors *from, size_t first, size_t rows,
                            struct nvdp_posteriors *to, size_t at);
-/* Selects texts by index, with their ids. */
+/* Selects texts by index, and copies their ids. */
 nvdp_status nvdp__posteriors_select(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
                                     size_t texts, const size_t *index,
                                     struct nvdp_posteriors **out);
-/* A uniformly drawn subset of `texts` texts, in order; index[texts] are their indices. */
+/* Draws a subset of `texts` texts uniformly, in ascending order; index[texts] receives their indices. */
 nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
                                   size_t texts, uint64_t seed, size_t *index,
                                   struct nvdp_posteriors **out);
 
 /* --- conversions.c: arithmetic of Bayesian DP without a context --- */
 
-/* Computes the cost from X_j = scale x[j] >= 0, for a valid configuration; m >= 2. */
+/* Computes the cost from X_j = scale x[j] >= 0, for a valid configuration and m >= 2. */
 struct nvdp_bdp_cost nvdp__bdp_cost(const struct nvdp__bdp_options *config, double moment,
                                     double scale, size_t m, const double *x);
-/* The term that nvdp_renyi_epsilon() adds to a divergence of order 1 + s; s may be far below the
- * rounding of the order. */
+/* Returns the term that nvdp_renyi_epsilon() adds to a divergence of order 1 + s; s may be far below the rounding of
+ * the order. */
 double nvdp__epsilon_more(double s, double delta);
-/* [calls cost - log(delta - (1 - (1-gamma)^calls))] / moment */
+/* Returns [calls cost - log(delta - (1 - (1-gamma)^calls))] / moment. */
 double nvdp__bdp_epsilon(const struct nvdp__bdp_options *config, double moment, int calls,
                          double cost);
 
-/* The values of nvdp__spread_level() and similar functions. */
+/* The levels of the quantiles in struct nvdp_spread. */
 extern const double nvdp__spread_level[NVDP_SPREAD_QUANTILES];
 extern const double nvdp__exact_fpr[NVDP_EXACT_FPRS];
 extern const double nvdp__pair_quantile_level[NVDP_PAIR_QUANTILES];

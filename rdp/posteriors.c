@@ -1,4 +1,4 @@
-/* Sets of posteriors: their arrays, validity checks, drawn subsets, descriptive statistics. */
+/* Sets of posteriors: their arrays, validity checks, drawn subsets and descriptive statistics. */
 #include "base/cache.h"
 #include "base/own.h"
 #include "base/random.h"
@@ -143,8 +143,8 @@ static nvdp_status check_rows(struct nvdp_context *ctx, const struct nvdp_poster
     return NVDP_OK;
 }
 
-/* Checks that each text lies in the ball, which the bound over all texts requires. 1e-12 allows
- * for rounding of the norm. */
+/* Checks that the mean of each text lies in the ball, which the bound over all texts requires.
+ * 1e-12 allows for the rounding of the norm. */
 static nvdp_status check_sequence(struct nvdp_context *ctx, const struct nvdp_posteriors *set) {
     double radius = set->clip_sequence;
     if (radius == 0) return NVDP_OK;
@@ -187,7 +187,7 @@ nvdp_status nvdp_posteriors_check(struct nvdp_context *ctx,
 
 /* --- Drawn subsets --- */
 
-/* Draws the first `texts` of a shuffle, in ascending order. */
+/* Draws the first `texts` indices of a shuffle, and sorts them. */
 nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
                                   size_t texts, uint64_t seed, size_t *index,
                                   struct nvdp_posteriors **out) {
@@ -256,7 +256,7 @@ nvdp_status nvdp__posteriors_select(struct nvdp_context *ctx, const struct nvdp_
 
 const double nvdp__spread_level[NVDP_SPREAD_QUANTILES] = {.05, .25, .5, .75, .95};
 
-/* Reorders values. */
+/* Computes the mean and the quantiles; reorders the values. */
 static struct nvdp_spread spread(size_t n, double *values) {
     struct nvdp_spread made = {.mean = NAN};
     double sum = 0;

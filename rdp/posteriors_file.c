@@ -67,8 +67,8 @@ static nvdp_status read_shapes(struct source *source) {
     return NVDP_OK;
 }
 
-/* A file of a few bytes may declare terabytes that were never stored. Deflate, the strongest of
- * the usual filters, compresses about a thousand to one. */
+/* Rejects implausible sizes: a file of a few bytes may declare terabytes that were never stored.
+ * Deflate, the strongest of the usual filters, compresses about a thousand to one. */
 static nvdp_status check_size(const struct source *source) {
     struct stat info;
     if (stat(source->path, &info) != 0)
@@ -114,7 +114,7 @@ static nvdp_status read_positive_integer(const struct source *source, const char
     return NVDP_OK;
 }
 
-/* Reads the attributes of the hidden policy: the common length and the padding's pseudo-count. */
+/* Reads the attributes of the hidden policy: the common length and the pseudo-count of padding. */
 static nvdp_status read_hidden(const struct source *source) {
     struct nvdp_posteriors *to = source->to;
     int length = 0;
@@ -207,11 +207,12 @@ nvdp_status nvdp_posteriors_read(struct nvdp_context *ctx, const char *path,
 
 /* --- writing posteriors --- */
 
-/* Writes f32 if every value is a float: half the bytes, without loss. */
+/* Writes float32 if every value is a float, which takes half the bytes without loss. */
 static nvdp_status write_reals(struct nvdp_context *ctx, struct nvdp__h5 *file, const char *name,
                                int rank, const size_t *shape, const double *values) {
     const size_t width = rank == 2 ? shape[1] : 1;
-    const size_t slice = 1 + ((size_t)1 << 16) / width; /* rows converted together */
+    /* number of rows that are converted together */
+    const size_t slice = 1 + ((size_t)1 << 16) / width;
     for (size_t k = 0; k < shape[0] * width; k++) {
         if ((double)(float)values[k] != values[k])
             return nvdp__h5_write(file, name, NVDP__H5_F64, rank, shape, values);

@@ -1,5 +1,5 @@
-/* Writes the report of a set of posteriors: one JSON object, and text for people. First the JSON of what no row describes,
- * then the tables of the quantities, from which come JSON and the grids of the text, then the text. */
+/* Writes the report of a set of posteriors as one JSON object and as text for people. The file has first the JSON of
+ * the parts that no row describes, then the tables of the quantities, which serve JSON and text, then the text. */
 #include "rdp/report.h"
 #include "base/array.h"
 #include "base/json.h"
@@ -24,7 +24,7 @@ static bool is_weighted(const struct nvdp_privacy_report *report) {
 
 #define number nvdp__json_number
 
-/* The causes of infinite pairs: the part of the sample, its quantity, and their names in the text. */
+/* The causes of infinite pairs: the part of the sample, the quantity, and the names of the cause in the text. */
 static const struct {
     const char *component, *quantity, *words;
     bool has_dim, has_ratio;
@@ -68,7 +68,7 @@ static json_t *pack_causes(const void *summary) {
     return list;
 }
 
-/* Packs what the bound holds for. */
+/* Packs the scope of the bound: which texts it holds for. */
 static json_t *pack_scope(const void *report) {
     const struct nvdp_privacy_report *from = report;
     return json_string(
@@ -104,7 +104,7 @@ static json_t *pack_trade_off(const void *rates) {
 /* clang-format off */
 #define VALUE(type_, name_, ...) {.name = name_, .type = NVDP_RESULT_##type_, __VA_ARGS__}
 #define CONSTANT(name_, text_) VALUE(TEXT, name_, .text = text_)
-/* A member of the struct in which the table's struct has a pointer. */
+/* A member of the struct to which a pointer in the table's struct points. */
 #define BEYOND(struct_, pointer, beyond, member) \
     .offset = offsetof(struct_, pointer), .indirect = true, .within = offsetof(beyond, member), \
     .width = sizeof(((beyond *)0)->member)
@@ -112,7 +112,7 @@ static json_t *pack_trade_off(const void *rates) {
 /* Quantiles of struct `type` at these levels. */
 #define QUANTILES(type, count, levels_) .array = count, .levels = levels_, NVDP_RESULT_AT(type, quantile[0])
 
-/* The statistics of divergences, a struct at this offset. */
+/* The statistics of divergences; `base` is the offset of the struct. */
 #define STATISTIC(base, member) \
     .offset = (base) + offsetof(struct nvdp_divergence_summary, member), \
     .width = sizeof(((struct nvdp_divergence_summary *)0)->member)
@@ -172,7 +172,7 @@ static const struct nvdp_result_table infinite_table = {
         INFINITE(REAL, "finite_below", finite_below, .help = "order below which these pairs are finite"),
         {.name = "causes", .json = pack_causes},
         {0}}};
-/* If no pair is infinite, the row does not exist. */
+/* The row does not exist if no pair is infinite. */
 #define CAUSES(struct_, member) \
     VALUE(TABLE, "infinite_pairs", NVDP_RESULT_AT(struct_, member), .indirect = true, .of = &infinite_table, \
           NVDP_RESULT_IF(struct nvdp_infinite_summary, infinite)
@@ -215,7 +215,7 @@ static const struct nvdp_result_table bound_table = {
 #define KEYS(...) (const struct nvdp_result_key[]){__VA_ARGS__, {0}}
 #define HIDDEN(row_) {.row = row_, .absent = NVDP_ABSENT_HIDDEN}
 
-/* If epsilon is infinite, every moment gives it: there is no best moment and no floor. */
+/* False if epsilon is infinite: every moment then gives the same epsilon, so there is no best moment and no floor. */
 static bool has_moment(const void *column) {
     return isfinite(((const struct nvdp_bdp_column *)column)->worst.epsilon);
 }
@@ -282,7 +282,8 @@ static const struct nvdp_result_table pair_table = {
         PAIR(REAL, "gdp_mu", mu, .help = "mu of Gaussian DP", .label = "GDP mu"),
         PAIR(LIST, "curve", curve, NVDP_RESULT_LENGTH(struct nvdp_exact_pair, points), .of = &point_table),
         PAIR(REAL, "trade_off", tpr, .json = pack_trade_off),
-        PAIR(REAL, "TPR at 1 %", tpr[3], .help = "power of the best test", .label = "TPR at 1 %"), /* nvdp__exact_fpr */
+        /* the level is nvdp__exact_fpr[3] */
+        PAIR(REAL, "TPR at 1 %", tpr[3], .help = "power of the best test", .label = "TPR at 1 %"),
         PAIR(REAL, "TPR at 10 %", tpr[5], .help = "power of the best test", .label = "TPR at 10 %"),
         {0}},
     .views = (const struct nvdp_result_view[]){
@@ -291,7 +292,7 @@ static const struct nvdp_result_table pair_table = {
                                   {.row = "p"}, {.row = "q"})},
         {0}}};
 
-/* The pairs to show: exact ones, or ones whose epsilon is an upper bound. */
+/* The pairs to show: pairs with an exact epsilon, or with an upper bound of epsilon. */
 struct exact_pairs {
     const struct nvdp_exact_pair *worst[2], *typical[2], *asked[2];
 };
@@ -305,7 +306,7 @@ static const struct nvdp_result_table exact_lines = {
         EXACT_LINES(worst, "worst pair"), EXACT_LINES(typical, "typical pair"), EXACT_LINES(asked, "requested pair"), {0}}};
 /* clang-format on */
 
-/* Packs a pair with the names of its numbers that are bounds, a set of enum nvdp_exact_number. */
+/* Packs a pair. `bounds`, a set of enum nvdp_exact_number, selects the numbers that are upper bounds. */
 static json_t *pack_pair(const char *which, const struct nvdp_exact_pair *pair, unsigned bounds) {
     static const char *const name[] = {"epsilon", "curve", "gdp_mu", "trade_off"};
     json_t *object = json_pack("{s:s}", "which", which), *names = json_array();
@@ -399,7 +400,7 @@ static const struct nvdp_result_table rows_table = {
         {0}}};
 /* clang-format on */
 
-/* True if the two texts of the largest sum have different rows; an older caller's report has none. */
+/* True if the two texts with the largest sum have different rows; the report of an older caller has no rows. */
 static bool has_rows(const void *report) {
     const struct nvdp_pair_rows *rows = &((const struct nvdp_privacy_report *)report)->argmax_rows;
     return rows->p >= 0 && rows->p != rows->q;
@@ -409,7 +410,7 @@ static bool has_digest(const void *report) {
     return ((const struct nvdp_privacy_report *)report)->digest[0] != '\0';
 }
 
-/* Returns the number of pairs among which infinite ones were counted. */
+/* Returns the number of pairs among which infinite pairs were counted. */
 static double counted(const struct nvdp_pairs_summary *pairs) {
     return (double)(pairs->sample.drawn > 0 ? pairs->sample.drawn : pairs->pairs);
 }
@@ -472,14 +473,14 @@ json_t *nvdp__privacy_report_pack(const void *report) {
 
 /* --- Text for people --- */
 
-/* Returns finite numbers with four digits. */
+/* Formats a finite number with four digits. */
 static struct nvdp__short_text say(double value) {
     const bool plain = value == 0 || (fabs(value) >= 1e-3 && fabs(value) < 1e7);
     if (isnan(value)) return nvdp__short_text("-");
     return nvdp__short_text(isinf(value) ? "%g" : plain ? "%.4f" : "%.3e", value);
 }
 
-/* Returns a percentage that is never rounded to 0 or 100. */
+/* Formats a percentage that is never rounded to 0 or 100. */
 static struct nvdp__short_text say_share(size_t part, size_t all) {
     const double share = 100.0 * (double)part / (double)all;
     if (part > 0 && share < 0.1) return nvdp__short_text("less than 0.1");
@@ -533,12 +534,13 @@ static void print_infinite(const struct nvdp_pairs_summary *pairs, FILE *to) {
                       say(pairs->sum.max_finite).text, say(pairs->sum.mean_finite).text);
 }
 
-/* A cause of infinite pairs, ordered by their number. */
+/* A cause of infinite pairs; causes are ordered by the number of their pairs. */
 struct cause {
     size_t pairs, of;
 };
 
-/* Prints the causes, most frequent first, and what removes them.  A lower order removes nothing: the samples stay the same. */
+/* Prints the causes, the most frequent first, and what removes them. A lower order removes no cause, because the
+ * samples stay the same. */
 static void print_causes(const struct nvdp_infinite_summary *from, bool exact,
                          const struct nvdp__remedies *remedies, FILE *to) {
     struct cause cause[NVDP_INFINITE_CAUSES];
@@ -572,7 +574,7 @@ static struct nvdp__short_text interval_text(const struct nvdp_interval *from) {
     return nvdp__short_text("%s to %s", say(from->low).text, say(from->high).text);
 }
 
-/* Prints the estimates from drawn pairs, and which numbers are exact. */
+/* Prints the estimates from drawn pairs, and states which numbers are exact. */
 static void print_sample(const struct nvdp_pairs_summary *pairs, FILE *to) {
     const struct nvdp_pairs_sample *sample = &pairs->sample;
     nvdp__fprintf(to,
@@ -630,7 +632,7 @@ static void print_divergences(const struct nvdp_privacy_report *report,
     fputs(".\n\n", to);
 }
 
-/* NULL: the causes are not known. */
+/* Returns the number of infinite pairs; `from` is NULL if the causes are not known. */
 static size_t infinite_pairs(const struct nvdp_infinite_summary *from) {
     return from != NULL ? from->infinite : 0;
 }
@@ -747,8 +749,8 @@ void nvdp__privacy_report_tables(const struct nvdp_privacy_report *report,
     print_bayesian(report, remedies, to);
 }
 
-/* Prints how often a sample's text is named, its proven bounds with and without the text's label, if there are any, and the
- * bound of any other guess. */
+/* Prints how often a sample's text is identified, the proven bounds with and without the text's label, if there are
+ * any, and the bound of any other guess. */
 static void print_first(const struct nvdp_privacy_report *report, FILE *to) {
     const struct nvdp_linkage *linkage = report->linkage;
     if (nvdp__linkage_measured(linkage))

@@ -12,36 +12,39 @@
 
 /* The property that a mechanism lacks when a condition of a theorem does not hold. */
 enum nvdp__need {
-    NVDP__NEED_NOISE,  /* a method that adds noise */
-    NVDP__NEED_SEALED, /* nothing but the sample is read */
+    NVDP__NEED_NOISE,  /* the method adds noise */
+    NVDP__NEED_SEALED, /* readers see nothing but the sample */
     NVDP__NEED_HIDDEN_LENGTH,
-    NVDP__NEED_SAME_NOISE, /* for every text */
-    NVDP__NEED_RADIUS,     /* one norm for all means of a text */
-    NVDP__NEED_NO_WEIGHTS, /* that depend on the text */
+    NVDP__NEED_SAME_NOISE, /* the noise is the same for every text */
+    NVDP__NEED_RADIUS,     /* one upper bound of the norm for all means of a text */
+    NVDP__NEED_NO_WEIGHTS, /* no weights depend on the text */
     NVDP__NEED_WEIGHT_BOUNDS,
-    NVDP__NEED_ROW_RADIUS, /* one norm for the mean of each vector */
+    NVDP__NEED_ROW_RADIUS, /* one upper bound of the norm for the mean of each vector */
     NVDP__NEED_VARIANCE_BOUNDS
 };
 
-/* Remedies come from the caller, who knows the options of training and the commands.  Measurements know neither. */
+/* The remedies come from the caller, who knows the options of training and the commands. The measurements know
+ * neither. */
 struct nvdp__remedies {
     /* Writes the options that would meet the need. */
     void (*need)(enum nvdp__need need, char *out, size_t size);
-    /* Prints what removes infinite divergences; exact: the report has the exact loss too. */
+    /* Prints what removes infinite divergences; `exact` is true if the report also has the exact loss. */
     void (*infinite)(const struct nvdp_infinite_summary *from, bool exact, FILE *to);
 };
 
-/* Returns the JSON object of a struct nvdp_privacy_report; NULL: out of memory, or a method name that is not UTF-8. */
+/* Returns the JSON object of a struct nvdp_privacy_report; NULL if memory is exhausted or a method name is not
+ * UTF-8. */
 json_t *nvdp__privacy_report_pack(const void *report);
-/* Prints the tables of a report, without the first and the last lines.  remedies NULL: none are named. */
+/* Prints the tables of a report, without the first and the last lines. `remedies` is NULL if the text shall name no
+ * options. */
 void nvdp__privacy_report_tables(const struct nvdp_privacy_report *report,
                                  const struct nvdp__remedies *remedies, FILE *to);
-/* Prints the text of a report, with these remedies. */
+/* Prints the text of a report; `remedies` are the options that the text names. */
 void nvdp__privacy_report_print(const struct nvdp_privacy_report *report,
                                 const struct nvdp__remedies *remedies, FILE *to);
 /* Prints the few lines of a report that matter most. */
 void nvdp__privacy_report_summary(const void *report, FILE *to);
-/* The kinds of these results. src/model defines the report's, because its text names remedies. */
+/* The kinds of these results. src/model defines the kind of the report, because the report's text names remedies. */
 extern const struct nvdp_result_kind nvdp__privacy_kind, nvdp__linkage_kind;
 
 /* Writes a certificate in plain English, one paragraph without line ends: the guarantee, what it rests on, and what
@@ -70,9 +73,9 @@ double nvdp__guess_from_curve(double baseline, size_t n, const double *epsilon,
  * linkage: from nvdp_linkage_measure()
  * Returns printable ASCII */
 struct nvdp__claim_text nvdp__linkage_sentence(const struct nvdp_linkage *linkage);
-/* Returns whether there is a linkage that was measured. */
+/* Returns true if there is a linkage and it was measured. */
 bool nvdp__linkage_measured(const struct nvdp_linkage *linkage);
-/* Returns the JSON object of a linkage, with its sentence; null if it was not measured. */
+/* Returns the JSON object of a linkage, with the sentence; null if the linkage was not measured. */
 json_t *nvdp__linkage_pack(const void *linkage);
 
 #endif

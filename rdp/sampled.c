@@ -1,4 +1,4 @@
-/* Statistics: quantiles and confidence intervals, then those of all pairs from a sample of the pairs.
+/* Statistics: quantiles and confidence intervals, then statistics of all pairs from a sample of the pairs.
  *
  * No call of GSL here can reach its error handler, which aborts: arguments are checked before.
  * GSL's iterative inverse of the beta distribution may fail to converge, so bisection replaces
@@ -13,7 +13,8 @@
 const double nvdp__pair_quantile_level[NVDP_PAIR_QUANTILES] = {.5, .9, .95, .99, .999};
 
 size_t nvdp__quantile_place(size_t n, double level) {
-    double rank = ceil(level * (double)n - 1e-9); /* .95 * 20 is 19 */
+    /* keeps .95 * 20 = 19 from being rounded up to 20 */
+    double rank = ceil(level * (double)n - 1e-9);
     return nvdp__min(rank < 1 ? 0 : (size_t)rank - 1, n - 1);
 }
 
@@ -36,7 +37,7 @@ struct nvdp_interval nvdp__interval_student(double confidence, size_t n, double 
     return (struct nvdp_interval){mean - reach, mean + reach};
 }
 
-/* Maurer & Pontil 2009, Theorem 4, on either side with probability alpha/2 = 1/x:
+/* Maurer & Pontil 2009, Theorem 4, each side fails with probability alpha/2 = 1/x:
  *
  *     sd sqrt(2 log(2x) / n)  +  7 max log(2x) / (3 (n-1)),    sd with n-1. */
 struct nvdp_interval nvdp__interval_bernstein(double confidence, size_t n, double mean, double sd,
@@ -52,7 +53,7 @@ static double binomial(size_t n, double p, size_t k) {
     return k >= n ? 1 : gsl_cdf_beta_Q(p, (double)k + 1, (double)(n - k));
 }
 
-/* The smallest k with P(Binomial(n, p) <= k) >= probability. */
+/* Returns the smallest k with P(Binomial(n, p) <= k) >= probability. */
 static size_t binomial_inverse(size_t n, double p, double probability) {
     size_t low = 0;
     size_t high = n;
@@ -77,8 +78,8 @@ void nvdp__interval_ranks(double confidence, size_t n, double level, size_t *low
     *high = binomial_inverse(n, level, 1 - tail) + 1;
 }
 
-/* The x in (0, 1) at which gsl_cdf_beta_P(x, a, b) reaches `probability`, to the last bit.
- * gsl_cdf_beta_Pinv fails, through the error handler, from a + b = 1e5 on. */
+/* Returns the x in (0, 1) at which gsl_cdf_beta_P(x, a, b) reaches `probability`, to the last bit.
+ * gsl_cdf_beta_Pinv() fails, through the error handler, from a + b = 1e5 on. */
 static double beta_inverse(double probability, double a, double b) {
     double low = 0, high = 1;
     for (;;) {
@@ -88,7 +89,7 @@ static double beta_inverse(double probability, double a, double b) {
     }
 }
 
-/* Clopper & Pearson 1934; the upper end is one minus the lower end of the complement. */
+/* Uses the interval of Clopper & Pearson 1934; the upper end is one minus the lower end of the complement. */
 struct nvdp_interval nvdp__interval_share(double confidence, size_t n, size_t successes) {
     double tail = (1 - confidence) / 2;
     struct nvdp_interval made = {0, 1};
@@ -108,26 +109,28 @@ double nvdp__share_error(double share, size_t n) {
 
 /* Statistics of all pairs from a sample of them.
  *
- * The largest divergence comes from nvdp__pairs_largest and is exact, and so is the decision
- * whether any pair is infinite. Pairs are drawn uniformly from the adjacent ordered ones, with
- * replacement, from a stream of their own: pair k depends only on the seed and k. Mean and
- * quantiles are those of the drawn pairs, with confidence intervals. */
+ * The largest divergence comes from nvdp__pairs_largest() and is exact. The decision if any pair is infinite is
+ * exact, too. Pairs are drawn uniformly from the adjacent ordered pairs, with replacement, from a separate random
+ * stream: pair k depends only on the seed and k. Mean and quantiles are those of the drawn pairs, with confidence
+ * intervals. */
 /* --- Groups of adjacent texts: any two texts of a group are adjacent, texts of different groups
  * are not --- */
 
 struct groups {
-    size_t *text;                       /* [N] group after group, each ascending */
-    struct nvdp__adjacent_texts *group; /* [count] of at least two texts each */
+    /* [N] indices, group after group, ascending within each group */
+    size_t *text;
+    struct nvdp__adjacent_texts *group; /* [count] groups of at least two texts each */
     size_t count;
-    uint64_t pairs; /* ordered */
+    uint64_t pairs; /* number of ordered pairs */
 };
 
-/* `memory` owns the arrays. If the length decides, texts of one length follow those of a smaller length. */
+/* Groups the texts; `memory` owns the arrays. If lengths decide, the groups are in ascending order of length. */
 static nvdp_status groups_create(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                  enum nvdp_adjacency adjacency, struct nvdp__memory *memory,
                                  struct groups *out) {
     bool by_length = adjacency == NVDP_ADJACENT_SAME_LENGTH;
-    nvdp__autofree size_t *first = NULL; /* [rows + 1] index of the first text with so many rows */
+    /* [rows + 1] index of the first text that has this number of rows */
+    nvdp__autofree size_t *first = NULL;
     size_t rows = 0;
     for (size_t i = 0; by_length && i < set->texts; i++) {
         rows = nvdp__max(rows, nvdp__rows(set, i));
@@ -175,9 +178,9 @@ struct sampled {
     double order;
     struct groups groups;
     struct nvdp__pairs *pairs;
-    double *value;  /* [drawn] */
-    size_t *from;   /* [drawn] P of the pair */
-    double *sorted; /* [drawn] in one unit */
+    double *value;  /* [drawn] divergences */
+    size_t *from;   /* [drawn] index of the pair's P */
+    double *sorted; /* [drawn] sorted values in one unit */
 };
 
 static void keep_largest(const struct sampled *work, const struct nvdp__largest *found,
@@ -192,14 +195,13 @@ static void keep_largest(const struct sampled *work, const struct nvdp__largest 
     }
 }
 
-/* The maxima of every unit: within a group all samples have the same size, unless a pair is
- * infinite. */
+/* Finds the maximum per unit: within a group all samples have the same size, unless a pair is infinite. */
 static nvdp_status find_largest(struct sampled *work, struct nvdp_pairs_summary *to) {
     const struct nvdp_posteriors *set = work->set;
     struct nvdp__largest found = {.value = INFINITY};
     to->sum.max = to->per_component.max = to->per_component_dim.max = -INFINITY;
     bool all = work->config->adjacency == NVDP_ADJACENT_ALL;
-    /* different public lengths: +inf, regardless of the posteriors */
+    /* texts with different public lengths: +inf, regardless of the posteriors */
     for (size_t i = 1; set->policy == NVDP_LENGTH_PUBLIC && all && i < set->texts; i++) {
         if (nvdp__rows(set, i) == nvdp__rows(set, 0)) continue;
         found.q = i;
@@ -214,7 +216,7 @@ static nvdp_status find_largest(struct sampled *work, struct nvdp_pairs_summary 
     return NVDP_OK;
 }
 
-/* Pair k of the draw: the ordered pair with index `at` among those of all groups. */
+/* Draws pair k: the ordered pair with index `at` among the pairs of all groups. */
 static void draw(const struct sampled *work, size_t k, size_t *i, size_t *j) {
     const struct nvdp__noise noise = {.seed = work->config->seed};
     struct nvdp__stream stream =
@@ -261,7 +263,7 @@ static double at_rank(const struct sampled *work, size_t rank, double none, doub
     return rank > work->config->max_pairs ? beyond : work->sorted[rank - 1];
 }
 
-/* Mean and quantiles in one unit; infinite values come last. */
+/* Computes mean and quantiles in one unit; infinite values come last. */
 static void describe(struct sampled *work, enum nvdp__unit unit, size_t finite,
                      struct nvdp_divergence_summary *to, double *sd) {
     size_t drawn = work->config->max_pairs;
@@ -288,7 +290,7 @@ static void describe(struct sampled *work, enum nvdp__unit unit, size_t finite,
     }
 }
 
-/* Computes the intervals of the sum, while `sorted` holds it. */
+/* Computes the intervals of the sum; `sorted` must hold the sums. */
 static void intervals(const struct sampled *work, size_t finite, double sd,
                       struct nvdp_pairs_summary *to) {
     struct nvdp_pairs_sample *sample = &to->sample;
@@ -307,7 +309,7 @@ static void intervals(const struct sampled *work, size_t finite, double sd,
         sample->quantile[level].high = at_rank(work, high, 0, to->sum.max);
     }
     sample->infinite_share = nvdp__interval_share(confidence, drawn, drawn - finite);
-    /* it is known that none is infinite */
+    /* no pair is infinite if the maximum is finite */
     if (!isinf(to->sum.max)) sample->infinite_share.high = 0;
 }
 
@@ -315,7 +317,7 @@ static void summarize(struct sampled *work, struct nvdp_pairs_summary *to) {
     size_t drawn = work->config->max_pairs;
     size_t finite = 0;
     for (size_t k = 0; k < drawn; k++) {
-        /* the error of fast arithmetic must not exceed the largest */
+        /* fast arithmetic has an error, but no value may exceed the largest */
         work->value[k] = fmin(work->value[k], to->sum.max);
         finite += work->value[k] < INFINITY ? 1 : 0;
     }
@@ -327,7 +329,7 @@ static void summarize(struct sampled *work, struct nvdp_pairs_summary *to) {
     }
 }
 
-/* Explains the largest pair and the first drawn ones that are infinite. */
+/* Explains the largest pair and the first infinite drawn pairs. */
 static nvdp_status explain(const struct sampled *work, const struct nvdp_pairs_summary *made,
                            struct nvdp_infinite_summary *out) {
     size_t n = 0;

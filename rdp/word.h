@@ -8,46 +8,50 @@
  * For one word and any other this is min(2cR, 2C); for an inserted or deleted word min(c (2R - 1), 2C).
  *
  * Proof. A window that holds no changed word, and does not reach over the place of the change, is a window of both
- * texts, and cancels in S - S'. The others are centered on the k words or on one of the r words on either side: at most
- * 2r + k in the text and, in the same way, 2r + k' in the other one. Each adds at most c. P does not increase
- * distances, and two points of the ball are at most 2C apart.
+ * texts, and cancels in S - S'. The other windows are centered on the k words or on one of the r words on either side:
+ * at most 2r + k in the text and, in the same way, 2r + k' in the other text. Each window adds at most c. P does not
+ * increase distances, and two points of the ball are at most 2C apart.
  *
  * No more can be said for unknown f: the largest |S - S'| over all f is c times the L1 distance of the two multisets of
  * windows, attained by f = c u on the windows of one text and -c u on those of the other.
  *
  * Arithmetic. The sum is exact (vib/word.c). M is computed in float: |fl(M) - M| <= C (3 2^-24 + 2^-30), from the
  * rounding of S, of the factor and of the products. A release rounds each mean to a multiple of 2^-42 or less, which
- * moves a vector of at most 2^20 numbers by 2^-32. Two texts have at most twice both: SLACK C + STEP.
+ * moves a vector of at most 2^20 numbers by 2^-32. For two texts, twice the sum of both errors is below SLACK C + STEP.
  *
- * S samples are one with the mean sqrt(S) M, so the mechanism is mu-GDP in the word with mu = sqrt(S) |M - M'|.
+ * S samples count as one sample with the mean sqrt(S) M, so the mechanism is mu-GDP in the word with mu = sqrt(S) |M -
+ * M'|.
  *
- * Guesses of the words at one place, or whether there are any, all others known; the text has k <= K words there. The
- * reference is Q = N(M_0, I), M_0 = P(S_0), S_0 the sum of the windows that neither hold a word of the place nor reach
- * over it. S_0 is a sum over words of the text that the attacker knows, and the same for all k. The other windows are
- * centered on the k words or on one of the r words on either side: |M - M_0| <= c (2r + K). The center of the ball is at
- * most C away. So every bound on guesses for a text within radius C holds with min(c(2r + K), C) in place of C, given all
- * other words (rdp/guess.c). The text without the words is no reference: for r > 0 it has other windows at the place. */
+ * A guess names the words at one place, or if there are any words, when all other words are known. The text has k <=
+ * K words at the place. The reference is Q = N(M_0, I), M_0 = P(S_0), S_0 the sum of the windows that neither hold a
+ * word of the place nor reach over it. S_0 is a sum over words of the text that the attacker knows, and the same for
+ * all k. The other windows are centered on the k words or on one of the r words on either side: |M - M_0| <= c (2r +
+ * K). The center of the ball is at most C away. So every bound on guesses for a text within radius C holds with
+ * min(c(2r + K), C) in place of C, given all other words (rdp/guess.c). The text without the words cannot be the
+ * reference: for r > 0 that text has other windows at the place. */
 #ifndef NVDP_RDP_WORD_H
 #define NVDP_RDP_WORD_H
 
 #include <stddef.h>
 
-/* The certificate's numbers: c and C in standard deviations of the noise. */
+/* The numbers of the certificate: c and C in standard deviations of the noise. */
 struct nvdp__word_clip {
-    double word;   /* c */
-    double text;   /* C */
-    double window; /* r */
+    double word;   /* c: the clip of a window's vector */
+    double text;   /* C: the radius of the ball */
+    double window; /* r: the neighbors on either side */
 };
-/* c (4r + k + k'), without arithmetic's slack: the bound on |S - S'|. */
+/* Returns c (4r + k + k'), the bound on |S - S'| without the slack of arithmetic. */
 double nvdp__word_shift(const struct nvdp__word_clip *clip, size_t before, size_t after);
-/* Upper bound of mu for k = `before` adjacent words and k' = `after` others in their place, all samples together. */
+/* Returns an upper bound of mu for all samples together if k' = `after` words replace k = `before` adjacent words. */
 double nvdp__word_mu(const struct nvdp__word_clip *clip, size_t before, size_t after, int releases);
-/* Upper bound of |M - M_0|: the radius for guesses of up to `words` adjacent words and of their presence, one sample. */
+/* Returns an upper bound of |M - M_0| for one sample: the radius for guesses of up to `words` adjacent words and of
+ * their presence. */
 double nvdp__word_radius(const struct nvdp__word_clip *clip, size_t words);
-/* The largest c, rounded down, whose mu is at most `mu` for one sample; C is clip->text, or SPARE c if that is infinite.
- * NAN if arithmetic's slack alone exceeds mu. */
+/* Returns the largest c, rounded down, whose mu is at most `mu` for one sample. C is clip->text, or SPARE c if
+ * clip->text is infinite. Returns NAN if the slack of arithmetic alone exceeds mu. */
 double nvdp__word_clip_for(const struct nvdp__word_clip *clip, double mu);
-/* C if the caller sets none: so many words that all agree are summed before the ball shortens them. */
+/* Returns the C that is used if the caller sets no C: a multiple of the word clip, so that only a sum of that many
+ * equal vectors reaches the ball. */
 double nvdp__word_spare(double word);
 
 #endif

@@ -1,4 +1,5 @@
-/* The worst case within bounds: the largest Renyi divergence of two posteriors, and how far one word moves a text's mean.
+/* The worst case within bounds: the largest Renyi divergence of two posteriors, and how far one word moves a text's
+ * mean.
  *
  * The largest Renyi divergence of two posteriors within bounds, l = 1 + s.
  *
@@ -7,12 +8,12 @@
  *     g(p, q)  =  [G(c) - G(p)] / s - [G(p) - G(q)],      c = p + s (p - q),
  *     dg/dp    =  l/s [G'(c) - G'(p)],      dg/dq  =  G'(q) - G'(c),
  *
- * and as G' increases, g grows when either argument moves away from the other.  Its largest value over a square
- * [low, high]^2 is g(high, low) or g(low, high).
+ * and as G' increases, g grows when either argument moves away from the other.  Its largest value over a square [low,
+ * high]^2 is g(high, low) or g(low, high).
  *
- * Gaussians: G = -1/2 log of the precision 1/var of each dimension, and the means' l |d|^2 / (2 v),
- * v = var_q - s (var_p - var_q), |d| <= 2R.  The latter is largest for the smallest v = low - s (high - low), at
- * var_p = high and var_q = low.  For l >= 1 these also have the larger g, and the bound is attained.
+ * Gaussians: G = -1/2 log of the precision 1/var of each dimension, and the means' l |d|^2 / (2 v), v = var_q - s
+ * (var_p - var_q), |d| <= 2R.  The latter is largest for the smallest v = low - s (high - low), at var_p = high and
+ * var_q = low.  For l >= 1 these also have the larger g, and the bound is attained.
  *
  * Dirichlets, m components and a fixed one, with the totals P, Q of all:
  *
@@ -63,22 +64,22 @@ struct box {
     double k1, k2;
 };
 
-/* g of a component's kappa weights. */
+/* Returns g of a component's kappa weights. */
 static double part(const struct box *box, double p, double q) {
     return box->kappa *
            nvdp__log_gamma_second_difference(box->order, p / box->kappa, q / box->kappa);
 }
 
-/* psi'(x); at its far ends, where GSL would stop the program, an upper bound (Qi & Guo 2010: 1/x
- * + 1/x^2). */
+/* Returns psi'(x); at the far ends of the range, where GSL would stop the program, returns an upper bound (Qi & Guo
+ * 2010: 1/x + 1/x^2). */
 static double trigamma(double x) {
     return x > 1e-100 && x < 1e100 ? gsl_sf_psi_1(x) : 1 / x + 1 / x / x;
 }
 
-/* An upper bound of g(p, low) / a. */
+/* Returns an upper bound of g(p, low) / a. */
 static double steepest(const struct box *box) {
     const double step = (box->high - box->low) / CELLS;
-    /* dg/dp <= l (p - low) psi'(low) in the first cell */
+    /* in the first cell, dg/dp <= l (p - low) psi'(low) */
     double largest =
         box->order * step * (box->high - box->low) / box->kappa * trigamma(box->low / box->kappa);
     for (size_t i = 1; i < CELLS; i++) {
@@ -88,7 +89,7 @@ static double steepest(const struct box *box) {
     return largest;
 }
 
-/* A quarter of the square: u and v from [0] to [1]. */
+/* A quarter of the square: u and v lie between [0] and [1]. */
 struct quarter {
     double u[2], v[2];
     int depth;
@@ -128,7 +129,7 @@ static double maximize(const struct box *box, double at[2]) {
         const double above = bound(box, &x);
         if (!(above > best * (1 + TOLERANCE))) continue;
         if (x.depth == DEEPEST) {
-            best = above; /* so small that it counts as a point */
+            best = above; /* the quarter is so small that it counts as a point */
             continue;
         }
         for (int k = 0; k < 4; k++)
@@ -140,8 +141,8 @@ static double maximize(const struct box *box, double at[2]) {
     return best * (1 + TOLERANCE);
 }
 
-/* The divergence of pseudo-counts at the ends: `u` of P's components are high, and `v` others of
- * Q's. */
+/* Returns the divergence of pseudo-counts at the ends of the range: `u` components of P are high, and `v` other
+ * components of Q are high. */
 static double vertex(const struct box *box, double u, double v) {
     if (u + v > box->m) return 0;
     return u * part(box, box->high, box->low) + v * part(box, box->low, box->high) -
@@ -166,8 +167,8 @@ double nvdp__worst_dirichlet(double order, size_t m, double fixed, double low, d
 
 /* --- the certificate per word (word.h has the theorem and its proof). Every result is rounded to the safe side --- */
 
-static const double SLACK = 0x1p-21; /* of both texts: above 2 (3 2^-24 + 2^-30) */
-static const double STEP = 0x1p-30;  /* above 2 2^-32 */
+static const double SLACK = 0x1p-21; /* slack of both texts: above 2 (3 2^-24 + 2^-30) */
+static const double STEP = 0x1p-30;  /* rounding step of both texts: above 2 2^-32 */
 static const double UP = 1 + 0x1p-50;
 static const double SPARE = 256;
 
@@ -186,9 +187,9 @@ double nvdp__word_mu(const struct nvdp__word_clip *clip, size_t before, size_t a
     return sqrt((double)releases) * fmin(moved, 2 * clip->text) * UP;
 }
 
-/* |M - M_0| <= min(c (2r + K), C), K = words. M_0 is 0 for C. Else M_0 lacks the windows centered on the K words or on
- * one of the r words on either side, and no others; each adds at most c. The arithmetic moves M alone: half the slack
- * of two texts. */
+/* |M - M_0| <= min(c (2r + K), C), K = words. M_0 is 0 for the bound C. Otherwise M_0 lacks exactly the windows
+ * centered on the K words or on one of the r words on either side, and each of these windows adds at most c. The
+ * rounding of arithmetic moves only M, so half the slack of two texts is enough. */
 double nvdp__word_radius(const struct nvdp__word_clip *clip, size_t words) {
     const double windows = 2 * clip->window + (double)words;
     return fmin((windows * clip->word + slack(clip) / 2) * UP, clip->text);
@@ -198,7 +199,7 @@ double nvdp__word_spare(double word) {
     return SPARE * word;
 }
 
-/* mu = 2cR + SLACK C + STEP, with C given or C = SPARE c. */
+/* Solves mu = 2cR + SLACK C + STEP for c, with C given or C = SPARE c. */
 double nvdp__word_clip_for(const struct nvdp__word_clip *clip, double mu) {
     const double windows = 4 * clip->window + 2;
     const double fixed = isinf(clip->text) ? STEP : slack(clip);
