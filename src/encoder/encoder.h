@@ -35,7 +35,7 @@ struct nvdp__names {
     const char *query, *key, *value, *attention_output, *attention_norm;
     const char *intermediate, *output, *output_norm;
     const char *words;               /* after the prefix; NULL: "embeddings.word_embeddings" */
-    const char *relative;            /* after the prefix; NULL: no biases by distance */
+    const char *relative;            /* after the prefix; NULL: no relative position biases */
     const char *projection;          /* after the prefix, of the embeddings; NULL: none */
     const char *pooler, *classifier; /* whole names */
 };
@@ -77,10 +77,10 @@ struct nvdp__bert {
     struct nvdp__dense norm;
     struct nvdp__dense projection; /* of the embeddings, if has_projection */
     bool has_projection;
-    size_t relative; /* biases by distance, if the row has them */
+    size_t relative; /* relative position biases, if the row has them */
     struct nvdp__bert_layer *layer;
     struct nvdp__dense last_norm, head_norm; /* after the last layer, and after the pooler */
-    void *own; /* indices of an encoder without such layers, for its own file; free() */
+    void *own; /* indices of an encoder without these layers; released with free() */
     struct nvdp__dense pooler;
     bool has_pooler;
 };
@@ -173,7 +173,7 @@ struct nvdp__bert_cache {
     float *cosine[2],
         *sine[2]; /* [longest, head size / 2] rotary positions: all tokens, near ones */
     float *embedded, *d_embedded; /* [T,E] before the projection; [T,D] its gradient, or scratch */
-    struct nvdp__relative relative; /* biases by distance, or the window of near tokens */
+    struct nvdp__relative relative; /* relative position biases, or the window of near tokens */
     float *d_relative;              /* [B, buckets, heads] their gradients */
     /* Host arrays of layers+1; [0] is the output of the embeddings. After a training forward,
      * only the last hidden state is readable, and only the inputs of products are kept; in
@@ -182,7 +182,7 @@ struct nvdp__bert_cache {
     struct nvdp__tensor *states; /* the same, for products */
     struct nvdp__bert_layer_cache *layer;
     struct nvdp__memory memory; /* of the arrays on the host */
-    void *own; /* activations of an encoder without such layers, for its own file (row.h); free() */
+    void *own; /* activations of an encoder without these layers (row.h); released with free() */
     /* Releases what `own` refers to; NULL: it refers to nothing that is owned. */
     void (*release_own)(struct nvdp__bert_cache *cache);
     float *scratch; /* attention */

@@ -159,7 +159,7 @@ nvdp_status nvdp__transformer_declare(struct nvdp__bert *bert, struct nvdp__para
     char name[NAME_SIZE];
     NVDP_TRY(NVDP__NEW(params->ctx, bert->layer, bert->config.num_hidden_layers));
     NVDP_TRY(declare_embeddings(bert, params));
-    /* The biases by distance stand before the layers, so that they are frozen with the first. */
+    /* The relative position biases stand before the layers, so that they are frozen with the first. */
     if (buckets > 0) {
         nvdp__snprintf(name, sizeof name, "%s.%s", names->prefix, names->relative);
         NVDP_TRY(add(params, name, "weight", 2, buckets, bert->config.num_attention_heads,

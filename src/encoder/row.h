@@ -100,8 +100,8 @@ struct nvdp__encoder_row {
      * pooler. */
     bool word_local;
     enum nvdp__act pooler_activation;
-    /* Biases by distance: rows of their table (0: none), and the row of a distance j - i from
-     * query i to key j. */
+    /* Relative position biases: rows of their table (0: no biases), and the row of a distance
+     * j - i from query i to key j. */
     size_t relative_buckets;
     int32_t (*relative_bucket)(int32_t distance);
 

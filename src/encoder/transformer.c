@@ -115,7 +115,7 @@ static void plan_training(const struct nvdp__bert *bert, const struct nvdp__enco
     cache->d_context = nvdp__plan_product(plan, plan->dim);
 }
 
-/* Plans the biases by distance of texts of at most `longest` tokens. */
+/* Plans the relative position biases of texts of at most `longest` tokens. */
 static void plan_relative(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                           size_t max_texts, size_t longest, struct nvdp__arena *arena,
                           struct nvdp__bert_cache *cache) {

@@ -44,7 +44,7 @@ struct nvdp_model {
     char frozen[NVDP__DIGEST_HEX]; /* digest of the frozen weights; empty until first requested */
     const double *class_weight;    /* borrowed: weight per class in the loss; NULL: all 1 */
     struct nvdp__prefix *prefix; /* borrowed: supplies the frozen layers' states; NULL: computed */
-    struct nvdp__token_noise *noise; /* borrowed: replaces texts before encoding; NULL */
+    struct nvdp__token_noise *noise; /* borrowed: replaces texts before encoding, unless NULL */
     struct nvdp__bert_cache cache;
     struct nvdp__arena arena;
     char *owned_text; /* storage of task and column names in info */

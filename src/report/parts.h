@@ -93,7 +93,8 @@ struct report_measured {
     bool same_length;  /* adjacency */
     bool given_length; /* privatized texts, whose lengths are public: pairs of equal length */
     bool drawn;        /* mean and shares are estimates from drawn pairs */
-    double population; /* texts compared with that of bdp's largest epsilon; NaN */
+    double
+        population; /* texts compared with the text of bdp's largest epsilon; NaN if not measured */
 };
 
 /* A complete measurement of a run. */
@@ -114,7 +115,7 @@ struct report_run {
     char *label, *model; /* from sweep.json, or NULL; model: the grid's path, with {options} */
     /* Mechanism that privatizes its texts: "santext", ...; NULL if there is none. */
     char *sanitizer;
-    double eta;                /* noise of the mechanism; NaN */
+    double eta;                /* noise of the mechanism; NaN without one */
     double lambda_g, lambda_d; /* NaN if the method has none */
     double clip_sequence;      /* C; NaN without a sequence clip */
     uint64_t seed;
@@ -123,12 +124,13 @@ struct report_run {
     char *metric[REPORT_METRICS]; /* names for printing */
     char *metric_key;             /* first metric, as in files */
     double score[REPORT_METRICS]; /* NaN from index [metrics] */
-    double majority;              /* score of the most frequent class; NaN */
+    double majority; /* score of the most frequent class; NaN if result.json has none */
     double validation, seconds;
     double training_epsilon,
         training_delta; /* of private training, for one training example; NaN if there is none */
     double quantity[REPORT_QUANTITIES];
-    char *infinite, *infinite_published; /* reason if divergences are infinite; NULL */
+    char *infinite,
+        *infinite_published; /* reason why divergences are infinite; NULL if they are finite */
     bool measured;
     struct report_candidate *candidate;
     size_t candidates, candidate_capacity;
@@ -139,7 +141,8 @@ struct report_run {
     struct report_measured how;
     double alpha_count[NVDP_ALPHA_BINS]; /* tokens per bin of log10 alpha; all 0: unknown */
     double alpha_first, alpha_width;
-    /* [worst, typical pair]: true-positive rate of the best test between its texts at nvdp_exact_fpr(); NaN */
+    /* [worst, typical pair]: true-positive rate of the best test between the pair's texts at
+     * nvdp_exact_fpr(); NaN if unknown */
     double tpr[REPORT_TRADE_OFFS][NVDP_EXACT_FPRS];
     struct report_epoch *epoch;
     size_t epochs, epoch_capacity;
@@ -162,7 +165,8 @@ struct report_task_rows {
     char *label;
     const char *task, *data; /* from its runs */
     const struct report_run *first;
-    double majority; /* mean over its runs, because folds differ; NaN */
+    double
+        majority; /* majority-class score, mean over runs, because folds differ; NaN if no run has one */
 };
 
 /* One method with one set of options, over tasks and over settings of lambda and C. */

@@ -144,7 +144,7 @@ nvdp_status nvdp_key_create(struct nvdp_context *ctx, const char *path) {
 
 /* --- signatures --- */
 
-/* Builds the message: words that no other use of the key signs, then the digest of the covered parts. */
+/* Builds the message: a domain separation string, then the digest of the covered parts. */
 static nvdp_status message(struct nvdp__release *release, enum nvdp__signed covers,
                            unsigned char out[MESSAGE]) {
     static const char words[][MESSAGE - NVDP__H5_DIGEST] = {

@@ -87,7 +87,7 @@ struct sweep_plan_run {
     enum sweep_run_state state;
     uint64_t steps; /* 0: not requested */
     size_t memory_bytes;
-    const char *message; /* reason of a failure; NULL */
+    const char *message; /* reason of a failure; NULL if the run has not failed */
 };
 struct sweep_plan {
     size_t runs;

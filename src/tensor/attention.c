@@ -132,7 +132,7 @@ static void column_product(const struct nvdp__device *dev, const struct nvdp__ti
                    view(x, t->n_q, dim, ldx), 0, view(y, t->n_k, dim, ldy));
 }
 
-/* ---- biases by distance ----
+/* ---- relative position biases ----
  *
  * The biases of query i are bias[reach - i ...] of its head: contiguous over the keys. So are the
  * sums to which the row ds_i adds. One thread computes a tile, and only this tile adds to the

@@ -7,7 +7,7 @@
 
 #define DIGEST "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
 
-/* Runs `BEFORE scripts/encoder.sh ARGS`, which must exit with `code`. Returns its messages; free(). */
+/* Runs `BEFORE scripts/encoder.sh ARGS`, which must exit with `code`. The caller frees the returned messages. */
 static char *encoder(int code, const char *before, const char *args) {
     nvdp__autofree char *command = NULL;
     const char *said = support_scratch_path("said");

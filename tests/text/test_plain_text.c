@@ -4,7 +4,7 @@
 #include "text_support.h"
 #include <lzma.h>
 
-/* Returns all lines, each after "| " where it begins a document, otherwise after "- "; free(). */
+/* Returns all lines, each after "| " where it begins a document, otherwise after "- ". The caller frees them. */
 static char *read_files(struct nvdp_context *ctx, const char *const *path, size_t files,
                         nvdp_status expected) {
     struct nvdp__plain_text *plain = NULL;
