@@ -1,5 +1,5 @@
 /** @file
- * Tasks and data sets: GLUE's original layout of tab-separated files, and a user's own file.
+ * Tasks and data sets: tab-separated files in GLUE's original layout, or a file of the user.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_DATASET_H
@@ -11,7 +11,7 @@
 
 NVDP_BEGIN_DECLS
 
-/** Tasks with known files (Wang et al. 2019), and a user's own. */
+/** Tasks with known files (Wang et al. 2019), and tasks of the user. */
 enum nvdp_task_id {
     NVDP_TASK_MRPC, /**< paraphrases: pairs, 2 classes */
     NVDP_TASK_STSB, /**< similarity: pairs, a score from 0 to 5 */
@@ -21,7 +21,7 @@ enum nvdp_task_id {
     NVDP_TASK_SST2, /**< sentiment: single texts, 2 classes */
     NVDP_TASK_COLA, /**< acceptability: single texts, 2 classes */
     NVDP_TASK_MNLI, /**< inference: pairs, 3 classes, two dev and two test splits */
-    /** A user's own file; struct nvdp_dataset_config has its columns. */
+    /** A file of the user; struct nvdp_dataset_config has its columns. */
     NVDP_TASK_TSV,
     NVDP_TASK_NER /**< entities: words in columns with a BIO tag per word */
 };
@@ -85,18 +85,19 @@ enum {
     NVDP_TAG_UNKNOWN = -2 /**< the first token of a word without a tag */
 };
 
-/** Tokenized texts, concatenated. Created by the functions below; nvdp_dataset_free(). */
+/** Tokenized texts, concatenated. The functions below create a data set, and nvdp_dataset_free() frees it. */
 struct nvdp_dataset {
-    const struct nvdp_task *task; /**< the task of its labels; belongs to the data set */
+    const struct nvdp_task *task; /**< the task of the labels; the data set owns it */
     size_t count;                 /**< number of texts */
     size_t *offset; /**< [count+1] text i has the tokens ids[offset[i]..offset[i+1]) */
     int32_t *ids;   /**< [offset[count]] rows of the vocabulary */
-    int32_t *types; /**< [offset[count]] 0; 1 from the second text of a pair on */
+    int32_t *types; /**< [offset[count]] 0 for the first text, 1 for the second text of a pair */
     float *label;   /**< [count] class or score; NULL for a split without labels */
-    /** [offset[count]] if task->tags: the class of a word at its first token, else NVDP_TAG_NONE or NVDP_TAG_UNKNOWN.
-     * Classes from task->classes on are tags of types that the training file lacks. NULL for other tasks. */
+    /** [offset[count]] For tasks with task->tags: the class of a word at the word's first token, else NVDP_TAG_NONE or
+     * NVDP_TAG_UNKNOWN. Classes from task->classes on are tags of types that the training file lacks. NULL for other
+     * tasks. */
     int32_t *tag;
-    /** [count] number of rows before it in the file, without the header: identifies the text. */
+    /** [count] number of rows before the text in the file, without the header. It identifies the text. */
     int64_t *index;
     const char **id;  /**< [count] id in the file; NULL if the file has none */
     size_t longest;   /**< length of the longest text in tokens */
@@ -104,41 +105,44 @@ struct nvdp_dataset {
     /** Number of skipped rows: invalid rows if requested, and MNLI's rows without a gold label. */
     size_t bad_rows;
     void *storage;         /**< internal storage, such as class names */
-    enum nvdp_split split; /**< the split that was read; else train */
+    enum nvdp_split split; /**< the split that was read; train if no split was read */
 };
 
-/** Options for reading a split. nvdp_dataset_config_default() fills it up to its size; members beyond the size have
- * their defaults. */
+/** Options for reading a split. nvdp_dataset_config_default() fills the struct up to struct_size; members beyond this
+ * size have their defaults. */
 struct nvdp_dataset_config {
     size_t struct_size;     /**< NVDP_RESULT() sets it */
     enum nvdp_task_id task; /**< the task */
     const char *directory;  /**< directory with the files of the splits */
-    /** NVDP_TASK_TSV: column of the text, by its name in the header, as are the next two. */
+    /** NVDP_TASK_TSV: name of the text's column in the header. The next two members are names of columns, too. */
     const char *text_column;
-    const char *text_pair_column; /**< column of the second text; NULL: single texts */
+    const char *text_pair_column; /**< column of the second text; NULL for single texts */
     const char *label_column;     /**< column of the label; NULL if there is none */
     bool regression;              /**< NVDP_TASK_TSV: labels are numbers */
     size_t max_length;            /**< maximum tokens per text, including special ones: 3 to 512 */
     bool skip_bad_rows;           /**< skip and count invalid rows instead of failing */
-    size_t limit;                 /**< 0: all rows; else size of a sample, in the file's order */
-    uint64_t limit_seed;          /**< seed of that sample */
+    /** Number of rows to sample, in the file's order; 0 for all rows. */
+    size_t limit;
+    uint64_t limit_seed; /**< seed of the sample */
     /** For splits of NVDP_TASK_TSV other than train: the task of the train split, with its label names. NULL for
-     * other tasks, and for a file that has its own labels. */
+     * other tasks, and for a file that states its labels. */
     const struct nvdp_task *labels_from;
-    /** Directory that caches tokenized files between runs, created if it is missing; NULL if there is none. Results
-     * are the same with and without a cache: the name of a cached file is the hash of everything it depends on. */
+    /** Directory that caches tokenized files between runs, created if it is missing; NULL for no cache. Results
+     * are the same with and without a cache: the name of a cached file is the hash of everything that the file
+     * depends on. */
     const char *cache;
-    /** Column of nvdp_dataset.id, which the file must have; NULL: the task's own, if the file has it. */
+    /** Column of nvdp_dataset.id, which the file must have. NULL for the task's id column, if the file has this
+     * column. */
     const char *id_column;
 };
 
 /** Fills in the defaults: max_length 128, no limit, no skipping, no cache. Set task and directory.
  * @param ctx         records errors; may be NULL
  * @param[in,out] out the options
- * @return NVDP_ERR_ARGUMENT for a struct without its size */
+ * @return NVDP_ERR_ARGUMENT for a struct without struct_size */
 nvdp_status nvdp_dataset_config_default(struct nvdp_context *ctx, struct nvdp_dataset_config *out);
 
-/** Reads one named file with the task's columns, and labels if it has them, or with one text per line (formats.md).
+/** Reads one file, which has the task's columns and possibly labels, or one text per line (docs/formats.md).
  * @param ctx       records errors; may be NULL
  * @param tokenizer tokenizes the texts
  * @param config    options; the directory is not used
@@ -155,7 +159,7 @@ nvdp_status nvdp_dataset_load_file(struct nvdp_context *ctx, const struct nvdp_t
  * @param max_length maximum number of tokens per text, 3 to 512
  * @param count      number of texts
  * @param text       [count] UTF-8
- * @param pair       [count] second texts, NULL for texts without one; NULL if there is none
+ * @param pair       [count] second texts, NULL for a text without a second text; may be NULL
  * @param out        the data set; untouched on error
  * @return NVDP_ERR_ARGUMENT for a max_length out of range; NVDP_ERR_MEMORY */
 nvdp_status nvdp_dataset_from_texts(struct nvdp_context *ctx,

@@ -6,19 +6,21 @@
  *
  * @verbatim
  *     laplace           phi(x) + N, density of N ~ exp(-eta |N|)      Qu et al. 2021, Eq. 3
- *     laplace-nearest   the token nearest to that, ties: the lowest   Feyisetan et al. 2020; Qu, Eq. 4
+ *     laplace-nearest   the token nearest to this vector; ties go     Feyisetan et al. 2020; Qu, Eq. 4
+ *                       to the lowest token number
  *     santext           P(y|x) ~ exp(-eta/2 |phi(x) - phi(y)|)        Yue et al. 2021, Eq. 1
  *     santext-plus      x sensitive: santext over the sensitive       Yue et al. 2021, Algorithm 2
  *                       tokens; else x itself with probability
- *                       1 - p, and santext over them with p
- *     random            uniform
+ *                       1 - p, and santext over the sensitive
+ *                       tokens with probability p
+ *     random            a uniformly drawn token
  * @endverbatim
  *
  * The first three are eta d-private: for every output, the log ratio of its probabilities for x and x' is at most
  * eta |phi(x) - phi(x')|. eta is per unit of distance (SanText calls it epsilon). santext-plus protects only the
  * sensitive tokens: an unchanged token is identified with certainty.
  *
- * A table has the possible inputs and outputs, without special tokens. Tokens are row numbers of the table.
+ * A table has the possible inputs and outputs, without special tokens. A token is a row number of the table.
  *
  * Experimental: may change in any version. */
 #ifndef NVDP_DCHI_H
@@ -33,12 +35,12 @@ NVDP_BEGIN_DECLS
 /** A table of word vectors; opaque and immutable. */
 struct nvdp_vectors;
 
-/** Creates a table from a copy of an array. O(count x dim). Up to 2^25 elements take 13 bytes each; in a larger table
- * an element takes 4 bytes in rows of float32 values, else 8.
+/** Creates a table from a copy of an array. O(count x dim). Up to 2^25 elements take 13 bytes each. In a larger table,
+ * an element takes 4 bytes if all values of its row are float32 values, else 8 bytes.
  * @param ctx      records messages
  * @param count    V, number of tokens, 1 to 2^31 - 1
  * @param dim      d, at least 1
- * @param values   [V, d] finite, at most 1e150; smaller ones than 1e-130 become 0
+ * @param values   [V, d] finite, at most 1e150 in magnitude; values below 1e-130 in magnitude become 0
  * @param[out] out the table, freed with nvdp_vectors_free()
  * @return NVDP_ERR_ARGUMENT for a size out of its range, NVDP_ERR_INPUT for another value, NVDP_ERR_MEMORY */
 nvdp_status nvdp_vectors_create(struct nvdp_context *ctx, size_t count, size_t dim,
@@ -70,9 +72,9 @@ struct nvdp_text_mechanism_info {
     const char *name;     /**< name in options and files; static */
     const char *citation; /**< name, output and source; static; NULL for "none" */
     int mechanism;        /**< enum nvdp_dchi_mechanism; -1 for "none" and on_sequence */
-    /** Gives tokens with known probabilities; false: Laplace noise. */
+    /** The mechanism outputs tokens with known probabilities; false for Laplace noise. */
     bool exact;
-    bool uses_eta;      /**< false: eta must be 0 */
+    bool uses_eta;      /**< the mechanism has the parameter eta; if false, eta must be 0 */
     bool uses_p;        /**< protects only the sensitive tokens, and uses p */
     bool gives_vectors; /**< gives noised word vectors instead of tokens */
     bool on_sequence;   /**< gives one noised vector per text */
@@ -86,12 +88,13 @@ struct nvdp_text_mechanism_info {
 nvdp_status nvdp_text_mechanism_describe(struct nvdp_context *ctx, const char *name,
                                          struct nvdp_text_mechanism_info *out);
 
-/** A mechanism with its table; opaque. */
+/** A mechanism and the table that it uses; opaque. */
 struct nvdp_dchi;
 
 /** Special token numbers. */
 enum {
-    /** A word that is not in the table; its output is that of a uniformly drawn token, so independent of the word. */
+    /** A word that is not in the table. A uniformly drawn token replaces it, so the output does not depend on the
+     * word. */
     NVDP_DCHI_UNKNOWN = -1
 };
 
@@ -99,10 +102,9 @@ enum {
  * @param ctx       records messages
  * @param vectors   table, which must outlive the mechanism
  * @param mechanism the mechanism
- * @param eta       > 0 and finite, in nats per unit of distance: eta, or SanText's epsilon; not read by random
- * @param p         for santext-plus: probability, in (0, 1), that a token that is not sensitive is replaced; not read
- *                  by the others
- * @param sensitive [V] for santext-plus: not 0 for sensitive tokens, at least one; not read by the others
+ * @param eta       eta (epsilon of SanText), in nats per unit of distance, > 0 and finite; random ignores it
+ * @param p         probability, in (0, 1), that a token that is not sensitive is replaced; only santext-plus reads it
+ * @param sensitive [V] not 0 for sensitive tokens, at least one of them; only santext-plus reads it
  * @param[out] out  the mechanism, freed with nvdp_dchi_free()
  * @return NVDP_ERR_ARGUMENT for a value out of its range, NVDP_ERR_MEMORY */
 nvdp_status nvdp_dchi_create(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
@@ -132,29 +134,29 @@ nvdp_status nvdp_dchi_log_probabilities(struct nvdp_context *ctx, const struct n
  * shared. Uniform numbers have 53 bits, so outputs with a probability below about 2^-53 may never occur.
  *
  * santext proposes outputs by weights from float32 distances, and accepts or rejects them by their exact
- * probabilities. The weights of a token, 2 V bytes, are cached up to a total of 256 MiB, and recomputed beyond. For a
- * large table (nvdp_vectors_create()), V / 8 bytes are cached, and each draw recomputes 64 weights. O(V d) per distinct
- * token that is not cached, O(d + log V) per draw.
+ * probabilities. The weights of a token take 2 V bytes. They are cached up to a total of 256 MiB; weights that are not
+ * cached are recomputed. For a large table (nvdp_vectors_create()), V / 8 bytes per token are cached, and each draw
+ * recomputes 64 weights. O(V d) per distinct token that is not cached, O(d + log V) per draw.
  * @param ctx    records messages, provides threads
  * @param dchi   mechanism; one call at a time may use it
  * @param texts  number of texts
  * @param offset [texts + 1] first token of each text, from 0
  * @param tokens [offset[texts]] below V, or NVDP_DCHI_UNKNOWN
- * @param seed   NULL: the operating system's generator, never repeated; else only for tests and experiments, because
- *               the seed can undo the draws
- * @param first  number of the first text; the others follow
- * @param out    [offset[texts]] tokens; may be tokens
+ * @param seed   NULL for the operating system's generator, which never repeats a draw. Give a seed only in tests and
+ *               experiments, because whoever knows the seed can undo the draws
+ * @param first  number of the first text; the following texts have the next numbers
+ * @param out    [offset[texts]] tokens; may be the array @p tokens
  * @return NVDP_ERR_UNSUPPORTED for laplace, NVDP_ERR_ARGUMENT for an invalid token, NVDP_ERR_MEMORY */
 nvdp_status nvdp_dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi, size_t texts,
                              const size_t *offset, const int32_t *tokens, const uint64_t *seed,
                              uint64_t first, int32_t *out);
 
-/** Draws a noised vector for every token: the output of laplace, and the vector whose nearest token laplace-nearest
- * returns, from the same streams.
+/** Draws a noised vector for every token. This is the output of laplace, and the vector whose nearest token
+ * laplace-nearest returns. Uses the same random streams as nvdp_dchi_sample().
  *
  *     phi(x) + r u,    r ~ Gamma(d, 1/eta),  u uniform on the sphere:  E r = d/eta.
  *
- * Parameters and errors are those of nvdp_dchi_sample().
+ * Parameters and errors are the same as in nvdp_dchi_sample().
  * @param ctx    records messages, provides threads
  * @param dchi   laplace or laplace-nearest
  * @param texts  number of texts
@@ -168,14 +170,15 @@ nvdp_status nvdp_dchi_perturb(struct nvdp_context *ctx, const struct nvdp_dchi *
                               const size_t *offset, const int32_t *tokens, const uint64_t *seed,
                               uint64_t first, double *out);
 
-/** Computes Renyi divergences D_l(M(a) || M(b)) between the outputs of two texts, as sums over their positions. For
- * texts of one token, they are those of the tokens. Order INFINITY is the largest log ratio of any output. Lengths
- * are public: texts of different lengths are at +inf.
+/** Computes Renyi divergences D_l(M(a) || M(b)) between the outputs of two texts, as sums over the positions of the
+ * texts. For texts of one token, these are the divergences of the tokens. Order INFINITY is the largest log ratio of
+ * any output. Lengths are public: the divergence of texts of different lengths is +inf.
  *
  * laplace uses nvdp_renyi_laplace(); order INFINITY is the sum of eta |phi(a_i) - phi(b_i)|, which bounds every
  * order. By post-processing, these values are upper bounds for laplace-nearest. For an unknown token, laplace noises
  * a uniformly drawn token. The bound is then the divergence at the largest distance from the other token to any
- * token, because Renyi divergences are quasi-convex. laplace-nearest does not noise its uniform draw: +inf.
+ * token, because Renyi divergences are quasi-convex. laplace-nearest adds no noise to the uniformly drawn token, so the
+ * divergence is +inf.
  * O(length x V x (d + m)).
  * @param ctx      records messages
  * @param dchi     mechanism
@@ -191,20 +194,20 @@ nvdp_status nvdp_dchi_divergence(struct nvdp_context *ctx, const struct nvdp_dch
                                  const double *orders, size_t length_a, const int32_t *a,
                                  size_t length_b, const int32_t *b, double *out);
 
-/** Computes the smallest epsilon for which the outputs of text a are (epsilon, delta)-indistinguishable from those
- * of text b: P_a(S) <= e^epsilon P_b(S) + delta for every set S of outputs. With the privacy loss L = log
- * P_a(y)/P_b(y), y ~ P_a, the sum of independent losses over positions,
+/** Computes the smallest epsilon for which the outputs of text a are (epsilon, delta)-indistinguishable from the
+ * outputs of text b: P_a(S) <= e^epsilon P_b(S) + delta for every set S of outputs. The privacy loss L = log
+ * P_a(y)/P_b(y), y ~ P_a, is the sum of independent losses over positions, and
  *
  *     delta(epsilon) = E (1 - e^(epsilon - L))_+.
  *
  * The distribution of the loss at a position is known: a sum over V outputs, or one integral for laplace
  * (rdp/loss.c). The losses are added on a grid, rounded down for `low` and up for `high`. The exact value lies
- * between them. Their difference is about a thousandth of the value (1e-4 for small values), or more if the grid
- * would need more than 2^22 points.
+ * between `low` and `high`. Their difference is about a thousandth of the value (1e-4 for small values), or more if
+ * the grid would need more than 2^22 points.
  *
- * For laplace-nearest, `high` is the bound of laplace and `low` is 0; so it is for an unknown token of laplace, with
- * the bound of nvdp_dchi_divergence(). If the distances of a Laplace mechanism, times eta, sum to more than 5e11,
- * `low` is 0 and `high` is the sum. O(length (V d + G log G)), G points.
+ * For laplace-nearest, `high` is the upper bound of laplace and `low` is 0. For an unknown token of laplace, `high`
+ * uses the upper bound of nvdp_dchi_divergence(), and `low` is 0. If the distances of a Laplace mechanism, times eta,
+ * sum to more than 5e11, `low` is 0 and `high` is the sum. O(length (V d + G log G)), where G is the number of points.
  * @param ctx      records messages, provides threads
  * @param dchi     mechanism
  * @param delta    in (0, 1)
@@ -235,15 +238,15 @@ nvdp_status nvdp_dchi_delta(struct nvdp_context *ctx, const struct nvdp_dchi *dc
 /** Largest log ratio over pairs of the vocabulary, in nats. */
 struct nvdp_dchi_worst {
     size_t struct_size; /**< NVDP_RESULT() sets it */
-    /** Largest log ratio of any output between two inputs; +inf if any ratio is. */
+    /** Largest log ratio of any output between two inputs; +inf if any ratio is infinite. */
     double value;
     /** Exact share of the ordered pairs of different tokens with an infinite ratio. */
     double infinite;
-    /** Largest finite ratio, over protected x: all tokens, except those that santext-plus may leave unchanged. 0:
-     * none. */
+    /** Largest finite ratio over protected x; 0 if there is none. Protected are all tokens, except the tokens that
+     * santext-plus may leave unchanged. */
     double finite;
     size_t x;  /**< token x of the ratio log P(y|x)/P(y|x') that attains `finite` */
-    size_t x2; /**< token x' of that ratio */
+    size_t x2; /**< token x' of the same ratio */
     /** Upper bound of all finite ratios: eta times the largest distance, plus log 1/p if x' is not protected. */
     double bound;
     size_t inputs; /**< number of protected tokens that were searched as x */
@@ -256,22 +259,23 @@ struct nvdp_dchi_worst {
  *     eta/2 |phi(x) - phi(x')|  +  log C_x  -  log C_x',    1/C_x = sum_y exp(-eta/2 |phi(x) - phi(y)|).
  *
  * The same holds for santext-plus if x is protected, with sums over the protected y, and plus log 1/p if x' is not
- * protected: eta0 of its UMLDP. If x is not protected, the ratio is +inf, because no other input has the output x.
- * For laplace, the ratio is eta times the distance, which bounds that of laplace-nearest. O(n (V + n) d), memory
- * O(V) per thread. If tokens are drawn, `bound` uses distances from the mean, and holds for all tokens.
+ * protected: eta0 of the UMLDP of SanText+. If x is not protected, the ratio is +inf, because no other input has the
+ * output x. For laplace, the ratio is eta times the distance, which is an upper bound of the ratio of laplace-nearest.
+ * O(n (V + n) d), memory O(V) per thread. If tokens are drawn, `bound` uses distances from the mean, and holds for all
+ * tokens.
  * @param ctx      records messages, can cancel, provides threads; the same bits for any number
  * @param dchi     mechanism
- * @param inputs   n: number of protected tokens drawn without replacement, and of as many others; 0: all
+ * @param inputs   n, number of protected tokens, and number of other tokens, drawn without replacement; 0 for all
  * @param seed     seed of the draws
  * @param[out] out the maximum
- * @return NVDP_ERR_ARGUMENT for a struct without its size, NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_ARGUMENT for a struct without struct_size, NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
 nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t inputs,
                             uint64_t seed, struct nvdp_dchi_worst *out);
 
 /** Distances between the vectors of a table. */
 struct nvdp_geometry {
     size_t struct_size;    /**< NVDP_RESULT() sets it */
-    size_t tokens;         /**< number of measured tokens, against all tokens */
+    size_t tokens;         /**< number of measured tokens; each is compared with all tokens */
     double nearest_median; /**< median distance to the nearest other token */
     double pair_median;    /**< median distance between two of the measured tokens */
     /** Largest distance of a measured token from any token. */
@@ -281,16 +285,16 @@ struct nvdp_geometry {
     double diameter_bound;
 };
 
-/** Accuracy of attackers who guess a token from its output. The prior draws the inputs. */
+/** Accuracy of attackers who guess a token from the output of the mechanism. The inputs are drawn from the prior. */
 struct nvdp_inversion {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     double prior;       /**< accuracy of guessing the most frequent token, without the output */
-    /** Accuracy of guessing the token nearest to the output (Qu et al. 2021, Table 3): for mechanisms that give
-     * tokens, the output itself. */
+    /** Accuracy of guessing the token nearest to the output (Qu et al. 2021, Table 3). If the output is a token, this
+     * is the output. */
     double nearest;
-    /** Accuracy of guessing argmax_x prior(x) P(out|x), with prior and mechanism known: the maximum from one output,
-     * on average over the prior. For laplace-nearest, the attacker sees the noised vector: an upper bound for one
-     * who sees the token. */
+    /** Accuracy of guessing argmax_x prior(x) P(out|x), if prior and mechanism are known. No guess from one output is
+     * more accurate, on average over the prior. For laplace-nearest, the attacker sees the noised vector, so the
+     * accuracy is an upper bound for an attacker who sees the token. */
     double bayes;
     double nearest_error; /**< standard error of `nearest`; 0 if exact */
     double bayes_error;   /**< standard error of `bayes`; 0 if exact */
@@ -302,10 +306,10 @@ struct nvdp_inversion {
  * @param ctx   records messages, can cancel, provides threads
  * @param dchi  mechanism
  * @param prior [V] weights of the inputs, such as counts in a corpus; at least one above 0
- * @param draws number of draws for the Laplace mechanisms; not read by the others
+ * @param draws number of draws for the Laplace mechanisms; other mechanisms ignore it
  * @param seed  seed of the draws
  * @param[in,out] out filled up to its struct_size
- * @return NVDP_ERR_ARGUMENT for another prior, no draws, a struct without its size; NVDP_ERR_CANCELLED,
+ * @return NVDP_ERR_ARGUMENT for another prior, no draws, a struct without struct_size; NVDP_ERR_CANCELLED,
  *         NVDP_ERR_MEMORY */
 nvdp_status nvdp_dchi_inversion(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                 const double *prior, size_t draws, uint64_t seed,

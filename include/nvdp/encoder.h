@@ -1,6 +1,6 @@
 /** @file encoder.h
- * An encoder in memory: hidden states and sentence vectors of texts, without noise. They are not private: for
- * analysis and comparison.
+ * An encoder in memory: hidden states and sentence vectors of texts, without noise. States and vectors are not
+ * private: use them for analysis and comparison.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_ENCODER_H
@@ -12,7 +12,7 @@
 
 NVDP_BEGIN_DECLS
 
-/** A loaded encoder with its tokenizer. Only one call at a time may use it. */
+/** A loaded encoder and its tokenizer. Only one call at a time may use the encoder. */
 struct nvdp_encoder;
 
 /** Properties of an encoder. */
@@ -21,21 +21,21 @@ struct nvdp_encoder_info {
     size_t hidden_size; /**< d, length of a state */
     size_t max_length;  /**< length to which texts should be cut, including special tokens */
     /** Pooling of states to a vector: "none", "mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean" or
-     * "lasttoken"; several are concatenated and written as "cls+mean". */
+     * "lasttoken". The results of several poolings are concatenated; such a pooling is written as "cls+mean". */
     char pooling[64];
     bool normalized; /**< the vectors have unit length */
-    /** SHA-256 of the file of weights, or of the list of the shards' names and SHA-256s; hexadecimal */
+    /** SHA-256, hexadecimal, of the file of weights, or of the list of the shards' names and SHA-256s. */
     char fingerprint[65];
     size_t vector_size; /**< p, length of a vector; 0 without a pooling */
-    /** Text that the caller puts before each text for the vectors of sentence-transformers; NULL: nothing. Owned by the
-     * encoder. */
+    /** Text that the caller puts before each text to get the vectors of sentence-transformers; NULL if there is none.
+     * The encoder owns it. */
     const char *prompt;
 };
 
 /** Loads a directory in Hugging Face or sentence-transformers layout, or RUN/model of a run of method base or reg.
  * O(size of the weights).
  *
- * Options (kind "encoder"): model, max-length, pool, normalize, batch, as in nvdp_encode().
+ * Options (kind "encoder"): model, max-length, pool, normalize, batch, with the meanings of nvdp_encode().
  * @param ctx      outlives the encoder
  * @param config   of kind "encoder"
  * @param[out] out the encoder, freed with nvdp_encoder_free(); untouched on error
@@ -50,7 +50,7 @@ void nvdp_encoder_free(struct nvdp_encoder *encoder);
 /** Describes an encoder.
  * @param encoder encoder
  * @param[in,out] out filled up to its struct_size
- * @return NVDP_ERR_ARGUMENT for a struct without its size */
+ * @return NVDP_ERR_ARGUMENT for a struct without struct_size */
 nvdp_status nvdp_encoder_describe(const struct nvdp_encoder *encoder,
                                   struct nvdp_encoder_info *out);
 

@@ -1,5 +1,5 @@
 /** @file evaluate.h
- * Using a finished run: scores, predictions, posteriors; and plain encoding.
+ * Using a finished run: scores, predictions and posteriors of its model. Also encodes texts without noise.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_EVALUATE_H
@@ -10,7 +10,7 @@
 
 NVDP_BEGIN_DECLS
 
-/** Scores of a run on a split. nvdp_result_free(). */
+/** Scores of a run on a split, freed with nvdp_result_free(). */
 struct nvdp_evaluation {
     size_t struct_size;                  /**< NVDP_RESULT() sets it */
     const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
@@ -21,13 +21,13 @@ struct nvdp_evaluation {
     struct nvdp_scores *scores;          /**< mean and standard deviation over draws of the noise */
 };
 
-/** Scores a run's best model on a split with fresh noise. Takes `draws` forward passes over the split; one for
+/** Scores a run's best model on a split with fresh noise. Takes `draws` forward passes over the split, or one pass for
  * methods without noise.
  *
  * Options (kind "evaluate"): run, split (default dev), data, limit, batch, seed, draws.
  * @param ctx    reports progress, records messages, can cancel
  * @param config of kind "evaluate"
- * @param out    what an earlier call put there is freed; untouched on error
+ * @param out    the result of an earlier call is freed; untouched on error
  * @return NVDP_ERR_IO if there is no such run; NVDP_ERR_STATE for an unfinished run; NVDP_ERR_INPUT for a split
  *         without labels; NVDP_ERR_NUMERIC for outputs that are not finite; NVDP_ERR_CANCELLED */
 nvdp_status nvdp_evaluate(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -35,12 +35,13 @@ nvdp_status nvdp_evaluate(struct nvdp_context *ctx, const struct nvdp_config *co
 
 /** Scores of one class, means over draws of the noise. */
 struct nvdp_class_score {
-    char name[64];    /**< the label, possibly cut */
-    size_t n;         /**< number of texts of the class */
-    double said;      /**< number of texts predicted as the class */
-    double precision; /**< share of correct texts among the predicted ones; 0 without any */
-    double recall;    /**< share of correct texts among those of the class; 0 without any */
-    double f1;        /**< harmonic mean of precision and recall */
+    char name[64]; /**< the label, possibly cut */
+    size_t n;      /**< number of texts of the class */
+    double said;   /**< number of texts predicted as the class */
+    /** Share of the texts predicted as the class that are correct; 0 if there are none. */
+    double precision;
+    double recall; /**< share of the texts of the class that are correct; 0 if there are none */
+    double f1;     /**< harmonic mean of precision and recall */
 };
 
 /** Scores a run's best model as nvdp_evaluate() does, and each class separately.
@@ -65,34 +66,34 @@ nvdp_status nvdp_evaluate_classes(struct nvdp_context *ctx, const struct nvdp_co
 nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *config,
                          char **written);
 
-/** Predicts new texts and writes one JSON object per line: `index` (number of the line or table row, from 0; `id` if
- * a table has one), `label` and its `probability`. With "probabilities", the object has those of all classes by
- * name; for a regression, it has `score`.
+/** Predicts new texts and writes one JSON object per line. The object has `index` (number of the line or table row,
+ * from 0), `id` if the table has ids, `label`, and the label's `probability`. With "probabilities", the object has the
+ * probabilities of all classes by name. For a regression, the object has `score` in place of label and probability.
  *
  * "input" is a table, FILE.tsv, .csv or .jsonl, with the task's columns, or a text file with one text per line. For
  * tasks with pairs, a tab separates the two texts of a line. Predictions are means of probabilities or of scores
- * over "samples" draws of the noise; methods without noise take one.
+ * over "samples" draws of the noise; methods without noise take one draw.
  *
- * "run" may be a reader of a summary (nvdp_reuse()), which has no splits. It reads the column "text-column" of
- * tables, and needs the encoder "model". Probabilities are the estimates of its regression, cut to [0, 1].
+ * "run" may be a reader of a summary (nvdp_reuse()), which has no splits. Such a reader reads the column "text-column"
+ * of tables, and needs the encoder "model". Probabilities are the estimates of the reader's regression, cut to [0, 1].
  * @param ctx    reports progress, records messages, can cancel
  * @param config of kind "predict"
- * @param write  receives the lines without "out"; NULL: "out" is required
+ * @param write  receives the lines if "out" is not set; if it is NULL, "out" is required
  * @param user   passed to write
  * @param texts  number of texts; may be NULL
- * @return as nvdp_evaluate(); NVDP_ERR_INPUT, whose message names file and line, for a line without its tab, or with
- *         more than one; NVDP_ERR_ARGUMENT for runs that read tagged words or token representations, and if "out" is
- *         "input" */
+ * @return as nvdp_evaluate(); NVDP_ERR_INPUT, whose message names file and line, for a line of a pair without exactly
+ *         one tab; NVDP_ERR_ARGUMENT for runs that read tagged words or token representations, and if "out" is the
+ *         same file as "input" */
 nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_config *config,
                                nvdp_write_fn write, void *user, size_t *texts);
 
 /** Predicts texts with a loaded model and writes the lines of nvdp_predict_texts(). The model and the split of the data
- * set decide the noise; nvdp_predict_texts() takes the noise of NVDP_SPLIT_TEST.
+ * set determine the noise; nvdp_predict_texts() takes the noise of NVDP_SPLIT_TEST.
  * @param ctx     reports progress, records messages, can cancel
  * @param model   from nvdp_model_load(), without token-noise
  * @param dataset texts, tokenized with the model's tokenizer
  * @param config  of kind "predict": samples, probabilities, batch, seed, out
- * @param write   receives the lines without "out"; NULL: "out" is required
+ * @param write   receives the lines if "out" is not set; if it is NULL, "out" is required
  * @param user    passed to write
  * @return as nvdp_model_posteriors(); NVDP_ERR_ARGUMENT for a model that tags words */
 nvdp_status nvdp_predict_dataset(struct nvdp_context *ctx, struct nvdp_model *model,
@@ -110,17 +111,18 @@ nvdp_status nvdp_predict_dataset(struct nvdp_context *ctx, struct nvdp_model *mo
 nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
                                 struct nvdp_posteriors **out);
 
-/** Result of nvdp_encode(): the size of the output, and settings that come from the model's directory unless an
- * option sets them. */
+/** Result of nvdp_encode(): the size of the output, and the settings in force. A setting that no option sets comes from
+ * the model's directory. */
 struct nvdp_encoding {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     size_t texts;       /**< N */
-    size_t max_length;  /**< length in tokens to which texts were cut, unless set by their line */
-    char pooling[64];   /**< as in struct nvdp_encoder_info */
-    bool normalized;    /**< the pooled vectors have unit length */
+    /** Length in tokens to which texts were cut; a line can set another length. */
+    size_t max_length;
+    char pooling[64]; /**< as in struct nvdp_encoder_info */
+    bool normalized;  /**< the pooled vectors have unit length */
 };
 
-/** Writes BERT's hidden states of texts, without noise: not private, for analysis.
+/** Writes an encoder's hidden states of texts, without noise. The states are not private: use them for analysis.
  *
  * A line of "jsonl" is {"text", "pair", "max_length"} or {"input_ids", "token_type_ids"}. "out" is an HDF5 file of
  * kind encoding/1:
@@ -129,22 +131,22 @@ struct nvdp_encoding {
  * - `hidden` [T, d], or with all-layers `hidden_0` to `hidden_L`;
  * - `pooler_output` [N, d] if the model has a pooler: tanh(W h + b) of the first token's last state, which is made for
  *   classifiers and is no sentence embedding (`pooled` in files of older versions);
- * - `logits` [N, outputs] if it has a classifier;
- * - `sentence_embedding` [N, p] with a "pool": for example the mean of the last states of a text's tokens, divided by
- *   its norm with "normalize".
+ * - `logits` [N, outputs] if the model has a classifier;
+ * - `sentence_embedding` [N, p] with a "pool", for example the mean of the last states of a text's tokens. With
+ *   "normalize", the embedding is divided by its norm.
  *
  * The defaults of pool, normalize and the length to which texts are cut come from a sentence-transformers directory:
  * modules.json, the folders of its modules (Pooling, Dense, Normalize) and sentence_bert_config.json. The result then
- * equals that of sentence-transformers (Reimers & Gurevych 2019). The directory's default prompt is put before each
- * text. Another "pool" leaves Dense modules and the prompt out.
+ * equals the result of sentence-transformers (Reimers & Gurevych 2019). The directory's default prompt is put before
+ * each text. With another "pool", Dense modules and the prompt are left out.
  *
  * Options (kind "encode"): model, jsonl, out, all-layers, max-length, batch, pool, normalize.
  * @param ctx    reports progress, records messages, can cancel
  * @param config of kind "encode"
  * @param out    the result; may be NULL
- * @return NVDP_ERR_ARGUMENT for options out of range, for models with a bottleneck, and if "out" is "jsonl";
- *         NVDP_ERR_INPUT for an invalid text (the message names the line) and for other modules and poolings (the
- *         message names file and key); NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_ARGUMENT for options out of range, for models with a bottleneck, and if "out" is the same file as
+ *         "jsonl"; NVDP_ERR_INPUT for an invalid text (the message names the line) and for other modules and poolings
+ *         (the message names file and key); NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_config *config,
                         struct nvdp_encoding *out);
 

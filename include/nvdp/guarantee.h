@@ -23,7 +23,7 @@ struct nvdp_guarantee {
     double epsilon;
     double delta;    /**< delta of `epsilon` */
     size_t releases; /**< number of samples per text */
-    double clip;     /**< C, in standard deviations of the noise; NaN: no clip */
+    double clip;     /**< C, in standard deviations of the noise; NaN without a clip */
     size_t numbers;  /**< numbers per sample; 0 if unknown */
     size_t guesses;  /**< number of entries of `guess` */
     struct nvdp_bounded_guess guess[NVDP_GUESSES]; /**< proven guess bounds */
@@ -33,17 +33,17 @@ struct nvdp_guarantee {
     /** Largest divergence between one sample each of two measured texts, in nats; may be +inf. */
     double largest;
     double infinite_share; /**< share of the pairs whose divergence is infinite */
-    /** Share of samples whose text an attacker names among the measured texts; NaN if unknown. */
+    /** Share of samples whose text an attacker identifies among the measured texts; NaN if unknown. */
     double named;
-    /** Epsilon of private training for one training example that is zeroed out (account.h). NaN: training is not
-     * private; +inf: training is private at an unknown epsilon. */
+    /** Epsilon of private training for one training example that is zeroed out (account.h). NaN if training is not
+     * private; +inf if training is private at an unknown epsilon. */
     double training_epsilon;
     double training_delta;       /**< delta of training_epsilon */
-    double training_mu;          /**< nvdp_example_risk.mu; +inf: not recorded */
-    bool partial;                /**< `texts` are a subset of the texts of their split */
+    double training_mu;          /**< nvdp_example_risk.mu; +inf if it is not recorded */
+    bool partial;                /**< `texts` are a subset of the texts of a split */
     size_t of_texts;             /**< number of texts of the split; 0 if unknown */
-    struct nvdp_word_claim word; /**< the claim per word */
-    /** nvdp_certificate.named_bound. If it is NaN or 0, it is unknown, and a bound that follows from `epsilon` is
+    struct nvdp_word_claim word; /**< the guarantee per word */
+    /** nvdp_certificate.named_bound; NaN or 0 if it is unknown. Then an upper bound that follows from `epsilon` is
      * used. */
     double named_bound;
 };
@@ -56,7 +56,7 @@ struct nvdp_guarantee {
 nvdp_status nvdp_guarantee_line(struct nvdp_context *ctx, const struct nvdp_guarantee *of,
                                 char **out);
 
-/** Writes the proven guess bounds as one or two sentences, or an empty text without a useful guarantee.
+/** Writes the proven guess bounds as one or two sentences; "" if there is no useful guarantee.
  * @param ctx records messages; may be NULL
  * @param of  the guarantee
  * @param out the text; the caller frees it with free()

@@ -19,7 +19,7 @@ NVDP_BEGIN_DECLS
 /** Maximum number of baselines of one report. */
 #define NVDP_GUESSES 8
 
-/** A baseline and its bound. */
+/** A baseline and the upper bound for it. */
 struct nvdp_bounded_guess {
     double baseline; /**< b: success probability of the best guess without a sample */
     double bound;    /**< upper bound of the success probability with the samples */
@@ -34,13 +34,13 @@ struct nvdp_bounded_guess {
  *     b W,  W = sum_j binom(d, j) kappa_d / kappa_(d-j) (R / sqrt(2 pi))^j     maximal leakage, needs dim
  *     the largest p with KL(p || b) <= (d/2) log(1 + R^2/d)                    Fano, needs dim
  *
- * where kappa_n is the volume of the unit ball. Sources: Polyanskiy, Poor & Verdu 2010 (meta-converse); Hayes,
- * Mahloujifar & Balle 2023; Issa, Wagner & Kamath 2020. rdp/guess.c has the proof. Takes microseconds without dim,
- * about ten milliseconds with dim.
+ * where kappa_n is the volume of the unit ball in n dimensions. Sources: Polyanskiy, Poor & Verdu 2010
+ * (meta-converse); Hayes, Mahloujifar & Balle 2023; Issa, Wagner & Kamath 2020. rdp/guess.c has the proof. Takes
+ * microseconds without dim, about ten milliseconds with dim.
  * @param baseline b in [0, 1]
  * @param clip     C >= 0, in standard deviations of the noise; may be infinite
  * @param releases number of samples of the text, >= 1
- * @param dim      d, numbers per sample; 0: unknown, only the first form is used
+ * @param dim      d, numbers per sample; 0 if unknown: then only the first form is used
  * @return probability in [b, 1]; NaN for an argument out of its range */
 double nvdp_guess_bound(double baseline, double clip, int releases, size_t dim);
 
@@ -49,7 +49,7 @@ double nvdp_guess_bound(double baseline, double clip, int releases, size_t dim);
  * distance 2R attain it.
  *
  * The attacker knows the model and p but nothing else about x. Other knowledge would change p from text to text, and
- * the bound is convex in p; nvdp_guess_bound() of the baseline covers such knowledge.
+ * the bound is convex in p, so this bound does not cover such knowledge. nvdp_guess_bound() of the baseline does.
  * @param prior    p in [0, 1]
  * @param clip     C >= 0, in standard deviations of the noise
  * @param releases number of samples of the text, >= 1
@@ -65,7 +65,7 @@ double nvdp_guess_attribute(double prior, double clip, int releases);
 double nvdp_guess_clip(double baseline, double target, int releases, size_t dim);
 
 /** Bounds the mutual information between a text and its samples N(M, I), |M| <= C, for every prior: (d/2) log(1 +
- * releases C^2 / d), the capacity under an average power constraint. For unknown d: R^2 / 2 with R = C
+ * releases C^2 / d), the capacity under an average power constraint. For unknown d, the bound is R^2 / 2 with R = C
  * sqrt(releases).
  * @param clip     C >= 0, in standard deviations of the noise
  * @param releases number of samples of the text, >= 1

@@ -1,6 +1,6 @@
 /** @file linkage.h
- * Re-identification: how often an attacker who has the model and a list of texts names the text of a sample, by the
- * best possible guess. Measured, not proven.
+ * Re-identification: how often an attacker who has the model and a list of texts identifies the text of a sample, by
+ * the best possible guess. The share is measured, not proven.
  *
  * Experimental: may change in any version. */
 #ifndef NVDP_LINKAGE_H
@@ -11,19 +11,18 @@
 
 NVDP_BEGIN_DECLS
 
-/** Success of re-identification by an attacker who also knows the label of each sample's text, as a file with labels
- * states it. The attacker ranks the listed texts with this label. Numbers of struct nvdp_linkage are repeated. */
+/** Success of re-identification by an attacker who also knows the label of each sample's text, because a file states
+ * labels. The attacker ranks the listed texts with this label. The members are as in struct nvdp_linkage. */
 struct nvdp_linkage_labeled {
-    size_t
-        /** Number of different labels of the N texts; 0: the texts have none, and all else is NaN. */
-        labels;
+    /** Number of different labels of the N texts. 0 if the texts have no labels; then all other members are NaN. */
+    size_t labels;
     double first;                        /**< share of trials whose text is the most likely */
     struct nvdp_interval first_interval; /**< Clopper & Pearson 1934 */
     /** Success without samples, labels/N: a text that shares its label with n texts is right in one of n guesses. */
     double first_chance;
     double ten; /**< share of trials whose text is among the ten most likely */
     struct nvdp_interval ten_interval; /**< Clopper & Pearson 1934 */
-    double ten_chance;  /**< sum over labels of the smaller of 10 and its texts, divided by N */
+    double ten_chance;  /**< sum over labels of min(10, texts with the label), divided by N */
     double first_bound; /**< nvdp_guess_bound() of first_chance; NaN if nothing is proven */
     double ten_bound;   /**< nvdp_guess_bound() of ten_chance; NaN if nothing is proven */
 };
@@ -31,11 +30,11 @@ struct nvdp_linkage_labeled {
 /** Success of re-identification. A trial is all samples of one text. The attacker ranks the listed texts by their
  * likelihood; no other guess is better if all texts are equally likely. */
 struct nvdp_linkage {
-    size_t struct_size;                  /**< 0: not measured */
+    size_t struct_size;                  /**< 0 if nothing was measured */
     const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
     size_t texts;                        /**< N: the listed texts, whose samples are the trials */
-    size_t of_texts;                     /**< number of texts that the N texts were drawn from */
-    int releases;      /**< K, number of samples per trial, known to be of one text */
+    size_t of_texts;                     /**< number of texts from which the N texts were drawn */
+    int releases;      /**< K, samples per trial, which the attacker knows to be of one text */
     size_t trials;     /**< number of guesses */
     double confidence; /**< confidence of the intervals: .95 */
     double first;      /**< share of trials whose text is the most likely */
@@ -48,17 +47,17 @@ struct nvdp_linkage {
      * samples), at most log N. */
     double information;
     struct nvdp_interval information_interval; /**< Student's t */
-    /** Share named from the posteriors themselves, without noise; less than 1 if texts have the same posterior. */
+    /** Share of texts that the attacker would identify from the posterior, without noise. It is below 1 if several
+     * texts have the same posterior. */
     double states;
     /** Proven upper bound of `first` (nvdp_guess_bound() of first_chance); NaN if nothing is proven. */
     double first_bound;
     /** Proven upper bound of `ten`; NaN if nothing is proven. */
     double ten_bound;
-    struct nvdp_linkage_labeled labeled; /**< the same with labels */
-    double
-        /** The larger of `first` and labeled.first, because an export may state the labels. */
-        named;
-    struct nvdp_interval named_interval; /**< its interval */
+    struct nvdp_linkage_labeled labeled; /**< success if the attacker knows labels */
+    /** The larger of `first` and labeled.first, because an export may state the labels. */
+    double named;
+    struct nvdp_interval named_interval; /**< interval of `named` */
 };
 
 /** Maximum number of texts that nvdp privacy and sweeps guess among. */
@@ -73,7 +72,7 @@ struct nvdp_linkage {
  * @param ctx        records messages, reports progress, can cancel
  * @param posteriors 2 or more texts; checked
  * @param releases   K >= 1
- * @param texts      maximum number of texts, drawn with the seed, at least 2; 0: all
+ * @param texts      maximum number of texts, drawn with the seed, at least 2; 0 for all texts
  * @param seed       seed of samples and texts
  * @param[out] out   the result; untouched on error
  * @return NVDP_ERR_ARGUMENT, NVDP_ERR_INPUT for posteriors that do not pass nvdp_posteriors_check(),

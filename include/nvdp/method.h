@@ -1,8 +1,8 @@
 /** @file method.h
  * Methods: encoder, bottleneck and noise of a model.
  *
- * Every method has BERT and a classifier (Devlin et al. 2019); methods differ in the part between them (NVDP paper,
- * sections 3 and 4.1). Their options are set by name (nvdp/config.h).
+ * Every method has an encoder such as BERT and a classifier (Devlin et al. 2019). Methods differ in the part between
+ * encoder and classifier (NVDP paper, sections 3 and 4.1). nvdp/config.h sets the options of a method.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_METHOD_H
@@ -24,8 +24,8 @@ enum nvdp_method {
     NVDP_METHOD_NVDP,        /**< NVIB: Gaussians with Dirichlet weights (Henderson & Fehr 2023) */
     /** a sum of clipped word vectors with noise: private per word (docs/certified.md). */
     NVDP_METHOD_WORD,
-    /** An encoder's own sentence embedding with noise. The encoder is not trained, and the map only with the objective
-     * distill (docs/vib.md). */
+    /** The sentence embedding of an encoder, mapped, with noise. The encoder is not trained; the map is trained only
+     * with the objective distill (docs/vib.md). */
     NVDP_METHOD_SENTENCE
 };
 
@@ -49,7 +49,7 @@ const char *nvdp_method_name(enum nvdp_method method);
  * @param out  set on success, else untouched
  * @return NVDP_OK, or NVDP_ERR_ARGUMENT for any other name; the message lists the methods */
 nvdp_status nvdp_method_find(struct nvdp_context *ctx, const char *name, enum nvdp_method *out);
-/** Returns true if the method has a bottleneck, and so a posterior to measure and to share.
+/** Returns true if the method has a bottleneck: then a text has a posterior, whose samples can be measured and shared.
  * @param method any
  * @return false for base and reg */
 bool nvdp_method_is_private(enum nvdp_method method);

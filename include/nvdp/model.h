@@ -17,10 +17,10 @@
 
 NVDP_BEGIN_DECLS
 
-/** A loaded model with its tokenizer. Only one call at a time may use it. */
+/** A loaded model and its tokenizer. Only one call at a time may use the model. */
 struct nvdp_model;
 
-/** Properties of a model, from nvdp_model_info(). Texts live as long as the model. */
+/** Properties of a model, from nvdp_model_info(). The model owns the strings. */
 struct nvdp_model_info {
     size_t struct_size;        /**< NVDP_RESULT() sets it */
     enum nvdp_method method;   /**< bottleneck between encoder and classifier */
@@ -29,10 +29,11 @@ struct nvdp_model_info {
     const char *const *labels; /**< names of the classes [outputs]; NULL for a regression */
     /** Length in tokens to which texts were cut, including [CLS] and [SEP]. */
     size_t max_length;
-    size_t hidden_size;   /**< length of the encoder's hidden states */
-    size_t latent_dim;    /**< length of a vector of the sample; 0 without a bottleneck */
-    size_t kappa;         /**< vectors per component of the sample; 0 without a bottleneck */
-    size_t length;        /**< length in tokens to which all samples are padded; 0: no padding */
+    size_t hidden_size; /**< length of the encoder's hidden states */
+    size_t latent_dim;  /**< length of a vector of the sample; 0 without a bottleneck */
+    size_t kappa;       /**< vectors per component of the sample; 0 without a bottleneck */
+    /** Length in tokens to which all samples are padded; 0 without padding. */
+    size_t length;
     size_t parameters;    /**< number of trained parameters */
     char fingerprint[65]; /**< SHA-256 of model.safetensors, hexadecimal */
 };

@@ -31,7 +31,8 @@ enum nvdp_precision {
 const char *nvdp_precision_name(enum nvdp_precision precision);
 
 /** Sets the precision of models and encoders that are created from now on; the initial precision is f32. If bf16 is
- * unavailable, they use f32, and a notice states the reason. If int8 is unavailable, creating them fails.
+ * unavailable, models and encoders use f32, and a notice states the reason. If int8 is unavailable, creating a model or
+ * encoder fails.
  * @param ctx       the context
  * @param precision the precision */
 void nvdp_context_set_precision(struct nvdp_context *ctx, enum nvdp_precision precision);

@@ -30,14 +30,14 @@ struct nvdp_coverage {
 struct nvdp_mlm_scores {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     uint64_t windows;   /**< number of scored windows */
-    uint64_t tokens;    /**< number of their tokens, including special ones */
+    uint64_t tokens;    /**< number of tokens in these windows, including special ones */
     uint64_t masked;    /**< number of predicted positions */
     double accuracy;    /**< top-1 accuracy of the predicted pieces */
     double nll;         /**< mean -log p(right piece), nats */
     double perplexity;  /**< exp(nll) */
 };
 
-/** Result of nvdp_pretrain(); result.json has the same numbers. nvdp_result_free(). */
+/** Result of nvdp_pretrain(), freed with nvdp_result_free(). The file result.json has the same numbers. */
 struct nvdp_pretrain_result {
     size_t struct_size;                  /**< NVDP_RESULT() sets it */
     const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
@@ -46,13 +46,15 @@ struct nvdp_pretrain_result {
     uint64_t masked;                     /**< number of predicted positions */
     size_t vocab_size;                   /**< number of pieces */
     size_t parameters;                   /**< number of trained parameters */
-    double loss;                         /**< masked LM, nats: mean over the last logged steps */
-    double accuracy;                     /**< top-1 accuracy over the same steps */
-    struct nvdp_coverage *coverage;      /**< of the text; NULL with a private vocabulary */
-    struct nvdp_coverage *eval_coverage; /**< of the held-out text; NULL without one */
-    struct nvdp_mlm_scores *eval;        /**< on the held-out text; NULL without one */
+    /** Loss of the masked LM in nats, mean over the last logged steps. */
+    double loss;
+    double accuracy; /**< top-1 accuracy over the same steps */
+    /** Coverage of the text; NULL with a private vocabulary. */
+    struct nvdp_coverage *coverage;
+    struct nvdp_coverage *eval_coverage; /**< coverage of the held-out text, or NULL */
+    struct nvdp_mlm_scores *eval;        /**< scores on the held-out text, or NULL */
     double seconds;                      /**< time of the training steps */
-    double tokens_per_second;            /**< in training steps */
+    double tokens_per_second;            /**< speed of the training steps */
     double drawing_seconds; /**< time of the draws for "privatize", included in `seconds` */
 };
 
@@ -73,17 +75,18 @@ struct nvdp_pretrain_plan {
 nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_config *config,
                                struct nvdp_pretrain_plan *out);
 
-/** Trains and writes a directory in Hugging Face's layout (BertForPreTraining). The option "resume" continues a run
- * that was cancelled or killed. Its result is the same bit for bit, for the same number of threads. Time and memory
- * are those of nvdp_pretrain_plan(). A step allocates no memory except scratch memory for the draws of "privatize".
+/** Trains a model and writes it as a directory in Hugging Face's layout (BertForPreTraining). The option "resume"
+ * continues a run that was cancelled or killed. The result of a resumed run has the same bits, for the same number of
+ * threads. nvdp_pretrain_plan() estimates memory. A step allocates no memory except scratch memory for the draws of
+ * "privatize".
  *
  * Options (kind "pretrain"); nvdp_config_option() describes each. "arch" (tiny, mini,
  * small, base: Turc et al. 2019) implies "layers" and "hidden"; "lr" 0 means 3e-3 with optimizer muon and 5e-4 with
  * adamw.
  * @param ctx    reports progress, records messages, can cancel
  * @param config of kind "pretrain". With "resume", only "cache" and "overwrite" are read: a resumed run
- *               keeps its own options
- * @param out    the result; what an earlier call put there is freed; untouched on error
+ *               keeps the options with which it was started
+ * @param out    the result; the result of an earlier call is freed; untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range (the message names field, range and value) and a directory that
  *         is not empty; NVDP_ERR_INPUT and NVDP_ERR_IO for texts, vocabulary and model; NVDP_ERR_NUMERIC if the loss
  *         diverges; NVDP_ERR_CANCELLED after saving the state; NVDP_ERR_MEMORY */
@@ -106,13 +109,13 @@ nvdp_status nvdp_mlm_evaluate(struct nvdp_context *ctx, const struct nvdp_config
 /** Accuracy of a masked language model on sanitized texts. */
 struct nvdp_mask_inference {
     size_t struct_size; /**< NVDP_RESULT() sets it */
-    /** Share of guesses equal to the original token; 1 minus it is the defense rate. NaN without guesses. */
+    /** Share of guesses equal to the original token; the defense rate is 1 - original. NaN without guesses. */
     double original;
-    double sanitized; /**< share of guesses equal to the covered token of the text */
+    double sanitized; /**< share of guesses equal to the masked token of the sanitized text */
     /** Standard error of `original`, for independent guesses. */
     double original_error;
     double sanitized_error; /**< standard error of `sanitized` */
-    size_t guesses;         /**< number of covered tokens */
+    size_t guesses;         /**< number of masked tokens */
     /** Number of tokens that are not pieces of the vocabulary, so that the model has no guess. */
     size_t left_out;
 };
@@ -120,20 +123,20 @@ struct nvdp_mask_inference {
 /** Runs mask token inference (Yue et al. 2021, section 5.3). Each position of a sanitized text in turn becomes
  * [MASK], and the most likely token of the model is compared with the original token.
  *
- * A token is the piece with its name, or the pieces that the model's tokenizer makes of it, covered by one [MASK].
- * Longer texts are split into ranges. Uses the context's precision; O(length) passes of the model per text, 64 per
- * batch.
+ * A token is the piece with the same name, or the pieces that the model's tokenizer makes of the token. One [MASK]
+ * replaces all these pieces. Longer texts are split into ranges. Uses the context's precision. O(length) passes of the
+ * model per text, 64 per batch.
  * @param ctx       reports progress, records messages, can cancel
  * @param model     directory of a checkpoint with a masked-LM head
  * @param sanitizer the sanitizer of the tokens
  * @param texts     number of texts
  * @param offset    [texts + 1] first token of each text, from 0
  * @param original  [offset[texts]] original tokens, or NVDP_DCHI_UNKNOWN
- * @param sanitized [offset[texts]] sanitized tokens; the same array: original texts
- * @param length    maximum number of pieces per pass, including special ones; 0: 128, or the maximum of the model if
- *                  that is smaller
+ * @param sanitized [offset[texts]] sanitized tokens; the array @p original measures the original texts
+ * @param length    maximum number of pieces per pass, including special ones; 0 for 128, or for the maximum of the
+ *                  model if it is smaller
  * @param out       the shares; untouched on error
- * @return NVDP_ERR_ARGUMENT for an invalid token, a length out of range, a struct without its size; NVDP_ERR_INPUT
+ * @return NVDP_ERR_ARGUMENT for an invalid token, a length out of range, a struct without struct_size; NVDP_ERR_INPUT
  *         for a model without a masked-LM head; NVDP_ERR_UNSUPPORTED for a model that is not BERT with WordPieces;
  *         NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_mask_inference(struct nvdp_context *ctx, const char *model,

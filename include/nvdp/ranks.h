@@ -2,13 +2,13 @@
  * Ranks: processes that train one model together, on one machine or several.
  *
  * Each process creates a context, sets its rank and the communication functions, and calls nvdp_train() or
- * nvdp_pretrain() with the same configuration. The batch of each step is split over the processes. Their gradients
- * are summed while they are computed, and all processes take the same step. The result is that of one process,
- * except for the rounding of sums in another order. Only rank 0 writes files; all processes read the texts, the
- * model and the run directory.
+ * nvdp_pretrain() with the same configuration. The batch of each step is split over the processes. Gradients are summed
+ * over the processes while they are computed, and all processes take the same step. One process would get the same
+ * result, except for the rounding of sums in another order. Only rank 0 writes files; all processes read the texts,
+ * the model and the run directory.
  *
- * The library has no network code. It needs the four operations below; the program nvdp implements them with MPI, a
- * test with threads. All processes call them in the same order.
+ * The library has no network code. It needs the four operations below. The program nvdp implements these operations
+ * with MPI, a test implements them with threads. All processes call the operations in the same order.
  *
  * Experimental: may change in any version. */
 #ifndef NVDP_RANKS_H
@@ -39,10 +39,10 @@ struct nvdp_ranks {
     nvdp_status (*broadcast)(void *user, int root, void *bytes, size_t count);
 };
 
-/** Makes a context one of several ranks, which then train together. Evaluation during training is split over them
+/** Makes a context one of several ranks, which then train together. Evaluation during training is split over the ranks,
  * too. Do not make other calls on such a context: every process would do all of the work.
  * @param ctx   context
- * @param ranks copied; NULL: a single process again
+ * @param ranks copied; NULL for a single process again
  * @return NVDP_ERR_ARGUMENT for a rank or size out of range and a missing function */
 nvdp_status nvdp_context_set_ranks(struct nvdp_context *ctx, const struct nvdp_ranks *ranks);
 

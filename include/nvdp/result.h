@@ -2,10 +2,10 @@
  * Result tables: the numbers of a result struct, one row per number.
  *
  * To add a number to a result, add a member of the struct, a row of its table, and the code that computes it. JSON
- * (files and --json), the lines of the program, and nvdp_result_table_find() follow from the row; through the
- * latter, programs and Python read names, units and meanings. NVDP_RESULT_ROW() makes a row of a plain member; other
+ * (files and --json), the lines of the program, and nvdp_result_table_find() follow from the row. Programs and Python
+ * read names, units and meanings with nvdp_result_table_find(). NVDP_RESULT_ROW() makes a row of a plain member; other
  * rows set the members of struct nvdp_result_row. A view describes how a file differs from the table: names, order,
- * NaN, omitted rows. Rows that a view does not name follow in the order of the table, so a new row is in every view.
+ * NaN, omitted rows. Rows that a view does not list follow in the order of the table, so a new row is in every view.
  *
  * Experimental: may change in any version. */
 #ifndef NVDP_RESULT_H
@@ -32,12 +32,12 @@ enum nvdp_result_type {
     NVDP_RESULT_FLAG,  /**< bool, or an enum whose 1 is true */
     NVDP_RESULT_TEXT,  /**< const char * */
     NVDP_RESULT_CHARS, /**< char array in the struct */
-    NVDP_RESULT_ENUM,  /**< int, enum or bool; its text is in `words`, or `word` returns it */
-    /** Two doubles, the upper end at `high`; absent if the lower end is NaN. */
+    NVDP_RESULT_ENUM,  /**< int, enum or bool, whose text `words` has or `word` returns */
+    /** Two doubles, where `high` is the offset of the upper end; absent if the lower end is NaN. */
     NVDP_RESULT_INTERVAL,
     NVDP_RESULT_TABLE, /**< one struct, with the table `of` */
     NVDP_RESULT_LIST,  /**< several structs */
-    NVDP_RESULT_MAP /**< several structs; in JSON, the text of the first row is the key of each */
+    NVDP_RESULT_MAP    /**< several structs; in JSON, the first row of a struct is its key */
 };
 
 /** Scope of a value. */
@@ -51,8 +51,8 @@ enum nvdp_result_scope {
 
 /** JSON representation of an absent value: NaN, no interval, or a row that is not `present`. */
 enum nvdp_result_absent {
-    /** As set at the next level: a key inherits from its row, a row from the view, a view from the enclosing table;
-     * the default is null. */
+    /** Inherited from the next level: a key inherits from the row, a row from the view, a view from the enclosing
+     * table. The default is null. */
     NVDP_ABSENT_INHERITED,
     NVDP_ABSENT_NULL,    /**< null */
     NVDP_ABSENT_NAN,     /**< "nan" for real numbers and ends of intervals, else null */
@@ -67,52 +67,51 @@ struct nvdp_result_lines;
 
 /** A row: one value of a result. */
 struct nvdp_result_row {
-    const char *name;             /**< name of the value, and its key; NULL ends a table */
+    const char *name;             /**< name and key of the value; NULL ends a table */
     enum nvdp_result_type type;   /**< type of the value */
     const char *unit;             /**< "nats", "texts", "s"; NULL if there is none */
     enum nvdp_result_scope scope; /**< the object that the value describes */
-    int better;                   /**< +1: larger is better; -1: smaller; 0: neither */
+    int better;                   /**< +1 if larger is better, -1 if smaller is better, else 0 */
     const char *help;             /**< description */
     size_t offset;                /**< offset of the member */
     size_t width;                 /**< size of the member in bytes */
-    /** Name in the text; NULL: no line, or `print` writes it. With `of`: the struct, or each of the list, is a line
-     * of a grid, whose columns are the labelled rows of its table. */
+    /** Name in the text; NULL if the value has no line or `print` writes the line. With `of`, every struct is a line of
+     * a grid, whose columns are the rows of the table `of` that have labels. */
     const char *label;
-    int decimals;      /**< decimals of a real number in the text; 0: four digits */
+    int decimals;      /**< decimals of a real number in the text; 0 for four digits */
     const char *after; /**< text after the number; NULL if there is none */
-    double scale;      /**< factor of the number in the text; 0: 1 */
-    int bound;         /**< 1: upper bound, rounded up; -1: lower bound, down; scale 100: % */
+    double scale;      /**< factor of the number in the text; 0 means 1, and 100 means % */
+    int bound;         /**< 1 for an upper bound, rounded up; -1 for a lower bound, rounded down */
     size_t error;      /**< offset of a standard error; 0 if there is none */
-    size_t array;      /**< numbers that JSON lists; 0: no list */
-    /** [array] Levels of quantiles, which are real numbers: JSON is an object with a key per level, a grid has a
-     * column per level; NULL if there is none. */
+    size_t array;      /**< length of the array that JSON lists; 0 if the value is no array */
+    /** [array] Levels of quantiles: JSON is an object with a key per level, a grid has a column per level. NULL if the
+     * value has no quantiles. */
     const double *levels;
-    const char *text; /**< [TEXT] the text itself, if it is the same for every result */
-    const char
-        /** [TABLE] text that JSON adds to the struct, as its key "note"; NULL if there is none. */
-        *note;
+    const char *text; /**< [TEXT] the text, if it is the same for every result */
+    /** [TABLE] Text that JSON adds to the struct under the key "note"; NULL if there is none. */
+    const char *note;
     size_t high;         /**< offset of an interval's upper end */
     size_t length;       /**< offset of a list's length */
-    size_t length_width; /**< size of that length in bytes */
+    size_t length_width; /**< size in bytes of the member with the length */
     bool indirect;       /**< the member is a pointer to the value */
     size_t within; /**< [indirect] offset of the value in the struct that the pointer leads to */
-    enum nvdp_result_absent absent;     /**< of this row in all views */
+    enum nvdp_result_absent absent;     /**< representation of an absent value in all views */
     const struct nvdp_result_table *of; /**< the table of a struct or list */
-    const char *const *
-        /** Texts of the values of an enum from 0, or of a flag in lines; NULL: `word` returns the text of an enum. */
-        words;
+    /** Texts of the values of an enum, from 0, or of a flag in lines. NULL if `word` returns the text of an enum. */
+    const char *const *words;
     const char *(*word)(int value); /**< returns the text of an enum's value */
     /** Computes a number that is not a member; needs no offset. */
     double (*real)(const void *result);
-    bool (*present)(const void *result); /**< returns whether the value exists; NULL: always */
-    /** Offset of a number or flag without which the value does not exist. It is in the struct of the table, or, if
-     * `indirect`, in the struct that the pointer leads to. */
+    /** Returns whether the value exists; NULL if it always does. */
+    bool (*present)(const void *result);
+    /** Offset of a number or flag: the value exists only if it is above 0. The offset is within the struct of the
+     * table, or, if `indirect`, within the struct that the pointer leads to. */
     size_t positive;
-    size_t positive_width; /**< size of that number in bytes; 0 if there is none */
+    size_t positive_width; /**< size in bytes of that number or flag; 0 if there is none */
     bool positive_real;    /**< that number is a double */
     /** Writes the row's lines with nvdp_result_line(). */
     void (*print)(const void *result, struct nvdp_result_lines *to);
-    /** Returns the JSON of the value, which it gets, if no type describes the value. */
+    /** Returns the JSON of the given value, for values that no type describes. */
     struct json_t *(*json)(const void *value);
 };
 /** Sets `offset` and `width` of a row for `member` of struct `type`. */
@@ -144,15 +143,17 @@ struct nvdp_result_row {
 /** A row in a view. */
 struct nvdp_result_key {
     const char *row;                /**< name of the row; NULL ends a list */
-    const char *key;                /**< its key in the view; NULL: the row's name */
-    enum nvdp_result_absent absent; /**< of the row in this view */
-    const char *view;               /**< view of its table; NULL: the view of the same name */
+    const char *key;                /**< key in the view; NULL for the row's name */
+    enum nvdp_result_absent absent; /**< representation of an absent value in this view */
+    /** View of the table `of`; NULL for the view of the same name. */
+    const char *view;
 };
 
 /** A view: how a file, or "terminal", differs from the table. */
 struct nvdp_result_view {
-    const char *name;               /**< name of the view; NULL ends a list */
-    enum nvdp_result_absent absent; /**< of rows that do not set their own */
+    const char *name; /**< name of the view; NULL ends a list */
+    /** Representation of absent values, unless a row sets another. */
+    enum nvdp_result_absent absent;
     /** Rows that come first, in this order; NULL if there is none. */
     const struct nvdp_result_key *keys;
 };
@@ -161,9 +162,9 @@ struct nvdp_result_view {
 struct nvdp_result_table {
     const char *name; /**< name of the table: "train" */
     const char *help; /**< description */
-    /** The struct begins with its size (NVDP_RESULT()): members beyond that size are omitted. */
+    /** The struct begins with struct_size (NVDP_RESULT()): members beyond that size are omitted. */
     bool sized;
-    /** Size of an item in a list of structs; 0: every member of an item is an array of its own. */
+    /** Size of an item in a list of structs; 0 if every member of an item is a separate array. */
     size_t size;
     const struct nvdp_result_row *rows;   /**< the rows */
     const struct nvdp_result_view *views; /**< views; NULL if there is none */
@@ -182,7 +183,7 @@ const struct nvdp_result_table *nvdp_result_table_find(const char *name);
 /** Writes a result as one JSON object (docs/formats.md).
  * @param ctx    records messages; may be NULL
  * @param result a struct with a member `kind`, or a result of nvdp_attack(), filled by the library
- * @param view   "file" for the keys that a file of the result has; NULL: all
+ * @param view   "file" for the keys of the result's file; NULL for all keys
  * @param out    the text; the caller frees it with free()
  * @return NVDP_ERR_ARGUMENT if the library did not fill the struct, or if its kind has no JSON; NVDP_ERR_NUMERIC for a
  *         number that must be finite and is not, or for a text that is not UTF-8; NVDP_ERR_MEMORY */
@@ -192,7 +193,7 @@ nvdp_status nvdp_result_json(struct nvdp_context *ctx, const void *result, const
 /** Writes a result as text, as the program prints it: aligned, with units; upper bounds are rounded up.
  * @param ctx    records messages; may be NULL
  * @param result as in nvdp_result_json()
- * @param view   "summary" for the few lines that matter most, which a nvdp_privacy_report has; NULL: all
+ * @param view   "summary" for the few lines that matter most, which a nvdp_privacy_report has; NULL for all lines
  * @param out    the text; the caller frees it with free()
  * @return NVDP_ERR_ARGUMENT if the library did not fill the struct, or if its kind has no such text; NVDP_ERR_MEMORY */
 nvdp_status nvdp_result_text(struct nvdp_context *ctx, const void *result, const char *view,

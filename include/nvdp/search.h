@@ -72,7 +72,7 @@ void nvdp_search_free(struct nvdp_search *search);
 /** Describes the estimates.
  * @param search the search
  * @param[in,out] out filled up to its struct_size
- * @return NVDP_ERR_ARGUMENT for a struct without its size */
+ * @return NVDP_ERR_ARGUMENT for a struct without struct_size */
 nvdp_status nvdp_search_describe(const struct nvdp_search *search, struct nvdp_search_info *out);
 /** Finds the texts with the largest estimates for each query. Reads the vectors once for all queries: O(N p) memory
  * traffic, O(N p Q) operations. Ties keep the order of the file. The hits do not depend on the number of threads.

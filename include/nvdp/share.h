@@ -200,9 +200,8 @@ struct nvdp_verification {
     bool counted;   /**< the file states that its sender's ledger counts it */
     /** The file is a summary (nvdp/summary.h): its rows share their noise, so k rows have k mu, not sqrt(k) mu. */
     bool summary;
-    double
-        /** C of the guess bound Phi(Phi^-1(b) + C) of one row: mu / 2 for samples; NaN: not Gaussian. */
-        radius;
+    /** C of the guess bound Phi(Phi^-1(b) + C) of one row: mu / 2 for samples; NaN: not Gaussian. */
+    double radius;
     /** A sample is of a person, whose rows are replaced together: `row` means person. */
     bool persons;
 };
@@ -276,9 +275,8 @@ struct nvdp_ledger_summary {
     /** Number of different texts without a person in any release. The sum of the person who wrote one lacks its
      * samples. 0 if no release names persons. */
     size_t unnamed_texts;
-    size_t
-        /** Releases that were returned, because nobody saw a sample; they do not count. */
-        returned;
+    /** Releases that were returned, because nobody saw a sample; they do not count. */
+    size_t returned;
     /** Budget of a text that was set with the first release and never raised: at delta 1e-5 it is proven even if
      * releases depend on earlier samples. 0: none, and epsilon is proven if number and noise of the releases do not
      * depend on earlier samples. */
@@ -346,7 +344,7 @@ void nvdp_shared_free(struct nvdp_shared *shared);
  * @param ctx    records messages
  * @param shared file
  * @param[in,out] out filled up to its struct_size
- * @return NVDP_ERR_ARGUMENT for a struct without its size */
+ * @return NVDP_ERR_ARGUMENT for a struct without struct_size */
 nvdp_status nvdp_shared_describe(struct nvdp_context *ctx, const struct nvdp_shared *shared,
                                  struct nvdp_shared_info *out);
 /** Copies vectors as floats.
@@ -378,9 +376,8 @@ struct nvdp_reuse_result {
     const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
     size_t train_texts;                  /**< number of training texts, or units of a summary */
     size_t classes; /**< number of classes of the labels; it is 1 if the labels are scores */
-    size_t
-        /** Epoch whose averaged weights were kept, from 1, for the first seed; 0: a summary, which has none. */
-        best_epoch;
+    /** Epoch whose averaged weights were kept, from 1, for the first seed; 0: a summary, which has none. */
+    size_t best_epoch;
     double seconds; /**< duration of the whole call */
     /** On texts that the reader was not trained on, over all samples of a text and all seeds. NULL: a summary without
      * "score". */
@@ -405,7 +402,7 @@ struct nvdp_reuse_result {
  * label-column.
  * @param ctx      reports progress, records messages, can cancel
  * @param config   of kind "reuse"
- * @param[out] out the scores; what an earlier call put there is freed; untouched on error
+ * @param[out] out the scores; the result of an earlier call is freed; untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range, or a directory that is not empty without "overwrite";
  *         NVDP_ERR_INPUT for a damaged file, labels that do not fit it, or too few labeled texts; NVDP_ERR_NUMERIC
  *         if the loss is not a number; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */

@@ -22,9 +22,8 @@ struct nvdp_summary_result {
     size_t answers;
     size_t width; /**< D, width of the matrix */
     size_t rows;  /**< synthetic rows */
-    double
-        /** Proven for the replacement of any one unit, in nats; +inf: noise from a seed. */
-        epsilon;
+    /** Proven for the replacement of any one unit, in nats; +inf: noise from a seed. */
+    double epsilon;
     double delta;      /**< its delta */
     double mu;         /**< its mu */
     double epsilon_2;  /**< epsilon of two units that change together */
@@ -38,9 +37,8 @@ struct nvdp_summary_result {
     bool useful;                         /**< the guarantee limits every attacker */
     char guarantee[NVDP_GUARANTEE_SIZE]; /**< the guarantee, or why there is no useful one */
     char statement[NVDP_STATEMENT_SIZE]; /**< the file's statement, in plain English */
-    uint64_t
-        /** As in nvdp_export_result, in which a summary counts as one; 0 if there is no ledger. */
-        spent_samples;
+    /** As in nvdp_export_result, in which a summary counts as one; 0 if there is no ledger. */
+    uint64_t spent_samples;
     /** By the ledger, for a text with all its rows; NaN if there is no ledger. */
     double spent_epsilon;
     char run[1024]; /**< folder of the run, which this call may have made */
@@ -118,7 +116,7 @@ void nvdp_collection_free(struct nvdp_collection *summary);
  * @param ctx     records messages
  * @param summary summary
  * @param[in,out] out filled up to its struct_size
- * @return NVDP_ERR_ARGUMENT for a struct without its size */
+ * @return NVDP_ERR_ARGUMENT for a struct without struct_size */
 nvdp_status nvdp_collection_describe(struct nvdp_context *ctx,
                                      const struct nvdp_collection *summary,
                                      struct nvdp_collection_info *out);
@@ -143,7 +141,7 @@ nvdp_status nvdp_collection_rows(struct nvdp_context *ctx, const struct nvdp_col
  * @param ctx     records messages
  * @param summary summary
  * @param[in,out] out filled up to its struct_size
- * @return NVDP_ERR_ARGUMENT for a struct without its size; NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_ARGUMENT for a struct without struct_size; NVDP_ERR_MEMORY */
 nvdp_status nvdp_collection_moments(struct nvdp_context *ctx, struct nvdp_collection *summary,
                                     struct nvdp_collection_moments *out);
 

@@ -44,7 +44,7 @@ struct nvdp_distances {
  * @param seed     seed of the draws
  * @param[out] out the distances
  * @return NVDP_ERR_ARGUMENT for no tokens, for weights that are negative or whose sum is not finite and positive,
- *         and for a struct without its size; NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
+ *         and for a struct without struct_size; NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
 nvdp_status nvdp_distances_measure(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
                                    const double *prior, size_t tokens, uint64_t seed,
                                    struct nvdp_distances *out);

@@ -74,7 +74,7 @@ struct nvdp_train_result {
  * @param ctx    reports progress, records messages, can cancel
  * @param config of kind "train". With "resume", options that affect the result must equal those of the
  *               run if they are set; other options take effect
- * @param out    must not be NULL; what an earlier call put there is freed; untouched on error
+ * @param out    must not be NULL; the result of an earlier call is freed; untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range and a directory that is not empty; NVDP_ERR_INPUT and
  *         NVDP_ERR_IO for data and checkpoint; NVDP_ERR_NUMERIC if the loss diverges; NVDP_ERR_CANCELLED after
  *         saving the state; NVDP_ERR_MEMORY */
