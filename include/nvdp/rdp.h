@@ -6,8 +6,8 @@
  *     D_l(P || Q) = 1/(l-1) log int P^l Q^(1-l);
  *
  * l = 1 is the Kullback-Leibler divergence, l = INFINITY the max-divergence sup log P/Q (orders from 1e100 on count
- * as INFINITY). The divergence does not decrease in l. +inf is a valid value: it is returned, counted and kept in
- * every statistic. docs/privacy.md explains what the numbers mean.
+ * as INFINITY). The divergence does not decrease in l. +inf is a valid value, which every statistic includes.
+ * docs/privacy.md explains the meaning of the numbers.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_RDP_H
@@ -63,10 +63,10 @@ double nvdp_renyi_discrete(double order, size_t n, const double *log_p, const do
  * most `divergence`. This is the largest p with d_l(p || chance) <= divergence, where d_l is the divergence between
  * two binary distributions. No processing raises a divergence (van Erven & Harremoes 2014, Theorem 9). Two uses:
  *
- * - true positive rate of a test between two texts at divergence D_l: chance is the false positive rate;
- * - success of naming one of N equally likely texts, each at most D_l from a common reference: chance is 1/N, or
- *   10/N for the top ten. At order 1, with the mutual information, this is Fano's inequality (Polyanskiy & Verdu
- *   2010).
+ * - the true positive rate of a test between two texts at divergence D_l: `chance` is the false positive rate;
+ * - the success of identifying one of N equally likely texts, each at most D_l from a common reference: `chance` is
+ *   1/N, or 10/N for the top ten. At order 1, with the mutual information, this is Fano's inequality (Polyanskiy &
+ *   Verdu 2010).
  *
  * Returns 1 if divergence >= log(1/chance) and l >= 1.
  * @param order      l > 0
@@ -76,7 +76,7 @@ double nvdp_renyi_discrete(double order, size_t n, const double *log_p, const do
 double nvdp_renyi_probability_bound(double order, double divergence, double chance);
 
 /** Computes D_l between two Laplace distributions in R^d with densities ~ exp(-eta |y - x|) and exp(-eta |y - x'|).
- * It depends only on eta |x - x'| and has a closed form with modified Bessel functions. With z = eta |x - x'| / 2,
+ * D_l depends only on eta |x - x'| and has a closed form with modified Bessel functions. With z = eta |x - x'| / 2,
  * w = |2l-1| z, n = d/2 - 1,
  *
  *     1/(l-1) log { z (z/w)^n [ K_{n+1}(z) I_n(w) + z/w K_n(z) I_{n+1}(w) ] };
@@ -105,15 +105,15 @@ double nvdp_renyi_texts(double order, const struct nvdp_posteriors *posteriors, 
  *
  *     D_l <= l (2C)^2 / 2.
  *
- * Two texts on opposite sides of the ball attain the bound. It holds for all texts, seen or not. O(1).
+ * Two texts on opposite sides of the ball attain the bound, which holds for all texts, seen or not. O(1).
  * @param order  l > 0; INFINITY gives +inf if C > 0
  * @param radius C >= 0, in standard deviations of the noise
  * @return nats; NaN for an order <= 0, or a radius < 0 or not finite */
 double nvdp_renyi_sequence_bound(double order, double radius);
 
-/** The privacy loss of a pair, L = log P(S)/Q(S) with S ~ P, for Gaussians and Dirichlets; opaque. Its distribution
- * is known, so (epsilon, delta) are exact. A conversion from Renyi divergences gives only an upper bound, a few
- * nats above or infinite. Only one thread at a time may use it. */
+/** The privacy loss of a pair, L = log P(S)/Q(S) with S ~ P, for Gaussians and Dirichlets; opaque. The distribution of
+ * L is known, so (epsilon, delta) are exact. A conversion from Renyi divergences gives only an upper bound, which is a
+ * few nats larger, or infinite. Only one thread at a time may use the struct. */
 struct nvdp_exact;
 
 /** A point of the privacy curve, with the error rates of the best test between P and Q, "P if L > epsilon". */
@@ -122,7 +122,7 @@ struct nvdp_exact_point {
     /** E (1 - e^(epsilon - L))_+: the smallest delta with P(S) <= e^epsilon Q(S) + delta for all sets S. */
     double delta;
     double log_delta; /**< log delta; -INFINITY if epsilon is above every loss */
-    double rest;      /**< 1 - delta, accurate also if small */
+    double rest;      /**< 1 - delta, accurate even if it is small */
     double fpr;       /**< Q(L > epsilon): false positive rate */
     double tpr;       /**< P(L > epsilon): true positive rate, the maximum at this fpr */
 };
@@ -161,15 +161,15 @@ nvdp_status nvdp_exact_texts(struct nvdp_context *ctx, const struct nvdp_posteri
  * @param exact may be NULL */
 void nvdp_exact_free(struct nvdp_exact *exact);
 
-/** Returns the limit of the finite moments of the loss: E e^(s L) is finite for 0 < s < the limit. So are the Renyi
- * divergences of order 1 + s.
+/** Returns the limit of the finite moments of the loss: E e^(s L), and the Renyi divergence of order 1 + s, are finite
+ * for 0 < s < the limit.
  * @param exact the loss
- * @return above 0; +inf if no variance of P is larger, and no pseudo-count of P smaller, than that of Q */
+ * @return above 0; +inf if no variance is larger, and no pseudo-count smaller, under P than under Q */
 double nvdp_exact_moment_limit(const struct nvdp_exact *exact);
 
 /** Computes the curve at one epsilon, by an integral of the moment generating function through its saddle point
- * (rdp/exact.c). The relative error of delta is below 1e-10 down to 1e-300, and below 1e-6 in the worst case. It is
- * larger if a double cannot resolve epsilon: for an epsilon of 1e10, or one close to a bound of the loss. Variances
+ * (rdp/exact.c). The relative error of delta is below 1e-10 down to 1e-300, and below 1e-6 in the worst case. The error
+ * is larger if a double cannot resolve epsilon: for an epsilon of 1e10, or close to a bound of the loss. Variances
  * may differ by a factor of e^600; pseudo-counts may agree in all but the last digits. O(n + 100 m), a few
  * milliseconds for 10^5 dimensions.
  * @param ctx      records messages
@@ -181,9 +181,9 @@ double nvdp_exact_moment_limit(const struct nvdp_exact *exact);
 nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *exact, double epsilon,
                              struct nvdp_exact_point *out);
 
-/** Computes the curve at many epsilons, as nvdp_exact_delta() does at each. Nearby epsilons share their path of
- * integration, so that a point costs a few microseconds and, for each few standard deviations of the loss, one call of
- * nvdp_exact_delta(). The results of both functions agree to a relative 1e-9.
+/** Computes the curve at many epsilons, as nvdp_exact_delta() does at one. Nearby epsilons share a path of integration:
+ * a point takes a few microseconds, plus one call of nvdp_exact_delta() per few standard deviations of the loss. The
+ * results of the two functions agree to a relative 1e-9.
  * @param ctx      records messages, can cancel
  * @param exact    the loss
  * @param count    number of epsilons
@@ -193,7 +193,7 @@ nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *exact,
 nvdp_status nvdp_exact_curve(struct nvdp_context *ctx, struct nvdp_exact *exact, size_t count,
                              const double *epsilon, struct nvdp_exact_point *out);
 
-/** Computes the smallest epsilon >= 0 whose delta is at most the given one. Evaluates about ten points of the curve.
+/** Computes the smallest epsilon >= 0 whose delta is at most the given delta. Evaluates about ten points of the curve.
  * @param ctx          records messages
  * @param exact        the loss
  * @param delta        in (0, 1)
@@ -212,10 +212,10 @@ nvdp_status nvdp_exact_epsilon(struct nvdp_context *ctx, struct nvdp_exact *exac
 nvdp_status nvdp_exact_trade_off(struct nvdp_context *ctx, struct nvdp_exact *exact, double fpr,
                                  struct nvdp_exact_point *out);
 
-/** Computes the smallest mu of Gaussian differential privacy (Dong, Roth & Su 2022) whose curve is nowhere below
- * this one. The comparison covers epsilon >= 0, down to the given delta. No mu holds for all deltas unless
- * variances and pseudo-counts are equal, because a larger variance, for example, leaves an exponential tail. If
- * they are equal, mu is the distance of the means for every delta.
+/** Computes the smallest mu of Gaussian differential privacy (Dong, Roth & Su 2022) whose curve is nowhere below the
+ * curve of the loss. The comparison covers epsilon >= 0, down to the given delta. If variances and pseudo-counts are
+ * equal, mu is the distance of the means for every delta. Otherwise no mu holds for all deltas, because a larger
+ * variance, for example, leaves an exponential tail.
  * @param ctx     records messages
  * @param exact   the loss
  * @param delta   in (0, 1)
@@ -234,8 +234,8 @@ double nvdp_gdp_delta(double mu, double epsilon);
 /** Returns the smallest epsilon >= 0 with nvdp_gdp_delta(mu, epsilon) <= delta, by bisection.
  * @param mu    >= 0
  * @param delta in (0, 1)
- * @return nats, never below the exact value: the epsilon of a delta that is smaller by a relative 1e-12. +inf beyond
- *         the range of double (mu 1.9e154); NaN for another mu or delta */
+ * @return nats, never below the exact value: the epsilon of a delta that is smaller by a relative 1e-12. +inf for a mu
+ *         above 1.9e154, whose epsilon is beyond the range of double; NaN for another mu or delta */
 double nvdp_gdp_epsilon(double mu, double delta);
 
 /** Returns the largest mu with nvdp_gdp_delta(mu, epsilon) <= delta, by bisection. A Gaussian mechanism with this
@@ -246,7 +246,7 @@ double nvdp_gdp_epsilon(double mu, double delta);
  * @return mu, never above the exact value; NaN for another epsilon or delta */
 double nvdp_gdp_mu(double epsilon, double delta);
 
-/** Adjacency: the ordered pairs (i, j), i != j, of a set of texts that count. */
+/** Adjacency: the ordered pairs (i, j), i != j, of texts that statistics include. */
 enum nvdp_adjacency {
     NVDP_ADJACENT_ALL,        /**< all texts are adjacent, as in the paper */
     NVDP_ADJACENT_SAME_LENGTH /**< texts of the same length are adjacent */
@@ -268,10 +268,10 @@ struct nvdp_divergence_summary {
     /** Maximum over the finite pairs, for comparison: not a privacy guarantee. NaN without finite pairs, and if
      * pairs are drawn and some pair is infinite. */
     double max_finite;
-    double mean_finite;                   /**< mean over the finite pairs; NaN without any */
+    double mean_finite;                   /**< mean over the finite pairs; NaN if there are none */
     double quantile[NVDP_PAIR_QUANTILES]; /**< nearest rank, infinite pairs included */
     size_t max_p; /**< index of the text of P of the pair that attains max */
-    size_t max_q; /**< index of the text of Q of that pair */
+    size_t max_q; /**< index of the text of Q of the same pair */
 };
 
 /** An interval. */
@@ -280,11 +280,12 @@ struct nvdp_interval {
     double high; /**< upper end */
 };
 
-/** Statistics of drawn pairs, with their uncertainty. The intervals are in units of `sum`; divide them like the
- * values for the other units. */
+/** Intervals of the statistics of drawn pairs. The intervals are in the unit of `sum`; for per_component and
+ * per_component_dim, divide them as the values. */
 struct nvdp_pairs_sample {
-    size_t drawn; /**< number of ordered pairs drawn uniformly with replacement; 0: all pairs */
-    /** Number of pairs whose full divergence the search for the largest computed. */
+    /** Number of ordered pairs drawn uniformly with replacement; 0 if all pairs count. */
+    size_t drawn;
+    /** Number of pairs whose full divergence was computed in the search for the largest divergence. */
     size_t summed;
     double confidence; /**< .95, for each interval separately */
     /** Student's t interval of mean_finite: assumes an approximately normal mean. */
@@ -306,7 +307,7 @@ struct nvdp_pairs_summary {
     size_t pairs;                          /**< ordered pairs of adjacent texts */
     size_t infinite; /**< number of infinite pairs; among the drawn pairs if pairs are drawn */
     struct nvdp_pairs_sample sample;    /**< statistics of drawn pairs */
-    struct nvdp_divergence_summary sum; /**< over everything in one sample: the privacy measure */
+    struct nvdp_divergence_summary sum; /**< divergence of one whole sample: the privacy measure */
     struct nvdp_divergence_summary per_component; /**< sum / (components x kappa) */
     /** sum / (components x kappa x p), as in the published tables; not a privacy guarantee. */
     struct nvdp_divergence_summary per_component_dim;
@@ -342,7 +343,7 @@ enum nvdp_infinite_cause {
     NVDP_INFINITE_PADDING_LOGVAR, /**< variances, where one text has padding */
     NVDP_INFINITE_PADDING_ALPHA,  /**< pseudo-counts, where one text has padding */
     NVDP_INFINITE_PADDING_MU,     /**< means, where one text has padding */
-    NVDP_INFINITE_RANGE,          /**< no such cause: finite, but beyond the range of double */
+    NVDP_INFINITE_RANGE,          /**< no other cause: finite, but beyond the range of double */
     NVDP_INFINITE_CAUSES          /**< number of causes */
 };
 
@@ -362,9 +363,9 @@ struct nvdp_infinite_summary {
     double limit;       /**< l/(l-1), the limit of the ratios; +inf for l <= 1 */
     size_t pairs;       /**< number of pairs examined */
     size_t infinite;    /**< number of infinite pairs among them */
-    /** In a report: number of all infinite pairs, from which `pairs` were drawn; else equal to `infinite`. */
+    /** Number of all infinite pairs from which `pairs` were drawn, in a report; otherwise equal to `infinite`. */
     size_t of;
-    double finite_below; /**< all of `pairs` are finite at every order below this; 0: at none */
+    double finite_below; /**< all `pairs` are finite at every order below this; 0 if at no order */
     /** Indexed by enum nvdp_infinite_cause. */
     struct nvdp_infinite_part cause[NVDP_INFINITE_CAUSES];
 };

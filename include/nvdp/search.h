@@ -1,16 +1,16 @@
 /** @file search.h
- * Search in a shared file of method sentence (nvdp_export() with the option "model"): ranks its texts by their
+ * Search in a shared file of method sentence (nvdp_export() with the option "model"): ranks the texts of the file by
  * similarity to a query.
  *
  * The searcher embeds the query without noise, with the encoder that the file names and the public center and principal
  * directions that the file states. Let v(x) be the centered, projected embedding of a text and u the unit vector of
  * v(q). The mean of a text's sample z is M(x) = C v(x)/|v(x)|, so z.u/C, averaged over the S samples of the text, is an
- * unbiased estimate of the cosine of v(x) and v(q). Its error is Gaussian with deviation 1/(C sqrt(S)), whatever the
- * width. A text without tokens has M = 0, and the cosine 0. Because v is centered, thresholds for cosines of the plain
- * encoder do not apply.
+ * unbiased estimate of the cosine of v(x) and v(q). The error of the estimate is Gaussian with standard deviation
+ * 1/(C sqrt(S)), for any p. A text without tokens has M = 0, and the cosine 0. Because v is centered, thresholds for
+ * cosines of the plain encoder do not apply.
  *
- * Whoever guesses a text can search for the guess, and so check it, as far as the noise allows: what is proven
- * of the file, and nothing else, limits this. Lengths are not in the file, so no search can filter by them.
+ * Whoever guesses a text can check the guess by a search, as far as the noise allows. Only the proven guarantee of the
+ * file limits the success of guesses. Lengths are not in the file, so no search can filter by length.
  *
  * Experimental: may change in any version. */
 #ifndef NVDP_SEARCH_H
@@ -20,7 +20,7 @@
 
 NVDP_BEGIN_DECLS
 
-/** A file prepared for searches, with its encoder; opaque. Only one call at a time may use it. */
+/** A file prepared for searches, with the encoder; opaque. Only one call at a time may use a search. */
 struct nvdp_search;
 
 /** Properties of the estimates. */
@@ -28,12 +28,12 @@ struct nvdp_search_info {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     size_t texts;       /**< N */
     size_t dim;         /**< p */
-    double clip;        /**< C, the norm of all means */
+    double clip;        /**< C, the norm of the mean M(x) of every text */
     double deviation;   /**< 1/(C sqrt(S)), the standard deviation of an estimate */
-    /** Half the width of the 95 % interval of a text that was chosen without looking at the file, which a hit is
-     * not. */
+    /** Half the width of the 95 % interval of a text that was chosen without looking at the file. It does not hold for
+     * a hit, which was chosen by its estimate. */
     double margin;
-    /** Half the width of intervals that hold for all N texts together with 95 %, so also for the hits of one query. */
+    /** Half the width of intervals that hold for all N texts together with 95 %, and so for the hits of one query. */
     double margin_all;
     char encoder[64]; /**< name of the encoder's folder, as the sender states it */
     char sha256[65];  /**< SHA-256 of the encoder's weights */
@@ -42,28 +42,30 @@ struct nvdp_search_info {
 /** One hit. */
 struct nvdp_hit {
     size_t text; /**< index of the text in the file, from 0 */
-    int64_t id;  /**< its row in the sender's input */
-    /** Unbiased estimate of the cosine; the noise can take it beyond -1 and 1. A top hit's is too large on average,
-     * because hits are the largest of N estimates. estimate +- margin_all holds for hits. */
+    int64_t id;  /**< row of the text in the sender's input */
+    /** Unbiased estimate of the cosine; with noise, it can be beyond -1 and 1. The estimates of the top hits are too
+     * large on average, because hits have the largest of N estimates. estimate +- margin_all holds for hits. */
     double estimate;
     /** Expected cosine: m + s (estimate - m), s = tau^2/(tau^2 + deviation^2), under a normal prior whose mean m and
-     * variance tau^2 are fitted to the estimates of all N texts. It also holds for hits, but is too small for a text
-     * that is much closer to the query than all others. m if the estimates vary no more than the noise. */
+     * variance tau^2 are fitted to the estimates of all N texts. This value holds for hits, too, but is too small for a
+     * text that is much closer to the query than all other texts. It is m if the estimates vary no more than the
+     * noise. */
     double shrunken;
-    /** Phi(sqrt(s) (estimate - e)/(sqrt(2) deviation)), e the estimate of the text after the last hit: the probability
-     * under this prior that the text's cosine is above that text's. Too small for a text that is much closer to the
-     * query than all others. 1/2 if the estimates vary no more than the noise. NaN if no text comes after the last
-     * hit. */
+    /** Probability, under this prior, that the cosine of this text is above the cosine of the text after the last hit:
+     * Phi(sqrt(s) (estimate - e)/(sqrt(2) deviation)), where e is the estimate of the text after the last hit. Too
+     * small for a text that is much closer to the query than all other texts. 1/2 if the estimates vary no more than
+     * the noise; NaN if no text comes after the last hit. */
     double above;
 };
 
 /** Loads the encoder for a file.
  * @param ctx      outlives the search
  * @param shared   the file; outlives the search
- * @param model    folder of the encoder; NULL: models/NAME or NAME in the working directory, NAME as the file states it
+ * @param model    folder of the encoder; NULL for models/NAME or NAME in the working directory, where the file states
+ *                 NAME
  * @param[out] out the search, freed with nvdp_search_free(); untouched on error
- * @return NVDP_ERR_ARGUMENT for a file that was not made from an encoder's own embedding; NVDP_ERR_INPUT for an encoder
- *         with other weights than the sender's; errors of nvdp_encoder_load() */
+ * @return NVDP_ERR_ARGUMENT for a file of another method; NVDP_ERR_INPUT for an encoder with other weights than the
+ *         sender's encoder; errors of nvdp_encoder_load() */
 nvdp_status nvdp_search_open(struct nvdp_context *ctx, const struct nvdp_shared *shared,
                              const char *model, struct nvdp_search **out);
 /** Frees a search.

@@ -13,7 +13,7 @@ NVDP_BEGIN_DECLS
 
 /* ---- analyses ---- */
 
-/** Mean and quantiles; no member will be added. */
+/** Mean and quantiles. Later versions add no member. */
 struct nvdp_summary {
     double mean;   /**< mean */
     double q05;    /**< quantile .05 */
@@ -39,7 +39,7 @@ struct nvdp_distances {
 /** Measures the distances of a table from randomly drawn tokens (Qu et al. 2021, Figure 3). O(tokens V (d + log V)).
  * @param ctx      records messages, can cancel, provides threads
  * @param vectors  table
- * @param prior    [V] weights of the draws; NULL: uniform, each token at most once
+ * @param prior    [V] weights of the draws; NULL for uniform draws, of each token at most once
  * @param tokens   number of draws, at least 1; without prior at most V tokens are drawn
  * @param seed     seed of the draws
  * @param[out] out the distances
@@ -53,7 +53,7 @@ nvdp_status nvdp_distances_measure(struct nvdp_context *ctx, const struct nvdp_v
 struct nvdp_deniability {
     size_t struct_size;         /**< NVDP_RESULT() sets it */
     size_t tokens;              /**< number of measured tokens */
-    size_t inputs;              /**< number of distinct tokens among them */
+    size_t inputs;              /**< number of distinct measured tokens */
     size_t draws;               /**< number of draws per token */
     struct nvdp_summary n_w;    /**< N_w over the tokens */
     struct nvdp_summary s_w;    /**< S_w over the tokens */
@@ -88,9 +88,9 @@ struct nvdp_dchi_report {
     /** Interval that contains the largest exact epsilon, at bdp_delta, of the pairs of equal length
      * (nvdp_dchi_epsilon()). */
     struct nvdp_interval epsilon;
-    size_t epsilon_p; /**< index of the text of P of that pair */
-    size_t epsilon_q; /**< index of the text of Q */
-    /** Number of pairs whose epsilon was computed; no other pair can have the largest. */
+    size_t epsilon_p; /**< index of the text of P of the pair with the largest epsilon */
+    size_t epsilon_q; /**< index of the text of Q of the same pair */
+    /** Number of pairs whose epsilon was computed; no other pair can have the largest epsilon. */
     size_t epsilon_pairs;
     enum nvdp_dchi_mechanism mechanism; /**< the mechanism */
     double eta;                         /**< eta of the mechanism */
@@ -98,43 +98,44 @@ struct nvdp_dchi_report {
     size_t vocabulary;                  /**< V */
     size_t dim;                         /**< length of a vector */
     size_t tokens;                      /**< number of tokens of all texts */
-    /** Number of those that are not sensitive and may remain unchanged. */
+    /** Number of tokens of the texts that are not sensitive and may remain unchanged. */
     size_t left;
-    size_t unknown; /**< number of those without a vector */
+    size_t unknown; /**< number of tokens of the texts without a vector */
     /** Worst pair of tokens of the vocabulary; from randomly drawn tokens if the vocabulary is large. */
     struct nvdp_dchi_worst *worst;
-    /** nvdp_text_privacy(): the vocabulary consists of words that were chosen with these texts, which is not private:
-     * with their own words, or with a file that has one of these texts. A directory records this itself. */
+    /** The vocabulary was chosen with these texts, which is not private: with the words of the texts, or with a file
+     * that has one of these texts. Only nvdp_text_privacy() sets it; for a directory, from the directory's record. */
     bool own_words;
-    /** The same and nvdp_run_text_privacy(): the sensitive tokens were counted on one of these texts or more, which is
-     * not private. */
+    /** The sensitive tokens were counted on at least one of these texts, which is not private. nvdp_text_privacy() and
+     * nvdp_run_text_privacy() set it. */
     bool own_choice;
-    /** nvdp_text_privacy() of a folder, nvdp_run_text_privacy(): the draws came from a seed, which can undo them. */
+    /** The draws came from a seed: whoever knows the seed can undo them. nvdp_text_privacy() of a folder and
+     * nvdp_run_text_privacy() set it. */
     bool insecure_seed;
 };
 
 /** Measures the original texts of a split under a sanitizer.
  *
- * With `sanitized`, the sanitizer is that of the directory. Its privacy.json provides mechanism, eta, p, oov, the
- * share of sensitive tokens, and sensitive-from-data. The caller must give the same vectors, and the same file of
- * sensitive tokens, again; digests are compared. A directory of an older version without digests is accepted with a
- * warning.
+ * With `sanitized`, the sanitizer is the one that made the directory. The directory's privacy.json provides mechanism,
+ * eta, p, oov, the share of sensitive tokens, and sensitive-from-data. The caller must give the same vectors, and the
+ * same file of sensitive tokens, again; digests are compared. A directory of an older version without digests is
+ * accepted with a warning.
  *
  * Options (kind "text-privacy"): the texts, as task, data, text-column, text-pair-column and split (default dev), or as
- * text, a file with one text per line; limit, seed; those of nvdp_sanitizer_create() and nvdp_privacy_measure(); and
- * sanitized, a directory from nvdp_sanitize().
+ * text, a file with one text per line; limit, seed; the options of nvdp_sanitizer_create() and nvdp_privacy_measure();
+ * and sanitized, a directory from nvdp_sanitize().
  * @param ctx         reports progress, can cancel
  * @param config      of kind "text-privacy"
  * @param[out] matrix [N, N] as in nvdp_renyi_pairs(), allocated; the caller frees it with free(); may be NULL
  * @param[out] out    the report, freed with nvdp_result_free()
  * @return NVDP_ERR_INPUT for a directory of another mechanism than these options, for texts that cannot be read (the
- *         message names file and line), or without adjacent texts; NVDP_ERR_ARGUMENT for options out of range, drawn
- *         pairs, or the exact loss; NVDP_ERR_IO; NVDP_ERR_MEMORY; else as nvdp_sanitizer_create() */
+ *         message names file and line), or if no two texts are adjacent; NVDP_ERR_ARGUMENT for options out of range,
+ *         drawn pairs, or the exact loss; NVDP_ERR_IO; NVDP_ERR_MEMORY; else as nvdp_sanitizer_create() */
 nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
                               double **matrix, struct nvdp_dchi_report *out);
 
-/** Measures the original texts of a split for a run that was trained with token-noise. Uses the word embeddings that
- * the run began with, and texts cut to its max-length.
+/** Measures the original texts of a split for a run that was trained with token-noise. Uses the word embeddings with
+ * which the run began, and texts cut to the run's max-length.
  * @param ctx         reports progress, can cancel
  * @param config      of kinds "run,privacy"
  * @param[out] matrix as in nvdp_text_privacy()
@@ -144,8 +145,8 @@ nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config
 nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
                                   double **matrix, struct nvdp_dchi_report *out);
 
-/** Measures what a run with token-noise sequence-laplace shares of a split's texts: the last state of the first
- * token, by the run's own encoder.
+/** Measures the noised vectors that a run with token-noise sequence-laplace shares of a split's texts. The vector of a
+ * text is the last state of the first token, computed by the run's encoder.
  * @param ctx         reports progress, can cancel
  * @param config      of kinds "run,privacy"
  * @param[out] matrix as in nvdp_text_privacy()

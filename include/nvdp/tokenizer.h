@@ -1,5 +1,5 @@
 /** @file
- * Tokenizers: texts as the pieces that an encoder reads.
+ * Tokenizers: split texts into the pieces that an encoder reads.
  *
  * BERT's WordPiece tokenizer: control characters are dropped, ideographs get spaces, text is lower case, accents are
  * stripped (NFD without category Mn), punctuation marks are separate. Then the longest piece of the vocabulary is
@@ -8,7 +8,7 @@
  * RoBERTa's byte-level byte-pair encoding (Radford et al. 2019; Liu et al. 2019): words by GPT-2's pattern, whose
  * bytes are merged in pairs by rank (Sennrich, Haddow & Birch 2016).
  *
- * Token ids are those of transformers 5. Names of special and added tokens in a text become these tokens.
+ * Token ids equal the ids of transformers 5. Names of special and added tokens in a text become these tokens.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_TOKENIZER_H
@@ -81,7 +81,7 @@ int32_t nvdp_tokenizer_find(const struct nvdp_tokenizer *tokenizer, const char *
 /** Returns the id of a special token. O(1).
  * @param tokenizer a tokenizer
  * @param which     the token
- * @return its id; -1 if `which` is invalid */
+ * @return the id; -1 if `which` is invalid */
 int32_t nvdp_tokenizer_special(const struct nvdp_tokenizer *tokenizer, enum nvdp_special which);
 
 /** Returns the number of special tokens of a text or pair: the minimum of max_length. O(1).
@@ -91,9 +91,10 @@ int32_t nvdp_tokenizer_special(const struct nvdp_tokenizer *tokenizer, enum nvdp
  * embeddings */
 size_t nvdp_tokenizer_specials(const struct nvdp_tokenizer *tokenizer, bool pair);
 
-/** Encodes a text or a pair of texts, and replaces the content of `tokens`. If they are longer than max_length,
- * drops tokens from the end of the longer text until both have the same length, then from both. An odd token remains
- * in the text that was longer, or in the second one if both had the same length, as in the `tokenizers` library.
+/** Encodes a text or a pair of texts, and replaces the content of `tokens`. If the result is longer than max_length,
+ * drops tokens from the end of the longer text until both texts have the same length, then from both texts. An odd
+ * token remains in the text that was longer, or in the second text if both had the same length, as in the `tokenizers`
+ * library.
  * Several threads may encode at the same time into different `tokens`. O(bytes).
  * @param tokenizer  a tokenizer
  * @param text       UTF-8; invalid bytes count as U+FFFD, which WordPiece drops

@@ -20,21 +20,21 @@ struct nvdp_scores {
     const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
     int metrics; /**< number of metrics of the task: 1 to NVDP_METRICS_MAX */
     enum nvdp_metric metric[NVDP_METRICS_MAX]; /**< the metrics; the first one selects epochs */
-    double mean[NVDP_METRICS_MAX];             /**< mean over draws, in [-1, 1]; Welford's method */
+    double mean[NVDP_METRICS_MAX];             /**< mean over draws, in [-1, 1] */
     double sd[NVDP_METRICS_MAX]; /**< standard deviation over draws; 0 if there is one draw */
     /** Accuracy of always predicting the most frequent class; NaN for regression. */
     double majority;
-    size_t n;     /**< number of texts; of words for tasks with tags */
+    size_t n;     /**< number of texts, or of words for tasks with tags */
     size_t draws; /**< number of draws of the noise; 1 for methods without noise */
     /** 95 % interval of each mean over texts, by bootstrap: the range for other texts from the same source. F1,
      * macro-F1 and Matthews' correlation keep the number of texts per class. Accuracies of 0 and 1 have the
      * interval of Clopper & Pearson. NaN if all samples give the same value (as for a constant classifier), for
-     * tasks with tags, and if it is not computed (validation). */
+     * tasks with tags, and in validation, where no interval is computed. */
     double low[NVDP_METRICS_MAX];
     double high[NVDP_METRICS_MAX]; /**< upper end of the interval */
 };
 
-/** Result of nvdp_train(); RUN/result.json has the same numbers. nvdp_result_free(). */
+/** Result of nvdp_train(), freed with nvdp_result_free(). RUN/result.json has the same numbers. */
 struct nvdp_train_result {
     size_t struct_size;                  /**< NVDP_RESULT() sets it */
     const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
@@ -42,12 +42,13 @@ struct nvdp_train_result {
     size_t best_epoch;                   /**< epoch whose weights were kept, from 1 */
     uint64_t steps;                      /**< number of optimizer steps */
     double best_validation;              /**< first metric at the best epoch */
-    struct nvdp_scores *test;            /**< kept weights on the dev file, with fresh noise */
-    double seconds;                      /**< time of the training steps */
-    double tokens_per_second;            /**< in training steps, which have no padding */
-    double loss_g;      /**< Gaussian regularizer, mean over the last epoch, before lambda */
-    double loss_d;      /**< Dirichlet regularizer, mean over the last epoch, before lambda */
-    bool early_stopped; /**< patience ran out before the last epoch */
+    /** Scores of the kept weights on the dev file, with fresh noise. */
+    struct nvdp_scores *test;
+    double seconds;           /**< time of the training steps */
+    double tokens_per_second; /**< speed of training steps, which have no padding */
+    double loss_g;            /**< Gaussian regularizer, mean over the last epoch, before lambda */
+    double loss_d;            /**< Dirichlet regularizer, mean over the last epoch, before lambda */
+    bool early_stopped;       /**< patience ran out before the last epoch */
     /** Upper bound of the divergence of any two texts, seen or not, at order 1.1, in nats
      * (nvdp_renyi_sequence_bound()); +inf if nothing is proven. */
     double bound;
@@ -57,16 +58,16 @@ struct nvdp_train_result {
     double certified_delta;    /**< the option certified-delta */
     size_t certified_releases; /**< the option certified-releases */
     double certified_right;    /**< nvdp_certificate.right; 1 if nothing is proven */
-    double score_seconds;      /**< time of validation and final score, not in `seconds` */
+    double score_seconds;      /**< time of validation and final score; `seconds` excludes it */
 };
 
 /** Trains and scores a model and writes the run directory. The option "resume" continues a run that was cancelled or
- * killed. Its result is the same bit for bit, for the same number of threads.
+ * killed. The result of a resumed run has the same bits, for the same number of threads.
  *
- * Time and memory are those of nvdp_train_plan(). A step allocates no memory.
+ * nvdp_train_plan() estimates memory, and nvdp_train_plan_measured() time, too. A step allocates no memory.
  *
- * Options (kind "train"); nvdp_config_option() describes each. Some values imply
- * others, unless those are set:
+ * The options are of kind "train"; nvdp_config_option() describes each option. Some values imply values of other
+ * options, unless these are set:
  *
  * - method "reg": dropout and classifier-dropout 0.1, weight-decay 0.01, decay-to pretrained;
  * - regularizer "kl": kl-schedule warmup, kl-delay 0.2 and kl-ramp 0.5. At full weight from the first step, the
@@ -81,35 +82,35 @@ struct nvdp_train_result {
 nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_config *config,
                        struct nvdp_train_result *out);
 
-/** Privacy of a model's training for its training texts. nvdp_result_free(). */
+/** Privacy of a model's training for the training texts, freed with nvdp_result_free(). */
 struct nvdp_training_privacy {
     size_t struct_size;                  /**< NVDP_RESULT() sets it */
     const struct nvdp_result_kind *kind; /**< the library sets it, for nvdp_result_free() */
     /** The model was trained with differential privacy. If false, the members below are 0 or NULL. */
     bool is_private;
     bool finished;      /**< the training has ended */
-    bool seeded;        /**< the noise came from a seed, which can undo it */
+    bool seeded;        /**< the noise came from a seed: whoever knows the seed can remove it */
     bool delta_default; /**< delta was not set: half of 1/N */
     uint64_t examples;  /**< N, which is public */
-    double clip;        /**< C; +inf: no clip */
-    /** Noise multiplier, sampling probability, number of planned steps. Epsilon counts all of these: what was
-     * learned may decide when training stops, and which state is kept. */
+    double clip;        /**< C; +inf without a clip */
+    /** Noise multiplier, sampling probability, number of planned steps. Epsilon counts all planned steps, because the
+     * model may decide when training stops, and which state is kept. */
     struct nvdp_dp_steps steps;
     struct nvdp_account *account; /**< epsilon at delta, under zero-out adjacency (account.h) */
-    /** Mu, replacement, membership, guesses at baselines 1/2 and 1/1000. */
+    /** Risk of one example, with guesses at baselines 1/2 and 1/1000. */
     struct nvdp_example_risk *risk;
     uint64_t steps_done; /**< number of steps that were done; 0 if unknown */
 };
 
-/** Reads how the model in a directory was trained, and recomputes the privacy of its training. A private vocabulary
- * of the same texts is included. So is the private training of the initial model, if it saw the same texts. For a
- * run, training of the initial model on other texts does not count. Takes half a second; see nvdp_example_risk().
+/** Reads how the model in a directory was trained, and recomputes the privacy of the training. Includes a private
+ * vocabulary of the same texts, and the private training of the initial model if it read the same texts. For a run,
+ * training of the initial model on other texts does not count. Takes half a second; see nvdp_example_risk().
  * @param ctx       records messages
  * @param directory a run of nvdp_train() or nvdp_pretrain(), or a model that nvdp_pretrain() wrote
  * @param out       untouched on error
  * @param statement the guarantee in words (nvdp_account_statement()); set to NULL if training was not private; the
- *                  caller frees it with free(). NULL: not wanted
- * @return NVDP_ERR_IO and NVDP_ERR_INPUT for files; NVDP_ERR_ARGUMENT for numbers that no training has;
+ *                  caller frees it with free(). May be NULL
+ * @return NVDP_ERR_IO and NVDP_ERR_INPUT for files; NVDP_ERR_ARGUMENT for recorded numbers that are out of range;
  *         NVDP_ERR_MEMORY */
 nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp_training_privacy *out, char **statement);
@@ -141,21 +142,21 @@ struct nvdp_train_plan {
     double score_seconds; /**< duration of validation and of the final score */
     /** Duration of computing the frozen layers' states once; 0 without frozen layers. */
     double prefix_seconds;
-    /** Duration of the base run that base-epochs adds; 0: no base run. The members above, except memory_bytes,
+    /** Duration of the base run that base-epochs adds; 0 without a base run. The members above, except memory_bytes,
      * exclude the base run. */
     double base_seconds;
     /** Largest number of rows of one text in the train and dev files together, for a run with certified-epsilon,
-     * certified-guess or word-epsilon; else 0. Texts are equal if their tokens are. */
+     * certified-guess or word-epsilon; 0 for other runs. Texts are equal if their tokens are equal. */
     size_t repeat_rows;
-    /** Epsilon of all these rows together, one sample each, at certified-delta, or at word-delta for one word if only
-     * word-epsilon bounds texts. It is NaN if `repeat_rows` is 0. */
+    /** Epsilon of these rows together, with one sample per row, at certified-delta. If only word-epsilon bounds texts,
+     * epsilon for one word at word-delta. NaN if `repeat_rows` is 0. */
     double repeat_epsilon;
-    /** States how often texts repeat there, what that costs, and whether nvdp_export() refuses it; "" if no text
-     * repeats. */
+    /** States how often texts repeat in these files, the epsilon of the repeated rows, and whether nvdp_export()
+     * refuses them; "" if no text repeats. */
     char repeats[NVDP_REPEATS_SIZE];
 };
 
-/** Plans a run: reads data and checkpoint, and counts. Trains and writes nothing.
+/** Plans a run: reads data and checkpoint, and computes sizes. Trains and writes nothing.
  * @param ctx      records messages
  * @param config   of kind "train"
  * @param resolved the configuration with zeros and "auto" resolved for the model, freed with nvdp_config_free(); may

@@ -37,17 +37,17 @@ struct nvdp_trainer_step {
 
 /** Creates a trainer.
  *
- * The configuration is that of nvdp_train(). It ignores `out` and the options of whole runs: epochs, patience,
- * evaluation. With `data`, texts are those of the task's train file in the order of the epochs; this needs `task`,
- * and `model` for its vocabulary. Without `data`, texts have `max_length` random tokens, in two random classes.
+ * The configuration is the same as for nvdp_train(). `out` and the options of whole runs (epochs, patience, evaluation)
+ * are ignored. With `data`, the texts of the task's train file are read in the order of the epochs; this needs `task`,
+ * and `model` for the vocabulary. Without `data`, texts have `max_length` random tokens, in two random classes.
  *
- * Time and memory are those of the parameters of `bert`, four times for training.
+ * Takes time and memory in proportion to the parameters of `bert`, four times as much for training.
  * @param ctx      context; must outlive the trainer
  * @param config   of kind "train"; only read
  * @param bert     encoder sizes
- * @param training true: a step is forward, backward, clipping, AdamW; false: a forward pass
+ * @param training if true, a step is forward, backward, clipping, AdamW; if false, a forward pass
  * @param steps    number of steps of the learning rate schedule, at least 1. As many random batches are made, but at
- *                 most 64; they are then reused
+ *                 most 64, which are then reused
  * @param[out] out the trainer, freed with nvdp_trainer_free()
  * @return NVDP_ERR_ARGUMENT for options out of range, NVDP_ERR_INPUT for unreadable data, NVDP_ERR_MEMORY */
 nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -68,7 +68,7 @@ const struct nvdp_trainer_info *nvdp_trainer_info(const struct nvdp_trainer *tra
  * @return NVDP_ERR_NUMERIC if the loss is not a number, NVDP_ERR_MEMORY */
 nvdp_status nvdp_trainer_step(struct nvdp_trainer *trainer, const struct nvdp_trainer_step **out);
 
-/** Measures the speed of large matrix products in the trainer's precision and on its context's threads, as a
+/** Measures the speed of large matrix products in the trainer's precision and on the threads of its context, as a
  * reference for other speeds. Takes about half a second.
  * @param trainer  trainer
  * @param[out] out flop/s of the fastest of three to nine products of 2048 x 2048 x 2048

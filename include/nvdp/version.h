@@ -1,5 +1,5 @@
 /** @file version.h
- * Versions: that of the headers as macros, that of the loaded library as a function.
+ * Versions: macros have the version of the headers, and a function returns the version of the loaded library.
  *
  * Stable: later versions add to it. */
 /** Increases for incompatible changes. */
@@ -16,7 +16,7 @@ NVDP_BEGIN_DECLS
 #define NVDP_VERSION "0.1.0" /**< the full version */
 
 /** Returns the version of the loaded library.
- * @return static text such as "0.1.0": NVDP_VERSION of the headers that it was built with */
+ * @return static text such as "0.1.0": NVDP_VERSION of the headers with which the library was built */
 const char *nvdp_version(void);
 
 NVDP_END_DECLS
