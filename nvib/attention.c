@@ -7,14 +7,14 @@
  *     u_i    = LN(W_2 gelu(W_1 y_i + b_1) + b_2 + y_i)
  *     pooled = u of the first token's first row | mean_i u_i without the prior's rows | sum_i pi_i u_i
  *
- * h is the width of a head; |z_j|^2 runs over all p dimensions and is the same for every head.
- * The only input is the sample (pi, z). Read nvdp__block_forward first. */
+ * h is the width of a head; |z_j|^2 runs over all p dimensions and is the same for every head. The only input is the
+ * sample (pi, z). Start with nvdp__block_forward(). */
 #include "nvib/nvib.h"
 #include "tensor/vector.h"
 
 #include <stdlib.h>
 
-/* ---- the key bias b_r = log pi_r - |z_r|^2/(2 sqrt(h)), in double; weights ----
+/* ---- the key bias b_r = log pi_r - |z_r|^2/(2 sqrt(h)), computed in double ----
  *
  *     dlog pi_r  = db_r
  *     dz_r      -= db_r z_r / sqrt(h) */
@@ -64,25 +64,26 @@ void nvdp__multiply_add(size_t n, const float *a, const float *x, float *y) {
 
 /* ---- the layer's parameters and activations ---- */
 
-/* Tensors for the largest batch; a pass uses their first rows. */
+/* Tensors for the largest batch; a pass uses the first rows of each tensor. */
 struct nvdp__block_cache {
     size_t max_rows, max_texts, longest;
     size_t index_capacity, offset_capacity;
-    int32_t *index;    /* [Q] sample row of each query row (host) */
-    int32_t *q_offset; /* [texts+1] query rows of each text (host) */
-    size_t queries;    /* of the last forward */
+    int32_t *index;    /* [Q] row of the sample of each query row (on the host) */
+    int32_t *q_offset; /* [texts+1] first query row of each text (on the host) */
+    size_t queries;    /* number of query rows of the last forward pass */
 
-    struct nvdp__tensor input;       /* [Q,p] gathered queries; no tensor if all rows are queries */
-    struct nvdp__tensor query_input; /* input, or the sample's z */
+    struct nvdp__tensor input;       /* [Q,p] gathered queries; unused if all rows are queries */
+    struct nvdp__tensor query_input; /* `input`, or the z of the sample */
     struct nvdp__tensor query, key, value;      /* [Q,p], [R,p], [R,p] */
     struct nvdp__tensor context;                /* [Q,p] */
     struct nvdp__tensor attended, attended_out; /* [Q,p] before and after the first LayerNorm */
     struct nvdp__tensor inner, activated;       /* [Q,inner] */
     struct nvdp__tensor sum, out;               /* [Q,p] before and after the second LayerNorm */
-    float *bias, *lse, *scratch;                /* [R], [Q,heads], of attention */
-    float *mean, *rstd, *out_mean, *out_rstd;   /* [Q] */
-    float *weight;                              /* [R] pi, for the weighted pool */
-    float *pooled;                              /* [texts,p], for mean and weighted */
+    /* [R], [Q,heads] and scratch buffer of the attention */
+    float *bias, *lse, *scratch;
+    float *mean, *rstd, *out_mean, *out_rstd; /* [Q] */
+    float *weight;                            /* [R] pi, for the weighted pool */
+    float *pooled;                            /* [texts,p], for mean and weighted */
 
     struct nvdp__tensor d_residual;             /* [Q,p] */
     struct nvdp__tensor d_row, d_other, d_wide; /* [Q,p], [Q,p], [Q,inner] */
@@ -93,7 +94,7 @@ struct nvdp__block_cache {
 nvdp_status nvdp__block_declare(struct nvdp__sealed_block *block, struct nvdp__params *params) {
     struct {
         const char *prefix;
-        size_t out, in; /* in 0: a LayerNorm */
+        size_t out, in; /* sizes of a dense layer; `in` is 0 for a LayerNorm */
         struct nvdp__dense *dense;
     } table[] = {
         {"nvdp.attention.self.query", block->dim, block->dim, &block->query},
@@ -135,12 +136,12 @@ void nvdp__block_initialize(const struct nvdp__sealed_block *block, const struct
     }
 }
 
-/* The prior's rows in a sample, which come before the tokens' rows. */
+/* Returns the number of rows of the prior, which come before the tokens' rows in a sample. */
 static size_t prior_rows(const struct nvdp__sealed_block *block) {
     return block->weights ? (size_t)block->kappa : 0;
 }
 
-/* True if queries must be gathered: not every row of z is a query. */
+/* True if the queries must be gathered because not every row of z is a query. */
 static bool gathers(const struct nvdp__sealed_block *block) {
     return block->pool != NVDP_POOL_WEIGHTED;
 }
@@ -229,7 +230,7 @@ static nvdp_status check_sample(const struct nvdp__sealed_block *block,
     return NVDP_OK;
 }
 
-/* Chooses the query rows, from the shape of the sample alone. */
+/* Chooses the query rows. The choice depends only on the shape of the sample. */
 static void choose_queries(const struct nvdp__sealed_block *block,
                            const struct nvdp__sample *sample) {
     struct nvdp__block_cache *c = block->cache;
@@ -248,7 +249,7 @@ static void choose_queries(const struct nvdp__sealed_block *block,
     c->queries = q;
 }
 
-/* The attention's views of the cache for this sample. */
+/* Returns views of the cache for the attention over this sample. */
 static struct nvdp__attention attention_of(const struct nvdp__sealed_block *block,
                                            const struct nvdp__sample *sample) {
     const struct nvdp__block_cache *c = block->cache;
@@ -331,8 +332,8 @@ nvdp_status nvdp__block_forward(struct nvdp__sealed_block *block, const struct n
 
 /* ---- backward ---- */
 
-/* Sets dx (no tensor: skip) or adds to it; adds to the parameters' gradients. `offset`: rows of
- * the texts. */
+/* Sets dx (no tensor: skips dx) or adds to dx; adds to the gradients of the parameters. `offset` has the first row
+ * of each text. */
 static void dense_backward(const struct nvdp__device *dev, const struct nvdp__params *params,
                            const struct nvdp__dense *index, const int32_t *offset,
                            struct nvdp__tensor x, struct nvdp__tensor dy, struct nvdp__tensor dx,
@@ -343,8 +344,8 @@ static void dense_backward(const struct nvdp__device *dev, const struct nvdp__pa
                          add);
 }
 
-/* Adds the gradient of the queries to their rows of dz [R, p] (no tensor: skip), or sets d_clean
- * if the queries are clean. */
+/* Adds the gradient of the queries to their rows of dz [R, p] (no tensor: skips dz), or sets d_clean if the queries
+ * are clean. */
 static void query_backward(struct nvdp__sealed_block *block, const struct nvdp__device *dev,
                            const struct nvdp__params *params, struct nvdp__tensor dz) {
     struct nvdp__block_cache *c = block->cache;
@@ -384,7 +385,7 @@ void nvdp__block_backward(struct nvdp__sealed_block *block, const struct nvdp__d
                               d_wide, NVDP__NO_TENSOR);
     dense_backward(dev, params, &block->intermediate, c->q_offset,
                    nvdp__with_rows(c->attended_out, q), d_wide, d,
-                   true); /* d already contains the residual's gradient */
+                   true); /* d already contains the gradient of the residual */
     norm = norm_of(block, params, &block->attention_norm, c->mean, c->rstd);
     nvdp__norm_backward(dev, &norm, nvdp__with_rows(c->attended, q), d, NVDP__NO_TENSOR);
     if (block->residual) nvdp__copy(dev, q * p, d.data, c->d_residual.data);

@@ -4,8 +4,7 @@
  *     logvar  in [logvar_min, logvar_max]               by clamping, per dimension
  *     log a   in [log alpha_min, log alpha_max]         by clamping
  *
- * With both bounds on all three, the divergence of any two texts has a finite bound
- * (docs/proofs.md, 3).
+ * With bounds on mu, logvar and log a, the divergence of any two texts has a finite bound (docs/proofs.md, 3).
  *
  * Every text gets a posterior, whatever its numbers are, because a refusal would reveal something about the text:
  *
@@ -18,7 +17,7 @@
 #include "nvib/nvib.h"
 #include "tensor/vector.h"
 
-/* The next float >= x, or <= x: rounding never widens a bound. */
+/* Return the next float >= x, or <= x, so that rounding never widens a bound. */
 static float round_up(double x) {
     float f = (float)x;
     return f < x ? nextafterf(f, INFINITY) : f;
@@ -29,7 +28,8 @@ static float round_down(double x) {
     return f > x ? nextafterf(f, -INFINITY) : f;
 }
 
-/* log of the bound of a pseudo-count, such that its exp() in double does not exceed the bound. */
+/* Returns the log of an upper bound of a pseudo-count, rounded so that its exp() in double does not exceed the
+ * bound. */
 static float log_round_up(double alpha) {
     float f = round_up(log(alpha));
     return exp((double)f) < alpha ? nextafterf(f, INFINITY) : f;
@@ -91,8 +91,7 @@ static float clamp(float x, float low, float high) {
     return x < low ? low : x > high ? high : x;
 }
 
-/* The factor that scales a vector of norm `norm` > `radius` into the ball. With n values, n <=
- * 2^22:
+/* Returns the factor that scales a vector of norm `norm` > `radius` into the ball. The errors, for n <= 2^22 numbers:
  *
  *     norm      double: no sum of squares of floats overflows; relative error at most n 2^-53
  *     factor    rounded to float, 2^-24, or kept in double if float has too few digits (see scale)
@@ -141,8 +140,8 @@ void nvdp__clip_forward(const struct nvdp__device *dev, const struct nvdp__clip 
     }
 }
 
-/* The gradient of a number outside the set, as training sees it. m = mu/|mu|; dx is the gradient
- * of the clipped number:
+/* The gradient of a number outside the clip set, as training sees the gradient. m = mu/|mu|; dx is the gradient of the
+ * clipped number:
  *
  *                clamp                     inward
  *     clamped    0                         dx if descent (-dx) leads inward, else 0
@@ -157,9 +156,9 @@ static bool passes(const struct nvdp__clip *clip, float x, float low, float high
     return x == x; /* false for NaN */
 }
 
-/* The gradient of a scaled mean m. Across m it is multiplied by the factor; along m it becomes
- * 0, except (if `inward`) the part that leads inward. It is 0 if the mean was replaced (factor
- * NaN) or its norm exceeds the range of float. */
+/* Computes the gradient of a scaled mean m. Across m, the gradient is multiplied by the factor. Along m, it becomes
+ * 0, except (if `inward`) the part that leads inward. The gradient is 0 if the mean was replaced (factor NaN) or if
+ * the norm of the mean exceeds the range of float. */
 static void scaled_gradient(size_t dim, const float *m, float factor, bool inward, float *dm) {
     if (!(factor > 0)) {
         memset(dm, 0, dim * sizeof *dm);
@@ -197,8 +196,8 @@ void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip
  *     M' = M min(1, C/|M|)
  *     dM = (C/|M|) (dM' - M <M, dM'>/|M|^2)   outside the ball: the full derivative of the scaling
  *
- * M' is parallel to M, so its direction replaces that of M. The ball is slightly smaller than C,
- * as in inside(). */
+ * M' is parallel to M, so the code uses the direction of M'. The radius of the ball is slightly smaller than C, as
+ * in inside(). */
 
 double nvdp__sequence_ball(double radius) {
     return radius * (1 - 0x1p-22);

@@ -1,8 +1,7 @@
 /* Gamma variables: draws in log space, and the derivative of a draw with respect to its shape.
  *
- * The pseudo-count a of a token may be e^-10 and smaller, where most draws underflow, so all
- * functions take and return log g. Read the draws first, then the implicit gradient in its three
- * forms. */
+ * The pseudo-count a of a token may be e^-10 and smaller, where most draws g underflow, so all functions take and
+ * return log g. The file has the draws first, then the three forms of the implicit gradient. */
 #include "nvib/nvib.h"
 
 #include <gsl/gsl_errno.h>
@@ -16,9 +15,9 @@ double nvdp__log_abs_gamma(double x) {
     return lgamma_r(x, &sign);
 }
 
-/* GSL calls its error handler, which ends the program, even from functions that return a status:
- * outside the domain, and if psi' overflows or underflows. The conditions below never let such
- * an argument through. */
+/* Guards a call of GSL. GSL calls its error handler, which ends the program, for an argument outside the domain, and
+ * if psi' overflows or underflows. This happens even in functions that return a status. The conditions below never
+ * let such an argument through. */
 double nvdp__digamma(double x) {
     gsl_sf_result psi;
     return x > 0 && gsl_sf_psi_e(x, &psi) == GSL_SUCCESS ? psi.val : NAN;
@@ -32,9 +31,9 @@ double nvdp__trigamma(double x) {
     return x > 0 && gsl_sf_psi_1_e(x, &psi) == GSL_SUCCESS ? psi.val : NAN;
 }
 
-/* Differences of the asymptotic series of log Gamma, psi and psi' (Abramowitz & Stegun 6.1.41,
- * 6.3.18, 6.4.12). Used from x = 20 on, where the truncated series have relative errors below
- * 1e-14; x log x, x and 1/x cancel term by term:
+/* Differences of the asymptotic series of log Gamma, psi and psi' (Abramowitz & Stegun 6.1.41, 6.3.18, 6.4.12). They
+ * are used from x = 20 on, where the truncated series have relative errors below 1e-14; x log x, x and 1/x cancel term
+ * by term:
  *
  *     log Gamma(x) - x psi(x) + x = (1 + log 2 pi)/2 - log(x)/2 + 1/(6x) - 1/(90 x^3) + 1/(210 x^5) - ...
  *     psi'(x) - 1/x               = 1/(2x^2)        + 1/(6x^3)  - 1/(30 x^5) + 1/(42 x^7)  - ... */
@@ -58,13 +57,12 @@ double nvdp__trigamma_excess(double x) {
 
 /* ---- draws ---- */
 
-/* log g of g ~ Gamma(alpha, 1). For alpha >= 1 by Marsaglia & Tsang (2000), with d = alpha -
- * 1/3, c = 1/sqrt(9 d), x ~ N(0, 1), u ~ U(0, 1):
+/* log g of g ~ Gamma(alpha, 1). For alpha >= 1, the method of Marsaglia & Tsang (2000) is used, with d = alpha - 1/3, c
+ * = 1/sqrt(9 d), x ~ N(0, 1), u ~ U(0, 1):
  *
  *     g = d v,  v = (1 + c x)^3,  accepted if  log u < x^2/2 + d (1 - v + log v)
  *
- * For alpha < 1 from a draw of alpha + 1, because most draws of alpha are below the smallest
- * double:
+ * For alpha < 1, a draw for alpha + 1 is converted, because most draws for alpha are below the smallest double:
  *
  *     log g = log g' + log(u)/alpha,   g' ~ Gamma(alpha + 1, 1) */
 static double log_draw_above_one(struct nvdp__stream *stream, double alpha) {
@@ -94,10 +92,9 @@ double nvdp__gamma_log_draw(struct nvdp__stream *stream, double alpha) {
  *
  *     dg/da = -(dP(a,g)/da) / p(g; a)
  *
- * The code computes  y = d log g / d log a = (a/g) dg/da  from log g, so it loses nothing when g
- * underflows. y is of order 1 for a >> 1 and of order log(1/u)/a for a << 1. Three forms cover
- * the plane. Each is a sum whose cancellation is bounded, and neighboring forms agree at their
- * border to 1e-11 (tests/nvib/test_gamma.c). */
+ * The code computes y = d log g / d log a = (a/g) dg/da from log g, so no digits are lost when g underflows. y is of
+ * order 1 for a >> 1 and of order log(1/u)/a for a << 1. Three forms cover the plane. Each is a sum whose
+ * cancellation is bounded, and neighboring forms agree at their border to 1e-11 (tests/nvib/test_gamma.c). */
 
 /* For g below a + 3 sqrt(a) + 2: the power series of P, differentiated term by term:
  *
@@ -106,8 +103,8 @@ double nvdp__gamma_log_draw(struct nvdp__stream *stream, double alpha) {
  *     h_k = 1/(a+1) + ... + 1/(a+k)
  *     y   = (psi(a+1) - log g) sum_k t_k + sum_k t_k h_k
  *
- * All terms are positive while log g < psi(a+1). Beyond, up to the bound, the difference loses
- * at most three digits. At g = 0 the result is psi(a+1) - log g, the limit. */
+ * All terms are positive while log g < psi(a+1). For larger g, up to the bound, the difference loses at most three
+ * digits. At g = 0 the result is the limit psi(a+1) - log g. */
 static double by_series(double a, double log_g, double g) {
     double term = 1;
     double sum = 1;
@@ -135,7 +132,7 @@ static double by_series(double a, double log_g, double g) {
 static double by_fraction(double a, double log_g, double g) {
     double b = g + 1 - a;
     double d = 1 / b;
-    double dd = d * d; /* derivative of d: -(db/da) d^2, db/da = -1 */
+    double dd = d * d; /* derivative of d: -(db/da) d^2, with db/da = -1 */
     double step = d;
     double dstep = dd;
     double f = step;

@@ -1,5 +1,5 @@
-/* The parts that all Gaussian mechanisms share: memory, the layer of the means with the gains of rows and the clips, the sample
- * and its gradients (nvib.c, vib/vib.c, vib/word.c, vib/sentence.c). */
+/* The parts that all Gaussian mechanisms share (nvib.c, vib/vib.c, vib/word.c, vib/sentence.c): memory, the layer of
+ * the means with the gains of rows and the clips, the sample, and the gradients of the sample. */
 #include "nvib/nvib.h"
 #include "tensor/per_example.h"
 #include "tensor/vector.h"
@@ -9,7 +9,8 @@
 
 /* ---- the rows of a batch's sample ---- */
 
-/* Plans for batches of so many tokens and texts; NVDP_ERR_ARGUMENT if rows cannot be numbered. */
+/* Plans the rows for batches of so many tokens and texts. Fails with NVDP_ERR_ARGUMENT if the rows cannot be
+ * numbered. */
 static nvdp_status plan_rows(struct nvdp_context *ctx, const struct nvdp__form *form,
                              size_t max_tokens, size_t max_texts,
                              struct nvdp__sample_rows *layout) {
@@ -31,7 +32,8 @@ static nvdp_status plan_rows(struct nvdp_context *ctx, const struct nvdp__form *
                          sizeof *layout->src);
 }
 
-/* NVDP_ERR_STATE for a batch beyond the plan, NVDP_ERR_ARGUMENT for a text longer than `length`. */
+/* Numbers the rows of a batch. Fails with NVDP_ERR_STATE for a batch beyond the plan, and with NVDP_ERR_ARGUMENT for
+ * a text longer than `length`. */
 static nvdp_status fill_rows(struct nvdp_context *ctx, const struct nvdp__form *form,
                              const struct nvdp__batch *batch, struct nvdp__sample_rows *layout) {
     if (batch->texts > layout->max_texts || batch->tokens > layout->max_tokens)
@@ -68,7 +70,7 @@ static nvdp_status fill_rows(struct nvdp_context *ctx, const struct nvdp__form *
     return NVDP_OK;
 }
 
-/* The sample of the rows of a batch; log_pi NULL without weights. */
+/* Returns the sample of the rows of a batch; log_pi is NULL if there are no weights. */
 static struct nvdp__sample sample_of(const struct nvdp__sample_rows *layout, size_t dim,
                                      const float *z, const float *log_pi) {
     return (struct nvdp__sample){.texts = layout->texts,
@@ -163,9 +165,9 @@ nvdp_status nvdp__gauss_fill(struct nvdp__gauss *g, const struct nvdp__batch *ba
  *
  *     mu_i = g_i (W_mu x_i + b_mu)      g_i the gain of the i-th row of a text, if there are gains
  *
- * The rows of a sample have a public order, so the sender may spend the norm of the sequence
- * clip on a few of them. At the start the first row gets most of it: spread over n rows, each
- * would have only 1/sqrt(n) of the norm, too little to learn from. */
+ * The rows of a sample have a public order, so the sender may spend the norm of the sequence clip on a few of them.
+ * At the start, the first row gets most of the norm: an equal share of n rows would be only 1/sqrt(n) of the norm,
+ * too little to learn from. */
 
 nvdp_status nvdp__means_declare(struct nvdp__gauss *g, struct nvdp__params *params,
                                 const char *name) {
@@ -189,7 +191,7 @@ nvdp_status nvdp__gauss_initialize(const struct nvdp__gauss *g, const struct nvd
                                   hidden);
 }
 
-/* y_i = g_i x_i; x and y may share memory. */
+/* Computes y_i = g_i x_i; x and y may share memory. */
 static void gain_forward(const struct nvdp__device *dev, const struct nvdp__sample_rows *layout,
                          size_t dim, const float *gain, const float *x, float *y) {
     const int32_t *offset = layout->source_offset;
@@ -203,7 +205,7 @@ static void gain_forward(const struct nvdp__device *dev, const struct nvdp__samp
     }
 }
 
-/* d.mu becomes the gradient of the means before their gains:
+/* Turns d.mu into the gradient of the means before the gains:
  *     dx_i   = g_i dy_i
  *     dg_i  += sum over texts of dy_i.x_i */
 static void gain_backward(const struct nvdp__gauss *g, const struct nvdp__device *dev,

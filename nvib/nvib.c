@@ -1,5 +1,5 @@
 /* The NVDP mechanism, composed of the other files of nvib/: create, plan, forward, backward,
- * export. Its row of functions, nvdp__mechanism_nvdp, is at the end. */
+ * export. The last definition, nvdp__mechanism_nvdp, lists the functions of the mechanism. */
 #include "nvib/nvib.h"
 #include "mechanism/mechanism.h"
 
@@ -151,8 +151,8 @@ static nvdp_status forward_sample(void *self, const struct nvdp__device *dev,
 /* ---- backward ---- */
 
 /* Propagates gradients through the block to the sample, from sample and regularizers to the
- * posterior, and from the posterior to the encoder. Without weights, L_G is that of vtdp: the
- * tokens' terms have no weights. */
+ * posterior, and from the posterior to the encoder. Without weights, L_G is the regularizer of
+ * vtdp, in which the terms of tokens have no weights. */
 static void backward(void *self, const struct nvdp__encoded *in,
                      const struct nvdp__penalty *penalty, float *d_pooled, float *d_hidden) {
     struct nvdp__nvib *nvib = self;

@@ -18,81 +18,80 @@
 #include "base/exact_normal.h"
 #include "mechanism/mechanism.h"
 
-/* Sums over dimensions run in double in this many lanes, so their bits are the same on every
- * processor (clip.c). */
+/* Number of lanes in which sums over dimensions run, in double, so that their bits are the same on every processor
+ * (clip.c). */
 enum { NVDP__LANES = 8 };
 double nvdp__lane_sum(const double *lane);
 double nvdp__dot_f64(size_t n, const float *x, const float *y);
 
 /* ---- posterior.c ---- */
 
-/* The weights of the quadratic projection, [dim], [dim], [1], or their gradients. */
+/* The parameters of the quadratic projection: w2 [dim], w1 [dim], b [1]; or their gradients. */
 struct nvdp__quadratic {
     float *w2, *w1, *b;
 };
-/* log_alpha[t] = w2.(x*x) + w1.x + b */
+/* Computes log_alpha[t] = w2.(x*x) + w1.x + b. */
 void nvdp__quadratic_forward(const struct nvdp__device *dev, size_t rows, size_t dim,
                              const float *x, const struct nvdp__quadratic *w, float *log_alpha);
-/* Adds to dx and dw (NULL: skip). */
+/* Adds the gradients to dx and dw; skips either if it is NULL. */
 void nvdp__quadratic_backward(const struct nvdp__device *dev, size_t rows, size_t dim,
                               const float *x, const struct nvdp__quadratic *w,
                               const float *dlog_alpha, float *dx, const struct nvdp__quadratic *dw);
 
 /* ---- clip.c ---- */
 
-/* The clip set in float, its bounds rounded inward. */
+/* The clip set in float; the bounds are rounded inward. */
 struct nvdp__clip {
-    float radius;                 /* |mu|_2 <= radius; infinite: off */
-    float logvar_min, logvar_max; /* -inf / inf: off */
+    float radius;                 /* |mu|_2 <= radius; infinite if mu has no clip */
+    float logvar_min, logvar_max; /* -inf and inf if logvar has no clip */
     float log_alpha_min, log_alpha_max;
-    bool inward; /* gradients that lead back inside pass; false: as for clamping */
+    bool inward; /* true if gradients that lead back inside pass; false: gradients of clamping */
 };
 struct nvdp__clip nvdp__clip_set(const struct nvdp__clip_config *config);
-/* The clip set restricted to the ranges that nvdp_posteriors allows. Mechanisms apply it even
- * without a clip. */
+/* Returns the clip set restricted to the ranges that nvdp_posteriors allows. Mechanisms apply this set even without
+ * a clip. */
 struct nvdp__clip nvdp__clip_applied(const struct nvdp__clip_config *config);
 
-/* The posterior before clipping. */
+/* The values of the posterior before clipping. */
 struct nvdp__unclipped {
-    float *mu_norm;   /* [rows] |mu|; NaN: mu was replaced by 0 */
+    float *mu_norm;   /* [rows] |mu|; NaN if mu was replaced by 0 */
     float *logvar;    /* [rows, dim] */
-    float *log_alpha; /* [rows]; NULL without weights */
+    float *log_alpha; /* [rows]; NULL if there are no weights */
 };
 struct nvdp__unclipped nvdp__unclipped_plan(struct nvdp__arena *arena, size_t rows, size_t dim,
                                             bool weights);
-/* Clips in place and stores the values before in `before`. Whatever the input, the result is
- * finite and in the clip set. A scaled mu lies inside the ball by about 2e-7 of its radius, so
- * rounding never moves it outside. */
+/* Clips in place and stores the previous values in `before`. For every input, the result is finite and in the clip
+ * set. A scaled mu lies inside the ball by about 2e-7 of its radius, so rounding never moves it outside. */
 void nvdp__clip_forward(const struct nvdp__device *dev, const struct nvdp__clip *clip,
                         const struct nvdp__posterior *posterior,
                         const struct nvdp__unclipped *before);
-/* Works in place on the gradient d of the clipped posterior. */
+/* Turns the gradient d of the clipped posterior, in place, into the gradient of the posterior before clipping. */
 void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip *clip,
                          const struct nvdp__posterior *posterior,
                          const struct nvdp__unclipped *before, const struct nvdp__posterior *d);
 
-/* Radius of the ball into which the sequence clip scales: C less the room for rounding. */
+/* Returns the radius of the ball into which the sequence clip scales: C minus the room for rounding. */
 double nvdp__sequence_ball(double radius);
-/* Treats all means of a text (rows offset[b]..offset[b+1]) as one vector M and scales it in
- * place to norm C if it is longer; sets all log variances to 0. factor [texts] receives the
- * scales; NaN: M was not finite and became 0. The norm of the result, in double, is at most C
- * even after rounding. */
+/* Treats all means of a text (rows offset[b]..offset[b+1]) as one vector M and scales M in place to norm C if M is
+ * longer. Sets all log variances to 0. factor [texts] receives the scales; NaN if M was not finite and became 0. The
+ * norm of the result, in double, is at most C even after rounding. */
 void nvdp__clip_sequence_forward(const struct nvdp__device *dev, double radius, size_t texts,
                                  const int32_t *offset, const struct nvdp__posterior *posterior,
                                  float *factor);
-/* Works in place on the gradient d->mu of the clipped means: the full derivative of the scaling. */
+/* Turns the gradient d->mu of the clipped means, in place, into the gradient of the means before the clip: the full
+ * derivative of the scaling. */
 void nvdp__clip_sequence_backward(const struct nvdp__device *dev, size_t texts,
                                   const int32_t *offset, const struct nvdp__posterior *posterior,
                                   const float *factor, const struct nvdp__posterior *d);
-/* Returns the number of texts in which a NaN or infinity was replaced. The arrays of `before`,
- * and factor, may be NULL. */
+/* Returns the number of texts in which a NaN or an infinity was replaced. `factor` and the arrays of `before` may be
+ * NULL. */
 size_t nvdp__clip_replaced(const struct nvdp__sample_rows *layout, size_t dim,
                            const struct nvdp__unclipped *before, const float *factor);
 
 /* ---- gamma.c: scalar functions in double ---- */
 
 double nvdp__log_abs_gamma(double x); /* log |Gamma(x)| */
-/* psi(x) = d log Gamma(x) / dx and psi'(x), for x > 0. NaN if x <= 0 or x is NaN. */
+/* Return psi(x) = d log Gamma(x) / dx and psi'(x), for x > 0; NaN if x <= 0 or x is NaN. */
 double nvdp__digamma(double x);
 double nvdp__trigamma(double x);
 /* The remainders for large x, computed without cancellation (x > 0):
@@ -100,10 +99,10 @@ double nvdp__trigamma(double x);
 double nvdp__log_gamma_excess(double x);
 double nvdp__trigamma_excess(double x);
 
-/* log of a Gamma(alpha, 1) draw; NaN unless alpha is positive and finite. */
+/* Returns the log of a Gamma(alpha, 1) draw; NaN unless alpha is positive and finite. */
 double nvdp__gamma_log_draw(struct nvdp__stream *stream, double alpha);
-/* d log g / d log alpha of such a draw at fixed randomness, computed from log g and thus stable
- * even if g underflows. Accurate for alpha in [1e-5, 1e5]; finite outside. */
+/* Returns d log g / d log alpha of a Gamma draw g at fixed randomness. The function starts from log g, so it is
+ * stable even if g underflows. Accurate for alpha in [1e-5, 1e5]; finite outside. */
 double nvdp__gamma_implicit_log_gradient(double alpha, double log_g);
 
 /* ---- release.c: the weights of a release ---- */
@@ -113,38 +112,38 @@ double nvdp__gamma_implicit_log_gradient(double alpha, double log_g);
 size_t nvdp__release_scratch(size_t rows);
 void nvdp__release_weights(struct nvdp__digits *digits, const struct nvdp__rounding_grid *grid,
                            size_t rows, const double *alpha, void *scratch, int32_t *out);
-/* True if the bound below holds for these pseudo-counts: all are positive and their sum is at
- * most 2^20. */
+/* Returns true if the bound of nvdp__release_distance() holds for these pseudo-counts: all are positive and the sum
+ * is at most 2^20. */
 bool nvdp__release_takes(size_t rows, const double *alpha);
-/* Upper bound on the total variation distance between such draws and draws in exact arithmetic
- * with unlimited random digits. Holds for all pseudo-counts of which the first is prior_alpha. */
+/* Returns an upper bound of the total variation distance between draws of nvdp__release_weights() and draws in exact
+ * arithmetic with unlimited random digits. The bound holds for all pseudo-counts of which the first is prior_alpha. */
 double nvdp__release_distance(const struct nvdp__rounding_grid *grid, size_t rows,
                               double prior_alpha);
 
 /* ---- sample.c ---- */
 
-/* z [R, p] */
+/* Draws the vectors z [R, p]. */
 void nvdp__gauss_sample(const struct nvdp__device *dev, const struct nvdp__draw *draw,
                         const struct nvdp__sample_rows *layout,
                         const struct nvdp__posterior *posterior, float *z);
-/* Adds to d->mu and d->logvar. */
+/* Adds the gradients of z to d->mu and d->logvar. */
 void nvdp__gauss_sample_backward(const struct nvdp__device *dev,
                                  const struct nvdp__sample_rows *layout,
                                  const struct nvdp__posterior *posterior, const float *z,
                                  const float *dz, const struct nvdp__posterior *d);
-/* log_pi [R] is never -inf; dlogg [R] (NULL: inference) receives d log g / d log alpha. */
+/* Draws the weights; log_pi [R] is never -inf. dlogg [R] receives d log g / d log alpha; NULL in inference. */
 void nvdp__dirichlet_sample(const struct nvdp__device *dev, const struct nvdp__draw *draw,
                             const struct nvdp__form *form, const struct nvdp__sample_rows *layout,
                             const float *log_alpha, float *log_pi, float *dlogg);
-/* Adds to dlog_alpha [T]. */
+/* Adds the gradient of log_pi to dlog_alpha [T]. */
 void nvdp__dirichlet_sample_backward(const struct nvdp__device *dev,
                                      const struct nvdp__sample_rows *layout, const float *log_pi,
                                      const float *dlogg, const float *dlog_pi, float *dlog_alpha);
 
 /* ---- regularizer.c ---- */
 
-/* Computes L_G and L_D of each text (host [texts]; NULL: skip) over its own components; the
- * exact L_D includes padding. Adds weight_g dL_G + weight_d dL_D to d (NULL: skip). */
+/* Computes L_G and L_D of each text (host [texts]; NULL: not computed) over the text's components; the exact L_D
+ * includes padding. Adds weight_g dL_G + weight_d dL_D to d; skips this if d is NULL. */
 struct nvdp__kl {
     enum nvdp__regularizer which;
     struct nvdp__form of;
@@ -153,9 +152,9 @@ struct nvdp__kl {
 void nvdp__kl_losses(const struct nvdp__device *dev, const struct nvdp__kl *kl, size_t texts,
                      const int32_t *token_offset, const struct nvdp__posterior *posterior,
                      const struct nvdp__posterior *d, double *loss_g, double *loss_d);
-/* For Gaussians without weights: the sum of D(N(mu, var) || N(0, I)), nats, over the rows
- * offset[b]..offset[b+1] of a text; published: their mean. Adds the gradient times `weight` to d
- * (NULL: skip). */
+/* Computes the loss of Gaussians without weights: the sum of D(N(mu, var) || N(0, I)), in nats, over the rows
+ * offset[b]..offset[b+1] of a text. The published loss is their mean. Adds the gradient times `weight` to d; skips
+ * this if d is NULL. */
 void nvdp__gaussian_losses(const struct nvdp__device *dev, enum nvdp__regularizer which,
                            double weight, size_t texts, const int32_t *offset,
                            const struct nvdp__posterior *posterior, const struct nvdp__posterior *d,
@@ -163,95 +162,98 @@ void nvdp__gaussian_losses(const struct nvdp__device *dev, enum nvdp__regularize
 
 /* ---- attention.c: the sealed block, which reads only the sample ---- */
 
-/* bias[r] = log_pi[r] - |z[r]|^2 / (2 sqrt(head_dim)): the key bias of denoising attention.
- * Without weights (log_pi NULL), log pi is the same for all rows and is left out. */
+/* bias[r] = log_pi[r] - |z[r]|^2 / (2 sqrt(head_dim)): the key bias of denoising attention. If there are no weights,
+ * log_pi is NULL: log pi is then the same for all rows and is left out. */
 void nvdp__denoise_bias(const struct nvdp__device *dev, size_t rows, size_t dim, size_t head_dim,
                         const float *log_pi, const float *z, float *bias);
-/* dlog_pi[r] = dbias[r] (NULL: skip); dz[r] -= dbias[r] z[r]/sqrt(head_dim). */
+/* Sets dlog_pi[r] = dbias[r] (skipped if NULL); subtracts dbias[r] z[r]/sqrt(head_dim) from dz[r]. */
 void nvdp__denoise_bias_backward(const struct nvdp__device *dev, size_t rows, size_t dim,
                                  size_t head_dim, const float *z, const float *dbias, float *dz,
                                  float *dlog_pi);
 
-/* y = exp(x): weights from their logarithms. x and y may share memory. */
+/* Computes y = exp(x), which turns logarithms into weights; x and y may share memory. */
 void nvdp__exp(size_t n, const float *x, float *y);
-/* y += a * x, elementwise. */
+/* Computes y += a * x, elementwise. */
 void nvdp__multiply_add(size_t n, const float *a, const float *x, float *y);
 
 struct nvdp__sealed_block {
     size_t dim; /* p */
     size_t heads;
-    size_t inner; /* feed-forward width */
+    size_t inner; /* width of the feed-forward layer */
     enum nvdp_activation act;
-    float eps;           /* LayerNorm */
-    enum nvdp_pool pool; /* resolved: first, mean, weighted */
+    float eps;           /* epsilon of LayerNorm */
+    enum nvdp_pool pool; /* first, mean or weighted; "auto" is already resolved */
     int kappa;
-    bool weights;     /* samples have weights, and the prior's component comes before the tokens' */
-    bool residual;    /* adds the query's own row of the sample to the attention's output */
-    bool clean_query; /* forward receives clean queries */
-    float *d_clean;   /* [R, p] receives the gradient of clean queries, or NULL */
+    /* true if samples have weights; the component of the prior then comes before those of the tokens */
+    bool weights;
+    /* true if the query's own row of the sample is added to the attention's output */
+    bool residual;
+    bool clean_query; /* true if the forward pass receives clean queries */
+    float *d_clean;   /* [R, p] receives the gradient of clean queries; NULL if there are none */
     struct nvdp__dense query, key, value, attention_output, attention_norm, intermediate, output,
         output_norm;
-    /* activations, index tables: see attention.c */
+    /* activations and index tables: see attention.c */
     struct nvdp__block_cache *cache;
 };
 
 /* Declares "nvdp.attention.self.query.weight" and so on. */
 nvdp_status nvdp__block_declare(struct nvdp__sealed_block *block, struct nvdp__params *params);
 void nvdp__block_release(struct nvdp__sealed_block *block);
-/* Normal(0, sd); LayerNorm 1 / 0. */
+/* Initializes weights by Normal(0, sd), and LayerNorm by 1 and 0. */
 void nvdp__block_initialize(const struct nvdp__sealed_block *block, const struct nvdp__device *dev,
                             struct nvdp__params *params, double sd, uint64_t seed);
-/* Plans for at most max_rows sample rows of max_texts texts. */
+/* Plans memory for at most max_rows sample rows of max_texts texts. */
 nvdp_status nvdp__block_plan(struct nvdp__sealed_block *block, const struct nvdp__device *dev,
                              size_t max_rows, size_t max_texts, size_t longest, bool training,
                              struct nvdp__arena *arena);
-/* Sets *pooled [texts, p]. clean_query [R, p] (NULL: queries from z) is only for the leaking
- * comparison variant. Fails with NVDP_ERR_ARGUMENT if the sample exceeds the plan or a text is
- * too short for the pool. */
+/* Sets *pooled [texts, p]. clean_query [R, p] is only for the leaking comparison variant; NULL if the queries come
+ * from z. Fails with NVDP_ERR_ARGUMENT if the sample exceeds the plan or a text is too short for the pool. */
 nvdp_status nvdp__block_forward(struct nvdp__sealed_block *block, const struct nvdp__device *dev,
                                 const struct nvdp__params *params,
                                 const struct nvdp__sample *sample, const float *clean_query,
                                 float **pooled);
-/* Call after the forward pass of the same sample. Adds to parameter gradients; sets dz [R, p]
- * and dlog_pi [R] (both NULL: skip; dlog_pi is NULL without weights). */
+/* Computes the gradients; must follow the forward pass of the same sample. Adds to the gradients of the parameters.
+ * Sets dz [R, p] and dlog_pi [R]; both are skipped if NULL, and dlog_pi is NULL without weights. */
 void nvdp__block_backward(struct nvdp__sealed_block *block, const struct nvdp__device *dev,
                           const struct nvdp__params *params, const struct nvdp__sample *sample,
                           const float *d_pooled, float *dz, float *dlog_pi);
 
-/* ---- gauss.c: what all Gaussian mechanisms share ---- */
+/* ---- gauss.c: the parts that all Gaussian mechanisms share ---- */
 
-/* The first member of a mechanism's struct, so that the struct is passed to the functions that take `self`. S sources. */
+/* The first member of a mechanism's struct, so that a pointer to the struct can be passed as `self`. S is the number
+ * of sources. */
 struct nvdp__gauss {
     const struct nvdp__mechanism *mechanism;
     struct nvdp_context *ctx;
     const struct nvdp__bert *bert;
-    struct nvdp__nvib_config config; /* resolved */
+    struct nvdp__nvib_config config; /* "auto" options are already resolved */
     struct nvdp__form form;
     size_t hidden_size, dim; /* D, p */
     struct nvdp__dense mu;
     struct nvdp__clip clip;
-    bool clips, sequence; /* clip each vector; clip the means of a text together with variances 1 */
-    bool gains;           /* multiply each row's means by its gain */
-    size_t row_gain;      /* [length] */
+    /* true to clip each vector; true to clip the means of a text together, with variances 1 */
+    bool clips, sequence;
+    bool gains;      /* true to multiply the means of each row by the row's gain */
+    size_t row_gain; /* parameter [length]: the gains */
 
     struct nvdp__sample_rows rows;
-    struct nvdp__posterior posterior; /* [S,p], clipped */
+    struct nvdp__posterior posterior; /* [S,p] after clipping */
     struct nvdp__unclipped before;    /* values before clipping */
-    float *factor;                    /* [texts] of the sequence clip */
-    float *ungained;                  /* [S,p] means before their gains */
-    float *z, *log_pi;                /* [R,p], [R]; no log_pi without weights */
+    float *factor;                    /* [texts] factors of the sequence clip */
+    float *ungained;                  /* [S,p] means before the gains */
+    float *z, *log_pi;                /* [R,p], [R]; log_pi is NULL without weights */
     float *pooled;                    /* [texts,p]; NULL if a sealed block pools */
-    struct nvdp__posterior d;         /* training: gradients */
+    struct nvdp__posterior d;         /* gradients of the posterior, in training */
     float *d_z;                       /* [R,p] */
 };
 
-/* `config` is resolved, and `of` is as in nvdp__form_of(); the other members are zero. */
+/* Makes the struct: `config` is resolved, `of` is as in nvdp__form_of(), and the other members are zero. */
 struct nvdp__gauss nvdp__gauss_of(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
                                   const struct nvdp__bert *bert,
                                   const struct nvdp__nvib_config *config, struct nvdp__form of);
-/* Frees `self`, a mechanism that owns nothing beyond its struct nvdp__gauss. */
+/* Frees `self`, a mechanism that owns nothing beyond the arrays of struct nvdp__gauss. */
 void nvdp__gauss_release(void *self);
-/* A narrow latent is initialized from the principal directions of hidden states. */
+/* Returns true if the latent is narrow: it is then initialized from the principal directions of hidden states. */
 bool nvdp__gauss_wants_hidden(const void *self);
 struct nvdp__view nvdp__gauss_view(const void *self);
 size_t nvdp__gauss_replaced(const void *self);
@@ -262,26 +264,26 @@ nvdp_status nvdp__gauss_plan(struct nvdp__gauss *g, const struct nvdp__device *d
 /* Numbers the rows of a batch. */
 nvdp_status nvdp__gauss_fill(struct nvdp__gauss *g, const struct nvdp__batch *batch);
 
-/* Declares the layer "NAME" of the means, and the gains "NAME.gain" if there are any. */
+/* Declares the layer "NAME" of the means and, if there are gains, the gains "NAME.gain". */
 nvdp_status nvdp__means_declare(struct nvdp__gauss *g, struct nvdp__params *params,
                                 const char *name);
-/* Initializes the layer of the means (mechanism.h), and the gains: the first is 1, the others are 1/length. */
+/* Initializes the layer of the means (mechanism.h), and the gains: the first gain is 1, the others are 1/length. */
 nvdp_status nvdp__gauss_initialize(const struct nvdp__gauss *g, const struct nvdp__device *dev,
                                    struct nvdp__params *params, uint64_t seed, size_t rows,
                                    const float *hidden);
 /* Sets posterior.mu from the sources x [S, D], before any clip. */
 void nvdp__means_forward(const struct nvdp__gauss *g, const struct nvdp__device *dev,
                          const struct nvdp__params *params, struct nvdp__tensor x);
-/* Sets dx from d.mu, which it overwrites, and adds to the gradients of layer and gains. */
+/* Sets dx from d.mu, which is overwritten, and adds to the gradients of the layer and of the gains. */
 void nvdp__means_backward(const struct nvdp__gauss *g, const struct nvdp__device *dev,
                           const struct nvdp__params *params, struct nvdp__tensor x,
                           struct nvdp__tensor dx);
 /* Applies the clips of the mechanism to the posterior. */
 void nvdp__gauss_clip(const struct nvdp__gauss *g, const struct nvdp__device *dev);
 void nvdp__gauss_clip_backward(const struct nvdp__gauss *g, const struct nvdp__device *dev);
-/* Sets d.mu and d.logvar to the gradients that the sample's d_z [R, p] gives. */
+/* Sets d.mu and d.logvar to the gradients that follow from the gradient d_z [R, p] of the sample. */
 void nvdp__gauss_backward(struct nvdp__gauss *g, const struct nvdp__device *dev, const float *d_z);
-/* Sets the losses of Gaussians without weights, which have no L_D, and adds their gradients to d. */
+/* Sets the losses of Gaussians without weights, which have no L_D, and adds the gradients of the losses to d. */
 void nvdp__gauss_losses(const struct nvdp__gauss *g, const struct nvdp__device *dev,
                         const struct nvdp__penalty *penalty);
 
@@ -291,16 +293,17 @@ extern const struct nvdp__mechanism nvdp__mechanism_nvdp;
 
 struct nvdp__nvib {
     struct nvdp__gauss gauss;
-    struct nvdp__dense logvar;                        /* unused under a sequence clip */
-    size_t alpha_weight, alpha_bias, alpha_quadratic; /* w1, b, w2; unused without weights */
+    struct nvdp__dense logvar; /* unused under a sequence clip */
+    /* parameters w1, b, w2; unused without weights */
+    size_t alpha_weight, alpha_bias, alpha_quadratic;
     struct nvdp__sealed_block block;
-    float *dlogg; /* [R] d log g / d log alpha; NULL without weights, and in inference */
-    float *clean; /* [R,p] un-noised queries, or NULL */
-    float *d_log_pi, *d_clean; /* training */
+    float *dlogg; /* [R] d log g / d log alpha; NULL without weights and in inference */
+    float *clean; /* [R,p] queries without noise; NULL if queries come from z */
+    float *d_log_pi, *d_clean; /* in training */
 };
 
-/* posterior.c: forward turns hidden states into the clipped posterior; backward turns gauss.d
- * into d_hidden (set). */
+/* posterior.c: the forward pass turns hidden states into the clipped posterior; the backward pass turns gauss.d into
+ * d_hidden, which it sets. */
 void nvdp__nvib_posterior_forward(struct nvdp__nvib *nvib, const struct nvdp__encoded *in);
 void nvdp__nvib_posterior_backward(struct nvdp__nvib *nvib, const struct nvdp__encoded *in,
                                    float *d_hidden);

@@ -5,9 +5,8 @@
  *     logvar_i = W_v  x_i + b_v
  *     log a_i  = w2.(x_i * x_i) + w1.x_i + b       the quadratic projection
  *
- * If there is a clip set, the posterior is then projected onto it; or the means of a text are
- * together projected onto a ball, with variances 1 (clip.c). log a_i is summed in double,
- * because its terms are of the size of |x|^2 and cancel. */
+ * A clip set then projects the posterior; a sequence clip projects the means of a text together onto a ball, with
+ * variances 1 (clip.c). log a_i is summed in double, because its terms are of the size of |x|^2 and cancel. */
 #include "nvib/nvib.h"
 #include "tensor/per_example.h"
 #include "tensor/vector.h"
@@ -22,7 +21,7 @@ NVDP__CLONES static void quadratic_lanes(size_t n, const float *x, const float *
     }
 }
 
-/* sum_i x_i (w2_i x_i + w1_i), in double. */
+/* Returns sum_i x_i (w2_i x_i + w1_i), in double. */
 static double quadratic(size_t n, const float *x, const float *w2, const float *w1) {
     double lane[NVDP__LANES] = {0};
     quadratic_lanes(n, x, w2, w1, lane);
@@ -52,7 +51,7 @@ NVDP__CLONES static void quadratic_dx(size_t n, float dy, const float *x, const 
     }
 }
 
-/* Some columns of all rows, in row order. */
+/* Computes some columns of all rows, in row order. */
 NVDP__CLONES static void quadratic_dw(size_t rows, size_t dim, size_t width, const float *x,
                                       const float *dy, double *sum2, double *sum1) {
     for (size_t t = 0; t < rows; t++) {
@@ -163,9 +162,9 @@ void nvdp__nvib_posterior_backward(struct nvdp__nvib *nvib, const struct nvdp__e
 
 /* ---- initial values ---- */
 
-/* Initializes the block as a copy of the encoder's last layer if that is a layer of BERT's family
- * and fits, else at random. With a residual it is always random: the block then begins as little
- * more than the query's own row, whereas a trained layer would mix the noise of all rows into it. */
+/* Initializes the block as a copy of the encoder's last layer if that layer belongs to BERT's family and has the
+ * right sizes; else at random. With a residual, the initial values are always random. The block then begins as
+ * little more than the query's own row, whereas a trained layer would mix the noise of all rows into that row. */
 static void initialize_block(struct nvdp__nvib *nvib, const struct nvdp__device *dev,
                              struct nvdp__params *params, uint64_t seed) {
     struct nvdp__sealed_block *block = &nvib->block;

@@ -2,7 +2,7 @@
  * and in double (docs/nvib.md, section "Losses").
  *
  *     a_0 = a_p           the prior's pseudo-count; mu_0 = 0, var_0 = 1
- *     a_i, mu_i, var_i    those of token i, after clipping (NVDP, Eq. 4);  logvar_i = log var_i
+ *     a_i, mu_i, var_i    values of token i, after clipping (NVDP, Eq. 4);  logvar_i = log var_i
  *     K   = n + 1         components;   kappa vectors of each;   C = kappa K
  *     A   = a_0 + ... + a_n
  *     A_p = a_p + delta n
@@ -30,13 +30,13 @@
 #include "nvib/nvib.h"
 #include "tensor/vector.h"
 
-/* exp(x) - 1 in double, relative error below 1e-15, for |x| <= 700. Beyond, x is clamped; NaN
- * stays NaN. By a Taylor polynomial in r:
+/* exp(x) - 1 in double, relative error below 1e-15, for |x| <= 700. Beyond, x is clamped; NaN stays NaN. Uses a Taylor
+ * polynomial in r:
  *
  *     x          = n ln 2 + r,   |r| <= 0.347
  *     exp(x) - 1 = 2^n (exp(r) - 1) + (2^n - 1)
  *
- * It has no branches and no calls, so that loops over it vectorize. */
+ * The function has no branches and no calls, so that loops over it vectorize. */
 NVDP__INLINE double expm1_inline(double x) {
     const double round = 0x1.8p52;
     x = x > 700 ? 700 : x;
@@ -83,7 +83,7 @@ NVDP__CLONES static void kl_gaussian_lanes(size_t n, const float *mu, const floa
     }
 }
 
-/* D(N(mu, var) || N(0, I)) = 1/2 sum[ var + mu^2 - 1 - logvar ], nats. */
+/* Returns D(N(mu, var) || N(0, I)) = 1/2 sum[ var + mu^2 - 1 - logvar ], in nats. */
 static double gaussian_kl(size_t n, const float *mu, const float *logvar) {
     double lane[NVDP__LANES] = {0};
     kl_gaussian_lanes(n, mu, logvar, lane);
@@ -104,10 +104,10 @@ NVDP__CLONES static void kl_gaussian_backward(size_t n, double weight, const flo
 struct text {
     size_t tokens, dim;
     const float *mu, *logvar, *log_alpha;
-    float *dmu, *dlogvar, *dlog_alpha; /* NULL: no gradients */
+    float *dmu, *dlogvar, *dlog_alpha; /* NULL if no gradients are wanted */
 };
 
-/* The rows of text b, without pseudo-counts. */
+/* Returns the rows of text b, without pseudo-counts. */
 static struct text text_at(const struct nvdp__posterior *q, const struct nvdp__posterior *d,
                            const int32_t *offset, size_t b) {
     size_t first = (size_t)offset[b];
@@ -121,7 +121,7 @@ static struct text text_at(const struct nvdp__posterior *q, const struct nvdp__p
     return text;
 }
 
-/* D(N(mu_i, var_i) || N(0, I)) of token i; adds weight times its gradient. */
+/* Returns D(N(mu_i, var_i) || N(0, I)) of token i; adds weight times the gradient. */
 static double token_kl(const struct text *text, size_t i, double weight) {
     size_t at = i * text->dim;
     if (text->dmu != NULL)
@@ -130,7 +130,7 @@ static double token_kl(const struct text *text, size_t i, double weight) {
     return gaussian_kl(text->dim, text->mu + at, text->logvar + at);
 }
 
-/* A = a_p + sum_i a_i */
+/* Returns A = a_p + sum_i a_i. */
 static double pseudo_counts(const struct text *text, double prior_alpha) {
     double sum = prior_alpha;
     for (size_t i = 0; i < text->tokens; i++) {
@@ -201,9 +201,8 @@ static double exact_gaussian(const struct nvdp__kl *kl, const struct text *text)
  *
  *     dL_D/da_j = (a_j - b_j) psi'(a_j/kappa)/kappa - (A - B) psi'(A)
  *
- * Stable form: with E and F as above. The leading terms removed from L_D sum to -(a_p +
- * padding), where padding is the sum of its pseudo-counts; those removed from dL_D/da_j sum to
- * B/A - b_j/a_j. */
+ * Stable form: with E and F as above. The leading terms removed from L_D sum to -(a_p + padding), where `padding` is
+ * the sum of the pseudo-counts of padding. The terms removed from dL_D/da_j sum to B/A - b_j/a_j. */
 static double exact_dirichlet(const struct nvdp__kl *kl, const struct text *text, double sum) {
     const struct nvdp__form *of = &kl->of;
     double tokens = (double)text->tokens;
@@ -259,7 +258,7 @@ void nvdp__gaussian_losses(const struct nvdp__device *dev, enum nvdp__regularize
         struct text text = text_at(posterior, d, offset, b);
         double share =
             which == NVDP__REGULARIZER_PUBLISHED && text.tokens > 0 ? 1 / (double)text.tokens : 1;
-        text.dim *= text.tokens; /* treated as one long row */
+        text.dim *= text.tokens; /* the tokens are treated as one long row */
         double sum = token_kl(&text, 0, weight * share);
         if (loss != NULL) loss[b] = share * sum;
     }

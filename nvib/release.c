@@ -1,6 +1,5 @@
-/* The weights of a release: Dirichlet draws in 113 bits, rounded onto a grid, and an upper bound
- * on the distance of their distribution from an exact one. The draws come first, then the bound
- * with its proof. */
+/* The weights of a release: Dirichlet draws in 113 bits, rounded onto a grid, and an upper bound on the distance of
+ * the distribution of these draws from the exact distribution. The draws come first, then the bound with the proof. */
 #include "nvib/nvib.h"
 
 #include <float.h>
@@ -20,18 +19,18 @@ static const double EPSILON = LDBL_EPSILON;
 enum { MIN_SHAPE = 4, WORDS = 4 };
 static const double MAX_TOTAL = 1 << 20;
 
-/* -log u, u ~ U(0, 1), with full relative precision at both ends: u is w/2 or 1 - w/2, and w is
- * below 2^-k only with probability 2^-k. */
+/* Returns -log u, u ~ U(0, 1), with full relative precision at both ends: u is w/2 or 1 - w/2, and w is below 2^-k
+ * only with probability 2^-k. */
 static wide exponential(struct nvdp__digits *digits) {
     wide w = 0;
     for (int i = 0; i < WORDS; i++) {
         w = (w + (wide)nvdp__digits_next(digits)) * (wide)0x1p-64;
     }
-    w = (w + (wide)0x1p-257) / 2; /* never 0 */
+    w = (w + (wide)0x1p-257) / 2; /* w is never 0 */
     return nvdp__digits_next(digits) >> 63 ? -WIDE(log)(w) : -WIDE(log1p)(-w);
 }
 
-/* Marsaglia & Tsang (2000) as in gamma.c, alpha >= 4, with exact normals. */
+/* Draws log g by Marsaglia & Tsang (2000) as in gamma.c, for alpha >= 4, with exact normals. */
 static wide log_draw(struct nvdp__digits *digits, wide alpha) {
     wide d = alpha - (wide)1 / 3;
     wide c = 1 / WIDE(sqrt)(9 * d);
@@ -91,10 +90,10 @@ void nvdp__release_weights(struct nvdp__digits *digits, const struct nvdp__round
     }
 }
 
-/* The distance of a text's weights from exact Dirichlet weights, by coupling: it is at most the probability that this
- * code and exact arithmetic, given the same random digits, return different weights.  m is the number of weights, a_i
- * their pseudo-counts, A = sum a_i <= 2^20, G = sum g, h the step of the grid, u = 2^-112.  Library functions have
- * errors of at most two units in the last place.  The weights differ for one of three reasons.
+/* The distance of a text's weights from exact Dirichlet weights, by coupling: the distance is at most the probability
+ * that this code and exact arithmetic, given the same random digits, return different weights. m is the number of
+ * weights, a_i their pseudo-counts, A = sum a_i <= 2^20, G = sum g, h the step of the grid, u = 2^-112. Library
+ * functions have errors of at most two units in the last place. The weights differ for one of three reasons.
  *
  * 1. A decision differs.  A proposal x, v = (1 + c x)^3, d = a - 1/3, is accepted if an exponential exceeds
  *    H = -x^2/2 - d (1 - v + log v).  An error dH changes the decision with probability at most 2 E[dH], the mean over

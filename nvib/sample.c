@@ -16,7 +16,7 @@
 
 enum { CHUNK = 256, BLOCK_NORMALS = 8 };
 
-/* Full-precision noise is added in double and rounded once, at the end (Mironov 2012). */
+/* Noise in full precision is added in double and rounded once, at the end (Mironov 2012). */
 NVDP__CLONES static void gauss_shift_row(size_t n, const float *mu, const float *logvar,
                                          const double *eps, float *z) {
     for (size_t i = 0; i < n; i++) {
@@ -25,8 +25,8 @@ NVDP__CLONES static void gauss_shift_row(size_t n, const float *mu, const float 
     }
 }
 
-/* Computes one row of z; mu NULL: a row of the prior or of padding. `given`: noise to use
- * instead of the stream, or NULL. */
+/* Computes one row of z; mu is NULL for a row of the prior or of padding. `given` is noise to use instead of the
+ * stream, or NULL. */
 static void gauss_row(struct nvdp__stream *stream, const float *given, size_t dim, const float *mu,
                       const float *logvar, float *z) {
     double eps[CHUNK];
@@ -43,7 +43,7 @@ static void gauss_row(struct nvdp__stream *stream, const float *given, size_t di
     }
 }
 
-/* The index of the text to which a row belongs. */
+/* Returns the index of the text to which a row belongs. */
 static size_t text_of(size_t texts, const int32_t *offset, size_t row) {
     size_t low = 0;
     size_t high = texts;
@@ -76,7 +76,7 @@ void nvdp__gauss_sample(const struct nvdp__device *dev, const struct nvdp__draw 
     }
 }
 
-/* Adds dz of one row to the gradients of its source:
+/* Adds dz of one row to the gradients of the row's source:
  *     dmu     += dz
  *     dlogvar += dz exp(logvar/2) eps / 2 = dz (z - mu)/2 */
 NVDP__CLONES static void gauss_backward_row(size_t n, const float *mu, const float *z,
@@ -93,8 +93,7 @@ void nvdp__gauss_sample_backward(const struct nvdp__device *dev,
                                  const float *dz, const struct nvdp__posterior *d) {
     const int32_t *src = layout->src;
     size_t dim = posterior->dim;
-    /* The kappa rows of a token are adjacent: the iteration of the first one processes all, in
-     * order. */
+    /* The kappa rows of a token are adjacent: the iteration of the first row processes all kappa rows, in order. */
 #pragma omp parallel for num_threads(nvdp__matrix_team(dev, layout->rows, dim))
     for (size_t first = 0; first < layout->rows; first++) {
         if (src[first] < 0 || (first > 0 && src[first - 1] == src[first])) continue;
@@ -110,13 +109,13 @@ void nvdp__gauss_sample_backward(const struct nvdp__device *dev,
  *
  *     pi = g / sum g,   g_r ~ Gamma(a_r/kappa, 1),   so that pi ~ Dirichlet(a/kappa, kappa times each)
  *
- * This is the same distribution as rho ~ Dirichlet(a) over components, each divided by
- * Dirichlet(a_i/kappa, ...). Small pseudo-counts would draw zeros, so log g is drawn and
- * normalized by log-sum-exp, which keeps log pi finite. Pseudo-counts below 1e-29 could draw
- * values below the range of float; log g therefore stops at -1e30. */
+ * The same distribution results if rho ~ Dirichlet(a) is drawn over components and the weight of each component is
+ * divided by Dirichlet(a_i/kappa, ...). Small pseudo-counts would draw zeros, so log g is drawn and normalized by
+ * log-sum-exp, which keeps log pi finite. Pseudo-counts below 1e-29 could draw values below the range of float; log
+ * g therefore stops at -1e30. */
 
-/* Returns log g of row r and sets *alpha to its pseudo-count a_r/kappa. Pseudo-counts of the
- * prior and of padding are rounded to float like those of tokens. */
+/* Returns log g of row r and sets *alpha to the row's pseudo-count a_r/kappa. Pseudo-counts of the prior and of
+ * padding are rounded to float, as those of tokens are. */
 static double draw_row(const struct nvdp__draw *draw, const struct nvdp__form *form,
                        const struct nvdp__sample_rows *layout, const float *log_alpha, size_t r,
                        struct nvdp__stream *stream, double *alpha) {
@@ -139,8 +138,8 @@ void nvdp__dirichlet_sample(const struct nvdp__device *dev, const struct nvdp__d
         struct nvdp__stream start = {0}, stream;
         if (draw->log_gamma == NULL)
             start = nvdp__stream_open(&draw->noise, draw->gamma, draw->epoch, layout->key[b]);
-        /* Two passes over the same stream, for the sum and for the weights, use every log g in
-         * double without storing it. */
+        /* Two passes over the same stream, one for the sum and one for the weights, use every log g in double
+         * without storing it. */
         double alpha, top = -INFINITY, sum = 0;
         stream = start;
         for (size_t r = first; r < end; r++) {
@@ -164,7 +163,7 @@ void nvdp__dirichlet_sample(const struct nvdp__device *dev, const struct nvdp__d
     }
 }
 
-/* d log pi_i / d log g_j = delta_ij - pi_j, then d log g_j / d log a_j:
+/* Uses d log pi_i / d log g_j = delta_ij - pi_j, then d log g_j / d log a_j:
  *     dlog a_j += dlogg_j (dlog pi_j - pi_j sum_i dlog pi_i) */
 void nvdp__dirichlet_sample_backward(const struct nvdp__device *dev,
                                      const struct nvdp__sample_rows *layout, const float *log_pi,

@@ -6,10 +6,10 @@
  *     y_k = G z_k,  u_k = y_k/|y_k|
  *     loss = mean_i -log softmax_j(u_1i . u_2j / tau)_i + w mean_i (1 - (u_1i + u_2i) . t_i / 2)
  *
- * A receiver compares two noised texts, so both sides of the contrastive loss are noised. For directions that carry
- * the power s_k of C^2 = sum s_k, the similarity of two samples keeps a share (s_k/(1 + s_k))^2 of direction k. This is
- * convex for small s_k, so for a small C the best map gives up all but few directions, which principal directions of one
- * fixed width do not do.
+ * A receiver compares two noised texts, so both sides of the contrastive loss are noised. For directions that carry the
+ * power s_k of C^2 = sum s_k, the similarity of two samples keeps a share (s_k/(1 + s_k))^2 of direction k. This share
+ * is convex for small s_k. For a small C, the best map therefore gives up all but few directions; principal directions
+ * of one fixed width keep all of them.
  *
  * Backwards, with g the gradient of a unit vector u = y/|y|: dy = (g - u (u . g))/|y|. */
 #include "nvib/nvib.h"
@@ -28,7 +28,7 @@ void nvdp__distill_plan(struct nvdp__distill *step, struct nvdp__arena *arena) {
     NVDP__TAKE(arena, {&step->logits, n * n}, {&step->label, n});
 }
 
-/* Makes the rows unit vectors; a row of zeros stays one, with length 1. */
+/* Makes the rows unit vectors; a row of zeros stays a row of zeros, with length 1. */
 static void normalize(size_t n, size_t dim, const float *from, float *to, float *length) {
     for (size_t i = 0; i < n; i++) {
         const double norm = sqrt(nvdp__dot_f64(dim, from + i * dim, from + i * dim));
@@ -39,7 +39,7 @@ static void normalize(size_t n, size_t dim, const float *from, float *to, float 
     }
 }
 
-/* Turns gradients of unit vectors u, times `scale`, into those of the vectors. */
+/* Turns gradients of unit vectors u, times `scale`, into gradients of the vectors before normalization. */
 static void normalize_backward(size_t n, size_t dim, double scale, const float *u,
                                const float *length, float *d) {
     for (size_t i = 0; i < n; i++) {

@@ -5,9 +5,9 @@
  *     M = C v/|v|                                        0 for a text without tokens, and for v = 0
  *     z = M + N(0, I)
  *
- * With C the sequence clip, so the certificate is that of the clip (rdp/certificate.c): it holds for any two texts,
- * whatever the encoder, m and A are. For a query q with direction u = v(q)/|v(q)|, z.u/C is an unbiased estimate of
- * the cosine of v(x) and v(q), with variance 1/C^2 (share/search.c).
+ * C is the sequence clip, so the certificate is the one of the clip (rdp/certificate.c): it holds for any two texts and
+ * for every encoder, m and A. For a query q with direction u = v(q)/|v(q)|, z.u/C is an unbiased estimate of the cosine
+ * of v(x) and v(q), with variance 1/C^2 (share/search.c).
  *
  * Nothing is trained: the gradient ends at the sample. */
 #include "mechanism/mechanism.h"
@@ -21,8 +21,10 @@
 
 struct sentence {
     struct nvdp__gauss gauss;
-    size_t center, map, empty; /* parameters [D], [p, D], [1]; map SIZE_MAX: the identity */
-    float *pooled_states;      /* [texts, D] s, then s/|s| - m */
+    /* parameters m [D], A [p, D] and the number of tokens of an empty text [1]; `map` is SIZE_MAX if A is the
+     * identity */
+    size_t center, map, empty;
+    float *pooled_states; /* [texts, D] first s, then s/|s| - m */
 };
 
 static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
@@ -98,7 +100,7 @@ bool nvdp__sentence_direction(size_t d, size_t p, const float *center, const flo
     return norm != 0;
 }
 
-/* Sets M of text b, except the clip, which comes last: a NaN or an infinity is left to it. */
+/* Sets M of text b without the clip, which comes last and also handles a NaN or an infinity. */
 static void mean_of(const struct sentence *sentence, const struct nvdp__encoded *in, size_t b) {
     const struct nvdp__gauss *g = &sentence->gauss;
     const size_t p = g->dim, d = g->hidden_size;

@@ -4,8 +4,8 @@
  *     vib-learned  the same                          sigma = softplus(rho), rho trained (NVDP, Eq. 10)
  *     vtdp         z_i = mu(x_i) + sigma(x_i) eps_i, sigma = softplus(rho(x_i))         (NVDP, Eq. 8)
  *
- * vtdp adds one more encoder layer and treats each token, or with `pools first` one pooled
- * vector per text. The rows of functions are at the end. */
+ * vtdp adds one more encoder layer and adds noise to each token or, with `pools first`, to one pooled vector per
+ * text. The structs that list the functions of each form are at the end. */
 #include "vib/vib.h"
 #include "encoder/row.h"
 #include "mechanism/mechanism.h"
@@ -22,12 +22,12 @@
  *     logvar             = 2 log sigma
  *     d logvar / d rho   = 2 sigmoid(rho) / softplus(rho):   2 far below, 2/rho far above */
 
-/* Below this, log(1 + e^rho) equals e^rho in float, and its logarithm equals rho. */
+/* Below this, log(1 + e^rho) equals e^rho in float, and the logarithm of e^rho is rho. */
 static const double FAR_BELOW = -20;
 
 void nvdp__softplus_logvar(const struct nvdp__device *dev, size_t n, const float *rho,
                            float *logvar) {
-    int team = nvdp__team(dev, 16 * n); /* two logarithms and an exponential */
+    int team = nvdp__team(dev, 16 * n); /* an element takes two logarithms and an exponential */
 #pragma omp parallel for num_threads(team)
     for (size_t i = 0; i < n; i++) {
         double x = rho[i];
@@ -71,16 +71,16 @@ nvdp_status nvdp__check_pool(struct nvdp_context *ctx, const struct nvdp__mechan
                    mechanism->name));
 }
 
-/* Checks the options of all three forms, resolves "auto", and sets the options that none of the
- * forms has: weights, attention, kappa. */
+/* Checks the options of all three forms, resolves "auto", and sets the options that no form has: weights, attention,
+ * kappa. */
 static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
                            const struct nvdp_bert_config *bert, struct nvdp__nvib_config *config) {
     struct nvdp__nvib_config made = nvdp__without_weights(config);
     NVDP_TRY(nvdp__nvib_config_check(ctx, &made, NVDP__LEAST_DIM, bert->hidden_size,
                                      bert->num_attention_heads));
     if (made.latent_dim == 0) made.latent_dim = bert->hidden_size;
-    /* The mean of vtdp reads all shared rows; reading the first token gives no better trade-off.
-     * But if the means of a text share one norm, a mean over noisy rows loses most of it. */
+    /* With vtdp, the mean reads all shared rows; reading the first token gives no better trade-off. If the means of
+     * a text share one norm, a mean over noisy rows loses most of that norm, so the first row is read. */
     bool tokens = mechanism->variant == NVDP__VIB_VTDP && !is_pooled_first(&made);
     bool mean = tokens && !nvdp__clips_sequence(&made.clip);
     if (made.pool == NVDP_POOL_AUTO) made.pool = mean ? NVDP_POOL_MEAN : NVDP_POOL_FIRST;
@@ -116,13 +116,13 @@ static void release(void *self) {
 }
 NVDP__AUTOPTR(struct nvdp__vib, release)
 
-/* The form whose trained standard deviations are in use; VIB_FIXED: none are trained. */
+/* Returns the form whose trained standard deviations are in use; VIB_FIXED if no standard deviations are trained. */
 static enum nvdp__vib_form spread(const struct nvdp__vib *vib) {
     return vib->gauss.sequence ? NVDP__VIB_FIXED : vib->which;
 }
 
-/* Declares a layer of the encoder's sizes, "<prefix>.attention.self.query.weight" and so on; a checkpoint
- * may lack it. */
+/* Declares a layer with the encoder's sizes, "<prefix>.attention.self.query.weight" and so on; a checkpoint may lack
+ * this layer. */
 static nvdp_status declare_extra(struct nvdp__extra *extra, const struct nvdp__bert *below,
                                  const char *prefix, struct nvdp__params *params) {
     if (below->row->pass->declare_extra == NULL)
@@ -136,7 +136,7 @@ static nvdp_status declare_extra(struct nvdp__extra *extra, const struct nvdp__b
     extra->bert.config.num_hidden_layers = 1;
     NVDP_TRY(nvdp__bert_cache_create(params->ctx, &extra->bert, NVDP__KEEP_LAST, &extra->cache));
     extra->cache.above = true;
-    extra->cache.keep_hidden = true; /* the output has its own buffer */
+    extra->cache.keep_hidden = true; /* keeps the output in a separate buffer */
     return below->row->pass->declare_extra(&extra->bert, below, prefix, params);
 }
 
@@ -162,7 +162,7 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
     return NVDP__HAND_OVER(self, vib);
 }
 
-/* Initially softplus(rho) = e^(logvar/2); the means start as in NVIB. */
+/* Initializes rho such that softplus(rho) = e^(logvar/2); the means start as in NVIB. */
 static nvdp_status initialize(void *self, const struct nvdp__device *dev,
                               struct nvdp__params *params, uint64_t seed, size_t rows,
                               const float *hidden) {
@@ -203,7 +203,7 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
     return NVDP_OK;
 }
 
-/* ---- one pooled vector per text, from its tokens' states or from its sample ---- */
+/* ---- one pooled vector per text, from the states of the tokens or from the sample ---- */
 
 void nvdp__pool_rows(const struct nvdp__device *dev, bool first, size_t texts, size_t dim,
                      const int32_t *offset, const float *x, float *y) {
@@ -224,14 +224,14 @@ static void pool_rows_backward(const struct nvdp__device *dev, bool first, size_
     }
 }
 
-/* True if the classifier reads only one row of a sample. */
+/* Returns true if the classifier reads only one row of a sample. */
 static bool reads_first(const struct nvdp__gauss *g) {
     return g->form.single || g->config.pool == NVDP_POOL_FIRST;
 }
 
 /* ---- forward ---- */
 
-/* logvar [S, p] of the sources, before clipping. */
+/* Computes logvar [S, p] of the sources, before clipping. */
 static void logvar_forward(struct nvdp__vib *vib, const struct nvdp__device *dev,
                            const struct nvdp__params *params, struct nvdp__tensor x) {
     size_t sources = x.rows, p = vib->gauss.dim;
@@ -258,7 +258,8 @@ static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
     NVDP_TRY(nvdp__gauss_fill(g, batch));
     vib->states = in->hidden;
     if (vib->which == NVDP__VIB_VTDP) { /* the states have room for nvdp__padded_rows(T) rows */
-        vib->extra.cache.hidden[0] = (float *)in->hidden; /* backward reads it too */
+        /* the backward pass also reads the states */
+        vib->extra.cache.hidden[0] = (float *)in->hidden;
         nvdp__bert_forward(&vib->extra.bert, dev, in->params, batch, &extra_pass,
                            &vib->extra.cache);
         vib->states = vib->extra.cache.hidden[1];
@@ -332,7 +333,7 @@ nvdp_status nvdp__single_forward_sample(void *self, const struct nvdp__device *d
 
 /* ---- backward ---- */
 
-/* Propagates d.logvar [S, p] (overwritten) to the parameters, and adds to dx [S, D]. */
+/* Propagates d.logvar [S, p], which is overwritten, to the parameters, and adds to dx [S, D]. */
 static void logvar_backward(struct nvdp__vib *vib, const struct nvdp__device *dev,
                             const struct nvdp__params *params, struct nvdp__tensor x,
                             struct nvdp__tensor dx) {
@@ -360,8 +361,8 @@ static void logvar_backward(struct nvdp__vib *vib, const struct nvdp__device *de
     nvdp__add(dev, p, d_rho, nvdp__grad(params, vib->rho_vector));
 }
 
-/* Propagates the gradients of pooled vector and regularizer to the posterior before clipping,
- * and from there to the encoder. */
+/* Propagates the gradients of the pooled vector and of the regularizer to the posterior before clipping, and from
+ * there to the encoder. */
 static void backward(void *self, const struct nvdp__encoded *in,
                      const struct nvdp__penalty *penalty, float *d_pooled, float *d_hidden) {
     struct nvdp__vib *vib = self;
@@ -417,7 +418,7 @@ static void learned_limits(const struct nvdp__nvib_config *config, struct nvdp_l
     limits->same_noise = true;
 }
 
-/* The trained variances do not depend on the text; they stay within their clip. */
+/* The trained variances do not depend on the text, and they stay within their clip. */
 static nvdp_status trained_limits(struct nvdp_context *ctx, const struct nvdp__device *dev,
                                   const struct nvdp__params *params, struct nvdp_limits *limits) {
     const size_t index = nvdp__params_find(params, "vib.rho");

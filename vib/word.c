@@ -1,14 +1,14 @@
 /* Method word (vib.h): forward and backward passes, and the row of the method.
  *
- * A word's vector is the same bits in every text, batch and team of threads: all its operations
- * are in a fixed order and read the states of the word's own pieces. The sum over words is one of
- * integers, so that its order does not matter.
+ * A word's vector has the same bits in every text, batch and team of threads: all operations are in
+ * a fixed order and read only the states of the word's own pieces. The sum over words is a sum of
+ * integers, so the order of the words does not matter.
  *
- * Before its weight and its clip, the vector is A x + a, with x the sum of the states of the word's
- * pieces. Without layers, these are rows of the checkpoint's table, which is trained like A and a
- * (--freeze-words keeps it). A second learned table of p numbers per piece would add nothing then:
- * if the p <= D rows of A are independent, moving a piece's row by d with A d = t moves A x by any
- * t. */
+ * Before weight and clip, the vector is A x + a, with x the sum of the states of the word's
+ * pieces. Without layers, these are rows of the checkpoint's table, which is trained like A and
+ * a (--freeze-words keeps it). A second learned table of p numbers per piece would add nothing
+ * then: if the p <= D rows of A are independent, moving a piece's row by d with A d = t moves A
+ * x by any t. */
 #include "rdp/word.h"
 #include "encoder/row.h"
 #include "mechanism/mechanism.h"
@@ -23,8 +23,8 @@
 
 /* ---- the clip of a word's vector ---- */
 
-/* The norm in double has a relative error of at most n 2^-53, n <= 2^20, so a vector scaled to
- * this norm, or left as it is below it, has a norm of at most 1. */
+/* The norm in double has a relative error of at most n 2^-53, n <= 2^20. A vector that is scaled
+ * to the norm BALL, or left as it is below BALL, therefore has a norm of at most 1. */
 static const double BALL = 1 - 0x1p-30;
 
 static double norm_of(size_t n, const double *t) {
@@ -42,7 +42,7 @@ double nvdp__word_round(size_t n, const double *t, int64_t *grid) {
     return factor;
 }
 
-/* dt = s (dy - t <t, dy> / |t|^2) for y = s t with s = BALL/|t|; dy inside the ball. */
+/* dt = s (dy - t <t, dy> / |t|^2) for y = s t with s = BALL/|t|; dt = dy inside the ball. */
 void nvdp__word_clip_backward(size_t n, const double *t, double factor, double *dt) {
     const double norm = norm_of(n, t);
     double along = 0;
@@ -59,7 +59,7 @@ void nvdp__word_clip_backward(size_t n, const double *t, double factor, double *
 
 /* ---- the bottleneck ---- */
 
-/* Memory of a thread. */
+/* Scratch buffers of one thread. */
 struct room {
     float *x;       /* [D] */
     double *t, *dt; /* [p] */
@@ -67,21 +67,21 @@ struct room {
 };
 
 struct word {
-    struct nvdp__gauss gauss; /* its layer mu is A, a */
+    struct nvdp__gauss gauss; /* the layer `mu` is A, a */
     struct nvdp__dense weight;
-    struct nvdp__memory memory; /* of `room` and the indices below */
+    struct nvdp__memory memory; /* owner of `room` and of the indices below */
     struct room *room;          /* [threads] */
-    int32_t *word_offset;       /* [texts+1] words of each text */
-    int32_t *start;             /* [words] first token */
-    int32_t *word_of;           /* [tokens] word; -1 for the border */
-    bool *replaced;             /* [texts] a word's vector was not finite */
-    double *kept;               /* [words,p] v_w, for an attacker; NULL: not kept */
-    /* training */
-    float *x, *y, *g; /* [words,D], [words,p], [words] sums of states, A x + a, g x + g_0 */
+    int32_t *word_offset;       /* [texts+1] first word of each text */
+    int32_t *start;             /* [words] first token of each word */
+    int32_t *word_of;           /* [tokens] word of each token; -1 for the border */
+    bool *replaced;             /* [texts] true if the vector of some word was not finite */
+    double *kept;               /* [words,p] v_w, for an attacker; NULL if not wanted */
+    /* in training */
+    float *x, *y, *g; /* [words,D], [words,p], [words]: sums of states, A x + a, g x + g_0 */
     float *d_y, *d_g, *d_x;
 };
 
-static const double MAX_CLIP = 1e6; /* above it, float rounds the noise away */
+static const double MAX_CLIP = 1e6; /* above this clip, float rounds the noise away */
 
 static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
                            const struct nvdp_bert_config *bert, struct nvdp__nvib_config *config) {
@@ -146,7 +146,7 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
     return NVDP__HAND_OVER(self, word);
 }
 
-/* A random orthonormal map, and weights of 1. */
+/* Initializes A by a random orthonormal map, and all weights by 1. */
 static nvdp_status initialize(void *self, const struct nvdp__device *dev,
                               struct nvdp__params *params, uint64_t seed, size_t rows,
                               const float *hidden) {
@@ -179,7 +179,7 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
                               NVDP__ITEMS(room->t, p), NVDP__ITEMS(room->dt, p),
                               NVDP__ITEMS(room->v, p), NVDP__ITEMS(room->s, p)));
     g->pooled = nvdp__arena_take(arena, max_texts * p);
-    word->x = word->y = word->g = NULL; /* inference keeps none */
+    word->x = word->y = word->g = NULL; /* inference keeps no activations */
     if (!training) return NVDP_OK;
     nvdp__dense_plan(dev, arena, words, d, p);
     nvdp__dense_plan(dev, arena, words, d, 1);
@@ -190,7 +190,7 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
 
 /* ---- forward ---- */
 
-/* Sets x to the sum of the states of the word's pieces, t to A x + a, and returns g x + g_0. */
+/* Sets x to the sum of the states of the word's pieces and t to A x + a; returns g x + g_0. */
 static double vector_of(const struct word *word, const struct nvdp__encoded *in, size_t w,
                         int32_t end, float *x, double *t) {
     const size_t d = word->gauss.hidden_size;
@@ -206,7 +206,7 @@ static double vector_of(const struct word *word, const struct nvdp__encoded *in,
            (double)*nvdp__value(in->params, word->weight.bias);
 }
 
-/* An integer coordinate, in standard deviations of the noise. */
+/* Converts an integer coordinate to standard deviations of the noise. */
 static double units(const struct word *word, int64_t grid) {
     return word->gauss.config.clip.word * ldexp((double)grid, -NVDP__WORD_BITS);
 }
@@ -268,7 +268,7 @@ static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
 
 /* ---- backward ---- */
 
-/* Propagates dS = d.mu of text b to d_y and d_g of its words. */
+/* Propagates dS = d.mu of text b to d_y and d_g of the text's words. */
 static void words_backward(const struct word *word, size_t b, const struct room *room) {
     const size_t p = word->gauss.dim;
     const float *d_sum = word->gauss.d.mu + b * p;
@@ -345,7 +345,8 @@ static void limits(const struct nvdp__nvib_config *config, struct nvdp_limits *l
     limits->word_window = (double)config->clip.window;
 }
 
-/* Texts are read whole, and a sample is one vector without weights or attention. */
+/* Options that method word does not read: texts are read whole, and a sample is one vector
+ * without weights or attention. */
 static const char *const unread[] = {
     "encoder",        "max-length",     "latent-heads", "kappa",       "query",
     "weights",        "row-index",      "alpha-tau",    "prior-alpha", "delta",
