@@ -1,5 +1,5 @@
-/* Analyses of a mechanism: distances between the table's vectors, and the plausible deniability of draws; the probability that
- * an attacker guesses the token that a user wrote. */
+/* Analyses of a mechanism: distances between the vectors of the table, the plausible deniability of draws, and the
+ * probability that an attacker guesses the token that a user wrote. */
 #include "base/own.h"
 #include "base/random.h"
 #include "dchi/dchi.h"
@@ -14,13 +14,13 @@ enum { BLOCK = NVDP__DCHI_BLOCK, DRAWN = 256 };
 
 /* ==== distances between the vectors, and plausible deniability ==== */
 
-/* Returns the median of the values, which are sorted. Without values it is 0. */
+/* Sorts the values and returns their median; 0 if there are no values. */
 static double median(size_t n, double *values) {
     qsort(values, n, sizeof *values, nvdp__by_double);
     return n == 0 ? 0 : n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* The rows of n <= BLOCK tokens: in the table, or written to `memory`. */
+/* The rows of n <= BLOCK tokens: pointers into the table, or to copies in `memory`. */
 struct block_rows {
     const double *row[BLOCK];
     double memory[BLOCK][NVDP__ROW_WIDEST];
@@ -31,7 +31,7 @@ static void take_rows(const struct nvdp_vectors *vectors, size_t n, const int32_
         out->row[i] = nvdp__row(vectors, (size_t)token[i], out->memory[i]);
 }
 
-/* The distances of block b of the chosen tokens from later chosen ones. */
+/* Computes the distances of block b of the chosen tokens from the chosen tokens that come later. */
 static void measure_pairs(const struct nvdp_vectors *vectors, size_t n, const int32_t *token,
                           size_t b, double *pairs) {
     struct block_rows rows = {0};
@@ -42,7 +42,8 @@ static void measure_pairs(const struct nvdp_vectors *vectors, size_t n, const in
         const double *row = nvdp__row(vectors, (size_t)token[j], scratch);
         for (size_t i = 0; i < length && from + i < j; i++) {
             const size_t at = from + i,
-                         first = at * (2 * n - at - 1) / 2; /* pairs of tokens before `at` */
+                         /* number of pairs of tokens before `at` */
+                first = at * (2 * n - at - 1) / 2;
             pairs[first + j - at - 1] = nvdp__distance(vectors->dim, rows.row[i], row);
         }
     }
@@ -83,7 +84,7 @@ nvdp_status nvdp__vectors_geometry(struct nvdp_context *ctx, const struct nvdp_v
 
 /* ---- the k-th nearest ---- */
 
-/* For tokens [0, n), n <= BLOCK: distance [n, m]. */
+/* Computes distances [n, m] to the k-th nearest tokens, for n <= BLOCK tokens. */
 static void find_neighbors(const struct nvdp_vectors *vectors, size_t n, const int32_t *token,
                            size_t m, const size_t *k, double *rows, double *distance) {
     const size_t count = vectors->count;
@@ -131,15 +132,17 @@ nvdp_status nvdp__vectors_neighbors(struct nvdp_context *ctx, const struct nvdp_
 
 /* ---- plausible deniability ---- */
 
-/* Tokens drawn together: they share the product of their vectors with the table. */
+/* Number of tokens drawn together, which share the product of their vectors with the table. */
 enum { TOGETHER = 64 };
 
-/* Draws `draws` outputs of each token; for laplace, the tokens nearest to its vectors. Counts how often each token is
- * unchanged, as a share, and its distinct outputs; or, if `inputs` is not NULL, the inputs of each output. */
+/* Draws `draws` outputs of each token; for laplace, the tokens nearest to the token's noised vectors. Computes the
+ * share of draws in which a token is unchanged and the number of distinct outputs; if `inputs` is not NULL, counts
+ * the inputs of each output instead. */
 static nvdp_status count_draws(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
                                const int32_t *tokens, size_t draws, uint64_t seed, double *same,
                                double *distinct, double *inputs) {
-    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *own = NULL; /* has its own cached proposals */
+    /* a copy with separate cached proposals */
+    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *own = NULL;
     nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
     size_t offset[TOGETHER + 1] = {0};
     int32_t *in, *drawn; /* [TOGETHER, draws] */
@@ -189,14 +192,16 @@ nvdp_status nvdp__dchi_sources(struct nvdp_context *ctx, const struct nvdp_dchi 
     return count_draws(ctx, dchi, n, tokens, draws, seed, NULL, NULL, inputs);
 }
 
-/* ==== token inversion (Qu et al. 2021, section 5.4), exact if distributions are known, else from drawn tokens ==== */
+/* ==== token inversion (Qu et al. 2021, section 5.4), exact if the distributions are known, else from drawn tokens
+ * ==== */
 
 /* ---- known distributions ----
  *
  *     nearest  sum_x prior(x) P(x|x)         an output token is nearest to itself
  *     Bayes    sum_y max_x prior(x) P(y|x)
  *
- * best [threads, V]: the maxima so far; own [threads]; rows [threads, BLOCK, V]. */
+ * best [threads, V] has the maxima so far, own receives the terms of `nearest`, and rows [threads, BLOCK, V] is a
+ * scratch buffer. */
 static void add_block(const struct nvdp_dchi *dchi, size_t n, const int32_t *token,
                       const double *prior, double *rows, double *best, double *own) {
     const size_t count = dchi->vectors->count;
@@ -248,7 +253,7 @@ static nvdp_status invert_exactly(struct nvdp_context *ctx, const struct nvdp_dc
 
 /* ---- noised vectors: tokens drawn from the prior ---- */
 
-/* The token in whose share of [0, sum) `at` falls; `end` has the ends of the shares. */
+/* Returns the token in whose share of [0, sum) `at` falls; `end` has the ends of the shares. */
 static int32_t pick(size_t count, const double *end, double at) {
     size_t low = 0, high = count - 1;
     while (low < high) {
@@ -261,7 +266,7 @@ static int32_t pick(size_t count, const double *end, double at) {
     return (int32_t)low;
 }
 
-/* For a vector v: argmax_x log prior(x) - eta |v - phi(x)|; ties give the lowest index. */
+/* Returns argmax_x log prior(x) - eta |v - phi(x)| for a vector v; ties give the lowest index. */
 static int32_t likeliest(const struct nvdp_dchi *dchi, const double *log_prior,
                          const double *distance) {
     double best = -INFINITY;

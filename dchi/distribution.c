@@ -1,5 +1,5 @@
-/* The exact distributions of santext and similar mechanisms, and how well they distinguish two
- * inputs: rows, divergences, then the worst case over the vocabulary. */
+/* The exact distributions of santext and similar mechanisms, and how well an output distinguishes two inputs: rows,
+ * divergences, then the worst case over the vocabulary. */
 #include "base/own.h"
 #include "base/random.h"
 #include "dchi/dchi.h"
@@ -10,7 +10,10 @@
 #include <omp.h>
 #include <stdlib.h>
 
-enum { BLOCK = NVDP__DCHI_BLOCK, SHARE = 64 /* tokens that one thread handles together */ };
+enum {
+    BLOCK = NVDP__DCHI_BLOCK,
+    SHARE = 64 /* number of tokens that one thread handles together */
+};
 
 /* ---- the mechanisms with known distributions ---- */
 
@@ -88,7 +91,7 @@ nvdp_status nvdp__dchi_check(struct nvdp_context *ctx, const struct nvdp_dchi *d
 
 /* ---- distributions ---- */
 
-/* Yue et al. 2021, Eq. 1, in logarithms, from the distances d_y of x:
+/* Turns the distances d_y of x into log probabilities (Yue et al. 2021, Eq. 1):
  *
  *     log P(y|x)  =  -eta/2 d_y - m - log sum_y' exp(-eta/2 d_y' - m),    m = max -eta/2 d_y'
  *
@@ -120,7 +123,8 @@ void nvdp__dchi_rows(const struct nvdp_dchi *dchi, size_t n, const int32_t *toke
         }
         exponential(dchi, row);
         if (nvdp__comes_out(dchi, (size_t)tokens[i])) continue;
-        for (size_t y = 0; y < count; y++) /* Algorithm 2: replaced with probability p */
+        /* Algorithm 2: the token is replaced with probability p */
+        for (size_t y = 0; y < count; y++)
             row[y] += log(dchi->p);
         row[tokens[i]] = log1p(-dchi->p);
     }
@@ -140,8 +144,8 @@ nvdp_status nvdp_dchi_log_probabilities(struct nvdp_context *ctx, const struct n
     return NVDP_OK;
 }
 
-/* sum_y exp(-eta/2 d_y) over the outputs, for `n` tokens that come out: with these sums and m = 0, exponential()
- * gives P(x|x) = exp(-log sum). from [n, dim] has their vectors; sum [n] is 0. */
+/* Adds sum_y exp(-eta/2 d_y) over the outputs y, for `n` tokens that can be outputs. With these sums and m = 0,
+ * exponential() gives P(x|x) = exp(-log sum). from [n, dim] has the vectors of the tokens; sum [n] is initially 0. */
 static void add_weights(const struct nvdp_dchi *dchi, size_t n, const double *from, double *sum) {
     const size_t count = dchi->vectors->count, dim = dchi->vectors->dim;
     double memory[BLOCK][NVDP__ROW_WIDEST], distance[BLOCK];
@@ -179,7 +183,8 @@ nvdp_status nvdp__dchi_unchanged(struct nvdp_context *ctx, const struct nvdp_dch
     for (size_t i = 0; i < n; i++) {
         if (tokens[i] < 0) continue;
         const bool out = nvdp__comes_out(dchi, (size_t)tokens[i]);
-        if (!out || nvdp__dchi_uniform(dchi)) /* Algorithm 2: replaced with probability p */
+        /* Algorithm 2: the token is replaced with probability p */
+        if (!out || nvdp__dchi_uniform(dchi))
             same[i] = exp(out ? -log((double)dchi->vectors->count) : log1p(-dchi->p));
         else
             token[own++] = tokens[i];
@@ -277,17 +282,17 @@ struct best {
     size_t x, x2;
 };
 
-/* The tokens of the search: first the protected ones, then those that may stay unchanged. Only a
- * protected token can be x of a finite ratio. */
+/* The tokens of the search: first the protected tokens, then the tokens that may stay unchanged. Only a protected
+ * token can be x of a finite ratio. */
 struct candidates {
     int32_t *token;
-    double *log_sum; /* of each token: that of exponential(); 0 for laplace */
+    double *log_sum; /* log sum of exponential() per token; 0 for laplace */
     size_t protected, all;
-    double rate;   /* factor of the distance */
-    double factor; /* log 1/p, by which unprotected tokens give less to each y */
+    double rate;   /* factor by which the distance is multiplied */
+    double factor; /* log 1/p: unprotected tokens give this much less to each y */
 };
 
-/* Compares block b's protected tokens with all tokens. */
+/* Compares the protected tokens of block b with all tokens. */
 static struct best search(const struct nvdp_dchi *dchi, const struct candidates *of, size_t b) {
     const struct nvdp_vectors *vectors = dchi->vectors;
     struct best best = {.value = -INFINITY, .bound = -INFINITY};
@@ -311,14 +316,15 @@ static struct best search(const struct nvdp_dchi *dchi, const struct candidates 
     return best;
 }
 
-/* The distance of two tokens is at most the sum of their distances from the mean. Returns the
- * larger bound, times eta: of two protected tokens, and of a protected and an unprotected one
- * with its factor. */
+/* Computes two upper bounds from the distances to the mean, whose sum is at least the distance of two tokens: for
+ * two protected tokens, and for a protected and an unprotected token with its factor. Returns the larger bound,
+ * times eta. */
 static nvdp_status diameter_bound(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                   double factor, double *out) {
     const struct nvdp_vectors *vectors = dchi->vectors;
     nvdp__autofree double *mean = NULL;
-    double largest[2] = {-INFINITY, -INFINITY}; /* not protected, protected */
+    /* [0] of unprotected tokens, [1] of protected tokens */
+    double largest[2] = {-INFINITY, -INFINITY};
     double scratch[NVDP__ROW_WIDEST];
     size_t n = 0;
     NVDP_TRY(NVDP__NEW(ctx, mean, vectors->dim));
@@ -349,8 +355,8 @@ void nvdp__dchi_draw(struct nvdp__stream *stream, size_t n, size_t all, int32_t 
     }
 }
 
-/* log sum from log P(y|x) = -eta/2 d(x, y) - log sum, at an output y: x itself if it is
- * protected. For unprotected tokens, log p comes before it. */
+/* Returns log sum from log P(y|x) = -eta/2 d(x, y) - log sum at an output y, which is x itself if x is protected.
+ * For unprotected tokens, log p is added first. */
 static double log_sum_of(const struct nvdp_dchi *dchi, const struct candidates *of, size_t i,
                          const double *row) {
     const int32_t x = of->token[i], y = i < of->protected ? x : of->token[0];
@@ -360,7 +366,7 @@ static double log_sum_of(const struct nvdp_dchi *dchi, const struct candidates *
     return -dchi->eta / 2 * d - row[y] - (i < of->protected ? 0 : of->factor);
 }
 
-/* Computes of->log_sum for a mechanism with a table of output probabilities. */
+/* Computes of->log_sum for a mechanism with known output probabilities. */
 static nvdp_status sum_candidates(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                   struct candidates *of) {
     const size_t count = dchi->vectors->count, blocks = nvdp__blocks(of->all, BLOCK);
@@ -418,9 +424,9 @@ nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dc
     struct best best = {.value = -INFINITY, .bound = -INFINITY};
     size_t protected = 0, end = count;
     NVDP_TRY(nvdp__can_give(ctx, out));
-    /* draws up to `inputs` protected and `inputs` other tokens; 0: takes all */
+    /* draws up to `inputs` protected and `inputs` other tokens; 0 takes all tokens */
     NVDP_TRY(NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(of.token, count)));
-    for (size_t x = 0; x < count; x++) /* the others from the end */
+    for (size_t x = 0; x < count; x++) /* the unprotected tokens are filled in from the end */
         of.token[nvdp__comes_out(dchi, x) ? protected ++ : --end] = (int32_t)x;
     const size_t others = count - protected;
     of.protected = inputs == 0 ? protected : nvdp__min(inputs, protected);
@@ -433,7 +439,7 @@ nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dc
     if (exact) NVDP_TRY(sum_candidates(ctx, dchi, &of));
     if (!random) NVDP_TRY(search_candidates(ctx, dchi, &of, &best));
     const double finite = best.value > 0 ? best.value : 0;
-    /* a token that stays unchanged with probability 1 - p is not an output of any other */
+    /* a token that stays unchanged with probability 1 - p is not an output of any other token */
     const struct nvdp_dchi_worst worst = {.struct_size = sizeof worst,
                                           .inputs = of.protected,
                                           .finite = finite,

@@ -1,5 +1,5 @@
-/* The privacy loss of two texts, which is delta at an epsilon, and epsilon at a delta; the privacy of one noised vector per
- * text (Qu et al. 2021, section 3.2.3), over all pairs of a data set. */
+/* The privacy loss of two texts: delta at an epsilon, and epsilon at a delta. Then the privacy of one noised vector
+ * per text (Qu et al. 2021, section 3.2.3), over all pairs of a data set. */
 #include "rdp/loss.h"
 
 #include "dchi/dchi.h"
@@ -13,28 +13,28 @@
 enum { TILTS = 25, MAX_POINTS = 1 << 22 };
 static const double min_tilt = 0.01;
 
-/* Upper bound of n h, the width that the grid leaves open, in units of 1/k. The uncertainty of
- * delta, a share 2e-7 of a tilted mass, grows by e^(k n h), so larger tilts do not help. */
+/* Upper bound of n h, the width of the interval that the grid leaves, in units of 1/k. The uncertainty of delta, a
+ * share 2e-7 of a tilted mass, grows by e^(k n h), so larger tilts do not help. */
 static const double max_tilted = 12;
-/* For a Laplace mechanism: beyond this range, its losses come from angles within s^(-1/2) of pi,
- * for which double has too few digits. */
+/* Max range of the loss of a Laplace mechanism: beyond, the losses come from angles within s^(-1/2) of pi, for which
+ * double has too few digits. */
 static const double max_range = 1e12;
 
-/* The positions at which two texts of the same length have different output distributions, and the question: epsilon at
- * delta, or delta at epsilon if delta is NaN. */
+/* The positions at which two texts of the same length have different output distributions, and the question: epsilon
+ * at delta or, if delta is NaN, delta at epsilon. */
 struct pair {
     struct nvdp_context *ctx;
     const struct nvdp_dchi *dchi;
     double delta, epsilon;
     size_t length;
-    const int32_t *a, *b; /* [length] */
+    const int32_t *a, *b; /* [length] tokens of the two texts */
     int threads;
-    size_t n, *position;          /* [n] */
-    struct nvdp__memory memory;   /* of the following arrays */
-    double *rows;                 /* [threads, 2, V] */
+    size_t n, *position;          /* [n] positions */
+    struct nvdp__memory memory;   /* owner of the arrays below */
+    double *rows;                 /* [threads, 2, V] scratch buffers */
     double *means;                /* [n, TILTS] M(k) of each position */
     double *range;                /* [n] max difference of two losses */
-    bool *equal;                  /* [n] both outputs have the same distribution */
+    bool *equal;                  /* [n] true if both outputs have the same distribution */
     struct nvdp__loss_part *part; /* [n] */
 };
 
@@ -42,7 +42,7 @@ static double distance(const struct pair *of, size_t i) {
     return nvdp__dchi_distance(of->dchi, of->a[of->position[i]], of->b[of->position[i]]);
 }
 
-/* Both rows of position i; NULL for laplace. */
+/* Returns both rows of position i; NULL for laplace. */
 static double *rows_of(const struct pair *of, size_t i) {
     if (!nvdp__dchi_exact(of->dchi)) return NULL;
     double *rows = of->rows + (size_t)omp_get_thread_num() * 2 * of->dchi->vectors->count;
@@ -73,8 +73,8 @@ static void means(const struct pair *of, size_t i) {
                          : tilt(t) * nvdp_renyi_laplace(1 + tilt(t), dim, s);
 }
 
-/* Finds the positions whose outputs differ, without those of equal distributions: the grid would round their zero
- * losses up. */
+/* Finds the positions whose outputs differ. Positions with equal distributions are left out, because the grid would
+ * round their zero losses up. */
 static nvdp_status find_positions(struct pair *of) {
     const size_t count = of->dchi->vectors->count;
     size_t n = 0;
@@ -107,8 +107,8 @@ static void release(struct pair *of) {
     nvdp__memory_release(&of->memory);
 }
 
-/* Returns the tilt with the best bound, and the bound: Canonne, Kamath & Steinke 2020, Proposition 12, in either
- * direction. */
+/* Returns the tilt with the smallest bound, and the bound, by Canonne, Kamath & Steinke 2020, Proposition 12, in
+ * either direction. */
 static double best_tilt(const struct pair *of, double *bound) {
     double best = tilt(0);
     *bound = INFINITY;
@@ -153,8 +153,8 @@ static bool only_bounded(const struct pair *of) {
     return only;
 }
 
-/* Answers the question about two texts: epsilon at delta, or delta at epsilon if delta is NaN. precision: width of the
- * answer in proportion to it. */
+/* Answers the question about two texts: epsilon at delta or, if delta is NaN, delta at epsilon. `precision` is the
+ * width of the answer's interval relative to the answer. */
 static nvdp_status ask(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double delta,
                        double epsilon, double precision, size_t length_a, const int32_t *a,
                        size_t length_b, const int32_t *b, struct nvdp_interval *out) {
@@ -181,7 +181,7 @@ static nvdp_status ask(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, d
     for (size_t i = 0; i < of.n; i++)
         range += of.range[i];
     if (isinf(range) || (!nvdp__dchi_exact(dchi) && range > max_range)) {
-        /* because |L| <= range/2 */
+        /* |L| <= range/2 */
         out->high = asks_delta ? epsilon < range / 2 : range / 2;
         return NVDP_OK;
     }
@@ -230,10 +230,12 @@ nvdp_status nvdp_dchi_delta(struct nvdp_context *ctx, const struct nvdp_dchi *dc
 struct work {
     struct nvdp_context *ctx;
     size_t texts, dim;
-    double *distance, *value; /* [N (N-1) / 2] eta |s - s'| for texts i > j in order; D_l */
+    /* [N (N-1) / 2] per pair of texts i > j, in order: eta |s - s'|; D_l */
+    double *distance, *value;
 };
 
-/* struct nvdp__divergence_source: both sides have the same noise, so both directions are equal. */
+/* Fills the matrix, for struct nvdp__divergence_source. Both texts of a pair have the same noise, so both directions
+ * are equal. */
 static nvdp_status fill(void *of, double order, double *matrix) {
     const struct work *work = of;
     const size_t n = work->texts;

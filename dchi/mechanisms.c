@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#ifndef MEMBERS /* a test adds one */
+#ifndef MEMBERS /* a test adds a mechanism */
 #define MEMBERS "dchi/members.inc"
 #endif
 
@@ -15,7 +15,7 @@
 #undef NVDP__MEMBER_ON_SEQUENCE
 #undef NVDP__MEMBER
 
-/* The mechanisms of one vector per text are last, wherever the list has them. */
+/* The mechanisms of one vector per text are last, regardless of the order of the list. */
 static const struct nvdp__token_row none;
 static const struct nvdp__token_row *const table[] = {
     &none,

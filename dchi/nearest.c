@@ -10,8 +10,8 @@
  *     e_j  =  (d + 8) 2^-24 |z| |c_j|  +  d 2^-120 (1 + |z|),
  *
  * where the second term covers underflow; 2^-20 of |c_j|^2/2 and a slightly larger d cover float32's rounding of the
- * score.  A row with score_j - e_j above the smallest score_k + e_k so far, or above the best score in double, is not the
- * nearest; the few others are compared in double.  The farthest row is that of the smallest -score_j.
+ * score. A row with score_j - e_j above the smallest score_k + e_k so far, or above the best score in double, is not
+ * the nearest; the few remaining rows are compared in double. The farthest row has the smallest -score_j.
  *
  * If the processor multiplies 8-bit integers, which is two to four times as fast, batches of at least a few
  * dozen points use these products: z ~ z' = min + step u with u in 0..255, c_j ~ c'_j = step_j q_j with q in
@@ -23,8 +23,8 @@
  * with four known norms.  The rest is as above with this bound for e_j, plus float32's rounding of the
  * score: 2^-20 of (|min| + step max u) sqrt(d) |c'_j| + |c_j|^2/2 bounds all of them.
  *
- * A table with more than a few numbers keeps neither c nor q: they are made for some rows at a time, which all points
- * of a batch then use. */
+ * A large table keeps neither c nor q: both are computed for some rows at a time, which all points of a batch then
+ * use. */
 #include "dchi/dchi.h"
 #include "tensor/bf16.h"
 #include "tensor/int8.h"
@@ -38,14 +38,14 @@
 enum {
     POINTS = 1024,
     ROWS = 4096,
-    GROUP = 64,    /* rows that are skipped together */
-    COLUMNS = 256, /* numbers of a row that are read together */
-    /* for integers */
+    GROUP = 64,    /* number of rows that are skipped together */
+    COLUMNS = 256, /* number of numbers of a row that are read together */
+    /* for products of integers */
     MIN_POINTS = 32, /* min number of points for which packing the table pays */
-    MANY = 1 << 14,  /* points of a pass over the table */
+    MANY = 1 << 14,  /* max points per pass over the table */
     TOGETHER = 256,  /* points per product */
-    TILE = 2048,     /* rows per product; their sums are read while in the cache */
-    PART = 1024,     /* the same for products of bytes, which each thread computes alone */
+    TILE = 2048,     /* rows per product, so that the sums are read while in the cache */
+    PART = 1024,     /* rows per product of bytes, which each thread computes alone */
     PACKED = NVDP__BYTE_ROWS,
     MAX_DIM = NVDP__ROW_WIDEST
 };
@@ -57,12 +57,12 @@ void nvdp__coarse_release(struct nvdp__coarse *coarse) {
     *coarse = (struct nvdp__coarse){0};
 }
 
-/* Products of bytes are used unless the processor has faster ones of 8-bit integers. */
+/* Returns true if products of bytes are used, that is, unless the processor has faster products of 8-bit integers. */
 static bool by_bytes(void) {
     return nvdp__int8_largest() != 255 && nvdp__byte_products();
 }
 
-/* Bytes of q for so many rows. */
+/* Returns the bytes of q for so many rows. */
 static size_t coarse_size(size_t rows, size_t dim) {
     return by_bytes() ? nvdp__blocks(rows, PACKED) * PACKED * nvdp__byte_width(dim) : rows * dim;
 }
@@ -75,7 +75,7 @@ static nvdp_status coarse_create(struct nvdp_context *ctx, size_t rows, size_t d
                         NVDP__ITEMS(out->q, coarse_size(rows, dim)));
 }
 
-/* A row in integers, and what they leave out. */
+/* The sums of a quantized row, and the error of quantization. */
 struct coarse_row {
     float step, rest;
     int32_t total, square; /* sums of q and of q^2 */
@@ -84,8 +84,8 @@ struct coarse_row {
 /* Quantizes a row c to -largest..largest. */
 NVDP__CLONES
 static struct coarse_row quantize_row(size_t dim, const float *c, int largest, int8_t *q) {
-    const float round = 0x1.8p23f; /* adding it rounds to an integer */
-    int32_t max = 0;               /* the bits of |c|, which order like |c| */
+    const float round = 0x1.8p23f; /* adding this number rounds to an integer */
+    int32_t max = 0;               /* the bits of |c|, which have the same order as |c| */
     struct coarse_row row = {0};
     for (size_t k = 0; k < dim; k++) {
         const int32_t bits = (int32_t)(nvdp__float_bits(c[k]) & INT32_MAX);
@@ -108,8 +108,8 @@ static struct coarse_row quantize_row(size_t dim, const float *c, int largest, i
     return row;
 }
 
-/* Quantizes row j of the table, the row at `to` of the coarse ones. The bounds cover that c is rounded to float32, and
- * sums of float32: their relative error is below (d + 16) 2^-23, and squares below 2^-126 may vanish. */
+/* Quantizes row j of the table into row `to` of the coarse rows. The bounds cover the rounding of c to float32 and
+ * of sums in float32: the relative error of a sum is below (d + 16) 2^-23, and squares below 2^-126 may vanish. */
 static void quantize(const struct nvdp_vectors *v, size_t j, int largest,
                      const struct nvdp__coarse *out, size_t to, float *c, int8_t *q) {
     const size_t dim = v->dim;
@@ -158,7 +158,7 @@ static void find_mean(struct nvdp_vectors *v, int threads) {
     }
 }
 
-/* z = s (y - mean), rounded, unless z is NULL; returns the norm. */
+/* Computes z = s (y - mean), rounded, unless z is NULL; returns the norm of z. */
 static double center(const struct nvdp_vectors *vectors, const double *point, float *z) {
     double square = 0;
     for (size_t k = 0; k < vectors->dim; k++) {
@@ -213,7 +213,7 @@ void nvdp__vectors_center_row(const struct nvdp_vectors *vectors, size_t token, 
                   c);
 }
 
-/* Returns c_j of rows [first, first + n): from the table, or written to buffer [n, dim] by all threads. */
+/* Returns c_j of rows [first, first + n): a pointer into the table, or to buffer [n, dim], which all threads fill. */
 static const float *centered_rows(const struct nvdp_vectors *vectors, int threads, size_t first,
                                   size_t n, float *buffer) {
     const size_t dim = vectors->dim;
@@ -226,17 +226,17 @@ static const float *centered_rows(const struct nvdp_vectors *vectors, int thread
 
 /* ---- the search ---- */
 
-/* The search state of a point. */
+/* The state of one point's search. */
 struct nearest {
-    float bound;  /* upper bound of the best row's sign times score */
+    float bound;  /* upper bound of sign times the score of the best row */
     double value; /* sign times the squared distance to `row`, the best row compared so far */
-    double sign;  /* 1: finds the nearest row, -1: the farthest */
+    double sign;  /* 1 to find the nearest row, -1 to find the farthest row */
     int32_t row, except;
     double own; /* |z|^2 */
 };
 
-/* Compares rows [first, first + n) that could be the best. low [n] has lower bounds of sign times the scores, group the
- * smallest of each group; NULL: all rows could be. */
+/* Compares the rows of [first, first + n) that could be the best. low [n] has lower bounds of sign times the scores,
+ * and `group` has the smallest lower bound of each group. NULL: compares all rows. */
 static void compare(const struct nvdp_vectors *vectors, const double *point, size_t first, size_t n,
                     const float *low, const float *group, struct nearest *best) {
     for (size_t g = 0; g * GROUP < n; g++) {
@@ -250,7 +250,7 @@ static void compare(const struct nvdp_vectors *vectors, const double *point, siz
             if (best->sign * square >= best->value) continue;
             best->value = best->sign * square;
             best->row = (int32_t)(first + j);
-            /* its score in double, with far more than the rounding of both sides */
+            /* the score in double, plus far more than the rounding errors of both sides */
             const double scaled = square * vectors->scale * vectors->scale;
             const float bound =
                 (float)(best->sign * (scaled - best->own) / 2 + 0x1p-22 * (scaled + best->own));
@@ -259,7 +259,7 @@ static void compare(const struct nvdp_vectors *vectors, const double *point, siz
     }
 }
 
-/* Keeps the bounds of a row's value v with error e; the minima are those of ordered integers, which vectorize. */
+/* Stores the bounds v - e and v + e of a row. The minima are computed on ordered integers, which vectorize. */
 NVDP__INLINE void keep_bounds(float v, float e, float *low, int32_t *min, int32_t *above) {
     const int32_t down = nvdp__ordered_key(v - e), up = nvdp__ordered_key(v + e);
     *low = v - e;
@@ -278,7 +278,7 @@ struct slack {
     float sign, relative, absolute;
 };
 
-/* Bounds sign times the scores of n rows from their products; returns the smallest upper bound. */
+/* Bounds sign times the scores of n rows, from the products of the rows; returns the smallest upper bound. */
 NVDP__CLONES
 static float bound_floats(size_t n, const struct sizes *of, struct slack e,
                           const float *restrict dot, float *restrict low, float *restrict group) {
@@ -302,8 +302,9 @@ static void search(const struct nvdp_vectors *vectors, const double *point, doub
                    size_t first, size_t n, const struct sizes *of, float *dot,
                    struct nearest *best) {
     float low[ROWS], group[ROWS / GROUP];
-    const size_t except = (size_t)best->except - first; /* huge if it is not among them */
-    if (!(size < 1e30)) {                               /* float32 products may overflow */
+    /* a huge number if the excepted row is not in the range */
+    const size_t except = (size_t)best->except - first;
+    if (!(size < 1e30)) { /* float32 products may overflow */
         compare(vectors, point, first, n, NULL, NULL, best);
         return;
     }
@@ -318,7 +319,7 @@ static void search(const struct nvdp_vectors *vectors, const double *point, doub
     compare(vectors, point, first, n, low, group, best);
 }
 
-/* For block [n <= POINTS] of points, with states of `ways` searches each. */
+/* Searches for a block [n <= POINTS] of points, with the states of `ways` searches for each point. */
 static void search_block(struct nvdp__device *dev, const struct nvdp_vectors *vectors, size_t n,
                          const double *points, size_t ways, struct nearest *best, float *z,
                          double *norm, float *dot, float *rows) {
@@ -349,12 +350,11 @@ static void search_block(struct nvdp__device *dev, const struct nvdp_vectors *ve
 
 /* ---- by integer products ---- */
 
-/* A point in 8 bits, and bounds of its errors: e_j = a |c'_j| + b |c_j - c'_j| + 2^-20
- * |c_j|^2/2. */
+/* A point in 8 bits, and the bounds of its errors: e_j = a |c'_j| + b |c_j - c'_j| + 2^-20 |c_j|^2/2. */
 struct rough {
     float min, step, a, b;
     double square; /* |z|^2 */
-    bool usable;   /* false: compare all rows */
+    bool usable;   /* false if all rows must be compared */
 };
 
 static struct rough quantize_point(const struct nvdp_vectors *vectors, const double *point,
@@ -386,7 +386,7 @@ static struct rough quantize_point(const struct nvdp_vectors *vectors, const dou
     return rough;
 }
 
-/* Bounds sign times the scores of n rows from their sums; returns the smallest upper bound. */
+/* Bounds sign times the scores of n rows, from the integer sums; returns the smallest upper bound. */
 NVDP__CLONES
 static float bound_integers(size_t n, const struct nvdp__coarse *of, const struct rough *p,
                             float sign, const int32_t *restrict sums, float *restrict low,
@@ -416,7 +416,8 @@ static struct nvdp__coarse coarse_from(const struct nvdp__coarse *of, size_t fir
                                  of->rest + first};
 }
 
-/* The quantized rows [first, first + n), first a multiple of PACKED: those of the table, or made for them. */
+/* Returns the quantized rows [first, first + n), with first a multiple of PACKED: rows of the table, or rows
+ * computed now. */
 static struct nvdp__coarse coarse_rows(struct nvdp__dchi_scratch *scratch,
                                        const struct nvdp_vectors *v, int threads, size_t first,
                                        size_t n) {
@@ -426,16 +427,16 @@ static struct nvdp__coarse coarse_rows(struct nvdp__dchi_scratch *scratch,
     return scratch->coarse;
 }
 
-/* The searches of points in integers. */
+/* The searches of n points with products of integers. */
 struct searches {
     const struct nvdp_vectors *vectors;
     const double *points;      /* [n, dim] */
     const struct rough *rough; /* [n] */
-    size_t ways;               /* searches per point */
+    size_t ways;               /* number of searches per point */
     struct nearest *best;      /* [n, ways] */
 };
 
-/* Continues the searches of point i in rows [first, first + n), n <= TILE, with the point's sums. */
+/* Continues the searches of point i in rows [first, first + n), n <= TILE, given the sums of the point. */
 static void search_integers(const struct searches *of, size_t i, size_t first, size_t n,
                             const struct nvdp__coarse *rows, const int32_t *sums) {
     const struct rough *rough = &of->rough[i];
@@ -445,7 +446,7 @@ static void search_integers(const struct searches *of, size_t i, size_t first, s
     for (size_t w = 0; w < of->ways; w++) {
         struct nearest *best = &of->best[i * of->ways + w];
         best->own = rough->square;
-        /* the rows before and behind the excepted one, which has the smallest bound of all */
+        /* the rows before and after the excepted row, which would have the smallest bound of all */
         const size_t except = nvdp__min((size_t)best->except - first, n);
         for (size_t from = 0, end = except; from < n; from = end + 1, end = n) {
             const struct nvdp__coarse part = coarse_from(rows, from, 0);
@@ -457,7 +458,8 @@ static void search_integers(const struct searches *of, size_t i, size_t first, s
     }
 }
 
-/* Searches n points in a tile of rows, by products of bytes; sums [threads, NVDP__BYTE_POINTS, PART]. */
+/* Searches n points in a tile of rows, by products of bytes; sums [threads, NVDP__BYTE_POINTS, PART] is a scratch
+ * buffer. */
 static void search_bytes(const struct searches *of, int threads, size_t n, const uint8_t *u,
                          size_t start, size_t rows, const struct nvdp__coarse *tile,
                          int32_t *sums) {
@@ -477,7 +479,7 @@ static void search_bytes(const struct searches *of, int threads, size_t n, const
     }
 }
 
-/* The same by products of 8-bit integers; sums [TOGETHER, TILE]. */
+/* Searches n points in a tile of rows, by products of 8-bit integers; sums [TOGETHER, TILE] is a scratch buffer. */
 static void search_int8(const struct searches *of, int threads, size_t n, uint8_t *u, size_t start,
                         size_t rows, const struct nvdp__coarse *tile,
                         struct nvdp__bf16_engine *integers, int32_t *sums) {
@@ -515,7 +517,8 @@ static nvdp_status quantize_points(struct nvdp_context *ctx, const struct nvdp_v
     return NVDP_OK;
 }
 
-/* Completes `ways` searches of each of n points: best [n, ways]. *done is false if there are no such products. */
+/* Completes `ways` searches of each of n points: best [n, ways]. *done is false if the processor has no products of
+ * integers. */
 static nvdp_status search_by_integers(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
                                       struct nvdp__dchi_scratch *scratch, size_t n,
                                       const double *points, size_t ways, struct nearest *best,

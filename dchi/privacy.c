@@ -1,8 +1,8 @@
 /* The privacy of a data set's texts under a mechanism: exact divergences of all pairs.
  *
- * Positions are drawn independently. The divergence of two texts of the same length is therefore
- * a sum over positions of divergences between two tokens. Every distinct pair of tokens is
- * computed once, at all orders together. Start with nvdp__dchi_privacy at the end. */
+ * Positions are drawn independently. The divergence of two texts of the same length is therefore the sum, over
+ * positions, of the divergences between two tokens. Every distinct pair of tokens is computed once, at all orders
+ * together. Start with nvdp__dchi_privacy() at the end. */
 #include "dchi/dchi.h"
 #include "dchi/token_options.h"
 
@@ -18,11 +18,12 @@
 
 /* ---- the orders ---- */
 
-/* Ways to compute the sum over outputs y of w_a e^(k (t - h)), where k = order - 1, t = log w_a/w_b and h >= |t|. */
+/* The ways to compute the sum over outputs y of w_a e^(k (t - h)), where k = order - 1, t = log w_a/w_b and h >=
+ * |t|. */
 enum way {
-    BASE,    /* from a quotient of stored powers of every token */
-    DIRECT,  /* one exponential per y */
-    PRODUCT, /* e^(k1 t) e^(k2 t) of two earlier orders */
+    BASE,    /* from a quotient of stored powers, which every token has */
+    DIRECT,  /* from one exponential per y */
+    PRODUCT, /* from e^(k1 t) e^(k2 t) of two earlier orders */
     KL,      /* order 1 */
     TOP,     /* order infinity */
     SLOW     /* order below 1 */
@@ -30,10 +31,11 @@ enum way {
 struct order {
     double order, k;
     enum way way;
-    size_t first, second; /* PRODUCT: the two orders; BASE: index of its power */
+    /* for PRODUCT, the two orders; for BASE, `first` is the index of the power */
+    size_t first, second;
 };
 
-/* outputs per tile: the powers of all tokens are stored for one tile at a time */
+/* number of outputs per tile: the powers of all tokens are stored for one tile at a time */
 enum { WIDTH = 64 };
 
 /* Two tokens, by their indices among the distinct ones. */
@@ -41,9 +43,10 @@ struct token_pair {
     uint32_t a, b;
 };
 
-/* Indices of token pairs by open addressing; at least twice as many slots as pairs. */
+/* A hash table with open addressing that finds the index of a token pair; it has at least twice as many slots as
+ * pairs. */
 struct table {
-    uint32_t *slot; /* index + 1; 0: empty */
+    uint32_t *slot; /* index + 1; 0 if the slot is empty */
     size_t slots;
 };
 
@@ -51,23 +54,26 @@ struct work {
     struct nvdp_context *ctx;
     const struct nvdp_dchi *dchi;
     const struct nvdp__token_texts *texts;
-    bool same_length; /* pairs of different length are skipped instead of +inf */
+    /* true if pairs of different lengths are skipped; false if their divergence is +inf */
+    bool same_length;
     struct order *orders;
     size_t m, bases;
-    int32_t *token; /* [tokens] distinct, ascending */
+    int32_t *token; /* [tokens] distinct tokens, ascending */
     size_t tokens;
-    struct nvdp__memory memory; /* of all arrays but `pair` and the table's */
-    size_t *by_shape;           /* [N] texts, those of the same shape adjacent */
-    size_t *group;              /* [N] in that order: the end of each text's shape */
-    size_t *begin;              /* [N + 1] in that order: its first entry */
+    struct nvdp__memory memory; /* owner of all arrays except `pair` and those of the table */
+    /* [N] indices of the texts, sorted so that texts of the same shape are adjacent */
+    size_t *by_shape;
+    /* [N] per text in sorted order: the end of the texts of the same shape */
+    size_t *group;
+    size_t *begin; /* [N + 1] per text in sorted order: the first entry */
     uint32_t
         /* for each pair of texts of the same shape and each position: 2 * index of the token
          * pair + reversed */
         *entry;
     struct token_pair *pair;
     size_t pairs, capacity;
-    struct table table; /* finds a pair while the pairs are listed */
-    double *value;      /* [pairs, 2, m] */
+    struct table table; /* finds a pair while the pairs are being listed */
+    double *value;      /* [pairs, 2, m] divergences in both directions at all orders */
 };
 
 static nvdp_status plan(struct work *work, const struct nvdp__privacy_options *options,
@@ -224,7 +230,7 @@ static nvdp_status list_pairs(struct work *work) {
     return NVDP_OK;
 }
 
-/* ---- token pairs of a Laplace mechanism: a function of their distance ---- */
+/* ---- token pairs of a Laplace mechanism, whose divergence is a function of the distance ---- */
 
 static nvdp_status laplace_pairs(struct work *work) {
     const size_t dim = work->dchi->vectors->dim, m = work->m;
@@ -251,17 +257,17 @@ static nvdp_status laplace_pairs(struct work *work) {
  *
  *     D_l(a || b) = 1/k { log sum_y w_a e^(k t) - l log Z_a + k log Z_b } + log 1/f_b,   t = log w_a/w_b,
  *
- * for a sensitive a; else +inf. |t| <= h = eta/2 d(a, b), with equality at y = a; k h is
- * factored out of the sum. The largest weight of a sensitive token is its own, 1. All weights of
- * another token may be too small for a double, so its largest weight is factored out of Z. */
+ * for a sensitive a; else +inf. |t| <= h = eta/2 d(a, b), with equality at y = a; k h is factored out of the sum.
+ * The largest weight of a sensitive token is the weight 1 of the token itself. All weights of any other token may be
+ * too small for a double, so the largest weight is factored out of Z. */
 struct tile {
     double *weight, *log_weight; /* [tokens, WIDTH] */
     double *power;               /* [tokens, bases, WIDTH] e^(k log_weight) */
-    double *outputs;             /* [WIDTH, dim] vectors */
+    double *outputs;             /* [WIDTH, dim] vectors of the outputs */
     size_t width;
 };
 
-/* Adds the outputs of the tile to both sums of a pair, for each order. */
+/* Adds the outputs of the tile to the sums of a pair in both directions, for each order. */
 NVDP__CLONES
 static void add_pair(const struct work *work, const struct tile *tile, size_t pair,
                      double *scratch) {
@@ -313,7 +319,7 @@ static void add_pair(const struct work *work, const struct tile *tile, size_t pa
     }
 }
 
-/* The sum is e^max sum, where max is the largest logarithm so far. */
+/* A sum e^max sum, where max is the largest logarithm so far. */
 struct scaled {
     double largest, sum;
 };
@@ -373,12 +379,13 @@ static void divergences(const struct work *work, uint32_t a, uint32_t b, double 
     }
 }
 
-/* Computes token pairs with an unknown token, and orders below 1, from both distributions. */
+/* Computes the token pairs with an unknown token, and all orders below 1, from both distributions. */
 static nvdp_status slow_pairs(struct work *work) {
     const size_t count = work->dchi->vectors->count, m = work->m;
     const int threads = nvdp_context_threads(work->ctx);
     nvdp__autofree double *rows = NULL, *orders = NULL, *out = NULL;
-    const size_t slow = work->orders[0].way == SLOW; /* moments are above 0 */
+    /* only an order below 1 is slow, and the orders of moments are above 1 */
+    const size_t slow = work->orders[0].way == SLOW;
     NVDP_TRY(NVDP__ARRAYS(work->ctx, NULL, NVDP__ITEMS(rows, (size_t)threads * 2 * count),
                           NVDP__ITEMS(out, (size_t)threads * m), NVDP__ITEMS(orders, m)));
     for (size_t k = 0; k < m; k++)
@@ -410,7 +417,7 @@ static nvdp_status santext_pairs(struct work *work) {
     struct tile tile = {0};
     struct scaled *z;
     double *log_sum, *scratch;
-    /* [n] pairs of known tokens, one of them sensitive: these have finite divergences */
+    /* [n] pairs of known tokens with at least one sensitive token: these pairs have finite divergences */
     uint32_t *summed;
     size_t n = 0;
     nvdp__auto(nvdp__meter_end) struct nvdp__meter meter = {0};
@@ -458,7 +465,7 @@ static nvdp_status santext_pairs(struct work *work) {
 
 /* ---- the texts ---- */
 
-/* struct nvdp__divergence_source: sums over positions, in order. */
+/* Fills the matrix with sums over positions, in order, for struct nvdp__divergence_source. */
 static nvdp_status fill(void *of, double order, double *matrix) {
     const struct work *work = of;
     const size_t n = work->texts->texts, m = work->m;
@@ -494,7 +501,7 @@ static void release(struct work *work) {
     free(work->pair);
 }
 
-/* Upper bound of eta/2 times the distance of two vectors. */
+/* Returns an upper bound of eta/2 times the distance of two vectors. */
 static double reach_of(const struct nvdp_dchi *dchi) {
     const struct nvdp_vectors *vectors = dchi->vectors;
     double largest = 0, scratch[NVDP__ROW_WIDEST];
@@ -529,7 +536,7 @@ struct candidate {
     size_t p, q;
 };
 
-/* Treats several releases of one pair as one longer text, because releases are independent. */
+/* Computes the exact epsilon of a pair. Several releases count as one longer text, because releases are independent. */
 static nvdp_status exact_epsilon(struct work *work, int releases, double delta, size_t p, size_t q,
                                  struct nvdp_interval *out) {
     const struct nvdp__token_texts *texts = work->texts;
@@ -553,9 +560,9 @@ static bool same_output(const struct work *work, size_t p, size_t q) {
                   length_of(texts, p) * sizeof *texts->tokens) == 0;
 }
 
-/* A conversion is an upper bound of the exact value, even if that is 0, which is known without
- * it. Evaluates pairs in decreasing order of their conversions until one is below the largest
- * value found. */
+/* Finds the largest exact epsilon. The conversion of a divergence is an upper bound of the exact epsilon, also if
+ * the exact epsilon is known to be 0. Evaluates pairs in decreasing order of their conversions until a conversion is
+ * below the largest exact value found. */
 static nvdp_status largest_epsilon(struct work *work, const struct nvdp__privacy_options *options,
                                    const double *epsilon, struct nvdp_dchi_report *out) {
     const size_t n = work->texts->texts;
@@ -575,7 +582,7 @@ static nvdp_status largest_epsilon(struct work *work, const struct nvdp__privacy
         NVDP_TRY(nvdp__check_cancelled(work->ctx, "cancelled"));
         NVDP_TRY(exact_epsilon(work, options->bdp.releases, options->bdp.delta, list[done].p,
                                list[done].q, &found));
-        found.high = fmin(found.high, list[done].epsilon); /* both are upper bounds */
+        found.high = fmin(found.high, list[done].epsilon); /* both numbers are upper bounds */
         if (done == 0 || found.high > out->epsilon.high) {
             out->epsilon_p = list[done].p;
             out->epsilon_q = list[done].q;
@@ -625,7 +632,7 @@ static void describe(const struct work *work, struct nvdp_dchi_report *out) {
 /* The structs to which a report refers, in one block. */
 struct parts {
     struct nvdp_privacy_report pairs,
-        same; /* `pairs` is the first: its address is that of the block */
+        same; /* `pairs` is the first member, so that its address is the address of the block */
     struct nvdp_dchi_worst worst;
 };
 
@@ -633,7 +640,7 @@ nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi 
                                const struct nvdp__token_texts *texts,
                                const struct nvdp__privacy_options *options, double *matrix,
                                struct nvdp_dchi_report *out) {
-    static const double max_work = 1.5e10; /* work limit for the vocabulary's worst case */
+    static const double max_work = 1.5e10; /* max work for the worst case over the vocabulary */
     const bool vectors = dchi->row->gives_vectors;
     nvdp__auto(release) struct work work = {.ctx = ctx, .dchi = dchi, .texts = texts};
     const struct nvdp__divergence_source source = {fill, &work};

@@ -9,7 +9,8 @@
 
 enum {
     KEPT_BYTES = 256 << 20,
-    PERTURBED = 1 << 22 /* numbers of the points whose nearest tokens are found together */
+    /* number of numbers in the points whose nearest tokens are found together */
+    PERTURBED = 1 << 22
 };
 
 /* ---- the mechanisms with Laplace noise ---- */
@@ -37,7 +38,7 @@ const struct nvdp__token_row nvdp__token_row_sequence_laplace = {
     .unknown = INFINITY,
     .place = 5};
 
-/* The source of randomness of a call. */
+/* The source of randomness of one call. */
 struct source {
     struct nvdp__release_key key;
     struct nvdp__noise noise;
@@ -69,10 +70,9 @@ static nvdp_status find_places(struct nvdp_context *ctx, struct nvdp__dchi_scrat
 
 /* ---- Laplace noise in R^d ----
  *
- * Density ~ exp(-eta |N|) (Feyisetan et al. 2020; Qu et al. 2021, Eq. 3): N = r u, where u is
- * uniform on the sphere (a normal vector divided by its norm) and r has density ~ r^(d-1)
- * exp(-eta r). This is the Gamma distribution of shape d and scale 1/eta, for integer d the sum
- * of d exponentials:
+ * Density ~ exp(-eta |N|) (Feyisetan et al. 2020; Qu et al. 2021, Eq. 3): N = r u, where u is uniform on the sphere (a
+ * normal vector divided by its norm) and r has density ~ r^(d-1) exp(-eta r). r has the Gamma distribution of shape d
+ * and scale 1/eta, which for integer d is the sum of d exponentials:
  *
  *     r  =  -1/eta log (U_1 ... U_d),    16 factors per logarithm: above 2^-848. */
 static void add_noise(struct nvdp__stream *stream, double eta, size_t dim, const double *x,
@@ -150,8 +150,8 @@ nvdp_status nvdp__sequence_check(struct nvdp_context *ctx, double eta, double cl
     return NVDP_OK;
 }
 
-/* hypot() has a relative error below 2^-52. The norm is increased by the errors of all calls and
- * of the scaling, so that rounding never leaves the ball. */
+/* hypot() has a relative error below 2^-52. The norm is increased by the errors of all calls and of the scaling, so
+ * that rounding never moves the vector out of the ball. */
 void nvdp__sequence_clip(size_t dim, double clip, const double *in, double *out) {
     double norm = 0;
     bool finite = true;
@@ -186,25 +186,25 @@ void nvdp__sequence_perturb(const struct nvdp__noise *noise, int threads, double
  *     v_y  =  exp(-eta/2 l_y),   l_y <= d_y,
  *     l_y  =  (sqrt(max(0, (|z|^2 + |c_y|^2) (1 - b) - 2 z.c_y)) (1 - 2^-20)) / s
  *
- * with z, c_y and s as in nearest.c and z.c_y a float32 product, whose error is at most
- * (d + 8) 2^-24 |z| |c_y| <= (d + 8) 2^-25 (|z|^2 + |c_y|^2).  b = 1.01 (d + 24) 2^-24 covers twice that
- * and the rounding of the sum; 2^-20 covers the rounding of root, difference and factor.  Weights are
- * rounded up to bfloat16, at most half a percent too large, so usually 99 of 100 proposals are accepted.
- * If the table is so uneven that they are not, the distribution is still P; after PROPOSALS rejections
- * the row is computed in double.
+ * with z, c_y and s as in nearest.c and z.c_y a float32 product, whose error is at most (d + 8) 2^-24 |z| |c_y| <= (d +
+ * 8) 2^-25 (|z|^2 + |c_y|^2). b = 1.01 (d + 24) 2^-24 covers twice that and the rounding of the sum; 2^-20 covers the
+ * rounding of root, difference and factor. Weights are rounded up to bfloat16, at most half a percent too large, so
+ * usually 99 of 100 proposals are accepted. If an uneven table has a lower rate of acceptance, the distribution is
+ * still P. After PROPOSALS rejections, the row is computed in double.
  *
- * A product is a sum in the order of the dimensions, whatever surrounds it, so draws do not depend on the batch.  For
- * the same reason a large table keeps only the sum of the weights of every SPAN tokens: the weights of the span that a
- * draw falls into are computed again. */
+ * A product is a sum in the order of the dimensions, whatever surrounds it, so draws do not depend on the batch. For
+ * the same reason a large table keeps only the sum of the weights of every SPAN tokens: the weights of the span that
+ * a draw falls into are recomputed. */
 enum {
     SPAN = 64, /* a multiple of 16 */
-    FOUR = 4,  /* sums computed together */
+    FOUR = 4,  /* number of sums that are computed together */
     PROPOSALS = 1000,
-    MADE = 192, /* proposals made together; of a large table as many as fit MADE_BYTES */
+    /* number of proposals that are made together; with a large table, as many as fit MADE_BYTES */
+    MADE = 192,
     MADE_BYTES = 256 << 20
 };
 
-/* Memory of one thread: the rows of a span, transposed, and products with them. */
+/* Scratch buffers of one thread: the rows of a span, transposed, and products with these rows. */
 struct span {
     float *rows;        /* [SPAN, dim] */
     float *panel;       /* [dim, SPAN] */
@@ -233,7 +233,7 @@ NVDP__INLINE void weigh_each(size_t n, float slope, float shift, const float *ro
     }
 }
 
-/* A whole span has a constant length, which needs no rest loop. */
+/* A whole span has a constant length, so the loop has no remainder. */
 NVDP__CLONES
 static void bound_products(size_t n, float own, float keep, const float *restrict square,
                            const unsigned char *restrict comes_out, float *restrict row) {
@@ -272,7 +272,7 @@ static void take_span(const struct nvdp_vectors *vectors, size_t span, struct sp
                           of->panel);
 }
 
-/* Products of n <= SPAN tokens' vectors z [n, dim] with the rows of the span: of->dot. */
+/* Computes the products of the vectors z [n, dim] of n <= SPAN tokens with the rows of the span: of->dot. */
 static void multiply_span(const struct nvdp_vectors *vectors, size_t n, const float *z,
                           struct span *of) {
     const size_t dim = vectors->dim;
@@ -280,7 +280,7 @@ static void multiply_span(const struct nvdp_vectors *vectors, size_t n, const fl
         (struct nvdp__small_product){n, SPAN, dim, 1, z, dim, 1, of->panel, SPAN, of->dot, SPAN});
 }
 
-/* Turns the products row [SPAN] of x into the bounds s l_y. */
+/* Turns the products row [SPAN] of token x into the bounds s l_y. */
 static void bound_span(const struct nvdp_dchi *dchi, int32_t x, size_t span, const struct span *of,
                        float *row) {
     const struct nvdp_vectors *vectors = dchi->vectors;
@@ -291,7 +291,7 @@ static void bound_span(const struct nvdp_dchi *dchi, int32_t x, size_t span, con
     if (nvdp__comes_out(dchi, (size_t)x) && (size_t)x / SPAN == span) row[(size_t)x - first] = 0;
 }
 
-/* Bounds are at least 0, so their bits order like them. */
+/* Bounds are at least 0, so their bits have the same order as the bounds. */
 NVDP__CLONES
 static float smallest_bound(size_t n, const float *row) {
     int32_t found = INT32_MAX;
@@ -310,7 +310,8 @@ static void weigh_span(const struct nvdp_dchi *dchi, size_t span, float shift, c
           weight);
 }
 
-/* Sums of four rows of n weights, each in the order of the tokens: one alone waits for its additions. */
+/* Sums four rows of n weights, each in the order of the tokens. Four sums run together because each addition waits
+ * for the one before. */
 static void sum_weights(size_t n, const nvdp__bf16 *const *weight, double *sum) {
     double sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
     for (size_t y = 0; y < n; y++) {
@@ -325,8 +326,8 @@ static void sum_weights(size_t n, const nvdp__bf16 *const *weight, double *sum) 
     sum[3] = sum3;
 }
 
-/* Makes n proposals of tokens x [n] with vectors z [n, dim]. The first `others` tokens, which do
- * not come out, need the smallest bound before the weights; it is 0 for the rest. */
+/* Makes n proposals of tokens x [n] with vectors z [n, dim]. The first `others` tokens cannot be outputs: their
+ * smallest bound is computed before their weights. For the other tokens, the smallest bound is 0. */
 static void make_proposals(const struct nvdp_dchi *dchi, int threads, struct span *spans, size_t n,
                            size_t others, const int32_t *x, const float *z,
                            struct nvdp__proposal *const *made) {
@@ -351,7 +352,7 @@ static void make_proposals(const struct nvdp_dchi *dchi, int threads, struct spa
                 for (size_t i = 0; i < some && pass == 1; i += FOUR) {
                     const nvdp__bf16 *weight[FOUR];
                     double sum[FOUR];
-                    for (size_t l = 0; l < FOUR; l++) { /* the last one again, to fill four */
+                    for (size_t l = 0; l < FOUR; l++) { /* repeats the last row to fill four */
                         const size_t at = nvdp__min(i + l, some - 1);
                         const struct nvdp__proposal *to = made[first + at];
                         nvdp__bf16 *own =
@@ -377,7 +378,7 @@ static void make_proposals(const struct nvdp_dchi *dchi, int threads, struct spa
     }
 }
 
-/* The weights of a span: kept, or computed again into of->weight. */
+/* Returns the weights of a span: the stored weights, or weights recomputed into of->weight. */
 static const nvdp__bf16 *weights_of(const struct nvdp_dchi *dchi, int32_t x,
                                     const struct nvdp__proposal *from, size_t span,
                                     struct span *of) {
@@ -391,7 +392,7 @@ static const nvdp__bf16 *weights_of(const struct nvdp_dchi *dchi, int32_t x,
     return of->weight;
 }
 
-/* The token in whose share of the weights' sum the uniform falls, and its weight. */
+/* Returns the token in whose share of the weights' sum the uniform number falls, and the weight of this token. */
 static size_t propose(const struct nvdp_dchi *dchi, int32_t x, const struct nvdp__proposal *from,
                       struct span *of, double uniform, double *weight) {
     const size_t count = dchi->vectors->count;
@@ -406,7 +407,7 @@ static size_t propose(const struct nvdp_dchi *dchi, int32_t x, const struct nvdp
     const nvdp__bf16 *weights = weights_of(dchi, x, from, low, of);
     for (size_t i = 0; i < span_length(dchi->vectors, low); i++) {
         if (weights[i] == 0) continue;
-        found = low * SPAN + i; /* the last one if rounding leaves a remainder */
+        found = low * SPAN + i; /* the last token if rounding leaves a remainder */
         *weight = weight_as_double(weights[i]);
         if (left < *weight) break;
         left -= *weight;
@@ -414,7 +415,7 @@ static size_t propose(const struct nvdp_dchi *dchi, int32_t x, const struct nvdp
     return found;
 }
 
-/* Draws an output from the exact row in double; row [count] is scratch. */
+/* Draws an output from the exact row in double; row [count] is a scratch buffer. */
 static int32_t draw_exactly(const struct nvdp_dchi *dchi, int32_t x, struct nvdp__stream *stream,
                             double *row) {
     const size_t count = dchi->vectors->count;
@@ -424,7 +425,7 @@ static int32_t draw_exactly(const struct nvdp_dchi *dchi, int32_t x, struct nvdp
     for (size_t y = 0; y < count && left >= 0; y++) {
         if (!nvdp__comes_out(dchi, y) || exp(row[y]) <= 0) continue;
         left -= exp(row[y]);
-        found = y; /* the last one if rounding leaves a remainder */
+        found = y; /* the last token if rounding leaves a remainder */
     }
     return (int32_t)found;
 }
@@ -446,11 +447,12 @@ static int32_t draw(const struct nvdp_dchi *dchi, int32_t x, const struct nvdp__
 
 void nvdp__dchi_forget(struct nvdp_dchi *dchi) {
     for (size_t x = 0; dchi->kept != NULL && x < dchi->vectors->count; x++)
-        free(dchi->kept[x].sum); /* also frees the weights, which follow it */
+        /* the weights lie in the same block after `sum`, so free(sum) also frees the weights */
+        free(dchi->kept[x].sum);
     free(dchi->kept);
 }
 
-/* Caches a copy if there is room. */
+/* Caches a copy of the proposal if there is room. */
 static void keep(struct nvdp_dchi *dchi, const struct nvdp__proposal *made,
                  struct nvdp__proposal *kept) {
     const size_t count = made->weight != NULL ? dchi->vectors->count : 0;
@@ -458,7 +460,7 @@ static void keep(struct nvdp_dchi *dchi, const struct nvdp__proposal *made,
     const size_t bytes = count * sizeof *made->weight + sums * sizeof *made->sum;
     if (dchi->kept_bytes + bytes > KEPT_BYTES) return;
     double *memory = malloc(bytes);
-    if (memory == NULL) return; /* then it is computed again when needed */
+    if (memory == NULL) return; /* without a cached copy, the proposal is recomputed when needed */
     dchi->kept_bytes += bytes;
     *kept = *made;
     kept->sum = memory;
@@ -468,8 +470,8 @@ static void keep(struct nvdp_dchi *dchi, const struct nvdp__proposal *made,
     memcpy(kept->weight, made->weight, count * sizeof *kept->weight);
 }
 
-/* Positions with the same token form a list: head[x], then next[i], from the last to the first;
- * -1 ends it. */
+/* Lists of the positions that have the same token: head[x], then next[i], from the last position to the first; -1
+ * ends a list. */
 struct lists {
     int64_t *head, *next;
     int32_t *distinct;
@@ -492,16 +494,18 @@ static nvdp_status make_lists(struct nvdp_context *ctx, struct nvdp__dchi_scratc
     return NVDP_OK;
 }
 
-/* The proposals of up to `largest` distinct tokens: cached ones, and fresh ones, which use this memory. */
+/* The proposals of up to `largest` distinct tokens: cached proposals, and fresh proposals, which use the arrays
+ * below. */
 struct proposals {
-    size_t largest, sums;        /* sums: length of a proposal's `sum` */
-    struct nvdp__proposal *made; /* [largest] of each token */
-    size_t n, others; /* fresh ones; the first `others` are of tokens that do not come out */
-    struct nvdp__proposal **fresh; /* [n] */
-    int32_t *x;                    /* [n] their tokens */
-    float *z;                      /* [n, dim] their centered vectors */
+    size_t largest, sums;        /* max number of tokens; length of `sum` of a proposal */
+    struct nvdp__proposal *made; /* [largest] proposal of each token */
+    /* number of fresh proposals; the first `others` are for tokens that cannot be outputs */
+    size_t n, others;
+    struct nvdp__proposal **fresh; /* [n] fresh proposals */
+    int32_t *x;                    /* [n] tokens of the fresh proposals */
+    float *z;                      /* [n, dim] centered vectors of these tokens */
     double *sum;                   /* [n, sums] */
-    nvdp__bf16 *weights;           /* [n, V]; NULL: computed again when needed */
+    nvdp__bf16 *weights;           /* [n, V]; NULL if weights are recomputed when needed */
 };
 
 static nvdp_status reserve_proposals(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
@@ -522,7 +526,7 @@ static nvdp_status reserve_proposals(struct nvdp_context *ctx, const struct nvdp
                          NVDP__IN_BLOCK(FRESH_TOKENS, of->x, n));
 }
 
-/* Takes the cached proposals of n tokens, and prepares those that are missing. */
+/* Takes the cached proposals of n tokens, and prepares the missing proposals. */
 static void find_proposals(const struct nvdp_dchi *dchi, size_t n, const int32_t *token,
                            struct proposals *of) {
     const struct nvdp_vectors *vectors = dchi->vectors;
@@ -552,7 +556,7 @@ static nvdp_status sample_exact(struct nvdp_context *ctx, struct nvdp_dchi *dchi
     struct lists lists = {0};
     struct proposals of = {0};
     struct span *spans = NULL;
-    float *products = NULL; /* memory for the spans of all threads */
+    float *products = NULL; /* scratch buffers for the spans of all threads */
     double *rows = NULL;
     const size_t each = (size_t)SPAN * dchi->vectors->dim;
     NVDP_TRY(make_lists(ctx, scratch, count, n, tokens, &lists));

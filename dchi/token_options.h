@@ -1,4 +1,4 @@
-/* The options of text privatization: tables for every command that draws tokens. */
+/* The options of text privatization: the option tables for every command that draws tokens. */
 #ifndef NVDP_DCHI_TOKEN_OPTIONS_H
 #define NVDP_DCHI_TOKEN_OPTIONS_H
 
@@ -8,8 +8,8 @@
 #include <nvdp/sanitize.h>
 #include <nvdp/text_privacy.h>
 
-/* The values of an option that names a mechanism: "none", then enum nvdp_dchi_mechanism. Only
- * tests use these names. */
+/* The values of an option that names a mechanism: "none", then the values of enum nvdp_dchi_mechanism. Only tests
+ * use these names. */
 enum nvdp__token_mechanism {
     NVDP__TOKENS_AS_THEY_ARE,
     NVDP__TOKENS_LAPLACE,
@@ -24,26 +24,27 @@ static inline enum nvdp_dchi_mechanism nvdp__dchi_of(enum nvdp__token_mechanism 
 
 /* The treatment of a word without a vector. */
 enum nvdp__oov {
-    NVDP__OOV_UNIFORM, /* replaced by a uniform draw */
-    NVDP__OOV_DROP     /* it is left out */
+    NVDP__OOV_UNIFORM, /* the word is replaced by a uniform draw */
+    NVDP__OOV_DROP     /* the word is left out */
 };
 
 struct nvdp__sanitizer_options {
     enum nvdp__token_mechanism
-        mechanism; /* its row belongs to the user: --mechanism, --token-noise ... */
-    double eta;    /* per unit of distance */
-    /* santext-plus */
+        /* the row of this option is in the caller's table: --mechanism, --token-noise ... */
+        mechanism;
+    double eta; /* eta per unit of distance */
+    /* p of santext-plus */
     double p;
     double sensitive;           /* w, the sensitive share of the vocabulary */
     const char *sensitive_from; /* corpus whose counts determine the sensitive words */
-    bool sensitive_from_data;   /* use the counts of the texts themselves */
-    const char *sensitive_list; /* or a file with one sensitive word per line */
-    /* The owner declares that sensitive_from and vocabulary_from were chosen independently of the private texts. */
+    bool sensitive_from_data;   /* true to use the counts of the texts themselves */
+    const char *sensitive_list; /* file with one sensitive word per line */
+    /* The owner of the data declares that sensitive_from and vocabulary_from were chosen independently of the
+     * private texts. */
     bool public_independent;
     /* options in nvdp__sanitizer_table_rows */
-    const char *vectors; /* file of word vectors; NULL: the encoder's table */
-    /* Restricts the words to those of this public file, or of the texts of this task; NULL: no
-     * restriction. */
+    const char *vectors; /* file of word vectors; NULL for the encoder's table */
+    /* Restricts the words to the words of this public file, or of the texts of this task; NULL: no restriction. */
     const char *vocabulary_from;
     enum nvdp__oov oov;
 };
@@ -51,11 +52,11 @@ struct nvdp__sanitizer_options {
 /* Rows of struct nvdp__sanitizer_options: eta, epsilon, p, sensitive, sensitive-from, sensitive-list,
  * public-independent. */
 extern const struct nvdp_option nvdp__sanitizer_rows[];
-/* vectors, vocabulary-from, oov and sensitive-from-data: for commands that process files, by
- * words or WordPieces. Training uses its model's vectors and has no counts of texts that it has
- * not read. */
+/* Rows vectors, vocabulary-from, oov and sensitive-from-data, for commands that process files, by words or
+ * WordPieces. Training uses the vectors of its model, and has no counts of texts that it has not read. */
 extern const struct nvdp_option nvdp__sanitizer_table_rows[];
-/* Rows as in options/rows.h: the mechanism, and the model whose word embeddings it draws from. */
+/* Rows of the option table (options/rows.h): the mechanism, and the model whose word embeddings the mechanism draws
+ * from. */
 /* clang-format off */
 #define NVDP__MECHANISM_ROW(...)                                                                   \
     {"mechanism", NVDP_OPTION_CHOICE, "M",                                                         \
@@ -80,15 +81,15 @@ struct nvdp__token_texts {
     size_t texts;          /* N */
     const size_t *offset;  /* [N + 1] first token of each text, from 0 */
     const int32_t *tokens; /* [offset[N]] below V, or NVDP_DCHI_UNKNOWN */
-    /* [N] number of tokens in the first part of each pair; NULL: single texts. Two pairs have the same length if
-     * both parts have. */
+    /* [N] number of tokens in the first part of each pair; NULL for single texts. Two pairs have the same length if
+     * both parts have the same length. */
     const size_t *first;
-    size_t unknown; /* number of words without a vector, including dropped ones; not an input */
+    size_t unknown; /* number of words without a vector, including dropped words; not an input */
 };
 
 /* Measures all ordered pairs of texts, as nvdp_privacy_measure() does for posteriors. Divergences are sums over
  * positions of nvdp_dchi_divergence(), within 1e-12 nats per token (divided by order - 1 if order < 2). For
- * laplace-nearest they are the divergences of laplace, which are upper bounds. max-pairs is not supported.
+ * laplace-nearest, the divergences of laplace are used, which are upper bounds. max-pairs is not supported.
  *
  * Each pair of tokens is computed once, for all orders together. O(P V) for P distinct pairs of tokens at the same
  * position of texts of equal length, and O(T V d) for T distinct tokens; O(P d) for laplace. Memory: 400 P bytes, 1
@@ -124,7 +125,7 @@ nvdp_status nvdp__sequence_privacy(struct nvdp_context *ctx, double eta, double 
                                    const struct nvdp__privacy_options *options, double *matrix,
                                    struct nvdp_privacy_report *out);
 
-/* The kind of struct nvdp_dchi_report, which src/sanitize defines with its text. */
+/* The kind of struct nvdp_dchi_report, which src/sanitize defines together with the text of the report. */
 extern const struct nvdp_result_kind nvdp__dchi_report_kind;
 
 #endif

@@ -1,4 +1,4 @@
-/* The table of word vectors, distances to its rows, and scratch memory that one call reuses. */
+/* The table of word vectors, distances to its rows, and scratch buffers that one call reuses. */
 #include "base/own.h"
 
 #include "base/random.h"
@@ -9,7 +9,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-/* Finds the first number that is too large, or none. Numbers of text files were compared as they were read. */
+/* Finds the first number that is too large, if there is any. Numbers of text files are checked while they are read. */
 static nvdp_status check_numbers(struct nvdp_context *ctx, const struct nvdp__vector_rows *rows) {
     const size_t dim = rows->dim;
     const int threads = nvdp__table_threads(ctx, rows->count * dim);
@@ -20,7 +20,8 @@ static nvdp_status check_numbers(struct nvdp_context *ctx, const struct nvdp__ve
         if (rows->form[j] < NVDP__ROW_FLOATS || bad < j * dim) continue;
         const double *row = nvdp__vector_row(rows, j, scratch);
         for (size_t k = dim; k-- > 0;)
-            if (!(fabs(row[k]) <= 1e150)) bad = j * dim + k; /* so that its square is finite */
+            /* the square of an accepted number is finite */
+            if (!(fabs(row[k]) <= 1e150)) bad = j * dim + k;
     }
     if (bad == rows->count * dim) return NVDP_OK;
     double scratch[NVDP__ROW_WIDEST];
@@ -90,7 +91,8 @@ NVDP__INLINE double square_distance(size_t dim, const double *a, const double *b
     return sum;
 }
 
-/* Four at a time, each with the sums of square_distance(): one alone waits for its additions. */
+/* Computes four distances at a time, each with the sums of square_distance(), because each addition waits for the
+ * one before. */
 NVDP__CLONES
 static void vectors_distances(size_t dim, const double *row, size_t n, const double *const *a,
                               size_t stride, double *out) {
@@ -145,7 +147,7 @@ double nvdp__distance_from(const struct nvdp_vectors *vectors, const double *poi
     return nvdp__distance(vectors->dim, point, nvdp__row(vectors, token, scratch));
 }
 
-/* ==== scratch memory that one call reuses from batch to batch ==== */
+/* ==== scratch buffers that one call reuses from batch to batch ==== */
 
 nvdp_status nvdp__dchi_scratch(struct nvdp_context *ctx, struct nvdp__dchi_scratch *scratch,
                                const struct nvdp__scratch_array *array, size_t arrays) {
@@ -160,7 +162,7 @@ nvdp_status nvdp__dchi_scratch(struct nvdp_context *ctx, struct nvdp__dchi_scrat
             *have = *at != NULL ? bytes : 0;
         }
         if (*at == NULL) return NVDP_ERR_MEMORY;
-        memcpy(of->pointer, at, sizeof *at); /* a pointer of any type */
+        memcpy(of->pointer, at, sizeof *at); /* copies a pointer of any type */
     }
     return NVDP_OK;
 }

@@ -1,4 +1,4 @@
-/* The matrix of a summary: its plan, exact sums of integers, and the noise. summary.h has the theorems. */
+/* The matrix of a summary: the plan, exact sums of integers, and the noise. summary.h has the theorems. */
 #include "base/array.h"
 #include "base/own.h"
 #include "summary/summary.h"
@@ -7,15 +7,15 @@
 #include <nvdp/rdp.h>
 
 enum {
-    MOST_BITS = 20, /* a finer grid of z would not change float32's vectors */
+    MOST_BITS = 20, /* a finer grid of z would not change vectors in float32 */
     LEAST_BITS = 8,
-    STEP_BITS = 24, /* the output has fewer steps than this, so that float32 holds it exactly */
-    TAIL = 16,      /* standard deviations of the noise that the output has room for */
+    STEP_BITS = 24, /* the output has at most 2^24 steps, so that float32 holds it exactly */
+    TAIL = 16,      /* the output has room for this many standard deviations of the noise */
     MOST_WIDTH = 1 << 15
 };
 static const double MOST_EPSILON = 1e6;
 
-/* Above the rounding of the computations of mu and sigma, which use few operations. */
+/* Exceeds the rounding errors of mu and sigma, which take few operations. */
 static const double MARGIN = 0x1p-40;
 
 nvdp_status nvdp__summary_plan(struct nvdp_context *ctx, size_t units, size_t dim, size_t answers,
@@ -40,9 +40,9 @@ nvdp_status nvdp__summary_plan(struct nvdp_context *ctx, size_t units, size_t di
             MOST_WIDTH, units, dim, answers);
     const double mu = nvdp_gdp_mu(epsilon, delta) * (1 - 2 * MARGIN);
     const double sigma = M_SQRT2 / mu * (1 + MARGIN / 4);
-    /* the output's step 2^(32 - 2 bits) leaves room for the sum and its noise */
+    /* the step 2^(32 - 2 bits) of the output leaves room for the sum and its noise */
     const int exponent = ilogb((double)units + TAIL * sigma) + 1 - STEP_BITS;
-    const int fit = (NVDP__MEAN_BITS - exponent) / 2; /* negative for too many rows */
+    const int fit = (NVDP__MEAN_BITS - exponent) / 2; /* negative if there are too many rows */
     const int bits = fit < MOST_BITS ? fit : MOST_BITS;
     *out = (struct nvdp__summary){
         .units = units,
@@ -87,7 +87,7 @@ void nvdp__summary_row(const struct nvdp__summary *of, size_t rows, const float 
     const int64_t most = rows > 0 ? (int64_t)(square_of_unit / rows) : 0;
     const double scale = ldexp(1, of->bits) / sqrt((double)rows);
     const size_t constant = of->alpha > 0;
-    if (most == 0) { /* no room for a single step */
+    if (most == 0) { /* there is no room for a single step */
         memset(z, 0, of->width * sizeof *z);
         return;
     }
@@ -95,7 +95,8 @@ void nvdp__summary_row(const struct nvdp__summary *of, size_t rows, const float 
     put(of->dim, x, of->beta * scale * clip(of->dim, x), z + constant);
     if (of->answers > 0)
         put(of->answers, y, of->tau * scale * clip(of->answers, y), z + constant + of->dim);
-    for (;;) { /* rounding of the factors can exceed the norm: shrink the row, do not refuse it */
+    /* the rounded factors can give a norm above 1: then the row is shrunk, not refused */
+    for (;;) {
         int64_t square = 0;
         for (size_t i = 0; i < of->width; i++)
             square += (int64_t)z[i] * z[i];
@@ -108,7 +109,7 @@ void nvdp__summary_row(const struct nvdp__summary *of, size_t rows, const float 
 
 /* --- the sum --- */
 
-enum { GROUP = 4 }; /* rows of the matrix that share a pass over the z */
+enum { GROUP = 4 }; /* number of rows of the matrix that share a pass over the z */
 
 /* Adds to the entries [i, i..D) of the matrix, for the rows i of a group. */
 NVDP__CLONES
@@ -132,7 +133,7 @@ void nvdp__summary_add(const struct nvdp__summary *of, int threads, size_t count
     for (size_t k = 0; k < groups; k++) {
         int64_t *row[GROUP];
         const size_t first = k * GROUP, group = nvdp__min(GROUP, width - first);
-        for (size_t g = 0; g < group; g++) { /* so that row[g][j] is entry (first + g, j) */
+        for (size_t g = 0; g < group; g++) { /* row[g][j] is then entry (first + g, j) */
             const size_t i = first + g;
             row[g] = sum + i * width - i * (i + 1) / 2;
         }

@@ -1,5 +1,5 @@
-/* Computes moments, a ridge regression and synthetic rows from the matrix of a summary. All are functions of M + E, so they cost
- * no privacy (summary.h). */
+/* Computes moments, a ridge regression and synthetic rows from the matrix of a summary. All results are functions of
+ * M + E, so they cost no privacy (summary.h). */
 #include "base/array.h"
 #include "summary/summary.h"
 #include "tensor/symmetric.h"
@@ -8,13 +8,13 @@
 #include <math.h>
 #include <string.h>
 
-/* The matrix per unit, (M + E) / n, by entries of z z^T. */
+/* The matrix per unit, (M + E) / n, accessed by the entries of z z^T. */
 struct view {
     const struct nvdp__summary *of;
     const int32_t *matrix;
-    double unit;  /* of a step */
+    double unit;  /* value of one step */
     double known; /* share of rows whose class is known */
-    size_t x, y;  /* where x and y begin in z */
+    size_t x, y;  /* index in z at which x and y begin */
     bool constant;
 };
 
@@ -28,8 +28,8 @@ static double product(const struct view *view, size_t i, size_t k) {
     return entry(view, view->x + i, view->y + k) / (view->of->beta * view->of->tau * view->known);
 }
 
-/* Returns the share of rows whose class is known: the mean of |y|^2, because |y| is 1 for a known class, else 0. The noise can make
- * the mean negative; the minimum is the share of one row. */
+/* Returns the share of rows whose class is known: the mean of |y|^2, because |y| is 1 for a known class, else 0. The
+ * noise can make the mean negative; the minimum is the share of one row. */
 static double known_share(const struct view *view) {
     const struct nvdp__summary *of = view->of;
     double sum = 0;
@@ -43,7 +43,8 @@ static void limit_length(size_t d, double *mean) {
     cblas_dscal((int)d, 1 / fmax(1, cblas_dnrm2((int)d, mean, 1)), mean, 1);
 }
 
-/* Sets the means of y, the shares of classes, and the mean of x. Classes have no constant: their counts are in the matrix. */
+/* Sets the means of y, the shares of classes, and the mean of x. Classes have no constant: their counts are in the
+ * matrix. */
 static void set_means(const struct view *view, struct nvdp__moments *to) {
     const struct nvdp__summary *of = view->of;
     double total = 0;
@@ -66,8 +67,9 @@ static void set_means(const struct view *view, struct nvdp__moments *to) {
     limit_length(of->dim, to->mean);
 }
 
-/* Returns the variance of the noise of an entry of class c's deviation, whose share is s. With v that of E[x_i] without its
- * weight, the deviation is (mean +- E[x y])/(2 s) - mean for two classes, and E[x y_c]/s - sum_k E[x y_k] for more. */
+/* Returns the variance of the noise in an entry of the deviation of class c, whose share is s. With v the variance
+ * of the noise in E[x_i] without its weight, the deviation is (mean +- E[x y])/(2 s) - mean for two classes, and E[x
+ * y_c]/s - sum_k E[x y_k] for more. */
 static double deviation_noise(const struct view *view, const struct nvdp__moments *of, double s) {
     const struct nvdp__summary *plan = view->of;
     const double v = plan->sigma_off / ((double)plan->units * plan->beta);
@@ -86,13 +88,14 @@ static double between(const struct nvdp__moments *of) {
     return sum;
 }
 
-/* Returns what |x| <= 1 leaves for the variance of x about its mean. */
+/* Returns the largest variance of x about its mean that |x| <= 1 allows. */
 static double room(const struct nvdp__moments *of) {
     return fmax(0, 1 - cblas_ddot((int)of->dim, of->mean, 1, of->mean, 1));
 }
 
-/* Sets the deviations of the classes' means from the mean of x, shrunk by their known noise (James & Stein 1961, the positive
- * part). The divisor is at least the share of one unit, because noise can make a share arbitrarily small. */
+/* Sets the deviations of the classes' means from the mean of x, shrunk by the known noise of these deviations (James
+ * & Stein 1961, the positive part). The divisor is at least the share of one unit, because noise can make a share
+ * arbitrarily small. */
 static void set_deviations(const struct view *view, struct nvdp__moments *to) {
     const int d = (int)to->dim;
     for (size_t c = 0; c < to->classes; c++) {
@@ -123,9 +126,9 @@ static void add_between(const struct nvdp__moments *of, double sign, double *cov
                    of->class_mean + c * of->dim, 1, covariance, d);
 }
 
-/* Shrinks the eigenvalues of a matrix with symmetric noise, whose own eigenvalues lie within +-r, r = 2 sqrt(d) noise: a value
- * l beyond r becomes sqrt(l^2 - r^2), and the others share what is left of the trace (Gavish & Donoho 2017). The trace, which has
- * little noise, is at most `most`, because |x| <= 1. */
+/* Shrinks the eigenvalues of a matrix with symmetric noise. The eigenvalues of the noise lie within +-r, r = 2
+ * sqrt(d) noise: a value l beyond r becomes sqrt(l^2 - r^2), and the other values share the rest of the trace
+ * (Gavish & Donoho 2017). The trace has little noise; it is at most `most`, because |x| <= 1. */
 static void shrink_values(size_t d, double noise, double most, double *value) {
     const double r = 2 * sqrt((double)d) * noise;
     double trace = 0, above = 0;
@@ -133,7 +136,7 @@ static void shrink_values(size_t d, double noise, double most, double *value) {
     for (size_t i = 0; i < d; i++)
         trace += value[i];
     trace = fmax(0, fmin(most, trace));
-    while (beyond < d && value[beyond] > r) { /* they are in decreasing order */
+    while (beyond < d && value[beyond] > r) { /* the values are in decreasing order */
         value[beyond] = sqrt(value[beyond] * value[beyond] - r * r);
         above += value[beyond++];
     }
@@ -143,7 +146,8 @@ static void shrink_values(size_t d, double noise, double most, double *value) {
         value[i] = fmax(0, trace - above) / (double)(d - beyond);
 }
 
-/* Sets the covariance of x within the classes, by its eigenvectors, and the covariance of all x. `scratch` [d, d], `line` [5 d]. */
+/* Sets the covariance of x within the classes, by its eigenvectors, and the covariance of all x. scratch [d, d] and
+ * line [5 d] are scratch buffers. */
 static void set_covariance(const struct view *view, double *scratch, double *line,
                            struct nvdp__moments *to) {
     const double square = view->of->beta * view->of->beta;
@@ -166,7 +170,7 @@ static void set_covariance(const struct view *view, double *scratch, double *lin
     add_between(to, 1, to->covariance);
 }
 
-/* Turns deviations into means. */
+/* Turns the deviations into means by adding the mean of x. */
 static void add_means(struct nvdp__moments *to) {
     for (size_t c = 0; c < to->classes; c++)
         cblas_daxpy((int)to->dim, 1, to->mean, 1, to->class_mean + c * to->dim, 1);
@@ -261,7 +265,7 @@ double nvdp__summary_synthetic(const struct nvdp__moments *of, const double *wei
         x[i] = (float)value[i];
     if (of->classes > 0) return (double)class;
     if (of->answers == 0) return NAN;
-    double explained = 0; /* of the score's variance */
+    double explained = 0; /* part of the score's variance that x explains */
     for (size_t i = 0; i < d; i++)
         explained += weight[i] * of->cross[i];
     return bias[0] + cblas_ddot((int)d, weight, 1, value, 1) +
