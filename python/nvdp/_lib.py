@@ -551,10 +551,8 @@ def as_asked(vectors: np.ndarray, one: bool, normalize: bool, arrays: bool, tens
     """Returns [N, p] vectors in the form for which sentence-transformers' arguments of encode() ask; `one`: of a single text."""
     if truncate_dim is not None and (isinstance(truncate_dim, bool) or not isinstance(truncate_dim, (int, np.integer)) or truncate_dim < 1):
         raise NvdpValueError(f"truncate_dim: expected a number of columns of at least 1, or None, found {truncate_dim!r}")
-    if precision not in PRECISIONS:
-        raise NvdpValueError(f"precision: expected {', '.join(PRECISIONS)}, found {precision!r}")
-    if precision != "float32" and dtype is not None:
-        raise NvdpValueError(f"dtype: expected None with precision {precision!r}, found {dtype!r}")
+    if precision not in PRECISIONS or (precision != "float32" and dtype is not None):
+        raise NvdpValueError(f"precision: expected {', '.join(PRECISIONS)}, and no dtype but with float32, found {precision!r} and {dtype!r}")
     vectors = vectors[:, :truncate_dim]
     if normalize:
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

@@ -27,16 +27,8 @@ def _vectors(values: Any, name: str) -> np.ndarray:
         raise NvdpValueError(f"{name}: expected vectors of precision 'float32', found {given.dtype}")
     vectors = array(np.atleast_2d(given), dimensions=2, name=name)
     if len(vectors) and (np.abs(np.linalg.norm(vectors, axis=1) - 1) < 1e-6).all():
-        raise NvdpValueError(f"{name}: expected vectors as they were released, found vectors of length 1, whose noise is not known; "
-                             "encode with normalize_embeddings=False")  # fmt: skip
+        raise NvdpValueError(f"{name}: expected vectors with normalize_embeddings=False, found vectors of length 1, whose noise is not known")
     return vectors
-
-
-def _variance(values: Any, width: int, name: str) -> np.ndarray:
-    found = array(values, name=name)
-    if found.shape not in ((), (width,)) or not ((found >= 0) & np.isfinite(found)).all():
-        raise NvdpValueError(f"{name}: expected a number, or one per column ({width}), of at least 0, found {values!r}")
-    return np.broadcast_to(found, (width,))
 
 
 def similarity(embeddings1: Any, embeddings2: Any = None, *, variance: Any = 1.0, variance2: Any = None) -> Similarity:
@@ -57,8 +49,10 @@ def similarity(embeddings1: Any, embeddings2: Any = None, *, variance: Any = 1.0
     two = one if embeddings2 is None else _vectors(embeddings2, "embeddings2")
     if one.shape[1] != two.shape[1]:
         raise NvdpValueError(f"embeddings2: expected vectors of {one.shape[1]} numbers as in embeddings1, found {two.shape[1]}")
-    s = _variance(variance, one.shape[1], "variance")
-    t = s if variance2 is None else _variance(variance2, one.shape[1], "variance2")
+    s, t = array(variance), array(variance if variance2 is None else variance2)
+    if any(part.shape not in ((), one.shape[1:]) or not ((part >= 0) & np.isfinite(part)).all() for part in (s, t)):
+        raise NvdpValueError(f"variance: expected a number of at least 0, or one per column ({one.shape[1]}), found {variance!r} and {variance2!r}")
+    s, t = np.broadcast_to(s, one.shape[1:]), np.broadcast_to(t, one.shape[1:])
     product = one @ two.T
     spread = np.maximum((one**2 @ t)[:, None] + (two**2 @ s)[None, :] - s @ t, s @ t)
     places: dict[bytes, list[int]] = {}

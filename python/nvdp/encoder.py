@@ -96,8 +96,8 @@ class Encoder:
 
     def encode_document(self, texts: str | Iterable[str], **options: Any) -> Any:
         """Returns [N, p] vectors of documents, as encode(), behind the folder's prompt "document", "passage" or "corpus" if it has one."""
-        named = [name for name in ("document", "passage", "corpus") if name in self.prompts]
-        return self.encode(texts, **{"prompt": self.prompts[named[0]] if named else None, **options})
+        prompt = next((self.prompts[name] for name in ("document", "passage", "corpus") if name in self.prompts), None)
+        return self.encode(texts, **{"prompt": prompt, **options})
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> np.ndarray:
         """Returns the [N, M] cosines of [N, p] and [M, p] vectors without noise, or their products if the folder's similarity_fn_name is

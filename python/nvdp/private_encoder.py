@@ -14,6 +14,8 @@ import tarfile
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
@@ -83,7 +85,6 @@ class PrivateEncoder:
         self._threads = threads
         self._run: Run | None = None
         self._kept: _Folder | None = None
-        self._variance: np.ndarray | None = None
         self._copy_of: Path | None = None  # the run whose ledger counts, if this object is a copy
 
     @classmethod
@@ -150,7 +151,7 @@ class PrivateEncoder:
         if kept is not None:
             shutil.rmtree(run.path / "base", ignore_errors=True)  # the way to the model
             (run.path / "state.ckpt").unlink(missing_ok=True)
-        self._run, self._kept, self._copy_of, self._variance = run, kept, None, None
+        self._run, self._kept, self._copy_of = run, kept, None
         return self
 
     # --- what leaves ---
@@ -276,8 +277,7 @@ class PrivateEncoder:
         if noise:
             return self.encode(sentences, **options)
         one = isinstance(sentences, str)
-        names: dict[str, Any] = {"normalize_embeddings": False, "convert_to_numpy": True, "convert_to_tensor": False, "dtype": None, "truncate_dim": None,
-                 "precision": "float32"}  # fmt: skip
+        names: dict[str, Any] = {"normalize_embeddings": False, "convert_to_numpy": True, "convert_to_tensor": False, "dtype": None, "truncate_dim": None, "precision": "float32"}
         if wrong := options.keys() - names - {"batch_size", "show_progress_bar"}:
             raise TypeError(f"{min(wrong)}: expected {', '.join(names)} with noise=False")
         found = self.run.posteriors(text_list([sentences] if one else sentences, "sentences"))
@@ -301,14 +301,12 @@ class PrivateEncoder:
 
     def _noise(self) -> np.ndarray:
         """Returns the [p] variances of the noise in a vector of encode()."""
-        if self._variance is None:
-            found = self.run.posteriors(["text"])
-            same = np.isfinite(self.run.config["nvib"]["clip_sequence"]) or found.method in ("vib-fixed", "vib-learned", "word")
-            if found.alpha is not None or found.length is None or not same:
-                raise NvdpError(f"similarity: expected the same noise for every text, as of a certified encoder or vib-fixed, found method {found.method} "
-                                "with noise that depends on the text", "ERR_UNSUPPORTED")  # fmt: skip
-            self._variance = np.exp(found.logvar[0]) / (found.length * self.run.info.kappa)
-        return self._variance
+        found = self.run.posteriors(["text"])
+        same = np.isfinite(self.run.config["nvib"]["clip_sequence"]) or found.method in ("vib-fixed", "vib-learned", "word")
+        if found.alpha is not None or found.length is None or not same:
+            raise NvdpError(f"similarity: expected the same noise for every text, as of a certified encoder or vib-fixed, found method {found.method} "
+                            "with noise that depends on the text", "ERR_UNSUPPORTED")  # fmt: skip
+        return np.asarray(np.exp(found.logvar[0]) / (found.length * self.run.info.kappa))
 
     def get_sentence_embedding_dimension(self) -> int:
         """Returns p, the length of a vector, as sentence-transformers names it."""
@@ -538,13 +536,8 @@ def _finish_move(target: Path) -> None:
 
 def _hub(name: str) -> Any:
     """Returns the module huggingface_hub; None if it is not installed, or if the name is not one of its repositories."""
-    if not re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", name):
-        return None
-    try:
-        import huggingface_hub
-    except ImportError:
-        return None
-    return huggingface_hub
+    known = re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", name) and find_spec("huggingface_hub")
+    return import_module("huggingface_hub") if known else None
 
 
 def _cleaned(record: Any) -> Any:
@@ -586,6 +579,6 @@ def _describe(folder: Path, run: Run, texts: bool, can_release: bool, published:
     ]  # fmt: skip
     (folder / "README.md").write_text("\n\n".join(parts[:4]) + "\n\n" + "\n".join(parts[4:]) + "\n", "utf-8")
     module = {"idx": 0, "name": "0", "path": "", "type": "nvdp.sentence_transformers.Bottleneck"}
-    (folder / "modules.json").write_text(json.dumps([module], indent=2), "utf-8")
     config: dict[str, Any] = {"model_type": "SentenceTransformer", "prompts": {}, "default_prompt_name": None, "similarity_fn_name": "dot"}
-    (folder / "config_sentence_transformers.json").write_text(json.dumps(config, indent=2), "utf-8")
+    for name, content in ("modules.json", [module]), ("config_sentence_transformers.json", config):
+        (folder / name).write_text(json.dumps(content, indent=2), "utf-8")

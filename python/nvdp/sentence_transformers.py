@@ -1,9 +1,4 @@
-"""A saved PrivateEncoder as a module of sentence-transformers: what the model encodes, it releases.
-
-    model = SentenceTransformer("mine", trust_remote_code=True)      # a folder of PrivateEncoder.save_pretrained()
-    model = SentenceTransformer(modules=[nvdp.sentence_transformers.Bottleneck("mine")])   # the same
-    vectors = model.encode(texts)                                    # a random sample of each text, counted in the ledger
-"""
+"""A saved PrivateEncoder as a module of sentence-transformers: what the model encodes, it releases."""
 
 from __future__ import annotations
 
@@ -12,14 +7,10 @@ from os import PathLike
 from typing import Any
 
 import torch
+from sentence_transformers.base.modules import InputModule
 
 from ._lib import NvdpError, NvdpValueError, text_list
 from .private_encoder import PrivateEncoder
-
-try:
-    from sentence_transformers.base.modules import InputModule
-except ImportError:  # before version 6
-    from sentence_transformers.models import InputModule
 
 __all__ = ["Bottleneck"]
 
@@ -50,12 +41,8 @@ class Bottleneck(InputModule):
             raise NvdpValueError(f"prompt: expected none, found {prompt!r}: with a prompt, the ledger would count the text as another one, with a budget of its own")
         return {"texts": text_list(list(inputs), "inputs", some=True)}
 
-    tokenize = preprocess
-
     def forward(self, features: dict[str, Any], budget_samples: int | None = None, **kwargs: Any) -> dict[str, Any]:
         """Gives away a sample of each text: `sentence_embedding` is its [N, p] mean vector."""
-        if features.get("prompt_length"):
-            raise NvdpValueError("prompt: expected none, found one: with a prompt, the ledger would count the text as another one")
         budget = self.budget_samples if budget_samples is None else budget_samples
         features["sentence_embedding"] = torch.from_numpy(self.encoder.encode(features["texts"], budget_samples=budget))
         return features
@@ -68,7 +55,7 @@ class Bottleneck(InputModule):
 
     def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
         """Refuses: PrivateEncoder.save_pretrained() moves the ledger, so that no budget doubles."""
-        raise NvdpError(f"{output_path}: expected model[0].encoder.save_pretrained(folder), which moves the ledger, found a model's save()", "ERR_UNSUPPORTED")
+        raise NvdpError("save: expected model[0].encoder.save_pretrained(folder), which moves the ledger, found a model's save()", "ERR_UNSUPPORTED")
 
     @classmethod
     def load(cls, model_name_or_path: str, subfolder: str = "", token: Any = None, cache_folder: Any = None, revision: str | None = None,

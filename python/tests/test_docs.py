@@ -23,7 +23,7 @@ _EVERYWHERE = ("self", "cls", "options", "texts", "pairs", "labels", "batch", "s
 
 def modules():
     found = {"nvdp": nvdp}
-    for name in ("sklearn", "torch", "distributed", "sentence_transformers"):
+    for name in ("sklearn", "torch", "distributed", "sentence_transformers", "langchain", "llama_index", "haystack"):
         try:
             found[name] = importlib.import_module(f"nvdp.{name}")
         except ImportError:  # what it needs is not installed
