@@ -89,7 +89,7 @@ nvdp_status nvdp__pool_take(struct nvdp_context *ctx, struct nvdp__pool *pool, s
     if (n > pool->size - pool->used || pool->blocks == 0) {
         char *block;
         pool->size = nvdp__max(n, pool->block_size > 0 ? pool->block_size : DEFAULT_SIZE);
-        pool->used = pool->size; /* none is left if this fails */
+        pool->used = pool->size; /* if the allocation fails, the pool has no block left */
         NVDP_TRY(nvdp__reserve(ctx, &pool->block, &pool->capacity, pool->blocks + 1, sizeof block));
         NVDP_TRY(NVDP__NEW(ctx, block, pool->size));
         pool->block[pool->blocks++] = block;
@@ -163,7 +163,7 @@ bool nvdp__has(const char *directory, const char *name) {
 }
 
 struct nvdp__path nvdp__path_folder(const char *path) {
-    struct nvdp__path copy = nvdp__path_format("%s", path); /* dirname() modifies it */
+    struct nvdp__path copy = nvdp__path_format("%s", path); /* dirname() modifies the copy */
     return nvdp__path_format("%s", dirname(copy.text));
 }
 

@@ -1,5 +1,5 @@
-/* Arrays that are allocated together, arrays that grow, arrays sorted by members of their items, sums of numbers, and paths
- * by value. */
+/* Arrays that are allocated together, arrays that grow, arrays sorted by members of their items, sums of numbers,
+ * and paths by value. */
 #ifndef NVDP_SRC_BASE_ARRAY_H
 #define NVDP_SRC_BASE_ARRAY_H
 
@@ -9,7 +9,7 @@
 
 /* ---- arrays that are allocated, and released, together ---- */
 
-/* The owner of arrays; set to zero before use. nvdp__memory_release leaves it at zero. */
+/* The owner of arrays; set to zero before use. nvdp__memory_release() leaves it at zero. */
 struct nvdp__memory {
     void **item;
     size_t count, capacity;
@@ -25,21 +25,22 @@ struct nvdp__array {
     { &(pointer), count, sizeof *(pointer) }
 nvdp_status nvdp__arrays(struct nvdp_context *ctx, struct nvdp__memory *memory,
                          const struct nvdp__array *array, size_t arrays);
-/* Allocates zeroed arrays, which `memory` then owns; NULL: each pointer owns its own. A status.
- * Example: NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(x, rows * width), NVDP__ITEMS(label, rows)). */
+/* Allocates zeroed arrays, which `memory` then owns; if `memory` is NULL, each pointer owns one array. Yields a
+ * status. Example: NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(x, rows * width), NVDP__ITEMS(label, rows)). */
 #define NVDP__ARRAYS(ctx, memory, ...)                                                             \
     nvdp__arrays(ctx, memory, (const struct nvdp__array[]){__VA_ARGS__},                           \
                  sizeof((const struct nvdp__array[]){__VA_ARGS__}) / sizeof(struct nvdp__array))
 
 /* ---- arrays that grow ---- */
 
-/* Appends the value to an array of `count` items with room for `capacity`, and grows the array if it is full. A status. */
+/* Appends the value to an array of `count` items with room for `capacity`, and grows the array if it is full. Yields
+ * a status. */
 #define NVDP__PUSH(ctx, array, count, capacity, ...)                                               \
     (nvdp__reserve(ctx, &(array), &(capacity), (count) + 1, sizeof *(array)) == NVDP_OK            \
          ? ((array)[(count)++] = (__VA_ARGS__), NVDP_OK)                                           \
          : NVDP_ERR_MEMORY)
 
-/* Appends n values to such an array. A status. */
+/* Appends n values to an array, as NVDP__PUSH does. Yields a status. */
 #define NVDP__PUSH_ALL(ctx, array, count, capacity, n, values)                                     \
     nvdp__push_all(ctx, &(array), &(count), &(capacity), n, values, sizeof *(array))
 nvdp_status nvdp__push_all(struct nvdp_context *ctx, void *array, size_t *count, size_t *capacity,
@@ -59,8 +60,8 @@ enum nvdp__key_kind {
 
 /* A member by which items are ordered. */
 struct nvdp__key {
-    size_t offset; /* of the member in the item, bytes */
-    size_t size;   /* of the member, bytes */
+    size_t offset; /* offset of the member in the item, in bytes */
+    size_t size;   /* size of the member, in bytes */
     enum nvdp__key_kind kind;
     bool descending;
 };
@@ -80,14 +81,14 @@ struct nvdp__key {
         const char *: NVDP__KEY_STRING)
 #define NVDP__KEY_OF(item, member, kind, descending)                                               \
     { offsetof(item, member), sizeof(((item *)0)->member), kind, descending }
-/* A number, enum or string of struct `item`. Numbers must not be NaN; strings are compared by bytes. */
+/* A key that is a number, enum or string of struct `item`. Numbers must not be NaN; strings are compared by bytes. */
 #define NVDP__UP(item, member)                                                                     \
     NVDP__KEY_OF(item, member, NVDP__KEY_KIND(((item *)0)->member), false)
 #define NVDP__DOWN(item, member)                                                                   \
     NVDP__KEY_OF(item, member, NVDP__KEY_KIND(((item *)0)->member), true)
-/* An array of bytes in struct `item`, compared with memcmp(). */
+/* A key that is an array of bytes in struct `item`, compared with memcmp(). */
 #define NVDP__UP_MEMORY(item, member) NVDP__KEY_OF(item, member, NVDP__KEY_MEMORY, false)
-/* The item itself, a number or a string. */
+/* A key that is the item itself, a number or a string. */
 #define NVDP__UP_ITEM(type)                                                                        \
     { 0, sizeof(type), NVDP__KEY_KIND(*(type *)0), false }
 #define NVDP__DOWN_ITEM(type)                                                                      \
@@ -95,8 +96,8 @@ struct nvdp__key {
 
 /* Compares two items by the first of n keys in which they differ: negative, 0 or positive. */
 int nvdp__compare(const void *a, const void *b, const struct nvdp__key *key, size_t n);
-/* Sorts by keys, of which later ones order the items that are equal in the earlier ones. The array may be NULL if
- * count is 0.  Example: NVDP__SORT(run, runs, NVDP__DOWN(struct run, score), NVDP__UP(struct run, name)). */
+/* Sorts by keys; a later key orders the items that are equal in all earlier keys. The array may be NULL if count is
+ * 0. Example: NVDP__SORT(run, runs, NVDP__DOWN(struct run, score), NVDP__UP(struct run, name)). */
 void nvdp__sort(void *array, size_t count, size_t size, const struct nvdp__key *key, size_t n);
 #define NVDP__KEYS(...)                                                                            \
     (const struct nvdp__key[]){__VA_ARGS__},                                                       \
@@ -104,19 +105,20 @@ void nvdp__sort(void *array, size_t count, size_t size, const struct nvdp__key *
 #define NVDP__SORT(array, count, ...)                                                              \
     nvdp__sort(array, count, sizeof *(array), NVDP__KEYS(__VA_ARGS__))
 
-/* An item of a heap, whose item with the least (first, second) is popped first. */
+/* An item of a heap; the item with the smallest (first, second) is popped first. */
 struct nvdp__heap_item {
     uint64_t first, second;
-    size_t of; /* what the item stands for */
+    size_t of; /* the index of the object for which the item stands */
 };
-/* The array has room for one more item. */
+/* Adds an item; the array must have room for it. */
 void nvdp__heap_push(struct nvdp__heap_item *heap, size_t *count, struct nvdp__heap_item item);
 struct nvdp__heap_item nvdp__heap_pop(struct nvdp__heap_item *heap, size_t *count);
 
-/* Memory that is released all at once: blocks of block_size bytes, or the default if it is 0. Zero it; release it. */
+/* Memory that is released all at once: blocks of block_size bytes, or of the default size if block_size is 0. The
+ * caller sets the struct to zero and releases it. */
 struct nvdp__pool {
     char **block;
-    size_t blocks, capacity, used, size; /* of the last block */
+    size_t blocks, capacity, used, size; /* `used` and `size` are bytes of the last block */
     size_t block_size;
 };
 /* Returns n bytes in *out, aligned for any type if all requests are multiples of 8. */
@@ -125,13 +127,14 @@ void nvdp__pool_release(struct nvdp__pool *pool);
 
 /* ---- sums of numbers ---- */
 
-/* Updates the mean of numbers, and the sum of their squared deviations from it, with the n-th number (Welford 1962). */
+/* Updates the mean of numbers, and the sum of squared deviations from the mean, with the n-th number (Welford 1962). */
 static inline void nvdp__welford(size_t n, double value, double *mean, double *squares) {
     const double step = value - *mean;
     *mean += step / (double)n;
     *squares += step * (value - *mean);
 }
-/* log (e^a + e^b), and log sum_i e^x_i. The largest exponent is taken out of the sum. -INFINITY stands for log 0. */
+/* Return log (e^a + e^b), and log sum_i e^x_i. The largest exponent is factored out of the sum. -INFINITY stands for
+ * log 0. */
 double nvdp__log_add(double a, double b);
 double nvdp__log_sum(size_t n, const double *x);
 
@@ -139,12 +142,12 @@ double nvdp__log_sum(size_t n, const double *x);
 struct nvdp__path {
     char text[PATH_MAX + 1];
 };
-/* DIRECTORY/name, as nvdp__join() returns it. */
+/* Returns DIRECTORY/name, as nvdp__join() does. */
 struct nvdp__path nvdp__path(const char *directory, const char *name);
-/* True if DIRECTORY/name exists, as nvdp__exists() finds it. */
+/* Returns true if DIRECTORY/name exists, as nvdp__exists() does. */
 bool nvdp__has(const char *directory, const char *name);
 struct nvdp__path nvdp__path_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The folder of a path, as dirname() finds it. */
+/* Returns the folder of a path, as dirname() does. */
 struct nvdp__path nvdp__path_folder(const char *path);
 
 #endif

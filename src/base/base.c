@@ -1,5 +1,5 @@
-/* Messages, checked memory, progress, and facts about this process. Uses only the public context, so that programs can
- * compile it too. */
+/* Messages, checked memory, progress, and facts about this process. The file uses only the public context, so that
+ * programs can compile it too. */
 #include "base/base.h"
 
 #include <math.h>
@@ -15,20 +15,22 @@
 
 enum {
     ALIGNMENT = 64, /* a cache line, and the widest vector */
-    LARGE = 4 << 20 /* bytes from which whole pages are returned to the system instead of zeroed */
+    /* from this number of bytes on, whole pages are returned to the system instead of zeroed */
+    LARGE = 4 << 20
 };
 static const double REPORT_INTERVAL = 0.1; /* seconds */
 
 /* --- messages --- */
 
-/* Returns the length of the option's name if {name} begins the text, else 0. */
+/* Returns the length of {name} if the text begins with an option's name in braces, else 0. */
 static size_t option_length(const char *text) {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
     const size_t length = *text == '{' ? strspn(text + 1, letters) : 0;
     return length > 0 && text[1 + length] == '}' ? length : 0;
 }
 
-/* Writes the text, cut to `size`, with each {name} of an option as the context's caller writes it. */
+/* Writes the text, cut to `size`, and replaces each {name} of an option by the name as the context's caller writes
+ * it. */
 static void name_options(const struct nvdp_context *ctx, const char *text, size_t size, char *out) {
     const bool dashes = nvdp_context_option_style(ctx) == NVDP_OPTION_STYLE_DASHES;
     size_t used = 0;
@@ -137,15 +139,16 @@ bool nvdp__mul(size_t a, size_t b, size_t *out) {
     return true;
 }
 
-/* Zeroed memory on pages of its own. The operating system replaces returned pages by zeros on
- * first access. Memory that a plan reserves but a run never uses therefore costs nothing. */
+/* Returns zeroed memory on separate pages. The operating system replaces returned pages by zeros on first access, so
+ * memory that a plan reserves but a run never uses costs nothing. */
 static void *large_memory(size_t bytes) {
     long page = sysconf(_SC_PAGESIZE);
     if (page < ALIGNMENT) return NULL;
     size_t pages = bytes / (size_t)page * (size_t)page;
     char *memory = aligned_alloc((size_t)page, pages + (pages < bytes ? (size_t)page : 0));
     if (memory == NULL) return NULL;
-    if (madvise(memory, pages, MADV_DONTNEED) != 0) pages = 0; /* such as locked memory */
+    /* madvise() fails, for example, for locked memory */
+    if (madvise(memory, pages, MADV_DONTNEED) != 0) pages = 0;
 #ifdef MADV_HUGEPAGE
     madvise(memory, pages, MADV_HUGEPAGE); /* fewer page faults; optional */
 #endif
@@ -298,8 +301,8 @@ void nvdp__meter_end(struct nvdp__meter *meter) {
 
 enum { LINE_SIZE = 4096, START_FIELD = 22, AFTER_NAME = 3 };
 
-/* Field 22 of /proc/self/stat: clock ticks after boot. Field 2, the name in parentheses, may
- * contain anything, so parsing starts after the last ')'. */
+/* Reads field 22 of /proc/self/stat: clock ticks after boot. Field 2, the name in parentheses, may contain anything,
+ * so parsing starts after the last ')'. */
 static double start_ticks(const char *stat) {
     const char *at = strrchr(stat, ')');
     for (int field = AFTER_NAME; at != NULL && field <= START_FIELD; field++) {
@@ -318,13 +321,13 @@ double nvdp__process_age(void) {
     if (!read || ticks <= 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0) return NAN;
     double age =
         (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - start_ticks(line) / (double)ticks;
-    return age < 0 ? 0 : age; /* rounding of a tick may give a negative age; NaN stays */
+    return age < 0 ? 0 : age; /* the rounding of a tick may give a negative age; NaN stays NaN */
 }
 
 size_t nvdp__peak_rss(void) {
     struct rusage usage;
     if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
-    return (size_t)usage.ru_maxrss * 1024; /* kibibytes on Linux */
+    return (size_t)usage.ru_maxrss * 1024; /* ru_maxrss is in kibibytes on Linux */
 }
 
 void nvdp__processor_name(size_t size, char *name) {

@@ -1,4 +1,4 @@
-/* Digests, and files of the cache: made, read and written as cache.h describes. */
+/* Digests, and the files of the cache: how they are made, read and written (cache.h). */
 #include "base/cache.h"
 #include "base/array.h"
 #include "base/own.h"
@@ -79,12 +79,12 @@ char *nvdp__cache_path_of(struct nvdp_context *ctx, const char *directory, const
 }
 
 struct entry {
-    int64_t used; /* the last time, in nanoseconds: first, for nvdp__by_int64() */
+    int64_t used; /* time of the last use, in nanoseconds; the first member, for nvdp__by_int64() */
     uint64_t bytes;
     char name[NAME_MAX + 1];
 };
 
-/* Returns whether a name is KIND-HEX. */
+/* Returns true if a name has the form KIND-HEX. */
 static bool is_cached(const char *name) {
     const char *dash = strrchr(name, '-');
     return dash != NULL && dash > name && strlen(dash + 1) == NVDP__DIGEST_HEX - 1 &&
@@ -152,7 +152,8 @@ nvdp_status nvdp__cache_read(struct nvdp_context *ctx, const char *path, const c
     }
     nvdp__cache_use(path);
     *count = size - sizeof(struct nvdp__cache_header);
-    memmove(read, read + sizeof(struct nvdp__cache_header), *count + 1); /* with the final NUL */
+    /* includes the final NUL */
+    memmove(read, read + sizeof(struct nvdp__cache_header), *count + 1);
     return NVDP__HAND_OVER(bytes, read);
 }
 

@@ -1,4 +1,5 @@
-/* The context: callbacks, threads, the recorded message. Only this file accesses its members. */
+/* The context: callbacks, threads, the recorded message. Only this file accesses the members of
+ * the struct. */
 #include "base/base.h"
 #include "base/ranks.h"
 #include "base/sentence.h"
@@ -24,10 +25,10 @@ struct nvdp_context {
     int threads;
     enum nvdp_precision precision;
     bool plain_bf16;
-    struct nvdp_ranks ranks;  /* size 0: alone */
-    uint64_t fail_allocation; /* allocations until the one that fails; 0: none fails */
+    struct nvdp_ranks ranks;  /* size is 0 if the process is alone */
+    uint64_t fail_allocation; /* number of allocations until one fails; 0 if none shall fail */
     char error[NVDP__MESSAGE_SIZE];
-    struct nvdp__blame blame; /* of `error` */
+    struct nvdp__blame blame; /* the option that `error` is about */
 };
 
 /* --- status and version --- */
@@ -56,7 +57,7 @@ const char *nvdp_version(void) {
 
 static int available_processors(void) {
     cpu_set_t set;
-    /* fails if the set is too small for the machine */
+    /* fails if the set is too small for the number of processors */
     bool known = sched_getaffinity(0, sizeof set, &set) == 0;
     long count = known ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
     if (count < 1) return 1;
@@ -69,7 +70,8 @@ nvdp_status nvdp_context_create(struct nvdp_context **out) {
     struct nvdp_context *ctx = calloc(1, sizeof *ctx);
     if (ctx == NULL) return NVDP_ERR_MEMORY;
     *out = ctx;
-    return nvdp_context_set_threads(ctx, available_processors()); /* the number is in its range */
+    /* the number of processors is in the range */
+    return nvdp_context_set_threads(ctx, available_processors());
 }
 
 void nvdp_context_free(struct nvdp_context *ctx) {
@@ -123,8 +125,8 @@ const char *nvdp_context_error(const struct nvdp_context *ctx) {
     return ctx->error;
 }
 
-/* Copies `message`, which may be the recorded one itself, onto one line: text quoted from files
- * must not break the line or control a terminal. */
+/* Copies `message`, which may be the recorded message itself, onto one line. Text quoted from
+ * files must not break the line or control a terminal. */
 static void copy_line(const char *message, char text[NVDP__MESSAGE_SIZE]) {
     char line[NVDP__MESSAGE_SIZE];
     const size_t length = strnlen(message, sizeof line - 1);

@@ -1,5 +1,6 @@
-/* Exact normal deviates (Karney 2016) and their rounding onto a grid, in this order: digits of a
- * stream, the deviate, the grid. exact_normal.h explains why. */
+/* Exact normal deviates (Karney 2016) and their rounding onto a grid. The file has, in this
+ * order, the digits of a stream, the deviate and the grid. exact_normal.h explains why exact
+ * deviates are needed. */
 #include "base/exact_normal.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
-    BLOCK = 64,           /* deviates drawn before they are used */
+    BLOCK = 64,           /* number of deviates drawn ahead */
     LARGEST_WHOLE = 1023, /* a deviate of 1023 has probability e^-523264 */
     SIGNIFICANT = 53
 };
@@ -90,8 +91,8 @@ bool nvdp__exact_half(struct nvdp__digits *digits) {
     }
 }
 
-/* An event of probability (2k + x)/(2k + 2). Divides the unit interval into 2k + 2 equal parts
- * and accepts the first 2k parts, and the part below x of the next one. The part is drawn
+/* Returns true with probability (2k + x)/(2k + 2). Divides the unit interval into 2k + 2 equal
+ * parts and accepts the first 2k parts, and the share x of the next part. The part is drawn
  * without bias (Lemire 2019). */
 INLINE bool in_part(struct nvdp__digits *digits, uint32_t k, struct nvdp__uniform *x) {
     uint64_t parts = 2 * (uint64_t)k + 2;
@@ -106,7 +107,8 @@ INLINE bool in_part(struct nvdp__digits *digits, uint32_t k, struct nvdp__unifor
     return below(digits, &r, x);
 }
 
-/* True with probability e^(-x (2k + x)/(2k + 2)); k + 1 of these give e^(-x (2k + x)/2). */
+/* Returns true with probability e^(-x (2k + x)/(2k + 2)); k + 1 such events give e^(-x (2k +
+ * x)/2). */
 INLINE bool keep_once(struct nvdp__digits *digits, uint32_t k, struct nvdp__uniform *x) {
     struct nvdp__uniform y[2];
     struct nvdp__uniform *last = x;
@@ -161,12 +163,12 @@ double nvdp__exact_normal_value(const struct nvdp__exact_normal *normal) {
  *     (mean + sigma eps)/u = b + v,   v = S Y 2^-s,   Y = 2^64 (k + x),   s = 84 - q
  *     n                    = floor((b + 2^31 + v)/2^32)
  *
- * Y lies between the integer y of its known digits and y + 1, so n is decided if both ends of [S
- * y, S (y + 1)) give the same n. They differ with probability (1 + S 2^-s)/2^32. Then
+ * Y lies between the integer y of its known digits and y + 1, so n is decided if both ends of [S y,
+ * S (y + 1)) give the same n. The two ends differ with probability (1 + S 2^-s)/2^32. In this case,
  *
  *     b + 2^31 + v >= n 2^32   <=>   k + x >= (n 2^32 - b - 2^31) 2^(s-64) / S
  *
- * is decided by comparing with the digits of the quotient, as many as necessary. */
+ * is decided by a comparison with as many digits of the quotient as necessary. */
 
 int64_t nvdp__grid_mean(const struct nvdp__rounding_grid *grid, double mean) {
     const double max = ldexp(1, NVDP__GRID_RANGE + NVDP__MEAN_BITS);
@@ -179,7 +181,7 @@ bool nvdp__grid_takes(const struct nvdp__rounding_grid *grid, double sigma) {
     return steps >= ldexp(1, -NVDP__GRID_RANGE) && steps <= ldexp(1, NVDP__GRID_RANGE);
 }
 
-/* sigma in steps: significand in [2^52, 2^53), and s. */
+/* sigma in steps: the significand in [2^52, 2^53), and s. */
 struct scale {
     uint64_t significand;
     int shift;
@@ -189,7 +191,7 @@ INLINE struct scale scale_of(const struct nvdp__rounding_grid *grid, double sigm
     union {
         double value;
         uint64_t bits;
-    } s = {sigma}; /* normal and positive: see nvdp__grid_takes */
+    } s = {sigma}; /* a normal and positive number: see nvdp__grid_takes() */
     int q = (int)(s.bits >> (SIGNIFICANT - 1)) - 1023 - grid->exponent;
     return (struct scale){(s.bits & ((UINT64_C(1) << (SIGNIFICANT - 1)) - 1)) |
                               UINT64_C(1) << (SIGNIFICANT - 1),
@@ -198,7 +200,7 @@ INLINE struct scale scale_of(const struct nvdp__rounding_grid *grid, double sigm
 
 typedef unsigned __int128 wide;
 
-/* True if k + x >= distance 2^(s-64) / S. */
+/* Returns true if k + x >= distance 2^(s-64) / S. */
 __attribute__((noinline)) static bool reaches(struct nvdp__digits *digits,
                                               struct nvdp__exact_normal *normal, struct scale scale,
                                               wide distance) {

@@ -1,5 +1,5 @@
-/* Files as in file.h: atomic writing and its leftovers, then opening, paths, streams that call a
- * function, and output directories. input.c reads. */
+/* Files as in file.h: atomic writing and leftovers of it, then opening, paths, streams that call a function, and
+ * output directories. input.c has the reading. */
 #include "base/file.h"
 
 #include "base/array.h"
@@ -29,16 +29,17 @@ bool nvdp__lock_whole(int fd) {
     return fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
 
-/* Locks a new temporary file, so that others see that it is being written; false if another
- * process removed it as a leftover before that. On file systems without locks, no process gets
- * one, and this succeeds. */
+/* Locks a new temporary file, so that other processes see that it is being written. Returns false if another process
+ * removed the file as a leftover before the lock. On file systems without locks, no process gets a lock, and this
+ * function succeeds. */
 static bool claim(int fd) {
     struct stat info;
     if (!nvdp__lock_whole(fd) && (errno == EAGAIN || errno == EACCES)) return false;
     return fstat(fd, &info) == 0 && info.st_nlink > 0;
 }
 
-/* The target of path if it is a link: writing to /dev/stdout must not replace the link itself. */
+/* Returns the target of path if path is a link, because writing to /dev/stdout must not replace the link itself;
+ * else a copy of path. */
 static char *target_of(struct nvdp_context *ctx, const char *path) {
     struct stat info;
     char *target = NULL;
@@ -52,12 +53,12 @@ bool nvdp__is_unnamed(const char *temporary) {
     return strncmp(temporary, of_process, sizeof of_process - 1) == 0;
 }
 
-/* Opens a file without a name in the folder of path; -1 if that is impossible. */
+/* Opens a file without a name in the folder of path; returns -1 if that is impossible. */
 static int open_unnamed(const char *path) {
     return open(nvdp__path_folder(path).text, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
 }
 
-/* Creates such a file and returns its place in /proc.  Leaves *name NULL if that is impossible. */
+/* Creates a file without a name and returns its path in /proc. Leaves *name NULL if that is impossible. */
 static nvdp_status create_unnamed(struct nvdp_context *ctx, const char *path, char **name,
                                   int *fd) {
     nvdp__auto(nvdp__close_owned) int opened = open_unnamed(path);
@@ -80,7 +81,7 @@ nvdp_status nvdp__check_room(struct nvdp_context *ctx, const char *path, uint64_
                             ceil((double)bytes / (1 << 20)));
 }
 
-/* The bytes that a temporary name keeps of a file's name: NAME_MAX without room for the rest. */
+/* Number of bytes that a temporary name keeps of a file's name: NAME_MAX without room for the suffix. */
 enum { KEPT = NAME_MAX - 48 };
 
 /* Returns the n-th temporary name of a file: PATH.partial-PID-N. A long name is cut. */
@@ -90,9 +91,9 @@ static struct nvdp__path temporary_name(const char *path, int n) {
                              (long)getpid(), n);
 }
 
-/* Creates an empty temporary file beside path, with the permissions of a replaced file: locked, or, if `unnamed` is set
- * and possible, without a name.  Refuses devices and pipes, because renaming would replace them instead of writing to
- * them. */
+/* Creates an empty temporary file beside path, with the permissions of the file that it will replace. The file is
+ * locked or, if `unnamed` is set and possible, has no name. Refuses devices and pipes, because renaming would
+ * replace them instead of writing to them. */
 static nvdp_status create_temporary(struct nvdp_context *ctx, const char *path, bool unnamed,
                                     char **name, int *fd) {
     struct stat info;
@@ -128,7 +129,7 @@ nvdp_status nvdp__check_folder_of(struct nvdp_context *ctx, const char *path) {
     nvdp__autofree char *target = path != NULL ? target_of(ctx, path) : NULL;
     if (path == NULL) return NVDP_OK;
     NVDP_TRY(NVDP__MADE(target));
-    const char *folder = dirname(target); /* modifies target */
+    const char *folder = dirname(target); /* modifies `target` */
     struct stat info;
     const int err = stat(folder, &info) != 0 ? errno : S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
     if (err == ENOENT)
@@ -175,8 +176,8 @@ void nvdp__sync_directory(const char *path) {
     if (fd >= 0) (void)!fsync(fd);
 }
 
-/* Renames without replacing. If the file system does not support this, links and unlinks; if it
- * has no links either, checks first. */
+/* Renames without replacing. If the file system does not support this, links and unlinks; if the file system has no
+ * links either, checks first. */
 static int rename_to_new(const char *from, const char *to) {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
     if (errno != EINVAL && errno != ENOSYS) return -1;
@@ -187,7 +188,7 @@ static int rename_to_new(const char *from, const char *to) {
     return -1;
 }
 
-/* Gives a file without a name a temporary one, and renames it onto a file that exists. */
+/* Gives a file without a name a temporary name, and renames the file onto a file that exists. */
 static int link_onto(const char *from, const char *to) {
     int done = -1;
     for (int n = 0; n < MAX_TEMPORARY && done != 0; n++) {
@@ -204,7 +205,7 @@ static int link_onto(const char *from, const char *to) {
     return done;
 }
 
-/* Renames, or links a file that has no name, which is forgotten if it got one. */
+/* Renames a file, or links a file without a name; once the file has a name, its path in /proc is forgotten. */
 static int give_name(char *from, const char *to, bool replace) {
     if (!nvdp__is_unnamed(from)) return replace ? rename(from, to) : rename_to_new(from, to);
     int done = linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW);
@@ -213,7 +214,7 @@ static int give_name(char *from, const char *to, bool replace) {
     return done;
 }
 
-/* Gives a file its name; may always replace an empty file. */
+/* Gives a file its final name; an empty file may always be replaced. */
 static nvdp_status rename_onto(struct nvdp_context *ctx, char *from, const char *to, bool replace) {
     struct stat info;
     replace = replace || (stat(to, &info) == 0 && info.st_size == 0);
@@ -234,9 +235,10 @@ nvdp_status nvdp__output_flush(struct nvdp__output *out) {
 
 nvdp_status nvdp__output_commit(struct nvdp__output *out, bool replace) {
     nvdp_status status = nvdp__output_flush(out);
-    /* All is on the disk: fclose() has nothing left to do. */
+    /* all data are on the disk, so fclose() has nothing left to do */
     if (status == NVDP_OK) status = rename_onto(out->ctx, out->temporary, out->path, replace);
-    if (status == NVDP_OK) out->temporary[0] = '\0'; /* has its name: nothing to remove */
+    /* the file has its final name, so no temporary file is left to remove */
+    if (status == NVDP_OK) out->temporary[0] = '\0';
     nvdp__output_abort(out);
     return status;
 }
@@ -249,12 +251,12 @@ void nvdp__output_abort(struct nvdp__output *out) {
     *out = (struct nvdp__output){0};
 }
 
-/* True if the name is NAME.partial-PID-N with NAME = `of`, maybe cut (NULL: any). */
+/* Returns true if the name is NAME.partial-PID-N with NAME = `of`, which may be cut; `of` is NULL for any NAME. */
 static bool is_temporary_name(const char *name, const char *of) {
     static const char middle[] = ".partial-";
     const char *at = NULL;
     for (const char *next = name; (next = strstr(next, middle)) != NULL; next++)
-        at = next; /* the last one */
+        at = next; /* finds the last occurrence */
     if (at == NULL) return false;
     const size_t length = (size_t)(at - name);
     if (of != NULL && (nvdp__min(strlen(of), KEPT) != length || strncmp(name, of, length) != 0))
@@ -282,7 +284,7 @@ nvdp_status nvdp__remove_leftovers(struct nvdp_context *ctx, const char *directo
 }
 
 nvdp_status nvdp__remove_leftovers_of(struct nvdp_context *ctx, const char *path) {
-    struct nvdp__path name = nvdp__path_format("%s", path); /* basename() modifies it */
+    struct nvdp__path name = nvdp__path_format("%s", path); /* basename() modifies the copy */
     return nvdp__remove_leftovers(ctx, nvdp__path_folder(path).text, basename(name.text));
 }
 
@@ -327,8 +329,8 @@ nvdp_status nvdp__not_regular(struct nvdp_context *ctx, const char *path, mode_t
                                                        : "something else");
 }
 
-/* stat() comes first, because a socket cannot be opened and opening some devices has effects.
- * O_NONBLOCK ensures that a FIFO that replaces the file in between does not block either. */
+/* Opens a regular file. stat() comes first, because a socket cannot be opened and opening some devices has effects.
+ * O_NONBLOCK ensures that the call does not block if a FIFO replaces the file after stat(). */
 static nvdp_status open_regular(struct nvdp_context *ctx, const char *path, int flags, int *fd) {
     struct stat info;
     const bool there = stat(path, &info) == 0;
@@ -458,7 +460,7 @@ nvdp_status nvdp__refuse_same(struct nvdp_context *ctx, const char *option, cons
     if (out == NULL || in == NULL || (strcmp(out, in) != 0 && !nvdp__same_file(out, in)))
         return NVDP_OK;
     if (stat(out, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
-        return NVDP_OK; /* such as a terminal, which is both input and output */
+        return NVDP_OK; /* for example a terminal, which is both input and output */
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                       "%s: expected a file or folder other than the input %s", option, in);
 }
@@ -554,14 +556,14 @@ nvdp_status nvdp__outdir_lock(struct nvdp_context *ctx, const char *directory, D
     return nvdp__outdir_tidy(ctx, directory);
 }
 
-/* Unlocks even if a process forked in the meantime still has the directory open. */
+/* Unlocks even if a process that was forked in the meantime still has the directory open. */
 void nvdp__outdir_unlock(DIR *lock) {
     if (lock == NULL) return;
     (void)flock(dirfd(lock), LOCK_UN);
     closedir(lock);
 }
 
-/* True if DIRECTORY/name exists.  A path that no system call takes does not. */
+/* Returns true if DIRECTORY/name exists; false for a path that no system call accepts. */
 static bool holds(const char *directory, const char *name) {
     return nvdp__exists(nvdp__path_format("%s/%s", directory, name).text);
 }
@@ -596,13 +598,13 @@ nvdp_status nvdp__outdir_check_model(struct nvdp_context *ctx, const char *model
         length--;
     const bool named =
         length >= sizeof own && strncmp(model + length - strlen(own), own, strlen(own)) == 0;
-    /* RUN/model/.. is RUN; shortened for the message */
+    /* RUN/model/.. is RUN, shortened for the message */
     if (named) run.text[length - strlen(own)] = '\0';
     if (!named && !nvdp__same_file(model, nvdp__path(model, "../model").text)) return NVDP_OK;
     return nvdp__outdir_check_ended(ctx, run.text);
 }
 
-/* Removes matching files. glob() would also treat the directory's own name as a pattern. */
+/* Removes matching files. glob() would also treat the name of the directory as a pattern. */
 static nvdp_status remove_matching(struct nvdp_context *ctx, const char *directory,
                                    const char *pattern) {
     nvdp__autoptr(closedir) DIR *folder = opendir(directory);

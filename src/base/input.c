@@ -1,5 +1,6 @@
-/* Files that are read once from their start (file.h): streams, then what lies over every reader of texts: unpacking
- * (gzip, xz), decoding (UTF-16), refusing by name what is not text. Then whole files and lines. */
+/* Files that are read once from their start (file.h). The file has first the streams, then what all readers of texts
+ * share: unpacking (gzip, xz), decoding (UTF-16), and refusing data that are not text. Then follow whole files and
+ * lines. */
 #include "base/array.h"
 #include "base/file.h"
 
@@ -18,17 +19,18 @@
 
 enum {
     READ_BYTES = 1 << 16,
-    HEAD_BYTES = 512, /* unpacked bytes that decide about the kind of data */
+    HEAD_BYTES = 512, /* number of unpacked bytes that decide the kind of data */
     MAGIC_BYTES = 6,
     WAIT_MS = 100,
     MAX_WAITS = 600,
-    GZIP_WINDOW = 15 + 16 /* zlib: the largest window, and a header of gzip */
+    GZIP_WINDOW = 15 + 16 /* for zlib: the largest window, and the header of gzip */
 };
-static const uint64_t UNPACK_MEMORY = UINT64_C(1) << 30; /* xz -9 needs 65 MiB */
+/* max bytes for unpacking; xz -9 needs 65 MiB */
+static const uint64_t UNPACK_MEMORY = UINT64_C(1) << 30;
 
 /* --- streams --- */
 
-/* Waits for data for a moment; fails if the context is cancelled. */
+/* Waits a moment for data; fails if the context is cancelled. */
 static nvdp_status wait_for_data(struct nvdp_context *ctx, const char *path, int fd, bool *ready) {
     struct pollfd data = {.fd = fd, .events = POLLIN};
     if (nvdp_context_cancelled(ctx))
@@ -37,8 +39,8 @@ static nvdp_status wait_for_data(struct nvdp_context *ctx, const char *path, int
     return NVDP_OK;
 }
 
-/* Waits until a process opens the FIFO for writing. An unnamed pipe gets no new writer: it has
- * data, a writer or its end. */
+/* Waits until a process opens the FIFO for writing. An unnamed pipe gets no new writer: it has data, a writer, or
+ * has ended. */
 static nvdp_status wait_for_writer(struct nvdp_context *ctx, const char *path, int fd) {
     struct statfs system;
     bool ready = fstatfs(fd, &system) == 0 && system.f_type == PIPEFS_MAGIC;
@@ -93,18 +95,18 @@ struct nvdp__input {
     struct nvdp_context *ctx;
     char *path;
     int fd;
-    uint64_t size; /* of a regular file, else 0 */
+    uint64_t size; /* size of a regular file, else 0 */
     enum packing packing;
-    bool ended; /* end of the unpacked data reached */
+    bool ended; /* true if the end of the unpacked data was reached */
     lzma_stream xz;
     z_stream gz;
-    uint64_t total_in, total_out; /* of compressed data */
-    uint8_t *buffer;              /* [READ_BYTES] raw bytes; NULL: all reads are direct */
+    uint64_t total_in, total_out; /* bytes of compressed data read, and unpacked bytes */
+    uint8_t *buffer;              /* [READ_BYTES] raw bytes; NULL if all reads are direct */
     size_t used, have;
     enum encoding encoding;
-    uint8_t *wide; /* [READ_BYTES] UTF-16, of which `kept` bytes are not decoded yet */
+    uint8_t *wide; /* [READ_BYTES] UTF-16, of which the last `kept` bytes are not decoded yet */
     size_t kept;
-    uint8_t *text; /* [2 READ_BYTES] unpacked and decoded bytes that come next */
+    uint8_t *text; /* [2 READ_BYTES] unpacked and decoded bytes that are read next */
     size_t text_used, text_have;
 };
 
@@ -119,7 +121,7 @@ static nvdp_status damaged(const struct nvdp__input *input, const char *found) {
                       input->path, input->packing == XZ ? "xz" : "gzip", found);
 }
 
-/* The size of a pipe is the number of bytes read so far. */
+/* Fails if the data unpack to too many bytes. The size of a pipe is the number of bytes read so far. */
 static nvdp_status check_ratio(const struct nvdp__input *input) {
     const uint64_t stored = input->size > 0 ? input->size : input->total_in;
     if (nvdp__may_unpack(stored, input->total_out)) return NVDP_OK;
@@ -150,7 +152,7 @@ static nvdp_status step_xz(struct nvdp__input *input, size_t room, uint8_t *byte
                                                         : "damaged data");
 }
 
-/* A gzip file may have several members, and zeros after the last one. */
+/* Continues after the end of a member: a gzip file may have several members, and zeros after the last member. */
 static nvdp_status end_member(struct nvdp__input *input) {
     for (;;) {
         while (input->used < input->have && input->buffer[input->used] == 0)
@@ -207,7 +209,7 @@ static nvdp_status read_unpacked(struct nvdp__input *input, size_t size, uint8_t
     return NVDP_OK;
 }
 
-/* --- what the bytes are --- */
+/* --- the kind of the bytes --- */
 
 #define READ_ARROW                                                                                 \
     "Python turns it into JSON lines: import datasets; "                                           \
@@ -247,7 +249,7 @@ static bool has(const uint8_t *head, size_t have, size_t at, const char *bytes, 
     return have >= at + size && memcmp(head + at, bytes, size) == 0;
 }
 
-/* Recognizes UTF-16 without a byte-order mark by three characters of ASCII. */
+/* Recognizes UTF-16 without a byte-order mark by three ASCII characters. */
 static bool is_bare_utf16(const uint8_t *head, size_t have, size_t zero) {
     if (have < MAGIC_BYTES) return false;
     for (size_t i = 0; i < MAGIC_BYTES; i++)
@@ -273,7 +275,7 @@ static nvdp_status recognize(struct nvdp__input *input, const uint8_t *head, siz
     return NVDP_OK;
 }
 
-/* Finds the packing and the encoding; the bytes that were looked at are read again. */
+/* Finds the packing and the encoding. The bytes that were inspected are read again. */
 static nvdp_status look(struct nvdp__input *input) {
     const uint8_t *raw = input->buffer;
     for (size_t got = 1; got > 0 && input->have < MAGIC_BYTES; input->have += got)
@@ -297,7 +299,7 @@ static nvdp_status look(struct nvdp__input *input) {
     if (input->encoding == UTF8) return NVDP_OK;
     NVDP_TRY(NVDP__NEW(input->ctx, input->wide, READ_BYTES));
     if (input->packing == PLAIN)
-        input->used = 2; /* behind the mark */
+        input->used = 2; /* after the mark */
     else
         memcpy(input->wide, input->text + 2, input->kept = input->text_have - 2);
     input->text_have = 0;
@@ -321,7 +323,7 @@ static void put_character(struct nvdp__input *input, uint32_t c) {
     input->text_have += size;
 }
 
-/* Fills `text` from the next units; half of a pair of surrogates becomes U+FFFD. */
+/* Fills `text` from the next UTF-16 units; an unpaired surrogate becomes U+FFFD. */
 static nvdp_status decode(struct nvdp__input *input) {
     enum { HIGH = 0xD800, LOW = 0xDC00, END = 0xE000, REPLACEMENT = 0xFFFD, BEYOND = 0x10000 };
     size_t got = 0, at = 0;
@@ -403,7 +405,7 @@ static nvdp_status read_all_bytes(struct nvdp__input *input, size_t limit, char 
     struct nvdp_context *ctx = input->ctx;
     nvdp__autofree char *text = NULL;
     size_t capacity = 0, have = 0, got = 0;
-    /* The size is a hint only: it is 0 for a pipe, and a file may change while it is read. */
+    /* the size is only a hint: it is 0 for a pipe, and a file may change while it is read */
     if (input->size > limit)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at most %zu bytes, found %zu",
                           input->path, limit, (size_t)input->size);

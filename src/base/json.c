@@ -11,7 +11,8 @@
 #include <time.h>
 
 enum { JSON_LIMIT = 1 << 28, QUOTE_SIZE = 64, INDENT = 2, DIGITS = 17 };
-static const double EXACT = 9007199254740992; /* 2^53: below it every integer is exact in double */
+/* 2^53: below this, every integer is exact in double */
+static const double EXACT = 9007199254740992;
 
 /* Turns reals that are integers back into integers. */
 static json_t *with_integers(json_t *value) {
@@ -29,8 +30,8 @@ static json_t *with_integers(json_t *value) {
     return json_integer((json_int_t)real);
 }
 
-/* Reads integers beyond 64 bits as reals: tokenizers without a limit write model_max_length as
- * 10^30. */
+/* Parses JSON. Reads integers beyond 64 bits as reals, because tokenizers without a limit write
+ * model_max_length as 10^30. */
 static json_t *parse(const char *bytes, size_t count, json_error_t *error) {
     json_t *value = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, error);
     if (value != NULL || json_error_code(error) != json_error_numeric_overflow) return value;
@@ -103,7 +104,7 @@ nvdp_status nvdp__json_write(struct nvdp_context *ctx, const char *path, const j
     return nvdp__output_commit(&output, true);
 }
 
-/* Reports the value found, truncated to a reasonable length. */
+/* Fails with the value that was found, truncated to a reasonable length. */
 static nvdp_status wrong(struct nvdp_context *ctx, const char *path, const char *key,
                          const json_t *found, const char *expected) {
     nvdp__autofree char *text =
@@ -114,7 +115,7 @@ static nvdp_status wrong(struct nvdp_context *ctx, const char *path, const char 
                       cut ? "..." : "");
 }
 
-/* A null value counts as missing: checkpoints write defaults this way. */
+/* Returns a member. A null value counts as missing, because checkpoints write defaults this way. */
 static const json_t *member(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
     return json_is_null(value) ? NULL : value;
@@ -155,7 +156,7 @@ nvdp_status nvdp__json_real(struct nvdp_context *ctx, const char *path, const js
                   : strcmp(text, "inf") == 0  ? INFINITY
                   : strcmp(text, "-inf") == 0 ? -INFINITY
                                               : NAN;
-    if (!(real >= min && real <= max)) { /* false for NaN too */
+    if (!(real >= min && real <= max)) { /* also refuses NaN */
         char expected[96];
         nvdp__snprintf(expected, sizeof expected, "a number from %.9g to %.9g", min, max);
         return wrong(ctx, path, key, value, expected);
@@ -202,7 +203,7 @@ static void write_time(time_t time, char out[32]) {
 }
 
 nvdp_status nvdp__creation_date(struct nvdp_context *ctx, char out[32]) {
-    static const long long last = 253402300799; /* of the year 9999 */
+    static const long long last = 253402300799; /* the last second of the year 9999 */
     const char *epoch = getenv("SOURCE_DATE_EPOCH");
     write_time(time(NULL), out);
     if (epoch == NULL || *epoch == '\0') return NVDP_OK;

@@ -26,7 +26,7 @@ static nvdp_status expected(const struct nvdp__npy *h, const char *what) {
     return nvdp__npy_expected(h, h->at, what);
 }
 
-/* Skips blanks, then `text` if it follows.  Returns true if it did. */
+/* Skips blanks, then `text` if it follows. Returns true if `text` was skipped. */
 static bool take(struct nvdp__npy *h, const char *text) {
     const size_t size = strlen(text);
     while (h->at < h->end && *h->at == ' ')
@@ -36,7 +36,7 @@ static bool take(struct nvdp__npy *h, const char *text) {
     return true;
 }
 
-/* Reads digits; false if there is none, or if the number is too large. */
+/* Reads digits; returns false if there are no digits or the number is too large. */
 static bool take_number(struct nvdp__npy *h, size_t *out) {
     const char *first = h->at;
     for (*out = 0; h->at < h->end && isdigit((unsigned char)*h->at); h->at++)
@@ -45,7 +45,7 @@ static bool take_number(struct nvdp__npy *h, size_t *out) {
     return h->at > first;
 }
 
-/* Reads a type such as '<f4'.  Types of records are lists. */
+/* Reads a type such as '<f4'. A type of records is a list. */
 static nvdp_status read_descr(struct nvdp__npy *h) {
     (void)take(h, "");
     h->descr = h->at;

@@ -4,25 +4,27 @@
 
 #include "base/base.h"
 
-/* A parsed file. The caller decides which types, orders and shapes it takes. */
+/* A parsed header. The caller decides which types, orders and shapes are accepted. */
 struct nvdp__npy {
     struct nvdp_context *ctx;
     const char *path;
     const char *at, *end; /* cursor and end of the header */
-    bool seen[3];         /* descr, fortran_order, shape */
-    const char *descr;    /* at the quoted type, for messages */
-    char order, kind;     /* '<', '>' or '|'; 'f', 'i', 'u', 'b', 'S', 'U', 'O' or another letter */
-    size_t size;          /* bytes of a value; characters of kind 'U' */
+    bool seen[3];         /* true once descr, fortran_order, shape were read */
+    const char *descr;    /* points to the quoted type, for messages */
+    /* order is '<', '>' or '|'; kind is 'f', 'i', 'u', 'b', 'S', 'U', 'O' or another letter */
+    char order, kind;
+    size_t size; /* bytes of a value; for kind 'U', number of characters */
     bool fortran;
     size_t rank, shape[2];
-    const char *values; /* behind the header */
-    size_t bytes;       /* from there to the end of the file */
+    const char *values; /* first byte after the header */
+    size_t bytes;       /* number of bytes from `values` to the end of the file */
 };
 
-/* Parses the header of the file's bytes, called `path` in messages. NVDP_ERR_INPUT for anything but an NPY header. */
+/* Parses the header in the bytes of a file, which messages call `path`. Fails with NVDP_ERR_INPUT for anything but
+ * an NPY header. */
 nvdp_status nvdp__npy_parse(struct nvdp_context *ctx, const char *path, const char *bytes,
                             size_t size, struct nvdp__npy *out);
-/* Always fails: expected `what`, found the header's text from `at` on. */
+/* Always fails: the message has `what`, which was expected, and the header's text from `at` on, which was found. */
 nvdp_status nvdp__npy_expected(const struct nvdp__npy *h, const char *at, const char *what);
 
 #endif

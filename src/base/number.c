@@ -1,4 +1,4 @@
-/* Numbers as text: read and written with a decimal point, whatever LC_NUMERIC the caller's process or thread has.
+/* Reads and writes numbers as text with a decimal point, whatever LC_NUMERIC the caller's process or thread has.
  *
  * The library calls these functions in place of the standard ones; the test `modules` checks its sources.
  * jansson does the same for JSON. */
@@ -15,7 +15,7 @@ static void make(void) {
     made = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-/* The C locale, made once per process.  The C libraries that we know have it as a constant. */
+/* Returns the C locale, made once per process. The C libraries that we know have this locale as a constant. */
 static locale_t c_locale(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make);

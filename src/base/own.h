@@ -1,5 +1,5 @@
-/* Owners of the objects of the public interface and of other libraries, for nvdp__autoptr (base/base.h). Objects of the library's own
- * rooms have theirs beside the declaration of the function that releases them. */
+/* Owners of the objects of the public interface and of other libraries, for nvdp__autoptr (base/base.h). The owner
+ * of an object of this library is defined beside the declaration of the function that releases the object. */
 #ifndef NVDP_SRC_BASE_OWN_H
 #define NVDP_SRC_BASE_OWN_H
 

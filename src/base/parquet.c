@@ -1,6 +1,6 @@
 /* Writes tables as Parquet.
  *
- * The order of this file: Thrift, levels, pages, the end of a file. */
+ * The file has, in this order, Thrift, levels, pages and the end of a file. */
 #include "base/parquet.h"
 
 #include <nvdp/version.h>
@@ -75,7 +75,7 @@ static void put_list(struct nvdp__thrift_bytes *to, int field, int type, size_t 
     if (count >= 15) put_varint(to, count);
 }
 
-/* Begins a nested struct.  Returns the last field of the outer struct, for end_struct(). */
+/* Begins a nested struct. Returns the last field of the outer struct, which end_struct() needs. */
 static int begin_struct(struct nvdp__thrift_bytes *to) {
     const int outer = to->field;
     to->field = 0;
@@ -92,7 +92,7 @@ static void end_struct(struct nvdp__thrift_bytes *to, int outer) {
 enum { REQUIRED, REPEATED = 2 }; /* FieldRepetitionType */
 enum { PLAIN = 0, RLE = 3, LIST = 3 /* ConvertedType */, UNCOMPRESSED = 0, DATA_PAGE = 0 };
 
-/* Writes a run of equal one-bit levels.  Repetition levels mark the value that begins a list; definition levels mark
+/* Writes a run of equal one-bit levels. Repetition levels mark the value that begins a list; definition levels mark
  * that every value exists. */
 static void put_run(struct nvdp__thrift_bytes *to, size_t count, int level) {
     if (count == 0) return;
@@ -141,7 +141,7 @@ nvdp_status nvdp__parquet_page(struct nvdp__parquet_table *table, size_t group, 
     PUT_INTS(head, {1, NVDP__T_I32, DATA_PAGE}, {2, NVDP__T_I32, size}, {3, NVDP__T_I32, size});
     put_field(head, 5, NVDP__T_STRUCT);
     const int outer = begin_struct(head);
-    /* the last two: the encoding of definition levels, then of repetition levels */
+    /* the last two numbers: the encodings of definition levels and of repetition levels */
     PUT_INTS(head, {1, NVDP__T_I32, (int64_t)values}, {2, NVDP__T_I32, PLAIN},
              {3, NVDP__T_I32, RLE}, {4, NVDP__T_I32, RLE});
     end_struct(head, outer);
@@ -159,7 +159,7 @@ nvdp_status nvdp__parquet_page(struct nvdp__parquet_table *table, size_t group, 
 
 /* --- the end of a file --- */
 
-/* Writes an element of the schema.  A list is a group of a repeated group of its elements. */
+/* Writes an element of the schema. A list is a group that contains a repeated group of elements. */
 static void put_element(struct nvdp__thrift_bytes *to, const char *name, int type, int repetition,
                         int children, bool list) {
     const int outer = begin_struct(to);
@@ -216,7 +216,7 @@ nvdp_status nvdp__parquet_end(struct nvdp__parquet_table *table, const char *con
     while (metadata[2 * pairs] != NULL)
         pairs++;
     footer->count = 0;
-    put_int(footer, 1, NVDP__T_I32, 1); /* version */
+    put_int(footer, 1, NVDP__T_I32, 1); /* version of the format */
     put_schema(footer, table);
     put_int(footer, 3, NVDP__T_I64, (int64_t)table->rows);
     put_list(footer, 4, NVDP__T_STRUCT, table->groups);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
-/* One version per instruction set, chosen by the loader. */
+/* Compiles one version per instruction set; the loader chooses one. */
 #if defined NVDP_SANITIZED || !defined __x86_64__ || (defined __clang__ && __clang_major__ < 14)
 #define CLONES
 #else
@@ -22,12 +22,13 @@
 #endif
 
 enum {
-    ROUNDS = 10,                                /* of Philox */
-    LANES = 16,                                 /* blocks, or pairs of normals, computed together */
-    BLOCK_WORDS = 16,                           /* words of a buffer; one block of ChaCha20 */
-    PHILOX_WORDS = 4,                           /* words of one Philox block */
-    PHILOX_BLOCKS = BLOCK_WORDS / PHILOX_WORDS, /* Philox blocks of one buffer */
-    CHUNK_PAIRS = 256                           /* pairs of normals computed per call */
+    ROUNDS = 10, /* rounds of Philox */
+    /* number of blocks, or of pairs of normals, that are computed together */
+    LANES = 16,
+    BLOCK_WORDS = 16,                           /* words per buffer; one block of ChaCha20 */
+    PHILOX_WORDS = 4,                           /* words per Philox block */
+    PHILOX_BLOCKS = BLOCK_WORDS / PHILOX_WORDS, /* Philox blocks per buffer */
+    CHUNK_PAIRS = 256                           /* pairs of normals per call */
 };
 
 /* --- Philox --- */
@@ -84,7 +85,7 @@ CLONES static void philox_run(const uint32_t counter[4], const uint32_t key[2], 
     for (; i + LANES <= count; i += LANES) {
         philox_lanes(LANES, counter, key, i, words + 4 * i);
     }
-    for (; i + 4 <= count; i += 4) { /* the size of a stream's buffer */
+    for (; i + 4 <= count; i += 4) { /* four blocks are the size of a stream's buffer */
         philox_lanes(4, counter, key, i, words + 4 * i);
     }
     for (; i < count; i++) {
@@ -113,8 +114,8 @@ INLINE uint64_t to_bits(double value) {
     return bits;
 }
 
-/* (2j + 1) / 2^53, where j is the high 52 bits of the word, used as the mantissa of a number in
- * [1, 2). */
+/* Returns (2j + 1) / 2^53, where j is the high 52 bits of the word. j is used as the mantissa of
+ * a number in [1, 2). */
 INLINE double open_uniform(uint32_t low, uint32_t high) {
     uint64_t word = (uint64_t)high << 32 | low;
     return from_bits(word >> 12 | UINT64_C(0x3FF0000000000000)) - (1 - 0x1p-53);
@@ -126,7 +127,7 @@ INLINE double open_uniform(uint32_t low, uint32_t high) {
 INLINE double log_positive(double x) {
     uint64_t bits = to_bits(x);
     double m = from_bits((bits & UINT64_C(0x000FFFFFFFFFFFFF)) | UINT64_C(0x3FF0000000000000));
-    /* The exponent as a double: 2^52 + e has e in its low bits. */
+    /* The exponent as a double: 2^52 + e has e in the low bits. */
     double e = from_bits(bits >> 52 | UINT64_C(0x4330000000000000)) - (0x1p52 + 1023);
     double half = m > 1.4142135623730951 ? 0.5 : 1.0;
     double carry = m > 1.4142135623730951 ? 1.0 : 0.0;
@@ -183,7 +184,7 @@ INLINE void cosine_and_sine(double v, double *cosine, double *sine) {
 INLINE void box_muller_lanes(int count, const uint32_t *restrict words, double *restrict out) {
 #pragma omp simd
     for (int i = 0; i < count; i++) {
-        /* nvdp__stream_words wrote them all: NOLINTBEGIN(clang-analyzer-core.CallAndMessage) */
+        /* nvdp__stream_words() wrote all words: NOLINTBEGIN(clang-analyzer-core.CallAndMessage) */
         double u = open_uniform(words[4 * i], words[4 * i + 1]);
         double v = open_uniform(words[4 * i + 2], words[4 * i + 3]);
         /* NOLINTEND(clang-analyzer-core.CallAndMessage) */
@@ -203,7 +204,8 @@ CLONES NO_CONTRACTION static void box_muller(size_t pairs, const uint32_t *words
     if (i < pairs) box_muller_lanes((int)(pairs - i), words + 4 * i, out + 2 * i);
 }
 
-/* Wrappers: per-instruction-set versions of a function visible to other files would be exported. */
+/* Wrappers, because the versions per instruction set would be exported if other files could see
+ * the functions. */
 void nvdp__philox_run(const uint32_t counter[4], const uint32_t key[2], size_t count,
                       uint32_t *words) {
     philox_run(counter, key, count, words);
@@ -260,7 +262,8 @@ static const uint64_t GOLDEN = UINT64_C(0x9E3779B97F4A7C15); /* odd, 2^64 / gold
 
 struct nvdp__stream nvdp__stream_open(const struct nvdp__noise *noise, enum nvdp__purpose purpose,
                                       uint32_t epoch, uint64_t text) {
-    /* For a fixed seed the key is injective in the purpose, and for a fixed purpose in the seed. */
+    /* For a fixed seed, the key is an injective function of the purpose; for a fixed purpose, an
+     * injective function of the seed. */
     uint64_t key = mix(mix(noise->seed + GOLDEN) + (uint64_t)purpose * GOLDEN);
     return (struct nvdp__stream){
         .key = noise->release != NULL ? (uint64_t)purpose : key,
@@ -275,8 +278,8 @@ void nvdp__stream_seek(struct nvdp__stream *stream, uint32_t block) {
     stream->have = 0;
 }
 
-/* Philox counts 2^32 of its blocks, a quarter as many blocks of 16 words. Beyond, the carry
- * selects another key, so that a stream does not repeat itself. */
+/* Philox counts 2^32 Philox blocks, which are a quarter as many blocks of 16 words. Beyond, the
+ * carry selects another key, so that a stream does not repeat itself. */
 static void philox_blocks(struct nvdp__stream *stream, size_t blocks, uint32_t *words) {
     while (blocks > 0) {
         uint64_t first = stream->block * PHILOX_BLOCKS;
@@ -345,7 +348,8 @@ uint64_t nvdp__stream_u64(struct nvdp__stream *stream) {
     return high << 32 | low;
 }
 
-/* (2j + 1) / 2^53 for j of 52 bits: symmetric about 1/2, never 0 or 1, exact. */
+/* Returns (2j + 1) / 2^53 for j of 52 bits, which is exact, symmetric about 1/2, and never 0 or
+ * 1. */
 double nvdp__stream_uniform(struct nvdp__stream *stream) {
     return (double)(nvdp__stream_u64(stream) >> 11 | 1) * 0x1p-53;
 }
@@ -388,8 +392,8 @@ void nvdp__stream_normals_f64(struct nvdp__stream *stream, size_t n, double *out
     }
 }
 
-/* Lemire (2019), "Fast random integer generation in an interval": the high half of a 64 x 64 bit
- * product is uniform if products whose low half is below 2^64 mod n are rejected. */
+/* Uses Lemire (2019), "Fast random integer generation in an interval": the high half of a 64 x
+ * 64 bit product is uniform if products whose low half is below 2^64 mod n are rejected. */
 uint64_t nvdp__stream_below(struct nvdp__stream *stream, uint64_t n) {
     unsigned __int128 product = (unsigned __int128)nvdp__stream_u64(stream) * n;
     if ((uint64_t)product < n) {

@@ -1,4 +1,4 @@
-/* Collective operations of processes that train together (ranks.h): shares of work, sums,
+/* Collective operations of processes that train together (ranks.h): shares of work, sums, and
  * agreement on failures. */
 #include "base/ranks.h"
 
@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include <sodium.h>
 
-enum { CHUNK = 1 << 20 }; /* floats per call of a sum */
+enum { CHUNK = 1 << 20 }; /* number of floats per call of a sum */
 
 struct nvdp__range nvdp__rank_range(const struct nvdp_context *ctx, size_t n) {
     const size_t rank = nvdp__rank(ctx), size = nvdp__rank_count(ctx);
@@ -25,12 +25,13 @@ struct nvdp__range nvdp__rank_balanced(const struct nvdp_context *ctx, size_t n,
     const size_t rank = nvdp__rank(ctx), size = nvdp__rank_count(ctx);
     const size_t max = nvdp__rank_max(ctx, n);
     size_t begin = 0, end = 0, total = 0;
-    double before = 0; /* total weight before `end` */
+    double before = 0; /* total weight of the items before `end` */
     for (size_t i = 0; i < n && size > 1; i++)
         total += weight(user, i);
     for (size_t r = 0; r <= rank; r++) {
         const size_t others = (size - 1 - r) * max;
-        const size_t min = n > others ? n - others : 0; /* items that later ranks cannot take */
+        /* number of items that later ranks cannot take */
+        const size_t min = n > others ? n - others : 0;
         const double until = (double)total * (double)(r + 1) / (double)size;
         begin = end;
         for (; end < n && end - begin < max; end++) {

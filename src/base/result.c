@@ -1,5 +1,5 @@
-/* The engine of result tables: prints a struct as JSON and as lines, from its rows.  The order: views, values, JSON,
- * lines, grids. */
+/* The engine of result tables: prints a struct as JSON and as lines, from the rows of the struct's table. The file
+ * has, in this order, views, values, JSON, lines and grids. */
 #include "base/result.h"
 
 #include "base/json.h"
@@ -13,14 +13,14 @@
 
 /* --- the rows of a view --- */
 
-/* A struct of a table, or item k of several. */
+/* The struct of a table, or item k of a list of structs. */
 struct place {
     const struct nvdp_result_table *table;
     const char *view;
-    enum nvdp_result_absent absent; /* not inherited */
+    enum nvdp_result_absent absent; /* not inherited by inner tables */
     const char *result;
     size_t k;
-    size_t room; /* bytes of the struct */
+    size_t room; /* number of bytes of the struct */
 };
 
 /* A row of the struct, with the settings of the view. */
@@ -50,7 +50,8 @@ static const struct nvdp_result_key *find_key(const struct nvdp_result_view *vie
     return NULL;
 }
 
-/* Finds the i-th row of a view: first the rows that it names, then the others.  Returns false after the last one. */
+/* Finds the i-th row of a view: first the rows that the view names, then all other rows. Returns false after the
+ * last row. */
 static bool next_entry(const struct place *at, size_t i, struct entry *out) {
     const struct nvdp_result_view *view = find_view(at->table, at->view);
     const struct nvdp_result_key *key = view != NULL ? view->keys : NULL;
@@ -114,7 +115,7 @@ static const char *word(const struct place *at, const struct nvdp_result_row *ro
     return row->words != NULL ? row->words[of] : row->word(of);
 }
 
-/* Returns whether the number on which the row depends is above 0; true if there is none. */
+/* Returns true if the number on which the row depends is above 0, or if the row depends on no number. */
 static bool is_positive(const struct place *at, const struct nvdp_result_row *row) {
     const void *number =
         row->positive +
@@ -142,7 +143,7 @@ static bool is_there(const struct place *at, const struct nvdp_result_row *row) 
     }
 }
 
-/* Returns the struct of a row that has a table, or the k-th of its list. */
+/* Returns the struct to which a row with a table refers, or the k-th struct of a list. */
 static struct place inner(const struct place *at, const struct entry *entry, size_t k) {
     const struct nvdp_result_table *table = entry->row->of;
     const struct nvdp_result_view *view = find_view(table, entry->view);
@@ -167,14 +168,14 @@ static struct place outer(const struct nvdp_result_table *table, const char *vie
 
 static bool put(json_t *object, const struct place *at, const struct nvdp_result_row *but);
 
-/* Returns the value if it is complete, else releases it and returns NULL. */
+/* Returns the value if `complete`, else releases the value and returns NULL. */
 static json_t *kept(json_t *value, bool complete) {
     if (complete) return value;
     json_decref(value);
     return NULL;
 }
 
-/* Adds the rows except `but` to an object, which it releases on failure; NULL: memory is short. */
+/* Adds all rows except `but` to an object. On failure, releases the object and returns NULL. */
 static json_t *filled(json_t *object, const struct place *at, const struct nvdp_result_row *but) {
     return kept(object, object != NULL && put(object, at, but));
 }
@@ -205,7 +206,7 @@ static json_t *list_json(const struct place *at, const struct entry *entry) {
 
 enum { LEVEL_ROOM = 16 };
 
-/* Returns one of adjacent numbers or intervals. A number that is NaN is "nan" among levels, else null. */
+/* Returns the JSON of one of adjacent numbers or intervals. NaN is "nan" among levels, else null. */
 static json_t *element_json(const struct nvdp_result_row *row, const void *element) {
     const double *value = element;
     if (row->type == NVDP_RESULT_COUNT) return json_integer(whole(element, row->width));
@@ -213,7 +214,7 @@ static json_t *element_json(const struct nvdp_result_row *row, const void *eleme
     return row->levels != NULL ? nvdp__json_number(*value) : nvdp__json_known(*value);
 }
 
-/* Lists adjacent numbers or intervals: {"0.5": value, ...} if the row has levels, else an array. */
+/* Returns adjacent numbers or intervals: {"0.5": value, ...} if the row has levels, else an array. */
 static json_t *array_json(const struct place *at, const struct nvdp_result_row *row) {
     const char *from = member(at, row);
     json_t *list = row->levels != NULL ? json_object() : json_array();
@@ -319,8 +320,9 @@ nvdp_status nvdp__result_pack(struct nvdp_context *ctx, const void *result, cons
 
 /* --- lines of text --- */
 
-/* Appends a number: an upper bound rounded up, a lower bound down, others to the nearest, with the row's decimals, or
- * if it sets none with few significant digits, and thousands as whole numbers. */
+/* Appends a number. An upper bound is rounded up, a lower bound is rounded down, and other numbers are rounded to
+ * nearest. The row may set the number of decimals; else few significant digits are printed, and thousands as whole
+ * numbers. */
 static void say_number(const struct nvdp_result_row *row, double value, struct nvdp__writer *to) {
     const double scaled = (row->scale != 0 ? row->scale : 1) * value;
     if (row->bound != 0 && row->decimals > 0)
@@ -382,21 +384,21 @@ static size_t count_of(const struct place *at, const struct nvdp_result_row *row
                : (size_t)whole(item(at, row) + row->length, row->length_width);
 }
 
-/* --- grids: structs as lines, their labelled rows as columns --- */
+/* --- grids: structs are lines, and the labelled rows of their table are columns --- */
 
 struct grid {
-    FILE *to; /* NULL: only measures the columns */
+    FILE *to; /* NULL if the columns are only measured */
     size_t lines;
-    size_t width[COLUMNS]; /* 0: no line has a value */
+    size_t width[COLUMNS]; /* width per column; 0 if no line has a value */
 };
 
-/* Texts stand left in their column, numbers right. */
+/* Returns true if the column is aligned left, as strings are; numbers are aligned right. */
 static bool is_text(const struct nvdp_result_row *row) {
     return row->type == NVDP_RESULT_TEXT || row->type == NVDP_RESULT_CHARS ||
            row->type == NVDP_RESULT_ENUM;
 }
 
-/* Prints the value of column c, or measures it.  line NULL: its head. */
+/* Prints the value of column c, or measures it. `line` is NULL for the head of the column. */
 static void grid_cell(struct grid *grid, const struct nvdp_result_row *row,
                       const struct place *line, size_t c) {
     char text[VALUE_ROOM] = "-";
@@ -412,7 +414,7 @@ static void grid_cell(struct grid *grid, const struct nvdp_result_row *row,
         nvdp__fprintf(grid->to, is_text(row) ? "  %-*s" : "  %*s", (int)grid->width[c], text);
 }
 
-/* Prints the name at the left and the values of the columns, or measures them.  line NULL: the heads. */
+/* Prints the name at the left and the values of the columns, or measures them. `line` is NULL for the heads. */
 static void grid_line(struct grid *grid, const char *name, const struct place *heads,
                       const struct place *line, const char *note) {
     struct entry entry;
@@ -420,7 +422,7 @@ static void grid_line(struct grid *grid, const char *name, const struct place *h
     if (grid->width[0] < strlen(name)) grid->width[0] = strlen(name);
     if (grid->to != NULL) nvdp__fprintf(grid->to, "  %-*s", (int)grid->width[0], name);
     for (size_t i = 0, c = 1; next_entry(heads, i, &entry); i++) {
-        struct nvdp_result_row row = *entry.row; /* or the row of one level */
+        struct nvdp_result_row row = *entry.row; /* a copy: the row, or the row of one level */
         const size_t columns = row.levels != NULL ? row.array : 1;
         if (row.label == NULL || entry.absent == NVDP_ABSENT_HIDDEN) continue;
         for (size_t k = 0; k < columns && c < COLUMNS; k++, row.offset += row.width) {
@@ -437,7 +439,7 @@ static void grid_line(struct grid *grid, const char *name, const struct place *h
         nvdp__fprintf(grid->to, "%s%s\n", note != NULL ? "  " : "", note != NULL ? note : "");
 }
 
-/* Prints or measures the lines of the entries from `first` on that have the same table; returns the next entry. */
+/* Prints or measures the lines of all entries, from `first` on, that have the same table. Returns the next entry. */
 static size_t grid_lines(struct grid *grid, const struct place *at, size_t first) {
     const struct nvdp_result_table *of = NULL;
     struct entry entry;

@@ -1,5 +1,5 @@
-/* Text (sentence.h): appended, aligned and wrapped; bounds as text; suggestions for misspelled names; untrusted text, and
- * text escaped by one list of replacements per format; patterns. */
+/* Text (sentence.h): appended, aligned and wrapped text; bounds as text; suggestions for misspelled names; untrusted
+ * text; text escaped by one list of replacements per format; patterns. */
 #include "base/sentence.h"
 
 #include <limits.h>
@@ -59,7 +59,7 @@ void nvdp__print_row(FILE *to, const char *name, const char *format, ...) {
     va_end(args);
 }
 
-/* Writes one line of a text after `before`, wrapped; `carried` begins what is carried over. Returns the end of the
+/* Writes one line of a text after `before`, wrapped. `carried` begins the continuation lines. Returns the end of the
  * line. */
 static const char *print_line(FILE *to, const char *word, const char *before, const char *carried) {
     size_t column = strlen(before);
@@ -93,15 +93,15 @@ void nvdp__print_quoted(FILE *to, const char *text) {
 
 /* ---- bounds as text ---- */
 
-/* The smallest multiple of `step` that is not below `value`, or the nearest multiple if it is
- * within 1e-9 of the value. */
+/* Returns the smallest multiple of `step` that is not below `value`, or the nearest multiple if it is within 1e-9 of
+ * the value. */
 static double multiple(double value, double step) {
     const double quotient = value / step, nearest = round(quotient);
     return fabs(quotient - nearest) <= 1e-9 * fabs(quotient) ? nearest : ceil(quotient);
 }
 
-/* Rounds up to `digits` significant digits. Scales by a power of ten with nonnegative exponent,
- * because only those are exact. */
+/* Rounds up to `digits` significant digits. Scales by a power of ten with a nonnegative exponent, because only such
+ * powers are exact. */
 static double rounded(double value, int digits) {
     const int place = (int)floor(log10(fabs(value))) + 1 - digits;
     const double power = pow(10, abs(place));
@@ -121,12 +121,12 @@ struct nvdp__short_text nvdp__samples_text(double samples) {
     return nvdp__short_text(samples == 1 ? "one sample" : "%.0f samples", samples);
 }
 
-/* Rounds up with sign 1, and down with sign -1. */
+/* Formats a bound: rounds up if sign is 1, and down if sign is -1. */
 static struct nvdp__short_text bound(double value, int sign) {
     enum { DIGITS = 4 };
     const double made =
         isfinite(value) && value != 0 ? sign * rounded(sign * value, DIGITS) : value;
-    const bool plain = fabs(made) < 1e9 && fabs(made) >= 1e3; /* "12720", not "1.272e+04" */
+    const bool plain = fabs(made) < 1e9 && fabs(made) >= 1e3; /* prints "12720", not "1.272e+04" */
     return nvdp__short_text(plain ? "%.0f" : "%.4g", made);
 }
 
@@ -150,16 +150,16 @@ double nvdp__lower_bound(double value, int decimals) {
 
 /* ---- suggestions for misspelled names, by edit distance ---- */
 
-/* Longer names are not compared. */
+/* Max length of names that are compared. */
 enum { LONGEST = 40 };
 
-/* '_' equals '-'. */
+/* Normalizes a letter: '_' counts as '-'. */
 static int letter(char c) {
     return c == '_' ? '-' : c;
 }
 
-/* Number of insertions, deletions, substitutions and swaps of adjacent letters between a and b
- * (Damerau 1964, restricted: each position is edited once). */
+/* Returns the number of insertions, deletions, substitutions and swaps of adjacent letters between a and b (Damerau
+ * 1964, restricted: each position is edited once). */
 static size_t distance(const char *a, const char *b) {
     size_t row[3][LONGEST + 1], n = strlen(a), m = strlen(b);
     for (size_t j = 0; j <= m; j++)
@@ -193,7 +193,8 @@ const char *nvdp__preset_name(const char *name) {
 
 /* ---- untrusted text ---- */
 
-/* Decodes a character of UTF-8 and returns its bytes, 0 if the bytes end within it, or -1 if they are not UTF-8. */
+/* Decodes a character of UTF-8. Returns the number of its bytes, 0 if the bytes end within the character, or -1 if
+ * the bytes are not UTF-8. */
 static int decode(const unsigned char *at, size_t count, uint32_t *code) {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     const int length = at[0] < 0x80                    ? 1
@@ -238,7 +239,8 @@ size_t nvdp__show_character(const char *text, size_t count, char out[NVDP__SHOWN
     return (size_t)abs(length);
 }
 
-/* Shows the first character of a text that ends with NUL, and returns the rest: an incomplete character is no UTF-8. */
+/* Writes the first character of a NUL-terminated string in visible form, and returns the rest of the string. An
+ * incomplete character is not UTF-8. */
 static const char *show_next(const char *text, char out[NVDP__SHOWN]) {
     const size_t length = nvdp__show_character(text, SIZE_MAX, out);
     return text + length;
@@ -330,8 +332,8 @@ void nvdp__put_markdown(FILE *to, const char *text) {
     put(to, text, list);
 }
 
-/* True if a spreadsheet would evaluate the cell. Numbers, and texts of numbers such as
- * "-0.5 to +1", are harmless. A quote before the cell makes it text. */
+/* True if a spreadsheet would evaluate the cell. Numbers, and strings of numbers such as "-0.5 to +1", are harmless.
+ * A quote before the cell makes the cell a string. */
 static bool is_formula(const char *text) {
     return *text != '\0' && strchr("=+-@\t\r", *text) != NULL &&
            text[strspn(text, "0123456789.+-e% ()\302\261tofina")] != '\0';
@@ -442,7 +444,8 @@ char *nvdp__escaped(struct nvdp_context *ctx, void (*writer)(FILE *to, const cha
 
 /* ---- patterns ---- */
 
-/* Returns whether the character or class at `at` has the byte, and its end in *after. */
+/* Returns true if the character or class at `at` contains the byte; sets *after to the end of the character or
+ * class. */
 static bool has_byte(const char *at, unsigned char byte, const char **after) {
     bool found = false;
     if (*at != '[') {
@@ -458,7 +461,7 @@ static bool has_byte(const char *at, unsigned char byte, const char **after) {
     return found;
 }
 
-/* Reads a count such as {2} or {1,63} at `at`.  Without one, min and max are 1. */
+/* Reads a count such as {2} or {1,63} at `at`. If there is no count, min and max are 1. */
 static const char *read_count(const char *at, int *min, int *max) {
     char *end = NULL;
     *min = *max = 1;
