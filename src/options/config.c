@@ -1,5 +1,5 @@
-/* Configurations: options by name, for one or several kinds of work, with presets and files.  The order: entries,
- * values, files, presets, conflicts of presets, structs. */
+/* Configurations: options by name, for one or several kinds of work, with presets and files. The file has, in this
+ * order, entries, values, files, presets, conflicts of presets and structs. */
 #include "options/schema.h"
 
 #include "base/array.h"
@@ -12,26 +12,29 @@
 #include <string.h>
 
 struct entry {
-    struct nvdp_option row; /* with its parent, its place and its default filled in */
-    void *at;               /* address of its value; NULL for synonyms */
+    struct nvdp_option row; /* the row, with parent, place and default filled in */
+    void *at;               /* address of the value; NULL for synonyms */
     struct entry
-        *twin; /* the option of the same name in another kind of work; has the same value */
-    bool own;  /* an option of the program */
+        *twin; /* the option of the same name in another kind of work, which has the same value */
+    bool own;  /* true for an option of the program */
     bool given;
-    const char *as;         /* the name under which it was given: its own or a synonym */
-    size_t source;          /* number of the file that gave it, from 1; 0: none */
-    union nvdp__value kept; /* for rows that fill no struct */
+    const char *as; /* the name that the caller used: the option's name or a synonym */
+    /* number of the file that gave the option, from 1; 0 if no file gave it */
+    size_t source;
+    union nvdp__value kept; /* value of a row that fills no struct */
     union nvdp__value
-        fallback; /* the default; for a program's row without one, the struct's previous value */
-    char *text;   /* the current value */
-    char *usual;  /* the default */
-    char *preset, *next; /* value from the preset; from the preset being read; NULL: none */
+        /* the default; if a program's row has no default, the previous value in the struct */
+        fallback;
+    char *text;  /* text of the current value */
+    char *usual; /* text of the default */
+    /* value from the preset; value from the preset that is being read; NULL if there is none */
+    char *preset, *next;
 };
 
 enum {
     PARTS = NVDP__CONFIG_PARTS,
     KNOWN_SIZE = 512,
-    MAX_FILE = 1 << 24 /* bytes of a configuration file */
+    MAX_FILE = 1 << 24 /* max bytes of a configuration file */
 };
 
 /* One kind of work, and the struct that its options fill. */
@@ -46,7 +49,7 @@ struct nvdp_config {
     size_t parts;
     struct entry **entry; /* in the order of the help */
     size_t entries, capacity;
-    size_t files; /* files read */
+    size_t files; /* number of files read */
 };
 
 static nvdp_status out_of_memory(const struct nvdp_config *config) {
@@ -62,7 +65,7 @@ static struct entry *find(const struct nvdp_config *config, const char *name) {
     return NULL;
 }
 
-/* Sets the value of an entry.  Copies texts. */
+/* Sets the value of an entry. Copies strings. */
 static nvdp_status store(struct nvdp_config *config, struct entry *entry, union nvdp__value value) {
     char number[NVDP__NUMBER_TEXT];
     const char *text = nvdp__option_format(&entry->row, &value, number);
@@ -76,13 +79,14 @@ static nvdp_status store(struct nvdp_config *config, struct entry *entry, union 
     return NVDP_OK;
 }
 
-/* Inserts an entry after the option that it names, or at the end but before `threads`.  Owns the entry. */
+/* Inserts an entry after the option that the row refers to, or at the end but before `threads`. Takes over the
+ * entry. */
 static nvdp_status add_entry(struct nvdp_config *config, struct entry *entry) {
     size_t at = config->entries;
     if (at > 0 && strcmp(config->entry[at - 1]->row.name, threads_name) == 0) at--;
     struct entry *known = find(config, entry->row.name);
     if (known != NULL) {
-        struct entry *last = entry; /* last of the entry's own twins */
+        struct entry *last = entry; /* the last of the entry's twins */
         while (last->twin != NULL)
             last = last->twin;
         last->twin = known->twin;
@@ -90,7 +94,7 @@ static nvdp_status add_entry(struct nvdp_config *config, struct entry *entry) {
         nvdp_status status = NVDP_OK;
         if (known->at != NULL)
             status = store(config, known, nvdp__option_at(&known->row, known->at));
-        if (status != NVDP_OK) { /* the caller still owns it */
+        if (status != NVDP_OK) { /* after a failure, the caller still owns `entry` */
             known->twin = last->twin;
             last->twin = NULL;
         }
@@ -183,7 +187,7 @@ const struct nvdp__kind *const nvdp__kinds[] = {
     NULL};
 #undef KIND
 
-/* Finds the kind whose name is the first `size` bytes of `name`. */
+/* Finds the kind of work whose name is the first `size` bytes of `name`. */
 static nvdp_status find_kind(struct nvdp_context *ctx, const char *name, size_t size,
                              const struct nvdp__kind **out) {
     char known[KNOWN_SIZE];
@@ -291,7 +295,7 @@ static bool is_set(const struct entry *entry) {
 static bool implies(const struct nvdp__implied *implied, const struct entry *when) {
     const char *is = implied->is != NULL ? implied->is : when->usual;
     if (when->text == NULL || is == NULL)
-        return when->text != NULL; /* without a text it is the default */
+        return when->text != NULL; /* a value without text is the default */
     return (strcmp(when->text, is) == 0) == (implied->is != NULL);
 }
 
@@ -312,7 +316,7 @@ static nvdp_status imply(struct nvdp_config *config, const struct nvdp__schema *
     return NVDP_OK;
 }
 
-/* Parses `text`.  `path` (NULL: none) is the file that gives it. */
+/* Parses `text`. `path` is the file that gives the text; NULL if no file does. */
 static nvdp_status read_value(struct nvdp_config *config, const struct entry *entry,
                               const char *path, const char *text, union nvdp__value *value) {
     if (!nvdp__option_parse(&entry->row, text, value))
@@ -331,7 +335,8 @@ enum origin { GIVEN, PRESET };
 
 static nvdp_status take_preset(struct nvdp_config *config, const char *name);
 
-/* Fails if the caller, or one file, gives an option under two of its names: no order decides which one counts. */
+/* Fails if the caller, or one file, gives an option under two of its names, because no order decides which value
+ * counts. */
 static nvdp_status check_name(struct nvdp_config *config, const struct entry *entry, const char *as,
                               const char *path) {
     const size_t source = path != NULL ? config->files : 0;
@@ -344,7 +349,7 @@ static nvdp_status check_name(struct nvdp_config *config, const struct entry *en
                       path != NULL ? as : nvdp__as_option(config->ctx, as).text);
 }
 
-/* Gives a value to an option.  `as` is the name that the caller used. */
+/* Gives a value to an option. `as` is the name that the caller used. */
 static nvdp_status give(struct nvdp_config *config, struct entry *entry, const char *as,
                         const char *path, const char *text, enum origin origin) {
     union nvdp__value value = entry->fallback;
@@ -434,7 +439,8 @@ const struct nvdp_option *nvdp_config_option(const struct nvdp_config *config, s
     return i < config->entries ? &config->entry[i]->row : NULL;
 }
 
-/* Finds the option of a file's key in the object `parent` (NULL: the outermost object, where option names work too). */
+/* Finds the option for a file's key in the object `parent`. If parent is NULL, the key is in the outermost object,
+ * where names of options are accepted, too. */
 static struct entry *find_key(const struct nvdp_config *config, const char *parent,
                               const char *key) {
     for (size_t i = 0; i < config->entries; i++) {
@@ -491,7 +497,7 @@ static nvdp_status load_members(struct nvdp_config *config, const char *path, co
         if (json_is_null(value) && nvdp__option_is_text(&entry->row)) continue;
         NVDP_TRY(
             nvdp__option_check_json(config->ctx, NVDP_ERR_ARGUMENT, path, key, &entry->row, value));
-        /* saved lists are strings of joined items; in hand-written lists a string is one item */
+        /* saved lists are strings of joined items; in a hand-written list, a string is one item */
         bool list =
             entry->row.type == NVDP_OPTION_LIST && (entry->row.traits & NVDP_TRAIT_UNSAVED) != 0;
         nvdp__autofree char *text = nvdp__option_text(value, list);
@@ -501,7 +507,7 @@ static nvdp_status load_members(struct nvdp_config *config, const char *path, co
     return NVDP_OK;
 }
 
-/* Loads the text of a file, which came from `path`. */
+/* Loads the contents of a file; `path` is where they came from. */
 static nvdp_status load(struct nvdp_config *config, const char *path, const char *bytes,
                         size_t count, enum origin origin) {
     json_error_t error;
@@ -542,7 +548,7 @@ const char *nvdp_preset(size_t i, const char **text) {
     return nvdp__presets[last].name;
 }
 
-/* Reads the values of a preset into `next` of its options. */
+/* Reads the values of a preset into `next` of the preset's options. */
 static nvdp_status read_preset(struct nvdp_config *config, const char *name) {
     char source[NVDP__KEY_SIZE];
     const struct nvdp__preset *preset = nvdp__presets;
@@ -568,7 +574,7 @@ static nvdp_status read_preset(struct nvdp_config *config, const char *name) {
     return load(config, source, preset->text, strlen(preset->text), PRESET);
 }
 
-/* Replaces the previous preset; NULL removes it.  Changes nothing if the preset cannot be read. */
+/* Replaces the previous preset; NULL removes it. Changes nothing if the new preset cannot be read. */
 static nvdp_status take_preset(struct nvdp_config *config, const char *name) {
     nvdp_status status = name != NULL ? read_preset(config, name) : NVDP_OK;
     bool read = status == NVDP_OK;
@@ -604,12 +610,13 @@ static nvdp_status check_parts(const struct nvdp_config *config) {
 
 /* ---- conflicts between a preset and given options ---- */
 
-/* Returns true if the options are consistent once one of them is not given or loses the preset's value. */
+/* Returns true if the options become consistent when the option `without` is not given or loses the preset's value. */
 static bool repairs(const struct nvdp_config *config, const struct entry *without) {
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *copy = NULL;
     if (nvdp_config_copy(config, &copy) != NVDP_OK) return false;
     struct entry *entry = find(copy, without->row.name);
-    if (entry != NULL && !entry->given) { /* NULL: an option of the program, without effect */
+    /* NULL for an option of the program, which has no effect on results */
+    if (entry != NULL && !entry->given) {
         free(entry->preset);
         entry->preset = NULL;
     }
@@ -706,7 +713,8 @@ nvdp_status nvdp__config_continue(struct nvdp_context *ctx, const struct nvdp_co
         const char *earlier = nvdp__option_format(row, &value, number);
         if ((row->traits & NVDP_TRAIT_NO_EFFECT) != 0) {
             bool call =
-                (row->traits & NVDP_TRAIT_UNSAVED) != 0; /* nothing is known of the earlier call */
+                /* nothing is known about the earlier call */
+                (row->traits & NVDP_TRAIT_UNSAVED) != 0;
             if (entry->given || call) memcpy(at, entry->at, row->width);
         } else if (entry->given &&
                    (earlier == NULL || entry->text == NULL || strcmp(earlier, entry->text) != 0)) {

@@ -1,4 +1,4 @@
-/* The list of result tables, and what programs and Python do with a table (nvdp/result.h).  The engine is in
+/* The list of result tables, and what programs and Python do with a table (nvdp/result.h). The engine is in
  * base/result.c. */
 #include "options/result.h"
 
@@ -41,7 +41,7 @@ nvdp_status nvdp_result_json(struct nvdp_context *ctx, const void *result, const
     return nvdp__json_text(ctx, object, nvdp__result_kind(result)->name, out);
 }
 
-/* Prints the lines of a result whose kind has no text of its own. */
+/* Prints the lines of a result whose kind has no function for its text. */
 static void print_rows(const void *result, FILE *to) {
     nvdp__result_print(nvdp__result_kind(result)->rows, result, to);
 }
@@ -57,7 +57,8 @@ nvdp_status nvdp_result_text(struct nvdp_context *ctx, const void *result, const
     return nvdp__printed(ctx, summary ? kind->summary : kind->print, result, out);
 }
 
-/* Frees the memory at an offset of a result, a result if `is_result`, and sets its pointer to NULL. */
+/* Frees the memory to which the pointer at `offset` of a result points, as a result if `is_result`, and sets the
+ * pointer to NULL. */
 static void free_member(void *result, size_t offset, bool is_result) {
     void *memory, *const none = NULL;
     memcpy(&memory, (char *)result + offset, sizeof memory);

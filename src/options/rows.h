@@ -1,7 +1,7 @@
-/* Rows that several kinds of work share.  An option with one meaning has one row, here or in the header of the
- * lowest module that knows the subject (job/options.h, mechanism/bottleneck_options.h, rdp/options.h, dchi/token_options.h).  The
- * arguments of a row are the parts that may differ, the place of its value, NVDP_OPTION_AT(...), and other members,
- * such as `.group`. */
+/* Rows that several kinds of work share. An option with one meaning has one row, here or in the header of the lowest
+ * module that knows the subject (job/options.h, mechanism/bottleneck_options.h, rdp/options.h,
+ * dchi/token_options.h). The arguments of a row are the parts that may differ, the place of the value,
+ * NVDP_OPTION_AT(...), and other members, such as `.group`. */
 #ifndef NVDP_SRC_OPTIONS_ROWS_H
 #define NVDP_SRC_OPTIONS_ROWS_H
 
@@ -21,7 +21,7 @@
 
 #define NVDP__BATCH_ROW(help, default_, ...)                                                       \
     {"batch", NVDP_OPTION_INTEGER, "N", help, default_, .min = 1, .max = 65536, __VA_ARGS__}
-/* Batches that influence no result, and batches of training. */
+/* Texts per batch: for batches that influence no result, and for batches of training. */
 #define NVDP__TEXTS_PER_BATCH_ROW(...)                                                             \
     NVDP__BATCH_ROW("texts per batch", "32", .unit = "texts", .traits = NVDP_TRAIT_NO_EFFECT, __VA_ARGS__)
 #define NVDP__TEXTS_PER_STEP_ROW(...)                                                              \
@@ -37,13 +37,13 @@
 #define NVDP__LABEL_COLUMN_ROW(...)                                                                \
     {"label-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the column with the label", NULL, __VA_ARGS__}
 
-/* A run to read, and the data of its task. */
+/* A run to read, and the data of the run's task. */
 #define NVDP__RUN_ROW(...)                                                                         \
     {"run", NVDP_OPTION_TEXT, "RUN", "run directory", NULL,                                        \
      .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL, __VA_ARGS__}
 #define NVDP__MOVED_DATA_ROW(...)                                                                  \
     {"data", NVDP_OPTION_TEXT, "DIR", "folder of the task's data, if it has moved since training", NULL, __VA_ARGS__}
-/* The option for commands that measure, which also read files of texts. */
+/* The data for commands that measure, which also read files of texts. */
 #define NVDP__MEASURED_DATA_ROW(...)                                                               \
     {"data", NVDP_OPTION_TEXT, "PATH", "folder of the task's data, if it has moved, or texts for a run without a task", NULL, __VA_ARGS__}
 
@@ -63,7 +63,7 @@
     {"reduce", NVDP_OPTION_INTEGER, "K",                                                           \
      "keep K principal directions of the public texts; the file states them; 0: all", "0", \
      .max = 65536, .traits = NVDP_TRAIT_BASIC, __VA_ARGS__}
-/* The encoder whose embeddings the map of a file takes. */
+/* The encoder of the embeddings that the map of a file takes. */
 #define NVDP__MAPPED_ENCODER_ROW(...)                                                              \
     {"model", NVDP_OPTION_TEXT, "DIR",                                                             \
      "folder of the encoder of a summary; its weights must be those that the file names; default: " \

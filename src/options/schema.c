@@ -1,5 +1,5 @@
-/* Options (schema.h): one option, whose value is parsed from text and JSON and formatted as both; tables of options, which fill and
- * check the plain structs, and read and write files of options. */
+/* Options (schema.h). First one option, whose value is parsed from text and JSON and formatted as either; then
+ * tables of options, which fill and check the plain structs, and read and write files of options. */
 #include "options/schema.h"
 
 #include "base/json.h"
@@ -114,7 +114,8 @@ nvdp_status nvdp__option_check(struct nvdp_context *ctx, const char *prefix,
     double number = number_of(row, value);
     if (number >= row->min && number <= row->max) return NVDP_OK;
     if ((row->traits & NVDP_TRAIT_NEGATIVE) != 0 && number < 0) return NVDP_OK;
-    struct nvdp__naming name = nvdp__as_option(ctx, row->name); /* as typed, or a key of a file */
+    /* the name as typed, or a key of a file */
+    struct nvdp__naming name = nvdp__as_option(ctx, row->name);
     if (prefix != NULL) nvdp__option_key(row, name.text);
     char expected[64];
     if (row->max < DBL_MAX)
@@ -216,7 +217,7 @@ static json_t *option_json(const struct nvdp_option *row, const union nvdp__valu
         return json_boolean(value->flag);
     case NVDP_OPTION_INTEGER:
         return json_integer(row->width == sizeof(int) ? value->whole : (json_int_t)value->size);
-    case NVDP_OPTION_SEED: /* JSON's integers are signed: keeps the 64 bits */
+    case NVDP_OPTION_SEED: /* JSON's integers are signed; the 64 bits of a seed are kept */
         return json_integer((json_int_t)value->seed);
     case NVDP_OPTION_REAL:
         return nvdp__json_number(value->real);

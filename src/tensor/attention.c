@@ -15,8 +15,8 @@
  *     dk_j   = scale sum_i ds_ij q_i
  *     dbias_j = sum_i ds_ij              or dbias_b = sum_{ij: b(j-i) = b} ds_ij
  *
- * Each tile is computed by one thread, so results do not depend on the number of threads.  A group
- * without keys has out 0 and lse -inf.  Read forward_tile and backward_tile first. */
+ * Each tile is computed by one thread, so results do not depend on the number of threads. A group without keys has
+ * out 0 and lse -inf. Start with forward_tile() and backward_tile(). */
 #include "tensor/kernels.h"
 
 #include <omp.h>
@@ -53,16 +53,16 @@ static size_t longest_group(size_t groups, const int32_t *offset) {
     return (size_t)longest;
 }
 
-/* Max rows for which our own kernels are faster than BLAS (measured with AVX2 and AVX-512). */
+/* Max rows for which the kernels of this library are faster than BLAS (measured with AVX2 and AVX-512). */
 enum { SMALL = 128 };
 
-/* True if our own kernels compute the tile's products. */
+/* Returns true if the kernels of this library, not BLAS, compute the tile's products. */
 static bool is_small(const struct nvdp__tile *t, size_t dim) {
     return t->n_q <= SMALL && t->n_k <= SMALL && dim % NVDP__LINE == 0;
 }
 
-/* A thread's part of the scratch memory. In float32: two tiles of scores, and k or v of a short
- * text transposed. */
+/* Returns the floats of scratch memory per thread. In float32: two tiles of scores, and k or v of a short text
+ * transposed. */
 static size_t thread_scratch(enum nvdp__type type, size_t longest_q, size_t longest_k,
                              size_t head_dim) {
     if (type == NVDP__BF16) return nvdp__attention_bf16_scratch(longest_k, head_dim);
@@ -76,7 +76,7 @@ size_t nvdp__attend_scratch(const struct nvdp__device *dev, enum nvdp__type type
     return (size_t)dev->threads * thread_scratch(type, longest_q, longest_k, head_dim);
 }
 
-/* This thread's part of the scratch memory. */
+/* Returns this thread's part of the scratch memory. */
 static float *own_scratch(const struct nvdp__attention *att) {
     size_t longest_q = longest_group(att->groups, att->q_offset);
     size_t longest_k = longest_group(att->groups, att->k_offset);
@@ -85,17 +85,17 @@ static float *own_scratch(const struct nvdp__attention *att) {
                                                                         nvdp__head_dim(att));
 }
 
-/* A view of a tile's part of a tensor. */
+/* Returns a view of a tile's part of a tensor. */
 static struct nvdp__tensor view(const float *x, size_t rows, size_t cols, size_t stride) {
     struct nvdp__tensor t = nvdp__f32(rows, cols, x);
     t.stride = stride;
     return t;
 }
 
-/* The products of a tile. Scores are [n_q, n_k] with row stride t->ld; x and y are the tile's
- * parts, dim columns wide, of q, k, v, out or their gradients.
+/* The products of a tile. Scores are [n_q, n_k] with row stride t->ld. x and y are the tile's parts of q, k, v, out, or
+ * of the gradients; they have dim columns.
  *
- * scores = scale x y^T, x like q and y like k; `spare` holds y^T. */
+ * scores = scale x y^T, with x shaped as q and y shaped as k; `spare` is a scratch buffer for y^T. */
 static void score_product(const struct nvdp__device *dev, const struct nvdp__tile *t, float scale,
                           struct nvdp__tensor x, struct nvdp__tensor y, float *spare,
                           float *scores) {
@@ -108,7 +108,7 @@ static void score_product(const struct nvdp__device *dev, const struct nvdp__til
     }
 }
 
-/* y [n_q, dim] = scale p x, p like scores, x like k. */
+/* y [n_q, dim] = scale p x, with p shaped as scores and x shaped as k. */
 static void row_product(const struct nvdp__device *dev, const struct nvdp__tile *t, size_t dim,
                         float scale, const float *p, const float *x, size_t ldx, float *y,
                         size_t ldy) {
@@ -120,7 +120,7 @@ static void row_product(const struct nvdp__device *dev, const struct nvdp__tile 
                    view(x, t->n_k, dim, ldx), 0, view(y, t->n_q, dim, ldy));
 }
 
-/* y [n_k, dim] = scale p^T x, p like scores, x like q. */
+/* y [n_k, dim] = scale p^T x, with p shaped as scores and x shaped as q. */
 static void column_product(const struct nvdp__device *dev, const struct nvdp__tile *t, size_t dim,
                            float scale, const float *p, const float *x, size_t ldx, float *y,
                            size_t ldy) {
@@ -134,9 +134,9 @@ static void column_product(const struct nvdp__device *dev, const struct nvdp__ti
 
 /* ---- relative position biases ----
  *
- * The biases of query i are bias[reach - i ...] of its head: contiguous over the keys. So are the
- * sums to which the row ds_i adds. One thread computes a tile, and only this tile adds to the
- * gradients of its (text, head). */
+ * The biases of query i are bias[reach - i ...] of the head: contiguous over the keys. The sums to which the row
+ * ds_i adds are contiguous, too. One thread computes a tile, and only this tile adds to the gradients of its text
+ * and head. */
 
 void nvdp__relative_fill(const struct nvdp__device *dev, size_t heads, const float *table,
                          const struct nvdp__relative *relative) {
@@ -204,7 +204,7 @@ NVDP__INLINE void complete_row(size_t n, size_t ld, const float *restrict bias, 
         s[j] = -INFINITY;
 }
 
-/* s -> exp(s + bias - max); returns 1/sum and sets *lse to the log-sum-exp unless it is NULL. */
+/* Replaces s by exp(s + bias - max). Returns 1/sum, and sets *lse to the log-sum-exp unless lse is NULL. */
 NVDP__CLONES
 static float softmax_row(size_t n, size_t ld, const float *restrict bias, float *restrict s,
                          float *lse) {
@@ -237,7 +237,7 @@ static void scale_dropped_row(size_t ld, float a, struct nvdp__dropout_key key, 
         p[j] *= a * nvdp__dropout_factor(key, threshold, factor, j);
 }
 
-/* The outputs of a text without keys. */
+/* Sets the outputs of a text without keys. */
 static void forward_without_keys(const struct nvdp__attention *att, const struct nvdp__tile *t) {
     const size_t size = att->out.type == NVDP__BF16 ? sizeof(nvdp__bf16) : sizeof(float);
     char *out = (char *)att->out.data + t->out_at * size;
@@ -282,7 +282,7 @@ static float head_dot(size_t n, const float *restrict x, const float *restrict y
     return (float)sum;
 }
 
-/* s -> p, dp (before dropout) -> ds. */
+/* Replaces s by p, and dp (before dropout) by ds. */
 NVDP__CLONES
 static void scores_backward_row(size_t n, size_t ld, const float *restrict bias, float lse, float d,
                                 float *restrict s, float *restrict dp) {
@@ -295,7 +295,7 @@ static void scores_backward_row(size_t n, size_t ld, const float *restrict bias,
     }
 }
 
-/* s -> f p, dp (before dropout) -> ds. */
+/* Replaces s by f p, and dp (before dropout) by ds. */
 NVDP__CLONES
 static void scores_backward_dropped_row(size_t n, size_t ld, const float *restrict bias, float lse,
                                         float d, struct nvdp__dropout_key key, int32_t threshold,
@@ -310,7 +310,8 @@ static void scores_backward_dropped_row(size_t n, size_t ld, const float *restri
     }
 }
 
-/* p: scores on entry, f p on return. ds: dout v^T on entry, ds on return. */
+/* Processes the rows of a tile. p holds scores on entry and f p on return; ds holds dout v^T on entry and ds on
+ * return. */
 static void backward_rows(const struct nvdp__attention *att, const struct nvdp__tile *t,
                           const float *dout, const float *out, float *p, float *ds) {
     int32_t threshold = nvdp__dropout_threshold(&att->dropout);
@@ -358,8 +359,8 @@ static void backward_tile(const struct nvdp__device *dev, const struct nvdp__att
     nvdp__relative_end(att, t, sums);
 }
 
-/* Processes all tiles, d NULL: forward. If dbias is computed, one thread processes all heads of a
- * text, which share it, so that they add up in order. */
+/* Processes all tiles; d is NULL in the forward pass. If dbias is computed, one thread processes all heads of a
+ * text, because the heads share dbias and must add to it in order. */
 static void for_tiles(const struct nvdp__device *dev, const struct nvdp__attention *att,
                       const struct nvdp__attention_gradient *d) {
     const bool bf16 = att->q.type == NVDP__BF16;
@@ -395,17 +396,17 @@ void nvdp__attend_backward(const struct nvdp__device *dev, const struct nvdp__at
 
 /* ==== rotary positions ==== */
 
-/* Rotary position embeddings (Su et al. 2021): a query at position m and a key at position n, each
- * turned by its position's angles, have a product that depends on n - m only.
+/* Rotary position embeddings (Su et al. 2021): a query at position m and a key at position n, each rotated by the
+ * angles of its position, have a product that depends only on n - m.
  *
  *     angle(p, i) = p theta^(-2i/h),  0 <= i < h/2
  *     y_i         = x_i cos - x_(i+h/2) sin
  *     y_(i+h/2)   = x_(i+h/2) cos + x_i sin
  *
- * A rotation's gradient is the inverse rotation. Frequencies and angles are rounded to float32, as
- * in transformers, whose checkpoints were trained with them. bfloat16 is turned in float32. */
+ * The gradient of a rotation is the inverse rotation. Frequencies and angles are rounded to float32, as in the
+ * library transformers, with which the checkpoints were trained. bfloat16 vectors are rotated in float32. */
 
-/* The loop over one head; READ and WRITE turn elements into floats and back. */
+/* The loop over one head; READ and WRITE convert elements to floats and back. */
 #define ROTATE_HEAD(name, type, READ, WRITE)                                                       \
     NVDP__CLONES                                                                                   \
     static void name(size_t half, float sign, const float *restrict cosine,                        \

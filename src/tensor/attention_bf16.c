@@ -1,7 +1,7 @@
-/* Attention over packed texts with bfloat16 operands; the formulas are those of attention.c.
+/* Attention over packed texts with bfloat16 operands; the formulas are in attention.c.
  *
- * One thread computes a (text, head). Its queries are processed in blocks of QUERIES rows, so
- * that the float32 scores never take more than QUERIES rows of keys and stay in the cache.
+ * One thread computes one head of a text. The queries are processed in blocks of QUERIES rows,
+ * so that the float32 scores never take more than QUERIES rows of keys and stay in the cache.
  * Probabilities and their gradients are rounded to bfloat16 for the products that read them. D_i
  * = sum_j p_ij dp_ij is summed from the tile, not from the rounded output, so that each row of
  * ds sums to 0. */
@@ -11,11 +11,11 @@ enum { QUERIES = 128 };
 _Static_assert((int)NVDP__LINE == (int)NVDP__BF16_LANES,
                "the rows of scores are multiples of a vector of products");
 
-/* A thread's scratch memory for QUERIES queries and n_k keys in whole vectors (ld). */
+/* A thread's scratch buffers for QUERIES queries and n_k keys, rounded up to whole vectors (ld). */
 struct scratch {
-    enum nvdp__bf16_unit unit; /* of the products */
+    enum nvdp__bf16_unit unit; /* kind of instructions for the products */
     float *scores, *d_scores;  /* [QUERIES, ld] */
-    nvdp__bf16 *rows, *kept;   /* [QUERIES, ld] rounded: p or ds; p after dropout */
+    nvdp__bf16 *rows, *kept;   /* [QUERIES, ld] rounded to bfloat16: p or ds; p after dropout */
     uint32_t *pairs, *columns; /* [QUERIES/2, ld] packed, [ld, QUERIES/2] transposed */
     uint32_t *key_t, *value_t; /* [dim/2, ld] */
     uint32_t *key_or_value;    /* [ld/2, dim] */
@@ -24,7 +24,7 @@ struct scratch {
     float *d_key, *d_value;    /* [ld, dim] */
 };
 
-/* Assigns the scratch memory from `base`, or only counts if it is NULL; returns the number of
+/* Assigns the scratch buffers from `base`, or only counts if base is NULL. Returns the number of
  * floats. */
 static size_t carve(size_t longest_k, size_t dim, float *base, struct scratch *own) {
     size_t ld = nvdp__line_up(longest_k);
@@ -60,7 +60,7 @@ size_t nvdp__attention_bf16_scratch(size_t longest_k, size_t head_dim) {
     return carve(longest_k, head_dim, NULL, NULL);
 }
 
-/* The scratch memory of a tile, at `base`. */
+/* Returns the scratch buffers of a tile, at `base`. */
 static struct scratch scratch_of(const struct nvdp__device *dev, const struct nvdp__attention *att,
                                  const struct nvdp__tile *t, float *base) {
     struct scratch own;
@@ -73,21 +73,22 @@ static nvdp__bf16 *bits(struct nvdp__tensor x, size_t at) {
     return (nvdp__bf16 *)x.data + at;
 }
 
-/* s = scale s + bias, -inf past n. */
+/* Sets s = scale s + bias for the first n elements, and -inf after them. */
 NVDP__INLINE void finish_scores(size_t n, size_t ld, float scale, const float *restrict bias,
                                 float *restrict s) {
     for (size_t j = 0; bias != NULL && j < n; j++)
         s[j] = scale * s[j] + bias[j];
     if (bias != NULL) scale = 1;
     ld = nvdp__whole_lines(ld);
-    /* Compared as floats: with an integer comparison, the compiler splits the loop in two, each
-     * with a scalar remainder. */
+    /* The indices are compared as floats: with an integer comparison, the compiler splits the
+     * loop into two loops, each with a scalar remainder. */
     const float end = (float)n;
     for (int32_t j = 0; j < (int32_t)ld; j++)
         s[j] = (float)j < end ? scale * s[j] : -INFINITY;
 }
 
-/* scores -> exp(s - max); returns 1/sum and sets *lse to the log-sum-exp unless it is NULL. */
+/* Replaces scores by exp(s - max). Returns 1/sum, and sets *lse to the log-sum-exp unless lse is
+ * NULL. */
 NVDP__CLONES
 static float exp_row(size_t n, size_t ld, float scale, const float *restrict bias,
                      float *restrict s, float *lse) {
@@ -129,7 +130,7 @@ static void round_rows(size_t rows, size_t dim, float scale, const float *x, siz
         round_scaled(dim, scale, x + r * dim, y + r * ldy);
 }
 
-/* Queries [first, first + n) of a tile; keys and values are packed. */
+/* Processes the queries [first, first + n) of a tile; keys and values are packed. */
 static void forward_block(const struct nvdp__attention *att, const struct nvdp__tile *t,
                           size_t first, size_t n, const struct scratch *own) {
     size_t dim = nvdp__head_dim(att);
@@ -152,7 +153,8 @@ static void forward_block(const struct nvdp__attention *att, const struct nvdp__
                        (struct nvdp__bf16_product){n, dim, t->n_k, false, own->rows, t->ld,
                                                    own->key_or_value, dim, own->product, dim});
     nvdp__bf16 *out = bits(att->out, t->out_at + first * att->out.stride);
-    /* The products are sums of rounded exponentials; the division by their sum comes last. */
+    /* The products are sums of rounded exponentials; the division by the sum of the exponentials
+     * comes last. */
     for (size_t i = 0; i < n; i++)
         round_scaled(dim, inverse[i], own->product + i * dim, out + i * att->out.stride);
 }
@@ -168,8 +170,8 @@ void nvdp__attention_bf16_forward(const struct nvdp__device *dev, const struct n
         forward_block(att, t, first, nvdp__block_length(t->n_q, QUERIES, first / QUERIES), &own);
 }
 
-/* s -> p, negative for dropped elements; returns sum_j f_j p_j dp_j with f the factors of
- * dropout. */
+/* Replaces s by p, negative for dropped elements. Returns sum_j f_j p_j dp_j, with f the factors
+ * of dropout. */
 NVDP__CLONES
 static float probability_row(size_t n, size_t ld, float scale, const float *restrict bias,
                              float lse, bool drops, struct nvdp__dropout_key key, int32_t threshold,
@@ -197,7 +199,8 @@ static float probability_row(size_t n, size_t ld, float scale, const float *rest
     return total * factor;
 }
 
-/* Computes p = f s, rounded, from s (of probability_row), and ds from dp, also rounded in `ds`. */
+/* Computes p = f s, rounded, from the s of probability_row(), and ds from dp; ds is also rounded
+ * into `ds`. */
 NVDP__CLONES
 static void score_gradient_row(size_t ld, float factor, float d, const float *restrict s,
                                float *restrict dp, nvdp__bf16 *restrict p,

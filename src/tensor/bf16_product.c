@@ -1,5 +1,5 @@
 /* The small products of attention with bfloat16 operands, in three versions: plain C, vectors
- * for AVX512_BF16, tiles for AMX. The functions at the end choose one. */
+ * for AVX512_BF16, tiles for AMX. The functions at the end choose the version. */
 #include "tensor/bf16.h"
 
 #include "tensor/vector.h"
@@ -35,7 +35,7 @@ static void plain_product(struct nvdp__bf16_product p) {
     }
 }
 
-/* x [rows, cols] words with row stride ldx -> y [cols, ldy]. */
+/* Transposes x [rows, cols] words with row stride ldx into y [cols, ldy]. */
 static void plain_transpose(size_t rows, size_t cols, const uint32_t *x, size_t ldx, size_t ldy,
                             uint32_t *y) {
     for (size_t c = 0; c < cols; c++)
@@ -84,7 +84,7 @@ TARGET NVDP__INLINE void block(size_t rows, size_t wide, struct nvdp__bf16_produ
             _mm512_storeu_ps(p.c + r * p.ldc + w * LANES, sum[r][w]);
 }
 
-/* The part of p without its first rows, or columns. */
+/* Return the product p without its first rows, or without its first columns. */
 NVDP__INLINE struct nvdp__bf16_product skip_rows(struct nvdp__bf16_product p, size_t rows) {
     p.m -= rows, p.a += rows * p.lda, p.c += rows * p.ldc;
     return p;
@@ -124,17 +124,18 @@ TARGET static void transpose_block(size_t rows, const uint32_t *x, size_t ldx, u
     __m512i a[LANES], b[LANES];
     for (size_t r = 0; r < LANES; r++)
         a[r] = r < rows ? _mm512_loadu_si512(x + r * ldx) : _mm512_setzero_si512();
-    for (size_t r = 0; r < LANES; r += 2) { /* pairs of words */
+    for (size_t r = 0; r < LANES; r += 2) { /* transposes pairs of words */
         b[r] = _mm512_unpacklo_epi32(a[r], a[r + 1]);
         b[r + 1] = _mm512_unpackhi_epi32(a[r], a[r + 1]);
     }
-    for (size_t r = 0; r < LANES; r += 4) { /* four rows: words c, c+4, c+8, c+12 in a[r + c] */
+    /* transposes four rows: words c, c+4, c+8, c+12 are in a[r + c] */
+    for (size_t r = 0; r < LANES; r += 4) {
         a[r] = _mm512_unpacklo_epi64(b[r], b[r + 2]);
         a[r + 1] = _mm512_unpackhi_epi64(b[r], b[r + 2]);
         a[r + 2] = _mm512_unpacklo_epi64(b[r + 1], b[r + 3]);
         a[r + 3] = _mm512_unpackhi_epi64(b[r + 1], b[r + 3]);
     }
-    for (size_t c = 0; c < 4; c++) { /* quarters across the four groups of rows */
+    for (size_t c = 0; c < 4; c++) { /* transposes quarters across the four groups of rows */
         __m512i low01 = _mm512_shuffle_i32x4(a[c], a[c + 4], 0x44);
         __m512i high01 = _mm512_shuffle_i32x4(a[c], a[c + 4], 0xee);
         __m512i low23 = _mm512_shuffle_i32x4(a[c + 8], a[c + 12], 0x44);
@@ -148,7 +149,7 @@ TARGET static void transpose_block(size_t rows, const uint32_t *x, size_t ldx, u
         _mm512_storeu_si512(y + r * ldy, b[r]);
 }
 
-/* x [rows, cols] words with row stride ldx -> y [cols, ldy]. */
+/* Transposes x [rows, cols] words with row stride ldx into y [cols, ldy]. */
 TARGET static void fast_transpose(size_t rows, size_t cols, const uint32_t *x, size_t ldx,
                                   size_t ldy, uint32_t *y) {
     for (size_t r = 0; r < ldy; r += LANES)
@@ -172,11 +173,11 @@ TARGET static void fast_pack_rows(size_t dim, const nvdp__bf16 *even, const nvdp
  *
  * A tile has 16 rows of 64 bytes: 32 elements of A, 16 words of B or 16 sums of C. A and B are
  * stored in exactly this layout. 16 rows of A are multiplied by 32 columns of B at a time.
- * Narrower tiles multiply the rest of k, lower tiles the rest of m. */
+ * Narrower tiles multiply the rest of k, and lower tiles multiply the rest of m. */
 
 #define TILES __attribute__((target("amx-tile,amx-bf16")))
 
-/* Macros, because gcc writes the register's name from the text of the argument. */
+/* These are macros, because gcc writes the register's name from the text of the argument. */
 #define TMM_SUM 0
 #define TMM_SUM_RIGHT 1
 #define TMM_A 2
@@ -216,7 +217,7 @@ TILES static void shape_tiles(size_t rows, size_t rest) {
     _tile_loadconfig(&config);
 }
 
-/* 16 columns, for as many rows as the tiles have. */
+/* Multiplies 16 columns, for as many rows as the tiles have. */
 TILES static void tile_column(struct nvdp__bf16_product p, size_t whole, size_t rest) {
     size_t row = p.lda * sizeof *p.a, word_row = p.ldb * sizeof *p.b, sum_row = p.ldc * sizeof *p.c;
     if (p.add)
@@ -236,7 +237,7 @@ TILES static void tile_column(struct nvdp__bf16_product p, size_t whole, size_t 
     _tile_stored(TMM_SUM, p.c, sum_row);
 }
 
-/* 32 columns, which share the tile of A. */
+/* Multiplies 32 columns, which share the tile of A. */
 TILES static void tile_columns(struct nvdp__bf16_product p, size_t whole, size_t rest) {
     size_t row = p.lda * sizeof *p.a, word_row = p.ldb * sizeof *p.b, sum_row = p.ldc * sizeof *p.c;
     if (p.add) {
@@ -279,11 +280,12 @@ TILES static void tile_product(struct nvdp__bf16_product p) {
     _tile_release();
 }
 
-/* Asks the processor for AMX, and the kernel for permission to use the tile registers, which
- * holds for all threads of the process. */
+/* Asks the processor for AMX, and the kernel for permission to use the tile registers. The
+ * permission holds for all threads of the process. */
 bool nvdp__bf16_has_tiles(void) {
-    enum { TILE_DATA = 18, REQUEST = 0x1023 };   /* XFEATURE_XTILEDATA, ARCH_REQ_XCOMP_PERM */
-    const unsigned needed = 1U << 22 | 1U << 24; /* AMX-BF16, AMX-TILE */
+    /* values of XFEATURE_XTILEDATA and ARCH_REQ_XCOMP_PERM */
+    enum { TILE_DATA = 18, REQUEST = 0x1023 };
+    const unsigned needed = 1U << 22 | 1U << 24; /* bits of AMX-BF16 and AMX-TILE */
     unsigned a, b, c, d;
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & needed) == needed &&
            syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;

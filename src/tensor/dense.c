@@ -6,9 +6,9 @@
  *                 db += sum over rows of dy
  *
  * Large float32 products go through oneDNN if the build has it (onednn.c), else through
- * OpenBLAS; products of short texts go through kernels of our own. On a bfloat16 device operands
- * are bfloat16, sums are float32, and all products go through oneDNN. Layers in int8 are in
- * int8.c. */
+ * OpenBLAS; kernels of this library compute the products of short texts. On a bfloat16 device,
+ * operands are bfloat16, sums are float32, and all products go through oneDNN. Layers in int8
+ * are in int8.c. */
 #include "tensor/int8.h"
 #include "tensor/kernels.h"
 #include "tensor/per_example.h"
@@ -30,7 +30,7 @@ void nvdp__gemm(const struct nvdp__device *dev, float alpha, unsigned flags, str
                 struct nvdp__tensor b, float beta, struct nvdp__tensor c) {
     size_t k = flags & NVDP__TRANSPOSE_A ? a.rows : a.cols;
     if (c.rows == 0 || c.cols == 0) return;
-    if (k == 0) { /* an empty sum; BLAS rejects the strides of empty matrices */
+    if (k == 0) { /* the sum is empty; BLAS rejects the strides of empty matrices */
         scale_matrix(beta, c);
         return;
     }
@@ -46,9 +46,10 @@ void nvdp__gemm(const struct nvdp__device *dev, float alpha, unsigned flags, str
 /* ---- small products ----
  *
  * For the few rows of a short text, BLAS spends more time on packing than on arithmetic. The
- * sums of a block of C stay in registers, so the block's size must suit the instruction set.
- * Vectors wider than those of the set, or more of them than it has registers, go through memory
- * and are many times slower. Therefore there are explicit versions here instead of NVDP__CLONES. */
+ * sums of a block of C stay in registers, so the block's size must suit the instruction set. If
+ * the vectors are wider than the registers of the set, or more than its registers, the sums go
+ * through memory and are many times slower. Therefore there are explicit versions here instead
+ * of NVDP__CLONES. */
 
 #define PRODUCT product_baseline
 #define TARGET
@@ -130,10 +131,11 @@ static void add_column_sums(const struct nvdp__device *dev, size_t rows, size_t 
     }
 }
 
-/* Rows summed in float32 before they are added in double; columns per block. */
+/* Number of rows that are summed in float32 before the sum is added in double; number of columns
+ * per block. */
 enum { BF16_ROWS = 64, BF16_COLUMNS = 256 };
 
-/* sum += columns of at most BF16_ROWS rows. */
+/* Adds the columns of at most BF16_ROWS rows to `sum`. */
 NVDP__INLINE void add_bf16_rows(size_t rows, size_t stride, size_t count,
                                 const nvdp__bf16 *restrict x, double *restrict sum) {
     float part[BF16_COLUMNS] = {0};
@@ -159,7 +161,7 @@ static void bf16_column_sums(size_t rows, size_t stride, size_t count, const nvd
         to[c] = (float)((double)to[c] + sum[c]);
 }
 
-/* db += sum of dy's rows */
+/* db += sum of the rows of dy */
 static void bias_backward(const struct nvdp__device *dev, struct nvdp__tensor dy, float *db) {
     if (dy.type == NVDP__F32) {
         add_column_sums(dev, dy.rows, dy.cols, dy.data, db);
@@ -175,12 +177,13 @@ static void bias_backward(const struct nvdp__device *dev, struct nvdp__tensor dy
 
 /* ---- products whose rows do not depend on each other ---- */
 
-/* Outputs whose weights are transposed together, and rows multiplied with them together. */
+/* Number of outputs whose weights are transposed together, and number of rows that are
+ * multiplied with these weights together. */
 enum { PANEL = 64, PANEL_ROWS = 64, LINE = 16 };
 
 struct nvdp__rowwise {
     size_t widest;
-    _Alignas(64) float panel[]; /* [threads, widest, PANEL] */
+    _Alignas(64) float panel[]; /* [threads, widest, PANEL] scratch buffer */
 };
 
 nvdp_status nvdp__rowwise_create(const struct nvdp__device *dev, size_t widest,
@@ -201,7 +204,7 @@ static void store(size_t rows, size_t count, const float *product, size_t stride
             y[r * ldy + c] = product[r * stride + c] + (b != NULL ? b[c] : 0);
 }
 
-/* One panel: outputs [at, at + count). */
+/* Computes one panel: the outputs [at, at + count). */
 static void panel_product(size_t rows, size_t in, size_t count, const float *x, const float *w,
                           const float *b, float *panel, float *y, size_t ldy) {
     float product[PANEL_ROWS * PANEL];
@@ -299,28 +302,29 @@ void nvdp__dense_backward(const struct nvdp__device *dev, const struct nvdp__lin
 
 /* ---- speed ---- */
 
-/* A product of size 2048 does 17 Gflop on 48 MiB, large enough to make its overhead negligible. */
+/* A product of size 2048 takes 17 Gflop on 48 MiB, which makes the overhead of a call
+ * negligible. */
 enum { SIZE = 2048, MIN_PRODUCTS = 3, MAX_PRODUCTS = 9 };
-static const double LONG_ENOUGH = 0.5; /* seconds for more than the minimum */
+static const double LONG_ENOUGH = 0.5; /* max seconds after the minimum number of products */
 
 double nvdp__gemm_peak(const struct nvdp__device *dev) {
     size_t items = (size_t)SIZE * SIZE;
     nvdp__autofree float *a = nvdp__calloc(dev->ctx, 4 * items, sizeof *a);
     if (a == NULL) return 0;
     for (size_t i = 0; i < 2 * items; i++)
-        a[i] = (float)(i % 7) - 3; /* not zeros, which could be faster */
+        a[i] = (float)(i % 7) - 3; /* not zeros, because products of zeros could be faster */
     struct nvdp__linear layer = {.in = SIZE, .out = SIZE, .w = a + items, .int8 = true};
     struct nvdp__tensor x = nvdp__f32(SIZE, SIZE, a + 3 * items);
     struct nvdp__tensor y = nvdp__f32(SIZE, SIZE, a + 2 * items);
     x.type = y.type = nvdp__product_type(dev);
     nvdp__convert(dev, nvdp__f32(SIZE, SIZE, a), x);
     double fastest = INFINITY, begun = nvdp__now();
-    for (int i = 0; i < MAX_PRODUCTS; i++) { /* the first one makes the bfloat16 copy of w */
+    for (int i = 0; i < MAX_PRODUCTS; i++) { /* the first product makes the bfloat16 copy of w */
         if (i >= MIN_PRODUCTS && nvdp__now() - begun > LONG_ENOUGH) break;
         double start = nvdp__now();
         nvdp__dense_forward(dev, &layer, x, y);
         fastest = fmin(fastest, nvdp__now() - start);
     }
-    nvdp__weights_changed(dev); /* forgets the copy of w, which is freed now */
+    nvdp__weights_changed(dev); /* forgets the copy of w, because w is freed now */
     return 2 * (double)SIZE * SIZE * SIZE / fastest;
 }

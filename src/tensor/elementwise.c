@@ -1,7 +1,7 @@
 /* Elementwise operations: zero, copy, sums, activations, dropout, gates. */
 #include "tensor/kernels.h"
 
-/* Computes y[0..n) from x (and u, or y itself) and the constant a; a kernel ignores arguments
+/* Computes y[0..n) from x (and u, or y itself) and the constant a; each kernel ignores arguments
  * that it does not need. Arguments may share memory, so kernels use `omp simd` instead of
  * restrict. */
 typedef void kernel(size_t n, float a, const float *x, const float *u, float *y);
@@ -58,8 +58,8 @@ void nvdp__scale(const struct nvdp__device *dev, size_t n, float a, float *x) {
 
 /* ---- activations ---- */
 
-/* The kernels of an activation from nvdp__NAME and nvdp__NAME_and_slope. In bfloat16, and with a
- * gate, one pass computes both the slope and the value. */
+/* Defines the kernels of an activation from nvdp__NAME and nvdp__NAME_and_slope. In bfloat16,
+ * and with a gate, one pass computes both the slope and the value. */
 #define KERNELS(NAME, name)                                                                        \
     NVDP__CLONES                                                                                   \
     static void name##_block(size_t n, float a, const float *x, const float *u, float *y) {        \
@@ -129,7 +129,7 @@ static const struct {
     void (*backward_bf16)(size_t n, const nvdp__bf16 *x, const nvdp__bf16 *dy, float *restrict dx,
                           float *restrict y);
     void (*gated)(size_t n, const float *restrict x, const float *restrict gate, float *restrict y);
-    /* x and gate become their gradients. */
+    /* replaces x and gate by their gradients */
     void (*gated_backward)(size_t n, float *restrict x, float *restrict gate,
                            const float *restrict dy, float *restrict y);
 } activations[] = {
@@ -187,7 +187,8 @@ static void dropout_block(struct nvdp__dropout_key key, int32_t threshold, float
                           uint32_t first, size_t n, float *x) {
     for (uint32_t j = 0; j < (uint32_t)n; j++) {
         int32_t bits = nvdp__dropout_bits(key, first + j);
-        x[j] = bits >= threshold ? x[j] * scale : 0.0f; /* a dropped NaN or inf becomes 0 too */
+        /* a dropped NaN or infinity also becomes 0 */
+        x[j] = bits >= threshold ? x[j] * scale : 0.0f;
     }
 }
 
@@ -201,7 +202,7 @@ void nvdp__dropout_apply(const struct nvdp__device *dev, const struct nvdp__drop
     if (drop->rate <= 0) return;
     int32_t threshold = nvdp__dropout_threshold(drop);
     float scale = 1.0f / (1.0f - drop->rate);
-    /* Blocks are those of the whole tensor, of which x is a part. */
+    /* Blocks are counted in the whole tensor, of which x is a part. */
     size_t block = drop->first / NVDP__BLOCK, before = drop->first % NVDP__BLOCK;
 #pragma omp parallel for num_threads(nvdp__team(dev, n)) schedule(static)
     for (size_t b = 0; b < nvdp__blocks(before + n, NVDP__BLOCK); b++) {
@@ -213,10 +214,10 @@ void nvdp__dropout_apply(const struct nvdp__device *dev, const struct nvdp__drop
 
 /* ---- gated inner layers ---- */
 
-/* Columns of a row that are computed together, in float32. */
+/* Number of columns of a row that are computed together, in float32. */
 enum { COLUMNS = 512 };
 
-/* Columns [at, at + n) of row r, in float32. */
+/* Reads the columns [at, at + n) of row r, in float32. */
 static void read_columns(struct nvdp__tensor x, size_t r, size_t at, size_t n, float *to) {
     const size_t first = r * x.stride + at;
     if (x.type == NVDP__F32)

@@ -1,20 +1,20 @@
 /* Dense layers of a short text: y = x w^T + b for few rows of x.
  *
  * BLAS first packs w, which costs as much as the product itself if x has few rows. Here each
- * weight is loaded once from where it lies: the sums of a block of y run along the inputs, in
- * vectors, and their lanes are added at the end. */
+ * weight is loaded once, without packing: the sums of a block of y run along the inputs, in
+ * vectors, and the lanes of these vectors are added at the end. */
 #include "tensor/kernels.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>
 
-/* Outputs of a block. */
+/* Number of outputs per block. */
 enum { OUTPUTS = 4 };
 
 #define AVX2 __attribute__((target("avx2,fma")))
 #define AVX512 __attribute__((target("avx512f")))
 
-/* Uses only features that both versions have. */
+/* Uses only instructions that both versions have. */
 __attribute__((target("avx2"))) NVDP__INLINE __m128 lanes_of_8(const __m256 sum[OUTPUTS]) {
     const __m256 pairs =
         _mm256_hadd_ps(_mm256_hadd_ps(sum[0], sum[1]), _mm256_hadd_ps(sum[2], sum[3]));
@@ -53,8 +53,9 @@ AVX512 NVDP__INLINE __m128 lanes_of_16(const __m512 sum[OUTPUTS]) {
 #define SUMS lanes_of_16
 #include "tensor/few_rows.inc"
 
-/* Max rows for which this is faster than a product that packs w: measured with AVX2 beside oneDNN,
- * 1.3 to 1.8 times as fast at 18 rows. STEP is a multiple of both instruction sets' LANES. */
+/* Max rows for which this is faster than a product that packs w. Measured with AVX2 against
+ * oneDNN: 1.3 to 1.8 times as fast at 18 rows. STEP is a multiple of LANES in both instruction
+ * sets. */
 enum { MAX_ROWS = 48, STEP = 16 };
 
 bool nvdp__few_rows_forward(const struct nvdp__device *dev, struct nvdp__few_rows p) {

@@ -1,5 +1,5 @@
-/* Dense layers in 8-bit integers (int8.h): quantizes weights and rows, and turns integer sums
- * back into floats. Read forward_chunk first. */
+/* Dense layers in 8-bit integers (int8.h): quantizes weights and rows, and turns integer sums back into floats.
+ * Start with forward_chunk(). */
 #include "tensor/int8.h"
 
 #include "base/array.h"
@@ -8,13 +8,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Rows per chunk: their int32 sums stay in the cache until they are converted to floats. */
+/* Rows per chunk; the int32 sums of a chunk stay in the cache until they are converted to floats. */
 enum { CHUNK = 256, BUCKETS = 64 };
 
 /* A quantized weight. */
 struct quantized {
     struct quantized *next;
-    struct nvdp__memory memory; /* of the arrays */
+    struct nvdp__memory memory; /* owner of the arrays */
     const float *weight;
     uint64_t version;
     int8_t *q;    /* [out, in] */
@@ -22,7 +22,7 @@ struct quantized {
     float *sum;   /* [out] scale sum_k q */
 };
 
-/* State that lanes share, protected by the lock of the products. */
+/* The state that lanes share, protected by the lock of the products. */
 struct shared {
     nvdp_status status;
     uint64_t version;
@@ -40,7 +40,7 @@ struct nvdp__int8 {
     float min[CHUNK], step[CHUNK];
 };
 
-/* Creates an engine, or a lane of `parent` unless it is NULL. */
+/* Creates an engine; if parent is not NULL, creates a lane of `parent`. */
 static nvdp_status create(struct nvdp_context *ctx, const struct nvdp__int8 *parent,
                           struct nvdp__int8 **out) {
     struct nvdp__int8 *int8 = nvdp__calloc(ctx, 1, sizeof *int8);
@@ -107,7 +107,7 @@ void nvdp__int8_weights_changed(struct nvdp__int8 *int8) {
 NVDP__CLONES
 static void quantize_output(size_t n, const float *restrict w, int8_t *restrict q, float *scale,
                             float *sum) {
-    int32_t largest = 0, total = 0; /* the bits of |w|, which order like |w| */
+    int32_t largest = 0, total = 0; /* the bits of |w|, which have the same order as |w| */
     for (size_t i = 0; i < n; i++) {
         int32_t bits = (int32_t)(nvdp__float_bits(w[i]) & INT32_MAX);
         largest = bits > largest ? bits : largest;
@@ -138,7 +138,7 @@ static struct quantized *make_weight(struct nvdp__int8 *int8, const struct nvdp_
     return NULL;
 }
 
-/* NULL after a failure. Call with the lock held. */
+/* Returns the quantized weight; NULL after a failure. The caller holds the lock. */
 static const struct quantized *find_weight(const struct nvdp__device *dev,
                                            const struct nvdp__linear *layer) {
     struct shared *shared = dev->int8->shared;
@@ -223,7 +223,7 @@ static void dequantize_bf16(size_t n, const int32_t *restrict sums, const struct
 
 /* ---- the layer ---- */
 
-/* Grows the buffers to CHUNK rows of the widest layer so far. Call with the lock held. */
+/* Grows the buffers to CHUNK rows of the widest layer so far. The caller holds the lock. */
 static bool make_room(struct nvdp__int8 *int8, const struct nvdp__linear *layer) {
     if (layer->in > int8->widest_u) {
         free(int8->u);
@@ -284,11 +284,11 @@ void nvdp__int8_forward(const struct nvdp__device *dev, const struct nvdp__linea
     }
 }
 
-/* ==== products of small integers for the processor ==== */
+/* ==== products of small integers, for processors with VPMADDUBSW ==== */
 
-/* VPMADDUBSW adds pairs of products in 16 bits. A lane of 32 bits is a row, so a step multiplies four numbers of eight
- * rows. Two steps are added in 16 bits, 4 x 127 x 64 < 2^15 in each lane, before they are widened. The rows' numbers of
- * four steps stay in registers while the points pass by. */
+/* VPMADDUBSW adds pairs of products in 16 bits. A lane of 32 bits is a row, so a step multiplies four numbers of
+ * eight rows. The products of two steps are added in 16 bits, because 4 x 127 x 64 < 2^15, before they are widened.
+ * The rows' numbers of four steps stay in registers during a loop over the points. */
 
 enum {
     ROWS = NVDP__BYTE_ROWS,
@@ -298,7 +298,7 @@ enum {
     HALF = 8  /* rows in a vector */
 };
 
-/* [chunks, steps, halves, rows, numbers] */
+/* Packs rows as [chunks, steps, halves, rows, numbers]. */
 void nvdp__byte_pack_rows(size_t n, size_t dim, const int8_t *q, int8_t *out) {
     memset(out, 0, ROWS * nvdp__blocks(dim, DEEP) * DEEP);
     for (size_t r = 0; r < n; r++)
@@ -306,7 +306,7 @@ void nvdp__byte_pack_rows(size_t n, size_t dim, const int8_t *q, int8_t *out) {
             out[(k / LANE * ROWS + r) * LANE + k % LANE] = q[r * dim + k];
 }
 
-/* [chunks, points, numbers] */
+/* Packs points as [chunks, points, numbers]. */
 void nvdp__byte_pack_points(size_t n, size_t dim, const uint8_t *u, uint8_t *out) {
     memset(out, 0, POINTS * nvdp__blocks(dim, DEEP) * DEEP);
     for (size_t p = 0; p < n; p++)

@@ -7,27 +7,27 @@
 #include "tensor/ops.h"
 #include "tensor/vector.h"
 
-/* y = x rounded to nearest; subnormal numbers may become 0 (tensor.c). */
+/* y = x rounded to nearest bfloat16; subnormal numbers may become 0 (tensor.c). */
 void nvdp__round_row(size_t n, const float *x, nvdp__bf16 *y);
 
-/* Sum of x[i] y[i], in double (rows.c). */
+/* Returns the sum of x[i] y[i], in double (rows.c). */
 double nvdp__dot(size_t dim, const float *x, const float *y);
 
-/* sum[c] += column c of x [rows, count] with row stride `stride`, in double and in row order.
- * count <= NVDP__COLUMNS (dense.c). */
+/* Adds column c of x [rows, count], with row stride `stride`, to sum[c], in double and in row
+ * order. count <= NVDP__COLUMNS (dense.c). */
 void nvdp__column_sums(size_t rows, size_t stride, size_t count, const float *x, float *sum);
 
 /* Joins names in files that are included once per instruction set. */
 #define NVDP__JOIN_(a, b) a##b
 #define NVDP__JOIN(a, b) NVDP__JOIN_(a, b)
 
-/* C [m, n] = alpha A B for small sizes; n is a multiple of 16. */
+/* A product C [m, n] = alpha A B for small sizes; n is a multiple of 16. */
 struct nvdp__small_product {
     size_t m, n, k;
     float alpha;
     const float *a;
     size_t a_row,
-        a_col;      /* A's element (i, l) is a[i * a_row + l * a_col], so A may be transposed */
+        a_col;      /* element (i, l) of A is a[i * a_row + l * a_col], so A may be transposed */
     const float *b; /* [k, n] */
     size_t ldb;     /* elements from row to row */
     float *c;
@@ -35,21 +35,21 @@ struct nvdp__small_product {
 };
 void nvdp__small_product(struct nvdp__small_product p);
 
-/* y [rows, out] = x [rows, in] w^T + b, for w [out, in]; b may be NULL. */
+/* A product y [rows, out] = x [rows, in] w^T + b, for w [out, in]; b may be NULL. */
 struct nvdp__few_rows {
     size_t rows, in, out;
-    const float *x; /* ldx and ldy elements from row to row */
+    const float *x; /* ldx and ldy are elements from row to row */
     size_t ldx;
     const float *w, *b;
     float *y;
     size_t ldy;
 };
-/* Returns false, and computes nothing, if another product is faster or the shape does not suit
- * (few_rows.c). */
+/* Returns false without computing anything if another product is faster or the shape does not
+ * fit (few_rows.c). */
 bool nvdp__few_rows_forward(const struct nvdp__device *dev, struct nvdp__few_rows p);
 
-/* y [cols, ldy] = x^T for x [rows, cols] with row stride `stride`; columns rows..ldy of y are
- * zero. */
+/* Sets y [cols, ldy] to x^T for x [rows, cols] with row stride `stride`; columns rows..ldy of y
+ * become zero. */
 void nvdp__small_transpose(size_t rows, size_t cols, const float *x, size_t stride, size_t ldy,
                            float *y);
 
@@ -78,22 +78,22 @@ NVDP__INLINE struct nvdp__dropout_key nvdp__dropout_key(const struct nvdp__dropo
     return (struct nvdp__dropout_key){(uint32_t)key, (uint32_t)(key >> 32)};
 }
 
-/* A bijection of 32-bit words with low bias (lowbias32 by C. Wellons). */
+/* Mixes the bits of a word: a bijection of 32-bit words with low bias (lowbias32 by C. Wellons). */
 NVDP__INLINE uint32_t nvdp__mix32(uint32_t x) {
     x = (x ^ (x >> 16)) * 0x7feb352du;
     x = (x ^ (x >> 15)) * 0x846ca68bu;
     return x ^ (x >> 16);
 }
 
-/* 31 uniform bits. */
+/* Returns 31 uniform bits. */
 NVDP__INLINE int32_t nvdp__dropout_bits(struct nvdp__dropout_key key, uint32_t j) {
     return (int32_t)(nvdp__mix32(nvdp__mix32(j * 0x9e3779b9u + key.add) ^ key.flip) >> 1);
 }
 
-/* An element is kept if its bits are at least this (elementwise.c). */
+/* Returns the threshold: an element is kept if its bits are at least this (elementwise.c). */
 int32_t nvdp__dropout_threshold(const struct nvdp__dropout *drop);
 
-/* The factor of element j: 0, or scale = 1/(1 - rate). */
+/* Returns the factor of element j: 0, or scale = 1/(1 - rate). */
 NVDP__INLINE float nvdp__dropout_factor(struct nvdp__dropout_key key, int32_t threshold,
                                         float scale, uint32_t j) {
     return nvdp__dropout_bits(key, j) >= threshold ? scale : 0.0f;
@@ -101,13 +101,13 @@ NVDP__INLINE float nvdp__dropout_factor(struct nvdp__dropout_key key, int32_t th
 
 /* ==== attention ==== */
 
-/* Helpers shared by both implementations of attention (attention.c in float32,
- * attention_bf16.c): one tile per text and head, rows of scores in whole vectors, keys of
- * dropout. */
+/* The parts that both implementations of attention share (attention.c in float32,
+ * attention_bf16.c): one tile per text and head, rows of scores in whole vectors, and the keys
+ * of dropout. */
 
 size_t nvdp__line_up(size_t n); /* rounds n up to whole cache lines of floats */
 
-/* One (text, head): n_q rows of q against n_k rows of k and v. */
+/* One head of one text: n_q rows of q against n_k rows of k and v. */
 struct nvdp__tile {
     size_t first_q, n_q;
     size_t first_k, n_k;
@@ -118,8 +118,8 @@ struct nvdp__tile {
 
 size_t nvdp__head_dim(const struct nvdp__attention *att);
 
-/* The bfloat16 implementation, of one tile with keys; all strides are even. `scratch` has
- * nvdp__attention_bf16_scratch floats. */
+/* The bfloat16 implementation, for one tile with keys; all strides are even. `scratch` has
+ * nvdp__attention_bf16_scratch() floats. */
 size_t nvdp__attention_bf16_scratch(size_t longest_k, size_t head_dim);
 void nvdp__attention_bf16_forward(const struct nvdp__device *dev, const struct nvdp__attention *att,
                                   const struct nvdp__tile *t, float *scratch);
@@ -127,20 +127,21 @@ void nvdp__attention_bf16_backward(const struct nvdp__device *dev,
                                    const struct nvdp__attention *att, const struct nvdp__tile *t,
                                    const struct nvdp__attention_gradient *d, float *scratch);
 
-/* The dropout key of query i of a tile. */
+/* Returns the dropout key of query i of a tile. */
 NVDP__INLINE struct nvdp__dropout_key nvdp__tile_key(const struct nvdp__attention *att,
                                                      const struct nvdp__tile *t, size_t i) {
     size_t row = att->dropout.first + t->first_q + i;
     return nvdp__dropout_key(&att->dropout, row * att->heads + t->head);
 }
 
-/* Address of the log-sum-exp of query i of a tile; NULL if it is not kept. */
+/* Returns the address of the log-sum-exp of query i of a tile; NULL if the log-sum-exp is not
+ * kept. */
 NVDP__INLINE float *nvdp__row_lse(const struct nvdp__attention *att, const struct nvdp__tile *t,
                                   size_t i) {
     return att->lse != NULL ? att->lse + (t->first_q + i) * att->heads + t->head : NULL;
 }
 
-/* Biases of query i of a tile for its keys; NULL: 0. */
+/* Returns the biases of query i of a tile for the keys; NULL if all biases are 0. */
 NVDP__INLINE const float *nvdp__row_bias(const struct nvdp__attention *att,
                                          const struct nvdp__tile *t, size_t i) {
     const struct nvdp__relative *relative = att->relative;
@@ -149,8 +150,8 @@ NVDP__INLINE const float *nvdp__row_bias(const struct nvdp__attention *att,
     return att->bias != NULL ? att->bias + t->first_k : NULL;
 }
 
-/* Begins the gradient of the table of relative biases for a tile; NULL: it is not computed. Add
- * the tile's rows, then end it. */
+/* Begins the gradient of the table of relative position biases for a tile; the caller then adds
+ * the tile's rows and ends the gradient. Returns NULL if this gradient is not computed. */
 double *nvdp__relative_begin(const struct nvdp__attention *att);
 /* Adds rows [first, first + n) of ds [n, ld] to the sums by distance. */
 void nvdp__relative_rows(const struct nvdp__attention *att, const struct nvdp__tile *t,

@@ -1,5 +1,5 @@
-/* The losses of a batch: for few classes in plain double loops, for a vocabulary in vectorized
- * float loops. */
+/* The losses of a batch: plain loops in double for few classes, vectorized loops in float for a
+ * vocabulary. */
 #include "tensor/ops.h"
 #include "tensor/vector.h"
 
@@ -52,8 +52,10 @@ double nvdp__mean_squared(const struct nvdp__device *dev, size_t rows, const flo
 /* ---- many classes: the vocabulary ---- */
 
 enum {
-    SUM_BLOCK = 256, /* summed in float, then added in double */
-    LANES = 16       /* independent maxima, as no compiler vectorizes a single one */
+    /* number of terms that are summed in float before the sum is added in double */
+    SUM_BLOCK = 256,
+    /* number of independent maxima, because no compiler vectorizes a single maximum */
+    LANES = 16
 };
 
 NVDP__CLONES
@@ -98,10 +100,10 @@ static void scale_logits(size_t n, float a, float *x) {
 static int32_t first_equal(size_t n, float value, const float *x) {
     for (size_t i = 0; i < n; i++)
         if (x[i] == value) return (int32_t)i;
-    return 0; /* all are NaN */
+    return 0; /* all logits are NaN */
 }
 
-/* log sum exp = shift + log(sum exp(x - shift)) with the largest logit as shift: no term
+/* Uses log sum exp = shift + log(sum exp(x - shift)) with the largest logit as shift: no term
  * overflows, and the sum is at least 1. */
 static void one_row(size_t classes, float *logits, size_t labels, const int32_t *label,
                     double scale, double *nll, int32_t *best) {

@@ -8,8 +8,7 @@
  * h and c are 0 before the first token of a text; the backward direction reads from the last
  * token to the first. One product computes W x + b for all tokens and both directions first
  * (dense.c). The rest depends on the previous step: a product of the rows of one position, and
- * the gates. A work item is one direction of a few texts; one thread computes it from the first
- * step to the last. */
+ * the gates. One thread computes one direction of a few texts, from the first step to the last. */
 #include "tensor/kernels.h"
 
 /* U is packed so that the columns of a product are the four gates of UNITS units (forward) or
@@ -34,7 +33,7 @@ void nvdp__steps_plan(struct nvdp__arena *arena, size_t max_rows, size_t longest
     steps->before[BACKWARD] = take_table(arena, max_rows);
 }
 
-/* Rows of position t; 0 past the last position. */
+/* Returns the number of rows at position t; 0 after the last position. */
 static size_t rows_at(const struct nvdp__steps *steps, size_t t) {
     return t < steps->count ? (size_t)(steps->first[t + 1] - steps->first[t]) : 0;
 }
@@ -48,7 +47,8 @@ void nvdp__steps_fill(size_t texts, const int32_t *offset, struct nvdp__steps *s
     steps->texts = texts;
     steps->rows = (size_t)(offset[texts] - offset[0]);
     steps->count = longest;
-    /* next[t]: number of texts with more than t tokens = rank of the first text with t tokens. */
+    /* next[t] is the number of texts with more than t tokens, which is the rank of the first
+     * text with t tokens. */
     memset(steps->next, 0, (longest + 1) * sizeof *steps->next);
     for (size_t b = 0; b < texts; b++)
         for (int32_t t = 0; t < offset[b + 1] - offset[b]; t++)
@@ -87,13 +87,13 @@ static float *panels_of(const struct nvdp__lstm *lstm, size_t direction) {
     return lstm->scratch + direction * panel_floats(lstm->units);
 }
 
-/* Gradient of c carried to the previous step, [2, texts, H]. */
+/* Returns the gradient of c that is carried to the previous step, [2, texts, H]. */
 static float *carried_of(const struct nvdp__lstm *lstm, size_t direction) {
     return lstm->scratch + DIRECTIONS * panel_floats(lstm->units) +
            direction * lstm->steps->texts * lstm->units;
 }
 
-/* to [H, 64] = the columns of U^T of units [first, first + count), gate after gate */
+/* Copies the columns of U^T of units [first, first + count), gate after gate, to `to` [H, 64]. */
 static void pack_gates(size_t units, size_t first, size_t count, const float *u, float *to) {
     memset(to, 0, units * PANEL * sizeof *to);
     for (size_t g = 0; g < GATES; g++)
@@ -104,7 +104,7 @@ static void pack_gates(size_t units, size_t first, size_t count, const float *u,
         }
 }
 
-/* to [4H, 64] = the columns [first, first + count) of U */
+/* Copies the columns [first, first + count) of U to `to` [4H, 64]. */
 static void pack_units(size_t units, size_t first, size_t count, const float *u, float *to) {
     memset(to, 0, GATES * units * PANEL * sizeof *to);
     for (size_t l = 0; l < GATES * units; l++)
@@ -132,7 +132,7 @@ NVDP__INLINE float sigmoid(float x) {
     return 1.0f / (1.0f + nvdp__fast_exp(-x));
 }
 
-/* Addresses of one row's units; `before` points to zeros if there is no previous step. */
+/* Addresses of the units of one row; `before` points to zeros if there is no previous step. */
 struct cell {
     float *gate; /* i, f, g, o, H floats apart */
     float *c;
@@ -154,8 +154,9 @@ NVDP__INLINE void cell_forward(size_t n, size_t units, const float *restrict pro
     }
 }
 
-/* dh is the gradient of h. `carried` is the gradient of c from the next step on entry, and the
- * one for the previous step on return. The gates become the gradients of their arguments. */
+/* Computes the gradients of one row. dh is the gradient of h. `carried` is the gradient of c:
+ * from the next step on entry, for the previous step on return. The gates are replaced by the
+ * gradients of their arguments. */
 NVDP__INLINE void cell_backward(size_t n, size_t units, const float *restrict dh,
                                 const float *restrict product, struct cell at,
                                 float *restrict carried) {
@@ -175,13 +176,13 @@ NVDP__INLINE void cell_backward(size_t n, size_t units, const float *restrict dh
     }
 }
 
-/* Rows of one position: `row` of states and of gates, 2H and 8H floats apart. The first `known`
- * rows have a previous step, whose c begins at `before`. */
+/* The rows of one position: `row` of states and of gates, which are 2H and 8H floats apart. The
+ * first `known` rows have a previous step, whose c begins at `before`. */
 struct rows {
     size_t count, known, units;
     float *gate, *c, *h;
     const float *before;
-    const float *dh; /* backward */
+    const float *dh; /* in the backward pass */
     float *carried;
 };
 
@@ -222,19 +223,20 @@ static void rows_backward(size_t n, const struct rows *at, const float *product)
 
 /* ---- one direction of a few texts ---- */
 
-/* Number of rows of position t that belong to texts [k, k + TEXTS) of the order. */
+/* Returns the number of rows of position t that belong to texts [k, k + TEXTS) of the order. */
 static size_t rows_of(const struct nvdp__steps *steps, size_t t, size_t k) {
     size_t n = rows_at(steps, t);
     if (n <= k) return 0;
     return nvdp__min(n - k, TEXTS);
 }
 
-/* The position that the direction reads before t; SIZE_MAX, which has no rows, if there is none. */
+/* Returns the position that the direction reads before t; SIZE_MAX, a position without rows, if
+ * t is the first position. */
 static size_t before(size_t direction, size_t t) {
     return direction == FORWARD ? t - 1 : t + 1;
 }
 
-/* product [rows, 64] of the first `known` rows; zeros for the rest */
+/* Computes the product [rows, 64] of the first `known` rows; the remaining rows become zeros. */
 static void multiply(size_t rows, size_t known, size_t deep, const float *a, size_t stride,
                      const float *panel, float *product) {
     if (known > 0)
@@ -302,8 +304,8 @@ static void texts_backward(const struct nvdp__lstm *lstm, const float *d_out, si
     }
 }
 
-/* Work items are assigned from the longest texts to the shortest. The bits do not depend on the
- * assignment. */
+/* Processes the longest texts first. The bits do not depend on the assignment of texts to
+ * threads. */
 static void for_texts(const struct nvdp__device *dev, const struct nvdp__lstm *lstm,
                       const float *d_out) {
     size_t items = DIRECTIONS * nvdp__blocks(lstm->steps->texts, TEXTS);

@@ -7,7 +7,7 @@
  *     h     = (s - mean) rstd
  *     y     = h gamma + beta
  *
- * and backward, with g = dy gamma:
+ * and in the backward pass, with g = dy gamma:
  *
  *     dbeta  += sum over rows of dy
  *     dgamma += sum over rows of dy h
@@ -15,7 +15,7 @@
  *     dx      = drop'(ds)
  *
  * A second pass over the row computes the variance, and sums run in double. y and dx can also be
- * written in bfloat16, while their rows are in the cache. */
+ * written in bfloat16, while the rows are in the cache. */
 #include "tensor/kernels.h"
 #include "tensor/per_example.h"
 
@@ -62,7 +62,8 @@ static void drop_row(struct nvdp__dropout_key key, int32_t threshold, float scal
 #pragma omp simd
     for (uint32_t j = 0; j < (uint32_t)n; j++) {
         int32_t bits = nvdp__dropout_bits(key, j);
-        y[j] = bits >= threshold ? x[j] * scale : 0.0f; /* a dropped NaN or inf becomes 0 too */
+        /* a dropped NaN or infinity also becomes 0 */
+        y[j] = bits >= threshold ? x[j] * scale : 0.0f;
     }
 }
 
@@ -155,7 +156,7 @@ static void slope_row(size_t dim, const float *restrict sum, const float *restri
     }
 }
 
-/* Writes row r of the sum's gradient d to d_x after dropout. */
+/* Writes row r of d, the gradient of the sum, to d_x after dropout. */
 static void store_row(const struct nvdp__norm *norm, size_t r, const float *d,
                       struct nvdp__tensor d_x) {
     size_t dim = d_x.cols;
@@ -179,7 +180,7 @@ static void store_row(const struct nvdp__norm *norm, size_t r, const float *d,
         memcpy(to, d, dim * sizeof *to);
 }
 
-/* dgamma and dbeta of each text. */
+/* Computes dgamma and dbeta of each text. */
 static void param_texts(const struct nvdp__device *dev, const struct nvdp__norm *norm,
                         const float *s, struct nvdp__tensor d) {
     size_t dim = d.cols, blocks = nvdp__blocks(dim, NVDP__COLUMNS);
@@ -211,7 +212,8 @@ void nvdp__norm_backward(const struct nvdp__device *dev, const struct nvdp__norm
     if (dev->per_example != NULL) param_texts(dev, norm, s, d);
 #pragma omp parallel num_threads(nvdp__matrix_team(dev, rows, dim))
     {
-#pragma omp for schedule(static) /* waits at its end, because the next loop overwrites d */
+/* the threads wait at the end of this loop, because the next loop overwrites d */
+#pragma omp for schedule(static)
         for (size_t b = 0; b < blocks; b++) {
             size_t at = b * NVDP__COLUMNS;
             param_columns(rows, dim, nvdp__block_length(dim, NVDP__COLUMNS, b), s + at, norm->mean,

@@ -1,19 +1,17 @@
 /* Matrix products through oneDNN 2 (oneAPI Deep Neural Network Library), which generates code
  * for the processor at run time. No other file calls oneDNN.
  *
- * In float32 it is faster than OpenBLAS 0.3.21 on every shape of an encoder
- * (experiments/results/performance.md).
+ * In float32, oneDNN is faster than OpenBLAS 0.3.21 on every shape of an encoder (experiments/results/performance.md).
  *
- * In bfloat16 a primitive is a product compiled for its shape. Creating one takes about half a
- * millisecond, so primitives are cached by kind and shape. Weights are reordered from float32
- * [out, in] into the blocked bfloat16 layout that a primitive asks for. Primitives with the same
- * layout share the copy, which is made again after nvdp__bf16_weights_changed. Integer products
- * (int8.c) are primitives of the same kind with int8 weights.
+ * In bfloat16, a primitive is a product compiled for its shape. The creation of a primitive takes about half a
+ * millisecond, so primitives are cached by kind and shape. Weights are reordered from float32 [out, in] into the
+ * blocked bfloat16 layout that a primitive asks for. Primitives with the same layout share the copy, which is made
+ * again after nvdp__bf16_weights_changed. Integer products (int8.c) are primitives of the same kind with int8 weights.
  *
- * A lane is an engine for one of several concurrent threads: it has its own primitives and
- * workspace and shares its parent's copies of weights. oneDNN would keep one workspace per
- * primitive or, depending on its build, one per thread that no other thread may use. Therefore
- * each engine has a workspace of its own. */
+ * A lane is an engine for one of several concurrent threads: it has separate primitives and a separate workspace,
+ * and shares the copies of weights with the parent engine. oneDNN would keep one workspace per primitive or,
+ * depending on the build, one workspace per thread that no other thread may use. Therefore each engine has its own
+ * workspace. */
 #include "tensor/bf16.h"
 #include "tensor/int8.h"
 #include "tensor/ops.h"
@@ -23,7 +21,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Min number of multiplications for which float32 products through oneDNN pay. */
+/* Min number of multiplications from which float32 products through oneDNN are faster. */
 enum { LARGE = 1 << 18 };
 
 bool nvdp__onednn_gemm(float alpha, unsigned flags, struct nvdp__tensor a, struct nvdp__tensor b,
@@ -44,8 +42,9 @@ enum kind { FORWARD, BACKWARD_INPUT, BACKWARD_WEIGHT };
 struct key {
     enum kind kind;
     size_t rows, in, out;
-    bool single, add, bias, int8; /* int8: uint8 times int8 to int32 */
-    int threads;                  /* oneDNN divides the work when the primitive is created */
+    bool single, add, bias, int8; /* int8 is true for products of uint8 and int8 to int32 */
+    /* number of threads, because oneDNN divides the work when the primitive is created */
+    int threads;
 };
 
 struct product {
@@ -53,24 +52,25 @@ struct product {
     struct key key;
     dnnl_primitive_t primitive;
     dnnl_memory_desc_t weight_layout;
-    dnnl_memory_t from, weight, bias, to; /* handles are set at each call; weight is not owned */
+    /* the storage is set at each call; the primitive does not own `weight` */
+    dnnl_memory_t from, weight, bias, to;
     dnnl_memory_t workspace;
 };
 
 /* One weight in one layout. */
 struct packed {
     struct packed *next;
-    const void *weight; /* float32; int8 in an integer product */
-    bool transposed;    /* [in, out] as in the forward product, else [out, in] */
+    const void *weight; /* float32, or int8 in an integer product */
+    bool transposed;    /* true for [in, out] as in the forward product, false for [out, in] */
     uint64_t version;
     dnnl_memory_desc_t layout;
-    void *memory; /* of blocked */
+    void *memory; /* memory of `blocked` */
     dnnl_memory_t plain, blocked;
     dnnl_primitive_t reorder;
     dnnl_memory_t workspace;
 };
 
-/* State that an engine and its lanes share. */
+/* The state that an engine and its lanes share. */
 struct shared {
     pthread_mutex_t lock;
     nvdp_status status;
@@ -80,14 +80,14 @@ struct shared {
 
 struct nvdp__bf16_engine {
     struct nvdp_context *ctx;
-    nvdp_status status; /* of this engine; the shared one covers all lanes */
+    nvdp_status status; /* status of this engine; the shared status covers all lanes */
     struct shared *shared;
     bool lane;
-    dnnl_engine_t engine; /* a lane uses its parent's */
+    dnnl_engine_t engine; /* a lane uses its parent's engine */
     dnnl_stream_t stream;
-    nvdp__bf16 *scratch[2]; /* not owned: inputs and gradients, `capacity` elements each */
+    nvdp__bf16 *scratch[2]; /* inputs and gradients, `capacity` elements each; not owned */
     size_t capacity[2];
-    bool tiles; /* AMX */
+    bool tiles; /* true if the processor has AMX */
     void *workspace;
     size_t workspace_size;
     size_t products;
@@ -110,8 +110,7 @@ void nvdp__bf16_unlock(struct nvdp__bf16_engine *bf16) {
     pthread_mutex_unlock(&bf16->shared->lock);
 }
 
-/* Records a failure; the shared status keeps the first one of all lanes. Call with the lock
- * held. */
+/* Records a failure; the shared status keeps the first failure of all lanes. The caller holds the lock. */
 static void stop(struct nvdp__bf16_engine *bf16, nvdp_status status) {
     bf16->status = status;
     if (bf16->shared->status == NVDP_OK) bf16->shared->status = status;
@@ -146,7 +145,7 @@ nvdp_status nvdp__bf16_status(const struct nvdp__bf16_engine *bf16) {
         }                                                                                          \
     } while (0)
 
-/* The mutex is recursive: a failure inside a locked section locks it again to record the error. */
+/* The mutex is recursive, because a failure inside a locked section locks the mutex again to record the error. */
 static struct shared *make_shared(struct nvdp_context *ctx) {
     struct shared *shared = nvdp__calloc(ctx, 1, sizeof *shared);
     pthread_mutexattr_t recursive;
@@ -159,7 +158,7 @@ static struct shared *make_shared(struct nvdp_context *ctx) {
     return shared;
 }
 
-/* Creates an engine, or a lane of `parent` unless it is NULL. */
+/* Creates an engine; if parent is not NULL, creates a lane of `parent`. */
 static nvdp_status create(struct nvdp_context *ctx, const struct nvdp__bf16_engine *parent,
                           struct nvdp__bf16_engine **out) {
     struct nvdp__bf16_engine *bf16 = nvdp__calloc(ctx, 1, sizeof *bf16);
@@ -201,7 +200,7 @@ int nvdp__int8_largest(void) {
     int isa = (int)dnnl_get_effective_cpu_isa(), avx2 = (int)dnnl_cpu_isa_avx2;
     int wide = (int)dnnl_cpu_isa_avx512_core_vnni, narrow = (int)dnnl_cpu_isa_avx2_vnni;
     if ((isa & wide) == wide || (isa & narrow) == narrow) return 255;
-    return (isa & avx2) == avx2 ? 127 : 0; /* VPMADDUBSW: 2 * 127 * 127 < 2^15 */
+    return (isa & avx2) == avx2 ? 127 : 0; /* VPMADDUBSW needs 2 * 127 * 127 < 2^15 */
 }
 
 const char *nvdp__int8_missing(void) {
@@ -306,7 +305,7 @@ static dnnl_memory_desc_t matrix(struct nvdp__bf16_engine *bf16, size_t rows, si
     return layout;
 }
 
-/* Attributes of every primitive: it works in memory that we supply. */
+/* Returns the attributes of every primitive: the primitive works in memory that the engine supplies. */
 static dnnl_primitive_attr_t attributes(struct nvdp__bf16_engine *bf16) {
     dnnl_primitive_attr_t attr = NULL;
     TRY(bf16, dnnl_primitive_attr_create(&attr));
@@ -314,7 +313,7 @@ static dnnl_primitive_attr_t attributes(struct nvdp__bf16_engine *bf16) {
     return attr;
 }
 
-/* from [rows, k] x weight [k, n] (in a layout of oneDNN's choice) -> to [rows, n]. */
+/* Describes the product of from [rows, k] and weight [k, n] (in a layout that oneDNN chooses) to `to` [rows, n]. */
 static dnnl_primitive_desc_t describe_dense(struct nvdp__bf16_engine *bf16, const struct key *key,
                                             size_t k, size_t n, dnnl_primitive_attr_t attr) {
     dnnl_data_type_t to_type = key->int8 ? dnnl_s32 : key->single ? dnnl_f32 : dnnl_bf16;
@@ -330,8 +329,8 @@ static dnnl_primitive_desc_t describe_dense(struct nvdp__bf16_engine *bf16, cons
     return made;
 }
 
-/* dw [out, in] = dy^T x. As the backward pass of an inner product, oneDNN computes it without
- * reordering dy and x, but also without AMX. Only as a matrix product can it add to dw. */
+/* Returns true if dw [out, in] = dy^T x is computed as a matrix product. As the backward pass of an inner product,
+ * oneDNN computes dw without reordering dy and x, but also without AMX. Only a matrix product can add to dw. */
 static bool is_matrix_product(const struct nvdp__bf16_engine *bf16, const struct key *key) {
     return key->add || bf16->tiles;
 }
@@ -389,7 +388,8 @@ static dnnl_memory_t handle(struct nvdp__bf16_engine *bf16, const_dnnl_primitive
     return memory;
 }
 
-/* Returns such an object for the primitive's scratchpad, whose storage the engine owns; NULL if it needs none. */
+/* Returns a memory object for the scratch buffer of a primitive, whose storage the engine owns; NULL if the
+ * primitive needs no scratch buffer. */
 static dnnl_memory_t workspace(struct nvdp__bf16_engine *bf16, const_dnnl_primitive_desc_t of) {
     const dnnl_memory_desc_t *layout =
         dnnl_primitive_desc_query_md(of, dnnl_query_scratchpad_md, 0);
@@ -430,7 +430,7 @@ static bool same_key(const struct key *a, const struct key *b) {
            a->threads == b->threads;
 }
 
-/* NULL after a failure. Call with the lock held. */
+/* Returns the product for a key; NULL after a failure. The caller holds the lock. */
 static struct product *find_product(struct nvdp__bf16_engine *bf16, const struct key *key) {
     if (bf16->status != NVDP_OK) return NULL;
     uint64_t mixed = (key->rows * 8191 + key->in) * 8191 + key->out;
@@ -503,7 +503,7 @@ static struct packed *find_packed(struct nvdp__bf16_engine *bf16, const struct p
     return made;
 }
 
-/* oneDNN takes sources as void * but does not write to them. */
+/* Casts a source: oneDNN takes sources as void * but does not write to them. */
 static void *source(const void *data) {
     union {
         const void *read;
@@ -512,7 +512,7 @@ static void *source(const void *data) {
     return pointer.given;
 }
 
-/* Lends the engine's workspace to a primitive, enlarged if necessary. */
+/* Lends the engine's workspace, enlarged if necessary, to a primitive. */
 static void set_workspace(struct nvdp__bf16_engine *bf16, dnnl_memory_t memory) {
     const dnnl_memory_desc_t *layout = NULL;
     TRY(bf16, dnnl_memory_get_memory_desc(memory, &layout));
@@ -529,7 +529,7 @@ static void set_workspace(struct nvdp__bf16_engine *bf16, dnnl_memory_t memory) 
     TRY(bf16, dnnl_memory_set_data_handle(memory, bf16->workspace));
 }
 
-/* args has room for one more. */
+/* Runs a primitive; args must have room for one more argument. */
 static void run(struct nvdp__bf16_engine *bf16, dnnl_primitive_t primitive, dnnl_memory_t memory,
                 int count, dnnl_exec_arg_t *args) {
     if (memory != NULL) {
@@ -540,7 +540,7 @@ static void run(struct nvdp__bf16_engine *bf16, dnnl_primitive_t primitive, dnnl
     TRY(bf16, dnnl_stream_wait(bf16->stream));
 }
 
-/* Returns the weight in the product's layout; NULL after a failure. Call with the lock held. */
+/* Returns the weight in the product's layout; NULL after a failure. The caller holds the lock. */
 static dnnl_memory_t pack(struct nvdp__bf16_engine *bf16, const struct product *product,
                           const void *weight) {
     struct packed *packed = find_packed(bf16, product, weight);
@@ -614,7 +614,7 @@ static void zero_past(struct nvdp__tensor x) {
 
 void nvdp__bf16_backward_weight(struct nvdp__bf16_engine *bf16, const struct nvdp__linear *layer,
                                 struct nvdp__tensor x, struct nvdp__tensor dy) {
-    if (x.rows == 0) { /* an empty sum */
+    if (x.rows == 0) { /* the sum is empty */
         if (layer->set) memset(layer->dw, 0, layer->out * layer->in * sizeof *layer->dw);
         return;
     }

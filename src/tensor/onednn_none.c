@@ -1,4 +1,5 @@
-/* Replaces onednn.c in builds without oneDNN: no such products, so callers fall back to float32. */
+/* Replaces onednn.c in builds without oneDNN: the products do not exist, so callers fall back to
+ * float32. */
 #include "tensor/bf16.h"
 #include "tensor/int8.h"
 

@@ -1,4 +1,4 @@
-/* The optimizers of optimizer.h: AdamW, SGD with momentum, the norm of the gradient, Muon. */
+/* The optimizers of optimizer.h: AdamW, SGD with momentum, the norm of the gradient, and Muon. */
 #include "tensor/optimizer.h"
 
 #include "tensor/kernels.h"
@@ -18,7 +18,7 @@
 
 struct constants {
     float grad_scale, beta1, rest1, beta2, rest2, step, inverse_root_bias2, eps, decay;
-    float zero; /* 0, but the compiler does not know it: see decay_block */
+    float zero; /* 0, but the compiler cannot know this: see decay_block() */
 };
 
 static struct constants narrow(const struct nvdp__adamw *opt) {
@@ -59,8 +59,8 @@ static void anchored_block(struct constants c, size_t n, const float *restrict g
         update(&c, g[i], anchor[i], m + i, v + i, x + i);
 }
 
-/* The update for g, m and v of zero, with the same bits. Adding a zero step that the compiler
- * does not know keeps it from contracting the expression differently than in update(). */
+/* The update for g, m and v of zero, with the same bits as update(). Adds a step of zero whose value the compiler
+ * does not know; otherwise the compiler would contract the expression differently than in update(). */
 NVDP__CLONES
 static void decay_block(struct constants c, size_t n, float *restrict x) {
     for (size_t i = 0; i < n; i++)
@@ -171,7 +171,7 @@ double nvdp__spans_sum_squares(const struct nvdp__device *dev, size_t spans,
 
 /* ---- Muon ---- */
 
-/* f(s) = a s + b s^3 + c s^5: steep at 0 (Jordan et al. 2024). */
+/* The polynomial f(s) = a s + b s^3 + c s^5, which is steep at 0 (Jordan et al. 2024). */
 static const float A = 3.4445F, B = -4.7750F, C = 2.0315F;
 enum { ITERATIONS = 5 };
 static const double UPDATE_SIZE = 0.2; /* root mean square of AdamW's updates */
@@ -191,8 +191,7 @@ static void scale(size_t n, float by, float *x) {
         x[i] *= by;
 }
 
-/* x = a x + (b S + c S^2) x with S = x x^T on the left, or S = x^T x on the right if that is
- * smaller. */
+/* Computes x = a x + (b S + c S^2) x with S = x x^T on the left, or S = x^T x on the right if that is smaller. */
 static void iterate(const struct nvdp__device *dev, size_t rows, size_t cols, float *scratch,
                     float *x) {
     bool left = rows <= cols;

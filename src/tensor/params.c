@@ -120,7 +120,7 @@ static void begin_rows(const struct nvdp__device *dev, const struct nvdp__params
 }
 
 void nvdp__grad_begin(const struct nvdp__device *dev, struct nvdp__params *params) {
-    size_t from = 0; /* [from, offset) is zeroed next */
+    size_t from = 0; /* the gap [from, offset) is zeroed next */
     for (size_t i = 0; i < params->count; i++) {
         const struct nvdp__param *entry = &params->entry[i];
         bool frozen = (entry->flags & NVDP__PARAM_FROZEN) != 0;

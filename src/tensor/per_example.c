@@ -11,8 +11,8 @@
  * adds 2 <dW, dE> = 2 sum_t (dW^T's row id_t).b_t. Gradients of vectors (biases, LayerNorm and
  * others) are stored per text.
  *
- * Products are summed in float32, and their sums in double. Read nvdp__per_example_linear, then
- * nvdp__per_example_norms and nvdp__per_example_add. */
+ * Products are summed in float32, and these sums are added in double. Start with
+ * nvdp__per_example_linear(), then read nvdp__per_example_norms() and nvdp__per_example_add(). */
 #include "tensor/per_example.h"
 
 #include "tensor/kernels.h"
@@ -32,9 +32,9 @@ struct record {
     struct nvdp__linear layer;
     bool bf16;
     struct nvdp__tensor x, dy;
-    struct nvdp__linear below;        /* layer of `recompute` */
-    struct nvdp__recompute recompute; /* layer NULL: x stayed in memory */
-    float *vector, *grad;             /* [texts, count], [count] */
+    struct nvdp__linear below;        /* the layer of `recompute` */
+    struct nvdp__recompute recompute; /* layer is NULL if x stayed in memory */
+    float *vector, *grad;             /* [texts, count] gradients per text, [count] gradient */
     size_t count;
     struct nvdp__embedding tables;
     const int32_t *offset;
@@ -44,13 +44,13 @@ struct nvdp__per_example {
     size_t texts, max_texts, longest, widest;
     struct record *record;
     size_t records, max_records;
-    float *store; /* output gradients and vectors */
+    float *store; /* output gradients, and gradients of vectors */
     size_t used, floats;
     double *square, *excess, *rounding; /* [max_texts] */
     float *scratch;                     /* [threads, each] */
     size_t each;
     const char *fault;
-    /* [total] gradients of the parameters; NULL after the check that they are zero */
+    /* [total] gradients of the parameters; NULL after the check that the gradients are zero */
     const float *grad;
     size_t total;
 };
@@ -61,10 +61,10 @@ static size_t whole_lines(size_t n) {
     return (n + NVDP__LINE - 1) / NVDP__LINE * NVDP__LINE;
 }
 
-/* Parts of a thread's scratch memory. */
+/* The parts of a thread's scratch memory. */
 struct scratch {
     float *gram[2]; /* [L, L] */
-    float *wide[2]; /* [L, W]; the first one also holds packed words */
+    float *wide[2]; /* [L, W]; the first buffer also holds packed words */
     nvdp__bf16 *rounded;
     float *panel; /* [PANEL, W] */
 };
@@ -90,7 +90,8 @@ static bool is_matrix(const struct nvdp__param *entry) {
     return (entry->flags & NVDP__PARAM_LINEAR) != 0;
 }
 
-/* Gradients of embeddings are not copied; they are no wider than those of the layers. */
+/* Returns true for a table of embeddings, whose gradients are not copied; they are no wider than
+ * the gradients of the layers. */
 static bool is_table(const struct nvdp__param *entry) {
     return entry->rank == 2 && entry->shape[0] > 1 && !is_matrix(entry) &&
            (entry->flags & NVDP__PARAM_SHARED) == 0;
@@ -118,7 +119,7 @@ nvdp_status nvdp__per_example_create(const struct nvdp__device *dev,
         if (is_matrix(entry) && 3 * larger > made->widest) made->widest = 3 * larger;
         if ((entry->flags & NVDP__PARAM_FROZEN) != 0) continue;
         made->max_records += 2;
-        if (is_matrix(entry)) /* and a float32 layer with one row per text */
+        if (is_matrix(entry)) /* includes a float32 layer with one row per text */
             made->floats += kept_floats(dev, max_texts * longest, entry->shape[0]) +
                             whole_lines(nvdp__padded_rows(dev, max_texts) * entry->shape[0]);
         else if (is_table(entry) && (entry->flags & NVDP__PARAM_ROWS) != 0 && decoded > 0) {
@@ -181,8 +182,8 @@ static float *take(struct nvdp__per_example *examples, size_t floats) {
     return examples->store + at;
 }
 
-/* True if offset [texts+1] (NULL: one row per text) splits the rows into texts of the planned
- * length. */
+/* Returns true if offset [texts+1] splits the rows into texts of the planned length. offset NULL
+ * stands for one row per text. */
 static bool splits(struct nvdp__per_example *examples, const int32_t *offset, size_t rows) {
     bool fits = offset != NULL ? (size_t)offset[examples->texts] == rows : rows == examples->texts;
     for (size_t i = 0; i < examples->texts && offset != NULL; i++)
@@ -218,7 +219,7 @@ static double widened_square(size_t n, const nvdp__bf16 *restrict x) {
     return sum;
 }
 
-/* Sums the columns of x, at most PANEL of them. */
+/* Sums at most PANEL columns of x. */
 NVDP__CLONES
 static void sum_bf16_columns(size_t rows, size_t stride, size_t count, const nvdp__bf16 *restrict x,
                              float *restrict to) {
@@ -244,7 +245,8 @@ static void examples_scale_bf16(size_t n, float a, nvdp__bf16 *x) {
 
 /* ---- linear maps ---- */
 
-/* A text's rows as the products read them: rounded to bfloat16 if the products round them. */
+/* Returns a text's rows in the form that the products read: rounded to bfloat16 if the products
+ * round them. */
 static struct nvdp__tensor as_used(struct nvdp__tensor rows, bool bf16, nvdp__bf16 *rounded) {
     if (!bf16 || rows.type == NVDP__BF16) return rows;
     for (size_t r = 0; r < rows.rows; r++)
@@ -261,7 +263,7 @@ static struct nvdp__tensor widened(struct nvdp__tensor rows, float *wide) {
     return nvdp__f32(rows.rows, rows.cols, wide);
 }
 
-/* gram [n, n], row stride ld = whole_lines(n): inner products of the rows. */
+/* Computes gram [n, n], with row stride ld = whole_lines(n): the inner products of the rows. */
 static void inner_products(const struct nvdp__device *dev, struct nvdp__tensor rows, float *wide,
                            float *gram) {
     size_t n = rows.rows, ld = whole_lines(n);
@@ -278,7 +280,8 @@ static void inner_products(const struct nvdp__device *dev, struct nvdp__tensor r
                (struct nvdp__tensor){NVDP__F32, n, n, ld, gram});
 }
 
-/* max(x, 0), as rounding may lead below 0. NaN stays NaN; fmax() would drop it. */
+/* Returns max(x, 0), because rounding may give a negative number. NaN stays NaN; fmax() would
+ * drop it. */
 static double not_negative(double x) {
     return x < 0 ? 0 : x;
 }
@@ -289,7 +292,7 @@ static double row_square(struct nvdp__tensor x, size_t r) {
                                : widened_square(x.cols, (const nvdp__bf16 *)x.data + r * x.stride);
 }
 
-/* Returns |b^T a|^2 and sets *lengths to sum_t |a_t| |b_t| as its bound. */
+/* Returns |b^T a|^2, and sets *lengths to its upper bound sum_t |a_t| |b_t|. */
 static double product_square(const struct nvdp__device *dev, struct nvdp__tensor a,
                              struct nvdp__tensor b, struct scratch s, double *lengths) {
     size_t n = a.rows, in = a.cols, out = b.cols;
@@ -347,7 +350,7 @@ void nvdp__per_example_linear(const struct nvdp__device *dev, const struct nvdp_
     float *biases = NULL;
     if (layer->db != NULL) {
         biases = nvdp__per_example_vectors(dev, layer->db, dy.cols);
-        if (biases == NULL) return; /* does not fit */
+        if (biases == NULL) return; /* the gradients do not fit the plan */
     }
     if (layer->dw != NULL) {
         bool padded = dy.type == NVDP__BF16; /* products of a float32 layer need no padding */
@@ -395,7 +398,7 @@ bool nvdp__per_example_splits(const struct nvdp__device *dev, const int32_t *off
 
 float *nvdp__per_example_vectors(const struct nvdp__device *dev, float *grad, size_t n) {
     struct nvdp__per_example *examples = dev->per_example;
-    if (grad == NULL) return NULL; /* not trained */
+    if (grad == NULL) return NULL; /* the parameters are not trained */
     float *vector = take(examples, examples->texts * n);
     struct record *record = vector != NULL ? add_record(examples, VECTORS) : NULL;
     if (record == NULL) return NULL;
@@ -414,8 +417,8 @@ float *nvdp__per_example_shared(const struct nvdp__device *dev, float *grad, siz
     return nvdp__per_example_vectors(dev, grad, n);
 }
 
-/* Squared norm of a table's gradient: rows with equal ids are added first. `done` [n] is
- * scratch. */
+/* Returns the squared norm of a table's gradient: rows with equal ids are added first. done [n]
+ * is a scratch buffer. */
 static double table_square(size_t n, size_t dim, const int32_t *ids, const float *dy,
                            int32_t *done) {
     double square = 0;
@@ -466,7 +469,7 @@ void nvdp__per_example_embedding(const struct nvdp__device *dev,
     }
 }
 
-/* 2 <dW, dE> of a table that is also a layer's matrix: row v of dW is sum_m dy_m[v] x_m. */
+/* Returns 2 <dW, dE> of a table that is also a layer's matrix: row v of dW is sum_m dy_m[v] x_m. */
 static double tied_product(const struct nvdp__device *dev, const struct record *layer,
                            const struct record *table, size_t text, struct scratch s) {
     size_t m = row_count(layer->offset, text), n = row_count(table->offset, text);
@@ -566,7 +569,8 @@ static void weigh_rows(const struct nvdp__device *dev, const int32_t *offset, co
             weigh_row(weight[i], x, first_row(offset, i) + r);
 }
 
-/* Zeroes the inputs of texts with weight 0: 0 times NaN or inf would otherwise add NaN. */
+/* Zeroes the inputs of texts with weight 0, because 0 times NaN or infinity would otherwise add
+ * NaN. */
 static void clear_left_out(const struct nvdp__device *dev, const int32_t *offset,
                            const float *weight, struct nvdp__tensor x) {
     for (size_t i = 0; i < dev->per_example->texts; i++)

@@ -4,7 +4,7 @@
 #include "tensor/vector.h"
 #include <math.h>
 
-static const double TINY = 1e-12; /* smaller norms count as this */
+static const double TINY = 1e-12; /* smaller norms count as this norm */
 
 NVDP__CLONES
 static void embed_row(size_t dim, const float *restrict word, const float *restrict position,
@@ -38,7 +38,7 @@ void nvdp__embed_forward(const struct nvdp__device *dev, const struct nvdp__embe
     }
 }
 
-/* x[index[r]] += y[r] in row order, over `count` columns of rows with stride `stride`. */
+/* Adds y[r] to x[index[r]] in row order, over `count` columns of rows with stride `stride`. */
 NVDP__CLONES
 static void scatter_columns(size_t rows, size_t stride, size_t count, const int32_t *index,
                             const float *restrict y, float *restrict x) {
@@ -51,7 +51,7 @@ static void scatter_columns(size_t rows, size_t stride, size_t count, const int3
     }
 }
 
-/* Parallel over columns, so that rows with the same index add up in row order. */
+/* The loop is parallel over columns, so that rows with the same index add up in row order. */
 void nvdp__rows_scatter_add(const struct nvdp__device *dev, size_t rows, size_t dim,
                             const int32_t *index, const float *y, float *x) {
 #pragma omp parallel for num_threads(nvdp__matrix_team(dev, rows, dim)) schedule(static)

@@ -4,8 +4,8 @@
 #include <gsl/gsl_eigen.h>
 #include <math.h>
 
-/* GSL's workspace and matrices are views of the caller's memory, because its allocator would call its error handler, which
- * ends the program. */
+/* GSL's workspace and matrices are views of the caller's memory, because GSL's allocator would call GSL's error
+ * handler, which ends the program. */
 void nvdp__eigenvectors(size_t n, double *a, double *vectors, double *line) {
     gsl_matrix_view matrix = gsl_matrix_view_array(a, n, n);
     gsl_matrix_view columns = gsl_matrix_view_array(vectors, n, n);

@@ -1,5 +1,5 @@
-/* Devices, views of tensors, conversion between types, threads of the libraries below, and the
- * arena (tensor.h). */
+/* Devices, views of tensors, conversion between types, the threads of the libraries that this
+ * library calls, and the arena (tensor.h). */
 #include "tensor/tensor.h"
 #include "base/base.h"
 #include "tensor/bf16.h"
@@ -108,7 +108,7 @@ struct nvdp__tensor nvdp__with_rows(struct nvdp__tensor x, size_t rows) {
 struct nvdp__tensor nvdp__f32(size_t rows, size_t cols, const float *data) {
     union {
         const void *read;
-        void *given; /* operations do not write to their inputs */
+        void *given; /* operations do not write to inputs */
     } pointer = {.read = data};
     return (struct nvdp__tensor){NVDP__F32, rows, cols, cols, pointer.given};
 }
@@ -143,7 +143,7 @@ static void round_block(size_t n, const float *restrict x, nvdp__bf16 *restrict 
 
 #include <immintrin.h>
 
-/* The instruction rounds like the function but treats subnormal numbers as 0. */
+/* The instruction rounds as the function does, but treats subnormal numbers as 0. */
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) static void
 round_vectors(size_t n, const float *x, nvdp__bf16 *y) {
     for (; n >= NVDP__LINE; n -= NVDP__LINE, x += NVDP__LINE, y += NVDP__LINE)
@@ -179,7 +179,7 @@ void nvdp__convert(const struct nvdp__device *dev, struct nvdp__tensor x, struct
         nvdp__round_row(nvdp__min(n - at, NVDP__BLOCK), from + at, to + at);
 }
 
-/* ---- threads of the libraries below ---- */
+/* ---- threads of the libraries that this library calls ---- */
 
 int nvdp__threads_set(int threads) {
     int before = omp_get_max_threads();
@@ -230,7 +230,8 @@ size_t nvdp__arena_floats(const struct nvdp__arena *arena) {
     return arena->used + arena->scratch[0] + arena->scratch[1];
 }
 
-/* The scratch memory lies behind the tensors: its size is known only after all were taken. */
+/* The scratch memory lies after the tensors, because its size is known only after all tensors
+ * were taken. */
 nvdp_status nvdp__arena_allocate(struct nvdp_context *ctx, struct nvdp__arena *arena) {
     size_t floats = nvdp__arena_floats(arena);
     float *base = nvdp__calloc(ctx, floats, sizeof *base);

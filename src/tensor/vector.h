@@ -1,10 +1,9 @@
 /* Vectorized row kernels: the clones macro, fixed blocks, and fast elementary functions.
  *
- * A kernel is a small static function marked NVDP__CLONES: the compiler makes one version per
- * instruction set, and the loader chooses. Parallel loops call kernels but are not kernels
- * themselves: the body of a parallel region is a separate function, which the attribute does not
- * reach. Kernels have distinct names across files although they are static, because clang 14
- * makes the functions that choose a version global. */
+ * A kernel is a small static function marked NVDP__CLONES: the compiler makes one version per instruction set, and
+ * the loader chooses. Parallel loops call kernels but are not kernels themselves: the body of a parallel region is a
+ * separate function, which the attribute does not reach. Kernels have distinct names across files although they are
+ * static, because clang 14 makes the functions that choose a version visible to all files. */
 #ifndef NVDP_SRC_TENSOR_VECTOR_H
 #define NVDP_SRC_TENSOR_VECTOR_H
 
@@ -15,8 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* gcc chooses arch=x86-64-v* by the processor's features; arch=haswell would match that one
- * processor only. clang knows single features. */
+/* gcc selects arch=x86-64-v* by the features of the processor; arch=haswell would only match this one processor.
+ * clang supports only single features. */
 #if defined NVDP_SANITIZED || !defined __x86_64__
 #define NVDP__CLONES
 #elif defined __clang__ && __clang_major__ >= 14
@@ -29,22 +28,22 @@
 
 #define NVDP__INLINE static inline __attribute__((always_inline))
 
-/* Loops are split into blocks whose size does not depend on the number of threads, so rounding
- * does not either. */
+/* Loops are split into blocks whose size does not depend on the number of threads, so the rounding does not depend
+ * on that number either. */
 enum { NVDP__BLOCK = 4096 };
-/* Columns of a few cache lines: the unit of column-wise sums. */
+/* Number of columns in a few cache lines: the unit of column-wise sums. */
 enum { NVDP__COLUMNS = 64 };
-/* Minimal number of elementary operations for which starting threads pays. */
+/* Min number of elementary operations from which it pays to start threads. */
 enum { NVDP__PARALLEL_MIN = 32768 };
 
-/* Number of threads, for `num_threads`, of a loop with so many elementary operations. An `if`
- * clause would not do: clang's runtime would then keep the number for the next parallel region,
- * even that of BLAS. */
+/* Returns the number of threads, for `num_threads`, of a loop with this number of elementary operations. An `if`
+ * clause is no alternative: clang's runtime would keep the number for the next parallel region, even for a region of
+ * BLAS. */
 NVDP__INLINE int nvdp__team(const struct nvdp__device *dev, size_t work) {
     return work < NVDP__PARALLEL_MIN ? 1 : dev->threads;
 }
 
-/* The same for a loop with `cols` operations per row. */
+/* Returns this number for a loop with `cols` operations per row. */
 NVDP__INLINE int nvdp__matrix_team(const struct nvdp__device *dev, size_t rows, size_t cols) {
     return nvdp__team(dev, rows * cols);
 }
@@ -69,18 +68,18 @@ NVDP__INLINE float nvdp__bits_float(uint32_t bits) {
     return x;
 }
 
-/* Floats in 64 bytes. */
+/* Number of floats in 64 bytes. */
 enum { NVDP__LINE = 16 };
 
-/* Rows of scores are processed in whole vectors, up to a stride that is a multiple of 16. Past
- * n_k they hold the score -inf, hence the probability 0. */
+/* Rows of scores are processed in whole vectors, up to a stride that is a multiple of 16. Scores past n_k are -inf,
+ * so that their probability is 0. */
 NVDP__INLINE size_t nvdp__whole_lines(size_t ld) {
-    /* equals ld; written so that the compiler knows the multiple */
+    /* returns ld, written so that the compiler knows that it is a multiple */
     return ld / NVDP__LINE * NVDP__LINE;
 }
 
-/* Maps floats to integers of the same order (NaN outermost) and back. Compilers vectorize only
- * integer minima and maxima, because the order of integer operations is free. */
+/* Maps floats to integers of the same order (NaN outermost) and back. Compilers vectorize only minima and maxima of
+ * integers, because the order of integer operations does not matter. */
 NVDP__INLINE int32_t nvdp__ordered_bits(int32_t bits) {
     return bits ^ ((bits >> 31) & INT32_MAX);
 }
@@ -107,8 +106,8 @@ NVDP__INLINE void nvdp__fold_lanes(size_t half, float *lane) {
         lane[l] += lane[l + half];
 }
 
-/* Adds the lanes of a sum in halves. The compiler would add them one after the other, as it may
- * not reorder a sum of floats. */
+/* Adds the lanes of a sum in halves. The compiler would add the lanes one after the other, because it may not
+ * reorder a sum of floats. */
 NVDP__INLINE float nvdp__lanes_sum(float lane[NVDP__LINE]) {
     nvdp__fold_lanes(8, lane);
     nvdp__fold_lanes(4, lane);
@@ -117,9 +116,9 @@ NVDP__INLINE float nvdp__lanes_sum(float lane[NVDP__LINE]) {
     return lane[0];
 }
 
-/* x = n ln 2 + r with |r| <= ln(2)/2; returns n. */
+/* Splits x = n ln 2 + r with |r| <= ln(2)/2; returns n. */
 NVDP__INLINE uint32_t nvdp__exp_parts(float x, float *r) {
-    const float round = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
+    const float round = 12582912.0f; /* 1.5 * 2^23: adding this number rounds to an integer */
     float shifted = x * 1.44269504f + round;
     float whole = shifted - round;
     *r = x - whole * 0.693359375f;
@@ -127,7 +126,7 @@ NVDP__INLINE uint32_t nvdp__exp_parts(float x, float *r) {
     return nvdp__float_bits(shifted) - nvdp__float_bits(round);
 }
 
-/* exp(r) by a polynomial (Cephes). */
+/* Returns exp(r) by a polynomial (Cephes). */
 NVDP__INLINE float nvdp__exp_of_part(float r) {
     float p = 1.9875691500e-4f;
     p = p * r + 1.3981999507e-3f;
@@ -138,9 +137,9 @@ NVDP__INLINE float nvdp__exp_of_part(float r) {
     return p * (r * r) + r + 1.0f;
 }
 
-/* exp(x): relative error below 2e-7 for normal results; subnormal results are rounded to their
- * grid; 0 and inf at the ends; NaN stays NaN. 2^n is applied in two factors, so that neither end
- * leaves the exponent's range too early. */
+/* Returns exp(x) with a relative error below 2e-7 for normal results. Subnormal results are rounded to their grid;
+ * the results are 0 and inf at the ends; NaN stays NaN. 2^n is applied in two factors, so that neither end leaves
+ * the exponent's range too early. */
 NVDP__INLINE float nvdp__fast_exp(float x) {
     x = x > 89.0f ? 89.0f : x; /* comparisons written so that NaN passes through */
     x = x < -104.0f ? -104.0f : x;
@@ -152,8 +151,8 @@ NVDP__INLINE float nvdp__fast_exp(float x) {
     return nvdp__exp_of_part(r) * first * second;
 }
 
-/* exp(x) for x <= 0 (and slightly above, through rounding): the bits of nvdp__fast_exp if the
- * result is a normal number, else 0; NaN stays NaN. */
+/* Returns exp(x) for x <= 0, or slightly above 0 through rounding: the bits of nvdp__fast_exp() if the result is a
+ * normal number, else 0; NaN stays NaN. */
 NVDP__INLINE float nvdp__fast_exp_below(float x) {
     float r;
     uint32_t n = nvdp__exp_parts(x, &r);
@@ -161,8 +160,8 @@ NVDP__INLINE float nvdp__fast_exp_below(float x) {
     return x < -87.3f ? 0.0f : y;
 }
 
-/* tanh(x): relative error below 3e-7. An odd polynomial near 0 (Cephes), 1 - 2/(exp(2|x|) + 1)
- * elsewhere. */
+/* Returns tanh(x) with a relative error below 3e-7. Uses an odd polynomial near 0 (Cephes), and 1 - 2/(exp(2|x|) +
+ * 1) elsewhere. */
 NVDP__INLINE float nvdp__fast_tanh(float x) {
     float a = fabsf(x);
     float s = x * x;
@@ -182,10 +181,10 @@ NVDP__INLINE float nvdp__fast_tanh(float x) {
  *     gelu'(x)     = Phi(x) + x phi(x)
  *     gelu_new(x)  = x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2    (its tanh form) */
 
-/* The normal distribution function: 1/2 + x P(u) with u = 2 x^2 / 5.2^2 - 1 in [-1, 1], absolute
- * error below 2e-7. Beyond 5.2 it is within 1e-7 of its limit, and the limit is returned. P is
- * the polynomial of degree 13 that minimizes the max error of x P(u) (Lawson's weighted least
- * squares). It has no exponential and no division, and takes half the time. */
+/* Returns the normal distribution function: 1/2 + x P(u) with u = 2 x^2 / 5.2^2 - 1 in [-1, 1], absolute error below
+ * 2e-7. Beyond 5.2 the function is within 1e-7 of its limit, and the limit is returned. P is the polynomial of
+ * degree 13 that minimizes the max error of x P(u) (Lawson's weighted least squares). This form needs no exponential
+ * and no division, which halves the time. */
 NVDP__INLINE float nvdp__normal_cdf(float x) {
     float u = 7.396449894e-2f * (x * x) - 1.0f;
     float p = -4.911442520e-4f;
@@ -245,7 +244,7 @@ NVDP__INLINE float nvdp__relu_and_slope(float x, float *slope) {
     return nvdp__relu(x);
 }
 
-/* x sigmoid(a x) and its slope */
+/* Returns x sigmoid(a x), and sets the slope. */
 NVDP__INLINE float nvdp__gated(float a, float x, float *slope) {
     float s = 1.0f / (1.0f + nvdp__fast_exp(-a * x));
     *slope = s + a * x * s * (1.0f - s);
