@@ -1,5 +1,5 @@
-/* Implements attribute lists, and lists the attributes of a release with their types and values. Export and the
- * formats write them; verify and describe read them. Read attributes.inc first: it is the table of all attributes. */
+/* Implements attribute lists, and lists the attributes of a release with types and values. Export and the formats write
+ * attributes; verify and describe read them. Read attributes.inc first: it is the table of all attributes. */
 #include "mechanism/mechanism.h"
 #include "share/release.h"
 #include "share/summarize.h"
@@ -117,7 +117,7 @@ enum {
     MAX_WIDTH = 1 << 16,
     NAME_SIZE = 32
 };
-static const char MARK[] = "f16:"; /* no attribute is read as a number */
+static const char MARK[] = "f16:"; /* prefix, so that no attribute is read as a number */
 
 static nvdp_status write_array(struct nvdp__attributes *list, const char *prefix, size_t n,
                                const float *from) {
@@ -140,8 +140,8 @@ static nvdp_status write_array(struct nvdp__attributes *list, const char *prefix
     return NVDP_OK;
 }
 
-/* Adds center_0, map_0, map_1, ..., decoder_0, ...: hexadecimal digits, at most 32 KiB each, because HDF5 limits an
- * attribute to 64. */
+/* Adds center_0, map_0, map_1, ..., decoder_0, ...: hexadecimal digits, at most 32 KiB per attribute, because HDF5
+ * limits an attribute to 64 KiB. */
 static nvdp_status set_query(struct nvdp__attributes *list, const struct nvdp__query_map *query) {
     NVDP_TRY(write_array(list, "center", query->width, query->center));
     NVDP_TRY(write_array(list, "map", query->width * query->dim, query->map));
@@ -185,7 +185,7 @@ static nvdp_status find_chunk(const struct nvdp__release *release, const char *p
         name, MARK, count);
 }
 
-/* Reads n numbers. Looks for all attributes first, so that memory is bounded by the file's size. */
+/* Reads n numbers. Finds all attributes before it allocates, so the file's size limits the memory. */
 static nvdp_status read_array(const struct nvdp__release *release, const char *prefix, size_t n,
                               float **out) {
     const char *digits = NULL;
@@ -299,8 +299,9 @@ struct rule {
     enum nvdp__attribute_type type;
     const char *like;               /* a pattern, or NULL */
     bool (*fits)(const char *text); /* a function, or NULL */
-    double min, max;                /* of a number */
-    bool old; /* of older files, computed from the texts without noise; readers ignore it */
+    double min, max;                /* range of a number */
+    /* Only older files have it, computed from the texts without noise; readers ignore it. */
+    bool old;
 };
 
 static const struct rule *find_rule(const char *name) {
@@ -404,12 +405,13 @@ static nvdp_status each_row(struct nvdp__attributes *list, const struct nvdp__re
     const struct nvdp_pairs_summary *pairs = measured ? report->pairs : &no_pairs;
     const struct nvdp_bdp_column *best = measured ? report->bdp.best : &no_column;
     const struct nvdp_bdp_column *published = measured ? report->bdp.published : &no_column;
-    bool own_noise = method->own_noise; /* the noise has a scale that no other attribute implies */
+    bool own_noise = method->own_noise; /* no other attribute implies the scale of the noise */
     double distance = weights && facts->grids != NULL ? nvdp__release_weights_distance(facts) : 0;
     static const struct nvdp__query_map no_query;
     const struct nvdp__query_map *query = facts->query != NULL ? facts->query : &no_query;
     const bool named = facts->query != NULL && !query->vectors; /* the encoder is known */
-    char encoder[sizeof query->encoder] = ""; /* _ in place of each byte that it may not have */
+    /* Name of the encoder, with _ in place of forbidden bytes. */
+    char encoder[sizeof query->encoder] = "";
     for (size_t i = 0; query->encoder[i] != '\0'; i++)
         encoder[i] = nvdp__matches(ENCODER, (const char[]){query->encoder[i], '\0'})
                          ? query->encoder[i]
@@ -467,7 +469,7 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
     return NVDP_OK;
 }
 
-/* Sets the name in `user` to NULL if it is that of a row that the release does not have. */
+/* Sets the name in `user` to NULL if this is the name of a row that the release does not have. */
 static nvdp_status find_absent(struct nvdp__attributes *unused, const struct row *row, void *user) {
     const char **name = user;
     (void)unused;

@@ -23,13 +23,13 @@ enum { NAME = 96, MIN_WIDTH = 2, MAX_WIDTH = 1 << 16 };
 
 struct stored {
     char name[NAME];
-    /* 'f' IEEE floats, 'i', 'u', 'b' bool, 'S' bytes, 'U' characters of 4 bytes, as NumPy names them; 'B' bfloat16;
-     * another letter: another type */
+    /* Type, with NumPy's letters: 'f' IEEE floats, 'i', 'u' integers, 'b' bool, 'S' bytes, 'U' characters of 4 bytes;
+     * 'B' for bfloat16. Any other letter is a type that cannot be read. */
     char kind;
-    bool swapped; /* not in this machine's byte order, which is little-endian */
+    bool swapped; /* big-endian, unlike this machine */
     size_t size;  /* bytes of a value */
     size_t rank, shape[2];
-    const unsigned char *at; /* the values; NULL: not read yet */
+    const unsigned char *at; /* the values; NULL until they are read */
     struct nvdp__h5_object *object;
 };
 
@@ -38,7 +38,7 @@ struct opened {
     const char *path;
     struct stored *array;
     size_t count, capacity;
-    struct nvdp__memory memory; /* of values that were unpacked */
+    struct nvdp__memory memory; /* owner of unpacked values */
     char *bytes;
     size_t size;
     uint64_t unpacked;
@@ -92,7 +92,7 @@ static bool is_read(const struct stored *of) {
                                             : strchr("SU", of->kind) != NULL;
 }
 
-/* --- formats: each lists the arrays of a file --- */
+/* --- the formats: functions that list the arrays of a file --- */
 
 static nvdp_status push(struct opened *of, struct stored array, size_t length, const char *name) {
     nvdp__snprintf(array.name, sizeof array.name, "%.*s", (int)nvdp__min(length, NAME), name);
@@ -153,7 +153,7 @@ struct member {
     size_t name, extra, comment; /* bytes */
 };
 
-/* Takes sizes of 64 bits from the extra field 1, in this order, where the others are all ones. */
+/* Takes 64-bit sizes from the extra field 1, in this order, for each 32-bit size whose bits are all ones. */
 static bool take_zip64(struct member *m) {
     const unsigned char *at = m->head + 46 + m->name, *end = at + m->extra;
     uint64_t *const wide[] = {&m->whole, &m->packed, &m->local};
@@ -183,7 +183,7 @@ static bool inflate_to(const unsigned char *from, uint64_t packed, uint64_t whol
     return done;
 }
 
-/* Adds a member, unless it is no array. */
+/* Adds a member if it is an array. */
 static nvdp_status push_member(struct opened *of, const struct member *m) {
     const char *name = (const char *)m->head + 46;
     const uint64_t method = little(m->head + 10, 2);
@@ -210,7 +210,7 @@ static nvdp_status push_member(struct opened *of, const struct member *m) {
     return push_npy(of, (const char *)data, m->whole, m->name - 4, name);
 }
 
-/* Finds the list of members: its position and their number. */
+/* Finds the position of the list of members, and the number of members. */
 static bool find_members(const struct opened *of, uint64_t *at, uint64_t *count) {
     const size_t last = of->size < 22 ? 0 : of->size - 22;
     for (size_t back = 0; back <= nvdp__min(last, 65535) && of->size >= 22; back++) {
@@ -355,7 +355,7 @@ static struct stored *find(const struct opened *of, const char *name) {
     return NULL;
 }
 
-/* Finds the vectors: the array of this name, or the only one that can be meant. */
+/* Finds the vectors: the array of this name, or, without a name, the only array with the shape of vectors. */
 static nvdp_status find_vectors(const struct opened *of, const char *name, struct stored **out) {
     struct stored *found = NULL;
     char type[NAME];
@@ -428,7 +428,8 @@ static nvdp_status read_vectors(struct opened *of, const char *name,
         bool finite = true;
         for (size_t k = 0; k < d; k++) {
             x[k] =
-                (float)real_at(from, i * d + k) + 0.f; /* -0 is 0: equal vectors have equal bytes */
+                /* Turns -0 into 0, so that equal vectors have equal bytes. */
+                (float)real_at(from, i * d + k) + 0.f;
             finite &= isfinite(x[k]);
         }
         if (finite) continue;
@@ -450,9 +451,9 @@ static size_t put_utf8(uint32_t c, char *to) {
     return more + 1;
 }
 
-/* Writes value i as text of at most of->size + 32 bytes, and returns its length. A NUL inside a string is written as
- * byte ff, a character beyond Unicode as fe, and half of a character as if it were one, so that such strings remain
- * names: *odd is set. */
+/* Writes value i as text of at most of->size + 32 bytes, and returns the length of the text. Writes a NUL inside a
+ * string as byte ff, a character beyond Unicode as fe, and a lone surrogate as a character, so that different strings
+ * remain different names. Sets *odd in these cases. */
 static size_t write_value(const struct stored *of, size_t i, char *to, bool *odd) {
     unsigned char value[8];
     size_t length = of->size;

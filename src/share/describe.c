@@ -140,7 +140,7 @@ static nvdp_status describe_release(struct nvdp_context *ctx, const char *path,
 }
 
 static nvdp_status describe_vocabulary(struct nvdp_context *ctx, const char *path, json_t *object) {
-    size_t pieces = 0, continuations = 0, longest = 0; /* longest: in bytes */
+    size_t pieces = 0, continuations = 0, longest = 0; /* `longest` in bytes */
     size_t empty = 0, spaced = 0;                      /* lines that no vocabulary has */
     bool unknown = false;                              /* the file contains [UNK] */
     nvdp__autofree char *bytes = NULL;
@@ -187,7 +187,7 @@ static bool describe_key(const char *path, const char *head, json_t *object) {
     return false;
 }
 
-/* True if the file is a ledger, or was one: a file beside it has the ledger's key or its state. */
+/* Returns true if the file is a ledger, or was a ledger: a file beside it is the ledger's key or state. */
 static bool is_ledger(const char *path, const char *head) {
     static const char key_words[] = "nvdp-ledger-key/1 ";
     char words[sizeof key_words] = "";
@@ -199,7 +199,7 @@ static bool is_ledger(const char *path, const char *head) {
            strcmp(words, key_words) == 0;
 }
 
-/* Describes a ledger, with its sums if its key is beside it.  Its records cannot be read without the key. */
+/* Describes a ledger.  Adds the ledger's sums if the key is beside the ledger; records cannot be read without it. */
 static nvdp_status describe_ledger(struct nvdp_context *ctx, const char *path, const char *head,
                                    json_t *object) {
     struct nvdp_ledger_summary found = NVDP_RESULT(struct nvdp_ledger_summary);
@@ -308,7 +308,7 @@ static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "result.json", &result));
     json_object_set_new(object, "kind", json_string("run directory"));
     if (result != NULL && nvdp_run_guarantee(ctx, path, &found) == NVDP_OK) {
-        NVDP_TRY(nvdp_guarantee_line(ctx, &found, &line)); /* is printed first */
+        NVDP_TRY(nvdp_guarantee_line(ctx, &found, &line)); /* this line is printed first */
         json_object_set_new(object, "guarantee", json_string(line));
     }
     json_object_set_new(object, "finished", json_boolean(result != NULL));
@@ -419,7 +419,7 @@ static nvdp_status describe_folds(struct nvdp_context *ctx, const char *path, js
     return NVDP_OK;
 }
 
-/* Describes a folder that nvdp sanitize wrote.  Only its privacy.json has the format sanitized/. */
+/* Describes a folder that nvdp sanitize wrote, which is recognized by a privacy.json of format sanitized/. */
 static nvdp_status describe_sanitized(struct nvdp_context *ctx, const char *path, json_t *object) {
     nvdp__autoptr(json_decref) json_t *report = NULL;
     char endings[NVDP__ENDINGS];
@@ -437,7 +437,7 @@ static nvdp_status describe_sanitized(struct nvdp_context *ctx, const char *path
     return NVDP_OK;
 }
 
-/* Describes the files of a release together: what they share, and the sum of their texts. */
+/* Describes the files of a release together: common attributes, and the total number of texts. */
 static nvdp_status describe_shards(struct nvdp_context *ctx, const char *path, json_t *object) {
     nvdp__auto(nvdp__shards_close) struct nvdp__shards shards = {0};
     nvdp__autoptr(json_decref) json_t *attributes = json_object();
@@ -453,7 +453,8 @@ static nvdp_status describe_shards(struct nvdp_context *ctx, const char *path, j
         texts += strtoull(nvdp__attributes_text(&release.attributes, "texts"), NULL, 10);
         if (i == 0) describe_attributes(attributes, &release.attributes, true);
         const char *ledger = nvdp__attributes_text(&release.attributes, "ledger");
-        if (i == 0 || strcmp(ledger, "none") == 0 || *ledger == '\0') /* whether it counts all */
+        if (i == 0 || strcmp(ledger, "none") == 0 ||
+            *ledger == '\0') /* does a ledger count all files? */
             nvdp__describe_attribute(attributes, "ledger", ledger, false);
     }
     json_object_set_new(attributes, "texts", json_integer((json_int_t)texts));
@@ -667,7 +668,7 @@ static size_t lines_of(const json_t *value) {
     return lines;
 }
 
-/* Prints only the first facts, each with its path, if the whole object needs many lines. */
+/* Prints only the first facts, with their paths, if the whole object needs many lines. */
 static void print_brief(const json_t *object, FILE *to) {
     enum { FEW = 25 };
     if (lines_of(object) <= FEW) {
@@ -681,7 +682,8 @@ static void print_brief(const json_t *object, FILE *to) {
         const json_t *value = value_at(object, path);
         if (value == NULL || json_is_null(value)) continue;
         nvdp__fprintf(to, "%*s%-*s ", STEP, "", NAME_WIDTH - STEP, path);
-        const char *names = first_facts[i] + length; /* of members, each after a space */
+        /* Names of members; a space precedes each name. */
+        const char *names = first_facts[i] + length;
         const char *between = "";
         if (*names == ':')
             names++;

@@ -1,4 +1,4 @@
-/* Lists the shards of a release and checks that they belong together; reads them as one. */
+/* Lists the shards of a release, checks that they belong together, and reads them as one file. */
 #include "base/array.h"
 #include "base/f16.h"
 #include "base/own.h"
@@ -125,7 +125,7 @@ nvdp_status nvdp__shards_open(struct nvdp_context *ctx, const char *path,
 /* A dataset of two files: an array of `have` items that grows by `more` items of `from`. */
 struct part {
     const char *name;
-    void *array; /* address of the pointer to its items */
+    void *array; /* address of the pointer to the items */
     const void *from;
     size_t have, more, size;
 };
@@ -433,8 +433,8 @@ void nvdp__embeddings_values(const struct nvdp_shared *embeddings, size_t first,
     }
 }
 
-/* Reads z slice by slice.  Under the hidden length policy every slice has whole texts.  With `visit`, does not keep
- * z. */
+/* Reads z slice by slice.  Under the hidden length policy, every slice has whole texts.  With `visit`, z is not
+ * stored. */
 static nvdp_status read_z(struct nvdp__release *release, nvdp__embeddings_visit *visit, void *user,
                           struct nvdp_shared *to) {
     const size_t dim = to->shape.dim, rows = to->shape.rows;
@@ -485,7 +485,7 @@ nvdp_status nvdp__embeddings_take(struct nvdp__release *release, nvdp__embedding
     NVDP_TRY(NVDP__NEW(release->ctx, made, 1));
     NVDP_TRY(read_attributes(release, made));
     NVDP_TRY(read_shape(release, made));
-    size_t dim = made->shape.dim; /* of a vector, which is a part of a summary's rows */
+    size_t dim = made->shape.dim; /* width of a vector, which is only a part of a summary's row */
     const struct nvdp__place_of width = NVDP__TO_SIZE("vector_width", dim, 1, MAX_DIM, false);
     if (made->shape.summary) NVDP_TRY(nvdp__release_take(release, 1, &width));
     if (nvdp__attributes_get(&release->attributes, "pair_features") != NULL)

@@ -1,4 +1,4 @@
-/* Implements nvdp export: draws the samples of every text once, rounds them and writes them to a file.
+/* Implements nvdp export: draws the samples of every text once, rounds the samples and writes them to a file.
  *
  * The order of this file: run, texts, shape of the output, measurements, nvdp_export.  export_ledger.c counts the
  * release, export_write.c draws and writes it. */
@@ -39,9 +39,9 @@ static void name_ledger(struct nvdp__export *export, struct nvdp__export_options
     if (options->ledger_key == NULL) options->ledger_key = export->count.key.text;
 }
 
-/* Names the run of an encoder without training, and the ledger in the run's folder, unless the caller does.  One
- * default folder per encoder and folder of files, and not per option, keeps the samples of a text in one ledger as
- * long as the files lie in one folder. */
+/* Sets the paths of the run of an encoder without training, and of the ledger in the run's folder, unless the caller
+ * gave them.  The default folder depends on the encoder and on the folder of the file, but not on other options.  So
+ * the samples of a text stay in one ledger as long as the files lie in one folder. */
 static void name_paths(struct nvdp__export *export, struct nvdp__export_options *options) {
     if (options->vectors != NULL) { /* no run: samples and summaries of vectors have one ledger */
         const char *slash = strrchr(options->out, '/');
@@ -74,10 +74,10 @@ static void name_paths(struct nvdp__export *export, struct nvdp__export_options 
     name_ledger(export, options);
 }
 
-/* Reads the public texts, from which the center or the map of the objective distill was computed: the file states the
- * center and the map, which no noise protects. Fails if the file of public texts that the run names has changed. If the
- * owner declares, now or for the training, that they are independent of the private texts, they are not compared: what
- * the file then states depends on no comparison. */
+/* Reads the public texts from which the center, or the map of the objective distill, was computed. The file states
+ * center and map, which no noise protects. Fails if the file of public texts that the run names has changed. The owner
+ * may declare, now or for the training, that the public texts are independent of the private texts. Then the texts are
+ * not compared, and the file's statement depends on no comparison. */
 static nvdp_status read_public(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     const struct nvdp__model_info *info = &export->from.run.model->info;
@@ -141,7 +141,7 @@ static nvdp_status open_run(struct nvdp__export *export) {
     NVDP_TRY(nvdp__run_open_bottleneck(export->ctx, &config, &export->from.run));
     struct nvdp_model *model = export->from.run.model;
     if (export->options->insecure)
-        model->dev.threads = 1; /* sums depend on how threads share them */
+        model->dev.threads = 1; /* rounding of sums depends on the number of threads */
     if (!model->bottleneck.mechanism->private_)
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                           "%s: method %s adds no noise, so its embeddings cannot be given away; "
@@ -171,7 +171,7 @@ static struct nvdp__public_texts *compared(struct nvdp__export *export) {
     return export->from.public.path != NULL ? &export->from.public : NULL;
 }
 
-/* Says that a run that trained on a sample of the train file is used for the whole file. */
+/* Logs a notice if a run that was trained on a sample of the train file is used for the whole file. */
 static void note_sample(const struct nvdp__export *export, const struct nvdp__export_part *part) {
     const size_t sample = export->from.run.config.limit_train;
     if (part->split == NVDP_SPLIT_TRAIN && sample > 0 && part->data->count > sample)
@@ -181,7 +181,7 @@ static void note_sample(const struct nvdp__export *export, const struct nvdp__ex
                   part->data->count, sample);
 }
 
-/* Loads the splits that the option names, into parts of their own. */
+/* Loads the splits that the option names, one part per split. */
 static nvdp_status load_splits(struct nvdp__export *export,
                                const struct nvdp_dataset_config *config) {
     char *rest = NULL;
@@ -223,7 +223,7 @@ struct nvdp__sentence_options nvdp__export_sentence(const struct nvdp__export_op
                                            .batch = options->batch};
 }
 
-/* Loads the texts to share. Fails if one of them is among the public texts. */
+/* Loads the texts to share. Fails if one of these texts is among the public texts. */
 static nvdp_status load_texts(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     const char *answers = nvdp__export_answers(options);
@@ -263,7 +263,7 @@ static nvdp_status load_texts(struct nvdp__export *export) {
                                                               : "the public texts of the center");
 }
 
-/* Opens the run and loads the texts, or the vectors in place of both. */
+/* Opens the run and loads the texts, or loads vectors, which need neither. */
 static nvdp_status open_source(struct nvdp__export *export) {
     if (export->options->vectors != NULL) {
         NVDP_TRY(nvdp__export_open_vectors(export));
@@ -392,8 +392,8 @@ static void make_id(const struct nvdp__export *export, char id[NVDP__MODEL_ID_DI
     sodium_bin2hex(id, NVDP__MODEL_ID_DIGITS + 1, bytes, sizeof bytes);
 }
 
-/* Reads the guarantee of the run's training, made when it ended.  Training without noise, or with noise from a seed,
- * has none, whatever its options asked for. */
+/* Reads the guarantee of the run's training, which was made when the training ended.  Training without noise, or with
+ * noise from a seed, has no guarantee, whatever the options requested. */
 static nvdp_status read_promise(const struct nvdp__export *export,
                                 struct nvdp__release_facts *facts) {
     struct nvdp_dp_guarantee promised;
@@ -409,7 +409,7 @@ static nvdp_status read_promise(const struct nvdp__export *export,
     return NVDP_OK;
 }
 
-/* Names the classes of the labels; none for scores.  Too many names for an attribute are left out. */
+/* Sets the names of the label's classes; scores have none.  Leaves the names out if an attribute cannot hold them. */
 static nvdp_status name_labels(struct nvdp__export *export) {
     enum { MAX_NAMES = 32 << 10 };
     const struct nvdp_task *task = &export->from.run.model->info.task;
@@ -453,7 +453,7 @@ static nvdp_status state_facts(struct nvdp__export *export) {
     NVDP_TRY(read_promise(export, facts));
     NVDP_TRY(nvdp__creation_date(export->ctx, facts->created));
     make_id(export, facts->model_id);
-    size_t train = 0; /* texts of the split train; of an input file, no text is known to be one */
+    size_t train = 0; /* texts of the split train; an input file counts as none */
     for (size_t p = 0; options->input == NULL && p < export->from.parts; p++)
         if (export->from.part[p].split == NVDP_SPLIT_TRAIN)
             train += export->from.part[p].data->count;
@@ -475,7 +475,7 @@ static nvdp_status state_facts(struct nvdp__export *export) {
 }
 
 /* Measures pairs of at most measure_texts texts, chosen by the seed.  Does nothing for fewer than two texts, and for
- * persons: these are measurements of single texts. */
+ * persons, because the measurements are of single texts. */
 static nvdp_status measure(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
@@ -493,7 +493,7 @@ static nvdp_status measure(struct nvdp__export *export) {
     config.pairs.order = options->order;
     config.bdp.delta = options->delta;
     config.bdp.releases = (int)options->samples;
-    /* shared by all samples, the chance that a bound fails stays at or below a tenth of delta */
+    /* All samples share the failure probability, so that it stays at or below a tenth of delta. */
     config.bdp.gamma = fmin(config.bdp.gamma, options->delta / 10) / (double)options->samples;
     facts->privacy.struct_size = sizeof facts->privacy;
     NVDP_TRY(nvdp__privacy_measure(export->ctx, posteriors, &config, NULL, &facts->privacy));
@@ -561,7 +561,7 @@ void nvdp__export_close(struct nvdp__export *export) {
     nvdp__release_close(&export->release);
     nvdp__batch_free(export->draw.batch);
     nvdp_posteriors_free(export->draw.posteriors);
-    if (export->draw.scratch != NULL) /* contains samples before rounding, or their means */
+    if (export->draw.scratch != NULL) /* contains samples before rounding, or their means: wiped */
         sodium_memzero(export->draw.scratch,
                        (size_t)nvdp_context_threads(export->ctx) * export->draw.scratch_bytes);
     nvdp__memory_release(&export->memory);
@@ -575,7 +575,8 @@ void nvdp__export_close(struct nvdp__export *export) {
     nvdp__run_close(&export->from.run);
 }
 
-/* Does all up to the file's name. A failure may leave a record in the ledger, which the caller settles. */
+/* Does the export up to the publication of the file. A failure may leave a record in the ledger, which the caller
+ * settles. */
 static nvdp_status write_release(struct nvdp__export *export, const struct nvdp_config *config) {
     struct nvdp_context *ctx = export->ctx;
     struct nvdp__export_options *options = &export->chosen;
@@ -601,7 +602,7 @@ static nvdp_status write_release(struct nvdp__export *export, const struct nvdp_
     name_paths(export, options);
     NVDP_TRY(nvdp__export_check_outputs(ctx, options));
     if (options->sign != NULL) NVDP_TRY(nvdp__sign_key_read(ctx, options->sign, &export->sign));
-    if (options->model != NULL) { /* makes that run, unless it exists */
+    if (options->model != NULL) { /* makes the run of this encoder, unless it exists */
         const struct nvdp__sentence_options of = nvdp__export_sentence(options);
         NVDP_TRY(nvdp__sentence_run(ctx, &of, options->run));
     }
@@ -614,7 +615,8 @@ static nvdp_status write_release(struct nvdp__export *export, const struct nvdp_
         NVDP_TRY(nvdp__export_public_model(export->from.run.model, export->facts.model_id,
                                            options->model_out));
     NVDP_TRY(nvdp__release_finish(&export->release));
-    export->count.judged = options->sign != NULL; /* it fails for some values of Parquet files */
+    /* Signing fails for some values of Parquet files. */
+    export->count.judged = options->sign != NULL;
     if (options->sign != NULL) NVDP_TRY(nvdp__sign(&export->sign, &export->release));
     export->count.judged = false;
     return nvdp__export_publish(export);

@@ -17,36 +17,38 @@ enum { NVDP__UNIT_TEXT, NVDP__UNIT_PERSON };
 enum { NVDP__DUPLICATES_REFUSE, NVDP__DUPLICATES_EACH };
 
 struct nvdp__export_options {
-    const char *run;   /* owned by the export without a caller's RUN */
-    const char *model; /* makes the run, from the rest of this group; NULL: the run exists */
+    const char *run; /* the export owns it unless the caller gave RUN */
+    /* Encoder from which the run is made, with the options below; NULL if the run exists. */
+    const char *model;
     const char *center, *text_column;
     /* The owner declares that the public texts were chosen independently of the private texts. */
     bool public_independent;
     double clip, epsilon;
     size_t reduce;
-    /* File of vectors in place of texts, which is then `input` as well, and the names of its arrays; NULL: texts. */
+    /* File of vectors in place of texts, and the names of its arrays; NULL for texts. `input` is then this file, too.
+     * */
     const char *vectors, *vectors_name, *ids;
-    const char *input;  /* table, or one text per line; NULL: `splits` of the task's data */
+    const char *input;  /* table, or one text per line; NULL for `splits` of the task's data */
     const char *splits; /* "train,dev" */
-    const char *data;   /* NULL: the data folder of the training */
+    const char *data;   /* NULL for the data folder of the training */
     const char *out, *model_out;
-    const char *model_id;            /* 32 hexadecimal digits; NULL: random */
-    const char *card;                /* NULL: no card */
+    const char *model_id;            /* 32 hexadecimal digits; NULL for random digits */
+    const char *card;                /* path of the card; NULL for no card */
     const char *sign;                /* file with a secret key; NULL if not signed */
-    const char *ledger, *ledger_key; /* NULL: RUN/ledger; the path of the ledger and .key */
+    const char *ledger, *ledger_key; /* NULL for RUN/ledger; NULL for the ledger's path and .key */
     bool no_ledger, own_ledger;      /* own_ledger: the caller gave the path */
     struct {
         size_t samples;
         double epsilon;
-    } budget;       /* 0, 0: the promise of the run */
-    int duplicates; /* only read if own_duplicates is set: the caller gave it */
+    } budget;       /* 0, 0 for the promise of the run */
+    int duplicates; /* read only if own_duplicates is set, which means that the caller gave it */
     bool own_duplicates;
-    int unit;              /* what has a sample */
+    int unit;              /* unit that has a sample: text or person */
     const char *person;    /* column; NULL if there is none */
-    double person_epsilon; /* 0: the budget in force */
-    const char *receiver;  /* NULL: not named */
+    double person_epsilon; /* 0 for the budget in force */
+    const char *receiver;  /* NULL if no receiver is named */
     size_t samples;        /* S per text */
-    size_t limit;          /* texts per split; 0: all */
+    size_t limit;          /* texts per split; 0 for all texts */
     size_t batch;
     bool with_labels, overwrite, publish;
     int grid;
@@ -56,24 +58,24 @@ struct nvdp__export_options {
     size_t measure_texts;
     struct {
         double epsilon, delta;
-        const char *pair; /* column of the second text; NULL: no pairs */
+        const char *pair; /* column of the second text; NULL for single texts */
         const char *label, *classes,
-            *range; /* column (NULL: "label"); names, "LOW,HIGH"; NULL: no answers */
+            *range; /* column (NULL for "label"); names, "LOW,HIGH"; NULL without answers */
         size_t rows;
         bool dry_run;
     } summary; /* of nvdp summarize */
 };
 
 extern const struct nvdp__schema nvdp__export_schema;
-/* The options of every kind of release: its card, signature, ledger, and their checks. */
+/* The options of every kind of release: card, signature, ledger, and the checks of these options. */
 extern const struct nvdp_option nvdp__release_options[];
 nvdp_status nvdp__export_check_center(struct nvdp_context *ctx,
                                       const struct nvdp__export_options *options);
 nvdp_status nvdp__export_check(struct nvdp_context *ctx,
                                const struct nvdp__export_options *options);
 
-/* Refuses outputs with another ending than those of the formats, in a folder that does not exist, that name a file to
- * keep (the ledger, a key, the input), or, without {overwrite}, that exist. */
+/* Refuses an output whose ending belongs to no format, whose folder does not exist, or that is a file to keep (the
+ * ledger, a key, the input). Without {overwrite}, also refuses an output that exists. */
 nvdp_status nvdp__export_check_outputs(struct nvdp_context *ctx,
                                        const struct nvdp__export_options *options);
 
@@ -83,13 +85,13 @@ enum { NVDP__EXPORT_PARTS = 5 };
 struct nvdp__export_part {
     struct nvdp_dataset *data;
     enum nvdp_split split;
-    /* Vectors in place of texts: one token of `data` stands for a vector, and its ids for the text. */
-    struct nvdp__caller_vectors vectors; /* x NULL: texts */
+    /* Vectors in place of texts: a text of `data` has one token, which stands for a vector; ids identify the texts. */
+    struct nvdp__caller_vectors vectors; /* x is NULL for texts */
 };
 
 /* The run, and the texts to share. */
 struct nvdp__export_source {
-    struct nvdp__path made_run; /* the run that this export makes or reuses, by default */
+    struct nvdp__path made_run; /* default path of the run that this export makes or reuses */
     struct nvdp__run run;
     struct nvdp__export_part part[NVDP__EXPORT_PARTS];
     size_t parts, texts;
@@ -102,20 +104,24 @@ struct nvdp__export_source {
 
 /* The part of an export that concerns the ledger. */
 struct nvdp__export_counting {
-    struct nvdp__path path, key;        /* by default; options->ledger is NULL without a ledger */
-    char tokens[NVDP__DIGEST_HEX + 24]; /* how the ledger recognizes texts */
-    nvdp__ledger_code code;             /* of the record of this export */
-    bool counted, published;            /* the ledger has the record; the file has its name */
-    bool judged;                        /* a failure would depend on the values that were drawn */
-    nvdp__text_hash *hash;              /* [N] hashes of the texts under the ledger's key */
-    /* [N] the same of the persons, and how names look; NULL if there is none */
+    /* Default paths; options->ledger is NULL without a ledger. */
+    struct nvdp__path path, key;
+    /* Tokenizer and length by which the ledger identifies texts. */
+    char tokens[NVDP__DIGEST_HEX + 24];
+    nvdp__ledger_code code; /* code of the record of this export */
+    /* The ledger has the record; the file appeared under its name. */
+    bool counted, published;
+    /* From now on, a failure would depend on the drawn values. */
+    bool judged;
+    nvdp__text_hash *hash; /* [N] hashes of the texts under the ledger's key */
+    /* [N] hashes of the persons' names, and of the names as they look; NULL without persons. */
     nvdp__text_hash *person, *look;
     nvdp__text_hash receiver;
-    /* The ledger's count of these texts, with this file; 0 if there is no ledger. */
+    /* The ledger's sums for these texts, with this file; 0 if there is no ledger. */
     struct nvdp__spent spent;
 };
 
-/* The samples of one batch, and what draws them. */
+/* The samples of one batch, and the sampler. */
 struct nvdp__export_drawing {
     struct nvdp__release_key key;
     struct nvdp__noise noise;
@@ -127,17 +133,16 @@ struct nvdp__export_drawing {
     void *z, *log_pi;  /* [rows of the batch, p], [rows]: int32_t, or float on grid float16 */
     size_t *first_row; /* [batch + 1] first row of each text of the batch, over all samples */
     size_t replaced;   /* texts in which numbers were replaced */
-    struct nvdp__rowwise *rowwise; /* of a summary; NULL: products of the model's own */
+    struct nvdp__rowwise *rowwise; /* for a summary; NULL to use the model's matrix products */
 };
 
 struct nvdp__export;
-/* A kind of export: samples of texts, or a summary of them (summarize.c). */
+/* A kind of export: samples of texts, or a summary of texts (summarize.c). */
 struct nvdp__export_kind {
     const struct nvdp__schema *schema;
-    const char *folder;          /* how the name of a run ends that the export makes */
-    enum nvdp__ledger_type type; /* of its record in the ledger */
-    /* Stages: shape and grids; measurements, before anything is written; values, which are written when they are
-     * drawn. */
+    const char *folder;          /* ending of the name of a run that the export makes */
+    enum nvdp__ledger_type type; /* type of the record in the ledger */
+    /* The stages: set shape and grids; measure, before anything is written; draw and write the values. */
     nvdp_status (*plan)(struct nvdp__export *export);
     nvdp_status (*measure)(struct nvdp__export *export);
     nvdp_status (*draw)(struct nvdp__export *export);
@@ -148,8 +153,8 @@ struct nvdp__export {
     const struct nvdp__export_kind *kind;
     const struct nvdp__export_options *options; /* `chosen` */
     struct nvdp__export_options chosen;
-    struct nvdp__summary_facts *summary; /* NULL: samples */
-    /* a copy of facts.privacy for the result; NULL if there is none. */
+    struct nvdp__summary_facts *summary; /* NULL for samples */
+    /* A copy of facts.privacy for the result; NULL if there is none. */
     struct nvdp_privacy_report *privacy;
     struct nvdp__memory memory; /* the owner of the arrays of all stages */
     struct nvdp__export_source from;
@@ -157,7 +162,7 @@ struct nvdp__export {
     /* the file */
     struct nvdp__sign_key sign;  /* set only if the file is signed */
     struct nvdp__form form;      /* the form of the model's samples */
-    struct nvdp_posteriors like; /* no rows: only the properties that all texts share */
+    struct nvdp_posteriors like; /* the properties that all texts share, without rows */
     struct nvdp__release release;
     struct nvdp__release_grids grids;
     size_t longest_rows; /* rows of the longest sample */
@@ -165,7 +170,7 @@ struct nvdp__export {
     struct nvdp__export_drawing draw;
 };
 
-/* Returns the run's folder, or "": vectors have none. */
+/* Returns the run's folder, or "" for vectors, which have no run. */
 static inline const char *nvdp__export_run(const struct nvdp__export_options *options) {
     return options->run != NULL ? options->run : "";
 }
@@ -176,7 +181,7 @@ static inline bool nvdp__export_is_fixed(const struct nvdp__export *export) {
 
 /* --- export.c --- */
 
-/* Does all of an export of this kind. Close the export also after a failure. */
+/* Does a whole export of this kind. Close the export even after a failure. */
 nvdp_status nvdp__export_do(struct nvdp__export *export, const struct nvdp_config *config,
                             const struct nvdp__export_kind *kind);
 void nvdp__export_close(struct nvdp__export *export);
@@ -213,9 +218,9 @@ void nvdp__export_close(struct nvdp__export *export);
 /* Refuses options that do not fit {vectors}, or that need it. */
 nvdp_status nvdp__export_check_vectors(struct nvdp_context *ctx,
                                        const struct nvdp__export_options *options);
-/* Does what opens a run, reads public texts and loads texts, for vectors. */
+/* Does, for vectors, the stages that open a run, read public texts and load texts. */
 nvdp_status nvdp__export_open_vectors(struct nvdp__export *export);
-/* Returns the column of the answers; NULL: a summary without answers, or samples. */
+/* Returns the column of the answers; NULL for a summary without answers, or for samples. */
 const char *nvdp__export_answers(const struct nvdp__export_options *options);
 /* Returns the options of the run of a public encoder or of vectors. */
 struct nvdp__sentence_options nvdp__export_sentence(const struct nvdp__export_options *options);
@@ -237,13 +242,14 @@ nvdp_status nvdp__export_settle(struct nvdp__export *export, nvdp_status status)
 
 /* --- export_persons.c --- */
 
-/* Finds the person of each row of the input, wherever the rows of a person stand: sets from.units, the number of
+/* Finds the person of each row of the input; the rows of a person may be anywhere. Sets from.units, the number of
  * persons; from.unit_of, the person of a row, where persons are numbered in the order of their first rows; and
- * from.rows_of, the number of rows of a person. Names are compared as the ledger compares them, and a row without a
- * name is a person of its own. */
+ * from.rows_of, the number of rows of a person. Compares names as the ledger does. A row without a name counts as a
+ * separate person. */
 nvdp_status nvdp__export_find_persons(struct nvdp__export *export);
-/* Draws and writes the samples of all persons. The mean of a sample is the mean of the embeddings of the person's
- * rows, each of which has norm C at most, so the mean has, too. Holds all means in memory: [units, p] doubles. */
+/* Draws and writes the samples of all persons. The mean of a person's sample is the mean of the embeddings of the
+ * person's rows. Each embedding has norm C at most, so the mean has norm C at most. Holds all means in memory:
+ * [units, p] doubles. */
 nvdp_status nvdp__export_draw_persons(struct nvdp__export *export);
 
 /* --- export_write.c --- */
@@ -254,9 +260,9 @@ nvdp_status nvdp__export_draw(struct nvdp__export *export);
 /* Draws and writes the samples of the n units whose posteriors are in export->draw.posteriors, from unit `first` of
  * the file on. */
 nvdp_status nvdp__export_draw_batch(struct nvdp__export *export, size_t first, size_t n);
-/* Sets export->draw.noise: a key of the operating system, or the insecure seed. */
+/* Sets export->draw.noise to a key from the operating system, or to the insecure seed. */
 nvdp_status nvdp__export_open_noise(struct nvdp__export *export);
-/* Computes the posteriors of a part's texts [first, first + n) in export->draw.posteriors, without any sampling. */
+/* Computes the posteriors of a part's texts [first, first + n) in export->draw.posteriors. Draws nothing. */
 nvdp_status nvdp__export_infer(struct nvdp__export *export, const struct nvdp__export_part *part,
                                size_t first, size_t n);
 nvdp_status nvdp__export_public_model(const struct nvdp_model *model, const char *model_id,

@@ -1,5 +1,5 @@
-/* The ledger in an export: the record of the release, what duplicates cost, the count before anything is drawn, and
- * the end of the release in the ledger. */
+/* The ledger in an export: the record of the release, the epsilon of duplicates, the count before anything is drawn,
+ * and the end of the release in the ledger. */
 #include "base/own.h"
 #include "share/export.h"
 #include "share/summarize.h"
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Makes the ledger record of this export, with the guarantee of one sample.  A path that is too long keeps its end,
- * which has the file name. */
+/* Makes the ledger record of this export, with the guarantee of one sample.  Cuts a path that is too long at the
+ * beginning, so that the file name remains. */
 struct nvdp__ledger_release nvdp__export_record(const struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     const struct nvdp__release_facts *facts = &export->facts;
@@ -38,7 +38,7 @@ struct nvdp__ledger_release nvdp__export_record(const struct nvdp__export *expor
     return release;
 }
 
-/* Returns the numbers of the record that are not names.  each: the promise is for each row of a text. */
+/* Returns the numbers of the record that are not names.  Sets `each` if the promise is for each row of a text. */
 static struct nvdp__ledger_names numbers_of(const struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     const struct nvdp__release_facts *facts = &export->facts;
@@ -126,8 +126,8 @@ nvdp_status nvdp__export_open_ledger(struct nvdp__export *export, struct nvdp__l
     return NVDP__HAND_OVER(out, ledger);
 }
 
-/* Says what a person's rows cost, and what the ledger cannot know: samples of other ledgers, other names of a person,
- * and missing names. */
+/* Logs the epsilon of a person's rows, and what the ledger cannot know: samples in other ledgers, other names of a
+ * person, and missing names. */
 static void note_limits(const struct nvdp__export *export, const struct nvdp__ledger *ledger) {
     const struct nvdp__spent *spent = &export->count.spent;
     if (spent->persons > 0 && spent->person_samples > export->options->samples)
@@ -155,9 +155,8 @@ static void note_limits(const struct nvdp__export *export, const struct nvdp__le
                   spent->unnamed == 1 ? "it" : "one");
 }
 
-/* ---- texts that stand several times ---- */
-
-/* Writes the epsilon of a text that stands in so many rows. */
+/* ---- texts that occur several times ---- */
+/* Writes the epsilon of a text that occurs in `rows` rows. */
 static const char *cost(const struct nvdp__ledger_record *row, size_t rows,
                         char text[NVDP__SPENT_TEXT]) {
     const struct nvdp__spent spent = nvdp__spent_of_rows(row, rows, NVDP__LEDGER_DELTA);
@@ -166,9 +165,10 @@ static const char *cost(const struct nvdp__ledger_record *row, size_t rows,
     return "no proven epsilon";
 }
 
-/* Says how often texts repeat and what that costs, before anything is drawn.  Every row is drawn by itself, so the
- * samples of all rows of a text add up as the samples of several releases do.  `row` is the next record: its numbers
- * are of one row. NVDP_ERR_STATE if all rows of a text together exceed the `promise`; 0: no promise limits them. */
+/* Logs how often texts repeat, and the epsilon of their rows, before anything is drawn.  Every row has independent
+ * samples, so the samples of all rows of a text add up like the samples of several releases.  `row` is the next record,
+ * with the numbers of one row.  NVDP_ERR_STATE if all rows of a text together exceed `promise`; if `promise` is 0,
+ * there is no limit. */
 static nvdp_status refuse_duplicates(struct nvdp_context *ctx, const struct nvdp__repeats *repeats,
                                      const struct nvdp__ledger_record *row, uint64_t promise) {
     const uint64_t samples = row->release->samples, drawn = repeats->most * samples;
@@ -190,8 +190,9 @@ static nvdp_status refuse_duplicates(struct nvdp_context *ctx, const struct nvdp
     return NVDP_OK;
 }
 
-/* Says what texts cost that stand several times, and refuses them beyond the promise of the run, unless the caller
- * gives a budget, which the ledger keeps.  It needs no ledger.  Does nothing if all rows of a person count as one. */
+/* Logs the epsilon of texts that occur several times.  Refuses texts that exceed the promise of the run, unless the
+ * caller gives a budget, which the ledger enforces.  Needs no ledger.  Does nothing if all rows of a person count as
+ * one row. */
 nvdp_status nvdp__export_check_duplicates(struct nvdp__export *export) {
     const struct nvdp__export_options *options = export->options;
     const struct nvdp__ledger_release release = nvdp__export_record(export);
@@ -220,7 +221,7 @@ nvdp_status nvdp__export_ask_ledger(struct nvdp__export *export) {
     nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = NULL;
     struct nvdp__ledger_release release = nvdp__export_record(export);
     const struct nvdp__spent *spent = &export->count.spent;
-    size_t alike = 0; /* names of persons that look like other ones, of these texts or earlier */
+    size_t alike = 0; /* names of persons that look like other names, new or earlier */
     NVDP_TRY(nvdp__export_open_ledger(export, &ledger));
     if (ledger == NULL) return NVDP_OK;
     NVDP_TRY(nvdp__ledger_check(ledger, &release, (const nvdp__text_hash *)export->count.hash,
@@ -241,8 +242,8 @@ nvdp_status nvdp__export_ask_ledger(struct nvdp__export *export) {
     return NVDP_OK;
 }
 
-/* Warns of an export without a useful guarantee, before anything is written: of the file, or of all samples of a text
- * that the ledger counts.  The file does not state the latter. */
+/* Warns before anything is written if the file has no useful guarantee, or if all samples of a text that the ledger
+ * counts have none.  The file does not state the guarantee of the ledger. */
 nvdp_status nvdp__export_warn(struct nvdp__export *export) {
     const struct nvdp__release_facts *facts = &export->facts;
     const struct nvdp__spent *spent = &export->count.spent;
@@ -265,7 +266,7 @@ nvdp_status nvdp__export_warn(struct nvdp__export *export) {
 
 /* ---- the end of the release ---- */
 
-/* Writes what another export of these texts costs, or "". */
+/* Writes the epsilon after another export of these texts, or "". */
 static void format_way_on(struct nvdp__export *export, size_t size, char *text) {
     nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = NULL;
     struct nvdp__ledger_release release = nvdp__export_record(export);
@@ -283,8 +284,9 @@ static void format_way_on(struct nvdp__export *export, size_t size, char *text) 
                        nvdp__spent_text(spent.epsilon, nvdp__spent_word_epsilon(&spent), epsilon));
 }
 
-/* Returns why the release counts although its file was not published, or NULL if it can be returned: then its samples
- * were only in memory and in a file without a name, and nothing that was computed from them decided about the end. */
+/* Returns why the release counts although the file was not published.  Returns NULL if the release can be returned:
+ * then the samples were only in memory and in a file without a name, and nothing that was computed from the samples
+ * caused the failure. */
 static const char *why_counted(const struct nvdp__export *export, nvdp_status status) {
     const struct nvdp__format *format = export->release.format;
     if (format == NULL || !nvdp__release_is_unnamed(&export->release))
@@ -295,14 +297,15 @@ static const char *why_counted(const struct nvdp__export *export, nvdp_status st
     return NULL;
 }
 
-/* Ends the release in the ledger: it was published, is returned, or counts.  The message of a failure says which. */
+/* Ends the release in the ledger: the release was published, is returned, or counts.  The message of a failure says
+ * which of these holds. */
 nvdp_status nvdp__export_settle(struct nvdp__export *export, nvdp_status status) {
     char message[NVDP__MESSAGE_SIZE], way[512] = "";
     if (!export->count.counted) return status;
     const char *why = export->count.published ? NULL : why_counted(export, status);
     nvdp__snprintf(message, sizeof message, "%s", nvdp_context_error(export->ctx));
     if (!export->count.published)
-        nvdp__release_close(&export->release); /* frees the room of its file */
+        nvdp__release_close(&export->release); /* frees the disk space of the file */
     if (why == NULL &&
         nvdp__ledger_settle(export->ctx, export->options->ledger, export->options->ledger_key,
                             export->count.tokens, export->count.code,

@@ -1,4 +1,4 @@
-/* The options of nvdp export, and the checks that need no run: of the options, and of the paths to write. */
+/* The options of nvdp export, and the checks of options and output paths that need no run. */
 #include "share/export.h"
 
 #include "base/file.h"
@@ -224,7 +224,7 @@ nvdp_status nvdp__export_check(struct nvdp_context *ctx,
     return NVDP_OK;
 }
 
-/* A person has one vector only if the text has: the embedding of an encoder. */
+/* Refuses persons for methods in which a text has several vectors: only the embedding of an encoder can be averaged. */
 static nvdp_status check_unit(struct nvdp_context *ctx,
                               const struct nvdp__export_options *options) {
     if (options->unit == NVDP__UNIT_TEXT) return NVDP_OK;
@@ -281,8 +281,8 @@ static nvdp_status check_new(struct nvdp_context *ctx, const char *path) {
                : nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use {overwrite}", path);
 }
 
-/* Refuses an ending that is not a format's, such as .npz, because the file would be HDF5. Names without an ending are
- * allowed: HDF5. */
+/* Refuses an ending of no format, such as .npz, because the file would be HDF5. A name without an ending is allowed,
+ * and means HDF5. */
 static nvdp_status check_ending(struct nvdp_context *ctx, const char *out) {
     const char *name = nvdp__file_name(out), *ending = strrchr(name, '.');
     char endings[NVDP__ENDINGS];

@@ -6,7 +6,7 @@
 #include <sodium.h>
 #include <string.h>
 
-/* A row of the input under the name of its person, without which the name is 0. */
+/* A row of the input and the hash of the person's name, which is 0 without a person. */
 struct named_row {
     nvdp__text_hash name;
     size_t row;
@@ -38,7 +38,7 @@ nvdp_status nvdp__export_find_persons(struct nvdp__export *export) {
     return NVDP_OK;
 }
 
-/* The means of all persons, which no noise protects: they are overwritten at the end. */
+/* The means of all persons. No noise protects them, so they are overwritten at the end. */
 struct means {
     double *mean; /* [count] */
     size_t count;
@@ -49,7 +49,7 @@ static void wipe(struct means *means) {
     free(means->mean);
 }
 
-/* Adds up the embeddings of each person's rows, batch by batch, each divided by the number of rows. */
+/* Adds up the embeddings of each person's rows, divided by the person's number of rows, batch by batch. */
 static nvdp_status add_rows(struct nvdp__export *export, double *mean) {
     const struct nvdp__export_source *from = &export->from;
     const size_t p = export->like.dim;

@@ -1,8 +1,8 @@
-/* Vectors that another program computed, in place of texts and an encoder: their model, which is made from public
- * vectors, their ids, which stand for the texts in the ledger, and their posteriors.
+/* Vectors that another program computed, in place of texts and an encoder: the model, which is made from public
+ * vectors; the ids, which identify the texts in the ledger; and the posteriors.
  *
- * A text is its id: the SHA-256 of the caller's id, or of the vector itself, is the text's tokens, so that everything
- * that recognizes texts by tokens recognizes ids. */
+ * The id stands for the text: the SHA-256 of the caller's id, or of the vector, is stored as the text's tokens. So all
+ * code that identifies texts by tokens identifies ids. */
 #include "base/array.h"
 #include "base/file.h"
 #include "base/own.h"
@@ -74,8 +74,8 @@ static nvdp_status make_texts(struct nvdp_context *ctx, size_t count, size_t wid
     return NVDP__HAND_OVER(out, data);
 }
 
-/* A vector scaled to length 1 is `inverse` times the vector; `along` is its component in a fixed direction of length
- * 1. */
+/* A vector scaled to length 1: `inverse` is the factor of the vector, and `along` is the component in a fixed direction
+ * of length 1. */
 struct line {
     double along, inverse;
     const float *x;
@@ -98,9 +98,9 @@ static nvdp_status sort_lines(struct nvdp_context *ctx, const struct nvdp__calle
     return NVDP_OK;
 }
 
-/* Fails if a public vector is one of the vectors to share, however scaled, or rounded to float16: the sample knows
- * the direction alone. In few dimensions other vectors have nearly the same direction, so only scales are recognized
- * there. */
+/* Fails if a public vector is a multiple of a vector to share, even after rounding to float16, because a sample depends
+ * on the direction alone. In few dimensions, different vectors have nearly the same direction, so rounding is not
+ * recognized there. */
 static nvdp_status compare(struct nvdp__export *export, const struct nvdp__caller_vectors *public) {
     const struct nvdp__caller_vectors *given = &export->from.part[0].vectors;
     nvdp__autofree struct line *of = NULL, *among = NULL;
@@ -134,7 +134,7 @@ static nvdp_status compare(struct nvdp__export *export, const struct nvdp__calle
                             export->options->center, found, given->count);
 }
 
-/* Fails unless the public vectors have this width, and a direction. */
+/* Fails unless the public vectors have this width and are not 0. */
 static nvdp_status check_public(const struct nvdp__export *export,
                                 const struct nvdp__caller_vectors *public) {
     const char *path = export->options->center;
@@ -157,7 +157,7 @@ static nvdp_status check_public(const struct nvdp__export *export,
     return NVDP_OK;
 }
 
-/* Gives a data set the strings of a column, whose memory stays with the column. */
+/* Gives a data set pointers to the strings of a column. The column remains their owner. */
 static nvdp_status lend(struct nvdp_context *ctx, size_t count,
                         const struct nvdp__string_column *column, const char ***out) {
     if (column->text == NULL) return NVDP_OK;

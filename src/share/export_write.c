@@ -15,14 +15,13 @@
 
 enum {
     ALIGNMENT = 64,
-    BATCH_VALUES =
-        1 << 22 /* values in all samples of a batch; a text with more is a batch of its own */
+    BATCH_VALUES = 1 << 22 /* values in all samples of a batch; a text with more is a batch alone */
 };
 
 /* --- the output without its samples --- */
 
-/* Writes everything but the samples, then the record.  The ledger stays locked from the count, which the file
- * states, to the record.  A disk that is too full is found before. */
+/* Writes everything but the samples, then the record.  The file states the ledger's count, so the ledger stays locked
+ * from the count to the record.  Fails before the record if the disk is too full. */
 nvdp_status nvdp__export_begin_file(struct nvdp__export *export) {
     nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = NULL;
     struct nvdp__ledger_release release = nvdp__export_record(export);
@@ -65,7 +64,7 @@ nvdp_status nvdp__export_begin_file(struct nvdp__export *export) {
 
 /* --- the samples --- */
 
-/* Allocates memory for one batch.  Large samples reduce the batch, to one text at least. */
+/* Allocates memory for one batch.  With large samples, a batch has fewer texts, but at least one. */
 nvdp_status nvdp__export_allocate(struct nvdp__export *export) {
     struct nvdp_context *ctx = export->ctx;
     size_t dim = export->like.dim;
@@ -163,7 +162,7 @@ nvdp_status nvdp__export_draw_batch(struct nvdp__export *export, size_t first, s
 /* Computes, draws and writes the samples of all texts, batch by batch. */
 nvdp_status nvdp__export_draw(struct nvdp__export *export) {
     struct nvdp__meter meter;
-    size_t done = 0; /* texts; the next one has this index in the file */
+    size_t done = 0; /* finished texts, and index of the next text in the file */
     NVDP_TRY(nvdp__export_open_noise(export));
     nvdp__meter_begin(&meter, export->ctx, "export", "text", 0, export->from.texts);
     for (const struct nvdp__export_part *part = export->from.part;
@@ -189,7 +188,7 @@ nvdp_status nvdp__export_public_model(const struct nvdp_model *model, const char
                                       const char *directory) {
     const struct nvdp__model_info *info = &model->info;
     nvdp__autoptr(nvdp__reader_free) struct nvdp__reader *reader = NULL;
-    /* the configuration lacks the feed-forward width, so take it from the weights */
+    /* The configuration lacks the feed-forward width, so it is taken from the weights. */
     size_t inner = nvdp__params_find(&model->params, "nvdp.intermediate.dense.weight");
     struct nvdp__reader_shape shape = {
         .dim = info->nvib.latent_dim,
@@ -233,7 +232,7 @@ static const char *size_category(size_t texts) {
     return names[category];
 }
 
-/* The texts of a card are escaped for Markdown, YAML, Python and shell so that no name can end its own quotation. */
+/* Escapes the texts of a card for Markdown, YAML, Python and shell, so that no name can end its quotation. */
 static char *plain_text(const struct nvdp__release *release,
                         void (*put)(FILE *to, const char *text), const char *text) {
     nvdp__autofree char *plain = nvdp__plain_copy(release->ctx, text);
@@ -263,7 +262,7 @@ nvdp_status nvdp__card_write(const struct nvdp__release *release, const char *of
     nvdp__autofree char *reuse = command(release, "reuse", name);
     nvdp__autofree char *task = attribute(release, "task"), *method = attribute(release, "method");
     nvdp__autofree char *format = attribute(release, "nvdp_format");
-    nvdp__autofree char *lines = /* of the statement */
+    nvdp__autofree char *lines = /* lines of the statement */
         nvdp__strdup(release->ctx, nvdp__attributes_text(&release->attributes, "statement"));
     char *next = NULL;
     const struct nvdp__summary_facts *summary = facts->summary;

@@ -90,7 +90,7 @@ static bool is_hdf5(const char *path, const unsigned char *first, size_t count) 
     return count >= sizeof magic && memcmp(first, magic, sizeof magic) == 0;
 }
 
-/* Takes an attribute with one number or one text.  Keeps only the name and the printed value of other attributes. */
+/* Takes an attribute with one number or one text.  Of other attributes, stores only the name and the printed value. */
 static nvdp_status take_attribute(const struct nvdp__h5_value *value, void *to) {
     static const enum nvdp__attribute_type types[] = {[NVDP__H5_VALUE_NONE] = NVDP__ATTRIBUTE_NONE,
                                                       [NVDP__H5_VALUE_TEXT] = NVDP__ATTRIBUTE_TEXT,

@@ -21,10 +21,10 @@ const double nvdp__ledger_orders[NVDP__LEDGER_ORDERS] = {1.05, 1.1, 1.25, 1.5, 1
 
 /* --- records, made of frames --- */
 
-/* Places of mu per word and of the weights' distance in a frame of names. */
+/* Indices of mu per word and of the weights' distance in a frame of names. */
 enum { WORD = NVDP__LEDGER_HASH / sizeof(double), DISTANCE };
 
-/* Takes the names of the last record.  Returns false if the frame does not hold them. */
+/* Takes the names of the last record.  Returns false if the frame is too short for them. */
 static bool take_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_record *names) {
     const struct nvdp__ledger_release *from = names->release;
     if (ledger->count == 0 || from->samples != 0) return false;
@@ -51,8 +51,8 @@ static struct nvdp__ledger_record *find_code(const struct nvdp__ledger *ledger,
     return NULL;
 }
 
-/* Takes the end of a release: it was published, or returned.  The release that set the budget keeps it, even if
- * it was returned, while another one counts under it. */
+/* Takes the end of a release, which was published or returned.  The budget of a returned release stays in force while
+ * another release counts under this budget. */
 static bool settle(struct nvdp__ledger *ledger, const struct nvdp__ledger_record *end,
                    uint64_t type) {
     struct nvdp__ledger_record *of =
@@ -78,7 +78,7 @@ static nvdp_status take_release(struct nvdp__ledger *ledger,
     }
     struct nvdp__ledger_record *to = &ledger->record[ledger->count - 1];
     to->code = code;
-    to->finished = old; /* an older ledger does not say */
+    to->finished = old; /* an older ledger does not record it */
     return NVDP_OK;
 }
 
@@ -88,7 +88,7 @@ nvdp_status nvdp__ledger_take(struct nvdp__ledger *ledger, const struct nvdp__le
         ledger->count > 0 ? ledger->record + ledger->count - 1 : NULL;
     bool right = false;
     switch (*type) {
-    case NVDP__LEDGER_OLD: /* in an older file, names have no type of their own */
+    case NVDP__LEDGER_OLD: /* in an older file, names have no separate type */
         if (!take_names(ledger, record)) return take_release(ledger, record, code, true);
         *type = NVDP__LEDGER_NAMES;
         return NVDP_OK;
@@ -104,7 +104,7 @@ nvdp_status nvdp__ledger_take(struct nvdp__ledger *ledger, const struct nvdp__le
     case NVDP__LEDGER_NAMES:
         right = take_names(ledger, record);
         break;
-    case NVDP__LEDGER_LOOKS: /* how the names of the last record look */
+    case NVDP__LEDGER_LOOKS: /* folded names of the last record */
         right = last != NULL && record->release->texts == last->release->texts;
         if (right) last->look = record->text;
         break;
@@ -127,7 +127,7 @@ void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_
     nvdp__text_digest(ledger->key, n, ids, types, hash);
 }
 
-/* True for white space and for characters without a glyph, such as zero-width spaces. */
+/* Returns true for white space and for characters without a glyph, such as zero-width spaces. */
 static bool is_blank(int32_t rune) {
     return nvdp__is_white_space(rune) || nvdp__has_category(rune, NVDP__IN(CC) | NVDP__IN(CF));
 }
@@ -142,8 +142,8 @@ static void drop_blanks(struct nvdp__runes *runes, bool within) {
     runes->count = kept;
 }
 
-/* Writes a name in NFC without blanks around it.  `fold`: in NFKC, in lower case, without any blanks.  Bytes that are
- * not UTF-8 stay. */
+/* Writes a name in NFC without blanks around the name.  With `fold`, writes it in NFKC, in lower case, without any
+ * blanks.  Bytes that are not UTF-8 stay. */
 static nvdp_status normalize_name(struct nvdp_context *ctx, const char *name, bool fold,
                                   struct nvdp__normalized *out) {
     static const struct nvdp__normalization lower = {.lower_case = true};
@@ -166,7 +166,7 @@ static nvdp_status normalize_name(struct nvdp_context *ctx, const char *name, bo
 
 nvdp_status nvdp__name_hash(struct nvdp_context *ctx, const unsigned char *key,
                             enum nvdp__ledger_naming kind, const char *name, nvdp__text_hash hash) {
-    const uint64_t mark = UINT64_MAX - (uint64_t)kind; /* no text has so many tokens */
+    const uint64_t mark = UINT64_MAX - (uint64_t)kind; /* no text has that many tokens */
     crypto_generichash_state state;
     nvdp__auto(nvdp__normalized_release) struct nvdp__normalized normal = {0};
     memset(hash, 0, NVDP__LEDGER_HASH);
@@ -190,10 +190,10 @@ void nvdp__ledger_set_names(struct nvdp__ledger *ledger, const struct nvdp__ledg
     ledger->names = *names;
 }
 
-/* A name of a person, and how it looks. */
+/* A name of a person, and its folded form. */
 struct spelling {
     nvdp__text_hash look, name;
-    bool earlier; /* of a record */
+    bool earlier; /* the name is in a record */
 };
 
 static size_t put_spellings(struct spelling *to, size_t texts, const nvdp__text_hash *look,
@@ -225,7 +225,7 @@ nvdp_status nvdp__ledger_alike_names(const struct nvdp__ledger *ledger, size_t t
     }
     NVDP__SORT(of, count, NVDP__UP_MEMORY(struct spelling, look),
                NVDP__UP_MEMORY(struct spelling, name), NVDP__UP(struct spelling, earlier));
-    for (size_t i = 0, end; i < count; i = end) { /* of each look, its names, one after the other */
+    for (size_t i = 0, end; i < count; i = end) { /* the names with the same folded form */
         size_t here = 0, elsewhere = 0;
         for (end = i; end < count && memcmp(of[end].look, of[i].look, sizeof of->look) == 0;
              end++) {
@@ -295,7 +295,7 @@ static nvdp_status refuse_samples(const struct nvdp__ledger *ledger,
 
 enum { ALLOWS_SIZE = 224, OTHER_SIZE = 128 };
 
-/* Writes the option that allows a release of this epsilon, and what it costs, or "" if none does. */
+/* Writes the option that allows a release of this epsilon, and the consequence, or "" if no option allows it. */
 static void allow(const struct nvdp__ledger *ledger, const char *option, double epsilon,
                   double budget, double proven, char text[ALLOWS_SIZE]) {
     text[0] = '\0';
@@ -309,7 +309,7 @@ static void allow(const struct nvdp__ledger *ledger, const char *option, double 
                        : "");
 }
 
-/* Writes the epsilon that the filter compares, which is above the smallest one. */
+/* Writes the epsilon that the filter compares, which is above the smallest proven epsilon. */
 static void other_rule(double filtered, char text[OTHER_SIZE]) {
     nvdp__snprintf(text, OTHER_SIZE, " (%s by the rule that was fixed with the first budget)",
                    nvdp__bound(filtered).text);
@@ -331,8 +331,8 @@ static nvdp_status refuse_epsilon(const struct nvdp__ledger *ledger,
         other, format_earlier(account, sizeof earlier, earlier), allows);
 }
 
-/* Checks the promise of training for every text of the release, whose record is in the account.  `each`: one row of a
- * text counts, else all of them. */
+/* Checks the promise of training for every text of the release, whose record is in the account.  If `each` is set, one
+ * row of a text counts, otherwise all rows. */
 static bool keeps_promise(const struct nvdp__account *account, uint64_t samples, uint64_t promise,
                           bool each) {
     for (size_t i = 0; i < account->count; i++) {
@@ -343,8 +343,8 @@ static bool keeps_promise(const struct nvdp__account *account, uint64_t samples,
     return true;
 }
 
-/* Returns the filter of a text's or a person's budget.  None if the budget came later than the first release or was
- * raised, or if a release does not fit the filter. */
+/* Returns the filter of a text's or a person's budget.  There is no filter if the budget was set after the first
+ * release or was raised, or if a release does not fit the filter. */
 static struct nvdp__filter filter_of(const struct nvdp__ledger *ledger,
                                      const struct nvdp__ledger_record *next, bool person) {
     static const struct nvdp__filter none = {0};
@@ -449,8 +449,8 @@ nvdp_status nvdp__ledger_check(struct nvdp__ledger *ledger, struct nvdp__ledger_
 
 /* --- appending a record --- */
 
-/* Writes the record, and its names if it has any, all at once.  If a process dies in between, nothing was drawn, and at
- * worst the record counts without its names. */
+/* Writes the record, and the names if there are any, in one call.  If the process dies meanwhile, nothing was drawn,
+ * and at worst the record counts without the names. */
 nvdp_status nvdp__ledger_add(struct nvdp__ledger *ledger, struct nvdp__ledger_release *release,
                              const nvdp__text_hash *text, uint64_t promise,
                              struct nvdp__spent *spent) {

@@ -28,7 +28,7 @@ static const char key_words[] = "nvdp-ledger-key/1 ";
 enum { FIRST, WITH_NAMES, PRESENT, KINDS }; /* ledger/1, ledger/2, ledger/3 */
 static const struct {
     char name[sizeof((struct nvdp__ledger_head *)NULL)->kind];
-    size_t head, release; /* their sizes in the file */
+    size_t head, release; /* sizes of head and release in the file */
 } kinds[KINDS] = {
     {"nvdp ledger/1\n", offsetof(struct nvdp__ledger_head, frames) + MAC,
      offsetof(struct nvdp__ledger_release, file)},
@@ -65,7 +65,7 @@ static void start_mac(const struct nvdp__ledger *ledger, const char *kind,
     compute_mac(ledger, nothing, offsetof(struct nvdp__ledger_head, frames), &start, mac);
 }
 
-/* The MAC of the numbers in a head of the present kind. */
+/* Computes the MAC of the numbers in a head of the current kind. */
 static void head_mac(const struct nvdp__ledger *ledger, const struct nvdp__ledger_head *head,
                      unsigned char mac[MAC]) {
     compute_mac(ledger, ledger->id, sizeof head->frames + MAC, &head->frames, mac);
@@ -89,8 +89,9 @@ static const unsigned char *code_at(const struct nvdp__ledger *ledger, size_t fr
 
 /* ---- the state beside the key ---- */
 
-/* Keeps the number of frames of a ledger, and the last MAC, in another file: an older copy of the ledger has fewer
- * frames, or other ones.  A state that lags is right, because it is written last.  Read ledger.h first. */
+/* Stores the number of frames of a ledger, and the last MAC, in another file.  This shows an older copy of the ledger,
+ * which has fewer frames, or other frames.  A state that is behind the ledger is accepted, because the state is written
+ * last.  Read ledger.h first. */
 
 enum { MAX_MARKS = 1 << 12 };
 static const char kind[sizeof((struct nvdp__ledger_mark *)NULL)->kind] = "nvdp ledger-state/1\n";
@@ -129,7 +130,7 @@ static void state_release(struct nvdp__ledger_state *state) {
     *state = (struct nvdp__ledger_state){0};
 }
 
-/* True if the state remembers frames of any ledger. */
+/* Returns true if the state records frames of any ledger. */
 static bool state_counts(const struct nvdp__ledger_state *state) {
     for (size_t i = 0; i < state->marks; i++)
         if (state->mark[i].frames > 0) return true;
@@ -149,8 +150,8 @@ static void mark_mac(const struct nvdp__ledger *ledger, const struct nvdp__ledge
     compute_mac(ledger, ledger->id, offsetof(struct nvdp__ledger_mark, mac), mark, mac);
 }
 
-/* Fails if the open ledger lacks frames that the state remembers.  `needed`: also if it remembers none of this ledger.
- * An empty file accepts the ledger as it is. */
+/* Fails if the open ledger lacks frames that the state records.  If `needed` is set, fails also if the state has no
+ * record of this ledger.  An empty state accepts any ledger. */
 static nvdp_status state_check(const struct nvdp__ledger *ledger,
                                const struct nvdp__ledger_state *state, bool needed) {
     static const char next[] =
@@ -186,7 +187,7 @@ static nvdp_status state_check(const struct nvdp__ledger *ledger,
                              mark->frames, state->path.text, ledger->frames, next);
 }
 
-/* Writes the present number of frames and the last MAC.  Without a path, does nothing. */
+/* Writes the current number of frames and the last MAC.  Does nothing without a path. */
 static nvdp_status state_write(const struct nvdp__ledger *ledger,
                                struct nvdp__ledger_state *state) {
     nvdp__autofree struct nvdp__ledger_mark *all = NULL;
@@ -247,8 +248,8 @@ static nvdp_status refuse_cut(const struct nvdp__ledger *ledger, uint64_t expect
                 expected, found);
 }
 
-/* Reads the frame behind the whole ones.  Uses nothing of a frame before its MAC is verified.  *more is false at the
- * end, and before a frame that was cut. */
+/* Reads the frame after the complete frames.  Uses nothing of a frame before the frame's MAC is verified.  *more is
+ * false at the end, and before a frame that was cut. */
 static nvdp_status read_frame(struct nvdp__ledger *ledger, bool *more) {
     const size_t release = kinds[ledger->kind].release, left = ledger->size - ledger->whole;
     const unsigned char *at = ledger->bytes + ledger->whole;
@@ -277,8 +278,8 @@ static nvdp_status read_frame(struct nvdp__ledger *ledger, bool *more) {
     return NVDP_OK;
 }
 
-/* Reads all frames.  Those that the head counts must be there.  Behind them may be one record, with its names: its
- * writer died before it wrote the head. */
+/* Reads all frames.  The frames that the head counts must exist.  One more record, with its names, may follow them:
+ * then the writer died before it wrote the head. */
 static nvdp_status read_frames(struct nvdp__ledger *ledger) {
     const bool counted = ledger->kind == PRESENT;
     uint64_t beyond = 0;
@@ -324,7 +325,8 @@ static nvdp_status read_head(struct nvdp__ledger *ledger, const unsigned char *t
     return NVDP_OK;
 }
 
-/* Finds the kind from the first bytes, even if a killed writer left few of them.  Returns false for other files. */
+/* Finds the kind from the first bytes, even if a killed writer left only a few bytes.  Returns false for other files.
+ * */
 static bool is_ledger(struct nvdp__ledger *ledger) {
     const size_t size = nvdp__min(ledger->size, sizeof kinds[0].name);
     for (ledger->kind = KINDS; ledger->kind-- > 0;) {
@@ -365,7 +367,8 @@ static nvdp_status write_head(const struct nvdp__ledger *ledger) {
     return fsync(ledger->fd) == 0 ? NVDP_OK : io_error(ledger, "write");
 }
 
-/* Puts a frame of the present kind at `to`, and replaces the MAC before it by its own.  Returns the end. */
+/* Writes a frame of the current kind to `to`, and replaces the previous MAC by the frame's last MAC.  Returns the
+ * end. */
 static unsigned char *put_frame(const struct nvdp__ledger *ledger,
                                 const struct nvdp__ledger_frame *frame, size_t release,
                                 uint64_t type, unsigned char *to, unsigned char mac[MAC]) {
@@ -383,7 +386,8 @@ static size_t frame_size(const struct nvdp__ledger_release *release) {
     return sizeof *release + 2 * (size_t)MAC + (size_t)release->texts * HASH;
 }
 
-/* Writes an older file again in the present kind, under its name and with a lock, in place of the open one. */
+/* Rewrites an older file in the current kind, under the same name and with a lock, and opens it in place of the older
+ * file. */
 static nvdp_status migrate(struct nvdp__ledger *ledger) {
     size_t size = sizeof ledger->head;
     nvdp__autofree unsigned char *bytes = NULL;
@@ -416,7 +420,7 @@ static nvdp_status migrate(struct nvdp__ledger *ledger) {
     return NVDP_OK;
 }
 
-/* True if the open file is at the ledger's path. */
+/* Returns true if the open file is at the ledger's path. */
 static bool is_in_place(const struct nvdp__ledger *ledger) {
     struct stat opened, there;
     return fstat(ledger->fd, &opened) == 0 && stat(ledger->path.text, &there) == 0 &&
@@ -449,7 +453,7 @@ nvdp_status nvdp__ledger_append(struct nvdp__ledger *ledger, size_t count,
     }
     NVDP_TRY_OR_CLEAN(put_bytes(ledger, ledger->fd, ledger->whole, size, bytes));
     if (fsync(ledger->fd) != 0) NVDP_TRY_OR_CLEAN(io_error(ledger, "write"));
-    /* the next export would not find these records if a copy was put back in place of the file */
+    /* If a copy was put in place of the file, the next export would not find these records. */
     if (!is_in_place(ledger))
         NVDP_TRY_OR_CLEAN(FAIL(
             ledger, STATE,
@@ -459,7 +463,8 @@ nvdp_status nvdp__ledger_append(struct nvdp__ledger *ledger, size_t count,
     set_head(ledger, ledger->frames + count, mac);
     NVDP_TRY_OR_CLEAN(write_head(ledger));
     NVDP_TRY_OR_CLEAN(state_write(ledger, &ledger->state));
-    /* The record counts from here on.  The run's folder may be one that cannot be written, and a copy may lag. */
+    /* The record counts from here on.  Only a notice is logged if the state in the run's folder cannot be written: this
+ * state may be behind the ledger. */
     if (state_write(ledger, &ledger->copy) != NVDP_OK)
         nvdp__log(ledger->ctx, NVDP_LOG_NOTICE,
                   "%s; the ledger counts, but the run lacks this copy",
@@ -473,8 +478,8 @@ cleanup:
     return status;
 }
 
-/* Begins a file that has no records.  The state comes first, then the key, then the head: after a death between them
- * the state remembers no record, and the next writer begins again. */
+/* Begins a file that has no records.  Writes the state first, then the key, then the head.  If the process dies in
+ * between, the state records nothing, and the next writer begins again. */
 static nvdp_status begin(struct nvdp__ledger *ledger, const char *tokens, const char *key) {
     nvdp__auto(nvdp__key_wipe) unsigned char owners[NVDP__KEY] = {0};
     const bool make = !nvdp__exists(key);
@@ -488,7 +493,7 @@ static nvdp_status begin(struct nvdp__ledger *ledger, const char *tokens, const 
                        ledger->key, KEY);
     start_mac(ledger, ledger->head.kind, ledger->head.tokens, ledger->id);
     set_head(ledger, 0, ledger->id);
-    ledger->state.marks = 0; /* of an earlier attempt, under a key that no ledger has */
+    ledger->state.marks = 0; /* drops marks of an earlier attempt, whose key no ledger has */
     NVDP_TRY(state_write(ledger, &ledger->state));
     if (make) NVDP_TRY(nvdp__key_write(ledger->ctx, key, S_IRUSR | S_IWUSR, key_words, owners));
     NVDP_TRY(write_head(ledger));
@@ -501,7 +506,7 @@ static nvdp_status begin(struct nvdp__ledger *ledger, const char *tokens, const 
 
 /* --- opening --- */
 
-/* Locks the file: for a writer alone, for readers together.  A reader goes on where files cannot be locked. */
+/* Locks the file, exclusively for a writer, shared for readers.  A reader continues if files cannot be locked. */
 static bool lock(int fd, bool add) {
     struct flock shared = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     if (add) return nvdp__lock_whole(fd);
@@ -525,7 +530,7 @@ static nvdp_status wait_for_lock(struct nvdp__ledger *ledger, bool add, bool pat
     return NVDP_OK;
 }
 
-/* Opens and locks the file, and opens it again if another one took its place meanwhile. */
+/* Opens and locks the file.  Opens it again if another file took its place meanwhile. */
 static nvdp_status open_file(struct nvdp__ledger *ledger, bool add, bool patient) {
     const int flags = (add ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
     do {
@@ -547,7 +552,7 @@ static nvdp_status open_ledger(struct nvdp__ledger *ledger, const char *key, con
                                bool patient) {
     unsigned char mark[MAC];
     const bool add = tokens != NULL;
-    /* first the key and the state: a writer that begins a ledger creates its file first */
+    /* Looks for key and state before the file, because a writer that begins a ledger creates the file first. */
     const bool there = nvdp__exists(key) || nvdp__exists(ledger->state.path.text);
     if (there && !nvdp__exists(ledger->path.text))
         return FAIL(ledger, STATE,
@@ -562,7 +567,7 @@ static nvdp_status open_ledger(struct nvdp__ledger *ledger, const char *key, con
     ledger->key = sodium_malloc(2 * (size_t)KEY);
     if (ledger->key == NULL) return FAIL(ledger, MEMORY, "out of %s", "memory");
     if (ledger->size < kinds[ledger->kind].head) {
-        /* nothing can have been counted in it: a writer died that began it */
+        /* Otherwise nothing was counted in the file: the writer that began it died. */
         if (state_counts(&ledger->state) || (ledger->state.marks == 0 && nvdp__exists(key)))
             return FAIL(
                 ledger, STATE,

@@ -1,4 +1,4 @@
-/* Measures the privacy of what is shared, for nvdp privacy: of a run, of a file of posteriors, or of privatized texts.
+/* Measures the privacy of a run, of a file of posteriors, or of privatized texts, for nvdp privacy.
  * nvdp_measure() at the end selects the kind of work. run.json is read once. */
 #include "base/array.h"
 #include "base/json.h"
@@ -20,16 +20,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Noise that the users of a run add to their texts. */
+/* Noise that users of a run add to texts or to tokens. */
 enum noise { NO_NOISE, OF_TOKENS, OF_SEQUENCES };
 
 struct measuring {
     struct nvdp_context *ctx;
     const struct nvdp_config *config;
-    const char *run, *posteriors; /* NULL: none */
+    const char *run, *posteriors; /* NULL if not given */
     const char *pairs;            /* file for the divergences of all pairs; NULL if there is none */
-    json_t *record;               /* run.json; NULL: the folder is no run */
-    json_t *report;               /* what was measured; NULL: nothing, or a certificate */
+    json_t *record;               /* run.json; NULL if the folder is no run */
+    json_t *report;               /* the measures; NULL without measures, or for a certificate */
     enum noise noise;
     double *matrix; /* divergences of all pairs; NULL without `pairs` */
     struct nvdp_measured made;
@@ -117,7 +117,7 @@ static nvdp_status check_given(const struct measuring *m) {
 
 /* --- the run --- */
 
-/* Reads run.json, if the folder has one, and finds out what noise the run's users add. */
+/* Reads run.json, if the folder has it, and finds the noise that the run's users add. */
 static nvdp_status read_record(struct measuring *m) {
     struct nvdp_text_mechanism_info info = NVDP_RESULT(struct nvdp_text_mechanism_info);
     if (m->run != NULL)
@@ -130,8 +130,8 @@ static nvdp_status read_record(struct measuring *m) {
     return NVDP_OK;
 }
 
-/* Reads the guarantee of the run's training texts. *only: it is the run's only guarantee, because the method's samples
- * cannot be measured. */
+/* Reads the guarantee of the run's training texts. Sets *only if the run has no other guarantee, because the method's
+ * samples cannot be measured. */
 static nvdp_status take_training(struct measuring *m, bool *only) {
     enum nvdp_method method;
     const json_t *config = json_object_get(m->record, "config");
@@ -149,7 +149,7 @@ static nvdp_status take_training(struct measuring *m, bool *only) {
     return NVDP_OK;
 }
 
-/* Writes the first lines about a run; they stay NULL for a folder without the records of a finished run. */
+/* Writes the first lines about a run. The lines stay NULL for a folder without the records of a finished run. */
 static void write_guarantee(struct measuring *m) {
     struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
     nvdp__autofree char *line = NULL, *guesses = NULL;
@@ -160,8 +160,8 @@ static void write_guarantee(struct measuring *m) {
             nvdp__format(m->ctx, "%s\n%s%s", line, guesses, guesses[0] != '\0' ? "\n" : "");
 }
 
-/* Writes DIRECTORY/privacy.json, certificate.json or measured.json. If options differ from the defaults, the name shows
- * them. A failure is a part of the result, so that a folder that cannot be written costs no measurement. */
+/* Writes DIRECTORY/privacy.json, certificate.json or measured.json. The name shows options that differ from the
+ * defaults. A failure is a part of the result, so that no measurement is lost if the folder cannot be written. */
 static nvdp_status save(struct measuring *m, const char *directory, const char *stem) {
     nvdp__autofree char *name = NULL;
     NVDP_TRY(nvdp_measured_name(m->ctx, m->config, stem, &name));
@@ -294,7 +294,7 @@ static nvdp_status certify(struct measuring *m) {
     nvdp__autoptr(json_decref) json_t *object = nvdp__certificate_pack(m->made.certificate);
     NVDP_TRY(NVDP__MADE(object));
     nvdp__measured_label(m->config, object);
-    if (nvdp__exists(key.text)) /* with the key, a ledger that is gone fails */
+    if (nvdp__exists(key.text)) /* a missing ledger fails if its key exists */
         NVDP_TRY(nvdp_ledger_summarize(m->ctx, path.text, key.text, &ledger));
     const bool persons = ledger.person.persons > 0;
     if (persons)
@@ -324,8 +324,8 @@ static nvdp_status measure(struct measuring *m) {
     return texts ? measure_texts(m) : measure_vectors(m);
 }
 
-/* Adds the training's guarantee to the report that the caller gets, which then has 15 digits. The file of a report has
- * none. */
+/* Adds the training's guarantee to the report that the caller gets, which then has 15 digits. The file of a report does
+ * not have this guarantee. */
 static nvdp_status add_training(struct measuring *m) {
     if (m->made.training == NULL) return NVDP_OK;
     if (m->report == NULL) m->report = json_object();

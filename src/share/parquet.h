@@ -30,7 +30,7 @@ struct nvdp__parquet {
     size_t columns;
     enum nvdp__of column[NVDP__OFS];
     size_t group_rows, groups;
-    /* of a writer */
+    /* state of a writer */
     struct nvdp__memory memory; /* the owner of table.chunk, sample, z and log_pi */
     struct nvdp__parquet_table table;
     struct nvdp__parquet_field field[NVDP__OFS];
@@ -40,12 +40,12 @@ struct nvdp__parquet {
     size_t group, first, rows;
     int64_t *sample;  /* [rows] sample of each row */
     void *z, *log_pi; /* [rows p], [rows]: int32_t, or float on grid float16 */
-    /* of a reader */
+    /* state of a reader */
     char *bytes; /* the whole file */
     size_t count, all_rows, capacity;
     struct page { /* pages of a row group */
         size_t rows;
-        const char *values[NVDP__OFS]; /* NULL: the file lacks the column */
+        const char *values[NVDP__OFS]; /* NULL if the file lacks the column */
     } * page;
 };
 

@@ -1,4 +1,4 @@
-/* Reads the Parquet files that parquet.c writes, and no others.  The order: Thrift, footer, pages, values. */
+/* Reads only Parquet files that parquet.c wrote.  The order: Thrift, footer, pages, values. */
 #include "share/parquet.h"
 
 #include <inttypes.h>
@@ -97,15 +97,15 @@ static void skip(struct thrift *from, int type, int depth) {
     case NVDP__T_DOUBLE:
     case NVDP__T_SET:
     case NVDP__T_MAP:
-        from->torn = true; /* parquet.c writes none of these */
+        from->torn = true; /* parquet.c writes no such type */
         return;
     default:
         (void)take_int(from);
     }
 }
 
-/* Goes to the next field that has its type in `wanted`, by the number of the field, and skips the others.  Returns
- * false after the last field. */
+/* Goes to the next field whose type equals wanted[number of the field], and skips other fields.  Returns false after
+ * the last field. */
 enum { MAX_FIELD = 8 };
 static bool next_field(struct thrift *from, const unsigned char wanted[MAX_FIELD], int *field) {
     for (int type; (type = take_field(from, field)) != NVDP__T_STOP; skip(from, type, MAX_DEPTH))
@@ -137,7 +137,7 @@ static nvdp_status take_metadata(struct nvdp__release *release, struct thrift *f
     return NVDP_OK;
 }
 
-/* Takes the columns from the schema: the names that our columns have. */
+/* Finds the columns of the format in the schema, by name. */
 static void take_schema(struct nvdp__parquet *file, struct thrift *from) {
     static const unsigned char wanted[MAX_FIELD] = {[4] = NVDP__T_BINARY};
     const char *text;
@@ -179,7 +179,7 @@ static nvdp_status read_footer(struct nvdp__release *release, struct thrift from
 
 /* --- pages --- */
 
-/* Finds the values of a page, which follow its levels. */
+/* Finds the values of a page, which come after the page's levels. */
 static nvdp_status read_page(struct nvdp__release *release, struct thrift *from, enum nvdp__of of,
                              struct page *page, size_t *values) {
     static const unsigned char wanted[MAX_FIELD] = {[3] = NVDP__T_I32, [5] = NVDP__T_STRUCT},
@@ -200,7 +200,7 @@ static nvdp_status read_page(struct nvdp__release *release, struct thrift *from,
     return NVDP_OK;
 }
 
-/* Reads the pages, which lie one after the other, row group by row group. */
+/* Reads the pages, which are stored one after the other, row group by row group. */
 static nvdp_status read_pages(struct nvdp__release *release, struct thrift from, size_t *dim) {
     struct nvdp__parquet *file = release->of;
     size_t values = 0;

@@ -324,7 +324,7 @@ static nvdp_status read_lines(struct nvdp_context *ctx, const char *path, char *
     return NVDP_OK;
 }
 
-/* Parses a finite number.  Returns false if the text has anything else. */
+/* Parses a finite number.  Returns false if the text has any other characters. */
 static bool parse_number(const char *text, double *out) {
     char *end;
     double value = nvdp__strtod(text, &end);

@@ -1,7 +1,7 @@
 /* A reader is a sealed block and a classifier, which see only samples.  This header also declares the labels that a
  * reader learns.
  *
- * The sender's own model contains a reader (its public part); `reuse` trains one on a file. */
+ * The sender's model contains a reader, which is its public part; `reuse` trains a reader on a file. */
 #ifndef NVDP_SRC_SHARE_READER_H
 #define NVDP_SRC_SHARE_READER_H
 
@@ -14,11 +14,11 @@
 struct nvdp__reader_shape {
     size_t dim, heads, inner, outputs;
     enum nvdp_activation act;
-    double eps;          /* of LayerNorm */
+    double eps;          /* epsilon of LayerNorm */
     enum nvdp_pool pool; /* first, mean or weighted */
     int kappa;
-    bool weights;  /* samples have weights and the prior's rows */
-    bool residual; /* of the block */
+    bool weights;  /* samples have weights, and rows of the prior */
+    bool residual; /* the block has a residual connection */
     bool regression;
 };
 
@@ -41,13 +41,13 @@ struct nvdp__reader {
     float *logits, *d_logits, *d_pooled;
 };
 
-/* NVDP_ERR_ARGUMENT names the value that is out of range: heads must divide dim. */
+/* Creates a reader.  NVDP_ERR_ARGUMENT, whose message names the value that is out of range: heads must divide dim. */
 nvdp_status nvdp__reader_create(struct nvdp_context *ctx, const struct nvdp__reader_shape *shape,
                                 bool with_grad, struct nvdp__reader **out);
 void nvdp__reader_free(struct nvdp__reader *reader);
 NVDP__AUTOPTR(struct nvdp__reader, nvdp__reader_free)
 void nvdp__reader_initialise(struct nvdp__reader *reader, uint64_t seed);
-/* Copies every tensor that `from` has with the same name and shape.  Returns their number. */
+/* Copies every tensor that `from` has with the same name and shape.  Returns the number of copied tensors. */
 size_t nvdp__reader_adopt(struct nvdp__reader *reader, const struct nvdp__params *from);
 /* Allocates memory for batches of at most `texts` samples with at most `longest` rows each. */
 nvdp_status nvdp__reader_plan(struct nvdp__reader *reader, size_t texts, size_t longest,
@@ -73,8 +73,8 @@ nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
                               const struct nvdp__reader_info *info, const char *directory);
 nvdp_status nvdp__reader_shape_read(struct nvdp_context *ctx, const char *directory,
                                     struct nvdp__reader_shape *shape);
-/* Reads shape and weights.  `outputs` 0 means the directory's number.  With another number the classifier keeps its
- * initial values. */
+/* Reads shape and weights.  If `outputs` is 0, the reader has the directory's number of outputs.  If `outputs` is
+ * another number, the classifier keeps its initial values. */
 nvdp_status nvdp__reader_load(struct nvdp_context *ctx, const char *directory, size_t outputs,
                               bool with_grad, uint64_t seed, struct nvdp__reader **out);
 
@@ -88,10 +88,10 @@ struct nvdp__labels {
     const char **name; /* [classes] if the labels are words, else NULL; one block */
 };
 
-/* Reads labels from `path`: one label per line, in the order of the file's texts; an empty line is no label.  If
- * `path` is NULL, takes the file's own `label`.  Lines that are all whole numbers >= 0 are class numbers; other
- * words are classes, sorted by their bytes.  `like` (or NULL) limits the classes to those that a reader was trained
- * on. */
+/* Reads labels from `path`: one label per line, in the order of the file's texts; a text with an empty line has no
+ * label.  If `path` is NULL, takes `label` of the embeddings.  If all lines are whole numbers >= 0, they are class
+ * numbers; otherwise the words are classes, sorted by their bytes.  `like` (or NULL) limits the classes to the classes
+ * on which a reader was trained. */
 nvdp_status nvdp__labels_read(struct nvdp_context *ctx, const char *path,
                               const char *embeddings_path, const struct nvdp_shared *embeddings,
                               bool regression, const struct nvdp__labels *like,

@@ -99,7 +99,7 @@ const char *nvdp__kind_of(const struct nvdp__embeddings_shape *shape) {
     return shape->summary ? "summary/1" : nvdp__is_whole(shape) ? "embeddings/2" : "embeddings/1";
 }
 
-/* Sets the attributes that the shape decides. */
+/* Sets the attributes that follow from the shape. */
 static nvdp_status shape_attributes(struct nvdp__release *release) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     struct nvdp__attributes *list = &release->attributes;
@@ -216,7 +216,7 @@ nvdp_status nvdp__release_put(struct nvdp__release *release, uint64_t at, size_t
     return NVDP_OK;
 }
 
-/* Makes the format's own struct. */
+/* Allocates the state struct of the format. */
 static nvdp_status make_state(struct nvdp__release *release) {
     release->of = nvdp__calloc(release->ctx, 1, release->format->state);
     return NVDP__MADE(release->of);
@@ -270,7 +270,7 @@ struct slice {
     void *z, *log_pi; /* in the memory type */
 };
 
-/* Makes room for `z` values of z and `log_pi` values of log_pi per row. */
+/* Allocates a slice with `z` values of z and `log_pi` values of log_pi per row. */
 static nvdp_status open_slice(const struct nvdp__release *release, size_t z, size_t log_pi,
                               struct nvdp__memory *memory, struct slice *slice) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
@@ -298,8 +298,8 @@ nvdp_status nvdp__release_copy(struct nvdp__release *from, struct nvdp__release 
 
 /* --- reading --- */
 
-/* Writes the file again and compares: no byte, such as a comment, an order or padding, may exist that the values and
- * attributes do not determine. */
+/* Writes the file again and compares the bytes.  Values and attributes must determine every byte, so that comments,
+ * order or padding cannot hide data. */
 static nvdp_status check_bytes(struct nvdp__release *release) {
     nvdp__autoptr(fclose) FILE *same = NULL;
     nvdp__auto(close_state) struct nvdp__release copy =
@@ -331,7 +331,7 @@ nvdp_status nvdp__release_read(struct nvdp_context *ctx, const struct nvdp__form
     NVDP_TRY(make_state(&release));
     NVDP_TRY(release.format->read(&release));
     if (release.format->canonical) {
-        /* some formats store no offsets of samples of equal length; in others they must equal these */
+        /* Some formats store no offsets of samples of equal length; in other formats, the offsets must equal these. */
         for (size_t k = 0; k <= shape->texts * shape->samples && shape->sample_rows > 0; k++)
             release.offset[k] = (int64_t)(k * shape->sample_rows);
         NVDP_TRY(check_bytes(&release));

@@ -18,8 +18,8 @@ static const enum nvdp__dtype dtypes[] = {
 enum { MAX_TENSORS = 6, BUFFER = 1 << 15 };
 
 struct tensors {
-    struct nvdp__safetensors *file; /* of a reader */
-    uint64_t start[MAX_TENSORS]; /* of a writer: first bytes of z, log_pi and the other tensors */
+    struct nvdp__safetensors *file; /* file of a reader */
+    uint64_t start[MAX_TENSORS]; /* for a writer, first bytes of z, log_pi and the other tensors */
     unsigned char *buffer;       /* [BUFFER] stored values */
 };
 

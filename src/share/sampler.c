@@ -17,7 +17,7 @@ static size_t own_rows(const struct nvdp_posteriors *posteriors, size_t i) {
 }
 
 /* Draws z = mu + exp(logvar/2) eps, eps ~ N(0, I); the prior and padding have mu 0, logvar 0.  As in the mechanism,
- * every row starts at a block of its own. */
+ * every row starts at a new block. */
 static void draw_vectors(const struct nvdp__sampler *sampler, size_t i, uint64_t key, size_t rows,
                          double *z) {
     const struct nvdp_posteriors *posteriors = sampler->posteriors;
@@ -75,7 +75,8 @@ void nvdp__round_f16(size_t n, const double *values, double high, float *out) {
 
 /* --- exact samples on fixed grids --- */
 
-static const double CLIP_MARGIN = 0x1p-30; /* above the rounding error of a norm of 2^21 values */
+/* More than the rounding error of a norm of 2^21 values. */
+static const double CLIP_MARGIN = 0x1p-30;
 
 struct nvdp__release_grids nvdp__release_grids(double clip_sequence) {
     bool clipped =
@@ -112,7 +113,8 @@ nvdp_status nvdp__release_fits_limits(struct nvdp_context *ctx, const struct nvd
                                       const struct nvdp__release_grids *grids) {
     NVDP_TRY(check_deviation(ctx, grids, limits->logvar_min));
     if (isfinite(
-            limits->logvar_max)) /* else the theorem holds for variances that no text changes */
+            limits
+                ->logvar_max)) /* otherwise, the theorem requires variances that no text changes */
         NVDP_TRY(check_deviation(ctx, grids, limits->logvar_max));
     const double largest = fmax(limits->alpha_max, limits->pad_alpha);
     return limits->weights ? check_total(ctx, limits->prior_alpha + largest * (double)limits->rows)
@@ -140,7 +142,8 @@ double nvdp__release_factor(const struct nvdp_posteriors *posteriors, size_t i) 
     double square = 0;
     if (!(posteriors->clip_sequence > 0)) return 1;
     for (size_t r = posteriors->offset[i]; r < posteriors->offset[i + 1]; r++) {
-        double sum = 0; /* per row: errors grow with rows plus width, not with their product */
+        /* Sum per row: errors grow with rows plus width, not with rows times width. */
+        double sum = 0;
         for (size_t d = 0; d < posteriors->dim; d++) {
             sum +=
                 posteriors->mu[r * posteriors->dim + d] * posteriors->mu[r * posteriors->dim + d];
@@ -188,7 +191,7 @@ void nvdp__sampler_draw_fixed(const struct nvdp__sampler *sampler,
     nvdp__digits_wipe(&digits);
 }
 
-/* ---- re-identification measured on a posterior set ---- */
+/* ---- re-identification on a set of posteriors ---- */
 
 enum { TRIALS = 1000 };
 

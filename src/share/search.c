@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each range of blocks has its own sums, so sums do not depend on the number of threads. */
+/* Each range of blocks has separate sums, so sums do not depend on the number of threads. */
 enum { BLOCK_FLOATS = 6144, BLOCKS_PER_CHECK = 1 << 16, RANGES = 64 };
 
 struct nvdp_search {
@@ -155,12 +155,12 @@ struct found {
     size_t text;
 };
 
-/* True if a ranks before b. */
+/* Returns true if a ranks before b. */
 static bool before(struct found a, struct found b) {
     return a.estimate != b.estimate ? a.estimate > b.estimate : a.text < b.text;
 }
 
-/* A heap of the best texts, the worst of them first. */
+/* Restores a heap of the best texts, in which the worst text comes first. */
 static void sink(struct found *heap, size_t n, size_t at) {
     for (size_t child; (child = 2 * at + 1) < n; at = child) {
         if (child + 1 < n && before(heap[child], heap[child + 1])) child++;
@@ -234,12 +234,12 @@ struct prior {
  *
  *     t | c ~ N(m + s (c - m), s sigma^2),    s = tau^2/(tau^2 + sigma^2).
  *
- * Given c, the distribution of t does not depend on how the text was selected by the estimates, so it also holds for
- * hits. The difference of two texts has mean s (c - c') and variance 2 s sigma^2: it is above 0 with probability
+ * Given c, the distribution of t does not depend on how the text was selected by the estimates, so it holds for hits,
+ * too. The difference of two texts has mean s (c - c') and variance 2 s sigma^2, so it is above 0 with probability
  * Phi(sqrt(s) (c - c')/(sqrt(2) sigma)).
  *
  * If the estimates vary no more than the noise, s is 0: every text has the mean m, and the probability is 1/2.
- * A text far above the normal prior, such as the one duplicate of a query, is shrunken too far: its mean and its
+ * A text far above the normal prior, such as the only duplicate of a query, is shrunken too far: the mean and the
  * probability are too small. A single text has no selection: m = c. */
 static struct prior fit_prior(const struct scan *scan, size_t q, double scale, double deviation) {
     const double n = (double)scan->of->shape.texts;

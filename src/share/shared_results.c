@@ -85,7 +85,7 @@ static void print_claim(struct nvdp_result_lines *to, const char *of, double pro
     nvdp_result_line(to, of, "%s", nvdp__spent_claim(proven, text));
 }
 
-/* Prints the epsilons of a single receiver; the others are of all receivers together. */
+/* Prints the epsilons of a single receiver; all other lines are of all receivers together. */
 static void print_receiver(struct nvdp_result_lines *to, size_t receivers, double text,
                            double person) {
     nvdp_result_line(to, "a single receiver",

@@ -16,7 +16,7 @@
 enum {
     SEED = crypto_sign_SEEDBYTES,
     SIGNATURE = crypto_sign_BYTES,
-    MESSAGE = 64, /* the signed message: words, then the digest */
+    MESSAGE = 64, /* the signed message: domain separation string, then the digest */
     KEY_FILE = 4096
 };
 static const char secret_words[] = "nvdp-key/1 ed25519 secret ";
@@ -174,7 +174,7 @@ nvdp_status nvdp__sign(const struct nvdp__sign_key *key, struct nvdp__release *r
                           "values; export to .safetensors or .h5, or do not sign",
                           release->path);
     const bool bytes = release->format->covers == NVDP__SIGNED_BYTES;
-    if (!bytes) /* signs the values that a reader will find in the written file */
+    if (!bytes) /* sign the values as a reader will read them */
         NVDP_TRY(nvdp__release_read(release->ctx, formats, release->to.output.temporary, &written));
     NVDP_TRY(message(bytes ? release : &written, bytes ? NVDP__SIGNED_BYTES : NVDP__SIGNED_VALUES,
                      said));
@@ -185,8 +185,8 @@ nvdp_status nvdp__sign(const struct nvdp__sign_key *key, struct nvdp__release *r
     return nvdp__release_finish(release);
 }
 
-/* Parses the hexadecimal digits of an attribute.  Returns false if it is missing or anything else.  Capitals are
- * refused, so that a signature has one spelling only. */
+/* Parses the hexadecimal digits of an attribute.  Returns false if the attribute is missing or has other characters.
+ * Refuses capitals, so that a signature has only one spelling. */
 static bool take_hex(const struct nvdp__release *release, const char *name, size_t size,
                      unsigned char *bytes) {
     const struct nvdp__attribute *found = nvdp__attributes_get(&release->attributes, name);

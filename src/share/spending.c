@@ -13,14 +13,14 @@
 
 /* --- sums --- */
 
-/* Returns mu of one sample per word. A bound for any two texts holds for two that differ in a word, too. */
+/* Returns mu of one sample per word. A bound for any two texts holds for two texts that differ in a word, too. */
 static double word_mu(const struct nvdp__ledger_record *record) {
     return record->word_mu > 0 ? fmin(record->word_mu, record->release->mu) : record->release->mu;
 }
 
-/* Adds `rows` rows of a record.  The rows of an export have noise of their own: k of them have k mu^2, and a mean
- * within mu / 2 of the center.  The rows of a summary share its noise, which is Gaussian: k of them have (k mu)^2,
- * and lie within k mu / sqrt(2) of the center of all possible ones (proofs.md, 11). */
+/* Adds `rows` rows of a record.  The rows of an export have independent noise: k rows have k mu^2, and each mean is
+ * within mu / 2 of the center.  The rows of a summary share the same Gaussian noise: k rows have (k mu)^2, and are
+ * within k mu / sqrt(2) of the center of all possible rows (proofs.md, 11). */
 static void spend(struct nvdp__spending *to, const struct nvdp__ledger_record *record,
                   uint64_t rows) {
     const struct nvdp__ledger_release *release = record->release;
@@ -39,15 +39,16 @@ static void spend(struct nvdp__spending *to, const struct nvdp__ledger_record *r
     to->distance += times * record->distance;
 }
 
-/* Adds the rows that were counted in the record, and forgets them. */
+/* Adds the rows that were counted in the record, and resets the count. */
 static void spend_counted(struct nvdp__sum *of, const struct nvdp__ledger_record *record) {
     if (of->rows > 0) spend(&of->spending, record, of->rows);
     of->rows = 0;
 }
 
-/* Returns the epsilon of all releases together.  Gaussian mechanisms compose exactly into one.  Other mechanisms
- * compose by the divergences of each order, which add up (van Erven & Harremoes 2014); the order with the smallest
- * epsilon counts.  Nothing is proven if the samplers of the weights add more than a negligible part to delta. */
+/* Returns the epsilon of all releases together.  Gaussian mechanisms compose exactly into one mechanism.  Other
+ * mechanisms compose by the divergences of each order, which add up (van Erven & Harremoes 2014); the order with the
+ * smallest epsilon counts.  Nothing is proven if the samplers of the weights add more than a negligible part to
+ * delta. */
 static double epsilon_of(const struct nvdp__spending *spending, double delta) {
     double smallest = isfinite(spending->mu_square)
                           ? nvdp_gdp_epsilon(sqrt(spending->mu_square), delta)
@@ -69,8 +70,8 @@ struct nvdp__spent nvdp__spent_of_rows(const struct nvdp__ledger_record *record,
                                 .word_mu = sqrt(sum.word_square)};
 }
 
-/* Returns the epsilon that a budget is compared with: of one order that was fixed before, if the budget has a
- * filter. */
+/* Returns the epsilon that is compared with a budget.  If the budget has a filter, this is the epsilon at the order of
+ * the filter, which was fixed before. */
 static double filtered_of(const struct nvdp__spending *spending, const struct nvdp__filter *filter,
                           double delta) {
     if (filter->budget == 0) return epsilon_of(spending, delta);
@@ -92,7 +93,7 @@ struct nvdp__filter nvdp__filter_with(const struct nvdp__ledger_release *first, 
     if (budget == 0 || isfinite(first->mu)) return filter;
     for (int k = 0; k < NVDP__LEDGER_ORDERS; k++) {
         const double one = first->divergence[k], order = nvdp__ledger_orders[k];
-        /* epsilon is the divergence and a constant, unless it is 0 */
+        /* Epsilon is the divergence plus a constant, unless epsilon is 0. */
         const double room =
             budget - (nvdp_renyi_epsilon(order, budget, NVDP__LEDGER_DELTA) - budget);
         if (!isfinite(one) || room <= most * one) continue;
@@ -106,7 +107,7 @@ static int by_hash(const void *a, const void *b) {
     return memcmp(a, b, NVDP__LEDGER_HASH); /* the hash is the first member of its struct */
 }
 
-/* Sorts items by their bytes, and keeps one of each.  Returns their number. */
+/* Sorts items by their bytes, and removes duplicates.  Returns the number of distinct items. */
 static size_t distinct(void *items, size_t count, size_t size) {
     const struct nvdp__key key = {.size = size, .kind = NVDP__KEY_MEMORY};
     char *item = items;
@@ -155,12 +156,12 @@ double nvdp__person_budget(const struct nvdp__ledger_record *record, size_t coun
 
 /* --- texts and their persons --- */
 
-/* A text of a person.  The person of a text without one is the text itself. */
+/* A text and its person.  If the text has no person, the person is the text's hash. */
 struct pair {
     nvdp__text_hash text, person;
 };
 
-/* Pairs that are collected.  A list of single hashes has each of them twice in its pair. */
+/* A list of pairs.  In a list of single hashes, each pair has the same hash twice. */
 struct list {
     struct nvdp_context *ctx;
     struct pair *pair;
@@ -209,7 +210,7 @@ static bool has_pair(const struct list *pairs, const unsigned char *text,
     return false;
 }
 
-/* Collects the distinct pairs of a text and its person in the record.  Texts without a person are not among them. */
+/* Collects the distinct pairs of a text and its person in the record.  Leaves out texts without a person. */
 static nvdp_status collect_given(const struct nvdp__ledger_record *record, struct list *given) {
     for (size_t i = 0; i < record->release->texts; i++)
         if (person_of(record, i) != NULL)
@@ -240,7 +241,7 @@ static struct nvdp__sum *find_sum(const struct nvdp__account *account, const uns
     return bsearch(text, account->sum, account->count, sizeof *account->sum, by_hash);
 }
 
-/* Adds a record.  Sets *any to whether it has one of the texts.  A text that occurs twice in the record counts twice,
+/* Adds a record.  Sets *any if the record has one of the texts.  A text that occurs twice in the record counts twice,
  * but only once per person if all rows of a person count as one. */
 static nvdp_status add(struct nvdp_context *ctx, struct nvdp__account *account,
                        const struct nvdp__ledger_record *record, bool *any) {
@@ -281,7 +282,7 @@ static void list_file(const struct nvdp__ledger_record *record, size_t before,
                        name[0] != '\0' ? name : record->release->id, end);
 }
 
-/* Finds the largest sums.  Equal ones that are neighbors have the same epsilon, which is computed once.
+/* Finds the largest sums.  Computes epsilon once for equal sums that are neighbors.
  * worst->persons_over counts the sums whose epsilon is above `budget` (0 if there is none). */
 static void find_largest(const struct nvdp__sum *sum, size_t count, double delta,
                          const struct nvdp__filter *filter, double budget,
@@ -347,8 +348,8 @@ void nvdp__account_release(struct nvdp__account *account) {
 
 /* --- by person --- */
 
-/* Collects the persons in `own`, and those to whom any record gives one of these texts.  Counts the persons in `own`,
- * and the texts that it gives to another person than an earlier record. */
+/* Collects the persons in `own`, and the persons to whom any record assigns one of these texts.  Counts the persons in
+ * `own`, and the texts that `own` assigns to another person than an earlier record. */
 static nvdp_status collect_persons(const struct nvdp__records *records, const struct list *own,
                                    struct list *persons, struct nvdp__spent *spent) {
     nvdp__auto(release_list) struct list renamed = {.ctx = records->ctx};
@@ -388,8 +389,8 @@ static nvdp_status collect_pairs(const struct nvdp__records *records, const stru
     return NVDP_OK;
 }
 
-/* Collects the units of a summary of persons that hold texts of other persons, as pairs of the person who pays and
- * the unit: the person's own unit, and units with a text of the person that the record gives to others alone. */
+/* Collects the units of a summary of persons for which a person pays, as pairs of person and unit: the unit of the
+ * person, and units with a text of the person that the record assigns only to other persons. */
 static nvdp_status collect_units(const struct nvdp__ledger_record *record, const struct list *pairs,
                                  struct list *units) {
     nvdp__auto(release_list) struct list given = {.ctx = units->ctx};
@@ -407,7 +408,7 @@ static nvdp_status collect_units(const struct nvdp__ledger_record *record, const
     return NVDP_OK;
 }
 
-/* Adds a record to the sums of the persons [count] to whom `pairs` give its texts. */
+/* Adds a record to the sums of the persons [count] to whom `pairs` assign the record's texts. */
 static nvdp_status add_to_persons(const struct nvdp__ledger_record *record,
                                   const struct list *pairs, struct nvdp__sum *sum, size_t count) {
     nvdp__auto(release_list) struct list units = {.ctx = pairs->ctx};
@@ -430,7 +431,7 @@ static nvdp_status add_to_persons(const struct nvdp__ledger_record *record,
     return NVDP_OK;
 }
 
-/* Adds up the persons of the record.  A text without one is its own person. */
+/* Adds up the persons of the record.  A text without a person counts as a separate person. */
 static nvdp_status add_persons(const struct nvdp__records *records,
                                const struct nvdp__ledger_record *of, double budget,
                                struct nvdp__spent *spent) {

@@ -179,7 +179,7 @@ double nvdp__release_bound(const struct nvdp__release_facts *facts) {
     return nvdp__method_bound(facts->info->method, &facts->info->nvib, facts->bound_order);
 }
 
-/* Adds what is proven beyond the first line: the guess bound, or, without a certificate, the bound of the clip. */
+/* Adds the guarantees that the first line lacks: the guess bound, or, without a certificate, the bound of the clip. */
 static void append_proof(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__clip_config *clip = &facts->info->nvib.clip;
     if (facts->certified && facts->certificate.word.holds && !facts->word_useful)
@@ -189,7 +189,7 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__release
         nvdp__append(writer, "%s\n", facts->word_guesses);
     const bool guesses = facts->useful && facts->guesses[0] != '\0';
     if (guesses) nvdp__append(writer, "%s%s", facts->guesses, facts->labels ? " " : "\n");
-    if (facts->labels && facts->certified) /* the first line has such a number without them */
+    if (facts->labels && facts->certified) /* the first line has this number without labels */
         nvdp__append(writer, "A reader of this file has the labels without the samples: one of N "
                              "texts with two labels is named 2/N of the time without its sample, "
                              "not 1/N.\n");
@@ -295,7 +295,7 @@ static void append_contents(struct nvdp__writer *writer, const struct nvdp__rele
                       : "the number and order of the texts, their row numbers and splits");
 }
 
-/* States what is a person, and what is proven of several persons together. */
+/* Defines a person, and states what is proven for several persons together. */
 static void append_together(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     nvdp__append(writer,
                  "%s The rows of a person are those with one name, and a row without a name is a "
@@ -311,8 +311,8 @@ static void append_together(struct nvdp__writer *writer, const struct nvdp__rele
                          "the texts without noise. Not covered: a person under several names.\n");
 }
 
-/* States what is proven of several rows together, as a function of their number.  The number of rows with one text,
- * or of one person, is computed from the texts without noise, so no file states it. */
+/* States what is proven for several rows together, as a function of the number of rows.  No file states the number of
+ * rows with the same text or person, because this number is computed from the texts without noise. */
 static void append_repeats(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const bool gaussian = facts->certificate.theorem == NVDP_THEOREM_SEQUENCE;
     char text[NVDP__SPENT_TEXT];
@@ -341,7 +341,7 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts) {
                                nvdp__release_distance(&facts->grids->log_pi, facts->rows, prior));
 }
 
-/* States what the caller of vectors vouches for. */
+/* States the properties of vectors for which the caller is responsible. */
 static void append_vouched(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     nvdp__append(
         writer,
@@ -497,7 +497,8 @@ static void write_guesses(const void *certificate, FILE *to) {
         nvdp__write_guesses((size_t)of->releases, of->radius, of->guesses, of->guess, to);
 }
 
-/* The reference of the bound is noise around 0, whatever C limits: an embedding, or the mean of a person's. */
+/* Writes the guess bounds for persons.  The reference of the bound is noise around 0, so the bound is the same if C
+ * limits an embedding or the mean of a person's embeddings. */
 static void write_person_guesses(const void *certificate, FILE *to) {
     const struct nvdp_certificate *of = certificate;
     if (of->guesses > 0)
@@ -510,8 +511,9 @@ static void write_person_guesses(const void *certificate, FILE *to) {
                       nvdp__bounds_text(of->guesses, of->guess).text, nvdp__bound(of->radius).text);
 }
 
-/* Also sets what is proven of several rows together.  Samples of different rows are independent, so k rows are one
- * row with k times as many samples: for texts of one person, too, each of which may be replaced. */
+/* Sets facts->repeat, too, the epsilon of several rows together.  Samples of different rows are independent, so k rows
+ * are like one row with k times as many samples.  This holds for texts of one person, too, each of which may be
+ * replaced. */
 nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
     static const int rows[] = {1, 2, 10};
     enum { COUNT = sizeof rows / sizeof *rows };

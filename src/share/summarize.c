@@ -1,8 +1,8 @@
 /* Implements nvdp summarize: the matrix of a collection with noise, and synthetic rows that are computed from it
  * (summarize.h).
  *
- * The order of this file: options, answers of the rows, plan, the sum, the file's values, nvdp_summarize.  Stages
- * that a summary shares with an export are those of export.h. */
+ * The order of this file: options, answers of the rows, plan, the sum, the file's values, nvdp_summarize.  export.h has
+ * the stages that a summary shares with an export. */
 #include "share/summarize.h"
 #include "base/array.h"
 #include "base/sentence.h"
@@ -153,8 +153,8 @@ static nvdp_status read_classes(struct summarizer *to, const char *list) {
                             "{classes}: expected at least two names, found '%s'", list);
 }
 
-/* Returns the length of the noise of the difference of two classes' means, both of average size, or of the mean of
- * all rows. */
+/* Returns the length of the noise in the difference of two classes' means, for classes of average size.  Without
+ * classes, returns the length of the noise in the mean of all rows. */
 static double resolution_of(const struct nvdp__summary_facts *of, size_t classes) {
     const struct nvdp__summary *plan = &of->plan;
     const double unit = sqrt((double)plan->dim) * plan->sigma_off / (double)plan->units;
@@ -208,7 +208,7 @@ static nvdp_status plan(struct nvdp__export *export) {
     return NVDP_OK;
 }
 
-/* Names the classes in the file, and says how fine the summary is before anything is spent. */
+/* Sets the names of the classes in the file, and logs the resolution of the summary before anything is spent. */
 static nvdp_status announce(struct nvdp__export *export) {
     static const double COARSE = .3; /* lengths of a row */
     const struct summarizer *of = summarizer_of(export);
@@ -256,7 +256,7 @@ bool nvdp__summary_answer(const struct nvdp__summary_facts *of, size_t classes,
     return false;
 }
 
-/* The memory of the sum, which no noise protects: it is overwritten at the end. */
+/* The memory of the sum.  No noise protects the sum, so this memory is overwritten at the end. */
 struct sums {
     struct nvdp__memory memory;
     int64_t *sum; /* [entries] */
@@ -273,7 +273,7 @@ static void wipe(struct sums *sums) {
     nvdp__memory_release(&sums->memory);
 }
 
-/* Sets x of the rows [first, first + n). The means of texts lie on a sphere whose radius is the clip of the run. */
+/* Sets x of the rows [first, first + n). The means of texts are on a sphere whose radius is the clip of the run. */
 static nvdp_status set_vectors(struct summarizer *of, struct sums *sums, size_t first, size_t n) {
     struct nvdp__export *export = &of->export;
     const size_t p = export->like.dim, d = of->facts.plan.dim;
@@ -402,7 +402,7 @@ nvdp_status nvdp__summary_rowwise(struct nvdp__export *export) {
     return NVDP_OK;
 }
 
-/* Adds up the texts, draws the matrix, and writes it with the rows that follow from it. */
+/* Adds up the texts, draws the matrix, and writes the matrix and the synthetic rows. */
 static nvdp_status draw(struct nvdp__export *export) {
     struct summarizer *of = summarizer_of(export);
     const struct nvdp__summary *plan = &of->facts.plan;

@@ -86,7 +86,7 @@ void nvdp__class_names_release(struct nvdp__class_names *of) {
     free(of->name);
 }
 
-/* Takes the names of the classes, and checks that they, or the range of scores, fit the numbers of an answer. */
+/* Takes the names of the classes. Checks that the names, or the range of scores, fit the numbers of an answer. */
 static nvdp_status take_answers(const struct nvdp__release *release, struct nvdp_collection *to) {
     const struct nvdp__summary_facts *facts = &to->facts;
     const size_t answers = facts->plan.answers;

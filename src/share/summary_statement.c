@@ -7,7 +7,7 @@
 #include <math.h>
 #include <nvdp/rdp.h>
 
-/* Synthetic rows lie on a grid of 2^-20, which is finer than float's at 1. */
+/* Synthetic rows lie on a grid of 2^-20, which float represents exactly up to 16. */
 enum { ROW_BITS = 20 };
 
 const char *nvdp__unit_name(const struct nvdp__summary_facts *of) {
@@ -22,13 +22,14 @@ double nvdp__synthetic_scale(const struct nvdp__summary_facts *of) {
     return ldexp(1, of->plan.grid.exponent + ROW_BITS);
 }
 
-/* Returns epsilon of so many units that change together. */
+/* Returns epsilon of `units` units that change together. */
 static double epsilon_of(const struct nvdp__summary_facts *of, size_t units) {
     return nvdp_gdp_epsilon((double)units * of->plan.mu, of->delta);
 }
 
-/* A Gaussian mechanism of this mu has the curve of a sequence clip C = mu / 2 (proofs.md, 1 and 11), so the ledger
- * and the gate read it as they read one. The guess bounds are not those of a clip: nvdp__summary_guess() has them. */
+/* Fills the certificate. A Gaussian mechanism of this mu has the privacy curve of a sequence clip C = mu / 2
+ * (proofs.md, 1 and 11), so the ledger and the gate treat it as a clip. The guess bounds differ from the bounds of a
+ * clip: nvdp__summary_guess() computes them. */
 void nvdp__summary_certify(struct nvdp__release_facts *facts) {
     static const size_t rows[NVDP__REPEATS] = {2, 10};
     const struct nvdp__summary_facts *of = facts->summary;

@@ -56,7 +56,7 @@ enum nvdp_verdict nvdp__verdict(bool holds) {
     return holds ? NVDP_VERDICT_YES : NVDP_VERDICT_NO;
 }
 
-/* --- attributes: `fallback` if missing or of another type --- */
+/* --- attributes: `fallback` if an attribute is missing or has another type --- */
 
 bool nvdp__verify_has(const struct nvdp__verify *v, const char *name) {
     return nvdp__attributes_get(&v->release.attributes, name) != NULL;
@@ -86,7 +86,7 @@ bool nvdp__verify_text_is(const struct nvdp__verify *v, const char *name, const 
     return strcmp(nvdp__attributes_text(&v->release.attributes, name), word) == 0;
 }
 
-/* Compares two numbers that different builds computed: this one, and the writer's. */
+/* Compares two numbers that different builds may have computed: this build, and the build of the writer. */
 static bool agree(double a, double b) {
     return a == b || fabs(a - b) <= 1e-6 * fmax(fabs(a), fabs(b));
 }
@@ -153,7 +153,7 @@ static bool take_mechanism(struct nvdp__verify *v) {
         .training_delta = v->facts.training_delta,
         .counted = nvdp__verify_has(v, "ledger") && !nvdp__verify_text_is(v, "ledger", "none"),
     };
-    if (method->own_noise) { /* trained, or an option: no other attribute implies it */
+    if (method->own_noise) { /* the scale is trained, or an option: no other attribute implies it */
         v->facts.limits.logvar_min = noise.logvar_min;
         v->facts.limits.logvar_max = noise.logvar_max;
     }
@@ -184,7 +184,7 @@ void nvdp__verify_training(struct nvdp__verify *v) {
                            nvdp__bound(v->facts.training_delta).text);
 }
 
-/* Names the first attribute of an older version that was computed from the texts without noise. */
+/* Reports the first attribute of an older version that was computed from the texts without noise. */
 static void check_old(struct nvdp__verify *v) {
     for (size_t i = 0; i < v->release.attributes.count; i++) {
         const char *name = v->release.attributes.item[i].name;
@@ -196,8 +196,8 @@ static void check_old(struct nvdp__verify *v) {
     }
 }
 
-/* Checks that samples of persons are of a mechanism that has them, and that the file has nothing that only texts
- * have. */
+/* Checks that the mechanism of a file with samples of persons supports persons, and that the file has no columns that
+ * belong to single texts. */
 static void check_persons(struct nvdp__verify *v) {
     const struct nvdp_shared *held = v->held;
     if (!nvdp__verify_has(v, "unit")) return;
@@ -322,8 +322,8 @@ static nvdp_status check_certificate(struct nvdp__verify *v) {
 
 /* --- the statement --- */
 
-/* Returns whether the text is a sentence of nvdp__linkage_sentence(): its numbers, read back, give the same sentence
- * again. */
+/* Returns whether the text is a sentence of nvdp__linkage_sentence(): the numbers in the text must give the same
+ * sentence. */
 static bool is_linkage_sentence(const char *text) {
     enum { NUMBERS = 8 }; /* texts, [of texts,] share, [samples,] confidence, low, high, chance */
     static const char digits[] = "0123456789", above[] = "more than ";
@@ -351,7 +351,8 @@ static bool is_linkage_sentence(const char *text) {
     return strcmp(nvdp__linkage_sentence(&read).text, text) == 0;
 }
 
-/* Checks the line of published measurements.  The file has the numbers of its sentence about linkage nowhere else. */
+/* Checks the line of published measurements.  The numbers of the sentence about linkage are nowhere else in the file.
+ * */
 static bool published_fits(struct nvdp__verify *v, const char *line) {
     struct nvdp_pairs_summary pairs = {.order = NAN, .sum = {.max = NAN, .mean = NAN}};
     struct nvdp_bdp_column best = {.worst.epsilon = NAN};
@@ -375,7 +376,7 @@ static bool published_fits(struct nvdp__verify *v, const char *line) {
     return false;
 }
 
-/* Checks the line of what was measured. */
+/* Checks the line of measurements. */
 static bool measured_fits(struct nvdp__verify *v, const char *line) {
     if (nvdp__verify_has(v, "divergence_texts")) return published_fits(v, line);
     for (int i = 0; i < 2; i++) {
@@ -391,7 +392,7 @@ static bool measured_fits(struct nvdp__verify *v, const char *line) {
 
 const char nvdp__statement_agrees[] = "the statement agrees with the attributes";
 
-/* Gives out the statement only if every byte of it follows from the attributes. */
+/* Returns the statement to the caller only if every byte of it follows from the attributes. */
 static void check_statement(struct nvdp__verify *v, bool known) {
     const char *what = nvdp__statement_agrees;
     char text[NVDP_STATEMENT_SIZE], computed[NVDP_STATEMENT_SIZE] = "";
@@ -401,7 +402,7 @@ static void check_statement(struct nvdp__verify *v, bool known) {
         return;
     }
     if (words !=
-        /* Withdraws what was computed: attributes may mean something else. */
+        /* Discards the computed results, because attributes may have another meaning. */
         NVDP__STATEMENT_WORDS) {
         v->found.certified = v->found.useful = v->found.counted = v->facts.certified = false;
         v->found.epsilon = INFINITY;
@@ -472,7 +473,7 @@ static nvdp_status check_signature(struct nvdp__verify *v, const unsigned char *
 
 /* --- nvdp_verify --- */
 
-/* Runs the checks that need whole datasets, and those of what follows from the mechanism. */
+/* Runs the checks that need whole datasets, and the checks of numbers that follow from the mechanism. */
 static nvdp_status check_all(struct nvdp__verify *v) {
     NVDP_TRY(nvdp__verify_content(v));
     const bool known = take_mechanism(v);
@@ -482,7 +483,7 @@ static nvdp_status check_all(struct nvdp__verify *v) {
         check_pseudo_counts(v);
         check_bound(v);
         NVDP_TRY(check_certificate(v));
-        /* only whether a ledger counts the file: the counts stay with the ledger's owner */
+        /* The file states only whether a ledger counts it; the counts stay with the ledger's owner. */
         nvdp__verify_check(v, NVDP_VERDICT_OPEN, "the sender's ledger counts the file's samples",
                            v->facts.counted
                                ? "stated; only the owner of the ledger can check it (%s)"

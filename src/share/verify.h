@@ -1,6 +1,6 @@
-/* Parts of nvdp verify, which checks that a shared file is consistent with itself and with what its attributes claim:
- * verify.c has the checks of one file, verify_content.c those of its names, values, counts and single rows,
- * verify_folder.c merges those of several files, and compares files with the owner's ledger. */
+/* Parts of nvdp verify, which checks that a shared file is consistent, and agrees with the claims of its attributes.
+ * verify.c has the checks of one file. verify_content.c checks names, values, counts and single rows. verify_folder.c
+ * merges the checks of several files, and compares files with the owner's ledger. */
 #ifndef NVDP_SRC_SHARE_VERIFY_H
 #define NVDP_SRC_SHARE_VERIFY_H
 
@@ -24,10 +24,10 @@ struct nvdp__row_key {
     size_t row;
 };
 struct nvdp__rows {
-    unsigned char secret[16];  /* against rows that were made to have one hash */
-    struct nvdp__row_key *key; /* [count]; NULL: no rows, or out of memory */
+    unsigned char secret[16];  /* protects from rows that were made to have the same hash */
+    struct nvdp__row_key *key; /* [count]; NULL without rows, or if memory was short */
     size_t count, shortest_row, longest_row;
-    double shortest, longest; /* squares of norms */
+    double shortest, longest; /* squares of the smallest and the largest norm */
 };
 
 struct nvdp__verify {
@@ -35,16 +35,16 @@ struct nvdp__verify {
     struct nvdp__release release;
     struct nvdp_shared *held;
     struct nvdp_verification found;
-    /* of each check the epsilon that it shows, else 0: of several files the largest counts */
+    /* The epsilon that a check shows, or 0.  For several files, the largest number counts. */
     double number[NVDP_CHECKS];
-    struct nvdp__spent spent; /* by the owner's ledger (verify_folder.c) */
+    struct nvdp__spent spent; /* sums of the owner's ledger (verify_folder.c) */
     size_t texts;
     struct nvdp__verify_place *place; /* [places] rows of splits, sorted */
     size_t places;
-    double largest, square; /* of z: max |z|, sum of squares */
+    double largest, square; /* max |z|, and the sum of squares of z */
     struct nvdp__rows rows;
-    nvdp_status status; /* NVDP_ERR_MEMORY once memory was short, which is no fault of the file */
-    /* from the attributes */
+    nvdp_status status; /* NVDP_ERR_MEMORY if memory was short, which is no fault of the file */
+    /* The facts that the attributes state. */
     struct nvdp__model_info info;
     struct nvdp__release_facts facts;
     struct nvdp__summary_facts summary; /* of a summary */
@@ -62,7 +62,7 @@ nvdp_status nvdp__verify_check(struct nvdp__verify *v, enum nvdp_verdict verdict
 void nvdp__verify_weigh(struct nvdp__verify *v, double number);
 enum nvdp_verdict nvdp__verdict(bool holds);
 
-/* --- verify.c: attributes; `fallback` if missing or of another type --- */
+/* --- verify.c: attributes; returns `fallback` if the attribute is missing or has another type --- */
 
 bool nvdp__verify_has(const struct nvdp__verify *v, const char *name);
 double nvdp__verify_real(const struct nvdp__verify *v, const char *name, double fallback);
@@ -82,7 +82,7 @@ void nvdp__verify_release(struct nvdp__verify *v);
 
 /* --- verify_content.c --- */
 
-/* Checks that the file has nothing but what the format defines. */
+/* Checks that the file has no names that the format does not define. */
 nvdp_status nvdp__verify_names(struct nvdp__verify *v);
 /* Check the values of all attributes of the format, and the source of the noise. */
 void nvdp__verify_attributes(struct nvdp__verify *v);
@@ -95,21 +95,21 @@ extern const char nvdp__no_row_twice[];
 
 /* --- verify_content.c: single rows --- */
 
-/* The law of a row of z, as the file states it.  Rounding to a grid is part of the tests. */
+/* The distribution of a row of z that the file states.  The tests include the rounding to a grid. */
 struct nvdp__row_law {
     size_t dim;
     double rows;   /* number of rows in the file */
     double radius; /* upper bound of the norm of a row's mean; INFINITY if there is none */
     double variance_min, variance_max; /* 0, INFINITY if unknown */
-    double step;                       /* of the grid; 0: float16 */
-    double limit;                      /* larger values are rounded to this one */
+    double step;                       /* step of the grid; 0 for float16 */
+    double limit;                      /* larger values are rounded to this value */
     double alarm;                      /* probability with which an honest file may fail */
 };
 #define NVDP__ROW_ALARM 1e-9
 /* Return whether the squared norm of a row is too small, or too large. */
 bool nvdp__row_too_short(const struct nvdp__row_law *law, double square);
 bool nvdp__row_too_long(const struct nvdp__row_law *law, double square);
-/* Returns whether this row is too improbable, or two rows that are both equal to it. */
+/* Returns whether this row is too improbable, or, if `pair` is set, two rows that equal this row. */
 bool nvdp__row_is_fault(const struct nvdp__row_law *law, const float *row, bool pair);
 
 /* Adds whole rows of z to the sums while the file is read. */
@@ -119,7 +119,7 @@ nvdp_status nvdp__verify_rows(struct nvdp__verify *v);
 
 /* --- verify_summary.c --- */
 
-/* Runs the checks of a summary, up to its statement. */
+/* Runs the checks of a summary, up to the statement. */
 nvdp_status nvdp__verify_summary(struct nvdp__verify *v);
 
 /* --- verify_folder.c --- */

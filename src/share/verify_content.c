@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- names: nothing else is in the file --- */
+/* --- names: the file contains nothing else --- */
 
 struct names {
     struct nvdp__verify *v;
     size_t seen;
     char other
-        [2 * NVDP__VERIFY_NAME]; /* the first name that is not of the format; "" if there is none */
+        /* The first name that the format does not define; "" if there is none. */
+        [2 * NVDP__VERIFY_NAME];
 };
 
 static void take_name(struct names *names, const char *name, bool known, bool right_type) {
@@ -26,8 +27,8 @@ static void take_name(struct names *names, const char *name, bool known, bool ri
                    name, known ? ", whose type can hold more than the values need" : "");
 }
 
-/* Takes a dataset.  Reading truncates floats that are wider than the format's, and the lost digits could carry a
- * message. */
+/* Takes a dataset.  Reports floats that are wider than the format's floats: reading truncates them, and the lost digits
+ * could hide data. */
 static void take_dataset(const char *name, int rank, const size_t *shape, const char *type,
                          void *user) {
     static const struct {
@@ -47,7 +48,7 @@ static void take_dataset(const char *name, int rank, const size_t *shape, const 
     take_name(names, name, known, right_type);
 }
 
-/* In a canonical format the comparison of bytes has shown this. */
+/* Checks the names.  In a canonical format, the comparison of bytes has checked them. */
 nvdp_status nvdp__verify_names(struct nvdp__verify *v) {
     static const char what[] = "the file has only what the format defines";
     struct names datasets = {.v = v}, attributes = {.v = v};
@@ -132,9 +133,10 @@ static void check_grid(struct nvdp__verify *v) {
                        shape->z_exponent, nvdp__grid_names[v->grids.type], v->grids.z.exponent);
 }
 
-/* Let S be the sum of squares of n values, which belong to N samples with means of norm at most C and noise of
- * variance 1.  With probability at least 1 - 2 e^-x, S lies between n - 2 sqrt(n x) and n + N C^2 + 2 sqrt((n + 2 N
- * C^2) x) + 2x (Birge 2001, Lemma 8.1).  Rounding every value by at most h/2 changes S by at most h sqrt(n S) + n h. */
+/* Checks the values.  Let S be the sum of squares of n values, which belong to N samples with means of norm at most C
+ * and noise of variance 1.  With probability at least 1 - 2 e^-x, S lies between n - 2 sqrt(n x) and n + N C^2 + 2
+ * sqrt((n + 2 N C^2) x) + 2x (Birge 2001, Lemma 8.1).  Rounding every value by at most h/2 changes S by at most h
+ * sqrt(n S) + n h. */
 static void check_values(struct nvdp__verify *v) {
     static const double x = 50;
     const double largest = v->largest, square = v->square;
@@ -161,8 +163,8 @@ static void check_values(struct nvdp__verify *v) {
         fmax(low, 0) / n, high / n, largest, clip + 13);
 }
 
-/* Checks the sum of each sample's weights.  Their logarithms were rounded to the nearest step, or in float16 by a
- * relative 2^-11. */
+/* Checks the sum of each sample's weights.  The logarithms of the weights were rounded to the nearest step, or in
+ * float16 by a relative 2^-11. */
 static void check_weights(struct nvdp__verify *v) {
     const struct nvdp_shared *held = v->held;
     const struct nvdp__embeddings_shape *shape = &held->shape;
@@ -208,7 +210,7 @@ bool nvdp__same_place(const struct nvdp__verify_place *a, const struct nvdp__ver
 
 const char nvdp__no_row_twice[] = "no row number of the texts' file occurs twice";
 
-/* Checks that no row number occurs twice: such a row was released twice as often as the file states.  Two rows may
+/* Checks that no row number occurs twice: that row would be released twice as often as the file states.  Two rows may
  * have the same text. */
 static nvdp_status check_ids(struct nvdp__verify *v) {
     const struct nvdp_shared *held = v->held;
@@ -290,8 +292,8 @@ nvdp_status nvdp__verify_content(struct nvdp__verify *v) {
  * equal rows.
  *
  * The noise of a row has p independent Gaussian numbers whose variances lie between v and V, and its mean has norm at
- * most r. An honest file fails with probability below NVDP__ROW_ALARM: each of the four tests, over all R rows, has a
- * quarter of it.
+ * most r. An honest file fails with probability below NVDP__ROW_ALARM: each of the four tests, over all R rows, may
+ * fail with a quarter of this probability.
  *
  * Short rows.  By Anderson's inequality, |mean + noise| is at most s with probability at most P(v chi^2_p <= s^2), and
  * Chernoff's bound is
@@ -307,12 +309,12 @@ nvdp_status nvdp__verify_content(struct nvdp__verify *v) {
  *
  *     q = prod_i min(1, h_i / sqrt(2 pi v)).
  *
- * A row of zeros is a fault if R q is small enough, and two equal rows if R^2 q / 2 is: P(two rows at points with
- * q <= c are equal) <= sum over these points of P_1 P_2 <= c. */
+ * A row of zeros is a fault if R q is small enough. Two equal rows are a fault if R^2 q / 2 is: P(two rows at points
+ * with q <= c are equal) <= sum over these points of P_1 P_2 <= c. */
 
 /* --- the law of a row --- */
 
-/* Returns the largest distance between a row and its rounded form of this norm. */
+/* Returns the largest distance between a row before rounding and a rounded row of this norm. */
 static double rounding(const struct nvdp__row_law *law, double norm) {
     const double p = (double)law->dim;
     return law->step > 0 ? law->step / 2 * sqrt(p) : 0x1p-11 * norm * 1.01 + 0x1p-25 * sqrt(p);
@@ -344,7 +346,8 @@ static double log_cell(const struct nvdp__row_law *law, const float *row) {
     for (size_t d = 0; d < law->dim; d++) {
         const double size = fabs((double)row[d]);
         const double width = law->step > 0 ? law->step : fmax(0x1p-10 * size, 0x1p-24);
-        if (size < law->limit) sum += fmin(0, log(width / scale)); /* beyond, all values are one */
+        /* All values beyond the limit are rounded to the same value. */
+        if (size < law->limit) sum += fmin(0, log(width / scale));
     }
     return sum;
 }
@@ -354,7 +357,8 @@ bool nvdp__row_is_fault(const struct nvdp__row_law *law, const float *row, bool 
     return law->variance_min > 0 && log_cell(law, row) + choices < log_alarm(law);
 }
 
-/* Takes the law from the limits that the file states.  The rows of prior and padding, with weights, have variance 1. */
+/* Sets the distribution of a row from the limits that the file states.  With weights, rows of prior and padding have
+ * variance 1. */
 static struct nvdp__row_law law_of(const struct nvdp__verify *v) {
     const struct nvdp_limits *limits = &v->facts.limits;
     const bool others = nvdp__method_row(v->info.method)->block;
@@ -420,7 +424,7 @@ static nvdp_status read_row(struct nvdp__verify *v, size_t row, void *buffer, vo
     return NVDP_OK;
 }
 
-/* Finds two equal rows that are a fault.  Rows of one hash are compared themselves. */
+/* Finds two equal rows that are a fault.  Compares the values of rows with the same hash. */
 static nvdp_status find_equal(struct nvdp__verify *v, const struct nvdp__row_law *law, bool *found,
                               size_t pair[2]) {
     const size_t dim = v->held->shape.dim, unit = nvdp__row_vectors(&v->held->shape);

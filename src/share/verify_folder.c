@@ -22,8 +22,8 @@ static bool passes(const struct nvdp_verification *found, const char *what) {
     return k < found->checks && found->check[k].verdict == NVDP_VERDICT_YES;
 }
 
-/* Adds the checks of the file `name`: of the same check of several files, the one that fails, or else is open, or
- * else has the largest number, or else the first one counts. */
+/* Adds the checks of the file `name`.  If several files have the same check, a failed check counts, otherwise an open
+ * check, otherwise the check with the largest number, otherwise the first check. */
 static void merge(struct nvdp__verify *all, const char *name, const struct nvdp__verify *of) {
     struct nvdp_verification *to = &all->found;
     to->holds = to->holds && of->found.holds;
@@ -34,7 +34,8 @@ static void merge(struct nvdp__verify *all, const char *name, const struct nvdp_
         const size_t k = find_check(to, from->what);
         if (k == NVDP_CHECKS) continue;
         const int worse =
-            k < to->checks ? rank[to->check[k].verdict] - rank[from->verdict] : 1; /* than before */
+            /* Compared with the merged check. */
+            k < to->checks ? rank[to->check[k].verdict] - rank[from->verdict] : 1;
         if (worse < 0 || (worse == 0 && !(of->number[i] > all->number[k]))) continue;
         if (k == to->checks) to->checks++;
         to->check[k] = *from;
@@ -46,9 +47,9 @@ static void merge(struct nvdp__verify *all, const char *name, const struct nvdp_
     }
 }
 
-/* Takes the statement and the guarantee of the file with the weakest guarantee.  The files agree in their mechanism,
- * so only wrong files differ.  A text with samples in several files is mentioned first, because its number of samples
- * is not stated. */
+/* Takes the statement and the guarantee of the file with the weakest guarantee.  The files have the same mechanism, so
+ * only wrong files differ.  Puts a sentence first about texts with samples in several files, because no file states the
+ * total number of samples of a text. */
 static void take_weakest(struct nvdp__verify *all, const char *name, size_t files,
                          const struct nvdp_verification *of) {
     struct nvdp_verification *to = &all->found;
@@ -57,7 +58,7 @@ static void take_weakest(struct nvdp__verify *all, const char *name, size_t file
         files > 1 ? "The samples of a text that is in several of these files add up. " : "";
     nvdp__show_into(name_of, sizeof name_of, name);
     nvdp__snprintf(to->guarantee, sizeof to->guarantee, "%s%s", first, of->guarantee);
-    if (passes(to, nvdp__statement_agrees)) /* of every file */
+    if (passes(to, nvdp__statement_agrees)) /* the check passes in every file */
         nvdp__snprintf(to->statement, sizeof to->statement,
                        "%zu files of one release hold %zu texts. %sThe file with the weakest "
                        "guarantee, %s, says:\n%.*s",
@@ -72,8 +73,8 @@ static void take_weakest(struct nvdp__verify *all, const char *name, size_t file
     to->samples = of->samples;
 }
 
-/* Leaves the check of rows open if a row of a split is in several files: its samples add up, unless the files are of
- * different data. */
+/* Leaves the check of rows open if a row of a split is in several files: the samples of the row add up, unless the
+ * files are of different data. */
 static void check_rows(struct nvdp__verify *all, size_t places, struct nvdp__verify_place *place) {
     size_t same = 0, most = 0, at = 0;
     nvdp__sort_places(place, places);
@@ -93,7 +94,8 @@ static void check_rows(struct nvdp__verify *all, size_t places, struct nvdp__ver
 
 nvdp_status nvdp__verify_folder(struct nvdp__verify *all, const struct nvdp__shards *shards,
                                 const unsigned char *wanted) {
-    static const char *const training[] = {"all", "some", "maybe", ""}; /* the most first */
+    /* From most to least exposed. */
+    static const char *const training[] = {"all", "some", "maybe", ""};
     struct nvdp_verification weakest = {0};
     nvdp__autofree struct nvdp__verify_place *place = NULL;
     size_t places = 0, room = 0, at = 0, most = sizeof training / sizeof *training - 1;
@@ -172,8 +174,8 @@ static nvdp_status check_spent(struct nvdp__verify *v, const struct nvdp__ledger
     return NVDP_OK;
 }
 
-/* Checks what is proven per word.  Begins the guarantee with the ledger's sums if they are above what the file states
- * of one row: the ledger also counts other rows and files. */
+/* Begins the guarantee with the ledger's sums if they are above the sums that the file states for one row, because the
+ * ledger counts other rows and files, too.  Checks the guarantee per word. */
 static void begin_with_ledger(struct nvdp__verify *v) {
     const double room = 1 + 1e-6;
     const struct nvdp__spent *now = &v->spent;
@@ -217,14 +219,14 @@ static void merge_spent(struct nvdp__verify *all, const char *path, const struct
     to->person_radius = fmax(to->person_radius, from->person_radius);
 }
 
-/* Checks the release of file i of a folder, or of a single file (i = 0).  Sets texts[i]; the files before set
- * theirs. */
+/* Checks the release of file i of a folder, or of a single file (i = 0).  Sets texts[i]; the previous files have set
+ * the previous entries. */
 static nvdp_status check_listed(struct nvdp__verify *v, const struct nvdp__ledger *ledger,
                                 const char *path, size_t i, int64_t *texts) {
     static const char what[] = "the ledger lists the file's release";
     char id[NVDP__VERIFY_NAME];
     size_t before = 0;
-    uint64_t listed = 0; /* texts, or units of a summary */
+    uint64_t listed = 0; /* number of texts, or of units of a summary */
     NVDP_TRY(nvdp__release_read(v->ctx, nvdp__formats, path, &v->release));
     nvdp__verify_text(v, "model_id", sizeof id, id);
     const bool shared = v->release.shape.summary;
@@ -259,7 +261,7 @@ static nvdp_status check_listed(struct nvdp__verify *v, const struct nvdp__ledge
         nvdp__verify_check(v, NVDP_VERDICT_YES, what,
                            "%" PRIu64 " %s with %" PRIu64 " sample%s each", listed, unit,
                            release->samples, release->samples == 1 ? "" : "s");
-    /* checks similar releases of the same id, too, if the file's name does not tell them apart */
+    /* Checks similar releases of the same id, too, if the file's name does not distinguish them. */
     const bool named = strcmp(nvdp__file_name(release->file), nvdp__file_name(path)) == 0;
     if (named || nvdp__ledger_like(ledger, release) == NULL) return check_spent(v, ledger, release);
     v->spent = (struct nvdp__spent){0};

@@ -1,5 +1,5 @@
-/* Checks a summary (verify.h): that its noise is that of the stated epsilon, that the matrix is one, and its
- * statement. */
+/* Checks a summary (verify.h): that the noise is the noise of the stated epsilon, that the matrix can be a noisy sum of
+ * rows, and the statement. */
 #include "base/json.h"
 #include "base/own.h"
 #include "mechanism/mechanism.h"
@@ -12,7 +12,7 @@
 enum {
     TAIL = 8
 }; /* standard deviations: an honest file fails with probability below 1e-14 for each entry or sum */
-static const double MOST_STEPS = 1 << 24; /* of the numbers of a file */
+static const double MOST_STEPS = 1 << 24; /* maximum of the numbers of a file, in steps */
 
 /* Takes the stated facts. Returns false if they do not describe a summary. */
 static bool take_facts(struct nvdp__verify *v) {
@@ -41,7 +41,7 @@ static bool take_facts(struct nvdp__verify *v) {
 static void check_foreign(struct nvdp__verify *v) {
     static const char what[] = "the file states nothing that only samples have";
     const struct nvdp__attributes *list = &v->release.attributes;
-    /* what a summary has follows from its kind, not from numbers of samples that the file states */
+    /* The kind of the file determines the parts of a summary, not the numbers of samples that the file states. */
     struct nvdp__model_info info = {.method = v->info.method, .task = v->info.task};
     struct nvdp__release_facts facts = v->facts;
     const char *other = NULL;
@@ -65,7 +65,7 @@ static size_t count_names(const struct nvdp__verify *v) {
     return json_array_size(names);
 }
 
-/* Checks that the kind of answer, their number, the names of classes and the range of scores fit each other. */
+/* Checks that the kind and number of answers, the names of classes and the range of scores are consistent. */
 static void check_answers(struct nvdp__verify *v) {
     const struct nvdp__summary_facts *of = &v->summary;
     const char *kind = nvdp__answer_name(of);
@@ -103,7 +103,7 @@ static double entry(const struct nvdp__verify *v, size_t i, size_t j) {
     return (double)value;
 }
 
-/* Checks the shape. Returns false if the matrix or the synthetic rows are not all there. */
+/* Checks the shape. Returns false if the matrix or synthetic rows are incomplete. */
 static bool check_shape(struct nvdp__verify *v) {
     static const char what[] = "the file has the matrix and the synthetic rows that it states";
     const struct nvdp__summary *plan = &v->summary.plan;
@@ -123,8 +123,8 @@ static bool check_shape(struct nvdp__verify *v) {
     return shaped;
 }
 
-/* Returns by how many standard deviations of its noise the sum of diagonal entries [first, end) exceeds `most`.
- * Rounding toward zero only makes it smaller, so the steps of the grid remain. */
+/* Returns by how many standard deviations of the noise the sum of diagonal entries [first, end) exceeds `most`.
+ * Rounding toward zero only makes the sum smaller, so only the steps of the grid are added to the limit. */
 static double excess(const struct nvdp__verify *v, size_t first, size_t end, double most) {
     const double count = (double)(end - first);
     double sum = 0;
@@ -135,7 +135,7 @@ static double excess(const struct nvdp__verify *v, size_t first, size_t end, dou
                : (sum - most - count * v->held->z_step) / (sqrt(count) * v->summary.plan.sigma);
 }
 
-/* Returns by how many standard deviations of its noise the diagonal differs from that of any n rows z = (alpha, beta
+/* Returns by how many standard deviations of the noise the diagonal violates the limits of any n rows z = (alpha, beta
  * x, tau y) with norms of at most 1: entries are at least 0, and sums at most n, beta^2 n and tau^2 n. */
 static double diagonal_fault(const struct nvdp__verify *v) {
     const struct nvdp__summary *plan = &v->summary.plan;
@@ -149,9 +149,9 @@ static double diagonal_fault(const struct nvdp__verify *v) {
     return most;
 }
 
-/* Checks the symmetry, and what is known of the entries: each adds at most 1 per unit, the constant exactly alpha^2,
- * a row has one class. Rounding a row toward zero loses at most 2^(1 - bits) of an entry. A person's rows together
- * lose more, and their number is not public, so only an upper limit of the constant is known. */
+/* Checks the symmetry and the known limits of the entries: a unit adds at most 1 to an entry and exactly alpha^2 to the
+ * constant, and a row has one class. Rounding a row toward zero loses at most 2^(1 - bits) of an entry. The rows of a
+ * person together lose more, and their number is not public, so only an upper limit of the constant is known. */
 static void check_matrix(struct nvdp__verify *v) {
     const struct nvdp__summary *plan = &v->summary.plan;
     const double n = (double)plan->units;
@@ -176,8 +176,8 @@ static void check_matrix(struct nvdp__verify *v) {
                        skew > 0 ? skew : fmax(0, fmax(off, beyond)));
 }
 
-/* Returns whether the answer of a synthetic row, y [answers] in units of tau, is one of a class or a score.
- * `tolerance` is that of each number. */
+/* Returns whether y [answers], the answer of a synthetic row in units of tau, is a class or a score. `tolerance`
+ * applies to each number. */
 static bool is_answer(const struct nvdp__verify *v, const double *y, double tolerance) {
     const size_t answers = v->summary.plan.answers;
     size_t ones = 0, zeros = 0;
@@ -190,8 +190,8 @@ static bool is_answer(const struct nvdp__verify *v, const double *y, double tole
     return answers == 0 || (ones == 1 && zeros == answers - 1);
 }
 
-/* Returns what is wrong with a synthetic row, or NULL. Its numbers are z times `synthetic_scale`, to the nearest
- * step. */
+/* Returns what is wrong with a synthetic row, or NULL. The numbers of the row are z times `synthetic_scale`, rounded to
+ * the nearest step. */
 static const char *fault_of_row(const struct nvdp__verify *v, const float *row, double *answer) {
     const struct nvdp__summary *plan = &v->summary.plan;
     const double step = v->held->z_step, scale = nvdp__synthetic_scale(&v->summary);
