@@ -5,11 +5,12 @@
  *     A(l)   =  E_t w(t)^l,   t ~ N(0, 1),      D_l  =  log A / (l-1)          (Mironov et al. 2019, Theorem 4).
  *
  * w^l e^(-t^2/2) is analytic in |Im t| < pi sigma, so the trapezoidal rule converges geometrically (Trefethen &
- * Weideman 2014).  It has a maximum near 0, one near l/sigma, or one between.  For a small rate, A is near 1.  Then
+ * Weideman 2014). The integrand has a maximum near 0, one near l/sigma, or one between. For a small rate, A is near 1,
+ * and the sum
  *
  *     A - 1  =  E [ w^l - 1 - l u ],     E u = 0,
  *
- * is summed instead: the integrand is nowhere negative, so nothing cancels. */
+ * is computed instead: the integrand is nowhere negative, so nothing cancels. */
 #include "account/account.h"
 
 #include "options/schema.h"
@@ -32,9 +33,9 @@ static double log_integrand(const struct step *of, double t) {
     return of->order * nvdp__step_loss(t, of->noise, of->rate) - t * t / 2 - HALF_LOG_2PI;
 }
 
-/* The position of a maximum of the integrand: its slope is 0 where t = l/sigma s(t), s the
- * posterior probability that the example was drawn. Iterates upward from 0 to the first such t,
- * or downward from l/sigma to the last. */
+/* Returns the position of a maximum of the integrand. At a maximum, t = l/sigma s(t), with s the posterior
+ * probability that the example was drawn. Iterates upward from 0 to the first such t, or downward from l/sigma to
+ * the last such t. */
 static double maximum(const struct step *of, double t) {
     for (int i = 0; i < MAX_TURNS; i++) {
         const double c = (t - 1 / (2 * of->noise)) / of->noise;
@@ -46,13 +47,13 @@ static double maximum(const struct step *of, double t) {
     return t;
 }
 
-/* A sum of e^f, as e^top times `sum`. */
+/* A sum of e^f, stored as e^top times `sum`. */
 struct total {
     double top, sum;
 };
 
-/* Adds e^f(i h) for i = from, from + by ... before `end`, until it is negligible; returns the i
- * at which it stopped. */
+/* Adds e^f(i h) for i = from, from + by ... before `end`, until a term is negligible. Returns the i at which the sum
+ * stopped. */
 static double add_from(const struct step *of, double h, double from, int by, double end,
                        struct total *to) {
     double i = from;
@@ -65,8 +66,8 @@ static double add_from(const struct step *of, double h, double from, int by, dou
     return i;
 }
 
-/* log A with step h: sums around the first maximum, and around the last one unless it was
- * reached. */
+/* Returns log A with step h: sums around the first maximum, and around the last maximum unless the first sum reached
+ * it. */
 static double log_sum(const struct step *of, double h, double low, double high) {
     const double first = round(low / h), last = round(high / h);
     struct total total = {fmax(log_integrand(of, low), log_integrand(of, high)), 0};
@@ -79,7 +80,7 @@ static double log_sum(const struct step *of, double h, double low, double high) 
     return total.top + log(total.sum * h);
 }
 
-/* e^(-t^2/2) [ (1+u)^l - 1 - l u ]; by its series in u if it is small. */
+/* Returns e^(-t^2/2) [ (1+u)^l - 1 - l u ]; by the series in u if u is small. */
 static double excess(const struct step *of, double t) {
     const double l = of->order, w = nvdp__step_loss(t, of->noise, of->rate);
     const double small = l * w, u = expm1(w), base = -t * t / 2;
@@ -97,7 +98,7 @@ static double excess(const struct step *of, double t) {
     return exp(base + small) - exp(base) - l * of->rate * (exp(-shifted * shifted / 2) - exp(base));
 }
 
-/* A - 1 with step h. */
+/* Returns A - 1 with step h. */
 static double excess_sum(const struct step *of, double h, double high) {
     const double max = fmax(high, 2 / of->noise) + FAR;
     double sum = 0;
@@ -106,14 +107,14 @@ static double excess_sum(const struct step *of, double h, double high) {
     return sum * h * exp(-HALF_LOG_2PI);
 }
 
-/* log A / l if A is dominated by q^l e^(l(l-1)/(2 sigma^2)), the part of w^l in which the
- * example was drawn. With
+/* Returns log A / l if A is dominated by q^l e^(l(l-1)/(2 sigma^2)), the part of w^l in which the example was drawn.
+ * With
  *
  *     far  =  (l-1)/(2 sigma^2) + log q  >=  40
  *
- * the rest of A is below e^-39 of it: both (1-q)^l, where the example was not drawn, and E l
- * (1-q)/q e^-c at that maximum. For larger values, steps would be below the spacing of double,
- * and t^2 would exceed its range. */
+ * the rest of A is below e^-39 of this part: (1-q)^l, where the example was not drawn, and E l (1-q)/q e^-c at the
+ * maximum. For very large values of far, the sums over t would fail: steps would be below the spacing of double, and
+ * t^2 would exceed the range of double. */
 static double drawn_part(double order, double noise, double rate) {
     return (order - 1) / (2 * noise * noise) + log(rate);
 }
@@ -159,7 +160,7 @@ static double order_at(size_t i) {
     return power < POWERS ? (double)(128 << power) : NAN;
 }
 
-/* The sum over all phases. */
+/* Returns the sum of the divergences over all phases. */
 static double trained(const struct nvdp_dp_run *run, double order) {
     double sum = 0;
     for (size_t i = 0; i < run->phases; i++)
@@ -187,8 +188,7 @@ struct bound {
     double order, epsilon;
 };
 
-/* The bound of the best order; guarantees beside the training are added (Dwork & Roth 2014,
- * Theorem 3.16). */
+/* Returns the bound of the best order, plus the guarantees besides the training (Dwork & Roth 2014, Theorem 3.16). */
 static struct bound renyi_epsilon(const struct nvdp_dp_run *run, double delta) {
     const struct nvdp_dp_guarantee rest = beside(run);
     struct bound best = {NAN, INFINITY};
@@ -210,7 +210,7 @@ static nvdp_status pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_ru
                                double delta, double renyi, double *out) {
     double found = renyi;
     if (isfinite(renyi) && trains(run)) NVDP_TRY(nvdp__pld_epsilon(ctx, run, delta, &found));
-    *out = fmin(found, renyi); /* both bounds hold */
+    *out = fmin(found, renyi); /* both bounds are valid */
     return NVDP_OK;
 }
 
@@ -308,11 +308,11 @@ nvdp_status nvdp__account_deltas(struct nvdp_context *ctx, const struct nvdp_dp_
 
 /* ---- budgets ---- */
 
-/* A run whose last phase varies. */
+/* A run in which only the last phase varies. */
 struct search {
     struct nvdp_context *ctx;
     struct nvdp_dp_run run;
-    struct nvdp_dp_steps *phase; /* copy of its phases */
+    struct nvdp_dp_steps *phase; /* copy of the run's phases */
     double epsilon, delta;
     enum nvdp_accountant accountant;
 };
@@ -338,9 +338,9 @@ static nvdp_status epsilon_of(const struct search *search, double *epsilon) {
                                 epsilon);
 }
 
-/* Finds log noise between low (too little) and high (enough). Epsilon is close to a power of the
- * noise, so the zero of the chord is tried. If an end stays twice, its distance is halved
- * (Dowell & Jarratt 1971). */
+/* Finds log noise between low (too little) and high (enough). Epsilon is close to a power of the noise, so the zero
+ * of the chord is tried. If an end of the interval stays twice, the distance of its value from 0 is halved (Dowell &
+ * Jarratt 1971). */
 static nvdp_status narrow(struct search *search, double *noise, double low, double high,
                           double low_miss, double high_miss) {
     int stayed = 0;
@@ -376,7 +376,7 @@ nvdp_status nvdp_account_noise(struct nvdp_context *ctx, const struct nvdp_dp_ru
     double at = 0, reached, miss, low = NAN, low_miss = 0, high = NAN, high_miss = 0;
     NVDP_TRY(search_open(ctx, run, epsilon, delta, accountant, &search));
     double *tried = &search.phase[run->phases - 1].noise;
-    while (isnan(low) || isnan(high)) { /* searches by factors, from 1 */
+    while (isnan(low) || isnan(high)) { /* searches by factors, starting from 1 */
         *tried = exp(at);
         NVDP_TRY(epsilon_of(&search, &reached));
         miss = log(reached / epsilon);
@@ -412,7 +412,7 @@ nvdp_status nvdp_account_steps(struct nvdp_context *ctx, const struct nvdp_dp_ru
     const uint64_t max = *tried;
     uint64_t fit = 0, beyond = max + 1;
     double reached;
-    /* at least as many as by Renyi divergences, which are fast */
+    /* at least as many steps as by Renyi divergences, which are fast to compute */
     if (accountant == NVDP_ACCOUNTANT_PLD) {
         NVDP_TRY(nvdp_account_steps(ctx, run, epsilon, delta, NVDP_ACCOUNTANT_RDP, &fit));
         beyond = fit;

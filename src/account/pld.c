@@ -6,7 +6,7 @@
  *
  *     int e^(z eps) delta(eps) d eps  =  M(z) / (z (z + 1))  =:  F(z),
  *
- * the Fourier transform of f(eps) = e^(k eps) delta(eps). By Poisson's summation formula its trapezoidal sum is
+ * the Fourier transform of f(eps) = e^(k eps) delta(eps). By Poisson's summation formula, the trapezoidal sum of F is
  *
  *     1/R sum_n F(k + 2 pi i n/R) e^(-2 pi i n eps/R)  =  sum_m f(eps + m R),
  *
@@ -14,13 +14,13 @@
  * is only an exponent, so a billion steps cost as much as one, and errors do not accumulate over them.
  *
  * The pair of a step is replaced by a dominating pair with finitely many losses (account.h). All steps together are
- * composed with a Gaussian mechanism of small variance v, which multiplies M(z) by e^(z (z + 1) v/2). An observer of
- * its output knows more, so delta can only grow; and |F| decreases like e^(-v u^2/2), which bounds the error of a
- * finite sum over n. Both errors are of second order and are chosen for a given accuracy. Rounding errors are
- * bounded term by term and added.
+ * composed with a Gaussian mechanism of small variance v, which multiplies M(z) by e^(z (z + 1) v/2). An observer who
+ * also sees the output of this mechanism knows more, so delta can only grow; and |F| decreases like e^(-v u^2/2), which
+ * bounds the error of a finite sum over n. Both errors are of second order and are chosen for a given accuracy.
+ * Rounding errors are bounded term by term and added.
  *
- * k is the saddle point, where F(k) e^(-k eps) is smallest: there f has its mean at eps, and delta(eps) keeps its
- * digits however small it is. R follows from Chernoff's bound of f on both sides.
+ * k is the saddle point, where F(k) e^(-k eps) is smallest. With this k, the mean of f is at eps, and delta(eps) keeps
+ * its digits even if delta is tiny. R follows from Chernoff's bound of f on both sides.
  *
  * Related: Zhu, Dong & Wang 2022 (characteristic functions), Alghamdi et al. 2022 (saddle point), Koskela et al.
  * 2020 (Fourier). Both directions of the neighbor relation are computed. */
@@ -29,28 +29,32 @@
 #include <float.h>
 #include <stdlib.h>
 
-static const double EPSILON_ERROR = 2e-4; /* relative error of epsilon from cells and variance */
-static const double DELTA_ERROR = 3e-4;   /* relative error of delta */
-static const double LOST = 1e-5;          /* max share of delta in the tails of steps */
-static const double ALIASES = 14;         /* -log of the share outside the window */
-static const double MAX_WORK = 2e8;       /* atoms times nodes: a quarter of a second */
-static const double NEGLIGIBLE = 1e-15;   /* relative to the moment */
-static const double MIN_LOG = -690;       /* log of the smallest delta */
-static const double ROUNDING = 1e-13;     /* relative error of closed forms, of moments */
+/* relative error of epsilon from the cells and the variance */
+static const double EPSILON_ERROR = 2e-4;
+static const double DELTA_ERROR = 3e-4; /* relative error of delta */
+static const double LOST = 1e-5;        /* max share of delta in the tails of steps */
+static const double ALIASES = 14;       /* -log of the share of f outside the window */
+/* max number of atoms times nodes: a quarter of a second */
+static const double MAX_WORK = 2e8;
+static const double NEGLIGIBLE = 1e-15; /* relative to the moment */
+static const double MIN_LOG = -690;     /* log of the smallest delta */
+/* relative error of the closed forms and of the moments */
+static const double ROUNDING = 1e-13;
 
 /* ---- a run's losses in one direction ---- */
 
 struct losses {
     const struct nvdp_dp_run *run;
     enum nvdp__direction direction;
-    double gauss;               /* variance of the steps without sampling */
-    double log_finite;          /* of the mechanisms beside the training */
+    double gauss; /* variance of the loss of the steps without sampling */
+    /* log of the probability that the mechanisms besides the training have a finite loss */
+    double log_finite;
     double infinite;            /* upper bound of the probability of an infinite loss */
     size_t count;               /* number of different settings of sampled steps */
-    struct nvdp__memory memory; /* of the arrays */
+    struct nvdp__memory memory; /* owner of the arrays */
     struct nvdp__step *step;
     struct nvdp__atoms *atoms;
-    struct nvdp__tilted *tilted; /* of a contour */
+    struct nvdp__tilted *tilted; /* moments for a contour */
 };
 
 static nvdp_status losses_allocate(struct nvdp_context *ctx, size_t count, struct losses *out) {
@@ -67,7 +71,7 @@ static void losses_free(struct losses *losses) {
     nvdp__memory_release(&losses->memory);
 }
 
-/* Number of steps with the setting of phase i; 0 if an earlier phase has the same setting. */
+/* Returns the number of steps with the setting of phase i; 0 if an earlier phase has the same setting. */
 static uint64_t steps_like(const struct nvdp_dp_run *run, size_t i) {
     uint64_t steps = 0;
     for (size_t j = 0; j < run->phases; j++) {
@@ -79,7 +83,7 @@ static uint64_t steps_like(const struct nvdp_dp_run *run, size_t i) {
     return steps;
 }
 
-/* log of the probability that the mechanisms beside the training have a finite loss. */
+/* Returns the log of the probability that the mechanisms besides the training have a finite loss. */
 static double log_finite(const struct nvdp_dp_run *run) {
     double sum = 0;
     for (size_t i = 0; i < run->besides; i++)
@@ -87,7 +91,7 @@ static double log_finite(const struct nvdp_dp_run *run) {
     return sum;
 }
 
-/* Upper bound of the probability that one of them has an infinite loss. */
+/* Returns an upper bound of the probability that one of these mechanisms has an infinite loss. */
 static double infinite_beside(const struct nvdp_dp_run *run) {
     return fmin(-expm1(log_finite(run)) * (1 + ROUNDING), 1);
 }
@@ -119,7 +123,7 @@ static nvdp_status losses_create(struct nvdp_context *ctx, const struct nvdp_dp_
     return NVDP_OK;
 }
 
-/* log E e^(zL) of losses e and -e, e with probability e^e/(1 + e^e) (Kairouz, Oh & Viswanath 2015). */
+/* Returns log E e^(zL) for a loss of e or -e, with probability e^e/(1 + e^e) of e (Kairouz, Oh & Viswanath 2015). */
 static struct nvdp__log_moment two_losses(double e, double k, double u) {
     const double size = exp(-(2 * k + 1) * e), angle = -2 * u * e;
     const double real = size * cos(angle), imaginary = size * sin(angle);
@@ -142,9 +146,8 @@ static double log_moment(const struct losses *losses, double k) {
 
 enum goal { SADDLE, BOUND_DELTA, BOUND_EPSILON };
 
-/* The exponent of the saddle point, the bound on log delta(x), or the bound on epsilon at log
- * delta = x, for order k: delta(eps) <= M(k) e^(-k eps) k^k / (k+1)^(k+1) (Canonne, Kamath &
- * Steinke 2020). */
+/* Returns, for order k, the exponent of the saddle point, the bound on log delta(x), or the bound on epsilon at log
+ * delta = x. Uses delta(eps) <= M(k) e^(-k eps) k^k / (k+1)^(k+1) (Canonne, Kamath & Steinke 2020). */
 static double objective(const struct losses *losses, enum goal goal, double x, double k) {
     const double moment = log_moment(losses, k);
     const double conversion = -k * log1p(1 / k) - log1p(k);
@@ -154,8 +157,8 @@ static double objective(const struct losses *losses, enum goal goal, double x, d
     return (above - x * (1 + ROUNDING)) / k;
 }
 
-/* The minimum of an objective over k, by golden section search in log k; each objective has a
- * single minimum. */
+/* Returns the minimum of an objective over k, by golden section search in log k; each objective has a single
+ * minimum. */
 static double minimize(const struct losses *losses, enum goal goal, double x, double *k) {
     const double golden = 0.61803398874989485;
     double low = log(1e-20), high = log(1e20);
@@ -184,9 +187,10 @@ static double minimize(const struct losses *losses, enum goal goal, double x, do
 
 struct contour {
     double k, window, variance, scale, slack, phase_slack, infinite;
-    bool wide; /* the variance is larger than requested, because there would be too many nodes */
+    /* true if the variance is larger than requested, because there would be too many nodes */
+    bool wide;
     size_t n;
-    struct nvdp__memory memory; /* of the arrays */
+    struct nvdp__memory memory; /* owner of the arrays */
     double *real, *imaginary;   /* [n] e^-scale F(k + 2 pi i n/R), doubled for n > 0 */
 };
 
@@ -194,11 +198,11 @@ static void contour_free(struct contour *contour) {
     nvdp__memory_release(&contour->memory);
 }
 
-/* The distance from eps, on side +1 or -1, beyond which f is below e^-ALIASES f(eps), f(eps) =
- * e^(k eps + log_delta). Uses the bound delta(x) <= M(l) e^(-l x) with another order l. */
+/* Returns the distance from eps, on side +1 or -1, beyond which f is below e^-ALIASES f(eps), f(eps) = e^(k eps +
+ * log_delta). Uses the bound delta(x) <= M(l) e^(-l x) with another order l. */
 static double reach(const struct losses *losses, double k, double epsilon, double log_delta,
                     int side) {
-    double best = side < 0 ? (ALIASES - log_delta) / k : INFINITY; /* delta(x) <= 1 */
+    double best = side < 0 ? (ALIASES - log_delta) / k : INFINITY; /* uses delta(x) <= 1 */
     for (double r = 0.01; side < 0 ? r < 1 : r < 200; r *= 1.3) {
         const double l = k * (1 + side * r);
         const double bound = log_moment(losses, l) - l * epsilon - log_delta + ALIASES;
@@ -218,7 +222,7 @@ static void add_moments(const struct contour *contour, double times,
     }
 }
 
-/* F at all nodes from the log moments, which do not include the variance. */
+/* Computes F at all nodes from the log moments, which do not include the variance. */
 static void finish(struct contour *contour, const struct nvdp__log_moment *sum) {
     const double k = contour->k, v = contour->variance;
     for (size_t n = 0; n < contour->n; n++) {
@@ -242,8 +246,8 @@ static void finish(struct contour *contour, const struct nvdp__log_moment *sum) 
     contour->slack += contour->window / M_PI * k * (k + 1) * exp(-u * u * v / 2) / (u * u * u * v);
 }
 
-/* Makes a contour for epsilons from `low` to local->epsilon; it overestimates delta by a factor
- * of up to e^error. */
+/* Makes a contour for epsilons from `low` to local->epsilon; the contour overestimates delta by a factor of up to
+ * e^error. */
 static nvdp_status contour_create(struct nvdp_context *ctx, const struct losses *losses,
                                   const struct nvdp__local *local, double low, double error,
                                   struct contour *out) {
@@ -264,7 +268,7 @@ static nvdp_status contour_create(struct nvdp_context *ctx, const struct losses 
     }
     made.window =
         fmax(reach(losses, k, epsilon, log_delta, -1), reach(losses, k, low, log_delta, 1));
-    /* nodes up to u, where v u^2/2 exceeds the ratio of F(k) e^(-k eps) to delta */
+    /* the nodes end at a u at which v u^2/2 exceeds the log of the ratio of F(k) e^(-k eps) to delta */
     made.variance = fmax(losses->gauss, 4 * error / (3 * local->density));
     const double above = log_moment(losses, k) - k * epsilon - log(k) - log1p(k) - log_delta;
     const double end = sqrt(2 * (ALIASES + fmax(above, 0))) * made.window / (2 * M_PI);
@@ -292,10 +296,10 @@ static nvdp_status contour_create(struct nvdp_context *ctx, const struct losses 
     return NVDP_OK;
 }
 
-/* An upper bound of delta(eps), tight near the epsilon of the contour. */
+/* Returns an upper bound of delta(eps), which is tight near the epsilon of the contour. */
 static double contour_delta(const struct contour *contour, double epsilon) {
     const double rotation = 2 * M_PI * fmod(epsilon / contour->window, 1), k = contour->k;
-    double sum = 0, rest = 0; /* compensated (Kahan 1965) */
+    double sum = 0, rest = 0; /* compensated sum (Kahan 1965) */
     for (size_t n = 0; n < contour->n; n++) {
         const double angle = (double)n * rotation;
         const double term =
@@ -310,8 +314,8 @@ static double contour_delta(const struct contour *contour, double epsilon) {
     return fmin(exp(exponent + rounding) / contour->window * sum + contour->infinite, 1);
 }
 
-/* The smallest epsilon in [low, high] with delta(epsilon) <= delta; high if there is none below
- * it. */
+/* Returns the smallest epsilon in [low, high] with delta(epsilon) <= delta; `high` if no smaller epsilon has this
+ * delta. */
 static double contour_epsilon(const struct contour *contour, double low, double high,
                               double delta) {
     if (contour_delta(contour, low) <= delta) return low;
@@ -337,7 +341,7 @@ static void contour_local(const struct contour *contour, double epsilon,
         slope += k * real - u * imaginary;
         density += (k * (k + 1) - u * u) * real - u * (2 * k + 1) * imaginary;
     }
-    /* a steeper curve than this is an alias or an atom */
+    /* a curve steeper than this limit is an alias or an atom */
     const double limit = fmax(-2 * local->log_delta, 10) / fmax(epsilon, 1e-300);
     local->epsilon = epsilon;
     local->slope = fmin(fmax(slope / delta, 0), limit);
@@ -347,7 +351,7 @@ static void contour_local(const struct contour *contour, double epsilon,
 
 /* ---- epsilon and delta ---- */
 
-/* An upper bound of the total variation of everything together: delta(0). */
+/* Returns an upper bound of delta(0), the total variation of everything together. */
 static double variation(const struct nvdp_dp_run *run) {
     double sum = 0;
     for (size_t i = 0; i < run->phases; i++)
@@ -360,23 +364,22 @@ static double variation(const struct nvdp_dp_run *run) {
 
 enum { MAX_PASSES = 8 };
 
-/* Computes the saddle point of local->epsilon; known values of delta's slope and the density are
- * kept. */
+/* Computes the saddle point of local->epsilon; keeps known values of the slope and the density. */
 static void find_saddle(const struct losses *losses, struct nvdp__local *local) {
     (void)minimize(losses, SADDLE, local->epsilon, &local->k);
     local->slope = fmax(local->slope, local->k);
     local->density = fmax(local->density, local->k * (local->k + 1));
 }
 
-/* True if a contour made for `before` is fine enough for the slope and density that it showed. */
+/* Returns true if a contour made for `before` is fine enough for the slope and density that the contour showed. */
 static bool fine_enough(const struct contour *contour, const struct nvdp__local *before,
                         const struct nvdp__local *after) {
     return contour->wide ||
            (after->slope <= 1.5 * before->slope && after->density <= 2 * before->density);
 }
 
-/* Lowers *epsilon, which has at most delta in this direction, to the smallest value found to
- * have it. */
+/* Lowers *epsilon, which has at most this delta in this direction, to the smallest epsilon found with at most this
+ * delta. */
 static nvdp_status lower_epsilon(struct nvdp_context *ctx, const struct losses *losses,
                                  double delta, double *epsilon) {
     struct nvdp__local local = {.epsilon = *epsilon, .log_delta = log(delta - losses->infinite)};
@@ -409,7 +412,7 @@ nvdp_status nvdp__pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run
     for (int direction = NVDP__PRESENT; direction >= NVDP__ABSENT; direction--) {
         nvdp__auto(losses_free) struct losses losses = {0};
         const double rest = delta - infinite_beside(run);
-        if (!(log(rest) > MIN_LOG)) { /* the shares of smaller ones would underflow */
+        if (!(log(rest) > MIN_LOG)) { /* if delta is smaller, the shares of tails would underflow */
             found = INFINITY;
             break;
         }
@@ -425,8 +428,8 @@ nvdp_status nvdp__pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run
     return NVDP_OK;
 }
 
-/* Each delta allows tails of steps that are a share of it, and shorter tails give a better
- * bound: begins with the longest tails. */
+/* Computes delta at one epsilon. The tails of steps may take a share of delta, so shorter tails give a better bound:
+ * begins with the longest tails. */
 static nvdp_status one_delta(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                              enum nvdp__direction direction, double epsilon, double *delta) {
     struct nvdp__local local = {.epsilon = epsilon};

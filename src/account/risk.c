@@ -1,4 +1,5 @@
-/* Bounds what an attacker can learn about one training example from a trained model, by the trade-off curve of training.
+/* Bounds what an attacker can learn about one training example from a trained model, by the trade-off curve of
+ * training.
  *
  * P: the run's output if the example is in the training set; Q: if it is zeroed out. With
  *
@@ -9,8 +10,8 @@
  *     T(b)  =  min over e of  e^e b + delta(e)
  *
  * under P, because every e gives a bound. A guess about the example that is right with probability b without the
- * example, given everything else, is such a test, so it is right with probability at most T(b). Membership at prior
- * p, a the false positive rate:
+ * example, given everything else, is such a test. With the run's output, this guess is therefore right with probability
+ * at most T(b). Membership at prior p, a the false positive rate:
  *
  *     max over a of  p T(a) + (1-p) (1-a)  =  1 - p + p delta(log((1-p)/p))        (the conjugate of T)
  *
@@ -26,7 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* delta(e) at e = 0, end/GRID ... end, in both directions. */
+/* The curves delta(e) in both directions, at e = 0, end/GRID ... end. */
 enum { GRID = 8, GOLDEN = 8 };
 struct curve {
     struct nvdp_context *ctx;
@@ -34,8 +35,7 @@ struct curve {
     double epsilon[GRID + 1], present[GRID + 1], absent[GRID + 1];
 };
 
-/* A function of e to be minimized, by golden section search in the interval around the grid's
- * minimum. */
+/* A function of e that is minimized, by golden section search in the interval around the minimum on the grid. */
 struct search {
     const struct curve *curve;
     double (*value)(double e, double present, double absent, double parameter);
@@ -88,12 +88,13 @@ static nvdp_status guess(const struct curve *c, double b, double *out) {
         const int k = abs(i);
         const double e = i < 0 ? -c->epsilon[k] : c->epsilon[k];
         const double present =
-            i < 0 ? exp(e) * c->absent[k] - expm1(e) : c->present[k]; /* from the other direction */
+            /* for e < 0, uses the curve of the other direction */
+            i < 0 ? exp(e) * c->absent[k] - expm1(e) : c->present[k];
         value = guessed(e, present, NAN, b);
         if (value < s.best) at = e;
         s.best = fmin(s.best, value);
     }
-    /* extends the range for a rare guess */
+    /* extends the range of e for a rare guess */
     for (double end = c->epsilon[GRID]; b > 0 && at == end; end *= 2) {
         NVDP_TRY(try_at(&s, 2 * end, &value));
         if (value == s.best) at = 2 * end;
@@ -106,15 +107,15 @@ static nvdp_status guess(const struct curve *c, double b, double *out) {
 
 /* ---- mu ---- */
 
-/* The mu of the curve through this point, negated. */
+/* Returns -mu, where mu is the parameter of the curve through this point. */
 static double minus_mu(double e, double present, double absent, double unused) {
     const double delta = fmax(present, absent);
     (void)unused;
     return delta >= 1 ? -INFINITY : delta > 0 ? -nvdp_gdp_mu(e, delta) : 0;
 }
 
-/* The largest mu of the points. It is smooth between them; adding a thousandth covers the search
- * error. */
+/* Returns the largest mu of the points. Between the points mu is smooth, and adding a thousandth covers the error of
+ * the search. */
 static nvdp_status gaussian(const struct curve *c, double *out) {
     struct search s = {c, minus_mu, 0, 0};
     int best = 0;
@@ -126,13 +127,13 @@ static nvdp_status gaussian(const struct curve *c, double *out) {
     if (isfinite(s.best))
         NVDP_TRY(narrow(&s, c->epsilon[best > 0 ? best - 1 : 0],
                         c->epsilon[best < GRID ? best + 1 : GRID]));
-    *out = fabs(s.best) * (1 + 1e-3); /* never -0 */
+    *out = fabs(s.best) * (1 + 1e-3); /* fabs() avoids -0 */
     return NVDP_OK;
 }
 
 /* ---- replacement ---- */
 
-/* The minimum over several ways to divide delta. */
+/* Returns the minimum over several ways to divide delta. */
 static nvdp_status replaced(struct nvdp_context *ctx, const struct nvdp_dp_run *run, double delta,
                             double *out) {
     static const double share[] = {0.5, 0.9, 0.99};

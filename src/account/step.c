@@ -13,9 +13,9 @@
 
 static const double COARSE = 0.15; /* width of a cell, in standard deviations */
 
-/* The end of the cell that begins at t. Densities vary over a standard deviation, and far out
- * over 1/|t|. L bends over sigma at `bend`, where both terms of the mixture are equal. Far
- * between the two means, neither density matters. */
+/* Returns the end of the cell that begins at t. Densities vary over a standard deviation, and
+ * far out over 1/|t|. L bends over a range of sigma at `bend`, where both terms of the mixture
+ * are equal. Far between the two means, neither density matters. */
 static double next_end(const struct nvdp__step *step, double t, double bend) {
     const double mean = 1 / step->noise, between = fmin(fmin(t, mean - t), 5);
     const double far = fmax(fmax(-t, t - mean), between);
@@ -27,7 +27,7 @@ static double next_end(const struct nvdp__step *step, double t, double bend) {
 nvdp_status nvdp__step_cells(struct nvdp_context *ctx, const struct nvdp_dp_steps *of,
                              double log_infinite, struct nvdp__step *out) {
     struct nvdp__step made = {of->noise, of->rate, (double)of->steps, exp(log_infinite), 0, NULL};
-    /* P(|t| > reach) <= e^(-reach^2/2) on either side */
+    /* uses P(|t| > reach) <= e^(-reach^2/2) on either side */
     const double reach = sqrt(2 * fmax(log(made.times) - log_infinite, 0.5));
     const double low = -reach, high = 1 / of->noise + reach;
     const double bend = 1 / (2 * of->noise) + of->noise * (log1p(-of->rate) - log(of->rate));
@@ -48,15 +48,15 @@ void nvdp__step_free(struct nvdp__step *step) {
 
 /* ---- masses ---- */
 
-/* Gauss-Legendre with seven points. */
+/* Nodes of Gauss-Legendre quadrature with seven points. */
 static const double node[7] = {-0.94910791234275852, -0.74153118559939444, -0.40584515137739717, 0,
                                0.40584515137739717,  0.74153118559939444,  0.94910791234275852};
 static const double node_weight[7] = {0.12948496616886969, 0.27970539148927667, 0.38183005050511894,
                                       0.41795918367346939, 0.38183005050511894, 0.27970539148927667,
                                       0.12948496616886969};
 
-/* log (Phi(b) - Phi(a)): by quadrature if the density changes by at most a factor of about e,
- * otherwise by the hazard phi/(1 - Phi) at both ends. */
+/* Returns log (Phi(b) - Phi(a)): by quadrature if the density changes by at most a factor of
+ * about e, else by the hazard phi/(1 - Phi) at the two ends. */
 static double log_normal(double a, double b) {
     if (b <= 0) return log_normal(-b, -a);
     const double from = fmax(a, 0), base = -from * from / 2 - NVDP__HALF_LOG_2PI;
@@ -70,8 +70,8 @@ static double log_normal(double a, double b) {
     return base + log(sum * (b - a) / 2);
 }
 
-/* log of the base's mass of the cell [a, b], divided between its ends. With d = (b - a)/sigma,
- * the share of b at t is (e^(c(t) - c(a)) - 1) / (e^d - 1). */
+/* Computes the log of the base's mass of the cell [a, b], divided between the ends of the cell.
+ * With d = (b - a)/sigma, the share of b at t is (e^(c(t) - c(a)) - 1) / (e^d - 1). */
 static void divide(const struct nvdp__step *step, double a, double b, double ends[2]) {
     const double d = (b - a) / step->noise;
     if (d <= 0.5) {
@@ -100,8 +100,8 @@ static double upper_tail(double t) {
     return erfc(t * M_SQRT1_2) / 2;
 }
 
-/* Adds the mass beyond the ends: P's mass at a loss above all others becomes infinite, P's mass
- * below them joins the lowest. */
+/* Adds the mass beyond the ends. P's mass at losses above all cells becomes an infinite loss;
+ * P's mass at losses below all cells joins the lowest loss. */
 static void add_tails(const struct nvdp__step *step, struct nvdp__atoms *to) {
     const double mean = 1 / step->noise, q = step->rate;
     const double low = step->end[0], high = step->end[step->n];
@@ -160,17 +160,18 @@ static double exp_rest(double x) {
     return sum;
 }
 
-/* The exponent of w whose mean under the base is E_P e^(kL), or E_P e^(-kL) if P is the base. */
+/* Returns the exponent of w whose mean under the base is E_P e^(kL); if P is the base, E_P
+ * e^(-kL). */
 static double exponent(const struct nvdp__atoms *atoms, double k) {
     return atoms->direction == NVDP__PRESENT ? k + 1 : -k;
 }
 
-/* With b the base's masses and y = x L, a log moment is that of
+/* With b the base's masses and y = x L, a moment is
  *
  *     sum b e^y  =  1 + sum b (e^y - 1 - y) - x sum b (w - 1 - L) + base_less + x mixture_less,
  *
- * using sum b (w - 1) = mixture_less. The remaining terms are of second order, however small
- * losses are. */
+ * using sum b (w - 1) = mixture_less. The sums on the right are of second order in the losses,
+ * so small losses keep their digits. */
 static double scale_of(const struct nvdp__atoms *atoms, double x) {
     double top = 0;
     for (size_t i = 0; i < atoms->n; i++)
@@ -178,7 +179,7 @@ static double scale_of(const struct nvdp__atoms *atoms, double x) {
     return top;
 }
 
-/* b (e^y - 1 - y), times e^-top. */
+/* Returns b (e^y - 1 - y), times e^-top. */
 static double rest_of(double log_mass, double y, double top) {
     return fabs(y) < 1 ? exp(log_mass - top) * exp_rest(y)
                        : exp(log_mass + y - top) - exp(log_mass - top) * (1 + y);
@@ -201,8 +202,8 @@ double nvdp__atoms_log_moment(const struct nvdp__atoms *atoms, double k) {
  *
  *     sum b w^(x + iv)  =  sum b w^x  -  2 sum b w^x sin^2(h/2)  +  i sum b w^x sin h.
  *
- * A weight has an error of `units` in its last place, an angle of one. Rotating an angle TURNS
- * times adds as many. */
+ * A weight has an error of `units` in the last place, and an angle has an error of one unit.
+ * Rotating an angle TURNS times adds TURNS units. */
 enum { TURNS = 32 };
 
 nvdp_status nvdp__tilt(struct nvdp_context *ctx, const struct nvdp__atoms *atoms, double k,
@@ -236,7 +237,8 @@ nvdp_status nvdp__tilt(struct nvdp_context *ctx, const struct nvdp__atoms *atoms
     return NVDP_OK;
 }
 
-/* Sums weights times sin^2 and sin cos of half angles, and rotates the angles to the next node. */
+/* Sums the weights times sin^2 and sin cos of the half angles, and rotates the angles to the
+ * next node. */
 NVDP__CLONES static void rotate_all(size_t n, const double *weight, const double *rotation,
                                     double *angle, double sums[2]) {
     double square = 0, product = 0;
@@ -291,16 +293,17 @@ void nvdp__tilted_moments(struct nvdp__tilted *tilted, double spacing, size_t n,
 
 enum { MAX_CELLS = 30000 };
 
-/* The contribution of a cell to delta. For a difference d of losses, connecting the dots adds a
- * variance of d^2/6, and a variance v adds v/2 times the density of the loss. */
+/* The contribution of a cell to delta. For a difference d of losses, "connecting the dots" adds
+ * a variance of d^2/6, and a variance v adds v/2 times the density of the loss. */
 struct excess {
-    double tilted; /* log of the share of delta */
-    double single; /* number of parts that a single step needs */
+    double tilted; /* log of the cell's share of delta */
+    double single; /* number of parts into which a single step would divide the cell */
 };
 
-/* All steps: a step has a loss in the cell with P's probability, tilted by e^(kL) and divided by
- * the step's moment. A single step with a loss near epsilon: the cell adds at most times P d/8
- * to delta and, for a curve that decreases like e^(-slope x), the share (slope d)^2/8. */
+/* Computes the excess of a cell. For all steps together: a step has a loss in the cell with P's
+ * probability, tilted by e^(kL) and divided by the step's moment. For a single step with a loss
+ * near epsilon: the cell adds at most P d/8 to delta and, for a curve that decreases like
+ * e^(-slope x), the share (slope d)^2/8. */
 static struct excess excess_of(const struct nvdp__step *step, enum nvdp__direction direction,
                                size_t i, const struct nvdp__local *local, double log_moment,
                                double error) {
@@ -324,8 +327,8 @@ static struct excess excess_of(const struct nvdp__step *step, enum nvdp__directi
     return made;
 }
 
-/* m parts leave 1/m^2 of a cell's excess e; with m proportional to e^(1/3), few cells leave
- * little. */
+/* m parts leave 1/m^2 of a cell's excess e; with m proportional to e^(1/3), a small number of
+ * cells leaves a small excess. */
 nvdp_status nvdp__step_refine(struct nvdp_context *ctx, const struct nvdp__step *coarse,
                               enum nvdp__direction direction, const struct nvdp__local *local,
                               double error, struct nvdp__step *out) {

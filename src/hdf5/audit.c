@@ -1,10 +1,10 @@
-/* Audits an HDF5 file byte by byte: does it hold anything except root attributes, datasets and
- * HDF5's own structures?
+/* Audits an HDF5 file byte by byte: finds contents other than root attributes, datasets and HDF5's
+ * own structures.
  *
- * The reader (read.c) parses the file a second time and records every byte that it understands. All
- * other bytes must be zero: a payload could hide in freed space, behind the NUL of a text, in a
- * comment, in the parameters of a filter, in chunks outside a dataset's shape, or behind the end
- * of the file. Start with nvdp__h5_audit at the end. */
+ * The reader (read.c) parses the file a second time and records every byte that it understands.
+ * All other bytes must be zero: a payload could hide in freed space, behind the NUL of a text,
+ * in a comment, in the parameters of a filter, in chunks outside a dataset's shape, or behind
+ * the end of the file. Start with nvdp__h5_audit() at the end. */
 #include "hdf5/read.h"
 
 #include <inttypes.h>
@@ -26,7 +26,7 @@ static __attribute__((format(printf, 2, 3))) void note(struct nvdp__h5_audit *to
     va_end(args);
 }
 
-/* --- chunks that reach beyond a dataset's shape --- */
+/* --- chunks that reach beyond the shape of a dataset --- */
 
 static bool is_fill(const struct nvdp__h5_object *object, uint64_t first, uint64_t count) {
     const size_t size = object->stored.size;
@@ -36,8 +36,8 @@ static bool is_fill(const struct nvdp__h5_object *object, uint64_t first, uint64
     return true;
 }
 
-/* Checks, line by line, that the values of the chunk in object->held outside the shape are fill
- * values. */
+/* Checks, line by line, that all values of the chunk in object->held that lie outside the shape
+ * are fill values. */
 static bool outside_is_fill(const struct nvdp__h5_object *object, const uint64_t *at) {
     const int last = object->space.rank - 1;
     uint64_t inside[NVDP__H5_MAX_RANK], i[NVDP__H5_MAX_RANK] = {0}, line = 0;
@@ -128,7 +128,8 @@ nvdp_status nvdp__h5_audit(struct nvdp__h5 *file, struct nvdp__h5_audit *out) {
     for (size_t i = 0; i < image.attributes; i++) {
         char *text = NULL;
         if (image.attribute[i].stored.kind != NVDP__H5_HEAPTEXT) continue;
-        NVDP_TRY(nvdp__h5_image_text(&image, &image.attribute[i], &text)); /* records its bytes */
+        /* records the bytes of the string */
+        NVDP_TRY(nvdp__h5_image_text(&image, &image.attribute[i], &text));
         free(text);
     }
     audit_bytes(&image, out);

@@ -1,5 +1,5 @@
-/* Creates, writes and opens HDF5 files: writing through libhdf5, reading through our own reader
- * (values.c, read.c). Read files, then datasets, then attributes. */
+/* Creates, writes and opens HDF5 files. libhdf5 writes; read.c and values.c read. The file has,
+ * in this order, files, datasets and attributes. */
 #include "hdf5/hdf5.h"
 
 #include "base/f16.h"
@@ -17,17 +17,17 @@
 
 /* --- the disk --- */
 
-/* A file driver whose writes never fail in the eyes of HDF5.
+/* A file driver that never reports a failed write to HDF5.
  *
- * HDF5 cannot close a file whose last writes fail: its caches stay dirty, it tries again when
- * the process ends, and crashes. With this driver every write succeeds. The first error is kept
- * in `error`, later writes are dropped, and the caller must remove the file. */
+ * HDF5 cannot close a file whose last writes fail: the caches stay dirty, and HDF5 tries again
+ * when the process ends, and crashes. With this driver every write succeeds. The first error is
+ * kept in `error`, later writes are dropped, and the caller must remove the file. */
 struct nvdp__disk {
     hid_t driver;
     int error; /* errno of the first failure; 0 if there was none */
 };
 
-/* An open file; HDF5 requires its own part first. */
+/* An open file; HDF5's part must be the first member. */
 struct opened {
     H5FD_t head;
     int fd;
@@ -39,7 +39,7 @@ struct opened {
 static H5FD_t *disk_open(const char *name, unsigned flags, hid_t plist, haddr_t limit) {
     (void)flags;
     (void)limit;
-    struct nvdp__disk *const *disk = H5Pget_driver_info(plist); /* set by driver_create */
+    struct nvdp__disk *const *disk = H5Pget_driver_info(plist); /* driver_create() set this */
     struct opened *file = calloc(1, sizeof *file);
     if (disk == NULL || file == NULL) {
         free(file);
@@ -60,7 +60,7 @@ static herr_t disk_close(H5FD_t *head) {
     return 0;
 }
 
-/* Optimizations that HDF5 may use: the same as for its own file driver. */
+/* Reports the optimizations that HDF5 may use: the same as for HDF5's standard file driver. */
 static herr_t disk_query(const H5FD_t *head, unsigned long *flags) {
     (void)head;
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
@@ -84,7 +84,7 @@ static haddr_t disk_get_eof(const H5FD_t *head, H5FD_mem_t type) {
     return ((const struct opened *)head)->end_of_file;
 }
 
-/* Reads zeros past the end of the file. */
+/* Reads from the file; bytes past the end of the file are zeros. */
 static herr_t disk_read(H5FD_t *head, H5FD_mem_t type, hid_t plist, haddr_t address, size_t size,
                         void *buffer) {
     (void)type;
@@ -104,7 +104,7 @@ static herr_t disk_write(H5FD_t *head, H5FD_mem_t type, hid_t plist, haddr_t add
     struct opened *file = (struct opened *)head;
     if (file->disk->error == 0 && !nvdp__write_at(file->fd, buffer, size, address))
         file->disk->error = errno;
-    address += size; /* also if not everything was written */
+    address += size; /* counted also if not everything was written */
     if (address > file->end_of_file) file->end_of_file = address;
     return 0;
 }
@@ -123,7 +123,7 @@ static herr_t disk_truncate(H5FD_t *head, hid_t plist, bool closing) {
 static const H5FD_class_t DISK = {
 #if H5_VERSION_GE(1, 14, 0)
     .version = H5FD_CLASS_VERSION,
-    .value = (H5FD_class_value_t)510, /* in the range reserved for external drivers */
+    .value = (H5FD_class_value_t)510, /* a number in the range reserved for external drivers */
 #endif
     .name = "nvdp_disk",
     .maxaddr = (haddr_t)LLONG_MAX,
@@ -146,8 +146,8 @@ static void driver_close(struct nvdp__disk *disk) {
     disk->driver = 0;
 }
 
-/* H5Fcreate through the driver; negative on failure. disk must stay in place until
- * driver_close, which is called after H5Fclose. */
+/* Calls H5Fcreate through the driver; returns a negative number on failure. `disk` must stay in
+ * place until driver_close(), which is called after H5Fclose. */
 static hid_t driver_create(const char *path, struct nvdp__disk *disk) {
     hid_t file = -1;
     *disk = (struct nvdp__disk){.driver = H5FDregister(&DISK)};
@@ -164,7 +164,8 @@ static hid_t driver_create(const char *path, struct nvdp__disk *disk) {
 enum {
     CHUNK_BYTES = 1 << 18,
     DEFLATE_LEVEL = 4,
-    OPEN_DATASETS = 32 /* kept open, so that their slices meet in the chunk cache */
+    /* max number of datasets that stay open, so that adjacent slices meet in the chunk cache */
+    OPEN_DATASETS = 32
 };
 
 struct dataset {
@@ -177,24 +178,25 @@ struct nvdp__h5 {
     char *path;
     char *temporary; /* temporary path of a file being created; NULL if opened for reading */
     int lock;        /* lock on the temporary file, or -1 */
-    hid_t id;        /* of a file being created, else -1 */
+    hid_t id;        /* handle of a file being created, else -1 */
     struct nvdp__h5_image
-        *image;             /* parsed contents; of a file being created: as of the last request */
-    bool changed;           /* since the last image */
+        /* parsed contents; for a file being created, the contents at the last request */
+        *image;
+    bool changed;           /* true if the file changed after `image` was parsed */
     struct nvdp__disk disk; /* driver of a file being created */
     struct dataset datasets[OPEN_DATASETS];
-    size_t opened; /* datasets opened so far; the next one replaces the oldest */
+    size_t opened; /* number of datasets opened so far; the next one replaces the oldest */
 };
 
-/* A handle that is released at the end of its scope. Not for files and datasets, because closing
- * them may write. */
+/* A handle that is released at the end of its scope. Not used for files and datasets, because
+ * closing them may write. */
 #define SCOPED __attribute__((cleanup(drop))) hid_t
 
 static void drop(hid_t *id) {
     if (*id > 0) H5Idec_ref(*id);
 }
 
-/* --- HDF5's own error stack: silent during a call, then restored for the program --- */
+/* --- HDF5's error stack: silent during a call, then restored for the program --- */
 
 struct hush {
     H5E_auto2_t print;
@@ -214,7 +216,7 @@ static void hush_end(struct hush *saved) {
 
 #define HUSH __attribute__((cleanup(hush_end), unused)) struct hush hushed = hush_begin()
 
-/* Keeps the innermost description, which states the reason. */
+/* Copies the innermost description, which states the reason. */
 static herr_t innermost(unsigned n, const H5E_error2_t *error, void *user) {
     const char **reason = user;
     if (n == 0 && error->desc != NULL && error->desc[0] != '\0') *reason = error->desc;
@@ -239,8 +241,8 @@ static nvdp_status check_writable(const struct nvdp__h5 *file) {
                       file->path);
 }
 
-/* HDF5 prints and aborts if the headers have another version than the library, so check before
- * calling it. */
+/* Checks the version of the library. HDF5 prints and aborts if headers and library have
+ * different versions, so this comes before any call of HDF5. */
 static nvdp_status check_library(struct nvdp_context *ctx) {
     unsigned major = 0, minor = 0, release = 0;
     H5get_libversion(&major, &minor, &release);
@@ -256,7 +258,8 @@ static nvdp_status check_library(struct nvdp_context *ctx) {
 
 /* --- types --- */
 
-/* HDF5 1.10 has no type for f16; this is the type that h5py writes for float16. */
+/* Returns the type in the file. HDF5 1.10 has no type for f16; the type here is the one that
+ * h5py writes for float16. */
 static hid_t file_type(enum nvdp__h5_type type) {
     const hid_t made = H5Tcopy(type == NVDP__H5_F64   ? H5T_IEEE_F64LE
                                : type == NVDP__H5_I64 ? H5T_STD_I64LE
@@ -272,7 +275,7 @@ static hid_t file_type(enum nvdp__h5_type type) {
     return made;
 }
 
-/* HDF5 clips integers that do not fit; this refuses them. Floats may round, even to infinity. */
+/* Fails for integers that do not fit, which HDF5 would clip. Floats may round, even to infinity. */
 static H5T_conv_ret_t refuse_clipping(H5T_conv_except_t what, hid_t from, hid_t to, void *source,
                                       void *target, void *user) {
     (void)from;
@@ -326,7 +329,7 @@ static herr_t close_all(struct nvdp__h5 *file) {
     return file->disk.error != 0 ? -1 : worst;
 }
 
-/* Parses the file as it is on disk now. */
+/* Parses the file in its current state on disk. */
 static nvdp_status parse_again(struct nvdp__h5 *file) {
     nvdp__h5_image_free(file->image);
     file->image = NULL;
@@ -385,7 +388,7 @@ void nvdp__h5_free(struct nvdp__h5 *file) {
     free(file);
 }
 
-/* Refuses a file of another kind, or of a version unknown to this build. */
+/* Fails for a file of another kind, or of a version that this build does not know. */
 nvdp_status nvdp__h5_check(struct nvdp__h5 *file, const char *kind, int version) {
     if (!nvdp__h5_has_attribute(file, "nvdp_format"))
         return nvdp__fail(
@@ -434,7 +437,7 @@ static nvdp_status remember_dataset(struct nvdp__h5 *file, const char *name, hid
     return closed < 0 ? write_error(file) : NVDP_OK;
 }
 
-/* Opens an existing dataset, or returns one that is still open. */
+/* Opens an existing dataset, or returns a dataset that is still open. */
 static nvdp_status open_dataset(struct nvdp__h5 *file, const char *name, hid_t *out) {
     for (const struct dataset *held = file->datasets; held < file->datasets + OPEN_DATASETS;
          held++) {
@@ -463,7 +466,7 @@ static hid_t creation(enum nvdp__h5_type type, int rank, const size_t *shape) {
         chunk[d] = shape[d] < left ? shape[d] : left;
         left = chunk[d] > 0 && chunk[d] < left ? left / chunk[d] : 1;
     }
-    /* no times, so that equal data gives equal bytes */
+    /* stores no times, so that equal data gives equal bytes */
     herr_t worst = H5Pset_obj_track_times(plist, false);
     if (!empty && (H5Pset_chunk(plist, rank, chunk) < 0 || H5Pset_shuffle(plist) < 0 ||
                    H5Pset_deflate(plist, DEFLATE_LEVEL) < 0))
@@ -526,7 +529,7 @@ nvdp_status nvdp__h5_write_rows(struct nvdp__h5 *file, const char *name, enum nv
     for (int d = 1; d < rank; d++)
         if (!nvdp__mul(items, shape[d], &items))
             return NVDP__H5_INPUT_ERROR(file, "dataset", name, ": its size %s", "overflows");
-    SCOPED space = H5Screate_simple(rank, shape, NULL); /* in memory */
+    SCOPED space = H5Screate_simple(rank, shape, NULL); /* shape of the data in memory */
     if (space < 0 ||
         (items > 0 && H5Sselect_hyperslab(selected, H5S_SELECT_SET, start, NULL, shape, NULL) < 0))
         return write_error(file);
@@ -534,9 +537,10 @@ nvdp_status nvdp__h5_write_rows(struct nvdp__h5 *file, const char *name, enum nv
     file->changed = true;
     SCOPED plist = H5Pcreate(H5P_DATASET_XFER);
     if (plist >= 0) H5Pset_type_conv_cb(plist, refuse_clipping, NULL);
-    if (!integer && type != NVDP__H5_F64 && H5Tget_size(stored) == sizeof *rounded) { /* f16 */
+    /* f16 in the file */
+    if (!integer && type != NVDP__H5_F64 && H5Tget_size(stored) == sizeof *rounded) {
         NVDP_TRY(NVDP__NEW(file->ctx, rounded, items));
-        for (size_t i = 0; i < items; i++) { /* HDF5's conversion may round otherwise */
+        for (size_t i = 0; i < items; i++) { /* the conversion of HDF5 might round differently */
             const float value = ((const float *)data)[i];
             rounded[i] = nvdp__f16_from_float(value);
             if ((rounded[i] & 0x7FFF) == 0x7C00 && isfinite(value))
@@ -584,8 +588,8 @@ static nvdp_status set_attribute(struct nvdp__h5 *file, const char *name, hid_t 
 nvdp_status nvdp__h5_set_string(struct nvdp__h5 *file, const char *name, const char *value) {
     HUSH;
     SCOPED type = H5Tcopy(H5T_C_S1);
-    /* of fixed length: strings of variable length lie in a heap, whose references many readers
-     * do not check */
+    /* fixed length: strings of variable length lie in a heap, and many readers do not check the
+     * references to the heap */
     if (H5Tset_size(type, strlen(value) + 1) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0)
         return write_error(file);
     return set_attribute(file, name, type, type, value);

@@ -1,6 +1,6 @@
 /* The HDF5 reader of read.h, from bytes up: parts of messages, messages, object headers, groups,
- * datasets, the whole file; then chunks and texts, which are read on demand. Every address, size
- * and count is checked before use. Start with nvdp__h5_image_parse. */
+ * datasets, the whole file; then chunks and strings, which are read on demand. Every address,
+ * size and count is checked before use. Start with nvdp__h5_image_parse(). */
 #include "hdf5/read.h"
 
 #include "base/file.h"
@@ -15,7 +15,7 @@
 enum {
     MAX_VISITS = 1 << 20,
     MAX_DEPTH = 16,
-    MAX_BLOCKS = 1024, /* continuation blocks of an object header */
+    MAX_BLOCKS = 1024, /* max continuation blocks of an object header */
     LONGEST_NAME = 1023,
     LARGEST_TEXT = 1 << 24,
     LARGEST_CHUNK = 1 << 26
@@ -29,7 +29,8 @@ static const unsigned char *bytes_at(const struct nvdp__h5_image *image, uint64_
     return address <= image->size && count <= image->size - address ? image->at + address : NULL;
 }
 
-/* Records for an audit that the reader understands these bytes. Unrecorded bytes must be zero. */
+/* Records, for an audit, that the reader understands these bytes. Bytes without a record must be
+ * zero. */
 static void record(struct nvdp__h5_image *image, const unsigned char *at, uint64_t count) {
     if (!image->records || count == 0) return;
     const uint64_t first = (uint64_t)(at - image->at);
@@ -91,7 +92,7 @@ struct part {
     size_t left;
 };
 
-/* Skips `count` bytes and returns their address; NULL if there are fewer. */
+/* Skips `count` bytes and returns their address; NULL if fewer bytes are left. */
 static const unsigned char *pass(struct part *part, uint64_t count) {
     const unsigned char *at = part->at;
     if (count > part->left) return NULL;
@@ -100,14 +101,15 @@ static const unsigned char *pass(struct part *part, uint64_t count) {
     return at;
 }
 
-/* Like pass(), and records the bytes as understood. */
+/* Skips bytes as pass() does, and records them as understood. */
 static const unsigned char *take(struct part *part, uint64_t count) {
     const unsigned char *at = pass(part, count);
     if (at != NULL) record(part->image, at, count);
     return at;
 }
 
-/* Skips an address that must be undefined, and records it if so; false if there are fewer bytes. */
+/* Skips an address that must be undefined, and records it if it is; returns false if fewer bytes
+ * are left. */
 static bool take_nowhere(struct part *part) {
     const unsigned char *at = pass(part, 8);
     if (at != NULL && number(at, 8) == NOWHERE) record(part->image, at, 8);
@@ -122,8 +124,8 @@ static bool take_number(struct part *part, size_t size, uint64_t *out) {
 
 /* --- messages: types, extents, fill values, layouts, filters --- */
 
-/* True if the fields (sign, position and size of exponent and mantissa, bias) are those of an
- * IEEE float. */
+/* Returns true if the fields (sign, position and size of exponent and mantissa, bias) describe
+ * an IEEE float. */
 static bool is_ieee(const unsigned char *field, const unsigned char *p, size_t size) {
     static const struct {
         unsigned char size, sign, exponent, exponent_bits, mantissa_bits;
@@ -144,7 +146,7 @@ static bool parse_type(struct part part, struct nvdp__h5_stored *out) {
     const unsigned char *p = NULL;
     *out = (struct nvdp__h5_stored){.kind = NVDP__H5_OTHER};
     if (head == NULL || head[0] >> 4 < 1 || head[0] >> 4 > 3) return false;
-    const unsigned char *field = head + 1; /* 24 bits */
+    const unsigned char *field = head + 1; /* bit field of 24 bits */
     const uint32_t size = u32(head + 4);
     if (size == 0) return false;
     out->size = size;
@@ -170,7 +172,7 @@ static bool parse_type(struct part part, struct nvdp__h5_stored *out) {
         return true;
     case 9: /* variable length */
         if ((field[0] & 0x0f) == 1 && size == 16) out->kind = NVDP__H5_HEAPTEXT;
-        p = take(&part, 8); /* type of its characters */
+        p = take(&part, 8); /* skips the type of the characters */
         if (p != NULL && (p[0] & 0x0f) == 0) (void)take(&part, 4);
         return true;
     default:
@@ -197,7 +199,7 @@ static bool parse_space(struct part part, struct nvdp__h5_space *out) {
     return true;
 }
 
-/* Number of values from dimension `from` on; false on overflow. */
+/* Computes the number of values from dimension `from` on; returns false on overflow. */
 static bool count_values(const struct nvdp__h5_space *space, int from, uint64_t *out) {
     *out = !space->none;
     for (int d = from; d < space->rank; d++) {
@@ -206,7 +208,7 @@ static bool count_values(const struct nvdp__h5_space *space, int from, uint64_t 
     return true;
 }
 
-/* Fill values of versions 1 to 3. */
+/* Parses fill values of versions 1 to 3. */
 static bool parse_fill(struct part part, struct nvdp__h5_object *to) {
     const unsigned char *head = take(&part, 2);
     if (head == NULL || head[0] < 1 || head[0] > 3) return false;
@@ -224,8 +226,8 @@ static bool parse_fill(struct part part, struct nvdp__h5_object *to) {
     return true;
 }
 
-/* Type and extent of a dataset may follow its layout, so check_dataset() checks the sizes at the
- * end. */
+/* Parses the layout. Type and extent of a dataset may follow the layout, so check_dataset()
+ * checks the sizes at the end. */
 static bool parse_layout(const struct nvdp__h5_image *image, struct part part,
                          struct nvdp__h5_object *to) {
     const unsigned char *head = take(&part, 2);
@@ -233,7 +235,8 @@ static bool parse_layout(const struct nvdp__h5_image *image, struct part part,
     if (head == NULL) return false;
     if (head[0] == 4 && head[1] == 3)
         to->unreadable = ": expected data in the file itself, found a reference to another file";
-    else if (head[0] != 3 && (head[0] != 4 || head[1] > 1)) /* version 4 has other chunk indexes */
+    /* version 4 has other indexes of chunks */
+    else if (head[0] != 3 && (head[0] != 4 || head[1] > 1))
         to->unreadable =
             ": expected a layout of version 3, found another one; convert the file with h5repack";
     if (to->unreadable != NULL) return true;
@@ -265,7 +268,7 @@ static bool parse_layout(const struct nvdp__h5_image *image, struct part part,
     }
 }
 
-/* Accepts shuffle, deflate, or both in that order. */
+/* Parses the filters: shuffle, deflate, or shuffle followed by deflate. */
 static bool parse_filters(struct part part, struct nvdp__h5_object *to) {
     static const char *const names[] = {[1] = "deflate", [2] = "shuffle"};
     const unsigned char *head = take(&part, 2);
@@ -297,12 +300,12 @@ static bool parse_filters(struct part part, struct nvdp__h5_object *to) {
 
 /* The contents of an object header's messages. */
 struct header {
-    struct nvdp__h5_object dataset; /* name is not set yet */
+    struct nvdp__h5_object dataset; /* the dataset, whose name is not set yet */
     bool type, space, layout;
     bool group;
-    uint64_t tree, heap; /* of a symbol table; NOWHERE: none */
+    uint64_t tree, heap; /* addresses of a symbol table; NOWHERE if there is none */
     int depth;
-    const char *path; /* path of the group, "" for the root */
+    const char *path; /* path of the group; "" for the root */
 };
 
 static nvdp_status take_link(struct nvdp__h5_image *image, const char *path, int depth,
@@ -417,7 +420,7 @@ static nvdp_status parse_message(struct nvdp__h5_image *image, int type, struct 
     case 0x0b:
         return parse_filters(part, &to->dataset) ? NVDP_OK
                                                  : damaged(image, "invalid filters", address);
-    case 0x02: /* index of links: fails below if it uses a heap */
+    case 0x02: /* index of links: fails below if the index uses a heap */
     case 0x15: /* index of attributes */
         to->group = to->group || type == 0x02;
         head = take(&part, 2);
@@ -456,14 +459,14 @@ static nvdp_status parse_message(struct nvdp__h5_image *image, int type, struct 
     }
 }
 
-/* The format of the messages in a header's blocks. */
+/* The format of the messages in the blocks of a header. */
 struct form {
     int version;
     size_t head;       /* bytes before each message */
     uint32_t messages; /* messages left; unknown in version 2 */
 };
 
-/* Parses a block and its continuations, which are blocks themselves. */
+/* Parses a block and its continuations, which are blocks, too. */
 static nvdp_status parse_block(struct nvdp__h5_image *image, uint64_t address, uint64_t size,
                                struct header *to, struct form *form, int depth) {
     const unsigned char *at = bytes_at(image, address, size);
@@ -471,7 +474,7 @@ static nvdp_status parse_block(struct nvdp__h5_image *image, uint64_t address, u
         return damaged(image, "an invalid object header", address);
     struct part part = {image, at, (size_t)size};
     const bool first = form->version == 1;
-    if (!first && depth > 0) { /* has a signature in front and a checksum behind */
+    if (!first && depth > 0) { /* a continuation begins with a signature and ends with a checksum */
         if (size < 8 || memcmp(at, "OCHK", 4) != 0)
             return damaged(image, "an invalid continuation", address);
         record(image, at, 4);
@@ -543,7 +546,7 @@ static nvdp_status open_names(struct nvdp__h5_image *image, uint64_t address, st
     if (out->at == NULL) return damaged(image, "an invalid table of names", address);
     record(image, head, 5);
     record(image, head + 8, 24);
-    /* free blocks: offset of the next one (1 after the last), and size */
+    /* free blocks: each has the offset of the next free block (1 after the last one), and a size */
     for (uint64_t at = u64(head + 16); at != 1 && at < out->size && out->size - at >= 16;
          at = u64(out->at + at)) {
         NVDP_TRY(visit(image, address));
@@ -582,7 +585,7 @@ static nvdp_status take_members(struct nvdp__h5_image *image, const struct heade
     return NVDP_OK;
 }
 
-/* Checks the head of a B-tree node; `level` -1: any level. */
+/* Checks the head of a B-tree node; `level` is -1 for any level. */
 static const unsigned char *open_node(struct nvdp__h5_image *image, uint64_t address, int type,
                                       int level, size_t key, size_t *count) {
     const unsigned char *head = bytes_at(image, address, 24);
@@ -621,7 +624,7 @@ static nvdp_status take_group(struct nvdp__h5_image *image, const struct header 
 
 /* --- datasets --- */
 
-/* Checks the sizes across messages. */
+/* Checks the sizes that several messages determine together. */
 static nvdp_status check_dataset(struct nvdp__h5_image *image, struct nvdp__h5_object *to,
                                  uint64_t address) {
     uint64_t values, bytes;
@@ -694,8 +697,8 @@ static int by_attribute(const void *a, const void *b) {
                   ((const struct nvdp__h5_attribute *)b)->name);
 }
 
-/* A small file may declare enormous datasets, even under many names. Memory and time are
- * therefore limited by the total of unpacked bytes. */
+/* Limits the total of unpacked bytes, and thus memory and time: a small file may declare
+ * enormous datasets, even under many names. */
 static void limit_unpacked(struct nvdp__h5_image *image) {
     uint64_t total = 0;
     for (size_t i = 0; i < image->objects; i++) {
@@ -705,8 +708,8 @@ static void limit_unpacked(struct nvdp__h5_image *image) {
     }
 }
 
-/* Sorts datasets and attributes by name and refuses duplicates, which could be read
- * inconsistently. */
+/* Sorts datasets and attributes by name, and refuses duplicate names, because readers could
+ * choose different ones. */
 static nvdp_status sort_all(struct nvdp__h5_image *image) {
     if (image->objects > 1) qsort(image->object, image->objects, sizeof *image->object, by_object);
     if (image->attributes > 1)
@@ -723,7 +726,8 @@ static nvdp_status sort_all(struct nvdp__h5_image *image) {
     return NVDP_OK;
 }
 
-/* The old and the new superblock differ before `rest` and in the root's entry. */
+/* Records the superblock. Old and new superblocks differ before `rest` and in the entry of the
+ * root. */
 static void record_superblock(struct nvdp__h5_image *image, const unsigned char *rest,
                               const struct header *root) {
     const unsigned char *at = image->at;
@@ -912,7 +916,8 @@ static void release(void *ctx, void *memory) {
     free(memory);
 }
 
-/* Z_OK if the input inflates to exactly `wanted` bytes. Z_MEM_ERROR leaves the question open. */
+/* Inflates the input. Returns Z_OK if the input gives exactly `wanted` bytes; after Z_MEM_ERROR,
+ * it is unknown if it would. */
 static int inflate_to(struct nvdp_context *ctx, const unsigned char *from, size_t size,
                       unsigned char *to, size_t wanted) {
     z_stream stream = {.next_in = (unsigned char *)from,
@@ -931,7 +936,7 @@ static int inflate_to(struct nvdp_context *ctx, const unsigned char *from, size_
     return found;
 }
 
-/* Undoes HDF5's shuffle filter, which groups bytes of equal significance; a remainder stays at
+/* Reverses HDF5's shuffle filter, which groups bytes of equal significance; a remainder stays at
  * the end. */
 static void unshuffle(const unsigned char *from, size_t bytes, size_t size, unsigned char *to) {
     const size_t items = bytes / size;
@@ -968,7 +973,7 @@ nvdp_status nvdp__h5_image_chunk(struct nvdp__h5_image *image, struct nvdp__h5_o
     return NVDP_OK;
 }
 
-/* Writes a value that was never written; a string is empty. */
+/* Writes the fill value, for a value that was never written; a string is empty. */
 static void put_fill(const struct nvdp__h5_object *object, unsigned char *to) {
     if (object->stored.size <= sizeof object->fill)
         memcpy(to, object->fill, object->stored.size);
@@ -976,8 +981,8 @@ static void put_fill(const struct nvdp__h5_object *object, unsigned char *to) {
         memset(to, 0, object->stored.size);
 }
 
-/* Copies the part of the chunk at grid position `at` that lies in rows [first, first + rows),
- * line by line. `held` NULL: the chunk was never written, and fill values are copied. */
+/* Copies, line by line, the part of the chunk at grid position `at` that lies in rows [first,
+ * first + rows). `held` is NULL if the chunk was never written; then fill values are copied. */
 static void copy_lines(const struct nvdp__h5_object *object, const uint64_t *at, uint64_t first,
                        uint64_t rows, const unsigned char *held, unsigned char *out) {
     const int rank = object->space.rank;
@@ -1002,7 +1007,7 @@ static void copy_lines(const struct nvdp__h5_object *object, const uint64_t *at,
         for (size_t k = 0; k < count && held == NULL; k++) {
             put_fill(object, out + (to + k) * size);
         }
-        int d = rank - 2; /* go to the next line */
+        int d = rank - 2; /* advances to the next line */
         while (d >= 0 && ++i[d] == end[d]) {
             i[d] = from[d];
             d--;
@@ -1060,7 +1065,8 @@ nvdp_status nvdp__h5_image_rows(struct nvdp__h5_image *image, struct nvdp__h5_ob
     if (!count_values(&object->space, 1, &values) || values == 0 || rows == 0) return NVDP_OK;
     if (object->layout == NVDP__H5_CHUNKED) return read_chunks(image, object, first, rows, out);
     const size_t size = object->stored.size;
-    if (object->address != NOWHERE) { /* within the file, as checked in check_dataset() */
+    /* the data are within the file: check_dataset() checked this */
+    if (object->address != NOWHERE) {
         memcpy(out, image->at + object->address + first * values * size, rows * values * size);
         return NVDP_OK;
     }
@@ -1070,7 +1076,7 @@ nvdp_status nvdp__h5_image_rows(struct nvdp__h5_image *image, struct nvdp__h5_ob
     return NVDP_OK;
 }
 
-/* --- texts --- */
+/* --- strings --- */
 
 /* Returns object `index` of the global heap collection at `address`. */
 static const unsigned char *heap_object(struct nvdp__h5_image *image, uint64_t address,

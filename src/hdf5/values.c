@@ -1,5 +1,5 @@
-/* Values and attributes of an HDF5 file that our own reader parsed (read.h), converted to memory
- * types, and the file's digests. */
+/* Values and attributes of an HDF5 file that read.c parsed, converted to the types in memory, and the digests of the
+ * file. */
 #include "hdf5/hdf5.h"
 
 #include "base/cache.h"
@@ -24,7 +24,7 @@ nvdp_status nvdp__h5_outside(struct nvdp_context *ctx, const char *path, const c
 /* --- datasets --- */
 
 static void type_text(const struct nvdp__h5_stored *type, char text[16]) {
-    const int bits = type->size <= 8 ? (int)type->size * 8 : 0; /* for numbers */
+    const int bits = type->size <= 8 ? (int)type->size * 8 : 0; /* meaningful only for numbers */
     switch (type->kind) {
     case NVDP__H5_INTEGER:
         nvdp__snprintf(text, 16, "%c%d", type->is_signed ? 'i' : 'u', bits);
@@ -42,7 +42,7 @@ bool nvdp__h5_has(struct nvdp__h5 *file, const char *name) {
     return nvdp__h5_contents(file, &image) == NVDP_OK && nvdp__h5_image_find(image, name) != NULL;
 }
 
-/* Fails unless the values have a rank that we read, and can be read. */
+/* Fails if the values have an unsupported rank or cannot be read. */
 static nvdp_status check_values(struct nvdp__h5_image *image,
                                 const struct nvdp__h5_object *object) {
     if (object->space.none || object->space.rank < 1 || object->space.rank > NVDP__H5_RANK)
@@ -82,7 +82,7 @@ nvdp_status nvdp__h5_shape(struct nvdp__h5 *file, const char *name, enum nvdp__h
     return NVDP_OK;
 }
 
-/* The bits of a stored number. */
+/* Returns the bits of a stored number. */
 static uint64_t bits_at(const struct nvdp__h5_stored *type, const unsigned char *at) {
     uint16_t two;
     uint32_t four;
@@ -113,7 +113,7 @@ static double real_at(const struct nvdp__h5_stored *type, const unsigned char *a
     return type->size == 4 ? single : real;
 }
 
-/* Reads an integer; false if int64_t cannot hold it. */
+/* Reads an integer; returns false if int64_t cannot hold it. */
 static bool integer_at(const struct nvdp__h5_stored *type, const unsigned char *at, int64_t *out) {
     const int unused = 64 - 8 * (int)type->size;
     const uint64_t bits = bits_at(type, at);
@@ -166,13 +166,14 @@ nvdp_status nvdp__h5_read_rows(struct nvdp__h5 *file, const char *name, enum nvd
     if (first > there || rows > there - first)
         return nvdp__h5_outside(image->ctx, image->path, name, there, first, rows);
     bool fits =
-        true; /* the number of values, and their bytes in the file and in memory, fit size_t */
+        /* the number of values fits size_t, and so do their bytes in the file and in memory */
+        true;
     for (int d = 1; d < from->space.rank; d++)
         fits = fits && nvdp__mul(items, (size_t)from->space.shape[d], &items);
     if (!fits || !nvdp__mul(items, sizeof(double), &bytes) ||
         !nvdp__mul(items, stored->size, &bytes))
         return NVDP__H5_INPUT_ERROR(image, "dataset", name, ": its size %s", "overflows");
-    /* stored in the layout of the memory type */
+    /* true if values are stored in the layout of the type in memory */
     if (stored->size == nvdp__h5_memory_size(type) && !stored->big_endian &&
         (stored->kind == NVDP__H5_REAL || stored->is_signed))
         return nvdp__h5_image_rows(image, from, first, rows, data);
@@ -239,7 +240,8 @@ static nvdp_status wrong_class(struct nvdp__h5_image *image, const struct nvdp__
                                 expected, text);
 }
 
-/* Finds an attribute in the current contents of the file.  It must have one value of a kind in the mask `kinds`. */
+/* Finds an attribute in the current contents of the file. The attribute must have one value of a kind in the mask
+ * `kinds`. */
 static nvdp_status find_attribute(struct nvdp__h5 *file, const char *name, unsigned kinds,
                                   const char *expected, struct nvdp__h5_image **image,
                                   const struct nvdp__h5_attribute **out) {
@@ -296,7 +298,7 @@ char *nvdp__h5_real_text(struct nvdp_context *ctx, double value) {
     return nvdp__format(ctx, "%.17g", value);
 }
 
-/* Fills the value and its type.  *text is the value as text; NULL for an integer that int64_t cannot hold. */
+/* Fills the value and its type. *text is the value as a string; NULL for an integer that int64_t cannot hold. */
 static nvdp_status read_value(struct nvdp__h5_image *image,
                               const struct nvdp__h5_attribute *attribute,
                               struct nvdp__h5_value *value, char **text) {
@@ -331,7 +333,7 @@ nvdp_status nvdp__h5_list_attributes(struct nvdp__h5 *file, nvdp__h5_visit_value
         nvdp__autofree char *text = NULL;
         nvdp_status status = read_value(image, &image->attribute[i], &value, &text);
         if (status != NVDP_OK && status != NVDP_ERR_INPUT) return status;
-        /* an array or a damaged value; the other attributes are still listed */
+        /* an array, or a damaged value; the remaining attributes are still listed */
         value.text = text != NULL ? text : "(not a single value)";
         NVDP_TRY(visit(&value, user));
     }
@@ -358,7 +360,7 @@ nvdp_status nvdp__h5_file_digest(struct nvdp__h5 *file, const char *except,
     return NVDP_OK;
 }
 
-/* Feeds name, type, shape and values of a dataset, the values slice by slice. */
+/* Adds name, type, shape and values of a dataset to the digest, the values slice by slice. */
 static nvdp_status feed_dataset(struct nvdp__h5_image *image, struct nvdp__h5_object *object,
                                 crypto_hash_sha256_state *sha) {
     const struct nvdp__h5_stored *stored = &object->stored;
@@ -399,8 +401,8 @@ static nvdp_status feed_dataset(struct nvdp__h5_image *image, struct nvdp__h5_ob
     return NVDP_OK;
 }
 
-/* Feeds an attribute, which must be stored as our writer stores it, so that all readers see the
- * same value. */
+/* Adds an attribute to the digest. The attribute must be stored as this library stores it, so that all readers see
+ * the same value. */
 static nvdp_status feed_attribute(struct nvdp__h5_image *image,
                                   const struct nvdp__h5_attribute *attribute,
                                   crypto_hash_sha256_state *sha) {

@@ -1,5 +1,5 @@
-/* Private training for job.c: options and budget, then, in the order of a step, drawing,
- * clipping and noise, and finally saved states and the privacy statement. */
+/* Private training for job.c. The file has first options and budget, then, in the order of a
+ * step, drawing, clipping and noise, and finally saved states and the privacy statement. */
 #include "job/dp.h"
 
 #include "account/account.h"
@@ -105,7 +105,7 @@ static bool has(const struct nvdp_dp_guarantee *before) {
     return before->epsilon > 0 || before->delta > 0;
 }
 
-/* The cost of `steps` and of the earlier uses. */
+/* The privacy cost of `steps` and of the earlier uses. */
 #define RUN(dp, steps_)                                                                            \
     (&(struct nvdp_dp_run){.phase = &(struct nvdp_dp_steps){(dp)->noise, (dp)->rate, steps_},      \
                            .phases = 1,                                                            \
@@ -172,7 +172,7 @@ static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *opt
     return NVDP_OK;
 }
 
-/* Separates the seeds of shards, as SplitMix64's steps do. */
+/* Separates the seeds of shards, as the steps of SplitMix64 do. */
 static const uint64_t SHARD_SEEDS = UINT64_C(0x9E3779B97F4A7C15);
 
 nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *options,
@@ -273,7 +273,7 @@ void nvdp__dp_begin(const struct nvdp__dp *dp, struct nvdp__device *dev, size_t 
     dev->per_example = dp->grads;
 }
 
-/* min(1, C / |g|), rounded down; 0 if the gradient is not finite. */
+/* Returns min(1, C / |g|), rounded down; 0 if the gradient is not finite. */
 static float clip_weight(double clip, double norm) {
     if (isinf(clip) || norm <= clip) return 1;
     float weight = isfinite(norm) ? (float)(clip / norm) : 0;
@@ -288,7 +288,7 @@ nvdp_status nvdp__dp_clip(struct nvdp__dp *dp, struct nvdp__device *dev, const f
         dp->weight[i] = clip_weight(dp->clip / dp->divisor, dp->norm[i]);
         dp->clipped += dp->weight[i] < 1;
         dp->left_out += dp->weight[i] == 0;
-        if (weight != NULL) /* rounding does not increase it */
+        if (weight != NULL) /* rounding does not increase the weight */
             dp->weight[i] = (float)(weight[(size_t)label[i]] * (double)dp->weight[i]);
     }
     dp->seen += texts;
@@ -323,7 +323,8 @@ void nvdp__dp_state(const struct nvdp__dp *dp, json_t *object) {
     json_object_set_new(object, "planned", json_integer((json_int_t)dp->steps));
 }
 
-/* Fails if more steps are planned than before: the decision could depend on the model so far. */
+/* Fails if more steps are planned than before, because the decision could depend on the model so
+ * far. */
 static nvdp_status continue_plan(const struct nvdp__dp *dp, const char *path,
                                  const json_t *object) {
     const json_t *planned = json_object_get(object, "planned");
@@ -391,7 +392,7 @@ void nvdp__dp_warn_left_out(const struct nvdp__dp *dp, double left_out) {
 
 static const char NOT_PRIVATE[] = "Nothing is proven: no noise was added, and the training is not "
                                   "private.";
-/* Sentences of the statement that are there if they apply. */
+/* Sentences that the statement contains if they apply. */
 static const char SAMPLED[] = " It also does not cover which examples of the train file were used "
                               "(limit_train, folds).";
 static const char CHOSEN[] = "\nWARNING: the epoch was chosen by its score on validation texts. If "
@@ -414,8 +415,9 @@ const json_t *nvdp__dp_planned(const json_t *result, const json_t *run) {
                                                                                         : ended;
 }
 
-/* Adds the guarantee of this training without that of the start model, at the rest of delta. Later
- * trainings add it to what they count of the start model (lineage.c). */
+/* Adds the guarantee of this training alone, without the guarantee of the start model, at the
+ * rest of delta. Later trainings add this guarantee to what they count for the start model
+ * (lineage.c). */
 static nvdp_status put_own(const struct nvdp__dp *dp, json_t *object) {
     struct nvdp_dp_run run = *RUN(dp, dp->steps);
     const struct nvdp_dp_guarantee *start = &dp->before[NVDP__DP_START];

@@ -1,27 +1,26 @@
-/* Sums gradients over processes while the backward pass still runs (grad_sum.h), for job.c. A
- * step calls nvdp__grad_sum_begin, then on_complete for each finished part, then
- * nvdp__grad_sum_finish. */
+/* Sums gradients over processes while the backward pass is still running (grad_sum.h), for job.c. A step calls
+ * nvdp__grad_sum_begin(), then on_complete() for each finished part, then nvdp__grad_sum_finish(). */
 #include "job/job.h"
 
 #include "tensor/ops.h"
 
 #include <stdlib.h>
 
-/* Floats per message: few enough that the first message leaves early, and enough that the bytes,
- * not the number of messages, determine the time. */
+/* Floats per message: small enough that the first message leaves early, and large enough that the time depends on
+ * the bytes, not on the number of messages. */
 enum { BUCKET = 1 << 20 };
 
 struct nvdp__grad_sum {
     struct nvdp_context *ctx;
     struct nvdp__params *params;
-    size_t from, end; /* grad[from..end) is not yet being summed */
-    size_t sent;      /* floats */
-    bool under_way;   /* some sums have started and are not yet complete */
+    size_t from, end; /* the range grad[from..end) is not yet being summed */
+    size_t sent;      /* floats sent in this step */
+    bool under_way;   /* true if some sums have started and are not yet complete */
     nvdp_status status;
-    float *row; /* [max_rows, dim] the tracked rows, one after another */
+    float *row; /* [max_rows, dim] copies of the tracked rows, one after another */
     size_t max_rows;
     uint64_t steps;
-    double waited; /* seconds */
+    double waited; /* seconds of waiting */
 };
 
 nvdp_status nvdp__grad_sum_create(struct nvdp_context *ctx, struct nvdp__params *params,
@@ -42,7 +41,8 @@ nvdp_status nvdp__grad_sum_create(struct nvdp_context *ctx, struct nvdp__params 
 void nvdp__grad_sum_free(struct nvdp__grad_sum *sum) {
     if (sum == NULL) return;
     const struct nvdp_ranks *ranks = nvdp__ranks(sum->ctx);
-    if (sum->under_way) (void)ranks->sum_wait(ranks->user); /* the vector is about to be released */
+    /* waits, because the vector is about to be released */
+    if (sum->under_way) (void)ranks->sum_wait(ranks->user);
     sum->params->complete = NULL;
     free(sum->row);
     free(sum);
@@ -55,7 +55,7 @@ static void start(struct nvdp__grad_sum *sum, float *values, size_t count) {
     sum->sent += count;
 }
 
-/* Starts the sums of grad[complete..end): only whole buckets, or with `all` the remainder, too. */
+/* Starts the sums of grad[complete..end) in whole buckets; if `all`, includes the remainder. */
 static void start_from(struct nvdp__grad_sum *sum, size_t complete, bool all) {
     if (complete < sum->from) complete = sum->from;
     while (sum->end > complete && (all || sum->end - complete >= BUCKET)) {
@@ -69,7 +69,8 @@ static void on_complete(void *user, size_t from) {
     start_from(user, from, false);
 }
 
-/* Returns the tracked table if few of its rows have a gradient and no tensor before it has one; otherwise NULL. */
+/* Returns the tracked table if few of its rows have a gradient and no tensor before the table has a gradient; else
+ * NULL. */
 static const struct nvdp__param *few_rows(const struct nvdp__grad_sum *sum) {
     const struct nvdp__params *params = sum->params;
     const struct nvdp__row_use *use = params->use;

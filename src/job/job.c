@@ -1,5 +1,5 @@
-/* The engine of training for train/ and pretrain/ (job.h): first a step, then the work between
- * steps: the progress line, saved states, stops. */
+/* The engine of training for train/ and pretrain/ (job.h). The file has first a step, then the
+ * work between steps: the progress line, saved states and stops. */
 #include "job/job.h"
 
 #include "base/array.h"
@@ -48,8 +48,8 @@ struct nvdp__range nvdp__job_share(const struct nvdp__job *job, const int64_t *r
     return nvdp__rank_balanced(job->ctx, n, tokens_of, &(struct rows){job, row});
 }
 
-/* Computes the clipped sum over the examples that the step draws, some at a time, with noise. A
- * step may draw no example. */
+/* Computes the clipped sum over the examples that the step draws, some of them at a time, with
+ * noise. A step may draw no example. */
 static nvdp_status private_gradient(struct nvdp__job *job, struct nvdp__pass *pass) {
     const struct nvdp__job_kind *kind = job->kind;
     size_t drawn;

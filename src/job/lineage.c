@@ -1,6 +1,6 @@
-/* Records which texts a model was trained on, and checks them before private training
- * (lineage.h). In order: reading the records of earlier trainings, adding the run's own, the
- * guarantee for given texts, and the description in words. */
+/* Records the texts on which a model was trained, and checks them before private training
+ * (lineage.h). The file has, in this order, reading the records of earlier trainings, adding the
+ * record of this run, the guarantee for given texts, and the description in words. */
 #include "job/lineage.h"
 
 #include "base/array.h"
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOT_RECORDED = 0 };             /* value of `windows`: any number */
-static const char WORDS[] = "word_dp"; /* key of a private vocabulary's guarantee */
+enum { NOT_RECORDED = 0 };             /* value of `windows` for any number */
+static const char WORDS[] = "word_dp"; /* key of the guarantee of a private vocabulary */
 
 /* --- from records --- */
 
@@ -34,19 +34,19 @@ static bool was_private(const json_t *entry) {
     return json_object_get(entry, "dp") != NULL;
 }
 
-/* Returns whether nothing is recorded of an entry's texts. */
+/* Returns true if nothing is recorded about the texts of an entry. */
 static bool is_unknown(const json_t *entry) {
     const json_t *files = json_object_get(entry, "sha256");
     return files != NULL && json_array_size(files) == 0;
 }
 
-/* Reads `learned_from` of a run's record, with the guarantee of the run's own training, and the
+/* Reads `learned_from` of a run's record, with the guarantee of this run's training, and the
  * digests in the same folder. */
 static nvdp_status take_list(struct nvdp_context *ctx, const char *directory, const json_t *record,
                              const json_t *dp, struct nvdp__lineage *out) {
     const json_t *found = json_object_get(record, NVDP__LINEAGE);
     const size_t count = json_array_size(found);
-    /* a run of an earlier version: it saw some texts, and may have seen others before */
+    /* a run of an earlier version: it saw some texts, and its start model may have seen others */
     out->list = count > 0 ? json_deep_copy(found) : json_pack("[{}]");
     if (out->list == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
     if (count > 0) promise_of(json_array_get(out->list, count - 1), dp);
@@ -54,7 +54,7 @@ static nvdp_status take_list(struct nvdp_context *ctx, const char *directory, co
 }
 
 /* Reads the record of a model in DIR/model that nvdp train wrote. The guarantee includes steps
- * that are not yet done. */
+ * that are still to be done. */
 static nvdp_status of_training(struct nvdp_context *ctx, const char *model,
                                struct nvdp__lineage *out) {
     nvdp__autoptr(json_decref) json_t *record = NULL, *result = NULL;
@@ -67,8 +67,8 @@ static nvdp_status of_training(struct nvdp_context *ctx, const char *model,
     return take_list(ctx, run.text, record, nvdp__dp_planned(result, record), out);
 }
 
-/* Adds the pretraining in config.json and the trainings before it. If a pretraining was private,
- * its texts are not known. */
+/* Adds the pretraining in config.json and the trainings before the pretraining. If a pretraining
+ * was private, its texts are not known. */
 static nvdp_status add_pretraining(struct nvdp_context *ctx, const json_t *pretraining,
                                    json_t *list) {
     size_t k;
@@ -101,7 +101,8 @@ nvdp_status nvdp__lineage_read(struct nvdp_context *ctx, const char *model,
         NVDP_TRY(take_list(ctx, model, record, json_object_get(pretraining, "dp"), &made));
         json_t *own = json_array_get(made.list, json_array_size(made.list) - 1);
         if (was_private(own) && json_object_get(own, "windows") == NULL)
-            json_object_set_new(own, "windows", json_integer(NOT_RECORDED)); /* earlier version */
+            /* written by an earlier version */
+            json_object_set_new(own, "windows", json_integer(NOT_RECORDED));
     } else if (config != NULL)
         NVDP_TRY(of_training(ctx, model, &made));
     if (made.list == NULL) {
@@ -140,7 +141,7 @@ void nvdp__lineage_vocabularies(struct nvdp__lineage *lineage) {
 
 /* --- adding a training --- */
 
-/* Returns the last two components of a path: a file with its folder. */
+/* Returns the last two components of a path: a file and its folder. */
 static const char *end_of(const char *path) {
     const char *at = strrchr(path, '/');
     while (at != NULL && at > path && *--at != '/')
@@ -246,9 +247,10 @@ static nvdp_status refuse(struct nvdp_context *ctx, const json_t *entry, struct 
         run != NULL ? run : "a pretraining that its config.json names", texts);
 }
 
-/* Returns whether the training of an entry counts as one that saw the texts. A private training
- * counts if it saw any of them, or if its texts cannot be compared one by one; if only a published
- * config.json is left of it, its texts are as unknown as those of a model from elsewhere. */
+/* Returns true if the training of an entry counts as having seen the texts. A private training
+ * counts if it saw any of the texts, or if its texts cannot be compared one by one. If only a
+ * published config.json records the training, its texts are as unknown as the texts of a model
+ * from elsewhere. */
 static bool saw(const struct nvdp__lineage *lineage, const json_t *entry, struct nvdp__seen seen,
                 struct nvdp__overlap *overlap) {
     const struct nvdp__seen_digests *digests = digests_of(lineage, entry);
@@ -264,13 +266,14 @@ static bool saw(const struct nvdp__lineage *lineage, const json_t *entry, struct
            (was_private(entry) ? overlap->rows > 0 : nvdp__overlap_refuses(overlap, seen.texts));
 }
 
-/* Returns the largest number of texts in an example: of those in a row, or of consecutive ones in
- * a window, where a word takes a token or more. */
+/* Returns the max number of texts in an example: in a row, or in a window of consecutive texts,
+ * where a word takes at least one token. */
 static size_t texts_of_example(struct nvdp__seen seen) {
     size_t most = 1;
     for (size_t at = 0; seen.texts != NULL && at < seen.texts->count; at++) {
         const struct nvdp__seen_text *text = &seen.texts->text[at];
-        size_t tokens = 2 + 2, end = at + 1, last = seen.texts->count; /* special, both ends */
+        /* two special tokens, and one token of a text at each end */
+        size_t tokens = 2 + 2, end = at + 1, last = seen.texts->count;
         if (seen.length > 0)
             for (; end < last && tokens <= seen.length; end++)
                 tokens += seen.texts->text[end].words;
@@ -282,7 +285,8 @@ static size_t texts_of_example(struct nvdp__seen seen) {
     return most;
 }
 
-/* Returns whether the training of an entry saw all files, hence the same documents or rows. */
+/* Returns true if the training of an entry saw all files, and therefore the same documents or
+ * rows. */
 static bool saw_files(const json_t *entry, struct nvdp__seen seen) {
     const json_t *files = json_object_get(entry, "sha256");
     for (size_t i = 0; i < seen.files; i++)
@@ -290,8 +294,8 @@ static bool saw_files(const json_t *entry, struct nvdp__seen seen) {
     return true;
 }
 
-/* Returns the largest number of examples of an entry's training that one example of these texts
- * may share texts with. */
+/* Returns the max number of examples in an entry's training that share texts with one example of
+ * these texts. */
 static double examples_of(const json_t *entry, struct nvdp__seen seen) {
     const json_t *windows = json_object_get(entry, "windows"),
                  *length = json_object_get(entry, "length");
@@ -303,7 +307,7 @@ static double examples_of(const json_t *entry, struct nvdp__seen seen) {
     return within ? each : each * (double)texts_of_example(seen);
 }
 
-/* Returns a recorded guarantee. An empty one proves nothing. */
+/* Returns a recorded guarantee. An empty record proves nothing. */
 static struct nvdp_dp_guarantee guarantee_of(const json_t *dp) {
     if (json_array_size(dp) == 0) return (struct nvdp_dp_guarantee){INFINITY, 1};
     return (struct nvdp_dp_guarantee){json_number_value(json_array_get(dp, 0)),
@@ -320,7 +324,8 @@ static struct nvdp_dp_guarantee of_group(const json_t *dp, double examples) {
     return (struct nvdp_dp_guarantee){examples * epsilon, delta > 0 ? fmin(times * delta, 1) : 0};
 }
 
-/* Tells the owner why an entry is counted, or which texts of a training without privacy are not. */
+/* Logs for the owner why an entry is counted, or which texts of a training without privacy are
+ * not counted. */
 static void tell(struct nvdp_context *ctx, const json_t *entry, struct nvdp__seen seen,
                  const struct nvdp__overlap *overlap, const struct nvdp_dp_guarantee *of) {
     const char *run = json_string_value(json_object_get(entry, "run"));
@@ -347,8 +352,8 @@ static void tell(struct nvdp_context *ctx, const json_t *entry, struct nvdp__see
             name, nvdp__bound(of->epsilon).text, nvdp__bound(of->delta).text);
 }
 
-/* Returns whether the statement of this training, or of a later entry that saw all of the entry's
- * files, counts the private vocabulary that an entry stands for. */
+/* Returns true if the private vocabulary of an entry is already counted: by the statement of
+ * this training, or by a later entry that saw all files of the entry. */
 static bool words_are_counted(const struct nvdp__lineage *lineage, size_t at) {
     const json_t *entry = json_array_get(lineage->list, at), *digest;
     if (!json_is_string(json_object_get(entry, "vocabulary"))) return false;
@@ -363,8 +368,9 @@ static bool words_are_counted(const struct nvdp__lineage *lineage, size_t at) {
     return counted;
 }
 
-/* Adds up the own parts of the entries. A statement counts a part for each of its examples, so
- * the sum bounds the joint output of all entries for an example that some, or all, of them saw. */
+/* Adds up the parts of the entries, each without what the entry counted for earlier ones. A
+ * statement counts a part for each of its examples. The sum is therefore an upper bound for the
+ * joint output of all entries, for an example that some or all of the entries saw. */
 nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
                                   struct nvdp__seen seen, bool seeded,
                                   struct nvdp_dp_guarantee *out) {
@@ -420,7 +426,7 @@ static void name_texts(FILE *to, const struct nvdp__lineage *lineage, const json
                   json_is_true(json_object_get(entry, "seed")) ? ", noise from a seed" : "");
 }
 
-/* Returns whether an earlier entry has the same description, so that it need not be named again. */
+/* Returns true if an earlier entry has the same description, which is then not repeated. */
 static bool named_before(const struct nvdp__lineage *lineage, size_t entry) {
     const json_t *here = json_array_get(lineage->list, entry),
                  *files = json_object_get(here, "files");
@@ -435,9 +441,9 @@ static bool named_before(const struct nvdp__lineage *lineage, size_t entry) {
     return false;
 }
 
-/* Writes the entries that are, or are not, private, separated by commas, and returns their
- * number. `compared` selects entries whose texts were, or were not, compared one by one (NULL:
- * all). */
+/* Writes the entries that are private (or are not), separated by commas, and returns their
+ * number. `compared` selects entries whose texts were (or were not) compared one by one; NULL
+ * selects all. */
 static size_t name_all(FILE *to, const struct nvdp__lineage *lineage, size_t entries, bool private,
                        const bool *compared) {
     size_t named = 0;
@@ -456,7 +462,7 @@ static size_t name_all(FILE *to, const struct nvdp__lineage *lineage, size_t ent
 struct history {
     const struct nvdp__lineage *lineage;
     size_t entries;
-    const char *model; /* that training began from; NULL: none */
+    const char *model; /* the model from which the training began; NULL if there was none */
     bool own;
 };
 

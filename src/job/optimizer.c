@@ -1,5 +1,5 @@
-/* Optimizers for job.c (optimizer.h): nvdp__optimizer_create cuts the parameters into spans,
- * nvdp__optimizer_step clips the gradient and updates them. */
+/* Optimizers for job.c (optimizer.h): nvdp__optimizer_create() divides the parameters into
+ * spans; nvdp__optimizer_step() clips the gradient and updates the spans. */
 #include "job/optimizer.h"
 
 #include "base/array.h"
@@ -84,7 +84,8 @@ void nvdp__optimizer_release(struct nvdp__optimizer *optimizer) {
     free(optimizer->part);
     free(optimizer->matrix);
     free(optimizer->scratch);
-    const size_t settings = offsetof(struct nvdp__optimizer, steps_taken); /* these stay */
+    /* the members before this offset keep their values */
+    const size_t settings = offsetof(struct nvdp__optimizer, steps_taken);
     memset((char *)optimizer + settings, 0, sizeof *optimizer - settings);
 }
 
@@ -100,8 +101,8 @@ void nvdp__optimizer_restored(const struct nvdp__optimizer *optimizer,
     }
 }
 
-/* Marks idle rows. For the norm these are rows without a gradient in this step; for the step,
- * rows that never had one. */
+/* Marks idle rows. For the norm, these are the rows without a gradient in this step; for the
+ * step, the rows that never had a gradient. */
 static void mark_rows(const struct nvdp__optimizer *optimizer, const struct nvdp__params *params,
                       bool for_step) {
     const struct nvdp__row_use *use = params->use;
@@ -140,7 +141,8 @@ nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct
     };
     if (optimizer->adamw.clip_norm > 0 && length > optimizer->adamw.clip_norm)
         step.grad_scale =
-            optimizer->adamw.clip_norm / (length + 1e-6); /* same as PyTorch's clip_grad_norm_ */
+            /* the same as clip_grad_norm_ in PyTorch */
+            optimizer->adamw.clip_norm / (length + 1e-6);
     mark_rows(optimizer, params, true);
     for (size_t r = 0, from = 0; r <= optimizer->rates; r++) {
         size_t end = r < optimizer->rates ? optimizer->rate[r].span : optimizer->spans;

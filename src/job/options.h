@@ -7,14 +7,14 @@
 
 /* AdamW and its schedule. Decay is decoupled from the gradient: a step at rate lr moves the
  * weights w of matrices and embeddings, but not biases and LayerNorm, by -lr weight_decay (w -
- * w0). This is a step down the penalty lambda |w - w0|^2 with lambda = weight_decay / 2, equal
- * for all weights. If decay were a part of the gradient, Adam would divide it by the size of the
- * weight's gradients, and clipping would shrink it. */
+ * w0). This is a descent step on the penalty lambda |w - w0|^2 with lambda = weight_decay / 2,
+ * equal for all weights. If decay were a part of the gradient, Adam would divide it by the size
+ * of the weight's gradients, and clipping would shrink it. */
 struct nvdp__adamw_options {
     double lr, warmup, weight_decay, clip_norm, beta1, beta2,
-        adam_eps; /* clip_norm 0: no clipping */
+        adam_eps; /* clip_norm 0 turns clipping off */
 };
-/* Rows as in options/rows.h. */
+/* Rows of the option table (options/rows.h). */
 /* clang-format off */
 #define NVDP__LR_ROW(help, lr_, ...)                                                               \
     {"lr", NVDP_OPTION_REAL, "X", help, lr_, .max = 10, .traits = NVDP_TRAIT_BASIC, __VA_ARGS__}

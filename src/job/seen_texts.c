@@ -1,5 +1,5 @@
-/* Digests of the texts that trainings saw (seen_texts.h), for lineage.c: hashes of texts in
- * memory, keyed digests and their comparison, then the file seen_texts.bin. */
+/* Digests of the texts that trainings saw (lineage.h), for lineage.c. The file has hashes of
+ * texts in memory, keyed digests and their comparison, then the file seen_texts.bin. */
 #include "job/lineage.h"
 
 #include "base/array.h"
@@ -127,7 +127,7 @@ struct nvdp__overlap nvdp__seen_digests_compare(const struct nvdp__seen_digests 
 static const char digests_file[] = "seen_texts.bin";
 static const char kind[] = "nvdp seen texts";
 enum { VERSION = 1 };
-static const size_t FILE_LIMIT = (size_t)1 << 36; /* bytes */
+static const size_t FILE_LIMIT = (size_t)1 << 36; /* max bytes of the file */
 
 struct section {
     char name[NVDP__SEEN_NAME - 1];
@@ -142,7 +142,7 @@ static nvdp_status damaged(struct nvdp_context *ctx, const char *path) {
                       path);
 }
 
-/* Reads the sections after the header, which must fill `bytes` to the end. */
+/* Reads the sections after the header; the sections must fill `bytes` to the end. */
 static nvdp_status take_sections(struct nvdp_context *ctx, const char *path, const char *bytes,
                                  size_t size, struct nvdp__seen_digests **out, size_t *count) {
     size_t capacity = 0;

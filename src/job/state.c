@@ -1,6 +1,6 @@
 /* Writes and reads the files from which a run continues bit for bit, for job.c: state.ckpt
  * (parameters, moments and counters), then metrics.jsonl, up to the length in the state
- * (docs/formats.md). They are checked like any other input file. */
+ * (docs/formats.md). Both files are checked as any input file is. */
 #include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -19,7 +19,7 @@ enum { VERSION = 2 };
 
 /* --- state.ckpt --- */
 
-/* Returns false if memory runs out. */
+/* Adds the members; returns false if memory is exhausted. */
 static bool add_members(json_t *object, const struct nvdp__state_member *members,
                         const void *state) {
     int failed = 0;
@@ -97,7 +97,8 @@ nvdp_status nvdp__job_save(struct nvdp__job *job) {
     const struct nvdp__path path = nvdp__path(job->out, "state.ckpt");
     nvdp__autoptr(json_decref) json_t *object = NULL;
     if (nvdp__rank(job->ctx) != 0) return NVDP_OK;
-    if (job->metrics != NULL && fsync(fileno(job->metrics)) != 0) /* the state counts its lines */
+    /* must be on the disk before the state, which counts its lines */
+    if (job->metrics != NULL && fsync(fileno(job->metrics)) != 0)
         return nvdp__fail_errno(job->ctx, errno, "cannot write %s/metrics.jsonl", job->out);
     job->optimizer_steps = job->optimizer.steps_taken;
     object = json_pack("{s:i}", "version", VERSION);

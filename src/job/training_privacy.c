@@ -1,5 +1,5 @@
-/* Recomputes the privacy of the training of a folder's model from the run's record, for
- * nvdp_training_privacy; last, its result table. */
+/* Recomputes, from the run's record, the privacy of the training of a folder's model, for
+ * nvdp_training_privacy(). The file ends with the table of this result. */
 #include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads the folder's records, by their names, and finds the object `dp` (NULL: not private) and the
- * number of steps that were done. Fails for a folder without a record. */
+/* Reads the records of the folder. Finds the object `dp` (NULL if training was not private) and
+ * the number of finished steps. Fails for a folder without a record. */
 static nvdp_status find_record(struct nvdp_context *ctx, const char *directory, json_t *records,
                                const json_t **dp, struct nvdp_training_privacy *out) {
     static const char *const names[] = {"result.json", "run.json", "config.json"};
@@ -38,7 +38,8 @@ static nvdp_status find_record(struct nvdp_context *ctx, const char *directory, 
     if (*dp == NULL)
         *dp = ended = json_object_get(json_object_get(config, "nvdp_pretraining"), "dp");
     const json_t *last = ended != NULL ? ended : *dp, *done = json_object_get(last, "steps_done"),
-                 *steps = json_object_get(last, "steps"); /* done, of an earlier version */
+                 /* number of finished steps, as an earlier version wrote it */
+                                                          *steps = json_object_get(last, "steps");
     out->steps_done = (uint64_t)json_integer_value(done != NULL ? done : steps);
     out->finished = ended != NULL && (ended == json_object_get(result, "dp") || done == NULL ||
                                       json_equal(done, steps));

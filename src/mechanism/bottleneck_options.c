@@ -1,4 +1,4 @@
-/* The options of a bottleneck (docs/nvib.md, docs/vib.md): tables, defaults, checks across
+/* The options of a bottleneck (docs/nvib.md, docs/vib.md): tables, defaults, and checks across
  * options. */
 #include "mechanism/bottleneck_options.h"
 
@@ -8,7 +8,7 @@
 
 enum { MAX_DIM = 1 << 20, MAX_HEADS = 1 << 12, MAX_KAPPA = 1024, MAX_LENGTH = 1 << 20 };
 
-#ifndef METHODS /* a test adds one */
+#ifndef METHODS /* a test adds a method */
 #define METHODS "mechanism/members.inc"
 #endif
 
@@ -181,8 +181,8 @@ static nvdp_status check_sizes(struct nvdp_context *ctx, const struct nvdp__nvib
     return NVDP_OK;
 }
 
-/* The bound of a sequence clip covers one sample of rows with variances 1, whose number is the
- * same for every text. Nothing else may be read. */
+/* Checks the conditions of a sequence clip. The bound of the clip covers one sample of rows with
+ * variances 1, whose number is the same for every text, and readers must see nothing else. */
 static nvdp_status check_sequence(struct nvdp_context *ctx,
                                   const struct nvdp__nvib_config *config) {
     const struct nvdp__clip_config *clip = &config->clip;
@@ -267,8 +267,9 @@ static size_t largest_divisor(size_t n, size_t limit) {
     return divisor;
 }
 
-/* If the width is the encoder's, one query row per text suffices. A narrow latent does better
- * with all rows, weighted by pi. Without hidden padding, the papers' mean over tokens is meant. */
+/* Resolves the pool "auto". If the width is the encoder's, one query row per text suffices. A
+ * narrow latent does better with all rows, weighted by pi. Without hidden padding, "auto" is the
+ * papers' mean over tokens. */
 static enum nvdp_pool automatic_pool(const struct nvdp__nvib_config *config, size_t hidden_size) {
     if (config->length_policy == NVDP_LENGTH_PUBLIC) return NVDP_POOL_MEAN;
     if (config->weights == NVDP__WEIGHTS_CONSTANT) return NVDP_POOL_FIRST;

@@ -1,5 +1,5 @@
-/* Shared by mechanisms: the components of a text, the rows of a batch's sample, export of
- * posteriors. */
+/* The parts that mechanisms share: the components of a text, the rows of a batch's sample, and
+ * the export of posteriors. */
 #include "mechanism/mechanism.h"
 
 #include <math.h>
@@ -103,7 +103,8 @@ static nvdp_status none_plan(void *self, const struct nvdp__device *dev, size_t 
     (void)max_tokens;
     (void)longest;
     none->max_texts = max_texts;
-    if (!none->bert->has_pooler) return NVDP_OK; /* only the states of words are needed */
+    /* without a pooler, only the states of words are needed */
+    if (!none->bert->has_pooler) return NVDP_OK;
     nvdp__pooler_plan(none->bert, max_texts, training, arena, &none->pooler);
     return NVDP_OK;
 }
@@ -150,7 +151,7 @@ static nvdp_status none_forward_sample(void *self, const struct nvdp__device *de
                       "method base has no sample to read");
 }
 
-/* Needs no initialization: the pooler belongs to the encoder. */
+/* There is nothing to initialize, because the pooler belongs to the encoder. */
 static const struct nvdp__mechanism none = {
     .name = "none",
     .create = none_create,

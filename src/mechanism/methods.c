@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#ifndef METHODS /* a test adds one */
+#ifndef METHODS /* a test adds a method */
 #define METHODS "mechanism/members.inc"
 #endif
 

@@ -1,5 +1,5 @@
-/* The initial map of the means from D to p dimensions: principal component analysis (PCA) of the
- * encoder's outputs, or a random orthonormal map; in double, with products by BLAS.
+/* The initial map of the means from D to p dimensions: principal component analysis (PCA) of the encoder's outputs, or
+ * a random orthonormal map. The computation is in double, with products by BLAS.
  *
  *     C = 1/n sum_r (x_r - m)(x_r - m)^T,   m the mean of the n rows
  *     map = the p leading eigenvectors of C, each with the sign that makes its largest entry positive */
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Gram-Schmidt, twice: the second pass removes rounding errors of the first. A row that depends
- * on earlier ones (fewer varying directions than rows) is replaced by an axis. */
+/* Orthonormalizes by Gram-Schmidt, twice: the second pass removes rounding errors of the first. A row that depends
+ * on earlier rows (fewer varying directions than rows) is replaced by an axis. */
 static void orthonormalize(int p, int dim, double *row) {
     size_t axis = 0;
     for (int i = 0; i < p;) {
@@ -29,12 +29,12 @@ static void orthonormalize(int p, int dim, double *row) {
             i++;
             continue;
         }
-        memset(r, 0, (size_t)dim * sizeof *r); /* processed next like any row */
+        memset(r, 0, (size_t)dim * sizeof *r); /* the axis is processed next, as any row */
         r[axis++] = 1;
     }
 }
 
-/* Random orthonormal rows [rows, dim], from normals of the stream of this p. */
+/* Draws random orthonormal rows [rows, dim], from normals of a stream that depends on p. */
 static void random_rows(uint64_t seed, size_t p, size_t rows, size_t dim, double *out) {
     struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_INIT, 0, p);
@@ -42,7 +42,7 @@ static void random_rows(uint64_t seed, size_t p, size_t rows, size_t dim, double
     orthonormalize((int)rows, (int)dim, out);
 }
 
-/* C [dim, dim], both triangles; centers x [rows, dim] in place. */
+/* Computes C [dim, dim], both triangles; centers x [rows, dim] in place. */
 static void covariance(int rows, int dim, double *x, double *mean, double *cov) {
     for (int r = 0; r < rows; r++)
         cblas_daxpy(dim, 1.0 / rows, x + (size_t)r * (size_t)dim, 1, mean, 1);
@@ -52,7 +52,7 @@ static void covariance(int rows, int dim, double *x, double *mean, double *cov) 
                 0, cov, dim);
 }
 
-/* Row k of map = sum_i vectors[i, k] basis[i]; scratch [p, dim]. */
+/* Computes row k of map = sum_i vectors[i, k] basis[i]; scratch [p, dim]. */
 static void take_leading(int dim, int p, int q, const double *basis, const double *vectors,
                          double *scratch, float *map) {
     cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, p, dim, q, 1, vectors, q, basis, dim, 0,
@@ -65,10 +65,10 @@ static void take_leading(int dim, int p, int q, const double *basis, const doubl
     }
 }
 
-/* Few of many directions: subspace iteration from a random start (Halko, Martinsson & Tropp
- * 2011, algorithm 4.4), then the small problem in the subspace. The error of a direction
- * decreases as (variance outside the q / its own variance)^PASSES. Many directions: q = dim,
- * where the subspace is the whole space and needs no iteration; O(dim^3). */
+/* Uses subspace iteration from a random start for few of many directions (Halko, Martinsson & Tropp 2011, algorithm
+ * 4.4), then solves the small problem in the subspace. The error of a direction decreases as (variance outside the q
+ * directions / variance of the direction)^PASSES. For many directions, q = dim: the subspace is the whole space and
+ * needs no iteration; O(dim^3). */
 enum { SPARE = 8, PASSES = 30 };
 
 static nvdp_status eigenmap(struct nvdp_context *ctx, size_t dim, size_t p, uint64_t seed,
@@ -103,7 +103,7 @@ static nvdp_status eigenmap(struct nvdp_context *ctx, size_t dim, size_t p, uint
 
 nvdp_status nvdp__pca_map(struct nvdp_context *ctx, size_t rows, size_t dim, size_t p,
                           const float *hidden, uint64_t seed, float *map) {
-    if (rows < p) { /* a random orthonormal map */
+    if (rows < p) { /* too few rows: a random orthonormal map */
         nvdp__autofree double *row = NULL;
         NVDP_TRY(NVDP__NEW(ctx, row, p * dim));
         random_rows(seed, p, p, dim, row);
@@ -134,8 +134,8 @@ nvdp_status nvdp__pca_map(struct nvdp_context *ctx, size_t rows, size_t dim, siz
 
 enum { MAX_ROWS = 8192 }; /* max hidden states from which principal directions are computed */
 
-/* Computes the mean of the rows' coordinates under `map` into `mean` [p]; returns the root mean
- * square of their deviations from it. */
+/* Computes the mean of the rows' coordinates under `map` into mean [p]; returns the root mean square of the
+ * deviations from this mean. */
 static double spread(size_t rows, size_t d, size_t p, const float *hidden, const float *map,
                      double *mean) {
     double square = 0;
@@ -171,8 +171,8 @@ nvdp_status nvdp__means_initialize(struct nvdp_context *ctx, const struct nvdp__
     }
     if (rows > 0) nvdp__download(dev, rows * d, hidden, host);
     if (p < d) NVDP_TRY(nvdp__pca_map(ctx, rows, d, p, host, seed, map));
-    /* Scales the map to unit spread about the rows' mean, which the bias subtracts. Encoders differ by factors in
-     * both, and a latent far narrower than its noise learns nothing. */
+    /* Scales the map so that the rows have unit spread about their mean, which the bias subtracts. Encoders differ
+     * by factors in mean and spread, and a latent far narrower than its noise learns nothing. */
     const double scale = p < d && rows >= p ? spread(rows, d, p, host, map, mean) : 0;
     for (size_t i = 0; scale > 0 && i < p; i++) {
         bias[i] = (float)(-mean[i] / scale);
