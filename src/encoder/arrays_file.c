@@ -1,7 +1,8 @@
-/* Writes named arrays to HDF5, NumPy (.npz, .npy) and safetensors, and to a table in Parquet. The shapes are known before the first row, so that the
- * position of each row in the file is, too.
+/* Writes named arrays to HDF5, NumPy (.npz, .npy) and safetensors, and to a table in Parquet. The shapes are known
+ * before the first row is written, so the position of each row in the file is known, too.
  *
- * The order of this file: the struct, HDF5, bytes at positions, safetensors, NumPy, Parquet, the table of formats, functions. */
+ * This file has, in this order, the struct, HDF5, bytes at positions, safetensors, NumPy, Parquet, the table of
+ * formats and the functions. */
 #include "encoder/arrays_file.h"
 #include "base/file.h"
 #include "base/own.h"
@@ -20,26 +21,26 @@ enum { NAME_SIZE = 32, MAX_ATTRIBUTES = 12 };
 struct array {
     char name[NAME_SIZE];
     enum nvdp__h5_type type;
-    size_t rows, width; /* width 0: one dimension */
+    size_t rows, width; /* width 0 stands for an array with one dimension */
     uint64_t start;     /* position of the first row in the file */
     uint64_t bytes;     /* size of all rows */
-    uint64_t local;     /* .npz: position of the member */
-    uint32_t checksum;  /* .npz: of the bytes of the member until now */
-    float *buffer;      /* .parquet: [group_rows, width] */
+    uint64_t local;     /* .npz: position of the member in the file */
+    uint32_t checksum;  /* .npz: checksum of the bytes of the member so far */
+    float *buffer;      /* .parquet: [group_rows, width] rows that are not written yet */
     size_t buffered, group;
 };
 
 struct attribute {
     const char *name;
     char *text;
-    int64_t whole; /* for a number */
+    int64_t whole; /* value of a number */
     bool number;
 };
 
 struct format {
     const char *suffix;
-    const char *only; /* the only array that such a file has; NULL: all */
-    bool table;       /* the file takes only arrays with one row per text */
+    const char *only; /* name of the only array that the file takes; NULL if the file takes all */
+    bool table;       /* true if the file takes only arrays with one row per text */
     bool checksums;
     nvdp_status (*open)(struct nvdp__arrays *file, const char *format);
     nvdp_status (*begin)(struct nvdp__arrays *file);
@@ -57,8 +58,8 @@ struct nvdp__arrays {
     size_t count, capacity;
     struct attribute attribute[MAX_ATTRIBUTES];
     size_t attributes;
-    struct nvdp__h5 *h5;        /* of HDF5 */
-    struct nvdp__output output; /* of the other formats */
+    struct nvdp__h5 *h5;        /* output for HDF5 */
+    struct nvdp__output output; /* output for all other formats */
     struct nvdp__parquet_table table;
     struct nvdp__parquet_field *field;
     size_t group_rows; /* rows per group of a table */
@@ -93,7 +94,7 @@ static nvdp_status h5_commit(struct nvdp__arrays *file) {
     return nvdp__h5_commit(file->h5, true);
 }
 
-/* --- bytes at positions, for the other formats --- */
+/* --- bytes at positions, for all other formats --- */
 
 static nvdp_status open_output(struct nvdp__arrays *file, const char *format) {
     NVDP_TRY(nvdp__output_open(file->ctx, file->path, &file->output));
@@ -157,11 +158,11 @@ static nvdp_status safetensors_begin(struct nvdp__arrays *file) {
     return put(file, 0, size, header);
 }
 
-/* --- NumPy: an NPY file, or a ZIP file of them that are not compressed (APPNOTE.TXT 6.3.10) --- */
+/* --- NumPy: an NPY file, or a ZIP file of uncompressed NPY files (APPNOTE.TXT 6.3.10) --- */
 
 enum { NPY_HEAD = 128, LOCAL = 30 + 20, CENTRAL = 46 + 28, WIDE16 = 0xffff };
-enum { VERSION = 45 /* the first with 64 bits */, DAY = 1 << 5 | 1 /* 1980-01-01 */ };
-static const uint64_t WIDE32 = UINT32_MAX; /* the number is in the extra field */
+enum { VERSION = 45 /* first version with 64-bit sizes */, DAY = 1 << 5 | 1 /* 1980-01-01 */ };
+static const uint64_t WIDE32 = UINT32_MAX; /* marks a number that is stored in the extra field */
 
 static nvdp_status put_npy_head(struct nvdp__arrays *file, struct array *a) {
     char head[NPY_HEAD + 1] = "\x93NUMPY\1", *dictionary = head + 10;
@@ -202,7 +203,7 @@ static size_t member_name(const struct array *a, char name[NAME_SIZE + 4]) {
     return (size_t)nvdp__snprintf(name, NAME_SIZE + 4, "%s.npy", a->name);
 }
 
-/* Writes the header in front of a member. */
+/* Writes the header before a member. */
 static nvdp_status put_local(struct nvdp__arrays *file, const struct array *a) {
     unsigned char bytes[LOCAL + NAME_SIZE + 4];
     char name[NAME_SIZE + 4];
@@ -216,7 +217,8 @@ static nvdp_status put_local(struct nvdp__arrays *file, const struct array *a) {
     return put(file, a->local, (size_t)(at - bytes), bytes);
 }
 
-/* Writes the entry of a member in the list at the end of the file, at *end, and moves *end behind it. */
+/* Writes the entry of a member in the list at the end of the file, at *end, and moves *end to the first byte after
+ * the entry. */
 static nvdp_status put_central(struct nvdp__arrays *file, const struct array *a, uint64_t *end) {
     unsigned char bytes[CENTRAL + NAME_SIZE + 4];
     char name[NAME_SIZE + 4];
@@ -253,8 +255,9 @@ static nvdp_status npz_commit(struct nvdp__arrays *file) {
         NVDP_TRY(put_central(file, a, &end));
     }
     NUMBERS(bytes, {4, 0x06064b50}, {8, 44}, {2, VERSION}, {2, VERSION}, {4, 0}, {4, 0},
-            {8, file->count}, {8, file->count}, {8, end - list}, {8, list}, /* where it is: */
-            {4, 0x07064b50}, {4, 0}, {8, end}, {4, 1},                      /* the end: */
+            /* the position of the list: */
+            {8, file->count}, {8, file->count}, {8, end - list}, {8, list}, {4, 0x07064b50}, {4, 0},
+            {8, end}, {4, 1}, /* the end record: */
             {4, 0x06054b50}, {2, 0}, {2, 0}, {2, WIDE16}, {2, WIDE16}, {4, WIDE32}, {4, WIDE32},
             {2, 0});
     NVDP_TRY(put(file, end, sizeof bytes, bytes));

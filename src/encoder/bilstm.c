@@ -2,8 +2,8 @@
  * Feyisetan et al. 2020, Qu et al. 2021): fixed word embeddings, dropout, layers of both
  * directions.
  *
- * Parameters have torch.nn.LSTM's names and layout, gates i, f, g, o. PyTorch adds two
- * biases; only their first is stored. */
+ * Parameters have torch.nn.LSTM's names and layout, gates i, f, g, o. PyTorch adds two biases; only the first bias
+ * is stored here. */
 #include "encoder/row.h"
 
 #include "tensor/per_example.h"
@@ -15,7 +15,8 @@
 enum { NAME_SIZE = 120, DIRECTIONS = 2, GATES = 4 };
 enum { WEIGHT = NVDP__PARAM_OPTIONAL | NVDP__PARAM_DECAY | NVDP__PARAM_SET | NVDP__PARAM_LINEAR };
 
-/* Parameter indices of a layer's tensors, forward and backward direction: struct nvdp__bert's `own`. */
+/* Parameter indices of the tensors of a layer, in forward and backward direction; `own` of struct nvdp__bert points
+ * to these structs. */
 struct lstm_layer {
     size_t input[DIRECTIONS], recurrent[DIRECTIONS],
         bias[DIRECTIONS]; /* [4H, inputs], [4H, H], [4H] */
@@ -25,7 +26,7 @@ static const struct lstm_layer *layer_of(const struct nvdp__bert *bert, size_t l
     return (const struct lstm_layer *)bert->own + layer;
 }
 
-/* Units per direction: H. */
+/* Returns H, the number of units per direction. */
 static size_t units_in(const struct nvdp_bert_config *config) {
     return config->hidden_size / DIRECTIONS;
 }
@@ -34,7 +35,7 @@ static size_t inputs_of(const struct nvdp__bert *bert, size_t layer) {
     return layer == 0 ? bert->config.embedding_size : bert->config.hidden_size;
 }
 
-/* Two layers of how->units per direction over the word embeddings of `from`. */
+/* Returns the configuration of two layers with how->units per direction over the word embeddings of `from`. */
 static struct nvdp_bert_config over_words(const struct nvdp_bert_config *from,
                                           const struct nvdp__over_words *how) {
     enum { LAYERS = 2 };
@@ -66,7 +67,7 @@ static size_t parameter_count(const struct nvdp_bert_config *config) {
 
 /* ---- parameters ---- */
 
-/* Adds a tensor of both directions, the second after the first. */
+/* Adds a tensor of each direction, the second after the first. */
 static nvdp_status add(struct nvdp__params *params, const char *what, size_t layer, int rank,
                        size_t rows, size_t cols, unsigned flags, bool joined,
                        size_t index[DIRECTIONS]) {
@@ -99,9 +100,9 @@ static nvdp_status declare(struct nvdp__bert *bert, struct nvdp__params *params)
     return NVDP_OK;
 }
 
-/* Initializes the layers; the embeddings come from a checkpoint. The variance is that of
- * torch.nn.LSTM's uniform(-1/sqrt(H), 1/sqrt(H)). Forget gates are initially open, with bias 1
- * (Gers et al. 2000; Jozefowicz et al. 2015). */
+/* Initializes the layers; the embeddings come from a checkpoint. The variance is the same as in torch.nn.LSTM, which
+ * draws uniform(-1/sqrt(H), 1/sqrt(H)). Forget gates are initially open, with bias 1 (Gers et al. 2000; Jozefowicz
+ * et al. 2015). */
 static void initialize_layers(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                               struct nvdp__params *params, uint64_t seed) {
     size_t units = units_in(&bert->config);
@@ -126,17 +127,17 @@ static void initialize(const struct nvdp__bert *bert, const struct nvdp__device 
 
 struct lstm_cache {
     struct nvdp__steps steps;
-    int32_t *ids;             /* [T] in the order of `steps`, like the following arrays */
+    int32_t *ids;             /* [T] in the order of `steps`, as the arrays below */
     float *embedded;          /* [T, E] */
-    float *scratch, *earlier; /* for the kernels; [T, H] */
+    float *scratch, *earlier; /* scratch buffer for the kernels; [T, H] scratch buffer */
     float *d_out;             /* [T, 2H] */
     float
-        /* [T, 8H] gradients of the gates in the batch's order, for per-example gradients */
+        /* [T, 8H] gradients of the gates in the order of the batch, for per-example gradients */
         *by_text;
     struct {
         float *gates, *cell, *out; /* [T, 8H], [T, 2H], [T, 2H] */
-        float *read;               /* [T, E or 2H] inputs of products, in the batch's order */
-        float *before[DIRECTIONS]; /* [T, H] states before each token, in the batch's order */
+        float *read;               /* [T, E or 2H] inputs of products, in the order of the batch */
+        float *before[DIRECTIONS]; /* [T, H] states before each token, in the order of the batch */
     } layer[];
 };
 
@@ -159,7 +160,8 @@ static void plan(const struct nvdp__bert *bert, const struct nvdp__device *dev, 
                {&lstm->embedded, max_tokens * bert->config.embedding_size},
                {&lstm->scratch, nvdp__lstm_scratch(wide / DIRECTIONS, max_texts)});
     for (size_t i = 0; i < layers; i++) {
-        if (i > 0) lstm->layer[i] = lstm->layer[0]; /* shared, except in training */
+        /* all layers share the memory of layer 0, except in training */
+        if (i > 0) lstm->layer[i] = lstm->layer[0];
         if (cache->training || i == 0)
             NVDP__TAKE(arena, {&lstm->layer[i].gates, max_tokens * GATES * wide},
                        {&lstm->layer[i].cell, max_tokens * wide});
@@ -180,7 +182,7 @@ static void plan(const struct nvdp__bert *bert, const struct nvdp__device *dev, 
 
 /* ---- passes ---- */
 
-/* W of both directions as one layer; float32 on every device, like the recurrence. */
+/* Returns W of both directions as one layer, in float32 on every device because the recurrence is in float32. */
 static struct nvdp__linear input_of(const struct nvdp__bert *bert,
                                     const struct nvdp__params *params, size_t layer, size_t rows) {
     const struct lstm_layer *at = layer_of(bert, layer);
@@ -303,7 +305,7 @@ static void backward(const struct nvdp__bert *bert, const struct nvdp__device *d
 
 /* ---- pooler: the last token's forward state and the first token's backward state ---- */
 
-/* Returns row indices into `hidden` as [2T, H]. */
+/* Returns row indices into `hidden`, which is read as [2T, H]. */
 static const int32_t *ends_of(const struct nvdp__batch *batch, const struct nvdp__pooler *pooler) {
     for (size_t b = 0; b < batch->texts; b++) {
         pooler->ends[DIRECTIONS * b] = DIRECTIONS * (batch->offset[b + 1] - 1);
@@ -361,7 +363,7 @@ const struct nvdp__encoder_row nvdp__encoder_bilstm = {
             [NVDP__KEY_EMBEDDING_SIZE] = "embedding_size",
             [NVDP__KEY_HIDDEN_DROPOUT] = "hidden_dropout_prob",
             [NVDP__KEY_INITIALIZER_RANGE] = "initializer_range"},
-    .token_types = true, /* of a data set's pairs; both are treated alike */
+    .token_types = true, /* token types of a data set's pairs; both types are treated alike */
     .word_vectors = true,
     .per_example = true,
     .over_words = over_words,

@@ -14,9 +14,9 @@
 
 enum { CHUNK = 1 << 14, NAME_SIZE = 160, SHAPE_SIZE = 256, FEW = 3, GROUPS = 12, LIST_SIZE = 2400 };
 
-/* Names for one notice: a few are listed, others are counted per part of the model. */
+/* Names for one notice: a few names are listed, and the other names are counted per part of the model. */
 struct group {
-    const char *name; /* not terminated */
+    const char *name; /* not NUL-terminated */
     size_t length;
     size_t count;
 };
@@ -26,7 +26,7 @@ struct list {
     size_t groups, count, grouped;
 };
 
-/* The encoder whose prefix a name has; NULL: none. */
+/* Returns the encoder whose prefix a name has; NULL if there is none. */
 static const struct nvdp__encoder_row *row_of(const char *name) {
     for (size_t i = 0; nvdp__encoders[i] != NULL; i++) {
         const char *prefix = nvdp__encoders[i]->names.prefix;
@@ -36,18 +36,18 @@ static const struct nvdp__encoder_row *row_of(const char *name) {
     return NULL;
 }
 
-/* A name without the encoder's prefix. */
+/* Returns a name without the encoder's prefix. */
 static const char *bare_name(const char *name) {
     const struct nvdp__encoder_row *row = row_of(name);
     return row != NULL ? name + strlen(row->names.prefix) + 1 : name;
 }
 
-/* `name` is kept, not copied. */
+/* Adds `name` to a list, without copying it. */
 static void list_add(struct list *list, const char *name) {
     if (list->count < FEW) list->few[list->count] = name;
     list->count++;
     const char *bare = bare_name(name);
-    /* of the name of a model part: nvib, cls, bert.pooler */
+    /* length of the name of a model part: nvib, cls, bert.pooler */
     const size_t length = (size_t)(bare - name) + strcspn(bare, ".");
     size_t at = 0;
     while (at < list->groups &&
@@ -69,7 +69,7 @@ static void list_notice(struct nvdp_context *ctx, const struct list *list, const
         nvdp__append(&to, "%s%s", i > 0 ? ", " : "", list->few[i]);
     for (size_t i = 0; list->count > FEW && i < list->groups; i++) {
         const struct group *group = &list->group[i];
-        /* a foreign name may have any length */
+        /* the name of an unknown tensor may have any length */
         int length = group->length < NAME_SIZE ? (int)group->length : NAME_SIZE;
         nvdp__append(&to, "%s%.*s%s (%zu)", i > 0 ? ", " : "", length, group->name,
                      group->name[group->length] != '\0' ? ".*" : "", group->count);
@@ -86,10 +86,11 @@ struct loading {
     struct nvdp__weight_files *file;
     const struct nvdp__params *params;
     float *to;            /* [params->total] destination */
-    unsigned among, want; /* reads only tensors whose flags, masked by `among`, equal `want` */
-    bool quiet;           /* no notices */
-    const struct nvdp__weight **source; /* [params->count], NULL if the file has none */
-    bool *used;                         /* [tensors of the file] */
+    unsigned among, want; /* only tensors whose flags, masked by `among`, equal `want` are read */
+    bool quiet;           /* true to log no notices */
+    /* [params->count] tensor in the file; NULL if the file has none */
+    const struct nvdp__weight **source;
+    bool *used; /* [tensors of the file] true if the tensor was used */
     struct list missing, unknown;
 };
 
@@ -97,7 +98,8 @@ static bool has_tail(const char *name, const char *tail) {
     return strcmp(name, tail) == 0 || nvdp__ends_with(name, tail);
 }
 
-/* The name with the older names of LayerNorm's parameters: gamma for weight, beta for bias. */
+/* Writes a name with the older names of LayerNorm's parameters: gamma for weight, beta for bias. Returns false if
+ * the name has no older form. */
 static bool older_name(const char *name, char older[NAME_SIZE]) {
     static const char *const rename[][2] = {{"LayerNorm.weight", "LayerNorm.gamma"},
                                             {"LayerNorm.bias", "LayerNorm.beta"}};
@@ -110,8 +112,8 @@ static bool older_name(const char *name, char older[NAME_SIZE]) {
     return false;
 }
 
-/* Finds the file's tensor for a declared name: as it is, without the encoder's prefix, or with
- * the older names. An encoder over another model's words accepts these from any type. */
+/* Finds the file's tensor for a declared name: the name itself, the name without the encoder's prefix, or with the
+ * older names. An encoder over the words of another model accepts the word embeddings of any model type. */
 static const struct nvdp__weight *find(const struct nvdp__weight_files *file, const char *name) {
     const char *const spelling[] = {name, bare_name(name)};
     for (int i = 0; i < 2; i++) {
@@ -145,7 +147,7 @@ static const char *shape_text(int rank, const size_t *shape, char text[SHAPE_SIZ
     return text;
 }
 
-/* Fails because the file lacks a tensor. If the file has the name with another prefix, names that tensor. */
+/* Fails because the file lacks a tensor. If the file has the name with another prefix, the message has that name. */
 static nvdp_status fail_missing(const struct loading *loading, const char *name,
                                 const char *expected) {
     const char *bare = bare_name(name), *other = NULL;
@@ -166,7 +168,7 @@ static nvdp_status fail_missing(const struct loading *loading, const char *name,
                       loading->path, name, expected, other);
 }
 
-/* True for a tensor of a layer beyond those that were declared: layer 0 has the same tensor. */
+/* Returns true for a tensor of a layer beyond the declared layers, that is, if layer 0 has the same tensor. */
 static bool is_deeper(const struct nvdp__params *params, const char *name) {
     char first[NAME_SIZE];
     const char *at = name;
@@ -214,7 +216,7 @@ static nvdp_status match(struct loading *loading, size_t index) {
                       found->name, expected, shape_text(found->rank, found->shape, have));
         return NVDP_OK;
     }
-    if (found->dtype > NVDP__DTYPE_BF16) /* an integer */
+    if (found->dtype > NVDP__DTYPE_BF16) /* the tensor has integers */
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: tensor '%s': expected F64, F32, F16 or BF16, found %s", weight->path,
                           found->name, nvdp__dtype_name(found->dtype));
@@ -251,14 +253,14 @@ static nvdp_status read_file(struct loading *loading) {
     NVDP_TRY(NVDP__ARRAYS(ctx, &memory, NVDP__ITEMS(loading->source, loading->params->count),
                           NVDP__ITEMS(loading->used, file->count), NVDP__ITEMS(chunk, CHUNK)));
     for (size_t i = 0; i < loading->params->count; i++)
-        NVDP_TRY(match(loading, i)); /* check all tensors before changing any value */
+        NVDP_TRY(match(loading, i)); /* all tensors are checked before any value changes */
     for (size_t i = 0; i < loading->params->count; i++) {
         bool wanted = (loading->params->entry[i].flags & loading->among) == loading->want;
         if (loading->source[i] != NULL && wanted) NVDP_TRY(load_tensor(loading, i, chunk));
     }
     for (size_t i = 0; i < file->count; i++) {
         const char *name = file->tensor[i].info.name;
-        /* older files have a buffer of PyTorch with the positions 0, 1, 2, ... */
+        /* older files have a PyTorch buffer with the positions 0, 1, 2, ... */
         if (loading->used[i] || has_tail(name, "embeddings.position_ids")) continue;
         list_add(&loading->unknown, name);
         if (deeper == NULL && is_deeper(loading->params, name)) deeper = name;
@@ -282,7 +284,8 @@ nvdp_status nvdp__checkpoint_load_file(const struct nvdp__device *dev, const cha
     return status;
 }
 
-/* The path of a directory's weights; free() it. Fails for the model of an unfinished run. */
+/* Finds the path of a directory's weights, which the caller frees with free(). Fails for the model of an unfinished
+ * run. */
 static nvdp_status find_weights(struct nvdp_context *ctx, const char *directory, char **path) {
     NVDP_TRY(nvdp__outdir_check_model(ctx, directory));
     return nvdp__weights_find(ctx, directory, path);
@@ -326,7 +329,8 @@ nvdp_status nvdp__checkpoint_save(const struct nvdp__device *dev, const char *di
 
 nvdp_status nvdp__checkpoint_save_as(const struct nvdp__device *dev, const char *directory,
                                      const struct nvdp__params *params, enum nvdp__dtype dtype) {
-    static const char *const metadata[] = {"format", "pt", NULL}; /* transformers requires it */
+    /* the library transformers requires this entry */
+    static const char *const metadata[] = {"format", "pt", NULL};
     struct saving saving = {dev, params};
     nvdp__autofree struct nvdp__tensor_source *source = NULL;
     NVDP_TRY(NVDP__NEW(params->ctx, source, params->count));

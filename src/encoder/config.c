@@ -1,5 +1,5 @@
-/* The configuration of encoders: members of config.json with their ranges, BERT's sizes by name,
- * reading and writing. */
+/* The configuration of encoders: members of config.json with their ranges, the names of BERT's
+ * sizes, reading and writing. */
 #include "encoder/checkpoint.h"
 #include "encoder/encoder.h"
 #include "encoder/row.h"
@@ -16,7 +16,8 @@
 
 /* ---- activations ---- */
 
-/* All names of transformers for the activations of this library; their own names come first. */
+/* All names that the library transformers has for the activations of this library; the names of
+ * this library come first. */
 static const struct {
     const char *name;
     enum nvdp_activation activation;
@@ -61,14 +62,14 @@ nvdp_status nvdp__activation_find(struct nvdp_context *ctx, const char *path, co
 
 /* ---- the numbers: their names and ranges ---- */
 
-/* The keys of a type are in its row (row.h). */
+/* The sizes in a configuration. The row of a model type has the type's keys (row.h). */
 static const struct size_field {
-    const char *name; /* name in this library */
+    const char *name; /* name of the member in this library */
     enum nvdp__config_key member;
     size_t at; /* offset of the size_t in struct nvdp_bert_config */
     bool required;
-    bool own;    /* belongs only to types with a key */
-    int64_t max; /* range is 1 to max; small enough that no product of sizes overflows */
+    bool own;    /* true if the member belongs only to types that have a key for it */
+    int64_t max; /* the range is 1 to max; max is so small that no product of sizes overflows */
 } sizes[] = {
 #define SIZE(member, key, required, own, max)                                                      \
     { #member, key, offsetof(struct nvdp_bert_config, member), required, own, max }
@@ -189,7 +190,7 @@ nvdp_status nvdp__bert_config_check(struct nvdp_context *ctx,
     for (int i = 0; i < REALS; i++) {
         const struct real_field *field = &reals[i];
         double value = real_of(config, i);
-        if (!(value >= field->min && value <= field->max)) /* refuses NaN too */
+        if (!(value >= field->min && value <= field->max)) /* also refuses NaN */
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'%s': expected %g to %g, found %g",
                               field->name, field->min, field->max, value);
     }
@@ -205,12 +206,13 @@ nvdp_status nvdp__bert_config_check(struct nvdp_context *ctx,
 
 /* ---- config.json ---- */
 
-/* Members of variants that use the same tensor names but compute something else, and the value
- * that is computed here. Other members of transformers' configurations do not change the states of
- * an encoder (chunk_size_feed_forward, use_cache, tie_word_embeddings, classifier_dropout, ...). */
+/* Members of variants that have the same tensor names but compute something else, and the value
+ * that this library computes. Other members of the library transformers do not change the states
+ * of an encoder (chunk_size_feed_forward, use_cache, tie_word_embeddings, classifier_dropout,
+ * ...). */
 static const struct {
     const char *key;
-    const char *expected; /* a string; NULL: false, null, or an empty object or array */
+    const char *expected; /* a string; NULL stands for false, null, or an empty object or array */
     const char *why;
 } variants[] = {
     {"position_embedding_type", "absolute", "positions that attention adds are not computed"},
@@ -253,7 +255,7 @@ static nvdp_status check_variant(struct nvdp_context *ctx, const char *path, con
     return NVDP_OK;
 }
 
-/* Refuses other values of the members that the row lists. */
+/* Refuses other values than those that the row lists for its members. */
 static nvdp_status check_only(struct nvdp_context *ctx, const char *path, const json_t *json,
                               const struct nvdp__encoder_row *row) {
     const struct nvdp__config_value *only = row->only;
@@ -387,7 +389,7 @@ nvdp_status nvdp__bert_config_write(struct nvdp_context *ctx, const char *direct
                                     json_t *extra) {
     nvdp__autoptr(json_decref) json_t *json = json_object();
     const struct nvdp__path path = nvdp__path(directory, "config.json");
-    int failed = 0; /* jansson has no memory */
+    int failed = 0; /* true if jansson has no memory */
     NVDP_TRY(nvdp__bert_config_check(ctx, config));
     if (architecture != NULL)
         failed |= json_object_set_new(json, "architectures", json_pack("[s]", architecture));

@@ -24,7 +24,7 @@ enum {
     NAME_SIZE = 32,
 };
 
-/* Files before version 0.1 call it "pooled". */
+/* Name of the pooler's output. Files before version 0.1 call it "pooled". */
 #define POOLER_OUTPUT "pooler_output"
 
 /* --- options --- */
@@ -36,12 +36,14 @@ static const char *const normalize_names[] = {
 struct options {
     const char *model; /* directory in Hugging Face layout, or RUN/model of a base run */
     size_t
-        /* of texts without one; 0: that of the model folder, else the longest supported */
+        /* max length of texts that state none; 0: the length of the model folder, else the
+         * longest supported length */
         max_length;
     size_t batch;
     enum nvdp__pooling pooling;
     enum normalize normalize;
-    const char *input, *jsonl; /* texts in any format; JSON lines. One is NULL */
+    /* file of texts in any format; file of JSON lines. One of the two is NULL */
+    const char *input, *jsonl;
     const char *text_column, *text_pair_column;
     const char *out;
     bool all_layers, only_embeddings;
@@ -106,11 +108,12 @@ const struct nvdp__kind nvdp__kind_encode = {"encode", {&encode_schema}};
 
 const struct nvdp__kind nvdp__kind_encoder = {"encoder", {&encoder_schema}};
 
-/* A dense layer over sentence vectors. */
+/* A dense layer after the pooling of sentence vectors. */
 struct layer {
     struct nvdp__params params;
-    struct nvdp__dense dense; /* bias: only if the step has one */
-    size_t residual;          /* weight of the projected input; SIZE_MAX: none */
+    struct nvdp__dense dense; /* has a bias only if the step has one */
+    /* parameter that projects the input for the residual; SIZE_MAX if there is none */
+    size_t residual;
 };
 
 /* The encoder, the heads of its checkpoint, and memory for one batch. */
@@ -119,12 +122,13 @@ struct nvdp_encoder {
     struct options options;
     nvdp__encoder_accept *accept;
     size_t max_length;
-    struct nvdp_tokenizer *tokenizer; /* NULL in nvdp_encode(), whose reader has one */
+    /* NULL in nvdp_encode(), where the reader owns the tokenizer */
+    struct nvdp_tokenizer *tokenizer;
     struct nvdp__device dev;
     struct nvdp_bert_config config;
     char fingerprint[65];
     bool has_pooler, has_classifier;
-    size_t outputs; /* of the classifier */
+    size_t outputs; /* number of outputs of the classifier */
     struct nvdp__bert bert;
     struct nvdp__dense classifier;
     struct nvdp__params params;
@@ -132,23 +136,23 @@ struct nvdp_encoder {
     struct nvdp__arena arena;
     float *logits; /* [texts, outputs] */
     struct nvdp__sentence sentence;
-    struct layer layer[NVDP__SENTENCE_STEPS]; /* of the sentence's dense steps */
-    float *vector;                            /* [texts, p]; NULL: no pooling */
+    struct layer layer[NVDP__SENTENCE_STEPS]; /* layers of the sentence's dense steps */
+    float *vector;                            /* [texts, p]; NULL if there is no pooling */
     float *buffer[2];                         /* [texts, widest] vectors before and after a step */
-    float *part;   /* [texts, max(d, p)] one of several poolings; a residual */
-    float *weight; /* [tokens] of the tokens in their text's vector */
-    int32_t *last; /* [texts] last tokens */
-    /* set during a call */
+    float *part;   /* [texts, max(d, p)] the result of one of several poolings; a residual */
+    float *weight; /* [tokens] weights of the tokens in the vector of their text */
+    int32_t *last; /* [texts] index of each text's last token */
+    /* members set during a call */
     const struct nvdp_dataset *data;
     struct nvdp__batch *batch;
     float *host; /* [tokens, d] */
     struct nvdp__arrays *file;
-    float *states, *vectors; /* the caller's arrays if there is no file; NULL: not needed */
+    float *states, *vectors; /* the caller's arrays if there is no file; NULL if not wanted */
 };
 
 /* --- the model --- */
 
-/* Finds a tensor by its name with or without the encoder's prefix. */
+/* Finds a tensor by its name, with or without the encoder's prefix. */
 static const struct nvdp__weight *find_tensor(const struct nvdp__weight_files *weights,
                                               const struct nvdp__names *names, const char *part) {
     char name[128];
@@ -221,7 +225,7 @@ static nvdp_status load_layers(struct nvdp_encoder *encode) {
     return NVDP_OK;
 }
 
-/* Determines pooling, normalization and length: from the options, else from the model's folder. */
+/* Determines pooling, normalization and length from the options, else from the model's folder. */
 static nvdp_status choose(struct nvdp_encoder *encode) {
     const struct options *options = &encode->options;
     struct nvdp__sentence *sentence = &encode->sentence;
@@ -264,7 +268,7 @@ static void plan(struct nvdp_encoder *encode, size_t tokens, size_t texts) {
         encode->logits = nvdp__arena_take(&encode->arena, texts * encode->outputs);
     const struct nvdp__sentence *sentence = &encode->sentence;
     if (sentence->poolings == 0) return;
-    /* of a vector before, between and after the steps */
+    /* width of a vector before, between and after the steps */
     size_t widest = sentence->poolings * encode->config.hidden_size;
     for (size_t i = 0; i < sentence->steps; i++)
         widest = nvdp__max(widest, sentence->step[i].out);
@@ -279,7 +283,7 @@ static nvdp_status allocate(struct nvdp_encoder *encode, bool file) {
     const struct nvdp_dataset *data = encode->data;
     size_t batch = encode->options.batch;
     size_t texts = nvdp__min(batch, data->count);
-    size_t tokens = 0; /* max of one batch */
+    size_t tokens = 0; /* max number of tokens of a batch */
     for (size_t first = 0; first < data->count; first += batch) {
         const size_t end = nvdp__min(first + batch, data->count);
         tokens = nvdp__max(tokens, data->offset[end] - data->offset[first]);
@@ -304,7 +308,8 @@ static size_t first_layer(const struct nvdp_encoder *encode) {
     return encode->options.all_layers ? 0 : encode->config.num_hidden_layers;
 }
 
-/* Without --all-layers only the last layer is written, as "hidden". */
+/* Returns the dataset's name of a layer. Without --all-layers, only the last layer is written,
+ * as "hidden". */
 static const char *layer_name(const struct nvdp_encoder *encode, size_t layer,
                               char name[NAME_SIZE]) {
     nvdp__snprintf(name, NAME_SIZE, encode->options.all_layers ? "hidden_%zu" : "hidden", layer);
@@ -416,7 +421,8 @@ static void pool_one(struct nvdp_encoder *encode, enum nvdp__pooling pooling, fl
         break;
     case NVDP__POOLING_MEAN_SQRT_LEN:
     case NVDP__POOLING_WEIGHTED_MEAN:
-        /* the tokens' weights for a sum: 1/sqrt(n), or their numbers over the sum of all numbers */
+        /* weights of the tokens in a sum: 1/sqrt(n), or the token's number over the sum of all
+         * numbers */
         for (size_t i = 0; i < texts; i++) {
             const int32_t first = batch->offset[i], end = batch->offset[i + 1];
             const double n = (double)(end - first);
@@ -432,7 +438,7 @@ static void pool_one(struct nvdp_encoder *encode, enum nvdp__pooling pooling, fl
     }
 }
 
-/* Computes act(W x + b), plus x or its projection for a residual step. */
+/* Computes act(W x + b); for a residual step, adds x or the projection of x. */
 static void dense_step(struct nvdp_encoder *encode, const struct nvdp__sentence_step *step,
                        const struct layer *layer, const float *from, float *to) {
     const struct nvdp__device *dev = &encode->dev;
@@ -462,7 +468,7 @@ static void pool(struct nvdp_encoder *encode) {
     const struct nvdp__sentence *sentence = &encode->sentence;
     const size_t texts = encode->batch->texts, wide = encode->config.hidden_size;
     size_t width = sentence->poolings * wide;
-    int at = 0; /* the buffer with the current vectors */
+    int at = 0; /* index of the buffer with the current vectors */
     for (size_t m = 0; m < sentence->poolings; m++) {
         float *to = sentence->poolings == 1 ? encode->buffer[at] : encode->part;
         pool_one(encode, sentence->pooling[m], to);
@@ -532,7 +538,7 @@ static nvdp_status encode_all(struct nvdp_encoder *encode) {
 
 /* --- the whole call --- */
 
-/* Frees the memory of one call; keeps the weights. */
+/* Frees the memory of one call, but keeps the weights. */
 static void release_call(struct nvdp_encoder *encode) {
     nvdp__arrays_free(encode->file);
     free(encode->host);
@@ -625,7 +631,7 @@ nvdp_status nvdp__encoder_create(struct nvdp_context *ctx, const struct nvdp_con
     NVDP_TRY(open_model(ctx, encoder));
     NVDP_TRY(
         nvdp__encoder_tokenizer_load(ctx, options->model, &encoder->config, &encoder->tokenizer));
-    options->model = NULL; /* owned by the configuration */
+    options->model = NULL; /* the configuration owns these strings */
     return NVDP__HAND_OVER(out, encoder);
 }
 

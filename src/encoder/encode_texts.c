@@ -1,4 +1,5 @@
-/* Reads the texts that an encoder takes, as token ids: JSON lines, tables, one text per line, words with tags. */
+/* Reads the texts that an encoder takes, as token ids. The formats are JSON lines, tables, one text per line, and
+ * words with tags. */
 #include "encoder/encode.h"
 
 #include "base/file.h"
@@ -14,16 +15,16 @@
 
 enum {
     LINE_LIMIT = 1 << 26,
-    MIN_SINGLE = 2, /* with the special tokens */
+    MIN_SINGLE = 2, /* includes the special tokens */
 };
 
-#define TEXT "text" /* key of an object, and column of a table unless another is named */
+#define TEXT "text" /* key of an object, and default column of a table */
 #define PAIR "pair" /* key of an object */
 
 struct reader {
     struct nvdp_context *ctx;
     const char *path;
-    size_t line; /* from 1 */
+    size_t line; /* number of the current line, from 1 */
     const struct nvdp__encode_limits *limits;
     struct nvdp_tokenizer *tokenizer;
     struct nvdp_tokens tokens;
@@ -39,7 +40,7 @@ static void release(struct reader *reader) {
     nvdp__fail((reader)->ctx, NVDP_ERR_INPUT, "%s:%zu: " format, (reader)->path, (reader)->line,   \
                __VA_ARGS__)
 
-/* Adds a text of `tokens` tokens; the caller writes its ids and types from *first on. */
+/* Adds a text with room for `tokens` tokens; the caller writes the ids and types from *first on. */
 static nvdp_status add_text(struct reader *reader, size_t tokens, size_t *first) {
     struct nvdp_context *ctx = reader->ctx;
     struct nvdp__encode_input *input = reader->input;
@@ -180,7 +181,7 @@ static nvdp_status read_text(struct reader *reader, const json_t *object) {
 
 static nvdp_status read_line(struct reader *reader, const char *line, size_t size) {
     static const char space[] = {' ', '\t', '\r'};
-    size_t blank = 0; /* the line does not end with a NUL */
+    size_t blank = 0; /* number of blanks at the start of the line, which does not end with a NUL */
     while (blank < size && memchr(space, line[blank], sizeof space) != NULL)
         blank++;
     if (blank == size) return NVDP_OK;
@@ -195,7 +196,7 @@ static nvdp_status read_line(struct reader *reader, const char *line, size_t siz
     if (object == NULL) return FAIL(reader, "expected a JSON object, found: %s", error.text);
     if (!json_is_object(object))
         return FAIL(reader, "expected a JSON object, found %s", "another type");
-    /* if a line has both, as in test data of tokenizers, the ids take precedence */
+    /* if a line has both keys, as in test data of tokenizers, the ids take precedence */
     if (json_object_get(object, "input_ids") != NULL) return read_ids(reader, object);
     return json_object_get(object, TEXT) != NULL
                ? read_text(reader, object)
@@ -217,7 +218,7 @@ static const char *text_column(const struct nvdp__encode_limits *limits) {
     return limits->text_column != NULL ? limits->text_column : TEXT;
 }
 
-/* Reads a table, or lines. `lines`: the open file, or NULL to open it. */
+/* Reads a table, or lines. `lines` is the open file, or NULL to open the file. */
 static nvdp_status read_rows(struct reader *reader, struct nvdp__lines *lines,
                              enum nvdp__table_format format) {
     const struct nvdp__encode_limits *limits = reader->limits;
@@ -241,12 +242,13 @@ static nvdp_status read_rows(struct reader *reader, struct nvdp__lines *lines,
     return NVDP_OK;
 }
 
-/* Reads a table, or one text per line, in a file whose name is not that of a table, by its first bytes. */
+/* Finds out from the first bytes of a file whose name is not the name of a table if it is a table or has one text
+ * per line, and reads it. */
 static nvdp_status read_texts(struct reader *reader, struct nvdp__lines *lines,
                               struct nvdp__field head) {
     struct nvdp__layout layout = *nvdp__task_layout(NVDP_TASK_TSV);
     enum nvdp__table_format format = NVDP__TABLE_TSV;
-    size_t whole = head.size; /* of the lines that the first bytes hold to their end */
+    size_t whole = head.size; /* size of the lines that the first bytes contain completely */
     layout.text = text_column(reader->limits);
     while (!lines->ended && whole > 0 && head.text[whole - 1] != '\n')
         whole--;
@@ -267,7 +269,7 @@ static nvdp_status read_texts(struct reader *reader, struct nvdp__lines *lines,
     return NVDP_OK;
 }
 
-/* Finds the format by the name, or else by the first bytes. */
+/* Finds the format by the name, else by the first bytes. */
 static nvdp_status read_any(struct reader *reader, struct nvdp__lines *lines) {
     const char *const path = reader->path;
     const bool json = nvdp__table_format_of(path) == NVDP__TABLE_JSONL;
@@ -277,8 +279,9 @@ static nvdp_status read_any(struct reader *reader, struct nvdp__lines *lines) {
     NVDP_TRY(nvdp__lines_peek(lines, NVDP__LOOK_BYTES, &head));
     const char first = nvdp__first_byte(head.text, head.size);
     const char *const pair = reader->limits->text_pair_column;
-    const bool own = strcmp(text_column(reader->limits), TEXT) == 0 && /* the keys of objects */
-                     (pair == NULL || strcmp(pair, PAIR) == 0);
+    /* true if the columns are the keys of objects */
+    const bool own =
+        strcmp(text_column(reader->limits), TEXT) == 0 && (pair == NULL || strcmp(pair, PAIR) == 0);
     if (reader->limits->only_objects || (own && (first == '{' || (json && first != '['))))
         return read_objects(reader, lines);
     return json ? read_rows(reader, lines, NVDP__TABLE_JSONL) : read_texts(reader, lines, head);
@@ -308,7 +311,7 @@ void nvdp__encode_input_release(struct nvdp__encode_input *input) {
     *input = (struct nvdp__encode_input){0};
 }
 
-/* Copies the first n texts, or those of n rows. */
+/* Copies the first n texts; if `row` is not NULL, the texts of these n rows. */
 static nvdp_status pick(struct nvdp_context *ctx, const struct nvdp_dataset *from, size_t n,
                         const int64_t *row, struct nvdp_dataset **out) {
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *made = NULL;

@@ -1,4 +1,5 @@
-/* Functions of every encoder, which call those of its row: parameters, activations, passes. */
+/* The functions of every encoder, which call the functions of the encoder's row: parameters,
+ * activations, passes. */
 #include "encoder/encoder.h"
 #include "encoder/row.h"
 

@@ -1,5 +1,5 @@
-/* Encoders over packed batches: declare, initialize, plan, forward, backward. Each function
- * calls that of the encoder's row (row.h). */
+/* Encoders over packed batches: declare, initialize, plan, forward, backward. Each function calls the function of
+ * the encoder's row (row.h). */
 #ifndef NVDP_SRC_BERT_ENCODER_H
 #define NVDP_SRC_BERT_ENCODER_H
 
@@ -9,8 +9,8 @@
 #include "text/batch.h"
 #include <nvdp/bert.h>
 
-/* BERT's sizes by name (Turc et al. 2019; Devlin et al. 2019): layers, hidden size. Heads have
- * 64 dimensions; inner layers are four times as wide. */
+/* The sizes of BERT by name (Turc et al. 2019; Devlin et al. 2019): layers, hidden size. Heads have 64 dimensions;
+ * inner layers are four times as wide. */
 #define NVDP__BERT_SIZES(SIZE)                                                                     \
     SIZE(tiny, 2, 128)                                                                             \
     SIZE(mini, 4, 256)                                                                             \
@@ -18,74 +18,80 @@
     SIZE(base, 12, 768)                                                                            \
     SIZE(large, 24, 1024)
 
-/* The activation of inner layers as an operation. */
+/* Returns the activation of inner layers as an operation. */
 enum nvdp__act nvdp__act_of(enum nvdp_activation activation);
-/* Its name in config.json. */
+/* Returns the activation's name in config.json. */
 const char *nvdp__activation_name(enum nvdp_activation activation);
-/* Finds an activation by one of its names in transformers. NVDP_ERR_INPUT names file and key. */
+/* Finds an activation by one of its names in the library transformers. Fails with NVDP_ERR_INPUT; the message has
+ * the file and the key. */
 nvdp_status nvdp__activation_find(struct nvdp_context *ctx, const char *path, const char *key,
                                   const char *name, enum nvdp_activation *out);
 
 /* The names of the parts of one type of checkpoint. */
 struct nvdp__names {
-    const char *type;                               /* config.json's model_type */
-    const char *encoder, *classification, *tagging; /* classes of transformers: `architectures` */
-    const char *prefix; /* of the encoder's tensors; optional in a file */
-    const char *layers; /* after the prefix, before ".N." */
+    const char *type; /* model_type in config.json */
+    /* classes in the library transformers: `architectures` */
+    const char *encoder, *classification, *tagging;
+    const char *prefix; /* prefix of the encoder's tensors; optional in a file */
+    const char *layers; /* name after the prefix, before ".N." */
     const char *query, *key, *value, *attention_output, *attention_norm;
     const char *intermediate, *output, *output_norm;
-    const char *words;               /* after the prefix; NULL: "embeddings.word_embeddings" */
-    const char *relative;            /* after the prefix; NULL: no relative position biases */
-    const char *projection;          /* after the prefix, of the embeddings; NULL: none */
-    const char *pooler, *classifier; /* whole names */
+    const char *words; /* name after the prefix; NULL: "embeddings.word_embeddings" */
+    /* name after the prefix; NULL if there are no relative position biases */
+    const char *relative;
+    /* name after the prefix of the projection of the embeddings; NULL if there is none */
+    const char *projection;
+    const char *pooler, *classifier; /* whole names, without prefix */
 };
 const struct nvdp__names *nvdp__names(enum nvdp_model_type type);
-/* The name of the table of word embeddings after the prefix. */
+/* Returns the name, after the prefix, of the table of word embeddings. */
 const char *nvdp__words_name(const struct nvdp__names *names);
-/* The position of a text's first token. */
+/* Returns the position of a text's first token. */
 size_t nvdp__first_position(const struct nvdp_bert_config *config);
-/* Numbers per word embedding. */
+/* Returns the number of values per word embedding. */
 size_t nvdp__word_width(const struct nvdp_bert_config *config);
 
-/* Indices into the parameter table; bias NVDP__NO_BIAS: none. */
+/* Indices into the parameter table; `bias` is NVDP__NO_BIAS if there is no bias. */
 #define NVDP__NO_BIAS SIZE_MAX
 struct nvdp__dense {
     size_t weight, bias;
 };
-/* A layer of a transformer. A part of zeros is not declared: tensor 0 is the table of word embeddings. */
+/* A layer of a transformer. A part of zeros is not declared, because tensor 0 is the table of word embeddings. */
 enum { NVDP__LAYER_PARTS = 8 };
 struct nvdp__bert_layer {
     union {
         struct {
-            /* Declared one after the other, so that the three form one product of 3D outputs if a D x D
-             * tensor is a multiple of cache lines (params.h). ModernBERT declares all three as `query`. */
+            /* Declared one after the other, so that the three form one product with 3D outputs if the size of a D x
+             * D tensor is a multiple of cache lines (params.h). ModernBERT declares all three as `query`. */
             struct nvdp__dense query, key, value;
             struct nvdp__dense attention_output, attention_norm, intermediate, output, output_norm;
         };
         struct nvdp__dense part[NVDP__LAYER_PARTS];
     };
-    bool local; /* attends to near tokens alone */
+    bool local; /* true if the layer attends only to near tokens */
 };
 static inline bool nvdp__declared(const struct nvdp__dense *part) {
     return part->weight != 0;
 }
-/* Zero it before nvdp__bert_declare; releasing it is safe if that failed. */
+/* An encoder. Set it to zero before nvdp__bert_declare(); it can be released even if nvdp__bert_declare() failed. */
 struct nvdp__bert {
     const struct nvdp__encoder_row *row;
     struct nvdp_bert_config config;
-    size_t word, position, type; /* a row without token types declares none */
+    size_t word, position, type; /* `type` is not declared if the row has no token types */
     struct nvdp__dense norm;
-    struct nvdp__dense projection; /* of the embeddings, if has_projection */
+    struct nvdp__dense projection; /* projection of the embeddings, if has_projection */
     bool has_projection;
-    size_t relative; /* relative position biases, if the row has them */
+    size_t relative; /* table of relative position biases, if the row has them */
     struct nvdp__bert_layer *layer;
-    struct nvdp__dense last_norm, head_norm; /* after the last layer, and after the pooler */
-    void *own; /* indices of an encoder without these layers; released with free() */
+    struct nvdp__dense last_norm, head_norm; /* norms after the last layer, and after the pooler */
+    /* indices of an encoder without transformer layers; the encoder's file allocates them, and they are freed with
+     * free() */
+    void *own;
     struct nvdp__dense pooler;
     bool has_pooler;
 };
 
-/* A dense layer, or with `in` 0 a LayerNorm, to declare as "<prefix>.<name>". */
+/* A dense layer, or a LayerNorm if `in` is 0, to be declared as "<prefix>.<name>". */
 struct nvdp__part_row {
     const char *name;
     size_t out, in;
@@ -94,13 +100,14 @@ struct nvdp__part_row {
 };
 nvdp_status nvdp__declare_parts(struct nvdp__params *params, const char *prefix, unsigned flags,
                                 const struct nvdp__part_row *row, size_t rows);
-/* Adds "<prefix>.weight" [out, in], or with `in` 0 the [out] of a LayerNorm, and with `biased` "<prefix>.bias" [out]. */
+/* Declares "<prefix>.weight" [out, in], or [out] of a LayerNorm if `in` is 0; if `biased`, also "<prefix>.bias"
+ * [out]. */
 nvdp_status nvdp__declare_part(struct nvdp__params *params, const char *prefix, size_t out,
                                size_t in, bool biased, unsigned flags, struct nvdp__dense *part);
-/* Sets initial values: normal(0, sd), or 1 of a LayerNorm, and biases 0. */
+/* Sets initial values: normal(0, sd), or 1 for a LayerNorm; biases are 0. */
 void nvdp__dense_initialize(const struct nvdp__device *dev, struct nvdp__params *params,
                             const struct nvdp__dense *dense, double sd, uint64_t seed);
-/* Adds "<prefix>.weight" [out, in] and "<prefix>.bias" [out]. */
+/* Declares "<prefix>.weight" [out, in] and "<prefix>.bias" [out]. */
 nvdp_status nvdp__declare_dense(struct nvdp__params *params, const char *prefix, size_t out,
                                 size_t in, unsigned flags, struct nvdp__dense *dense);
 
@@ -108,89 +115,92 @@ nvdp_status nvdp__declare_dense(struct nvdp__params *params, const char *prefix,
 void nvdp__dense_copy(const struct nvdp__device *dev, struct nvdp__params *params,
                       const struct nvdp__dense *from, const struct nvdp__dense *to);
 
-/* Returns a declared dense layer for `rows` rows, with its gradients if the table has any. */
+/* Returns a declared dense layer for `rows` rows, with gradients if the table has any. */
 struct nvdp__linear nvdp__dense_linear(const struct nvdp__params *params,
                                        const struct nvdp__dense *dense, size_t rows);
-/* Returns a declared LayerNorm, with its gradients if the table has any, and without dropout and
- * texts. `beta` is NULL if the layer has no bias. */
+/* Returns a declared LayerNorm, with gradients if the table has any, and without dropout and texts. `beta` is NULL
+ * if the layer has no bias. */
 struct nvdp__norm nvdp__dense_norm(const struct nvdp__params *params,
                                    const struct nvdp__dense *norm, float eps, float *mean,
                                    float *rstd);
 
-/* Creates a device in the context's precision for an encoder of this configuration. bf16 needs an
- * encoder that computes in it and heads of whole vectors (a multiple of 32; BERT's are 64); others
- * get float32 and a notice. */
+/* Creates a device in the context's precision for an encoder of this configuration. bf16 needs an encoder that
+ * supports bf16, with heads of whole vectors (a multiple of 32; BERT's heads have 64). Other encoders get float32
+ * and a notice. */
 nvdp_status nvdp__bert_device(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
                               struct nvdp__device *dev);
 
 nvdp_status nvdp__bert_declare(struct nvdp__bert *bert, const struct nvdp_bert_config *config,
                                bool with_pooler, struct nvdp__params *params);
 void nvdp__bert_release(struct nvdp__bert *bert);
-/* Freezes the embeddings and the first `layers` layers (>= 1), for rows with tensors_below. With all layers, a
- * LayerNorm of the last state is frozen too. */
+/* Freezes the embeddings and the first `layers` layers (>= 1), for rows with tensors_below. If all layers are
+ * frozen, so is a LayerNorm of the last state. */
 void nvdp__bert_freeze(const struct nvdp__bert *bert, size_t layers, struct nvdp__params *params);
 
-/* Activations kept between forward and backward; in inference the layers share buffers. Operands
- * of products have the device's product type; the residual stream and LayerNorm's input and
- * statistics are float32. */
+/* Activations that are kept between forward and backward pass; in inference, the layers share buffers. Operands of
+ * products have the device's product type; the residual stream, and input and statistics of LayerNorm, are float32. */
 struct nvdp__bert_layer_cache {
-    struct nvdp__tensor attention_in;                       /* [T,D] LN(h) of a pre-LN layer */
-    struct nvdp__tensor qkv, context;                       /* [T,3D], [T,D] */
-    float *lse;                                             /* [T,heads]; NULL: no backward */
+    struct nvdp__tensor attention_in; /* [T,D] LN(h) of a pre-LN layer */
+    struct nvdp__tensor qkv, context; /* [T,3D], [T,D] */
+    /* [T,heads]; NULL if there is no backward pass */
+    float *lse;
     float *attention_sum, *attention_mean, *attention_rstd; /* [T,D], [T], [T] */
     float *attention_out;                                   /* [T,D] after LayerNorm */
-    struct nvdp__tensor attention_state;                    /* the same, for products */
-    struct nvdp__tensor inner, activated;          /* [T,I or 2I] before act, [T,I] after */
+    /* attention_out in the type of products */
+    struct nvdp__tensor attention_state;
+    /* [T,I or 2I] before the activation, [T,I] after it */
+    struct nvdp__tensor inner, activated;
     float *output_sum, *output_mean, *output_rstd; /* [T,D], [T], [T] */
 };
 struct nvdp__pooler {
     float *first, *pooled; /* [B,D] states of the first tokens; act(W first + b) */
-    float *inner;          /* [B,D] W first + b, if act' needs it */
+    float *inner;          /* [B,D] W first + b, if the derivative of act needs it */
     float *d_first;        /* [B,D] */
-    /* of a head that ends in a LayerNorm: its input [B,D], statistics [B], and zeros [D] */
+    /* for a head that ends in a LayerNorm: input [B,D], statistics [B], and zeros [D] */
     float *normed, *mean, *rstd, *zeros;
-    int32_t *ends; /* [2B] a BiLSTM's rows of states; a BiLSTM uses only `ends` and `pooled` */
+    int32_t *ends; /* [2B] rows of a BiLSTM's states; a BiLSTM uses only `ends` and `pooled` */
 };
 struct nvdp__bert_cache {
     bool training;
-    bool keep_hidden; /* keep all hidden states readable (encode --all-layers) */
-    /* Set between create and plan: layers below are not trained. They share buffers as in
+    bool keep_hidden; /* true to keep all hidden states readable (encode --all-layers) */
+    /* Set between create and plan: number of frozen layers, which are not trained. These layers share buffers as in
      * inference, and a training forward keeps hidden[frozen] readable. */
     size_t frozen;
-    /* Set between create and plan: backward passes compute per-example gradients
-     * (tensor/per_example.h). */
+    /* Set between create and plan: true if backward passes compute per-example gradients (tensor/per_example.h). */
     bool per_example;
-    /* Set between create and plan: the encoder has no embeddings of its own; another encoder fills
-     * hidden[0]. */
+    /* Set between create and plan: true if the encoder has no embeddings, because another encoder fills hidden[0]. */
     bool above;
     float *embedding_sum, *embedding_mean, *embedding_rstd;
-    int32_t *positions; /* [T] rows of the position table, if they skip padding; else NULL */
+    int32_t *positions; /* [T] rows of the position table, if positions skip padding; else NULL */
     float *last_sum, *last_mean,
         *last_rstd; /* [T,D], [T], [T] of the LayerNorm after the last layer */
-    float *zeros;   /* [D] biases of a LayerNorm without biases */
+    float *zeros;   /* [D] biases for a LayerNorm without biases */
     /* [T,D] output of a pre-LN layer's LayerNorm, if products read a rounded copy; else NULL */
     float *normal;
     float *cosine[2],
-        *sine[2]; /* [longest, head size / 2] rotary positions: all tokens, near ones */
-    float *embedded, *d_embedded; /* [T,E] before the projection; [T,D] its gradient, or scratch */
+        /* [longest, head size / 2] rotary positions: for layers with all tokens, and with near tokens */
+        *sine[2];
+    /* [T,E] before the projection; [T,D] gradient of the projection, or scratch buffer */
+    float *embedded, *d_embedded;
     struct nvdp__relative relative; /* relative position biases, or the window of near tokens */
-    float *d_relative;              /* [B, buckets, heads] their gradients */
-    /* Host arrays of layers+1; [0] is the output of the embeddings. After a training forward,
-     * only the last hidden state is readable, and only the inputs of products are kept; in
-     * inference, keep_hidden keeps all. */
+    float *d_relative;              /* [B, buckets, heads] gradients of these biases */
+    /* Arrays of layers+1 hidden states, in host memory; [0] is the output of the embeddings. After a training
+     * forward, only the last hidden state is readable, and only the inputs of products are kept; in inference,
+     * keep_hidden keeps all. */
     float **hidden;              /* [T,D] */
-    struct nvdp__tensor *states; /* the same, for products */
+    struct nvdp__tensor *states; /* `hidden` in the type of products */
     struct nvdp__bert_layer_cache *layer;
-    struct nvdp__memory memory; /* of the arrays on the host */
-    void *own; /* activations of an encoder without these layers (row.h); released with free() */
-    /* Releases what `own` refers to; NULL: it refers to nothing that is owned. */
+    struct nvdp__memory memory; /* owner of the arrays in host memory */
+    /* activations of an encoder without transformer layers, made by the encoder's file (row.h); freed with free() */
+    void *own;
+    /* Releases the objects to which `own` refers; NULL if there are none. */
     void (*release_own)(struct nvdp__bert_cache *cache);
-    float *scratch; /* attention */
-    size_t lanes;   /* 0, or the number of threads: see nvdp__bert_lanes */
+    float *scratch; /* scratch buffer of attention */
+    size_t lanes;   /* 0, or the number of threads: see nvdp__bert_lanes() */
     struct nvdp__lane *lane;
-    /* backward */
+    /* in the backward pass */
     struct nvdp__tensor d_branch, d_wide, d_qkv, d_context; /* [T,D], [T,I or 2I], [T,3D], [T,D] */
-    struct nvdp__tensor d_activated;                        /* [T,I] of a gated inner layer */
+    struct nvdp__tensor d_activated;                        /* [T,I] for a gated inner layer */
     float *branch; /* [T,D] gradient of a branch of a pre-LN layer */
     struct nvdp__pooler pooler;
 };
@@ -198,35 +208,36 @@ struct nvdp__bert_cache {
 struct nvdp__lane {
     struct nvdp__device dev;
     struct nvdp__bert_cache cache;
-    size_t first, texts; /* in the batch */
-    int32_t *offset;     /* [texts + 1] relative to the first text's */
+    size_t first, texts; /* first text and number of texts in the batch */
+    /* [texts + 1] first token of each text, relative to the lane's first text */
+    int32_t *offset;
 };
-/* Options of a pass. Dropout rates come from the configuration or are overridden; without
- * training they are not applied. The encoder's dropout sites are 0 to 3 layers; those of the
- * heads are above. */
+/* Options of a pass. Dropout rates come from the configuration or are overridden; without training, dropout is off.
+ * The encoder's dropout sites have the numbers 0 to 3 times the number of layers; the sites of the heads have larger
+ * numbers. */
 struct nvdp__pass {
     bool training;
     float hidden_dropout, attention_dropout;
     uint64_t seed;
     uint32_t step;
-    /* First layer of the pass: cache->hidden[first_layer] is given, and lower layers are neither
-     * run nor get gradients. 0: the pass begins at the embeddings. */
+    /* First layer of the pass: cache->hidden[first_layer] is given; lower layers do not run and get no gradients. 0:
+     * the pass begins at the embeddings. */
     size_t first_layer;
-    /* The pass ends after this many layers; 0: after all. For rows with tensors_below, without training. */
+    /* The pass ends after this many layers; 0: after all layers. Only for rows with tensors_below, without training. */
     size_t layers;
-    /* Divisor of the sum of the texts' gradients; 0: the batch's number of texts. */
+    /* Divisor of the sum of the texts' gradients; 0: the number of texts in the batch. */
     double divisor;
-    struct nvdp__part part; /* the position of this batch in a larger one */
+    struct nvdp__part part; /* the position of this batch in a larger batch */
 };
 
-/* Says what a cache keeps beyond the last hidden state: nothing, what a backward pass reads, or all hidden states. */
+/* Selects what a cache keeps beyond the last hidden state: nothing, what a backward pass reads, or all hidden
+ * states. */
 enum nvdp__cache_use { NVDP__KEEP_LAST, NVDP__KEEP_TRAINING, NVDP__KEEP_HIDDEN };
 nvdp_status nvdp__bert_cache_create(struct nvdp_context *ctx, const struct nvdp__bert *bert,
                                     enum nvdp__cache_use use, struct nvdp__bert_cache *cache);
 void nvdp__bert_cache_release(struct nvdp__bert_cache *cache);
-/* Call between create and plan, for inference. Each thread of `dev` then processes its own texts
- * of a batch, if the batch can be split evenly. Threads then synchronize once per batch instead
- * of at each operation. */
+/* Plans lanes, for inference; called between create and plan. Each thread of `dev` then processes separate texts of
+ * a batch, if the batch can be divided evenly. Threads then synchronize once per batch instead of at each operation. */
 nvdp_status nvdp__bert_lanes(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                              struct nvdp__bert_cache *cache);
 /* Takes all memory from the arena, for at most max_tokens tokens and max_texts texts of at most
@@ -242,18 +253,18 @@ void nvdp__bert_prefix(const struct nvdp__bert *bert, const struct nvdp__device 
 void nvdp__bert_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                         const struct nvdp__params *params, const struct nvdp__batch *batch,
                         const struct nvdp__pass *pass, struct nvdp__bert_cache *cache);
-/* Call once after a forward pass, whose activations it overwrites. d_last is the gradient of the
- * last hidden state [T, D], with room for nvdp__padded_rows(T) rows. It is overwritten: with the
- * gradient of batch->words if these are given. Sets the gradients of the layers' matrices
- * (NVDP__PARAM_SET) and adds to all others; parameters below pass->first_layer get none. */
+/* Computes the gradients once after a forward pass, and overwrites the activations of that pass. d_last is the
+ * gradient of the last hidden state [T, D], with room for nvdp__padded_rows(T) rows. d_last is overwritten; if
+ * batch->words is given, by the gradient of batch->words. Sets the gradients of the layers' matrices
+ * (NVDP__PARAM_SET) and adds to all other gradients; parameters below pass->first_layer get no gradients. */
 void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                          const struct nvdp__params *params, const struct nvdp__batch *batch,
                          const struct nvdp__pass *pass, struct nvdp__bert_cache *cache,
                          float *d_last);
 
-/* BERT's family: pooled [B, D] = act(W h_first + b), with h_first the last hidden state of a
- * text's first token, and act the row's pooler_activation. BiLSTM: the last token's forward
- * state and the first token's backward state. */
+/* The pooler. BERT's family: pooled [B, D] = act(W h_first + b), with h_first the last hidden state of a text's
+ * first token, and act the row's pooler_activation. BiLSTM: the last token's forward state and the first token's
+ * backward state. */
 void nvdp__pooler_plan(const struct nvdp__bert *bert, size_t max_texts, bool training,
                        struct nvdp__arena *arena, struct nvdp__pooler *pooler);
 void nvdp__pooler_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,

@@ -1,5 +1,5 @@
-/* The table of encoders, built from encoders.inc, and look-ups in it. A test that adds rows compiles
- * this file with its own list. */
+/* The table of encoders, built from encoders.inc, and look-ups in this table. A test that adds rows compiles this
+ * file with another list. */
 #include "base/sentence.h"
 #include "encoder/checkpoint.h"
 #include "encoder/encoder.h"

@@ -1,5 +1,5 @@
-/* BERT's family: parameters under Hugging Face's names, initial values, and its rows, with ELECTRA and MPNet, in the
- * table of encoders. Dense layers and norms are used by every encoder. */
+/* BERT's family, with ELECTRA and MPNet: parameters under the names of Hugging Face checkpoints, initial values, and
+ * rows of the table of encoders. Every encoder uses the dense layers and norms of this file. */
 #include "encoder/transformer.h"
 
 #include <stdio.h>
@@ -112,7 +112,7 @@ static nvdp_status declare_embeddings(struct nvdp__bert *bert, struct nvdp__para
                                &bert->projection);
 }
 
-/* Declares the weights of query, key and value contiguously, then their biases: one product of
+/* Declares the weights of query, key and value contiguously, then their biases, so that they form one product with
  * 3D outputs. */
 static nvdp_status declare_attention(struct nvdp__bert_layer *layer,
                                      const struct nvdp__names *names, const char *prefix, size_t d,
@@ -159,7 +159,7 @@ nvdp_status nvdp__transformer_declare(struct nvdp__bert *bert, struct nvdp__para
     char name[NAME_SIZE];
     NVDP_TRY(NVDP__NEW(params->ctx, bert->layer, bert->config.num_hidden_layers));
     NVDP_TRY(declare_embeddings(bert, params));
-    /* The relative position biases stand before the layers, so that they are frozen with the first. */
+    /* The relative position biases come before the layers, so that they are frozen together with the first layer. */
     if (buckets > 0) {
         nvdp__snprintf(name, sizeof name, "%s.%s", names->prefix, names->relative);
         NVDP_TRY(add(params, name, "weight", 2, buckets, bert->config.num_attention_heads,
@@ -313,15 +313,14 @@ const struct nvdp__encoder_row nvdp__encoder_distilbert = {
         .pooler_activation = NVDP__ACT_TANH, NVDP__TRANSFORMER                                     \
     }
 const struct nvdp__encoder_row nvdp__encoder_roberta = ROBERTA("a RoBERTa", "roberta", "Roberta");
-/* Conneau et al. (2020): the same over 100 languages. */
+/* Conneau et al. (2020): RoBERTa over 100 languages. */
 const struct nvdp__encoder_row nvdp__encoder_xlm_roberta =
     ROBERTA("an XLM-RoBERTa", "xlm-roberta", "XLMRoberta");
 
 /* ==== ELECTRA (Clark et al. 2020) ==== */
 
-/* BERT's layers over word embeddings that may be narrower than the
- * states; a dense layer then widens them. Its discriminators are the encoders, without a pooler;
- * the head of classification ends in GELU. */
+/* BERT's layers over word embeddings that may be narrower than the states; a dense layer then widens the embeddings.
+ * The discriminators of ELECTRA are the encoders, without a pooler; the classification head ends in GELU. */
 
 const struct nvdp__encoder_row nvdp__encoder_electra = {
     .title = "an ELECTRA",
@@ -342,16 +341,16 @@ const struct nvdp__encoder_row nvdp__encoder_electra = {
 
 /* ==== MPNet (Song et al. 2020) ==== */
 
-/* BERT's layers with biases of attention by distance, which all layers
- * share. Positions are RoBERTa's; there are no token types. */
+/* BERT's layers with relative position biases, which all layers share. Positions are counted as in RoBERTa; there
+ * are no token types. */
 
-/* The second half of the buckets is for keys after the query. In each half, the first NEAR buckets
- * are single distances; the others grow by sqrt(2) up to distance 128 (Raffel et al. 2020):
+/* The second half of the buckets is for keys after the query. In each half, the first NEAR buckets are single
+ * distances; the sizes of the other buckets grow by sqrt(2) up to distance 128 (Raffel et al. 2020):
  *
  *     bucket(n) = n                              for n < NEAR = 8
  *     bucket(n) = min(15, 8 + floor(2 log2(n/8))) for larger n
  *
- * 2 log2(n/8) = log2(n^2) - 6, whose floor is a number of bits: no rounding. */
+ * 2 log2(n/8) = log2(n^2) - 6, whose floor is a number of bits, so there is no rounding. */
 enum { BUCKETS = 32, SIDE = BUCKETS / 2, NEAR = SIDE / 2, NEAR_BITS = 6 };
 
 static int32_t bucket(int32_t distance) {
@@ -362,7 +361,7 @@ static int32_t bucket(int32_t distance) {
     return side + (bits < SIDE - NEAR ? NEAR + bits : SIDE - 1);
 }
 
-/* transformers computes with these values whatever config.json has. */
+/* The library transformers computes with these values, whatever config.json has. */
 static const struct nvdp__config_value only[] = {
     {"relative_attention_num_buckets", "32"}, {"pad_token_id", "1"}, {NULL, NULL}};
 

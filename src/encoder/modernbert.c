@@ -5,9 +5,8 @@
  *     m   = h + drop(W_o attention(rotate(W_q n), rotate(W_k n), W_v n)),  n = LN(h); h_0 in layer 0
  *     h'  = m + W_2 drop(gelu(W_u n') * W_g n'),                           n' = LN(m)
  *
- * and the last state is LN(h_L). Layers 0, k, 2k, ... attend to all tokens of the text; the others
- * to those within local_attention/2, and rotate with another base. The configuration says which
- * layers have biases. */
+ * and the last state is LN(h_L). Layers 0, k, 2k, ... attend to all tokens of the text. The other layers attend to
+ * tokens within local_attention/2, and rotate with another base. The configuration states which parts have biases. */
 #include "encoder/transformer.h"
 
 #include "base/json.h"
@@ -24,7 +23,7 @@ enum { NAME_SIZE = 120 };
 #define FULL "full_attention"
 #define SLIDING "sliding_attention"
 
-/* transformers 5 lists the kind of each layer; every n-th one must attend to all tokens. */
+/* Reads layer_types: transformers 5 lists the kind of each layer; every n-th layer must attend to all tokens. */
 static nvdp_status read_layer_types(struct nvdp_context *ctx, const char *path, const json_t *json,
                                     size_t *every) {
     const json_t *types = json_object_get(json, "layer_types");
@@ -54,7 +53,7 @@ static nvdp_status read_layer_types(struct nvdp_context *ctx, const char *path, 
     return NVDP_OK;
 }
 
-/* transformers 5 has the bases of both kinds of layers in one object. */
+/* Reads rope parameters: transformers 5 has the bases of both kinds of layers in one object. */
 static nvdp_status read_rope(struct nvdp_context *ctx, const char *path, const json_t *rope,
                              const char *kind, double *theta) {
     const json_t *of = json_object_get(rope, kind);
@@ -110,7 +109,7 @@ static nvdp_status read_config(struct nvdp_context *ctx, const char *path, const
                       pooling);
 }
 
-/* Names that all versions of transformers read. */
+/* Writes the names that all versions of transformers read. */
 static int write_config(json_t *json, const struct nvdp_bert_config *config) {
     json_t *members = json_pack(
         "{s:b, s:b, s:b, s:b, s:I, s:I, s:f, s:f, s:s}", "norm_bias", config->norm_bias,
@@ -151,7 +150,7 @@ static size_t parameter_count(const struct nvdp_bert_config *config) {
     const size_t attention = 4 * d * d + (config->attention_bias ? 4 * d : 0);
     const size_t inner = 3 * wide * d + (config->mlp_bias ? 2 * wide + d : 0);
     const size_t head = d * d + (config->classifier_bias ? d : 0) + norm;
-    /* two norms per layer, one less in layer 0; that of the embeddings, and the last one */
+    /* two norms per layer, except one in layer 0; the norm of the embeddings, and the last norm */
     return config->vocab_size * d + layers * (attention + inner) + (2 * layers + 1) * norm + head;
 }
 
@@ -163,7 +162,7 @@ static nvdp_status declare_norm(struct nvdp__params *params, const char *name,
     return nvdp__declare_part(params, name, config->hidden_size, 0, config->norm_bias, flags, norm);
 }
 
-/* Without the first LayerNorm, which the embeddings' LayerNorm replaces in layer 0. */
+/* Declares a layer; the layer 0 has no first LayerNorm, because the LayerNorm of the embeddings replaces it. */
 static nvdp_status declare_layer(struct nvdp__params *params, const struct nvdp_bert_config *config,
                                  const char *prefix, bool first, unsigned flags,
                                  struct nvdp__bert_layer *layer) {
@@ -207,7 +206,7 @@ static size_t tensors_below(const struct nvdp__bert *bert, size_t layers) {
     return (last->bias != NVDP__NO_BIAS ? last->bias : last->weight) + 1;
 }
 
-/* Declares a layer like the last, of its kind of attention, and a last LayerNorm. */
+/* Declares a layer with the kind of attention of the last layer, and a last LayerNorm. */
 nvdp_status nvdp__pre_norm_declare_extra(struct nvdp__bert *extra, const struct nvdp__bert *below,
                                          const char *prefix, struct nvdp__params *params) {
     char name[NAME_SIZE];
@@ -221,11 +220,11 @@ nvdp_status nvdp__pre_norm_declare_extra(struct nvdp__bert *extra, const struct 
 
 /* ---- plan ----
  *
- * Training keeps what the backward pass reads: per token and layer 8 D + 2 I + heads + 4 floats, of which 6 D + 2 I are
- * bfloat16 numbers on a bfloat16 device, and for per-example gradients I more. In inference, and in frozen layers, all
- * layers share one set of buffers, in which a later step overwrites each buffer after its last read. */
+ * Training keeps what the backward pass reads: per token and layer 8 D + 2 I + heads + 4 floats, of which 6 D + 2 I
+ * are bfloat16 numbers on a bfloat16 device. Per-example gradients take I more. In inference, and in frozen layers,
+ * all layers share one set of buffers, in which a later step overwrites each buffer after its last read. */
 
-/* A layer whose activations are kept. */
+/* Plans a layer whose activations are kept. */
 static void plan_layer(const struct nvdp__encoder_plan *plan, bool per_example,
                        struct nvdp__tensor activated, struct nvdp__bert_layer_cache *a) {
     const size_t tokens = plan->tokens;
@@ -241,7 +240,7 @@ static void plan_layer(const struct nvdp__encoder_plan *plan, bool per_example,
                {&a->attention_rstd, tokens}, {&a->output_mean, tokens}, {&a->output_rstd, tokens});
 }
 
-/* The layers whose activations are not kept. */
+/* Plans the layers whose activations are not kept. */
 static void plan_shared(const struct nvdp__encoder_plan *plan, size_t layers,
                         struct nvdp__bert_cache *cache) {
     struct nvdp__bert_layer_cache shared = {.attention_in = nvdp__plan_product(plan, plan->dim),
@@ -282,7 +281,8 @@ void nvdp__pre_norm_plan(const struct nvdp__bert *bert, const struct nvdp__devic
     const struct nvdp_bert_config *config = &bert->config;
     const size_t dim = config->hidden_size, wide = config->intermediate_size;
     const size_t layers = config->num_hidden_layers;
-    const size_t kept = cache->training ? cache->frozen : layers; /* the first of these */
+    /* the first layer whose activations are kept */
+    const size_t kept = cache->training ? cache->frozen : layers;
     const struct nvdp__encoder_plan plan = nvdp__plan_of(config, dev, tokens, arena);
     const size_t rows = plan.tokens;
     (void)max_texts;
@@ -292,7 +292,7 @@ void nvdp__pre_norm_plan(const struct nvdp__bert *bert, const struct nvdp__devic
     NVDP__TAKE(arena, {&cache->last_sum, rows * dim}, {&cache->last_mean, rows},
                {&cache->last_rstd, rows}, {&cache->zeros, dim});
     cache->normal = plan.rounds ? nvdp__plan_floats(&plan, dim) : NULL;
-    /* activations of layers that share them, then gradients */
+    /* first the activations of layers that share them, then gradients */
     const struct nvdp__tensor widest = nvdp__plan_product(&plan, nvdp__max(2 * wide, 3 * dim));
     const struct nvdp__tensor narrow = nvdp__plan_product(&plan, nvdp__max(wide, dim));
     cache->d_wide = nvdp__columns(widest, 2 * wide);
@@ -304,12 +304,12 @@ void nvdp__pre_norm_plan(const struct nvdp__bert *bert, const struct nvdp__devic
     for (size_t i = 0; i < layers; i++) {
         const bool apart = i >= kept || cache->keep_hidden;
         cache->hidden[i + 1] = apart ? nvdp__plan_floats(&plan, dim) : cache->hidden[i];
-        /* the additional layer does not know whether its gradients will be per example */
+        /* the additional layer cannot know if its gradients will be per example */
         if (i >= kept)
             plan_layer(&plan, cache->per_example || cache->above, cache->d_activated,
                        &cache->layer[i]);
     }
-    /* layer 0 reads the embeddings' LayerNorm itself */
+    /* layer 0 reads the output of the embeddings' LayerNorm directly */
     if (!nvdp__declared(&bert->layer[0].attention_norm)) {
         if (!plan.rounds)
             cache->layer[0].attention_in = nvdp__f32(plan.tokens, dim, cache->hidden[0]);
@@ -331,7 +331,7 @@ static size_t state_size(const struct nvdp__encoder_run *run) {
     return run->batch->tokens * run->bert->config.hidden_size;
 }
 
-/* LN(x) for products. */
+/* Computes LN(x) for products. */
 static void normalize(const struct nvdp__encoder_run *run, const struct nvdp__norm *norm,
                       const float *x, struct nvdp__tensor y) {
     const float *normal = y.type == NVDP__F32 ? y.data : run->cache->normal;
@@ -347,7 +347,7 @@ static struct nvdp__attention attention_of(const struct nvdp__encoder_run *run, 
                                all ? NULL : &run->cache->relative);
 }
 
-/* Rotates queries and keys of layer `index`, or turns their gradients back. */
+/* Rotates queries and keys of layer `index`, or rotates their gradients back. */
 static void rotate(const struct nvdp__encoder_run *run, size_t index, enum nvdp__rotation rotation,
                    struct nvdp__tensor queries, struct nvdp__tensor keys) {
     const struct nvdp__tensor both[] = {queries, keys};
@@ -394,7 +394,7 @@ void nvdp__pre_norm_forward(const struct nvdp__encoder_run *run, size_t index) {
         nvdp__run_norm(run, &layer->output_norm, a->output_mean, a->output_rstd);
     struct nvdp__linear inner = nvdp__run_dense(run, &layer->intermediate);
     struct nvdp__linear outer = nvdp__run_dense(run, &layer->output);
-    /* the last output is not a hidden state before its LayerNorm */
+    /* the last output is not a hidden state before the last LayerNorm */
     float *out = index + 1 == run->bert->config.num_hidden_layers ? run->cache->last_sum
                                                                   : run->cache->hidden[index + 1];
     drop = inner_dropout(run, index);

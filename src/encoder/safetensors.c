@@ -1,5 +1,5 @@
 /* safetensors files: element types, reading, writing. Everything in a header is checked before
- * use. */
+ * it is used. */
 #include "encoder/safetensors.h"
 #include "encoder/checkpoint.h"
 
@@ -34,7 +34,7 @@ size_t nvdp__dtype_size(enum nvdp__dtype dtype) {
     return dtypes[dtype].size;
 }
 
-/* Elements may be unaligned in the file, so each is copied before it is converted. */
+/* Elements may be unaligned in the file, so each element is copied before it is converted. */
 #define EACH(type, expression)                                                                     \
     for (size_t i = 0; i < info->count; i++) {                                                     \
         type x;                                                                                    \
@@ -79,11 +79,11 @@ struct nvdp__safetensors {
     char *path;
     unsigned char *map;
     size_t size;
-    const unsigned char *data; /* after the header */
+    const unsigned char *data; /* first byte after the header */
     size_t data_size;
-    json_t *header; /* owns the names */
+    json_t *header; /* owner of the names */
     size_t count;
-    struct nvdp__tensor_info *tensor; /* in order of their bytes */
+    struct nvdp__tensor_info *tensor; /* sorted by the position of their bytes */
     const struct nvdp__tensor_info **by_name;
 };
 
@@ -231,11 +231,12 @@ static int compare_position(const void *left, const void *right) {
     const struct nvdp__tensor_info *a = left, *b = right;
     const unsigned char *a_data = a->data, *b_data = b->data;
     if (a_data != b_data) return a_data < b_data ? -1 : 1;
-    /* empty tensors come before the next tensor */
+    /* an empty tensor comes before the next tensor at the same position */
     return (a->count > b->count) - (a->count < b->count);
 }
 
-/* Checks that the tensors cover the data exactly: no overlap, no gap, nothing after the last. */
+/* Checks that the tensors cover the data exactly: no overlap, no gap, and no bytes after the
+ * last tensor. */
 static nvdp_status check_cover(struct nvdp__safetensors *file) {
     qsort(file->tensor, file->count, sizeof *file->tensor, compare_position);
     size_t at = 0;
@@ -358,7 +359,8 @@ static nvdp_status check_source(const struct writer *writer,
     return NVDP_OK;
 }
 
-/* {"dtype": ..., "shape": [...], "data_offsets": [begin, end]}; NULL if out of memory. */
+/* Returns {"dtype": ..., "shape": [...], "data_offsets": [begin, end]}; NULL if memory is
+ * exhausted. */
 static json_t *describe(const struct nvdp__tensor_source *source, size_t begin, size_t end) {
     nvdp__autoptr(json_decref) json_t *shape = json_array();
     for (int i = 0; i < source->rank; i++)
@@ -436,7 +438,7 @@ nvdp_status nvdp__safetensors_header(struct nvdp_context *ctx, const char *path,
     return NVDP_OK;
 }
 
-/* Converts to a narrower type; fails for a finite value beyond its range. */
+/* Converts to a narrower type; fails for a finite value beyond the range of this type. */
 static nvdp_status narrow(const struct writer *writer, const struct nvdp__tensor_source *source,
                           size_t n, const float *wide, uint16_t *narrowed) {
     for (size_t i = 0; i < n; i++) {

@@ -1,7 +1,7 @@
-/* Reads files of torch.save (checkpoint.h): the zip archive, then the pickle of a state dict. A pickle is a program for a
- * stack machine. This reader is that machine without any function to call: of the callables it
- * knows three by name, which describe tensors, and it refuses all other names and opcodes. Memory
- * and time are linear in the size of the pickle. */
+/* Reads files of torch.save (checkpoint.h): the zip archive, then the pickle of a state dict. A pickle is a program
+ * for a stack machine. This reader is such a machine, but calls no function: it knows the names of three callables,
+ * which describe tensors, and refuses all other names and opcodes. Memory and time are linear in the size of the
+ * pickle. */
 #include "base/array.h"
 #include "base/file.h"
 #include "encoder/checkpoint.h"
@@ -12,7 +12,7 @@
 
 enum { PICKLE_LIMIT = 1 << 22, NAME_SHOWN = 100 };
 
-/* A text in the mapped file. */
+/* A string in the mapped file. */
 struct text {
     const char *at;
     size_t length;
@@ -21,8 +21,8 @@ struct text {
 /* An entry of the zip archive. */
 struct entry {
     struct text name;
-    uint64_t size, offset; /* bytes; of its local header */
-    bool plain;            /* neither compressed nor encrypted */
+    uint64_t size, offset; /* bytes of the entry; offset of the entry's local header */
+    bool plain;            /* true if the entry is neither compressed nor encrypted */
 };
 
 enum kind { MARK, NONE, NUMBER, TEXT, TUPLE, DICT, GLOBAL, STORAGE, TENSOR };
@@ -37,15 +37,15 @@ struct value {
         int64_t number;
         struct text text;
         struct {
-            size_t first, count; /* in item[] */
+            size_t first, count; /* items in item[] */
         } tuple;
-        size_t index; /* of a dictionary, global, storage or tensor */
+        size_t index; /* index of a dictionary, global, storage or tensor */
     };
 };
 
 struct storage {
     enum nvdp__dtype dtype;
-    size_t count; /* elements */
+    size_t count; /* number of elements */
     const unsigned char *data;
 };
 
@@ -62,10 +62,10 @@ struct nvdp__torch_file {
     size_t size;
     struct entry *entry; /* sorted by name */
     size_t entries;
-    struct text prefix; /* of all names: "archive/" */
-    /* the pickle and its machine */
+    struct text prefix; /* common prefix of all names: "archive/" */
+    /* the pickle, and the machine that reads it */
     struct text pickle;
-    size_t at, op; /* next byte, and that of the current opcode */
+    size_t at, op; /* position of the next byte, and of the current opcode */
     struct value *stack, *memo, *item;
     size_t stack_count, stack_capacity, memo_count, memo_capacity, item_count, item_capacity;
     struct storage *storage;
@@ -73,13 +73,13 @@ struct nvdp__torch_file {
     struct member *member;
     size_t storage_count, storage_capacity, tensor_count, tensor_capacity, member_count,
         member_capacity, dictionaries;
-    /* the result */
+    /* the result: tensors with names */
     struct nvdp__weight *named;
     size_t count;
     char *names;
 };
 
-/* The message ends with the command that converts the file. */
+/* Fails with a message that ends with the command that converts the file. */
 #define FAIL(file, format, ...)                                                                    \
     nvdp__fail((file)->ctx, NVDP_ERR_INPUT,                                                        \
                "%s: " format                                                                       \
@@ -91,7 +91,7 @@ struct nvdp__torch_file {
 #define PICKLE_FAIL(file, format, ...)                                                             \
     FAIL(file, "data.pkl, byte %zu: " format, (file)->op, __VA_ARGS__)
 
-/* The beginning of a text of the file, for messages: printable ASCII. */
+/* The beginning of a string in the file, as printable ASCII, for messages. */
 struct shown {
     char text[NAME_SHOWN + 1];
 };
@@ -113,7 +113,7 @@ static int compare_text(struct text a, struct text b) {
     return order != 0 ? order : (a.length > b.length) - (a.length < b.length);
 }
 
-/* ---- the zip archive: its directory stands at the end (APPNOTE.TXT, 4.3) ---- */
+/* ---- the zip archive, whose directory is at the end of the file (APPNOTE.TXT, 4.3) ---- */
 
 enum {
     END_SIZE = 22,
@@ -133,14 +133,14 @@ static uint64_t little(const unsigned char *bytes, int count) {
     return value;
 }
 
-/* True if the file has `size` bytes from `offset` on, which begin with `signature`. */
+/* Returns true if the file has `size` bytes from `offset` on, and they begin with `signature`. */
 static bool has_record(const struct nvdp__torch_file *file, uint64_t offset, size_t size,
                        uint32_t signature) {
     return offset <= file->size && file->size - offset >= size &&
            little(file->map + offset, 4) == signature;
 }
 
-/* Finds the directory: its offset and its number of entries. */
+/* Finds the offset and the number of entries of the directory. */
 static nvdp_status find_directory(const struct nvdp__torch_file *file, uint64_t *offset,
                                   uint64_t *entries) {
     size_t end = file->size - END_SIZE;
@@ -164,7 +164,7 @@ static nvdp_status find_directory(const struct nvdp__torch_file *file, uint64_t 
     return NVDP_OK;
 }
 
-/* Reads the 64-bit sizes and offset, which follow the entry where the 32-bit ones are all ones. */
+/* Reads the 64-bit sizes and offset. They follow the entry if all bits of the 32-bit numbers are ones. */
 static void read_wide(const unsigned char *extra, size_t size, bool packed_too, uint64_t *packed,
                       struct entry *entry) {
     for (size_t at = 0; at + 4 <= size; at += 4 + little(extra + at + 2, 2)) {
@@ -209,7 +209,7 @@ static nvdp_status read_directory(struct nvdp__torch_file *file) {
                                 .size = little(from + 24, 4),
                                 .offset = little(from + 42, 4)};
         read_wide(from + CENTRAL_SIZE + name, extra, packed == UINT32_MAX, &packed, entry);
-        /* method 0, no encryption */
+        /* method 0, not encrypted */
         entry->plain = little(from + 10, 2) == 0 && (from[8] & 1) == 0 && packed == entry->size;
         at += whole;
     }
@@ -221,7 +221,7 @@ static nvdp_status read_directory(struct nvdp__torch_file *file) {
     return NVDP_OK;
 }
 
-/* Returns the bytes of an entry, or NULL if the archive has no such entry. */
+/* Finds the bytes of an entry; NULL if the archive has no such entry. */
 static nvdp_status find_entry(const struct nvdp__torch_file *file, const char *folder,
                               struct text last, struct text *out) {
     char name[512];
@@ -249,7 +249,7 @@ static nvdp_status find_entry(const struct nvdp__torch_file *file, const char *f
                 SHOW(wanted.name), (unsigned long long)entry->size);
 }
 
-/* Finds FOLDER/data.pkl, whose folder holds all other entries. */
+/* Finds FOLDER/data.pkl; this folder contains all other entries. */
 static nvdp_status find_pickle(struct nvdp__torch_file *file) {
     static const char tail[] = "/data.pkl";
     struct text order = {0};
@@ -282,7 +282,7 @@ static nvdp_status find_pickle(struct nvdp__torch_file *file) {
 enum global { ORDERED_DICT, REBUILD_TENSOR, REBUILD_PARAMETER, FIRST_STORAGE };
 static const struct {
     const char *module, *name;
-    enum nvdp__dtype dtype; /* of a storage */
+    enum nvdp__dtype dtype; /* element type of a storage */
 } globals[] = {
     [ORDERED_DICT] = {"collections", "OrderedDict", 0},
     [REBUILD_TENSOR] = {"torch._utils", "_rebuild_tensor_v2", 0},
@@ -311,7 +311,7 @@ static nvdp_status push(struct nvdp__torch_file *file, struct value value) {
     return APPEND(file, stack, value);
 }
 
-/* The functions do_... run one opcode each; some have an argument. */
+/* Each function do_... runs one opcode; some opcodes have an argument. */
 
 static nvdp_status do_plain(struct nvdp__torch_file *file, size_t kind) {
     return push(file, (struct value){.kind = (enum kind)kind});
@@ -382,9 +382,9 @@ static nvdp_status do_global(struct nvdp__torch_file *file) {
                        SHOW(module), SHOW(name));
 }
 
-enum { MARKED = 1 << 20 }; /* argument of opcodes: all values above the last mark */
+enum { MARKED = 1 << 20 }; /* argument of opcodes that take all values above the last mark */
 
-/* Returns the number of values below the last mark, with the mark; 0 if there is none. */
+/* Returns the number of values below the last mark, plus 1 for the mark; 0 if there is no mark. */
 static size_t below_mark(const struct nvdp__torch_file *file) {
     size_t first = file->stack_count;
     while (first > 0 && file->stack[first - 1].kind != MARK)
@@ -407,7 +407,7 @@ static nvdp_status do_tuple(struct nvdp__torch_file *file, size_t count) {
     return push(file, tuple);
 }
 
-/* Checks the number and the kinds of a tuple's values; *out points to them. */
+/* Checks the number and the kinds of the values of a tuple; *out points to the values. */
 static nvdp_status items(const struct nvdp__torch_file *file, struct value tuple, const char *of,
                          size_t count, const enum kind *kinds, const struct value **out) {
     const struct value *item = file->item + tuple.tuple.first;
@@ -422,7 +422,7 @@ static nvdp_status items(const struct nvdp__torch_file *file, struct value tuple
     return NVDP_OK;
 }
 
-/* ("storage", type, key, device, number of elements) */
+/* Reads a storage: ("storage", type, key, device, number of elements). */
 static nvdp_status do_storage(struct nvdp__torch_file *file) {
     static const enum kind kinds[] = {TEXT, GLOBAL, TEXT, TEXT, NUMBER};
     struct value tuple;
@@ -449,7 +449,7 @@ static nvdp_status do_storage(struct nvdp__torch_file *file) {
     return push(file, (struct value){.kind = STORAGE, .index = file->storage_count - 1});
 }
 
-/* Sets the shape; fails if an element lies beyond the storage's end. */
+/* Sets the shape; fails if an element lies beyond the end of the storage. */
 static nvdp_status set_shape(struct nvdp__torch_file *file, const struct value *size,
                              const struct value *stride, size_t rank, size_t left,
                              struct nvdp__weight *weight) {
@@ -483,7 +483,7 @@ static nvdp_status set_shape(struct nvdp__torch_file *file, const struct value *
     return NVDP_OK;
 }
 
-/* (storage, first element, sizes, strides, requires_grad, hooks) */
+/* Makes a tensor from (storage, first element, sizes, strides, requires_grad, hooks). */
 static nvdp_status make_tensor(struct nvdp__torch_file *file, struct value tuple) {
     static const enum kind kinds[] = {STORAGE, NUMBER, TUPLE, TUPLE};
     const struct value *item = NULL;
@@ -507,7 +507,7 @@ static nvdp_status make_tensor(struct nvdp__torch_file *file, struct value tuple
     return push(file, (struct value){.kind = TENSOR, .index = file->tensor_count - 1});
 }
 
-/* "Calls" one of the known names, whose results are known. */
+/* Replaces the call of a known name by its result. */
 static nvdp_status do_reduce(struct nvdp__torch_file *file) {
     static const enum kind tensor[] = {TENSOR};
     struct value arguments = {0}, callable = {0};
@@ -525,7 +525,7 @@ static nvdp_status do_reduce(struct nvdp__torch_file *file) {
                        globals[callable.index].name, arguments.tuple.count);
 }
 
-/* Adds the last `values`, keys and values, to the dictionary below. */
+/* Adds the last `values`, which are keys and values, to the dictionary below them. */
 static nvdp_status do_set(struct nvdp__torch_file *file, size_t values) {
     const bool marked = values == MARKED;
     const size_t first = marked                       ? below_mark(file)
@@ -563,7 +563,7 @@ static nvdp_status do_get(struct nvdp__torch_file *file, size_t bytes) {
     return push(file, file->memo[index]);
 }
 
-/* Attributes of the dictionary, such as the versions of its modules; they change no tensor. */
+/* Skips the attributes of a dictionary, such as the versions of modules, which change no tensor. */
 static nvdp_status do_build(struct nvdp__torch_file *file) {
     struct value state, object;
     NVDP_TRY(pop(file, DICT, &state));
@@ -571,7 +571,7 @@ static nvdp_status do_build(struct nvdp__torch_file *file) {
     return push(file, object);
 }
 
-enum { SIGNED = 1 << 8 }; /* flag of a number of bytes */
+enum { SIGNED = 1 << 8 }; /* flag for a number of bytes: the number is signed */
 
 static nvdp_status do_integer(struct nvdp__torch_file *file, size_t bytes) {
     int64_t number;
@@ -603,7 +603,7 @@ static nvdp_status do_protocol(struct nvdp__torch_file *file) {
                        (int)protocol);
 }
 
-/* The opcodes (Python's pickletools names them): a function without or with an argument. */
+/* The opcodes, with the names of Python's pickletools: each has a function, and some have an argument. */
 static const struct opcode {
     unsigned char op;
     nvdp_status (*run)(struct nvdp__torch_file *file);
@@ -653,7 +653,7 @@ static int compare_member(const void *a, const void *b) {
     return compare_text(((const struct member *)a)->key.text, ((const struct member *)b)->key.text);
 }
 
-/* Names the tensors of the dictionary that remains on the stack. */
+/* Gives the tensors of the dictionary that remains on the stack their names. */
 static nvdp_status name_tensors(struct nvdp__torch_file *file) {
     struct value root;
     size_t bytes = 0, kept = 0;
@@ -685,7 +685,7 @@ static nvdp_status name_tensors(struct nvdp__torch_file *file) {
         if (compare_member(&file->member[i - 1], &file->member[i]) == 0)
             return FAIL(file, "tensor '%s': expected unique names, found this name twice",
                         SHOW(file->member[i].key.text));
-    /* distinct names are distinct bytes of the pickle, so `bytes` is at most its size */
+    /* distinct names have distinct bytes in the pickle, so `bytes` is at most the size of the pickle */
     NVDP_TRY(NVDP__NEW(file->ctx, file->names, bytes + 1));
     NVDP_TRY(NVDP__NEW(file->ctx, file->named, kept));
     char *name = file->names;

@@ -17,8 +17,8 @@
  * Inference and frozen layers share one set of buffers, 5 D + I + heads + 2 floats per token in
  * total. A later step overwrites each buffer after its last read, including the hidden state. */
 
-/* Returns memory for a hidden state. If products read a copy, only the copy is kept, and the
- * state uses `shared`. */
+/* Returns memory for a hidden state. If products read a copy, only the copy is kept, and the state itself uses
+ * `shared`. */
 static float *take_state(const struct nvdp__encoder_plan *plan, float *shared) {
     return plan->rounds ? shared : nvdp__plan_floats(plan, plan->dim);
 }
@@ -44,8 +44,7 @@ static void plan_training_layer(const struct nvdp__encoder_plan *plan, float *sh
                {&layer->output_rstd, tokens});
 }
 
-/* Plans the embeddings and the first `layers` layers, whose activations are not kept. hidden[0]
- * is already planned. */
+/* Plans the embeddings and the first `layers` layers, whose activations are not kept. hidden[0] is already planned. */
 static void plan_shared(const struct nvdp__encoder_plan *plan, size_t layers,
                         struct nvdp__bert_cache *cache) {
     float *wide = nvdp__plan_floats(plan, 3 * plan->dim);
@@ -71,7 +70,7 @@ static void plan_shared(const struct nvdp__encoder_plan *plan, size_t layers,
     cache->embedding_rstd = shared.attention_rstd;
     if (!cache->above) cache->states[0] = take_copy(plan, cache->hidden[0]);
     for (size_t i = 0; i < layers; i++) {
-        /* a layer's last read of hidden[i] precedes its write of hidden[i + 1] */
+        /* a layer reads hidden[i] for the last time before it writes hidden[i + 1] */
         cache->hidden[i + 1] =
             cache->keep_hidden ? nvdp__plan_floats(plan, plan->dim) : cache->hidden[i];
         cache->states[i + 1] = plan->rounds
@@ -83,12 +82,12 @@ static void plan_shared(const struct nvdp__encoder_plan *plan, size_t layers,
 
 static void plan_training(const struct nvdp__bert *bert, const struct nvdp__encoder_plan *plan,
                           struct nvdp__bert_cache *cache) {
-    /* with copies, a layer reads one hidden state while it writes the next, and has one between */
+    /* if products read copies, a layer reads one hidden state while it writes the next, and has one state between */
     float *state[2] = {NULL, NULL}, *between = NULL;
     const size_t one = plan->tokens * plan->dim;
     if (plan->rounds) NVDP__TAKE(plan->arena, {&state[0], one}, {&state[1], one}, {&between, one});
-    /* Holds in turn the activated inner state of the forward pass, the gradients of a layer's
-     * inner state, and those of its queries, keys and values. */
+    /* Holds, one after the other, the activated inner state of the forward pass, the gradients of a layer's inner
+     * state, and the gradients of the layer's queries, keys and values. */
     size_t widest = nvdp__max(plan->wide, 3 * plan->dim);
     struct nvdp__tensor widest_buffer = nvdp__plan_product(plan, widest);
     if (cache->frozen > 0) {
@@ -115,7 +114,7 @@ static void plan_training(const struct nvdp__bert *bert, const struct nvdp__enco
     cache->d_context = nvdp__plan_product(plan, plan->dim);
 }
 
-/* Plans the relative position biases of texts of at most `longest` tokens. */
+/* Plans the relative position biases for texts of at most `longest` tokens. */
 static void plan_relative(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                           size_t max_texts, size_t longest, struct nvdp__arena *arena,
                           struct nvdp__bert_cache *cache) {
@@ -128,7 +127,7 @@ static void plan_relative(const struct nvdp__bert *bert, const struct nvdp__devi
     for (size_t d = 0; made.bucket != NULL && d < width; d++)
         made.bucket[d] = row->relative_bucket((int32_t)d - (int32_t)reach);
     if (cache->training) {
-        NVDP__TAKE(arena, {&made.sums, 2 * (size_t)dev->threads * width}, /* doubles */
+        NVDP__TAKE(arena, {&made.sums, 2 * (size_t)dev->threads * width}, /* room for doubles */
                    {&cache->d_relative, max_texts * made.buckets * heads});
     }
     cache->relative = made;
@@ -139,8 +138,8 @@ static void take_positions(const struct nvdp__bert *bert, size_t tokens, struct 
     if (bert->row->position_after_pad) NVDP__TAKE(arena, {&cache->positions, tokens});
 }
 
-/* Plans the lanes' buffers, except the hidden states: each lane gets its share of the tokens,
- * plus half a text at either end. */
+/* Plans the buffers of the lanes, except the hidden states. Each lane gets a share of the tokens, plus half a text
+ * at either end. */
 static void plan_lanes(const struct nvdp__bert *bert, size_t max_tokens, size_t max_texts,
                        size_t longest, struct nvdp__arena *arena, struct nvdp__bert_cache *cache) {
     const size_t tokens = nvdp__min(max_tokens / cache->lanes + 1 + longest, max_tokens);
@@ -170,7 +169,8 @@ static void plan_pass(const struct nvdp__bert *bert, const struct nvdp__device *
         plan_shared(&plan, config->num_hidden_layers, cache);
         cache->scratch = nvdp__plan_scratch(&plan, longest);
         size_t whole = arena->used;
-        arena->used = start; /* a batch uses either lanes or the whole */
+        /* a batch uses either the lanes' buffers or the buffers of the whole batch */
+        arena->used = start;
         if (cache->lanes > 0 && max_texts >= cache->lanes)
             plan_lanes(bert, max_tokens, max_texts, longest, arena, cache);
         arena->used = nvdp__max(arena->used, whole);
@@ -183,7 +183,7 @@ static void plan_pass(const struct nvdp__bert *bert, const struct nvdp__device *
 /* Sites of dropout. */
 enum { SITE_EMBEDDINGS = 0, SITE_ATTENTION = 2, SITE_OUTPUT = 3 };
 
-/* A declared LayerNorm with the preceding dropout. */
+/* Returns a declared LayerNorm with the dropout before it. */
 static struct nvdp__norm norm_of(const struct nvdp__encoder_run *run,
                                  const struct nvdp__dense *norm, float *mean, float *rstd,
                                  struct nvdp__dropout dropout) {
@@ -193,11 +193,11 @@ static struct nvdp__norm norm_of(const struct nvdp__encoder_run *run,
 }
 
 /* ---- embeddings: e = drop(LN(word[id] + position[place] + type[segment])), without the last
- * term if the row has no token types. RoBERTa's positions begin after the id of its padding, and do not count the padding
- * tokens of a text: these have the position of that id.
- * h_0 = e, or W e + b if there is a projection; the projection is in float32 ---- */
+ * term if the row has no token types. RoBERTa's positions begin after the id of its padding, and do not count the
+ * padding tokens of a text: these have the position of that id. h_0 = e, or W e + b if there is a projection; the
+ * projection is in float32 ---- */
 
-/* Sets the rows of the position table. */
+/* Sets the row of the position table for each token. */
 static void count_positions(const struct nvdp__encoder_run *run) {
     const int32_t pad = (int32_t)run->bert->config.pad_token_id, *offset = run->batch->offset;
     for (size_t b = 0; b < run->batch->texts; b++)
@@ -205,12 +205,12 @@ static void count_positions(const struct nvdp__encoder_run *run) {
             run->cache->positions[t] = run->batch->ids[t] == pad ? pad : ++next;
 }
 
-/* True for layers with a LayerNorm before each half, and one after the last layer (modernbert.c). */
+/* Returns true for layers with a LayerNorm before each half, and one after the last layer (modernbert.c). */
 static bool is_pre_norm(const struct nvdp__encoder_run *run) {
     return nvdp__declared(&run->bert->last_norm);
 }
 
-/* Pre-LN encoders have no dropout here. */
+/* Returns the dropout of the embeddings; pre-LN encoders have none. */
 static struct nvdp__dropout embedding_dropout(const struct nvdp__encoder_run *run) {
     float rate = is_pre_norm(run) ? 0 : run->pass->hidden_dropout;
     struct nvdp__dropout drop = nvdp__run_dropout(run, rate, 0, SITE_EMBEDDINGS, 1);
@@ -218,7 +218,7 @@ static struct nvdp__dropout embedding_dropout(const struct nvdp__encoder_run *ru
     return drop;
 }
 
-/* [T, E] */
+/* Returns x as a tensor [T, E]. */
 static struct nvdp__tensor words_of(const struct nvdp__encoder_run *run, const float *x) {
     return nvdp__f32(run->batch->tokens, nvdp__word_width(&run->bert->config), x);
 }
@@ -232,7 +232,7 @@ static struct nvdp__linear projection_of(const struct nvdp__encoder_run *run) {
     return layer;
 }
 
-/* Dropout is applied to the output of this LayerNorm, not to its input. */
+/* Returns the LayerNorm of the embeddings. Dropout is applied to the output of this LayerNorm, not to the input. */
 static struct nvdp__norm embedding_norm(const struct nvdp__encoder_run *run) {
     return norm_of(run, &run->bert->norm, run->cache->embedding_mean, run->cache->embedding_rstd,
                    (struct nvdp__dropout){0});
@@ -280,7 +280,7 @@ static void embeddings_forward(const struct nvdp__encoder_run *run) {
     if (projects || drop.rate > 0) nvdp__convert(run->dev, hidden, rounded);
 }
 
-/* Overwrites d [T, D], the gradient of hidden[0], with the one of the embeddings' sum [T, E]. */
+/* Replaces d [T, D], the gradient of hidden[0], by the gradient of the sum of the embeddings [T, E]. */
 static void embeddings_backward(const struct nvdp__encoder_run *run, float *d) {
     struct nvdp__tensor dy = words_of(run, d);
     struct nvdp__embedding gradients = embedding(run, nvdp__grad);
@@ -301,9 +301,9 @@ static void embeddings_backward(const struct nvdp__encoder_run *run, float *d) {
     nvdp__embed_backward(run->dev, &gradients, dy);
 }
 
-/* ---- biases of attention by distance, which all layers share ---- */
+/* ---- relative position biases, which all layers share ---- */
 
-/* Begins the gradients, to which each layer adds its own. */
+/* Begins the gradients of the biases, to which each layer adds. */
 static void relative_begin(const struct nvdp__encoder_run *run) {
     struct nvdp__relative *relative = &run->cache->relative;
     const size_t n = relative->buckets * run->bert->config.num_attention_heads;
@@ -322,10 +322,9 @@ static void relative_begin(const struct nvdp__encoder_run *run) {
  *     a  = LN(h + drop(W_o attention(W_q h, W_k h, W_v h)))
  *     h' = LN(a + drop(W_2 act(W_1 a)))
  *
- * with softmax(q k^T / sqrt(head size)) over the text's own tokens and dropout on the
- * probabilities. */
+ * with softmax(q k^T / sqrt(head size)) over the tokens of the same text, and dropout of the probabilities. */
 
-/* Query, key and value as one layer. */
+/* Returns query, key and value as one layer. */
 static struct nvdp__linear qkv_of(const struct nvdp__encoder_run *run, size_t index) {
     struct nvdp__linear layer = nvdp__run_dense(run, &run->bert->layer[index].query);
     layer.out *= 3;
@@ -338,7 +337,7 @@ static struct nvdp__attention attention_of(const struct nvdp__encoder_run *run, 
                                run->bert->row->relative_buckets > 0 ? &run->cache->relative : NULL);
 }
 
-/* DistilBERT has no dropout here. */
+/* Returns the LayerNorm after the attention. DistilBERT has no dropout here. */
 static struct nvdp__norm attention_norm(const struct nvdp__encoder_run *run, size_t index) {
     float rate = run->bert->row->attention_dropout ? run->pass->hidden_dropout : 0;
     const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
@@ -386,10 +385,10 @@ static void layer_forward(const struct nvdp__encoder_run *run, size_t index) {
                        nvdp__run_rows(run, run->cache->states[index + 1]));
 }
 
-/* The lowest 1/RECOMPUTED_PART of the trained layers store the per-example gradient of their
- * inner state in the memory of the activated state, which is then recomputed at the cost of a
- * ninth of the layer's products. Separate gradients would take a sixth of a step's memory in
- * float32 (BERT-base, 32 x 128). In bfloat16 they are half as large and are stored separately. */
+/* The lowest 1/RECOMPUTED_PART of the trained layers store the per-example gradient of their inner state in the
+ * memory of the activated state, which is then recomputed at the cost of a ninth of the layer's products. Separate
+ * gradients would take a sixth of a step's memory in float32 (BERT-base, 32 x 128). In bfloat16, the gradients are
+ * half as large and are stored separately. */
 enum { RECOMPUTED_PART = 4 };
 
 static bool recomputes_inner(const struct nvdp__encoder_run *run, size_t index) {
@@ -398,7 +397,7 @@ static bool recomputes_inner(const struct nvdp__encoder_run *run, size_t index) 
            RECOMPUTED_PART * (index - run->cache->frozen) < trained;
 }
 
-/* Turns d [T, D], the gradient of hidden[index + 1], into that of hidden[index]. */
+/* Turns d [T, D], the gradient of hidden[index + 1], into the gradient of hidden[index]. */
 static void layer_backward(const struct nvdp__encoder_run *run, size_t index, float *gradient) {
     const struct nvdp__device *dev = run->dev;
     const struct nvdp__bert_layer *layer = &run->bert->layer[index];
@@ -413,14 +412,14 @@ static void layer_backward(const struct nvdp__encoder_run *run, size_t index, fl
     struct nvdp__norm norm = output_norm(run, index);
     const struct nvdp__recompute recompute = {&inner, nvdp__run_activation(run),
                                               nvdp__run_rows(run, cache->attention_state), d_wide};
-    outer.keep = cache->output_sum; /* not read after this */
+    outer.keep = cache->output_sum; /* output_sum is not read after this */
     if (recomputes_inner(run, index)) {
         outer.recompute = &recompute;
         inner.keep = wide.data;
     }
     nvdp__norm_backward(dev, &norm, nvdp__run_state(run, cache->output_sum), d, d_branch);
     nvdp__dense_backward(dev, &outer, NVDP__NO_TENSOR, d_branch, d_wide, false);
-    /* recomputes gelu(inner) in place: inner is not read after this */
+    /* recomputes gelu(inner) in place, because `inner` is not read after this */
     nvdp__activation_backward(dev, nvdp__run_activation(run), wide, d_wide, d_wide, wide);
     nvdp__dense_backward(dev, &outer, wide, d_branch, NVDP__NO_TENSOR, false);
     nvdp__dense_backward(dev, &inner, nvdp__run_rows(run, cache->attention_state), d_wide, d, true);
@@ -442,16 +441,16 @@ static void layer_backward(const struct nvdp__encoder_run *run, size_t index, fl
 
 /* ---- lanes: threads that synchronize once per batch ---- */
 
-/* Max share of a lane relative to the mean: the overhead of synchronizing at each operation is
- * about as large. */
+/* Max share of a lane relative to the mean. A lane with a larger share would cost as much as synchronizing at each
+ * operation. */
 static const double MAX_UNEVEN = 1.12;
 
-/* Splits the batch's texts in order, at the text that begins nearest to each cut. Returns true
- * if the largest share is close to the mean. */
+/* Divides the texts of the batch in order, at the text that begins nearest to each cut. Returns true if the largest
+ * share is close to the mean. */
 static bool split_batch(const struct nvdp__batch *batch, const struct nvdp__bert_cache *cache) {
     const double mean = (double)batch->tokens / (double)cache->lanes;
     size_t next = 0, largest = 0;
-    if (cache->lane->offset == NULL) return false; /* planned for fewer texts than lanes */
+    if (cache->lane->offset == NULL) return false; /* the plan was for fewer texts than lanes */
     for (size_t l = 0; l < cache->lanes; l++) {
         const double end = mean * (double)(l + 1);
         const size_t first = next;
@@ -476,7 +475,7 @@ static void layers_forward(const struct nvdp__encoder_run *run) {
     const size_t layers = run->bert->config.num_hidden_layers;
     const bool pre_norm = is_pre_norm(run);
     if (pre_norm) nvdp__zero(run->dev, run->bert->config.hidden_size, run->cache->zeros);
-    if (run->cache->above) /* rounded by the dense layer that reads it */
+    if (run->cache->above) /* the dense layer that reads this rounds it */
         run->cache->states[0] = nvdp__run_state(run, run->cache->hidden[0]);
     else if (first == 0)
         embeddings_forward(run);
@@ -492,7 +491,7 @@ static void layers_forward(const struct nvdp__encoder_run *run) {
                        NVDP__NO_TENSOR);
 }
 
-/* Each lane writes its own rows of the shared hidden state. */
+/* Runs a lane, which writes its rows of the shared hidden state. */
 static void lane_forward(const struct nvdp__encoder_run *run, struct nvdp__lane *lane) {
     const size_t dim = run->bert->config.hidden_size;
     if (lane->texts == 0) return;
@@ -513,7 +512,7 @@ static void lanes_forward(const struct nvdp__encoder_run *run) {
     const int lanes = (int)run->cache->lanes;
 #pragma omp parallel for num_threads(lanes) schedule(static, 1)
     for (int l = 0; l < lanes; l++) {
-        omp_set_num_threads(1); /* for the libraries below, in this region */
+        omp_set_num_threads(1); /* for the libraries that this library calls, in this region */
         lane_forward(run, &run->cache->lane[l]);
     }
 }
@@ -558,10 +557,10 @@ static void backward(const struct nvdp__bert *bert, const struct nvdp__device *d
 }
 
 /* ---- pooler: tanh(W h_first + b); with ReLU in DistilBERT (pre_classifier) and GELU in ELECTRA;
- * in RoBERTa and others the dense layer of its classification head; in ModernBERT LN(gelu(W x + b)),
- * x the first state or the mean of the text's ---- */
+ * in RoBERTa and similar encoders the dense layer of the classification head; in ModernBERT LN(gelu(W x + b)), with
+ * x the first state or the mean of the text's states ---- */
 
-/* True if the derivative is computed from the input, false if from the output. */
+/* Returns true if the derivative is computed from the input, false if it is computed from the output. */
 static bool needs_input(enum nvdp__act act) {
     return act != NVDP__ACT_TANH && act != NVDP__ACT_RELU;
 }
@@ -640,7 +639,7 @@ static void pooler_backward(const struct nvdp__bert *bert, const struct nvdp__de
 
 static nvdp_status declare_extra(struct nvdp__bert *extra, const struct nvdp__bert *below,
                                  const char *prefix, struct nvdp__params *params) {
-    extra->relative = below->relative; /* shared with the encoder */
+    extra->relative = below->relative; /* the encoder and the additional layer share these biases */
     NVDP_TRY(NVDP__NEW(params->ctx, extra->layer, 1));
     return nvdp__layer_declare(extra, 0, prefix, NVDP__PARAM_OPTIONAL, params);
 }

@@ -1,6 +1,6 @@
-/* Transformers in the table of encoders. The row of an encoder with BERT's computation under
- * other names, or without some parts, ends in NVDP__TRANSFORMER. ModernBERT shares embeddings, passes
- * and pooler with this family; its layers have a LayerNorm before each half. */
+/* Transformers in the table of encoders. If an encoder computes as BERT does, under other names or without some
+ * parts, its row ends in NVDP__TRANSFORMER. ModernBERT shares embeddings, passes and pooler with this family; its
+ * layers have a LayerNorm before each half. */
 #ifndef NVDP_SRC_BERT_TRANSFORMER_H
 #define NVDP_SRC_BERT_TRANSFORMER_H
 
@@ -10,8 +10,8 @@
 
 struct nvdp__encoder_run;
 extern const struct nvdp__encoder_pass nvdp__transformer_pass, nvdp__pre_norm_pass;
-/* modernbert.c: the plan, one layer, and the additional layer of nvdp__pre_norm_pass. A layer's backward pass turns
- * d [T, D], the gradient of the layer's output, into that of hidden[index]. */
+/* modernbert.c: the plan, one layer, and the additional layer of nvdp__pre_norm_pass. The backward pass of a layer
+ * turns d [T, D], the gradient of the layer's output, into the gradient of hidden[index]. */
 void nvdp__pre_norm_plan(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                          size_t tokens, size_t max_texts, size_t longest, struct nvdp__arena *arena,
                          struct nvdp__bert_cache *cache);
@@ -40,7 +40,7 @@ void nvdp__transformer_initialize_pooler(const struct nvdp__bert *bert,
     .initialize = nvdp__transformer_initialize,                                                    \
     .initialize_new = nvdp__transformer_initialize_pooler, .pass = &nvdp__transformer_pass
 
-/* BERT's names of layers, for `names`, and its keys of config.json, with and without token types. */
+/* BERT's names of layers, for `names`, and BERT's keys of config.json, with and without token types. */
 #define NVDP__BERT_LAYERS                                                                          \
     .layers = "encoder.layer", .query = "attention.self.query", .key = "attention.self.key",       \
     .value = "attention.self.value", .attention_output = "attention.output.dense",                 \
@@ -51,7 +51,7 @@ void nvdp__transformer_initialize_pooler(const struct nvdp__bert *bert,
     { NVDP__BERT_KEY_NAMES }
 #define NVDP__UNTYPED_KEY_NAMES                                                                    \
     [NVDP__KEY_POSITIONS] = "max_position_embeddings", NVDP__LAYER_KEY_NAMES
-/* Those without positions. */
+/* The keys without positions. */
 #define NVDP__LAYER_KEY_NAMES                                                                      \
     [NVDP__KEY_HIDDEN_SIZE] = "hidden_size", [NVDP__KEY_LAYERS] = "num_hidden_layers",             \
     [NVDP__KEY_HEADS] = "num_attention_heads",                                                     \
@@ -67,7 +67,7 @@ nvdp_status nvdp__layer_declare(struct nvdp__bert *bert, size_t index, const cha
 
 /* ==== passes ==== */
 
-/* The arguments of a forward or backward pass, which the functions of an encoder hand on to each other. */
+/* The arguments of a forward or backward pass, which the functions of an encoder pass on. */
 struct nvdp__encoder_run {
     const struct nvdp__bert *bert;
     const struct nvdp__device *dev;
@@ -83,7 +83,7 @@ struct nvdp__encoder_plan {
     struct nvdp__arena *arena;
     size_t tokens; /* padded to whole blocks of product rows */
     size_t dim, wide, heads;
-    bool rounds; /* products read copies in another type */
+    bool rounds; /* true if products read copies in another type */
 };
 static inline struct nvdp__encoder_plan nvdp__plan_of(const struct nvdp_bert_config *config,
                                                       const struct nvdp__device *dev, size_t tokens,
@@ -97,7 +97,7 @@ static inline struct nvdp__encoder_plan nvdp__plan_of(const struct nvdp_bert_con
                                        nvdp__product_type(dev) != NVDP__F32};
 }
 
-/* Take the floats [tokens, width], the same as a tensor for products, and the scratch buffer of attention. */
+/* Take floats [tokens, width], a tensor [tokens, width] for products, and the scratch buffer of attention. */
 static inline float *nvdp__plan_floats(const struct nvdp__encoder_plan *plan, size_t width) {
     return nvdp__arena_take(plan->arena, plan->tokens * width);
 }
@@ -122,7 +122,8 @@ static inline struct nvdp__tensor nvdp__columns(struct nvdp__tensor buffer, size
  * probabilities of attention. */
 enum { NVDP__SITES_PER_LAYER = 3, NVDP__SITE_PROBABILITIES = 1 };
 
-/* `site`: 1 to 3. `width`: numbers per row, for masks of elements; 1 for those of rows. */
+/* Returns the dropout of a layer. `site` is 1 to 3. `width` is the numbers per row for masks of elements, and 1 for
+ * masks of rows. */
 static inline struct nvdp__dropout nvdp__run_dropout(const struct nvdp__encoder_run *run,
                                                      float rate, size_t layer, uint32_t site,
                                                      size_t width) {
@@ -164,7 +165,8 @@ static inline struct nvdp__tensor nvdp__run_rows(const struct nvdp__encoder_run 
     return nvdp__with_rows(x, run->batch->tokens);
 }
 
-/* Returns the attention of layer `index` over the batch. Query, key and value are adjacent in the rows of qkv, 3D. */
+/* Returns the attention of layer `index` over the batch. Query, key and value are adjacent in the rows of qkv, which
+ * have 3D numbers. */
 static inline struct nvdp__attention nvdp__run_attention(const struct nvdp__encoder_run *run,
                                                          size_t index, struct nvdp__tensor qkv,
                                                          struct nvdp__tensor out, float *lse,
@@ -189,7 +191,7 @@ static inline struct nvdp__attention nvdp__run_attention(const struct nvdp__enco
                                     .lse = lse,
                                     .scratch = run->cache->scratch};
 }
-/* Returns the gradients of attention, with those of query, key and value in one buffer [T,3D]. */
+/* Returns the gradients of attention; the gradients of query, key and value are in one buffer [T,3D]. */
 static inline struct nvdp__attention_gradient
 nvdp__run_attention_gradient(const struct nvdp__encoder_run *run, struct nvdp__tensor d_qkv,
                              struct nvdp__tensor d_out) {

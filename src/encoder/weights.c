@@ -1,5 +1,5 @@
-/* The weights of a model folder (checkpoint.h): finds their files, reads indexes of shards, and names
- * files of other formats. */
+/* The weights of a model folder (checkpoint.h): finds the files, reads indexes of shards, and lists files of other
+ * formats. */
 #include "encoder/checkpoint.h"
 #include "encoder/safetensors.h"
 
@@ -23,7 +23,7 @@ static const char *const file_names[] = {NVDP__WEIGHTS_FILE, SAFETENSORS_INDEX, 
                                          TORCH_INDEX};
 enum { FILE_NAMES = sizeof file_names / sizeof file_names[0], MAX_SHARDS = 10000 };
 
-/* One file, as either format. */
+/* One file, in either format. */
 struct nvdp__weights_part {
     char *path;
     struct nvdp__safetensors *safetensors;
@@ -86,7 +86,7 @@ static const struct {
 };
 enum { OTHERS = sizeof others / sizeof others[0], LIST_SIZE = 512 };
 
-/* Returns the row of a file's name, or OTHERS. */
+/* Returns the row for the name of a file, or OTHERS. */
 static size_t other_of(const char *name) {
     size_t i = 0;
     while (i < OTHERS &&
@@ -96,7 +96,8 @@ static size_t other_of(const char *name) {
     return i;
 }
 
-/* Names the files of other formats, and the next step for the first of them in the table. */
+/* Fails because there are no weights. The message lists the files of other formats, and the next step for the first
+ * of them in the table. */
 static nvdp_status no_weights(struct nvdp_context *ctx, const char *directory) {
     char list[LIST_SIZE] = "";
     size_t used = 0, first = OTHERS;
@@ -128,7 +129,7 @@ nvdp_status nvdp__weights_find(struct nvdp_context *ctx, const char *directory, 
         *path = nvdp__strdup(ctx, found.text);
         return NVDP__MADE(*path);
     }
-    /* the folder of the encoder, where the files would be */
+    /* the folder of config.json, where the weights would be */
     struct nvdp__path config;
     NVDP_TRY(nvdp__model_path(ctx, directory, "config.json", &config));
     char *slash = strrchr(config.text, '/');
@@ -174,7 +175,7 @@ static int compare_name(const void *a, const void *b) {
 #define INDEX_FAIL(weights, format, ...)                                                           \
     nvdp__fail((weights)->ctx, NVDP_ERR_INPUT, "%s: " format, (weights)->path, __VA_ARGS__)
 
-/* Opens the shards that the index names. */
+/* Opens the shards in the index. */
 static nvdp_status open_shards(struct nvdp__weight_files *weights, const json_t *map) {
     nvdp__autofree const char **file = NULL;
     const char *name;
@@ -183,7 +184,7 @@ static nvdp_status open_shards(struct nvdp__weight_files *weights, const json_t 
     size_t count = 0;
     json_t *value;
     NVDP_TRY(NVDP__NEW(weights->ctx, file, json_object_size(map)));
-    /* json_object_foreach accepts no const object but does not change it */
+    /* json_object_foreach takes no const object, but does not change the object */
     json_object_foreach((json_t *)(uintptr_t)map, name, value) {
         const char *shard = json_string_value(value);
         if (shard == NULL || shard[0] == '\0' || shard[0] == '.' || strchr(shard, '/') != NULL)
@@ -225,7 +226,7 @@ static nvdp_status check_index(const struct nvdp__weight_files *weights, const j
     return NVDP_OK;
 }
 
-/* Sorts the names; fails if two files have a tensor of the same name. */
+/* Sorts the tensors by name; fails if two files have a tensor of the same name. */
 static nvdp_status sort_tensors(struct nvdp__weight_files *weights) {
     NVDP_TRY(NVDP__NEW(weights->ctx, weights->by_name, weights->count));
     for (size_t i = 0; i < weights->count; i++)
@@ -241,7 +242,8 @@ static nvdp_status sort_tensors(struct nvdp__weight_files *weights) {
     return NVDP_OK;
 }
 
-/* Finds a vector of `count` numbers, or as many as it has if 0. NULL: the files do not have it. */
+/* Finds a vector of `count` numbers; if count is 0, a vector of any length. Sets *out to NULL if the files have no
+ * such vector. */
 static nvdp_status find_vector(struct nvdp__weight_files *weights, const char *name, size_t count,
                                const struct nvdp__weight **out) {
     const struct nvdp__weight *found = nvdp__weights_find_tensor(weights, name);
@@ -255,7 +257,7 @@ static nvdp_status find_vector(struct nvdp__weight_files *weights, const char *n
 }
 
 #define TABLE "embedding.weight"
-/* Joins the tensors of Model2Vec to one with a row per token. */
+/* Joins the tensors of Model2Vec to one tensor with a row per token. */
 static nvdp_status join_table(struct nvdp__weight_files *weights) {
     const struct nvdp__weight *found = nvdp__weights_find_tensor(weights, "embeddings");
     struct nvdp__weight *table = found != NULL ? &weights->tensor[found - weights->tensor] : NULL;
@@ -344,7 +346,7 @@ const struct nvdp__weight *nvdp__weights_find_tensor(const struct nvdp__weight_f
     return found != NULL ? *found : NULL;
 }
 
-/* Reads elements of a matrix whose rows are others of the file. */
+/* Reads elements of a matrix whose rows are other rows of the file's matrix. */
 static void read_rows(const struct nvdp__weight *weight, size_t first, size_t count, float *out) {
     const size_t wide = weight->info.shape[1];
     struct nvdp__weight plain = *weight;

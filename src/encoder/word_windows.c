@@ -1,13 +1,13 @@
 /* Windows of words as an encoder, for method word: the state of a token comes from the lower layers of a transformer
  * over the token's word and r >= 0 words on either side, and from nothing else.
  *
- * A window is a text of its own for the layers: the word and its neighbors, fewer at the ends of a text; positions
- * count from its first piece, and there is no [CLS]. The border of a pair of sentences is a neighbor like a word, but
- * no window is centered on it. A neighbor counts with its first pieces alone (NEIGHBOR), a word with as many as the
- * positions leave room for.
+ * The layers see each window as a separate text: the word and its neighbors, fewer at the ends of a text. Positions
+ * count from the first piece of the window, and there is no [CLS]. The border of a pair of sentences is a neighbor as a
+ * word is, but no window is centered on the border. A window contains only the first pieces of a neighbor (NEIGHBOR),
+ * and as many pieces of the word as the positions leave room for.
  *
- * Outside training, products are such that a row does not depend on the others (nvdp__rowwise_create): a window has
- * the same bits in every text, batch and team of threads, which the guarantee per word needs (rdp/word.h). */
+ * Outside training, the rows of products do not depend on each other (nvdp__rowwise_create()), so a window has the
+ * same bits in every text, batch and team of threads, which the guarantee per word needs (rdp/word.h). */
 #include "encoder/transformer.h"
 #include "text/tokenizer.h"
 
@@ -18,7 +18,7 @@
 #define PREFIX "word_windows"
 enum { WIDEST = 16, NEIGHBOR = 8, LONGEST_WORD = 128, TOGETHER = 2048 };
 
-/* The configuration of the transformer. */
+/* Returns the configuration of the transformer. */
 static struct nvdp_bert_config layers_config(const struct nvdp_bert_config *config) {
     struct nvdp_bert_config made = *config;
     made.model_type = config->window_type;
@@ -26,7 +26,7 @@ static struct nvdp_bert_config layers_config(const struct nvdp_bert_config *conf
     return made;
 }
 
-/* The transformer, whose parameters are those of `bert`. */
+/* Returns the transformer, whose parameters are parameters of `bert`. */
 static struct nvdp__bert layers_of(const struct nvdp__bert *bert) {
     struct nvdp__bert made = *bert;
     made.config = layers_config(&bert->config);
@@ -34,7 +34,7 @@ static struct nvdp__bert layers_of(const struct nvdp__bert *bert) {
     return made;
 }
 
-/* Pieces of a neighbor, of a window's neighbors, and of its word, at most. */
+/* Return the max number of pieces of a neighbor, of all neighbors of a window, and of the window's word. */
 static size_t neighbor_room(const struct nvdp_bert_config *config) {
     return nvdp__min(config->window_positions / (2 * config->window + 1), NEIGHBOR);
 }
@@ -116,7 +116,7 @@ static nvdp_status declare(struct nvdp__bert *bert, struct nvdp__params *params)
     const nvdp_status status = layers.row->declare(&layers, params);
     const struct nvdp_bert_config config = bert->config;
     const struct nvdp__encoder_row *row = bert->row;
-    *bert = layers; /* its parameters, also if declaring failed halfway */
+    *bert = layers; /* keeps the parameters, even if declaring failed halfway */
     bert->config = config;
     bert->row = row;
     return status;
@@ -134,16 +134,17 @@ static void initialize(const struct nvdp__bert *bert, const struct nvdp__device 
 struct together {
     struct nvdp__bert_cache cache;
     struct nvdp__batch batch;
-    size_t tokens;     /* room for tokens */
-    int32_t *token_of; /* [tokens] token of the text whose state this is; -1: a neighbor's */
+    size_t tokens; /* room for tokens */
+    /* [tokens] token of the text whose state this is; -1 for the token of a neighbor */
+    int32_t *token_of;
 };
 
 /* cache->own */
 struct windows {
-    struct nvdp__device dev; /* with products whose rows do not depend on each other */
-    struct together fixed;   /* outside training */
-    struct together all;     /* of a training batch */
-    int32_t *row_of;         /* [tokens of a batch] row of a token's state; -1: it has none */
+    struct nvdp__device dev; /* device with products whose rows do not depend on each other */
+    struct together fixed;   /* windows outside training */
+    struct together all;     /* windows of a training batch */
+    int32_t *row_of;         /* [tokens of a batch] row of the token's state; -1 if there is none */
     float *d;                /* [all.tokens, D] gradient of the states */
 };
 
@@ -201,7 +202,8 @@ static void plan(const struct nvdp__bert *bert, const struct nvdp__device *dev, 
 
 /* ---- windows ---- */
 
-/* The first token of the word, or border, before the one that begins at t; t itself at the start of the text. */
+/* Returns the first token of the word, or border, before the word that begins at t; returns t at the start of the
+ * text. */
 static size_t word_before(const struct nvdp__batch *batch, size_t t, size_t from) {
     if (t == from) return t;
     t--;
@@ -269,7 +271,7 @@ static void run(const struct nvdp__bert *bert, const struct nvdp__device *dev,
 
 static struct nvdp__pass pass_of(const struct nvdp__bert *bert, const struct nvdp__pass *pass) {
     struct nvdp__pass made = *pass;
-    made.part.tokens *= 2 * bert->config.window + 1; /* as many tokens as they can have */
+    made.part.tokens *= 2 * bert->config.window + 1; /* the max number of tokens of all windows */
     return made;
 }
 

@@ -1,10 +1,10 @@
-/* Tables of vectors as encoders: a token's state is the vector of its piece, whatever stands around it. No layers, no
- * positions, no dropout.
+/* Tables of vectors as encoders: the state of a token is the vector of its piece, regardless of the other tokens. There
+ * are no layers, no positions and no dropout.
  *
  *     words                          the word embeddings of another model, for method word
  *     static-embedding, model2vec    published tables, whose sentence embedding is the mean
  *
- * The sizes of a published table are those of its tensor. */
+ * The sizes of a published table are the sizes of its tensor. */
 #include "encoder/checkpoint.h"
 #include "encoder/row.h"
 
@@ -15,7 +15,7 @@
 
 /* Sets the members that config.json does not have for these types. */
 static void complete(struct nvdp_bert_config *config) {
-    config->num_hidden_layers = 1; /* the table */
+    config->num_hidden_layers = 1; /* the table counts as one layer */
     config->num_attention_heads = 1;
     config->max_position_embeddings = NVDP__ANY_LENGTH;
     config->type_vocab_size = 1;

@@ -1,6 +1,6 @@
-/* Certificates of models, for training, sharing and reports. In order: the limits that a model's
- * mechanism guarantees for every text, the training options that remedy findings of certificates
- * and reports, and the certificates. */
+/* Certificates of models, for training, sharing and reports. The file has, in this order, the
+ * limits that a model's mechanism guarantees for every text, the training options that remedy
+ * findings of certificates and reports, and the certificates. */
 #include "base/sentence.h"
 #include "mechanism/mechanism.h"
 #include "model/model.h"
@@ -58,7 +58,7 @@ nvdp_status nvdp__model_limits(struct nvdp_context *ctx, const struct nvdp_model
 
 /* ---- remedies ---- */
 
-/* True for methods that add noise and can be trained. */
+/* Returns true for methods that add noise and can be trained. */
 static bool is_remedy(size_t method) {
     return nvdp_method_is_private((enum nvdp_method)method) &&
            !nvdp__method_row((enum nvdp_method)method)->untrained;
@@ -76,7 +76,7 @@ static void write_need(enum nvdp__need need, char *out, size_t size) {
         [NVDP__NEED_VARIANCE_BOUNDS] = "--clip-logvar-min X --clip-logvar-max Y",
     };
     struct nvdp__writer to = {.out = out, .size = size};
-    size_t left = 0; /* methods that add noise and can be trained */
+    size_t left = 0; /* number of remedies that are not printed yet */
     nvdp__append(&to, "%s", need == NVDP__NEED_NOISE ? "--method " : options[need]);
     if (need != NVDP__NEED_NOISE) return;
     for (size_t i = 0; i < nvdp__method_count(); i++)
@@ -91,7 +91,7 @@ static void write_need(enum nvdp__need need, char *out, size_t size) {
         }
 }
 
-/* Names whole commands because several commands print this text. */
+/* Prints whole commands, because several commands print this text. */
 static void print_remedies(const struct nvdp_infinite_summary *from, bool exact, FILE *to) {
     const struct nvdp_infinite_part *cause = from->cause;
     const bool logvar =

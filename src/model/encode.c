@@ -1,5 +1,5 @@
-/* Encodes texts without noise, for nvdp_encode and nvdp_encoder_load. The only check added to
- * bert/ is that the folder does not hold a model of a private method. */
+/* Encodes texts without noise, for nvdp_encode() and nvdp_encoder_load(). In addition to
+ * src/encoder, the code only checks that the folder does not hold a model of a private method. */
 #include "encoder/encode.h"
 
 #include "base/file.h"
@@ -10,14 +10,14 @@
 #include <nvdp/method.h>
 #include <string.h>
 
-/* Refuses private models: their classifier does not read BERT's pooled vector, so encoding could
- * not give its logits. */
+/* Refuses private models: the classifier of a private model does not read BERT's pooled vector,
+ * so encoding could not give the model's logits. */
 static nvdp_status refuse_private(struct nvdp_context *ctx, const char *path) {
     nvdp__autoptr(json_decref) json_t *config = NULL;
     const char *method = NULL;
     enum nvdp_method found;
     if (nvdp__exists(path))
-        NVDP_TRY(nvdp__json_read(ctx, path, &config)); /* tables of vectors have none */
+        NVDP_TRY(nvdp__json_read(ctx, path, &config)); /* tables of vectors have no config.json */
     const json_t *ours = json_object_get(config, "nvdp");
     if (!json_is_object(ours)) return NVDP_OK;
     NVDP_TRY(

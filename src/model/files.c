@@ -1,7 +1,7 @@
 /* Saves and loads model directories for training, prediction and sharing. The layout is that of
- * Hugging Face; an "nvdp" object in config.json holds the method, the task and the bottleneck.
- * The first part converts this object, the second part ("directories") saves and loads all
- * files. */
+ * a Hugging Face model; an "nvdp" object in config.json holds the method, the task and the
+ * bottleneck. The first part converts this object, the second part ("directories") saves and
+ * loads all files. */
 #include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -43,7 +43,7 @@ static json_t *info_json(const struct nvdp__model_info *info) {
     return object;
 }
 
-/* Copies a text, which then outlives the JSON, to *next, in the block for all texts. */
+/* Copies a string to *next, in the block for all strings, so that the copy outlives the JSON. */
 static const char *keep_text(char **next, const char *text) {
     if (text == NULL) return NULL;
     char *copy = *next;
@@ -64,8 +64,8 @@ static size_t text_size(const json_t *value) {
     return size;
 }
 
-/* Derives metrics and label range from the task's name, or from the columns if the task is the
- * user's own. */
+/* Derives the metrics and the range of labels from the task's name; if the task is the user's,
+ * from the columns. */
 static nvdp_status fill_task(struct nvdp_context *ctx, const char *path, const char *name,
                              struct nvdp__model_info *info) {
     struct nvdp_dataset_config config = nvdp__dataset_config_default();
@@ -159,14 +159,16 @@ nvdp_status nvdp__model_info_read(struct nvdp_context *ctx, const char *director
             path.text);
     NVDP_TRY(NVDP__NEW(ctx, text, text_size(object) + 1));
     char *next = text;
-    NVDP_TRY(read_object(ctx, path.text, object, &info, &next, labels)); /* labels are read last */
+    /* the labels are read last */
+    NVDP_TRY(read_object(ctx, path.text, object, &info, &next, labels));
     *out = info;
     return NVDP__HAND_OVER(owned, text);
 }
 
 /* ---- directories ---- */
 
-/* Names the outputs as transformers expects; without id2label it assumes two outputs. */
+/* Returns the names of the outputs for transformers, which assumes two outputs if there is no
+ * id2label. */
 static json_t *outputs_json(const struct nvdp__model_info *info) {
     json_t *names = json_object(), *ids = json_object();
     for (size_t i = 0; i < info->outputs; i++) {

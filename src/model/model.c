@@ -1,6 +1,5 @@
-/* The model: builds, initializes and plans it, runs the forward and backward passes for
- * training, and computes outputs and posteriors of a data set for evaluation. Read from the top;
- * each part uses the parts above. */
+/* The model: builds, initializes and plans it, runs the forward and backward passes for training, and computes
+ * outputs and posteriors of a data set for evaluation. Each part uses the parts above it. */
 #include "model/model.h"
 #include "encoder/encoder.h"
 #include "mechanism/mechanism.h"
@@ -18,7 +17,7 @@
 #include <string.h>
 
 enum { SAMPLE_ROWS = 4096, SAMPLE_TEXTS = 32 };
-enum { SITE_CLASSIFIER = 1 << 20 }; /* dropout site above the encoder's */
+enum { SITE_CLASSIFIER = 1 << 20 }; /* dropout site above the encoder's sites */
 
 static struct nvdp__view view_of(const struct nvdp_model *model) {
     return model->bottleneck.mechanism->view(model->bottleneck.self);
@@ -26,7 +25,7 @@ static struct nvdp__view view_of(const struct nvdp_model *model) {
 
 /* ---- building ---- */
 
-/* A model without layers reads states in place of texts: batch->words. */
+/* Returns true if the model encodes texts. A model without layers reads states from batch->words instead. */
 static bool encodes(const struct nvdp_model *model) {
     return model->info.bert.num_hidden_layers > 0;
 }
@@ -84,8 +83,8 @@ nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model
     NVDP_TRY(mechanism->create(mechanism, ctx, &model->bert, &model->info.nvib, &model->params,
                                &model->bottleneck.self));
     model->bottleneck.mechanism = mechanism;
-    /* A bottleneck and a tagging task have a head of one layer; the name of a head above a
-     * pooler depends on the model type. */
+    /* A bottleneck and a tagging task have a head of one layer; the name of a head above a pooler depends on the
+     * model type. */
     const char *name = pooler ? nvdp__names(info->bert.model_type)->classifier : "classifier";
     NVDP_TRY(nvdp__declare_dense(&model->params, name, info->outputs, view_of(model).width,
                                  NVDP__PARAM_OPTIONAL, &model->classifier));
@@ -148,7 +147,7 @@ void nvdp__model_initialise_classifier(struct nvdp_model *model, uint64_t seed) 
                            model->info.bert.initializer_range, seed);
 }
 
-/* Initializes the bottleneck by the encoder's outputs on the first texts of epoch 0's order. */
+/* Initializes the bottleneck from the encoder's outputs on the first texts in the order of epoch 0. */
 static nvdp_status initialise_from_texts(struct nvdp_model *model,
                                          const struct nvdp_dataset *dataset, uint64_t seed) {
     nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
@@ -219,7 +218,7 @@ const struct nvdp_tokenizer *nvdp_model_tokenizer(const struct nvdp_model *model
 
 /* ---- plan, forward, backward ---- */
 
-/* Carves all buffers from the arena, or measures them. */
+/* Takes all buffers from the arena, or measures their size. */
 static nvdp_status carve(struct nvdp_model *model, struct nvdp__arena *arena) {
     const struct nvdp__model_info *info = &model->info;
     size_t width = view_of(model).width;
@@ -269,7 +268,7 @@ nvdp_status nvdp__model_plan(struct nvdp_model *model, size_t texts, size_t long
     NVDP_TRY(measure(model, texts, longest, training, &arena));
     nvdp__arena_release(&model->arena);
     model->max_texts = 0;
-    nvdp__weights_changed(&model->dev); /* weights were loaded, initialized or written before */
+    nvdp__weights_changed(&model->dev); /* weights may have been loaded, initialized or written */
     nvdp__memory_release(&model->losses);
     NVDP_TRY(NVDP__ARRAYS(model->ctx, &model->losses, NVDP__ITEMS(model->loss_g, texts),
                           NVDP__ITEMS(model->loss_d, texts)));
@@ -288,7 +287,7 @@ nvdp_status nvdp__model_per_example(struct nvdp_model *model, size_t texts,
     const struct nvdp__mechanism *mechanism = model->bottleneck.mechanism;
     struct nvdp__device dev = model->dev;
     size_t longest = model->longest;
-    if (!model->bert.row->bf16) dev.bf16 = NULL; /* its products are float32 */
+    if (!model->bert.row->bf16) dev.bf16 = NULL; /* products of this encoder are in float32 */
     if (mechanism->private_) {
         struct nvdp__form form = nvdp__model_form(model);
         size_t rows = nvdp__form_rows(&form, form.single ? 1 : longest);
@@ -397,8 +396,8 @@ nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__bat
     return classify(model, batch, pass, draw, classifier_dropout);
 }
 
-/* Returns the mean loss over words. The gradient is that of the mean times `scale`. With a
- * divisor, it is the gradient of the sum of the per-text means, divided by the divisor. */
+/* Returns the mean loss over words. Sets the gradient of the mean times `scale`; if there is a divisor, sets the
+ * gradient of the sum of the means per text, divided by the divisor. */
 static double tags_loss(struct nvdp_model *model, const struct nvdp__batch *batch, double divisor,
                         double scale) {
     size_t outputs = model->info.outputs;
@@ -416,8 +415,8 @@ static double tags_loss(struct nvdp_model *model, const struct nvdp__batch *batc
     return loss;
 }
 
-/* Returns the mean loss. The gradient is that of the sum divided by pass->divisor; if the
- * divisor is 0, by the number of texts, or words, in the whole batch. */
+/* Returns the mean loss. Sets the gradient of the sum of losses divided by pass->divisor; if this divisor is 0,
+ * divided by the number of texts, or words, in the whole batch. */
 static double task_loss(struct nvdp_model *model, const struct nvdp__batch *batch,
                         const struct nvdp__pass *pass) {
     double heads = (double)nvdp__model_heads(model, batch), all = (double)pass->part.all_heads;
@@ -432,8 +431,7 @@ static double task_loss(struct nvdp_model *model, const struct nvdp__batch *batc
                                         model->d_logits);
 }
 
-/* Propagates d_pooled to the encoder's output, d_hidden, and adds the gradients of the
- * regularizers. */
+/* Propagates d_pooled to d_hidden, the gradient of the encoder's output, and adds the gradients of the regularizers. */
 static void pool_backward(struct nvdp_model *model, const struct nvdp__batch *batch,
                           const struct nvdp__pass *pass, double weight_g, double weight_d,
                           struct nvdp__step_losses *losses) {
@@ -536,11 +534,11 @@ struct predictions {
     uint64_t seed;
     uint32_t first_draw;
     size_t draws, rows, at;
-    float *outputs; /* [draws, rows, outputs], filled from `at` on */
-    size_t batches; /* so far; the batches are divided among the processes */
+    float *outputs; /* [draws, rows, outputs]; the next outputs are written from `at` on */
+    size_t batches; /* number of batches so far; the batches are divided among the processes */
 };
 
-/* Runs the encoder once per batch, independent of the number of draws. */
+/* Computes outputs. Runs the encoder once per batch, for all draws. */
 static nvdp_status predict(struct nvdp_model *model, const struct nvdp__batch *batch, size_t first,
                            void *user) {
     struct predictions *to = user;
@@ -567,7 +565,8 @@ nvdp_status nvdp__model_predict(struct nvdp_model *model, const struct nvdp_data
     if (nvdp__ranks(model->ctx) != NULL) memset(outputs, 0, values * sizeof *outputs);
     nvdp_status status = for_each_batch(model, dataset, batch, "score", predict, &to);
     NVDP_TRY(nvdp__rank_agree(model->ctx, status));
-    return nvdp__rank_sum_floats(model->ctx, values, outputs); /* all but one process have 0 */
+    /* all processes but one have zeros here */
+    return nvdp__rank_sum_floats(model->ctx, values, outputs);
 }
 
 nvdp_status nvdp__model_posterior(const struct nvdp_model *model, size_t first_row,

@@ -1,6 +1,7 @@
-/* Replaces a user's tokens, word vectors or text states by noised ones, for training and
- * prediction on privatized texts (noise.h). In order: creation, the keys of a text's noise,
- * mechanisms that give tokens (with their cache), mechanisms that give vectors. */
+/* Replaces a user's tokens, word vectors or text states by tokens, vectors or states with noise,
+ * for training and prediction on privatized texts (noise.h). The file has, in this order,
+ * creation, the keys of a text's noise, mechanisms that give tokens (with a cache), and
+ * mechanisms that give vectors. */
 #include "model/noise.h"
 
 #include "base/cache.h"
@@ -61,7 +62,8 @@ nvdp_status nvdp__token_noise_create(struct nvdp_context *ctx,
     const struct nvdp__sanitizer_options sanitizer = sanitizer_of(options);
     nvdp__autoptr(nvdp__token_noise_free) struct nvdp__token_noise *made = NULL;
     NVDP_TRY(nvdp__token_noise_check(ctx, options));
-    if (!tokenizer->names_are_text) /* otherwise a text could name a token that gets no noise */
+    /* otherwise a text could contain the name of a token that gets no noise */
+    if (!tokenizer->names_are_text)
         return nvdp__fail(ctx, NVDP_ERR_STATE,
                           "token noise: expected a tokenizer that reads names of special tokens "
                           "as text, found another one");
@@ -107,8 +109,8 @@ static bool is_marker(const struct nvdp_tokenizer *tokenizer, int32_t id) {
     return false;
 }
 
-/* Finds the user's tokens among ids [0, n): their rows in the table and their positions in ids,
- * both [n]. Returns their number. */
+/* Finds the user's tokens among ids [0, n). Writes their rows in the table and their positions
+ * in ids, each [n], and returns their number. */
 static size_t gather(const struct nvdp__token_noise *noise, size_t n, const int32_t *ids,
                      int32_t *token, int32_t *row) {
     size_t found = 0;
@@ -122,8 +124,8 @@ static size_t gather(const struct nvdp__token_noise *noise, size_t n, const int3
 
 /* ---- mechanisms that replace tokens by tokens ---- */
 
-/* Replaces the tokens of texts [first, end). They are passed as the texts of all rows of the
- * file in this range; rows that are missing from the data set are passed as empty texts. */
+/* Replaces the tokens of texts [first, end). The texts are passed as all rows of the file in
+ * this range; a row that is missing from the data set is passed as an empty text. */
 static nvdp_status replace_tokens(struct nvdp__token_noise *noise, struct nvdp_dataset *dataset,
                                   size_t first, size_t end) {
     struct nvdp_context *ctx = noise->ctx;
@@ -171,8 +173,8 @@ static nvdp_status draw_tokens(struct nvdp__token_noise *noise, struct nvdp_data
     return NVDP_OK;
 }
 
-/* Returns the file that caches a data set's draws. Its name is a digest of all values that the
- * draws depend on. */
+/* Returns the path of the file that caches the draws of a data set. The name is a digest of all
+ * values that the draws depend on. */
 static char *path_of(const struct nvdp__token_noise *noise, const struct nvdp_dataset *dataset,
                      const char *cache) {
     const struct nvdp_dchi *dchi = nvdp_sanitizer_dchi(noise->sanitizer);
@@ -186,7 +188,7 @@ static char *path_of(const struct nvdp__token_noise *noise, const struct nvdp_da
     nvdp__digest_bytes(&digest, &dchi->p, sizeof dchi->p);
     nvdp__digest_bytes(&digest, dchi->sensitive, dchi->sensitive != NULL ? vectors->count : 0);
     nvdp__digest_number(&digest, vectors->dim);
-    /* as nvdp__digest_bytes() of all rows */
+    /* the same bytes as in nvdp__digest_bytes() of all rows */
     const uint64_t bytes = vectors->count * vectors->dim * sizeof(double);
     crypto_generichash_update(&digest.state, (const unsigned char *)&bytes, sizeof bytes);
     for (size_t row = 0; row < vectors->count; row++) {

@@ -1,14 +1,15 @@
-/* Runs the frozen part of an encoder, whose states for a text never change, and caches its
- * states for training.
+/* Runs the frozen part of an encoder, whose states for a text never change, and caches these states
+ * for training.
  *
- * The frozen layers run without dropout. In float32 their products compute each row
- * independently of the others, so a text's hidden states have the same bits in every batch,
- * whether computed or read from the cache. In bf16 they may round differently in another batch.
+ * The frozen layers run without dropout. In float32, the products compute each row independently of
+ * the other rows, so the hidden states of a text have the same bits in every batch, computed or
+ * read from the cache. In bf16, the states may round differently in another batch.
  *
- * The states may be kept in a file (docs/formats.md, Cache). It has the header of all cached
- * files, whose checksum covers the table; the table, with a 64-bit checksum per text; padding to
- * 64 bytes; the rows of all texts in float32, in the data set's order. Read in order: the
- * layout, writing the file, reading it, its name. */
+ * The states may be kept in a file (docs/formats.md, Cache). The file has the header of all
+ * cached files, whose checksum covers the table; the table, with a 64-bit checksum per text;
+ * padding to 64 bytes; and the rows of all texts in float32, in the order of the data set. The
+ * code has, in this order, the layout, writing the file, reading the file, and the name of the
+ * file. */
 #include "model/model.h"
 
 #include "base/base.h"
@@ -32,9 +33,9 @@ struct nvdp__prefix_store {
     struct nvdp_context *ctx;
     char *path;
     int fd;
-    const struct nvdp_dataset *dataset; /* index rising; outlives the store */
+    const struct nvdp_dataset *dataset; /* `index` ascends; the data set outlives the store */
     size_t width;                       /* floats per token */
-    uint64_t *sum;                      /* [texts] */
+    uint64_t *sum;                      /* [texts] checksum of each text */
     bool damaged;
 };
 
@@ -78,8 +79,8 @@ static bool read_at(int fd, void *to, size_t count, size_t at) {
     return nvdp__read_at(fd, to, count, at) == (ssize_t)count;
 }
 
-/* Returns whether `path` still names the open file: another process may have renamed or replaced
- * it. */
+/* Returns true if `path` is still the path of the open file; another process may have renamed or
+ * replaced the file. */
 static bool is_at(int fd, const char *path) {
     struct stat mine, there;
     return fstat(fd, &mine) == 0 && stat(path, &there) == 0 && mine.st_dev == there.st_dev &&
@@ -101,7 +102,8 @@ static bool is_whole(const struct nvdp__prefix_store *store) {
     return memcmp(&header, &wanted, sizeof header) == 0;
 }
 
-/* Leaves store->fd at -1 if there is no file or the file is damaged. */
+/* Opens the file if it exists. Leaves store->fd at -1 if there is no file or the file is
+ * damaged. */
 static void open_present(struct nvdp__prefix_store *store) {
     if (nvdp__open_regular(NULL, store->path, &store->fd) != NVDP_OK) return;
     if (is_whole(store)) {
@@ -117,7 +119,7 @@ static void open_present(struct nvdp__prefix_store *store) {
 
 /* --- writing the file --- */
 
-/* Runs the frozen layers on the batch's texts and writes their states into the model's cache. */
+/* Runs the frozen layers on the batch's texts and writes the states into the model's cache. */
 static nvdp_status compute(struct nvdp__prefix *prefix, const struct nvdp__batch *batch) {
     struct nvdp_model *model = prefix->model;
     nvdp__bert_prefix(&model->bert, &prefix->dev, &model->params, batch, prefix->layers,
@@ -163,8 +165,8 @@ static bool write_table(const struct nvdp__prefix_store *store, int fd) {
            nvdp__write_at(fd, &header, sizeof header, 0) && fsync(fd) == 0;
 }
 
-/* Reserves the whole file at the start, so that a full disk is found before hours of computing.
- * File systems without fallocate are assumed to have space. */
+/* Reserves the space of the whole file at the start, so that a full disk is detected before
+ * hours of computing. On file systems without fallocate, assumes that there is space. */
 static bool reserve(const struct nvdp__prefix_store *store, int fd) {
     if (ftruncate(fd, 0) != 0) return false;
     off_t bytes = (off_t)store_bytes(store->dataset, store->width);
@@ -182,8 +184,8 @@ static void cannot_keep(const struct nvdp__prefix_store *store, int err) {
               strerror_r(err, reason, sizeof reason));
 }
 
-/* Writes the file, `texts` texts at a time, while the caller holds the lock of `partial`, open
- * at fd. */
+/* Writes the file, `texts` texts at a time; the caller holds the lock of `partial`, which is
+ * open as fd. */
 static nvdp_status make(struct nvdp__prefix *prefix, size_t texts, const char *partial, int fd) {
     nvdp_status status = NVDP_OK;
     struct nvdp__prefix_store *store = prefix->store;
@@ -226,8 +228,8 @@ static nvdp_status try_to_make(struct nvdp__prefix *prefix, size_t texts, const 
     return NVDP_OK;
 }
 
-/* Opens the file or writes it. If it cannot be written, logs a notice and leaves store->fd at
- * -1. Fails only if computing the states fails or is cancelled. */
+/* Opens the file or writes it. If the file cannot be written, logs a notice and leaves store->fd
+ * at -1. Fails only if the computation of the states fails or is cancelled. */
 static nvdp_status open_or_make(struct nvdp__prefix *prefix, size_t texts) {
     struct nvdp__prefix_store *store = prefix->store;
     bool retry = true;
@@ -258,9 +260,9 @@ static void store_close(struct nvdp__prefix_store *store) {
 
 /* --- reading the file --- */
 
-/* Reads the states of the text with that index, `tokens` rows, into `to`. Returns false if the
- * file lacks them or they are damaged. At the first damage it logs a notice and removes the
- * file, so that the next run writes a new one. */
+/* Reads the states of the text with this index, `tokens` rows, into `to`. Returns false if the
+ * file lacks the states or they are damaged. At the first damage, logs a notice and removes the
+ * file, so that the next run writes a new file. */
 static bool store_read(struct nvdp__prefix_store *store, int64_t index, size_t tokens, float *to) {
     const struct nvdp_dataset *dataset = store->dataset;
     const int64_t *found =
@@ -283,7 +285,8 @@ static bool store_read(struct nvdp__prefix_store *store, int64_t index, size_t t
     return false;
 }
 
-/* Reads all texts' states from the file; returns false if any is missing or damaged. */
+/* Reads the states of all texts of the batch from the file; returns false if any state is
+ * missing or damaged. */
 static bool recall(struct nvdp__prefix *prefix, const struct nvdp__batch *batch) {
     size_t width = prefix->model->info.bert.hidden_size;
     float *hidden = prefix->model->cache.hidden[prefix->layers];
@@ -301,13 +304,13 @@ nvdp_status nvdp__prefix_fill(struct nvdp__prefix *prefix, const struct nvdp__ba
     return compute(prefix, batch);
 }
 
-/* --- the name of a file: digests of its inputs --- */
+/* --- the name of a file, which consists of digests of the file's inputs --- */
 
 size_t nvdp__prefix_bytes(const struct nvdp_bert_config *bert, const struct nvdp_dataset *dataset) {
     return store_bytes(dataset, bert->hidden_size);
 }
 
-/* Downloads the weights through the device in chunks. */
+/* Computes the digest; downloads the weights through the device in chunks. */
 nvdp_status nvdp__prefix_digest(struct nvdp_model *model, const char **hex) {
     const struct nvdp__params *params = &model->params;
     *hex = model->frozen;
@@ -408,7 +411,7 @@ nvdp_status nvdp__prefix_keep(struct nvdp__prefix *prefix, const char *directory
                   dataset->count, prefix->layers, prefix->store->path,
                   (double)store_bytes(dataset, prefix->store->width) / (1 << 30));
     if (prefix->store->fd >= 0) return status;
-    store_close(prefix->store); /* states are computed in each step */
+    store_close(prefix->store); /* from now on, states are computed in each step */
     prefix->store = NULL;
     return status;
 }
