@@ -347,8 +347,40 @@ nvdp_status nvdp__spent_of_names(const struct nvdp__records *records,
 
 /* ---- the file of a ledger ---- */
 
-/* The file of a ledger: a head, then frames (docs/formats.md, "ledger/3").  ledger_file.c reads and writes frames, and
- * stores the number of frames in another file; ledger.c interprets the frames. */
+/* The file of a ledger, ledger/3: a head, then frames.  ledger_file.c reads and writes frames, and stores the number of
+ * frames in another file; ledger.c interprets the frames.  Numbers are little-endian.
+ *
+ * H(k, x) is BLAKE2b with key k (crypto_generichash).  The key file has "nvdp-ledger-key/1 " and 64 hexadecimal digits,
+ * K.  The keys k1, k2 = crypto_kdf_derive_from_key(K, 1 and 2, "nvdpledg") have 32 bytes each.
+ *
+ *     head      "nvdp ledger/3\n", zero-padded to 16 bytes
+ *               32 bytes   H(k1, "D L"): D digest of the tokenizer, L the largest length; H(k1, "ids of the caller") or
+ *                          H(k1, "bytes of vectors"): tokens are the SHA-256 of an id, or of a float32 vector
+ *               u64        number of frames; not in older kinds
+ *               32 bytes   H of the last frame; not in older kinds
+ *               32 bytes   H(k2, A, the two before); A = H(k2, 32 zeros, the first two) is also the H before the first
+ *                          frame.  Older kinds have the A of their own name.
+ *     frame     32 bytes   model_id of the file
+ *               u64 N, u64 S, i64 seconds since 1970
+ *               u64, f64   budget in force: samples, epsilon; 0 if there is none
+ *               f64        mu of one sample under certificate (a), else inf
+ *               16 f64     proven Renyi divergence of one sample at the orders 1.05 1.1 1.25 1.5 1.75 2 2.5 3 4 6 8 12
+ *                          16 32 64 256, or inf
+ *               128 bytes  path of the file (its end, zero-padded); not in ledger/1
+ *               u64        enum nvdp__ledger_type; not in older kinds
+ *               32 bytes   H(k2, last H, frame so far)
+ *               N x 16 bytes   H(k1, u64 n, n token ids i32, n token types i32) of each text
+ *               32 bytes   H(k2, last H, texts)
+ *
+ * NVDP__LEDGER_NAMES has the persons and the receiver of the release before it, with S = 0, and N = 0 or as before.  In
+ * place of mu it has the budget of a person; in place of the divergences H(k1, u64 2^64 - 2, name) of the receiver, mu
+ * per word and the weights' distance of one sample; in place of the texts H(k1, u64 2^64 - 1, name) of each person, 16
+ * zero bytes for a text without a name.  Older kinds recognize this frame by S = 0 and the id of the frame before it.
+ * NVDP__LEDGER_LOOKS has H(k1, u64 2^64 - 3, name in lower case and NFKC without blanks) in place of the texts.  The
+ * first four divergences of an end (NVDP__LEDGER_RETURNED, NVDP__LEDGER_PUBLISHED) are the last H of the release.
+ *
+ * NAME.state beside the key NAME.key has 128 bytes: "nvdp ledger-state/1\n" zero-padded to 24, A, u64 number of frames,
+ * H of the last frame, H(k2, A, so far).  Writers write the frame, then the head, then the state, and sync each. */
 
 enum { NVDP__LEDGER_MAC = 32, NVDP__LEDGER_SUBKEY = 32 };
 
