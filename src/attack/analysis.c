@@ -1,5 +1,6 @@
-/* Analyses of a mechanism on words, for nvdp sanitize --analyse: what it does to a vocabulary, and what an attacker
- * makes of its outputs. One function per analysis (geometry() to replacements()); nvdp_analyse() at the end selects. */
+/* Analyses of a mechanism on words, for nvdp sanitize --analyse: how it changes a vocabulary, and what an attacker
+ * infers from its outputs. Every analysis has a function, geometry() to replacements(); nvdp_analyse() at the end
+ * selects one. */
 #include "base/array.h"
 #include "base/own.h"
 #include "options/result.h"
@@ -20,7 +21,7 @@ struct analysis {
     struct nvdp_sanitizer_info info;
     struct nvdp_text_mechanism_info mechanism;
     struct nvdp_dchi *dchi;
-    bool bare; /* no mechanism: analyzes the vectors, or the texts as they are */
+    bool bare; /* no mechanism: analyzes the vectors, or the original texts */
     size_t n, draws;
     uint64_t seed;
     double *prior; /* [V] token counts of the texts; NULL if there are no texts */
@@ -28,7 +29,7 @@ struct analysis {
     struct nvdp_analysis made;
 };
 
-/* Frees what the replacements point to. */
+/* Frees the memory that the replacements own. */
 static void free_outputs(void *analysis) {
     const struct nvdp_analysis *made = analysis;
     for (size_t i = 0; i < made->replacements; i++) {
@@ -70,7 +71,7 @@ static bool is(const struct analysis *a, const char *analysis) {
 
 /* ---- inputs ---- */
 
-/* Copies those of the named options that were set. `names` ends with NULL. */
+/* Copies the options in `names`, which ends with NULL, that were set. */
 static nvdp_status take_options(const struct analysis *a, const char *const *names,
                                 struct nvdp_config *to) {
     for (; *names != NULL; names++)
@@ -79,8 +80,8 @@ static nvdp_status take_options(const struct analysis *a, const char *const *nam
     return NVDP_OK;
 }
 
-/* Creates the sanitizer from the options. An analysis without a mechanism ("bare") needs only its vectors, so it takes
- * "random". */
+/* Creates the sanitizer from the options. An analysis without a mechanism ("bare") needs only the sanitizer's vectors,
+ * so it uses the mechanism "random". */
 static nvdp_status make_sanitizer(struct analysis *a) {
     static const char *const names[] = {
         "mechanism", "model",          "vectors",        "vocabulary-from",     "oov", "eta", "p",

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows of several attacks, each of which has a struct with these members. */
+/* Rows that several attacks share. Each attack has a struct with these members. */
 #define RELEASES_ROW(group_)                                                                       \
     {                                                                                              \
         "releases", NVDP_OPTION_INTEGER, "N",                                                      \
@@ -197,7 +197,7 @@ const struct nvdp__schema nvdp__text_attack_schema = {.kind = "attack by a learn
 
 /* ---- an attack by its row ---- */
 
-enum { VERDICT_ROOM = 8192 }; /* for a path and two lines */
+enum { VERDICT_ROOM = 8192 }; /* space for a path and two lines */
 
 #undef AT
 #define AT(member) NVDP_OPTION_AT(struct options, member)
@@ -395,7 +395,8 @@ nvdp_status nvdp_attack_verdict(struct nvdp_context *ctx, const struct nvdp_atta
     return NVDP__MADE(*out);
 }
 
-/* Reports a share that exceeds its proven bound: the sampler, densities, clip or proof is wrong, or it is chance. */
+/* Reports a share that exceeds its proven bound: the sampler, densities, clip or proof is wrong, or the excess is
+ * chance. */
 void nvdp__share_verdict(const struct nvdp__attacked *attacked, const char *what,
                          const struct nvdp_interval *interval, double baseline, double bound,
                          struct nvdp__writer *say) {

@@ -1,4 +1,4 @@
-/* The table of attacks, made from attacks.inc.  A test that adds rows compiles this file with a list of its own. */
+/* The table of attacks, made from attacks.inc.  A test that adds rows compiles this file with another list. */
 #include "attack/attack.h"
 
 #ifndef ATTACKS

@@ -9,7 +9,7 @@
 #include <nvdp/audit.h>
 #include <stdlib.h>
 
-/* log P[Binomial(r, q) = v] with q = 1/(1 + e^-epsilon):
+/* Computes log P[Binomial(r, q) = v] with q = 1/(1 + e^-epsilon):
  *     log C(r, v) + v log q + (r - v) log(1 - q),   log q = -log1p(e^-epsilon), log(1-q) = log q - epsilon. */
 static double log_mass(double r, double v, double epsilon) {
     const double log_q = -log1p(exp(-epsilon));
@@ -17,8 +17,8 @@ static double log_mass(double r, double v, double epsilon) {
     return log_choose + r * log_q - (r - v) * epsilon;
 }
 
-/* Computes the p-value from f(v) = P[W >= v] and the differences f(v - i) - f(v).  Both are sums of probabilities,
- * so small tails keep their digits. */
+/* Computes the p-value from f(v) = P[W >= v] and the differences f(v - i) - f(v).  Tail and differences are sums of
+ * probabilities, so small tails keep their digits. */
 double nvdp__audit_p_value(uint64_t canaries, uint64_t guesses, uint64_t correct, double epsilon,
                            double delta) {
     const double r = (double)guesses, m = (double)canaries;
@@ -34,8 +34,8 @@ double nvdp__audit_p_value(uint64_t canaries, uint64_t guesses, uint64_t correct
     return fmin(1, tail + 2 * m * delta * steepest);
 }
 
-/* Any epsilon whose p-value is at most 1 - confidence is a lower bound, even if p does not rise with epsilon
- * everywhere: an epsilon-private mechanism is also private with any larger epsilon. */
+/* Finds the bound by bisection.  Any epsilon whose p-value is at most 1 - confidence is a lower bound, even if p does
+ * not rise with epsilon everywhere, because an epsilon-private mechanism is private with any larger epsilon, too. */
 double nvdp__audit_epsilon(uint64_t canaries, uint64_t guesses, uint64_t correct, double delta,
                            double confidence) {
     enum { LARGEST = 64, HALVINGS = 60 };
@@ -63,7 +63,8 @@ struct canary {
     bool in;
 };
 
-/* Returns the probability that a canary that was in scores above one that was not.  Equal scores count half. */
+/* Returns the probability that a canary in the training set scores above a canary that was left out.  Equal scores
+ * count half. */
 static double area(size_t n, const struct canary *canary, double in) {
     double above = 0, wins = 0;
     for (size_t i = 0, end; i < n; i = end) {
@@ -137,7 +138,8 @@ nvdp_status nvdp__audit_canaries(struct nvdp_context *ctx, size_t canaries, cons
  *     sum_{t > i} t p_t / m  <=  F( sum_{t >= i} (c' - t) p_t / m )        for every i.
  *
  * Proof.  Take the event that guess j is right and C > i.  If coin j is flipped, the same output has guess j wrong and
- * C >= i.  The mean over u and j of the first is the left side, of the second the sum in brackets; F is concave. []
+ * C >= i.  The mean over u and j of the probability of the first event is the left side; the mean for the second event
+ * is the sum in brackets; F is concave. []
  *
  * Let r_i = sum_{t >= i} t p_t / m and h_i = sum_{t >= i} (c' - t) p_t / m, whose sum is c'/m P(C >= i).  If P(C >= c)
  * is p, then r_c >= p c/m, and from i = c - 1 down to 0
@@ -149,17 +151,17 @@ nvdp_status nvdp__audit_canaries(struct nvdp_context *ctx, size_t canaries, cons
  * no smaller.  A larger p, a larger r_c at the same sum, or an h_i above its bound is larger in this order, so equality
  * gives the smallest h_0 + r_0.  If that exceeds c'/m, no mechanism with this curve has P(C >= c) = p or more.
  *
- * Sums are of positive terms.  r is never below p c/m; an h that underflows would not change a digit of r, and smaller
- * h reject less. */
+ * All terms of the sums are positive.  r is never below p c/m; an h that underflows would not change a digit of r, and
+ * a smaller h rejects less. */
 
 /* A trade-off curve. */
 struct curve {
-    bool normal;    /* N(0, 1) against N(mu, 1); else (epsilon, delta) */
+    bool normal;    /* N(0, 1) against N(mu, 1); if false, (epsilon, delta) */
     double epsilon; /* or mu */
     double delta;
 };
 
-/* F^-1: the smallest x with F(x) >= y; INFINITY if there is none.  F(x) = Phi(Phi^-1(x) + mu), or
+/* Computes F^-1(y), the smallest x with F(x) >= y; INFINITY if there is none.  F(x) = Phi(Phi^-1(x) + mu), or
  * min(1, e^epsilon x + delta, 1 - e^-epsilon (1 - delta - x)). */
 static double inverse(const struct curve *curve, double y) {
     if (y > 1) return INFINITY;
@@ -183,7 +185,7 @@ static bool rejects(const struct curve *curve, double m, double guesses, double 
     return r + h > all;
 }
 
-/* Finds the largest epsilon or mu that is rejected.  Larger ones are rejected less. */
+/* Finds the largest epsilon or mu that is rejected.  The larger epsilon or mu is, the less is rejected. */
 static double largest(struct curve curve, uint64_t canaries, uint64_t guesses, uint64_t correct,
                       double confidence) {
     enum { LARGEST = 64, HALVINGS = 44 };

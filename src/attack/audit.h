@@ -6,7 +6,8 @@
 #include <nvdp/audit.h>
 
 /* Audits scored samples like nvdp_audit_samples(): score[s] has count[s] scores of P and of Q, in an order that is
- * independent of them.  The first halves choose direction and threshold, the others measure. */
+ * independent of the scores.  The first half of each array chooses direction and threshold, the second half measures.
+ * */
 nvdp_status nvdp__audit_scores(struct nvdp_context *ctx, const size_t count[2],
                                double *const score[2], double delta, double confidence,
                                struct nvdp_sample_audit *out);
@@ -14,7 +15,7 @@ nvdp_status nvdp__audit_scores(struct nvdp_context *ctx, const size_t count[2],
 /* ---- npy.c: arrays of numpy: the NPY format, versions 1.0 and 2.0, as numpy.save writes it ---- */
 
 #define NVDP__NPY_LARGEST                                                                          \
-    1e100 /* keeps squares of differences, and their sums, in the range of double */
+    1e100 /* so that sums of squared differences stay in the range of double */
 
 /* Reads a [shape[0], shape[1]] array: float32 or float64 in the file, little-endian, in C order.  Both sides must be
  * positive, and all numbers finite and within +-NVDP__NPY_LARGEST; otherwise NVDP_ERR_INPUT.  The caller frees
@@ -49,8 +50,8 @@ double nvdp__audit_epsilon(uint64_t canaries, uint64_t guesses, uint64_t correct
                            double confidence);
 
 /* Computes a lower bound of epsilon at a delta, as nvdp__audit_epsilon() does, from the whole curve of an (epsilon,
- * delta)-private mechanism (Mahloujifar, Melis & Chaudhuri 2024). The larger of both bounds holds with the same
- * confidence, because both increase with `correct`. O(r).
+ * delta)-private mechanism (Mahloujifar, Melis & Chaudhuri 2024). The larger of the two bounds holds with the same
+ * confidence, because both bounds increase with `correct`. O(r).
  * canaries: m
  * guesses: r <= m
  * correct: v <= r
@@ -60,9 +61,9 @@ double nvdp__audit_epsilon(uint64_t canaries, uint64_t guesses, uint64_t correct
 double nvdp__audit_curve_epsilon(uint64_t canaries, uint64_t guesses, uint64_t correct,
                                  double delta, double confidence);
 
-/* Computes a lower bound of mu: with this confidence, the mechanism is not mu'-Gaussian differentially private for
- * any mu' below it (Dong, Roth & Su 2022), by the same theorem. Only for a mechanism whose curve is Gaussian this is
- * also a lower bound of epsilon: nvdp_gdp_epsilon(). O(r).
+/* Computes a lower bound of mu: with this confidence, the mechanism is not mu'-Gaussian differentially private for any
+ * mu' below the bound (Dong, Roth & Su 2022), by the theorem of nvdp__audit_curve_epsilon(). Only if the mechanism's
+ * curve is Gaussian, nvdp_gdp_epsilon() of the bound is a lower bound of epsilon. O(r).
  * canaries: m
  * guesses: r <= m
  * correct: v <= r
@@ -73,7 +74,7 @@ double nvdp__audit_mu(uint64_t canaries, uint64_t guesses, uint64_t correct, dou
 /* Numbers of guesses, and the resulting bound. */
 struct nvdp__audit_guesses {
     uint64_t in;      /* canaries with the largest scores, guessed to be in the training set */
-    uint64_t out;     /* canaries with the smallest scores, guessed not to be in it */
+    uint64_t out;     /* canaries with the smallest scores, guessed not to be in the training set */
     uint64_t correct; /* number of correct guesses of both kinds */
     double epsilon;   /* lower bound of epsilon */
 };
@@ -84,7 +85,7 @@ struct nvdp__audit_guesses {
 /* Result of nvdp__audit_canaries(). Other structs contain this one, so its size is fixed. */
 struct nvdp__canary_audit {
     size_t struct_size;                               /* NVDP_RESULT() sets it */
-    uint64_t canaries;                                /* m; 0: no audit was made */
+    uint64_t canaries;                                /* m; 0 if no audit was made */
     uint64_t included;                                /* number of canaries in the training set */
     double delta;                                     /* delta of all epsilons */
     double confidence;                                /* simultaneous confidence of all ways */
@@ -98,8 +99,8 @@ struct nvdp__canary_audit {
 };
 
 /* Audits scored canaries. Guesses that the `in` canaries with the largest scores were in the training set, and that
- * the `not_in` canaries with the smallest were not. If both numbers are 0, tries in = out = m/64, m/32, m/16, m/8,
- * m/4 and m/2, with bounds that hold simultaneously. Ties keep the order of the canaries. O(m log m).
+ * the `not_in` canaries with the smallest scores were not. If both numbers are 0, tries in = out = m/64, m/32, m/16,
+ * m/8, m/4 and m/2, with bounds that hold simultaneously. Ties keep the order of the canaries. O(m log m).
  * ctx: records messages
  * canaries: m > 0
  * score: [m] larger for canaries that seem to have been trained on; no NaN

@@ -16,11 +16,11 @@
 
 static const double USUAL_DELTA = 1e-5;
 
-/* ---- secrets of one kind together ---- */
+/* ---- groups of secrets of one kind ---- */
 
 static const double INTERVAL = 0.95;
 
-/* A secret, and what its group has in common. */
+/* A secret, and the properties that its group has in common. */
 struct grouped {
     size_t length;
     const char *form;
@@ -49,7 +49,7 @@ static struct nvdp__exposure_group group_of(size_t n, const struct grouped *memb
     made.interval =
         nvdp__interval_student(INTERVAL, n, made.exposure, sqrt(square / fmax((double)n - 1, 1)));
     if (best == n &&
-        n > 1) /* no spread: take the limit of Clopper & Pearson 1934 for the share that ranks first */
+        n > 1) /* without spread, uses the limit of Clopper & Pearson 1934 for the share with rank 1 */
         made.interval.low = bits * nvdp__interval_share(INTERVAL, n, n).low;
     if (made.interval.low < 0) made.interval.low = 0;
     if (made.interval.high > bits) made.interval.high = bits;
@@ -81,9 +81,8 @@ static nvdp_status exposure_groups(struct nvdp_context *ctx, size_t n,
     return NVDP__HAND_OVER(out, made);
 }
 
-/* ---- what the model says ---- */
-
-/* A word of a secret that the model is asked for. */
+/* ---- the answers of the model ---- */
+/* A question: a word of a secret that the model predicts. */
 struct question {
     size_t secret;
     bool slot; /* the word is S */
@@ -94,7 +93,7 @@ struct asked {
     const struct nvdp__exposure_options *options;
     struct nvdp__secrets secrets;
     struct nvdp__questions asks;
-    struct question question[NVDP__QUESTIONS]; /* of asks */
+    struct question question[NVDP__QUESTIONS]; /* the questions of `asks` */
     int32_t *word;                             /* [words] copy from which candidates are drawn */
     struct nvdp__secret_exposure *found;
     double sign; /* factor of log p in the scores: -1 for the reference */
@@ -104,8 +103,8 @@ struct asked {
 
 /* ---- one answer ---- */
 
-/* Moves the candidates to the front of a->word: all words but the secret, or some drawn at random.  Returns their
- * number. */
+/* Moves the candidates to the front of a->word: all words but the secret, or some words drawn at random.  Returns the
+ * number of candidates. */
 static size_t draw_candidates(struct asked *a, size_t secret, int32_t slot) {
     const size_t words = a->secrets.words, others = words - 1;
     const size_t wanted = a->options->candidates > 0 ? a->options->candidates - 1 : others;
@@ -127,7 +126,7 @@ static size_t draw_candidates(struct asked *a, size_t secret, int32_t slot) {
     return wanted;
 }
 
-/* Computes the rank: 1, plus the number of likelier candidates, plus half the number of equally likely ones. */
+/* Computes the rank: 1, plus the number of likelier candidates, plus half the number of equally likely candidates. */
 static void rank(struct asked *a, size_t secret, const float *weight) {
     const struct nvdp__secret *s = &a->secrets.at[secret];
     const int32_t slot = a->secrets.id[s->first + s->slot];
@@ -174,7 +173,7 @@ static nvdp_status ask(struct asked *a, size_t secret, size_t which) {
     return a->asks.batch->texts < a->asks.together ? NVDP_OK : answer(a);
 }
 
-/* Asks for every word of canaries, and for S alone of other secrets. */
+/* Asks for every word of a canary, and for S alone of another secret. */
 static nvdp_status ask_all(struct asked *a) {
     size_t words = 0;
     for (size_t i = 0; i < a->secrets.count; i++)
@@ -260,7 +259,7 @@ static nvdp_status read_account(struct asked *a, const char *directory,
     NVDP_TRY(nvdp__json_real(a->ctx, where, json_object_get(dp, "pld"), "epsilon", INFINITY, 0,
                              INFINITY, &out->upper));
     NVDP_TRY(nvdp__json_bool(a->ctx, where, dp, "insecure_seed", false, &out->seeded));
-    /* An epsilon at some delta also holds at any larger delta. */
+    /* An epsilon at some delta holds at any larger delta, too. */
     if (a->options->delta == 0 && delta > 0) out->audit.delta = delta;
     if (!(delta <= out->audit.delta)) out->upper = INFINITY;
     return NVDP_OK;
@@ -315,7 +314,7 @@ nvdp_status nvdp__exposure(struct nvdp_context *ctx, const struct nvdp_config *c
     nvdp__auto(nvdp__exposures_free) struct nvdp__exposures made = {.struct_size = sizeof made};
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__exposure_schema, &options));
-    /* a training directory has the model in a folder of its own */
+    /* A training directory has the model in a subfolder. */
     const struct nvdp__path model = nvdp__has(options.model, "model/config.json")
                                         ? nvdp__path(options.model, "model")
                                         : nvdp__path_format("%s", options.model);
@@ -362,7 +361,7 @@ static void print_shown(const void *result, struct nvdp_result_lines *to) {
                      a->canaries, a->included, a->auc);
 }
 
-/* The bound that the curve of a mechanism gives for any mechanism, and for one whose curve is Gaussian. */
+/* Returns the lower bound of epsilon for a mechanism whose curve is Gaussian. */
 static double gaussian_epsilon(const void *result) {
     const struct nvdp__canary_audit *a = result;
     return a->delta > 0 && a->delta < 1 ? nvdp_gdp_epsilon(a->mu, a->delta) : NAN;
@@ -482,7 +481,7 @@ static bool add_model(const struct nvdp__attacked *attacked, const void *found, 
     return json_object_set_new(object, "model", json_string(attacked->name)) == 0;
 }
 
-/* Reports an epsilon above the accountant's: then the attack, the accountant or the training is wrong. */
+/* Reports an epsilon above the accountant's epsilon: then the attack, the accountant or the training is wrong. */
 static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
                           struct nvdp__writer *say) {
     const struct nvdp__exposures *found = of;

@@ -1,23 +1,23 @@
-/* Names one word of a text, given the sample, the model and all other words: the attacker of the guarantee per word
- * (rdp/word.h).
+/* Identifies one word of a text, given the sample, the model and all other words: the attacker of the guarantee per
+ * word (rdp/word.h).
  *
- * Only the part D_w of the sum S is unknown: the vectors of the windows that hold the word, of which there are 2r + 1.
+ * Only the part D_w of the sum S is unknown: the vectors of the 2r + 1 windows that contain the word.
  * So the likelihood of every candidate w is exact. With S_0 the sum of the other vectors, P the projection onto the
- * ball and z the mean of n samples, the word named first maximizes
+ * ball and z the mean of n samples, the first guess maximizes
  *
  *     log p(w)  +  n (z . M_w - |M_w|^2 / 2),     M_w = P(S_0 + D_w)                (Bayes' rule)
  *
- * Candidates are the words of the public texts, and p is their frequency, or (1 - a) of its logarithm and a times that
- * of a masked language model which reads the other words. For r > 0, D_w depends on the place, and only the most
- * probable candidates are tried (TRIED). The true word gets no other treatment: if it is no candidate, the guess is
- * wrong.
+ * Candidates are the words of the public texts. p is the frequency of a word; with a masked language model, which reads
+ * the other words, log p is (1 - a) times the log frequency plus a times the model's log probability. For r > 0, D_w
+ * depends on the place, and only the most probable candidates are tried (TRIED). The true word is not treated
+ * differently: if it is no candidate, the guess is wrong.
  *
  * The bound. For any attacker, any prior and any fixed list of texts and words, the share of right guesses is at most
  * the guess bound, within min(c (2r + 1), C), of the share that the same attacker gets from N(M_0, I), M_0 = P(S_0):
- * the sample of the other windows ("reference"; rdp/guess.c). The bound of frequencies alone ("prior") would not do
- * where p is wrong: reading a sample can then correct p. The baseline is the larger of the two, for the reference the
- * upper end of its interval, and a violation is a lower end above the bound of that: two standard errors on either
- * side. */
+ * the sample of the other windows ("reference"; rdp/guess.c). The bound of frequencies alone ("prior") is not enough if
+ * p is wrong, because reading a sample can then correct p. The baseline is the larger of "prior" and the upper end of
+ * the interval of "reference". A violation is a lower end above the bound of the baseline: two standard errors on
+ * either side. */
 #include "attack/attack.h"
 #include "attack/language.h"
 #include "mechanism/mechanism.h"
@@ -35,29 +35,30 @@ enum { TOP = 10, RARE = 10, TOGETHER = 64, HELD_OUT = 10, MAX_HELD = 200, TRIED 
 static const double WEIGHTS[] = {0, 0.1, 0.2, 0.35, 0.5, 0.75, 1};
 enum { TRIES = sizeof WEIGHTS / sizeof *WEIGHTS };
 
-/* Observations, with those that the scores name; the reference comes last. */
+/* The observations of scores, and the reference as the last one. */
 enum { OBSERVATIONS = NVDP__OBSERVED_REFERENCE + 1 };
 /* Counts per text: words named first and among ten, words; the same of rare words. */
 enum { FIRST, AMONG_TEN, WORDS, RARE_FIRST, RARE_TEN, RARE_WORDS, COUNTS };
 
 struct informed {
     struct nvdp__text_attack *attack;
-    struct nvdp__strings words; /* keys are the bytes of their ids; candidates first */
-    size_t count, dim, longest; /* candidates; p; words of the longest text */
-    double *times;              /* [count] in the public texts */
+    struct nvdp__strings words; /* keys are the bytes of the words' ids; candidates come first */
+    size_t count, dim, longest; /* number of candidates; p; number of words of the longest text */
+    double *times;              /* [count] occurrences in the public texts */
     size_t capacity;            /* of times */
-    double ball, scale;         /* C; n of states, which have no noise */
+    double ball, scale;         /* C; n for states, which have no noise */
     size_t window;              /* r */
-    double *alone;              /* r = 0: [words.count, p] v_w */
-    struct nvdp__batch *batch;  /* texts to compute vectors of */
-    double *computed;           /* [words of the batch, p] their vectors */
+    double *alone;              /* [words.count, p] v_w, for r = 0 */
+    struct nvdp__batch *batch;  /* texts whose vectors are computed */
+    double *computed;           /* [words of the batch, p] vectors */
     /* the current text */
     int32_t *copy;                 /* [tokens of the longest word] */
-    size_t n, elements;            /* words; words and borders */
-    size_t *word, *first, *pieces; /* [longest] number in words; first token; tokens */
-    size_t *element, *start;       /* [longest] of a word; [longest + 1] first tokens of elements */
-    double *vector;                /* [longest, p] of the text's windows */
-    double *sum, *rest, *z;        /* S [p], S_0 [p], [seeds, p] means of samples */
+    size_t n, elements;            /* number of words; number of words and borders */
+    size_t *word, *first, *pieces; /* [longest] index in `words`; first token; number of tokens */
+    /* [longest] element of a word; [longest + 1] first tokens of elements. */
+    size_t *element, *start;
+    double *vector;         /* [longest, p] vectors of the text's windows */
+    double *sum, *rest, *z; /* S [p], S_0 [p], [seeds, p] means of samples */
     /* the current word: the candidates that are tried */
     size_t tried, *candidate;       /* number; [count], the most probable first */
     double *part;                   /* [tried, p] D_w */
@@ -65,16 +66,16 @@ struct informed {
     double *others, *factor, *half; /* [count] S_0 . D_w; factor of P; |M_w|^2 / 2 */
     double *score;                  /* [count] */
     /* priors */
-    size_t labels;         /* labels that the attacked file states; 0 if there is none */
+    size_t labels;         /* number of labels that the attacked file states; 0 if it states none */
     double *frequency;     /* [1 + labels, count] logarithms: of all words, then with a label */
     double *usual, *prior; /* [count] the row of `frequency` that applies; logarithms */
-    struct nvdp__masked_lm *model; /* NULL: frequencies alone */
+    struct nvdp__masked_lm *model; /* NULL to use frequencies alone */
     struct nvdp__language language;
     struct nvdp__tokens tokens; /* pieces that the language model reads */
     double single;              /* log p that a word is a single piece */
     double *answer, *log_p;     /* [TOGETHER, tokens.count], [TOGETHER, count] */
     int32_t *id;                /* [TOGETHER, tokens of the longest text + 2] */
-    size_t room;                /* tokens of a question */
+    size_t room;                /* max. tokens of a question */
     double *hits;               /* [OBSERVATIONS, COUNTS, seeds, texts] */
 };
 
@@ -188,7 +189,7 @@ static nvdp_status plan_vectors(struct informed *s) {
     return nvdp__model_plan(s->attack->run.model, TOGETHER, longest, false);
 }
 
-/* r = 0: computes v_w of all words, which are D_w in every text. */
+/* For r = 0, computes v_w of all words, which is D_w in every text. */
 static nvdp_status compute_words(struct informed *s) {
     const size_t all = s->words.count;
     if (s->window > 0) return NVDP_OK;
@@ -221,8 +222,8 @@ static nvdp_status compute_text(struct informed *s, const struct nvdp_dataset *d
     return NVDP_OK;
 }
 
-/* Adds to sum [p] the vectors of the words centered within r elements of element `at`. Those of `vector` are in the
- * order of the text's words, from element `from` on. */
+/* Adds to sum [p] the vectors of the words centered within r elements of element `at`. `vector` has the vectors of the
+ * text's words in order, from element `from` on. */
 static void add_windows(const struct informed *s, const double *vector, size_t from, size_t at,
                         double *sum) {
     size_t skipped = 0;
@@ -234,8 +235,8 @@ static void add_windows(const struct informed *s, const double *vector, size_t f
     }
 }
 
-/* r > 0: sets D_w of the most probable candidates for word j of text i. The windows that hold the word depend on 2r
- * elements on either side of it. */
+/* For r > 0, sets D_w of the most probable candidates for word j of text i. The windows that contain the word depend on
+ * 2r elements on either side of the word. */
 static nvdp_status compute_parts(struct informed *s, const struct nvdp_dataset *data, size_t i,
                                  size_t j) {
     const size_t at = s->element[j], p = s->dim, reach = 2 * s->window;
@@ -281,7 +282,7 @@ static nvdp_status count_pieces(struct informed *s) {
     return NVDP_OK;
 }
 
-/* Opens the language model. A word of several pieces keeps its frequency, as one [MASK] stands for a single piece. */
+/* Opens the language model. A word of several pieces keeps its frequency, because one [MASK] stands for one piece. */
 static nvdp_status open_model(struct informed *s) {
     struct nvdp__text_attack *a = s->attack;
     double single = 0, all = 0;
@@ -340,13 +341,13 @@ static nvdp_status ask(struct informed *s, const struct nvdp_dataset *data, size
     return NVDP_OK;
 }
 
-/* Sets the frequencies that apply to text i, whose label the attacked file states. */
+/* Sets the frequencies for text i, by the label that the attacked file states. */
 static void choose_frequency(struct informed *s, const struct nvdp__texts *corpus, size_t i) {
     const size_t label = nvdp__known_label(corpus, i, s->labels);
     s->usual = s->frequency + (label < s->labels ? (1 + label) * s->count : 0);
 }
 
-/* Sets the prior of the j-th word that was asked about. */
+/* Sets the prior of the j-th word of the last questions. */
 static void set_prior(struct informed *s, size_t j, double weight) {
     for (size_t k = 0; k < s->count; k++)
         s->prior[k] = s->model == NULL || weight == 0 ? s->usual[k]
@@ -396,7 +397,7 @@ static nvdp_status choose_weight(struct informed *s, double *weight) {
 
 /* --- guesses --- */
 
-/* Factor of the projection of a sum with this square norm, as nvib/clip.c computes it. */
+/* Returns the factor of the projection of a sum with this squared norm, as nvib/clip.c computes it. */
 static double projection(const struct informed *s, double square) {
     const double norm = sqrt(fmax(square, 0));
     return norm > s->ball ? s->ball / norm : 1;
@@ -421,8 +422,8 @@ static void count_guess(struct informed *s, int observation, size_t at, size_t w
     counts(s, observation, RARE_WORDS)[at] += rare;
 }
 
-/* Sets the scores from n observations of mean z: z . S_0, and z . D_w as by times S_0 . D_w plus the sum of two vectors
- * [tried]. Candidates that are not tried come last. */
+/* Sets the scores from n observations with mean z. z_others is z . S_0, and z . D_w is by times S_0 . D_w plus the
+ * sum of two vectors [tried]. Candidates that are not tried come last. */
 static void set_scores(const struct informed *s, double n, double z_others, double by,
                        const double *a, double sign, const double *b) {
     for (size_t k = 0; s->tried < s->count && k < s->count; k++)
@@ -444,7 +445,7 @@ static void set_along(const struct informed *s, size_t i) {
                     s->along + k * s->tried, 1);
 }
 
-/* Names word j of text i from every observation. */
+/* Guesses word j of text i from every observation. */
 static void guess(struct informed *s, size_t i, size_t j) {
     const struct nvdp__text_attack *a = s->attack;
     const int p = (int)s->dim;
@@ -481,7 +482,8 @@ static void guess(struct informed *s, size_t i, size_t j) {
     count_guess(s, NVDP__OBSERVED_PRIOR, i, word);
 }
 
-/* Sums the vectors of text i, and checks that their projection is its mean: otherwise the likelihoods are wrong. */
+/* Sums the vectors of text i, and checks that the projection of the sum is the text's mean: otherwise the likelihoods
+ * would be wrong. */
 static nvdp_status sum_vectors(struct informed *s, size_t i) {
     const double *mean = s->attack->attacked.set->mu + i * s->dim;
     const double slack =

@@ -1,8 +1,7 @@
-/* Writes the texts of samples (invert.h) and compares them with the true ones.  The sources of samples are a run, a
- * file with its samples, or vectors of texts that the caller names.  Of the candidates of a text the attacker chooses
- * the one whose vectors, computed without noise by the victim's encoder, and words fit the sample best
- * (invert_search.c); without the encoder, the likeliest.  An attacker with a surrogate encoder reads and compares
- * mapped samples instead. */
+/* Writes the texts of samples (invert.h) and compares them with the true texts.  The samples come from a run, a file of
+ * a run's samples, or a file of vectors.  With the victim's encoder, the attacker chooses the candidate whose words and
+ * vectors (computed without noise) fit the sample best (invert_search.c).  Without the encoder, the attacker chooses
+ * the likeliest candidate.  An attacker with a surrogate encoder reads and compares mapped samples instead. */
 #include "attack/invert.h"
 #include "attack/attack.h"
 
@@ -24,18 +23,18 @@ enum { GROUP = 8, MIN_PUBLIC = 20, SPECIALS = 2, MAX_LENGTH = 512 };
 
 struct attack {
     struct nvdp__inverter inverter;
-    const struct nvdp_tokenizer *tokenizer; /* of the attack's data sets */
+    const struct nvdp_tokenizer *tokenizer; /* tokenizer of the attack's data sets */
     struct nvdp__judge judge;
     int32_t *ids;                    /* [GROUP * beam, length] */
     struct nvdp__written *written;   /* [GROUP * beam] */
     struct nvdp__text_counts *count; /* [seeds, texts] */
     size_t draws[NVDP__OBSERVEDS];
-    bool aligned; /* the attack's texts have mapped samples, and these their own ones: */
+    bool aligned; /* the attack's texts have mapped samples; these have the original samples: */
     struct nvdp__texts known, attacked;
     struct nvdp__alignment alignment;
 };
 
-/* Gives the texts their own samples again. */
+/* Restores the original samples of the texts. */
 static void close_surrogate(struct attack *t) {
     struct nvdp__text_attack *a = t->inverter.attack;
     if (!t->aligned) return;
@@ -118,7 +117,7 @@ static nvdp_status guess_group(struct attack *t, const struct nvdp__sight *sight
     const bool known = nvdp__judge_embeds(&t->judge);
     NVDP_TRY(nvdp__inverter_write(v, sight, first, n, t->ids, t->written));
     if (known) NVDP_TRY(nvdp__judge_search(&t->judge, sight, first, n, t->written));
-    for (size_t i = 0; i < n; i++) { /* the first one: only of equal scores */
+    for (size_t i = 0; i < n; i++) { /* the first of equal scores wins */
         struct nvdp__written *own = t->written + i * v->attack->options->beam;
         for (size_t b = 1; b < v->attack->options->beam; b++)
             if (own[b].score > own[0].score) own[0] = own[b];
@@ -144,8 +143,8 @@ static nvdp_status guess_group(struct attack *t, const struct nvdp__sight *sight
 
 /* --- scores --- */
 
-/* Computes the success of the best guess without samples: the most frequent text, cut as the guesses are, among those
- * with the same label [texts] (NULL if unknown). */
+/* Computes the success of the best guess without samples: the most frequent text among the texts with the same label
+ * [texts] (NULL if unknown), cut like the guesses. */
 static nvdp_status most_frequent(const struct nvdp__inverter *v, const float *label,
                                  double *share) {
     const struct nvdp_dataset *data = v->attacked;
@@ -184,8 +183,8 @@ static void pool(const struct nvdp__texts *corpus, enum nvdp__observed observed,
             out[d] += z[r * p + d] / (double)(rows - prior);
 }
 
-/* Replaces the samples of the texts by the vectors of the surrogate encoder: those of the public texts, and room for
- * mapped samples of the others. */
+/* Replaces the samples of the public texts by vectors of the surrogate encoder, and allocates mapped samples of the
+ * attacked texts. */
 static nvdp_status open_surrogate(struct attack *t) {
     struct nvdp__text_attack *a = t->inverter.attack;
     const size_t p = a->known.set->dim, pairs = a->options->aligned;
@@ -239,12 +238,12 @@ static nvdp_status align(struct attack *t, enum nvdp__observed observed, uint64_
 
 /* --- an observation --- */
 
-/* Trains on what is observed, guesses all texts, and adds the scores. */
+/* Trains on the observation, guesses all texts, and adds the scores. */
 static nvdp_status score(struct attack *t, enum nvdp__observed observed) {
     struct nvdp__inverter *v = &t->inverter;
     struct nvdp__text_attack *a = v->attack;
     const size_t n = a->attacked.set->texts, draws = t->draws[observed];
-    /* the map's error is the noise of the vectors that the model learns from */
+    /* The error of the map is the noise of the vectors from which the model learns. */
     const enum nvdp__observed reads =
         t->aligned && observed == NVDP__OBSERVED_STATES ? NVDP__OBSERVED_RELEASE : observed;
     const struct nvdp__sight known = {&a->known, reads, a->options->seed, 0};
@@ -273,7 +272,7 @@ static nvdp_status score(struct attack *t, enum nvdp__observed observed) {
 
 /* --- the attack --- */
 
-/* Attacks with an open model; `exact`: the samples have no noise, so there are no other states. */
+/* Attacks with an open model.  If `exact` is set, the samples have no noise, so they are the states, too. */
 static nvdp_status attack_texts(struct attack *t, bool exact) {
     struct nvdp__inverter *v = &t->inverter;
     struct nvdp__text_attack *a = v->attack;
@@ -314,7 +313,7 @@ static nvdp_status attack_run(struct nvdp__text_attack *a) {
     return attack_texts(&t, false);
 }
 
-/* --- vectors that are not a run's --- */
+/* --- vectors without a run --- */
 
 /* Reads texts with the tokenizer of a directory. With `limit`, draws that many of *all. */
 static nvdp_status read_texts(const struct nvdp__text_attack *a, const char *path,
@@ -327,7 +326,7 @@ static nvdp_status read_texts(const struct nvdp__text_attack *a, const char *pat
     return nvdp__texts_read(a->ctx, path, &limits, limit, a->options->seed, all, out);
 }
 
-/* Reads one vector per text of a file, for the texts of `data` by their numbers in their file. */
+/* Reads one vector per text from a file, for the texts of `data`, by the numbers of the texts in their file. */
 static nvdp_status read_vectors(struct nvdp_context *ctx, const char *path, size_t texts,
                                 const struct nvdp_dataset *data, struct nvdp_posteriors **out) {
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *all = NULL;
@@ -363,7 +362,7 @@ static nvdp_status open_given(struct attack *t, const char *path, const char *ve
     if (directory == NULL || strcmp(vectors, directory) != 0)
         return read_vectors(a->ctx, vectors, all, out->data, &out->set);
     NVDP_TRY(nvdp_encoder_describe(t->judge.encoder, &info));
-    /* sentences are encoded in the parts that the prior's tokenizer makes of them */
+    /* Sentences with tags are encoded as the prior's tokenizer splits them. */
     if (out->data->tag != NULL)
         NVDP_TRY(nvdp__reread(a->ctx, t->tokenizer, out->data, info.prompt,
                               nvdp_encoder_tokenizer(t->judge.encoder),
@@ -400,8 +399,8 @@ static nvdp_status check_given(const struct nvdp__text_attack *a, const char *ve
     return NVDP_OK;
 }
 
-/* Checks that the vectors of both kinds of texts are of one mechanism. vector_size: width of the encoder's vectors, 0
- * without an encoder. */
+/* Checks that the vectors of public and attacked texts have the same mechanism. vector_size is the width of the
+ * encoder's vectors, or 0 without an encoder. */
 static nvdp_status check_vectors(const struct nvdp__text_attack *a, const char *vectors,
                                  size_t vector_size) {
     if (a->known.data->count < MIN_PUBLIC || a->attacked.data->count < 2)
@@ -428,7 +427,7 @@ static nvdp_status check_vectors(const struct nvdp__text_attack *a, const char *
 }
 
 static void close_given(struct nvdp__text_attack *a) {
-    nvdp_dataset_free(a->attacked.data); /* which otherwise is the run's */
+    nvdp_dataset_free(a->attacked.data); /* the run owns other data sets */
     nvdp__text_attack_close(a);
 }
 

@@ -14,7 +14,7 @@ struct candidate {
     size_t text; /* number of the text in its corpus */
     size_t n;
     int32_t *id;       /* [tries, length] */
-    double *log_p;     /* [n] of each token when it was predicted */
+    double *log_p;     /* [n] log p of each token when it was predicted */
     double log_length; /* log p of n tokens */
     bool sampled;      /* the first round draws tokens */
 };
@@ -23,13 +23,14 @@ struct writer {
     struct nvdp__inverter *inverter;
     const struct nvdp__sight *sight;
     size_t first, texts, beam;
-    size_t tries;                /* fills of each candidate, which follow each other in its `id` */
+    /* Number of fills per candidate, stored one after the other in `id`. */
+    size_t tries;
     struct candidate *candidate; /* [texts, beam] */
     double *length;              /* [texts, length] log p of each number of tokens */
     bool *asked;                 /* [length] places of a candidate */
     float *read;                 /* [texts * beam, pieces] expected numbers */
-    size_t round;                /* of the search; 0 if there is none */
-    struct request *request;     /* [texts * beam, length] tokens that are asked for */
+    size_t round;                /* round of the search; 0 without a search */
+    struct request *request;     /* [texts * beam, length] requested tokens */
     struct nvdp__memory memory;
 };
 
@@ -65,7 +66,7 @@ static nvdp_status guess_lengths(struct writer *w) {
     return NVDP_OK;
 }
 
-/* Further lengths must have this share of the likeliest one's probability. */
+/* Further lengths must have at least this share of the likeliest length's probability. */
 static const double MIN_SHARE = .05;
 
 /* Gives the candidates of text i the likeliest lengths, one after the other.  If no more lengths are likely, or the
@@ -105,28 +106,28 @@ static void choose_lengths(struct writer *w, size_t i) {
 
 /* --- rounds --- */
 
-/* Weights below this share of the others' sum are not drawn. */
+/* Weights below this share of the sum of the other weights are not drawn. */
 static const double MIN_WEIGHT = 1e-6;
 /* Numbers of pieces below this share of their mean are noise. */
 static const double FLOOR = .02;
 
-/* Power of the model's probability; of the weights of which tokens are drawn.  Chosen on public questions, whose
- * paraphrases were not among the known texts. */
+/* Power of the model's probability, and power of the weights from which tokens are drawn.  Both were chosen on public
+ * questions, whose paraphrases were not among the known texts. */
 static const double POWER = .3, SHARPNESS = 2;
 
-/* Replaces the model's probabilities by powers of how much likelier than anywhere it finds each piece here. */
+/* Replaces the model's probability of each piece by a power of its ratio to the piece's probability anywhere. */
 static void lift(const struct nvdp__inverter *v, float *given) {
     for (size_t k = 0; k < v->reader.pieces; k++)
         given[k] = powf(given[k] / (float)fmax(v->reader.rate[k], v->reader.least), (float)POWER);
 }
 
-/* Returns the weight of a piece: the number that is expected in the text, times that power. */
+/* Returns the weight of a piece: the expected number in the text, times the power of lift(). */
 static double weigh(const struct nvdp__piece_reader *reader, const float *read, size_t k,
                     float lifted) {
     return fmax((double)read[k], FLOOR * fmax(reader->rate[k], reader->least)) * (double)lifted;
 }
 
-/* Names the token of an answer: the likeliest piece, or with `stream` one that is drawn (Gumbel's trick). */
+/* Chooses the token of an answer: the likeliest piece, or with `stream` a drawn piece (Gumbel's trick). */
 static int32_t name(const struct nvdp__inverter *v, const float *given, const float *read,
                     struct nvdp__stream *stream, double *log_p) {
     const size_t pieces = nvdp_tokenizer_size(v->tokenizer);
@@ -136,7 +137,7 @@ static int32_t name(const struct nvdp__inverter *v, const float *given, const fl
         if (!v->ordinary[k]) continue;
         const double weight = weigh(&v->reader, read, k, given[k]);
         sum += weight;
-        if (stream != NULL && weight < sum * MIN_WEIGHT) continue; /* it is hardly ever drawn */
+        if (stream != NULL && weight < sum * MIN_WEIGHT) continue; /* hardly ever drawn */
         const double draw = stream == NULL
                                 ? weight
                                 : SHARPNESS * log(fmax(weight, (double)FLT_MIN)) -
@@ -150,7 +151,7 @@ static int32_t name(const struct nvdp__inverter *v, const float *given, const fl
     return (int32_t)found;
 }
 
-/* Masks the places of a candidate that a round asks for, the least certain ones. `asked` is scratch, [n]. */
+/* Masks the least certain places of a candidate, as many as the round asks for. `asked` [n] is a scratch buffer. */
 static void put_masks(const struct candidate *c, size_t round, int32_t mask, bool *asked) {
     const size_t many = round == 0 ? c->n : c->n * (ROUNDS - round) / ROUNDS;
     for (size_t k = 0; k < c->n; k++)
@@ -165,11 +166,11 @@ static void put_masks(const struct candidate *c, size_t round, int32_t mask, boo
         if (asked[k]) c->id[k] = mask;
 }
 
-/* A token that is asked for, and the answers. */
+/* A requested token, and the answers. */
 struct request {
     size_t candidate, place;
     int32_t id[NVDP__TRIES];
-    double log_p; /* of the last one */
+    double log_p; /* log p of the last answer */
 };
 
 /* Adds the numbers of a candidate's pieces that are not masked. */
@@ -180,7 +181,7 @@ static void count(const struct nvdp__inverter *v, const struct candidate *c, flo
         if (c->id[k] != mask) read[c->id[k]] += times;
 }
 
-/* Names n tokens of one candidate from the model's answers, one after the other, as often as there are tries. */
+/* Chooses n tokens of one candidate from the model's answers, one after the other, once per try. */
 static void answer(struct writer *w, size_t round, size_t n, struct request *request,
                    float *given) {
     struct nvdp__inverter *v = w->inverter;
@@ -207,7 +208,7 @@ static void answer(struct writer *w, size_t round, size_t n, struct request *req
     count(v, c, 1, read);
 }
 
-/* Asks for n tokens at once, at most model.heads.block, whose candidates follow each other. */
+/* Asks for n tokens at once, at most model.heads.block, of consecutive candidates. */
 static nvdp_status ask(struct writer *w, size_t round, size_t n, struct request *request) {
     static const struct nvdp__pass pass = {.training = false};
     struct nvdp__inverter *v = w->inverter;
@@ -239,7 +240,7 @@ static nvdp_status fill(struct writer *w, size_t round) {
         for (size_t k = 0; k < w->candidate[b].n; k++)
             if (w->candidate[b].id[k] == mask)
                 request[n++] = (struct request){.candidate = b, .place = k};
-    /* each batch has at most `block` answers and TOGETHER candidates */
+    /* Every batch has at most `block` answers and TOGETHER candidates. */
     for (size_t k = 0; k <= n; k++) {
         const bool opens = k == from || k == n || request[k].candidate != request[k - 1].candidate;
         if (k > from && (k == n || k - from == block || (opens && texts == TOGETHER))) {
@@ -260,7 +261,7 @@ static nvdp_status fill(struct writer *w, size_t round) {
 
 /* --- texts --- */
 
-/* Reads the numbers of pieces off the samples of n texts, for each of `beam` candidates. */
+/* Estimates the numbers of pieces from the samples of n texts, for each of `beam` candidates. */
 static nvdp_status read_samples(struct writer *w) {
     struct nvdp__inverter *v = w->inverter;
     struct nvdp__piece_reader *r = &v->reader;
@@ -280,7 +281,7 @@ static void release(struct writer *w) {
     nvdp__memory_release(&w->memory);
 }
 
-/* Allocates candidates, whose tokens are the caller's. */
+/* Allocates candidates.  The caller owns their tokens. */
 static nvdp_status reserve(struct writer *w) {
     const size_t all = w->texts * w->beam, length = w->inverter->length;
     double *log_p;

@@ -1,4 +1,4 @@
-/* The model of the attacker that writes texts (invert.h): opening, memory, texts, what it reads, a step, training. */
+/* The model of the attacker that writes texts (invert.h): opening, memory, texts, inputs, a step, training. */
 #include "attack/invert.h"
 #include "base/random.h"
 #include "encoder/checkpoint.h"
@@ -15,8 +15,8 @@ enum {
     SPREAD = 8,  /* rows of a sample's only vector */
     EPOCHS = 3,
     MIN_STEPS = 1000,
-    CHECKS = 10,   /* times that the weights are compared on held-out texts */
-    HELD_OUT = 10, /* one text of ten, at most MAX_HELD */
+    CHECKS = 10,   /* number of comparisons of the weights on held-out texts */
+    HELD_OUT = 10, /* holds out one text of ten, at most MAX_HELD */
     MAX_HELD = 200,
     SPECIALS = 2,
     MAX_TOKENS = 512
@@ -34,7 +34,7 @@ nvdp_status nvdp__inverter_open(struct nvdp__inverter *v) {
                           "{prior}: expected the directory of a masked language model, such as "
                           "models/compact, which the attacker trains; found none");
     NVDP_TRY(nvdp__mlm_open(a->ctx, directory, true, &v->bert, &v->tokenizer, &v->model));
-    nvdp__int8_free(v->model.dev.int8); /* which is not for training */
+    nvdp__int8_free(v->model.dev.int8); /* int8 weights cannot be trained */
     v->model.dev.int8 = NULL;
     v->length = a->options->tokens + SPECIALS;
     return nvdp__mlm_check_length(a->ctx, &v->bert, v->length);
@@ -53,7 +53,7 @@ void nvdp__inverter_release(struct nvdp__inverter *v) {
     nvdp__masked_release(&v->masked);
 }
 
-/* The lengths are public if every sample has as many vectors as its text has tokens. */
+/* Returns false if the lengths are public: then every sample has as many vectors as its text has tokens. */
 static bool hides_length(const struct nvdp__inverter *v) {
     const struct nvdp_posteriors *set = v->attack->known.set;
     if (set->policy != NVDP_LENGTH_PUBLIC || v->rows == 1) return true;
@@ -92,7 +92,7 @@ nvdp_status nvdp__inverter_reserve(struct nvdp__inverter *v) {
     struct nvdp__piece_table pieces = {0};
     const struct nvdp_posteriors *sets[] = {a->known.set, a->attacked.set};
     const size_t dim = v->bert.hidden_size, p = sets[0]->dim;
-    /* a guess may have more tokens than any text */
+    /* A guess may have more tokens than any text. */
     const size_t max_rows = nvdp__max(nvdp__max_rows(a), (1 + MAX_TOKENS) * (size_t)sets[0]->kappa);
     for (size_t s = 0; s < 2; s++)
         for (size_t i = 0; i < sets[s]->texts; i++)
@@ -227,7 +227,7 @@ static void put(struct nvdp__inverter *v, int32_t id) {
     nvdp__batch_put(v->batch, id);
 }
 
-/* Puts the rows of a sample. */
+/* Adds the rows of a sample to the batch. */
 static void put_sample(struct nvdp__inverter *v, const struct nvdp__sight *sight, size_t i) {
     struct nvdp__batch *batch = v->batch;
     const size_t rows = nvdp__inverter_rows(v, sight, i);
@@ -285,7 +285,7 @@ nvdp_status nvdp__inverter_run(struct nvdp__inverter *v, const struct nvdp__pass
 
 /* --- training --- */
 
-/* Masks a uniform number of the text's tokens, at least one, or with `all` every token, and asks for them. */
+/* Masks a uniformly drawn number of the text's tokens, at least one, or with `all` every token, and asks for them. */
 static void put_masked(struct nvdp__inverter *v, const struct nvdp__sight *sight, size_t i,
                        struct nvdp__stream *stream, bool all) {
     const int32_t *piece = v->known->ids + v->known->offset[i] + 1;

@@ -1,14 +1,15 @@
-/* The words of a text, read off the mean vector of its sample (invert.h): ridge regression of the number of each piece,
+/* Estimates the words of a text from the mean vector of its sample (invert.h), by ridge regression of the number of
+ * each piece,
  *
  *     E n_k  =  r_k + U_k (x - m),     U  =  N'X (X'X + l tr(X'X)/p I)^-1,
  *
  * with X the centered mean vectors of the public texts, N the centered numbers of their pieces, and the penalty l that
- * fits held-out public texts best.  It needs no training, and far fewer pairs than the language model.  Texts with
- * similar vectors tell more: their numbers, and what the map says about the difference,
+ * fits held-out public texts best.  The regression needs no training, and far fewer pairs than the language model. 
+ * Texts with similar vectors improve the estimate: their numbers are added to the map's estimate for the difference,
  *
  *     E n_k  =  sum_i w_i (n_ik + U_k (x - x_i)),     w_i  ~  exp(-|x - x_i|^2 / (2 p h)),
  *
- * with the width h that fits held-out public texts best.  An infinite one gives the regression. */
+ * with the width h that fits held-out public texts best.  An infinite width gives the regression. */
 #include "attack/invert.h"
 #include "base/own.h"
 #include "rdp/pairs.h"
@@ -20,7 +21,7 @@
 enum { MAX_TEXTS = 100000 };
 static const double PENALTIES[] = {1e-2, 1e-1, 1, 10, 1e4};
 static const double WIDTHS[] = {INFINITY, .5, .2, .1, .05, .02};
-static const double LEAST_WEIGHT = 1e-4; /* of the nearest text's one */
+static const double LEAST_WEIGHT = 1e-4; /* minimum, as a share of the nearest text's weight */
 
 nvdp_status nvdp__piece_reader_create(struct nvdp_context *ctx, struct nvdp__memory *memory,
                                       size_t inputs, size_t pieces,
@@ -56,7 +57,7 @@ void nvdp__piece_reader_compare(struct nvdp__piece_reader *r, const float *x) {
                NVDP__UP(struct nvdp__near, text));
 }
 
-/* Sets the weights of texts; returns how many are not 0. */
+/* Sets the weights of texts.  Returns the number of weights that are not 0. */
 static size_t weigh(struct nvdp__piece_reader *r) {
     double sum = 0;
     size_t n = 0;
@@ -97,7 +98,7 @@ void nvdp__piece_reader_tell(struct nvdp__piece_reader *r, float *x, float *read
 
 /* --- the map --- */
 
-/* Sums the vectors' products with each other and with the numbers of pieces. */
+/* Sums the products of vectors with each other, and of vectors with numbers of pieces. */
 static void sum_up(struct nvdp__inverter *v, const struct nvdp__sight *sight, size_t n, float *x,
                    double *wide) {
     struct nvdp__piece_reader *r = &v->reader;
@@ -141,7 +142,8 @@ static bool solve(struct nvdp__piece_reader *r, double penalty) {
     return true;
 }
 
-/* Returns the squared error of the numbers for held-out text h, but for a term that does not depend on them. */
+/* Returns the squared error of the estimated numbers for held-out text h, without a term that does not depend on the
+ * estimate. */
 static double error_of(const struct nvdp__inverter *v, size_t h, const float *read) {
     const size_t *offset = v->known->offset + v->known->count - v->held + h;
     double sum = 0;
@@ -210,13 +212,14 @@ nvdp_status nvdp__piece_reader_fit(struct nvdp__inverter *v, const struct nvdp__
 
 /* ---- the vectors of tokens ---- */
 
-/* The words of a text, read off the vectors of its tokens (invert.h).  The Gaussians of named.c name the token of each
- * vector.  The named text is one of the first guesses, and its pieces are mixed with those that the mean vector tells:
+/* Identifies the words of a text from the vectors of its tokens (invert.h).  The Gaussians of named.c identify the
+ * token of each vector.  The identified text is one of the first guesses, and its pieces are mixed with the pieces
+ * that are estimated from the mean vector:
  *
  *     E n_k  =  (1 - s) E n_k(mean)  +  s n_k(named),
  *
- * with the share s and the exponent of the densities that fit held-out public texts best.  Samples of one vector, or
- * whose vectors are not those of the tokens, are not named: s = 0. */
+ * with the share s and the exponent of the densities that fit held-out public texts best.  If a sample has only one
+ * vector, or its vectors do not belong to tokens, no tokens are identified: s = 0. */
 
 enum { MAX_TRIED = 60 };
 static const double SHARES[] = {0, .25, .5, .75, 1};
@@ -260,7 +263,7 @@ nvdp_status nvdp__row_reader_name(struct nvdp__inverter *v, const struct nvdp__s
                 named->ids[named->offset[i] + from + k] =
                     r->centroids.known.id[nvdp__top(count, r->score + k * count)];
         }
-        /* the vectors of [CLS] and [SEP] are no words'; a cut text ends without [SEP] */
+        /* The vectors of [CLS] and [SEP] belong to no words.  A text that was cut ends without [SEP]. */
         named->ids[named->offset[i]] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS);
         if (rows == (size_t)nvdp__rows(sight->corpus->set, first + i))
             named->ids[named->offset[i] + rows - 1] =
@@ -269,7 +272,7 @@ nvdp_status nvdp__row_reader_name(struct nvdp__inverter *v, const struct nvdp__s
     return nvdp__reread(a->ctx, tokenizer, named, NULL, v->tokenizer, v->length, out);
 }
 
-/* Adds the squared errors for one held-out text, but for a term that does not depend on the share. */
+/* Adds the squared errors for one held-out text, without a term that does not depend on the share. */
 static void add_errors(const struct nvdp__inverter *v, size_t text, const float *read,
                        const float *count, double *error) {
     const size_t *offset = v->known->offset + text;

@@ -1,11 +1,12 @@
-/* Ranks guesses by their own vectors, and improves them (invert.h).
+/* Ranks guesses by the vectors of the guesses, and improves guesses (invert.h).
  *
- * The public texts whose samples are nearest compete with the model's candidates.  In each round every candidate of a
- * text is changed: up to three tokens in a row are replaced by as many masks, or one more or fewer if the length is not
- * public, and the model fills them with drawn tokens, in several ways.  Tokens that the sample does not ask for are
- * replaced more often.  The candidates stay whose vectors are nearest to the sample and whose words agree with those
- * that are read off it.  The numbers of pieces, with which the model's probabilities are weighted, are the
- * mean of those (invert_reader.c) and of what the candidate's own vector tells: n_k + U_k (x - x(candidate)). */
+ * The public texts whose samples are nearest compete with the model's candidates.  In each round, every candidate of a
+ * text is changed.  Up to three adjacent tokens are replaced by as many masks, or one more or fewer if the length is
+ * not public, and the model fills the masks with drawn tokens, in several ways.  Tokens that are unlikely given the
+ * sample are replaced more often.  The candidates stay whose vectors are nearest to the sample, and whose words agree
+ * with the words that are estimated from the sample.  The expected numbers of pieces, which weight the model's
+ * probabilities, are the mean of two estimates: the estimate from the sample (invert_reader.c), and the estimate from
+ * the candidate's vector, n_k + U_k (x - x(candidate)). */
 #include "attack/invert.h"
 #include "base/own.h"
 #include "base/random.h"
@@ -16,9 +17,9 @@
 #include <stdlib.h>
 
 enum { MAX_LENGTH = 512, BATCH = 32, MOST_REPLACED = 3, SPECIALS = 2 };
-static const double LEAST = .05; /* weight of a token that the sample asks for */
-/* The rank of a guess is its agreement minus CLOSENESS log(1 - cosine): at a cosine of .75 both count the same, and of
- * guesses with almost the sample's vector the cosine decides. */
+static const double LEAST = .05; /* weight of a token that is likely given the sample */
+/* The rank of a guess is its agreement minus CLOSENESS log(1 - cosine).  At a cosine of .75, both terms have the same
+ * weight.  Among guesses whose vectors almost equal the sample's vector, the cosine decides. */
 static const double CLOSENESS = .25, LEAST_DISTANCE = 1e-6;
 
 /* --- the victim's vectors of guesses --- */
@@ -81,7 +82,7 @@ static bool same(const struct nvdp__written *a, const struct nvdp__written *b) {
     return a->n == b->n && memcmp(a->id, b->id, a->n * sizeof *a->id) == 0;
 }
 
-/* Sets t->guesses to candidates with their vectors, `of_each` of one text after the other; equal ones only once. */
+/* Sets t->guesses to the distinct candidates and their vectors.  Each text has `of_each` consecutive candidates. */
 static nvdp_status embed(struct nvdp__judge *t, size_t n, size_t of_each,
                          const struct nvdp__written *written) {
     struct nvdp__text_attack *a = t->inverter->attack;
@@ -114,7 +115,7 @@ static nvdp_status embed(struct nvdp__judge *t, size_t n, size_t of_each,
     return nvdp_model_posteriors(a->ctx, a->run.model, t->guesses.data, BATCH, &t->guesses.set);
 }
 
-/* Returns the cosine of a sample's vectors, one after the other, and those of a guess; missing vectors are 0. */
+/* Returns the cosine of the concatenated vectors of a sample and of a guess; missing vectors are 0. */
 static double cosine(struct nvdp__judge *t, size_t rows, const float *x, size_t guess) {
     struct nvdp__inverter *v = t->inverter;
     const struct nvdp__sight sight = {&t->guesses, NVDP__OBSERVED_STATES, 0, 0};
@@ -139,7 +140,8 @@ static void observe(struct nvdp__judge *t, const struct nvdp__sight *sight, size
         nvdp__inverter_observe(t->inverter, sight, first + i, t->seen + i * one);
 }
 
-/* Sets the scores of n candidates, of one text after the other, to their cosines, and writes their mean vectors. */
+/* Sets the scores of candidates to their cosines, and writes the candidates' mean vectors.  Each of n texts has
+ * `of_each` consecutive candidates. */
 static nvdp_status rank(struct nvdp__judge *t, const struct nvdp__sight *sight, size_t first,
                         size_t n, size_t of_each, struct nvdp__written *written, float *mean) {
     struct nvdp__inverter *v = t->inverter;
@@ -184,7 +186,8 @@ void nvdp__judge_change(const struct nvdp__inverter *v, const struct nvdp__writt
         if ((drawn -= fmax(1 - (double)read[from->id[at]], LEAST)) < 0) break;
     at -= nvdp__min(at, out > 0 ? nvdp__stream_below(stream, out) : 0);
     at = nvdp__min(at, n - out);
-    if (out == 0 && nvdp__stream_below(stream, n + 1) == n) at = n; /* also behind the last token */
+    /* Possibly after the last token. */
+    if (out == 0 && nvdp__stream_below(stream, n + 1) == n) at = n;
     to->n = n - out + in;
     memcpy(to->id, from->id, at * sizeof *to->id);
     for (size_t k = 0; k < in; k++)
@@ -192,7 +195,7 @@ void nvdp__judge_change(const struct nvdp__inverter *v, const struct nvdp__writt
     memcpy(to->id + at + in, from->id + at + out, (n - at - out) * sizeof *to->id);
 }
 
-/* Replaces the worst candidate of a text by a better one that it does not have yet. */
+/* Replaces the worst candidate of a text by a better candidate that the text does not have yet. */
 static void keep(size_t beam, size_t inputs, struct nvdp__written *kept, float *mean,
                  const struct nvdp__written *trial, const float *of_trial) {
     size_t worst = 0;
@@ -212,7 +215,7 @@ double nvdp__judge_agreement(const struct nvdp__written *guess, size_t pieces, c
     double common = 0;
     for (size_t k = 0; k < guess->n; k++) {
         const int32_t id = guess->id[k];
-        size_t before = 0; /* the same piece; a text is short */
+        size_t before = 0; /* earlier occurrences of the piece; texts are short */
         for (size_t j = 0; j < k; j++)
             before += guess->id[j] == id;
         if ((size_t)id < pieces) common += fmin(fmax((double)told[id] - (double)before, 0), 1);
@@ -220,7 +223,7 @@ double nvdp__judge_agreement(const struct nvdp__written *guess, size_t pieces, c
     return 2 * common / fmax((double)guess->n + tokens, 1);
 }
 
-/* Replaces the cosines of candidates, `of_each` of one text after the other, by their ranks. */
+/* Replaces the cosines of candidates by ranks.  Each text has `of_each` consecutive candidates. */
 static void add_agreement(const struct nvdp__judge *t, size_t n, size_t of_each,
                           struct nvdp__written *written) {
     const size_t pieces = t->inverter->bert.vocab_size;
@@ -238,7 +241,8 @@ static void copy(const struct nvdp_dataset *from, size_t i, size_t length,
     memcpy(to->id, from->ids + from->offset[i] + 1, to->n * sizeof *to->id);
 }
 
-/* Reads off the samples of n texts, whose mean vectors it centers, and makes the nearest public texts trials. */
+/* Estimates the pieces of n texts from their samples, whose mean vectors it centers.  Makes the nearest public texts
+ * trials. */
 static nvdp_status offer(struct nvdp__judge *t, const struct nvdp__sight *sight, size_t first,
                          size_t n, size_t of_each, float *x) {
     struct nvdp__inverter *v = t->inverter;
@@ -302,7 +306,7 @@ nvdp_status nvdp__judge_search(struct nvdp__judge *t, const struct nvdp__sight *
         if (round > 0) NVDP_TRY(nvdp__inverter_fill(v, sight, first, n, round, t->read, t->trial));
         NVDP_TRY(rank(t, sight, first, trials, beam * NVDP__TRIES, t->trial, of_trial));
         add_agreement(t, trials, beam * NVDP__TRIES, t->trial);
-        /* the better ones of all candidates and trials; the length must be right if it is public */
+        /* Keeps the best of all candidates and trials.  The length must be right if it is public. */
         for (size_t k = 0; k < trials; k++) {
             const size_t i = k / (beam * NVDP__TRIES) * beam;
             if (v->guess_length || t->trial[k].n == written[i].n)

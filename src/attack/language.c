@@ -1,8 +1,8 @@
-/* Searches for the likeliest text under scores of each token at each place and a language model that predicts one
- * place from all others.  Such a masked model has no order to follow.
+/* Searches for the likeliest text, given scores of each token at each place and a masked language model, which predicts
+ * one place from all other places.  Such a model has no left-to-right order that a search could follow.
  *
  * The search starts with the best token at each place and sweeps over the places repeatedly (iterated conditional
- * modes: Besag 1986; for masked language models: Wang & Cho 2019), but keeps the best few texts instead of one.  A
+ * modes: Besag 1986; for masked language models: Wang & Cho 2019), but keeps the best few texts instead of one text.  A
  * text x whose token x_t at place t is replaced by y gains
  *
  *     s_t(y) + w log p(y | others)  -  s_t(x_t) - w log p(x_t | others)
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 enum { SWEEPS = 4 };
-static const double DECIDED = 20; /* nats ahead of all other tokens: the model is not asked */
+static const double DECIDED = 20; /* the model is not asked if a token is this far ahead, in nats */
 
 struct candidate { /* a candidate text */
     int32_t *id;
@@ -23,12 +23,14 @@ struct candidate { /* a candidate text */
 };
 
 struct beam {
-    struct candidate *best, *next; /* [beam] the present candidates, best first; the next ones */
+    /* [beam] the current candidates, best first; the next candidates. */
+    struct candidate *best, *next;
     size_t count;
     int32_t *before;      /* [n] the best candidate before this sweep */
     unsigned char *asked; /* [n] */
     size_t *as,
-        /* [beam] the first candidate that equals each one except at this place; its question. */
+        /* [beam] the first candidate that equals this candidate except at this place; the question of that candidate.
+         * */
         *question;
     bool done;
 };
@@ -210,15 +212,15 @@ nvdp_status nvdp__find_texts(struct nvdp_context *ctx, const struct nvdp__langua
 
 /* ---- the attack ---- */
 
-/* Names the text of a sample, close to Bayes' answer.  Vectors are scored as in named.c; a masked language model and
- * the frequencies of tokens give the prior probability of texts.  A text maximizes the sum
+/* Identifies the text of a sample, close to Bayes' answer.  Vectors are scored as in named.c; a masked language model
+ * and the frequencies of tokens give the prior probability of texts.  The found text maximizes the sum
  *
  *     e log p(z_t | x_t)  +  (1 - w) log f(x_t)  +  w log p(x_t | others)
  *
  * over all places (nvdp__find_texts).  f is the frequency of a token among public texts; if the attacked file states
- * labels, among those with the label of the sample.  The exponent e and the weight w are chosen to identify the most
- * tokens of held-out public texts.  First e is chosen without the model, as in named.c.  Then e and w are chosen
- * together, twice, each time for the texts found with the previous choice. */
+ * labels, among public texts with the label of the sample.  The exponent e and the weight w are chosen to identify
+ * the most tokens of held-out public texts.  First e is chosen without the model, as in named.c.  Then e and w are
+ * chosen together, twice, each time for the texts found with the previous choice. */
 
 enum { ROUNDS = 2, GROUP = 16 };
 static const double WEIGHTS[] = {0, 0.1, 0.2, 0.35, 0.5, 0.75, 1};
@@ -234,7 +236,8 @@ struct reader {
     struct nvdp__centroids centroids;
     struct nvdp__masked_lm *model; /* NULL: frequencies alone */
     struct nvdp__language language;
-    double *frequency;    /* [1 + labels, count] log f: of all tokens, then of those with a label */
+    /* [1 + labels, count] log f in all texts, then in texts with each label. */
+    double *frequency;
     const double **prior; /* [rows] the row of `frequency` that applies */
     size_t rows;          /* max. rows of a group of texts */
     double *score;        /* [rows, count] */
@@ -281,7 +284,7 @@ static nvdp_status reserve(struct reader *r) {
 
 /* --- a group of texts --- */
 
-/* Returns a token's score under a mixture, without the part of the language model; unmixed() inverts it. */
+/* Returns a token's score under a mixture, without the part of the language model; unmixed() inverts this function. */
 static double mixed(const double *frequency, const struct mixture *by, double density, size_t k) {
     return by->exponent * density + (1 - by->weight) * frequency[k];
 }
@@ -314,7 +317,7 @@ static nvdp_status find(struct reader *r, const struct nvdp__texts *texts,
         for (size_t j = 0; j < rows; j++, at++) {
             double *score = r->score + at * count;
             r->open[at] = nvdp__token_counts(r->attack, id[j]);
-            r->id[at] = id[j]; /* replaced by search where it is open */
+            r->id[at] = id[j]; /* the search replaces the token of an open place */
             r->prior[at] = prior;
             for (size_t k = 0; k < count; k++)
                 score[k] = mixed(prior, by, score[k] - r->frequency[k], k);
@@ -325,8 +328,8 @@ static nvdp_status find(struct reader *r, const struct nvdp__texts *texts,
                             r->attack->options->beam, n, r->text);
 }
 
-/* Counts the tokens found with a mixture, for `text` and the next ones.  With `alone`, counts those found at each
- * place by itself, with the exponent that is best in that case. */
+/* Counts the tokens found with a mixture, for `text` and the next texts.  With `alone`, counts the tokens that are best
+ * at each single place, with the exponent that is best in that case. */
 static void count_found(struct reader *r, const struct nvdp_dataset *data, size_t first, size_t n,
                         size_t text, const struct mixture *by, const struct mixture *alone,
                         const struct nvdp__correct *hits) {
@@ -340,7 +343,7 @@ static void count_found(struct reader *r, const struct nvdp_dataset *data, size_
                 r->row[k] = alone != NULL ? mixed(r->prior[at], alone,
                                                   unmixed(r->prior[at], by, score[k], k), k)
                                           : score[k] + by->weight * log_p[k];
-            if (alone == NULL && by->weight > 0) /* the search decided on the whole text */
+            if (alone == NULL && by->weight > 0) /* the search found the whole text */
                 r->row[known->place[r->id[at]] - 1] = INFINITY;
             nvdp__count_guess(known, text + i, data->ids[q], r->row, hits);
         }
@@ -350,7 +353,7 @@ static void count_found(struct reader *r, const struct nvdp_dataset *data, size_
 
 /* --- the mixture --- */
 
-/* Counts the tokens of a group that each mixture would name, given the texts found with one mixture. */
+/* Counts the tokens of a group that each mixture would identify, given the texts found with one mixture. */
 static void count_right(const struct reader *r, const struct nvdp_dataset *data, size_t first,
                         size_t n, const struct mixture *by, size_t exponents, size_t weights,
                         double right[][TRIES]) {
@@ -404,7 +407,7 @@ static nvdp_status choose(struct reader *r, enum nvdp__observed observed, struct
         if (round == 0) *alone = *by;
         if (round == 0 || by->exponent != last.exponent || by->weight != last.weight) continue;
         r->attack->done +=
-            (rounds - 1 - round) * (end - from); /* further rounds would find the same */
+            (rounds - 1 - round) * (end - from); /* further rounds would give the same result */
         break;
     }
     return NVDP_OK;

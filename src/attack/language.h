@@ -1,4 +1,4 @@
-/* Names texts under a language model: the answers of the model, the search, and questions to a masked language
+/* Identifies texts with a language model: the answers of the model, the search, and questions to a masked language
  * model. */
 #ifndef NVDP_SRC_ATTACK_LANGUAGE_H
 #define NVDP_SRC_ATTACK_LANGUAGE_H
@@ -7,14 +7,14 @@
 #include "base/base.h"
 #include "pretrain/evaluate.h"
 
-/* A question: which token is at place `which` of a text, given its other tokens? */
+/* A question: which token is at place `which` of a text, given the other tokens of the text? */
 struct nvdp__question {
     const int32_t *id; /* [n] in the run's vocabulary; the token at `which` is ignored */
     size_t n, which;
 };
 struct nvdp__language {
-    size_t together; /* max. questions at once */
-    size_t count;    /* tokens that may be the answer */
+    size_t together; /* max. number of questions per call */
+    size_t count;    /* number of possible answers */
     /* Computes log p of each answer, [n, count]. */
     nvdp_status (*ask)(void *of, size_t n, const struct nvdp__question *question, double *log_p);
     void *of;
@@ -25,11 +25,11 @@ struct nvdp__language {
 /* A text to search for. */
 struct nvdp__found_text {
     size_t n;
-    const unsigned char *open; /* [n] places to name; the tokens of other places are known */
+    const unsigned char *open; /* [n] places to guess; the tokens of other places are known */
     /* [n, count] score of each token without the language model. */
     const double *score;
     /* [n, count] output: log p by the language model at each place, given the found text; 0 if `score` alone
-     * decides.  NULL: not wanted. */
+     * decides.  May be NULL. */
     double *log_p;
     int32_t *id; /* [n] in: the known tokens; out: all tokens */
 };
@@ -42,7 +42,7 @@ nvdp_status nvdp__find_texts(struct nvdp_context *ctx, const struct nvdp__langua
 /* --- questions.c: a masked language model --- */
 
 struct nvdp__masked_lm;
-/* Opens the model in a directory, which answers with the tokens of `known`; `known` must outlive it.  NVDP_ERR_INPUT
+/* Opens the model in a directory, which answers with the tokens of `known`.  `known` must outlive it.  NVDP_ERR_INPUT
  * if the directory has no masked-LM head, NVDP_ERR_UNSUPPORTED if the run has no WordPieces. */
 nvdp_status nvdp__masked_lm_open(struct nvdp__text_attack *attack, const char *directory,
                                  const struct nvdp__tokens *known, struct nvdp__masked_lm **out,
@@ -54,7 +54,7 @@ NVDP__AUTOPTR(struct nvdp__masked_lm, nvdp__masked_lm_free)
 
 enum { NVDP__QUESTIONS = 64, NVDP__QUESTION_ENDS = 2 }; /* questions at once; [CLS] and [SEP] */
 
-/* A model, and the questions that it is asked together. Zero the struct before; release it, also after an error. */
+/* A model, and the questions of one call. Zero the struct before use, and release it, even after an error. */
 struct nvdp__questions {
     struct nvdp_context *ctx;
     struct nvdp_bert_config bert;
@@ -65,7 +65,7 @@ struct nvdp__questions {
     size_t length, together; /* max. pieces of a text, with [CLS] and [SEP] */
     struct nvdp__batch *batch;
     struct nvdp__masked masked;
-    struct nvdp_tokens pieces; /* of the word that was read last */
+    struct nvdp_tokens pieces; /* pieces of the last word */
     int32_t unknown;           /* [UNK] */
 };
 
@@ -76,9 +76,9 @@ nvdp_status nvdp__questions_open(struct nvdp_context *ctx, const char *directory
 nvdp_status nvdp__questions_plan(struct nvdp__questions *q, size_t length);
 void nvdp__questions_release(struct nvdp__questions *q);
 
-/* Finds the piece that is the word; -1 if there is none. Then the *n pieces *id stand for it: that one, or those that
- * the tokenizer makes of the word, without "##" at its beginning if it continues another one, or [UNK]. They are
- * valid until the next call. */
+/* Sets *whole to the piece that equals the word, or to -1 if there is none. The *n pieces *id stand for the word: this
+ * piece, or the pieces that the tokenizer makes of the word (without a leading "##" if the word continues another
+ * word), or [UNK]. The pieces are valid until the next call. */
 nvdp_status nvdp__questions_read(struct nvdp__questions *q, const char *word, bool continues,
                                  int32_t *whole, size_t *n, const int32_t **id);
 

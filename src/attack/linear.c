@@ -1,4 +1,4 @@
-/* Linear maps of attackers: logistic regression, for the attackers of pooled.c, which see one vector per text; the
+/* Linear maps of attackers: logistic regression for the attackers of pooled.c, which see one vector per text, and the
  * map of an attacker without the victim's encoder. */
 #include "attack/invert.h"
 #include "attack/texts.h"
@@ -84,14 +84,14 @@ nvdp_status nvdp__logistic_fit(struct nvdp_context *ctx, size_t n, size_t width,
 
 /* ---- an alignment of two encoders ---- */
 
-/* The attacker without the victim's encoder (invert.h): it has an encoder of its own and few pairs of texts and
- * samples.  From the pairs it learns a linear map from samples to its own vectors, by ridge regression,
+/* The attacker without the victim's encoder (invert.h).  This attacker has another encoder, and a few pairs of texts
+ * and samples.  From the pairs, it learns a linear map from samples to vectors of its encoder, by ridge regression,
  *
  *     W  =  (F'F + l tr(F'F)/p I)^-1 F'S,
  *
- * with F the centered mean vectors of the samples, S the centered vectors of its encoder, and the penalty l that fits
- * a fifth of the pairs best, which is held out.  Its model learns public texts from its own vectors, with Gaussian
- * noise of the map's error on the held-out pairs, and reads mapped samples. */
+ * with F the centered mean vectors of the samples, S the centered vectors of the attacker's encoder, and the penalty l
+ * that fits a held-out fifth of the pairs best.  The attacker's model learns public texts from vectors of this encoder,
+ * with Gaussian noise like the map's error on the held-out pairs, and reads mapped samples. */
 
 enum { HELD_OUT = 5 };
 static const double PENALTIES[] = {1e-3, 1e-2, 1e-1, 1, 10};
@@ -119,7 +119,7 @@ bool nvdp__ridge(size_t n, const double *gram, double penalty, bool left, size_t
         factor[d * n + d] += fmax(penalty * trace / (double)n, 1e-300);
     if (!nvdp__cholesky(n, factor, &failed)) return false;
     memcpy(map, product, n * others * sizeof *map);
-    /* R = L L': divides by L and then by L', or from the right in the other order */
+    /* R = L L': divides by L and then by L', or, from the right, in the opposite order. */
     for (int k = 0; k < 2; k++)
         cblas_dtrsm(CblasRowMajor, left ? CblasLeft : CblasRight, CblasLower,
                     (k == 0) == left ? CblasNoTrans : CblasTrans, CblasNonUnit, (int)rows,
@@ -136,7 +136,8 @@ static void center(size_t rows, size_t count, size_t dim, double *x, double *mea
         cblas_daxpy((int)dim, -1, mean, 1, x + i * dim, 1);
 }
 
-/* Computes the map for a penalty.  Returns the squared error on the held-out pairs, and sets its mean by dimension. */
+/* Computes the map for a penalty.  Returns the squared error on the held-out pairs, and sets the mean error per
+ * dimension. */
 static double fit(struct nvdp__alignment *a, size_t learned, double penalty) {
     const int p = (int)a->from, q = (int)a->to;
     double sum = 0;

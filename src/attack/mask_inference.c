@@ -1,8 +1,8 @@
 /* Mask token inference (Yue et al. 2021, section 5.3): an attacker who sees a sanitized text masks one position
  * after the other and lets a masked LM predict the original token from the others.
  *
- * A token is its piece in the mask model's vocabulary, or the pieces of its word there.  One [MASK] covers the
- * token, and the guess is one piece.  A text that is longer than the model's limit is asked in parts. */
+ * A token is the equal piece in the mask model's vocabulary, or the pieces that the vocabulary has for its word.  One
+ * [MASK] covers the token, and the guess is one piece.  A text that is longer than the model's limit is split. */
 #include "attack/language.h"
 #include "options/result.h"
 #include "rdp/pairs.h"
@@ -17,7 +17,7 @@ struct attack {
     struct nvdp_context *ctx;
     const struct nvdp_sanitizer *sanitizer;
     struct nvdp__questions asks;      /* labels: the original pieces */
-    int32_t in_text[NVDP__QUESTIONS]; /* the piece that was masked; -1: several pieces */
+    int32_t in_text[NVDP__QUESTIONS]; /* the masked piece; -1 for several pieces */
     size_t *start;                    /* [tokens of the longest text + 1] */
     int32_t *piece;                   /* [start[n]] pieces of a text, concatenated */
     size_t start_capacity, piece_capacity;
@@ -57,7 +57,7 @@ static nvdp_status put_text(struct attack *a, size_t n, const int32_t *token) {
 
 /* ---- guesses ---- */
 
-/* Adds the tokens from .. end - 1 of the text with number `which` masked. */
+/* Adds a question: the tokens from .. end - 1 of the text, in which token `which` is masked. */
 static void add_question(struct attack *a, size_t from, size_t end, size_t which, int32_t label) {
     const size_t *start = a->start, at = start[which], next = start[which + 1];
     a->in_text[a->asks.batch->texts] = next - at == 1 ? a->piece[at] : -1;

@@ -1,5 +1,5 @@
-/* The ROC curve of scores of members and of other texts, and the curve above which no test lies.  The order: what is
- * proven, scores. */
+/* The ROC curve of scores of members and of other texts, and the curve above which no test lies.  The order: the proven
+ * curve, scores. */
 #include "attack/membership.h"
 #include "attack/attack.h"
 #include "attack/audit.h"
@@ -14,7 +14,7 @@
 static const double CONFIDENCE = .95, OF_TWO = .975;
 const double nvdp__membership_rates[NVDP__MEMBERSHIP_RATES] = {.01, .001};
 
-/* --- what is proven --- */
+/* --- the proven curve --- */
 
 void nvdp__tradeoff_add(struct nvdp__tradeoff *proven, double epsilon, double delta) {
     const double point[][2] = {{epsilon, delta}, {-epsilon, 1 - exp(-epsilon) * (1 - delta)}};
@@ -36,10 +36,11 @@ double nvdp__tradeoff_tpr(const struct nvdp__tradeoff *proven, double fpr) {
                 nvdp__guess_from_curve(fpr, proven->points, proven->epsilon, proven->delta));
 }
 
-/* Sums over cells of the FPR the TPR at their upper end, which is at most 1/CELLS above the integral. */
+/* Number of cells of the FPR.  The sum of the TPR at the upper ends of the cells is at most 1/CELLS above the
+ * integral. */
 enum { CELLS = 20000 };
 
-/* Only mu is proven: the integrals have closed forms. */
+/* Returns true if only mu is proven: then the integrals have closed forms. */
 static bool is_normal(const struct nvdp__tradeoff *proven) {
     return isfinite(proven->mu) && proven->points == 0;
 }
@@ -71,7 +72,7 @@ struct scored {
  *
  *     var over members of P(another text scores below it)/members + the same for the others,
  *
- * where a tie counts half.  A curve without any error shows no variance, so its interval is that of a share of the
+ * where a tie counts half.  A curve without any error shows no variance, so it gets the interval of a share of the
  * smaller number of texts. */
 static nvdp_status add_auc(struct nvdp__text_attack *a, enum nvdp__observed observed, size_t n,
                            const size_t count[2], struct scored *all,
@@ -82,7 +83,7 @@ static nvdp_status add_auc(struct nvdp__text_attack *a, enum nvdp__observed obse
         double here[2] = {0, 0};
         for (end = i; end < n && all[end].score == all[i].score; end++)
             here[all[end].in]++;
-        for (size_t s = 0; s < 2; s++) { /* of the other kind, those that the order puts right */
+        for (size_t s = 0; s < 2; s++) { /* texts of the other kind that are in the right order */
             const double before = above[!s] + here[!s] / 2;
             const double right = (s ? (double)count[0] - before : before) / (double)count[!s];
             sum[s] += here[s] * right;
@@ -104,8 +105,9 @@ static nvdp_status add_auc(struct nvdp__text_attack *a, enum nvdp__observed obse
     return NVDP_OK;
 }
 
-/* Every second text of each kind chooses the threshold with the largest TPR - FPR; the others measure it.  The ends of
- * the interval come from those of both rates, so it is wider than needed. */
+/* Every second text of each kind chooses the threshold with the largest TPR - FPR; the other texts measure the accuracy
+ * at this threshold.  The ends of the interval come from the ends of both rates, so the interval is wider than
+ * needed. */
 static nvdp_status add_accuracy(struct nvdp__text_attack *a, enum nvdp__observed observed,
                                 const size_t count[2], const double *const score[2],
                                 struct scored *half, const struct nvdp__tradeoff *proven) {
@@ -140,7 +142,8 @@ static nvdp_status add_accuracy(struct nvdp__text_attack *a, enum nvdp__observed
     return NVDP_OK;
 }
 
-/* Returns the number of members whose scores are above that of the k-th other text from the top, or at least it. */
+/* Returns the number of members whose scores are above (with `equal`, at least) the score of the k-th other text from
+ * the top. */
 static size_t members_above(const size_t count[2], const double *in, const double *sorted, size_t k,
                             bool equal) {
     const double score = sorted[count[0] - k];
@@ -150,9 +153,10 @@ static size_t members_above(const size_t count[2], const double *in, const doubl
     return found;
 }
 
-/* Sets the interval of the TPR at exactly this FPR.  The FPR of a threshold is known by Clopper & Pearson's limits
- * alone, as a quantile of Beta: the ends are those of the TPR at the thresholds whose FPR is surely at most, and at
- * least, the rate.  All limits are of 97.5 % intervals, so each end fails in at most 1 of 40 cases. */
+/* Sets the interval of the TPR at exactly this FPR.  The FPR of a threshold is known only within the limits of
+ * Clopper & Pearson, which are quantiles of Beta.  The lower end is the lower limit of the TPR at a threshold whose
+ * FPR is surely at most the rate; the upper end is the upper limit at a threshold whose FPR is surely at least the
+ * rate.  All limits are of 97.5 % intervals, so each end fails in at most 1 of 40 cases. */
 static void cover_rate(struct nvdp__text_attack *a, double rate, const size_t count[2],
                        const double *in, const double *sorted) {
     double low = 0, high = 1;
@@ -170,9 +174,9 @@ static void cover_rate(struct nvdp__text_attack *a, double rate, const size_t co
     a->score[a->scores - 1].interval = (struct nvdp_interval){low, high};
 }
 
-/* With n other texts, the threshold is the score of which k = rate n of them are above.  The bound is the TPR that is
- * proven at the upper limit of its FPR, which is more than the interval needs.  If rate n < 1, the rate cannot be
- * measured. */
+/* Adds the TPR at an FPR.  With n other texts, k = rate n of these texts have scores above the threshold.  The bound is
+ * the TPR that is proven at the upper limit of the threshold's FPR, which is more than the interval needs.  If rate n <
+ * 1, the rate cannot be measured. */
 static nvdp_status add_rate(struct nvdp__text_attack *a, enum nvdp__observed observed, double rate,
                             enum nvdp__text_metric metric, const size_t count[2],
                             const double *const score[2], const double *sorted,
@@ -232,7 +236,8 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
     out->of = training ? NVDP__MEMBERS_TRAINING : NVDP__MEMBERS_SHARED;
     NVDP_TRY(training ? nvdp__membership_training(attacked, out)
                       : nvdp__membership_file(attacked, out));
-    if (training) out->scores.weak = false; /* training has no control; the intervals tell */
+    /* Training has no control; the intervals show whether it works. */
+    if (training) out->scores.weak = false;
     return NVDP_OK;
 }
 
@@ -276,7 +281,8 @@ const struct nvdp_result_table nvdp__result_membership = {
         {0}}};
 /* clang-format on */
 
-/* The bounds differ in what they assume of the curve; none of them is always the largest. */
+/* Prints the lower bounds of the audit, which make different assumptions about the curve.  No bound is always the
+ * largest. */
 static void print_audit(const struct nvdp__membership *found, FILE *to) {
     const struct nvdp__canary_audit *audit = &found->audit;
     const struct nvdp__short_text epsilon = nvdp__bound(found->epsilon);

@@ -1,7 +1,7 @@
-/* Membership: was a text among those whose samples were shared, or that a model was trained on?
+/* Membership: were samples of a text shared, or was a model trained on the text?
  *
- * Scores of texts are in membership_file.c and membership_training.c; membership.c compares them, with what is
- * proven, and has the row in the table of attacks. */
+ * membership_file.c and membership_training.c compute scores of texts; membership.c compares the scores with proven
+ * bounds, and has the row in the table of attacks. */
 #ifndef NVDP_SRC_ATTACK_MEMBERSHIP_H
 #define NVDP_SRC_ATTACK_MEMBERSHIP_H
 
@@ -12,16 +12,17 @@
 
 /* ---- membership.c: the ROC curve ---- */
 
-/* An upper bound of the true positive rate (TPR) of every test by its false positive rate (FPR): the smallest of
+/* An upper bound of the true positive rate (TPR) of every test as a function of the false positive rate (FPR): the
+ * minimum of
  *
  *     Phi(Phi^-1(FPR) + mu),        e^epsilon FPR + delta    for each point. */
 struct nvdp__tradeoff {
-    double mu; /* INFINITY: proves nothing */
+    double mu; /* INFINITY if mu proves nothing */
     size_t points;
     double epsilon[2 * NVDP_EXACT_POINTS], delta[2 * NVDP_EXACT_POINTS];
 };
-/* Adds that a mechanism is (epsilon, delta)-private in both directions: then also TPR <= 1 - e^-epsilon (1 - delta -
- * FPR).  Ignores epsilons that are not finite, and points without room. */
+/* Adds the point (epsilon, delta) of a mechanism that is private in both directions, so that TPR <= 1 - e^-epsilon (1 -
+ * delta - FPR), too.  Ignores epsilons that are not finite, and points that exceed the capacity. */
 void nvdp__tradeoff_add(struct nvdp__tradeoff *proven, double epsilon, double delta);
 bool nvdp__tradeoff_proves(const struct nvdp__tradeoff *proven);
 double nvdp__tradeoff_tpr(const struct nvdp__tradeoff *proven, double fpr);
@@ -33,8 +34,8 @@ double nvdp__tradeoff_accuracy(const struct nvdp__tradeoff *proven);
 enum { NVDP__MEMBERSHIP_RATES = 2 };
 extern const double nvdp__membership_rates[NVDP__MEMBERSHIP_RATES];
 
-/* Adds AUC, balanced accuracy and the TPR at each rate, for tests that call texts with large scores members.  Both
- * arrays must be in an order that is independent of their scores.  `proven` NULL: no bound applies. */
+/* Adds AUC, balanced accuracy and the TPR at each rate, for tests that call texts with large scores members.  The order
+ * of both arrays must be independent of the scores.  `proven` is NULL if no bound applies. */
 nvdp_status nvdp__add_roc(struct nvdp__text_attack *attack, enum nvdp__observed observed,
                           size_t members, const double *in, size_t others, const double *out,
                           const struct nvdp__tradeoff *proven);
@@ -42,14 +43,14 @@ nvdp_status nvdp__add_roc(struct nvdp__text_attack *attack, enum nvdp__observed 
 /* ---- the result ---- */
 
 struct nvdp__membership {
-    struct nvdp__text_attack_result scores; /* begins with the size of the whole */
+    struct nvdp__text_attack_result scores; /* its first member is the size of the whole struct */
     int of;                                 /* option members */
-    size_t members, others;                 /* texts that are scored */
+    size_t members, others;                 /* number of scored texts */
     size_t repeated;           /* texts that were left out because they occur more than once */
     size_t shadows;            /* shadow runs; 0 if there is none */
-    double epsilon, delta, mu; /* what is proven; +inf: nothing */
+    double epsilon, delta, mu; /* proven guarantee; +inf if nothing is proven */
     double tpr[NVDP__MEMBERSHIP_RATES]; /* proven upper bounds; NaN if there is none */
-    struct nvdp__canary_audit audit;    /* its `canaries` is 0: none */
+    struct nvdp__canary_audit audit;    /* its `canaries` is 0 without an audit */
 };
 /* Sets the members epsilon to tpr. */
 void nvdp__membership_proven(const struct nvdp__tradeoff *proven, double epsilon, double delta,
@@ -71,26 +72,26 @@ struct nvdp__sampled_file {
     int releases;
     size_t n;
     const size_t *text; /* [n] */
-    uint64_t seed;      /* of the samples that replace others */
+    uint64_t seed;      /* seed of the samples that replace other samples */
 };
-/* Scores candidates by the samples of a file (membership_file.c).  `replaced` [in->n] NULL: not wanted; else the
- * score of each text of `in`, which must be in the file, with a public text in its place. */
+/* Scores candidates by the samples of a file (membership_file.c).  `replaced` [in->n] may be NULL.  It gets the score
+ * of each text of `in` if a public text takes its place in the file; all texts of `in` must be in the file. */
 nvdp_status nvdp__membership_scores(struct nvdp_context *ctx, const struct nvdp__sampled_file *file,
                                     const struct nvdp__candidates *in,
                                     const struct nvdp__candidates *out,
                                     const struct nvdp__candidates *background, double *replaced);
-/* Lists the texts of `data` that occur once in it and not in `besides` (NULL if there is none); with `first`, also
- * the first of several equal ones.  In a random order; free(*out). */
+/* Lists the texts of `data` that occur once in `data` and not in `besides` (which may be NULL), in a random order. 
+ * With `first`, lists the first of several equal texts, too.  The caller frees *out with free(). */
 nvdp_status nvdp__membership_list(struct nvdp_context *ctx, uint64_t seed,
                                   const struct nvdp_dataset *data,
                                   const struct nvdp_dataset *besides, bool first, size_t **out,
                                   size_t *count);
-/* Sums of a text's logits over the shadow runs that did not see it (0), and that saw it (1). */
+/* Sums of a text's logits over the shadow runs that did not see the text (0), and over the runs that saw it (1). */
 struct nvdp__shadow_sums {
     double n[2], sum[2], square[2]; /* runs, logits, their squares */
 };
-/* Computes the scores of n texts by shadow runs (membership_training.c), given their logits phi in the attacked run.
- * NVDP_ERR_NUMERIC if no text was seen by some runs only, or no logits vary. */
+/* Computes the scores of n texts by shadow runs (membership_training.c), given the texts' logits phi in the attacked
+ * run.  NVDP_ERR_NUMERIC if every text was seen by all runs or by none, or if no logits vary. */
 nvdp_status nvdp__shadow_scores(struct nvdp_context *ctx, size_t n,
                                 const struct nvdp__shadow_sums *sums, const double *phi,
                                 double *score);

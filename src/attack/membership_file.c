@@ -1,24 +1,24 @@
-/* Was this text among those whose samples are in a file?  The order: scores, texts, what is proven, the attack.
+/* Tests whether samples of a text are in a file.  The order: scores, texts, proven bounds, the attack.
  *
- * The attacker knows the mechanism and public texts, and neither the order of the file nor any id.  For a text x he
- * compares
+ * The attacker knows the mechanism and public texts, but neither the order of the file nor any id.  For a text x, the
+ * attacker compares two hypotheses, where q are the public texts:
  *
- *     one of the m texts, at a place drawn at random, is x, the others are drawn from q;     all are drawn from q,
+ *     one of the m texts, at a place drawn at random, is x, the others are drawn from q;     all are drawn from q.
  *
- * q the public texts.  Labels that the file states leave only the m texts with the label of x.  The most powerful test
- * is the ratio of both likelihoods (Neyman & Pearson 1933):
+ * If the file states labels, the m texts are the texts with the label of x.  The most powerful test is the ratio of the
+ * two likelihoods (Neyman & Pearson 1933):
  *
  *     score(x)  =  log 1/m sum_i p(z_i | x) / q(z_i),      q(z)  =  1/n sum over public texts u of p(z | u),
  *
  * a likelihood ratio against a population, as of Homer et al. 2008 for pooled genomes (Sankararaman et al. 2009) and
- * Zarifzadeh, Liu & Shokri 2024 for models.  If no public text has the length of sample i, q is that of the scored
- * texts.
+ * Zarifzadeh, Liu & Shokri 2024 for models.  If no public text has the length of sample i, q is computed from the
+ * scored texts.
  *
- * A certificate compares two texts.  So it compares two files that differ in one text: one file has x, and the other
- * has another text in the place of x.  If a fair coin decides which text of a pair is shared, TPR and FPR are means
- * over such pairs of files, and TPR <= T(FPR) with the concave bound T of one pair (Jensen).  The same
- * holds for each text of a given file and the file with a public text in its place ("replaced").  It does not hold
- * between texts of a given file and others: they may differ without any sample. */
+ * A certificate compares two texts, and so two files that differ in one text: one file has x, and the other file has
+ * another text in the place of x.  If a fair coin decides which text of a pair is shared, TPR and FPR are means over
+ * such pairs of files, and TPR <= T(FPR) with the concave bound T of one pair (Jensen).  The same bound holds for each
+ * text of a given file and the file with a public text in its place ("replaced").  No bound holds between texts of a
+ * given file and other texts, because these may differ without any sample. */
 #include "attack/audit.h"
 #include "attack/membership.h"
 #include "base/own.h"
@@ -45,8 +45,8 @@ struct scorer {
     struct nvdp__likelihood likelihood[GROUPS];
     struct nvdp__evidence evidence[BLOCK];
     double *density[GROUPS]; /* [BLOCK, n] */
-    double *own;             /* [in->n] of the text's own sample */
-    size_t *place;           /* [texts of the set] 1 + place in `in`; 0: not there */
+    double *own;             /* [in->n] term of the sample of the text itself */
+    size_t *place;           /* [texts of the set] 1 + place in `in`; 0 if not in `in` */
     struct nvdp__memory memory;
 };
 
@@ -74,7 +74,7 @@ static void destroy(struct scorer *s) {
     nvdp__memory_release(&s->memory);
 }
 
-/* Computes the log densities of n samples [n, texts], the texts of group g. */
+/* Computes the log densities of n samples under the texts of group g, [n, texts]. */
 static void compute(struct scorer *s, size_t n, int g) {
     nvdp__likelihoods(&s->likelihood[g], nvdp_context_threads(s->ctx), n, s->evidence,
                       s->group[g]->n, s->group[g]->text, s->density[g]);
@@ -90,8 +90,8 @@ static double log_background(const struct scorer *s, size_t i) {
            log((double)(in + out));
 }
 
-/* Returns true if text k of group g may be the text of a sample of text `row` of the file: their labels are equal, or
- * one of them is not known. */
+/* Returns true if text k of group g may be text `row` of the file: the labels of the two texts are equal, or a label is
+ * not known. */
 static bool may_be(const struct scorer *s, int g, size_t k, size_t row) {
     const float *of_file = s->file->set->label, *of_group = s->group[g]->set->label;
     if (of_file == NULL || of_group == NULL) return true;
@@ -99,7 +99,7 @@ static bool may_be(const struct scorer *s, int g, size_t k, size_t row) {
     return isnan(label) || isnan(of_file[row]) || label == of_file[row];
 }
 
-/* Returns log m: the logarithm of the number of the file's texts that text k of group g may be. */
+/* Returns log m, where m is the number of texts of the file that text k of group g may be. */
 static double log_rows(const struct scorer *s, int g, size_t k) {
     size_t rows = 0;
     for (size_t i = 0; i < s->file->n; i++)
@@ -107,10 +107,11 @@ static double log_rows(const struct scorer *s, int g, size_t k) {
     return log((double)nvdp__max(1, rows));
 }
 
-/* Adds sample i of the block, of text `own`, to all sums but that of its own text, which is in s->own. */
+/* Adds sample i of the block, a sample of text `own`, to all sums except the sum of this text; that term is in
+ * s->own. */
 static void add_sample(struct scorer *s, size_t i, size_t own) {
     const double q = log_background(s, i);
-    if (q == -INFINITY) return; /* of a length that no scored text has */
+    if (q == -INFINITY) return; /* no scored text has this length */
     for (int g = IN; g <= OUT; g++)
         for (size_t k = 0; k < s->group[g]->n; k++) {
             if (!may_be(s, g, k, own)) continue;
@@ -120,8 +121,8 @@ static void add_sample(struct scorer *s, size_t i, size_t own) {
         }
 }
 
-/* Computes score with a sample of a public text in the place of each text's own.  Samples are numbered by the text
- * that they replace. */
+/* Computes the score of each text after a sample of a public text has replaced the text's sample.  The number of the
+ * replaced text is the number of the sample. */
 static nvdp_status replace(struct scorer *s, double *replaced) {
     const struct nvdp__candidates *in = s->group[IN], *from = s->group[BACKGROUND];
     const struct nvdp__noise noise = {.seed = s->file->seed};
@@ -186,13 +187,13 @@ nvdp_status nvdp__membership_scores(struct nvdp_context *ctx, const struct nvdp_
 
 /* --- texts --- */
 
-/* The texts of an attack, whose memory is that of the attack. */
+/* The texts of an attack.  The attack owns the memory. */
 struct chosen {
     size_t *file; /* texts whose samples are in the file */
     size_t files;
     struct nvdp__candidates in, out, background;
-    double *replaced;        /* [in.n] with a given file */
-    unsigned char *included; /* [in.n] of drawn pairs: a coin shared the first text of pair k */
+    double *replaced;        /* [in.n] for a given file */
+    unsigned char *included; /* [in.n] for drawn pairs: the coin shared the first text of pair k */
 };
 
 struct keyed {
@@ -242,8 +243,8 @@ static nvdp_status make_list(struct nvdp__text_attack *a, const struct nvdp_post
     return NVDP__ATTACK_ARRAYS(a, NVDP__ITEMS(list->text, n), NVDP__ITEMS(list->score, n));
 }
 
-/* Pairs the texts at random; a coin decides which one of a pair is in the file.  The public texts are the background.
- */
+/* Pairs the texts at random; a coin decides which text of a pair is in the file.  The public texts are the
+ * background. */
 static nvdp_status draw_pairs(struct nvdp__text_attack *a, struct chosen *c, size_t *repeated) {
     struct nvdp_context *ctx = a->ctx;
     const struct nvdp__noise noise = {.seed = a->options->seed};
@@ -273,8 +274,8 @@ static nvdp_status draw_pairs(struct nvdp__text_attack *a, struct chosen *c, siz
     return NVDP_OK;
 }
 
-/* Takes the texts of a given file.  Of the public texts that are not in it, half are the background, the other half
- * the other texts. */
+/* Takes the texts of a given file.  Half of the public texts that are not in the file are the background; the other
+ * half are the texts that are compared with members. */
 static nvdp_status take_file(struct nvdp__text_attack *a, struct chosen *c, size_t *repeated) {
     struct nvdp_context *ctx = a->ctx;
     const uint64_t seed = a->options->seed;
@@ -304,7 +305,7 @@ static nvdp_status take_file(struct nvdp__text_attack *a, struct chosen *c, size
     return NVDP_OK;
 }
 
-/* --- what is proven --- */
+/* --- proven bounds --- */
 
 static nvdp_status prove(const struct nvdp__attacked *attacked, const struct nvdp_model *model,
                          double delta, struct nvdp__tradeoff *proven,
@@ -320,8 +321,8 @@ static nvdp_status prove(const struct nvdp__attacked *attacked, const struct nvd
 
 /* --- the attack --- */
 
-/* Without noise: a text seems to be in the file if the posterior of a text in it is the same.  All texts of the file
- * are found, so the score shows only whether the others have different posteriors. */
+/* Scores without noise: a text counts as a member if a text of the file has the same posterior.  All texts of the file
+ * are found, so the score shows only whether other texts have different posteriors. */
 static nvdp_status score_states(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                 const struct chosen *c) {
     nvdp__autofree int64_t *key = NULL;
@@ -338,7 +339,8 @@ static nvdp_status score_states(struct nvdp_context *ctx, const struct nvdp_post
     return NVDP_OK;
 }
 
-/* Audits the coins of drawn pairs: their score is that of the pair's first text minus that of the second. */
+/* Audits the coins of drawn pairs.  The score of a coin is the score of the pair's first text minus the score of the
+ * second text. */
 static nvdp_status audit(struct nvdp_context *ctx, const struct chosen *c,
                          struct nvdp__membership *out) {
     nvdp__autofree double *score = NULL;
@@ -364,7 +366,7 @@ static nvdp_status measure(const struct nvdp__attacked *attacked, struct nvdp__t
         given ? nvdp__shared_source(&a->file)
               : (struct nvdp__sample_source){nvdp__linkage_draw, &sampler, -INFINITY};
     NVDP_TRY(nvdp__config_open(ctx, attacked->config, &nvdp__attack_schema, &options));
-    /* the file has all its samples of a text, so a certificate of fewer proves nothing of it */
+    /* The file has all samples of a text, so a certificate for fewer samples proves nothing about the file. */
     if (given && (size_t)a->options->releases != a->file.file->shape.samples)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{releases}: expected %zu, all samples of a text in %s, found %d",

@@ -1,10 +1,11 @@
-/* Was a model trained on this text?  The order: losses, texts, shadow runs, their scores, what is proven, the attack.
+/* Tests whether a model was trained on a text.  The order: losses, texts, shadow runs, scores by shadow runs, proven
+ * bounds, the attack.
  *
- * Two attackers have the run's model and its labelled texts:
+ * There are two attackers, which have the run's model and labelled texts:
  *
- *     loss       a text with a small loss was trained on (Yeom et al. 2018);
+ *     loss       guesses that the model was trained on texts with a small loss (Yeom et al. 2018);
  *     shadows    the online likelihood ratio attack (Carlini et al. 2022): K runs with the same options are trained on
- *                random halves of the train file.  The logit phi = log(p/(1 - p)) of the text's own label, p =
+ *                random halves of the train file.  The logit phi = log(p/(1 - p)) of the text's label, p =
  *                e^-loss, is taken as normal, with a mean for the runs that saw the text and one for the others:
  *
  *                score  =  log N(phi; mean_in, v_in (1 + 1/n_in)) - log N(phi; mean_out, v_out (1 + 1/n_out))
@@ -12,8 +13,9 @@
  *                K is small, so the variances v are pooled over texts, and 1/n counts the error of a mean of n runs.
  *                A text that all shadow runs saw, or none, gets the other mean from the mean difference of all texts.
  *
- * The texts that were not trained on are the run's own held-out texts, which a random choice left out of the same
- * file.  Other texts (--public, or dev.tsv of a run that holds none out) may differ without any model. */
+ * The texts outside of the training set are the run's held-out texts, which a random choice left out of the same file.
+ * Other texts (--public, or dev.tsv of a run that holds no texts out) may differ from training texts even without a
+ * model. */
 #include "attack/membership.h"
 #include "base/file.h"
 #include "base/own.h"
@@ -38,8 +40,8 @@ static double cross_entropy(size_t classes, const float *output, size_t label) {
     return log1p(others);
 }
 
-/* Returns the loss of text i from the outputs of its rows, and moves *row behind them: cross entropy, for tags its mean
- * over words, for scores the squared error. */
+/* Returns the loss of text i from the outputs of the text's rows, and moves *row past these rows.  The loss is the
+ * cross entropy, for tags the mean cross entropy over words, for scores the squared error. */
 static double loss_of(const struct nvdp_dataset *data, size_t classes, size_t i,
                       const float *outputs, size_t *row) {
     double sum = 0, words = 0;
@@ -59,7 +61,7 @@ static double loss_of(const struct nvdp_dataset *data, size_t classes, size_t i,
     return words > 0 ? sum / words : 0;
 }
 
-/* log(p/(1 - p)) for p = e^-loss; losses below float's resolution count as such. */
+/* Returns log(p/(1 - p)) for p = e^-loss.  Losses below the resolution of float are raised to this resolution. */
 static double logit(double loss) {
     const double kept = fmax(loss, 1e-9);
     return -kept - log(-expm1(-kept));
@@ -95,10 +97,10 @@ struct training {
     const char *name;
     struct nvdp__text_attack_options options;
     struct nvdp__run_options where;
-    struct nvdp__run run; /* its dataset: all texts of the train file that it read */
-    bool held;            /* the others are its held-out texts */
+    struct nvdp__run run; /* run.dataset has all texts of the train file that the run read */
+    bool held;            /* the other texts are the run's held-out texts */
     size_t draws;
-    struct measured group[GROUPS]; /* members, others */
+    struct measured group[GROUPS]; /* members, and other texts */
     struct nvdp__text_attack attack;
 };
 
@@ -110,7 +112,7 @@ static void close_training(struct training *t) {
     nvdp__run_close(&t->run);
 }
 
-/* Takes the texts of `from` that occur in it once and not in `besides`, in a random order. */
+/* Takes the texts of `from` that occur once in `from` and not in `besides`, in a random order. */
 static nvdp_status take(struct training *t, const struct nvdp_dataset *from,
                         const struct nvdp_dataset *besides, struct measured *to) {
     nvdp__autofree size_t *row = NULL;
@@ -122,7 +124,7 @@ static nvdp_status take(struct training *t, const struct nvdp_dataset *from,
                                NVDP__ITEMS(to->phi, n + 1));
 }
 
-/* Takes the texts of training, and others: the held-out ones, or those of --public or of the dev file. */
+/* Takes the training texts, and other texts: held-out texts, or the texts of --public or of the dev file. */
 static nvdp_status divide(struct training *t) {
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *train = NULL, *others = NULL;
     struct nvdp_dataset_config config = nvdp__run_dataset_config(&t->run, t->where.data);
@@ -159,7 +161,8 @@ static nvdp_status divide(struct training *t) {
 
 /* --- shadow runs --- */
 
-/* Returns the row of an option that affects the result and differs, or NULL.  Of paths, files must differ. */
+/* Returns the row of an option that affects the result and differs, or NULL.  Two paths differ if their files differ.
+ * */
 static const struct nvdp_option *differing(const struct nvdp__train_options *wanted,
                                            const struct nvdp__train_options *found,
                                            char text[2][NVDP__NUMBER_TEXT], const char *as[2]) {
@@ -180,7 +183,7 @@ static const struct nvdp_option *differing(const struct nvdp__train_options *wan
     return NULL;
 }
 
-/* Trains the run, or what is left of it. Fails if the folder is a run with other options than a shadow run has. */
+/* Trains the run, or resumes it. Fails if the folder has a run with other options than the shadow run. */
 static nvdp_status train_shadow(const struct training *t, struct nvdp__train_options *options) {
     nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options found;
@@ -213,13 +216,13 @@ static nvdp_status train_shadows(const struct training *t, const char *folder) {
             nvdp__snprintf(left, sizeof left, "; about %.0f s are left for all",
                            spent / (double)(k - 1) * (double)(all - k + 1));
         nvdp__log(t->ctx, NVDP_LOG_INFO, "shadow run %zu of %zu: %s%s", k, all, out.text, left);
-        /* a shadow run has the options of the run, and a seed of its own, which draws its texts */
+        /* A shadow run has the options of the run, and another seed, which draws the texts. */
         struct nvdp__train_options options = t->run.config;
         options.out = out.text;
         options.resume = NULL;
         options.overwrite = false;
         options.seed = t->run.config.seed + k;
-        /* half of all texts are trained on */
+        /* The shadow run trains on half of all texts. */
         options.limit_train = (size_t)nvdp__min((size_t)(texts / 2 / (1 - options.holdout) + .5),
                                                 t->run.dataset->count);
         if (t->where.data != NULL) options.data = t->where.data;
@@ -250,7 +253,7 @@ static nvdp_status add_shadow(struct training *t, const char *out,
         for (size_t i = 0; i < m.data->count; i++) {
             const bool seen =
                 bsearch(&m.data->index[i], train->index, train->count, sizeof *train->index,
-                        nvdp__by_int64) != NULL; /* in the file's order */
+                        nvdp__by_int64) != NULL; /* sorted in the order of the file */
             sums[g][i].n[seen]++;
             sums[g][i].sum[seen] += m.phi[i];
             sums[g][i].square[seen] += m.phi[i] * m.phi[i];
@@ -321,11 +324,10 @@ static nvdp_status attack_by_shadows(struct training *t) {
     return NVDP_OK;
 }
 
-/* --- what is proven --- */
-
-/* A held-out text was not left out: another text has its place in training. So the epsilon is that of replacing an
- * example, not of leaving it out (zero-out), and nothing is proven for noise from a seed, which attackers may know. The
- * accountant's mu is numerical, so it proves nothing. */
+/* --- proven bounds --- */
+/* Sets the proven bound. A held-out text was replaced, not left out: another text has its place in training. So the
+ * bound uses the epsilon of replacing an example, not of zeroing it out. Nothing is proven for noise from a seed, which
+ * attackers may know. The accountant's mu is numerical, so it proves nothing. */
 static nvdp_status prove(const struct training *t, struct nvdp__tradeoff *proven,
                          struct nvdp__membership *out) {
     nvdp__autoresult struct nvdp_training_privacy training =
@@ -381,7 +383,8 @@ static nvdp_status open_training(const struct nvdp__attacked *attacked, struct t
     t->draws = limits.noise ? t->options.seeds : 1;
     NVDP_TRY(divide(t));
     const struct nvdp__train_options *run = &t->run.config;
-    if (t->options.shadows > 0 && nvdp__dp_wanted(&run->dp)) /* a hash of the text chooses */
+    if (t->options.shadows > 0 &&
+        nvdp__dp_wanted(&run->dp)) /* a hash of the text chooses its half */
         return nvdp__fail(
             t->ctx, NVDP_ERR_ARGUMENT,
             "{shadows}: expected a run without private training, whose held-out texts "

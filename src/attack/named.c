@@ -1,5 +1,5 @@
-/* Shared by the attackers that name the token of each vector: the tokens that can be named, and the counts of right
- * names. The order: tokens, counts, best guesses without samples, scores. */
+/* Parts that attackers share which guess the token of each vector: the possible tokens, and the counts of right
+ * guesses. The order: tokens, counts, best guesses without samples, scores. */
 #include "attack/attack.h"
 #include "attack/texts.h"
 #include "base/random.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 enum { TOP = 10, RARE = 10, HELD_OUT = 10, MAX_HELD = 200, BOUNDED = 5 };
-/* Occurrences that a prior counts for: P(label), and the variance of all tokens. */
+/* Number of occurrences as which a prior counts: the prior P(label), and the variance of all tokens. */
 enum { SHRINK = 10 };
 
 bool nvdp__token_counts(const struct nvdp__text_attack *a, int32_t id) {
@@ -31,7 +31,7 @@ size_t nvdp__known_labels(const struct nvdp__text_attack *a) {
 
 size_t nvdp__known_label(const struct nvdp__texts *corpus, size_t i, size_t labels) {
     const float label = labels > 0 ? corpus->set->label[i] : NAN;
-    return label >= 0 && label < (float)labels ? (size_t)label : SIZE_MAX; /* NaN: no label */
+    return label >= 0 && label < (float)labels ? (size_t)label : SIZE_MAX; /* NaN without a label */
 }
 
 const double *nvdp__tokens_lift(const struct nvdp__tokens *t, const struct nvdp__texts *corpus,
@@ -205,9 +205,9 @@ double nvdp__most_frequent(size_t n, struct nvdp__spot *spot, bool rare, size_t 
 }
 
 /* Computes the success of the best guesses without samples, share [BOUNDED], in the order of the first scores below.
- * Attackers know the length of each text, the place of each token, and the label that the file states.  With this side
- * information the best guess is the most frequent token (ten tokens, whole text) among the attacked ones that have the
- * same. */
+ * Attackers know the length of each text, the place of each token, and the label that the file states.  The best guess
+ * is the most frequent token (ten tokens, whole text) among the attacked texts with the same length, place and label.
+ * */
 static nvdp_status best_guesses(struct nvdp__text_attack *a, const struct nvdp__tokens *t,
                                 double *share) {
     const struct nvdp_dataset *data = a->attacked.data;
@@ -252,7 +252,8 @@ nvdp_status nvdp__add_hits(struct nvdp__text_attack *a, enum nvdp__observed obse
         enum nvdp__text_metric metric;
         int hits, of;
     } score[] = {{NVDP__TEXT_METRIC_FIRST, FIRST,
-                  TOKENS}, /* the first BOUNDED are successes of guesses that are always made */
+                  /* The first BOUNDED scores are successes of guesses that are always made. */
+                  TOKENS},
                  {NVDP__TEXT_METRIC_AMONG_TEN, AMONG_TEN, TOKENS},
                  {NVDP__TEXT_METRIC_RARE_FIRST, RARE_FIRST, RARE_TOKENS},
                  {NVDP__TEXT_METRIC_RARE_AMONG_TEN, RARE_TEN, RARE_TOKENS},
@@ -301,12 +302,12 @@ nvdp_status nvdp__add_gain(struct nvdp__text_attack *a, enum nvdp__observed obse
 
 /* ---- the attack nearest: a Gaussian for each token ---- */
 
-/* Names the token of each vector.  Every token of the public texts gets a Gaussian, whose mean is that of the
- * posteriors' means over the occurrences.  Its variance sums the variance of these means, that of the mean itself,
- * and the noise.  The first of these is shrunk towards that of all tokens if there are few.  The prior is the
- * token's frequency among texts with the label that the attacked file states.  Treating dependent dimensions as
- * independent counts them too much, so densities get the exponent with which most tokens of
- * held-out public texts are named. */
+/* Guesses the token of each vector.  Every token of the public texts gets a Gaussian, whose mean is the mean of the
+ * posteriors' means over the token's occurrences.  The variance of the Gaussian is the sum of three variances: the
+ * variance of these means, the variance of their mean, and the variance of the noise.  If there are few occurrences,
+ * the first variance is shrunk towards the variance of all tokens.  The prior is the token's frequency among texts with
+ * the label that the attacked file states.  Treating dependent dimensions as independent gives them too much weight, so
+ * densities get the exponent that identifies the most tokens of held-out public texts. */
 
 const double nvdp__exponents[NVDP__EXPONENTS] = {1, 0.3, 0.1, 0.03, 0.01};
 
@@ -342,7 +343,7 @@ nvdp_status nvdp__centroids_create(struct nvdp__text_attack *a, const char *atta
     return NVDP_OK;
 }
 
-/* Without noise, adds a thousandth of the pooled variance, for tokens seen only once. */
+/* Prepares the densities.  Without noise, adds a thousandth of the pooled variance, for tokens that occur only once. */
 void nvdp__centroids_prepare(const struct nvdp__text_attack *a, enum nvdp__observed observed,
                              double exponent, struct nvdp__centroids *t) {
     const size_t p = t->dim;
@@ -363,8 +364,8 @@ void nvdp__centroids_prepare(const struct nvdp__text_attack *a, enum nvdp__obser
     }
 }
 
-/* Computes the mean of each token's vectors [n, p] over kappa and releases.  All of them share the spread of the
- * token, so their densities do not multiply; only the spread of their mean counts. */
+/* Computes the mean of each token's vectors [n, p] over kappa and releases.  These vectors share the spread of the
+ * token, so their densities cannot be multiplied; the density of their mean is used. */
 static void observe(const struct nvdp__text_attack *a, const struct nvdp__texts *corpus,
                     enum nvdp__observed observed, uint64_t seed, size_t i, size_t n,
                     const struct nvdp__centroids *t) {
@@ -421,7 +422,7 @@ static void guess(struct nvdp__text_attack *a, struct nvdp__centroids *t,
     nvdp__count_guessed_set(&t->known, a, data, i, text, hits);
 }
 
-/* Chooses the exponent with which most tokens of the held-out public texts are named. */
+/* Chooses the exponent that identifies the most tokens of the held-out public texts. */
 static double choose(struct nvdp__text_attack *a, struct nvdp__centroids *t,
                      enum nvdp__observed observed, double *score) {
     double best = -1, exponent = 1;

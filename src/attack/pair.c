@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the words of two texts: how many differ, what is proven for them, and texts one word apart ---- */
+/* ---- the words of two texts: number of different words, proven bounds, texts that differ in one word ---- */
 
 double nvdp__pair_mu(const struct nvdp__word_clip *clip, const size_t changed[2], int releases) {
     return changed[0] + changed[1] > 0 ? nvdp__word_mu(clip, changed[0], changed[1], releases) : 0;
@@ -78,8 +78,8 @@ static size_t find_word(const struct view *text, size_t k, size_t *first) {
     return words;
 }
 
-/* Draws one word of the pair's text P, pair->word, and the number *source of a word of its text Q. Returns false if
- * the two words are equal, or a text has no word. */
+/* Draws pair->word, one word of the pair's text P, and a word of the pair's text Q, with the number *source. Returns
+ * false if the two words are equal, or a text has no word. */
 static bool nvdp__pair_draw_word(struct nvdp__stream *stream, const struct nvdp_dataset *data,
                                  struct nvdp__pair_attack *pair, size_t *source) {
     const struct view text = view(data, pair->p), other = view(data, pair->q);
@@ -105,8 +105,8 @@ static void append(const struct view *text, size_t from, size_t to, struct nvdp_
     *used += to - from;
 }
 
-/* Computes the posteriors of both texts of every pair: text 2i is P; in text 2i + 1 a word of text q, its number
- * source[i], replaces word pair->word of P. */
+/* Computes the posteriors of both texts of every pair. Text 2i is P. In text 2i + 1, word source[i] of text q replaces
+ * word pair->word of P. */
 static nvdp_status nvdp__pair_replace(struct nvdp_context *ctx,
                                       const struct nvdp__pair_words *words, size_t pairs,
                                       const struct nvdp__pair_attack *pair, const size_t *source,
@@ -140,11 +140,12 @@ static nvdp_status nvdp__pair_replace(struct nvdp_context *ctx,
 
 /* ---- the test of two texts ---- */
 
-/* Distinguishes two texts by the likelihood ratio of their samples, and compares the epsilon that this shows with
- * the exact one and the certified one. */
+/* Distinguishes two texts by the likelihood ratio of their samples, and compares the epsilon that this test shows with
+ * the exact epsilon and the certified epsilon. */
 
 enum { BLOCK = 64 };
-/* The relative rounding error of an epsilon: from the bisection of the exact one, and from means clipped in float32. */
+/* The relative rounding error of an epsilon, from the bisection of the exact epsilon and from means that were clipped
+ * in float32. */
 static const double SLACK = 1e-6;
 
 struct attack {
@@ -184,8 +185,8 @@ static nvdp_status read_pair(struct attack *a, struct nvdp__pair_attack *pair) {
                       a->options->pair, nvdp__rows(a->set, pair->p), nvdp__rows(a->set, pair->q));
 }
 
-/* Draws uniformly among pairs of equal length (any pair if lengths are hidden); with `words`, also a word of P and
- * another one of Q, the number *source of its words, to replace it. Fails after many tries without success. */
+/* Draws uniformly among pairs of equal length (any pair if lengths are hidden). With `words`, draws one word of P,
+ * too, and a different word of Q, with the number *source, to replace it. Fails after many tries without success. */
 static nvdp_status draw_pair(struct attack *a, size_t number, const struct nvdp__pair_words *words,
                              struct nvdp__pair_attack *pair, size_t *source) {
     enum { TRIES = 100000 };
@@ -261,8 +262,8 @@ static nvdp_status distinguish(struct attack *a, struct nvdp__pair_attack *pair)
                        ((a->loss[0][i] == 0) + (a->loss[1][i] == 0)) / 2.;
     const double right = pair->right; /* ties count half */
     pair->right /= 2 * (double)n;
-    /* The probabilities of being right differ between the two texts' samples.  The interval is no wider than for
-     * equal ones (Hoeffding 1956). */
+    /* The probabilities of being right differ between the two texts' samples.  The interval is no wider than for equal
+     * probabilities (Hoeffding 1956). */
     pair->right_interval.low = nvdp__interval_share(a->confidence, 2 * n, (size_t)floor(right)).low;
     pair->right_interval.high =
         nvdp__interval_share(a->confidence, 2 * n, (size_t)ceil(right)).high;
@@ -285,7 +286,7 @@ void nvdp__pair_attacks_free(void *attacks) {
     *of = (struct nvdp__pair_attacks){0};
 }
 
-/* Sets what is proven for the pair: for any two texts, and for the words in which these two differ. */
+/* Sets the proven bounds of the pair: for any two texts, and for the words in which the two texts differ. */
 static void set_proven(const struct attack *a, const struct nvdp__pair_words *words,
                        const struct nvdp__pair_attacks *all, struct nvdp__pair_attack *pair) {
     pair->proven = all->certified;
@@ -293,11 +294,13 @@ static void set_proven(const struct attack *a, const struct nvdp__pair_words *wo
     if (words == NULL) return;
     if (pair->word == 0) nvdp__pair_change(words->data, pair->p, pair->q, pair->changed);
     const double mu = nvdp__pair_mu(&words->clip, pair->changed, a->options->releases);
-    pair->proven = nvdp_gdp_epsilon(mu, a->options->delta); /* also where `certified` is a claim */
+    /* Even if `certified` is only claimed. */
+    pair->proven = nvdp_gdp_epsilon(mu, a->options->delta);
     pair->proven_right = fmin(all->guess, nvdp_guess_bound(.5, mu / 2, 1, 0));
 }
 
-/* Compares what the attack found with what is proven or claimed. An upper bound may exceed the proven bound. */
+/* Compares the results of the attack with proven or claimed bounds. If `exact` is only an upper bound, it may exceed
+ * the proven bound. */
 static bool holds(const struct nvdp__pair_attack *pair, double certified) {
     const double limit = fmin(pair->proven, certified);
     const bool proven = pair->bounded || (pair->exact <= limit * (1 + SLACK) + SLACK &&
@@ -307,8 +310,8 @@ static bool holds(const struct nvdp__pair_attack *pair, double certified) {
            !(pair->right_interval.low > pair->proven_right * (1 + SLACK)) && proven;
 }
 
-/* Checks the arguments, and fills in what is known before the attack. `whole`: number of pairs of whole texts; the
- * others differ in words. */
+/* Checks the arguments, and fills in the members that are known before the attack. `whole` is the number of pairs of
+ * whole texts; the remaining pairs differ in words. */
 static nvdp_status plan(struct attack *a, const struct nvdp__pair_words *words, size_t *whole,
                         struct nvdp__pair_attacks *out) {
     const struct nvdp__attack_options *options = a->options;
@@ -388,7 +391,7 @@ nvdp_status nvdp__attack_pairs(struct nvdp_context *ctx, const struct nvdp_poste
 
 /* ---- the row in the table of attacks ---- */
 
-/* Names the epsilon that the exact epsilons of the pairs must not exceed. */
+/* Returns the name of the epsilon that the exact epsilons of the pairs must not exceed. */
 static const char *promise(const struct nvdp__attacked *attacked) {
     return isnan(attacked->claimed) ? "certified" : "claimed";
 }
@@ -497,7 +500,8 @@ static void print_head(const struct nvdp__attacked *attacked, const void *of, FI
     fputc('\n', to);
 }
 
-/* Reports the first pair above a proven limit: the sampler, densities, integral or proof is wrong, or it is chance. */
+/* Reports the first pair above a proven bound: the sampler, densities, integral or proof is wrong, or the excess is
+ * chance. */
 static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
                           struct nvdp__writer *say) {
     const struct nvdp__pair_attacks *found = of;

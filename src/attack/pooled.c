@@ -1,7 +1,7 @@
 /* Predicts the words of a text (bag) or its label (attribute) from one vector per text, by logistic regression.  The
  * vector has two or three parts: a mean over all vectors of a sample, the vector of the first token, [CLS], and the
- * weighted mean if there are weights.  A label that the attacked file states adds an indicator to it.  In the first
- * mean, a row's weight is the share of public texts in which it belongs to a token. */
+ * weighted mean if there are weights.  If the attacked file states labels, indicators of the label are appended.  In
+ * the first mean, the weight of a row is the share of public texts in which the row belongs to a token. */
 #include "attack/audit.h"
 #include "attack/texts.h"
 #include "rdp/pairs.h"
@@ -12,23 +12,23 @@
 #include <stdlib.h>
 
 enum { WORDS = 300, MIN_TEXTS = 5, HELD_OUT = 10, THRESHOLDS = 19 };
-/* With few texts, the attacker learns from several samples of each: MAX_DRAWS at most, and one at least.  SAMPLES,
- * ANSWERS and NUMBERS limit all samples, values of y and values of x together.  Noise seen only once would be
- * learned as part of the text. */
+/* With few texts, the attacker learns from several samples per text, at least one and at most MAX_DRAWS, because noise
+ * that is seen only once would be learned as part of the text.  SAMPLES, ANSWERS and NUMBERS limit the total numbers of
+ * samples, of values of y, and of values of x. */
 enum { MAX_DRAWS = 20, SAMPLES = 10000, ANSWERS = 600000, NUMBERS = 1 << 25 };
 static const double PENALTIES[] = {1e-3, 1e-2, 1e-1};
 
 /* The data to learn from and the guesses; y belongs to the public texts. */
 struct reader {
     struct nvdp__text_attack *attack;
-    size_t width, outputs, draws, labels; /* labels: those that are inputs */
+    size_t width, outputs, draws, labels; /* `labels` is the number of labels that are inputs */
     bool softmax;
     double *x,
         *y; /* [known, width], [known, outputs], after `draws` - 1 samples of the training texts */
     double *p;              /* [known, outputs] */
     double *seen, *guess;   /* [attacked, width], [attacked, outputs] */
     double *weight, *trial; /* [outputs, width] */
-    double penalty;         /* 0: not chosen yet */
+    double penalty;         /* 0 until it is chosen */
     double *z;              /* of one sample */
     double *own; /* [max. rows]: the share of public texts whose k-th row belongs to a token */
 };
@@ -38,7 +38,7 @@ static size_t trained(const struct reader *r) {
     return known - known / HELD_OUT;
 }
 
-/* Computes r->own.  A row of padding or of the prior has noise only. */
+/* Computes r->own.  Rows of padding and of the prior contain only noise. */
 static void count_own(struct reader *r, size_t largest) {
     const struct nvdp__text_attack *a = r->attack;
     const struct nvdp_posteriors *set = a->known.set;
@@ -77,8 +77,8 @@ static nvdp_status reserve(struct reader *r) {
     return NVDP_OK;
 }
 
-/* Computes x [texts, width] for the first texts of a corpus: the mean over all releases of a text.  The last column is
- * 1. */
+/* Computes x [texts, width] for the first texts of a corpus: the mean over all releases of a text, and 1 in the last
+ * column. */
 static void pool(struct reader *r, const struct nvdp__texts *corpus, enum nvdp__observed observed,
                  uint64_t seed, uint32_t draw, size_t texts, double *x) {
     const struct nvdp_posteriors *set = corpus->set;
@@ -127,7 +127,7 @@ static void standardize(struct reader *r, size_t n, double *x) {
     }
 }
 
-/* Without samples: the share of public texts that have output k, among those with the text's label. */
+/* Returns the guess without samples: the share of public texts with output k, among the texts with this label. */
 static double share_of(const struct reader *r, size_t k, size_t label) {
     const struct nvdp__texts *known = &r->attack->known;
     double sum = 0, texts = 0;
@@ -143,7 +143,8 @@ static nvdp_status learn_shares(struct reader *r) {
     const struct nvdp__text_attack *a = r->attack;
     const struct nvdp__texts *const corpus[] = {&a->known, &a->attacked};
     double *const to[] = {r->p, r->guess};
-    nvdp__autofree double *share = NULL; /* [labels + 1]: no label comes last */
+    /* [labels + 1], where the last entry is for texts without a label. */
+    nvdp__autofree double *share = NULL;
     NVDP_TRY(NVDP__NEW(a->ctx, share, r->labels + 1));
     for (size_t k = 0; k < r->outputs; k++) {
         for (size_t label = 0; label <= r->labels; label++)
@@ -197,8 +198,8 @@ struct word {
     size_t texts;
 };
 
-/* Sets mark [vocabulary] to i + 1 for the distinct pieces of text i, and returns their number.  i must rise between
- * calls. */
+/* Sets mark [vocabulary] to i + 1 for the distinct pieces of text i, and returns the number of these pieces.  i must
+ * rise between calls. */
 static size_t distinct(const struct nvdp__text_attack *a, const struct nvdp_dataset *data, size_t i,
                        size_t *mark) {
     size_t found = 0;
@@ -211,7 +212,7 @@ static size_t distinct(const struct nvdp__text_attack *a, const struct nvdp_data
     return found;
 }
 
-/* Numbers of each text: words that were guessed and are there, guesses, words. */
+/* Numbers of a text: right guesses, guesses, words. */
 struct tally {
     double *hits, *guesses, *words;
 };
@@ -241,7 +242,7 @@ static double total(size_t n, const double *x) {
     return sum;
 }
 
-/* Returns the threshold with the best F1 on the tenth of the public texts that was held out. */
+/* Returns the threshold with the best F1 on the held-out tenth of the public texts. */
 static double best_threshold(const struct reader *r, const struct word *word, size_t *mark,
                              const struct tally *scratch) {
     const struct nvdp_dataset *known = r->attack->known.data;
@@ -380,9 +381,10 @@ static void bound_label(struct nvdp__text_attack *a, const double *count, size_t
     nvdp__bound_score(a, baseline, bound);
 }
 
-/* Adds the mean area of all seeds, for texts of which yes are positive.  Its variance is that over texts (Hanley &
- * McNeil 1982) and that over seeds, of_seeds.  The area is the success of guessing which of two texts of different
- * classes is the positive one, and the joint means of both texts have norm at most C sqrt(2): so it is bounded. */
+/* Adds the mean area over all seeds, for texts of which `yes` are positive.  The variance of the area is the sum of the
+ * variance over texts (Hanley & McNeil 1982) and the variance over seeds, of_seeds.  The area is the success of
+ * guessing which of two texts of different classes is positive.  The joint means of two texts have norm at most C
+ * sqrt(2), so nvdp_guess_bound() bounds the area. */
 static nvdp_status add_area(struct nvdp__text_attack *a, int observed, double auc, double yes,
                             double of_seeds, size_t seeds) {
     const struct nvdp_posteriors *set = a->attacked.set;

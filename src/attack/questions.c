@@ -87,9 +87,9 @@ void nvdp__questions_clear(struct nvdp__questions *q) {
 /* Uses a pretrained masked language model as the prior of texts, for language.c: p(token | the others), over the
  * tokens of the public texts.
  *
- * The model may have its own vocabulary.  It reads a token as its piece there, or as the pieces of its word, and
- * answers with the piece.  Tokens that are not a piece of the vocabulary get their frequency in the public texts.  A
- * text that is longer than the model's limit is asked in parts. */
+ * The model may have another vocabulary than the run.  It reads a token as the equal piece of this vocabulary, or as
+ * the pieces of the token's word, and answers with one piece.  Tokens that are no piece of the vocabulary get their
+ * frequency in the public texts.  A text that is longer than the model's limit is split. */
 
 enum { LONGEST = 128 };
 
@@ -98,7 +98,7 @@ struct nvdp__masked_lm {
     const struct nvdp_tokenizer *run;
     const struct nvdp__tokens *known;
     struct nvdp__questions asks;
-    int32_t *one;   /* [count] the piece; -1 if there is none */
+    int32_t *one;   /* [count] the equal piece; -1 if there is none */
     double *rest;   /* [count] log p of a token without a piece */
     double share;   /* log p that a token has a piece */
     size_t *start;  /* [count + 1] */

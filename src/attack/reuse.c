@@ -1,5 +1,5 @@
-/* Implements nvdp reuse: trains a reader on a file of embeddings, and scores it on texts it was not trained on; or
- * computes one from a summary.
+/* Implements nvdp reuse: trains a reader on a file of embeddings, or computes a reader from a summary, and scores the
+ * reader on other texts.
  *
  * The order of this file: options and files, the division of the texts, the reader and its memory, scores, epochs,
  * summaries. */
@@ -32,17 +32,17 @@ enum {
 
 struct options {
     const char *file;        /* a file of embeddings */
-    const char *labels;      /* NULL: the labels of the file */
-    const char *eval_file;   /* another file to score on; NULL: part of the file */
-    const char *eval_labels; /* NULL: the labels of eval_file */
-    const char *init;        /* public model to start from; NULL: random */
-    const char *out;         /* directory for the reader; NULL: not saved */
+    const char *labels;      /* file of labels; NULL for the labels of `file` */
+    const char *eval_file;   /* another file to score on; NULL for a part of `file` */
+    const char *eval_labels; /* NULL for the labels of eval_file */
+    const char *init;        /* public model to start from; NULL for random weights */
+    const char *out;         /* directory for the reader; NULL to not save it */
     const char *score, *model, *text_column, *pair_column,
-        *label_column; /* of a summary's reader */
+        *label_column; /* label column for a summary's reader */
     bool overwrite;
     bool regression; /* labels are scores */
     size_t heads, epochs, batch, patience, seeds;
-    double lr; /* 0: depends on the width of the vectors */
+    double lr; /* 0 to choose by the width of the vectors */
     double weight_decay, warmup;
     enum nvdp_pool pool;
     uint64_t seed;
@@ -58,13 +58,13 @@ struct texts {
 struct reuse {
     struct nvdp_context *ctx;
     const struct options *options;
-    struct nvdp_collection *summary;      /* NULL: the file has samples of texts */
+    struct nvdp_collection *summary;      /* NULL if the file has samples of texts */
     struct nvdp_shared *file, *eval_file; /* eval_file is NULL if it is the same file */
     struct nvdp__labels labels, eval_labels;
-    struct nvdp_task task; /* its metrics are used */
+    struct nvdp_task task; /* task whose metrics are used */
     struct texts labeled;  /* training and validation texts of every seed */
     struct texts train, validation, test;
-    uint64_t seed; /* of the reader that is trained */
+    uint64_t seed; /* seed of the reader that is trained */
     struct nvdp__reader *reader;
     struct nvdp__optimizer optimizer;
     size_t batch;
@@ -73,7 +73,7 @@ struct reuse {
     size_t *samples;            /* [batch] */
     float *target;              /* [batch] */
     float *mean;                /* parameters, averaged over epochs */
-    float *best;                /* those of the best epoch */
+    float *best;                /* averaged parameters of the best epoch */
     double best_value;
     size_t best_epoch;
     struct nvdp__meter meter;
@@ -90,7 +90,7 @@ static const struct nvdp_option file_rows[] = {
     {0},
 };
 
-/* Only for samples of texts. */
+/* Options that apply only to samples of texts. */
 static const struct nvdp_option sample_rows[] = {
     {"labels", NVDP_OPTION_TEXT, "FILE",
      "file of labels, one per line, in the order of the texts (default: the labels in the shared "
@@ -123,7 +123,7 @@ static const struct nvdp_option sample_rows[] = {
     {0},
 };
 
-/* Only for summaries, whose reader is computed: nothing is trained. */
+/* Options that apply only to summaries, whose reader is computed without training. */
 static const struct nvdp_option summary_rows[] = {
     {"score", NVDP_OPTION_TEXT, "FILE",
      "score the reader on the plain embeddings of these labeled texts, a table (.tsv, .csv, .json)",
@@ -159,7 +159,7 @@ static const struct nvdp__schema schema = {.kind = "reuse",
 
 const struct nvdp__kind nvdp__kind_reuse = {"reuse", {&schema}};
 
-/* Fails if an option of these rows is set, which the file does not have. */
+/* Fails if an option of these rows is set, because the rows do not apply to the file. */
 static nvdp_status check_kind(const struct reuse *reuse, const struct nvdp_config *config,
                               const struct nvdp_option *row, const char *expected,
                               const char *found) {
@@ -173,7 +173,7 @@ static nvdp_status check_kind(const struct reuse *reuse, const struct nvdp_confi
 
 static nvdp_status open_files(struct reuse *reuse) {
     const struct options *options = reuse->options;
-    /* the metrics of the task that the file names, if they apply */
+    /* Uses the metrics of the task that the file states, if these metrics apply. */
     enum nvdp_task_id id = NVDP_TASK_TSV;
     const char *name = reuse->file->task;
     bool regression = reuse->options->regression;
@@ -195,7 +195,7 @@ static nvdp_status open_files(struct reuse *reuse) {
         return nvdp__fail(
             reuse->ctx, NVDP_ERR_INPUT, "%s: expected labels of at least 2 classes, found %zu",
             options->labels != NULL ? options->labels : options->file, reuse->labels.classes);
-    /* F1 and Matthews' correlation, the metrics of some tasks, need two classes; other labels may have more */
+    /* F1 and Matthews' correlation, the metrics of some tasks, need two classes; the labels may have more classes. */
     if (!reuse->task.regression && reuse->task.classes != (int)reuse->labels.classes) {
         reuse->task.metrics = 1;
         reuse->task.metric[0] = NVDP_METRIC_ACCURACY;
@@ -232,12 +232,12 @@ static nvdp_status choose(struct reuse *reuse, const struct nvdp_shared *file,
 
 struct labeled {
     float label;
-    size_t place; /* in a seeded order */
+    size_t place; /* place in a seeded order */
     size_t row;
 };
 
-/* Divides texts: every tenth one, sorted by label, goes to `held`, so that each class and each range of scores gives
- * its share, and the others go to `rest`, which may be `all`. */
+/* Divides texts: every tenth text, in the order of labels, goes to `held`, so that each class and each range of scores
+ * contributes in proportion. The other texts go to `rest`, which may be `all`. */
 static nvdp_status hold_out(struct reuse *reuse, uint32_t purpose, uint64_t seed,
                             const struct texts *all, struct texts *rest, struct texts *held) {
     const struct nvdp__noise noise = {.seed = seed};
@@ -279,9 +279,9 @@ static nvdp_status divide_training(struct reuse *reuse) {
                       reuse->test.count);
 }
 
-/* Divides the texts.  Training uses the labeled texts of the train split, or all if it has none.  Scoring uses the
- * other file, else the dev split if there is a train split, else a tenth of the texts.  Readers of all seeds are scored
- * on the same texts. */
+/* Divides the texts.  Training uses the labeled texts of the train split, or all labeled texts if there is no train
+ * split.  Scoring uses the other file; without it, the dev split if there is a train split; otherwise a tenth of the
+ * texts.  Readers of all seeds are scored on the same texts. */
 static nvdp_status divide(struct reuse *reuse) {
     const struct nvdp_shared *file = reuse->file;
     struct texts *train = &reuse->labeled, *test = &reuse->test;
@@ -308,7 +308,7 @@ static double learning_rate(const struct reuse *reuse) {
 }
 
 /* The penalty -|z|^2/(2 sqrt(h)) of a key separates two noise draws by sqrt(p/(2h)) nats, so narrow heads attend to
- * the luckiest noise.  Two heads of 8 did best at a width of 16; at 256 any number did. */
+ * the luckiest noise.  Two heads of 8 did best at a width of 16; at 256, all numbers of heads did equally well. */
 static size_t automatic_heads(size_t dim) {
     size_t heads = dim / HEAD_WIDTH;
     if (heads > MAX_HEADS) heads = MAX_HEADS;
@@ -358,7 +358,7 @@ static nvdp_status create_reader(struct reuse *reuse) {
                       found->kappa, found->weights ? "with" : "without");
 }
 
-/* Frees what belongs to one reader. */
+/* Frees the memory of one reader. */
 static void release_reader(struct reuse *reuse) {
     nvdp__memory_release(&reuse->memory);
     nvdp__optimizer_release(&reuse->optimizer);
@@ -408,7 +408,7 @@ static nvdp_status predict(struct reuse *reuse, const struct texts *texts, float
     return NVDP_OK;
 }
 
-/* Scores outputs of `readers` readers [readers, samples, texts, outputs]: each sample of each reader is a draw. */
+/* Scores the outputs of readers, [readers, samples, texts, outputs].  Each sample of each reader is a draw. */
 static nvdp_status score(struct reuse *reuse, const struct texts *texts, size_t readers,
                          const float *outputs, struct nvdp_scores *scores) {
     const size_t draws = readers * texts->file->shape.samples;
@@ -477,9 +477,9 @@ static double mean_loss(const struct reuse *reuse, const float *outputs) {
     return sum / (double)(samples * texts->count);
 }
 
-/* Keeps the averaged parameters of the epoch whose loss on the validation texts is the smallest.  A tenth of the texts
- * measures a loss with less noise than an accuracy, and averages of parameters vary less between epochs.  The
- * parameters themselves go on as they are; scratch [parameters]. */
+/* Keeps the averaged parameters of the epoch whose loss on the validation texts is the smallest.  On a tenth of the
+ * texts, a loss has less noise than an accuracy, and averaged parameters vary less between epochs.  Training continues
+ * with the parameters that are not averaged.  `scratch` has room for all parameters. */
 static nvdp_status keep_best(struct reuse *reuse, size_t epoch, float *scratch) {
     static const float NEWEST = .4F; /* weight of the last epoch */
     const struct nvdp__params *params = &reuse->reader->params;
@@ -534,7 +534,7 @@ static nvdp_status train(struct reuse *reuse) {
     return NVDP_OK;
 }
 
-/* Trains and scores the readers of all seeds, of which the first one is there. */
+/* Trains and scores the readers of all seeds.  The reader of the first seed exists already. */
 static nvdp_status train_all(struct reuse *reuse, struct nvdp_reuse_result *result) {
     const struct options *options = reuse->options;
     const size_t each =
@@ -602,7 +602,7 @@ static nvdp_status score_linear(struct reuse *reuse, const struct nvdp__linear_r
     return NVDP_OK;
 }
 
-/* Computes the reader of a summary, and scores and saves it as the options ask. */
+/* Computes the reader of a summary, then scores and saves it if the options request it. */
 static nvdp_status reuse_summary(struct reuse *reuse, struct nvdp_reuse_result *result) {
     const struct options *options = reuse->options;
     nvdp__auto(nvdp__linear_release) struct nvdp__linear_reader reader = {0};

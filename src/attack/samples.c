@@ -34,9 +34,9 @@ void nvdp_samples_free(struct nvdp_samples *samples) {
 struct side {
     size_t count, train, held;
     double *x;     /* [count, dim] in standard deviations of each dimension */
-    double *mean;  /* [dim] of the fitting rows */
-    double *cov;   /* [dim, dim] of the fitting rows */
-    double *score; /* [count - train] under the current score */
+    double *mean;  /* [dim] mean of the fitting rows */
+    double *cov;   /* [dim, dim] covariance of the fitting rows */
+    double *score; /* [count - train] values of the current score */
 };
 
 struct work {
@@ -45,7 +45,7 @@ struct work {
     struct side side[2]; /* P, Q */
     double *factor[SCORES]
                   [2]; /* [dim, dim] lower Cholesky factors; the linear score uses one for both */
-    double log_det[SCORES][2]; /* of the factors */
+    double log_det[SCORES][2]; /* log determinants of the factors */
     double *pooled, *row;      /* [dim, dim], [BLOCK, dim] */
     double *sorted[2];         /* scores of the choosing rows, ascending */
     struct nvdp__memory memory;
@@ -156,7 +156,7 @@ static nvdp_status fit(struct work *work) {
                      &work->log_det[NVDP_AUDIT_LINEAR][0]);
 }
 
-/* Computes log N(x; P's moments) - log N(x; Q's moments) for every row after the fitting ones. */
+/* Computes log N(x; P's moments) - log N(x; Q's moments) for every row after the fitting rows. */
 static void scores(struct work *work, enum nvdp_audit_score score, struct side *side) {
     const int d = (int)work->dim;
     const size_t rows = side->count - side->train;
@@ -205,8 +205,9 @@ static size_t above(size_t n, const double *x, double t) {
     return n - low;
 }
 
-/* Chooses the threshold with the best bound on the choosing rows.  The candidates have k false rows above them, for
- * k = 0, 1, 2, ... with steps of a fifth later, and lie midway between such a row and the true row above it. */
+/* Chooses the threshold with the best bound on the choosing rows.  The candidates have k false rows above them, for k =
+ * 0, 1, 2, ... with growing steps of a fifth later.  A candidate is midway between the next false row and the true row
+ * above this false row. */
 static void choose(struct work *work, enum nvdp_audit_score score, bool favors_q,
                    struct nvdp_sample_audit *best, double *best_bound) {
     const double sign = favors_q ? -1 : 1;
@@ -225,7 +226,7 @@ static void choose(struct work *work, enum nvdp_audit_score score, bool favors_q
         const size_t hits[2] = {above(n[0], work->sorted[0], t), above(n[1], work->sorted[1], t)};
         const double share = (double)hits[0] / (double)n[0] - best->delta;
         if (share * (double)n[1] <= exp(*best_bound) * (double)hits[1])
-            continue; /* the limits would be worse still */
+            continue; /* the limits would be even worse */
         const double here = bound(best->delta, best->confidence, n, hits, &low, &false_);
         if (here <= *best_bound) continue;
         *best_bound = here;
@@ -282,7 +283,7 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_samples *p,
                       delta, confidence);
 }
 
-/* Allocates the scores to sort, of which either side may be the longer one. */
+/* Allocates the scores to sort.  Either side may be the longer side. */
 static nvdp_status reserve_sorted(struct work *work) {
     const size_t all = work->side[0].count + work->side[1].count;
     return NVDP__ARRAYS(work->ctx, &work->memory, NVDP__ITEMS(work->sorted[0], all),

@@ -1,5 +1,5 @@
-/* Attacks the samples in a shared file: finds its texts, checks that the samples belong to them, and re-identifies
- * them. */
+/* Attacks the samples in a shared file: finds the texts of the file, checks that the samples belong to these texts, and
+ * re-identifies the texts. */
 #include "attack/attack.h"
 #include "attack/texts.h"
 #include "base/own.h"
@@ -11,7 +11,8 @@
 #include <stdlib.h>
 
 enum { BLOCK = 16, MAX_SAMPLES = 8 };
-/* Standard deviations by which a file's samples may name fewer texts than drawn ones do: one false alarm in 10^5. */
+/* Number of standard deviations by which a file's samples may match fewer texts than drawn samples: one false alarm in
+ * 10^5. */
 static const double APART = 4.4;
 
 void nvdp__shared_release(struct nvdp__shared_texts *shared) {
@@ -23,7 +24,7 @@ void nvdp__shared_release(struct nvdp__shared_texts *shared) {
 /* --- the texts of the file --- */
 
 struct entry {
-    int64_t id; /* first: bsearch finds it as a number */
+    int64_t id; /* the first member, so that bsearch finds it as a number */
     size_t number;
 };
 
@@ -51,7 +52,7 @@ static nvdp_status find_ids(struct nvdp_context *ctx, size_t texts, const int64_
     return NVDP_OK;
 }
 
-/* Returns the option to give if all samples of the file are of one split, else "". */
+/* Returns the option that selects the split if all samples of the file are of one split, else "". */
 static struct nvdp__naming split_to_give(struct nvdp_context *ctx, const struct nvdp_shared *file) {
     char text[64] = "";
     size_t same = 0;
@@ -128,8 +129,7 @@ void nvdp__shared_take(const void *of, size_t i, size_t sample, size_t vectors, 
 
 struct nvdp__sample_source nvdp__shared_source(const struct nvdp__shared_texts *s) {
     const struct nvdp__embeddings_shape *shape = &s->file->shape;
-    /* the lower end of the grid of log weights: the smallest int16 but one, at which a release rounds
-     * (share/release.c) */
+    /* The lower end of the grid of log weights is -INT16_MAX, to which a release rounds (share/release.c). */
     const double end =
         shape->grid == NVDP__H5_F16 ? -65504 : -ldexp(INT16_MAX, shape->log_pi_exponent);
     return (struct nvdp__sample_source){nvdp__shared_take, s, end};
@@ -145,8 +145,8 @@ static size_t other_text(const struct nvdp_posteriors *set, size_t i) {
     return k;
 }
 
-/* Counts the samples that are likelier under the posterior of their text than under that of another text of equal
- * length: *own of *all.  Takes `samples` samples of each text. */
+/* Counts the samples that are likelier under the posterior of their text than under the posterior of another text of
+ * equal length: *own of *all samples.  Takes `samples` samples per text. */
 static nvdp_status count_own(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                              const struct nvdp__likelihood *likelihood,
                              const struct nvdp__sample_source *source, size_t samples,
@@ -279,7 +279,7 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
                                       options.seed, found);
 }
 
-/* Returns true if the attacker is too weak for any conclusion: without noise it is right no more often than by
+/* Returns true if the attacker is too weak for any conclusion: even without noise, it is right no more often than by
  * chance. */
 static bool is_weak(const void *of) {
     const struct nvdp_linkage *found = of;

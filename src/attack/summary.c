@@ -8,8 +8,8 @@
  * which is the log likelihood times sigma^2, up to a constant: E is N(0, sigma^2 I) in the coordinates of theorem 1.
  * The candidate with the largest score is the best guess among equally likely ones. The scores of all candidates have
  * the mean G_uc - G_cc / 2 and the covariance sigma^2 G, so they are drawn from this law, which is exact before the
- * release is rounded; rounding cannot help. With the file's own matrix they have the file's one noise, which is the
- * same for all rows: its shares have no interval. */
+ * release is rounded; rounding cannot help. With the file's matrix, the scores have the noise of the file, which is the
+ * same for all rows, so the shares have no interval. */
 #include "attack/summary.h"
 #include "attack/attack.h"
 #include "base/json.h"
@@ -27,7 +27,8 @@
 
 enum { READ = 4096, BLOCK = 256, QUESTIONS = 3, MOST_TESTED = 20000 };
 enum question { REPLACED, LABEL, WHICH };
-static const double CONFIDENCE = .95, ALARM = 1e-6 /* of a test of the file's noise */,
+static const double CONFIDENCE = .95,
+                    ALARM = 1e-6 /* false alarm rate of a test of the file's noise */,
                     JITTER = 1e-9;
 
 struct attack {
@@ -36,7 +37,7 @@ struct attack {
     struct nvdp__verify v; /* the file */
     struct nvdp__run run;
     struct nvdp_dataset *data;
-    struct nvdp__class_names classes; /* none, or at least two: the file is consistent */
+    struct nvdp__class_names classes; /* no class or at least two, because the file is consistent */
     size_t tested;
     bool *chosen;  /* [n] rows that are tested */
     float *x, *y;  /* [tested, d], [tested, K] */
@@ -88,7 +89,7 @@ static nvdp_status read_rows(struct attack *a, const struct nvdp__run_options *o
         (size_t)a->run.model->info.nvib.latent_dim);
 }
 
-/* Adds rows [first, first + n) to M, and keeps those that are tested from `*kept` on. */
+/* Adds rows [first, first + n) to M, and stores the tested rows from `*kept` on. */
 static nvdp_status add_rows(struct attack *a, size_t first, size_t n, size_t batch, float *line,
                             int32_t *z, size_t *kept) {
     const struct nvdp__summary *plan = plan_of(a);
@@ -146,8 +147,8 @@ static nvdp_status add_all(struct attack *a, const struct nvdp__run_options *of)
 
 /* --- the file's noise --- */
 
-/* Sets E = (M + E) - M.  Returns the root of the mean of its squares in stated deviations, and how improbable it is
- * that noise as stated is so small, and so large. */
+/* Sets E = (M + E) - M.  Returns the root mean square of E in stated deviations, and the probabilities that the stated
+ * noise is so small, and so large. */
 static double take_noise(struct attack *a, double *small, double *large) {
     const struct nvdp__summary *plan = plan_of(a);
     const size_t width = plan->width;
@@ -190,7 +191,7 @@ static size_t best_of(size_t n, const double *score) {
     return best;
 }
 
-/* Sets the scores of all candidates if row u is in the collection: `score` has their noise already. */
+/* Adds the means of the scores of all candidates if row u is in the collection.  `score` has the noise already. */
 static void add_means(const struct attack *a, size_t u, double *score) {
     for (size_t c = 0; c < a->tested; c++)
         score[c] += a->gram[u * a->tested + c] - a->gram[c * a->tested + c] / 2;
@@ -200,7 +201,7 @@ static size_t replacement(const struct attack *a, size_t u) {
     return u + 1 < a->tested ? u + 1 : 0;
 }
 
-/* Answers the two questions about which row it is, for every tested row, with the file's noise. */
+/* Answers the two questions about the identity of a row, for every tested row, with the file's noise. */
 static void ask_file(const struct attack *a, double *score, double *along,
                      struct nvdp__summary_attack *out) {
     size_t right[QUESTIONS] = {0};
@@ -216,14 +217,14 @@ static void ask_file(const struct attack *a, double *score, double *along,
     out->question[WHICH].file = (double)right[WHICH] / (double)a->tested;
 }
 
-/* Sets y to that of a label. */
+/* Sets y to the answer of a label. */
 static void set_label(const struct attack *a, size_t label, float *y) {
     nvdp__summary_answer(&a->v.summary, a->classes.count, a->classes.name, a->classes.name[label],
                          y);
 }
 
-/* Answers the question about the label, for every tested row that has one, with the file's noise.  Scores of two
- * labels differ by the noise along each, because z of both have the same norm; the mean is that of the true one. */
+/* Answers the question about the label, for every tested row with a label, with the file's noise.  z has the same norm
+ * for all labels, so the scores of two labels differ only by the noise along z, and by the mean of the true label. */
 static void ask_labels(const struct attack *a, double *line, double *z, int32_t *whole,
                        double *score, float *y, struct nvdp__summary_attack *out) {
     const struct nvdp__summary *plan = plan_of(a);
@@ -246,8 +247,9 @@ static void ask_labels(const struct attack *a, double *line, double *z, int32_t 
     out->question[LABEL].file = known > 0 ? (double)right / (double)known : NAN;
 }
 
-/* Counts a label that is named by the noise of one draw.  Two labels of a row have z of the same norm r with the
- * inner product b, so their scores have independent parts of variance sigma^2 (r^4 - b^2) and a common part. */
+/* Returns true if the label is guessed right with the noise of one draw.  The vectors z of two labels of a row have the
+ * same norm r and the inner product b, so the scores have independent parts of variance sigma^2 (r^4 - b^2) and a
+ * common part. */
 static bool guess_label(const struct attack *a, size_t u, struct nvdp__stream *stream,
                         double *score, float *y, double *z, int32_t *whole) {
     const struct nvdp__summary *plan = plan_of(a);
@@ -260,11 +262,11 @@ static bool guess_label(const struct attack *a, size_t u, struct nvdp__stream *s
     const double square = fmax(0, norm * norm - inner * inner);
     for (size_t k = 0; k < a->classes.count; k++)
         score[k] = plan->sigma * sqrt(square) * nvdp__stream_normal(stream);
-    score[0] += square; /* the true one */
+    score[0] += square; /* the true label */
     return best_of(a->classes.count, score) == 0;
 }
 
-/* Draws releases, each for a row that is drawn, and counts right answers: right [QUESTIONS]. */
+/* Draws, for each release, one row and the noise, and counts right answers: right [QUESTIONS]. */
 static nvdp_status simulate(struct attack *a, size_t releases, double *score, double *scratch,
                             float *y, int32_t *whole, size_t *right) {
     const struct nvdp__summary *plan = plan_of(a);
@@ -300,7 +302,7 @@ static nvdp_status simulate(struct attack *a, size_t releases, double *score, do
     return NVDP_OK;
 }
 
-/* Sets what the draws show, beside theorem 2. */
+/* Sets the share of right answers of the draws, and the bound of theorem 2. */
 static void bound_question(const struct nvdp__summary *plan, size_t answers, size_t releases,
                            size_t right, struct nvdp__summary_question *question) {
     question->answers = answers;

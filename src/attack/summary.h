@@ -7,35 +7,35 @@
 
 #include <nvdp/audit.h>
 
-/* Reads and checks a file of kind summary/1; nvdp__verify_release(), also after a failure.  Returns NVDP_ERR_INPUT
- * for another file, or one that contradicts itself. */
+/* Reads and checks a file of kind summary/1.  Free `v` with nvdp__verify_release(), even after a failure.  Returns
+ * NVDP_ERR_INPUT for a file of another kind, or an inconsistent file. */
 nvdp_status nvdp__attacked_summary(struct nvdp_context *ctx, const char *path,
                                    struct nvdp__verify *v);
-/* Audits the mechanism of a plan; arguments and errors are those of nvdp_audit_summary(). */
+/* Audits the mechanism of a plan, with the arguments and errors of nvdp_audit_summary(). */
 nvdp_status nvdp__audit_plan(struct nvdp_context *ctx, const struct nvdp__summary *of, size_t rows,
                              size_t releases, double confidence, uint64_t seed,
                              struct nvdp_summary_audit *out);
 
-/* A question about one row of a summary, all other rows known. */
+/* A question about one row of a summary, asked by somebody who knows all other rows. */
 struct nvdp__summary_question {
     const char *name;              /* static */
-    size_t answers;                /* m, equally likely */
+    size_t answers;                /* m, number of equally likely answers */
     double baseline;               /* 1/m */
-    double share;                  /* of right answers over draws of the noise */
+    double share;                  /* share of right answers over draws of the noise */
     struct nvdp_interval interval; /* 95 %, Clopper & Pearson */
-    double bound;                  /* theorem 2 */
-    /* Share of the tested rows for which the file's own noise gives the right answer. */
+    double bound;                  /* upper bound of `share` by theorem 2 */
+    /* Share of the tested rows for which the noise in the file gives the right answer. */
     double file;
 };
 
 /* Result of the attack summary. */
 struct nvdp__summary_attack {
     size_t struct_size;
-    size_t rows, tested; /* of the collection; those that were tested */
-    size_t releases;     /* draws of the noise */
+    size_t rows, tested; /* rows of the collection; tested rows */
+    size_t releases;     /* number of draws of the noise */
     double mu;
     double noise;        /* root mean square of the file's noise, in stated deviations */
-    double noise_chance; /* that noise as stated is so small */
+    double noise_chance; /* probability that the stated noise is so small */
     size_t questions;
     struct nvdp__summary_question question[3];
 };

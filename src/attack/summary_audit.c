@@ -14,7 +14,7 @@ enum {
     FEWEST = 1000,
     BLOCK = 4096 /* releases between reports of progress */
 };
-static const double LEAST_DELTA = 1e-3; /* of the largest epsilon */
+static const double LEAST_DELTA = 1e-3; /* delta at the largest epsilon */
 
 /* --- the collections --- */
 
@@ -26,7 +26,7 @@ struct pair {
     double weight[ENTRIES], shift;
 };
 
-/* Sets `sum` to that of so many copies of a row; a sum of copies is a multiple. */
+/* Adds `copies` copies of a row to `sum`. */
 static void add_copies(const struct nvdp__summary *plan, const float *x, const float *y,
                        size_t copies, int64_t *sum) {
     int32_t z[COORDINATES];
@@ -37,9 +37,10 @@ static void add_copies(const struct nvdp__summary *plan, const float *x, const f
         sum[i] += (int64_t)copies * one[i];
 }
 
-/* Makes the pair: all rows are alike in one collection, and k of them are another row in the other collection.  The
- * rows have different labels, and vectors of length 1 whose inner product c makes z and z' orthogonal:
- * alpha^2 + beta^2 c + tau^2 <y, y'> = 0.  Vectors of one number have no second coordinate, and are closer together. */
+/* Makes the pair: all rows of one collection are equal, and in the other collection, another row replaces k of them.
+ * The two rows have different labels, and vectors of length 1 whose inner product c makes z and z' orthogonal:
+ * alpha^2 + beta^2 c + tau^2 <y, y'> = 0.  Vectors of one number have no second coordinate, so z and z' are closer
+ * together. */
 static void make_pair(const struct nvdp__summary *of, size_t rows, struct pair *pair) {
     const bool sign = of->answers == 1;
     const double c =
@@ -87,7 +88,7 @@ static nvdp_status draw_loss(struct nvdp_context *ctx, const struct pair *pair, 
     return NVDP_OK;
 }
 
-/* Counts releases by collection and direction: those that the ratio favors by more than each epsilon. */
+/* Counts, by collection and direction, the releases whose log likelihood ratio is above each epsilon. */
 struct counts {
     size_t above[NVDP_AUDIT_POINTS][2][2]; /* [point][direction][collection] */
     size_t right;
@@ -117,8 +118,8 @@ static nvdp_status count(struct nvdp_context *ctx, const struct pair *pair, uint
 
 /* --- bounds --- */
 
-/* Sets a point from the counts.  `confidence` is that of each of its four shares' intervals, of which one end
- * counts. */
+/* Sets a point from the counts.  `confidence` applies to the interval of each of four shares, of which one end is
+ * used. */
 static void bound_point(const size_t above[2][2], size_t releases, double confidence,
                         struct nvdp_audit_point *point) {
     const double n = (double)releases, factor = exp(point->epsilon);
@@ -137,7 +138,7 @@ nvdp_status nvdp__audit_plan(struct nvdp_context *ctx, const struct nvdp__summar
                              size_t releases, double confidence, uint64_t seed,
                              struct nvdp_summary_audit *out) {
     static const double ROUNDING = 1 + 1e-9;
-    /* four ends at each point, and both ends of the share right */
+    /* Divides the error probability among four ends per point and both ends of `right`. */
     const double each = 1 - 2 * (1 - confidence) / (4 * NVDP_AUDIT_POINTS + 2);
     struct pair pair;
     struct counts counts = {0};

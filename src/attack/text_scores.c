@@ -38,7 +38,7 @@ static size_t common_subsequence(size_t n, const uint64_t *text, size_t m, const
     return length[m];
 }
 
-/* The harmonic mean of precision and recall; two empty texts agree. */
+/* Returns the harmonic mean of precision and recall; two empty texts agree. */
 static double f1_of(size_t right, size_t n, size_t m) {
     return n + m == 0 ? 1 : 2 * (double)right / (double)(n + m);
 }
@@ -80,7 +80,7 @@ static void add(const struct nvdp__text_counts *from, struct nvdp__text_counts *
 
 /* --- the bootstrap --- */
 
-/* In this order, the scores of a guess; exact match follows. All but BLEU-4 are ratios of two counts. */
+/* The scores of a guess in this order, before exact match. All scores except BLEU-4 are ratios of two counts. */
 #define RATIO(of, by) offsetof(struct nvdp__text_counts, of), offsetof(struct nvdp__text_counts, by)
 static const struct {
     enum nvdp__text_metric metric;
@@ -152,7 +152,7 @@ nvdp_status nvdp__add_text_scores(struct nvdp__text_attack *a, enum nvdp__observ
 
 const char *const nvdp__learner_options[] = {NVDP__LEARNER_OPTIONS, NULL};
 
-/* Returns true if the attacker trains its language model, so that it has no weight beside frequencies. */
+/* Returns true if the attacker trains its language model: then the model has no weight beside frequencies. */
 static bool is_trained(const struct nvdp__attack *attack) {
     return nvdp__attack_takes(attack->options, "steps");
 }

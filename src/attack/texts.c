@@ -169,7 +169,7 @@ void nvdp__bound_score(struct nvdp__text_attack *attack, double baseline, double
     last->bound = bound;
 }
 
-/* Finds the score of the same metric with nothing observed, or NULL. */
+/* Finds the score of the same metric without an observation, or NULL. */
 static const struct nvdp__text_score *prior_score(const struct nvdp__text_attack *a,
                                                   enum nvdp__text_metric metric) {
     for (size_t i = 0; i < a->scores; i++)
@@ -179,8 +179,8 @@ static const struct nvdp__text_score *prior_score(const struct nvdp__text_attack
     return NULL;
 }
 
-/* Returns true if a score is a valid comparison with nothing observed.  A set's recall and F1 are not: naming many
- * random tokens raises them. */
+/* Returns true if a score is a valid comparison with the score without an observation.  Recall and F1 of a set are not
+ * valid, because guessing many random tokens raises them. */
 static bool is_control(enum nvdp__text_metric metric) {
     return metric <= NVDP__TEXT_METRIC_WHOLE_TEXT || metric == NVDP__TEXT_METRIC_F1 ||
            metric == NVDP__TEXT_METRIC_ACCURACY || metric == NVDP__TEXT_METRIC_AUC ||
@@ -192,7 +192,7 @@ static bool is_control(enum nvdp__text_metric metric) {
 static const double CLEAR = .1;
 
 bool nvdp__reads_states(const struct nvdp__text_attack *a) {
-    bool states = false; /* samples without noise have no other states */
+    bool states = false; /* samples without noise are the states */
     for (size_t i = 0; i < a->scores; i++)
         states |= strcmp(a->score[i].observed, observed_names[NVDP__OBSERVED_STATES]) == 0;
     const char *control = observed_names[states ? NVDP__OBSERVED_STATES : NVDP__OBSERVED_RELEASE];
@@ -216,7 +216,7 @@ bool nvdp__scores_hold(const struct nvdp__text_attack *a) {
     return true;
 }
 
-/* Uses Student's t with the degrees of freedom of the sum of both variances (Satterthwaite 1946). */
+/* Uses Student's t with the degrees of freedom of the sum of the two variances (Satterthwaite 1946). */
 double nvdp__half_width(double of_texts, size_t n, double of_seeds, size_t seeds) {
     const double all = of_texts + of_seeds;
     if (!(all > 0)) return all;
@@ -235,8 +235,9 @@ double nvdp__unseen(size_t trials) {
  *     of texts  =  n/(n - 1)  sum over texts (sum over seeds e)^2 / N^2
  *     of seeds  =  S/(S - 1)  sum over seeds (sum over texts e)^2 / N^2
  *
- * Both include the rest, which is not subtracted: three seeds estimate it too poorly.  If none or all are right, the
- * errors are 0, which does not prove that none can occur: then Clopper & Pearson's limit applies. */
+ * Both terms include the rest, which is not subtracted, because three seeds estimate the rest too poorly.  If no guess
+ * or every guess is right, the errors are 0, which does not prove that no error can occur: then Clopper & Pearson's
+ * limit applies. */
 nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observed observed,
                             enum nvdp__text_metric metric, size_t seeds, size_t n,
                             const double *hits, const double *of, double min) {

@@ -1,8 +1,8 @@
 /* Shared parts of the attackers that learn from public texts.
  *
- * They have the run's model and texts of their own, of which they draw as many samples as they like.  Each attacks a
- * sample of an unseen text, either drawn or from a shared file (release), the same without noise (states), or nothing
- * (prior). */
+ * These attackers have the run's model and public texts, of which they draw as many samples as they like.  An attacker
+ * observes a sample of an unseen text, either drawn or from a shared file (release), the vectors without noise
+ * (states), or nothing (prior). */
 #ifndef NVDP_SRC_ATTACK_TEXTS_H
 #define NVDP_SRC_ATTACK_TEXTS_H
 
@@ -16,29 +16,31 @@
 
 /* ---- shared.c: texts that are attacked by their samples in a shared file ---- */
 
-/* Set to zero before use.  Release it even after a failure to open it. */
+/* Texts and their samples in a file.  Set the struct to zero before use, and release it even if opening it fails. */
 struct nvdp__shared_texts {
     const char *path;
     struct nvdp_shared *file;
-    size_t *text;    /* [texts] their numbers in the file; SIZE_MAX: not in the file */
+    size_t *text;    /* [texts] numbers of the texts in the file; SIZE_MAX if not in the file */
     size_t releases; /* samples that are known to belong to one text */
     /* This seed selects the first `releases` samples of a text, the next seed the following ones. */
     uint64_t first_seed;
 };
-/* Reads the file and finds n texts by their `id`, within a split (-1: any).  If `id` is NULL or the file has none,
- * both are in the same order.  NVDP_ERR_INPUT if the file is not a release, or an id occurs for two texts. */
+/* Reads the file and finds n texts by their `id`, within a split (-1 for any split).  If `id` is NULL or the file has
+ * no ids, the n texts must be in the order of the file.  NVDP_ERR_INPUT if the file is not a release, or an id occurs
+ * for two texts. */
 nvdp_status nvdp__shared_open(struct nvdp_context *ctx, const char *path, size_t n,
                               const int64_t *id, int split, struct nvdp__shared_texts *out);
-/* Sets the labels of the set's texts to those that the file states, which an attacker knows; to NULL if it states none
- * or `shared` is NULL.  All texts must be in the file. */
+/* Sets the labels of the set's texts to the labels that the file states, which an attacker knows.  Sets them to NULL if
+ * the file states no labels or `shared` is NULL.  All texts must be in the file. */
 nvdp_status nvdp__shared_labels(struct nvdp_context *ctx, const struct nvdp__shared_texts *shared,
                                 struct nvdp_posteriors *set);
-/* Finds the texts that the file contains: there [n] gets the numbers of the *found ones, and `shared` then lists
- * their places in the file first.  NVDP_ERR_INPUT for fewer than 2. */
+/* Finds the texts that the file contains: `there` [n] gets the numbers of the *found texts, whose places in the file
+ * `shared` then lists first.  NVDP_ERR_INPUT for fewer than 2 found texts. */
 nvdp_status nvdp__shared_present(struct nvdp_context *ctx, size_t n,
                                  struct nvdp__shared_texts *shared, size_t *there, size_t *found);
-/* Checks that the file's samples are those of the set's texts, all of which must be in the file.  NVDP_ERR_INPUT if
- * their shapes do not match the mechanism, or if they distinguish texts less often than drawn samples do;
+/* Checks that the file's samples are samples of the set's texts, all of which must be in the file.  NVDP_ERR_INPUT if
+ * the shapes of the samples do not match the mechanism, or if the samples distinguish texts less often than drawn
+ * samples do;
  * NVDP_ERR_ARGUMENT for more releases than the file has. */
 nvdp_status nvdp__shared_check(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                const struct nvdp__shared_texts *shared);
@@ -56,7 +58,7 @@ enum nvdp__observed {
     NVDP__OBSERVED_PRIOR,
     NVDP__OBSERVEDS,
     NVDP__OBSERVED_REFERENCE = NVDP__OBSERVEDS, /* informed.c: the text without the guessed word */
-    NVDP__OBSERVED_REPLACED,                    /* membership.h: these and the next two */
+    NVDP__OBSERVED_REPLACED,                    /* membership.h, like the next two */
     NVDP__OBSERVED_LOSS,
     NVDP__OBSERVED_SHADOWS
 };
@@ -65,7 +67,7 @@ enum nvdp__observed {
 struct nvdp__texts {
     struct nvdp_dataset *data;
     struct nvdp_posteriors *set;
-    uint64_t first_key;                      /* first stream number of its texts' noise */
+    uint64_t first_key;                      /* first stream number of the texts' noise */
     const struct nvdp__shared_texts *shared; /* contains their samples; NULL if samples are drawn */
 };
 
@@ -76,13 +78,13 @@ struct nvdp__text_attack {
     struct nvdp__shared_texts file;         /* `attacked.shared` of an opened attack */
     struct nvdp__run run;
     struct nvdp__texts known, attacked;
-    double weight[NVDP__OBSERVEDS]; /* of the language model */
+    double weight[NVDP__OBSERVEDS]; /* weights of the language model */
     size_t tried;                   /* as in struct nvdp__text_attack_result */
     struct nvdp__text_score *score; /* [room] */
     size_t scores, room;
     struct nvdp__memory memory; /* arrays that are released with the attack */
     struct nvdp__meter meter;
-    size_t done; /* for the meter */
+    size_t done; /* finished steps, for reports of progress */
 };
 
 /* Allocates arrays that live as long as the attack: a list of NVDP__ITEMS (base/array.h). */
@@ -93,19 +95,20 @@ void nvdp__attack_begin(struct nvdp__text_attack *attack, const char *name, cons
                         size_t total);
 nvdp_status nvdp__attack_advance(struct nvdp__text_attack *attack, size_t n, double loss);
 
-/* Returns the sample of text i as observed: the first `vectors` rows of z and at least as many of log_pi (if there
- * are weights).  `draw` numbers the samples; in a file it counts from those that the seed selects. */
+/* Returns the observed sample of text i: the first `vectors` rows of z and, if there are weights, at least as many of
+ * log_pi.  `draw` is the number of the sample; in a file, it counts from the first sample that the seed selects. */
 void nvdp__observe(const struct nvdp__texts *corpus, enum nvdp__observed observed, uint64_t seed,
                    uint32_t draw, size_t i, size_t vectors, double *z, double *log_pi);
-/* Computes the first `rows` tokens' vectors of such a sample, to [rows, dim, plus 1 if there are weights]: the mean
- * over kappa, and the logarithm of the weights' sum.  z, log_pi: scratch for one sample. */
+/* Computes the vectors of the first `rows` tokens of an observed sample, to [rows, dim, plus 1 if there are weights]:
+ * the mean over kappa, and the logarithm of the weights' sum.  z and log_pi are scratch buffers for one sample. */
 void nvdp__observe_tokens(const struct nvdp__texts *corpus, enum nvdp__observed observed,
                           uint64_t seed, uint32_t draw, size_t i, size_t rows, double *z,
                           double *log_pi, float *to);
-/* The means of vectors, and the factors that give each dimension a standard deviation of 1; 0 for a constant one. */
+/* The means of vectors, and the factors that give each dimension a standard deviation of 1.  The factor of a constant
+ * dimension is 0. */
 struct nvdp__scale {
     size_t inputs;
-    double count, *shift, *by; /* vectors that were added; [inputs] */
+    double count, *shift, *by; /* number of added vectors; [inputs] */
 };
 /* Begins, adds vectors [rows, inputs], ends, then standardizes vectors in place. */
 void nvdp__scale_begin(struct nvdp__scale *scale);
@@ -115,10 +118,10 @@ void nvdp__scale_apply(const struct nvdp__scale *scale, size_t rows, float *x);
 
 /* Decay of the weights of networks that attackers train. */
 #define NVDP__ATTACK_DECAY .01
-/* Returns the number of times that the attacked texts are observed, each with other noise: the option `seeds`, or as
- * many as the file has. */
+/* Returns the number of times that the attacked texts are observed, each time with other noise: the option `seeds`, or
+ * at most the number that the file allows. */
 size_t nvdp__draws(const struct nvdp__text_attack *attack, enum nvdp__observed observed);
-/* Rows of the largest sample of any text; tokens of the longest text. */
+/* Return the rows of the largest sample of any text, and the tokens of the longest text. */
 size_t nvdp__max_rows(const struct nvdp__text_attack *attack);
 size_t nvdp__longest(const struct nvdp__text_attack *attack);
 /* Adds the score sum of `hits` / sum of `of` [seeds, n texts] with its 95 % interval over texts and seeds.  Texts
@@ -127,12 +130,12 @@ size_t nvdp__longest(const struct nvdp__text_attack *attack);
 nvdp_status nvdp__add_score(struct nvdp__text_attack *attack, enum nvdp__observed observed,
                             enum nvdp__text_metric metric, size_t seeds, size_t n,
                             const double *hits, const double *of, double min);
-/* Adds value +- off, limited to `min` and 1. */
+/* Adds a score with the interval value +- off, limited to [min, 1]. */
 nvdp_status nvdp__add_value(struct nvdp__text_attack *attack, enum nvdp__observed observed,
                             enum nvdp__text_metric metric, double value, double off, double min);
-/* Sets the baseline of the last score, the success of the best guess without samples, and its guess bound. */
+/* Sets the baseline of the last score, which is the success of the best guess without samples, and the guess bound. */
 void nvdp__bound_score(struct nvdp__text_attack *attack, double baseline, double bound);
-/* Returns true if a score of the states is above the same score of nothing, with disjoint intervals. */
+/* Returns true if a score from states is above the same score without an observation, with disjoint intervals. */
 bool nvdp__reads_states(const struct nvdp__text_attack *attack);
 /* Returns true if no score's interval is above its bound. */
 bool nvdp__scores_hold(const struct nvdp__text_attack *attack);
@@ -146,15 +149,15 @@ double nvdp__unseen(size_t trials);
 /* --- text_scores.c: parts that the rows of these attackers share --- */
 
 #define NVDP__LEARNER_OPTIONS NVDP__ATTACK_RUN_OPTIONS, "shared", "public", "public-limit", "seeds"
-extern const char *const nvdp__learner_options[]; /* these options only */
+extern const char *const nvdp__learner_options[]; /* NVDP__LEARNER_OPTIONS as a list */
 bool nvdp__learner_add(const struct nvdp__attacked *attacked, const void *found, json_t *object);
 bool nvdp__learner_weak(const void *found);
 void nvdp__learner_head(const struct nvdp__attacked *attacked, const void *found, FILE *to);
 void nvdp__learner_verdict(const struct nvdp__attacked *attacked, const void *found,
                            struct nvdp__writer *say);
 extern const struct nvdp_result_table nvdp__result_text_score;
-/* Ends the row of a learning attacker, after .learn and .options.  An attacker whose options include
- * `releases` reads several samples of a text; with `prior` it also uses a language model. */
+/* Ends the row of a learning attacker, after .learn and .options.  An attacker whose options include `releases` reads
+ * several samples of a text.  An attacker whose options include `prior` uses a language model, too. */
 #define NVDP__LEARNER .target = NVDP_ATTACK_RUN, .run = nvdp__learn, NVDP__LEARNER_RESULT
 #define NVDP__LEARNER_RESULT                                                                       \
     .right = "learned from public texts", .size = sizeof(struct nvdp__text_attack_result),         \
@@ -163,12 +166,12 @@ extern const struct nvdp_result_table nvdp__result_text_score;
     .release = nvdp__text_attack_free
 
 /* Attacks the samples that a run shares of a split's texts. The attacker learns from public texts and from any
- * number of samples of them. Two controls are measured too: the same attacker on states without noise, and guesses
- * from frequencies alone. The result is not a bound: other attackers may find more.
+ * number of their samples. Two controls are measured, too: the same attacker on states without noise, and guesses from
+ * frequencies alone. The result is not a bound: other attackers may find more.
  *
- * With the option shared, the samples are those of a file of nvdp_export(), for the split's texts in it, found by
- * split and id. The first `releases` samples of a text serve the first of `seeds`, the next ones the next seed, as
- * far as they go.
+ * With the option shared, the samples come from a file of nvdp_export(), for the texts of the split that are in the
+ * file, found by split and id. The first `releases` samples of a text are used for the first of `seeds`, the next
+ * samples for the next seed, until no samples are left.
  *
  * Takes a pass of the encoder over attacked and public texts. Then nearest: O(tokens x distinct tokens x p). bag:
  * O(public texts x 300 p) per step of descent. token: ten epochs of O(public tokens x distinct tokens x min(p, 128))
@@ -192,27 +195,27 @@ nvdp_status nvdp__learn(const struct nvdp__attacked *attacked, void *found);
 nvdp_status nvdp__text_attack_open(const struct nvdp__attacked *attacked,
                                    struct nvdp__text_attack *a);
 void nvdp__text_attack_close(struct nvdp__text_attack *a);
-/* Fills the result from the scores, which it takes, and the texts. */
+/* Fills the result from the scores, whose ownership it takes, and the texts. */
 nvdp_status nvdp__learned(struct nvdp__text_attack *attack, const char *name,
                           struct nvdp__text_attack_result *out);
 
-/* --- named.c: naming tokens --- */
+/* --- named.c: identification of tokens --- */
 
-/* The tokens of the public texts to learn from: all texts except the last ones, which are held out.  Set to zero
- * before use.  The arrays are those of the attack. */
+/* The tokens of the public texts from which the attacker learns: all texts except the last texts, which are held out.
+ * Set the struct to zero before use.  The attack owns the arrays. */
 struct nvdp__tokens {
-    size_t count, texts; /* tokens; texts to learn from */
-    size_t *place;       /* [vocabulary] 1 + index below `count`; 0: not seen */
+    size_t count, texts; /* number of tokens; number of texts to learn from */
+    size_t *place;       /* [vocabulary] 1 + index below `count`; 0 if not seen */
     int32_t *id;         /* [count] */
     double *times;       /* [count] */
-    size_t labels;       /* labels that the attacked file states for its texts; 0: it states none */
+    size_t labels;       /* number of labels that the attacked file states; 0 if it states none */
     double *lift;        /* [labels, count] log P(token | label)/P(token) in the public texts */
     size_t *named,
-        /* [vocabulary] the last text, numbered from 1, for which the token was named; that has the token. */
+        /* [vocabulary] the last text, counted from 1, for which the token was guessed; the last text with the token. */
         *there;
     size_t stamp;
 };
-/* NVDP_ERR_ARGUMENT, with the attacker's name, if a text has only one vector. */
+/* Counts the tokens.  NVDP_ERR_ARGUMENT, whose message has the attacker's name, if a text has only one vector. */
 nvdp_status nvdp__tokens_count(struct nvdp__text_attack *attack, const char *attacker,
                                struct nvdp__tokens *tokens);
 /* Returns the lift [count] of the label of text i, or NULL if the attacker knows no labels. */
@@ -221,12 +224,12 @@ const double *nvdp__tokens_lift(const struct nvdp__tokens *tokens, const struct 
 /* Turns counts of tokens per label, lift [labels, count], into log P(label | token)/P(label).  `times` [count] are the
  * counts without labels.  P(label | token) is shrunk to P(label), as if the token had occurred ten more times. */
 void nvdp__label_lift(size_t labels, size_t count, const double *times, double *lift);
-/* Returns the number of classes among which both the attacked file and the public texts have labels; 0 if there is
- * none. */
+/* Returns the number of classes if the attacked file and the public texts have labels, else 0. */
 size_t nvdp__known_labels(const struct nvdp__text_attack *attack);
-/* Returns the label of text i, below `labels`; SIZE_MAX if it has none or `labels` is 0. */
+/* Returns the label of text i, below `labels`; SIZE_MAX if the text has no label or `labels` is 0. */
 size_t nvdp__known_label(const struct nvdp__texts *corpus, size_t i, size_t labels);
-/* Computes the log frequencies of n tokens or words from their numbers of occurrences, whose sum it returns. */
+/* Computes the log frequencies of n tokens or words from the numbers of occurrences.  Returns the sum of these
+ * numbers. */
 double nvdp__log_frequency(size_t n, const double *times, double *log_f);
 /* Returns false for [CLS] and [SEP], which every text has. */
 bool nvdp__token_counts(const struct nvdp__text_attack *attack, int32_t id);
@@ -234,8 +237,8 @@ bool nvdp__token_counts(const struct nvdp__text_attack *attack, int32_t id);
 /* Returns the index of the largest score, the first one on ties. */
 size_t nvdp__top(size_t count, const double *score);
 
-/* A key, and what an attacker knows about it: a token with the length and label of its text and its place there; or a
- * whole text, with place 0. */
+/* A key, and what an attacker knows about it.  The key is a token, with the length and label of its text and the
+ * token's place in the text; or a whole text, with place 0. */
 struct nvdp__spot {
     size_t length, label, place;
     int64_t key;
@@ -245,25 +248,25 @@ struct nvdp__spot {
  * only rare tokens count.  Scratch: times [n]. */
 double nvdp__most_frequent(size_t n, struct nvdp__spot *spot, bool rare, size_t top, double *times);
 
-/* Counts of right names per text, seed after seed. */
+/* Counts of right guesses per text, seed after seed. */
 enum { NVDP__NAMED_FIRST = 0, NVDP__GUESS_COUNTS = 13 };
 struct nvdp__correct {
-    double *of
-        [NVDP__GUESS_COUNTS]; /* [texts]: counts of tokens, then of the set of tokens named first */
+    double *of[NVDP__GUESS_COUNTS]; /* [texts] counts of tokens, then of the set of first guesses */
 };
-/* Creates counts of so many texts, which `memory` owns. */
+/* Creates counts for `texts` texts.  `memory` owns the counts. */
 nvdp_status nvdp__correct_create(struct nvdp_context *ctx, struct nvdp__memory *memory,
                                  size_t texts, struct nvdp__correct *hits);
 void nvdp__correct_clear(size_t texts, const struct nvdp__correct *hits);
-/* Returns true if a token is named before another one.  On ties the smaller place is first. */
+/* Returns true if a token is guessed before another token.  On ties, the smaller place comes first. */
 static inline bool nvdp__goes_before(double score, size_t place, double other, size_t other_place) {
     return score > other || (score == other && place < other_place);
 }
-/* Counts a vector of token `id` for `text`, given a score for each token [count].  An attacker that cannot
- * distinguish tokens names one of them. */
+/* Counts a vector of token `id` for `text`, given a score per token [count].  If tokens have equal scores, the attacker
+ * guesses one of these tokens. */
 void nvdp__count_guess(struct nvdp__tokens *tokens, size_t text, int32_t id, const double *score,
                        const struct nvdp__correct *hits);
-/* After all vectors of text i of `data`: counts for `text` which of its tokens were named, and starts the next text. */
+/* Counts for `text` which tokens of text i of `data` were guessed, and starts the next text.  Call it after all vectors
+ * of text i. */
 void nvdp__count_guessed_set(struct nvdp__tokens *tokens, const struct nvdp__text_attack *attack,
                              const struct nvdp_dataset *data, size_t i, size_t text,
                              const struct nvdp__correct *hits);
@@ -271,7 +274,8 @@ void nvdp__count_guessed_set(struct nvdp__tokens *tokens, const struct nvdp__tex
 nvdp_status nvdp__add_hits(struct nvdp__text_attack *attack, enum nvdp__observed observed,
                            size_t seeds, const struct nvdp__tokens *tokens,
                            const struct nvdp__correct *hits);
-/* Adds the score of nearest on the same samples, and the gain in accuracy over it.  Overwrites `hits`. */
+/* Adds the score of the attacker nearest on the same samples, and the gain in accuracy over nearest.  Overwrites
+ * `hits`. */
 nvdp_status nvdp__add_gain(struct nvdp__text_attack *attack, enum nvdp__observed observed,
                            size_t seeds, const struct nvdp__correct *hits,
                            const struct nvdp__correct *nearest);
@@ -280,17 +284,17 @@ nvdp_status nvdp__add_gain(struct nvdp__text_attack *attack, enum nvdp__observed
 
 enum { NVDP__EXPONENTS = 5, NVDP__ROWS = 128 };
 extern const double nvdp__exponents[NVDP__EXPONENTS];
-/* Set to zero before use.  The arrays are those of the attack. */
+/* A Gaussian per token.  Set the struct to zero before use.  The attack owns the arrays. */
 struct nvdp__centroids {
-    struct nvdp__tokens known; /* `count` of them */
+    struct nvdp__tokens known; /* `count` tokens */
     size_t dim;
     double *seen;                  /* [count] */
     double *mean, *spread, *noise; /* [count, p] */
     double *pooled;                /* [p] variance of means within tokens */
     double *factor;                /* [count, 2 p] factors of z^2 and z in the log density */
     double *constant;              /* [count] */
-    double *z, *log_pi;            /* of one sample */
-    double *vectors, *x;           /* [tokens of a text, p] to be scored; [NVDP__ROWS, 2 p] */
+    double *z, *log_pi;            /* scratch for one sample */
+    double *vectors, *x;           /* [tokens of a text, p] vectors to score; [NVDP__ROWS, 2 p] */
 };
 nvdp_status nvdp__centroids_create(struct nvdp__text_attack *attack, const char *attacker,
                                    struct nvdp__centroids *centroids);
@@ -328,16 +332,16 @@ double nvdp__logistic_loss(size_t n, size_t outputs, const double *p, const doub
 
 enum { NVDP__BLEU_ORDERS = 4, NVDP__TEXT_WORDS = 512 };
 
-/* Counts of one text, or their sums. */
+/* Counts of one text, or sums of these counts. */
 struct nvdp__text_counts {
     double texts;
     double grams[NVDP__BLEU_ORDERS],
         right[NVDP__BLEU_ORDERS]; /* n-grams of the guess; clipped matches */
-    double words, guessed;        /* in the true text; in the guess */
-    double rouge, f1;             /* of the text; sums of them */
+    double words, guessed;        /* number of words in the true text, and in the guess */
+    double rouge, f1;             /* scores of the text, or sums of scores */
     double exact;
-    double named, names;    /* entity words in the true text that the guess has; all of them */
-    double cosine, cosines; /* of the re-embedded guess; how many were computed */
+    double named, names;    /* entity words of the true text: in the guess, and all */
+    double cosine, cosines; /* cosine of the re-embedded guess; number of computed cosines */
 };
 
 /* Compares a guess of m words with a text of n words, both at most NVDP__TEXT_WORDS. */

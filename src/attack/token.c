@@ -1,8 +1,8 @@
-/* Names the token of each vector from all vectors of the sample: one transformer layer (Vaswani et al. 2017, as in
- * BERT), and a softmax over the tokens of the public texts.  It is trained on their samples, with fresh noise in
- * each epoch, and keeps the epoch that fits held-out public texts best.  It starts as the tokens' frequencies, and
- * remains so if nothing better can be learned.  A label that the attacked file states multiplies the probability of a
- * token by P(label | token)/P(label). */
+/* Guesses the token of each vector from all vectors of the sample, with one transformer layer (Vaswani et al. 2017, as
+ * in BERT) and a softmax over the tokens of the public texts.  The layer is trained on samples of public texts, with
+ * fresh noise in each epoch, and the epoch that fits held-out public texts best is kept.  The initial output is the
+ * frequencies of tokens, which remains if nothing better can be learned.  If the attacked file states a label, the
+ * probability of a token is multiplied by P(label | token)/P(label). */
 #include "attack/texts.h"
 #include "base/random.h"
 #include "encoder/checkpoint.h"
@@ -30,7 +30,7 @@ struct layer {
     size_t inputs, width; /* p, plus 1 if there are weights; width of the layer */
     struct nvdp__device dev;
     struct nvdp__params params;
-    struct nvdp__bert bert; /* its word embeddings are given: the output of `in` */
+    struct nvdp__bert bert; /* its word embeddings are the output of `in` */
     struct nvdp__bert_cache cache;
     struct nvdp__dense in, out;
     struct nvdp__optimizer optimizer;
@@ -38,10 +38,10 @@ struct layer {
     struct nvdp__arena arena;
     float *x, *words, *d;              /* [tokens, inputs], [tokens, width] twice */
     float *rows, *d_rows, *logits;     /* [ROWS, width] twice, [ROWS, count] */
-    struct nvdp__batch *batch;         /* of at most BATCH texts */
+    struct nvdp__batch *batch;         /* a batch of at most BATCH texts */
     double *z, *log_pi;                /* of one sample */
     float *host;                       /* [tokens, inputs] */
-    struct nvdp__scale scale;          /* of the inputs */
+    struct nvdp__scale scale;          /* scale of the inputs */
     int32_t *row, *label, *id, *first; /* [tokens] vectors to name, their labels; [ROWS] */
     double *nll, *score;               /* [ROWS], [count] */
     float *answer;                     /* [ROWS, count] logits on the host */
@@ -102,7 +102,7 @@ static nvdp_status reserve(struct layer *l) {
         NVDP__ITEMS(l->order, a->known.data->count));
 }
 
-/* Sets random weights whose output is the tokens' frequencies. */
+/* Sets random weights with which the output is the tokens' frequencies. */
 static void initialize(struct layer *l, uint64_t seed) {
     l->bert.row->initialize(&l->bert, &l->dev, &l->params, seed);
     nvdp__params_normal(&l->dev, &l->params, l->in.weight, 1 / sqrt((double)l->inputs), seed);
@@ -115,7 +115,8 @@ static void initialize(struct layer *l, uint64_t seed) {
 
 /* --- the observations --- */
 
-/* Puts one sample of each of n texts, by `rows` or from `first` on, into the batch and l->host, unscaled. */
+/* Adds one sample of each of n texts to the batch and to l->host, unscaled.  `rows` selects the texts, or `first` the
+ * first of consecutive texts. */
 static void observe(struct layer *l, const struct nvdp__texts *corpus, enum nvdp__observed observed,
                     uint64_t seed, uint32_t draw, const int64_t *rows, size_t first, size_t n) {
     nvdp__batch_fill(l->batch, corpus->data, rows, first, n);
@@ -250,7 +251,7 @@ static nvdp_status train(struct layer *l, enum nvdp__observed observed, uint64_t
 
 /* --- the attack --- */
 
-/* Names the vectors of text i and counts the result for `text`.  Uses frequencies alone if nothing is observed. */
+/* Guesses the tokens of text i and counts the result for `text`.  Without an observation, uses frequencies alone. */
 static void guess(struct layer *l, enum nvdp__observed observed, uint64_t seed, size_t i,
                   size_t text, const struct nvdp__correct *hits) {
     static const struct nvdp__pass pass = {.training = false};
