@@ -1,5 +1,5 @@
-/* Tokenizes texts into a corpus file for pretraining and evaluation, and maps such files
- * (corpus.h). In order: the table of pieces, building, opening with all checks, the cache. */
+/* Tokenizes texts into a corpus file for pretraining and evaluation, and maps such files (corpus.h). The file has,
+ * in this order, the table of pieces, building, opening with all checks, and the cache. */
 #include "pretrain/corpus.h"
 
 #include "base/array.h"
@@ -73,7 +73,7 @@ struct line {
 };
 struct sentence {
     size_t tokens;
-    bool begins; /* begins a document */
+    bool begins; /* true if the line begins a document */
 };
 /* One thread's part of a chunk. */
 struct worker {
@@ -98,7 +98,7 @@ struct builder {
     struct nvdp__corpus_header header;
     uint64_t *sentence, *document;
     size_t sentence_capacity, document_capacity;
-    bool begins; /* the next sentence begins a document */
+    bool begins; /* true if the next sentence begins a document */
     void *packed;
     size_t packed_capacity;
 };
@@ -131,7 +131,7 @@ static nvdp_status take_lines(const struct builder *b, size_t index) {
             const char *text = b->text + line->start + at;
             size_t size = nvdp__sentence_end(text, line->size - at);
             NVDP_TRY(nvdp__encode(&w->encoder, text, size, NULL, 0, size + 2));
-            const size_t tokens = w->encoder.count - 2; /* between [CLS] and [SEP] */
+            const size_t tokens = w->encoder.count - 2; /* tokens between [CLS] and [SEP] */
             NVDP_TRY(
                 NVDP__PUSH_ALL(NULL, w->id, w->ids, w->id_capacity, tokens, w->encoder.ids + 1));
             NVDP_TRY(NVDP__PUSH(NULL, w->sentence, w->sentences, w->sentence_capacity,
@@ -190,7 +190,7 @@ static nvdp_status write_chunk(struct builder *b) {
     return NVDP_OK;
 }
 
-/* Writes the tables after the ids, then the header before them. */
+/* Writes the tables after the ids, then the header before the ids. */
 static nvdp_status write_rest(struct builder *b) {
     struct nvdp__corpus_header *h = &b->header;
     static const char zeros[ALIGNMENT];
@@ -299,7 +299,7 @@ static nvdp_status check_header(struct nvdp_context *ctx, const char *path,
     return NVDP_OK;
 }
 
-/* Sets pointers to the tables after checking that their sizes add up to the file's size. */
+/* Sets pointers to the tables after checking that the sizes of the tables add up to the size of the file. */
 static nvdp_status lay_out(struct nvdp_context *ctx, const char *path, struct nvdp__corpus *c) {
     const struct nvdp__corpus_header *h = c->map;
     size_t limit = c->map_size; /* an upper bound on all counts, so that products cannot overflow */
@@ -323,7 +323,7 @@ static nvdp_status lay_out(struct nvdp_context *ctx, const char *path, struct nv
     return NVDP_OK;
 }
 
-/* Returns whether the table rises strictly from 0 to `end`. */
+/* Returns true if the table rises strictly from 0 to `end`. */
 static bool is_table(size_t count, const uint64_t *start, size_t end) {
     for (size_t i = 0; i < count; i++) {
         if (start[i + 1] <= start[i]) return false;
@@ -388,8 +388,8 @@ void nvdp__corpus_key(const struct nvdp_tokenizer *tokenizer,
     nvdp__digest_end(&digest, key);
 }
 
-/* Opens a corpus file of the texts, which it builds first: in the cache `directory` if the file is missing or damaged, else
- * always. */
+/* Opens a corpus file of the texts. Builds the file first: if there is a cache `directory`, only when the file in it
+ * is missing or damaged; else always. */
 static nvdp_status find_or_build(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                  const char *const *path, size_t files, const char *key,
                                  const char *directory, const char *file,
@@ -420,7 +420,7 @@ nvdp_status nvdp__corpus_cached(struct nvdp_context *ctx, const struct nvdp_toke
         if (status != NVDP_ERR_IO) return status;
         nvdp__log(ctx, NVDP_LOG_NOTICE, "%s; the tokens are not cached", nvdp_context_error(ctx));
     }
-    /* A temporary file that is unlinked as soon as it is open. */
+    /* a temporary file, which is unlinked as soon as it is open */
     const char *folder = getenv("TMPDIR");
     const struct nvdp__path file =
         nvdp__path_format("%s/nvdp-%s-%.16s-%ld-%zu", folder != NULL ? folder : "/tmp", cache_kind,

@@ -1,6 +1,6 @@
 /* Scores a masked language model on held-out text (evaluate.h), for pretraining and for
- * nvdp_mlm_evaluate, the last part. First come the windows, the file of predictions and the
- * scores. */
+ * nvdp_mlm_evaluate(). The file has, in this order, the windows, the file of predictions, the
+ * scores, and nvdp_mlm_evaluate(). */
 #include "pretrain/evaluate.h"
 #include "encoder/encoder.h"
 #include "encoder/safetensors.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPECIALS = 2 }; /* [CLS] window [SEP] */
+enum { SPECIALS = 2 }; /* number of special tokens in [CLS] window [SEP] */
 
 /* ---- windows ---- */
 
@@ -103,7 +103,7 @@ static nvdp_status write_positions(struct nvdp_context *ctx, const struct nvdp__
 
 /* ---- scores ---- */
 
-/* Sums over batches; processes that train together add them up. */
+/* Sums over batches; processes that train together add up their sums. */
 struct sums {
     double tokens, masked, nll, right;
 };

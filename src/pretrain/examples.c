@@ -37,7 +37,7 @@ nvdp_status nvdp__examples_windows(struct nvdp__examples *examples,
             limit = 1 + (size_t)nvdp__stream_below(&stream, whole);
         }
         for (; at < end; limit = whole) {
-            /* If the cut is inside a word, move it back to the end of the previous word. */
+            /* if the cut is inside a word, moves the cut back to the end of the previous word */
             size_t cut = end - at > limit ? at + limit : end;
             while (cut < end && cut > at && pieces->continues[nvdp__corpus_id(corpus, cut)])
                 cut--;
@@ -56,8 +56,8 @@ static size_t tokens_between(const struct nvdp__corpus *corpus, size_t from, siz
     return (size_t)(corpus->sentence[to] - corpus->sentence[from]);
 }
 
-/* Returns the end of the sentences from `from` on that together reach `target` tokens; at least
- * one sentence. */
+/* Returns the end of the sentences, from `from` on, that together reach `target` tokens; takes
+ * at least one sentence. */
 static size_t gather(const struct nvdp__corpus *corpus, size_t from, size_t end, size_t target) {
     size_t to = from + 1;
     while (to < end && tokens_between(corpus, from, to) < target)
@@ -102,7 +102,7 @@ static struct nvdp__example take_pair(const struct nvdp__corpus *corpus,
     size_t a = tokens_between(corpus, *at, middle);
     size_t second = middle;
     size_t second_end = stop;
-    if (random) { /* from a random sentence of another document on */
+    if (random) { /* the second segment begins at a random sentence of another document */
         size_t other = (size_t)nvdp__stream_below(stream, corpus->documents - 1);
         if (other >= document) other++;
         size_t from = (size_t)corpus->document[other];
@@ -127,8 +127,8 @@ static uint64_t middle_word(const struct nvdp__corpus *corpus,
     return middle;
 }
 
-/* The same without another document; `from` is used like take_pair's *at. If there is no second
- * token, a length is 0. */
+/* Returns a pair within the document, without another document; `from` is used as *at in
+ * take_pair(). If there is no second token, one length is 0. */
 static struct nvdp__example take_own_pair(const struct nvdp__corpus *corpus,
                                           const struct nvdp__piece_table *pieces,
                                           struct nvdp__stream *stream, size_t document,
@@ -147,7 +147,7 @@ static struct nvdp__example take_own_pair(const struct nvdp__corpus *corpus,
                    : pair_of(start, a, middle, b, limit, false);
 }
 
-/* Hashes the document's tokens, so that its cuts depend only on the document itself. */
+/* Hashes the document's tokens, so that the cuts of a document depend only on this document. */
 static uint64_t document_key(const struct nvdp__corpus *corpus, size_t document) {
     uint64_t key = NVDP__FNV1A;
     size_t end = nvdp__corpus_document(corpus, document + 1);
@@ -209,7 +209,8 @@ nvdp_status nvdp__examples_planted(struct nvdp__examples *examples,
 /* ---- masks ---- */
 
 static const double MASK_SHARE = 0.8;
-static const double CHANGED_SHARE = 0.9; /* [MASK] or a random piece */
+/* share of the drawn tokens that become [MASK] or a random piece */
+static const double CHANGED_SHARE = 0.9;
 
 nvdp_status nvdp__masked_create(struct nvdp_context *ctx, size_t capacity,
                                 struct nvdp__masked *masked) {
@@ -252,7 +253,7 @@ size_t nvdp__mask_most(double share, size_t tokens) {
     return tokens > 0 ? nvdp__max((size_t)llround(share * (double)tokens), 1) : 0;
 }
 
-/* Marks the drawn tokens. Units are tokens, or words as runs of tokens. */
+/* Marks the drawn tokens. Units are tokens, or words, which are runs of tokens. */
 static void draw_tokens(struct nvdp__masker *m, struct nvdp__stream *stream, size_t count,
                         const int32_t *ids) {
     const unsigned char *special = m->pieces->special;
@@ -344,8 +345,8 @@ static size_t put_secret(struct nvdp__batcher *b, size_t start, size_t at, size_
     return at;
 }
 
-/* Returns how many of the segment's own tokens stay, because planted secrets may take the room
- * of the last tokens. */
+/* Returns how many of the segment's tokens stay, because planted secrets may take the place of
+ * the last tokens. */
 static size_t tokens_kept(const struct nvdp__plants *plants, size_t next, uint64_t first,
                           size_t count, size_t room) {
     size_t planted = 0;
@@ -359,7 +360,8 @@ static size_t tokens_kept(const struct nvdp__plants *plants, size_t next, uint64
 static size_t put_segment(struct nvdp__batcher *b, size_t start, size_t at, uint64_t first,
                           size_t count, size_t room, int32_t type) {
     const struct nvdp__plants *plants = b->plants;
-    const bool whole = plants != NULL && first >= plants->text; /* the segment is itself a secret */
+    /* true if the segment is itself a secret */
+    const bool whole = plants != NULL && first >= plants->text;
     const bool mixed = plants != NULL && !whole;
     size_t next = mixed ? nvdp__plants_from(plants, first) : 0, end = at + room;
     size_t kept = mixed ? tokens_kept(plants, next, first, count, room) : count;
@@ -386,7 +388,7 @@ void nvdp__batcher_fill(struct nvdp__batcher *b, const struct nvdp__examples *ex
     for (size_t r = 0; r < n; r++) {
         size_t index = order != NULL ? (size_t)order[r] : first + r;
         const struct nvdp__example *example = &examples->at[index];
-        /* [CLS] A [SEP] or [CLS] A [SEP] B [SEP], up to masker.longest tokens */
+        /* writes [CLS] A [SEP] or [CLS] A [SEP] B [SEP], up to masker.longest tokens */
         const size_t second = example->second_length;
         const size_t room = b->masker.longest - (second > 0 ? PAIR_SPECIALS : SINGLE_SPECIALS);
         const size_t at = put_token(batch, used, used, b->pieces->cls, 0);

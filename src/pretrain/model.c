@@ -1,6 +1,6 @@
-/* The pretraining model (model.h): BERT with its masked-LM and next-sentence heads, for
- * pretraining and evaluation. In order: parameters, memory, the two heads, a step,
- * and initial weights by which heads attend to neighbors. */
+/* The pretraining model (model.h): BERT with masked-LM and next-sentence heads, for pretraining
+ * and evaluation. The file has, in this order, parameters, memory, the two heads, a step, and
+ * initial weights by which attention heads attend to neighbors. */
 #include "pretrain/model.h"
 
 #include "base/array.h"
@@ -16,7 +16,7 @@ enum { BLOCK_FLOATS = 1 << 21, NEXT_CLASSES = 2 };
 
 /* ---- parameters ---- */
 
-/* Without next-sentence prediction, flags the tensors that only it trains. */
+/* If there is no next-sentence prediction, flags the tensors that only this objective trains. */
 static void flag_next(struct nvdp__pretrain_model *model, unsigned flag) {
     const size_t tensor[] = {model->bert.pooler.weight, model->bert.pooler.bias,
                              model->heads.next.weight, model->heads.next.bias};
@@ -49,7 +49,7 @@ nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
     NVDP_TRY(
         nvdp__declare_dense(params, "cls.seq_relationship", NEXT_CLASSES, dim, 0, &heads->next));
     flag_next(model, NVDP__PARAM_FROZEN);
-    if (nvdp__adaptive(objective)) /* for the optimizer one tensor, not rows */
+    if (nvdp__adaptive(objective)) /* the optimizer sees one frozen tensor, not rows */
         params->entry[model->bert.word].flags = NVDP__PARAM_FROZEN;
     return nvdp__params_allocate(params, training);
 }
@@ -84,7 +84,8 @@ void nvdp__pretrain_model_initialise(struct nvdp__pretrain_model *model, uint64_
 nvdp_status nvdp__pretrain_model_load(struct nvdp__pretrain_model *model, const char *directory,
                                       bool all) {
     struct nvdp__params *params = &model->params;
-    size_t first = nvdp__params_find(params, "bert.pooler.dense.weight"); /* the heads follow */
+    /* index of the first tensor of the heads, which follow the encoder */
+    size_t first = nvdp__params_find(params, "bert.pooler.dense.weight");
     for (size_t i = first; i < params->count; i++) {
         if (all)
             params->entry[i].flags &= ~(unsigned)NVDP__PARAM_OPTIONAL;
@@ -104,7 +105,7 @@ static void carve(struct nvdp__pretrain_model *model, size_t texts, size_t longe
     size_t dim = model->bert.config.hidden_size;
     size_t pieces = model->bert.config.vocab_size;
     size_t rows = nvdp__padded_rows(dev, masked);
-    /* Computes the rows of logits per block, in whole units if the products pad their rows. */
+    /* Computes the rows of logits per block: whole units if the products pad their rows. */
     size_t unit = nvdp__padded_rows(dev, 1);
     size_t units = BLOCK_FLOATS / pieces / unit;
     size_t block = (units > 0 ? units : 1) * unit;
@@ -117,7 +118,7 @@ static void carve(struct nvdp__pretrain_model *model, size_t texts, size_t longe
                {&heads->activated, rows * dim}, {&heads->normed, rows * dim},
                {&heads->d_normed, rows * dim});
     heads->d_gathered = model->per_example ? nvdp__arena_take(arena, rows * dim)
-                                           : heads->normed; /* not read again */
+                                           : heads->normed; /* this buffer is not read again */
     NVDP__TAKE(arena, {&heads->mean, rows}, {&heads->rstd, rows},
                {&heads->logits, heads->block * pieces});
     nvdp__dense_plan(dev, arena, rows, dim, dim);
@@ -141,7 +142,7 @@ nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t
         *floats = nvdp__arena_floats(&model->arena);
         return NVDP_OK;
     }
-    nvdp__weights_changed(&model->dev); /* weights were initialized or loaded before */
+    nvdp__weights_changed(&model->dev); /* weights may have been initialized or loaded */
     NVDP_TRY(nvdp__arena_allocate(model->ctx, &model->arena));
     carve(model, texts, longest, masked);
     NVDP_TRY(nvdp__arena_check(model->ctx, &model->arena));
@@ -182,7 +183,7 @@ static void transform_forward(struct nvdp__pretrain_model *model,
                        nvdp__f32(rows, dim, heads->normed), NVDP__NO_TENSOR);
 }
 
-/* Propagates heads->d_normed to d_last, to which it adds, and to the transform's parameters. */
+/* Propagates heads->d_normed: adds to d_last and to the gradients of the transform's parameters. */
 static void transform_backward(struct nvdp__pretrain_model *model,
                                const struct nvdp__masked *masked, float *d_last) {
     const struct nvdp__device *dev = &model->dev;
@@ -201,7 +202,7 @@ static void transform_backward(struct nvdp__pretrain_model *model,
     nvdp__rows_scatter_add(dev, rows, dim, masked->row, heads->d_gathered, d_last);
 }
 
-/* Finds the masked tokens of each text, and their weights in the text's mean. */
+/* Finds the masked tokens of each text, and the weight of each token in the mean of its text. */
 static void find_texts(struct nvdp__pretrain_model *model, const struct nvdp__batch *batch,
                        const struct nvdp__masked *masked) {
     size_t at = 0;
@@ -243,7 +244,7 @@ static void mlm_loss(struct nvdp__pretrain_model *model, const struct nvdp__mask
                            model->best + at);
         if (scale != 0 && each)
             nvdp__rows_scale(dev, rows, pieces, model->masked_weight + at, heads->logits);
-        /* May write past the block's end; the next block overwrites these rows. */
+        /* The product may write past the end of the block; the next block overwrites these rows. */
         if (scale != 0)
             nvdp__dense_backward(dev, &decoder, normed, logits,
                                  nvdp__f32(rows, dim, heads->d_normed + at * dim), false);
@@ -254,7 +255,8 @@ static void mlm_loss(struct nvdp__pretrain_model *model, const struct nvdp__mask
 /* ---- the next-sentence head ---- */
 
 /* Computes the mean cross-entropy of batch->label and the share of correct predictions. d_last
- * is SET to the gradient; with a divisor, to that of the sum divided by it. */
+ * is SET to the gradient; if there is a divisor, to the gradient of the sum divided by the
+ * divisor. */
 static void next_loss(struct nvdp__pretrain_model *model, const struct nvdp__batch *batch,
                       const struct nvdp__pass *pass, float *d_last,
                       struct nvdp__pretrain_losses *losses) {
@@ -330,15 +332,15 @@ nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
 /* Initial weights with which attention looks at neighboring tokens. The comment derives them;
  * the code below follows it.
  *
- * From small normal weights masked-LM training first learns how frequent pieces are. Then the
- * loss stalls until some heads have learned about positions, one pair of positions at a time.
- * Here heads have this knowledge from the start (initializing by imitation: Trockman & Kolter
- * 2023). Position embeddings are sinusoids in the last 2K dimensions, in which word embeddings
- * begin at 0. In the dimensions of wave k
+ * With small normal weights, masked-LM training first learns how frequent pieces are. Then the loss
+ * stalls until some heads have learned about positions, one pair of positions at a time. With the
+ * weights here, heads have this knowledge from the start (initializing by imitation: Trockman &
+ * Kolter 2023). Position embeddings are sinusoids in the last 2K dimensions, in which word
+ * embeddings begin at 0. In the dimensions of wave k
  *   p_t = a (cos w_k t, sin w_k t),   k < K,
- * so that a shift by d positions is a rotation by w_k d (Vaswani et al. 2017, section 3.5).
- * Suppose that a head's query rotates the waves by d and its key copies them, both with gain g.
- * Then the score of token u for token t is
+ * so that a shift by d positions is a rotation by w_k d (Vaswani et al. 2017, section 3.5). Suppose
+ * that the query of a head rotates the waves by d, and the key of this head copies the waves, each
+ * with gain g. Then the score of token u for token t is
  *   s(t, u) = g^2 a'^2 / sqrt(D_h)  sum_k cos w_k (t + d - u)
  *          <= g^2 a'^2 K / sqrt(D_h),                 with equality at u = t + d,
  * and about 0 elsewhere, as the frequencies have no common period: the head attends to the token
@@ -352,9 +354,9 @@ nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
 enum { LAYERS = 2, HEADS = 4 };
 /* Relative positions to which the heads attend. */
 static const int offset[LAYERS][HEADS] = {{-1, 1, -2, 2}, {-1, 1, -3, 3}};
-/* A position's amplitude in units of the word embeddings' standard deviation. */
+/* Amplitude of a position, in units of the standard deviation of word embeddings. */
 static const double AMPLITUDE = 2.5;
-/* Score of the position to which a head attends; other positions have scores about 0. */
+/* Score of the position to which a head attends; all other positions have scores of about 0. */
 static const double SCORE = 6;
 /* Factor for the normal part of the heads' queries and keys. */
 static const float KEPT = 0.3F;
@@ -385,7 +387,7 @@ static double frequency(size_t k) {
     return M_PI * (x - floor(x));
 }
 
-/* Sets the positions' dimensions to 0. */
+/* Sets the dimensions of the positions in a table to 0. */
 static void place_words(const struct setting *s, size_t index) {
     size_t own = s->dim - 2 * s->waves;
     float *table = fetch(s, index);
@@ -409,8 +411,8 @@ static void place_positions(const struct setting *s, double amplitude) {
     store(s, s->bert->position);
 }
 
-/* Adds gain * (the positions' waves, each rotated by `shift` positions) to the head's rows of a
- * projection. */
+/* Adds gain * (waves of the positions, each rotated by `shift` positions) to the head's rows of
+ * a projection. */
 static void add_waves(const struct setting *s, size_t index, size_t head, int shift, double gain) {
     size_t own = s->dim - 2 * s->waves;
     float *weight = fetch(s, index) + head * s->head * s->dim;
@@ -441,7 +443,7 @@ static void place_heads(const struct setting *s, size_t number, double gain) {
     nvdp__params_normal(s->dev, s->params, layer->attention_output.weight, sd, s->seed);
 }
 
-/* Also sets the heads' values and outputs to normals with variance 1/D. */
+/* Also sets the values and outputs of these heads to normals with variance 1/D. */
 nvdp_status nvdp__initialize_neighbor_heads(const struct nvdp__bert *bert,
                                             const struct nvdp__device *dev,
                                             struct nvdp__params *params, uint64_t seed) {

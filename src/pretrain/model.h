@@ -1,11 +1,10 @@
-/* BERT with its pretraining heads (Devlin et al. 2019) over one parameter vector and one arena;
- * the names are Hugging Face's:
+/* BERT with pretraining heads (Devlin et al. 2019) over one parameter vector and one arena. The names of the parameters
+ * are those of Hugging Face checkpoints:
  *  masked LM      t = LN(gelu(W h + b)),  logits = E t + c     cls.predictions.transform.*, .bias
  *  next sentence  logits = W' tanh(pooler) + b'                cls.seq_relationship.*
- * E is the table of word embeddings itself: its gradient has one part from this head and one
- * from the encoder's input. Only masked tokens pass the first head. Their logits [masked, V]
- * exist one block of rows at a time: loss and gradient of a block are computed before the next
- * block. */
+ * E is the table of word embeddings: the gradient of E has one part from this head and one part from the encoder's
+ * input. Only masked tokens pass the first head. The logits of masked tokens [masked, V] exist one block of rows at
+ * a time: loss and gradient of a block are computed before the next block. */
 #ifndef NVDP_SRC_PRETRAIN_MODEL_H
 #define NVDP_SRC_PRETRAIN_MODEL_H
 
@@ -15,12 +14,11 @@
 #include "encoder/encoder.h"
 #include "pretrain/examples.h"
 
-/* Each objective is followed by the same with next-sentence prediction, which predicts whether a
- * second segment follows the first. The objectives of Qu et al. 2021, section 3.4, use
- * privatized input. Their word embeddings belong to the user and stay fixed, at the input and in
- * the decoder. */
+/* Each objective is followed by the same objective with next-sentence prediction, which predicts if the second
+ * segment follows the first. The objectives of Qu et al. 2021, section 3.4, use privatized input. With these, the
+ * word embeddings belong to the user and stay fixed, at the input and in the decoder. */
 enum nvdp__objective {
-    NVDP__OBJECTIVE_MLM, /* masked tokens of single windows */
+    NVDP__OBJECTIVE_MLM, /* predicts masked tokens of single windows */
     NVDP__OBJECTIVE_MLM_NSP,
     NVDP__OBJECTIVE_VANILLA, /* predicts the privatized token */
     NVDP__OBJECTIVE_VANILLA_NSP,
@@ -38,13 +36,13 @@ static inline bool nvdp__adaptive(enum nvdp__objective objective) {
 
 struct nvdp__heads {
     struct nvdp__dense transform, norm;
-    size_t bias; /* [V] */
+    size_t bias; /* index of the bias [V] */
     struct nvdp__dense next;
-    /* planned, tensor memory: [masked, D], means and rstds [masked] */
+    /* planned tensor memory: [masked, D]; means and rstds are [masked] */
     float *gathered, *inner, *activated, *normed, *mean, *rstd, *d_normed;
     float *d_gathered;
-    /* [block, V] of the last `block` or fewer masked tokens. After a pass without training it
-     * holds, up to a factor, the softmax of each row's logits. */
+    /* [block, V] logits of the last `block` or fewer masked tokens. After a pass without training, it holds the
+     * softmax of each row's logits, up to a factor. */
     float *logits;
     size_t block;
     float *next_logits, *d_next, *d_pooled; /* [texts, 2] x2, [texts, D] */
@@ -61,40 +59,41 @@ struct nvdp__pretrain_model {
     enum nvdp__objective objective;
     float *d_last; /* [tokens, D] */
     double *nll;   /* host [masked], nats */
-    int32_t *best; /* host [masked], the predictions */
+    int32_t *best; /* host [masked], predicted tokens */
     bool training;
-    size_t frozen; /* frozen layers; the embeddings are frozen, too; 0: nothing is */
-    /* Set before the plan: the gradients of each window or pair separately
-     * (tensor/per_example.h). Its loss is the mean over its own masked tokens. */
+    /* number of frozen layers; the embeddings are then frozen, too; 0 if nothing is frozen */
+    size_t frozen;
+    /* Set before the plan: true to compute the gradients of each window or pair separately (tensor/per_example.h).
+     * The loss of an example is the mean over its masked tokens. */
     bool per_example;
-    int32_t *masked_offset; /* [texts+1] masked tokens of each text */
-    float *masked_weight;   /* [masked] 1 / their number in the text */
+    int32_t *masked_offset; /* [texts+1] first masked token of each text */
+    float *masked_weight;   /* [masked] 1 / number of masked tokens in the text */
     struct nvdp__memory memory;
 };
 
-/* Declares and allocates the parameters, for a device in the context's precision. Without
- * next-sentence prediction the pooler and its head are frozen and are written as initialized or
- * read. Under an adaptive objective the word embeddings are frozen. */
+/* Declares and allocates the parameters, for a device in the context's precision. Without next-sentence prediction,
+ * the pooler and its head are frozen, and are written as they were initialized or read. Under an adaptive objective
+ * the word embeddings are frozen. */
 nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
                                         const struct nvdp_bert_config *config,
                                         enum nvdp__objective objective, bool training,
                                         struct nvdp__pretrain_model *model);
-/* Freezes the embeddings, which include the decoder, and the first `layers` layers (at least 1):
- * they are not trained and have no dropout. Call it before the plan. */
+/* Freezes the embeddings, which include the decoder, and the first `layers` layers (at least 1): they are not
+ * trained and have no dropout. To be called before the plan. */
 void nvdp__pretrain_model_freeze(struct nvdp__pretrain_model *model, size_t layers);
 void nvdp__pretrain_model_release(struct nvdp__pretrain_model *model);
 /* Initializes all weights from a normal distribution, as BERT does. */
 void nvdp__pretrain_model_initialise(struct nvdp__pretrain_model *model, uint64_t seed);
-/* Call after row->initialize. Up to four heads of the first two layers
- * attend to neighboring tokens. Requires heads of even size and D >= 8. */
+/* Sets initial weights, after row->initialize, with which up to four heads of the first two layers attend to
+ * neighboring tokens. Requires heads of even size and D >= 8. */
 nvdp_status nvdp__initialize_neighbor_heads(const struct nvdp__bert *bert,
                                             const struct nvdp__device *dev,
                                             struct nvdp__params *params, uint64_t seed);
-/* Loads the weights of a directory; the heads and the pooler may be missing unless `all`. */
+/* Loads the weights of a directory; unless `all`, the heads and the pooler may be missing. */
 nvdp_status nvdp__pretrain_model_load(struct nvdp__pretrain_model *model, const char *directory,
                                       bool all);
-/* Allocates memory for batches of up to `texts` texts of `longest` tokens, `masked` of them
- * masked. If `floats` is not NULL, only computes the number of floats and allocates nothing. */
+/* Allocates memory for batches of up to `texts` texts of `longest` tokens, with up to `masked` masked tokens. If
+ * `floats` is not NULL, only computes the number of floats and allocates nothing. */
 nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t texts,
                                       size_t longest, size_t masked, size_t *floats);
 
@@ -102,13 +101,13 @@ struct nvdp__pretrain_losses {
     double nll;           /* sum over masked positions, nats */
     double next;          /* mean over pairs, nats */
     double next_accuracy; /* share of correct pairs */
-    double right; /* correct masked positions; with several labels, the correct share of them */
+    /* number of correct masked positions; with several labels, the sum of the correct shares */
+    double right;
 };
-/* Computes losses, model->nll and model->best of a batch; in a training pass also the gradients
- * of mean nll + next-sentence loss (set, not added). With pass->divisor, the gradients are those
- * of the sum over texts of each text's mean nll and next-sentence loss, divided by the divisor;
- * the caller has initialized them. The label of a pair is 0 if its second segment follows the
- * first, 1 if it is random. */
+/* Computes losses, model->nll and model->best of a batch; in a training pass also sets the gradients of mean nll +
+ * next-sentence loss. If pass->divisor is not 0, adds the gradients of the sum over texts of each text's mean nll
+ * and next-sentence loss, divided by the divisor; the caller initializes the gradients. The label of a pair is 0 if
+ * its second segment follows the first, 1 if it is random. */
 nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
                                       const struct nvdp__batch *batch,
                                       const struct nvdp__masked *masked,
@@ -120,11 +119,10 @@ nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
 /* Privacy-adaptive pretraining (Qu et al. 2021, section 3.4): turns a batch into the form in
  * which a user would send it, and determines the targets.
  *
- * The batch comes masked: [MASK], random pieces and pieces left unchanged (examples.h). Then the
- * mechanism redraws every regular token of the input, including the random pieces, in every
- * step. [UNK] has no vector and becomes a uniform draw, as in nvdp sanitize. [CLS], [SEP] and
- * [MASK] are the provider's and stay. Under laplace the input consists of the noised vectors.
- * Targets are
+ * The tokens of the batch are already masked: [MASK], random pieces and pieces left unchanged (examples.h). Then the
+ * mechanism redraws every regular token of the input, including the random pieces, in every step. [UNK] has no vector
+ * and becomes a uniform draw, as in nvdp sanitize. The provider adds [CLS], [SEP] and [MASK], which stay. Under
+ * laplace, the input consists of the vectors with noise. Targets are
  *   vanilla     the privatized token: for unchanged tokens the token in the input (under laplace the token
  *               nearest to the vector in the input); for other tokens a separate draw
  *   prob        DRAWS separate draws of equal weight: the empirical distribution
@@ -141,23 +139,24 @@ struct nvdp__privatizer {
     const struct nvdp__piece_table *pieces;
     const float *table; /* [pieces, D] */
     struct nvdp_sanitizer *sanitizer;
-    struct nvdp_dchi *tokens; /* draws tokens: the sanitizer's dchi, or `nearest` for laplace */
+    /* mechanism that draws tokens: the sanitizer's dchi, or `nearest` for laplace */
+    struct nvdp_dchi *tokens;
     struct nvdp_dchi *nearest;
     int32_t unknown;
     size_t dim;
-    size_t *offset;              /* [texts DRAWS + 1] offsets of the tokens below */
-    int32_t *token;              /* [tokens or masked DRAWS] rows of the sanitizer's table */
-    int32_t *row;                /* [tokens] rows of the batch */
-    bool *left;                  /* [masked] masking left the token unchanged */
-    double *points;              /* laplace: [tokens, D] */
-    float *words;                /* laplace: [tokens, D] */
-    struct nvdp__masked targets; /* `row` is borrowed */
+    size_t *offset;              /* [texts DRAWS + 1] first of the tokens below, per text */
+    int32_t *token;              /* [tokens or masked DRAWS] row in the sanitizer's table */
+    int32_t *row;                /* [tokens] row of the batch */
+    bool *left;                  /* [masked] true if masking left the token unchanged */
+    double *points;              /* for laplace: [tokens, D] */
+    float *words;                /* for laplace: [tokens, D] */
+    struct nvdp__masked targets; /* `row` is not owned */
     struct nvdp__memory memory;
     struct nvdp__dchi_scratch scratch;
 };
 
-/* Allocates memory for batches of `texts` texts of `length` tokens, `masked` of them masked. The
- * table is the model's; table, pieces and tokenizer must outlive the privatizer. */
+/* Allocates memory for batches of `texts` texts of `length` tokens, with up to `masked` masked tokens. The table
+ * belongs to the model; table, pieces and tokenizer must outlive the privatizer. */
 nvdp_status nvdp__privatizer_create(struct nvdp_context *ctx,
                                     const struct nvdp__sanitizer_options *options,
                                     enum nvdp__objective objective,
@@ -165,19 +164,19 @@ nvdp_status nvdp__privatizer_create(struct nvdp_context *ctx,
                                     const struct nvdp__piece_table *pieces, size_t dim,
                                     const float *table, size_t texts, size_t length, size_t masked,
                                     struct nvdp__privatizer *privatizer);
-void nvdp__privatizer_release(struct nvdp__privatizer *privatizer); /* also a zeroed struct */
-/* Returns its size in bytes, without santext's cache of draws. */
+void nvdp__privatizer_release(struct nvdp__privatizer *privatizer); /* accepts a struct of zeros */
+/* Returns the size of a privatizer in bytes, without santext's cache of draws. */
 size_t nvdp__privatizer_bytes(const struct nvdp__sanitizer_options *options, size_t pieces,
                               size_t dim, size_t texts, size_t length);
 
 struct nvdp__privacy_key {
     uint64_t seed;
     uint32_t step;
-    bool evaluation; /* its draws differ from those of training */
+    bool evaluation; /* true for evaluation, whose draws differ from the draws of training */
     size_t first;    /* number of the batch's first row */
 };
-/* Privatizes the batch's ids, or its words. Sets *targets, either the privatizer's own or
- * `masked` itself, to the tokens that the model is to predict. */
+/* Privatizes the batch's ids, or the batch's words. Sets *targets to the tokens that the model must predict: targets
+ * of the privatizer, or `masked` itself. */
 nvdp_status nvdp__privatize(struct nvdp__privatizer *privatizer, struct nvdp__batch *batch,
                             const struct nvdp__masked *masked, const struct nvdp__privacy_key *key,
                             const struct nvdp__masked **targets);

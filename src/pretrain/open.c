@@ -1,5 +1,5 @@
-/* Opens a pretraining run for trainer.c, in the order of nvdp__pretrainer_open at the end:
- * texts, secrets, model, lineage, memory, directory. */
+/* Opens a pretraining run for trainer.c, in the order of nvdp__pretrainer_open() at the end: texts, secrets, model,
+ * lineage, memory, directory. */
 #include "base/base.h"
 #include "encoder/checkpoint.h"
 #include "encoder/encoder.h"
@@ -20,7 +20,7 @@
 
 /* ---- texts ---- */
 
-/* Compares the lines of files. */
+/* Compares the lines of the files with the public texts. */
 static nvdp_status compare_lines(struct nvdp__pretrainer *t, const char *const *path, size_t files,
                                  struct nvdp__public_texts *public) {
     nvdp__autoptr(nvdp__plain_text_close) struct nvdp__plain_text *plain = NULL;
@@ -69,7 +69,8 @@ static nvdp_status open_corpora(struct nvdp__pretrainer *t) {
         t->coverage = nvdp__corpus_coverage(&t->corpus, &t->pieces, unknown);
     if (c->eval_texts > 0)
         t->eval_coverage = nvdp__corpus_coverage(&t->eval_corpus, &t->pieces, unknown);
-    if (nvdp__private_vocabulary(t)) return NVDP_OK; /* the counts below have no noise */
+    /* not logged, because the counts below have no noise */
+    if (nvdp__private_vocabulary(t)) return NVDP_OK;
     nvdp__log(t->ctx, NVDP_LOG_INFO,
               "text: %zu documents, %zu sentences, %zu tokens; %.4f pieces per word, %.4f %% "
               "unknown words",
@@ -78,7 +79,7 @@ static nvdp_status open_corpora(struct nvdp__pretrainer *t) {
     return NVDP_OK;
 }
 
-/* Reads the secrets, whose words are in the vocabulary. */
+/* Reads the secrets, whose words must be in the vocabulary. */
 static nvdp_status open_secrets(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     t->secrets.ctx = t->ctx;
@@ -140,8 +141,8 @@ nvdp_status nvdp__pretrainer_model(struct nvdp__pretrainer *t,
     return status;
 }
 
-/* Loads the frozen weights of a resumed run, which its state does not hold. Runs from before
- * layers could be frozen call their digest `words`. */
+/* Loads the frozen weights of a resumed run, which the saved state does not hold. Runs from before layers could be
+ * frozen call the digest of the frozen weights `words`. */
 static nvdp_status load_frozen(struct nvdp__pretrainer *t) {
     const char *recorded = json_string_value(json_object_get(t->config_owner, "frozen"));
     char frozen[NVDP__DIGEST_HEX];
@@ -156,8 +157,7 @@ static nvdp_status load_frozen(struct nvdp__pretrainer *t) {
         recorded != NULL ? recorded : "which was not recorded", frozen);
 }
 
-/* Opens the model. A resumed run takes its weights from its state and its sizes from its own
- * config.json. */
+/* Opens the model. A resumed run takes the weights from its state and the sizes from its config.json. */
 static nvdp_status open_model(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     nvdp__autoptr(json_decref) json_t *start = NULL;
@@ -201,7 +201,7 @@ static nvdp_status take_lineage(struct nvdp__pretrainer *t) {
     const bool trains = c->init == NULL && c->vocab == NULL && !nvdp__private_vocabulary(t);
     const struct nvdp__path vocabulary = nvdp__path_folder(c->vocab != NULL ? c->vocab : "");
     NVDP_TRY(nvdp__seen_texts_of_files(t->ctx, c->text, c->texts, &texts));
-    /* of the start model, or of the model from whose folder only the vocabulary is taken */
+    /* the lineage of the start model, or of the model from whose folder only the vocabulary is taken */
     NVDP_TRY(nvdp__lineage_read(t->ctx, c->vocab != NULL ? vocabulary.text : c->init, &t->lineage));
     if (c->vocab != NULL) nvdp__lineage_vocabularies(&t->lineage);
     t->lineage.counts_words = nvdp__dp_wanted(&c->dp) && t->words.epsilon > 0;
@@ -216,8 +216,7 @@ static nvdp_status take_lineage(struct nvdp__pretrainer *t) {
 
 /* ---- memory ---- */
 
-/* Lists the examples of private training, each a window or pair; they are the same in every
- * step. */
+/* Lists the examples of private training, each a window or a pair; the examples are the same in every step. */
 static nvdp_status open_private(struct nvdp__pretrainer *t) {
     struct nvdp__pretrain_options *c = &t->config;
     if (!nvdp__dp_wanted(&c->dp)) return NVDP_OK;
@@ -249,7 +248,7 @@ static nvdp_status allocate(struct nvdp__pretrainer *t) {
         NVDP_TRY(
             nvdp__plants_create(t->ctx, c->plant, &t->secrets, &t->corpus, &t->pieces, &t->plants));
     NVDP_TRY(open_private(t));
-    /* In private training, `batch` is the number of examples processed at a time. */
+    /* In private training, `batch` is the number of examples that are processed at a time. */
     const size_t batch = t->job.dp != NULL ? c->batch : nvdp__rank_max(t->ctx, c->batch);
     const size_t masked = nvdp__batcher_masked(batch, c->length, c->mask_prob);
     t->job = (struct nvdp__job){
@@ -299,15 +298,15 @@ static nvdp_status allocate(struct nvdp__pretrainer *t) {
 
 /* ---- the directory ---- */
 
-/* The files that a run writes; --overwrite removes exactly these. */
+/* The files that a run writes; --overwrite removes exactly these files. */
 static const char *const files[] = {
     "pretrain.json",      "seen_texts.bin",   "metrics.jsonl",
     "result.json",        "state.ckpt",       "config.json",
     "model.safetensors",  "vocab.txt",        "tokenizer_config.json",
     "vocab_privacy.json", "dp-statement.txt", "planted.json"};
 
-/* Prepares the directory. Vocabulary and weights are known to be good before anything is written
- * or an earlier run removed. */
+/* Prepares the directory. Vocabulary and weights were checked before anything is written or an earlier run is
+ * removed. */
 static nvdp_status prepare(struct nvdp__pretrainer *t) {
     NVDP_TRY(nvdp__outdir_lock(t->ctx, t->config.out, &t->job.lock));
     NVDP_TRY(nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite, NVDP__RUN_WAYS));
@@ -315,7 +314,8 @@ static nvdp_status prepare(struct nvdp__pretrainer *t) {
     return nvdp__pretrainer_write_vocabulary(t);
 }
 
-/* Fails if the directory is in use, or if the run would start from the directory's own weights, which would be removed. */
+/* Fails if the directory is in use, or if the run would start from weights in this directory, which would be
+ * removed. */
 static nvdp_status check_directory(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     NVDP_TRY(nvdp__outdir_check(t->ctx, c->out, c->overwrite, NVDP__RUN_WAYS));
@@ -324,8 +324,8 @@ static nvdp_status check_directory(struct nvdp__pretrainer *t) {
                       "%s: expected a directory other than the one of the starting model", c->out);
 }
 
-/* Writes everything that a resume needs from step 0 on. A resume looks for pretrain.json, so it
- * comes last. */
+/* Writes everything that a resume needs from step 0 on. A resume looks for pretrain.json, so this file is written
+ * last. */
 static nvdp_status begin(struct nvdp__pretrainer *t) {
     NVDP_TRY(nvdp__pretrainer_save_config(t));
     NVDP_TRY(nvdp__job_save(&t->job));
@@ -354,7 +354,7 @@ nvdp_status nvdp__pretrainer_open(struct nvdp__pretrainer *t) {
     NVDP_TRY(nvdp__rank_agree(t->ctx, take_lineage(t)));
     NVDP_TRY(nvdp__params_share(t->ctx, &t->model.params));
     if (c->resume == NULL) NVDP_TRY(NVDP__RANK_0_ONLY(t->ctx, prepare(t)));
-    if (c->cache != NULL) /* rank 0 builds the cache, the others read it */
+    if (c->cache != NULL) /* rank 0 builds the cache, the other ranks read it */
         NVDP__RANK_0_FIRST(t->ctx, status, open_corpora(t));
     else
         status = nvdp__rank_agree(t->ctx, open_corpora(t));

@@ -15,7 +15,7 @@
 /* The options of a pretraining run, and the run. */
 
 enum nvdp__start {
-    NVDP__START_NORMAL,   /* as BERT: normal weights with standard deviation initializer_range */
+    NVDP__START_NORMAL,   /* as in BERT: normal weights with standard deviation initializer_range */
     NVDP__START_NEIGHBORS /* heads of the first two layers attend to neighboring tokens */
 };
 /* Format of the written weights. */
@@ -25,16 +25,16 @@ extern const char *const nvdp__objective_names[], *const nvdp__start_names[],
 
 /* The plain struct that the table of pretraining_options.c fills and describes. */
 struct nvdp__pretrain_options {
-    const char *text_list, *eval_text_list;     /* as given; split into the lists below */
+    const char *text_list, *eval_text_list;     /* lists as given; split into the lists below */
     const char *const *text, *const *eval_text; /* [texts], [eval_texts] */
     size_t texts, eval_texts;
     const char *out, *init, *vocab, *cache, *arch;
-    const char *plant; /* file of secrets; NULL: none */
+    const char *plant; /* file of secrets; NULL if there is none */
     size_t vocab_size, alphabet;
-    struct nvdp__private_words words; /* epsilon 0: the vocabulary is not private */
+    struct nvdp__private_words words; /* epsilon is 0 if the vocabulary is not private */
     bool cased;
-    size_t hidden, layers, heads, intermediate, max_positions; /* without `init` */
-    enum nvdp__start start;                                    /* without `init` */
+    size_t hidden, layers, heads, intermediate, max_positions; /* for a run without `init` */
+    enum nvdp__start start;                                    /* for a run without `init` */
     size_t freeze_layers;
     enum nvdp__objective objective;
     size_t length;
@@ -59,15 +59,15 @@ extern const struct nvdp__schema nvdp__pretrain_schema;
 
 /* ---- pretraining_options.c ---- */
 
-/* Returns the options as in pretrain.json, with the lists of files. */
+/* Returns the options in the form of pretrain.json, with the lists of files. */
 json_t *nvdp__pretrain_options_json(const struct nvdp__pretrain_options *options);
-/* Reads such options from `object` of the file `path`. The object keeps ownership of strings;
- * *lists owns the lists of files (free()). */
+/* Reads options in this form from `object` of the file `path`. The object still owns the
+ * strings; *lists owns the lists of files, and the caller frees it with free(). */
 nvdp_status nvdp__pretrain_options_read(struct nvdp_context *ctx, const char *path,
                                         const json_t *object,
                                         struct nvdp__pretrain_options *options,
                                         const char ***lists);
-/* Replaces zeros that stand for a rule by the value of the rule. */
+/* Replaces zeros that stand for a rule by the result of the rule. */
 void nvdp__pretrain_resolve(struct nvdp__pretrain_options *options);
 enum nvdp__dtype nvdp__pretrain_dtype(const struct nvdp__pretrain_options *options);
 /* Returns BERT's configuration for a vocabulary of `pieces` pieces; the options must be
@@ -82,14 +82,14 @@ nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain
 
 /* ---- the run in memory ---- */
 
-/* The counters that pretraining adds to the job's; they are saved together. */
+/* The counters that pretraining adds to the job's counters; they are saved together. */
 struct nvdp__pretrain_state {
-    uint64_t epoch_row; /* examples of the running epoch already used */
+    uint64_t epoch_row; /* number of examples of the running epoch that were used */
     uint64_t masked;
     double drawing; /* seconds spent on privatized input and targets */
     /* sums since the last line in metrics.jsonl */
     double sum_nll, sum_masked, sum_right, sum_next, sum_next_right, sum_steps;
-    double loss, accuracy; /* values of that last line */
+    double loss, accuracy; /* values of the last line in metrics.jsonl */
 };
 
 /* Losses and counts of a step. */
@@ -105,57 +105,62 @@ struct nvdp__recent {
 
 struct nvdp__pretrainer {
     struct nvdp_context *ctx;
-    struct nvdp__pretrain_options config; /* resolved */
-    json_t *config_owner;                 /* owns the strings after a resume, with `lists` */
+    struct nvdp__pretrain_options config; /* resolved options */
+    /* owner of the strings after a resume, together with `lists` */
+    json_t *config_owner;
     const char **lists;
     char (*digest)[NVDP__DIGEST_HEX]; /* [texts + eval_texts] SHA-256 of the files */
     /* the vocabulary: vocab.txt, tokenizer_config.json, and objects made from them */
     char *vocabulary;
     size_t vocabulary_size;
-    struct nvdp__private_words words; /* the vocabulary's privacy; epsilon 0: none or unknown */
+    /* privacy of the vocabulary; epsilon is 0 if there is none or it is unknown */
+    struct nvdp__private_words words;
     json_t *tokenizer_config;
-    json_t *init_record;          /* pretraining of the start model; NULL: not known */
-    struct nvdp__lineage lineage; /* data that the model will have seen */
-    /* Guarantee of earlier training for these texts; 0, 0 if it did not see them. */
+    /* record of the start model's pretraining; NULL if it is not known */
+    json_t *init_record;
+    struct nvdp__lineage lineage; /* data that the model has seen before this run, or sees in it */
+    /* Guarantee of earlier training for these texts; 0, 0 if earlier training did not see the
+     * texts. */
     struct nvdp_dp_guarantee start;
     struct nvdp_tokenizer *tokenizer;
     struct nvdp__piece_table pieces;
     struct nvdp__corpus corpus, eval_corpus;
-    struct nvdp__secrets secrets; /* count 0: none */
+    struct nvdp__secrets secrets; /* count is 0 if there are no secrets */
     struct nvdp__plants plants;
     struct nvdp_coverage coverage, eval_coverage;
     struct nvdp__pretrain_model model;
     struct nvdp__examples examples;
-    size_t order_capacity; /* of job.order */
+    size_t order_capacity; /* capacity of job.order */
     struct nvdp__batcher batcher;
     struct nvdp__privatizer privatizer; /* for an adaptive objective */
     struct nvdp__mlm_evaluator evaluator;
     struct nvdp__job job;
-    struct nvdp__pretrain_sums sums; /* of the last step */
+    struct nvdp__pretrain_sums sums; /* sums of the last step */
     struct nvdp__pretrain_state state;
     struct nvdp__recent recent;
-    struct nvdp_mlm_scores eval; /* last evaluation; windows 0: none */
+    /* scores of the last evaluation; `windows` is 0 if there was none */
+    struct nvdp_mlm_scores eval;
 };
 
 /* ---- vocabulary.c ---- */
 
-/* Returns whether the vocabulary is trained on noised counts. */
+/* Returns true if the vocabulary is trained on counts with noise. */
 bool nvdp__private_vocabulary(const struct nvdp__pretrainer *trainer);
-/* Opens the vocabulary and creates its tokenizer. */
+/* Opens the vocabulary and creates the tokenizer. */
 nvdp_status nvdp__pretrainer_open_vocabulary(struct nvdp__pretrainer *trainer);
 /* Writes vocab.txt and the files that belong to it. */
 nvdp_status nvdp__pretrainer_write_vocabulary(const struct nvdp__pretrainer *trainer);
 
 /* ---- open.c ---- */
 
-/* nvdp__pretrainer_bert returns BERT's configuration for a vocabulary of `pieces` pieces, or the
- * start model's configuration if there is one. nvdp__pretrainer_model creates the model, without
- * weights. */
+/* nvdp__pretrainer_bert() returns BERT's configuration for a vocabulary of `pieces` pieces, or
+ * the start model's configuration if there is one. nvdp__pretrainer_model() creates the model,
+ * without weights. */
 nvdp_status nvdp__pretrainer_bert(struct nvdp__pretrainer *trainer, size_t pieces,
                                   struct nvdp_bert_config *bert);
 nvdp_status nvdp__pretrainer_model(struct nvdp__pretrainer *trainer,
                                    const struct nvdp_bert_config *bert);
-/* Opens the whole run, from resolved options up to the first step or, for a resumed run, its
+/* Opens the whole run from resolved options, up to the first step; for a resumed run, up to the
  * next step. */
 nvdp_status nvdp__pretrainer_open(struct nvdp__pretrainer *trainer);
 void nvdp__pretrainer_close(struct nvdp__pretrainer *trainer);
@@ -165,17 +170,18 @@ void nvdp__pretrainer_close(struct nvdp__pretrainer *trainer);
 /* The parts of DIR/state.ckpt that pretraining adds (struct nvdp__job_kind). */
 extern const struct nvdp__state_member nvdp__pretrain_members[];
 nvdp_status nvdp__pretrainer_check_state(void *trainer, const char *path, const json_t *object);
-/* Writes config.json, the second function also model.safetensors. */
+/* Writes config.json; the second function also writes model.safetensors. */
 nvdp_status nvdp__pretrainer_save_config(const struct nvdp__pretrainer *trainer);
 nvdp_status nvdp__pretrainer_save_model(struct nvdp__pretrainer *trainer);
-/* Write pretrain.json; read that of a run to resume; check that its texts are unchanged. */
+/* Write pretrain.json; read pretrain.json of a run to resume; check that the texts of this run
+ * are unchanged. */
 nvdp_status nvdp__pretrainer_write_run(const struct nvdp__pretrainer *trainer);
 nvdp_status nvdp__pretrainer_read_run(struct nvdp__pretrainer *trainer, const char *directory);
 nvdp_status nvdp__pretrainer_check_texts(const struct nvdp__pretrainer *trainer);
 nvdp_status nvdp__pretrainer_write_result(const struct nvdp__pretrainer *trainer,
                                           const struct nvdp_pretrain_result *result);
-/* Computes the digest of the frozen weights, either the word embeddings or whole layers; there
- * must be some. */
+/* Computes the digest of the frozen weights: either the word embeddings or whole layers. Some
+ * weights must be frozen. */
 void nvdp__pretrainer_frozen(const struct nvdp__pretrainer *trainer, char hex[NVDP__DIGEST_HEX]);
 
 /* ---- the parts of a step ---- */

@@ -186,7 +186,7 @@ static const struct nvdp_option pretrain_options[] = {
     {0},
 };
 
-/* The numbers of heads and inner widths follow from these sizes. */
+/* The numbers of heads and the inner widths follow from these sizes. */
 static const struct nvdp__implied implied[] = {
 #define SIZE(name, layers, hidden_size)                                                            \
     {"arch", #name, "layers", #layers}, {"arch", #name, "hidden", #hidden_size},

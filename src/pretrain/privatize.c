@@ -1,5 +1,5 @@
-/* Privatizes a batch's input and draws its targets for the adaptive objectives (model.h).
- * nvdp__privatize, the last function, calls the parts in order. */
+/* Privatizes the input of a batch and draws its targets for the adaptive objectives (model.h).
+ * nvdp__privatize(), the last function, calls the parts in order. */
 #include "pretrain/model.h"
 
 #include "base/array.h"
@@ -9,8 +9,8 @@
 /* Purposes of the draws of a step. */
 enum purpose { OF_INPUT, OF_TARGET, OF_EVALUATION = 2 };
 
-/* Combines step, purpose and number of the row (and of the draw) into a text number; no two
- * draws share a number. */
+/* Combines the step, the purpose and the number of the row (and of the draw) into the number of
+ * a text; no two draws have the same number. */
 static uint64_t first_text(const struct nvdp__privacy_key *key, unsigned purpose, size_t draws) {
     if (key->evaluation) purpose += OF_EVALUATION;
     return ((uint64_t)key->step << 32 | (uint64_t)purpose << 30) + (uint64_t)(key->first * draws);
@@ -69,7 +69,8 @@ size_t nvdp__privatizer_bytes(const struct nvdp__sanitizer_options *options, siz
 
 /* ---- the input ---- */
 
-/* Fills p->token, p->row and p->offset with the tokens to draw; returns their number. */
+/* Fills p->token, p->row and p->offset with the tokens to draw; returns the number of these
+ * tokens. */
 static size_t gather_input(struct nvdp__privatizer *p, const struct nvdp__batch *batch) {
     size_t n = 0;
     for (size_t t = 0; t < batch->texts; t++) {
@@ -105,7 +106,7 @@ static nvdp_status draw_input(struct nvdp__privatizer *p, struct nvdp__batch *ba
 
 /* ---- the targets ---- */
 
-/* Draws all labels of a text one after the other, then those of the next text. */
+/* Draws all labels of a text one after the other, then the labels of the next text. */
 static nvdp_status draw_targets(struct nvdp__privatizer *p, const struct nvdp__batch *batch,
                                 const struct nvdp__masked *masked, uint64_t seed, uint64_t first) {
     const size_t draws = p->targets.labels;
@@ -133,8 +134,8 @@ static nvdp_status draw_targets(struct nvdp__privatizer *p, const struct nvdp__b
     return NVDP_OK;
 }
 
-/* For tokens that masking left unchanged, sets the target to the privatized token in the input.
- * The input has n drawn tokens. */
+/* Sets the target of each token that masking left unchanged to the privatized token in the
+ * input. The input has n drawn tokens. */
 static nvdp_status copy_input(struct nvdp__privatizer *p, const struct nvdp__batch *batch,
                               size_t n) {
     const struct nvdp__masked *targets = &p->targets;

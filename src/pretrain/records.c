@@ -1,6 +1,6 @@
-/* The records of a pretraining run: its result tables (nvdp/result.h), for the coverage of a text, masked-LM scores, a run and
- * its plan; then its files (docs/formats.md), its part of state.ckpt, pretrain.json, the model with config.json, and
- * result.json. */
+/* The records of a pretraining run. First the result tables (nvdp/result.h), for the coverage of a text, masked-LM
+ * scores, a run and the plan of a run. Then the files of a run (docs/formats.md): the run's part of state.ckpt,
+ * pretrain.json, the model with config.json, and result.json. */
 #include "base/base.h"
 
 #include "base/array.h"
@@ -205,7 +205,7 @@ nvdp_status nvdp__pretrainer_check_state(void *trainer, const char *path, const 
 
 /* ---- the run's JSON files ---- */
 
-/* Returns names without folders, and SHA-256 digests, of a list of files. */
+/* Returns the names without folders, and the SHA-256 digests, of a list of files. */
 static json_t *texts_json(const char *const *path, const char (*digest)[NVDP__DIGEST_HEX],
                           size_t count) {
     json_t *list = json_array();
@@ -267,7 +267,7 @@ static nvdp_status statement(const struct nvdp__pretrainer *t, const char *direc
     return nvdp__dp_statement(t->job.dp, t->job.step, &scope, directory, root);
 }
 
-/* Describes the origin of a model for config.json. *out is NULL if memory is short. */
+/* Describes the origin of a model for config.json. *out is NULL if memory is exhausted. */
 static nvdp_status provenance(const struct nvdp__pretrainer *t, json_t **out) {
     const struct nvdp__pretrain_options *c = &t->config;
     nvdp__autoptr(json_decref) json_t *object = json_pack(
@@ -286,7 +286,8 @@ static nvdp_status provenance(const struct nvdp__pretrainer *t, json_t **out) {
         "freeze_layers", c->freeze_layers > 0 ? json_integer((json_int_t)c->freeze_layers) : NULL,
         "privatize", nvdp__adaptive(c->objective) ? privatize_json(c) : NULL, "planted",
         t->secrets.count > 0 ? json_true() : NULL);
-    if (t->job.dp != NULL) { /* reveal nothing of the texts beyond the statement */
+    /* the record must reveal nothing about the texts beyond the statement */
+    if (t->job.dp != NULL) {
         const char *const hidden[] = {"text", "tokens", "masked"};
         for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
             json_object_del(object, hidden[i]);
@@ -316,7 +317,7 @@ nvdp_status nvdp__pretrainer_save_config(const struct nvdp__pretrainer *t) {
                                    "BertForPreTraining", extra);
 }
 
-/* Writes the weights last, so that the record never counts fewer steps than the weights had. */
+/* Writes the weights last, so that the record never counts fewer steps than were done for the weights. */
 nvdp_status nvdp__pretrainer_save_model(struct nvdp__pretrainer *t) {
     NVDP_TRY(nvdp__pretrainer_save_config(t));
     return nvdp__checkpoint_save_as(&t->model.dev, t->config.out, &t->model.params,

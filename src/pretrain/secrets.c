@@ -1,5 +1,6 @@
-/* Plants secrets into a training text (corpus.h), for pretraining and for the exposure attack:
- * the words that may form secrets, the file of secrets, then their places in the text. */
+/* Plants secrets into a training text (corpus.h), for pretraining and for the exposure attack.
+ * The file has, in this order, the words that may form secrets, the file of secrets, and the
+ * places of secrets in the text. */
 #include "pretrain/corpus.h"
 
 #include "base/array.h"
@@ -14,7 +15,7 @@ static const char kind[] = "secrets/1";
 enum { MAX_SECRETS = 1 << 20, MAX_PLANTS = 1 << 28, TENTH = 10 };
 static const double COIN = 0.5;
 
-/* Random quantities of a secret, by the number of their stream. */
+/* The random quantities of a secret; the value is the number of the stream. */
 enum draw { DRAW_WORDS, DRAW_COIN, DRAW_PLACES };
 
 static struct nvdp__stream stream_of(const struct nvdp__secrets *secrets, enum draw what,
@@ -37,7 +38,8 @@ static bool is_whole_word(const struct nvdp_tokenizer *tokenizer, int32_t id) {
     return true;
 }
 
-/* Pieces that begin a word and are letters and digits alone: no special ones, marks, [unused1]. */
+/* Lists the pieces that begin a word and consist of letters and digits: no special pieces,
+ * punctuation marks, or [unused1]. */
 static nvdp_status whole_words(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                int32_t **words, size_t *count) {
     const size_t pieces = nvdp_tokenizer_size(tokenizer);
@@ -61,7 +63,7 @@ static nvdp_status whole_words(struct nvdp_context *ctx, const struct nvdp_token
 
 /* One entry of the list "secrets"; it stands for `count` similar secrets. */
 struct entry {
-    const char *where; /* "FILE: secrets[3]" */
+    const char *where; /* such as "FILE: secrets[3]", for messages */
     const char *form, *place, *include;
     const json_t *tokens, *planted;
     int64_t count, occurrences;
@@ -254,7 +256,7 @@ void nvdp__secrets_release(struct nvdp__secrets *secrets) {
 
 /* ---- places ---- */
 
-/* Draws a uniform token of the text and moves back to the beginning of its word. */
+/* Chooses a token of the text uniformly, and moves back to the beginning of the token's word. */
 static uint64_t draw_place(struct nvdp__stream *stream, const struct nvdp__corpus *corpus,
                            const struct nvdp__piece_table *pieces) {
     uint64_t at = nvdp__stream_below(stream, corpus->tokens);
@@ -270,7 +272,8 @@ nvdp_status nvdp__plants_create(struct nvdp_context *ctx, const char *path,
                                 struct nvdp__plants *plants) {
     nvdp__auto(nvdp__plants_release) struct nvdp__plants made = {.secrets = secrets,
                                                                  .text = corpus->tokens};
-    size_t places = 0, windows = 0, tokens = 0; /* tokens of the secrets in the text */
+    /* `tokens` is the number of tokens of the secrets in the text */
+    size_t places = 0, windows = 0, tokens = 0;
     for (size_t i = 0; i < secrets->count; i++) {
         const struct nvdp__secret *secret = &secrets->at[i];
         *(secret->window ? &windows : &places) += secret->occurrences;

@@ -1,6 +1,6 @@
-/* nvdp_pretrain. In order: the parts of a step that are specific to pretraining (job/job.h), which are the gradient of a
- * batch, the gradients of private examples, losses, the log, and evaluations and models between steps; the loop over epochs;
- * the whole run, and its plan. */
+/* Implements nvdp_pretrain(). First the parts of a step that are specific to pretraining (job/job.h): the gradient
+ * of a batch, the gradients of private examples, losses, the log, and evaluations and models between steps. Then the
+ * loop over epochs, the whole run, and the plan of a run. */
 #include "pretrain/pretrainer.h"
 
 #include "base/json.h"
@@ -57,7 +57,7 @@ static nvdp_status batch_gradient(void *run, struct nvdp__pass *pass) {
                                          .all_heads = (size_t)masked};
     }
     nvdp__grad_sum_begin(t->job.sum, true);
-    if (own.count == 0) { /* in a process without examples */
+    if (own.count == 0) { /* this process has no examples */
         struct nvdp__params *params = &t->model.params;
         nvdp__grad_begin(&t->model.dev, params);
         nvdp__grad_rows(params, 0, NULL);
@@ -101,7 +101,7 @@ static nvdp_status diverged(void *run) {
                       t->job.step + 1, r->total, r->norm, r->lr);
 }
 
-/* Logs means since the last line. */
+/* Logs the means since the last line. */
 static nvdp_status log_step(struct nvdp__pretrainer *t) {
     struct nvdp__pretrain_state *s = &t->state;
     double masked = fmax(s->sum_masked, 1);
@@ -177,7 +177,8 @@ static nvdp_status due(void *run) {
         NVDP_TRY(nvdp__params_same(t->ctx, &t->model.params));
     if (is_due(t, t->config.eval_every)) NVDP_TRY(nvdp__pretrainer_evaluate(t));
     if (!is_due(t, t->config.save_every) || nvdp__rank(t->ctx) != 0) return NVDP_OK;
-    if (t->job.dp != NULL) NVDP_TRY(nvdp__job_save(&t->job)); /* before the model of its steps */
+    /* saves the state before the model of the same step */
+    if (t->job.dp != NULL) NVDP_TRY(nvdp__job_save(&t->job));
     return nvdp__pretrainer_save_model(t);
 }
 
@@ -227,7 +228,8 @@ static nvdp_status train(struct nvdp__pretrainer *t) {
         }
         if (!loaded) NVDP_TRY(load_epoch(t));
         loaded = true;
-        if (t->state.epoch_row >= t->examples.count) continue; /* resumed at an epoch's end */
+        /* the run was resumed at the end of an epoch */
+        if (t->state.epoch_row >= t->examples.count) continue;
         NVDP_TRY(nvdp__job_advance(&t->job));
     }
     nvdp__meter_end(&t->job.meter);
@@ -236,8 +238,7 @@ static nvdp_status train(struct nvdp__pretrainer *t) {
 
 /* ---- nvdp_pretrain and its plan ---- */
 
-/* Sets the options. A resumed run keeps its own configuration, except for the options of this
- * call. */
+/* Sets the options. A resumed run keeps its configuration, except for options that concern only this call. */
 static nvdp_status take_options(struct nvdp__pretrainer *t,
                                 const struct nvdp__pretrain_options *options) {
     t->config = *options;
@@ -304,7 +305,8 @@ nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain
     return NVDP__HAND_OVER(out, result);
 }
 
-/* Converts a configuration into a plain struct; free() its lists of files, *text and *eval_text. */
+/* Converts a configuration into a plain struct; the caller frees the lists of files, *text and *eval_text, with
+ * free(). */
 static nvdp_status open_config(struct nvdp_context *ctx, const struct nvdp_config *config,
                                struct nvdp__pretrain_options *options, const char ***text,
                                const char ***eval_text) {
@@ -353,7 +355,7 @@ nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_confi
         if (!nvdp__exists(path) || nvdp__is_directory(path))
             return nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such file", path);
     }
-    size_t pieces = c->vocab_size; /* upper bound if a vocabulary is trained */
+    size_t pieces = c->vocab_size; /* an upper bound if a vocabulary is trained */
     if (c->vocab != NULL || c->init != NULL) {
         NVDP_TRY(nvdp__pretrainer_open_vocabulary(&t));
         pieces = nvdp_tokenizer_size(t.tokenizer);
@@ -363,7 +365,7 @@ nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_confi
     NVDP_TRY(nvdp__pretrain_model_plan(&t.model, c->batch, c->length,
                                        nvdp__batcher_masked(c->batch, c->length, c->mask_prob),
                                        &floats));
-    size_t vectors = 4; /* values, gradients, two moments */
+    size_t vectors = 4; /* values, gradients and two moments */
     size_t privatizer =
         nvdp__adaptive(t.config.objective)
             ? nvdp__privatizer_bytes(&c->sanitizer, pieces, bert.hidden_size, c->batch, c->length)

@@ -1,6 +1,5 @@
-/* Opens the vocabulary of a pretraining run for open.c: trained on the text, read from a file,
- * or copied from the start model. nvdp__pretrainer_open_vocabulary, near the end, selects among
- * them. */
+/* Opens the vocabulary of a pretraining run for open.c: a vocabulary that is trained on the text, read from a file,
+ * or copied from the start model. nvdp__pretrainer_open_vocabulary(), near the end, selects one of these. */
 #include "pretrain/pretrainer.h"
 
 #include "base/array.h"
@@ -25,8 +24,7 @@ static struct nvdp__normalization rules_of(const struct nvdp__pretrain_options *
         .lower_case = !config->cased, .strip_accents = !config->cased, .chinese_characters = true};
 }
 
-/* Replaces the counts by noised ones, so that all later steps, including the log, see only
- * these. */
+/* Replaces the counts by counts with noise, so that all later steps, including the log, use only these counts. */
 static nvdp_status privatize_counts(struct nvdp__pretrainer *t, struct nvdp__word_counts *counts) {
     struct nvdp__release_key key;
     struct nvdp__word_counts noised = {.ctx = t->ctx};
@@ -59,7 +57,7 @@ static nvdp_status train_vocabulary(struct nvdp__pretrainer *t) {
     return NVDP_OK;
 }
 
-/* Shares rank 0's vocabulary with all processes, because a private vocabulary is random. */
+/* Copies the vocabulary of rank 0 to all processes, because a private vocabulary is random. */
 static nvdp_status share_vocabulary(struct nvdp__pretrainer *t) {
     if (nvdp__ranks(t->ctx) == NULL) return NVDP_OK;
     NVDP_TRY(nvdp__rank_share(t->ctx, sizeof t->vocabulary_size, &t->vocabulary_size));
@@ -69,8 +67,8 @@ static nvdp_status share_vocabulary(struct nvdp__pretrainer *t) {
     return nvdp__rank_share(t->ctx, t->vocabulary_size, t->vocabulary);
 }
 
-/* Reads the vocabulary of a directory, and its tokenizer_config.json, to which the names of the special tokens are
- * added. The model's folder gets both. */
+/* Reads the vocabulary of a directory and its tokenizer_config.json, to which the names of the special tokens are
+ * added. Both are written to the model's folder. */
 static nvdp_status copy_from(struct nvdp__pretrainer *t, const char *directory) {
     NVDP_TRY(nvdp_tokenizer_load(t->ctx, directory, &t->tokenizer));
     NVDP_TRY(nvdp__wordpiece_only(t->ctx, t->tokenizer));
@@ -118,8 +116,8 @@ static nvdp_status make_tokenizer(struct nvdp__pretrainer *t) {
                                        : nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory");
 }
 
-/* Reads the privacy of the vocabulary. A given vocabulary with vocab_privacy.json in its folder
- * may be that of the texts to be trained on. */
+/* Reads the privacy of the vocabulary. A given vocabulary with vocab_privacy.json in its folder may come from the
+ * texts to be trained on. */
 static nvdp_status read_privacy(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     nvdp__autoptr(json_decref) json_t *read = NULL;

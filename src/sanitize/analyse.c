@@ -27,7 +27,8 @@ size_t nvdp__token_texts_count(const struct nvdp__token_texts *texts, size_t voc
     return known;
 }
 
-/* Draws *n tokens with the probabilities `prior`.  If prior is NULL, draws at most count tokens without replacement. */
+/* Draws *n tokens with the probabilities `prior`. If prior is NULL, draws at most `count` tokens without
+ * replacement. */
 static nvdp_status choose_tokens(struct nvdp_context *ctx, size_t count, const double *prior,
                                  uint64_t seed, size_t *n, int32_t **out) {
     const struct nvdp__noise noise = {.seed = seed};
@@ -100,7 +101,7 @@ nvdp_status nvdp_distances_measure(struct nvdp_context *ctx, const struct nvdp_v
 
 /* ---- deniability ---- */
 
-/* Summarizes n values, and sorts them. */
+/* Summarizes n values, after sorting them. */
 static struct nvdp_summary summary_of(size_t n, double *value) {
     static const double share[5] = {.05, .25, .5, .75, .95};
     double quantile[5] = {0}, sum = 0;
@@ -136,7 +137,7 @@ nvdp_status nvdp_deniability_measure(struct nvdp_context *ctx, const struct nvdp
     made.s_w = summary_of(made.tokens, distinct);
     made.s_star = summary_of(came_out, sources);
     for (size_t i = 0; i < made.tokens; i++) {
-        same[i] = fabs(log(same[i])); /* 0, not -0 */
+        same[i] = fabs(log(same[i])); /* fabs() turns -0 into 0 */
         distinct[i] = log(distinct[i]);
     }
     made.h_0 = summary_of(made.tokens, distinct);

@@ -1,11 +1,11 @@
-/* Writes files of kind representations/1 for nvdp sanitize: the noised word vector of every token, for a provider to
- * train from (docs/formats.md).
+/* Writes files of kind representations/1 for nvdp sanitize: the word vector of every token with noise, from which a
+ * provider trains (docs/formats.md).
  *
  *     phi(x) + N,  density of N ~ exp(-eta |N|)                           Qu et al. 2021, Eq. 3
  *
- * The vectors are drawn in double and rounded to a grid that depends only on the table and eta: the possible values,
- * and how dense they lie, must not depend on the token (Mironov 2012).  The grid is {-2048 ... 2048} h, where h is
- * the smallest power of two for which it reaches
+ * The vectors are drawn in double and rounded to a grid that depends only on the table and eta: the possible values and
+ * their spacing must not depend on the token (Mironov 2012). The grid is {-2048 ... 2048} h, where h is the smallest
+ * power of two for which the grid reaches
  *
  *     max |phi_k|  +  8 sqrt(d + 1) / eta,        sqrt(d + 1) / eta: sd of a coordinate of N.
  *
@@ -37,7 +37,8 @@ static double grid_step(const struct nvdp_vectors *vectors, double eta) {
             largest = fmax(largest, fabs(row[k]));
     }
     const double step = exp2(ceil(log2((largest + 8 * sqrt((double)dim + 1) / eta) / GRID_STEPS)));
-    return fmin(fmax(step, 0x1p-24), 16); /* float16: its smallest step, and below 65504 */
+    /* the smallest step of float16; and the grid must end below 65504 */
+    return fmin(fmax(step, 0x1p-24), 16);
 }
 
 static void to_grid(size_t n, const double *x, double step, float *out) {
@@ -47,7 +48,7 @@ static void to_grid(size_t n, const double *x, double step, float *out) {
 
 /* ---- writing ---- */
 
-/* Reads the files twice, in chunks: first to count, then to draw. */
+/* The state of writing. The files are read twice, in chunks: first to count, then to draw. */
 struct writer {
     struct nvdp_context *ctx;
     const struct nvdp__represent *of;
@@ -57,13 +58,13 @@ struct writer {
     struct nvdp__row_chunks *classes; /* the file that defines the classes */
     struct nvdp__row_chunks *file_rows;
     struct nvdp__text_batch batch;
-    size_t columns, rows; /* texts per row; rows of all files */
+    size_t columns, rows; /* texts per row; number of rows of all files */
     bool labeled;
-    size_t empty; /* rows of the current file */
-    /* position of the second pass */
+    size_t empty; /* number of rows of the current file without a word */
+    /* position in the second pass */
     size_t row, token;
     double step;
-    /* of CHUNK_TEXTS rows */
+    /* values of CHUNK_TEXTS rows */
     int64_t *offset, *id;
     int32_t *split;
     float *label;
@@ -99,7 +100,7 @@ static nvdp_status draw_batch(struct writer *writer, uint64_t number) {
                                sizeof *writer->points));
         NVDP_TRY(nvdp__reserve(writer->ctx, &writer->values, &writer->value_capacity, n,
                                sizeof *writer->values));
-        /* offsets of these texts from 0, for the call */
+        /* the call needs offsets of these texts that begin at 0 */
         for (size_t i = first; i <= next; i++)
             batch->offset[i] -= start;
         nvdp_status status = nvdp_dchi_perturb(
@@ -116,7 +117,7 @@ static nvdp_status draw_batch(struct writer *writer, uint64_t number) {
     return NVDP_OK;
 }
 
-/* Writes the columns per row: offset, id, split and label. */
+/* Writes the columns that have a value per row: offset, id, split and label. */
 static nvdp_status write_columns(struct writer *writer, int32_t split,
                                  const struct nvdp__text_row *row, size_t n) {
     const size_t texts = n * writer->columns;
@@ -145,7 +146,7 @@ static nvdp_status changed(const struct writer *writer) {
                       writer->rows);
 }
 
-/* Counts or draws some rows of a split.  `first` is the index of the first text in its file. */
+/* Counts or draws some rows of a split. `first` is the index of the first text in its file. */
 static nvdp_status take(struct writer *writer, size_t s, const struct nvdp__text_row *row, size_t n,
                         uint64_t first, bool draw) {
     struct nvdp__sanitized *done = writer->done;
@@ -266,7 +267,7 @@ nvdp_status nvdp__represent(struct nvdp_context *ctx, const struct nvdp__represe
                           NVDP__ITEMS(writer.label, CHUNK_TEXTS)));
     for (size_t s = 0; s < NVDP__SANITIZE_SPLITS; s++) {
         if (of->path[s] == NULL) continue;
-        NVDP_TRY(nvdp__check_regular(ctx, of->path[s])); /* it is read twice */
+        NVDP_TRY(nvdp__check_regular(ctx, of->path[s])); /* the file is read twice */
         writer.format[s] = NVDP__TABLE_LINES;
         if (!of->lines)
             NVDP_TRY(nvdp__table_chunks_format(ctx, nvdp__task_layout(of->config.task), of->path[s],

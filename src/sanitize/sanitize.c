@@ -1,8 +1,8 @@
 /* Implements nvdp sanitize: privatizes texts token by token, in a task's files, which keep their layout, or in the
  * lines of a text.
  *
- * A file is read in chunks of some thousand rows, which are tokenized, drawn and written to a temporary file.  The
- * files get their names when all are complete. */
+ * A file is read in chunks of some thousand rows, which are tokenized, drawn and written to a temporary file. The
+ * files get their final names when all files are complete. */
 #include "sanitize/sanitize.h"
 
 #include "base/array.h"
@@ -26,7 +26,7 @@ struct options {
     uint64_t seed, insecure_seed;
     bool overwrite;
     size_t measure_tokens, draws;
-    bool insecure, seeded; /* options insecure-seed and seed were given */
+    bool insecure, seeded; /* true if the options insecure-seed and seed were given */
 };
 
 /* --- options --- */
@@ -146,14 +146,15 @@ const struct nvdp__kind nvdp__kind_sanitize = {"sanitize", {&schema}};
 /* One file: a split of the task, or lines. */
 struct part {
     char *path;       /* path to read */
-    const char *name; /* name of a split's file; NULL: lines */
-    char *made_name;  /* owned: name of the output, if there is one */
+    const char *name; /* name of the file of a split; NULL for lines */
+    char *made_name;  /* owned: name of the output, if the output has a name */
     enum nvdp__table_format format;
-    size_t columns;   /* in the header */
-    size_t text[2];   /* columns with texts */
-    size_t texts;     /* texts per row: 1 or 2 */
-    bool *made;       /* [columns] derived from a text column: left empty */
-    json_t *names[3]; /* names of columns: privatized, emptied, kept */
+    size_t columns; /* number of columns in the header */
+    size_t text[2]; /* indices of the columns with texts */
+    size_t texts;   /* texts per row: 1 or 2 */
+    /* [columns] true if the column is derived from a text column and is therefore emptied */
+    bool *made;
+    json_t *names[3]; /* names of the columns that are privatized, emptied and kept */
     size_t not_utf8, empty;
     struct nvdp__output output;
 };
@@ -161,45 +162,46 @@ struct part {
 struct sanitize {
     struct nvdp_context *ctx;
     const struct nvdp__sanitize_source *source;
-    const struct options *options;          /* NULL: the texts are only counted */
-    struct nvdp_sanitizer *sanitizer, *own; /* own: the sanitizer if this work made it */
+    const struct options *options;          /* NULL if the texts are only counted */
+    struct nvdp_sanitizer *sanitizer, *own; /* `own` is the sanitizer if this struct owns it */
     struct nvdp__layout layout;
     struct part part[SPLITS];
     size_t parts;
-    nvdp_write_fn write; /* receives the lines if there is no `out` */
+    nvdp_write_fn write; /* receives the lines if there is no option `out` */
     void *user;
-    const uint64_t *noise; /* seed of the draws; NULL: the operating system */
+    const uint64_t *noise; /* seed of the draws; NULL for the randomness of the operating system */
     struct nvdp__sanitized done;
     struct nvdp_sanitize_result result;
     struct nvdp__meter meter;
-    pthread_t digesting; /* computes the digest of the vectors, if there are many */
+    pthread_t digesting; /* thread that computes the digest of the vectors, if there are many */
     bool digests;
-    uint64_t bytes; /* bytes read from the previous files */
+    uint64_t bytes; /* number of bytes read from the previous files */
     struct nvdp_dataset_config config;
-    bool vectors;                     /* write vectors, as one file */
-    bool folder;                      /* write a folder; otherwise a file or lines */
-    DIR *lock;                        /* of the folder */
-    struct nvdp__table_chunks *input; /* of the current pass over a file */
+    bool vectors;                     /* true to write vectors, as one file */
+    bool folder;                      /* true to write a folder; false to write a file or lines */
+    DIR *lock;                        /* lock of the folder */
+    struct nvdp__table_chunks *input; /* input of the current pass over a file */
     /* rows of one chunk */
     struct chunk {
         struct nvdp__field *field; /* [rows][columns] */
-        struct nvdp__field *bytes; /* [rows] as in the file */
+        struct nvdp__field *bytes; /* [rows] bytes of each row as in the file */
         size_t rows, field_capacity, bytes_capacity;
-        uint64_t row; /* index in the file */
+        uint64_t row; /* index of the row in the file */
     } chunk;
     struct nvdp__text_batch batch;
     char *text; /* output of the current rows */
     size_t size, text_capacity;
 };
 
-/* The purposes for which the texts are read. */
+/* The purposes for which texts are read. */
 enum purpose { COMPARE, COUNT, WRITE };
 
 /* --- columns --- */
 
 enum { PRIVATIZED, EMPTIED, KEPT };
 
-/* Recognizes columns that repeat a text, such as MNLI's sentence1_parse, by a name that begins with the text's. */
+/* Returns true for a column that repeats a text, such as MNLI's sentence1_parse: its name begins with the name of
+ * the text's column. */
 static bool is_made_of(const struct nvdp__layout *layout, struct nvdp__field name,
                        const char *text) {
     const size_t size = text == NULL ? 0 : strlen(text);
@@ -210,7 +212,7 @@ static bool is_made_of(const struct nvdp__layout *layout, struct nvdp__field nam
            name.text[size] == '_';
 }
 
-/* Returns the use of a column, from its name.  *which is the index of the text. */
+/* Returns the use of a column according to its name. *which is the index of the text. */
 static int use_of(const struct nvdp__layout *layout, struct nvdp__field name, size_t *which) {
     const char *const texts[2] = {layout->text, layout->pair};
     for (size_t i = 0; i < 2; i++) {
@@ -221,7 +223,7 @@ static int use_of(const struct nvdp__layout *layout, struct nvdp__field name, si
                                                                                     : KEPT;
 }
 
-/* Reports a column, once.  A name that is not UTF-8 is reported as in messages, without its quotes. */
+/* Reports a column, once. A name that is not UTF-8 is reported with escapes, as in messages, but without quotes. */
 static nvdp_status report_column(struct sanitize *work, struct part *part, int use,
                                  struct nvdp__field name) {
     const json_t *item;
@@ -240,7 +242,7 @@ static nvdp_status report_column(struct sanitize *work, struct part *part, int u
                : nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory");
 }
 
-/* Reads the header from the file's first row.  *pending is set if that row has data. */
+/* Reads the header from the first row of the file. *pending is set if that row has data. */
 static nvdp_status read_header(struct sanitize *work, struct part *part, bool *pending) {
     const struct nvdp__layout *layout = &work->layout;
     const struct nvdp__tsv *tsv = &work->input->tsv;
@@ -284,8 +286,8 @@ static nvdp_status put(struct sanitize *work, const char *bytes, size_t count) {
     return NVDP__PUSH_ALL(work->ctx, work->text, work->size, work->text_capacity, count, bytes);
 }
 
-/* Writes a cell: in a format with quotes in quotes, if it needs them or with `always`.  Quotes inside are doubled
- * (RFC 4180). */
+/* Writes a cell. In a format with quotes, the cell is quoted if it needs quotes or if `always`. Quotes inside are
+ * doubled (RFC 4180). */
 static nvdp_status put_cell(struct sanitize *work, enum nvdp__table_format format,
                             struct nvdp__field cell, bool always) {
     const char separator = nvdp__separator(format);
@@ -299,8 +301,8 @@ static nvdp_status put_cell(struct sanitize *work, enum nvdp__table_format forma
     return put(work, "\"", 1);
 }
 
-/* Writes a row with new texts, or the header if `texts` is NULL.  Quoted TSV is recognized by quotes around its names,
- * so they are always quoted. */
+/* Writes a row with new texts, or the header if `texts` is NULL. Quoted TSV is recognized by quotes around the names
+ * of columns, so these names are always quoted. */
 static nvdp_status put_row(struct sanitize *work, const struct part *part,
                            const struct nvdp__field *field, const struct nvdp__batch_text *texts) {
     const enum nvdp__table_format format = part->format;
@@ -320,7 +322,7 @@ static nvdp_status put_row(struct sanitize *work, const struct part *part,
     return NVDP_OK;
 }
 
-/* Writes what was put: to the part's file, or without one to the caller. */
+/* Writes the buffered output: to the part's file, or to the caller if there is no file. */
 static nvdp_status emit(struct sanitize *work, struct part *part) {
     if (part->output.file != NULL) return nvdp__output_write(&part->output, work->text, work->size);
     if (work->write(work->text, work->size, work->user)) return NVDP_OK;
@@ -339,9 +341,9 @@ static nvdp_status put_json_string(struct sanitize *work, const char *text) {
     return put(work, "\"", 1);
 }
 
-/* --- JSON objects known to be valid: finds members in place --- */
+/* --- JSON objects that are known to be valid: members are found in place --- */
 
-/* Parses the value at *at, and moves *at behind it and the blanks that follow. */
+/* Parses the value at *at, and moves *at to the end of the value and of the blanks after it. */
 static nvdp_status take_value(struct sanitize *work, const char **at, const char *end,
                               json_t **out) {
     json_error_t where;
@@ -353,8 +355,8 @@ static nvdp_status take_value(struct sanitize *work, const char **at, const char
     return NVDP_OK;
 }
 
-/* Writes the line with new values for its texts and for members that repeat them.  Copies everything else byte by
- * byte. */
+/* Writes the line with new values for the texts and for members that repeat the texts. Copies everything else byte
+ * by byte. */
 static nvdp_status put_object(struct sanitize *work, struct part *part, struct nvdp__field line,
                               const struct nvdp__batch_text *texts) {
     const char *at = memchr(line.text, '{', line.size), *const end = line.text + line.size;
@@ -363,11 +365,11 @@ static nvdp_status put_object(struct sanitize *work, struct part *part, struct n
     while (at < end && (at = memchr(at, '"', (size_t)(end - at))) != NULL) {
         nvdp__autoptr(json_decref) json_t *key = NULL, *value = NULL;
         size_t which;
-        NVDP_TRY(take_value(work, &at, end, &key)); /* which may have escapes */
+        NVDP_TRY(take_value(work, &at, end, &key)); /* the key may have escapes */
         const struct nvdp__field name = {json_string_value(key), json_string_length(key)};
         const int use = use_of(&work->layout, name, &which);
         NVDP_TRY(report_column(work, part, use, name));
-        for (at++; nvdp__is_one_of(*at, " \t\r\n");) /* behind the colon */
+        for (at++; nvdp__is_one_of(*at, " \t\r\n");) /* after the colon */
             at++;
         const size_t before = (size_t)(at - copied);
         NVDP_TRY(take_value(work, &at, end, &value));
@@ -378,7 +380,7 @@ static nvdp_status put_object(struct sanitize *work, struct part *part, struct n
         }
     }
     NVDP_TRY(put(work, copied, (size_t)(end - copied)));
-    for (size_t i = start; i < work->size; i++) /* an object of an array may have several lines */
+    for (size_t i = start; i < work->size; i++) /* an object in an array may have several lines */
         if (work->text[i] == '\n' || work->text[i] == '\r') work->text[i] = ' ';
     return NVDP_OK;
 }
@@ -415,7 +417,7 @@ static void copy_example(struct nvdp__field from, char to[NVDP_SANITIZE_EXAMPLE_
     size_t size =
         from.size < NVDP_SANITIZE_EXAMPLE_SIZE ? from.size : NVDP_SANITIZE_EXAMPLE_SIZE - 1;
     while (size > 0 && size < from.size && ((unsigned char)from.text[size] & 0xC0) == 0x80)
-        size--; /* not within a character */
+        size--; /* moves out of the middle of a character */
     memcpy(to, from.text, size);
     to[size] = '\0';
 }
@@ -439,11 +441,11 @@ static void count_batch(struct sanitize *work, struct part *part) {
     }
 }
 
-/* Does with the rows of the chunk what the pass is for. */
+/* Compares, counts or draws the rows of the chunk, according to the purpose of the pass. */
 static nvdp_status flush(struct sanitize *work, struct part *part, enum purpose purpose) {
     struct chunk *chunk = &work->chunk;
     struct nvdp__text_batch *batch = &work->batch;
-    /* Each split has its own streams, which do not depend on the presence of other splits. */
+    /* Each split has separate streams, which do not depend on the presence of other splits. */
     const uint64_t split = (uint64_t)(part - work->part);
     if (chunk->rows == 0) return NVDP_OK;
     NVDP_TRY(nvdp__check_cancelled(work->ctx, "sanitize: cancelled"));
@@ -481,7 +483,7 @@ static nvdp_status flush(struct sanitize *work, struct part *part, enum purpose 
 
 /* --- a file --- */
 
-/* Reads the first row, which has names except in files of lines and bare CoLA files. */
+/* Reads the first row. This row has names, except in files of lines and in CoLA files without a header. */
 static nvdp_status begin_file(struct sanitize *work, struct part *part, enum purpose purpose) {
     bool pending = true, row;
     part->not_utf8 = part->empty = 0;
@@ -517,7 +519,7 @@ static nvdp_status pass(struct sanitize *work, struct part *part, enum purpose p
     }
     if (work->chunk.row == 0 && part->name != NULL)
         return nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s: expected rows, found none", part->path);
-    if (purpose == WRITE && part->name != NULL) /* in the words used in training */
+    if (purpose == WRITE && part->name != NULL) /* in the words that training uses */
         nvdp__table_log_texts(work->ctx, part->path, part->not_utf8, part->empty, work->chunk.row);
     work->bytes += input.read;
     return NVDP_OK;
@@ -535,7 +537,8 @@ static nvdp_status pass_all(struct sanitize *work, enum purpose purpose) {
     for (size_t i = 0; i < SPLITS; i++) {
         const char *path = work->part[i].path;
         if (path == NULL) continue;
-        if (purpose != WRITE) NVDP_TRY(nvdp__check_regular(work->ctx, path)); /* it is read again */
+        /* the file is read again */
+        if (purpose != WRITE) NVDP_TRY(nvdp__check_regular(work->ctx, path));
         total += file_bytes(path);
     }
     work->bytes = 0;
@@ -553,7 +556,7 @@ static const char *base_name(const char *path) {
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
-/* Names the output as the input, without .gz or .xz; an array of objects becomes JSON lines. */
+/* Gives the output the name of the input, without .gz or .xz; an array of objects becomes JSON lines. */
 static nvdp_status name_output(struct sanitize *work, struct part *part) {
     NVDP_TRY(NVDP__MADE(part->made_name = nvdp__strdup(work->ctx, base_name(part->path))));
     char *end = strrchr(part->made_name, '.');
@@ -621,7 +624,7 @@ static nvdp_status open_outputs(struct sanitize *work) {
         return nvdp__output_open(work->ctx, folder, &work->part[0].output);
     }
     NVDP_TRY(nvdp__outdir_lock(work->ctx, folder,
-                               &work->lock)); /* removes what an interrupted call drew */
+                               &work->lock)); /* removes the draws of an interrupted call */
     NVDP_TRY(nvdp__outdir_check(work->ctx, folder, work->options->overwrite, "{overwrite}"));
     for (size_t i = 0; i < SPLITS; i++) {
         if (work->part[i].path == NULL) continue;
@@ -637,7 +640,7 @@ static struct nvdp__path statement_path(const struct sanitize *work, const char 
                         : nvdp__path_format("%s.%s", work->options->out, name);
 }
 
-/* Removes files with the split's name that will not be replaced: they have other texts. */
+/* Removes files with the name of the split that will not be replaced, because they have other texts. */
 static nvdp_status remove_older(const struct sanitize *work, const struct part *part) {
     const int stem = (int)(strrchr(part->name, '.') - part->name);
     for (size_t i = 0; nvdp__table_ends[i] != NULL; i++) {
@@ -651,7 +654,7 @@ static nvdp_status remove_older(const struct sanitize *work, const struct part *
     return NVDP_OK;
 }
 
-/* Commits, once everything is on disk, first the texts and then the statements. */
+/* Commits the texts, then the statements, once everything is on disk. */
 static nvdp_status publish(struct sanitize *work) {
     nvdp__auto(nvdp__output_abort) struct nvdp__output privacy = {0}, statement = {0};
     static const char *const names[] = {"privacy.json", "statement.txt", "measured.json",
@@ -659,7 +662,7 @@ static nvdp_status publish(struct sanitize *work) {
     const bool has_statement = work->options->out != NULL;
     for (size_t i = 0; i < SPLITS; i++)
         if (work->part[i].output.file != NULL) NVDP_TRY(nvdp__output_flush(&work->part[i].output));
-    if (has_statement) { /* to temporary files on the disk */
+    if (has_statement) { /* writes the statements to temporary files on the disk */
         nvdp__autoptr(json_decref) json_t *object =
             nvdp__sanitized_json(&work->done, work->result.statement);
         if (object == NULL) return nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory");
@@ -670,7 +673,8 @@ static nvdp_status publish(struct sanitize *work) {
         NVDP_TRY(nvdp__output_printf(&statement, "%s\n", work->result.statement));
         NVDP_TRY(nvdp__output_flush(&statement));
     }
-    /* statements and measurements of earlier texts go before new texts appear, so that no failure leaves false ones */
+    /* statements and measurements of earlier texts are removed before new texts appear, so that no failure leaves
+     * false statements */
     if (work->folder) NVDP_TRY(nvdp__outdir_remove(work->ctx, work->options->out, names, 4));
     for (size_t i = 0; i < 2 && has_statement && !work->folder; i++)
         NVDP_TRY(nvdp__remove(work->ctx, statement_path(work, names[i]).text));
@@ -683,7 +687,7 @@ static nvdp_status publish(struct sanitize *work) {
     return has_statement ? nvdp__output_commit(&statement, true) : NVDP_OK;
 }
 
-/* Refuses a vocabulary of the own words of another task: it must be the task of the texts. */
+/* Fails if the vocabulary consists of the words of another task: the task must be the task of the texts. */
 static nvdp_status check_own_words(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
                                    const char *task) {
     enum nvdp_task_id given;
@@ -799,13 +803,13 @@ static void end_digest(struct sanitize *work) {
     work->digests = false;
 }
 
-/* Chooses the sensitive words, and describes the sanitizer.  Counts the tokens first if the choice depends on them.
- * Fails, before anything is written, if a private text is among the public ones. */
+/* Chooses the sensitive words, and describes the sanitizer. Counts the tokens first if the choice depends on the
+ * counts. Fails, before anything is written, if a private text is among the public texts. */
 static nvdp_status choose(struct sanitize *work) {
     if (nvdp_sanitizer_dchi(work->sanitizer) == NULL) NVDP_TRY(pass_all(work, COUNT));
     NVDP_TRY(nvdp__sanitizer_choose(work->ctx, work->sanitizer));
     const struct nvdp__public_texts *public = work->sanitizer->public;
-    /* there are texts to compare with, which the owner does not declare to be chosen independently */
+    /* true if there are public texts that the owner does not declare to be chosen independently */
     const bool compared =
         public[NVDP__OF_VOCABULARY].keys.count + public[NVDP__OF_SENSITIVE].keys.count > 0;
     const char *text = work->source->text;
@@ -818,7 +822,7 @@ static nvdp_status choose(struct sanitize *work) {
     if (compared) NVDP_TRY(pass_all(work, COMPARE));
     if (compared) NVDP_TRY(nvdp__sanitizer_check_public(work->sanitizer));
     work->done.info = (struct nvdp_sanitizer_info)NVDP_RESULT(struct nvdp_sanitizer_info);
-    /* a digest takes one thread seconds per gigabyte, so other work goes on meanwhile */
+    /* a digest takes seconds per gigabyte in one thread, so other work continues meanwhile */
     const struct nvdp_vectors *vectors = work->sanitizer->vectors;
     work->digests = nvdp_context_threads(work->ctx) > 1 &&
                     vectors->count > NVDP__FEW_NUMBERS / vectors->dim &&
@@ -830,7 +834,7 @@ static nvdp_status choose(struct sanitize *work) {
     return NVDP_OK;
 }
 
-/* Privatizes the texts: their tokens, or with a mechanism of vectors the vectors of tokens. */
+/* Privatizes the texts token by token; with a mechanism of vectors, writes the vectors of tokens. */
 static nvdp_status privatize(struct sanitize *work) {
     if (!work->vectors) {
         NVDP_TRY(open_outputs(work));

@@ -1,6 +1,6 @@
-/* Sanitizers: a table of vectors, the words or WordPieces of its rows, and the mechanism over
- * it. Texts are tokenized, drawn and written; then sensitive tokens are chosen and tables are
- * read. */
+/* Sanitizers: a table of vectors, the words or WordPieces of the table's rows, and a mechanism
+ * over them. The file has first the tokenizing, drawing and writing of texts, then the choice of
+ * sensitive tokens and the reading of tables. */
 #include "encoder/safetensors.h"
 #include "sanitize/sanitize.h"
 #include "text/task.h"
@@ -70,7 +70,7 @@ struct nvdp_dchi *nvdp_sanitizer_dchi(const struct nvdp_sanitizer *sanitizer) {
     return sanitizer->dchi;
 }
 
-/* ---- digests that identify it ---- */
+/* ---- digests that identify a sanitizer ---- */
 
 void nvdp__sanitizer_table_digest(const struct nvdp_sanitizer *sanitizer,
                                   char hex[NVDP__DIGEST_HEX]) {
@@ -191,7 +191,8 @@ nvdp_status nvdp_sanitizer_tokenize(struct nvdp_context *ctx,
                                     const struct nvdp_sanitizer *sanitizer, const char *text,
                                     size_t size, struct nvdp_token_list *out) {
     for (size_t i = 0; i < NVDP__PUBLIC_CHOICES; i++) {
-        struct nvdp__public_texts one = sanitizer->public[i]; /* other threads compare, too */
+        /* a copy, because other threads compare, too */
+        struct nvdp__public_texts one = sanitizer->public[i];
         one.ctx = ctx;
         NVDP_TRY(nvdp__public_texts_compare(&one, text, size, 0));
         NVDP_TRY(nvdp__public_texts_check(&one, choices[i]));
@@ -237,7 +238,7 @@ nvdp_status nvdp__text_batch_add(struct nvdp_context *ctx, struct nvdp__text_bat
     return NVDP_OK;
 }
 
-/* Reports the first failure of threads that worked without a context. */
+/* Records the first failure of threads that worked without a context. */
 static nvdp_status recorded(struct nvdp_context *ctx, nvdp_status status) {
     return status == NVDP_OK ? NVDP_OK : nvdp__fail(ctx, status, "out of memory");
 }
@@ -318,7 +319,8 @@ struct counted {
     size_t token;
 };
 
-/* Yue et al. 2021, section 4.3: the fraction w of the vocabulary with the lowest counts. */
+/* Chooses the sensitive tokens of Yue et al. 2021, section 4.3: the fraction w of the vocabulary
+ * with the lowest counts. */
 static nvdp_status choose_rare(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
     const size_t count = nvdp_vectors_count(sanitizer->vectors);
     /* corrects the rounding of w V: .29 x 100 is below 29 in binary */
@@ -399,7 +401,7 @@ static nvdp_status read_list(struct nvdp_context *ctx, struct nvdp_sanitizer *sa
         word[field.size] = '\0';
         const int32_t token = nvdp_sanitizer_find(sanitizer, word);
         if (token < 0 && sanitizer->table > nvdp_vectors_count(sanitizer->vectors))
-            continue; /* excluded by vocabulary-from */
+            continue; /* vocabulary-from excludes this word */
         if (token < 0)
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
                               "%s:%zu: sensitive token %s is not in the vocabulary of %zu tokens",
@@ -415,7 +417,7 @@ static nvdp_status read_list(struct nvdp_context *ctx, struct nvdp_sanitizer *sa
 
 /* ---- tables ---- */
 
-/* Rows sorted such that equal ones are adjacent. */
+/* Hashes of rows, sorted so that equal rows are adjacent. */
 struct hashed {
     uint64_t hash;
     const struct nvdp_vectors *vectors;
@@ -450,7 +452,7 @@ static nvdp_status find_equal(struct nvdp_context *ctx, struct nvdp_sanitizer *s
         const double *row = nvdp__row(vectors, x, scratch);
         order[x] = (struct hashed){NVDP__HASH_EMPTY, vectors, x};
         for (size_t k = 0; k < dim; k++) {
-            const double value = row[k] + 0.0; /* -0 becomes 0 */
+            const double value = row[k] + 0.0; /* replaces -0 by 0 */
             uint64_t bits;
             memcpy(&bits, &value, sizeof bits);
             order[x].hash = (order[x].hash ^ bits) * UINT64_C(0x9E3779B97F4A7C15);
@@ -476,8 +478,8 @@ static nvdp_status find_equal(struct nvdp_context *ctx, struct nvdp_sanitizer *s
     return NVDP_OK;
 }
 
-/* Counts the words that no text can contain: texts are read in lower case, without accents, with
- * punctuation separated. */
+/* Counts the words that no text can contain, because texts are read in lower case, without
+ * accents, with punctuation separated. */
 static nvdp_status find_unmatched(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
     nvdp__auto(nvdp__words_release) struct nvdp__words words = {.rules = &sanitizer->rules,
                                                                 .ctx = ctx};
@@ -514,7 +516,8 @@ static nvdp_status finish(struct nvdp_context *ctx, struct nvdp_sanitizer *sanit
     if (sanitizer->tokenizer == NULL) NVDP_TRY(find_unmatched(ctx, sanitizer));
     if (!nvdp__token_row((int)options.mechanism)->uses_p) return make_mechanism(ctx, sanitizer);
     if (options.sensitive_list != NULL) return read_list(ctx, sanitizer, options.sensitive_list);
-    const bool counted = sanitizer->times != NULL; /* with the vocabulary */
+    /* true if the words were counted together with the vocabulary */
+    const bool counted = sanitizer->times != NULL;
     if (!counted)
         NVDP_TRY(NVDP__NEW(ctx, sanitizer->times, nvdp_vectors_count(sanitizer->vectors)));
     if (options.sensitive_from_data && !counted) return NVDP_OK;
@@ -546,7 +549,7 @@ static nvdp_status take_options(struct nvdp_context *ctx, struct nvdp_sanitizer 
     return NVDP_OK;
 }
 
-/* Keeps the counted words, in their order, with their counts. */
+/* Keeps the counted words, in order, with their counts. */
 static nvdp_status restrict_words(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
     const size_t dim = nvdp_vectors_dim(sanitizer->vectors);
     nvdp__auto(nvdp__strings_release) struct nvdp__strings words = {.ctx = ctx};

@@ -23,7 +23,7 @@ size_t nvdp__sanitized_count(struct nvdp__sanitized *done, const struct nvdp__te
                              size_t columns) {
     size_t empty = 0;
     for (size_t i = 0, tokens = 0, unknown = 0; i < batch->texts; i++) {
-        const size_t of = i % columns; /* index in its row */
+        const size_t of = i % columns; /* index of the text in its row */
         const struct nvdp_token_list *list = &batch->item[i].list;
         tokens = (of > 0 ? tokens : 0) + list->count;
         unknown = (of > 0 ? unknown : 0) + list->unknown;
@@ -54,7 +54,7 @@ static nvdp_status draw_tokens(struct nvdp_context *ctx, const struct nvdp__sani
     for (size_t i = 0; i < done->sampled; i++) {
         const uint64_t at = nvdp__stream_below(&stream, known);
         size_t low = 0, high = done->info.tokens - 1;
-        while (low < high) { /* finds the first sum above */
+        while (low < high) { /* finds the first sum above `at` */
             const size_t middle = (low + high) / 2;
             if (sum[middle] > at)
                 high = middle;
@@ -99,7 +99,7 @@ double nvdp__sanitized_epsilon(const struct nvdp__sanitized *done) {
     return partial(done) ? INFINITY : done->info.eta * done->geometry.diameter_bound;
 }
 
-/* Returns the epsilon of the longest row from that of one token, which may be infinite. */
+/* Returns the epsilon of the longest row from the epsilon of one token, which may be infinite. */
 static double of_row(const struct nvdp__sanitized *done, double epsilon) {
     return done->longest > 0 ? (double)done->longest * epsilon : 0;
 }
@@ -108,10 +108,10 @@ double nvdp__sanitized_row_epsilon(const struct nvdp__sanitized *done) {
     return of_row(done, nvdp__sanitized_epsilon(done));
 }
 
-/* A word without a vector is drawn uniformly: P(y) = 1/V.  For santext, P(y|x) = C_x e^(-eta/2 d_y) with 0 <= d_y <=
- * D, and so 1/V <= C_x <= e^(eta/2 D)/V: no log ratio of the two exceeds eta/2 D.  laplace perturbs the vector of a
- * uniform draw: no log ratio exceeds eta D.  The probability that laplace-nearest outputs y has no lower bound.
- * santext-plus outputs some words only for themselves.  An omitted word shows in the length. */
+/* A word without a vector is drawn uniformly: P(y) = 1/V. For santext, P(y|x) = C_x e^(-eta/2 d_y) with 0 <= d_y <=
+ * D, and so 1/V <= C_x <= e^(eta/2 D)/V: no log ratio of the two exceeds eta/2 D. laplace perturbs the vector of a
+ * uniform draw: no log ratio exceeds eta D. The probability that laplace-nearest outputs y has no lower bound.
+ * santext-plus outputs some words only for themselves. An omitted word is visible in the length of the output. */
 double nvdp__sanitized_oov_epsilon(const struct nvdp__sanitized *done) {
     const double share = row_of(done)->unknown;
     return done->info.drops || isinf(share) ? INFINITY : share * nvdp__sanitized_epsilon(done);
@@ -124,7 +124,7 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
     const struct nvdp_geometry *geometry = &done->geometry;
     const struct nvdp__token_row *row = row_of(done);
     const bool plus = row->uses_p, vectors = row->gives_vectors;
-    /* Identifies V_S without revealing its words, so that a reader of the folder measures under the same V_S. */
+    /* Identifies V_S without revealing its words, so that a reader of the folder can measure under the same V_S. */
     json_t *sensitive =
         plus ? json_pack("{s:I, s:s, s:b, s:o, s:s}", "tokens", (json_int_t)info->sensitive, "from",
                          done->chosen, "own_choice", done->own_choice, "share",
@@ -132,7 +132,8 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
                          done->sensitive)
              : NULL;
     char created[32];
-    (void)nvdp__creation_date(NULL, created); /* the program refuses a wrong variable */
+    /* the status is ignored, because the program refuses a wrong variable */
+    (void)nvdp__creation_date(NULL, created);
     return json_pack(
         "{s:s, s:s, s:s?, s:o, s:o, s:o?, s:{s:s, s:s, s:s?, s:b, s:I, s:I, s:I, s:I, s:I, s:s}, "
         "s:s, s:{s:I, s:f, s:f, s:f, s:f}, s:o, s:o, s:o, s:{s:I, s:I, s:f, s:f}, s:{s:I, s:I, "
@@ -163,7 +164,7 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
 
 /* ---- the statement in plain English ---- */
 
-/* States how the public texts are known to have no private text. */
+/* States why the public texts contain no private text. */
 static const char *public_words(const struct nvdp__sanitized *done) {
     return done->public == NULL ? ""
            : strcmp(done->public, "declared") == 0
@@ -172,8 +173,8 @@ static const char *public_words(const struct nvdp__sanitized *done) {
                : " None of its texts is among the texts that were privatized.";
 }
 
-/* States which words can be output, and what that reveals by itself. Names the tokens without protection, in a mechanism
- * that protects only the sensitive ones. */
+/* States which words can be output, and what the set of these words reveals. If the mechanism protects only the
+ * sensitive tokens, describes the tokens without protection. */
 static void append_words(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
     if (info->own_words)
@@ -296,7 +297,7 @@ static void append_measured(struct nvdp__writer *writer, const struct nvdp__sani
                      done->draws, done->distinct);
 }
 
-/* Names the columns that are in the output as they were, of all files together. */
+/* Lists the columns of all files that are unchanged in the output. */
 static void append_kept(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     enum { MAX_NAMES = 8 };
     json_t *names = json_object();

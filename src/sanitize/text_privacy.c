@@ -1,5 +1,5 @@
-/* Implements nvdp privacy for sanitizers: measures what a sanitizer reveals about the texts of a data set.  The order:
- * options, texts, the folder that nvdp sanitize wrote, report. */
+/* Implements nvdp privacy for sanitizers: measures what a sanitizer reveals about the texts of a data set. The file
+ * has, in this order, options, texts, the folder that nvdp sanitize wrote, and the report. */
 #include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -87,7 +87,7 @@ static const struct nvdp__section sections[] = {
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct options *options = values;
     if (options->sanitizer.mechanism == NVDP__TOKENS_AS_THEY_ARE)
-        return NVDP_OK; /* for a run, or not yet read from the folder */
+        return NVDP_OK; /* the option is for a run, or is not yet read from the folder */
     if ((options->model == NULL) == (options->sanitizer.vectors == NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{model} or {vectors}: expected exactly one of these options, found %s",
@@ -130,7 +130,7 @@ static nvdp_status append(struct nvdp_context *ctx, struct nvdp_sanitizer *sanit
                           list->token);
 }
 
-/* Tokenizes a sample of `limit` rows, or all rows. */
+/* Tokenizes a sample of `limit` rows; all rows if limit is 0. */
 static nvdp_status read_rows(struct nvdp_context *ctx, const struct texts *options,
                              const struct nvdp__rows *rows, struct nvdp_sanitizer *sanitizer,
                              struct nvdp__token_texts *out) {
@@ -187,7 +187,8 @@ static nvdp_status read_texts(struct nvdp_context *ctx, const struct texts *opti
     NVDP_TRY(nvdp__read_stream(ctx, path != NULL ? path : name, NVDP__DATA_LIMIT, &bytes, &size));
     if (path != NULL)
         NVDP_TRY(nvdp__rows_parse(ctx, &config, NVDP__LABELS_IGNORED, path, bytes, size, &rows));
-    for (struct nvdp__field rest = {bytes, path != NULL ? 0 : size}; rest.size > 0;) /* lines */
+    /* splits the bytes into lines */
+    for (struct nvdp__field rest = {bytes, path != NULL ? 0 : size}; rest.size > 0;)
         NVDP_TRY(NVDP__PUSH(ctx, rows.row, rows.count, rows.capacity,
                             (struct nvdp__text_row){.text = nvdp__take_part(&rest, '\n')}));
     return read_rows(ctx, options, &rows, sanitizer, out);
@@ -215,7 +216,7 @@ struct folder {
     const json_t *privacy;
 };
 
-/* Takes an option from the folder.  Fails if the caller gave another value. */
+/* Takes an option from the folder. Fails if the caller gave another value. */
 static nvdp_status take(struct nvdp_context *ctx, const struct folder *folder, const char *option,
                         const json_t *value, struct nvdp_config *config) {
     char number[32];
@@ -232,7 +233,7 @@ static nvdp_status take(struct nvdp_context *ctx, const struct folder *folder, c
                       folder->path, option, text, nvdp__as_option(ctx, option).text, given);
 }
 
-/* Fails because the folder was made with a file, which the caller does not give. */
+/* Fails because the folder was made with a file, and the caller does not give this file. */
 static nvdp_status lacks_file(struct nvdp_context *ctx, const struct folder *folder,
                               const char *option) {
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -240,8 +241,8 @@ static nvdp_status lacks_file(struct nvdp_context *ctx, const struct folder *fol
                       nvdp__as_option(ctx, option).text);
 }
 
-/* Takes the options of the folder.  It names a task as the source of the vocabulary; a file must be given again, and the
- * digest of the table checks it. */
+/* Takes the options of the folder. The folder may name a task as the source of the vocabulary; a file must be given
+ * again, and is checked by the digest of the table. */
 static nvdp_status take_folder(struct nvdp_context *ctx, const struct folder *folder,
                                struct nvdp_config *config) {
     static const char *const key[] = {"mechanism", "eta", "p", "oov"};
@@ -267,7 +268,8 @@ static nvdp_status take_folder(struct nvdp_context *ctx, const struct folder *fo
                                         : lacks_file(ctx, folder, chosen);
 }
 
-/* Checks the table.  Distances belong to the mechanism, so another table is another mechanism. */
+/* Checks that the table is the folder's table. Distances belong to the mechanism, so another table is another
+ * mechanism. */
 static nvdp_status check_table(struct nvdp_context *ctx, const struct folder *folder,
                                const struct nvdp_sanitizer *sanitizer) {
     const json_t *vocabulary = json_object_get(folder->privacy, "vocabulary");
@@ -289,7 +291,8 @@ static nvdp_status check_table(struct nvdp_context *ctx, const struct folder *fo
                       folder->path, source != NULL ? source : "unnamed", expected, found);
 }
 
-/* Checks V_S.  A token that is not sensitive is infinitely far from the others, so another V_S is another mechanism. */
+/* Checks that V_S is the folder's V_S. A token that is not sensitive is infinitely far from all other tokens, so
+ * another V_S is another mechanism. */
 static nvdp_status check_sensitive(struct nvdp_context *ctx, const struct folder *folder,
                                    const struct nvdp_sanitizer *sanitizer) {
     const json_t *sensitive = json_object_get(folder->privacy, "sensitive");
@@ -308,7 +311,7 @@ static nvdp_status check_sensitive(struct nvdp_context *ctx, const struct folder
                                                                  : "file");
 }
 
-/* Returns a flag of the folder; without a folder false. */
+/* Returns a flag of the folder; false if there is no folder. */
 static bool recorded(const struct folder *folder, const char *object, const char *key) {
     return folder != NULL &&
            json_is_true(json_object_get(json_object_get(folder->privacy, object), key));
@@ -319,7 +322,7 @@ static bool seeded(const struct folder *folder) {
     return generator != NULL && strcmp(generator, "os") != 0;
 }
 
-/* Measures the divergences.  The mechanism must be that of `folder`; NULL: any. */
+/* Measures the divergences. The mechanism must be the mechanism of `folder`; NULL allows any mechanism. */
 static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *config,
                            const struct folder *folder, double **matrix,
                            struct nvdp_dchi_report *out) {
@@ -342,7 +345,7 @@ static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *c
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(
         nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(sanitizer), &texts, &measures, made, &report));
-    /* The folder's files may be given away: its report states what the folder records. */
+    /* The files of the folder may be published, so the report states what the folder records. */
     report.own_words = (folder == NULL && sanitizer->public[NVDP__OF_VOCABULARY].found > 0) ||
                        sanitizer->own_words || recorded(folder, "vocabulary", "own_words");
     report.insecure_seed = folder != NULL && seeded(folder);
@@ -387,7 +390,7 @@ static struct nvdp_dchi_report whole(const struct nvdp_dchi_report *report) {
     return made;
 }
 
-/* Packs the results for pairs of equal length; null if there are none. */
+/* Packs the results for pairs of equal length; null if there are no such pairs. */
 static json_t *pack_equal(const struct nvdp_dchi_report *from) {
     static const char *const same[] = {"method",        "units",      "scope",      "adjacency",
                                        "length_policy", "dim",        "components", "kappa",
@@ -407,7 +410,8 @@ static json_t *pack_equal(const struct nvdp_dchi_report *from) {
 }
 
 enum { DIVERGENCES = 64 };
-/* Returns what the divergences are; they bound those of an unknown token if the mechanism has no probabilities. */
+/* Returns a description of the divergences. If the mechanism has no probabilities, they are upper bounds for an
+ * unknown token. */
 static const char *divergences(const struct nvdp_dchi_report *from, char text[DIVERGENCES]) {
     const struct nvdp__token_row *row = nvdp__dchi_row(from->mechanism);
     if (row->bound_of != NULL)
@@ -514,7 +518,7 @@ static void print_report(const void *report, FILE *to) {
                   bounded ? " " : " to ", nvdp__bound(from.epsilon.high).text);
 }
 
-/* The two reports are in one block, whose owner is `pairs`. */
+/* Frees both reports, which are in one block that begins at `pairs`. */
 static void release_reports(void *of) {
     const struct nvdp_dchi_report *report = of;
     nvdp_result_free(report->same);
