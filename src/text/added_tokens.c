@@ -1,5 +1,6 @@
-/* Special and added tokens (tokenizer.h): names in a text that become tokens before the text is split into words, and
- * the files that list them: tokenizer_config.json, special_tokens_map.json, added_tokens.json, tokenizer.json. */
+/* Special and added tokens (tokenizer.h): names in a text that become tokens before the text is split into words,
+ * and the files that list these tokens: tokenizer_config.json, special_tokens_map.json, added_tokens.json,
+ * tokenizer.json. */
 #include "text/tokenizer.h"
 
 #include "base/own.h"
@@ -48,7 +49,7 @@ void nvdp__added_release(struct nvdp__added *added) {
     *added = (struct nvdp__added){0};
 }
 
-/* The token with the longest name that text[0..size) begins with; NULL: none. */
+/* Returns the token with the longest name at the start of text[0..size); NULL if there is none. */
 static const struct nvdp__added_token *longest(const struct nvdp__added *added, bool normalized,
                                                const char *text, size_t size) {
     const struct nvdp__added_token *found = NULL;
@@ -63,7 +64,7 @@ static const struct nvdp__added_token *longest(const struct nvdp__added *added, 
     return found;
 }
 
-/* The first place in text[at..size) where a name may begin. */
+/* Returns the first place in text[at..size) where a name may begin. */
 static size_t next_place(const struct nvdp__added *added, bool normalized, const char *text,
                          size_t size, size_t at) {
     if (added->only[normalized] >= 0) {
@@ -75,7 +76,7 @@ static size_t next_place(const struct nvdp__added *added, bool normalized, const
     return at;
 }
 
-/* True for characters of words: letters, marks, digits, connectors such as _, and joiners. */
+/* Returns true for characters of words: letters, marks, digits, connectors such as _, and joiners. */
 static bool is_word(int32_t rune) {
     return rune >= 0 &&
            (nvdp__has_category(rune, NVDP__LETTERS | NVDP__IN(MN) | NVDP__IN(MC) | NVDP__IN(ME) |
@@ -83,7 +84,7 @@ static bool is_word(int32_t rune) {
             nvdp__is_enclosed_letter(rune) || rune == 0x200C || rune == 0x200D);
 }
 
-/* True if a character of a word stands before text[from..to) or behind it. */
+/* Returns true if a character of a word stands directly before or after text[from..to). */
 static bool touches_word(const char *text, size_t size, size_t from, size_t to) {
     size_t bytes;
     return (from > 0 && is_word(nvdp__last_rune(text, from, &bytes))) ||
@@ -141,7 +142,7 @@ static nvdp_status no_memory(const struct nvdp__maker *m, enum nvdp__tokenizer_f
     return nvdp__fail(m->ctx, NVDP_ERR_MEMORY, "%s: out of memory", nvdp__path_of(m, file));
 }
 
-/* Reads a token: a string, which is special, or an object. The name is owned by `value`. */
+/* Reads a token: a string, which is special, or an object. `value` owns the name. */
 static nvdp_status read_token(const struct nvdp__maker *m, enum nvdp__tokenizer_file file,
                               const char *key, const json_t *value, bool special,
                               struct nvdp__added_token *out) {
@@ -153,7 +154,7 @@ static nvdp_status read_token(const struct nvdp__maker *m, enum nvdp__tokenizer_
     if (!json_is_string(content) || json_string_length(content) == 0)
         return nvdp__fail(m->ctx, NVDP_ERR_INPUT, "%s: '%s': expected the text of a token",
                           nvdp__path_of(m, file), key);
-    token.name = (char *)json_string_value(content); /* only read */
+    token.name = (char *)json_string_value(content); /* the name is only read */
     token.size = json_string_length(content);
     if (json_is_object(value)) {
         const char *path = nvdp__path_of(m, file);
@@ -169,8 +170,8 @@ static nvdp_status read_token(const struct nvdp__maker *m, enum nvdp__tokenizer_
     return NVDP_OK;
 }
 
-/* Adds a token, with a new id if the vocabulary lacks it. `id` is what the file states; negative:
- * nothing. */
+/* Adds a token, with a new id if the vocabulary lacks the token. `id` is the id in the file; negative if the file
+ * has none. */
 static nvdp_status add_token(struct nvdp__maker *m, enum nvdp__tokenizer_file file,
                              struct nvdp__added_token token, int64_t id) {
     struct nvdp__strings *pieces = &m->made->pieces;
@@ -214,11 +215,10 @@ static nvdp_status add_token(struct nvdp__maker *m, enum nvdp__tokenizer_file fi
 /* An entry of a list of added tokens. */
 struct entry {
     int64_t id;
-    size_t place; /* in the list */
+    size_t place; /* place in the list */
 };
 
-/* Adds the entries of a list, by increasing id if `sorted`. An entry has an id and the members of
- * a token. */
+/* Adds the entries of a list, by increasing id if `sorted`. An entry has an id and the members of a token. */
 static nvdp_status add_list(struct nvdp__maker *m, enum nvdp__tokenizer_file file,
                             const json_t *list, bool sorted) {
     const size_t count = json_array_size(list);
@@ -250,8 +250,8 @@ static nvdp_status add_list(struct nvdp__maker *m, enum nvdp__tokenizer_file fil
     return NVDP_OK;
 }
 
-/* The token that a key names: special_tokens_map.json counts before tokenizer_config.json, except
- * where the latter has added_tokens_decoder. NULL: no file has the key. */
+/* Returns the token under a key. special_tokens_map.json takes precedence over tokenizer_config.json, unless
+ * tokenizer_config.json has added_tokens_decoder. Returns NULL if no file has the key. */
 static const json_t *named(const struct nvdp__maker *m, const char *key,
                            enum nvdp__tokenizer_file *file) {
     const json_t *config = nvdp__root_of(m, NVDP__FILE_CONFIG), *value = NULL;
@@ -268,7 +268,7 @@ static bool has_text(const json_t *token, const char *text) {
     return json_is_string(content) && strcmp(json_string_value(content), text) == 0;
 }
 
-/* True if a file names a special token so. */
+/* Returns true if a file gives a special token this name. */
 static bool is_special_name(const struct nvdp__maker *m, const char *name) {
     static const char *const lists[] = {"extra_special_tokens", "additional_special_tokens"};
     enum nvdp__tokenizer_file file;
@@ -320,7 +320,7 @@ static nvdp_status add_listed(struct nvdp__maker *m) {
         json_array_foreach(own, i, one) {
             have = have || json_equal(json_object_get(one, "id"), value);
         }
-        if (have) continue; /* tokenizer.json counts */
+        if (have) continue; /* the list of tokenizer.json takes precedence */
         const bool special = is_special_name(m, key);
         if (json_array_append_new(list, json_pack("{s:s, s:O, s:b, s:b}", "content", key, "id",
                                                   value, "special", (int)special, "normalized",
@@ -330,8 +330,8 @@ static nvdp_status add_listed(struct nvdp__maker *m) {
     return add_list(m, NVDP__FILE_ADDED, list, true);
 }
 
-/* Adds a special token, unless a file lists it among the added tokens. The last statement of its rules
- * counts. */
+/* Adds a special token, unless a file lists it among the added tokens. The last statement of the token's rules takes
+ * precedence. */
 static nvdp_status add_special(struct nvdp__maker *m, enum nvdp__tokenizer_file file,
                                const struct nvdp__added_token *token) {
     size_t id = nvdp__strings_find(&m->made->pieces, token->name, token->size);
@@ -372,8 +372,8 @@ nvdp_status nvdp__special_name(const struct nvdp__maker *m, enum nvdp__name whic
     return NVDP_OK;
 }
 
-/* Adds the tokens that the vocabulary names, unless a file lists others. They are special if they are
- * among the `names`. */
+/* Adds the tokens that the vocabulary contains as special tokens, unless a file lists others. They are special if
+ * they are among the `names`. */
 static nvdp_status add_named(struct nvdp__maker *m, const json_t *list,
                              const struct nvdp__added_token names[NVDP__NAMES]) {
     enum nvdp__tokenizer_file file;
@@ -393,10 +393,11 @@ static nvdp_status add_named(struct nvdp__maker *m, const json_t *list,
     return NVDP_OK;
 }
 
-/* The tokens with a role, such as mask_token: as the files name them, or else as the class usually does. */
+/* The tokens with a role, such as mask_token: as the files state, else the default of the tokenizer class. */
 struct named_tokens {
-    struct nvdp__added_token token[NVDP__NAMES]; /* name NULL: none */
-    enum nvdp__tokenizer_file file[NVDP__NAMES]; /* that names the token */
+    /* the name of a token is NULL if there is no such token */
+    struct nvdp__added_token token[NVDP__NAMES];
+    enum nvdp__tokenizer_file file[NVDP__NAMES]; /* the file that states the token */
 };
 
 static nvdp_status read_named(struct nvdp__maker *m, struct named_tokens *out) {
@@ -420,8 +421,8 @@ static nvdp_status read_named(struct nvdp__maker *m, struct named_tokens *out) {
     return NVDP_OK;
 }
 
-/* Sets the tokens that encoding needs. If the files do not name one, takes the first name that a class usually has and
- * the vocabulary contains. */
+/* Sets the tokens that encoding needs. If the files do not state a token, takes the first default name of the class
+ * that the vocabulary contains. */
 static nvdp_status choose_specials(struct nvdp__maker *m, const struct named_tokens *named_tokens) {
     const struct nvdp__strings *pieces = &m->made->pieces;
     const char *special[NVDP__SPECIALS];
@@ -434,7 +435,7 @@ static nvdp_status choose_specials(struct nvdp__maker *m, const struct named_tok
             if (guess != NULL && nvdp__strings_find(pieces, guess, strlen(guess)) != SIZE_MAX)
                 special[s] = guess;
         }
-        /* a table of vectors needs none, and its vocabulary often has only the first two */
+        /* a table of vectors needs no special tokens, and its vocabulary often has only the first two */
         if (m->class->bare && name == NVDP__SEP) m->made->separators = special[s] != NULL;
         if (special[s] == NULL && m->class->bare)
             special[s] = s > 0 ? special[0] : nvdp__string(pieces, 0).text;

@@ -12,7 +12,7 @@ enum { NO_SYMBOL = -1, NO_PIECE = -1 };
 
 enum rune_kind { SPACE, LETTER, NUMBER, OTHER };
 
-/* The kind of a character of Unicode 15.1 and 16, which utf8proc may lack. */
+/* Returns the kind of a character of Unicode 15.1 and 16, which utf8proc may lack. */
 static enum rune_kind newer_kind(int32_t rune) {
     static const struct {
         int32_t first, last;
@@ -32,8 +32,8 @@ static enum rune_kind newer_kind(int32_t rune) {
     return OTHER;
 }
 
-/* The kind of the character at text[0..size), size > 0, and its bytes. Invalid UTF-8 counts as
- * U+FFFD, which is OTHER. */
+/* Returns the kind of the character at the start of text[0..size), size > 0; sets its number of bytes. Invalid UTF-8
+ * counts as U+FFFD, which is OTHER. */
 static enum rune_kind kind_at(const char *text, size_t size, size_t *bytes) {
     int32_t rune = (unsigned char)*text;
     *bytes = 1;
@@ -50,7 +50,7 @@ static enum rune_kind kind_at(const char *text, size_t size, size_t *bytes) {
     return nvdp__is_white_space(rune) ? SPACE : newer_kind(rune);
 }
 
-/* End of the characters of this kind from `at` on; *last is the start of the last character. */
+/* Returns the end of the characters of this kind from `at` on; *last is the start of the last character. */
 static size_t run_end(const char *text, size_t size, size_t at, enum rune_kind kind, size_t *last) {
     while (at < size) {
         size_t bytes;
@@ -61,7 +61,7 @@ static size_t run_end(const char *text, size_t size, size_t at, enum rune_kind k
     return at;
 }
 
-/* Bytes of 's|'t|'re|'ve|'m|'ll|'d at the start; 0: none. */
+/* Returns the number of bytes of 's|'t|'re|'ve|'m|'ll|'d at the start; 0 if there is no contraction. */
 static size_t contraction(const char *text, size_t size) {
     static const char *const endings[] = {"s", "t", "re", "ve", "m", "ll", "d"};
     if (*text != '\'') return 0;
@@ -78,19 +78,18 @@ size_t nvdp__bpe_word(const char *text, size_t size) {
     size_t bytes, last = 0;
     enum rune_kind kind = kind_at(text, size, &bytes);
     if (kind != SPACE) return run_end(text, size, bytes, kind, &last);
-    if (*text == ' ' && size > 1) { /* one space before a word belongs to it */
+    if (*text == ' ' && size > 1) { /* one space before a word belongs to the word */
         kind = kind_at(text + 1, size - 1, &bytes);
         if (kind != SPACE) return run_end(text, size, 1 + bytes, kind, &last);
     }
-    /* All spaces at the end of a text; before a word, all but the last; a single space is a
-     * word. */
+    /* takes all spaces at the end of a text; before a word, all but the last space, or a single space */
     end = run_end(text, size, 0, SPACE, &last);
     return end == size || last == 0 ? end : last;
 }
 
 /* ---- creation ---- */
 
-/* The character that represents a byte in files, as UTF-8; returns its bytes. */
+/* Writes the character that represents a byte in files, as UTF-8; returns the number of its bytes. */
 static size_t byte_name(int byte, char name[4]) {
     int32_t rune = 0x100;
     for (int b = 0; b <= byte; b++) {
@@ -125,7 +124,7 @@ static nvdp_status find_piece(const struct location *location, const struct nvdp
     return NVDP_OK;
 }
 
-/* `joined` has room for the line. */
+/* Adds a merge; `joined` has room for the line. */
 static nvdp_status add_merge(const struct location *location, const struct nvdp__strings *pieces,
                              struct nvdp__field line, char *joined, struct nvdp__bpe *bpe) {
     const char *space = memchr(line.text, ' ', line.size);
@@ -202,10 +201,10 @@ nvdp_status nvdp__bpe_create(struct nvdp_context *ctx, const char *vocabulary,
 /* ---- merging ---- */
 
 struct nvdp__bpe_symbol {
-    int32_t id; /* NO_PIECE: merged into the previous symbol */
+    int32_t id; /* NO_PIECE if merged into the previous symbol */
     int32_t before, behind;
 };
-/* Splits the word's bytes into symbols; returns their number. */
+/* Splits the bytes of a word into symbols; returns the number of symbols. */
 static size_t symbols_of(const struct nvdp__bpe *bpe, const char *word, size_t size,
                          struct nvdp__bpe_symbol *symbol) {
     static const char replacement[] = "\xEF\xBF\xBD";
@@ -227,8 +226,8 @@ static size_t symbols_of(const struct nvdp__bpe *bpe, const char *word, size_t s
     return count;
 }
 
-/* Adds the pair of two symbols if it is merged. Pairs, which another merge may outdate, are ordered by rank of the merge,
- * then by position. */
+/* Adds the pair of two symbols to the heap if there is a merge for it. Another merge may make a pair outdated. Pairs
+ * are ordered by the rank of the merge, then by position. */
 static void offer(const struct nvdp__bpe *bpe, struct nvdp__bpe_work *work, int32_t at,
                   size_t *heaped) {
     const struct key key = {work->symbol[at].id, work->symbol[work->symbol[at].behind].id};
@@ -239,8 +238,8 @@ static void offer(const struct nvdp__bpe *bpe, struct nvdp__bpe_work *work, int3
     if (rank != SIZE_MAX) nvdp__heap_push(work->heap, heaped, item);
 }
 
-/* Merges work->symbol[0..count). Every merge removes a symbol and offers at most two pairs, so
- * the heap holds at most 3 entries per symbol in total; O(n log n). */
+/* Merges work->symbol[0..count). Every merge removes a symbol and adds at most two pairs, so the heap holds at most
+ * 3 entries per symbol; O(n log n). */
 static void merge(const struct nvdp__bpe *bpe, struct nvdp__bpe_work *work, size_t count) {
     struct nvdp__bpe_symbol *symbol = work->symbol;
     size_t heaped = 0;

@@ -1,5 +1,4 @@
-/* Reads words with tags in CoNLL format (task.h): columns, files, classes, then texts and their
- * data set. */
+/* Reads words with tags in CoNLL format (task.h): columns, files, classes, then texts and the data set of the texts. */
 #include "text/task.h"
 
 #include "base/file.h"
@@ -11,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { LOOK_WORDS = 8 }; /* by which a file is recognized */
+enum { LOOK_WORDS = 8 }; /* number of words by which a file is recognized */
 
 /* ---- columns ---- */
 
@@ -24,8 +23,7 @@ static bool is_blank(char byte) {
     return byte == ' ' || byte == '\t';
 }
 
-/* Splits at tabs, or at runs of spaces in a line without tabs; a line without text has no
- * columns. */
+/* Splits a line at tabs; a line without tabs is split at runs of spaces. A line without text has no columns. */
 static struct columns columns_of(const struct nvdp__tsv *tsv) {
     struct nvdp__field first = tsv->field[0], last = tsv->field[tsv->fields - 1];
     struct columns columns = {0};
@@ -44,9 +42,9 @@ static struct columns columns_of(const struct nvdp__tsv *tsv) {
 
 /* ---- tags ---- */
 
-static const char letters[] = "BIESLUM"; /* of tags that are not O */
+static const char letters[] = "BIESLUM"; /* the letters of tags other than O */
 
-/* Splits a tag into its letter and its type, which may be missing. */
+/* Splits a tag into the letter and the type, which may be missing. */
 static bool split_tag(struct nvdp__conll_word *word) {
     const struct nvdp__field tag = word->tag;
     if (tag.size == 0) return false;
@@ -61,7 +59,7 @@ static bool split_tag(struct nvdp__conll_word *word) {
     return true;
 }
 
-/* Line of the first tag with one of these letters; 0: none. */
+/* Returns the line of the first tag with one of these letters; 0 if there is none. */
 static size_t first_of(const struct nvdp__tag_scheme *scheme, const char *of) {
     size_t line = 0;
     for (; *of != '\0'; of++) {
@@ -71,10 +69,11 @@ static size_t first_of(const struct nvdp__tag_scheme *scheme, const char *of) {
     return line;
 }
 
-/* Turns the tags of a sentence into BIO. */
+/* Converts the tags of a sentence to BIO. */
 static void convert(struct nvdp__tag_scheme *scheme, size_t words, struct nvdp__conll_word *word) {
     static const struct nvdp__field untyped = {"ENTITY", 6};
-    struct nvdp__field open = {0}; /* the type of the entity that may go on; size 0: none */
+    /* the type of the entity that may continue; size is 0 if there is none */
+    struct nvdp__field open = {0};
     for (size_t i = 0; i < words; i++) {
         const char letter = word[i].kind;
         if (letter == 'O') {
@@ -94,7 +93,7 @@ static void convert(struct nvdp__tag_scheme *scheme, size_t words, struct nvdp__
     }
 }
 
-/* Says in one line how the tags are read, unless they are BIO. */
+/* Logs in one line how the tags are read, unless they are BIO. */
 static void log_scheme(struct nvdp_context *ctx, const char *path,
                        const struct nvdp__tag_scheme *scheme) {
     char text[512] = "";
@@ -132,7 +131,7 @@ struct reading {
 static nvdp_status end_sentence(struct reading *reading) {
     struct nvdp__conll *conll = reading->conll;
     if (conll->words == (conll->sentences > 0 ? conll->start[conll->sentences] : 0))
-        return NVDP_OK; /* no words since the last sentence */
+        return NVDP_OK; /* there were no words since the last sentence */
     NVDP_TRY(nvdp__reserve(reading->ctx, &conll->start, &conll->start_capacity,
                            conll->sentences + 2, sizeof *conll->start));
     NVDP_TRY(NVDP__PUSH(reading->ctx, conll->document, conll->sentences, conll->document_capacity,
@@ -209,7 +208,7 @@ nvdp_status nvdp__conll_open(struct nvdp_context *ctx, const char *path, struct 
     return NVDP__HAND_OVER(&out->bytes, bytes);
 }
 
-/* Returns whether a line that is not empty has two columns, a word and a tag. */
+/* Returns true if a line that is not empty has two columns, a word and a tag. */
 static bool is_tagged(struct nvdp_context *ctx, const char *path, struct nvdp__field line,
                       bool *empty) {
     nvdp__auto(nvdp__tsv_release) struct nvdp__tsv tsv;
@@ -244,7 +243,8 @@ bool nvdp__conll_recognize(struct nvdp_context *ctx, const char *path) {
     bool more = true, empty = true;
     size_t words = 0;
     if (nvdp__ends_with(path, ".conll")) return true;
-    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return false; /* a pipe is read once */
+    /* a pipe can be read only once */
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return false;
     if (nvdp__lines_open(ctx, path, &lines) != NVDP_OK) return false;
     while (words < LOOK_WORDS && nvdp__lines_next(&lines, &line, &more) == NVDP_OK && more) {
         if (line.size == 0) continue;
@@ -298,7 +298,7 @@ static bool is_label(const char *label, char kind, struct nvdp__field type) {
            (kind == 'O' ? label[1] == '\0' : label[1] == '-' && nvdp__field_is(type, label + 2));
 }
 
-/* Collects the file's types that the task lacks, in byte order. task NULL: all. */
+/* Collects, in byte order, the types of the file that the task lacks; if task is NULL, all types. */
 static nvdp_status collect_types(struct nvdp_context *ctx, const struct nvdp__conll *conll,
                                  const struct nvdp_task *task, struct nvdp__field **type,
                                  size_t *types) {
@@ -317,8 +317,8 @@ static nvdp_status collect_types(struct nvdp_context *ctx, const struct nvdp__co
     return NVDP_OK;
 }
 
-/* Sets the classes: those of `task`, or, without it, B-X, ..., I-X, ..., O for all types of the file. With a task,
- * the labels of types that it lacks follow, beyond task.classes. */
+/* Sets the classes: the classes of `task`; if task is NULL, B-X, ..., I-X, ..., O for all types of the file. With a
+ * task, the labels of types that the task lacks follow, beyond task.classes. */
 static nvdp_status set_classes(struct nvdp_context *ctx, const char *path,
                                const struct nvdp__conll *conll, const struct nvdp_task *task,
                                struct nvdp_dataset *dataset) {
@@ -356,7 +356,8 @@ static nvdp_status set_classes(struct nvdp_context *ctx, const char *path,
     return NVDP_OK;
 }
 
-/* set_classes() made a label for each of the file's tags; O is missing if the model has none. */
+/* Returns the class of a word. set_classes() made a label for each tag of the file; O is missing if the model has no
+ * O. */
 static int32_t class_of(const struct nvdp_dataset *tags, const struct nvdp__conll_word *word) {
     const int32_t labels =
         (int32_t)tags->task->classes + (int32_t)nvdp__dataset_storage(tags)->more_labels;
@@ -365,7 +366,7 @@ static int32_t class_of(const struct nvdp_dataset *tags, const struct nvdp__conl
     return NVDP_TAG_UNKNOWN;
 }
 
-/* Says how many entities have a type that the training file lacks: nothing can find them. */
+/* Logs how many entities have a type that the training file lacks, so that no model can find them. */
 static void log_missed(struct nvdp_context *ctx, const char *path, const struct nvdp__conll *conll,
                        const struct nvdp_dataset *tags) {
     struct nvdp__name_list list = {0};
@@ -386,18 +387,18 @@ static void log_missed(struct nvdp_context *ctx, const char *path, const struct 
 
 /* ---- texts ---- */
 
-/* Texts being built: pieces of words between [CLS] and [SEP]. */
+/* Texts that are being built: pieces of words between [CLS] and [SEP]. */
 struct texts {
     struct nvdp_context *ctx;
     const struct nvdp_tokenizer *tokenizer;
     struct nvdp__encoder encoder;
-    size_t max_pieces; /* max pieces per text, including special ones */
+    size_t max_pieces; /* max pieces per text, including special pieces */
     int32_t *ids, *tag;
     size_t tokens, ids_capacity, tag_capacity;
     struct nvdp__conll_text {
-        size_t start, word; /* its first token, and its first word in the file */
-        size_t group;       /* its document, or its sentence if there is only one document */
-        bool continues;     /* continues the sentence of the previous text */
+        size_t start, word; /* the first token of the text, and its first word in the file */
+        size_t group;       /* the text's document, or its sentence if there is only one document */
+        bool continues;     /* true if the text continues the sentence of the previous text */
     } * text;
     size_t count, text_capacity;
     char *word;
@@ -416,8 +417,8 @@ static nvdp_status begin_text(struct texts *t, size_t word, size_t group, bool c
     return add(t, t->tokenizer->special[NVDP_TOKEN_CLS], NVDP_TAG_NONE);
 }
 
-/* Splits a word into pieces encoder.ids[1 ... count - 1): at least one, and at most as many as a
- * text holds. Byte-level BPE recognizes words by the space before them. */
+/* Splits a word into pieces encoder.ids[1 ... count - 1): at least one, and at most as many as a text holds.
+ * Byte-level BPE recognizes words by the space before the word. */
 static nvdp_status split_word(struct texts *t, struct nvdp__field word) {
     if (t->tokenizer->row->spaced_words) {
         NVDP_TRY(nvdp__reserve(t->ctx, &t->word, &t->word_capacity, word.size + 1, 1));
@@ -427,7 +428,8 @@ static nvdp_status split_word(struct texts *t, struct nvdp__field word) {
     }
     NVDP_TRY(nvdp__encode(&t->encoder, word.text, word.size, NULL, 0, t->max_pieces));
     if (t->encoder.count > 2) return NVDP_OK;
-    t->encoder.ids[1] = t->tokenizer->special[NVDP_TOKEN_UNK]; /* there is room for [SEP] */
+    /* room for [SEP] remains after [UNK] */
+    t->encoder.ids[1] = t->tokenizer->special[NVDP_TOKEN_UNK];
     t->encoder.count = 3;
     return NVDP_OK;
 }
@@ -473,7 +475,7 @@ nvdp_status nvdp__conll_dataset(struct nvdp_context *ctx, const struct nvdp_toke
     nvdp__autofree bool *chosen = NULL;
     NVDP_TRY(nvdp__check_length(ctx, tokenizer, config->max_length));
     NVDP_TRY(nvdp__conll_open(ctx, path, &conll));
-    NVDP_TRY(nvdp__dataset_create(ctx, 0, false, &tags)); /* owns the labels until the end */
+    NVDP_TRY(nvdp__dataset_create(ctx, 0, false, &tags)); /* owner of the labels until the end */
     nvdp__dataset_storage(tags)->task = nvdp__task_layout(NVDP_TASK_NER)->task;
     NVDP_TRY(
         set_classes(ctx, path, &conll, task != NULL && task->labels != NULL ? task : NULL, tags));

@@ -16,14 +16,14 @@
 
 enum {
     BARE_LENGTH =
-        1 << 20, /* tokens of a text without special tokens, for encoders without positions */
+        1 << 20, /* max tokens of a text without special tokens, for encoders without positions */
     DEFAULT_LENGTH = 128,
     QUANTILE_BINS = 10,
     /* The uses of NVDP__PURPOSE_SPLIT streams, in place of the epoch of other streams. */
-    HOLDOUT_STREAMS = 0, /* further keyed by stratum */
+    HOLDOUT_STREAMS = 0, /* also keyed by the stratum */
     SAMPLE_STREAM = 1,
     FOLD_STREAM = 2,
-    CONTENT_STREAMS = 3 /* further keyed by the text's content */
+    CONTENT_STREAMS = 3 /* also keyed by the content of the text */
 };
 
 struct nvdp_dataset_config nvdp__dataset_config_default(void) {
@@ -104,14 +104,14 @@ bool nvdp__dataset_labeled(const struct nvdp_dataset *dataset) {
 
 /* The tokens of one thread's texts, concatenated. */
 struct part {
-    size_t first, last; /* texts */
+    size_t first, last; /* range of texts */
     int32_t *ids;
     size_t count, capacity;
     nvdp_status status;
 };
 
-/* Fills `part` with the tokens of its texts and sets offset[i + 1] to the number of tokens of
- * text i; `first` receives the number of tokens of type 0. */
+/* Fills `part` with the tokens of its texts, and sets offset[i + 1] to the number of tokens of
+ * text i. `first` receives the number of tokens of type 0. */
 static nvdp_status encode_part(const struct nvdp_tokenizer *tokenizer,
                                const struct nvdp__text *texts, size_t max_length,
                                struct nvdp_dataset *dataset, uint32_t *first, struct part *part) {
@@ -181,7 +181,7 @@ nvdp_status nvdp__dataset_encode(struct nvdp_context *ctx, const struct nvdp_tok
 nvdp_status nvdp__check_length(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                size_t max_length) {
     size_t min = nvdp_tokenizer_specials(tokenizer, true);
-    if (tokenizer->words) return NVDP_OK; /* texts are whole */
+    if (tokenizer->words) return NVDP_OK; /* texts are not cut */
     const size_t max = tokenizer->bare ? BARE_LENGTH : NVDP__TEXT_TOKENS;
     if (max_length >= min && max_length <= max) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{max-length}: expected %zu to %zu, found %zu", min,
@@ -283,7 +283,7 @@ nvdp_status nvdp__choose_rows(struct nvdp_context *ctx, uint64_t seed, size_t co
     return NVDP_OK;
 }
 
-/* Items sorted by a number in ascending order, equal ones by index. */
+/* Items sorted by a number in ascending order; items with equal numbers are sorted by index. */
 struct ranked {
     double by;
     size_t item;
@@ -302,7 +302,8 @@ static nvdp_status bin_scores(struct nvdp_context *ctx, const struct nvdp_datase
     return NVDP_OK;
 }
 
-/* Groups texts by stratum: rows of stratum s are order[start[s]..start[s + 1]), in file order. */
+/* Groups texts by stratum: the rows of stratum s are order[start[s]..start[s + 1]), in file
+ * order. */
 static void group(size_t count, const size_t *stratum, size_t strata, size_t *start,
                   int64_t *order) {
     for (size_t i = 0; i < count; i++)
@@ -315,8 +316,8 @@ static void group(size_t count, const size_t *stratum, size_t strata, size_t *st
     start[0] = 0;
 }
 
-/* Number of texts from each stratum, `total` together: the proportional share rounded down, plus
- * one for the largest remainders. */
+/* Computes the number of texts from each stratum, `total` together: the proportional share
+ * rounded down, plus one for the largest remainders. */
 static nvdp_status apportion(struct nvdp_context *ctx, size_t strata, const size_t *start,
                              size_t total, size_t *take) {
     /* sorted by minus the remainder */
@@ -368,13 +369,13 @@ static nvdp_status choose(struct nvdp_context *ctx, const struct nvdp_dataset *f
     return NVDP_OK;
 }
 
-/* A text by a hash of its content, including its label. */
+/* A text, and a hash of its content, including the label. */
 struct content {
     uint64_t key;
     size_t item;
 };
 
-/* Hash of the tokens and labels of text i. */
+/* Returns a hash of the tokens and labels of text i. */
 static uint64_t key_of(const struct nvdp_dataset *from, size_t i) {
     uint64_t key = NVDP__FNV1A;
     uint32_t label = 0;
@@ -387,7 +388,7 @@ static uint64_t key_of(const struct nvdp_dataset *from, size_t i) {
 }
 
 /* Marks the texts of the validation side, each independently. Among texts with the same content,
- * the first, the second and so on have a draw each. */
+ * each has a separate draw, by its number among them. */
 static nvdp_status choose_each(struct nvdp_context *ctx, const struct nvdp_dataset *from,
                                double fraction, bool *chosen, size_t *total) {
     nvdp__autofree struct content *content = NULL;
@@ -431,7 +432,7 @@ nvdp_status nvdp__dataset_holdout(struct nvdp_context *ctx, const struct nvdp_da
                           "out (of private training each text falls by itself, with probability "
                           "{holdout}; {protocol} dev takes the dev file)",
                           total, count);
-    /* both in file order: validation fills the front of the array, train the back */
+    /* validation fills the array from the front and train from the back, each in file order */
     for (size_t i = 0, front = 0, back = total; i < count; i++)
         rows[chosen[i] ? front++ : back++] = i;
     NVDP_TRY(nvdp__dataset_select(ctx, from, total, rows, &held));
@@ -446,8 +447,8 @@ nvdp_status nvdp__dataset_fold(struct nvdp_context *ctx, const struct nvdp_datas
     const size_t count = from->count;
     struct nvdp__stream stream = split_stream(0, FOLD_STREAM, 0);
     size_t groups = 0, n = 0, groups_bound = 0;
-    nvdp__autofree int64_t *place = NULL; /* random order of the groups */
-    /* number of each group that occurs: a sample may lack some */
+    nvdp__autofree int64_t *place = NULL; /* the groups in random order */
+    /* number of each group that occurs, because a sample may lack some groups */
     nvdp__autofree size_t *number = NULL, *rows = NULL;
     for (size_t i = 0; i < count; i++)
         groups_bound = nvdp__max(groups_bound, (group == NULL ? i : group[i]) + 1);
@@ -478,7 +479,7 @@ nvdp_status nvdp__dataset_keep_fold(struct nvdp_context *ctx, size_t folds, size
     return status;
 }
 
-/* ---- texts in both ---- */
+/* ---- texts that two data sets have in common ---- */
 
 int64_t nvdp__dataset_key(const struct nvdp_dataset *data, size_t i) {
     uint64_t key = NVDP__FNV1A;
@@ -487,7 +488,7 @@ int64_t nvdp__dataset_key(const struct nvdp_dataset *data, size_t i) {
     return (int64_t)key;
 }
 
-/* Makes a sorted key for each text from its tokens. */
+/* Makes a sorted array of keys, one key per text from the text's tokens. */
 static nvdp_status make_keys(struct nvdp_context *ctx, const struct nvdp_dataset *data,
                              int64_t **out) {
     NVDP_TRY(NVDP__NEW(ctx, *out, data->count));

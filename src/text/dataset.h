@@ -1,5 +1,5 @@
-/* Internal part of data sets in memory: storage behind the public arrays, tokenization,
- * selection and splits; texts that are equal. */
+/* The internal part of data sets in memory: storage behind the public arrays, tokenization, selection and splits;
+ * texts that are equal. */
 #ifndef NVDP_SRC_TEXT_DATASET_H
 #define NVDP_SRC_TEXT_DATASET_H
 
@@ -11,8 +11,8 @@
 /* ---- private texts among public ones ---- */
 
 /* Decides whether public texts and private texts have a text in common. A release computes numbers without noise from
- * public texts: a center, directions, a vocabulary, sensitive tokens. One private text among them can be recomputed from
- * these numbers, and no guarantee of the release covers that.
+ * public texts: a center, directions, a vocabulary, sensitive tokens. A private text among the public texts can be
+ * recomputed from these numbers, and no guarantee of the release covers this.
  *
  * Two texts are the same
  *
@@ -21,47 +21,51 @@
  *     if a model reads the same tokens, which are cut to its maximum length; special tokens do not count;
  *     if a model reads the same tokens of these words.
  *
- * The texts of a pair are compared by themselves. Texts without words are compared only if a model reads them.
- * Time and memory are linear in the sizes of the texts. */
-/* Zero it, set the first four members, add the public texts, compare the private texts, check; release it. */
+ * Each text of a pair is compared separately. Texts without words are compared only if a model reads them. Time and
+ * memory are linear in the sizes of the texts. */
+/* Public texts, and private texts that are compared with them. The caller sets the struct to zero, sets the first
+ * four members, adds the public texts, compares the private texts, checks the result, and releases the struct. */
 struct nvdp__public_texts {
     struct nvdp_context *ctx;
     const struct nvdp_tokenizer
-        *tokenizer;    /* of the model that reads the texts; NULL: no model reads them */
-    size_t max_length; /* of a text for this model, in tokens */
-    const char *path;  /* of the public texts, for the message; must outlive the struct */
+        /* tokenizer of the model that reads the texts; NULL if no model reads them */
+        *tokenizer;
+    size_t max_length; /* max length of a text for this model, in tokens */
+    const char *path;  /* path of the public texts, for the message; must outlive the struct */
     struct nvdp__strings keys;
     size_t compared, found,
-        first_row; /* private texts; those that are public; row of the first of these, from 0 */
+        /* number of private texts; number of those that are public; row of the first of those, from 0 */
+        first_row;
 };
 
-/* Add a public text of which the model reads `max_length` tokens, or token ids. */
+/* Add a public text of which the model reads `max_length` tokens; or the token ids of such a text. */
 nvdp_status nvdp__public_texts_add(struct nvdp__public_texts *public, const char *text, size_t size,
                                    size_t max_length);
 nvdp_status nvdp__public_texts_add_ids(struct nvdp__public_texts *public, size_t n,
                                        const int32_t *ids);
-/* Adds each line of a file, and each cell of a line with tabs; of a table with quotes or objects (.csv, .json), each cell.
- * Fails for a pipe, which may have been read before. */
+/* Adds each line of a file, and each cell of a line with tabs; for a table with quotes or objects (.csv, .json),
+ * each cell. Fails for a pipe, which may have been read before. */
 nvdp_status nvdp__public_texts_add_file(struct nvdp__public_texts *public, const char *path);
 
-/* Sets *found to whether a private text is among the public ones. Several threads may call it at the same time. */
+/* Sets *found to true if a private text is among the public texts. Several threads may call this function at the
+ * same time. */
 nvdp_status nvdp__public_texts_have(const struct nvdp__public_texts *public,
                                     struct nvdp_context *ctx, const char *text, size_t size,
                                     bool *found);
-/* Counts a private text of this row. */
+/* Compares a private text of this row, and counts it. */
 nvdp_status nvdp__public_texts_compare(struct nvdp__public_texts *public, const char *text,
                                        size_t size, size_t row);
-/* Returns NVDP_ERR_ARGUMENT if a private text was among the public ones. `what` names the public texts, such as
- * "{center}". The message is for the owner of the texts alone. */
+/* Returns NVDP_ERR_ARGUMENT if a private text was among the public texts. `what` is the name of the public texts,
+ * such as "{center}". The message is only for the owner of the texts. */
 nvdp_status nvdp__public_texts_check(const struct nvdp__public_texts *public, const char *what);
 void nvdp__public_texts_release(struct nvdp__public_texts *public);
 
 /* ---- data sets ---- */
 
-/* The defaults of nvdp_dataset_config_default(). */
+/* Returns the defaults of nvdp_dataset_config_default(). */
 struct nvdp_dataset_config nvdp__dataset_config_default(void);
 
-/* Columns of NVDP_TASK_TSV, as in struct nvdp_dataset_config. */
+/* The columns of NVDP_TASK_TSV, as in struct nvdp_dataset_config. */
 struct nvdp__columns {
     const char *text_column, *text_pair_column, *label_column;
     bool regression;
@@ -69,12 +73,14 @@ struct nvdp__columns {
 void nvdp__set_columns(struct nvdp_dataset_config *config, const struct nvdp__columns *columns);
 
 enum nvdp__label_use {
-    NVDP__LABELS_REQUIRED, /* training and scoring */
+    NVDP__LABELS_REQUIRED, /* for training and scoring */
     NVDP__LABELS_FOUND,    /* if the file has the column */
-    NVDP__LABELS_IGNORED,  /* hidden test labels */
-    NVDP__LABELS_AS_TEXT   /* not interpreted: `answer` of the storage. The column is required */
+    NVDP__LABELS_IGNORED,  /* for hidden test labels */
+    /* labels are not interpreted, but stored as `answer`; the column is required */
+    NVDP__LABELS_AS_TEXT
 };
-/* The use of a split's labels. GLUE hides its test labels: a label column in its test files holds placeholders. */
+/* Returns the use of a split's labels. GLUE hides the test labels: a label column in GLUE's test files holds
+ * placeholders. */
 static inline enum nvdp__label_use nvdp__label_use(enum nvdp_task_id task, enum nvdp_split split) {
     if (split != NVDP_SPLIT_TEST && split != NVDP_SPLIT_TEST_MISMATCHED)
         return NVDP__LABELS_REQUIRED;
@@ -82,17 +88,20 @@ static inline enum nvdp__label_use nvdp__label_use(enum nvdp_task_id task, enum 
 }
 
 struct nvdp__dataset_storage {
-    struct nvdp_task task;      /* nvdp_dataset.task */
-    struct nvdp__memory memory; /* of the arrays of this struct and of the data set */
-    const char **labels;        /* task.labels unless static; one block */
+    struct nvdp_task task;      /* the task in nvdp_dataset.task */
+    struct nvdp__memory memory; /* owner of the arrays of this struct and of the data set */
+    const char **labels;        /* task.labels, unless these are static; one block */
     const char **
-        answer; /* [count] the labels as they stand, for NVDP__LABELS_AS_TEXT; one block; else NULL */
+        /* [count] the labels as strings, for NVDP__LABELS_AS_TEXT, in one block; else NULL */
+        answer;
     size_t
-        more_labels; /* labels behind those of task.classes: tags that the model cannot predict */
-    bool *cut;       /* [count] the text was truncated */
-    /* [count] group whose texts stay together in cross validation; NULL: each text alone */
+        /* number of labels after those of task.classes: tags that the model cannot predict */
+        more_labels;
+    bool *cut; /* [count] true if the text was truncated */
+    /* [count] group whose texts stay together in cross validation; NULL if each text is a group */
     size_t *group;
-    bool *continues; /* [count] continues the sentence of the previous text; NULL without tags */
+    /* [count] true if the text continues the sentence of the previous text; NULL if there are no tags */
+    bool *continues;
 };
 
 static inline struct nvdp__dataset_storage *
@@ -100,8 +109,8 @@ nvdp__dataset_storage(const struct nvdp_dataset *dataset) {
     return dataset->storage;
 }
 
-/* "train", "dev", "test", "dev-mismatched", "test-mismatched"; `also`: other names, for the
- * message. */
+/* Finds a split by its name: "train", "dev", "test", "dev-mismatched", "test-mismatched". `also` lists other valid
+ * names, for the message. */
 nvdp_status nvdp__find_split(struct nvdp_context *ctx, const char *name, const char *also,
                              enum nvdp_split *out);
 
@@ -109,12 +118,12 @@ nvdp_status nvdp__find_split(struct nvdp_context *ctx, const char *name, const c
 nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool labeled,
                                  struct nvdp_dataset **out);
 
-/* Number of a model's outputs: one per text, or with tags one per word. */
+/* Returns the number of a model's outputs: one per text; with tags, one per word. */
 size_t nvdp__dataset_outputs(const struct nvdp_dataset *dataset);
-/* Notes how many texts were cut at the maximum length; nothing if none was. */
+/* Logs how many texts were cut at the max length; logs nothing if no text was cut. */
 void nvdp__log_truncated(struct nvdp_context *ctx, const char *path,
                          const struct nvdp_dataset *dataset);
-/* True if all outputs have a label. */
+/* Returns true if all outputs have a label. */
 bool nvdp__dataset_labeled(const struct nvdp_dataset *dataset);
 
 /* Turns the token counts in offset[i + 1] into offsets, sums up `cut`, and allocates ids and
@@ -122,11 +131,11 @@ bool nvdp__dataset_labeled(const struct nvdp_dataset *dataset);
 nvdp_status nvdp__dataset_lay_out(struct nvdp_context *ctx, struct nvdp_dataset *dataset);
 
 struct nvdp__text {
-    const char *text, *pair; /* pair NULL: no second text */
+    const char *text, *pair; /* `pair` is NULL if there is no second text */
     size_t text_size, pair_size;
 };
-enum { NVDP__TEXT_TOKENS = 512 }; /* maximum length of the texts of a task */
-/* NVDP_ERR_ARGUMENT unless texts can be truncated to this length. */
+enum { NVDP__TEXT_TOKENS = 512 }; /* max length of the texts of a task */
+/* Fails with NVDP_ERR_ARGUMENT unless texts can be truncated to this length. */
 nvdp_status nvdp__check_length(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                size_t max_length);
 /* Tokenizes all texts into the data set; each thread processes a range of texts. */
@@ -134,56 +143,56 @@ nvdp_status nvdp__dataset_encode(struct nvdp_context *ctx, const struct nvdp_tok
                                  const struct nvdp__text *texts, size_t max_length,
                                  struct nvdp_dataset *dataset);
 
-/* Cross validation: selects the texts of part `fold` (1 to folds) if `held`, else the other
- * texts, in their order. Groups are assigned at random, independently of the seed. */
+/* Selects texts for cross validation: the texts of part `fold` (1 to folds) if `held`, else all other texts, in
+ * order. Groups are assigned to parts at random, independently of the seed. */
 nvdp_status nvdp__dataset_fold(struct nvdp_context *ctx, const struct nvdp_dataset *from,
                                size_t folds, size_t fold, bool held, struct nvdp_dataset **out);
-/* The same in place; *dataset is NULL after an error. Does nothing if folds is 0. */
+/* Selects the texts in place; *dataset is NULL after an error. Does nothing if folds is 0. */
 nvdp_status nvdp__dataset_keep_fold(struct nvdp_context *ctx, size_t folds, size_t fold, bool held,
                                     struct nvdp_dataset **dataset);
 
-/* Marks `limit` of `count` rows, whose choice depends only on the seed; all if there are no more, or if `limit` is 0.
- * *chosen [count]: free() it. */
+/* Marks `limit` of `count` rows; the choice depends only on the seed. Marks all rows if there are no more, or if
+ * `limit` is 0. The caller frees *chosen [count] with free(). */
 nvdp_status nvdp__choose_rows(struct nvdp_context *ctx, uint64_t seed, size_t count, size_t limit,
                               bool **chosen);
 
-/* Returns a key of text i's tokens.  Texts with other tokens have another key, except with probability 10^-19. */
+/* Returns a key of text i's tokens. Texts with different tokens have different keys, except with probability 10^-19. */
 int64_t nvdp__dataset_key(const struct nvdp_dataset *data, size_t i);
-/* Counts the texts of `of` whose tokens are those of a text of `among`, except with probability 10^-19. */
+/* Counts the texts of `of` whose tokens are equal to the tokens of a text of `among`, except with probability
+ * 10^-19. */
 nvdp_status nvdp__dataset_overlap(struct nvdp_context *ctx, const struct nvdp_dataset *of,
                                   const struct nvdp_dataset *among, size_t *count);
 
-/* Like nvdp_dataset_load_file, with all options set, for this use of the labels: without labels, a label column may hold
- * placeholders (load.c). Compares each text that is loaded with the public ones; `public` NULL: with none. */
+/* Loads a file as nvdp_dataset_load_file() does, with all options set and this use of the labels: if labels are not
+ * used, a label column may hold placeholders (load.c). Compares each text that is loaded with the public texts;
+ * `public` is NULL if there are none. */
 nvdp_status nvdp__dataset_load_rows(struct nvdp_context *ctx,
                                     const struct nvdp_tokenizer *tokenizer,
                                     const struct nvdp_dataset_config *config,
                                     enum nvdp__label_use use, const char *path,
                                     struct nvdp__public_texts *public, struct nvdp_dataset **out);
 
-/* Reads a file of words with tags (load.c), where `index` of a text is its number in the file. With `limit`, draws that
- * many of the file's *texts by `seed`. */
+/* Reads a file of words with tags (load.c), where `index` of a text is the text's number in the file. If `limit` is
+ * not 0, draws this number of the file's *texts by `seed`. */
 nvdp_status nvdp__dataset_load_tagged(struct nvdp_context *ctx,
                                       const struct nvdp_tokenizer *tokenizer, size_t max_length,
                                       size_t limit, uint64_t seed, const char *path, size_t *texts,
                                       struct nvdp_dataset **out);
 
-/* load.c: reads a cached data set from bytes without the cache's header; *out stays NULL if they
- * are not valid. */
+/* Defined in load.c: reads a cached data set from bytes without the cache's header; *out stays NULL if the bytes are
+ * not valid. */
 nvdp_status nvdp__tokens_unpack(struct nvdp_context *ctx, const char *bytes, size_t count,
                                 size_t vocabulary, const struct nvdp_dataset_config *config,
                                 struct nvdp_dataset **out);
 
-/* Splits a data set into two, stratified by class, or by tenths of the ranked scores. Largest remainders set the
- * share of every stratum. Both parts keep the file's order. O(texts log texts).
- * ctx: records errors; may be NULL
- * from: the data set
- * fraction: share of texts that are held out, between 0 and 1
- * seed: seed of the choice. NULL: each text is held out by itself with probability `fraction`, which depends only on
+/* Splits a data set into two, stratified by class, or by tenths of the ranked scores. Largest remainders set the share
+ * of every stratum. Both parts keep the file's order. O(texts log texts). ctx: records errors; may be NULL from: the
+ * data set fraction: share of texts that are held out, between 0 and 1 seed: seed of the choice. NULL: each text is
+ * held out by itself with probability `fraction`, which depends only on
  *       its content: adding or removing a text does not move the others
- * train: the remaining texts, at least one; untouched on error
- * validation: the held-out texts, at least one; untouched on error
- * Returns NVDP_ERR_ARGUMENT for a fraction out of range; NVDP_ERR_INPUT for fewer than 2 texts, and without a seed if all
+ * train: the remaining texts, at least one; untouched on error validation: the held-out texts, at least one; untouched
+ * on error Returns NVDP_ERR_ARGUMENT for a fraction out of range; NVDP_ERR_INPUT for fewer than 2 texts, and without a
+ * seed if all
  *         texts fall on one side; NVDP_ERR_MEMORY */
 nvdp_status nvdp__dataset_holdout(struct nvdp_context *ctx, const struct nvdp_dataset *from,
                                   double fraction, const uint64_t *seed,
@@ -217,7 +226,7 @@ nvdp_status nvdp__dataset_select(struct nvdp_context *ctx, const struct nvdp_dat
 
 /* ---- texts that repeat ---- */
 
-/* Two texts are equal if their tokens are, as a ledger recognizes texts. */
+/* Two texts are equal if their tokens are equal; a ledger recognizes texts in the same way. */
 
 enum { NVDP__TEXT_DIGEST = 16, NVDP__TEXT_KEY = 32, NVDP__REPEATS_TEXT = 192 };
 
@@ -226,16 +235,18 @@ void nvdp__text_digest(const unsigned char key[NVDP__TEXT_KEY], size_t n, const 
                        const int32_t *types, unsigned char digest[NVDP__TEXT_DIGEST]);
 
 struct nvdp__repeats {
-    size_t most;                   /* number of rows of the text that stands most often */
-    char text[NVDP__REPEATS_TEXT]; /* "3 texts stand twice, 1 stands 6 times"; "" if none repeats */
+    size_t most; /* number of rows of the most frequent text */
+    /* "3 texts stand twice, 1 stands 6 times"; "" if no text repeats */
+    char text[NVDP__REPEATS_TEXT];
 };
 
-/* Counts the rows of each text in all parts together.  Takes linear time. */
+/* Counts the rows of each text in all parts together, in linear time. */
 nvdp_status nvdp__repeats_count(struct nvdp_context *ctx, size_t parts,
                                 const struct nvdp_dataset *const *part, struct nvdp__repeats *out);
 
-/* Returns true if `drawn` further samples of a text keep within the `promise` of its run.  A text without earlier
- * samples may have as many as a row gets, `samples`, which the caller chose, even beyond the promise. */
+/* Returns true if `drawn` further samples of a text keep within the `promise` of its run. A text without earlier
+ * samples may have as many samples as a row gets, `samples`, because the caller chose this number, even beyond the
+ * promise. */
 static inline bool nvdp__keeps_promise(uint64_t before, uint64_t drawn, uint64_t samples,
                                        uint64_t promise) {
     return before + drawn <= (before > 0 ? promise : nvdp__max(promise, samples));

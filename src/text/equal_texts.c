@@ -1,5 +1,5 @@
-/* Equal texts, recognized by digests: private ones among public ones, by the digests of their words and of the tokens that
- * a model reads; texts that repeat. */
+/* Equal texts, recognized by digests. First private texts among public texts, by the digests of their words and of
+ * the tokens that a model reads; then texts that repeat. */
 #include "text/dataset.h"
 
 #include "base/file.h"
@@ -14,7 +14,7 @@
 
 enum { KEY = 16, KEYS = 3 };
 
-/* The digests of a text: of its words, of its tokens, of the tokens of its words. */
+/* The digests of a text: of its words, of its tokens, and of the tokens of its words. */
 struct keys {
     size_t count;
     char key[KEYS][KEY];
@@ -49,7 +49,7 @@ static nvdp_status add_tokens(struct nvdp_context *ctx, const struct nvdp__publi
     return NVDP_OK;
 }
 
-/* Replaces punctuation by spaces, unless a text has nothing else. */
+/* Replaces punctuation by spaces, unless a text has nothing but punctuation. */
 static void drop_punctuation(struct nvdp__runes *runes) {
     bool words = false;
     for (size_t i = 0; i < runes->count && !words; i++)
@@ -141,7 +141,7 @@ nvdp_status nvdp__public_texts_add_file(struct nvdp__public_texts *public, const
     nvdp__auto(nvdp__lines_close) struct nvdp__lines lines = {0};
     struct nvdp__field line;
     enum nvdp__table_format format = NVDP__TABLE_TSV;
-    NVDP_TRY(nvdp__check_regular(public->ctx, path)); /* it was read before */
+    NVDP_TRY(nvdp__check_regular(public->ctx, path)); /* the file was read before */
     if (nvdp__is_table(path))
         NVDP_TRY(nvdp__table_chunks_format(NULL, nvdp__task_layout(NVDP_TASK_TSV), path, &format));
     const bool table = format != NVDP__TABLE_TSV;
@@ -219,8 +219,8 @@ void nvdp__text_digest(const unsigned char key[NVDP__TEXT_KEY], size_t n, const 
     sodium_memzero(&state, sizeof state);
 }
 
-/* Lists how many texts stand how often: texts[k] texts stand k times, for k up to `most`.  The last item has a range
- * if there is no room for more items. */
+/* Lists how many texts occur how often: texts[k] texts occur k times, for k up to `most`. The last item covers a
+ * range if there is no room for more items. */
 static void list(const size_t *texts, size_t most, char text[NVDP__REPEATS_TEXT]) {
     enum { MAX_ITEMS = 4 };
     size_t items = 0;
@@ -253,12 +253,13 @@ nvdp_status nvdp__repeats_count(struct nvdp_context *ctx, size_t parts,
     nvdp__auto(nvdp__strings_release) struct nvdp__strings seen = {.ctx = ctx};
     unsigned char key[NVDP__TEXT_KEY], digest[NVDP__TEXT_DIGEST];
     size_t all = 0, index;
-    nvdp__autofree size_t *rows = NULL, *texts = NULL; /* rows of each text; texts by their rows */
+    /* number of rows of each text; number of texts by their number of rows */
+    nvdp__autofree size_t *rows = NULL, *texts = NULL;
     struct nvdp__repeats made = {.most = 0};
     for (size_t p = 0; p < parts; p++)
         all += part[p]->count;
     NVDP_TRY(NVDP__NEW(ctx, rows, all));
-    /* the key is random: equal digests of different texts are left to chance, about 2^-64 for 2^32 texts */
+    /* the key is random, so equal digests of different texts are left to chance: about 2^-64 for 2^32 texts */
     randombytes_buf(key, sizeof key);
     for (size_t p = 0; p < parts; p++) {
         for (size_t i = 0; i < part[p]->count; i++) {

@@ -1,5 +1,5 @@
-/* Loads a split: either the tokens that an earlier load cached under the hash of everything they
- * depend on (docs/formats.md, Cache), or the file's rows, sampled and tokenized. Start with
+/* Loads a split. The source is either the tokens that an earlier load cached, under the hash of everything that they
+ * depend on (docs/formats.md, Cache), or the rows of the file, sampled and tokenized. Start with
  * nvdp__dataset_load_rows(). */
 #include "options/schema.h"
 #include "text/dataset.h"
@@ -17,8 +17,8 @@
 
 /* The bytes of a cached data set: a head of numbers, then concatenated arrays.
  *
- *     u64  texts, tokens, labeled, class names, bytes of their text, bytes of the ids' text
- *     u32  tokens per text; u32 of these of type 0; u8 truncated; i64 row in the file
+ *     u64  texts, tokens, labeled, class names, bytes of the class names, bytes of the ids
+ *     u32  tokens per text; u32 tokens of type 0 per text; u8 truncated; i64 row in the file
  *     f32  label (if labeled); i32 token ids; names and ids, each ending with a NUL */
 static const char kind[] = "tokens";
 enum { VERSION = 4 };
@@ -29,8 +29,8 @@ struct head {
 
 /* ---- the name ---- */
 
-/* The path of a cached data set: its name is the hash of the file's bytes and of everything else
- * that affects the result. */
+/* Returns the path of a cached data set. The name is the hash of the file's bytes and of everything else that
+ * affects the result. */
 static nvdp_status cache_path(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                               const struct nvdp_dataset_config *config, enum nvdp__label_use use,
                               const char *path, const char *bytes, size_t count, char **kept) {
@@ -93,7 +93,7 @@ static uint32_t u32_at(const char *array, size_t i) {
     return value;
 }
 
-/* True if the bytes are exactly `count` texts, each ending with a NUL. */
+/* Returns true if the bytes are exactly `count` strings, each of which ends with a NUL. */
 static bool holds_texts(const char *bytes, size_t size, size_t count) {
     size_t found = 0;
     for (size_t i = 0; i < size; i++) {
@@ -102,7 +102,7 @@ static bool holds_texts(const char *bytes, size_t size, size_t count) {
     return found == count && (size == 0 || bytes[size - 1] == '\0');
 }
 
-/* Checks the values. The checksum detects damage; this detects files from another writer. */
+/* Checks the values. The checksum detects damage; this function detects files of another writer. */
 static bool is_sound(const struct arrays *a, size_t vocabulary, size_t max_length) {
     uint64_t tokens = 0;
     for (size_t i = 0; i < a->head.texts; i++) {
@@ -113,14 +113,15 @@ static bool is_sound(const struct arrays *a, size_t vocabulary, size_t max_lengt
         tokens += length;
     }
     for (size_t i = 0; i < a->head.tokens; i++) {
-        if (u32_at(a->ids, i) >= vocabulary) return false; /* a negative id is large */
+        /* a negative id is a large unsigned number */
+        if (u32_at(a->ids, i) >= vocabulary) return false;
     }
     return tokens == a->head.tokens && a->head.names <= INT32_MAX &&
            holds_texts(a->names, a->head.name_bytes, a->head.names) &&
            (a->head.id_bytes == 0 || holds_texts(a->id_text, a->head.id_bytes, a->head.texts));
 }
 
-/* Reads `count` texts, each ending with a NUL. */
+/* Reads `count` strings, each of which ends with a NUL. */
 static nvdp_status unpack_names(struct nvdp_context *ctx, size_t count, const char *bytes,
                                 const char ***out) {
     nvdp__autofree const char **name = NULL;
@@ -176,7 +177,7 @@ nvdp_status nvdp__tokens_unpack(struct nvdp_context *ctx, const char *bytes, siz
         const double label = dataset->label[i];
         if (task->regression ? !(label >= task->label_min && label <= task->label_max)
                              : !(label >= 0 && label < task->classes && label == floor(label)))
-            return NVDP_OK; /* labels are classes of the task, or scores in its range */
+            return NVDP_OK; /* labels are classes of the task, or scores in the task's range */
     }
     return NVDP__HAND_OVER(out, dataset);
 }
@@ -203,7 +204,7 @@ static nvdp_status recall(struct nvdp_context *ctx, const char *path,
 
 /* ---- writing ---- */
 
-/* The file's bytes being assembled; NULL: they are only counted. */
+/* The bytes of the file that are being assembled; NULL if they are only counted. */
 struct block {
     char *bytes;
     size_t used;
@@ -215,7 +216,7 @@ static void put(struct block *block, const void *bytes, size_t count) {
 }
 
 static void put_u32(struct block *block, size_t value) {
-    uint32_t narrow = (uint32_t)value; /* tokens of a text */
+    uint32_t narrow = (uint32_t)value; /* number of tokens of a text */
     put(block, &narrow, sizeof narrow);
 }
 
@@ -255,7 +256,7 @@ static void put_dataset(struct block *block, const struct nvdp_dataset *dataset)
     put_names(block, ids, dataset->id);
 }
 
-/* Writes the cached file and makes the folder if necessary. */
+/* Writes the cached file, and makes the folder if necessary. */
 static nvdp_status keep(struct nvdp_context *ctx, const char *directory, const char *path,
                         const struct nvdp_dataset *dataset) {
     nvdp__autofree char *bytes = NULL;
@@ -270,7 +271,8 @@ static nvdp_status keep(struct nvdp_context *ctx, const char *directory, const c
 
 /* ---- rows to data set ---- */
 
-/* Reduces the rows to `limit` of them, in file order, and compares their texts with the public ones (NULL: none). */
+/* Reduces the rows to `limit` rows, in file order, and compares their texts with the public texts; NULL if there are
+ * none. */
 static nvdp_status choose_rows(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
                                struct nvdp__public_texts *public, struct nvdp__rows *rows) {
     nvdp__autofree bool *chosen = NULL;
@@ -322,7 +324,7 @@ static nvdp_status dataset_of_rows(struct nvdp_context *ctx, const struct nvdp_t
 
 /* ---- notices about the texts ---- */
 
-/* A larger share of unknown tokens is reported. */
+/* A share of unknown tokens above this is reported. */
 static const double MANY_UNKNOWN = .2;
 
 void nvdp__log_truncated(struct nvdp_context *ctx, const char *path,
@@ -370,8 +372,8 @@ static nvdp_status compare_sentences(struct nvdp_context *ctx, const char *path,
     return NVDP_OK;
 }
 
-/* Loads through the cache, if there is one. A file with skipped or unusual rows, or of lines, is not
- * cached, so that their notices appear again. Texts that are compared with `public` are read from the file. */
+/* Loads through the cache, if there is one. A file with skipped or unusual rows, or a file of lines, is not cached,
+ * so that the notices about it appear again. Texts that are compared with `public` are read from the file. */
 nvdp_status nvdp__dataset_load_rows(struct nvdp_context *ctx,
                                     const struct nvdp_tokenizer *tokenizer,
                                     const struct nvdp_dataset_config *config,
@@ -410,7 +412,7 @@ nvdp_status nvdp__dataset_load_rows(struct nvdp_context *ctx,
     return NVDP_OK;
 }
 
-/* Copies the caller's options. Those that the caller's struct does not have get their defaults. */
+/* Copies the caller's options. Options that the caller's struct lacks get their defaults. */
 static nvdp_status take_config(struct nvdp_context *ctx, const struct nvdp_dataset_config *given,
                                struct nvdp_dataset_config *out) {
     NVDP_TRY(nvdp__can_give(ctx, given));
@@ -428,7 +430,7 @@ nvdp_status nvdp__dataset_load(struct nvdp_context *ctx, const struct nvdp_token
     NVDP_TRY(take_config(ctx, given, &config));
     NVDP_TRY(nvdp__task_resolve(ctx, &config, &layout));
     const struct nvdp_task *from = config.labels_from;
-    /* classes are numbered by the train split; numbering another split separately could give other numbers */
+    /* classes are numbered by the train split, because numbering another split separately could give other numbers */
     if (config.task == NVDP_TASK_TSV && split != NVDP_SPLIT_TRAIN && !config.regression &&
         config.label_column != NULL && (from == NULL || from->labels == NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,

@@ -11,12 +11,13 @@ enum {
     REPLACEMENT = 0xFFFD,
     CAPITAL_I_DOT = 0x130,
     DOT_ABOVE = 0x307,
-    FIRST_COMPATIBLE = 0xA0, /* that has a compatibility decomposition */
+    FIRST_COMPATIBLE = 0xA0, /* first character that has a compatibility decomposition */
     FIRST_DECOMPOSABLE = 0xC0,
     CAPITAL_SIGMA = 0x3A3,
     FINAL_SIGMA = 0x3C2,
-    NEWER_COMPOSITE = 0x11938,  /* the only one that is newer than Unicode 8 */
-    LONGEST_DECOMPOSITION = 32, /* more than the 4 of any canonical decomposition */
+    NEWER_COMPOSITE = 0x11938, /* the only composite that is newer than Unicode 8 */
+    /* larger than any canonical decomposition, which has at most 4 characters */
+    LONGEST_DECOMPOSITION = 32,
     COMBINING_CLASSES = 256,
     SHORT_RUN = 16 /* up to this length, insertion sort is faster than counting sort */
 };
@@ -56,7 +57,7 @@ bool nvdp__has_category(int32_t rune, unsigned set) {
     return (1U << utf8proc_category(rune) & set) != 0;
 }
 
-/* Tab, newline, return and every character of category Z. */
+/* Returns true for tab, newline, return and every character of category Z. */
 static bool is_space(int32_t rune) {
     if (rune < 0x80) return rune == ' ' || rune == '\t' || rune == '\n' || rune == '\r';
     return nvdp__has_category(rune, NVDP__IN(ZS) | NVDP__IN(ZL) | NVDP__IN(ZP));
@@ -77,7 +78,7 @@ bool nvdp__is_white_space(int32_t rune) {
 struct range {
     int32_t first, last;
 };
-/* True if one of the ranges, in ascending order, includes the character. */
+/* Returns true if one of the ranges, which are in ascending order, includes the character. */
 static bool is_within(int32_t rune, const struct range *range, size_t count) {
     for (size_t i = 0; i < count && rune >= range[i].first; i++) {
         if (rune <= range[i].last) return true;
@@ -85,8 +86,8 @@ static bool is_within(int32_t rune, const struct range *range, size_t count) {
     return false;
 }
 
-/* True if a format character, mark or punctuation mark is newer than Unicode 8. The `tokenizers`
- * library has the categories of that version. A range may include other characters. */
+/* Returns true if a format character, mark or punctuation mark is newer than Unicode 8, whose categories the
+ * `tokenizers` library has. A range may include other characters. */
 static bool is_newer(int32_t rune) {
     static const struct range range[] = {
         {0x61D, 0x61D},     {0x7FD, 0x7FD},     {0x890, 0x8E2},     {0x9FD, 0x9FE},
@@ -109,7 +110,7 @@ bool nvdp__is_dropped(int32_t rune) {
            (nvdp__has_category(rune, NVDP__IN(CF)) && !is_newer(rune));
 }
 
-/* The last but one range begins 0x100 late, as in the `tokenizers` library. */
+/* The last range but one begins 0x100 too late, as in the `tokenizers` library. */
 bool nvdp__is_chinese(int32_t rune) {
     static const struct range block[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},
                                          {0x20000, 0x2A6DF}, {0x2A700, 0x2B81F}, {0x2B920, 0x2CEAF},
@@ -121,19 +122,21 @@ bool nvdp__is_punctuation(int32_t rune) {
     if (rune < 0x80)
         return (rune >= 33 && rune <= 47) || (rune >= 58 && rune <= 64) ||
                (rune >= 91 && rune <= 96) || (rune >= 123 && rune <= 126);
-    if (rune == 0x166D || rune == 0x111C9) return true; /* other categories since Unicode 8 */
+    /* these characters changed their category after Unicode 8 */
+    if (rune == 0x166D || rune == 0x111C9) return true;
     return nvdp__has_category(rune, NVDP__IN(PC) | NVDP__IN(PD) | NVDP__IN(PS) | NVDP__IN(PE) |
                                         NVDP__IN(PI) | NVDP__IN(PF) | NVDP__IN(PO)) &&
            !is_newer(rune);
 }
 
-/* True for nonspacing marks, which stripping accents removes. */
+/* Returns true for nonspacing marks, which are removed with the accents. */
 static bool is_accent(int32_t rune) {
     if (rune < FIRST_DECOMPOSABLE) return false;
     return rune == 0x1734 || (nvdp__has_category(rune, NVDP__IN(MN)) && !is_newer(rune));
 }
 
-/* True for marks that are newer than Unicode 9. The `tokenizers` library neither strips nor orders them. */
+/* Returns true for marks that are newer than Unicode 9. The `tokenizers` library neither strips nor orders these
+ * marks. */
 static bool is_newer_mark(int32_t rune) {
     static const struct range newer[] = {
         {0x7FD, 0x7FD},     {0x898, 0x8D3},     {0x9FE, 0x9FE},     {0xAFA, 0xAFF},
@@ -150,7 +153,8 @@ static bool is_newer_mark(int32_t rune) {
 
 bool nvdp__is_mark(int32_t rune) {
     if (rune < FIRST_DECOMPOSABLE) return false;
-    return rune == 0x1CF2 || rune == 0x1CF3 || /* other categories since Unicode 9 */
+    /* these characters changed their category after Unicode 9 */
+    return rune == 0x1CF2 || rune == 0x1CF3 ||
            (nvdp__has_category(rune, NVDP__IN(MN) | NVDP__IN(MC) | NVDP__IN(ME)) &&
             !is_newer_mark(rune));
 }
@@ -181,8 +185,8 @@ nvdp_status nvdp__runes_push(struct nvdp_context *ctx, struct nvdp__runes *runes
     return NVDP__PUSH(ctx, runes->at, runes->count, runes->capacity, rune);
 }
 
-/* Unicode's Case_Ignorable: categories Mn, Me, Cf, Lm, Sk, and the marks that occur within
- * words. */
+/* Returns true for characters with Unicode's property Case_Ignorable: categories Mn, Me, Cf, Lm, Sk, and the marks
+ * that occur within words. */
 static bool is_case_ignorable(int32_t rune) {
     static const int32_t within[] = {0x27,   0x2E,   0x3A,   0xB7,   0x387,  0x55F,
                                      0x5F4,  0x2018, 0x2019, 0x2024, 0x2027, 0xFE13,
@@ -194,16 +198,16 @@ static bool is_case_ignorable(int32_t rune) {
                                         NVDP__IN(SK));
 }
 
-/* Unicode's Cased, for characters that are not case-ignorable: categories Lu, Ll, Lt, ordinal
- * indicators, Roman numerals, letters in circles and squares. */
+/* Returns true for characters with Unicode's property Cased, if they are not case-ignorable: categories Lu, Ll, Lt,
+ * ordinal indicators, Roman numerals, letters in circles and squares. */
 static bool is_cased(int32_t rune) {
     return nvdp__has_category(rune, NVDP__IN(LU) | NVDP__IN(LL) | NVDP__IN(LT)) || rune == 0xAA ||
            rune == 0xBA || (rune >= 0x2160 && rune <= 0x217F) || nvdp__is_enclosed_letter(rune);
 }
 
-/* Unicode's Final_Sigma (The Unicode Standard, table 3-17): a cased character before and none
- * after, ignoring case-ignorable ones. A sigma is itself cased, so the sigmas of a run together
- * visit each character a bounded number of times. */
+/* Returns true under Unicode's condition Final_Sigma (The Unicode Standard, table 3-17): there is a cased character
+ * before and none after, apart from case-ignorable characters. A sigma is itself cased, so the sigmas of a run
+ * together visit each character a bounded number of times. */
 static bool is_final(const struct nvdp__runes *run, size_t at) {
     size_t before = at;
     while (before > 0 && is_case_ignorable(run->at[before - 1])) {
@@ -217,7 +221,7 @@ static bool is_final(const struct nvdp__runes *run, size_t at) {
     return after == run->count || !is_cased(run->at[after]);
 }
 
-/* The lower-case form of letters that are newer than Unicode 15, which utf8proc may lack. */
+/* Returns the lower-case form of letters that are newer than Unicode 15, which utf8proc may lack. */
 static int32_t newer_lower(int32_t rune) {
     static const struct {
         struct range of;
@@ -233,9 +237,9 @@ static int32_t newer_lower(int32_t rune) {
     return rune;
 }
 
-/* The lower-case form of a character, at most two characters. In the `tokenizers` library it does
- * not depend on the characters around it: a capital sigma at a word's end becomes the one of the
- * middle of a word. */
+/* Returns the lower-case form of a character, at most two characters. In the `tokenizers` library, this form does
+ * not depend on the characters around it: a capital sigma at the end of a word becomes the sigma for the middle of a
+ * word. */
 static size_t lower(const struct nvdp__runes *run, size_t at, bool published, int32_t out[2]) {
     const int32_t rune = run->at[at];
     if (published && rune == CAPITAL_SIGMA && is_final(run, at)) {
@@ -254,7 +258,7 @@ static size_t lower(const struct nvdp__runes *run, size_t at, bool published, in
 
 static nvdp_status push_decomposed(struct nvdp_context *ctx, int32_t rune, bool compatible,
                                    struct nvdp__runes *out) {
-    /* compatibility decompositions that the `tokenizers` library does not have */
+    /* compatibility decompositions that the `tokenizers` library lacks */
     static const struct range newer[] = {{0x32FF, 0x32FF},   {0xA7F2, 0xA7F4},   {0xAB69, 0xAB69},
                                          {0x10781, 0x107BA}, {0x1E030, 0x1E06D}, {0x1F16C, 0x1F16C},
                                          {0x1FBF0, 0x1FBF9}};
@@ -291,7 +295,7 @@ static void sort_short(int32_t *rune, size_t count) {
     }
 }
 
-/* Counting sort: texts that consist only of marks must not take quadratic time. */
+/* Sorts by counting, because texts that consist only of marks must not take quadratic time. */
 static nvdp_status sort_long(struct nvdp_context *ctx, int32_t *rune, size_t count) {
     size_t start[COMBINING_CLASSES + 1] = {0};
     nvdp__autofree int32_t *sorted = NULL;
@@ -309,8 +313,8 @@ static nvdp_status sort_long(struct nvdp_context *ctx, int32_t *rune, size_t cou
     return NVDP_OK;
 }
 
-/* Canonical ordering: sorts each run of combining marks by class, stably. This matters even when
- * accents are dropped afterward, because it decides the order of the remaining spacing marks. */
+/* Orders marks canonically: sorts each run of combining marks by class, stably. This matters even if accents are
+ * dropped afterward, because it decides the order of the remaining spacing marks. */
 static nvdp_status order_marks(struct nvdp_context *ctx, struct nvdp__runes *runes) {
     for (size_t at = 0; at < runes->count;) {
         size_t end = at;
@@ -447,7 +451,7 @@ static enum byte_kind kind_at(const struct nvdp__words *words, size_t at) {
     return (enum byte_kind)words->rules->kind[(unsigned char)words->text[at]];
 }
 
-/* Takes the next word of text[at..plain_end); none if only dropped characters are left. */
+/* Takes the next word of text[at..plain_end); takes none if only dropped characters are left. */
 static void take_plain(struct nvdp__words *words) {
     struct nvdp__word *word = &words->word;
     for (; words->at < words->plain_end; words->at++) {
@@ -463,8 +467,8 @@ static void take_plain(struct nvdp__words *words) {
     }
 }
 
-/* Collects the characters from `at` up to a separator and skips white space after them. An
- * ideograph is a run of its own. */
+/* Collects the characters from `at` up to a separator, and skips white space after them. An ideograph is a separate
+ * run. */
 static nvdp_status gather_run(struct nvdp__words *words) {
     bool chinese = words->rules->normalization.chinese_characters;
     struct nvdp__runes *run = &words->run;
@@ -499,8 +503,8 @@ static void take_folded(struct nvdp__words *words) {
     }
 }
 
-/* Prepares the run at `at`. Usually the run up to white space is plain ASCII. Otherwise its
- * accents depend on each other, and it is folded as a whole. */
+/* Prepares the run at `at`. Usually the run up to white space is plain ASCII. Otherwise the accents in the run
+ * depend on each other, and the run is folded as a whole. */
 static nvdp_status start_run(struct nvdp__words *words) {
     while (words->at < words->size && kind_at(words, words->at) == BYTE_SPACE) {
         words->at++;

@@ -1,4 +1,5 @@
-/* Steps of a normalizer (tokenizer.h): one row per type, with its reader and what it does to a text. */
+/* The steps of a normalizer (tokenizer.h): each type has a row with its reader and with the function that changes a
+ * text. */
 #include "text/tokenizer.h"
 
 #include "base/array.h"
@@ -9,27 +10,28 @@
 #include <utf8proc.h>
 
 enum {
-    ACUTE = 0x301, /* a mark of all versions of Unicode */
+    ACUTE = 0x301, /* a mark that exists in all versions of Unicode */
     MAX_CHANGES = 64,
-    LONGEST_CLUSTER = 5 /* bytes of a cluster that is looked up as a whole */
+    LONGEST_CLUSTER = 5 /* max bytes of a cluster that is looked up as a whole */
 };
 
-/* A step that is read from a file. */
+/* A step that is being read from a file. */
 struct reading {
     struct nvdp__normalizer *normalizer;
     const char *path;
     const json_t *json;
-    bool known; /* all values are implemented */
+    bool known; /* true while all values are implemented */
 };
 
 struct nvdp__change_row {
-    const char *type; /* in tokenizer.json; NULL: only made by other code */
-    /* Reads the members. NULL: there are none. */
+    const char *type; /* type in tokenizer.json; NULL for a step that only other code makes */
+    /* Reads the members; NULL if there are none. */
     nvdp_status (*read)(struct reading *reading, struct nvdp__change *step);
-    /* Writes the result to out->text and out->size; `text` lies elsewhere. */
+    /* Writes the result to out->text and out->size; `text` must not overlap the result. */
     nvdp_status (*apply)(struct nvdp_context *ctx, const struct nvdp__change *step,
                          const char *text, size_t size, struct nvdp__normalized *out);
-    int32_t (*map)(int32_t rune); /* for map(): the character that replaces another; -1: none */
+    /* for map(): returns the character that replaces another; -1 if the character is removed */
+    int32_t (*map)(int32_t rune);
 };
 
 static nvdp_status append(struct nvdp_context *ctx, struct nvdp__normalized *out, const char *bytes,
@@ -51,7 +53,7 @@ static nvdp_status decode(struct nvdp_context *ctx, const struct nvdp__change *s
     return nvdp__runes_write(ctx, &out->run, out);
 }
 
-/* NFC, NFD, NFKC or NFKD, by the letters of the name. */
+/* Computes NFC, NFD, NFKC or NFKD, by the letters of the name. */
 static nvdp_status form(struct nvdp_context *ctx, const struct nvdp__change *step, const char *text,
                         size_t size, struct nvdp__normalized *out) {
     const char *type = step->row->type;
@@ -72,7 +74,7 @@ static nvdp_status lower_case(struct nvdp_context *ctx, const struct nvdp__chang
     return nvdp__runes_write(ctx, &out->folded, out);
 }
 
-/* SentencePiece's rules for control characters and unusual white space. */
+/* Applies SentencePiece's rules for control characters and unusual white space. */
 static int32_t nmt(int32_t rune) {
     if ((rune >= 0x01 && rune <= 0x08) || rune == 0x0B || (rune >= 0x0E && rune <= 0x1F) ||
         rune == 0x7F || rune == 0x8F || rune == 0x9F)
@@ -101,7 +103,7 @@ static nvdp_status map(struct nvdp_context *ctx, const struct nvdp__change *step
 
 /* ---- strings ---- */
 
-/* Copies a string; a step without one is not known. */
+/* Copies a string; a step whose string is missing is not known. */
 static nvdp_status copy(struct reading *reading, const json_t *value, char **out, size_t *size) {
     reading->known = reading->known && json_is_string(value);
     if (!reading->known) return NVDP_OK;
@@ -111,7 +113,7 @@ static nvdp_status copy(struct reading *reading, const json_t *value, char **out
     return NVDP_OK;
 }
 
-/* Reads the regular expressions of runs: a character or \s, then + or {n,}. */
+/* Reads the regular expression of a run: a character or \s, then + or {n,}. */
 static bool read_run(struct nvdp__change *step) {
     char *end = step->pattern;
     size_t bytes = 2;
@@ -144,7 +146,7 @@ static nvdp_status read_replace(struct reading *reading, struct nvdp__change *st
     return NVDP_OK;
 }
 
-/* Bytes of the pattern at the start of text[0..size), size > 0; 0: it is not there. */
+/* Returns the bytes of the pattern at the start of text[0..size), size > 0; 0 if the pattern does not match there. */
 static size_t match(const struct nvdp__change *step, const char *text, size_t size) {
     const size_t pattern = step->pattern_size;
     size_t times = 0, at = 0, bytes;
@@ -212,8 +214,8 @@ static nvdp_status prepend(struct nvdp_context *ctx, const struct nvdp__change *
 
 /* ---- SentencePiece's table ---- */
 
-/* Returns the text that replaces text[0..size), NULL if there is none: that of its shortest prefix
- * in the table, as in the `tokenizers` library. */
+/* Returns the string that replaces text[0..size), which is the replacement of the shortest prefix in the table, as
+ * in the `tokenizers` library; NULL if there is none. */
 static const char *look_up(const struct nvdp__change *step, const char *text, size_t size) {
     const uint32_t leaf = 1U << 8, label = 1U << 31 | 0xFF;
     size_t at = 0;
@@ -231,7 +233,8 @@ static const char *look_up(const struct nvdp__change *step, const char *text, si
     }
 }
 
-/* End of the cluster of characters at text[0..size), size > 0: an extended grapheme cluster. */
+/* Returns the end of the cluster of characters at the start of text[0..size), size > 0: an extended grapheme
+ * cluster. */
 static size_t cluster(const char *text, size_t size) {
     utf8proc_int32_t state = 0;
     size_t bytes, end;
@@ -239,7 +242,7 @@ static size_t cluster(const char *text, size_t size) {
     while (end < size) {
         if (rune >= 0 && rune < 0x80 && rune != '\r' && (unsigned char)text[end] < 0x80) break;
         const int32_t next = nvdp__decode(text + end, size - end, &bytes);
-        /* marks that are newer than Unicode 15, which utf8proc may lack, extend a cluster as any other */
+        /* marks that are newer than Unicode 15, which utf8proc may lack, also extend a cluster */
         const bool newer_mark = next == 0x897 || (next >= 0x1ACF && next <= 0x1ADD) ||
                                 (next >= 0x1AE0 && next <= 0x1AEB);
         if (rune < 0 || next < 0 ||
@@ -342,7 +345,7 @@ static void release_step(struct nvdp__change *step) {
     free(step->unit);
 }
 
-/* Takes over a step that is made, and releases it after a failure. */
+/* Takes over a step that was made, and releases the step after a failure. */
 static nvdp_status add(struct nvdp__normalizer *normalizer, nvdp_status made,
                        struct nvdp__change *step) {
     if (made == NVDP_OK)

@@ -1,4 +1,4 @@
-/* Reads plain text (plain_text.h): lines and documents of files, then sentences of a line. */
+/* Reads plain text (plain_text.h): lines and documents of files, then the sentences of a line. */
 #include "text/plain_text.h"
 
 #include "base/file.h"
@@ -16,15 +16,15 @@ static const char DOCUMENT_ENDS[] = "</doc>";
 struct nvdp__plain_text {
     struct nvdp_context *ctx;
     const char *const *path;
-    size_t files, file;                /* `file` is open or opened next */
-    struct nvdp__lines lines;          /* of `file`, if it is open and plain */
-    struct nvdp__table_chunks objects; /* of `file`, if it is open and JSON */
+    size_t files, file;                /* `file` is open, or is opened next */
+    struct nvdp__lines lines;          /* lines of `file`, if it is open and plain */
+    struct nvdp__table_chunks objects; /* objects of `file`, if it is open and JSON */
     size_t key;                        /* column of the text */
-    struct nvdp__field rest;           /* of the current object's text */
-    uint64_t bytes;                    /* of the previous files */
+    struct nvdp__field rest;           /* rest of the current object's text */
+    uint64_t bytes;                    /* bytes of the previous files */
     struct progress {                  /* state within the file */
-        bool in_doc;                   /* between <doc> and </doc> */
-        bool begins;                   /* the next line of text begins a document */
+        bool in_doc;                   /* true between <doc> and </doc> */
+        bool begins;                   /* true if the next line of text begins a document */
         size_t text_lines, bad_lines, first_bad;
     } in;
 };
@@ -47,7 +47,7 @@ uint64_t nvdp__plain_text_bytes(const struct nvdp__plain_text *plain) {
     return plain->bytes + plain->lines.read + plain->objects.read;
 }
 
-/* True if the bytes begin like a JSON object, or like an array of objects: { "key" : */
+/* Returns true if the bytes begin as a JSON object does, or as an array of objects does: { "key" : */
 static bool is_json(const char *at, size_t size) {
     const char *const end = at + size;
     bool array = false;
@@ -69,7 +69,7 @@ static bool is_json(const char *at, size_t size) {
     return at < end && *at == ':';
 }
 
-/* True if the file's name says that it has JSON, also with .gz or .xz behind it. */
+/* Returns true if the file's name is that of a JSON file, also with .gz or .xz at the end. */
 static bool named_json(const char *path) {
     static const char *const ends[] = {".json", ".jsonl", ".ndjson"};
     const size_t size = strlen(path),
@@ -97,7 +97,7 @@ static nvdp_status begin_file(struct nvdp__plain_text *plain) {
                          plain->path[plain->file], TEXT_KEY)
                    : NVDP_OK;
     nvdp__table_chunks_adopt(&plain->lines, NVDP__TABLE_JSONL, &plain->objects);
-    NVDP_TRY(nvdp__table_chunks_find(&plain->objects, &found)); /* the names */
+    NVDP_TRY(nvdp__table_chunks_find(&plain->objects, &found)); /* reads the names of the members */
     NVDP_TRY(nvdp__tsv_column(&plain->objects.tsv, TEXT_KEY, &plain->key));
     if (plain->key == plain->objects.tsv.fields)
         return nvdp__fail(
@@ -118,7 +118,7 @@ static bool is_blank(const struct nvdp__plain_line *line) {
     return nvdp__trimmed((struct nvdp__field){line->text, line->size}, " \t\r\f\v").size == 0;
 }
 
-/* True if the line separates documents and is not text itself: <doc ...>, </doc> or blank. */
+/* Returns true if the line separates documents and is not text itself: <doc ...>, </doc> or blank. */
 static bool is_border(struct nvdp__plain_text *plain, const struct nvdp__plain_line *line) {
     bool doc = begins_with(line, DOCUMENT_BEGINS);
     if (doc || begins_with(line, DOCUMENT_ENDS)) {
@@ -131,7 +131,7 @@ static bool is_border(struct nvdp__plain_text *plain, const struct nvdp__plain_l
     return true;
 }
 
-/* The next line of the file's objects. */
+/* Returns the next line of the file's objects. */
 static nvdp_status next_of_objects(struct nvdp__plain_text *plain, struct nvdp__plain_line *line,
                                    bool *found) {
     const struct nvdp__tsv *tsv = &plain->objects.tsv;
@@ -151,7 +151,8 @@ static nvdp_status next_of_objects(struct nvdp__plain_text *plain, struct nvdp__
     }
 }
 
-/* The next line of the file that is text. Refuses an object with the key of texts: its names would become words. */
+/* Returns the next line of the file that is text. Refuses an object with the key of texts, because its names would
+ * become words. */
 static nvdp_status next_of_lines(struct nvdp__plain_text *plain, struct nvdp__plain_line *line,
                                  bool *found) {
     struct nvdp__field raw;
@@ -211,7 +212,7 @@ static bool may_begin(char c) {
            (unsigned char)c >= 0x80;
 }
 
-/* True if the '.' at `dot` follows a single letter or an abbreviation. */
+/* Returns true if the '.' at `dot` follows a single letter or an abbreviation. */
 static bool abbreviates(const char *text, size_t dot) {
     size_t start = dot;
     while (start > 0 && (text[start - 1] | 0x20) >= 'a' && (text[start - 1] | 0x20) <= 'z')

@@ -1,5 +1,5 @@
-/* The private word histogram (vocabulary.h): checks, the proof of its guarantee, exact noise,
- * the released counts, and the statement. */
+/* The private word histogram (vocabulary.h): checks, the proof of the guarantee, exact noise, the released counts,
+ * and the statement. */
 #include "text/vocabulary.h"
 
 #include "base/array.h"
@@ -29,8 +29,8 @@ nvdp_status nvdp__private_words_check(struct nvdp_context *ctx,
     return NVDP_OK;
 }
 
-/* Theorem. Let two texts differ in the counts of words by k in each direction: k words are replaced. The released
- * counts are (k eps, d)-differentially private, d = delta/2 max(k, e^((k-1) eps/2)).
+/* Theorem. Let two texts differ in the counts of words by k in each direction, because k words are replaced. The
+ * released counts are (k eps, d)-differentially private, d = delta/2 max(k, e^((k-1) eps/2)).
  *
  * Proof. Let P and Q be the distributions of the released counts. Every word is released independently, with its
  * own noise; a word that a text does not contain is not released.
@@ -93,8 +93,8 @@ struct nvdp__word_noise nvdp__word_noise(double epsilon, double delta) {
         .threshold = (int64_t)ceil(GRID * (1 + 2 * log(2 / delta) / epsilon) * (1 + 1e-12))};
 }
 
-/* True with probability exp(-a/b), a <= b: the first i at which a/(b i) fails is odd (von
- * Neumann's method). */
+/* Returns true with probability exp(-a/b), a <= b: the first i at which an event of probability a/(b i) fails is odd
+ * (von Neumann's method). */
 static bool exponential(struct nvdp__stream *stream, uint64_t a, uint64_t b) {
     uint64_t i = 1;
     while (nvdp__stream_below(stream, b * i) < a)
@@ -102,7 +102,7 @@ static bool exponential(struct nvdp__stream *stream, uint64_t a, uint64_t b) {
     return i % 2 == 1;
 }
 
-/* P(y) ~ exp(-|y| s/t). */
+/* Draws y with P(y) ~ exp(-|y| s/t). */
 static int64_t laplace(const struct nvdp__word_noise *noise, struct nvdp__stream *stream) {
     for (;;) {
         const uint64_t rest = nvdp__stream_below(stream, noise->t);
@@ -195,7 +195,8 @@ static json_t *of_words(uint64_t words, struct nvdp__example_privacy of) {
 
 json_t *nvdp__private_words_json(struct nvdp_context *ctx,
                                  const struct nvdp__private_words *options, size_t length) {
-    const uint64_t window = length - 2, document = options->max_words; /* max words */
+    /* max words of a window, and of a document */
+    const uint64_t window = length - 2, document = options->max_words;
     nvdp__autofree char *statement = statement_of(ctx, options, length);
     if (statement == NULL) return NULL;
     json_t *root = json_pack(

@@ -1,5 +1,5 @@
-/* Reads files of kind representations/1 (docs/formats.md): the noised vectors of the tokens of
- * privatized texts. */
+/* Reads files of kind representations/1 (docs/formats.md): the vectors, with noise, of the
+ * tokens of privatized texts. */
 #include "text/representations.h"
 #include "base/own.h"
 #include "hdf5/hdf5.h"
@@ -60,7 +60,7 @@ static nvdp_status read_shape(struct nvdp__representations *of) {
         return NVDP__BAD_FILE(
             of, "dataset 'offset': expected rows x %" PRId64 " + 1 numbers, found %zu", columns,
             offsets);
-    /* a small file may declare enormous datasets that it does not hold; deflate compresses at
+    /* a small file may declare enormous datasets that it does not hold; deflate compresses by at
      * most 1032 to 1 */
     struct stat file;
     const double max = (1 << 20) + (stat(of->path, &file) == 0 ? 1100. * (double)file.st_size : 0);

@@ -1,4 +1,4 @@
-/* Files of kind representations/1, which nvdp sanitize writes: the noised vector of every token. */
+/* Files of kind representations/1, which nvdp sanitize writes: the vector of every token, with noise. */
 #ifndef NVDP_SRC_TEXT_REPRESENTATIONS_H
 #define NVDP_SRC_TEXT_REPRESENTATIONS_H
 
@@ -7,23 +7,23 @@
 /* A file of kind representations/1, open for reading; opaque. */
 struct nvdp__representations;
 
-/* Content of such a file. Arrays belong to the file and live until it is closed. */
+/* The contents of such a file. The arrays belong to the file and live until the file is closed. */
 struct nvdp__representations_info {
     size_t rows;    /* N, number of rows of the task, or of texts */
     size_t columns; /* number of texts per row: 1, or 2 for a task of pairs */
-    /* Number of tokens of all texts. Only regular tokens: no [CLS], no [SEP]; texts are not cut. */
+    /* Number of tokens of all texts. These are only regular tokens, without [CLS] and [SEP]; texts are not cut. */
     size_t tokens;
     size_t dim;       /* d, length of a vector */
     double eta;       /* eta of the noise, nats per unit of distance */
-    double step;      /* every value is a multiple of it */
-    bool pieces;      /* tokens are WordPieces, not words */
+    double step;      /* every value is a multiple of this step */
+    bool pieces;      /* true if tokens are WordPieces, not words */
     const char *task; /* "sst2", ...; "none" for one text per line */
-    /* [N columns + 1] Text c of row i has number t = i columns + c and the tokens offset[t] to offset[t + 1]; a
-     * text may have none. */
+    /* [N columns + 1] Text c of row i has the number t = i columns + c and the tokens offset[t] to offset[t + 1]; a
+     * text may have no tokens. */
     int64_t *offset;
     int64_t *id;    /* [N] row number in the input file, from 0, without the header */
-    int32_t *split; /* [N] enum nvdp_split; NULL: no splits */
-    /* [N] class index or score, NaN for a row without a label; NULL: no labels. */
+    int32_t *split; /* [N] enum nvdp_split; NULL if there are no splits */
+    /* [N] class index or score; NaN for a row without a label; NULL if there are no labels. */
     float *label;
 };
 

@@ -11,11 +11,13 @@
 #define MODEL2VEC "model2vec"
 enum { MAX_TOKENS = 1 << 20, MODEL2VEC_TOKENS = 512 };
 
-/* The first modules that are read, which have the encoder's files. */
+/* The first modules that are supported; their folder has the encoder's files. */
 static const struct first {
     const char *class;
-    const char *model_type; /* of a config.json without one; NULL: as in transformers */
-    bool pools;             /* gives the mean of its tokens, without a module Pooling */
+    /* model_type of a config.json that states none; NULL: the default of the library transformers */
+    const char *model_type;
+    /* true if the module gives the mean of the tokens, without a module Pooling */
+    bool pools;
 } firsts[] = {{.class = "Transformer"},
               {.class = "StaticEmbedding", .model_type = "static-embedding", .pools = true},
               {.class = NULL}};
@@ -32,7 +34,7 @@ const char *const nvdp__pooling_names[] = {[NVDP__POOLING_AUTO] = "auto",
 
 /* ---- modules.json: an array of objects with type and path, in order of computation ---- */
 
-/* The class name without its Python module, which changes between versions; "" if there is none. */
+/* Returns the class name without the Python module, which changes between versions; "" if there is none. */
 static const char *class_of(const json_t *module) {
     const char *type = json_string_value(json_object_get(module, "type"));
     if (type == NULL) return "";
@@ -45,7 +47,7 @@ static const char *path_of(const json_t *module) {
     return path != NULL ? path : "";
 }
 
-/* The row of a first module; the table's end if it is not read. */
+/* Returns the row of a first module; the end of the table if the module is not supported. */
 static const struct first *first_of(const json_t *module) {
     const struct first *first = firsts;
     while (first->class != NULL && strcmp(first->class, class_of(module)) != 0)
@@ -53,7 +55,7 @@ static const struct first *first_of(const json_t *module) {
     return first;
 }
 
-/* *out stays NULL if the file does not exist. */
+/* Reads modules.json; *out stays NULL if the file does not exist. */
 static nvdp_status read_modules(struct nvdp_context *ctx, const char *directory, json_t **out) {
     const struct nvdp__path path = nvdp__path(directory, MODULES);
     return nvdp__exists(path.text) ? nvdp__json_read_array(ctx, path.text, out) : NVDP_OK;
@@ -93,7 +95,7 @@ nvdp_status nvdp__model_config(struct nvdp_context *ctx, const char *directory,
     NVDP_TRY(nvdp__model_path(ctx, directory, "config.json", path));
     if (nvdp__exists(path->text)) NVDP_TRY(nvdp__json_read(ctx, path->text, &config));
     if (json_object_get(config, "model_type") ==
-        NULL) /* a list that is not JSON has a notice already */
+        NULL) /* for a file that is not JSON, a notice was already logged */
         (void)read_modules(NULL, directory, &modules);
     const char *type = modules != NULL ? first_of(json_array_get(modules, 0))->model_type : NULL;
     if (type != NULL && config == NULL) config = json_object();
@@ -124,7 +126,7 @@ static nvdp_status add_mode(struct nvdp_context *ctx, const char *path, const js
     return NVDP_OK;
 }
 
-/* Reads the flags of older versions. They are concatenated in the order of this table. */
+/* Reads the flags of older versions. The poolings are concatenated in the order of this table. */
 static nvdp_status read_flags(struct nvdp_context *ctx, const char *path, const json_t *config,
                               struct nvdp__sentence *out) {
     static const char prefix[] = "pooling_mode_";
@@ -140,7 +142,7 @@ static nvdp_status read_flags(struct nvdp_context *ctx, const char *path, const 
     enum { FLAGS = sizeof flags / sizeof flags[0] };
     const char *key;
     json_t *value;
-    /* json_object_foreach accepts no const object but does not change it */
+    /* json_object_foreach takes no const object, but does not change the object */
     json_object_foreach((json_t *)(uintptr_t)config, key, value) {
         size_t i = 0;
         if (strncmp(key, prefix, sizeof prefix - 1) != 0 || !json_is_true(value)) continue;
@@ -166,14 +168,14 @@ static nvdp_status read_flags(struct nvdp_context *ctx, const char *path, const 
 
 /* ---- modules ---- */
 
-/* A module with its own folder, whose config.json some modules lack. */
+/* A module with its own folder; the folder of some modules has no config.json. */
 struct module {
     struct nvdp_context *ctx;
-    struct nvdp__path folder, path; /* path: of config.json */
+    struct nvdp__path folder, path; /* `path` is the path of config.json */
     const json_t *config;
 };
 
-/* Reads poolings by their names, as newer versions write them, or the flags of older versions. */
+/* Reads the poolings by their names, as newer versions write them, or by the flags of older versions. */
 static nvdp_status read_pooling(const struct module *module, struct nvdp__sentence *out) {
     struct nvdp_context *ctx = module->ctx;
     const char *path = module->path.text;
@@ -196,7 +198,7 @@ static nvdp_status read_pooling(const struct module *module, struct nvdp__senten
     return NVDP_OK;
 }
 
-/* Fails if a member is there with another value than the one that is implemented. */
+/* Fails if a member is present with another value than the implemented value. */
 static nvdp_status expect(struct nvdp_context *ctx, const char *path, const json_t *config,
                           const char *key, const char *expected) {
     const char *found;
@@ -209,14 +211,14 @@ static nvdp_status expect(struct nvdp_context *ctx, const char *path, const json
         path, key, expected, found);
 }
 
-/* Both modules read and write the pooled vector. */
+/* Checks the names of input and output: both must be the pooled vector. */
 static nvdp_status check_names(const struct module *module) {
     static const char vector[] = "sentence_embedding";
     NVDP_TRY(expect(module->ctx, module->path.text, module->config, "module_input_name", vector));
     return expect(module->ctx, module->path.text, module->config, "module_output_name", vector);
 }
 
-/* The activation of a dense layer, by its class in torch. */
+/* Reads the activation of a dense layer from the name of its class in PyTorch. */
 static nvdp_status read_activation(const struct module *module, struct nvdp__sentence_step *step) {
     static const struct {
         const char *class;
@@ -266,7 +268,7 @@ static nvdp_status read_dense(const struct module *module, struct nvdp__sentence
     return NVDP_OK;
 }
 
-/* Reads a module behind the first one; a pooling sets *include_prompt. */
+/* Reads a module after the first module; a pooling sets *include_prompt. */
 static nvdp_status read_module(struct nvdp_context *ctx, const char *directory, size_t index,
                                const json_t *entry, struct nvdp__sentence *out,
                                bool *include_prompt) {
@@ -278,9 +280,11 @@ static nvdp_status read_module(struct nvdp_context *ctx, const char *directory, 
     const bool pooling = own && strcmp(class, "Pooling") == 0 && !pooled;
     const bool dense = own && strcmp(class, "Dense") == 0 && pooled;
     const bool normalize = own && strcmp(class, "Normalize") == 0 && pooled;
-    if (own && strcmp(class, "Dropout") == 0 && pooled) return NVDP_OK; /* in training only */
+    /* has an effect only in training */
+    if (own && strcmp(class, "Dropout") == 0 && pooled) return NVDP_OK;
     if ((!pooling && !dense && !normalize) ||
-        out->steps == NVDP__SENTENCE_STEPS - 2) /* two are left: truncate_dim, {normalize} */
+        /* two entries must be left: for truncate_dim and {normalize} */
+        out->steps == NVDP__SENTENCE_STEPS - 2)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s/" MODULES ": module %zu: expected %s, found '%.100s' ({pool} and "
                           "{normalize} say what to do instead)",
@@ -304,8 +308,8 @@ static nvdp_status read_module(struct nvdp_context *ctx, const char *directory, 
     return NVDP_OK;
 }
 
-/* Refuses a Transformer module whose states are not the encoder's last ones, or that lower-cases texts which the
- * tokenizer does not. */
+/* Refuses a Transformer module whose states are not the encoder's last states, or that changes texts to lower case
+ * although the tokenizer does not. */
 static nvdp_status check_transformer(struct nvdp_context *ctx, const char *directory) {
     nvdp__autoptr(json_decref) json_t *config = NULL, *tokenizer = NULL;
     bool lower = false, lowers = false;
@@ -332,7 +336,7 @@ static nvdp_status check_transformer(struct nvdp_context *ctx, const char *direc
     return NVDP_OK;
 }
 
-/* Adds the cut to 'truncate_dim' numbers. sentence-transformers cuts after all modules, Normalize included. */
+/* Adds the cut to 'truncate_dim' numbers. sentence-transformers cuts after all modules, including Normalize. */
 static nvdp_status read_cut(struct nvdp_context *ctx, const char *path, const json_t *config,
                             struct nvdp__sentence *out) {
     int64_t width = 0;
@@ -343,8 +347,8 @@ static nvdp_status read_cut(struct nvdp_context *ctx, const char *path, const js
     return NVDP_OK;
 }
 
-/* Reads the width to which vectors are cut, and the default prompt. The tokens of a prompt belong to the vector, so a pooling
- * without them is refused. */
+/* Reads the width to which vectors are cut, and the default prompt. The tokens of a prompt belong to the vector, so
+ * a pooling that leaves out the prompt is refused. */
 static nvdp_status read_config(struct nvdp_context *ctx, const char *directory, bool pooled,
                                struct nvdp__sentence *out) {
     static const char file[] = "config_sentence_transformers.json";
@@ -413,8 +417,8 @@ void nvdp__sentence_release(struct nvdp__sentence *sentence) {
 
 /* ---- length ---- */
 
-/* Reads an integer >= 1 from one of the encoder's files, or from the object `section` in it. Leaves *out if file or
- * member is missing, or if the value means "no limit". */
+/* Reads an integer >= 1 from one of the encoder's files, or from the object `section` in it. Leaves *out unchanged
+ * if the file or the member is missing, or if the value means "no limit". */
 static nvdp_status read_length(struct nvdp_context *ctx, const char *directory, const char *file,
                                const char *section, const char *key, size_t *out) {
     nvdp__autoptr(json_decref) json_t *config = NULL;
@@ -432,8 +436,8 @@ static nvdp_status read_length(struct nvdp_context *ctx, const char *directory, 
     return NVDP_OK;
 }
 
-/* Reads the length at which a text is cut. A table of vectors reads whole texts, unless tokenizer.json or, with Model2Vec,
- * config.json has a length. */
+/* Reads the length at which a text is cut. A table of vectors reads whole texts, unless tokenizer.json has a length;
+ * for Model2Vec, unless config.json has one. */
 static nvdp_status read_lengths(struct nvdp_context *ctx, const char *directory,
                                 const json_t *config, size_t *out) {
     const char *type = json_string_value(json_object_get(config, "model_type"));
@@ -447,7 +451,7 @@ static nvdp_status read_lengths(struct nvdp_context *ctx, const char *directory,
     return read_length(ctx, directory, "sentence_bert_config.json", NULL, "max_seq_length", out);
 }
 
-/* Adds the mean of a Model2Vec folder, whose config.json says if it gets unit length. */
+/* Adds the mean of a Model2Vec folder, whose config.json states if the mean is scaled to unit length. */
 static nvdp_status read_model2vec(struct nvdp_context *ctx, const char *path, const json_t *config,
                                   struct nvdp__sentence *out) {
     const char *type = json_string_value(json_object_get(config, "model_type"));

@@ -1,5 +1,5 @@
-/* Reads rows of fields in every table format: tab-separated values with and without quotes, CSV
- * (RFC 4180), JSON lines. nvdp__tsv_next at the end of the formats chooses. */
+/* Reads rows of fields in every table format: tab-separated values with and without quotes, CSV (RFC 4180), JSON
+ * lines. nvdp__tsv_next(), after the functions of the formats, selects the format. */
 #include "text/task.h"
 
 #include "base/file.h"
@@ -25,7 +25,8 @@ void nvdp__name_list_add(struct nvdp__name_list *list, size_t max_bytes, const c
 
 /* ---- the cursor ---- */
 
-/* True if a path ends so, also with .gz or .xz behind it. Upper case counts too: Windows has .CSV and .TSV. */
+/* Returns true if a path has this ending, also with .gz or .xz after it. Upper case counts too, because Windows has
+ * .CSV and .TSV. */
 static bool has_end(const char *path, const char *end) {
     const bool packed = nvdp__ends_with(path, ".gz") || nvdp__ends_with(path, ".xz");
     const size_t size = strlen(path) - (packed ? strlen(".gz") : 0), n = strlen(end);
@@ -100,7 +101,7 @@ void nvdp__tsv_open(struct nvdp_context *ctx, const char *path, const char *byte
     *tsv = (struct nvdp__tsv){.ctx = ctx, .path = path, .at = bytes + skip, .end = bytes + count};
 }
 
-/* The blanks of a line of nothing else. */
+/* Returns the number of blanks in a line that has nothing but blanks; else 0. */
 static size_t only_blanks(const struct nvdp__tsv *tsv) {
     const char *at = tsv->at;
     while (at < tsv->end && *at == ' ')
@@ -108,7 +109,7 @@ static size_t only_blanks(const struct nvdp__tsv *tsv) {
     return at < tsv->end && (*at == '\n' || *at == '\r') ? (size_t)(at - tsv->at) : 0;
 }
 
-/* Passes over empty lines, in TSV also over those of spaces alone; among JSON, over all blanks. */
+/* Skips empty lines; in TSV also lines of spaces only, and in JSON all blanks. */
 bool nvdp__tsv_more(struct nvdp__tsv *tsv) {
     const bool rows = tsv->blank_rows || tsv->format == NVDP__TABLE_LINES;
     const size_t blanks = tsv->format == NVDP__TABLE_JSONL ? sizeof JSON_BLANKS - 1 : 1;
@@ -126,7 +127,7 @@ static nvdp_status add_field(struct nvdp__tsv *tsv, struct nvdp__field field) {
     return NVDP__PUSH(tsv->ctx, tsv->field, tsv->fields, tsv->capacity, field);
 }
 
-/* Takes the current line, without its LF or CRLF, and moves the cursor behind it. */
+/* Takes the current line, without its LF or CRLF, and moves the cursor to the next line. */
 static nvdp_status next_line(struct nvdp__tsv *tsv, struct nvdp__field *line) {
     struct nvdp__field rest = {tsv->at, (size_t)(tsv->end - tsv->at)};
     *line = nvdp__take_part(&rest, '\n');
@@ -140,7 +141,7 @@ static nvdp_status next_line(struct nvdp__tsv *tsv, struct nvdp__field *line) {
 
 /* ---- quotes ---- */
 
-/* Adds the bytes between quotes, with doubled quotes reduced to one. */
+/* Adds the bytes between quotes, with each doubled quote reduced to one quote. */
 static nvdp_status add_unquoted(struct nvdp__tsv *tsv, struct nvdp__field field, size_t doubled) {
     char *to = NULL;
     if (doubled == 0) return add_field(tsv, field);
@@ -153,8 +154,8 @@ static nvdp_status add_unquoted(struct nvdp__tsv *tsv, struct nvdp__field field,
     return add_field(tsv, (struct nvdp__field){to, n});
 }
 
-/* Starts after an opening quote and moves *at behind the closing one. False if there is none
- * within the limit. */
+/* Starts after an opening quote and moves *at to the byte after the closing quote. Returns false if there is no
+ * closing quote within the limit. */
 static bool find_close(struct nvdp__tsv *tsv, const char **at, size_t *doubled) {
     const char *start = *at;
     *doubled = 0;
@@ -173,8 +174,8 @@ static bool find_close(struct nvdp__tsv *tsv, const char **at, size_t *doubled) 
     return false;
 }
 
-/* RFC 4180 with any separator. Quotes within a field that does not begin with a quote belong to
- * the field. */
+/* Splits a row by RFC 4180, with any separator. Quotes within a field that does not begin with a quote belong to the
+ * field. */
 static nvdp_status next_quoted(struct nvdp__tsv *tsv) {
     const char *start = tsv->at, *at = start, separator = nvdp__separator(tsv->format);
     struct nvdp__field line;
@@ -220,7 +221,7 @@ static nvdp_status next_quoted(struct nvdp__tsv *tsv) {
         tsv->at = stop < tsv->end ? stop + 1 : stop;
         return NVDP_OK;
     }
-    tsv->at = start; /* the next line may be valid */
+    tsv->at = start; /* continues after this line, because the next line may be valid */
     tsv->more_lines = 0;
     (void)next_line(tsv, &line);
     return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT,
@@ -238,7 +239,7 @@ static nvdp_status add_copy(struct nvdp__tsv *tsv, const char *text, size_t size
     return add_field(tsv, (struct nvdp__field){to, size});
 }
 
-/* Adds a string as it is, and a number or boolean as in JSON; other values have no text. */
+/* Adds a string without its quotes, and a number or boolean as in JSON; other values have no text. */
 static nvdp_status add_value(struct nvdp__tsv *tsv, const json_t *value) {
     char number[NUMBER_SIZE];
     if (json_is_string(value))
@@ -254,7 +255,7 @@ static nvdp_status add_value(struct nvdp__tsv *tsv, const json_t *value) {
     return add_copy(tsv, number, strlen(number));
 }
 
-/* Takes the next element of an array and moves the cursor behind the comma or bracket that follows it. */
+/* Takes the next element of an array and moves the cursor past the comma or bracket after the element. */
 static nvdp_status next_element(struct nvdp__tsv *tsv, struct nvdp__field *element) {
     const char *const start = tsv->at;
     bool text = false;
@@ -300,15 +301,15 @@ bool nvdp__tsv_in_array(const struct nvdp__tsv *tsv) {
                           tsv->at < tsv->end && *tsv->at == '[');
 }
 
-/* The first object is read twice: for the names of its members, which become the columns, and as
- * a row. */
+/* Reads the next object. The first object is read twice: for the names of its members, which become the columns, and
+ * as a row. */
 static nvdp_status next_object(struct nvdp__tsv *tsv) {
     const char *key;
     json_error_t where;
     json_t *member;
     nvdp__autoptr(json_decref) json_t *object = NULL;
     const bool in_array = nvdp__tsv_in_array(tsv);
-    if (in_array && !tsv->array) { /* the beginning of the array */
+    if (in_array && !tsv->array) { /* at the beginning of the array */
         tsv->array = true;
         tsv->at++;
         tsv->more_lines = 0;
@@ -356,7 +357,7 @@ nvdp_status nvdp__tsv_next(struct nvdp__tsv *tsv) {
     if (tsv->format == NVDP__TABLE_LINES) return add_field(tsv, rest);
     while (rest.text != NULL)
         NVDP_TRY(add_field(tsv, nvdp__take_part(&rest, '\t')));
-    /* in a table of one column an empty line is an empty text */
+    /* in a table of one column, an empty line is an empty text */
     if (tsv->line == 1 && tsv->fields == 1) tsv->blank_rows = true;
     return NVDP_OK;
 }
@@ -402,7 +403,7 @@ nvdp_status nvdp__tsv_no_value(const struct nvdp__tsv *tsv, size_t column) {
                       tsv->path, tsv->line, tsv->names[column]);
 }
 
-/* A hint for the message if the header suggests another format than the file's name. */
+/* Returns a hint for the message if the header suggests another format than the name of the file. */
 static const char *hint(const struct nvdp__tsv *tsv) {
     const struct nvdp__field first = tsv->fields > 0 ? tsv->field[0] : (struct nvdp__field){"", 0};
     if (nvdp__conll_recognize(tsv->ctx, tsv->path))
@@ -446,7 +447,7 @@ bool nvdp__field_number(struct nvdp__field field, double *number) {
     if (field.size == 0 || field.size >= sizeof text) return false;
     memcpy(text, field.text, field.size);
     text[field.size] = '\0';
-    /* Decimal digits only: strtod would also accept spaces, hexadecimal, "inf" and "nan". */
+    /* Accepts only decimal digits: strtod would also accept spaces, hexadecimal numbers, "inf" and "nan". */
     if (strspn(text, "0123456789+-.eE") != field.size) return false;
     char *end = NULL;
     double value = nvdp__strtod(text, &end);
@@ -457,7 +458,7 @@ bool nvdp__field_number(struct nvdp__field field, double *number) {
 
 /* ==== tables of any size in parts, with the same rows as reading the whole file ==== */
 
-/* Upper bound of a row: its last field begins within the limit and ends within another. */
+/* Upper bound of the size of a row: the last field begins within the limit and ends within another limit. */
 enum { PIECE = 1 << 19, LONGEST_ROW = 2 * NVDP__LINE_LIMIT + 4 };
 
 nvdp_status nvdp__table_chunks_open(struct nvdp_context *ctx, const char *path,
@@ -527,8 +528,8 @@ nvdp_status nvdp__table_chunks_read(struct nvdp__table_chunks *chunks, bool *mor
     return NVDP_OK;
 }
 
-/* A row that ends at the end of the part may continue in the next part; an unfinished row may be
- * complete there. */
+/* Returns the next row. A row that ends at the end of the part may continue in the next part; an unfinished row may
+ * be complete there. */
 nvdp_status nvdp__table_chunks_next(struct nvdp__table_chunks *chunks, bool *row) {
     struct nvdp__tsv *tsv = &chunks->tsv;
     *row = false;
@@ -554,7 +555,7 @@ nvdp_status nvdp__table_chunks_next(struct nvdp__table_chunks *chunks, bool *row
     }
     *row = true;
     NVDP_TRY(status);
-    if (tsv->names != NULL && chunks->names.blocks == 0) /* must outlive the part */
+    if (tsv->names != NULL && chunks->names.blocks == 0) /* the names must outlive the part */
         NVDP__HAND_OVER(&chunks->names, tsv->pool);
     chunks->row = tsv->format == NVDP__TABLE_JSONL
                       ? tsv->object
@@ -574,8 +575,8 @@ nvdp_status nvdp__table_chunks_find(struct nvdp__table_chunks *chunks, bool *row
     return NVDP_OK;
 }
 
-/* True if the lines of a row that was read with quotes do not all have `columns` fields without them. Else the quotes
- * may be part of the texts: a quotation can begin in one row and end in a later one. */
+/* Returns true if some line of a row that was read with quotes does not have `columns` fields when read without
+ * quotes. Else the quotes may be part of the texts, because a quotation can begin in one row and end in a later row. */
 static bool needs_quotes(struct nvdp__field row, size_t columns) {
     size_t lines = 0;
     while (row.size > 0) {

@@ -1,5 +1,5 @@
-/* Tasks and their rows (task.h): the table of tasks, their files, names, then reading of rows,
- * at once or in parts. */
+/* Tasks and their rows (task.h): the table of tasks, the files of tasks, names, then the reading of rows, all
+ * together or in parts. */
 #include "text/task.h"
 
 #include "base/file.h"
@@ -61,7 +61,7 @@ static const struct nvdp__layout layouts[] = {
     {{NVDP_TASK_MNLI, "mnli", .pair = true, CLASSES(inference), ACCURACY},
      COLUMNS("sentence1", "sentence2", "gold_label", "index"), MATCHED},
     {{NVDP_TASK_TSV, "tsv", ACCURACY_MACRO_F1}, .id = "id", FILES},
-    /* conll.c knows its columns and files */
+    /* conll.c has the columns and files of this task */
     {{NVDP_TASK_NER, "ner", .tags = true, ENTITIES}, .text = NULL},
 };
 /* clang-format on */
@@ -261,18 +261,19 @@ nvdp_status nvdp__names_of(struct nvdp_context *ctx, size_t count, const char *c
 enum { KNOWN_LABELS = 256 };
 static const size_t NO_COLUMN = SIZE_MAX;
 
-/* State of reading one file, whole or in parts. */
+/* The state of reading one file, as a whole or in parts. */
 struct nvdp__row_chunks {
     struct nvdp_context *ctx;
     struct nvdp_dataset_config config;
     struct nvdp__layout layout;
     enum nvdp__label_use use;
-    bool whole; /* the file is in memory, as its only part, and texts may be trained on */
+    /* true if the file is in memory, as its only part, and texts may be used for training */
+    bool whole;
     struct nvdp__table_chunks chunks;
     size_t columns;
-    size_t text, pair, label, id; /* columns, or NO_COLUMN */
-    bool collect;                 /* class names come from the file's rows */
-    bool pending;                 /* the current line is already a row */
+    size_t text, pair, label, id; /* indices of columns, or NO_COLUMN */
+    bool collect;                 /* true if class names come from the rows of the file */
+    bool pending;                 /* true if the current line is already a row */
     bool begun, found, more;
     int64_t index;
     struct nvdp__rows rows;
@@ -356,11 +357,11 @@ static nvdp_status read_class(struct nvdp__row_chunks *of, struct nvdp__field fi
                       known.text);
 }
 
-/* More classes than this that are all numbers suggest scores. */
+/* If there are more classes than this, and all are numbers, the labels are probably scores. */
 enum { MANY_NUMBERS = 10 };
 
-/* Refuses labels that are all numbers if one of them, such as 3.7, is not a whole one. A table
- * that is read in parts is not trained on: its labels may be either. */
+/* Refuses labels that are all numbers if one of them, such as 3.7, is not a whole number. A table that is read in
+ * parts is not used for training, so its labels may be classes or scores. */
 static nvdp_status check_numbers(const struct nvdp__row_chunks *of, size_t classes,
                                  const struct nvdp__field *name) {
     double number;
@@ -384,7 +385,7 @@ static nvdp_status check_numbers(const struct nvdp__row_chunks *of, size_t class
     return NVDP_OK;
 }
 
-/* Numeric order, for labels that are all numbers: 2 comes before 10. */
+/* Compares labels in numeric order, if all labels are numbers: 2 comes before 10. */
 static int by_number(const void *left, const void *right) {
     double a = 0, b = 0;
     (void)nvdp__field_number(*(const struct nvdp__field *)left, &a);
@@ -426,7 +427,7 @@ static nvdp_status read_row(struct nvdp__row_chunks *of, bool *row_found) {
                 ? nvdp__with_options(of->ctx, "; training with {skip-bad-rows} skips such rows")
                       .text
                 : "; correct or remove this row");
-    /* some of MNLI's pairs have no gold label because annotators disagreed */
+    /* some pairs of MNLI have no gold label because annotators disagreed */
     if (of->layout.task.id == NVDP_TASK_MNLI && of->label != NO_COLUMN &&
         nvdp__field_is(tsv->field[of->label], "-")) {
         rows->skipped++;
@@ -451,8 +452,8 @@ void nvdp__rows_log_skipped(struct nvdp_context *ctx, const char *path, size_t s
         nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: skipped %zu rows without a gold label", path, skipped);
 }
 
-/* Ends a file. Turns the labels that were collected, if any, into classes, in order, and sets the classes of the rows of
- * a whole file. */
+/* Ends a file. Turns the collected labels, if any, into classes, in order, and sets the classes of the rows of a
+ * whole file. */
 static nvdp_status end(struct nvdp__row_chunks *of) {
     struct nvdp__rows *rows = &of->rows;
     if (!of->found)
@@ -488,7 +489,8 @@ static nvdp_status end(struct nvdp__row_chunks *of) {
 
 static const char BLANKS[] = " \t\r";
 
-/* True if a line begins an array in JSON: of objects, texts, arrays or numbers. "[1] See below" is a text. */
+/* Returns true if a line begins an array in JSON: an array of objects, texts, arrays or numbers. "[1] See below" is
+ * a text. */
 static bool begins_array(struct nvdp__field line) {
     size_t i = 1;
     if (line.size == 0 || line.text[0] != '[') return false;
@@ -500,8 +502,8 @@ static bool begins_array(struct nvdp__field line) {
     return i == line.size;
 }
 
-/* True if a field of the line, as other programs write and separate them, is the column's name, and each field is one
- * word: a sentence may have the name between commas. */
+/* Returns true if a field of the line is the column's name, with the separators of other programs, and each field is
+ * one word, because a sentence may have the name between commas. */
 static bool names_column(struct nvdp__field line, const char *name) {
     bool named = false;
     for (size_t from = 0, to = 0; from <= line.size; from = ++to) {
@@ -520,7 +522,8 @@ static bool names_column(struct nvdp__field line, const char *name) {
     return named;
 }
 
-/* Refuses texts whose first line that is not blank, `number`, looks like something else. alone: no LF follows it. */
+/* Refuses texts whose first line that is not blank, `number`, looks like another format. `alone` is true if no LF
+ * follows this line. */
 static nvdp_status check_texts(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                                const char *path, size_t number, struct nvdp__field line,
                                bool alone) {
@@ -573,8 +576,9 @@ nvdp_status nvdp__texts_format(struct nvdp_context *ctx, const struct nvdp__layo
     return NVDP_OK;
 }
 
-/* Sets the format: GLUE's files are plain TSV; a user's depend on their name, and tab-separated ones may use quotes. A
- * file of texts whose name is not that of a table may have one per line, unless columns are needed. */
+/* Sets the format. GLUE's files are plain TSV. The format of a user's file depends on the file's name, and
+ * tab-separated files may have quotes. A file of texts whose name is not the name of a table may have one text per
+ * line, unless columns are needed. */
 static nvdp_status open_table(struct nvdp__row_chunks *of, const char *path, const char *bytes,
                               size_t count) {
     struct nvdp__tsv *tsv = &of->chunks.tsv;
@@ -604,7 +608,7 @@ static nvdp_status resolve(struct nvdp__row_chunks *of) {
     return nvdp__task_of_texts(of->ctx, &of->layout);
 }
 
-/* Reads the header, unless the file has lines of text, and finds the classes or how they are found. */
+/* Reads the header, unless the file has lines of text, and finds the classes or how to find them. */
 static nvdp_status begin(struct nvdp__row_chunks *of) {
     struct nvdp__rows *rows = &of->rows;
     const struct nvdp_task *from = of->config.labels_from;

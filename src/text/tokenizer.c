@@ -1,4 +1,4 @@
-/* The tokenizer: creation, queries, WordPiece, and encoding of texts by the model of its row. */
+/* The tokenizer: creation, queries, WordPiece, and encoding of texts by the model in the tokenizer's row. */
 #include "text/tokenizer.h"
 #include "base/own.h"
 
@@ -56,7 +56,7 @@ void nvdp__tokenizer_read_names_as_text(struct nvdp_tokenizer *tokenizer) {
     nvdp__tokenizer_finish(tokenizer);
 }
 
-/* Added tokens that are not special, and steps that change the text first, may reach over words. */
+/* Refuses added tokens that are not special and steps that change the text first, because both may reach over words. */
 nvdp_status nvdp__tokenizer_read_words(struct nvdp_context *ctx, const char *directory,
                                        struct nvdp_tokenizer *tokenizer) {
     if (!tokenizer->row->word_local)
@@ -81,7 +81,8 @@ nvdp_status nvdp__tokenizer_read_words(struct nvdp_context *ctx, const char *dir
             directory, nvdp__quote_field((struct nvdp__field){token->name, token->size}).text);
     }
     tokenizer->words = true;
-    tokenizer->rules.normalization.published = false; /* a sigma's form depends on other words */
+    /* the form of a sigma depends on other words */
+    tokenizer->rules.normalization.published = false;
     nvdp__tokenizer_read_names_as_text(tokenizer);
     return NVDP_OK;
 }
@@ -151,9 +152,9 @@ size_t nvdp_tokenizer_specials(const struct nvdp_tokenizer *tokenizer, bool pair
 
 /* ---- encoding ---- */
 
-/* Greedy longest match (Wu et al. 2016, as published with BERT): from the start of the word,
- * then after each piece with "##" before the rest. A piece is valid UTF-8, so a match always
- * ends between characters. All prefix hashes take one pass. */
+/* Finds the pieces of a word by greedy longest match (Wu et al. 2016, as published with BERT): from the start of the
+ * word, then after each piece, with "##" before the rest. A piece is valid UTF-8, so a match always ends between
+ * characters. All prefix hashes take one pass. */
 size_t nvdp__wordpiece(const struct nvdp_tokenizer *tokenizer, const char *word, size_t size,
                        int32_t *ids) {
     const struct nvdp__strings *pieces = &tokenizer->pieces;
@@ -181,7 +182,7 @@ size_t nvdp__wordpiece(const struct nvdp_tokenizer *tokenizer, const char *word,
     return count;
 }
 
-/* Only a piece after the first begins with "##": the basic tokenizer makes '#' a word by itself. */
+/* Only a piece after the first begins with "##", because the basic tokenizer makes '#' a separate word. */
 void nvdp__mark_words(const struct nvdp_tokenizer *tokenizer, size_t n, const int32_t *ids,
                       int32_t *mark) {
     const int32_t border = tokenizer->separators > 0 ? tokenizer->special[NVDP_TOKEN_SEP] : -1;
@@ -241,21 +242,23 @@ nvdp_status nvdp__tokenizer_normalize(struct nvdp_context *ctx,
     return nvdp__normalize(ctx, &tokenizer->rules.normalization, text, size, out);
 }
 
-/* Adds the ids of text[0..size) until there are `limit` or more. Added tokens whose names are not
- * normalized are found first; between them the text is normalized and searched for the others. */
+/* Adds the ids of text[0..size) until there are `limit` or more ids. Added tokens whose names are not normalized are
+ * found first; the text between them is normalized and searched for the other added tokens. */
 static nvdp_status take_range(struct nvdp__encoder *encoder, bool normalized, const char *text,
                               size_t size, size_t limit) {
     const struct nvdp_tokenizer *tokenizer = encoder->tokenizer;
     const struct nvdp__added *added = &tokenizer->added;
     const bool names_are_text = encoder->names_are_text || tokenizer->names_are_text;
     const bool begins = !normalized || encoder->at_start;
-    size_t start = 0, at = 0, end = 0, next = 0; /* `start`: of the text not encoded yet */
+    /* `start` is the beginning of the text that is not encoded yet */
+    size_t start = 0, at = 0, end = 0, next = 0;
     while (encoder->count < limit && start < size) {
         const struct nvdp__added_token *token = nvdp__added_find(
             added, normalized, names_are_text, text, size, start, &at, &end, &next);
         if (token == NULL) at = size;
         const bool whole =
-            tokenizer->normalizer.count > 0; /* is normalized as a whole in any case */
+            /* true if the text is normalized as a whole in any case */
+            tokenizer->normalizer.count > 0;
         encoder->at_start = begins && start == 0;
         if (at > start && (normalized || (added->normalized == 0 && !whole))) {
             NVDP_TRY(tokenizer->row->encode(encoder, text + start, at - start, limit));
@@ -275,7 +278,7 @@ static nvdp_status take_range(struct nvdp__encoder *encoder, bool normalized, co
     return NVDP_OK;
 }
 
-/* Adds the first `max` ids of one text (more may follow the end). */
+/* Adds the first `max` ids of one text; more ids may follow the end. */
 static nvdp_status take_text(struct nvdp__encoder *encoder, const char *text, size_t size,
                              size_t max) {
     size_t limit = encoder->count + max;
@@ -292,7 +295,7 @@ void nvdp__shorten(size_t limit, size_t *a, size_t *b) {
     *longer = limit - *shorter;
 }
 
-/* As published with BERT: the longer text loses one token at a time, the second one on a tie. An
+/* Shortens a pair as published with BERT: the longer text loses one token at a time, the second text on a tie. An
  * odd token remains in the first text. */
 static void shorten_as_published(size_t limit, size_t *a, size_t *b) {
     if (*a + *b <= limit) return;
@@ -301,8 +304,8 @@ static void shorten_as_published(size_t limit, size_t *a, size_t *b) {
     *b = nvdp__min(*b, limit - *a);
 }
 
-/* Sets encoder->ids to [CLS], at most `max` ids of the first text and as many of the second;
- * *middle is where the second begins. */
+/* Sets encoder->ids to [CLS], at most `max` ids of the first text, and at most `max` ids of the second text; *middle
+ * is the index at which the second text begins. */
 static nvdp_status take_texts(struct nvdp__encoder *encoder, const char *text, size_t text_size,
                               const char *pair, size_t pair_size, size_t max, size_t *middle) {
     encoder->count = 0;
@@ -312,7 +315,7 @@ static nvdp_status take_texts(struct nvdp__encoder *encoder, const char *text, s
     return pair != NULL ? take_text(encoder, pair, pair_size, max) : NVDP_OK;
 }
 
-/* All words of the texts, with the border word between them. */
+/* Encodes all words of the texts, with the border word between the texts. */
 static nvdp_status encode_words(struct nvdp__encoder *encoder, const char *text, size_t text_size,
                                 const char *pair, size_t pair_size) {
     if (pair != NULL && encoder->tokenizer->separators == 0) return NVDP_ERR_UNSUPPORTED;
@@ -325,7 +328,7 @@ static nvdp_status encode_words(struct nvdp__encoder *encoder, const char *text,
     return NVDP_OK;
 }
 
-/* Bytes of the first `most` characters of a text. */
+/* Returns the bytes of the first `most` characters of a text. */
 static size_t first_characters(const char *text, size_t size, size_t most) {
     size_t at = 0;
     if (size <= most) return size;
@@ -334,7 +337,7 @@ static size_t first_characters(const char *text, size_t size, size_t most) {
     return at;
 }
 
-/* The texts without special tokens, cut and then without the tokens that texts lose. */
+/* Encodes the texts without special tokens: cuts them, then removes the tokens that texts lose. */
 static nvdp_status encode_bare(struct nvdp__encoder *encoder, const char *text, size_t text_size,
                                const char *pair, size_t pair_size, size_t max_length) {
     const size_t most = encoder->tokenizer->characters;
@@ -361,8 +364,8 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
     const int32_t *special = tokenizer->special;
     size_t specials = nvdp_tokenizer_specials(tokenizer, pair != NULL);
     size_t limit = max_length - specials, middle;
-    /* Tokens after the first that is too many do not matter, so the texts are not encoded to their ends. But if both
-     * texts are too long, which one keeps an odd token depends on their lengths. */
+    /* Tokens after the first superfluous token do not matter, so the texts are not encoded to their ends. But if
+     * both texts are too long, their lengths decide which text keeps an odd token. */
     NVDP_TRY(take_texts(encoder, text, text_size, pair, pair_size, limit + 1, &middle));
     if (limit % 2 == 1 && middle - 1 > limit && encoder->count - middle > limit)
         NVDP_TRY(take_texts(encoder, text, text_size, pair, pair_size, PTRDIFF_MAX, &middle));
@@ -378,7 +381,8 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
     NVDP_TRY(nvdp__reserve(encoder->ctx, &encoder->ids, &encoder->capacity,
                            encoder->count + specials, sizeof *encoder->ids));
     int32_t *ids = encoder->ids + 1 + a;
-    size_t between = pair != NULL ? tokenizer->separators : 1; /* [SEP]s after the first text */
+    /* number of [SEP]s after the first text */
+    size_t between = pair != NULL ? tokenizer->separators : 1;
     if (pair != NULL) {
         memmove(ids + between, encoder->ids + middle, b * sizeof *ids);
         ids[between + b] = special[NVDP_TOKEN_SEP];
@@ -408,7 +412,8 @@ nvdp_status nvdp_tokenizer_encode(const struct nvdp_tokenizer *tokenizer, const 
     if (text == NULL || max_length < specials || max_length > PTRDIFF_MAX) return NVDP_ERR_ARGUMENT;
     nvdp__auto(nvdp__encoder_release) struct nvdp__encoder encoder = {.tokenizer = tokenizer};
     NVDP_TRY(nvdp__encode(&encoder, text, text_size, pair, pair_size, max_length));
-    size_t capacity = tokens->capacity; /* of both arrays, in case the second one fails to grow */
+    /* capacity of both arrays, for the case that the second array cannot grow */
+    size_t capacity = tokens->capacity;
     NVDP_TRY(nvdp__reserve(NULL, &tokens->ids, &capacity, encoder.count, sizeof *tokens->ids));
     NVDP_TRY(nvdp__reserve(NULL, &tokens->types, &tokens->capacity, encoder.count,
                            sizeof *tokens->types));

@@ -1,5 +1,4 @@
-/* Tokenizer classes, and the folder with the files (tokenizer_maker.h). The class decides which file
- * counts:
+/* Tokenizer classes, and the folder with the files (tokenizer_maker.h). The class decides which file is used:
  *
  *     PreTrainedTokenizerFast        tokenizer.json alone
  *     BertTokenizer, MPNetTokenizer  the vocabulary and the added tokens of tokenizer.json, else vocab.txt;
@@ -8,7 +7,8 @@
  *     XLMRobertaTokenizer            the same with scores and SentencePiece's table, else
  *                                    tokenizer.model, else sentencepiece.bpe.model
  *
- * Everything else is refused by file, key and value. Start with nvdp_tokenizer_load at the end. */
+ * Everything else is refused, with a message that has file, key and value. Start with nvdp_tokenizer_load() at the
+ * end. */
 #include "text/tokenizer_maker.h"
 
 #include "base/file.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_LIMIT = 1 << 30 /* bytes */ };
+enum { FILE_LIMIT = 1 << 30 /* in bytes */ };
 
 const char *const nvdp__tokenizer_file_names[NVDP__TOKENIZER_FILES] = {
     [NVDP__FILE_TOKENIZER] = "tokenizer.json",
@@ -94,7 +94,7 @@ const struct nvdp__class nvdp__classes[] = {
      .wanted = "tokenizer.json"},
     {.name = NULL}};
 
-/* Finds the class of a name or, with `types`, of a model_type; NULL: there is none. */
+/* Finds the class of a name; if `types`, the class of a model_type. Returns NULL if there is none. */
 static const struct nvdp__class *find(bool types, const char *name, size_t size) {
     for (const struct nvdp__class *c = nvdp__classes; size > 0 && c->name != NULL; c++) {
         for (const char *at = types ? c->types : c->names; (at = strchr(at, ' ')) != NULL; at++) {
@@ -112,7 +112,7 @@ nvdp_status nvdp__refuse(const struct nvdp__maker *m, enum nvdp__tokenizer_file 
                       nvdp__path_of(m, file), key, expected, text != NULL ? text : "none");
 }
 
-/* Sets m->class, and *class to its name for messages. */
+/* Sets m->class, and *class to the name of the class for messages. */
 static nvdp_status find_class(struct nvdp__maker *m, const char **class) {
     static const char *const key = "tokenizer_class";
     enum nvdp__tokenizer_file file = NVDP__FILE_CONFIG;
@@ -140,13 +140,13 @@ static nvdp_status find_class(struct nvdp__maker *m, const char **class) {
 
 /* ---- the special tokens around a text ---- */
 
-/* Part of a template: the id of a special token, or one of these, and its type. */
+/* A part of a template: the id of a special token, or one of the values below, and the token type. */
 enum { OTHER_PART = -1, TEXT_A = -2, TEXT_B = -3, MAX_PARTS = 6 };
 struct part {
     int64_t id, type;
 };
 
-/* Reads the parts of a template; returns their number, of which at most MAX_PARTS are read. */
+/* Reads the parts of a template. Returns the number of parts, of which at most MAX_PARTS are read. */
 static size_t read_parts(const json_t *processor, const char *key, struct part part[MAX_PARTS]) {
     const json_t *specials = json_object_get(processor, "special_tokens"), *entry;
     const json_t *template = json_object_get(processor, key);
@@ -167,7 +167,7 @@ static size_t read_parts(const json_t *processor, const char *key, struct part p
     return json_array_size(template);
 }
 
-/* Reads [CLS] A [SEP] and [CLS] A [SEP] (once or twice) B [SEP]. Returns false for other ones. */
+/* Reads [CLS] A [SEP] and [CLS] A [SEP] (once or twice) B [SEP]. Returns false for any other template. */
 static bool read_template(const json_t *processor, struct nvdp_tokenizer *made) {
     struct part one[MAX_PARTS] = {0}, two[MAX_PARTS] = {0};
     const size_t parts = read_parts(processor, "pair", two);
@@ -188,7 +188,7 @@ static bool read_template(const json_t *processor, struct nvdp_tokenizer *made) 
     return true;
 }
 
-/* Reads the special tokens around a text from tokenizer.json's 'post_processor'. */
+/* Reads the special tokens around a text from 'post_processor' of tokenizer.json. */
 static nvdp_status read_frame(struct nvdp__maker *m) {
     const json_t *whole = json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), "post_processor");
     const json_t *processor = whole, *list = json_object_get(whole, "processors"), *one;
@@ -224,10 +224,10 @@ static nvdp_status read_frame(struct nvdp__maker *m) {
         whole);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole tokenizer ---- */
 
-/* The class whose rules apply if the files state none: PreTrainedTokenizerFast for tokenizer.json, else
- * the first that reads a file that is there; NULL: there is none. */
+/* Returns the class whose rules apply if the files state none: PreTrainedTokenizerFast for tokenizer.json, else the
+ * first class that reads an existing file; NULL if there is none. */
 static const struct nvdp__class *class_of_files(const bool files[NVDP__TOKENIZER_FILES]) {
     for (const struct nvdp__class *c = nvdp__classes; c->name != NULL; c++) {
         if (c->backend ? files[NVDP__FILE_TOKENIZER]
@@ -237,8 +237,8 @@ static const struct nvdp__class *class_of_files(const bool files[NVDP__TOKENIZER
     return NULL;
 }
 
-/* The keys of tokenizer.json that are read, or that change no ids, by part. The values of a key with a full stop are of the same
- * part. */
+/* The keys of tokenizer.json that are read, or that change no ids, by part. The values of a key with a full stop
+ * belong to the same part. */
 static const struct {
     const char *part, *known;
 } parts[] = {
@@ -256,13 +256,13 @@ static const struct {
      " type processors. single. pair. SpecialToken. Sequence. id type_id special_tokens cls sep "
      "trim_offsets add_prefix_space use_regex "}};
 
-/* Returns whether a list of words between spaces has the key with this mark behind it. */
+/* Returns true if a list of words, separated by spaces, has the key followed by this mark. */
 static bool lists(const char *known, const char *key, const char *mark) {
     return strpbrk(key, " .") == NULL &&
            strstr(known, nvdp__short_text(" %s%s", key, mark).text) != NULL;
 }
 
-/* Refuses a key whose value is not null and that this part does not know. */
+/* Refuses a key that this part does not know, unless its value is null. */
 static nvdp_status check_known(const struct nvdp__maker *m, size_t part, const json_t *json) {
     const char *key, *name = parts[part].part, *known = parts[part].known;
     const json_t *value;
@@ -281,7 +281,7 @@ static nvdp_status check_known(const struct nvdp__maker *m, size_t part, const j
     return NVDP_OK;
 }
 
-/* Refuses keys whose values would change ids, except those that the program obeys. */
+/* Refuses keys whose values would change ids, except keys that this library implements. */
 static nvdp_status check_keys(const struct nvdp__maker *m) {
     static const char *const right = "right, since texts lose tokens at their end";
     const json_t *config = nvdp__root_of(m, NVDP__FILE_CONFIG), *entry;
@@ -302,14 +302,16 @@ static nvdp_status check_keys(const struct nvdp__maker *m) {
     }
     const json_t *whole = nvdp__root_of(m, NVDP__FILE_TOKENIZER);
     const size_t all = sizeof parts / sizeof *parts; /* the last part is about special tokens */
-    const size_t read = m->class->backend ? all - m->class->bare : 2; /* else rules of the class */
+    /* the other parts are rules of the class */
+    const size_t read = m->class->backend ? all - m->class->bare : 2;
     for (i = 0; i < read; i++)
         NVDP_TRY(check_known(
             m, i, parts[i].part != NULL ? json_object_get(whole, parts[i].part) : whole));
     return NVDP_OK;
 }
 
-/* The token that tokenizer.json's model gives for what its pieces do not cover; -1: none. */
+/* Returns the token that the model of tokenizer.json gives for text that its pieces do not cover; -1 if there is
+ * none. */
 static int32_t unknown_of(const struct nvdp__maker *m) {
     const json_t *model = json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), "model");
     const json_t *id = json_object_get(model, "unk_id");
@@ -318,7 +320,7 @@ static int32_t unknown_of(const struct nvdp__maker *m) {
     return name != NULL ? nvdp_tokenizer_find(m->made, name) : -1;
 }
 
-/* The median number of characters of the pieces, rounded down. Ids without a piece do not count. */
+/* Returns the median number of characters of the pieces, rounded down. Ids without a piece do not count. */
 static size_t median_characters(const struct nvdp__strings *pieces) {
     enum { LONGEST = 256 };
     size_t with[LONGEST] = {0}, count = 0, below = 0, lower = 0, upper = 0;
@@ -338,7 +340,7 @@ static size_t median_characters(const struct nvdp__strings *pieces) {
     return (lower + upper) / 2;
 }
 
-/* Makes the model whose type tokenizer.json states; Unigram need not state it. */
+/* Makes the model whose type tokenizer.json states; Unigram need not be stated. */
 static nvdp_status make_by_type(struct nvdp__maker *m) {
     static const struct {
         const char *type;
@@ -401,7 +403,7 @@ static void close_source(struct nvdp__tokenizer_source *source) {
     }
 }
 
-/* Fails because a folder has no vocabulary of the class: names what is there. */
+/* Fails because a folder has no vocabulary of the class; the message has the files that exist. */
 static nvdp_status fail_missing(struct nvdp_context *ctx, const char *directory,
                                 const struct nvdp__class *class, const char *name) {
     static const char *const others[] = {"tokenizer.json",  "vocab.txt",
@@ -431,7 +433,7 @@ static nvdp_status fail_missing(struct nvdp_context *ctx, const char *directory,
                       used > 0 ? found : "none", next);
 }
 
-/* Reads the files of a folder except the vocabulary, and sets `files` to those of the tokenizer. */
+/* Reads the files of a folder except the vocabulary, and sets `files` to true for the files of the tokenizer. */
 static nvdp_status open_folder(struct nvdp_context *ctx, const char *directory,
                                struct nvdp__tokenizer_source *source,
                                bool files[NVDP__TOKENIZER_FILES],
@@ -460,7 +462,8 @@ static nvdp_status open_folder(struct nvdp_context *ctx, const char *directory,
         files[i] = files[i] && !files[NVDP__FILE_TOKENIZER] && (int)vocabulary == i;
         there = there || files[i];
     }
-    files[NVDP__FILE_MERGES] = files[NVDP__FILE_VOCAB_JSON]; /* reading it names it if missing */
+    /* if the file is missing, reading it reports this */
+    files[NVDP__FILE_MERGES] = files[NVDP__FILE_VOCAB_JSON];
     *class = c;
     return there ? NVDP_OK : fail_missing(ctx, directory, m.class, name);
 }

@@ -1,6 +1,7 @@
-/* Makes a tokenizer from the files of a folder, with the token ids that AutoTokenizer of transformers 5
- * gives: what the readers of the several files share. tokenizer_files.c has the classes, the folder and the special
- * tokens around a text, added_tokens.c special and added tokens, tokenizer_models.c WordPiece and BPE, unigram.c Unigram. */
+/* Makes a tokenizer from the files of a folder, with the token ids that AutoTokenizer of transformers 5 gives. This
+ * header has what the readers of the files share. tokenizer_files.c has the classes, the folder and the special
+ * tokens around a text, added_tokens.c special and added tokens, tokenizer_models.c WordPiece and BPE, unigram.c
+ * Unigram. */
 #ifndef NVDP_SRC_TEXT_TOKENIZER_MAKER_H
 #define NVDP_SRC_TEXT_TOKENIZER_MAKER_H
 
@@ -24,36 +25,41 @@ enum nvdp__name {
 struct nvdp__maker;
 /* Tokenizer classes with the same rules: a row of the table in tokenizer_files.c. */
 struct nvdp__class {
-    const char *name;  /* that is written; NULL: the table's end */
-    const char *names; /* all, each between spaces, without "Fast" at the end */
-    const char *types; /* the model_types that have it, each between spaces */
+    const char *name;  /* the name that is written; NULL at the end of the table */
+    const char *names; /* all names, each between spaces, without "Fast" at the end */
+    const char *types; /* the model_types that have this class, each between spaces */
     const char
-        *usual[NVDP__NAMES]; /* the names of special tokens without a statement; NULL: none */
-    bool backend;            /* tokenizer.json alone counts */
-    bool bare;               /* no special tokens stand around a text */
-    bool model2vec; /* texts lose their unknown tokens, and are cut by their characters first */
-    bool stated;    /* only if a file states the class or the model_type */
-    bool spaces_before_mask; /* the mask token includes the white space before it */
+        *usual[NVDP__NAMES]; /* the default names of special tokens; NULL if there is no default */
+    bool backend;            /* true if only tokenizer.json is used */
+    bool bare;               /* true if no special tokens stand around a text */
+    /* true if texts lose their unknown tokens, and are first cut by their number of characters */
+    bool model2vec;
+    /* true if the class applies only when a file states the class or the model_type */
+    bool stated;
+    bool spaces_before_mask; /* true if the mask token includes the white space before it */
     size_t separators;       /* as in struct nvdp_tokenizer */
     bool types_of_pair;
-    const char *wanted; /* its vocabularies, for messages */
+    const char *wanted; /* the vocabularies of the class, for messages */
     enum nvdp__tokenizer_file
-        vocabulary; /* that it reads if there is no tokenizer.json, unless `backend` */
-    /* Makes the pieces, the model and the rules; NULL: the type of tokenizer.json's model does */
+        /* the vocabulary that is read if there is no tokenizer.json, unless `backend` */
+        vocabulary;
+    /* Makes the pieces, the model and the rules; NULL if the type of the model in tokenizer.json selects the
+     * function */
     nvdp_status (*make)(struct nvdp__maker *m);
 };
-enum { NVDP__CLASS_BERT /* in the table */ };
+enum { NVDP__CLASS_BERT /* number of classes in the table */ };
 extern const struct nvdp__class nvdp__classes[];
 
-/* A tokenizer in the making. */
+/* A tokenizer that is being made. */
 struct nvdp__maker {
     struct nvdp_context *ctx;
     const struct nvdp__tokenizer_source *source;
-    const struct nvdp__class *class; /* NULL: the files do not say */
+    const struct nvdp__class *class; /* NULL if the files state no class */
     struct nvdp_tokenizer *made;
-    size_t distinct; /* pieces of the vocabulary, the empty one included */
-    size_t listed;   /* added tokens that a file lists */
-    size_t last;     /* id after the last added token that is not in the vocabulary; 0: none */
+    size_t distinct; /* number of pieces of the vocabulary, including the empty piece */
+    size_t listed;   /* number of added tokens that a file lists */
+    /* id after the last added token that is not in the vocabulary; 0 if there is none */
+    size_t last;
 };
 
 static inline const json_t *nvdp__root_of(const struct nvdp__maker *m,
@@ -64,27 +70,27 @@ static inline const char *nvdp__path_of(const struct nvdp__maker *m,
                                         enum nvdp__tokenizer_file file) {
     return m->source->path[file];
 }
-/* The file with the vocabulary. */
+/* Returns the file with the vocabulary. */
 enum nvdp__tokenizer_file nvdp__vocabulary_of(const struct nvdp__maker *m);
 /* Fails because a value is not supported. */
 nvdp_status nvdp__refuse(const struct nvdp__maker *m, enum nvdp__tokenizer_file file,
                          const char *key, const char *expected, const json_t *found);
 
-/* Finds the special tokens and adds all tokens that texts may name. `named_by_vocabulary` is a list
- * of objects as in 'added_tokens', for special tokens that the vocabulary names; NULL: it names none. */
+/* Finds the special tokens, and adds all tokens whose names may occur in texts. `named_by_vocabulary` is a list of
+ * objects, as in 'added_tokens', of special tokens that the vocabulary contains; NULL if there are none. */
 nvdp_status nvdp__add_tokens(struct nvdp__maker *m, const json_t *named_by_vocabulary);
 
-/* The name of a special token, which the maker's files or class own; fails if it has none. */
+/* Finds the name of a special token, which the maker's files or class own; fails if there is none. */
 nvdp_status nvdp__special_name(const struct nvdp__maker *m, enum nvdp__name which,
                                const char **out);
 
-/* Makers of the models; each row of tokenizer.json's 'model.type' has one. */
+/* Makers of the models; each value of 'model.type' in tokenizer.json has one. */
 nvdp_status nvdp__make_wordpiece(struct nvdp__maker *m);
 nvdp_status nvdp__make_bpe(struct nvdp__maker *m);
 nvdp_status nvdp__make_unigram(struct nvdp__maker *m);
-/* True if vocab.txt stands alone, as BERT was published in 2018, without a file of transformers. */
+/* Returns true if there is only vocab.txt, as BERT was published in 2018, and no file of the library transformers. */
 bool nvdp__as_published(const struct nvdp__maker *m);
-/* Refuses sentence_bert_config.json's do_lower_case. */
+/* Refuses do_lower_case in sentence_bert_config.json. */
 nvdp_status nvdp__refuse_lower_case(const struct nvdp__maker *m);
 
 #endif

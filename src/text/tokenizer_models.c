@@ -6,8 +6,8 @@
 
 /* ---- vocabularies as JSON ---- */
 
-/* Reads the pieces by their ids, each once. An id that no piece has, as a vocab.txt with a line twice leaves it in tokenizer.json,
- * becomes a piece without characters, which no text contains. */
+/* Reads the pieces by their ids, each id once. tokenizer.json may have an id without a piece, if the vocab.txt from
+ * which it was made had a line twice. Such an id becomes a piece without characters, which no text contains. */
 static nvdp_status read_pieces(struct nvdp_context *ctx, const char *path, const json_t *vocab,
                                struct nvdp__strings *out) {
     nvdp__auto(nvdp__strings_release) struct nvdp__strings pieces = {.ctx = ctx};
@@ -41,8 +41,8 @@ static nvdp_status read_pieces(struct nvdp_context *ctx, const char *path, const
     return NVDP__HAND_OVER(out, pieces);
 }
 
-/* Checks that each `section`.`key` of tokenizer.json, if present, is `value` as JSON, the only setting that is
- * implemented; null means the same as "". */
+/* Settings of tokenizer.json: each `section`.`key`, if present, must have the only implemented `value`, in JSON;
+ * null means the same as "". */
 struct setting {
     const char *section, *key, *value;
 };
@@ -62,7 +62,7 @@ static nvdp_status expect(const struct nvdp__maker *m, const struct setting *set
     return NVDP_OK;
 }
 
-/* Checks that a required section of tokenizer.json has the type. */
+/* Checks that a required section of tokenizer.json has this type. */
 static nvdp_status require_type(const struct nvdp__maker *m, const char *section,
                                 const char *type) {
     const char *found = json_string_value(
@@ -73,7 +73,7 @@ static nvdp_status require_type(const struct nvdp__maker *m, const char *section
                       found != NULL ? found : "none");
 }
 
-/* The pieces of tokenizer.json, whose model must have the type (or none, as in older files). */
+/* Reads the pieces of tokenizer.json, whose model must have this type (or no type, as in older files). */
 static nvdp_status read_model(const struct nvdp__maker *m, const char *type, const json_t **model) {
     const char *path = nvdp__path_of(m, NVDP__FILE_TOKENIZER);
     *model = json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), "model");
@@ -92,7 +92,7 @@ static nvdp_status read_model(const struct nvdp__maker *m, const char *type, con
 
 /* ---- WordPiece ---- */
 
-/* Counts the distinct strings of the vocabulary, and drops empty ones at its end. */
+/* Counts the distinct strings of the vocabulary, and drops empty strings at its end. */
 static void settle_pieces(struct nvdp__maker *m) {
     struct nvdp__strings *pieces = &m->made->pieces;
     size_t empty = 0;
@@ -108,7 +108,7 @@ static void settle_pieces(struct nvdp__maker *m) {
     m->made->vocabulary = pieces->count;
 }
 
-/* Then the tokenizer of that publication counts: words of up to 200 characters, final sigmas, names of
+/* If this is true, the tokenizer of that publication applies: words of up to 200 characters, final sigmas, names of
  * special tokens as text, and pairs that lose one token at a time. */
 bool nvdp__as_published(const struct nvdp__maker *m) {
     bool other = m->class != &nvdp__classes[NVDP__CLASS_BERT];
@@ -150,7 +150,7 @@ nvdp_status nvdp__make_wordpiece(struct nvdp__maker *m) {
     if (model != NULL) m->distinct = json_object_size(json_object_get(model, "vocab"));
     NVDP_TRY(nvdp__json_bool(m->ctx, path, rules, backend ? "lowercase" : "do_lower_case", true,
                              &normalization.lower_case));
-    /* by default (or if null), accents are stripped together with lower-casing */
+    /* by default, or if null, accents are stripped if texts are lower-cased */
     NVDP_TRY(nvdp__json_bool(m->ctx, path, rules, "strip_accents", normalization.lower_case,
                              &normalization.strip_accents));
     NVDP_TRY(nvdp__json_bool(m->ctx, path, rules,
@@ -176,7 +176,7 @@ nvdp_status nvdp__make_wordpiece(struct nvdp__maker *m) {
 
 /* ---- byte-level BPE ---- */
 
-/* The merges in the form of merges.txt, from entries "a b" or ["a", "b"]; free() it. */
+/* Writes the merges in the form of merges.txt, from entries "a b" or ["a", "b"]; the caller frees *out with free(). */
 static nvdp_status merges_text(const struct nvdp__maker *m, const json_t *merges, char **out,
                                size_t *size) {
     struct nvdp_context *ctx = m->ctx;
@@ -228,7 +228,8 @@ static nvdp_status bpe_of_json(struct nvdp__maker *m, size_t *distinct) {
         NVDP_TRY(nvdp__normalizer_read(&m->made->normalizer, path, normalizer));
         NVDP_TRY(require_type(m, "pre_tokenizer", "ByteLevel"));
     }
-    const size_t first = m->class->backend ? 0 : 1; /* the class has its own pre_tokenizer */
+    /* the class has a pre_tokenizer of its own, which is not read */
+    const size_t first = m->class->backend ? 0 : 1;
     NVDP_TRY(expect(m, expected + first, sizeof expected / sizeof expected[0] - first));
     NVDP_TRY(read_model(m, "BPE", &model));
     *distinct = json_object_size(json_object_get(model, "vocab"));

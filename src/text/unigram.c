@@ -15,26 +15,26 @@ static const double unknown_penalty = 10.0;
 
 struct nvdp__unigram {
     struct nvdp__unigram_rules rules;
-    double *score; /* [vocabulary] by id */
+    double *score; /* [vocabulary] scores by id */
     size_t vocabulary;
     double unknown_score;
-    int32_t byte[NVDP__BYTE_VALUES]; /* pieces of single bytes; NO_PIECE: none */
-    /* The trie. Children of a node follow each other: node i has nodes child[i] to child[i + 1] - 1.
-     * Node 0 is the root. */
+    int32_t byte[NVDP__BYTE_VALUES]; /* pieces of single bytes; NO_PIECE if there is none */
+    /* The trie. The children of a node are adjacent: node i has the children child[i] to child[i + 1] - 1. Node 0 is
+     * the root. */
     uint32_t *child;      /* [nodes + 1] */
-    int32_t *id;          /* [nodes] the piece that ends at a node; NO_PIECE: none */
-    unsigned char *label; /* [nodes] the last byte of a node's text */
+    int32_t *id;          /* [nodes] the piece that ends at a node; NO_PIECE if none does */
+    unsigned char *label; /* [nodes] the last byte of the string of a node */
     size_t nodes;
 };
 
 /* ---- the trie ---- */
 
 struct piece {
-    struct nvdp__field text; /* first, for nvdp__by_field() */
+    struct nvdp__field text; /* the first member, for nvdp__by_field() */
     int32_t id;
 };
 
-/* A node in the making: the pieces that begin with its text. */
+/* A node that is being made: the pieces that begin with the string of the node. */
 struct range {
     uint32_t first, end, depth;
 };
@@ -90,7 +90,7 @@ static nvdp_status make_trie(struct nvdp_context *ctx, const struct nvdp__string
     return NVDP_OK;
 }
 
-/* The child of a node by a byte; 0: there is none. */
+/* Returns the child of a node by a byte; 0 if there is none. */
 static size_t step(const struct nvdp__unigram *unigram, size_t node, char byte) {
     const size_t first = unigram->child[node];
     const unsigned char *labels = unigram->label + first;
@@ -159,9 +159,9 @@ nvdp_status nvdp__unigram_create(struct nvdp_context *ctx, const char *path,
 /* The best pieces up to a byte of a word. */
 struct nvdp__unigram_node {
     double score;
-    uint32_t start; /* of the last piece */
-    uint32_t end;   /* of the piece that begins here, in the result */
-    int32_t id;     /* of the last piece; NO_PIECE: no piece ends here */
+    uint32_t start; /* start of the last piece */
+    uint32_t end;   /* in the result: end of the piece that begins here */
+    int32_t id;     /* id of the last piece; NO_PIECE if no piece ends here */
 };
 
 static void offer(struct nvdp__unigram_node *node, size_t start, size_t end, double score,
@@ -198,7 +198,7 @@ static nvdp_status encode_word(struct nvdp__encoder *encoder, const char *word, 
     for (size_t i = 0; i <= size; i++)
         node[i] = (struct nvdp__unigram_node){.id = NO_PIECE};
     for (size_t at = 0, bytes; at < size; at += bytes) {
-        bool alone = false; /* the character is a piece */
+        bool alone = false; /* true if the character is a piece */
         nvdp__decode(word + at, size - at, &bytes);
         for (size_t end = at, place = 0; end < size;) {
             place = step(unigram, place, word[end++]);
@@ -227,7 +227,7 @@ static nvdp_status encode_word(struct nvdp__encoder *encoder, const char *word, 
 
 /* ---- words ---- */
 
-/* Encodes text[0..size), size > 0, with spaces as marks. */
+/* Encodes text[0..size), size > 0, with marks in place of spaces. */
 static nvdp_status encode_marked(struct nvdp__encoder *encoder, const char *text, size_t size,
                                  size_t limit) {
     const struct nvdp__unigram_rules *rules =
@@ -292,17 +292,17 @@ const struct nvdp__tokenizer_row nvdp__unigram_row = {
 
 /* ==== the files ==== */
 
-/* Unigram of a folder (tokenizer_maker.h): pieces with scores from tokenizer.json or from SentencePiece's
- * own file, a message of Protocol Buffers. transformers reads its pieces and its table of
- * characters. XLMRobertaTokenizer puts four special tokens in place of its first three pieces, and
- * <mask> behind the last one. */
+/* Unigram of a folder (tokenizer_maker.h): pieces with scores from tokenizer.json or from a SentencePiece file,
+ * which is a message of Protocol Buffers. The library transformers reads the pieces and the table of characters of
+ * this file. XLMRobertaTokenizer puts four special tokens in place of the first three pieces, and <mask> after the
+ * last piece. */
 
-/* Pieces in the making. */
+/* Pieces that are being made. */
 struct list {
     struct nvdp__maker *m;
     double **score;
     size_t capacity;
-    json_t *named; /* special tokens that the file names, as in 'added_tokens' */
+    json_t *named; /* special tokens that the file contains, as in 'added_tokens' */
 };
 
 static nvdp_status add_piece(struct list *list, const char *text, size_t size, double score) {
@@ -386,7 +386,7 @@ static nvdp_status read_words(const struct nvdp__maker *m, const json_t *json,
     return NVDP_OK;
 }
 
-/* The rules that tokenizer.json states. */
+/* Reads the rules that tokenizer.json states. */
 static nvdp_status rules_of_json(struct nvdp__maker *m, const json_t *model,
                                  struct nvdp__unigram_rules *rules) {
     const char *path = nvdp__path_of(m, NVDP__FILE_TOKENIZER);
@@ -403,7 +403,8 @@ static nvdp_status rules_of_json(struct nvdp__maker *m, const json_t *model,
     return read_words(m, json_object_get(json, "pre_tokenizer"), rules);
 }
 
-/* The first table in tokenizer.json's normalizer, which XLMRobertaTokenizer takes alone; NULL: none. */
+/* Returns the first table in the normalizer of tokenizer.json, which is the only step that XLMRobertaTokenizer uses;
+ * NULL if there is none. */
 static const json_t *table_of_json(const json_t *normalizer) {
     const char *type = json_string_value(json_object_get(normalizer, "type"));
     const json_t *one;
@@ -421,8 +422,8 @@ static const json_t *table_of_json(const json_t *normalizer) {
 
 /* A field of a message. */
 struct field {
-    uint64_t number, value; /* value: of varints and 32-bit numbers */
-    const char *bytes;      /* NULL: the field is a number */
+    uint64_t number, value; /* `value` is for varints and 32-bit numbers */
+    const char *bytes;      /* NULL if the field is a number */
     size_t size;
 };
 
@@ -436,7 +437,7 @@ static bool read_varint(const char **at, const char *end, uint64_t *out) {
     return false;
 }
 
-/* Reads the field at *at < end and moves *at behind it. */
+/* Reads the field at *at < end and moves *at to the end of the field. */
 static bool read_field(const char **at, const char *end, struct field *out) {
     enum { VARINT, FIXED_64, BYTES, FIXED_32 = 5 };
     uint64_t key, size;
@@ -478,7 +479,7 @@ static nvdp_status add_named(struct list *list, const char *text, size_t size, b
     return NVDP_OK;
 }
 
-/* Reads a piece: its text (1), score (2) and type (3). */
+/* Reads a piece: its string (1), score (2) and type (3). */
 static bool read_piece(struct field message, struct field *text, double *score, uint64_t *type) {
     struct field field;
     *text = (struct field){.bytes = ""};
@@ -499,9 +500,9 @@ static bool read_piece(struct field message, struct field *text, double *score, 
            nvdp__is_utf8(text->bytes, text->size);
 }
 
-/* Reads SentencePiece's file: pieces (1) and its rules for characters (3), whose member 2 is a table. */
+/* Reads a SentencePiece file: the pieces (1) and the rules for characters (3), whose member 2 is a table. */
 static nvdp_status read_sentencepiece(struct list *list) {
-    enum { CONTROL = 3, USER_DEFINED = 4, REPLACED = 3 /* pieces at the start */ };
+    enum { CONTROL = 3, USER_DEFINED = 4, REPLACED = 3 /* number of pieces at the start */ };
     struct nvdp__maker *m = list->m;
     const enum nvdp__tokenizer_file file = nvdp__vocabulary_of(m);
     const char *path = nvdp__path_of(m, file), *at = m->source->text[file];
@@ -557,7 +558,7 @@ static nvdp_status pieces_of_sentencepiece(struct list *list) {
 
 /* ---- the model ---- */
 
-/* The rules of XLMRobertaTokenizer. */
+/* Sets the rules of XLMRobertaTokenizer. */
 static nvdp_status rules_of_class(struct nvdp__maker *m, struct nvdp__unigram_rules *rules) {
     const json_t *json = nvdp__root_of(m, NVDP__FILE_TOKENIZER);
     const json_t *table = table_of_json(json_object_get(json, "normalizer"));

@@ -15,7 +15,7 @@ const double nvdp__powers_of_ten[NVDP__ROW_DECIMALS + 1] = {
 
 /* ---- packing ---- */
 
-/* digits 10^by, at most `most`; false if it is larger. */
+/* Multiplies digits by 10^by; returns false if the result is above `most`. */
 static bool shifted(uint64_t *digits, int by, uint64_t most) {
     uint64_t value = *digits;
     for (; by < 0 && value % 10 == 0; by++)
@@ -27,13 +27,14 @@ static bool shifted(uint64_t *digits, int by, uint64_t most) {
     return value <= most;
 }
 
-/* All numbers with `most` decimals. */
+/* Packs numbers that all have `most` decimals. */
 NVDP__CLONES
 static bool pack_even(size_t dim, const uint64_t *digits, const unsigned char *decimals,
                       unsigned char most, uint32_t *out) {
-    enum { LARGEST = 9 }; /* the power of ten that fits 31 bits */
+    enum { LARGEST = 9 }; /* the largest power of ten that fits 31 bits */
     uint64_t factor[NVDP__ROW_DECIMALS + 1], over = 0;
-    for (size_t by = 0; by <= NVDP__ROW_DECIMALS; by++) /* 2^32: too large unless it multiplies 0 */
+    /* 2^32 stands for a power that is too large unless it multiplies 0 */
+    for (size_t by = 0; by <= NVDP__ROW_DECIMALS; by++)
         factor[by] = by <= LARGEST ? (uint64_t)nvdp__powers_of_ten[by] : UINT64_C(1) << 32;
     for (size_t k = 0; k < dim; k++) {
         const uint64_t m = digits[k] & ~SIGN, value = m * factor[most - decimals[k]];
@@ -78,7 +79,7 @@ unsigned char nvdp__row_of_decimals(size_t dim, const uint64_t *digits,
 /* ---- the table ---- */
 
 nvdp_status nvdp__vector_rows_space(struct nvdp__vector_rows *rows, size_t bytes, void *out) {
-    const size_t each = sizeof(double); /* so that doubles are aligned */
+    const size_t each = sizeof(double); /* keeps doubles aligned */
     rows->pool.block_size = SLAB_BYTES;
     return nvdp__pool_take(rows->ctx, &rows->pool, (bytes + each - 1) / each * each, out);
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    FIRST_SLOTS = 1 << 10, /* of the hash table */
+    FIRST_SLOTS = 1 << 10, /* initial slots of the hash table */
     LINES_A_REPORT = 256,
     MERGES_A_REPORT = 16,
     MAX_PIECES = 1 << 24,
@@ -27,8 +27,8 @@ static uint64_t hash_bytes(const char *bytes, size_t size) {
     return hash;
 }
 
-/* The slot of the string, or the free slot where it belongs. Multiplication propagates a byte
- * only to higher bits, so the index mixes both halves of the hash. */
+/* Returns the slot of the string, or the free slot where it belongs. Multiplication propagates a byte only to higher
+ * bits, so the index mixes both halves of the hash. */
 static size_t find_slot(const struct nvdp__strings *strings, uint64_t hash, bool tail,
                         const char *bytes, size_t size) {
     const size_t mark = tail ? 2 : 0;
@@ -44,8 +44,8 @@ static size_t find_slot(const struct nvdp__strings *strings, uint64_t hash, bool
     }
 }
 
-/* Finds the slot of a string, and computes the upper half of its hash. Grows the table first if more than half of its
- * slots would be occupied. */
+/* Finds the slot of a string, and computes the upper half of the string's hash. Grows the table first if more than
+ * half of the slots would be occupied. */
 static nvdp_status seek(struct nvdp__strings *strings, const char *bytes, size_t size,
                         struct nvdp__slot **slot, uint32_t *upper) {
     if (2 * (strings->count + 1) > strings->slots) {
@@ -217,11 +217,12 @@ nvdp_status nvdp__word_counts_read(struct nvdp__word_counts *counts,
 
 struct pair {
     int32_t left, right;
-    int64_t times;     /* over all words, weighted by their counts */
+    /* number of occurrences over all words, weighted by the counts of the words */
+    int64_t times;
     uint32_t node;     /* list of words that have, or had, the pair */
-    uint32_t enlarged; /* the last merge that made it more frequent */
+    uint32_t enlarged; /* the last merge that made the pair more frequent */
 };
-struct node { /* an entry of a pair's list of words */
+struct node { /* An entry of a pair's list of words. */
     uint32_t word, next;
 };
 
@@ -229,7 +230,7 @@ struct character {
     char bytes[4];
     uint32_t size;
     uint64_t times;
-    bool form[2]; /* begins words; continues words */
+    bool form[2]; /* true if the character begins words; true if it continues words */
 };
 struct alphabet {
     struct nvdp__strings index; /* index into `at` */
@@ -251,7 +252,7 @@ struct trainer {
     uint32_t *length; /* [words] */
     struct pair *pair;
     size_t pairs, pair_capacity;
-    struct nvdp__strings keys; /* of the pairs */
+    struct nvdp__strings keys; /* keys of the pairs */
     struct node *node;         /* node 0 is the null node */
     size_t nodes, node_capacity;
     struct nvdp__heap_item
@@ -306,8 +307,8 @@ static nvdp_status enqueue(struct trainer *t, size_t index) {
     return NVDP_OK;
 }
 
-/* Finds the pair to merge; *found is false if none is frequent enough. Outdated counts in the
- * queue are too large: such a pair is reinserted with its current count. */
+/* Finds the pair to merge; *found is false if no pair is frequent enough. An outdated count in the queue is too
+ * large; such a pair is inserted again with its current count. */
 static nvdp_status best_pair(struct trainer *t, uint32_t *best, bool *found) {
     int64_t min = (int64_t)t->options->min_count;
     *found = false;
@@ -333,7 +334,7 @@ static nvdp_status push_enlarged(struct trainer *t) {
 
 /* ---- merges ---- */
 
-/* Replaces left, right by `merged` everywhere in the word. */
+/* Replaces the pair (left, right) by `merged` everywhere in the word. */
 static nvdp_status merge_in_word(struct trainer *t, uint32_t word, int32_t left, int32_t right,
                                  int32_t merged) {
     int32_t *at = t->symbol + t->start[word];
@@ -372,7 +373,8 @@ static nvdp_status merge_all(struct trainer *t) {
         if (!found) break;
         const struct pair pair = t->pair[best];
         t->merge++;
-        /* the piece is the left one, then the right one without "##"; two pairs may give the same piece */
+        /* the new piece is the left piece followed by the right piece without "##"; two pairs may give the same
+         * piece */
         const struct nvdp__field left = nvdp__string(&t->pieces, (size_t)pair.left);
         const struct nvdp__field right = nvdp__string(&t->pieces, (size_t)pair.right);
         memcpy(text, left.text, left.size);
@@ -396,7 +398,8 @@ static size_t character_size(const char *bytes) {
     return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
-/* Keeps the most frequent characters, and numbers them in that order. The order of UTF-8 bytes is that of code points. */
+/* Keeps the most frequent characters, and numbers them by decreasing frequency. Equally frequent characters are
+ * ordered by their bytes, which is the order of code points. */
 static nvdp_status make_alphabet(struct trainer *t, struct alphabet *alphabet) {
     const struct nvdp__strings *words = &t->counts->words;
     for (size_t w = 0; w < words->count; w++) {
@@ -423,13 +426,13 @@ static nvdp_status make_alphabet(struct trainer *t, struct alphabet *alphabet) {
     return NVDP_OK;
 }
 
-/* Index of the character at `bytes`; SIZE_MAX if it was dropped. */
+/* Returns the index of the character at `bytes`; SIZE_MAX if the character was dropped. */
 static size_t find_character(const struct alphabet *alphabet, const char *bytes) {
     return nvdp__strings_find(&alphabet->index, bytes, character_size(bytes));
 }
 
-/* Records in which forms characters occur and sums the words' lengths; words with a dropped
- * character have length 0. */
+/* Records in which forms characters occur, and sums the lengths of the words; words with a dropped character have
+ * length 0. */
 static void measure_words(struct trainer *t, struct alphabet *alphabet) {
     const struct nvdp__strings *words = &t->counts->words;
     for (size_t w = 0; w < words->count; w++) {

@@ -6,8 +6,8 @@
  * BERT's vocabulary, choose by likelihood; the tools in use choose by frequency.) The pieces are
  * then used as in WordPiece: longest match first (tokenizer.c).
  *
- * The result depends only on the counted words. Among equally frequent pairs, the one whose left
- * piece comes first in the vocabulary is merged first, then the one whose right piece does. */
+ * The result depends only on the counted words. Equally frequent pairs are merged in the order of their left pieces
+ * in the vocabulary, then in the order of their right pieces. */
 #ifndef NVDP_SRC_TEXT_VOCABULARY_H
 #define NVDP_SRC_TEXT_VOCABULARY_H
 
@@ -17,12 +17,12 @@
 #include <nvdp/tokenizer.h>
 
 enum { NVDP__SPECIALS = NVDP_TOKEN_MASK + 1 };
-/* "[PAD]", "[UNK]", ... by enum nvdp_special: those of WordPiece. */
+/* "[PAD]", "[UNK]", ..., by enum nvdp_special: the names of WordPiece. */
 extern const char *const nvdp__special_names[NVDP__SPECIALS];
 
 /* ---- distinct strings ---- */
 
-/* 64-bit FNV-1a: it extends byte by byte, so that all prefixes of a word take one pass. */
+/* Computes 64-bit FNV-1a, which extends byte by byte, so that the hashes of all prefixes of a word take one pass. */
 #define NVDP__HASH_EMPTY UINT64_C(0xCBF29CE484222325)
 static inline uint64_t nvdp__hash_byte(uint64_t hash, char byte) {
     return (hash ^ (unsigned char)byte) * UINT64_C(0x100000001B3);
@@ -30,54 +30,53 @@ static inline uint64_t nvdp__hash_byte(uint64_t hash, char byte) {
 
 struct nvdp__slot {
     uint32_t hash;   /* upper 32 bits of the string's hash */
-    uint32_t number; /* index + 1; 0: free */
+    uint32_t number; /* index + 1; 0 if the slot is free */
 };
 
-/* Distinct strings, numbered from 0 in the order of insertion. Zero it, set ctx. */
+/* Distinct strings, numbered from 0 in the order of insertion. The caller sets the struct to zero, then sets ctx. */
 struct nvdp__strings {
     struct nvdp_context *ctx;
     size_t count;
-    char *text;     /* concatenated, each followed by a NUL */
-    size_t *start;  /* [count+1] into text */
+    char *text;     /* concatenated strings, each followed by a NUL */
+    size_t *start;  /* [count+1] first byte of each string in `text` */
     size_t longest; /* bytes of the longest string */
     size_t text_capacity, start_capacity;
     struct nvdp__slot *slot;
     size_t slots;
 };
-/* Returns the index of bytes[0..size); adds it if it is new. */
+/* Returns the index of the string bytes[0..size); adds the string if it is new. */
 nvdp_status nvdp__strings_add(struct nvdp__strings *strings, const char *bytes, size_t size,
                               size_t *index);
-/* Appends bytes[0..size) as a new string, even if there is an equal one, which then becomes empty
- * and is not found again. */
+/* Appends bytes[0..size) as a new string. If there is an equal string, that string becomes empty and is not found
+ * again. */
 nvdp_status nvdp__strings_append(struct nvdp__strings *strings, const char *bytes, size_t size);
-/* Returns the index of `bytes`, or, with `tail`, of "##" followed by `bytes`; `hash` is that of
- * the whole string. SIZE_MAX if it is missing. */
+/* Returns the index of `bytes`; if `tail`, of "##" followed by `bytes`. `hash` is the hash of the whole string.
+ * Returns SIZE_MAX if the string is missing. */
 size_t nvdp__strings_lookup(const struct nvdp__strings *strings, uint64_t hash, bool tail,
                             const char *bytes, size_t size);
 size_t nvdp__strings_find(const struct nvdp__strings *strings, const char *bytes, size_t size);
 void nvdp__strings_release(struct nvdp__strings *strings);
-/* Returns a string, which a NUL follows. */
+/* Returns a string; a NUL follows its bytes. */
 static inline struct nvdp__field nvdp__string(const struct nvdp__strings *strings, size_t index) {
     const size_t *start = strings->start + index;
     /* a string has a start: NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     return (struct nvdp__field){strings->text + start[0], start[1] - start[0] - 1};
 }
 
-/* Reads vocab.txt: one piece per line, whose id is the line number from 0. White space at the end
- * of a line is not part of the piece. An empty line takes an id, and so does the earlier of two
- * equal lines; their pieces are empty. A byte-order mark, CRLF and a missing last newline are
- * accepted. NVDP_ERR_INPUT, naming `path` and the line, for a NUL byte and invalid UTF-8, and for
- * a file without pieces. */
+/* Reads vocab.txt: one piece per line, whose id is the line number from 0. White space at the end of a line is not
+ * part of the piece. An empty line and the earlier of two equal lines also take an id; the pieces of these ids are
+ * empty. A byte-order mark, CRLF and a missing last newline are accepted. Fails with NVDP_ERR_INPUT for a NUL byte,
+ * invalid UTF-8, or a file without pieces; the message has `path` and the line. */
 nvdp_status nvdp__vocabulary_parse(struct nvdp_context *ctx, const char *path, const char *bytes,
                                    size_t count, struct nvdp__strings *out);
 
-/* Returns the pieces in the form of vocab.txt; free() it. */
+/* Returns the pieces in the form of vocab.txt; the caller frees the string with free(). */
 nvdp_status nvdp__vocabulary_text(struct nvdp_context *ctx, const struct nvdp__strings *pieces,
                                   char **out, size_t *size);
 
 /* ---- training ---- */
 
-/* Distinct words with their counts. Zero it, set ctx. */
+/* Distinct words with their counts. The caller sets the struct to zero, then sets ctx. */
 struct nvdp__word_counts {
     struct nvdp_context *ctx;
     struct nvdp__strings words;
@@ -87,25 +86,23 @@ struct nvdp__word_counts {
 nvdp_status nvdp__word_counts_add(struct nvdp__word_counts *counts, const char *word, size_t size,
                                   uint64_t times);
 void nvdp__word_counts_release(struct nvdp__word_counts *counts);
-/* Adds the words of all files (plain_text.h), except words too long for the tokenizer and, per
- * document, words after the first `max_words` (0: no limit). Uses one thread, and memory for the
- * distinct words. */
+/* Counts the words of all files (plain_text.h), except words too long for the tokenizer and, per document, words
+ * after the first `max_words` (0: no limit). Uses one thread, and memory for the distinct words. */
 nvdp_status nvdp__word_counts_read(struct nvdp__word_counts *counts,
                                    const struct nvdp__word_rules *rules, const char *const *path,
                                    size_t files, uint64_t max);
 
 struct nvdp__vocabulary_options {
-    size_t size; /* pieces, including special ones */
-    /* max number of characters; words with a rarer one are unknown and not used in training */
+    size_t size; /* number of pieces, including special pieces */
+    /* max number of characters; words with a rarer character are unknown and not used in training */
     size_t alphabet;
-    uint64_t min_count; /* rarer pairs are not merged */
+    uint64_t min_count; /* min count of a pair that is merged */
 };
 
-/* Returns vocab.txt as text, free() it: the special tokens in the order of enum nvdp_special;
- * the characters by decreasing frequency, first those that begin words, then those that continue
- * them; the merges in their order. *pieces is below options->size if no more pair is frequent
- * enough. O(characters of the distinct words + pieces x words they are in), with a priority
- * queue of pairs. */
+/* Returns vocab.txt as a string, which the caller frees with free(): the special tokens in the order of enum
+ * nvdp_special; the characters by decreasing frequency, first those that begin words, then those that continue
+ * words; the merges in order. *pieces is below options->size if no more pair is frequent enough. O(characters of the
+ * distinct words + pieces x words with the piece), with a priority queue of pairs. */
 nvdp_status nvdp__vocabulary_train(struct nvdp_context *ctx, const struct nvdp__word_counts *counts,
                                    const struct nvdp__vocabulary_options *options, char **text,
                                    size_t *pieces);
@@ -118,12 +115,11 @@ nvdp_status nvdp__vocabulary_train(struct nvdp_context *ctx, const struct nvdp__
  *
  *     h(x) += Lap(2/eps),  h(x) < 1 + 2 ln(2/delta)/eps  ->  0,     for words with h(x) > 0.
  *
- * It is (eps, delta)-differentially private under the replacement of one word: two counts change
- * by 1, and a word that only one of the two texts has, once, remains with a probability below
- * delta/2. An example of k words is (k eps, delta/2 max(k, e^((k-1) eps/2)))-differentially
- * private; private_words.c has the proof. The paper composes k guarantees of one word to (k eps,
- * k delta) by its Theorem 1. That theorem is about k mechanisms, not about k words, and its use
- * is wrong: with eps 1 and delta 1e-7, a word that only one text has, 14 times, is released with
+ * The histogram is (eps, delta)-differentially private under the replacement of one word: two counts change by 1, and a
+ * word that only one of the two texts has, once, remains with a probability below delta/2. An example of k words is (k
+ * eps, delta/2 max(k, e^((k-1) eps/2)))-differentially private; private_words.c has the proof. The paper composes k
+ * guarantees of one word to (k eps, k delta) by its Theorem 1. That theorem is about k mechanisms, not about k words,
+ * and its use is wrong: with eps 1 and delta 1e-7, a word that only one text has, 14 times, is released with
  * probability 1.66e-5.
  *
  * The noise is a Laplace variable on the multiples of 2^-10, drawn exactly with integers
@@ -132,48 +128,49 @@ nvdp_status nvdp__vocabulary_train(struct nvdp_context *ctx, const struct nvdp__
  * (Mironov 2012). */
 
 struct nvdp__private_words {
-    double epsilon, delta; /* epsilon 0: the histogram is not private */
-    uint64_t max_words;    /* k, words counted per document; 0: all */
+    double epsilon, delta; /* epsilon is 0 if the histogram is not private */
+    uint64_t max_words;    /* k, max words counted per document; 0: all words */
     uint64_t possible;     /* n, number of possible words */
 };
-/* NVDP_ERR_ARGUMENT unless 0 < epsilon < ln n and 0 < delta < 1/n. */
+/* Fails with NVDP_ERR_ARGUMENT unless 0 < epsilon < ln n and 0 < delta < 1/n. */
 nvdp_status nvdp__private_words_check(struct nvdp_context *ctx,
                                       const struct nvdp__private_words *options);
-/* Epsilon and delta if all of an example's at most `words` words are replaced. */
+/* Returns epsilon and delta for the replacement of all words of an example, which are at most `words`. */
 struct nvdp__example_privacy {
     double epsilon, delta;
 };
 struct nvdp__example_privacy nvdp__private_example(const struct nvdp__private_words *options,
                                                    uint64_t words);
 
-/* The same if an example of at most `words` words is added or removed, the adjacency of private
- * training (job/dp.h). A removal changes counts by k in total, a replacement by 2k: epsilon is
- * half and delta is the same. With max_words, other words of the document take the place of
- * removed ones. Then these are the replacement's figures for at most max_words words. */
+/* Returns epsilon and delta if an example of at most `words` words is added or removed, the adjacency of private
+ * training (job/dp.h). A removal changes counts by k in total, a replacement by 2k: epsilon is half and delta is the
+ * same. With max_words, other words of the document take the place of removed words. Then the result is that of a
+ * replacement of at most max_words words. */
 struct nvdp__example_privacy nvdp__private_removal(const struct nvdp__private_words *options,
                                                    uint64_t words);
 
 /* The noise: P(i steps) ~ exp(-i s/t). */
 struct nvdp__word_noise {
     uint64_t t, s;
-    int64_t threshold; /* in steps */
+    int64_t threshold; /* threshold in steps */
 };
 struct nvdp__word_noise nvdp__word_noise(double epsilon, double delta);
-/* The noised count as an integer of at least 1; 0: below the threshold. */
+/* Returns the count with noise, as an integer of at least 1; 0 if it is below the threshold. */
 uint64_t nvdp__noised_count(const struct nvdp__word_noise *noise, struct nvdp__stream *stream,
                             uint64_t times);
-/* The words that remain with their noised counts, ordered by these and then by the words' bytes.
- * `out` contains nothing else from `counts`. */
+/* Returns the words that remain, with their counts with noise, ordered by these counts and then by the bytes of the
+ * words. `out` contains nothing else from `counts`. */
 nvdp_status nvdp__private_word_counts(const struct nvdp__word_counts *counts,
                                       const struct nvdp__private_words *options,
                                       const struct nvdp__noise *noise,
                                       struct nvdp__word_counts *out);
 
-/* vocab_privacy/1 of docs/formats.md, including the statement in plain English, for windows of `length`
- * tokens; NULL: out of memory, recorded. */
+/* Returns vocab_privacy/1 of docs/formats.md, including the statement in plain English, for windows of `length`
+ * tokens; NULL if memory is exhausted, which is recorded. */
 json_t *nvdp__private_words_json(struct nvdp_context *ctx,
                                  const struct nvdp__private_words *options, size_t length);
-/* The inverse, from `object` of the file `path`; NVDP_ERR_INPUT names the invalid member. */
+/* Reads such a record from `object` of the file `path`. Fails with NVDP_ERR_INPUT; the message has the invalid
+ * member. */
 nvdp_status nvdp__private_words_read(struct nvdp_context *ctx, const char *path,
                                      const json_t *object, struct nvdp__private_words *options);
 

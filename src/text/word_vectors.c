@@ -7,8 +7,8 @@
  *     word f1 ... fn   in the binary form, after a header: the word, a space, n float32 values,
  *                      little-endian, possibly a newline
  *
- * A sample of the beginning decides about the form and about n. Rows of text are read in blocks: while all threads
- * parse the numbers of one, one of them first takes over the rows of the block before and reads the block after. */
+ * A sample of the beginning decides the form and n. Rows of text are read in blocks: while all threads parse the
+ * numbers of a block, one of the threads first takes over the rows of the previous block and reads the next block. */
 #include "base/file.h"
 #include "base/sentence.h"
 #include "tensor/vector.h"
@@ -21,30 +21,30 @@
 enum {
     SAMPLE_BYTES = 1 << 20,
     SAMPLE_ROWS = 100,
-    LONGEST_WORD = 1 << 16, /* of the binary form, in bytes */
+    LONGEST_WORD = 1 << 16, /* max length of a word of the binary form, in bytes */
     CANCEL_ROWS = 1024,
-    BLOCK_BYTES = 1 << 21, /* of text that is parsed together */
+    BLOCK_BYTES = 1 << 21, /* bytes of text that are parsed together */
     BLOCK_NUMBERS = 1 << 18,
-    LONG_DIGITS = 19 /* any such number fits 64 bits */
+    LONG_DIGITS = 19 /* any number with this many digits fits 64 bits */
 };
 
 struct reader {
     struct nvdp__lines lines;
     struct nvdp__strings *words;
     struct nvdp__vector_rows *rows;
-    double *numbers; /* [capacity] of a row that is read alone */
+    double *numbers; /* [capacity] numbers of a row that is read alone */
     size_t capacity;
-    size_t count, dim; /* rows of the file, numbers per row */
-    size_t declared;   /* words according to the first line */
+    size_t count, dim; /* number of rows of the file; numbers per row */
+    size_t declared;   /* number of words according to the first line */
     bool header, binary;
     struct nvdp__field line;
     const char *at, *end; /* rest of the line */
-    /* rows that are unlike `word v1 ... vn`; `example` is the first word with spaces */
+    /* numbers of rows that are unlike `word v1 ... vn`; `example` is the first word with spaces */
     size_t spaced, repeated, not_utf8, nameless;
     struct nvdp__quote example;
 };
 
-/* The next field of a line; fields are separated by spaces and tabs. Size 0 at the end. */
+/* Returns the next field of a line; fields are separated by spaces and tabs. The size is 0 at the end. */
 static struct nvdp__field next_field(struct reader *reader) {
     const char *start = reader->at, *end = reader->end;
     while (start < end && (*start == ' ' || *start == '\t'))
@@ -84,22 +84,22 @@ static bool whole(struct nvdp__field field, size_t *out) {
     nvdp__fail((reader)->lines.ctx, NVDP_ERR_INPUT, "%s:%zu: " format, (reader)->lines.path,       \
                (reader)->lines.line, __VA_ARGS__)
 
-/* The number of eight digits, the first in the lowest byte. */
+/* Returns the number with these eight digits, the first digit in the lowest byte. */
 NVDP__INLINE uint64_t eight_digits(uint64_t eight) {
     eight = (eight * 10 + (eight >> 8)) & UINT64_C(0x00FF00FF00FF00FF);
     eight = (eight * 100 + (eight >> 16)) & UINT64_C(0x0000FFFF0000FFFF);
     return (eight * 10000 + (eight >> 32)) & UINT64_C(0x00000000FFFFFFFF);
 }
 
-/* Appends the digits at `at` to *digits; returns their end. */
+/* Appends the digits at `at` to *digits; returns the end of the digits. */
 static const char *take_digits(const char *at, const char *end, uint64_t *digits) {
     static const uint64_t power[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
     const uint64_t every = UINT64_C(0x0101010101010101), high = 0x80 * every;
-    while (end - at >= 8) { /* eight at a time, the first in the lowest byte */
+    while (end - at >= 8) { /* eight digits at a time, the first digit in the lowest byte */
         uint64_t eight, other;
         memcpy(&eight, at, sizeof eight);
         eight ^= '0' * every;
-        other = ((eight + 0x76 * every) | eight) & high; /* bytes above 9 */
+        other = ((eight + 0x76 * every) | eight) & high; /* marks the bytes above 9 */
         const int n = other != 0 ? __builtin_ctzll(other) / 8 : 8;
         if (n == 0) return at;
         *digits = *digits * power[n] + eight_digits(eight << 8 * (8 - n));
@@ -111,8 +111,8 @@ static const char *take_digits(const char *at, const char *end, uint64_t *digits
     return at;
 }
 
-/* Reads a number +-digits / 10^decimals, digits <= 2^53, which ends at a blank or at the end; the sign is the upper bit
- * of *digits. Returns the end, or NULL for other fields. */
+/* Reads a number +-digits / 10^decimals, digits <= 2^53, which ends at a blank or at `end`; the sign is the upper
+ * bit of *digits. Returns the end of the number, or NULL for other fields. */
 static const char *short_decimal(const char *at, const char *end, uint64_t *digits,
                                  unsigned char *decimals) {
     const bool minus = at < end && *at == '-';
@@ -145,8 +145,8 @@ static const char *short_decimal(const char *at, const char *end, uint64_t *digi
     return at;
 }
 
-/* The same for a field that is known to end at `end`, has at least 8 bytes before its end, and reads [-]d.d with 1 to 8
- * decimals, as most do; false for others. It has few steps that wait for each other. */
+/* Reads a field that ends at `end`, has at least 8 bytes before its end, and has the form [-]d.d with 1 to 8
+ * decimals, as most numbers do; returns false for other fields. Few steps of this function wait for each other. */
 NVDP__INLINE bool usual_decimal(const char *at, const char *end, uint64_t *digits,
                                 unsigned char *decimals) {
     static const uint32_t power[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
@@ -157,15 +157,15 @@ NVDP__INLINE bool usual_decimal(const char *at, const char *end, uint64_t *digit
     const unsigned first = (unsigned)*at - '0';
     uint64_t eight;
     if (places - 1 > 7 || at[1] != '.' || first > 9) return false;
-    memcpy(&eight, end - 8, sizeof eight); /* the last digit in the highest byte */
+    memcpy(&eight, end - 8, sizeof eight); /* the last digit is in the highest byte */
     eight = (eight ^ '0' * every) & ~UINT64_C(0) << (64 - 8 * places);
-    if ((((eight + 0x76 * every) | eight) & high) != 0) return false; /* a byte above 9 */
+    if ((((eight + 0x76 * every) | eight) & high) != 0) return false; /* some byte is above 9 */
     *digits = (first * (uint64_t)power[places] + eight_digits(eight)) | (uint64_t)minus << 63;
     *decimals = (unsigned char)places;
     return true;
 }
 
-/* digits and the power of ten are exact, so one division rounds correctly (Clinger 1990). */
+/* Returns the number; digits and the power of ten are exact, so one division rounds correctly (Clinger 1990). */
 static double value_of(uint64_t digits, unsigned char decimals) {
     const double value = (double)(digits & INT64_MAX) / nvdp__powers_of_ten[decimals];
     return digits >> 63 != 0 ? -value : value;
@@ -192,7 +192,7 @@ static bool number(struct nvdp__field field, double *out) {
 
 /* ---- the form, from the beginning of the file ---- */
 
-/* Numbers of a row according to the row alone: those at its end, except the first field. */
+/* Guesses the numbers per row from one row: the number of numbers at its end, without the first field. */
 static size_t guess_dim(struct reader row) {
     size_t fields = 0, numbers = 0;
     double value;
@@ -201,7 +201,7 @@ static size_t guess_dim(struct reader row) {
     return fields > 0 ? nvdp__min(numbers, fields - 1) : 0;
 }
 
-/* The most frequent guess among the first rows; 0: no row ends in numbers. */
+/* Returns the most frequent guess among the first rows; 0 if no row ends in numbers. */
 static size_t common_dim(struct reader sample) {
     struct {
         size_t dim, times;
@@ -222,8 +222,8 @@ static size_t common_dim(struct reader sample) {
     return guess[best].dim;
 }
 
-/* The sample begins behind a header. It is binary if its first line is no row of text and has bytes that text never
- * has. */
+/* Returns true if the file is binary. The sample begins after a header. The file is binary if the first line of the
+ * sample is no row of text and has bytes that text never has. */
 static bool is_binary(struct reader sample, size_t dim) {
     const size_t size = (size_t)(sample.end - sample.at);
     struct nvdp__field lines = {sample.at, size};
@@ -259,13 +259,13 @@ static nvdp_status find_form(struct reader *reader) {
     if (fields < 2)
         return LINE_FAIL(reader, "expected a word and its vector, found %zu fields", fields);
     reader->lines.line = 0;
-    reader->dim = fields - 1; /* reading the first row will name what is not a number */
+    reader->dim = fields - 1; /* reading the first row will report what is not a number */
     return NVDP_OK;
 }
 
 /* ---- words ---- */
 
-/* Counts a row of the file and adds its word. *kept is false for a row that is passed over. */
+/* Counts a row of the file and adds its word. *kept is false for a row that is skipped. */
 static nvdp_status count_row(struct reader *reader, struct nvdp__field word, bool *kept) {
     const size_t row = reader->words->count;
     size_t index;
@@ -292,7 +292,7 @@ static nvdp_status count_row(struct reader *reader, struct nvdp__field word, boo
 
 /* ---- rows of text ---- */
 
-/* Reads the last dim fields; *bad is the first that is not a number, or dim. */
+/* Reads the last dim fields; *bad is the index of the first field that is not a number, or dim. */
 static void read_numbers(struct reader *reader, double *row, size_t *bad) {
     for (*bad = 0; *bad < reader->dim; ++*bad) {
         const char *at = reader->at;
@@ -305,7 +305,7 @@ static void read_numbers(struct reader *reader, double *row, size_t *bad) {
     }
 }
 
-/* Splits a row whose word may have spaces, or none at all. */
+/* Splits a row whose word has spaces or is empty. */
 static nvdp_status split_row(struct reader *reader, struct nvdp__field *word) {
     const size_t fields = count_fields(*reader), dim = reader->dim;
     const bool blank = *reader->at == ' ' || *reader->at == '\t';
@@ -321,12 +321,12 @@ static nvdp_status split_row(struct reader *reader, struct nvdp__field *word) {
         word->size = (size_t)(field.text + field.size - word->text);
         numbers += i > dim && number(field, &value);
     }
-    if (numbers >= dim && numbers > 1) /* two rows in one */
+    if (numbers >= dim && numbers > 1) /* the line has two rows */
         return LINE_FAIL(reader, "expected %zu numbers, found %zu", dim, numbers + dim);
     return NVDP_OK;
 }
 
-/* Reads the current line, whatever it is like. */
+/* Reads the current line, in any form. */
 static nvdp_status read_row(struct reader *reader) {
     const char *start = reader->at;
     struct nvdp__field word = next_field(reader);
@@ -351,38 +351,41 @@ static nvdp_status read_row(struct reader *reader) {
     return kept ? nvdp__vector_rows_add_doubles(reader->rows, reader->numbers) : NVDP_OK;
 }
 
-/* A line of a block. Unless it is plain, `word v1 ... vn`, it is read alone. */
+/* A line of a block. A plain line is `word v1 ... vn`; any other line is read alone. */
 struct text_row {
     struct nvdp__field line;
-    size_t number; /* of the line */
+    size_t number; /* number of the line */
     struct nvdp__field word;
     uint32_t *
-        space; /* in the table, for a row of four bytes per number; the next block gets what is left */
+        /* memory in the table, for a row of four bytes per number; the next block gets the unused memory */
+        space;
     unsigned char form;
     bool plain;
 };
 
 struct block {
-    char *text; /* owned; the lines are in it */
+    char *text; /* owned; contains the lines */
     size_t text_capacity;
-    size_t rows, whole, bytes, lines; /* whole: rows that are parsed; lines: with empty ones */
-    struct text_row *row;             /* [capacity] */
-    double *numbers;                  /* [capacity, dim] of rows that are doubles */
+    /* `whole` is the number of rows that are parsed; `lines` includes empty lines */
+    size_t rows, whole, bytes, lines;
+    struct text_row *row; /* [capacity] */
+    double *numbers;      /* [capacity, dim] numbers of rows that are doubles */
 };
 
-/* State that the blocks share. */
+/* The state that the blocks share. */
 struct blocks {
-    struct nvdp__memory memory; /* of these arrays, and of those of the blocks except their text */
-    size_t capacity;            /* rows of a block */
-    size_t line;                /* lines before the next block */
+    /* owner of these arrays, and of the arrays of the blocks except `text` */
+    struct nvdp__memory memory;
+    size_t capacity; /* max rows of a block */
+    size_t line;     /* number of lines before the next block */
     struct block block[3];
-    /* of each thread */
+    /* scratch buffers of each thread */
     uint64_t *digits;        /* [threads, dim] */
     unsigned char *decimals; /* [threads, dim] */
     const char **stop;       /* [threads, dim + 1] ends of the fields of a line */
 };
 
-/* Finds the next lines; none at the end of the file. */
+/* Finds the next lines; finds none at the end of the file. */
 static nvdp_status find_lines(struct nvdp__lines *lines, const struct blocks *blocks,
                               struct block *block) {
     struct nvdp__field bytes;
@@ -410,7 +413,8 @@ static nvdp_status find_lines(struct nvdp__lines *lines, const struct blocks *bl
     return NVDP_OK;
 }
 
-/* Gives the block the buffer that its lines are in, and copies the bytes behind them to its old one. */
+/* Gives the block the buffer that contains its lines, and copies the bytes after the lines to the block's old
+ * buffer. */
 static nvdp_status take_buffer(struct nvdp__lines *lines, struct block *block) {
     const size_t end = lines->used + block->bytes, left = lines->have - end;
     NVDP_TRY(nvdp__reserve(lines->ctx, &block->text, &block->text_capacity, left + 1, 1));
@@ -436,7 +440,7 @@ static nvdp_status next_block(struct reader *reader, struct blocks *blocks, stru
     if (block->lines == 0) return NVDP_OK;
     NVDP_TRY(take_buffer(&reader->lines, block));
     blocks->line += block->lines;
-    /* A row has at least a digit and a space per number; otherwise memory could be far larger than the file. */
+    /* A row has at least a digit and a space per number; otherwise the memory could be far larger than the file. */
     for (block->whole = 0; block->whole < block->rows; block->whole++) {
         struct text_row *row = &block->row[block->whole];
         if (row->line.size < 2 * dim) break;
@@ -452,8 +456,8 @@ static nvdp_status next_block(struct reader *reader, struct blocks *blocks, stru
                         NVDP__ITEMS(blocks->stop, threads * (dim + 1)));
 }
 
-/* Writes the end of each of a line's n fields, which single spaces separate. Returns false if there are more or fewer
- * fields. Compares 64 bytes at a time. */
+/* Writes the end of each of a line's n fields, which are separated by single spaces. Returns false if there are more
+ * or fewer fields. Compares 64 bytes at a time. */
 static bool find_fields(struct nvdp__field line, size_t n, const char **stop) {
     const uint64_t every = UINT64_C(0x0101010101010101), low = 0x7F * every;
     size_t fields = 0;
@@ -477,7 +481,7 @@ static bool find_fields(struct nvdp__field line, size_t n, const char **stop) {
     return fields == n;
 }
 
-/* Reads the decimals of a line; false if it is not plain or has other numbers. */
+/* Reads the decimals of a line; returns false if the line is not plain or has other numbers. */
 static bool parse_decimals(const struct reader *reader, struct text_row *row, uint64_t *digits,
                            unsigned char *decimals, const char **stop) {
     const size_t dim = reader->dim;
@@ -543,7 +547,7 @@ static nvdp_status take_block(struct reader *reader, struct block *block) {
     return NVDP_OK;
 }
 
-/* Parses the rows of `now`, while one thread takes those of `before` and reads `after`. */
+/* Parses the rows of `now`, while one thread takes over the rows of `before` and reads `after`. */
 static nvdp_status advance(struct reader *reader, struct blocks *blocks, struct block *before,
                            struct block *now, struct block *after) {
     const int threads = nvdp_context_threads(reader->lines.ctx);
@@ -593,7 +597,7 @@ static nvdp_status read_text(struct reader *reader, struct nvdp__meter *meter) {
 
 /* ---- rows of the binary form ---- */
 
-/* The bytes of the word are in *word until the next call. */
+/* Reads the next row of the binary form. The bytes of the word are in *word until the next call. */
 static nvdp_status next_binary(struct reader *reader, char *word, size_t *size, bool *found) {
     struct nvdp__field byte;
     *size = 0;
@@ -601,7 +605,7 @@ static nvdp_status next_binary(struct reader *reader, char *word, size_t *size, 
         NVDP_TRY(nvdp__lines_take(&reader->lines, 1, &byte));
         *found = byte.size > 0;
         if (!*found || *byte.text == ' ') break;
-        if (*size == 0 && *byte.text == '\n') continue; /* ends the row before */
+        if (*size == 0 && *byte.text == '\n') continue; /* this byte ends the row before */
         if (*size == LONGEST_WORD)
             return nvdp__fail(reader->lines.ctx, NVDP_ERR_INPUT,
                               "%s: word %zu: expected at most %d bytes before a space, found more",
@@ -669,7 +673,7 @@ static nvdp_status read_rows(struct reader *reader) {
                       reader->count == 0 ? "a word and its vector a line" : "words in UTF-8");
 }
 
-/* Says in one line what is odd about the file. */
+/* Logs in one line what is unusual about the file. */
 static void log_odd(const struct reader *reader) {
     const bool other = reader->header && reader->declared != reader->count;
     char text[512] = "";
