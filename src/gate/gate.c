@@ -1,5 +1,5 @@
-/* Measures what a policy limits, and compares: the sources of numbers, one check, the result as JSON, text and JUnit
- * XML.  nvdp_gate is the entry. */
+/* Measures the numbers that a policy limits, and compares them: the sources of numbers, one check, the result as JSON,
+ * text and JUnit XML.  The entry is nvdp_gate(). */
 #include "gate/gate.h"
 #include "model/model.h"
 
@@ -77,12 +77,12 @@ const struct nvdp__kind nvdp__kind_gate = {"gate", {&schema}};
 
 /* --- the sources of numbers --- */
 
-/* A result that was measured, or the reason why there is none. */
+/* A measured result, or the reason why there is no result. */
 struct measured {
     const char *source;
-    const struct nvdp__gate_check *attack; /* NULL: not an attack */
-    json_t *result;                        /* NULL: not measured */
-    char fault[NVDP__REASON];              /* why the result must not pass; "": nothing */
+    const struct nvdp__gate_check *attack; /* NULL if the source is no attack */
+    json_t *result;                        /* NULL if not measured */
+    char fault[NVDP__REASON];              /* why the result must not pass; "" if it may */
     bool weak;
 };
 
@@ -91,14 +91,15 @@ struct gate {
     struct options options;
     struct nvdp__policy policy;
     bool is_run;
-    /* samples of a text: those of the policy, or more if a ledger counts or the file has more of one */
+    /* Number of samples of a text: the number of the policy, or of the ledger or file if that is larger. */
     size_t releases;
-    /* the run's ledger: its sums, or why it could not be read; 0 releases for a file, and for a run without one */
+    /* The sums of the run's ledger, or why it could not be read; 0 releases for a file, and for a run without a
+     * ledger. */
     struct nvdp_ledger_summary ledger;
     char uncounted[NVDP__REASON]; /* "": none */
     struct measured *measured;
     size_t count, capacity;
-    /* the shared file: its checks, or why it could not be read; neither for a run without {shared} */
+    /* The checks of the shared file, or why it could not be read; empty for a run without {shared}. */
     struct nvdp_verification file;
     char unread[NVDP__REASON], fault[NVDP__REASON]; /* "": none */
 };
@@ -118,7 +119,7 @@ static nvdp_status set_seed(struct nvdp_config *config, uint64_t seed) {
     return nvdp_config_set(config, "seed", nvdp__short_text("%" PRIu64, seed).text);
 }
 
-/* Sets the options of privacy measurements for all samples that count. */
+/* Sets the options of privacy measurements for gate->releases samples. */
 static nvdp_status privacy_config(const struct gate *gate, const char *kinds,
                                   struct nvdp_config **out) {
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
@@ -137,7 +138,7 @@ static nvdp_status made(const struct gate *gate, json_t *object, json_t **out) {
     return object != NULL ? NVDP_OK : nvdp__fail(gate->ctx, NVDP_ERR_MEMORY, "out of memory");
 }
 
-/* Checks the deltas: epsilons of a ledger hold at a fixed one, and at any larger delta. */
+/* Checks the deltas: epsilons of a ledger hold at a fixed delta, and at any larger delta. */
 static nvdp_status check_delta(const struct gate *gate, double delta) {
     if (gate->policy.delta >= delta) return NVDP_OK;
     return nvdp__fail(
@@ -147,8 +148,8 @@ static nvdp_status check_delta(const struct gate *gate, double delta) {
         delta, gate->policy.delta, delta);
 }
 
-/* Makes a certificate of what is stated: epsilon at `at`, and per word at the policy's delta. The guesses are bounded
- * by their radius, or by the epsilon if the radius is NaN. */
+/* Makes a certificate from stated numbers: epsilon at the delta `at`, and epsilon per word at the policy's delta. The
+ * radius bounds the guesses, or the epsilon if the radius is NaN. */
 static nvdp_status make_stated(const struct gate *gate, double epsilon, double at, double radius,
                                double word, json_t **out) {
     json_t *guesses = json_array();
@@ -166,7 +167,8 @@ static nvdp_status make_stated(const struct gate *gate, double epsilon, double a
                 out);
 }
 
-/* Returns the epsilon that a ledger computes for the samples of the certificate: its orders are fewer. */
+/* Computes the epsilon that a ledger would compute for the samples of the certificate, with the ledger's fewer
+ * orders. */
 static nvdp_status counted_epsilon(const struct gate *gate, const struct nvdp_model *model,
                                    const struct nvdp_certificate *of, double *epsilon) {
     struct nvdp_limits limits = NVDP_RESULT(struct nvdp_limits);
@@ -182,15 +184,15 @@ static nvdp_status counted_epsilon(const struct gate *gate, const struct nvdp_mo
     return NVDP_OK;
 }
 
-/* Returns true if the number of `other` is larger than that of `mine`, or if one of them is missing. */
+/* Returns true if the number in `other` is larger than the number in `mine`, or if a number is missing. */
 static bool proves_less(const json_t *other, const json_t *mine, const char *path) {
     char reason[NVDP__REASON];
     return !(nvdp__gate_number(other, path, false, reason).value <=
              nvdp__gate_number(mine, path, false, reason).value);
 }
 
-/* Takes the larger epsilon of two certificates, the larger one per word and the larger bounds of guesses: they can be
- * of different certificates, as a smaller epsilon does not bound all guesses better. */
+/* Takes the larger epsilon of two certificates, the larger epsilon per word and the larger bounds of guesses. These may
+ * come from different certificates, because a smaller epsilon does not bound all guesses better. */
 static nvdp_status take_larger(const struct gate *gate, const json_t *other, json_t **mine) {
     const bool less = proves_less(other, *mine, "epsilon");
     const bool word =
@@ -220,8 +222,8 @@ static struct nvdp__path ledger_of(const struct gate *gate) {
                                         : nvdp__path(gate->options.target, "ledger");
 }
 
-/* Takes the ledger's sums if they exceed the certificate's, because it counts samples of other mechanisms, too.  Both
- * are of the policy's delta: which mechanism proves less depends on it. */
+/* Takes the ledger's sums if they exceed the numbers of the certificate, because the ledger counts samples of other
+ * mechanisms, too.  Compares at the policy's delta, on which it depends which mechanism proves less. */
 static nvdp_status take_ledger(const struct gate *gate, const struct nvdp_model *model,
                                const struct nvdp_certificate *own, json_t **mine) {
     const double room = 1 + 1e-9;
@@ -259,7 +261,8 @@ static nvdp_status measure_certificate(const struct gate *gate, json_t **out) {
     return NVDP__HAND_OVER(out, found);
 }
 
-/* Uses the run's record if it is of the same posteriors: the same texts under the same model.  Measures otherwise. */
+/* Uses the run's record if it has the digest of the same posteriors, of the same texts under the same model.  Otherwise
+ * measures. */
 static nvdp_status measure_texts(const struct gate *gate, const struct nvdp_config *both,
                                  json_t **out) {
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
@@ -290,7 +293,7 @@ static nvdp_status measure_privacy(const struct gate *gate, json_t **out) {
     const struct options *options = &gate->options;
     NVDP_TRY(nvdp__run_read_config(gate->ctx, options->target, &trained, &owner));
     NVDP_TRY(privacy_config(gate, "run,privacy", &both));
-    /* The exact loss, which a check may need, is measured together with the rest. */
+    /* If a check needs the exact loss, it is measured together with the other numbers. */
     for (size_t i = 0; i < gate->policy.checks; i++)
         if (strcmp(gate->policy.check[i].source, "privacy") == 0 &&
             strncmp(gate->policy.check[i].path, "exact", 5) == 0)
@@ -302,7 +305,7 @@ static nvdp_status measure_privacy(const struct gate *gate, json_t **out) {
     NVDP_TRY(set_seed(both, options->seed));
     const int noise = trained.noise.mechanism;
     if (noise == NVDP__NOISE_NONE) return measure_texts(gate, both, out);
-    /* The users add noise to their own texts. The records of such a run do not name the texts, so none is used. */
+    /* The users add noise to their texts. The records of such a run do not identify the texts, so no record is used. */
     if (nvdp__token_row(noise)->on_sequence) {
         NVDP_TRY(nvdp_run_sequence_privacy(gate->ctx, both, NULL, &vectors));
         return made(gate, nvdp__privacy_report_pack(&vectors), out);
@@ -320,7 +323,7 @@ static nvdp_status uncounted(const struct gate *gate) {
     return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "the file states that no ledger counts it");
 }
 
-/* Keeps the message of a failure, because of which checks fail.  Passes on the failures of the gate itself. */
+/* Stores the message of a failure that makes checks fail.  Returns failures of the gate itself. */
 static nvdp_status keep_fault(const struct gate *gate, nvdp_status status, const char *before,
                               char fault[NVDP__REASON]) {
     if (status == NVDP_ERR_MEMORY || status == NVDP_ERR_CANCELLED) return status;
@@ -329,7 +332,7 @@ static nvdp_status keep_fault(const struct gate *gate, nvdp_status status, const
     return NVDP_OK;
 }
 
-/* Reads the run's ledger, once for all checks.  A run without one has shared nothing. */
+/* Reads the run's ledger, once for all checks.  A run without a ledger has shared nothing. */
 static nvdp_status read_ledger(struct gate *gate) {
     const struct nvdp__path path = ledger_of(gate),
                             key = gate->options.ledger_key != NULL
@@ -347,7 +350,7 @@ static nvdp_status read_ledger(struct gate *gate) {
                       path.text);
 }
 
-/* Names the first check that fails. */
+/* Writes the first failed check of a file. */
 static void find_fault(const struct nvdp_verification *found, char fault[NVDP__REASON]) {
     for (size_t i = 0; i < found->checks && !found->holds && fault[0] == '\0'; i++)
         if (found->check[i].verdict == NVDP_VERDICT_NO)
@@ -356,7 +359,7 @@ static void find_fault(const struct nvdp_verification *found, char fault[NVDP__R
     if (!found->holds && fault[0] == '\0') nvdp__snprintf(fault, NVDP__REASON, "nvdp verify fails");
 }
 
-/* Fails if the ledger does not count the file beside the run: another one does, or none. */
+/* Fails if the run's ledger does not count the file: then another ledger counts it, or no ledger does. */
 static nvdp_status check_counted(const struct gate *gate, const char *path) {
     struct nvdp_verification found = {.struct_size = sizeof found, .holds = true};
     char fault[NVDP__REASON] = "";
@@ -379,7 +382,7 @@ static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
                           path.text);
     NVDP_TRY(check_counted(gate, path.text));
     NVDP_TRY(check_delta(gate, found.delta));
-    /* the guesses about a person are those of the policy's baselines */
+    /* The guesses about a person have the policy's baselines. */
     struct nvdp_persons *person = &found.person;
     if (person->persons > 0 && isfinite(person->mu) && gate->policy.baselines > 0) {
         person->guesses = gate->policy.baselines;
@@ -389,7 +392,7 @@ static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
                 nvdp_guess_bound(gate->policy.baseline[i], person->radius, 1, 0)};
     }
     NVDP_TRY(made(gate, nvdp__result_json(&nvdp__result_ledger, NULL, &found), out));
-    if (found.budget_epsilon == 0) json_object_del(*out, "budget_epsilon"); /* 0: none */
+    if (found.budget_epsilon == 0) json_object_del(*out, "budget_epsilon"); /* 0 means no budget */
     if (found.person_budget == 0) json_object_del(*out, "person_budget");
     if (found.proven_epsilon == 0) json_object_del(*out, "proven_epsilon");
     if (found.proven_person_epsilon == 0) json_object_del(*out, "proven_person_epsilon");
@@ -398,8 +401,8 @@ static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
 
 /* --- a shared file --- */
 
-/* Returns what the file states of one row: of its samples, or of more if the policy wants more.  A text can have
- * samples in other rows and files, which only the ledger of the sender counts. */
+/* Makes the certificate of one row of the file, for the samples in the file, or for more samples if the policy requires
+ * more.  A text can have samples in other rows and files, which only the ledger of the sender counts. */
 static nvdp_status file_certificate(const struct gate *gate, const struct nvdp_verification *found,
                                     json_t **out) {
     const double delta = gate->policy.delta,
@@ -439,8 +442,8 @@ static nvdp_status measure_file(const struct gate *gate, const char *source, cha
 
 /* --- an attack --- */
 
-/* Returns the number of samples of a text that an attack reads together: those that its own options set, those of
- * the file or of the gate, or one if it cannot read more. SIZE_MAX: it attacks training, not samples. */
+/* Returns the number of samples of a text that an attack reads together: the number in the attack's options, of the
+ * file or of the gate, or one if the attack cannot read more. Returns SIZE_MAX if it attacks training, not samples. */
 static size_t samples_read(const struct gate *gate, const struct nvdp__gate_check *check) {
     const struct nvdp_attack_info *attack = &check->attack;
     const json_t *own = json_object_get(check->options, "releases");
@@ -456,7 +459,7 @@ static size_t samples_read(const struct gate *gate, const struct nvdp__gate_chec
                : gate->releases;
 }
 
-/* `samples`: from samples_read(). */
+/* Makes the configuration of an attack. `samples` is from samples_read(). */
 static nvdp_status attack_config(const struct gate *gate, const struct nvdp__gate_check *check,
                                  size_t samples, struct nvdp_config **out) {
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
@@ -522,13 +525,13 @@ static nvdp_status measure_source(const struct gate *gate, const struct nvdp__ga
         return nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
                           "a shared file alone cannot show it: name the run, and the file with "
                           "{shared}");
-    if (gate->uncounted[0] != '\0') /* an unknown number of samples */
+    if (gate->uncounted[0] != '\0') /* the number of samples is unknown */
         return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "%s", gate->uncounted);
     if (strcmp(source, "attack") == 0) return measure_attack(gate, check, to);
     if (strcmp(source, "privacy") == 0) return measure_privacy(gate, &to->result);
     if (!gate->is_run) return measure_file(gate, source, to->fault, &to->result);
     if (strcmp(source, "ledger") == 0) return measure_ledger(gate, &to->result);
-    /* the certificate of the run, or of the file given with {shared} if it proves less, and the same per word */
+    /* The certificate of the run, or of the file given with {shared} if the file's certificate proves less. */
     NVDP_TRY(measure_certificate(gate, &to->result));
     if (gate->options.shared == NULL) return NVDP_OK;
     NVDP_TRY(measure_file(gate, "certificate", to->fault, &file));
@@ -567,7 +570,7 @@ static struct nvdp__gate_found find_number(const struct gate *gate, const struct
     return found;
 }
 
-/* Returns the number of texts that were measured or attacked; 0: a proof, or an attack on something else. */
+/* Returns the number of texts that were measured or attacked; 0 for a proof, or an attack on something else. */
 static size_t texts_of(const struct measured *measured) {
     static const char *const keys[] = {"n", "texts", "members", "others"};
     const bool proof = strcmp(measured->source, "privacy") != 0 && measured->attack == NULL;
@@ -577,7 +580,7 @@ static size_t texts_of(const struct measured *measured) {
     return texts;
 }
 
-/* A rule: writes the reason why a check fails, unless an earlier rule has written one. */
+/* Applies a rule: writes the reason why a check fails, unless an earlier rule has written a reason. */
 static __attribute__((format(printf, 3, 4))) void fail_if(struct nvdp_gate_check *out, bool fails,
                                                           const char *format, ...) {
     va_list args;
@@ -587,12 +590,12 @@ static __attribute__((format(printf, 3, 4))) void fail_if(struct nvdp_gate_check
     va_end(args);
 }
 
-/* Applies the rules in their order.  `why`: why there is no number; "": there is one.  `largest` and `smallest` are
+/* Applies the rules in their order.  `why` is the reason why there is no number, or "".  `largest` and `smallest` are
  * compared with the limits. */
 static void apply_rules(const struct gate *gate, const struct nvdp__gate_check *check,
                         const struct measured *measured, const char *why, double largest,
                         double smallest, struct nvdp_gate_check *out) {
-    /* the texts of the policy, or fewer if the check itself sets a limit */
+    /* The number of texts of the policy, or fewer if the check sets a limit. */
     const json_int_t own = json_integer_value(json_object_get(check->options, "limit"));
     const size_t needed =
         own > 0 ? nvdp__min((size_t)own, gate->policy.min_texts) : gate->policy.min_texts;
@@ -603,7 +606,7 @@ static void apply_rules(const struct gate *gate, const struct nvdp__gate_check *
     fail_if(out, beside && gate->unread[0] != '\0', "not measured: %s", gate->unread);
     fail_if(out, beside && gate->fault[0] != '\0', "%s", gate->fault);
     fail_if(out, measured->fault[0] != '\0', "%s", measured->fault);
-    /* texts that no release gives to a person */
+    /* Texts that no release assigns to a person. */
     fail_if(out, person && gate->ledger.unnamed_texts > 0,
             "%zu of the ledger's texts have no person: the sum of the person who wrote one lacks "
             "its samples",
@@ -644,14 +647,14 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
     out->interval = found.interval;
     const double largest = nvdp__gate_end(&found, false);
     double smallest = nvdp__gate_end(&found, true);
-    /* of several numbers, the smallest is compared with at_least */
+    /* If there are several numbers, the smallest is compared with at_least. */
     if (!least && !isnan(check->at_least) && why[0] == '\0') {
         char unused[NVDP__REASON];
         const struct nvdp__gate_found other = find_number(gate, measured, check, true, unused);
         smallest = nvdp__gate_end(&other, true);
     }
     apply_rules(gate, check, measured, why, largest, smallest, out);
-    /* JSON and XML cannot hold what is not UTF-8, such as a cut character or a file's name. */
+    /* JSON and XML require UTF-8; a cut character or a file's name may violate this. */
     const bool is_text = nvdp__is_utf8(out->reason, strlen(out->reason));
     for (char *c = out->reason; *c != '\0' && !is_text; c++)
         if ((unsigned char)*c >= 0x80) *c = '?';
@@ -661,7 +664,7 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
 
 /* --- nvdp_gate --- */
 
-/* Finds out what the target is, reads the policy, and refuses a measurement of fewer texts than it accepts. */
+/* Finds the kind of the target, reads the policy, and refuses a limit below the policy's number of texts. */
 static nvdp_status open_target(struct gate *gate) {
     const struct options *options = &gate->options;
     if (options->policy == NULL || options->target == NULL)
@@ -710,7 +713,8 @@ nvdp_status nvdp_gate(struct nvdp_context *ctx, const struct nvdp_config *config
     NVDP_TRY(keep_fault(&gate, verify_file(&gate), "", gate.unread));
     NVDP_TRY(keep_fault(&gate, read_ledger(&gate), "", gate.uncounted));
     gate.releases = nvdp__max((size_t)gate.policy.releases, (size_t)gate.ledger.samples);
-    gate.releases = nvdp__max(gate.releases, gate.file.samples); /* no ledger may count these */
+    /* The ledger may not count the samples of the file. */
+    gate.releases = nvdp__max(gate.releases, gate.file.samples);
     result.delta = gate.policy.delta;
     result.releases = gate.releases;
     result.summary = !gate.is_run && gate.file.summary;
@@ -725,6 +729,6 @@ nvdp_status nvdp_gate(struct nvdp_context *ctx, const struct nvdp_config *config
     }
     result.passed = result.failed == 0;
     NVDP__GIVE(out, &result);
-    result.check = NULL; /* the caller's */
+    result.check = NULL; /* the caller owns it now */
     return NVDP_OK;
 }

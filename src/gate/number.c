@@ -11,9 +11,9 @@
 struct walk {
     bool least;
     size_t found, absent;
-    struct nvdp__gate_found number; /* NaN once a NaN was found */
-    const json_t *interval;         /* of the leaf that is visited; NULL if there is none */
-    char *reason;                   /* of the first failure */
+    struct nvdp__gate_found number; /* NaN after a NaN was found */
+    const json_t *interval;         /* interval of the visited leaf; NULL if there is none */
+    char *reason;                   /* reason of the first failure */
 };
 
 double nvdp__gate_end(const struct nvdp__gate_found *found, bool least) {
@@ -58,7 +58,7 @@ static void take_leaf(const json_t *value, struct walk *walk) {
     }
 }
 
-/* Returns true if the member has this value, which ends at `end`. */
+/* Returns true if the member has the value between `value` and `end`. */
 static bool is_value(const json_t *member, const char *value, const char *end) {
     const char *text = json_string_value(member);
     const size_t size = (size_t)(end - value);
@@ -84,7 +84,7 @@ static bool is_selected(const json_t *item, const char *selector, const char *en
     return true;
 }
 
-/* Returns the longest key of the object with which the path begins: keys may have dots, such as 0.99. */
+/* Returns the longest key of the object with which the path begins.  Keys may have dots, such as 0.99. */
 static const char *first_key(const json_t *object, const char *path) {
     const char *key, *longest = NULL;
     json_t *value;
@@ -100,7 +100,7 @@ static const char *after(const char *path) {
     return *path == '.' ? path + 1 : path;
 }
 
-/* Returns the interval of a number of the object: NAME_interval, or `interval` right after the number.  NULL: none. */
+/* Returns the interval of a number of the object: NAME_interval, or `interval` directly after the number; or NULL. */
 static const json_t *interval_of(const json_t *object, const char *key) {
     char name[NVDP_GATE_NAME_SIZE];
     const char *at, *before = "";
@@ -183,8 +183,8 @@ struct nvdp__gate_found nvdp__gate_number(const json_t *result, const char *path
 
 /* --- scores --- */
 
-/* Returns true if a metric's name is the word, without regard to case and to characters that are neither letters nor
- * digits: "rare, first" is rare_first. */
+/* Returns true if a metric's name equals the word, ignoring case and characters that are neither letters nor digits:
+ * "rare, first" equals rare_first. */
 static bool is_metric(const char *name, const char *word, size_t size) {
     const char *end = word + size;
     while (true) {
@@ -197,7 +197,7 @@ static bool is_metric(const char *name, const char *word, size_t size) {
     }
 }
 
-/* Finds a metric from what the attacker observes.  NaN if there is none. */
+/* Finds a metric of the scores with this observation.  NaN if there is none. */
 static struct nvdp__gate_found score(const json_t *scores, const char *observed, const char *word,
                                      size_t size) {
     size_t i;

@@ -1,4 +1,4 @@
-/* Reads a policy and checks all of it before anything is measured. */
+/* Reads a policy and checks the whole policy before anything is measured. */
 #include "gate/gate.h"
 
 #include "attack/attack.h"
@@ -14,8 +14,8 @@
 
 /* --- lines of the file, for messages --- */
 
-/* Finds the line of a key, or of item `item` of the list "checks" if `key` is NULL.  item -1: a key of the outermost
- * object.  The text is valid JSON.  Returns 1 if there is none. */
+/* Finds the line of a key in item `item` of the list "checks", or of the item if `key` is NULL.  If `item` is -1, the
+ * key is in the outermost object.  The text is valid JSON.  Returns 1 if there is no such key. */
 static int line_of(const char *text, long item, const char *key) {
     int line = 1, depth = 0;
     long at = -1;
@@ -38,12 +38,12 @@ static int line_of(const char *text, long item, const char *key) {
     return 1;
 }
 
-/* --- what is read --- */
+/* --- the reader --- */
 
 struct reader {
     struct nvdp_context *ctx;
     const char *path, *text;
-    long item; /* of the list; -1: the outermost object */
+    long item; /* index in the list; -1 for the outermost object */
     struct nvdp__policy *policy;
 };
 
@@ -72,7 +72,7 @@ static nvdp_status check_keys(const struct reader *reader, const json_t *object,
     return NVDP_OK;
 }
 
-/* Reads a finite number in [min, max]; `fallback` if the key is missing. */
+/* Reads a finite number in [min, max].  Sets *out to `fallback` if the key is missing. */
 static nvdp_status read_number(const struct reader *reader, const json_t *object, const char *key,
                                double fallback, double min, double max, double *out) {
     const json_t *value = json_object_get(object, key);
@@ -135,7 +135,7 @@ static nvdp_status read_baseline(const struct reader *reader, const json_t *obje
     return NVDP_OK;
 }
 
-/* Returns true if two paths name the same keys, whatever items they choose with [...]. */
+/* Returns true if two paths have the same keys, whatever items they select with [...]. */
 static bool is_path(const char *one, const char *two) {
     while (true) {
         if (*one == '[') one += strcspn(one, "]") + 1;
@@ -146,7 +146,7 @@ static bool is_path(const char *one, const char *two) {
     }
 }
 
-/* Refuses limits under which a number that is worse the larger it is cannot fail. */
+/* Refuses limits under which a check cannot fail, for numbers that are worse the larger they are. */
 static nvdp_status check_limits(const struct reader *reader, bool share,
                                 const struct nvdp__gate_check *check) {
     if (isnan(check->at_most))
@@ -355,7 +355,7 @@ void nvdp__policy_release(struct nvdp__policy *policy) {
     *policy = (struct nvdp__policy){0};
 }
 
-/* Reads a file, or if there is none a policy of the library. */
+/* Reads a file, or, if there is no such file, a policy of the library. */
 static nvdp_status read_bytes(struct nvdp_context *ctx, const char *path, char **text,
                               size_t *size) {
     enum { LIMIT = 1 << 20 };

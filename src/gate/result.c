@@ -61,7 +61,7 @@ const struct nvdp_result_table nvdp__result_gate = {
 
 enum { CELL = 80 };
 
-/* Rounds a number under an upper limit up. */
+/* Writes a number as text.  Rounds it up if the check has an upper limit. */
 static struct nvdp__short_text number_text(const struct nvdp_gate_check *check, double number) {
     const bool limited = !isnan(check->at_most) && isnan(check->at_least);
     return limited ? nvdp__bound(number) : nvdp__short_text("%.9g", number);
@@ -69,7 +69,7 @@ static struct nvdp__short_text number_text(const struct nvdp_gate_check *check, 
 
 /* The limit and the number of a check, as text. */
 struct shown {
-    char limit[CELL], found[CELL], texts[CELL]; /* texts: the number of measured texts */
+    char limit[CELL], found[CELL], texts[CELL]; /* `texts` is the number of measured texts */
 };
 
 static struct shown show(const struct nvdp_gate_check *check) {
@@ -82,7 +82,7 @@ static struct shown show(const struct nvdp_gate_check *check) {
         nvdp__snprintf(made.limit, CELL, "%.9g to %.9g", check->at_least, check->at_most);
     if (!isnan(check->found) && isnan(check->interval.low))
         nvdp__snprintf(made.found, CELL, "%s", number_text(check, check->found).text);
-    else if (!isnan(check->found)) /* with its interval: "0.4667 (0.31 to 0.6231)" */
+    else if (!isnan(check->found)) /* with the interval: "0.4667 (0.31 to 0.6231)" */
         nvdp__snprintf(made.found, CELL, "%s (%s to %s)", number_text(check, check->found).text,
                        number_text(check, check->interval.low).text,
                        number_text(check, check->interval.high).text);
@@ -144,7 +144,7 @@ struct suite {
     const char *name; /* without control characters */
 };
 
-/* Writes an attribute's value.  XML has no control characters, even escaped. */
+/* Writes an attribute.  Drops control characters, which XML does not allow even escaped. */
 static void put_attribute(FILE *to, const char *name, const char *value) {
     char text[NVDP_GATE_REASON + 4 * CELL];
     nvdp__show_into(text, sizeof text, value);

@@ -29,11 +29,11 @@ struct part {
     const char *path, *task;
     const json_t *root, *method;
     const struct nvdp_config *known; /* the existing options */
-    json_t *options;                 /* name: list of values */
+    json_t *options;                 /* lists of values by option name */
     bool private_;
 };
 
-/* Keys of the file and of a method's entry that are not training options. */
+/* Keys of grid.json, and of a method's entry, that are not training options. */
 static const char *const keys_of_file[] = {"tasks",   "methods", "data",   "per_task", "per_method",
                                            "privacy", "share",   "attack", "keep",     NULL};
 static const char *const keys_of_entry[] = {"name", "method", NULL};
@@ -58,8 +58,8 @@ static bool option_name(const char *given, char name[NAME_SIZE]) {
     return true;
 }
 
-/* Returns the training option, out of `known`, that a grid may set by this name (with '_' for '-'); NULL if there is
- * none. The sweep itself sets out, task and method. Options of a single call have no place in a grid. */
+/* Returns the training option in `known` that a grid may set by this name (with '_' for '-'), or NULL. The sweep sets
+ * out, task and method. Options of a single call are not allowed in a grid. */
 static const struct nvdp_option *grid_option(const struct nvdp_config *known, const char *name) {
     static const char *const reserved[] = {"out", "task", "method", NULL};
     char other[NAME_SIZE];
@@ -87,7 +87,7 @@ static nvdp_status check_type(struct nvdp_context *ctx, const char *where,
         expected = "a whole number";
         good = json_is_integer(value);
         break;
-    case NVDP_OPTION_REAL: /* JSON files write infinities as text */
+    case NVDP_OPTION_REAL: /* JSON has infinities as text */
         expected = "a number";
         good = json_is_number(value) ||
                (text != NULL && (strcmp(text, "inf") == 0 || strcmp(text, "-inf") == 0));
@@ -133,13 +133,13 @@ static nvdp_status layer_add(const struct part *part, const char *where, const c
     json_array_foreach(list, i, item) {
         NVDP_TRY(check_type(ctx, where, option, name, item));
     }
-    return json_object_set(layer, name, list) == 0 /* fails if there is no list */
+    return json_object_set(layer, name, list) == 0 /* fails if `list` is NULL */
                ? NVDP_OK
                : nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
 }
 
-/* Resolves "lambda", which stands for lambda_g and lambda_d, against earlier layers: the later layer replaces the
- * earlier. */
+/* Resolves "lambda", which stands for lambda_g and lambda_d, against earlier layers.  A later layer replaces an earlier
+ * layer. */
 static nvdp_status settle_lambda(struct nvdp_context *ctx, const char *where, const json_t *layer,
                                  json_t *options) {
     bool both = json_object_get(layer, "lambda") != NULL;
@@ -198,7 +198,7 @@ double sweep_run_number(const struct sweep_run *run, const char *option) {
     return strtod(nvdp_config_get(run->config, option), NULL);
 }
 
-/* --- names: they depend only on the resolved options, so that a changed grid keeps its unchanged runs --- */
+/* --- names of runs: a name depends only on the resolved options, so a changed grid keeps its unchanged runs --- */
 
 /* Options that have no effect on the result. */
 static const char *const without_effect[] = {"out", "checkpoint_seconds", "log_every"};
@@ -218,7 +218,7 @@ static json_t *json_difference(const json_t *defaults, const json_t *object) {
     return difference;
 }
 
-/* Computes a digest of the options that differ from their defaults. An option that a later version adds thus changes no
+/* Computes a digest of the options that differ from their defaults. So an option that a later version adds changes no
  * name. */
 static nvdp_status digest_of(const struct part *part, const struct nvdp_config *config,
                              char hex[NVDP__DIGEST_HEX]) {
@@ -275,7 +275,7 @@ static void drop_private(const struct nvdp_config *known, json_t *options) {
 
 /* --- one run --- */
 
-/* Returns the task's own path, or the path for all tasks. */
+/* Returns the path for the task, or the path for all tasks. */
 static json_t *path_of(const json_t *root, const char *key, const char *task) {
     json_t *paths = json_object_get(root, key);
     return json_is_object(paths) ? json_object_get(paths, task) : paths;
@@ -290,8 +290,8 @@ static bool is_noised(const char *run) {
     return noise != NULL && strcmp(noise, "none") != 0;
 }
 
-/* Finds the run directory that matches a pattern with `*`, as sweeps name runs. Among several it takes the one without
- * noised texts, so that a grid with `token_noise` finds the same base run when it continues. */
+/* Finds the run directory that matches a pattern with `*`, as in the names that sweeps give to runs. Among several
+ * matches, takes the run without noised texts, so that a resumed grid with `token_noise` finds the same base run. */
 static nvdp_status find_base(const struct part *part, const char *pattern, json_t *given) {
     glob_t found;
     bool good = glob(pattern, 0, NULL, &found) == 0;
@@ -431,7 +431,7 @@ static nvdp_status add_run(const struct part *part, const json_t *chosen, size_t
     nvdp__auto(sweep_run_release) struct sweep_run run = {.round = round, .position = grid->count};
     NVDP_TRY(resolve(part, chosen, &run));
     NVDP_TRY(describe(part, chosen, &run));
-    const struct sweep_run *known = NULL; /* has the same options */
+    const struct sweep_run *known = NULL; /* an earlier run with the same options */
     for (size_t i = 0; i < grid->count && known == NULL; i++)
         if (strcmp(grid->run[i].name, run.name) == 0) known = &grid->run[i];
     if (known != NULL && strcmp(known->label, run.label) != 0)

@@ -137,7 +137,8 @@ static nvdp_status read_privacy(struct nvdp_context *ctx, const char *path, cons
                           "%s: key 'privacy': expected an object such as {\"max_pairs\": 100000}",
                           path);
     snprintf(where, sizeof where, "%s: privacy", path);
-    NVDP_TRY(nvdp_config_create(ctx, "privacy", &privacy)); /* to be checked without a run */
+    /* a configuration whose options are checked without a run. */
+    NVDP_TRY(nvdp_config_create(ctx, "privacy", &privacy));
     json_object_foreach((json_t *)object, key, value) {
         size_t i = 0;
         while (texts[i] != NULL && strcmp(texts[i], key) != 0)

@@ -1,4 +1,4 @@
-/* The state of every run of a sweep, as a process sees it: files (docs/sweep.md), lease, progress, and time left.
+/* The state of every run of a sweep, as one process sees it: files (docs/sweep.md), lease, progress, and time left.
  * Sections: finished, failed, running, checking, the whole table, estimates. */
 #include "sweep/sweep.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Writes `value` to `path` and releases it. NULL means out of memory. */
+/* Writes `value` to `path` and frees `value`, which is NULL if memory is short. */
 static nvdp_status write_json(struct nvdp_context *ctx, const struct nvdp__path path,
                               json_t *value) {
     nvdp__autoptr(json_decref) json_t *owner = value;
@@ -22,7 +22,7 @@ static nvdp_status write_json(struct nvdp_context *ctx, const struct nvdp__path 
                          : nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
 }
 
-/* The same, except if the file has this content already. */
+/* Writes `value` to `path`, unless the file has this content already. */
 static nvdp_status keep_json(struct nvdp_context *ctx, const struct nvdp__path path,
                              json_t *value) {
     nvdp__autoptr(json_decref) json_t *kept = NULL, *owner = value;
@@ -57,8 +57,9 @@ nvdp_status sweep_write_done(struct nvdp_context *ctx, const char *directory, co
                                 "finished", nvdp__now_json()));
 }
 
-/* Returns true if a run's done.json exists, and its duration; NaN if unknown. Looks it up through the open directory:
- * otherwise an NFS client may answer from its cache that the file is missing. */
+/* Returns true if a run's done.json exists, and sets *seconds to the run's duration, or NaN if unknown. Looks up the
+ * file through the open directory, because an NFS client may otherwise report from its cache that the file is
+ * missing. */
 static bool is_done(struct nvdp_context *ctx, const char *directory, const char *name,
                     double *seconds) {
     nvdp__autoptr(json_decref) json_t *record = NULL;
@@ -120,7 +121,7 @@ nvdp_status sweep_forget_failure(struct nvdp_context *ctx, const char *directory
 
 /* --- running --- */
 
-/* Writes to a temporary file, then renames it. Does not sync: progress is worthless after a power failure. */
+/* Writes a temporary file, then renames it. Does not sync, because progress is worthless after a power failure. */
 void sweep_progress_write(const char *directory, const char *name,
                           const struct sweep_run_progress *progress) {
     nvdp__autoptr(json_decref) json_t *record = json_pack(
@@ -171,7 +172,7 @@ bool sweep_entry_is_running(const struct sweep_entry *entry) {
            entry->state == SWEEP_ENTRY_SILENT;
 }
 
-/* Sets the state from the run's files if it is done or failed. Returns true if so. */
+/* If the run is done or failed, sets the state from the run's files and returns true. */
 static bool settle(struct nvdp_context *ctx, const struct sweep_table *table, size_t i) {
     struct sweep_entry *entry = &table->entry[i];
     const char *name = table->grid->run[i].name;
@@ -259,8 +260,8 @@ static double ratio(double seconds, double work) {
     return work > 0 ? seconds / work : NAN;
 }
 
-/* Returns the seconds per unit of work. Sources in this order: finished runs of the same task and method, such runs in
- * training, all finished runs, all runs in training. NaN if there is none. */
+/* Returns the seconds per unit of work, from the first source with data: finished runs of the same task and method,
+ * runs of the same task and method in training, all finished runs, all runs in training. NaN if no source has data. */
 static double seconds_per_work(const struct sweep_pace *own, const struct sweep_pace *all) {
     const double ranked[] = {
         ratio(own->done_seconds, own->done_work), ratio(own->training_seconds, own->training_work),
@@ -315,7 +316,7 @@ void sweep_table_count(struct sweep_table *table, struct sweep_state *state) {
     }
 }
 
-/* Estimates the seconds left of run i: in training, at least those of its remaining steps. */
+/* Estimates the seconds left of run i. For a run in training, returns at least the seconds of the remaining steps. */
 static double seconds_left(const struct sweep_table *table, size_t i) {
     const struct sweep_entry *entry = &table->entry[i];
     double usual = table->pace[entry->group].seconds_per_work * table->grid->run[i].work;

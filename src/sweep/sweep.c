@@ -1,6 +1,6 @@
 /* run_sweep() opens the directory, keeps the workers busy until all runs are settled, and reports. sweep_plan() lists
- * the runs with their progress and costs. Sections: the grid, the end of a run, leases and starts, reports, the loop,
- * the plan. */
+ * the runs with progress and costs. Sections: the grid, the end of a run, leases and starts, reports, the loop, the
+ * plan. */
 #include "sweep/sweep.h"
 
 #include "base/array.h"
@@ -18,13 +18,13 @@ static const double REPORT_INTERVAL = 0.2;
 static const double PROGRESS_INTERVAL = 1; /* between reads of the runs' progress */
 static const double LOOK_INTERVAL = 0.5;   /* between searches for a run to start */
 static const double BUSY_INTERVAL = 5;     /* the same while all workers are busy, for the counts */
-static const double RENEWALS = 8;          /* per timeout of a lease */
+static const double RENEWALS = 8;          /* number of renewals per timeout of a lease */
 
 const struct sweep_config sweep_config_default = {.jobs = 1, .stale_seconds = SWEEP_LEASE_TIMEOUT};
 
 /* --- the grid --- */
 
-/* Checks the configuration, reads the grid and checks the files that it names. */
+/* Checks the configuration, reads the grid and checks the files of the grid. */
 static nvdp_status read_grid(struct nvdp_context *ctx, const struct sweep_config *config,
                              struct sweep_grid *grid) {
     nvdp__auto(sweep_grid_release) struct sweep_grid read = {0};
@@ -91,7 +91,7 @@ static nvdp_status end(struct sweep *sweep, struct slot *slot,
     const char *name = sweep->grid.run[i].name, *word = "interrupted";
     const char *directory = sweep->config->out;
     struct sweep_entry *entry = &sweep->table.entry[i];
-    /* A worker that stopped on request by its parent or by the user's signal did not fail. */
+    /* A worker did not fail if it stopped because of its parent's request or the user's signal. */
     const bool stopped = outcome->status == NVDP_ERR_CANCELLED ||
                          (sweep->stopping && outcome->status == NVDP_STATUS_COUNT);
     struct sweep_state state;
@@ -102,7 +102,7 @@ static nvdp_status end(struct sweep *sweep, struct slot *slot,
     } else if (outcome->status == NVDP_OK) {
         word = "done";
         entry->state = SWEEP_ENTRY_WAITING;
-        NVDP_TRY(sweep_table_look(sweep->ctx, &sweep->table, i)); /* reads its time */
+        NVDP_TRY(sweep_table_look(sweep->ctx, &sweep->table, i)); /* reads the run's duration */
         entry->state = SWEEP_ENTRY_DONE;
         sweep->made++;
         NVDP_TRY(sweep_forget_failure(sweep->ctx, directory, name));
@@ -126,8 +126,8 @@ static nvdp_status end(struct sweep *sweep, struct slot *slot,
 
 /* --- leases and starts --- */
 
-/* Renews the leases when it is time. If another process considered this one dead, for example after the machine slept,
- * it gets the run. */
+/* Renews the leases when it is time. If another process considered this process dead, for example after the machine
+ * slept, the other process gets the run. */
 static nvdp_status renew(struct sweep *sweep) {
     double interval = fmin(10, sweep->config->stale_seconds / RENEWALS);
     if (nvdp__now() - sweep->renewed < interval) return NVDP_OK;
@@ -237,7 +237,7 @@ static bool is_over(const struct sweep *sweep) {
 static nvdp_status run(struct sweep *sweep) {
     const struct timespec pause = {.tv_nsec = PAUSE_MILLISECONDS * 1000000L};
     for (;;) {
-        for (size_t k = 0; k < sweep->slots; k++) { /* settles the runs whose workers have ended */
+        for (size_t k = 0; k < sweep->slots; k++) { /* ends the runs whose workers have ended */
             bool ended = false;
             struct sweep_failure outcome;
             struct slot *slot = &sweep->slot[k];
@@ -247,7 +247,7 @@ static nvdp_status run(struct sweep *sweep) {
         }
         if (!sweep->stopping) sweep->stopping = nvdp_context_cancelled(sweep->ctx);
         for (size_t k = 0; k < sweep->slots && sweep->stopping;
-             k++) /* it saves its state, and exits */
+             k++) /* the worker saves its state and exits */
             if (sweep->slot[k].taken) atomic_store(&sweep->slot[k].worker.shared->stop, true);
         if (!sweep->stopping) NVDP_TRY(fill(sweep));
         NVDP_TRY(renew(sweep));
@@ -267,7 +267,7 @@ static void close_sweep(struct sweep *sweep) {
     for (size_t k = 0; k < sweep->slots; k++) {
         struct slot *slot = &sweep->slot[k];
         sweep_worker_free(&slot->worker);
-        if (!slot->taken) continue; /* after a failure of the sweep itself */
+        if (!slot->taken) continue; /* taken slots remain only after a failure of the sweep */
         (void)sweep_lease_release(NULL, sweep->config->out, sweep->grid.run[slot->run].name,
                                   &sweep->table.self, "interrupted",
                                   &sweep->table.entry[slot->run].lease);
@@ -299,7 +299,7 @@ nvdp_status run_sweep(struct nvdp_context *ctx, const struct sweep_config *confi
                                      .cache = config->cache,
                                      .grid = &sweep.grid,
                                      .threads = threads > 0 ? threads : 1};
-    /* After fork() a child has none of its parent's threads, but OpenMP would count on them. */
+    /* A child has no threads of its parent after fork(), but OpenMP would expect them. */
     (void)omp_pause_resource_all(omp_pause_hard);
     NVDP_TRY(run(&sweep));
     sweep_table_count(&sweep.table, &state);
@@ -313,9 +313,9 @@ nvdp_status run_sweep(struct nvdp_context *ctx, const struct sweep_config *confi
 
 /* --- the plan: runs, progress, costs --- */
 
-/* The plan and the memory of its texts. */
+/* The plan, and the owner of the plan's strings. */
 struct whole_plan {
-    struct sweep_plan plan; /* first member: the user's pointer */
+    struct sweep_plan plan; /* the first member: the caller has a pointer to it */
     struct sweep_plan_run *run;
     struct sweep_grid grid;
     char **owned; /* [2 plan.runs]: `varied`, then `message` */

@@ -1,4 +1,4 @@
-/* Leases, then worker processes. */
+/* Implements leases, then worker processes. */
 #include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -27,14 +27,14 @@
 /* Leases decide which process may work on a run. They are safe between processes, and between machines on a shared file
  * system that creates links exclusively (NFS does).
  *
- * A run's leases are DIR/claims/NAME.1, NAME.2, ...; the last one counts. link() creates a lease, and only one of
- * several callers succeeds. No lease is ever removed. A process that takes over lease n of a dead process creates n+1,
- * so only one succeeds, and a late one finds the number taken.
+ * A run's leases are DIR/claims/NAME.1, NAME.2, ...; the last lease counts. link() creates a lease, and only one of
+ * several callers succeeds. No lease is ever removed. A process that takes over lease n of a dead process creates lease
+ * n+1, so only one process succeeds, and a late process finds that the number exists.
  *
- * A process on the same machine is dead if its process id is gone, and so is the lock that it and its workers hold on
- * the lease. This shows at once. A process on another machine is dead if its lease's modification time, which it
- * renews, has not changed for the lease's timeout. The observer measures that time on its own clock, so clocks are
- * never compared. */
+ * A process on the same machine is dead if its process id does not exist, and if neither the process nor its workers
+ * hold the lock on the lease. This is known at once. A process on another machine renews the modification time of its
+ * lease, and is dead if this time has not changed for the lease's timeout. The observer measures the timeout on its own
+ * clock, so clocks are never compared. */
 
 /* --- processes --- */
 
@@ -75,7 +75,8 @@ struct sweep_process sweep_process_self(void) {
     return self;
 }
 
-/* Returns true if the process of a record still runs. The process id must be valid here: same boot, same namespace. */
+/* Returns true if the process of a record still runs. The process id must be valid on this machine: same boot, same
+ * namespace. */
 static bool is_alive(const json_t *record) {
     char state = '\0';
     int64_t started = 0;
@@ -91,19 +92,21 @@ static struct nvdp__path path_of(const char *directory, const char *name, uint64
 
 /* --- checking --- */
 
-/* Returns true if the lease is locked. A process's workers inherit the lock, and it ends with the last of them, so a
- * worker that outlives its parent briefly keeps its run. Without file locks only the process id counts. */
+/* Returns true if the lease is locked. The workers of a process inherit the lock, which ends with the last worker. So a
+ * worker that briefly outlives its parent keeps the run. Without file locks, only the process id counts. */
 static bool is_locked(const char *path) {
     nvdp__auto(nvdp__close_owned) int fd = -1;
     return nvdp__open_regular(NULL, path, &fd) == NVDP_OK && flock(fd, LOCK_EX | LOCK_NB) != 0 &&
            errno == EWOULDBLOCK;
 }
 
-/* Judges a process on another machine: renewed since first seen, not yet renewed, or past its own timeout. */
+/* Returns the state of a lease from another machine: renewed since it was first seen, not yet renewed, or past its
+ * timeout. */
 static enum sweep_lease_state remote_state(const char *path, double timeout,
                                            struct sweep_lease *lease) {
     struct stat info;
-    if (stat(path, &info) != 0) return SWEEP_LEASE_SILENT; /* missing while it is replaced */
+    /* The file is missing while it is replaced. */
+    if (stat(path, &info) != 0) return SWEEP_LEASE_SILENT;
     bool first = lease->watched == 0;
     bool renewed = info.st_mtim.tv_sec != lease->renewed.tv_sec ||
                    info.st_mtim.tv_nsec != lease->renewed.tv_nsec;
@@ -128,12 +131,12 @@ nvdp_status sweep_lease_look(struct nvdp_context *ctx, const char *directory, co
     if (lease->number == 0) return NVDP_OK;
     const struct nvdp__path path = path_of(directory, name, lease->number);
     nvdp__autoptr(json_decref) json_t *record = NULL;
-    /* An unreadable record has no process, so its age decides. */
+    /* An unreadable record states no process, so the record's age decides. */
     if (nvdp__json_read(ctx, path.text, &record) == NVDP_ERR_MEMORY) return NVDP_ERR_MEMORY;
     const char *boot = json_string_value(json_object_get(record, "boot"));
     const double timeout = json_number_value(json_object_get(record, "timeout"));
-    if (json_object_get(record, "outcome") != NULL) return NVDP_OK; /* it is free */
-    /* A record with missing members counts as from another machine. */
+    if (json_object_get(record, "outcome") != NULL) return NVDP_OK; /* the lease is free */
+    /* A record with missing members counts as a record from another machine. */
     if (self->boot[0] == '\0' || boot == NULL || strcmp(self->boot, boot) != 0)
         *state = remote_state(path.text, timeout > 0 ? timeout : SWEEP_LEASE_TIMEOUT, lease);
     else if (is_alive(record) || is_locked(path.text))
@@ -149,7 +152,7 @@ static json_t *record_json(const struct sweep_process *self, double timeout) {
                      "claim/1", "timeout", timeout, "time", nvdp__now_json());
 }
 
-/* Writes the record to a temporary name and locks it; close *fd, unless it is negative. */
+/* Writes the record to a temporary name and locks the file. The caller closes *fd unless it is negative. */
 static nvdp_status write_beside(struct nvdp_context *ctx, const char *beside, const json_t *record,
                                 int *fd) {
     nvdp__autofree char *text = json_dumps(record, JSON_INDENT(2));
@@ -219,8 +222,8 @@ void sweep_lease_forget(struct sweep_lease *lease) {
 
 /* ---- workers ---- */
 
-/* Worker processes: one per run, so that a crash affects only that run. First the stages of a run (train, measure,
- * share), then the code in the worker's process, then starting and watching it from the parent. */
+/* Worker processes, one per run, so that a crash affects only that run. First the stages of a run (train, measure,
+ * share), then the code in the worker's process, then the code by which the parent starts and watches a worker. */
 
 /* State of a run. Each stage is skipped if its result exists. */
 struct stage {
@@ -245,8 +248,8 @@ static nvdp_status train(const struct stage *at) {
     return nvdp_train(at->ctx, config, &result);
 }
 
-/* Copies measured.json, which nvdp privacy --sanitized left in a sanitized folder and which applies to every run on
- * it. */
+/* Copies measured.json, which nvdp privacy --sanitized wrote to a sanitized folder, and which applies to every run on
+ * that folder. */
 static nvdp_status copy_measured(const struct stage *at) {
     nvdp__autofree char *text = NULL;
     const char *data = nvdp_config_get(at->run->config, "data");
@@ -262,7 +265,7 @@ static nvdp_status measure(const struct stage *at) {
     nvdp__autoresult struct nvdp_measured found = NVDP_RESULT(struct nvdp_measured);
     nvdp__autofree char *name = NULL;
     const char *noise = nvdp_config_get(at->run->config, "token-noise");
-    /* A folder's measurement has its own options, which are not the run's. */
+    /* The measurement of a folder has other options than the run. */
     if (!at->run->private_ && (noise == NULL || strcmp(noise, "none") == 0))
         return copy_measured(at);
     NVDP_TRY(nvdp_measured_name(at->ctx, at->grid->measured, "privacy", &name));
@@ -272,7 +275,7 @@ static nvdp_status measure(const struct stage *at) {
     return found.unsaved == NULL ? NVDP_OK : nvdp__fail(at->ctx, NVDP_ERR_IO, "%s", found.unsaved);
 }
 
-/* Trains a reader of the shared file, for the labels in the file or for others. */
+/* Trains a reader of the shared file, for the labels in the file or for other labels. */
 static nvdp_status read_shared(const struct stage *at, const char *shared, const char *labels,
                                const char *file) {
     nvdp__autoresult struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
@@ -301,8 +304,8 @@ static nvdp_status share(const struct stage *at) {
     const struct nvdp__path shared = nvdp__path(at->out, "shared.h5");
     NVDP_TRY(nvdp_config_set(config, "run", at->out));
     NVDP_TRY(nvdp_config_set(config, "out", shared.text));
-    /* The ledger may hold a killed attempt, whose file is lost. A large budget lets the next attempt proceed, and its
-     * file reports the number. */
+    /* The ledger may count a killed attempt, whose file is lost. A large budget lets the next attempt proceed, and the
+     * new file reports the number of samples. */
     NVDP_TRY(nvdp_config_set(config, "budget-samples", "1000000"));
     if (!nvdp__exists(shared.text)) NVDP_TRY(nvdp_export(at->ctx, config, NULL));
     NVDP_TRY(read_shared(at, shared.text, NULL, "reuse.json"));
@@ -345,7 +348,7 @@ struct inside {
     const struct sweep_work *work;
     const struct sweep_run *run;
     struct sweep_mailbox *shared;
-    FILE *log; /* NULL if it cannot be written; the run then reports the error */
+    FILE *log; /* NULL if it cannot be opened; then the run reports the error */
     struct sweep_run_progress progress;
     double started, trained, written; /* times of the last step and the last record */
     nvdp_cancel_fn cancel;            /* the user's callback */
@@ -360,7 +363,7 @@ static void on_progress(const struct nvdp_progress *report, void *user) {
     bool training = strcmp(report->phase, "train") == 0;
     if (training)
         inside->trained = now;
-    else if (now - inside->trained < PROGRESS_INTERVAL) /* skips scoring that is over in a moment */
+    else if (now - inside->trained < PROGRESS_INTERVAL) /* skips short scoring */
         return;
     snprintf(progress->phase, sizeof progress->phase, "%s", report->phase);
     snprintf(progress->unit, sizeof progress->unit, "%s", report->unit);
@@ -446,7 +449,7 @@ nvdp_status sweep_worker_start(struct nvdp_context *ctx, const struct sweep_work
         /* If the parent died before prctl(), getppid() differs. */
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent)
             run_inside(ctx, work, run, shared);
-        _exit(0); /* without the parent's buffers and exit handlers */
+        _exit(0); /* does not run the parent's exit handlers or flush its buffers */
     }
     worker->pid = pid;
     return NVDP_OK;

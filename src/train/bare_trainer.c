@@ -64,8 +64,8 @@ static nvdp_status random_texts(struct nvdp_context *ctx, size_t count, size_t l
     return NVDP__HAND_OVER(out, dataset);
 }
 
-/* Fills in the options that a run needs and a single step does not, so that the remaining
- * options are checked as in nvdp_train. */
+/* Fills in the options that a run needs but a single step does not need, so that the remaining options are checked as
+ * in nvdp_train. */
 static nvdp_status take_config(struct nvdp__trainer *t, const struct nvdp_config *config,
                                bool *random) {
     NVDP_TRY(nvdp__config_values(t->ctx, config, &nvdp__train_schema, &t->config));
@@ -112,7 +112,7 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_conf
         NVDP_TRY(open_texts(t, bert));
     } else {
         size_t batches = nvdp__min(steps, MAX_BATCHES);
-        if (nvdp__dp_wanted(&t->config.dp)) batches = 1; /* one step may draw them all */
+        if (nvdp__dp_wanted(&t->config.dp)) batches = 1; /* one step may draw all texts */
         NVDP_TRY(random_texts(ctx, t->config.batch * batches, t->config.max_length,
                               bert->vocab_size, t->config.seed, &t->all));
     }

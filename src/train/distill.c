@@ -1,8 +1,8 @@
-/* Training for the objective distill. In order: the texts of training and scoring, neighbours, scores, steps, the
- * whole.
+/* Training for the objective distill. In order: texts for training and scoring, neighbours, scores, steps, the whole
+ * training.
  *
- * Half of a batch are texts in the order of the epoch, the other half a neighbour of each, whose rank is log-uniform:
- * what tells near texts apart is learned too, and not only what tells apart texts on different subjects. */
+ * Half of a batch are texts in the order of the epoch. The other half has one neighbour of each of these texts, whose
+ * rank is log-uniform. So training learns to distinguish similar texts, and not only texts on different subjects. */
 #include "train/sentence_run.h"
 
 #include "base/array.h"
@@ -20,8 +20,8 @@
 enum {
     FEWEST = 10,
     MOST_SCORED = 1000,
-    POOL = 4096,    /* texts among which neighbours are looked for, */
-    NEIGHBOURS = 32 /* and how many are kept */
+    POOL = 4096,    /* number of texts among which neighbours are searched */
+    NEIGHBOURS = 32 /* number of neighbours that are kept */
 };
 
 static const char interrupted_text[] =
@@ -38,13 +38,14 @@ struct distiller {
     struct nvdp__distill step;
     size_t map, decoder; /* parameters */
     size_t train, held, batch;
-    int64_t *order;     /* [train] */
-    size_t *row;        /* [train + held] texts of training, then those of scores */
-    int32_t *neighbour; /* [train, neighbours] of the texts of training, nearest first, by number */
+    int64_t *order; /* [train] */
+    size_t *row;    /* [train + held] training texts, then held-out texts */
+    /* [train, neighbours] numbers of each training text's neighbours, nearest first. */
+    int32_t *neighbour;
     size_t neighbours;
-    size_t *near;          /* [held] nearest other text among those held out, by number */
+    size_t *near;          /* [held] number of the nearest other held-out text */
     float *y, *x, *cosine; /* [held, D], [held, D], [held, held] for scores */
-    double *of[3]; /* [2 held], [2 held], [4 held]: cosines of samples and of texts; scratch */
+    double *of[3]; /* cosines of samples [2 held], cosines of texts [2 held], scratch [4 held] */
     struct nvdp__memory memory;
 };
 
@@ -57,7 +58,7 @@ static void release(struct distiller *t) {
 
 /* --- texts --- */
 
-/* Holds out texts at equal distances, the same ones for every seed. */
+/* Holds out texts at equal distances, which are the same texts for every seed. */
 static void divide(struct distiller *t) {
     const size_t n = t->made->texts;
     size_t train = 0, held = 0;
@@ -115,7 +116,7 @@ static nvdp_status allocate(struct distiller *t) {
         if (pass == 0) NVDP_TRY(nvdp__arena_allocate(ctx, &t->arena));
     }
     NVDP_TRY(nvdp__arena_check(ctx, &t->arena));
-    /* training starts with the given map, and its transpose as the decoder */
+    /* Training starts with the given map, and with the transpose of the map as the decoder. */
     float *map = nvdp__value(&t->params, t->map), *decoder = nvdp__value(&t->params, t->decoder);
     memcpy(map, made->map, p * d * sizeof *map);
     for (size_t j = 0; j < p; j++)
@@ -127,7 +128,7 @@ static nvdp_status allocate(struct distiller *t) {
 
 /* --- neighbours --- */
 
-/* Keeps the nearest of the candidates first, first + 1, ..., which have these cosines with text i. */
+/* Keeps the nearest of the candidates first, first + 1, ..., where `cosine` has their cosines with text i. */
 static void keep_nearest(struct distiller *t, size_t i, size_t first, size_t n,
                          const float *cosine) {
     int32_t *kept = t->neighbour + i * t->neighbours;
@@ -141,7 +142,7 @@ static void keep_nearest(struct distiller *t, size_t i, size_t first, size_t n,
             kept[at] = kept[at - 1];
         kept[at] = (int32_t)(first + j);
     }
-    for (size_t k = count; k < t->neighbours; k++) /* a small last pool */
+    for (size_t k = count; k < t->neighbours; k++) /* the last pool may be small */
         kept[k] = count > 0 ? kept[k % count] : (int32_t)i;
 }
 
@@ -179,7 +180,7 @@ static double cosine_of(size_t d, const float *a, const float *b) {
     return norm > 0 ? nvdp__dot_f64(d, a, b) / norm : 0;
 }
 
-/* Finds the nearest neighbours among the texts held out, and the cosines of the pairs. */
+/* Finds the nearest neighbours among held-out texts, and the cosines of the pairs. */
 static void pair_up(struct distiller *t) {
     const size_t d = t->made->width, n = t->held;
     for (size_t i = 0; i < n; i++)
@@ -198,7 +199,8 @@ static void pair_up(struct distiller *t) {
     }
 }
 
-/* Decodes one sample of each text held out into y; returns the factor that brings the decoder's output closest to x. */
+/* Decodes one sample of each held-out text into y.  Returns the factor that brings the decoder's output closest to x.
+ * */
 static double decode(struct distiller *t, uint32_t draw) {
     const size_t d = t->made->width, p = t->made->dim, n = t->held;
     const float *map = nvdp__value(&t->params, t->map),

@@ -1,6 +1,7 @@
-/* The guarantee of a run, and its measurements. In order: names, labels, reads and lists the privacy reports of a run
- * (run.h, include/nvdp/measured.h), so that a run can hold several reports with different options; reads the
- * guarantee from its records and writes it as the first line on the run's privacy (include/nvdp/guarantee.h). */
+/* The guarantee of a run, and the run's measurements. The first part names, labels, reads and lists the privacy reports
+ * of a run (run.h, include/nvdp/measured.h), because a run can have several reports with different options. The second
+ * part reads the guarantee from the run's records and writes it as the first line about privacy
+ * (include/nvdp/guarantee.h). */
 #include "train/run.h"
 
 #include "base/array.h"
@@ -24,7 +25,7 @@
 
 /* ==== the privacy reports of a run ==== */
 
-/* The options on which a report depends, in addition to those of the measures. */
+/* The options on which a report depends, in addition to the options of the measures. */
 static const char *const of_texts[] = {"split", "limit"};
 enum { OF_TEXTS = sizeof of_texts / sizeof *of_texts };
 
@@ -121,7 +122,7 @@ static nvdp_status add_measurement(struct nvdp_context *ctx, const char *directo
     const json_t *releases = json_object_get(json_object_get(report, "bdp"), "releases");
     const json_t *complete = json_object_get(report, "complete");
     const json_t *config = json_object_get(run, "config"), *data = json_object_get(run, "data");
-    /* the default split is measured, and training scored all of its texts */
+    /* True if the default split was measured, and training scored all texts of this split. */
     const bool whole = json_object_get(json_object_get(report, "settings"), "split") == NULL &&
                        json_integer_value(json_object_get(config, "limit_dev")) <= 0 &&
                        json_integer_value(json_object_get(config, "folds")) <= 0;

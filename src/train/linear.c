@@ -1,4 +1,4 @@
-/* Implements linear readers (linear.h): embeddings of texts by the map of a file, the reader's folder, its texts, its
+/* Implements linear readers (linear.h): embeddings of texts by the map of a file, the folder of a reader, texts,
  * outputs. */
 #include "train/linear.h"
 
@@ -34,7 +34,7 @@ static nvdp_status check_encoder(struct nvdp_context *ctx, const struct nvdp__qu
                       "docs/vib.md (search) or docs/summary.md (regression) to them");
 }
 
-/* Fails unless the folder has the weights that the map names. */
+/* Fails unless the weights in the folder have the digest that the map states. */
 static nvdp_status check_weights(struct nvdp_context *ctx, const struct nvdp__query_map *query,
                                  const char *model) {
     nvdp__autoptr(nvdp__weights_close) struct nvdp__weight_files *weights = NULL;
@@ -54,7 +54,7 @@ nvdp_status nvdp__query_encoder(struct nvdp_context *ctx, const struct nvdp__que
                                 const char *model, struct nvdp_encoder **out) {
     nvdp__autoptr(nvdp_encoder_free) struct nvdp_encoder *made = NULL;
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
-    const char *name = query->encoder; /* of a folder: it must be a plain name */
+    const char *name = query->encoder; /* name of a folder, without a path */
     const bool plain = name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
     const struct nvdp__path beside = nvdp__path("models", name);
     NVDP_TRY(check_encoder(ctx, query));
@@ -111,7 +111,7 @@ void nvdp__join_pair(size_t p, const float *second, float *x) {
 
 /* --- the folder of a reader --- */
 
-/* Returns the width of the vectors that a reader reads. */
+/* Returns the width of the reader's input vectors. */
 static size_t inputs_of(const struct nvdp__linear_reader *reader) {
     return (reader->pairs ? 2 : 1) * reader->query.dim;
 }
@@ -146,7 +146,7 @@ nvdp_status nvdp__linear_set_task(struct nvdp__linear_reader *reader, size_t cou
     return NVDP_OK;
 }
 
-/* Declares the tensors of a reader: weight, bias, center and, of a reduced map, map. index [4] has their places. */
+/* Declares the tensors of a reader: weight, bias, center and, for a reduced map, map. index [4] has their indices. */
 static nvdp_status declare(const struct nvdp__linear_reader *reader, struct nvdp__params *params,
                            size_t index[4]) {
     const struct nvdp__query_map *query = &reader->query;
@@ -333,8 +333,8 @@ nvdp_status nvdp__linear_texts(const struct nvdp__linear_reader *reader,
     return NVDP__HAND_OVER(out, made);
 }
 
-/* Turns the estimates y [answers] of a text into outputs. If no class has a positive estimate, the largest one gets
- * all. */
+/* Turns the estimates y [answers] of a text into outputs. If no class has a positive estimate, the class with the
+ * largest estimate gets probability 1. */
 static void set_outputs(const struct nvdp__linear_reader *reader, const double *y, float *outputs) {
     const struct nvdp_task *task = &reader->task;
     const size_t classes = nvdp__linear_width(reader);

@@ -30,20 +30,20 @@ struct class_counts {
     double right, actual, predicted;
 };
 
-/* Harmonic mean of precision and recall. */
+/* Returns the harmonic mean of precision and recall. */
 static double class_f1(const struct class_counts *c) {
     return c->right > 0 ? 2 * c->right / (c->actual + c->predicted) : 0;
 }
 
-/* Matthews (1975): the correlation of two binary variables, from the counts of one class in n texts. */
+/* Returns the correlation of two binary variables (Matthews 1975), from the counts of one class in n texts. */
 static double matthews(const struct class_counts *c, double n) {
     double tp = c->right, fp = c->predicted - tp, fn = c->actual - tp, tn = n - tp - fp - fn;
     double under = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn);
     return under > 0 ? (tp * tn - fp * fn) / sqrt(under) : 0;
 }
 
-/* Pearson's correlation, or Spearman's, which is Pearson's of the ranks with ties at their mean
- * rank. Returns 0 if one side is constant and NAN if memory runs out. */
+/* Returns Pearson's correlation, or Spearman's correlation, which is Pearson's correlation of ranks, with ties at their
+ * mean rank. Returns 0 if one side is constant, and NAN if memory is short. */
 static double correlation(enum nvdp_metric metric, size_t n, const float *outputs,
                           const float *label) {
     double *x = malloc((4 * n + 1) * sizeof *x), *y = x + n, *work = y + n;
@@ -61,7 +61,7 @@ static double correlation(enum nvdp_metric metric, size_t n, const float *output
     return result;
 }
 
-/* count [classes], zeroed. */
+/* Counts the classes in count [classes], which must be zeroed. */
 static void count_classes(size_t n, size_t classes, const float *outputs, const float *label,
                           struct class_counts *count) {
     for (size_t i = 0; i < n; i++) {
@@ -100,7 +100,7 @@ double nvdp__metric(enum nvdp_metric metric, size_t n, size_t classes, const flo
         const double sum = sum_f1(n, classes, outputs, label, &seen);
         return sum / seen;
     }
-    struct class_counts one = {0}; /* of class 1 */
+    struct class_counts one = {0}; /* counts of class 1 */
     double right = 0;
     for (size_t i = 0; i < n; i++) {
         const size_t predicted = nvdp__argmax(classes, outputs + i * classes),
@@ -163,18 +163,18 @@ void nvdp__score(const struct nvdp_task *task, size_t n, const float *label, siz
  *
  * Percentile bootstrap (Efron & Tibshirani 1993, chapter 13): texts are drawn with replacement,
  * together with all their draws of the noise. The interval covers the middle 95 % of the scores
- * of such samples.
+ * of these samples.
  *
  * F1, macro-F1 and Matthews' correlation jump when a sample has lost a class. For example, a
  * classifier that always predicts the larger of two classes has a macro-F1 of about 1/2, but of
- * 1 on texts of that class alone. Their samples are therefore stratified (Davison & Hinkley
- * 1997, section 3.2): each class keeps its number of texts, and macro-F1 averages over the
- * classes of the full set. The interval is that of texts with these class shares; a class of one
- * text adds no width. For correlations, a sample whose labels are all equal is redrawn.
+ * 1 on texts of that class alone. For these metrics, samples are therefore stratified (Davison &
+ * Hinkley 1997, section 3.2): each class keeps its number of texts, and macro-F1 averages over the
+ * classes of the full set. The interval then holds for texts with these class shares; a class of
+ * one text adds no width. For correlations, a sample whose labels are all equal is redrawn.
  *
- * An interval of zero width is reported as none (NaN): all samples score the same, for example
- * if the same class is always predicted. An accuracy of 0 or 1 gets Clopper & Pearson's limits
- * (1934) instead. */
+ * If the interval has zero width, no interval is reported (NaN): all samples have the same score,
+ * for example if the same class is always predicted. An accuracy of 0 or 1 gets Clopper &
+ * Pearson's limits (1934) instead. */
 enum { RESAMPLES = 400, SMALL = 4096 /* floats per sample; fewer are not worth threads */ };
 enum drawing { PLAIN, STRATIFIED, VARYING, DRAWINGS };
 
@@ -273,12 +273,13 @@ static void sort_by_class(const struct resample *of, size_t *by_class, size_t *f
 static void set_interval(const struct resample *of, int k, const double *value,
                          struct nvdp_scores *scores) {
     const double low = value[RESAMPLES / 40], high = value[RESAMPLES - 1 - RESAMPLES / 40];
-    const bool none = high - low <= 1e-12; /* apart from rounding over draws */
+    const bool none = high - low <= 1e-12; /* equal, apart from rounding over draws */
     scores->low[k] = none ? NAN : low;
     scores->high[k] = none ? NAN : high;
     if (!none || of->task->metric[k] != NVDP_METRIC_ACCURACY || (low > 1e-12 && low < 1 - 1e-12))
         return;
-    const struct nvdp_interval limits = /* all correct, or none: all samples are equal */
+    const struct nvdp_interval
+        limits = /* all samples are equal: every text is correct, or none is */
         nvdp__interval_share(.95, of->n, low > .5 ? of->n : 0);
     scores->low[k] = limits.low;
     scores->high[k] = limits.high;
@@ -376,7 +377,8 @@ nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model
     if (!nvdp__dataset_labeled(dataset)) {
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "this split has no labels, so it cannot be scored");
     }
-    if (!model->bottleneck.mechanism->private_) draws = 1; /* no noise: every draw is the same */
+    /* Without noise, every draw is the same. */
+    if (!model->bottleneck.mechanism->private_) draws = 1;
     size_t rows = nvdp__dataset_outputs(dataset), size = rows * model->info.outputs;
     nvdp__autofree float *outputs = nvdp__calloc(ctx, draws * size, sizeof *outputs);
     nvdp__autofree const float **row = nvdp__calloc(ctx, draws, sizeof *row);

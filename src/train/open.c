@@ -51,7 +51,7 @@ nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split sp
     return nvdp__dataset_keep_fold(t->ctx, t->config.folds, t->config.fold, held, out);
 }
 
-/* Returns whether users privatize the texts here. */
+/* Returns whether this run privatizes the texts, as users would. */
 static bool privatizes(const struct nvdp__trainer *t) {
     return t->config.noise.mechanism != NVDP__NOISE_NONE && !t->plan;
 }
@@ -71,7 +71,7 @@ static nvdp_status load_data(struct nvdp__trainer *t) {
                           "privatizes tokens, found %s",
                           t->config.task, nvdp__text_noise_names[t->config.noise.mechanism]);
     if (privatizes(t)) {
-        /* the texts become the representations that their owners send, which must not be among the public texts */
+        /* The texts become the representations that their owners send. No text may be among the public texts. */
         const struct nvdp__public_texts *public = nvdp__token_noise_public(t->noise);
         if (public != NULL) NVDP_TRY(nvdp__public_texts_check(public, "{sensitive-from}"));
         NVDP_TRY(nvdp__token_noise_texts(t->noise, t->all, t->config.cache));
@@ -256,7 +256,7 @@ static nvdp_status weigh_classes(struct nvdp__trainer *t) {
     return NVDP_OK;
 }
 
-/* Reads the model's configuration, or that of the encoder which replaces the model's own. */
+/* Reads the configuration of the model, or of the encoder that replaces the model's encoder. */
 static nvdp_status read_encoder(struct nvdp__trainer *t, struct nvdp_bert_config *bert) {
     const struct nvdp__train_options *options = &t->config;
     NVDP_TRY(nvdp__bert_config_read(t->ctx, options->model, bert));
@@ -324,8 +324,8 @@ nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
     return nvdp__trainer_count_steps(t);
 }
 
-/* Reads the optimizer's anchor. It must be the same in every part of a resumed run; records.c
- * compares the digests. */
+/* Reads the optimizer's anchor. The anchor must be the same in every part of a resumed run; records.c compares the
+ * digests. */
 static nvdp_status read_anchor(struct nvdp__trainer *t) {
     struct nvdp__optimizer *optimizer = &t->job.optimizer;
     const struct nvdp__params *params = &t->model->params;
@@ -374,7 +374,8 @@ nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
         .dp = t->job.dp,
         .lock = t->job.lock,
         .batch = t->config.batch,
-        .class_weight = t->model->class_weight == NULL ? t->class_weight : NULL, /* else losses */
+        /* Otherwise the losses are weighted. */
+        .class_weight = t->model->class_weight == NULL ? t->class_weight : NULL,
         .sums = &t->losses.task,
         .seed = t->config.seed,
         .steps = t->job.steps,

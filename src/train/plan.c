@@ -1,6 +1,5 @@
-/* Plans a run before it starts: texts, parameters, steps and memory, and, if measured, the time
- * it takes. The first part measures time on a few steps; plan(), at the end, collects
- * everything. */
+/* Plans a run before it starts: texts, parameters, steps, memory and, if measured, the duration of the run. The first
+ * part measures time on a few steps; nvdp__train_plan(), at the end, collects everything. */
 #include "text/dataset.h"
 #include "train/run.h"
 #include "train/trainer.h"
@@ -24,8 +23,8 @@ static size_t frozen_parameters(const struct nvdp_model *model) {
 
 /* --- timing --- */
 
-/* Time limit in seconds and maximum number of timed steps. If several steps are timed, the first
- * is not counted because it warms up the machine. */
+/* Time limit in seconds and maximum number of timed steps. If several steps are timed, the first step is not counted,
+ * because it warms up the machine. */
 static const double MAX_SECONDS = 4;
 enum { MAX_STEPS = 8 };
 
@@ -47,8 +46,8 @@ static nvdp_status time_scores(struct nvdp__trainer *t, const struct nvdp_datase
     return NVDP_OK;
 }
 
-/* Times steps one by one. *frozen is the frozen layers' time in seconds per token; with `kept`
- * states the steps do not spend this time, so it is subtracted. */
+/* Times steps one by one. *frozen is the frozen layers' time in seconds per token. With `kept`, later steps read cached
+ * states and do not spend this time, so it is subtracted. */
 static nvdp_status time_steps(struct nvdp__trainer *t, bool kept, double *frozen, double *seconds,
                               double *tokens, size_t *steps) {
     const double begun = nvdp__now();
@@ -97,11 +96,10 @@ static nvdp_status measure(struct nvdp__trainer *t, bool kept, struct nvdp_train
     return NVDP_OK;
 }
 
-/* --- texts that stand several times --- */
-
-/* Says what an export of the train and dev files costs for the text that stands most often.  The clip is that of the
- * budget: a row is a Gaussian mechanism with mu = 2C, per word with the mu of its share of word-epsilon, and the rows
- * of a text together have mu sqrt(rows). */
+/* --- texts that occur several times --- */
+/* States the epsilon of an export of the train and dev files, for the most frequent text.  The clip follows from the
+ * budget: a row is a Gaussian mechanism with mu = 2C, per word with the mu of the row's share of word-epsilon, and the
+ * rows of a text together have mu sqrt(rows). */
 static nvdp_status count_repeats(const struct nvdp__trainer *t, struct nvdp_train_plan *plan) {
     const struct nvdp__train_options *config = &t->config;
     const struct nvdp_dataset *const part[] = {t->all, t->test};
@@ -155,7 +153,7 @@ nvdp_status nvdp__train_plan(struct nvdp_context *ctx, struct nvdp__train_option
     NVDP_TRY(
         nvdp__model_plan_size(t.model, t.config.batch, nvdp__trainer_longest(&t), true, &floats));
     size_t vectors = 4; /* values, gradients, two moments */
-    /* bfloat16 copies of the weights in two layouts: together as large as the values */
+    /* The bfloat16 copies of the weights in two layouts are together as large as the values. */
     if (t.model->dev.bf16 != NULL) vectors++;
     if (t.config.decay_to == NVDP__DECAY_TO_PRETRAINED) vectors++;
     options->nvib = t.config.nvib;

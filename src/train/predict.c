@@ -18,7 +18,7 @@
 
 /* --- predictions: leaderboard files, "index<TAB>prediction" --- */
 
-/* Writes a field with escaped control characters, and what follows it. */
+/* Writes a field with escaped control characters, then `after`. */
 static nvdp_status put_field(struct nvdp__output *to, size_t size, const char *text,
                              const char *after) {
     nvdp__autofree char *copy = nvdp__format(to->ctx, "%.*s", (int)size, text);
@@ -198,7 +198,7 @@ static void add_softmax(size_t classes, const float *outputs, double *probabilit
         probability[c] += exp(outputs[c] - max_output) / sum;
 }
 
-/* A run's model or a reader of a summary: its task, and the number of its outputs per text. */
+/* A run's model or a reader of a summary: the task, and the number of outputs per text. */
 struct predictor {
     const struct nvdp_task *task;
     size_t outputs;
@@ -260,7 +260,7 @@ static nvdp_status write_predictions(struct nvdp_context *ctx, const struct pred
     return fflush(to) == 0 ? NVDP_OK : nvdp__fail_errno(ctx, errno, "%s: cannot write", path);
 }
 
-/* Writes the predictions to options->out, or without it to the sink. */
+/* Writes the predictions to options->out if it is set, otherwise to the sink. */
 static nvdp_status deliver(struct nvdp_context *ctx, const struct predictor *of,
                            const struct nvdp_dataset *dataset,
                            const struct nvdp__run_options *options, const float *outputs,
@@ -357,7 +357,7 @@ nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_confi
                                            NVDP__LABELS_IGNORED, options.input, NULL, &run.dataset)
                  : read_lines(ctx, nvdp_model_tokenizer(run.model), run.model->info.max_length,
                               run.model->info.task.pair, options.input, &run.dataset));
-    run.dataset->split = NVDP_SPLIT_TEST; /* its noise differs from training texts' */
+    run.dataset->split = NVDP_SPLIT_TEST; /* so that the noise differs from the noise of training */
     NVDP_TRY(nvdp__run_privatize(ctx, &run));
     NVDP_TRY(predict_texts(ctx, run.model, run.dataset, &options, &sink));
     if (texts != NULL) *texts = run.dataset->count;

@@ -177,7 +177,7 @@ static void print_time(const void *result, struct nvdp_result_lines *to) {
     if (r->tokens_per_second > 0)
         nvdp_result_line(to, "time", "steps %.1f s (%.0f tokens/s), scores %.1f s", r->seconds,
                          r->tokens_per_second, r->score_seconds);
-    else /* of embeddings */
+    else /* scores of embeddings */
         nvdp_result_line(to, "time", "steps %.1f s, scores %.1f s", r->seconds, r->score_seconds);
 }
 
@@ -306,8 +306,7 @@ const struct nvdp__state_member nvdp__train_members[] = {COUNT(epoch_step),
                                                          REAL(score_seconds),
                                                          {0}};
 
-/* Computes the digest of the frozen weights, which the state does not hold; "" if all weights
- * are trained. */
+/* Computes the digest of the frozen weights, which the state does not contain; "" if all weights are trained. */
 static nvdp_status frozen_digest(struct nvdp__trainer *t, const char **hex) {
     *hex = "";
     return nvdp__params_frozen(&t->model->params) > 0 ? nvdp__prefix_digest(t->model, hex)
@@ -350,7 +349,7 @@ nvdp_status nvdp__trainer_check_state(void *trainer, const char *path, const jso
     NVDP_TRY(frozen_digest(t, &frozen));
     NVDP_TRY(compare_digest(t, path, object, "frozen", "the run keeps", frozen));
     NVDP_TRY(nvdp__json_string(t->ctx, path, object, "texts", "", &texts));
-    /* The number of steps was computed for these texts. States of earlier versions do not name the file. */
+    /* The number of steps was computed for these texts. States of earlier versions have no digest of the file. */
     if (strcmp(texts, t->texts) != 0 && (*texts != '\0' || t->job.dp != NULL))
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                           "%s: expected the same train file as at the beginning of the run "
@@ -408,7 +407,7 @@ nvdp_status nvdp__trainer_prepare_directory(struct nvdp__trainer *t) {
     return nvdp__outdir_remove(t->ctx, t->config.out, run_files, files);
 }
 
-/* Adds the privacy statement, of which `done` steps are done, if training is private. */
+/* Adds the privacy statement, with `done` finished steps, if training is private. */
 static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t done, const char *directory,
                                  json_t *root) {
     if (t->job.dp == NULL || root == NULL) return NVDP_OK;

@@ -42,7 +42,7 @@ static int compare_place(const void *left, const void *right) {
 
 /* ---- the texts ---- */
 
-/* Computes the number of tokens that remain of each text of a row. */
+/* Computes the number of tokens that remain of each text of a row after the cut. */
 static void lengths(const struct nvdp__token_file *given, size_t row, size_t limit, size_t *a,
                     size_t *b) {
     const int64_t *offset = given->info.offset + row * given->info.columns;

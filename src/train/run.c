@@ -23,7 +23,7 @@
 
 /* --- opening --- */
 
-/* Replaces the path of a key by `found` if that exists and is another file than `given`. */
+/* Replaces the path of a key by `found` if `found` exists and is another file than `given`. */
 static nvdp_status replace(struct nvdp_context *ctx, json_t *config, const char *key,
                            const char *given, const struct nvdp__path found) {
     if (nvdp__exists(found.text) && !nvdp__same_file(given, found.text) &&
@@ -32,8 +32,8 @@ static nvdp_status replace(struct nvdp_context *ctx, json_t *config, const char 
     return NVDP_OK;
 }
 
-/* Finds the files that run.json names: a relative path from the working directory of the training, which is known if
- * `out` was relative too, and the texts in OUT.data beside a run that was moved with them. */
+/* Finds the files whose paths run.json has. A relative path starts at the working directory of the training, which is
+ * known if `out` was relative, too. Texts in OUT.data may have been moved together with the run. */
 static nvdp_status find_files(struct nvdp_context *ctx, const char *directory, json_t *config) {
     static const char *const keys[] = {"data",           "representations", "model", "from_base",
                                        "sensitive_from", "sensitive_list",  "input"};
@@ -81,11 +81,11 @@ nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *director
     NVDP_TRY(nvdp__schema_read(ctx, path.text, object, &nvdp__train_schema, config));
     if (config->noise.mechanism != NVDP__NOISE_NONE &&
         !nvdp__token_row(config->noise.mechanism)->uses_eta)
-        config->noise.sanitizer.eta = 0; /* earlier versions wrote and ignored it */
+        config->noise.sanitizer.eta = 0; /* earlier versions wrote the number but ignored it */
     return NVDP_OK;
 }
 
-/* Splits depending on the data only, so that seeds are compared on the same texts. */
+/* Divides texts by the data only, so that all seeds are compared on the same texts. */
 nvdp_status nvdp__train_holdout(struct nvdp_context *ctx, const struct nvdp__train_options *config,
                                 const struct nvdp_dataset *all, struct nvdp_dataset **train,
                                 struct nvdp_dataset **held) {
@@ -116,9 +116,9 @@ struct nvdp_dataset_config nvdp__run_dataset_config(const struct nvdp__run *run,
     return config;
 }
 
-/* Loads a split by name. "train" has all train rows that the run read (its limit_train applies),
- * including the validation part; "validation" is the held-out part. `limit` (0: all) takes the
- * first texts of train, and a seeded sample of other splits. */
+/* Loads a split by name. "train" has all train rows that the run read (limit_train of the run applies), including the
+ * validation part; "validation" is the held-out part. `limit` takes the first texts of train, and a seeded sample of
+ * other splits; 0 takes all texts. */
 static nvdp_status load_split(struct nvdp_context *ctx, const struct nvdp__run *run,
                               const char *data, const char *split, size_t limit, uint64_t seed,
                               struct nvdp_dataset **out) {
@@ -160,8 +160,8 @@ nvdp_status nvdp__run_privatize(struct nvdp_context *ctx, struct nvdp__run *run)
     return nvdp__token_noise_texts(run->noise, run->dataset, NULL);
 }
 
-/* Refuses runs with token noise. A run of method base must not be called noiseless if its users
- * add noise. */
+/* Refuses runs with token noise, with a message of its own: a run of method base must not be called noiseless if the
+ * users add noise. */
 static nvdp_status check_bottleneck(struct nvdp_context *ctx, const char *directory,
                                     const struct nvdp__train_options *config) {
     const int noise = config->noise.mechanism;
@@ -213,7 +213,8 @@ nvdp_status nvdp__run_load_texts(struct nvdp_context *ctx, const struct nvdp__ru
     return nvdp__run_privatize(ctx, run);
 }
 
-/* With `bottleneck`, accepts only runs whose texts are shared through the bottleneck; without, only runs of a task. */
+/* With `bottleneck`, accepts only runs whose texts are shared through the bottleneck; otherwise, only runs with a
+ * task. */
 static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                             bool bottleneck, struct nvdp__run *run) {
     nvdp__auto(nvdp__run_close) struct nvdp__run opened = {0};
@@ -352,8 +353,8 @@ static void list_sent(const struct nvdp_dataset *dataset, const struct nvdp_toke
     }
 }
 
-/* Opens a run and loads its split's original texts. With `sequence` it requires token-noise
- * sequence-laplace, otherwise another token noise. */
+/* Opens a run and loads the original texts of a split. With `sequence`, requires token-noise sequence-laplace;
+ * otherwise requires another token noise. */
 static nvdp_status open_original(struct nvdp_context *ctx, const struct nvdp_config *config,
                                  json_t *record, bool sequence,
                                  struct nvdp__privacy_options *measures,

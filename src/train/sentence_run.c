@@ -1,6 +1,6 @@
 /* Makes runs of method sentence (sentence_run.h): the mean m and the principal directions A of public texts' sentence
  * embeddings become the parameters of the mechanism, in float16, so that a file can state them exactly. The objective
- * distill trains A from there, with a decoder, which the run keeps in a file of its own.
+ * distill trains A from these directions, together with a decoder, which the run stores in a separate file.
  *
  * The order of this file: the embedding, public texts, parameters, records, the run. */
 #include "train/sentence_run.h"
@@ -67,7 +67,7 @@ static void release(struct maker *maker) {
     free(maker->decoder);
 }
 
-/* The option that names the public texts. */
+/* Returns the name of the option with the public texts. */
 static const char *texts_option(const struct maker *maker) {
     return maker->options->distill != NULL ? "input" : "center";
 }
@@ -78,7 +78,7 @@ static const char *pool_name(const struct maker *maker) {
     return maker->sentence.pooling[0] == NVDP__POOLING_CLS ? "cls" : "mean";
 }
 
-/* Reads how the encoder makes its sentence embedding; a folder that does not state it has the mean. */
+/* Reads how the encoder makes its sentence embedding. A folder that does not state this uses the mean. */
 static nvdp_status read_embedding(struct maker *maker) {
     struct nvdp_context *ctx = maker->ctx;
     const char *model = maker->options->model;
@@ -103,8 +103,8 @@ static nvdp_status read_embedding(struct maker *maker) {
     return NVDP_OK;
 }
 
-/* Fails for the model of a run: its file would state a digest of weights, which can confirm a guess about the texts
- * that they were trained on. Warns of a model that nvdp pretrained, which its owner may have made public. */
+/* Fails for the model of a run: shared files would state a digest of weights, which can confirm a guess about the texts
+ * on which the weights were trained. Only warns for a model of nvdp pretrain, which the owner may have published. */
 static nvdp_status check_public(const struct maker *maker) {
     const char *model = maker->options->model;
     nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {0};
@@ -131,7 +131,8 @@ static nvdp_status load_encoder(struct maker *maker) {
                               "no", "batch", nvdp__short_text("%zu", maker->options->batch).text,
                               NULL},
         &maker->encoder, &maker->info));
-    if (nvdp__encoder_row(maker->bert.model_type)->bare_texts) /* has no length of its own */
+    if (nvdp__encoder_row(maker->bert.model_type)
+            ->bare_texts) /* the encoder has no maximum length */
         maker->info.max_length = nvdp__min(maker->info.max_length, NVDP__TEXT_TOKENS);
     return NVDP_OK;
 }
@@ -189,7 +190,7 @@ static nvdp_status read_tensor(struct nvdp_context *ctx, const char *run, const 
 
 static const char DECODER_FILE[] = "decoder.safetensors";
 
-/* Computes the public texts' embeddings [n, D]. Training keeps them in the cache. */
+/* Computes the public texts' embeddings [n, D]. Training stores these embeddings in the cache. */
 static nvdp_status embed_public(struct maker *maker, const struct nvdp_dataset *data,
                                 float **vectors) {
     struct nvdp_context *ctx = maker->ctx;
@@ -237,7 +238,7 @@ static nvdp_status distill(struct maker *maker, size_t n, float *vectors) {
     return NVDP_OK;
 }
 
-/* Fails for fewer public texts than the map needs. */
+/* Fails if there are fewer public texts than the map needs. */
 static nvdp_status check_count(const struct maker *maker, size_t n) {
     const size_t d = maker->width, p = maker->dim, fewest = p < d ? p + 1 : 2;
     const struct nvdp__naming width = nvdp__with_options(
@@ -283,7 +284,7 @@ static nvdp_status measure_public(struct maker *maker) {
     return measure_vectors(maker, maker->input.data.count, vectors);
 }
 
-/* Counts the tokens of an empty text: the special ones. */
+/* Counts the tokens of an empty text, which are special tokens. */
 static nvdp_status count_empty(struct maker *maker) {
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *data = NULL;
     static const char *const nothing[] = {""};
@@ -330,7 +331,7 @@ static nvdp_status build(struct maker *maker) {
 
 /* --- records --- */
 
-/* Sets the options of the run, as run.json holds them. */
+/* Sets the options of the run, as run.json stores them. */
 static nvdp_status configure(struct maker *maker) {
     const struct nvdp__sentence_options *options = maker->options;
     struct nvdp__train_options *config = &maker->config;
@@ -403,15 +404,15 @@ static nvdp_status compare(struct maker *maker) {
     return NVDP_OK;
 }
 
-/* Puts the absolute path of the public texts into a record, so that an export in another folder finds them. Only their
- * digest identifies the run: their file may have another path later. */
+/* Stores the absolute path of the public texts in a record, so that an export in another folder finds the file. Only
+ * the digest of the file identifies the run, because the file may have another path later. */
 static nvdp_status record_path(const struct maker *maker, json_t *record, bool *changed) {
     const char *texts = maker->options->center,
                *before = json_string_value(json_object_get(record, TEXTS));
     nvdp__autofree char *path = realpath(texts, NULL);
     if (path == NULL) return nvdp__fail_errno(maker->ctx, errno, "%s: cannot read", texts);
     *changed =
-        nvdp__is_utf8(path, strlen(path)) && /* JSON cannot hold a path in another encoding */
+        nvdp__is_utf8(path, strlen(path)) && /* JSON cannot store a path in another encoding */
         (before == NULL || strcmp(before, path) != 0);
     if (*changed && json_object_set_new(record, TEXTS, json_string(path)) != 0)
         return nvdp__fail(maker->ctx, NVDP_ERR_MEMORY, "%s: out of memory", maker->run);
@@ -432,7 +433,7 @@ static nvdp_status write_run(const struct maker *maker) {
                   "created", nvdp__now_json(), RECORD, maker->record));
 }
 
-/* Names the file of the public texts in run.json, if the file that run.json names is gone or changed. */
+/* Writes the new path of the public texts to run.json if the file at the old path is missing or changed. */
 static nvdp_status rewrite_path(const struct maker *maker) {
     nvdp__autoptr(json_decref) json_t *before = NULL, *root = NULL;
     nvdp__autoptr(nvdp__outdir_unlock) DIR *lock = NULL;
@@ -451,7 +452,7 @@ static nvdp_status rewrite_path(const struct maker *maker) {
                    : NVDP_OK;
 }
 
-/* Does so in a run that is used again; its folder may be read-only. */
+/* Rewrites the path in a run that is used again. The folder of the run may be read-only. */
 static nvdp_status update_path(const struct maker *maker) {
     const nvdp_status status = rewrite_path(maker);
     if (status == NVDP_OK || status == NVDP_ERR_MEMORY) return status;

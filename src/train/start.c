@@ -1,6 +1,6 @@
-/* Prepares the start of a run for train.c: the checkpoint, or the model of a base run, which is
- * another run (--from-base) or the run's own in RUN/base (--base-epochs). The middle part
- * records the texts that this model has seen. */
+/* Prepares the start of a run for train.c: the checkpoint, or the model of a base run. The base run is another run
+ * (--from-base), or a run in RUN/base (--base-epochs). The middle part records the texts that the initial model has
+ * read. */
 #include "base/array.h"
 #include "base/file.h"
 #include "base/own.h"
@@ -42,8 +42,8 @@ nvdp_status nvdp__trainer_take_base(struct nvdp__trainer *t) {
     return NVDP_OK;
 }
 
-/* Fails if the start model was trained on the part that scores this fold. Only a run of the same
- * fold has not seen this part. */
+/* Fails if the initial model was trained on the part that scores this fold. Only a run of the same fold was not trained
+ * on this part. */
 static nvdp_status check_fold(const struct nvdp__trainer *t) {
     struct nvdp__train_options before = {0};
     nvdp__autoptr(json_decref) json_t *owner = NULL;
@@ -80,9 +80,8 @@ static nvdp_status read_sentences(const struct nvdp__trainer *t, const char *pat
     return NVDP_OK;
 }
 
-/* Adds all texts of the train file, including those that this run leaves out, because a file
- * counts as seen as a whole. The file was read before with all messages, so this time it is
- * parsed silently. */
+/* Adds all texts of the train file, including texts that this run leaves out, because a file counts as seen as a whole.
+ * The file was read before with all messages, so this function logs no messages. */
 static nvdp_status read_texts(const struct nvdp__trainer *t, const char *path,
                               struct nvdp__seen_texts *texts) {
     struct nvdp_dataset_config config = nvdp__dataset_config_default();
@@ -180,9 +179,8 @@ nvdp_status nvdp__trainer_start_weights(struct nvdp__trainer *t) {
                                              t->config.seed);
 }
 
-/* --- a base run of its own --- */
-
-/* A classifier needs no more dropout, and small data sets need no less (as in method reg). */
+/* --- a base run in RUN/base --- */
+/* The dropout of a base run, as in method reg. A classifier needs no more dropout, and small data sets need no less. */
 static const double BASE_DROPOUT = 0.1;
 
 bool nvdp__base_first(const struct nvdp__train_options *config) {

@@ -1,6 +1,6 @@
-/* nvdp_train. In order: the parts of a step that are specific to training (job/job.h), with a table of them in the
- * order of their calls; options, weights, warnings, the loop over epochs, the final score and certificate, the base
- * run, and train(), which calls them all. */
+/* Implements nvdp_train. In order: the parts of a step that are specific to training (job/job.h), with a table of these
+ * parts in the order of calls; options, weights, warnings, the loop over epochs, the final score and certificate, the
+ * base run, and train(), which calls all functions. */
 #include "model/model.h"
 
 #include "base/array.h"
@@ -90,7 +90,7 @@ static nvdp_status gradient(struct nvdp__trainer *t, const struct nvdp__pass *pa
     const struct nvdp__draw draw = {.noise = {.seed = pass->seed},
                                     .gauss = NVDP__PURPOSE_GAUSS,
                                     .gamma = NVDP__PURPOSE_GAMMA,
-                                    /* private training may draw a text several times in an epoch */
+                                    /* Private training may draw a text several times per epoch. */
                                     .epoch = t->job.dp != NULL ? (uint32_t)t->job.step
                                                                : (uint32_t)t->job.epoch};
     NVDP_TRY(nvdp__model_forward(t->model, t->batch, pass, &draw, dropout));
@@ -109,7 +109,7 @@ static nvdp_status batch_gradient(void *run, struct nvdp__pass *pass) {
     pass->part = t->part;
     const struct nvdp__part *part = &t->part;
     const int64_t *rows = t->job.order + t->state.epoch_step * t->config.batch;
-    for (size_t i = 0; i < part->all_texts; i++) /* of all processes */
+    for (size_t i = 0; i < part->all_texts; i++) /* texts of all processes */
         nvdp__grad_rows(params, tokens_of(t, rows[i]), t->train->ids + t->train->offset[rows[i]]);
     nvdp__grad_sum_begin(t->job.sum, true);
     if (t->batch->texts == 0) { /* the last batch may have fewer texts than processes */
@@ -117,7 +117,8 @@ static nvdp_status batch_gradient(void *run, struct nvdp__pass *pass) {
         return NVDP_OK;
     }
     NVDP_TRY(gradient(t, pass, &t->losses));
-    if (nvdp__model_replaced(t->model) > 0) t->losses.task = NAN; /* unlike a release, stop */
+    /* Training stops, unlike a release. */
+    if (nvdp__model_replaced(t->model) > 0) t->losses.task = NAN;
     if (part->all_texts == 0) return NVDP_OK;
     double heads = (double)nvdp__model_heads(t->model, t->batch);
     double texts = (double)t->batch->texts / (double)part->all_texts;
@@ -251,8 +252,8 @@ static bool is_trivial(const struct nvdp_scores *scores) {
     return fabs(scores->mean[0]) < NO_SCORE;
 }
 
-/* Returns about L_G + L_D of this epoch in nats. The published losses are means over dimensions
- * and components. */
+/* Returns an estimate of L_G + L_D of this epoch in nats, because the published losses are means over dimensions and
+ * components. */
 static double nats(const struct nvdp__trainer *t) {
     const double steps = (double)t->state.epoch_step;
     const double g = t->state.sum_g / steps, d = t->state.sum_d / steps;
@@ -297,7 +298,7 @@ static void warn_of_collapse(struct nvdp__trainer *t, const struct nvdp_scores *
 
 /* Returns whether this epoch's model may be selected: always for the last epoch, and for earlier
  * epochs if the best is selected. While the regularizers' weight still rises, a model scores
- * well because it shares more than intended; such epochs are never selected. */
+ * well because it shares more than intended, so these epochs are never selected. */
 static bool may_be_chosen(const struct nvdp__trainer *t) {
     bool rising = t->model->bottleneck.mechanism->private_ &&
                   t->config.kl_schedule == NVDP__KL_WARMUP &&
@@ -356,7 +357,7 @@ static nvdp_status validate(struct nvdp__trainer *t, struct nvdp_scores *scores)
 
 /* Ends an epoch: validates, keeps the best model, saves the state. In private training the state
  * is saved before the model. After a kill, steps beyond the saved state are repeated with other
- * noise but accounted once, so no model of these steps may exist. */
+ * noise but accounted only once, so no model of the first attempt may exist. */
 static nvdp_status end_epoch(struct nvdp__trainer *t) {
     struct nvdp_scores scores;
     if (t->job.dp != NULL) NVDP_TRY(nvdp__job_save(&t->job));
@@ -442,7 +443,8 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
                           "train --resume %s",
                           t->config.out);
     NVDP_TRY(status);
-    if (!t->warned) nvdp__warn_of_chance(t->ctx, result->test); /* else of a collapse */
+    /* Otherwise, a warning of a collapse was logged. */
+    if (!t->warned) nvdp__warn_of_chance(t->ctx, result->test);
     nvdp__warn_of_few(t->ctx, t->train->count);
     *result = (struct nvdp_train_result){
         .struct_size = sizeof *result,
@@ -464,7 +466,7 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
 
 /* --- a base run first --- */
 
-/* Begins RUN with the configuration of the whole run, so that it can be resumed from now on. */
+/* Begins RUN with the configuration of the whole run, which can be resumed from now on. */
 static nvdp_status begin_whole(struct nvdp__trainer *t) {
     struct nvdp_context *ctx = t->ctx;
     nvdp__auto(nvdp__trainer_close) struct nvdp__trainer whole = {
@@ -479,13 +481,13 @@ static nvdp_status begin_whole(struct nvdp__trainer *t) {
     return NVDP_OK;
 }
 
-/* Asks rank 0 whether the file is in RUN/base. */
+/* Sets *there to true if rank 0 finds the file in RUN/base. */
 static nvdp_status base_has(const struct nvdp__trainer *t, const char *name, bool *there) {
     const struct nvdp__path path = nvdp__path(t->base_run, name);
     return nvdp__rank_any(t->ctx, nvdp__rank(t->ctx) == 0 && nvdp__exists(path.text), there);
 }
 
-/* Trains RUN/base, or the rest of it if it was begun before. */
+/* Trains RUN/base, or resumes its training. */
 static nvdp_status train_base(struct nvdp__trainer *t) {
     struct nvdp_context *ctx = t->ctx;
     nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);

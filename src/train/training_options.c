@@ -21,7 +21,7 @@ const char *const nvdp__protocol_names[] = {
 static const char *const precisions[] = {[NVDP_PRECISION_F32] = "f32",
                                          [NVDP_PRECISION_BF16] = "bf16",
                                          [NVDP_PRECISION_INT8] =
-                                             "int8", /* the model refuses to train in it */
+                                             "int8", /* the model refuses to train in int8 */
                                          NULL};
 const char *const nvdp__kl_schedule_names[] = {[NVDP__KL_CONSTANT] = "constant",
                                                [NVDP__KL_WARMUP] = "warmup",
@@ -290,8 +290,8 @@ static const struct nvdp__section sections[] = {
     {.row = optimizer_options},
 };
 
-/* Options implied by a sequence clip: it fixes the variances; few rows share its norm; it
- * replaces lambda as the budget. */
+/* Options that a sequence clip implies: the clip fixes the variances, few rows share its norm, and the clip replaces
+ * lambda as the budget. */
 #define BY_SEQUENCE_CLIP(option)                                                                   \
     {option, NULL, "vib-sigma", "1"}, {option, NULL, "stdev-tau", "1"},                            \
         {option, NULL, "weights", "constant"}, {option, NULL, "row-index", "trained"},             \
@@ -329,7 +329,7 @@ static const struct nvdp__implied implied[] = {
     {"objective", "distill", "lr", "0.003"},
     {"dp-batch", NULL, "select", "last"}, /* validation texts may be private, too */
     {"dp-batch", NULL, "patience", "0"},
-    {"dp-batch", NULL, "clip-norm", "0"}, /* the noise alone is longer than the norm limit */
+    {"dp-batch", NULL, "clip-norm", "0"}, /* the noise alone exceeds the norm limit */
     {"dp-sample-rate", NULL, "select", "last"},
     {"dp-sample-rate", NULL, "patience", "0"},
     {"dp-sample-rate", NULL, "clip-norm", "0"},
@@ -359,8 +359,8 @@ static nvdp_status check_noise(struct nvdp_context *ctx,
     return NVDP_OK;
 }
 
-/* Reads "B:P", a baseline and the maximum probability of a right guess. *radius is the largest
- * clip that keeps this maximum. */
+/* Reads "B:P", a baseline and the maximum probability of a right guess. Sets *radius to the largest clip for which this
+ * maximum holds. */
 static nvdp_status read_guess(struct nvdp_context *ctx, const char *text, size_t releases,
                               double *radius) {
     char *end = NULL;
@@ -453,7 +453,7 @@ bool nvdp__has_budget(const struct nvdp__train_options *config) {
            config->word_epsilon > 0;
 }
 
-/* Checks a bottleneck's options as far as they do not depend on the model. */
+/* Checks the options of a bottleneck that do not depend on the model. */
 static nvdp_status check_bottleneck(struct nvdp_context *ctx,
                                     const struct nvdp__train_options *options) {
     static const struct nvdp_bert_config any = {.hidden_size = SIZE_MAX, .num_attention_heads = 1};
@@ -464,7 +464,7 @@ static nvdp_status check_bottleneck(struct nvdp_context *ctx,
     return nvdp__method_resolve(ctx, copy.method, &any, &copy.nvib);
 }
 
-/* Checks the objective distill, as far as it does not depend on the model. */
+/* Checks the options of the objective distill that do not depend on the model. */
 static nvdp_status check_distill(struct nvdp_context *ctx,
                                  const struct nvdp__train_options *options) {
     const char *missing = options->input == NULL   ? "input"
@@ -484,7 +484,7 @@ static nvdp_status check_distill(struct nvdp_context *ctx,
     return check_bottleneck(ctx, options);
 }
 
-/* Fails for a given option that the objective distill does not read. */
+/* Fails if an option was given that the objective distill does not read. */
 static nvdp_status check_distill_given(struct nvdp_context *ctx, const struct nvdp_config *config) {
     /* clang-format off */
     static const char *const read[] = {
@@ -614,7 +614,7 @@ static bool is_unread(enum nvdp_method method, const struct nvdp_option *option)
     return !nvdp_method_is_private(method) && (option->traits & NVDP_TRAIT_BOTTLENECK) != 0;
 }
 
-/* Lists given options that the method does not read. */
+/* Logs the given options that the method does not read. */
 static void list_unread(struct nvdp_context *ctx, const struct nvdp_config *config,
                         enum nvdp_method method) {
     char names[1024] = "";

@@ -11,8 +11,8 @@
 #include <nvdp/train.h>
 
 enum nvdp_protocol {
-    NVDP_PROTOCOL_HOLDOUT, /* select on a fixed tenth of train; test = the dev file */
-    NVDP_PROTOCOL_DEV      /* select on the dev file itself (optimistic; noted in every report) */
+    NVDP_PROTOCOL_HOLDOUT, /* select on a fixed tenth of train, test on the dev file */
+    NVDP_PROTOCOL_DEV      /* select and test on the dev file (optimistic; noted in every report) */
 };
 extern const char *const nvdp__protocol_names[];
 
@@ -34,27 +34,29 @@ enum nvdp__train_objective { NVDP__TRAIN_TASK, NVDP__TRAIN_DISTILL };
 enum nvdp__select { NVDP__SELECT_BEST, NVDP__SELECT_LAST };
 
 struct nvdp__train_options {
-    const char *preset; /* source of options that were not given; for the record */
+    const char *preset; /* preset of the options that were not given, for the record */
     const char *task;   /* "sst2", ..., "tsv" */
     const char *data, *model, *out;
     enum nvdp__train_objective objective;
     const char *input;                 /* distill: public texts */
-    double temperature, cosine_weight; /* of its loss */
+    double temperature, cosine_weight; /* distill: parameters of the loss */
     const char *representations;       /* file that replaces data's texts; NULL if there is none */
-    const char *from_base; /* run of base or reg to start from; NULL: start from `model` */
+    const char *from_base; /* run of base or reg to start from; NULL to start from `model` */
     size_t base_epochs;    /* epochs of a base run that is trained first; 0 if there is none */
     struct nvdp__columns columns;
-    int encoder;        /* index into nvdp__encoder_choices (encoder/row.h); 0: the model's own */
+    /* Index into nvdp__encoder_choices (encoder/row.h); 0 for the model's encoder. */
+    int encoder;
     size_t lstm_hidden; /* units per direction */
     size_t word_layers; /* lower layers over windows of words */
     struct nvdp__token_noise_options noise;
     bool freeze_words;
     enum nvdp_method method;
-    struct nvdp__nvib_config nvib;             /* length 0: max_length */
-    double certified_epsilon, certified_delta; /* budget for the bottleneck; epsilon 0: none */
+    struct nvdp__nvib_config nvib; /* length 0 means max_length */
+    /* Budget for the bottleneck; epsilon is 0 without a budget. */
+    double certified_epsilon, certified_delta;
     size_t certified_releases;
     const char *certified_guess;     /* "B:P"; NULL if there is none */
-    double word_epsilon, word_delta; /* budget per word; epsilon 0: none */
+    double word_epsilon, word_delta; /* budget per word; epsilon is 0 without a budget */
     double lambda_g, lambda_d;
     enum nvdp__kl_schedule kl_schedule;
     double kl_delay, kl_ramp; /* warm-up: shares of the steps */
@@ -63,10 +65,10 @@ struct nvdp__train_options {
     enum nvdp__select select;
     enum nvdp__optimizer_kind optimizer; /* ADAMW or SGD */
     double momentum;
-    struct nvdp__adamw_options adamw; /* its lr is the encoder's */
-    double lr_bottleneck, lr_head;    /* negative: adamw.lr */
+    struct nvdp__adamw_options adamw; /* adamw.lr is the learning rate of the encoder */
+    double lr_bottleneck, lr_head;    /* negative values mean adamw.lr */
     enum nvdp__decay_to decay_to;
-    double dropout; /* negative: the checkpoint's */
+    double dropout; /* negative for the checkpoint's dropout */
     double classifier_dropout;
     size_t freeze_layers;
     /* Folder that keeps tokenized files and the frozen layers' states between runs
@@ -89,8 +91,7 @@ struct nvdp__train_options {
 };
 extern const struct nvdp__schema nvdp__train_schema;
 struct nvdp__train_options nvdp__train_defaults(void);
-/* Reads the options of a configuration and checks them. For a resumed run the check follows
- * later, on the run's own options. */
+/* Reads the options of a configuration and checks them. For a resumed run, the options of the run are checked later. */
 nvdp_status nvdp__train_open(struct nvdp_context *ctx, const struct nvdp_config *config,
                              struct nvdp__train_options *out);
 /* Sets the largest sequence clip that keeps the budgets, if there are any: mu = 2 C sqrt(S) for
@@ -101,17 +102,18 @@ nvdp_status nvdp__train_calibrate(struct nvdp_context *ctx, struct nvdp__train_o
 /* A split of a finished run. */
 struct nvdp__run_options {
     const char *run, *split, *data, *out, *input;
-    const char *model, *text_column, *pair_column; /* of a linear reader (train/linear.h) */
+    const char *model, *text_column, *pair_column; /* for a linear reader (train/linear.h) */
     size_t limit, batch, draws;
     uint64_t seed;
     bool probabilities;
-    json_t *record; /* borrowed: run.json, if it was read before; else NULL. No option sets it */
+    /* Run.json if it was read before, else NULL; the caller owns it, no option sets it. */
+    json_t *record;
 };
 extern const struct nvdp__schema nvdp__run_schema, nvdp__evaluate_schema, nvdp__predict_schema;
 
-/* Returns true if the run was trained to a budget for each text, all of its samples together. */
+/* Returns true if the run was trained for a budget of a text, for all samples of the text together. */
 bool nvdp__has_budget(const struct nvdp__train_options *config);
-/* nvdp_train(), and nvdp_train_plan() or nvdp_train_plan_measured(), for a plain struct. The plan resolves the
+/* Do nvdp_train(), and nvdp_train_plan() or nvdp_train_plan_measured(), with a plain struct. The plan resolves the
  * struct. */
 nvdp_status nvdp__train(struct nvdp_context *ctx, const struct nvdp__train_options *options,
                         struct nvdp_train_result *out);
