@@ -145,7 +145,7 @@ static nvdp_status count_draws(struct nvdp_context *ctx, const struct nvdp_dchi 
     nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *own = NULL;
     nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
     size_t offset[TOGETHER + 1] = {0};
-    int32_t *in, *drawn; /* [TOGETHER, draws] */
+    int32_t *in, *drawn; /* [TOGETHER, draws] inputs and outputs */
     NVDP_TRY(nvdp__dchi_check(ctx, dchi, n, tokens));
     NVDP_TRY(nvdp_dchi_create(ctx, dchi->vectors,
                               dchi->row->gives_vectors ? dchi->row->nearest : dchi->mechanism,

@@ -63,7 +63,7 @@ extern const char *const nvdp__text_noise_names[];
  * `rest` are upper bounds of |step q| and |c - step q|. */
 struct nvdp__coarse {
     struct nvdp__memory memory; /* owner of the arrays; empty if another struct owns the arrays */
-    int8_t *q;                  /* [rows, dim] */
+    int8_t *q;                  /* [rows, dim] quantized rows */
     float *step, *sum, *half, *length, *rest;
 };
 
@@ -73,11 +73,11 @@ struct nvdp_vectors {
     struct nvdp__memory memory; /* owner of mean, norm and centered */
     /* The numbers from which nearest.c computes scores: c_j = scale (row_j - mean), with scale a power of two and
      * |c_jk| <= 2. */
-    double *mean; /* [dim] */
+    double *mean; /* [dim] mean of the rows */
     double scale;
     double *norm; /* [count] |c_j| */
     /* c of all rows in small tables; else NULL, and c is computed for some rows at a time. */
-    float *centered; /* [count, dim] */
+    float *centered; /* [count, dim] centered rows */
     struct nvdp__coarse coarse;
 };
 

@@ -35,7 +35,7 @@ struct pair {
     double *means;                /* [n, TILTS] M(k) of each position */
     double *range;                /* [n] max difference of two losses */
     bool *equal;                  /* [n] true if both outputs have the same distribution */
-    struct nvdp__loss_part *part; /* [n] */
+    struct nvdp__loss_part *part; /* [n] loss of each position on the grid */
 };
 
 static double distance(const struct pair *of, size_t i) {
@@ -254,7 +254,7 @@ nvdp_status nvdp__sequence_privacy(struct nvdp_context *ctx, double eta, double 
                                    const struct nvdp__privacy_options *options, double *matrix,
                                    struct nvdp_privacy_report *out) {
     nvdp__auto(nvdp__memory_release) struct nvdp__memory memory = {0};
-    double *clipped; /* [N, d] */
+    double *clipped; /* [N, d] vectors after the clip */
     struct work work = {.ctx = ctx, .texts = texts, .dim = dim};
     const struct nvdp__divergence_source source = {fill, &work};
     struct nvdp_posteriors shape = {.texts = texts,

@@ -430,10 +430,10 @@ static struct nvdp__coarse coarse_rows(struct nvdp__dchi_scratch *scratch,
 /* The searches of n points with products of integers. */
 struct searches {
     const struct nvdp_vectors *vectors;
-    const double *points;      /* [n, dim] */
-    const struct rough *rough; /* [n] */
+    const double *points;      /* [n, dim] the points */
+    const struct rough *rough; /* [n] the points in 8 bits */
     size_t ways;               /* number of searches per point */
-    struct nearest *best;      /* [n, ways] */
+    struct nearest *best;      /* [n, ways] states of the searches */
 };
 
 /* Continues the searches of point i in rows [first, first + n), n <= TILE, given the sums of the point. */

@@ -66,10 +66,9 @@ struct work {
     /* [N] per text in sorted order: the end of the texts of the same shape */
     size_t *group;
     size_t *begin; /* [N + 1] per text in sorted order: the first entry */
-    uint32_t
-        /* for each pair of texts of the same shape and each position: 2 * index of the token
-         * pair + reversed */
-        *entry;
+    /* for each pair of texts of the same shape and each position: 2 * index of the token
+     * pair + reversed */
+    uint32_t *entry;
     struct token_pair *pair;
     size_t pairs, capacity;
     struct table table; /* finds a pair while the pairs are being listed */
@@ -261,7 +260,7 @@ static nvdp_status laplace_pairs(struct work *work) {
  * The largest weight of a sensitive token is the weight 1 of the token itself. All weights of any other token may be
  * too small for a double, so the largest weight is factored out of Z. */
 struct tile {
-    double *weight, *log_weight; /* [tokens, WIDTH] */
+    double *weight, *log_weight; /* [tokens, WIDTH] weights of the tile's outputs for each token */
     double *power;               /* [tokens, bases, WIDTH] e^(k log_weight) */
     double *outputs;             /* [WIDTH, dim] vectors of the outputs */
     size_t width;

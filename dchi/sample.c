@@ -206,8 +206,8 @@ enum {
 
 /* Scratch buffers of one thread: the rows of a span, transposed, and products with these rows. */
 struct span {
-    float *rows;        /* [SPAN, dim] */
-    float *panel;       /* [dim, SPAN] */
+    float *rows;        /* [SPAN, dim] the rows of the span */
+    float *panel;       /* [dim, SPAN] the rows, transposed */
     float square[SPAN]; /* |c|^2 */
     float dot[SPAN * SPAN];
     nvdp__bf16 weight[FOUR * SPAN];
@@ -504,7 +504,7 @@ struct proposals {
     struct nvdp__proposal **fresh; /* [n] fresh proposals */
     int32_t *x;                    /* [n] tokens of the fresh proposals */
     float *z;                      /* [n, dim] centered vectors of these tokens */
-    double *sum;                   /* [n, sums] */
+    double *sum;                   /* [n, sums] sums of the fresh proposals */
     nvdp__bf16 *weights;           /* [n, V]; NULL if weights are recomputed when needed */
 };
 

@@ -29,9 +29,8 @@ enum nvdp__oov {
 };
 
 struct nvdp__sanitizer_options {
-    enum nvdp__token_mechanism
-        /* the row of this option is in the caller's table: --mechanism, --token-noise ... */
-        mechanism;
+    /* the row of this option is in the caller's table: --mechanism, --token-noise ... */
+    enum nvdp__token_mechanism mechanism;
     double eta; /* eta per unit of distance */
     /* p of santext-plus */
     double p;

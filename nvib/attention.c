@@ -74,21 +74,23 @@ struct nvdp__block_cache {
 
     struct nvdp__tensor input;       /* [Q,p] gathered queries; unused if all rows are queries */
     struct nvdp__tensor query_input; /* `input`, or the z of the sample */
-    struct nvdp__tensor query, key, value;      /* [Q,p], [R,p], [R,p] */
-    struct nvdp__tensor context;                /* [Q,p] */
+    struct nvdp__tensor query, key, value;      /* [Q,p] queries, [R,p] keys, [R,p] values */
+    struct nvdp__tensor context;                /* [Q,p] output of the attention */
     struct nvdp__tensor attended, attended_out; /* [Q,p] before and after the first LayerNorm */
-    struct nvdp__tensor inner, activated;       /* [Q,inner] */
+    struct nvdp__tensor inner, activated;       /* [Q,inner] before and after the activation */
     struct nvdp__tensor sum, out;               /* [Q,p] before and after the second LayerNorm */
     /* [R], [Q,heads] and scratch buffer of the attention */
     float *bias, *lse, *scratch;
-    float *mean, *rstd, *out_mean, *out_rstd; /* [Q] */
+    float *mean, *rstd, *out_mean, *out_rstd; /* [Q] statistics of the two LayerNorms */
     float *weight;                            /* [R] pi, for the weighted pool */
     float *pooled;                            /* [texts,p], for mean and weighted */
 
-    struct nvdp__tensor d_residual;             /* [Q,p] */
-    struct nvdp__tensor d_row, d_other, d_wide; /* [Q,p], [Q,p], [Q,inner] */
-    struct nvdp__tensor d_key, d_value;         /* [R,p] */
-    float *d_bias, *d_weight;                   /* [R] */
+    struct nvdp__tensor d_residual; /* [Q,p] gradient of the residual */
+    /* [Q,p], [Q,p], [Q,inner] gradients of rows, and of the inner layer */
+    struct nvdp__tensor d_row, d_other, d_wide;
+    struct nvdp__tensor d_key, d_value; /* [R,p] gradients of keys and values */
+    /* [R] gradients of the key bias and of the pool's weights */
+    float *d_bias, *d_weight;
 };
 
 nvdp_status nvdp__block_declare(struct nvdp__sealed_block *block, struct nvdp__params *params) {

@@ -55,7 +55,7 @@ struct nvdp__clip nvdp__clip_applied(const struct nvdp__clip_config *config);
 /* The values of the posterior before clipping. */
 struct nvdp__unclipped {
     float *mu_norm;   /* [rows] |mu|; NaN if mu was replaced by 0 */
-    float *logvar;    /* [rows, dim] */
+    float *logvar;    /* [rows, dim] before clipping */
     float *log_alpha; /* [rows]; NULL if there are no weights */
 };
 struct nvdp__unclipped nvdp__unclipped_plan(struct nvdp__arena *arena, size_t rows, size_t dim,
@@ -244,7 +244,7 @@ struct nvdp__gauss {
     float *z, *log_pi;                /* [R,p], [R]; log_pi is NULL without weights */
     float *pooled;                    /* [texts,p]; NULL if a sealed block pools */
     struct nvdp__posterior d;         /* gradients of the posterior, in training */
-    float *d_z;                       /* [R,p] */
+    float *d_z;                       /* [R,p] gradient of the sample */
 };
 
 /* Makes the struct: `config` is resolved, `of` is as in nvdp__form_of(), and the other members are zero. */

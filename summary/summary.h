@@ -27,9 +27,8 @@
 /* The public facts of a summary, which follow from options and from the number of units alone. */
 struct nvdp__summary {
     size_t units, dim; /* n; d, the length of x */
-    size_t
-        /* K, the length of y: 1 for two classes (-1, 1) or a score, else one number per class; 0 if there is no y */
-        answers;
+    /* K, the length of y: 1 for two classes (-1, 1) or a score, else one number per class; 0 if there is no y */
+    size_t answers;
     double alpha, beta, tau; /* weights of the parts of z; alpha is 0 if z has no constant */
     size_t width;            /* D, the length of z */
     int bits;

@@ -130,10 +130,10 @@ struct nvdp__distill {
     float *x, *target;             /* [n, D] s/|s| - m, set by the caller; t = x/|x| */
     float *e[2];                   /* [n, p] standard normals, set by the caller */
     float *u[2], *du[2];           /* [n, D] y/|y|; gradients of u, later of y */
-    float *z[2], *dz[2];           /* [n, p] */
+    float *z[2], *dz[2];           /* [n, p] the two samples; gradients of the samples */
     float *mu, *d_mu;              /* [n, p] v/|v|; gradients of M, later of v */
-    float *length_v, *length_y[2]; /* [n] */
-    float *logits;                 /* [n, n] */
+    float *length_v, *length_y[2]; /* [n] lengths of v and of y */
+    float *logits;                 /* [n, n] similarities of the contrastive loss */
     float *label;                  /* [n] labels of the contrastive loss */
 };
 

@@ -61,16 +61,16 @@ void nvdp__word_clip_backward(size_t n, const double *t, double factor, double *
 
 /* Scratch buffers of one thread. */
 struct room {
-    float *x;       /* [D] */
-    double *t, *dt; /* [p] */
-    int64_t *v, *s; /* [p] */
+    float *x;       /* [D] sum of the states of a word's pieces */
+    double *t, *dt; /* [p] the vector before the clip; the gradient of this vector */
+    int64_t *v, *s; /* [p] the rounded vector; the sum over words */
 };
 
 struct word {
     struct nvdp__gauss gauss; /* the layer `mu` is A, a */
     struct nvdp__dense weight;
     struct nvdp__memory memory; /* owner of `room` and of the indices below */
-    struct room *room;          /* [threads] */
+    struct room *room;          /* [threads] scratch buffers */
     int32_t *word_offset;       /* [texts+1] first word of each text */
     int32_t *start;             /* [words] first token of each word */
     int32_t *word_of;           /* [tokens] word of each token; -1 for the border */

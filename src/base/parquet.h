@@ -53,8 +53,8 @@ struct nvdp__parquet_table {
     /* writes bytes to the file */
     nvdp_status (*put)(void *user, uint64_t at, size_t count, const void *bytes);
     void *user;
-    const struct nvdp__parquet_field *field; /* [columns] */
-    struct nvdp__parquet_chunk *chunk;       /* [groups][columns] */
+    const struct nvdp__parquet_field *field; /* [columns] names and types of the columns */
+    struct nvdp__parquet_chunk *chunk;       /* [groups][columns] chunks of values */
     size_t columns, groups, rows;            /* rows of all groups together */
     uint64_t written;                        /* number of bytes of the file so far */
     struct nvdp__thrift_bytes body, head;    /* `body` has the values of the next page */

@@ -25,9 +25,8 @@ struct nvdp_result_kind {
     void (*release)(void *result);
     /* offsets of pointers to owned results, then 0; NULL if there are none */
     const size_t *results;
-    const size_t
-        /* offsets of pointers to owned memory that has no owners inside, then 0; NULL if there are none */
-        *memory;
+    /* offsets of pointers to owned memory that has no owners inside, then 0; NULL if there are none */
+    const size_t *memory;
 };
 struct nvdp__result {
     size_t struct_size;

@@ -54,7 +54,7 @@ struct nvdp__arrays {
     const char *path; /* owned by the caller */
     const struct format *format;
     const char *only;
-    struct array *array; /* [count] */
+    struct array *array; /* [count] the arrays of the file */
     size_t count, capacity;
     struct attribute attribute[MAX_ATTRIBUTES];
     size_t attributes;

@@ -19,7 +19,7 @@ enum { WEIGHT = NVDP__PARAM_OPTIONAL | NVDP__PARAM_DECAY | NVDP__PARAM_SET | NVD
  * to these structs. */
 struct lstm_layer {
     size_t input[DIRECTIONS], recurrent[DIRECTIONS],
-        bias[DIRECTIONS]; /* [4H, inputs], [4H, H], [4H] */
+        bias[DIRECTIONS]; /* [4H, inputs] W, [4H, H] U, [4H] b */
 };
 
 static const struct lstm_layer *layer_of(const struct nvdp__bert *bert, size_t layer) {
@@ -128,14 +128,13 @@ static void initialize(const struct nvdp__bert *bert, const struct nvdp__device 
 struct lstm_cache {
     struct nvdp__steps steps;
     int32_t *ids;             /* [T] in the order of `steps`, as the arrays below */
-    float *embedded;          /* [T, E] */
+    float *embedded;          /* [T, E] word embeddings */
     float *scratch, *earlier; /* scratch buffer for the kernels; [T, H] scratch buffer */
-    float *d_out;             /* [T, 2H] */
-    float
-        /* [T, 8H] gradients of the gates in the order of the batch, for per-example gradients */
-        *by_text;
+    float *d_out;             /* [T, 2H] gradient of the last states */
+    /* [T, 8H] gradients of the gates in the order of the batch, for per-example gradients */
+    float *by_text;
     struct {
-        float *gates, *cell, *out; /* [T, 8H], [T, 2H], [T, 2H] */
+        float *gates, *cell, *out; /* [T, 8H], [T, 2H], [T, 2H] gates, cells and states */
         float *read;               /* [T, E or 2H] inputs of products, in the order of the batch */
         float *before[DIRECTIONS]; /* [T, H] states before each token, in the order of the batch */
     } layer[];

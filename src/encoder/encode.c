@@ -35,10 +35,9 @@ static const char *const normalize_names[] = {
 
 struct options {
     const char *model; /* directory in Hugging Face layout, or RUN/model of a base run */
-    size_t
-        /* max length of texts that state none; 0: the length of the model folder, else the
-         * longest supported length */
-        max_length;
+    /* max length of texts that state none; 0: the length of the model folder, else the
+     * longest supported length */
+    size_t max_length;
     size_t batch;
     enum nvdp__pooling pooling;
     enum normalize normalize;
@@ -145,7 +144,7 @@ struct nvdp_encoder {
     /* members set during a call */
     const struct nvdp_dataset *data;
     struct nvdp__batch *batch;
-    float *host; /* [tokens, d] */
+    float *host; /* [tokens, d] copy of the states in host memory */
     struct nvdp__arrays *file;
     float *states, *vectors; /* the caller's arrays if there is no file; NULL if not wanted */
 };

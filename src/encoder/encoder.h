@@ -141,21 +141,24 @@ void nvdp__bert_freeze(const struct nvdp__bert *bert, size_t layers, struct nvdp
  * products have the device's product type; the residual stream, and input and statistics of LayerNorm, are float32. */
 struct nvdp__bert_layer_cache {
     struct nvdp__tensor attention_in; /* [T,D] LN(h) of a pre-LN layer */
-    struct nvdp__tensor qkv, context; /* [T,3D], [T,D] */
+    /* [T,3D] queries, keys and values; [T,D] output of the attention */
+    struct nvdp__tensor qkv, context;
     /* [T,heads]; NULL if there is no backward pass */
     float *lse;
-    float *attention_sum, *attention_mean, *attention_rstd; /* [T,D], [T], [T] */
-    float *attention_out;                                   /* [T,D] after LayerNorm */
+    /* [T,D] input of the LayerNorm after the attention; [T] its mean and inverse deviation */
+    float *attention_sum, *attention_mean, *attention_rstd;
+    float *attention_out; /* [T,D] after LayerNorm */
     /* attention_out in the type of products */
     struct nvdp__tensor attention_state;
     /* [T,I or 2I] before the activation, [T,I] after it */
     struct nvdp__tensor inner, activated;
-    float *output_sum, *output_mean, *output_rstd; /* [T,D], [T], [T] */
+    /* [T,D] input of the last LayerNorm of the layer; [T] its mean and inverse deviation */
+    float *output_sum, *output_mean, *output_rstd;
 };
 struct nvdp__pooler {
     float *first, *pooled; /* [B,D] states of the first tokens; act(W first + b) */
     float *inner;          /* [B,D] W first + b, if the derivative of act needs it */
-    float *d_first;        /* [B,D] */
+    float *d_first;        /* [B,D] gradient of `first` */
     /* for a head that ends in a LayerNorm: input [B,D], statistics [B], and zeros [D] */
     float *normed, *mean, *rstd, *zeros;
     int32_t *ends; /* [2B] rows of a BiLSTM's states; a BiLSTM uses only `ends` and `pooled` */
@@ -187,7 +190,7 @@ struct nvdp__bert_cache {
     /* Arrays of layers+1 hidden states, in host memory; [0] is the output of the embeddings. After a training
      * forward, only the last hidden state is readable, and only the inputs of products are kept; in inference,
      * keep_hidden keeps all. */
-    float **hidden;              /* [T,D] */
+    float **hidden;              /* [T,D] per state */
     struct nvdp__tensor *states; /* `hidden` in the type of products */
     struct nvdp__bert_layer_cache *layer;
     struct nvdp__memory memory; /* owner of the arrays in host memory */
@@ -199,9 +202,10 @@ struct nvdp__bert_cache {
     size_t lanes;   /* 0, or the number of threads: see nvdp__bert_lanes() */
     struct nvdp__lane *lane;
     /* in the backward pass */
-    struct nvdp__tensor d_branch, d_wide, d_qkv, d_context; /* [T,D], [T,I or 2I], [T,3D], [T,D] */
-    struct nvdp__tensor d_activated;                        /* [T,I] for a gated inner layer */
-    float *branch; /* [T,D] gradient of a branch of a pre-LN layer */
+    /* [T,D], [T,I or 2I], [T,3D], [T,D] gradients of a branch, the inner layer, qkv and context */
+    struct nvdp__tensor d_branch, d_wide, d_qkv, d_context;
+    struct nvdp__tensor d_activated; /* [T,I] for a gated inner layer */
+    float *branch;                   /* [T,D] gradient of a branch of a pre-LN layer */
     struct nvdp__pooler pooler;
 };
 /* The part of a batch that one thread processes. */

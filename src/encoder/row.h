@@ -98,10 +98,9 @@ struct nvdp__encoder_row {
     bool word_vectors;
     /* true if the backward pass gives per-example gradients (tensor/per_example.h) */
     bool per_example;
-    bool
-        /* true if the encoder can be pretrained as a masked language model: it has a dense pooler and per-example
-         * gradients */
-        masked_lm;
+    /* true if the encoder can be pretrained as a masked language model: it has a dense pooler and per-example
+     * gradients */
+    bool masked_lm;
     bool bf16; /* true if the encoder supports bf16, if its sizes fit */
     /* True if texts have no special tokens and may have no tokens at all. Only the mean pools such texts, and only
      * method word and method sentence use them. */

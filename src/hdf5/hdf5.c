@@ -179,9 +179,8 @@ struct nvdp__h5 {
     char *temporary; /* temporary path of a file being created; NULL if opened for reading */
     int lock;        /* lock on the temporary file, or -1 */
     hid_t id;        /* handle of a file being created, else -1 */
-    struct nvdp__h5_image
-        /* parsed contents; for a file being created, the contents at the last request */
-        *image;
+    /* parsed contents; for a file being created, the contents at the last request */
+    struct nvdp__h5_image *image;
     bool changed;           /* true if the file changed after `image` was parsed */
     struct nvdp__disk disk; /* driver of a file being created */
     struct dataset datasets[OPEN_DATASETS];

@@ -56,7 +56,7 @@ struct nvdp__h5_object { /* A dataset. */
     uint64_t address, bytes;
     /* number of dimensions of a chunk, including the size of a value */
     int sides;
-    uint32_t chunk[NVDP__H5_MAX_RANK]; /* [sides] */
+    uint32_t chunk[NVDP__H5_MAX_RANK]; /* [sides] extent of a chunk in each dimension */
     size_t chunk_bytes;
     bool shuffle, deflate;
     unsigned char fill[8]; /* value of the elements that were never written */

@@ -62,7 +62,7 @@ struct nvdp__dp {
     /* seed of masks, dropout and samples; shared by all processes */
     uint64_t secret;
     struct nvdp__per_example *grads; /* owned; may be NULL */
-    double *norm;                    /* [texts at a time] */
+    double *norm;                    /* [texts at a time] norms of the gradients */
     float *weight;
     /* Numbers of the step's examples in this process: processed, clipped, and left out because the gradient is not
      * finite. */

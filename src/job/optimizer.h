@@ -30,12 +30,12 @@ struct nvdp__optimizer {
     size_t rates;                        /* 0: adamw.lr for all tensors */
     /* members that create sets, and that release sets to 0, so that create may follow again */
     uint64_t steps_taken;
-    float *m, *v;  /* [params->total] */
+    float *m, *v;  /* [params->total] moments of AdamW; m is also the momentum */
     float *anchor; /* [params->total] target of weight decay; NULL stands for 0, and is required
                     * for Muon. The optimizer owns this array. */
     /* The parameters in parts, without frozen tensors; each row of the tracked table is a part. */
     struct nvdp__span *span;
-    double *part; /* [spans] */
+    double *part; /* [spans] sum of squares of each span */
     size_t spans, capacity;
     struct nvdp__matrix *matrix; /* matrices that Muon updates */
     size_t matrices, matrix_capacity;

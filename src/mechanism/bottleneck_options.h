@@ -59,7 +59,7 @@ enum nvdp__vtdp_pool {
 /* Options of the mechanisms without weights (vib-fixed, vib-learned, vtdp; docs/vib.md). */
 struct nvdp__vib_config {
     double sigma;                   /* standard deviation of vib-fixed; default 0.55 */
-    enum nvdp__vtdp_pool vtdp_pool; /* default: last */
+    enum nvdp__vtdp_pool vtdp_pool; /* place of the noise in vtdp; default: last */
 };
 
 /* Options of a bottleneck: the options of NVIB, some of which the mechanisms without weights share (latent_dim,
@@ -68,18 +68,19 @@ struct nvdp__nvib_config {
     size_t latent_dim; /* p; 0: the width of the encoder */
     /* 0: the encoder's number of heads, or the largest divisor of p below it */
     size_t latent_heads;
-    double mu_tau;                         /* default 1 */
-    double stdev_tau;                      /* default 0.1 */
-    double alpha_tau;                      /* default -10 */
-    double prior_alpha;                    /* default 1 */
-    double delta;                          /* 0 in the published GLUE runs, 1 in the NVIB papers */
+    double mu_tau;      /* initial scale of the means; default 1 */
+    double stdev_tau;   /* initial standard deviation; default 0.1 */
+    double alpha_tau;   /* initial shift of the log pseudo-counts; default -10 */
+    double prior_alpha; /* pseudo-count of the prior; default 1 */
+    /* added to the prior per token; 0 in the published GLUE runs, 1 in the NVIB papers */
+    double delta;
     int kappa;                             /* vectors per component; default 1 */
-    enum nvdp_length_policy length_policy; /* default: hidden */
+    enum nvdp_length_policy length_policy; /* visibility of a text's length; default: hidden */
     size_t length; /* L under the hidden policy: the number of tokens to which a text is padded */
     enum nvdp_pool pool;
     enum nvdp__query query;
-    enum nvdp__sample_weights weights; /* default: learned */
-    enum nvdp__row_index row_index;    /* default: none */
+    enum nvdp__sample_weights weights; /* weights of the sample's rows; default: learned */
+    enum nvdp__row_index row_index;    /* use of a row's index; default: none */
     enum nvdp__regularizer regularizer;
     struct nvdp__clip_config clip;
     struct nvdp__vib_config vib;

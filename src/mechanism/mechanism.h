@@ -89,8 +89,8 @@ struct nvdp__sample {
     size_t texts;
     size_t rows;           /* R */
     size_t dim;            /* p */
-    const int32_t *offset; /* [texts+1] */
-    const float *z;        /* [R, p] */
+    const int32_t *offset; /* [texts+1] first row of each text */
+    const float *z;        /* [R, p] vectors */
     const float *log_pi;   /* [R]; NULL for mechanisms without weights */
 };
 /* The results that a mechanism shows. Without noise, only `width` is set. */

@@ -56,7 +56,7 @@ struct nvdp__token_noise {
     struct nvdp__token_place *place;
     int32_t *token, *row;
     double *point, *scratch;
-    float *words; /* [tokens, dim] */
+    float *words; /* [tokens, dim] vectors with noise */
     struct nvdp__memory memory;
 };
 

@@ -14,17 +14,16 @@
 struct entry {
     struct nvdp_option row; /* the row, with parent, place and default filled in */
     void *at;               /* address of the value; NULL for synonyms */
-    struct entry
-        *twin; /* the option of the same name in another kind of work, which has the same value */
-    bool own;  /* true for an option of the program */
+    /* the option of the same name in another kind of work, which has the same value */
+    struct entry *twin;
+    bool own; /* true for an option of the program */
     bool given;
     const char *as; /* the name that the caller used: the option's name or a synonym */
     /* number of the file that gave the option, from 1; 0 if no file gave it */
     size_t source;
     union nvdp__value kept; /* value of a row that fills no struct */
-    union nvdp__value
-        /* the default; if a program's row has no default, the previous value in the struct */
-        fallback;
+    /* the default; if a program's row has no default, the previous value in the struct */
+    union nvdp__value fallback;
     char *text;  /* text of the current value */
     char *usual; /* text of the default */
     /* value from the preset; value from the preset that is being read; NULL if there is none */

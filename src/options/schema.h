@@ -98,8 +98,8 @@ extern const struct nvdp__preset nvdp__policies[]; /* the policies of gates, in 
 enum { NVDP__CONFIG_PARTS = 5 };
 struct nvdp__kind {
     const char *name; /* such as "text-privacy" */
-    const struct nvdp__schema
-        *part[NVDP__CONFIG_PARTS]; /* schemas whose options are joined; ended by NULL */
+    /* schemas whose options are joined; ended by NULL */
+    const struct nvdp__schema *part[NVDP__CONFIG_PARTS];
 };
 #define KIND(name) extern const struct nvdp__kind nvdp__kind_##name;
 #include "options/kinds.inc"

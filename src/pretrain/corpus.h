@@ -11,7 +11,7 @@ struct nvdp__piece_table {
     size_t count;
     int32_t cls, sep, mask;
     unsigned char *continues; /* [count] true if the piece continues a word ("##...") */
-    unsigned char *special;   /* [count] */
+    unsigned char *special;   /* [count] true for a special token */
     int32_t *ordinary;        /* [ordinary_count] ids of all pieces except the special tokens */
     size_t ordinary_count;
 };

@@ -11,7 +11,7 @@
 struct nvdp__mlm_options {
     const char *model;       /* directory of a model with a masked-LM head */
     const char *text_list;   /* list of files as given; split into `text` */
-    const char *const *text; /* [texts] */
+    const char *const *text; /* [texts] paths of the texts */
     size_t texts;
     size_t length, batch;
     double mask_prob;

@@ -81,7 +81,7 @@ struct nvdp__masker {
     /* for texts of up to `longest` tokens */
     size_t longest;
     int32_t *unit;        /* [longest] first token of each unit, which is a token or a word */
-    unsigned char *drawn; /* [longest] */
+    unsigned char *drawn; /* [longest] true for a drawn token */
 };
 
 /* Create the structs; the caller releases both, also if creating them failed. */

@@ -57,7 +57,7 @@ struct nvdp__pretrain_model {
     struct nvdp__bert_cache cache;
     struct nvdp__arena arena;
     enum nvdp__objective objective;
-    float *d_last; /* [tokens, D] */
+    float *d_last; /* [tokens, D] gradient of the last hidden states */
     double *nll;   /* host [masked], nats */
     int32_t *best; /* host [masked], predicted tokens */
     bool training;
@@ -137,19 +137,20 @@ struct nvdp__privatizer {
     struct nvdp__device dev;
     enum nvdp__objective objective;
     const struct nvdp__piece_table *pieces;
-    const float *table; /* [pieces, D] */
+    const float *table; /* [pieces, D] word embeddings */
     struct nvdp_sanitizer *sanitizer;
     /* mechanism that draws tokens: the sanitizer's dchi, or `nearest` for laplace */
     struct nvdp_dchi *tokens;
     struct nvdp_dchi *nearest;
     int32_t unknown;
     size_t dim;
-    size_t *offset;              /* [texts DRAWS + 1] first of the tokens below, per text */
-    int32_t *token;              /* [tokens or masked DRAWS] row in the sanitizer's table */
-    int32_t *row;                /* [tokens] row of the batch */
-    bool *left;                  /* [masked] true if masking left the token unchanged */
-    double *points;              /* for laplace: [tokens, D] */
-    float *words;                /* for laplace: [tokens, D] */
+    size_t *offset; /* [texts DRAWS + 1] first of the tokens below, per text */
+    int32_t *token; /* [tokens or masked DRAWS] row in the sanitizer's table */
+    int32_t *row;   /* [tokens] row of the batch */
+    bool *left;     /* [masked] true if masking left the token unchanged */
+    double *points; /* for laplace: [tokens, D] vectors with noise, in double */
+    /* for laplace: [tokens, D] vectors with noise, the input of the model */
+    float *words;
     struct nvdp__masked targets; /* `row` is not owned */
     struct nvdp__memory memory;
     struct nvdp__dchi_scratch scratch;

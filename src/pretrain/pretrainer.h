@@ -26,7 +26,7 @@ extern const char *const nvdp__objective_names[], *const nvdp__start_names[],
 /* The plain struct that the table of pretraining_options.c fills and describes. */
 struct nvdp__pretrain_options {
     const char *text_list, *eval_text_list;     /* lists as given; split into the lists below */
-    const char *const *text, *const *eval_text; /* [texts], [eval_texts] */
+    const char *const *text, *const *eval_text; /* [texts], [eval_texts] paths of the texts */
     size_t texts, eval_texts;
     const char *out, *init, *vocab, *cache, *arch;
     const char *plant; /* file of secrets; NULL if there is none */

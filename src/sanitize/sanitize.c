@@ -183,7 +183,7 @@ struct sanitize {
     struct nvdp__table_chunks *input; /* input of the current pass over a file */
     /* rows of one chunk */
     struct chunk {
-        struct nvdp__field *field; /* [rows][columns] */
+        struct nvdp__field *field; /* [rows][columns] the fields */
         struct nvdp__field *bytes; /* [rows] bytes of each row as in the file */
         size_t rows, field_capacity, bytes_capacity;
         uint64_t row; /* index of the row in the file */

@@ -88,8 +88,8 @@ struct nvdp__text_batch {
         struct nvdp__field text;     /* input text */
         struct nvdp_token_list list; /* tokens of the input text */
         char *out;                   /* output text */
-    } * item;                        /* [capacity] */
-    size_t *offset;                  /* [texts + 1] */
+    } * item;                        /* [capacity] the texts of the batch */
+    size_t *offset;                  /* [texts + 1] first token of each text */
     int32_t *token, *drawn;          /* [offset[texts]] tokens of the input, and of the output */
     size_t offset_capacity, token_capacity, drawn_capacity;
 };
@@ -148,9 +148,8 @@ struct nvdp__sanitized {
     /* "compared" if the public texts were compared with the private texts, "declared" if the owner declares that
      * they were chosen independently; NULL if there are no public texts. */
     const char *public;
-    const char
-        /* name of the file of public texts that chose the sensitive tokens; NULL if there is none */
-        *sensitive_from;
+    /* name of the file of public texts that chose the sensitive tokens; NULL if there is none */
+    const char *sensitive_from;
     /* share w of the vocabulary that is sensitive; NaN if the tokens come from a list */
     double rare;
     char table[NVDP__DIGEST_HEX], sensitive[NVDP__DIGEST_HEX]; /* digests of the vectors and V_S */

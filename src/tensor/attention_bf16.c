@@ -14,14 +14,14 @@ _Static_assert((int)NVDP__LINE == (int)NVDP__BF16_LANES,
 /* A thread's scratch buffers for QUERIES queries and n_k keys, rounded up to whole vectors (ld). */
 struct scratch {
     enum nvdp__bf16_unit unit; /* kind of instructions for the products */
-    float *scores, *d_scores;  /* [QUERIES, ld] */
+    float *scores, *d_scores;  /* [QUERIES, ld] scores; gradients of the scores */
     nvdp__bf16 *rows, *kept;   /* [QUERIES, ld] rounded to bfloat16: p or ds; p after dropout */
     uint32_t *pairs, *columns; /* [QUERIES/2, ld] packed, [ld, QUERIES/2] transposed */
-    uint32_t *key_t, *value_t; /* [dim/2, ld] */
-    uint32_t *key_or_value;    /* [ld/2, dim] */
-    uint32_t *query, *d_out;   /* [QUERIES/2, dim] */
-    float *product;            /* [QUERIES, dim] */
-    float *d_key, *d_value;    /* [ld, dim] */
+    uint32_t *key_t, *value_t; /* [dim/2, ld] packed, transposed keys and values */
+    uint32_t *key_or_value;    /* [ld/2, dim] packed keys or values */
+    uint32_t *query, *d_out;   /* [QUERIES/2, dim] packed queries and output gradients */
+    float *product;            /* [QUERIES, dim] result of a product */
+    float *d_key, *d_value;    /* [ld, dim] gradients of keys and values */
 };
 
 /* Assigns the scratch buffers from `base`, or only counts if base is NULL. Returns the number of

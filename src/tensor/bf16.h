@@ -106,7 +106,7 @@ enum { NVDP__BF16_LANES = 16 };
 struct nvdp__bf16_product {
     size_t m, n, k;
     bool add;
-    const nvdp__bf16 *a; /* [m, k] */
+    const nvdp__bf16 *a; /* [m, k] left operand */
     size_t lda;          /* elements from row to row, an even number */
     const uint32_t *b;   /* [ceil(k/2), n] words */
     size_t ldb;

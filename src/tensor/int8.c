@@ -17,8 +17,8 @@ struct quantized {
     struct nvdp__memory memory; /* owner of the arrays */
     const float *weight;
     uint64_t version;
-    int8_t *q;    /* [out, in] */
-    float *scale; /* [out] */
+    int8_t *q;    /* [out, in] quantized weight */
+    float *scale; /* [out] scale of each output */
     float *sum;   /* [out] scale sum_k q */
 };
 
@@ -34,8 +34,8 @@ struct nvdp__int8 {
     struct shared *shared;
     bool lane;
     struct nvdp__bf16_engine *products;
-    uint8_t *u;    /* [CHUNK, widest in] */
-    int32_t *sums; /* [CHUNK, widest out] */
+    uint8_t *u;    /* [CHUNK, widest in] quantized rows */
+    int32_t *sums; /* [CHUNK, widest out] sums of products */
     size_t widest_u, widest_sums;
     float min[CHUNK], step[CHUNK];
 };

@@ -28,7 +28,7 @@ struct nvdp__small_product {
     const float *a;
     size_t a_row,
         a_col;      /* element (i, l) of A is a[i * a_row + l * a_col], so A may be transposed */
-    const float *b; /* [k, n] */
+    const float *b; /* [k, n] right operand */
     size_t ldb;     /* elements from row to row */
     float *c;
     size_t ldc;

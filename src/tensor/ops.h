@@ -47,8 +47,8 @@ struct nvdp__linear {
     const int32_t *offset;
     /* padded scratch memory that is free at this point and may hold dy for per_example.h; NULL if there is none */
     void *keep;
-    const struct nvdp__recompute
-        *recompute; /* how per_example.h recomputes x; NULL if x stays in memory */
+    /* how per_example.h recomputes x; NULL if x stays in memory */
+    const struct nvdp__recompute *recompute;
 };
 /* Recomputes y = act(layer(x)). x and the layer's weights stay in memory; y is a scratch buffer. */
 struct nvdp__recompute {
@@ -124,7 +124,7 @@ void nvdp__gated_backward(const struct nvdp__device *dev, enum nvdp__act act,
 
 struct nvdp__norm {
     float eps;
-    const float *gamma, *beta; /* [dim] */
+    const float *gamma, *beta; /* [dim] scale and shift of LayerNorm */
     /* [dim] the backward pass adds to these gradients; dbeta is NULL if not computed */
     float *dgamma, *dbeta;
     float *mean, *rstd;           /* [rows] kept for the backward pass */
@@ -215,7 +215,7 @@ static inline bool nvdp__attention_fits_bf16(size_t head_dim) {
 /* ---- embeddings and rows (rows.c) ---- */
 
 struct nvdp__embedding {
-    const int32_t *ids, *positions, *types; /* [rows] */
+    const int32_t *ids, *positions, *types; /* [rows] indices into the three tables */
     /* tables [.., dim], or the gradients of the tables; `type` is NULL if there is no such table, `position` is NULL
      * if there is no gradient */
     float *word, *position, *type;
@@ -271,9 +271,8 @@ struct nvdp__steps {
     int32_t *first; /* [count+1] position t has the rows first[t]..first[t+1] */
     int32_t *row;   /* [rows] row in the batch */
     int32_t *place; /* [rows] the inverse of `row` */
-    int32_t
-        /* [rows] row, in [2 rows, H], of the previous step in each direction; -1 if there is no previous step */
-        *before[2];
+    /* [rows] row, in [2 rows, H], of the previous step in each direction; -1 if there is no previous step */
+    int32_t *before[2];
     int32_t *next; /* [count+1] scratch buffer */
 };
 /* Takes the arrays from the arena. */

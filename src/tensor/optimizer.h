@@ -52,7 +52,7 @@ double nvdp__spans_sum_squares(const struct nvdp__device *dev, size_t spans,
 
 struct nvdp__muon {
     double lr, momentum, weight_decay;
-    double grad_scale; /* clipping factor of g */
+    double grad_scale; /* factor by which clipping scales the gradient g */
 };
 
 /* A weight matrix in the parameter vector. */

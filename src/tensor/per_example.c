@@ -46,8 +46,9 @@ struct nvdp__per_example {
     size_t records, max_records;
     float *store; /* output gradients, and gradients of vectors */
     size_t used, floats;
-    double *square, *excess, *rounding; /* [max_texts] */
-    float *scratch;                     /* [threads, each] */
+    /* [max_texts] squared norms, and upper bounds of their errors */
+    double *square, *excess, *rounding;
+    float *scratch; /* [threads, each] scratch buffers */
     size_t each;
     const char *fault;
     /* [total] gradients of the parameters; NULL after the check that the gradients are zero */
@@ -63,10 +64,10 @@ static size_t whole_lines(size_t n) {
 
 /* The parts of a thread's scratch memory. */
 struct scratch {
-    float *gram[2]; /* [L, L] */
+    float *gram[2]; /* [L, L] inner products of rows */
     float *wide[2]; /* [L, W]; the first buffer also holds packed words */
     nvdp__bf16 *rounded;
-    float *panel; /* [PANEL, W] */
+    float *panel; /* [PANEL, W] a block of dW */
 };
 
 static size_t scratch_floats(size_t longest, size_t widest) {

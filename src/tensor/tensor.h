@@ -178,8 +178,8 @@ struct nvdp__params {
     struct nvdp__param *entry;
     size_t end;   /* end of the last declared tensor, in floats */
     size_t total; /* floats, including padding between tensors */
-    float *value; /* [total] */
-    float *grad;  /* [total]; NULL for inference */
+    float *value; /* [total] values of the parameters */
+    float *grad;  /* [total] gradients of the parameters; NULL for inference */
     /* use of the first NVDP__PARAM_ROWS table; NULL if there is no such table, or for inference */
     struct nvdp__row_use *use;
     /* Called during a backward pass when the gradients from grad[from] on are complete; NULL if

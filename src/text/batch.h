@@ -10,9 +10,9 @@ struct nvdp__batch {
     size_t texts, tokens, longest, text_capacity, token_capacity;
     /* owner of the arrays; empty in a part of a batch, which shares the arrays */
     struct nvdp__memory memory;
-    int32_t *offset;    /* [texts+1] */
-    int32_t *ids;       /* [tokens] */
-    int32_t *types;     /* [tokens] */
+    int32_t *offset;    /* [texts+1] first token of each text */
+    int32_t *ids;       /* [tokens] token ids */
+    int32_t *types;     /* [tokens] token types, 0 or 1 */
     int32_t *positions; /* [tokens] position within the text, from 0 */
     float *label;       /* [texts]; NaN if the text has no label */
     /* [texts] the text's index in the data set, which identifies the text for random streams */
@@ -21,7 +21,7 @@ struct nvdp__batch {
      * words (-2: unknown). */
     size_t tagged;
     int32_t *tag_row;      /* [tagged] index of the token in the batch */
-    float *tag;            /* [tagged] */
+    float *tag;            /* [tagged] class of the word */
     int32_t *tag_offset;   /* [texts+1] first of each text's entries in tag_row and tag */
     enum nvdp_split split; /* split of the data set; split and key identify a text */
     /* [tokens, D] vectors that replace the word embeddings of ids, not owned; NULL if there are

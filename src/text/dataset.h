@@ -27,9 +27,8 @@
  * four members, adds the public texts, compares the private texts, checks the result, and releases the struct. */
 struct nvdp__public_texts {
     struct nvdp_context *ctx;
-    const struct nvdp_tokenizer
-        /* tokenizer of the model that reads the texts; NULL if no model reads them */
-        *tokenizer;
+    /* tokenizer of the model that reads the texts; NULL if no model reads them */
+    const struct nvdp_tokenizer *tokenizer;
     size_t max_length; /* max length of a text for this model, in tokens */
     const char *path;  /* path of the public texts, for the message; must outlive the struct */
     struct nvdp__strings keys;
@@ -94,9 +93,8 @@ struct nvdp__dataset_storage {
     const char **
         /* [count] the labels as strings, for NVDP__LABELS_AS_TEXT, in one block; else NULL */
         answer;
-    size_t
-        /* number of labels after those of task.classes: tags that the model cannot predict */
-        more_labels;
+    /* number of labels after those of task.classes: tags that the model cannot predict */
+    size_t more_labels;
     bool *cut; /* [count] true if the text was truncated */
     /* [count] group whose texts stay together in cross validation; NULL if each text is a group */
     size_t *group;

@@ -50,9 +50,8 @@ struct nvdp__normalization {
     bool lower_case;
     bool strip_accents;
     bool chinese_characters; /* true if each ideograph becomes a word */
-    bool
-        /* true for the rules published with BERT: a capital sigma that ends a word becomes a final sigma */
-        published;
+    /* true for the rules published with BERT: a capital sigma that ends a word becomes a final sigma */
+    bool published;
 };
 
 /* A growing list of code points. */

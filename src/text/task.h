@@ -114,9 +114,8 @@ struct nvdp__tsv {
     struct nvdp__field object; /* bytes of the current JSON object */
     /* true if the objects are in an array; true if the end of the array was read */
     bool array, closed;
-    bool
-        /* true if empty lines are rows, as in a TSV file of one column; to be set after opening */
-        blank_rows;
+    /* true if empty lines are rows, as in a TSV file of one column; to be set after opening */
+    bool blank_rows;
     bool header_is_row;     /* true if the line with the names is also the first row */
     bool quoted;            /* true if a quoted field was found */
     bool needs_quotes;      /* true if a field was found that can only be written in quotes */
@@ -145,9 +144,8 @@ struct nvdp__table_chunks {
     struct nvdp_context *ctx;
     /* the current row; its fields are valid until nvdp__table_chunks_read() */
     struct nvdp__tsv tsv;
-    struct nvdp__field
-        /* bytes of the row in the file, without LF or CRLF; for JSON, bytes of the object */
-        row;
+    /* bytes of the row in the file, without LF or CRLF; for JSON, bytes of the object */
+    struct nvdp__field row;
     uint64_t read;             /* number of bytes so far */
     bool quiet;                /* true to record no errors of rows */
     struct nvdp__input *input; /* NULL if the bytes are in memory, which the caller owns */

@@ -163,7 +163,7 @@ struct nvdp__added_token {
 
 /* The added tokens. The caller sets the struct to zero and releases it with nvdp__added_release(). */
 struct nvdp__added {
-    struct nvdp__added_token *token; /* [count] */
+    struct nvdp__added_token *token; /* [count] the tokens */
     size_t count, capacity;
     size_t normalized; /* number of tokens that are normalized */
     /* by `normalized`: true for the bytes with which names begin; and the byte, if there is only one */
@@ -205,9 +205,8 @@ struct nvdp_tokenizer {
     /* true if no special tokens stand around a text, and a pair is one text after the other */
     bool bare;
     int32_t dropped; /* with `bare`: the token that texts lose; -1 if there is none */
-    size_t
-        /* with `bare`: a text is cut to this many characters per token of the max length; 0 if it is not cut */
-        characters;
+    /* with `bare`: a text is cut to this many characters per token of the max length; 0 if it is not cut */
+    size_t characters;
     /* For [CLS] a [SEP], or [CLS] a, `separators` times [SEP], b [SEP]. With `bare` and `words`, 0 means that the
      * vocabulary has no [SEP]. */
     size_t separators;

@@ -28,10 +28,10 @@ struct nvdp__class {
     const char *name;  /* the name that is written; NULL at the end of the table */
     const char *names; /* all names, each between spaces, without "Fast" at the end */
     const char *types; /* the model_types that have this class, each between spaces */
-    const char
-        *usual[NVDP__NAMES]; /* the default names of special tokens; NULL if there is no default */
-    bool backend;            /* true if only tokenizer.json is used */
-    bool bare;               /* true if no special tokens stand around a text */
+    /* the default names of special tokens; NULL if there is no default */
+    const char *usual[NVDP__NAMES];
+    bool backend; /* true if only tokenizer.json is used */
+    bool bare;    /* true if no special tokens stand around a text */
     /* true if texts lose their unknown tokens, and are first cut by their number of characters */
     bool model2vec;
     /* true if the class applies only when a file states the class or the model_type */
@@ -40,9 +40,8 @@ struct nvdp__class {
     size_t separators;       /* as in struct nvdp_tokenizer */
     bool types_of_pair;
     const char *wanted; /* the vocabularies of the class, for messages */
-    enum nvdp__tokenizer_file
-        /* the vocabulary that is read if there is no tokenizer.json, unless `backend` */
-        vocabulary;
+    /* the vocabulary that is read if there is no tokenizer.json, unless `backend` */
+    enum nvdp__tokenizer_file vocabulary;
     /* Makes the pieces, the model and the rules; NULL if the type of the model in tokenizer.json selects the
      * function */
     nvdp_status (*make)(struct nvdp__maker *m);

@@ -21,7 +21,7 @@ struct nvdp__unigram {
     int32_t byte[NVDP__BYTE_VALUES]; /* pieces of single bytes; NO_PIECE if there is none */
     /* The trie. The children of a node are adjacent: node i has the children child[i] to child[i + 1] - 1. Node 0 is
      * the root. */
-    uint32_t *child;      /* [nodes + 1] */
+    uint32_t *child;      /* [nodes + 1] first child of each node */
     int32_t *id;          /* [nodes] the piece that ends at a node; NO_PIECE if none does */
     unsigned char *label; /* [nodes] the last byte of the string of a node */
     size_t nodes;

@@ -32,7 +32,7 @@ struct nvdp__vector_rows {
     struct nvdp_context *ctx;
     size_t count, dim;
     const void **at;     /* [count] the numbers of each row */
-    unsigned char *form; /* [count] */
+    unsigned char *form; /* [count] form of each row */
     size_t at_capacity, form_capacity;
     struct nvdp__pool pool; /* memory of the rows */
 };

@@ -248,15 +248,15 @@ struct trainer {
     struct nvdp__memory memory;
     int32_t *symbol;
     size_t symbols;
-    size_t *start;    /* [words] */
-    uint32_t *length; /* [words] */
+    size_t *start;    /* [words] first piece of each word */
+    uint32_t *length; /* [words] number of pieces of each word */
     struct pair *pair;
     size_t pairs, pair_capacity;
     struct nvdp__strings keys; /* keys of the pairs */
     struct node *node;         /* node 0 is the null node */
     size_t nodes, node_capacity;
-    struct nvdp__heap_item
-        *heap; /* pairs by decreasing count at insertion, then by left and right piece */
+    /* pairs by decreasing count at insertion, then by left and right piece */
+    struct nvdp__heap_item *heap;
     size_t heaped, heap_capacity;
     uint32_t *enlarged; /* pairs that the current merge makes more frequent */
     size_t enlarged_count, enlarged_capacity;

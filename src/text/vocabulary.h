@@ -80,7 +80,7 @@ nvdp_status nvdp__vocabulary_text(struct nvdp_context *ctx, const struct nvdp__s
 struct nvdp__word_counts {
     struct nvdp_context *ctx;
     struct nvdp__strings words;
-    uint64_t *times; /* [words.count] */
+    uint64_t *times; /* [words.count] count of each word */
     size_t capacity;
 };
 nvdp_status nvdp__word_counts_add(struct nvdp__word_counts *counts, const char *word, size_t size,

@@ -368,7 +368,7 @@ struct block {
     size_t text_capacity;
     /* `whole` is the number of rows that are parsed; `lines` includes empty lines */
     size_t rows, whole, bytes, lines;
-    struct text_row *row; /* [capacity] */
+    struct text_row *row; /* [capacity] the lines */
     double *numbers;      /* [capacity, dim] numbers of rows that are doubles */
 };
 
@@ -380,8 +380,8 @@ struct blocks {
     size_t line;     /* number of lines before the next block */
     struct block block[3];
     /* scratch buffers of each thread */
-    uint64_t *digits;        /* [threads, dim] */
-    unsigned char *decimals; /* [threads, dim] */
+    uint64_t *digits;        /* [threads, dim] digits of the numbers of a line */
+    unsigned char *decimals; /* [threads, dim] number of decimals of each number */
     const char **stop;       /* [threads, dim + 1] ends of the fields of a line */
 };
 
