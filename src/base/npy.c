@@ -1,4 +1,4 @@
-/* Reads the header of NPY arrays.  Layout: \x93NUMPY, version (two bytes), length of the header (u16 in 1.0,
+/* Reads and writes the header of NPY arrays.  Layout: \x93NUMPY, version (two bytes), length of the header (u16 in 1.0,
  * u32 in 2.0), the header, the values.  The header is a Python dictionary with exactly three keys in any order,
  * followed by blanks and a line end:
  *
@@ -137,4 +137,18 @@ nvdp_status nvdp__npy_parse(struct nvdp_context *ctx, const char *path, const ch
     h.bytes = size - start - length;
     *out = h;
     return NVDP_OK;
+}
+
+void nvdp__npy_put_head(char to[NVDP__NPY_HEAD], const char *descr, size_t rows, size_t width) {
+    char shape[48];
+    nvdp__snprintf(shape, sizeof shape, width > 0 ? "%zu, %zu" : "%zu,", rows, width);
+    memset(to, ' ', NVDP__NPY_HEAD);
+    memcpy(to, "\x93NUMPY\1\0", MAGIC + 2);
+    to[MAGIC + 2] = NVDP__NPY_HEAD - 10;
+    to[MAGIC + 3] = '\0';
+    const int n =
+        nvdp__snprintf(to + 10, NVDP__NPY_HEAD - 10,
+                       "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, shape);
+    to[10 + n] = ' '; /* in place of the terminator */
+    to[NVDP__NPY_HEAD - 1] = '\n';
 }

@@ -1,4 +1,5 @@
-/* The header of an array in the NPY format, versions 1.0 and 2.0, as numpy.save writes it. */
+/* The header of an array in the NPY format: versions 1.0 and 2.0 are read, and version 1.0 is written, as numpy.save
+ * does. */
 #ifndef NVDP_SRC_BASE_NPY_H
 #define NVDP_SRC_BASE_NPY_H
 
@@ -26,5 +27,9 @@ nvdp_status nvdp__npy_parse(struct nvdp_context *ctx, const char *path, const ch
                             size_t size, struct nvdp__npy *out);
 /* Always fails: the message has `what`, which was expected, and the header's text from `at` on, which was found. */
 nvdp_status nvdp__npy_expected(const struct nvdp__npy *h, const char *at, const char *what);
+
+/* Writes the header of values of a type such as "<f4", [rows, width], or [rows] if width is 0. */
+enum { NVDP__NPY_HEAD = 128 };
+void nvdp__npy_put_head(char to[NVDP__NPY_HEAD], const char *descr, size_t rows, size_t width);
 
 #endif

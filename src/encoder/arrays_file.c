@@ -5,8 +5,10 @@
  * formats and the functions. */
 #include "encoder/arrays_file.h"
 #include "base/file.h"
+#include "base/npy.h"
 #include "base/own.h"
 #include "base/parquet.h"
+#include "base/zip.h"
 #include "encoder/checkpoint.h"
 #include "encoder/safetensors.h"
 
@@ -158,109 +160,52 @@ static nvdp_status safetensors_begin(struct nvdp__arrays *file) {
     return put(file, 0, size, header);
 }
 
-/* --- NumPy: an NPY file, or a ZIP file of uncompressed NPY files (APPNOTE.TXT 6.3.10) --- */
-
-enum { NPY_HEAD = 128, LOCAL = 30 + 20, CENTRAL = 46 + 28, WIDE16 = 0xffff };
-enum { VERSION = 45 /* first version with 64-bit sizes */, DAY = 1 << 5 | 1 /* 1980-01-01 */ };
-static const uint64_t WIDE32 = UINT32_MAX; /* marks a number that is stored in the extra field */
+/* --- NumPy: an NPY file, or a ZIP file of uncompressed NPY files --- */
 
 static nvdp_status put_npy_head(struct nvdp__arrays *file, struct array *a) {
-    char head[NPY_HEAD + 1] = "\x93NUMPY\1", *dictionary = head + 10;
-    head[8] = NPY_HEAD - 10;
-    const int n = a->width > 0
-                      ? nvdp__snprintf(dictionary, NPY_HEAD - 10,
-                                       "{'descr': '%s', 'fortran_order': False, 'shape': (%zu, "
-                                       "%zu), }",
-                                       a->type == NVDP__H5_I64 ? "<i8" : "<f4", a->rows, a->width)
-                      : nvdp__snprintf(dictionary, NPY_HEAD - 10,
-                                       "{'descr': '%s', 'fortran_order': False, 'shape': (%zu,), }",
-                                       a->type == NVDP__H5_I64 ? "<i8" : "<f4", a->rows);
-    memset(dictionary + n, ' ', (size_t)(NPY_HEAD - 11 - n));
-    head[NPY_HEAD - 1] = '\n';
-    a->checksum = (uint32_t)crc32_z(0, (const unsigned char *)head, NPY_HEAD);
-    return put(file, a->start - NPY_HEAD, NPY_HEAD, head);
+    char head[NVDP__NPY_HEAD];
+    nvdp__npy_put_head(head, a->type == NVDP__H5_I64 ? "<i8" : "<f4", a->rows, a->width);
+    a->checksum = (uint32_t)crc32_z(0, (const unsigned char *)head, sizeof head);
+    return put(file, a->start - sizeof head, sizeof head, head);
 }
 
 static nvdp_status npy_begin(struct nvdp__arrays *file) {
-    file->array[0].start = NPY_HEAD;
+    file->array[0].start = NVDP__NPY_HEAD;
     return put_npy_head(file, file->array);
-}
-
-/* Appends numbers, least significant byte first. */
-struct number {
-    size_t bytes;
-    uint64_t value;
-};
-static unsigned char *put_numbers(unsigned char *to, const struct number *number) {
-    for (; number->bytes > 0; number++)
-        for (size_t i = 0; i < number->bytes; i++)
-            *to++ = (unsigned char)(number->value >> 8 * i);
-    return to;
-}
-#define NUMBERS(to, ...) put_numbers(to, (const struct number[]){__VA_ARGS__, {0, 0}})
-
-static size_t member_name(const struct array *a, char name[NAME_SIZE + 4]) {
-    return (size_t)nvdp__snprintf(name, NAME_SIZE + 4, "%s.npy", a->name);
-}
-
-/* Writes the header before a member. */
-static nvdp_status put_local(struct nvdp__arrays *file, const struct array *a) {
-    unsigned char bytes[LOCAL + NAME_SIZE + 4];
-    char name[NAME_SIZE + 4];
-    const size_t n = member_name(a, name);
-    const uint64_t size = NPY_HEAD + a->bytes;
-    unsigned char *at =
-        NUMBERS(bytes, {4, 0x04034b50}, {2, VERSION}, {2, 0}, {2, 0}, {2, 0}, {2, DAY},
-                {4, a->checksum}, {4, WIDE32}, {4, WIDE32}, {2, n}, {2, 20});
-    memcpy(at, name, n);
-    at = NUMBERS(at + n, {2, 1}, {2, 16}, {8, size}, {8, size});
-    return put(file, a->local, (size_t)(at - bytes), bytes);
-}
-
-/* Writes the entry of a member in the list at the end of the file, at *end, and moves *end to the first byte after
- * the entry. */
-static nvdp_status put_central(struct nvdp__arrays *file, const struct array *a, uint64_t *end) {
-    unsigned char bytes[CENTRAL + NAME_SIZE + 4];
-    char name[NAME_SIZE + 4];
-    const size_t n = member_name(a, name);
-    const uint64_t size = NPY_HEAD + a->bytes;
-    unsigned char *at = NUMBERS(bytes, {4, 0x02014b50}, {2, VERSION}, {2, VERSION}, {2, 0}, {2, 0},
-                                {2, 0}, {2, DAY}, {4, a->checksum}, {4, WIDE32}, {4, WIDE32},
-                                {2, n}, {2, 28}, {2, 0}, {2, 0}, {2, 0}, {4, 0}, {4, WIDE32});
-    memcpy(at, name, n);
-    at = NUMBERS(at + n, {2, 1}, {2, 24}, {8, size}, {8, size}, {8, a->local});
-    const uint64_t where = *end;
-    *end += (uint64_t)(at - bytes);
-    return put(file, where, (size_t)(at - bytes), bytes);
 }
 
 static nvdp_status npz_begin(struct nvdp__arrays *file) {
     uint64_t at = 0;
     for (struct array *a = file->array; a < file->array + file->count; a++) {
         a->local = at;
-        a->start = at + LOCAL + strlen(a->name) + strlen(".npy") + NPY_HEAD;
+        a->start = at + NVDP__ZIP_LOCAL + strlen(a->name) + strlen(".npy") + NVDP__NPY_HEAD;
         at = a->start + a->bytes;
         NVDP_TRY(put_npy_head(file, a));
     }
     return NVDP_OK;
 }
 
+/* Writes the headers in front of the members, their list and the end of the archive. */
 static nvdp_status npz_commit(struct nvdp__arrays *file) {
-    unsigned char bytes[56 + 20 + 22];
-    const struct array *last = &file->array[file->count - 1];
-    const uint64_t list = last->start + last->bytes;
+    char name[NAME_SIZE + 4];
+    unsigned char local[NVDP__ZIP_LOCAL + sizeof name], listed[NVDP__ZIP_LISTED + sizeof name],
+        last[NVDP__ZIP_END];
+    const uint64_t list = file->array[file->count - 1].start + file->array[file->count - 1].bytes;
     uint64_t end = list;
     for (const struct array *a = file->array; a < file->array + file->count; a++) {
-        NVDP_TRY(put_local(file, a));
-        NVDP_TRY(put_central(file, a, &end));
+        const struct nvdp__zip_member member = {
+            .name = name,
+            .length = (size_t)nvdp__snprintf(name, sizeof name, "%s.npy", a->name),
+            .size = NVDP__NPY_HEAD + a->bytes,
+            .local = a->local,
+            .checksum = a->checksum};
+        NVDP_TRY(put(file, a->local, nvdp__zip_put_local(local, &member), local));
+        const size_t size = nvdp__zip_put_listed(listed, &member);
+        NVDP_TRY(put(file, end, size, listed));
+        end += size;
     }
-    NUMBERS(bytes, {4, 0x06064b50}, {8, 44}, {2, VERSION}, {2, VERSION}, {4, 0}, {4, 0},
-            /* the position of the list: */
-            {8, file->count}, {8, file->count}, {8, end - list}, {8, list}, {4, 0x07064b50}, {4, 0},
-            {8, end}, {4, 1}, /* the end record: */
-            {4, 0x06054b50}, {2, 0}, {2, 0}, {2, WIDE16}, {2, WIDE16}, {4, WIDE32}, {4, WIDE32},
-            {2, 0});
-    NVDP_TRY(put(file, end, sizeof bytes, bytes));
+    nvdp__zip_put_end(last, file->count, list, end);
+    NVDP_TRY(put(file, end, sizeof last, last));
     return commit_output(file);
 }
 

@@ -4,25 +4,19 @@
  * pickle. */
 #include "base/array.h"
 #include "base/file.h"
+#include "base/zip.h"
 #include "encoder/checkpoint.h"
 #include "encoder/safetensors.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { PICKLE_LIMIT = 1 << 22, NAME_SHOWN = 100 };
+enum { PICKLE_LIMIT = 1 << 22, NAME_SHOWN = 100, SMALLEST = 22 /* an empty archive */ };
 
 /* A string in the mapped file. */
 struct text {
     const char *at;
     size_t length;
-};
-
-/* An entry of the zip archive. */
-struct entry {
-    struct text name;
-    uint64_t size, offset; /* bytes of the entry; offset of the entry's local header */
-    bool plain;            /* true if the entry is neither compressed nor encrypted */
 };
 
 enum kind { MARK, NONE, NUMBER, TEXT, TUPLE, DICT, GLOBAL, STORAGE, TENSOR };
@@ -60,9 +54,9 @@ struct nvdp__torch_file {
     const char *path;
     unsigned char *map;
     size_t size;
-    struct entry *entry; /* sorted by name */
-    size_t entries;
-    struct text prefix; /* common prefix of all names: "archive/" */
+    struct nvdp__zip zip;
+    struct nvdp__zip_member *entry; /* sorted by name */
+    struct text prefix;             /* common prefix of all names: "archive/" */
     /* the pickle, and the machine that reads it */
     struct text pickle;
     size_t at, op; /* position of the next byte, and of the current opcode */
@@ -113,111 +107,30 @@ static int compare_text(struct text a, struct text b) {
     return order != 0 ? order : (a.length > b.length) - (a.length < b.length);
 }
 
-/* ---- the zip archive, whose directory is at the end of the file (APPNOTE.TXT, 4.3) ---- */
+/* ---- the zip archive ---- */
 
-enum {
-    END_SIZE = 22,
-    END64_SIZE = 56,
-    LOCATOR_SIZE = 20,
-    CENTRAL_SIZE = 46,
-    LOCAL_SIZE = 30,
-    COMMENT_LIMIT = 65535
-};
-static const uint32_t END = 0x06054b50, END64 = 0x06064b50, LOCATOR = 0x07064b50,
-                      CENTRAL = 0x02014b50, LOCAL = 0x04034b50;
-
-static uint64_t little(const unsigned char *bytes, int count) {
-    uint64_t value = 0;
-    for (int i = count; i-- > 0;)
-        value = value << 8 | bytes[i];
-    return value;
-}
-
-/* Returns true if the file has `size` bytes from `offset` on, and they begin with `signature`. */
-static bool has_record(const struct nvdp__torch_file *file, uint64_t offset, size_t size,
-                       uint32_t signature) {
-    return offset <= file->size && file->size - offset >= size &&
-           little(file->map + offset, 4) == signature;
-}
-
-/* Finds the offset and the number of entries of the directory. */
-static nvdp_status find_directory(const struct nvdp__torch_file *file, uint64_t *offset,
-                                  uint64_t *entries) {
-    size_t end = file->size - END_SIZE;
-    size_t last = end > COMMENT_LIMIT ? end - COMMENT_LIMIT : 0;
-    while (!has_record(file, end, END_SIZE, END) ||
-           little(file->map + end + 20, 2) != file->size - end - END_SIZE) {
-        if (end-- == last)
-            return FAIL(file, "expected a complete zip archive, found no directory at its %s",
-                        "end (is the download complete?)");
-    }
-    *entries = little(file->map + end + 10, 2);
-    *offset = little(file->map + end + 16, 4);
-    if (end < LOCATOR_SIZE || !has_record(file, end - LOCATOR_SIZE, LOCATOR_SIZE, LOCATOR))
-        return NVDP_OK;
-    const uint64_t wide = little(file->map + end - LOCATOR_SIZE + 8, 8);
-    if (!has_record(file, wide, END64_SIZE, END64))
-        return FAIL(file, "expected a zip64 directory at byte %llu, found none",
-                    (unsigned long long)wide);
-    *entries = little(file->map + wide + 32, 8);
-    *offset = little(file->map + wide + 48, 8);
-    return NVDP_OK;
-}
-
-/* Reads the 64-bit sizes and offset. They follow the entry if all bits of the 32-bit numbers are ones. */
-static void read_wide(const unsigned char *extra, size_t size, bool packed_too, uint64_t *packed,
-                      struct entry *entry) {
-    for (size_t at = 0; at + 4 <= size; at += 4 + little(extra + at + 2, 2)) {
-        if (little(extra + at, 2) != 1) continue;
-        size_t left = nvdp__min(little(extra + at + 2, 2), size - at - 4);
-        const unsigned char *from = extra + at + 4;
-        uint64_t *const field[] = {&entry->size, packed_too ? packed : NULL, &entry->offset};
-        for (int i = 0; i < 3; i++) {
-            if (field[i] == NULL || *field[i] != UINT32_MAX || left < 8) continue;
-            *field[i] = little(from, 8);
-            from += 8;
-            left -= 8;
-        }
-        return;
-    }
+static struct text name_of(const struct nvdp__zip_member *entry) {
+    return (struct text){entry->name, entry->length};
 }
 
 static int compare_entry(const void *a, const void *b) {
-    return compare_text(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+    return compare_text(name_of(a), name_of(b));
 }
 
 static nvdp_status read_directory(struct nvdp__torch_file *file) {
-    uint64_t at = 0, entries = 0;
-    NVDP_TRY(find_directory(file, &at, &entries));
-    if (entries > file->size / CENTRAL_SIZE)
-        return FAIL(file, "zip directory: expected at most %zu entries, found %llu",
-                    file->size / CENTRAL_SIZE, (unsigned long long)entries);
-    NVDP_TRY(NVDP__NEW(file->ctx, file->entry, entries));
-    for (; file->entries < entries; file->entries++) {
-        struct entry *entry = &file->entry[file->entries];
-        if (!has_record(file, at, CENTRAL_SIZE, CENTRAL))
-            return FAIL(file, "zip directory: expected %llu entries, found %zu",
-                        (unsigned long long)entries, file->entries);
-        const unsigned char *from = file->map + at;
-        const size_t name = little(from + 28, 2), extra = little(from + 30, 2);
-        const size_t whole = CENTRAL_SIZE + name + extra + little(from + 32, 2);
-        if (file->size - at < whole)
-            return FAIL(file, "zip directory: entry %zu goes beyond the file's %s", file->entries,
-                        "end");
-        uint64_t packed = little(from + 20, 4);
-        *entry = (struct entry){.name = {(const char *)from + CENTRAL_SIZE, name},
-                                .size = little(from + 24, 4),
-                                .offset = little(from + 42, 4)};
-        read_wide(from + CENTRAL_SIZE + name, extra, packed == UINT32_MAX, &packed, entry);
-        /* method 0, not encrypted */
-        entry->plain = little(from + 10, 2) == 0 && (from[8] & 1) == 0 && packed == entry->size;
-        at += whole;
-    }
-    qsort(file->entry, file->entries, sizeof *file->entry, compare_entry);
-    for (size_t i = 1; i < file->entries; i++)
+    if (!nvdp__zip_open(file->map, file->size, &file->zip))
+        return FAIL(file, "expected a complete zip archive, found no directory at its %s",
+                    "end (is the download complete?)");
+    const size_t count = file->zip.members;
+    NVDP_TRY(NVDP__NEW(file->ctx, file->entry, count));
+    for (size_t i = 0; i < count; i++)
+        if (!nvdp__zip_next(&file->zip, &file->entry[i]))
+            return FAIL(file, "zip directory: expected %zu entries, found %zu", count, i);
+    qsort(file->entry, count, sizeof *file->entry, compare_entry);
+    for (size_t i = 1; i < count; i++)
         if (compare_entry(&file->entry[i - 1], &file->entry[i]) == 0)
             return FAIL(file, "zip entry '%s': expected unique names, found this name twice",
-                        SHOW(file->entry[i].name));
+                        SHOW(name_of(&file->entry[i])));
     return NVDP_OK;
 }
 
@@ -227,34 +140,30 @@ static nvdp_status find_entry(const struct nvdp__torch_file *file, const char *f
     char name[512];
     const int length = nvdp__snprintf(name, sizeof name, "%.*s%s%.*s", (int)file->prefix.length,
                                       file->prefix.at, folder, (int)last.length, last.at);
-    const struct entry wanted = {.name = {name, (size_t)length}};
+    const struct nvdp__zip_member wanted = {.name = name, .length = (size_t)length};
     *out = (struct text){0};
     if (length < 0 || (size_t)length >= sizeof name) return NVDP_OK;
-    const struct entry *entry =
-        bsearch(&wanted, file->entry, file->entries, sizeof wanted, compare_entry);
+    const struct nvdp__zip_member *entry =
+        bsearch(&wanted, file->entry, file->zip.members, sizeof wanted, compare_entry);
     if (entry == NULL) return NVDP_OK;
-    if (!entry->plain)
+    if (entry->method != NVDP__ZIP_STORED || entry->encrypted || entry->packed != entry->size)
         return FAIL(file,
                     "zip entry '%s': expected a stored one, as torch.save writes, found it "
                     "compressed or encrypted",
-                    SHOW(wanted.name));
-    if (has_record(file, entry->offset, LOCAL_SIZE, LOCAL)) {
-        const unsigned char *local = file->map + entry->offset;
-        const size_t skip = LOCAL_SIZE + little(local + 26, 2) + little(local + 28, 2);
-        const uint64_t left = file->size - entry->offset;
-        *out = (struct text){(const char *)local + skip, entry->size};
-        if (left >= skip && left - skip >= entry->size) return NVDP_OK;
-    }
-    return FAIL(file, "zip entry '%s': expected %llu bytes within the file, found fewer",
-                SHOW(wanted.name), (unsigned long long)entry->size);
+                    SHOW(name_of(entry)));
+    *out = (struct text){(const char *)nvdp__zip_packed(&file->zip, entry), entry->size};
+    if (out->at == NULL)
+        return FAIL(file, "zip entry '%s': expected %llu bytes within the file, found fewer",
+                    SHOW(name_of(entry)), (unsigned long long)entry->size);
+    return NVDP_OK;
 }
 
 /* Finds FOLDER/data.pkl; this folder contains all other entries. */
 static nvdp_status find_pickle(struct nvdp__torch_file *file) {
     static const char tail[] = "/data.pkl";
     struct text order = {0};
-    for (size_t i = 0; i < file->entries; i++) {
-        const struct text name = file->entry[i].name;
+    for (size_t i = 0; i < file->zip.members; i++) {
+        const struct text name = name_of(&file->entry[i]);
         const char *slash = memchr(name.at, '/', name.length);
         if (slash == NULL ||
             !is((struct text){slash, name.length - (size_t)(slash - name.at)}, tail))
@@ -347,7 +256,7 @@ static nvdp_status take_number(struct nvdp__torch_file *file, size_t bytes, bool
                                int64_t *out) {
     struct text text = {0};
     NVDP_TRY(take(file, bytes, &text));
-    uint64_t value = little((const unsigned char *)text.at, (int)bytes);
+    uint64_t value = nvdp__little((const unsigned char *)text.at, bytes);
     if (sign && bytes > 0 && bytes < 8 && (value >> (8 * bytes - 1)) != 0)
         value |= UINT64_MAX << 8 * bytes;
     *out = (int64_t)value;
@@ -715,8 +624,8 @@ nvdp_status nvdp__torch_open(struct nvdp_context *ctx, const char *path,
     NVDP_TRY(NVDP__NEW(ctx, file, 1));
     file->ctx = ctx;
     file->path = path;
-    NVDP_TRY(nvdp__map_file(ctx, path, END_SIZE, "a zip archive", &file->map, &file->size));
-    if (little(file->map, 4) != LOCAL)
+    NVDP_TRY(nvdp__map_file(ctx, path, SMALLEST, "a zip archive", &file->map, &file->size));
+    if (memcmp(file->map, "PK\3\4", 4) != 0)
         return FAIL(file, "expected a zip archive of torch.save, found %s",
                     "another format, such as that of PyTorch before 1.6");
     NVDP_TRY(read_directory(file));

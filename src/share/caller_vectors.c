@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/npy.h"
 #include "base/own.h"
+#include "base/zip.h"
 #include "encoder/safetensors.h"
 #include "hdf5/read.h"
 #include "share/release.h"
@@ -130,43 +131,8 @@ static nvdp_status open_npy(struct opened *of) {
     return push_npy(of, of->bytes, of->size, 0, "");
 }
 
-static uint64_t little(const unsigned char *at, size_t bytes) {
-    uint64_t value = 0;
-    for (size_t i = bytes; i-- > 0;)
-        value = value << 8 | at[i];
-    return value;
-}
-
 static nvdp_status bad_zip(const struct opened *of, const char *what) {
     return NVDP__BAD_FILE(of, "expected arrays written by numpy.savez (.npz), found %s", what);
-}
-
-/* Returns `bytes` bytes at a position of the file, or NULL. */
-static const unsigned char *piece(const struct opened *of, uint64_t at, uint64_t bytes) {
-    return at <= of->size && bytes <= of->size - at ? (const unsigned char *)of->bytes + at : NULL;
-}
-
-/* A member of a ZIP file (APPNOTE.TXT 6.3.10, 4.3.12). */
-struct member {
-    const unsigned char *head;
-    uint64_t packed, whole, local;
-    size_t name, extra, comment; /* bytes */
-};
-
-/* Takes 64-bit sizes from the extra field 1, in this order, for each 32-bit size whose bits are all ones. */
-static bool take_zip64(struct member *m) {
-    const unsigned char *at = m->head + 46 + m->name, *end = at + m->extra;
-    uint64_t *const wide[] = {&m->whole, &m->packed, &m->local};
-    while (end - at >= 4 && little(at, 2) != 1)
-        at += nvdp__min(4 + little(at + 2, 2), (uint64_t)(end - at));
-    if (end - at >= 4) at += 4;
-    for (size_t i = 0; i < 3; i++) {
-        if (*wide[i] != UINT32_MAX) continue;
-        if (end - at < 8) return false;
-        *wide[i] = little(at, 8);
-        at += 8;
-    }
-    return true;
 }
 
 static bool inflate_to(const unsigned char *from, uint64_t packed, uint64_t whole,
@@ -184,72 +150,37 @@ static bool inflate_to(const unsigned char *from, uint64_t packed, uint64_t whol
 }
 
 /* Adds a member if it is an array. */
-static nvdp_status push_member(struct opened *of, const struct member *m) {
-    const char *name = (const char *)m->head + 46;
-    const uint64_t method = little(m->head + 10, 2);
-    if (m->name < 5 || memcmp(name + m->name - 4, ".npy", 4) != 0) return NVDP_OK;
-    const unsigned char *local = piece(of, m->local, 30);
-    if (local == NULL || memcmp(local, "PK\3\4", 4) != 0) return bad_zip(of, "a damaged member");
-    if ((little(m->head + 8, 2) & 1) || (method != 0 && method != 8))
+static nvdp_status push_member(struct opened *of, const struct nvdp__zip *zip,
+                               const struct nvdp__zip_member *m) {
+    if (m->length < 5 || memcmp(m->name + m->length - 4, ".npy", 4) != 0) return NVDP_OK;
+    const unsigned char *data = nvdp__zip_packed(zip, m);
+    const bool deflated = m->method == NVDP__ZIP_DEFLATE;
+    if (m->encrypted || (m->method != NVDP__ZIP_STORED && !deflated))
         return bad_zip(of, "a member that is encrypted or packed in another way than deflate");
-    const unsigned char *data =
-        piece(of, m->local + 30 + little(local + 26, 2) + little(local + 28, 2), m->packed);
     of->unpacked =
-        method == 8 && m->whole < SIZE_MAX - of->unpacked ? of->unpacked + m->whole : of->unpacked;
-    if (data == NULL || (method == 0 && m->packed != m->whole) ||
-        (method == 8 && !nvdp__may_unpack(of->size, of->unpacked)))
+        deflated && m->size < SIZE_MAX - of->unpacked ? of->unpacked + m->size : of->unpacked;
+    if (data == NULL ||
+        (deflated ? !nvdp__may_unpack(of->size, of->unpacked) : m->packed != m->size))
         return bad_zip(of, "a member that lies outside the file, or would be too large");
-    if (method == 8) {
+    if (deflated) {
         unsigned char *made = NULL;
-        NVDP_TRY(NVDP__ARRAYS(of->ctx, &of->memory, NVDP__ITEMS(made, m->whole)));
-        if (!inflate_to(data, m->packed, m->whole, made)) return bad_zip(of, "damaged data");
+        NVDP_TRY(NVDP__ARRAYS(of->ctx, &of->memory, NVDP__ITEMS(made, m->size)));
+        if (!inflate_to(data, m->packed, m->size, made)) return bad_zip(of, "damaged data");
         data = made;
     }
-    if (crc32_z(0, data, m->whole) != little(m->head + 16, 4))
+    if (crc32_z(0, data, m->size) != m->checksum)
         return bad_zip(of, "a member with another checksum");
-    return push_npy(of, (const char *)data, m->whole, m->name - 4, name);
-}
-
-/* Finds the position of the list of members, and the number of members. */
-static bool find_members(const struct opened *of, uint64_t *at, uint64_t *count) {
-    const size_t last = of->size < 22 ? 0 : of->size - 22;
-    for (size_t back = 0; back <= nvdp__min(last, 65535) && of->size >= 22; back++) {
-        const unsigned char *end = (const unsigned char *)of->bytes + last - back;
-        if (memcmp(end, "PK\5\6", 4) != 0 || little(end + 20, 2) != back) continue;
-        *count = little(end + 10, 2);
-        *at = little(end + 16, 4);
-        if (*count != 65535 && *at != UINT32_MAX) return true;
-        const unsigned char *locator = last >= back + 20 ? end - 20 : NULL, *wide = NULL;
-        if (locator != NULL && memcmp(locator, "PK\6\7", 4) == 0)
-            wide = piece(of, little(locator + 8, 8), 56);
-        if (wide == NULL || memcmp(wide, "PK\6\6", 4) != 0) return false;
-        *count = little(wide + 32, 8);
-        *at = little(wide + 48, 8);
-        return true;
-    }
-    return false;
+    return push_npy(of, (const char *)data, m->size, m->length - 4, m->name);
 }
 
 static nvdp_status open_npz(struct opened *of) {
-    uint64_t at, count;
+    struct nvdp__zip zip;
+    struct nvdp__zip_member member;
     NVDP_TRY(nvdp__read_file(of->ctx, of->path, SIZE_MAX, &of->bytes, &of->size));
-    if (!find_members(of, &at, &count)) return bad_zip(of, "another kind of file");
-    for (; count > 0; count--) {
-        const unsigned char *head = piece(of, at, 46);
-        if (head == NULL || memcmp(head, "PK\1\2", 4) != 0)
-            return bad_zip(of, "a damaged list of members");
-        struct member m = {.head = head,
-                           .packed = little(head + 20, 4),
-                           .whole = little(head + 24, 4),
-                           .local = little(head + 42, 4),
-                           .name = little(head + 28, 2),
-                           .extra = little(head + 30, 2),
-                           .comment = little(head + 32, 2)};
-        const size_t more = m.name + m.extra + m.comment;
-        if (piece(of, at + 46, more) == NULL || !take_zip64(&m))
-            return bad_zip(of, "a damaged list of members");
-        at += 46 + more;
-        NVDP_TRY(push_member(of, &m));
+    if (!nvdp__zip_open(of->bytes, of->size, &zip)) return bad_zip(of, "another kind of file");
+    for (uint64_t i = 0; i < zip.members; i++) {
+        if (!nvdp__zip_next(&zip, &member)) return bad_zip(of, "a damaged list of members");
+        NVDP_TRY(push_member(of, &zip, &member));
     }
     return NVDP_OK;
 }
@@ -472,7 +403,7 @@ static size_t write_value(const struct stored *of, size_t i, char *to, bool *odd
         size_t used = 0, zeros = 0;
         for (size_t k = 0; k < of->size / 4; k++) {
             take(&units, i * (of->size / 4) + k, value);
-            const uint32_t c = (uint32_t)little(value, 4);
+            const uint32_t c = (uint32_t)nvdp__little(value, 4);
             zeros += c == 0;
             if (c == 0) continue;
             *odd |= zeros > 0 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000);
@@ -491,7 +422,7 @@ static size_t write_value(const struct stored *of, size_t i, char *to, bool *odd
                            : (size_t)nvdp__snprintf(to, 32, of->size == 8 ? "%.17g" : "%.9g", real);
     }
     take(of, i, value);
-    const uint64_t bits = little(value, 8);
+    const uint64_t bits = nvdp__little(value, 8);
     const unsigned unused = 64 - 8 * (unsigned)of->size;
     return (size_t)(of->kind == 'i'
                         ? nvdp__snprintf(to, 32, "%" PRId64, (int64_t)(bits << unused) >> unused)

@@ -139,15 +139,12 @@ static nvdp_status check_grid(const struct nvdp__export *export) {
 static nvdp_status open_run(struct nvdp__export *export) {
     struct nvdp__run_options config = {.run = export->options->run};
     NVDP_TRY(nvdp__run_open_bottleneck(export->ctx, &config, &export->from.run));
-    struct nvdp_model *model = export->from.run.model;
-    if (export->options->insecure)
-        model->dev.threads = 1; /* rounding of sums depends on the number of threads */
+    const struct nvdp_model *model = export->from.run.model;
     if (!model->bottleneck.mechanism->private_)
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                           "%s: method %s adds no noise, so its embeddings cannot be given away; "
                           "train with another method",
                           export->options->run, nvdp_method_name(model->info.method));
-    export->form = nvdp__model_form(model);
     if (nvdp__method_row(model->info.method)->untrained)
         NVDP_TRY(nvdp__sentence_query_map(export->ctx, export->options->run, model,
                                           &export->from.query));
@@ -161,7 +158,7 @@ static nvdp_status open_run(struct nvdp__export *export) {
                           "%s: a model with query clean reads un-noised states, so a sample alone "
                           "is not enough; train with {query} sampled",
                           export->options->run);
-    return check_grid(export);
+    return NVDP_OK;
 }
 
 /* --- the texts: splits of the task, or a file of the caller --- */
@@ -265,12 +262,13 @@ static nvdp_status load_texts(struct nvdp__export *export) {
 
 /* Opens the run and loads the texts, or loads vectors, which need neither. */
 static nvdp_status open_source(struct nvdp__export *export) {
-    if (export->options->vectors != NULL) {
-        NVDP_TRY(nvdp__export_open_vectors(export));
-        if (export->options->insecure) export->from.run.model->dev.threads = 1;
-        return check_grid(export);
-    }
-    NVDP_TRY(open_run(export));
+    const bool vectors = export->options->vectors != NULL;
+    NVDP_TRY(vectors ? nvdp__export_open_vectors(export) : open_run(export));
+    if (export->options->insecure)
+        export->from.run.model->dev.threads = 1; /* rounding of sums depends on them */
+    export->form = nvdp__model_form(export->from.run.model);
+    NVDP_TRY(check_grid(export));
+    if (vectors) return NVDP_OK;
     NVDP_TRY(read_public(export));
     return load_texts(export);
 }

@@ -204,7 +204,6 @@ nvdp_status nvdp__export_open_vectors(struct nvdp__export *export) {
                                     &export->from.run, &export->from.query));
     export->from.query.independent = options->public_independent;
     export->from.query.given_ids = options->ids != NULL;
-    export->form = nvdp__model_form(export->from.run.model);
     return NVDP_OK;
 }
 

@@ -1,6 +1,5 @@
 /* Checks a summary (verify.h): that the noise is the noise of the stated epsilon, that the matrix can be a noisy sum of
  * rows, and the statement. */
-#include "base/json.h"
 #include "base/own.h"
 #include "mechanism/mechanism.h"
 #include "share/summarize.h"
@@ -58,20 +57,15 @@ static void check_foreign(struct nvdp__verify *v) {
         nvdp__verify_check(v, NVDP_VERDICT_YES, what, "%zu attributes", list->count);
 }
 
-/* Returns the number of classes that the file names; 0 if there is none. */
-static size_t count_names(const struct nvdp__verify *v) {
-    if (v->held->label_names == NULL) return 0;
-    nvdp__autoptr(json_decref) json_t *names = json_loads(v->held->label_names, 0, NULL);
-    return json_array_size(names);
-}
-
 /* Checks that the kind and number of answers, the names of classes and the range of scores are consistent. */
-static void check_answers(struct nvdp__verify *v) {
+static nvdp_status check_answers(struct nvdp__verify *v) {
     const struct nvdp__summary_facts *of = &v->summary;
     const char *kind = nvdp__answer_name(of);
     const bool stated = nvdp__verify_text_is(v, "answer_kind", kind),
                classes = strcmp(kind, "class") == 0;
-    const size_t answers = of->plan.answers, names = count_names(v);
+    nvdp__auto(nvdp__class_names_release) struct nvdp__class_names stated_names = {0};
+    NVDP_TRY(nvdp__class_names_read(v->ctx, v->held->label_names, &stated_names));
+    const size_t answers = of->plan.answers, names = stated_names.count;
     const double low = nvdp__verify_real(v, "answer_low", NAN),
                  high = nvdp__verify_real(v, "answer_high", NAN);
     const bool ranged =
@@ -79,11 +73,11 @@ static void check_answers(struct nvdp__verify *v) {
                    : !nvdp__verify_has(v, "answer_low") && !nvdp__verify_has(v, "answer_high");
     const bool named = classes ? names >= 2 : !nvdp__verify_has(v, "label_names");
     const bool counted = answers == (classes ? (names > 2 ? names : 1) : of->scores);
-    nvdp__verify_check(v, nvdp__verdict(stated && named && counted && ranged),
-                       "answers, their kind, the names of classes and the range fit each other",
-                       "%zu numbers of kind '%s', %zu names of classes%s%s", answers, kind, names,
-                       stated ? "" : "; 'answer_kind' differs",
-                       ranged ? "" : "; the range does not fit");
+    return nvdp__verify_check(
+        v, nvdp__verdict(stated && named && counted && ranged),
+        "answers, their kind, the names of classes and the range fit each other",
+        "%zu numbers of kind '%s', %zu names of classes%s%s", answers, kind, names,
+        stated ? "" : "; 'answer_kind' differs", ranged ? "" : "; the range does not fit");
 }
 
 static void check_noise(struct nvdp__verify *v) {
@@ -240,7 +234,7 @@ nvdp_status nvdp__verify_summary(struct nvdp__verify *v) {
     }
     v->grids.z = v->summary.plan.grid;
     check_foreign(v);
-    check_answers(v);
+    NVDP_TRY(check_answers(v));
     check_noise(v);
     if (check_shape(v)) {
         check_matrix(v);

@@ -19,7 +19,6 @@
 #include <string.h>
 
 #define FORMAT "linear-reader/1"
-#define PAIRS "product-difference"
 
 enum { MAX_WIDTH = 1 << 16, MAX_CLASSES = 1 << 12 };
 
@@ -192,7 +191,8 @@ nvdp_status nvdp__linear_save(const struct nvdp__linear_reader *reader, const ch
         task->regression
             ? json_pack("{s:f, s:f}", "low", task->label_min, "high", task->label_max)
             : json_pack("{s:o}", "labels", nvdp__label_names(reader->names, (size_t)task->classes));
-    if (reader->pairs) json_object_set_new(config, "pair_features", json_string(PAIRS));
+    if (reader->pairs)
+        json_object_set_new(config, "pair_features", json_string(NVDP__PAIR_FEATURES));
     if (json_object_update_new(config, answers) != 0 ||
         json_object_set_new(config, "statement", json_string(statement)) != 0)
         return nvdp__fail(reader->ctx, NVDP_ERR_MEMORY,
@@ -276,10 +276,10 @@ nvdp_status nvdp__linear_load(struct nvdp_context *ctx, const char *directory,
     const char *pairs;
     NVDP_TRY(nvdp__json_string(ctx, path.text, config, "pair_features", NULL, &pairs));
     reader.pairs = pairs != NULL;
-    if (pairs != NULL && strcmp(pairs, PAIRS) != 0)
+    if (pairs != NULL && strcmp(pairs, NVDP__PAIR_FEATURES) != 0)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                          "%s: 'pair_features': expected " PAIRS ", found '%.100s'", path.text,
-                          pairs);
+                          "%s: 'pair_features': expected " NVDP__PAIR_FEATURES ", found '%.100s'",
+                          path.text, pairs);
     NVDP_TRY(read_task(ctx, path.text, config, &reader));
     NVDP_TRY(declare(&reader, &params, index));
     NVDP_TRY(nvdp__checkpoint_load(&dev, directory, &params));

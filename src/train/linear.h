@@ -19,6 +19,8 @@ nvdp_status nvdp__query_embed(struct nvdp_context *ctx, const struct nvdp__query
                               struct nvdp_encoder *encoder, const struct nvdp_dataset *texts,
                               float *u, bool *there);
 
+/* The name of the features of nvdp__join_pair(). */
+#define NVDP__PAIR_FEATURES "product-difference"
 /* Joins the vectors u and v of two texts: x [2p] has u in its first half, second [p] is v. x becomes (sqrt(p) u v, |u -
  * v|), scaled to length 1 (formats.md, pair_features). */
 void nvdp__join_pair(size_t p, const float *second, float *x);
