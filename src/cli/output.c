@@ -142,17 +142,18 @@ static void put_groups(struct cli_meter *meter, int width, const struct sweep_st
 
 /* Formats a job: "sst2-nvdp-l0.001-s1-0123456789ab  train step 120/400, 5.2/s, ETA 0:54  0:31". */
 static void describe_job(const struct sweep_job *job, char line[LINE_ROOM]) {
+    const struct sweep_run_progress *at = &job->progress;
     char passed[CLI_DURATION_ROOM], left[CLI_DURATION_ROOM] = "unknown", state[128] = "begins";
-    cli_duration(job->seconds, passed);
-    if (!isnan(job->eta_seconds)) cli_duration(job->eta_seconds, left);
-    if (job->total > 0 && isnan(job->rate)) {
-        snprintf(state, sizeof state, "%s %s %" PRIu64 "/%" PRIu64, job->phase, job->unit,
-                 job->done, job->total);
-    } else if (job->total > 0) {
-        snprintf(state, sizeof state, "%s %s %" PRIu64 "/%" PRIu64 ", %.3g/s, ETA %s", job->phase,
-                 job->unit, job->done, job->total, job->rate, left);
-    } else if (job->phase[0] != '\0') {
-        snprintf(state, sizeof state, "%s", job->phase);
+    cli_duration(at->seconds, passed);
+    if (!isnan(at->eta_seconds)) cli_duration(at->eta_seconds, left);
+    if (at->total > 0 && isnan(at->rate)) {
+        snprintf(state, sizeof state, "%s %s %" PRIu64 "/%" PRIu64, at->phase, at->unit, at->done,
+                 at->total);
+    } else if (at->total > 0) {
+        snprintf(state, sizeof state, "%s %s %" PRIu64 "/%" PRIu64 ", %.3g/s, ETA %s", at->phase,
+                 at->unit, at->done, at->total, at->rate, left);
+    } else if (at->phase[0] != '\0') {
+        snprintf(state, sizeof state, "%s", at->phase);
     }
     snprintf(line, LINE_ROOM, "%s  %s  %s%s", job->run, state, passed,
              job->elsewhere ? " elsewhere" : "");

@@ -102,6 +102,16 @@ void nvdp__attributes_sort(struct nvdp__attributes *list) {
     NVDP__SORT(list->item, list->count, NVDP__UP(struct nvdp__attribute, name));
 }
 
+nvdp_status nvdp__attributes_words(struct nvdp__attributes *list, const char ***words) {
+    NVDP_TRY(NVDP__NEW(list->ctx, *words, 2 * list->count + 1));
+    nvdp__attributes_sort(list);
+    for (size_t i = 0; i < list->count; i++) {
+        (*words)[2 * i] = list->item[i].name;
+        (*words)[2 * i + 1] = list->item[i].text;
+    }
+    return NVDP_OK;
+}
+
 void nvdp__attributes_release(struct nvdp__attributes *list) {
     for (size_t i = 0; i < list->count; i++)
         release_one(&list->item[i]);

@@ -158,15 +158,8 @@ static nvdp_status append(struct nvdp__release *release, size_t first, size_t ro
 
 static nvdp_status finish(struct nvdp__release *release) {
     struct nvdp__parquet *table = release->of;
-    struct nvdp__attributes *list = &release->attributes;
-    nvdp__autofree const char **words =
-        nvdp__calloc(release->ctx, 2 * list->count + 1, sizeof *words);
-    NVDP_TRY(NVDP__MADE(words));
-    nvdp__attributes_sort(list);
-    for (size_t i = 0; i < list->count; i++) {
-        words[2 * i] = list->item[i].name;
-        words[2 * i + 1] = list->item[i].text;
-    }
+    nvdp__autofree const char **words = NULL;
+    NVDP_TRY(nvdp__attributes_words(&release->attributes, &words));
     if (!table->ended && table->rows > 0) NVDP_TRY(write_group(release));
     table->ended = true;
     table->table.user = release;

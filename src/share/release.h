@@ -167,6 +167,9 @@ const struct nvdp__attribute *nvdp__attributes_get(const struct nvdp__attributes
 /* Returns the value as text, or "" if no attribute has this name. */
 const char *nvdp__attributes_text(const struct nvdp__attributes *list, const char *name);
 void nvdp__attributes_sort(struct nvdp__attributes *list); /* sorts by name */
+/* Sorts the list, and lists name, value, name, value, ..., NULL. The caller frees *words. Its strings are those of the
+ * list. */
+nvdp_status nvdp__attributes_words(struct nvdp__attributes *list, const char ***words);
 void nvdp__attributes_release(struct nvdp__attributes *list);
 
 /* Adds every attribute that the facts determine. */

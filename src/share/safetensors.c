@@ -60,18 +60,11 @@ static size_t list_tensors(const struct nvdp__release *release,
 /* Writes the header.  Its length changes only with the lengths of the attributes. */
 static nvdp_status write_header(struct nvdp__release *release) {
     struct tensors *of = release->of;
-    struct nvdp__attributes *list = &release->attributes;
     struct nvdp__tensor_source source[MAX_TENSORS];
-    nvdp__autofree const char **words =
-        nvdp__calloc(release->ctx, 2 * list->count + 1, sizeof *words);
+    nvdp__autofree const char **words = NULL;
     nvdp__autofree char *header = NULL;
     size_t size = 0;
-    NVDP_TRY(NVDP__MADE(words));
-    nvdp__attributes_sort(list);
-    for (size_t i = 0; i < list->count; i++) {
-        words[2 * i] = list->item[i].name;
-        words[2 * i + 1] = list->item[i].text;
-    }
+    NVDP_TRY(nvdp__attributes_words(&release->attributes, &words));
     NVDP_TRY(nvdp__safetensors_header(release->ctx, release->path, list_tensors(release, source),
                                       source, words, &header, &size, of->start));
     return nvdp__release_put(release, 0, size, header);

@@ -177,17 +177,9 @@ static nvdp_status fill(struct sweep *sweep) {
 
 static struct sweep_job describe(const struct sweep *sweep, size_t i) {
     const struct sweep_entry *entry = &sweep->table.entry[i];
-    const struct sweep_run_progress *progress = &entry->progress;
-    struct sweep_job job = {.run = sweep->grid.run[i].name,
-                            .elsewhere = entry->state != SWEEP_ENTRY_HERE,
-                            .done = progress->done,
-                            .total = progress->total,
-                            .rate = progress->rate,
-                            .eta_seconds = progress->eta_seconds,
-                            .seconds = progress->seconds};
-    memcpy(job.phase, progress->phase, sizeof job.phase);
-    memcpy(job.unit, progress->unit, sizeof job.unit);
-    return job;
+    return (struct sweep_job){.run = sweep->grid.run[i].name,
+                              .elsewhere = entry->state != SWEEP_ENTRY_HERE,
+                              .progress = entry->progress};
 }
 
 static void report(struct sweep *sweep, bool now) {
@@ -207,7 +199,7 @@ static void report(struct sweep *sweep, bool now) {
     for (size_t k = 0; k < sweep->slots; k++) {
         if (!sweep->slot[k].taken) continue;
         sweep->job[state.jobs] = describe(sweep, sweep->slot[k].run);
-        sweep->job[state.jobs++].seconds = nvdp__now() - sweep->slot[k].begun;
+        sweep->job[state.jobs++].progress.seconds = nvdp__now() - sweep->slot[k].begun;
     }
     for (size_t i = 0; i < sweep->grid.count; i++) {
         const struct sweep_entry *entry = &sweep->table.entry[i];

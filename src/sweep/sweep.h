@@ -19,15 +19,24 @@ struct sweep_group {
     double seconds; /* mean duration of finished runs; NaN if unknown */
 };
 
-/* A running run. Runs of this process's workers come first. */
-struct sweep_job {
-    const char *run;
-    bool elsewhere;           /* in another process, perhaps on another machine */
+/* Progress of a running run. The worker writes the progress to runs/NAME/progress.json, so that every process of the
+ * sweep can read it on any machine, and the last record of a killed worker stays complete. The record is valid while
+ * the run's lease is held. */
+struct sweep_run_progress {
     char phase[24], unit[16]; /* "train", "step"; "" at first */
     uint64_t done, total;     /* units of the phase; total is 0 if unknown */
     double rate;              /* units per second; NaN if unknown */
     double eta_seconds;       /* for the phase; NaN if unknown */
-    double seconds;           /* since the start */
+    double seconds;           /* since the start of the run */
+    /* Estimate for all steps at the current rate; NaN before the first step. */
+    double training_seconds;
+};
+
+/* A running run. Runs of this process's workers come first. */
+struct sweep_job {
+    const char *run;
+    bool elsewhere; /* in another process, perhaps on another machine */
+    struct sweep_run_progress progress;
 };
 
 struct sweep_state {
@@ -213,19 +222,6 @@ nvdp_status sweep_lease_release(struct nvdp_context *ctx, const char *directory,
 void sweep_lease_forget(struct sweep_lease *lease);
 
 /* --- runs.c: state of every run --- */
-
-/* Progress of a running run. The worker writes the progress to runs/NAME/progress.json, so that every process of the
- * sweep can read it on any machine, and the last record of a killed worker stays complete. The record is valid while
- * the run's lease is held. */
-struct sweep_run_progress {
-    char phase[24], unit[16]; /* "train", "step"; "" at first */
-    uint64_t done, total;     /* total is 0 if unknown */
-    double rate;              /* units per second; NaN if unknown */
-    double eta_seconds;       /* for the phase; NaN if unknown */
-    double seconds;           /* since the start of the run */
-    /* Estimate for all steps at the current rate; NaN before the first step. */
-    double training_seconds;
-};
 
 enum sweep_entry_state {
     SWEEP_ENTRY_WAITING,

@@ -541,8 +541,9 @@ Test(sweep, steps_and_an_eta_are_told_before_any_run_is_done) {
 
 static void watch_others(const struct sweep_state *state, void *user) {
     bool *seen = user;
-    *seen = state->jobs == 1 && state->job[0].elsewhere && state->job[0].phase[0] != '\0' &&
-            state->job[0].seconds > 0 && !isnan(state->eta_seconds);
+    *seen = state->jobs == 1 && state->job[0].elsewhere &&
+            state->job[0].progress.phase[0] != '\0' && state->job[0].progress.seconds > 0 &&
+            !isnan(state->eta_seconds);
 }
 
 Test(sweep, others_runs_are_seen_and_a_killed_one_leaves_its_progress_whole) {
