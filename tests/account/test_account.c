@@ -5,8 +5,9 @@
 #include <nvdp/privacy.h>
 #include <nvdp/rdp.h>
 
+#include "test_context.h"
+
 static struct nvdp_account account(const struct nvdp_dp_run *run, double delta) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_account made = NVDP_RESULT(struct nvdp_account);
     ok(nvdp_account(ctx, run, delta, &made));
     return made;
@@ -149,7 +150,6 @@ static double gauss_delta(double mu, double epsilon) {
 /* Without sampling, T steps are one Gaussian mechanism with mu = sqrt(T)/sigma (Dong, Roth & Su
  * 2022): the results are never below it, and epsilon is less than a thousandth above. */
 Test(account, whole_batches) {
-    struct nvdp_context *ctx = support_context();
     static const double noises[] = {.4, 1, 6, 300};
     static const uint64_t steps[] = {1, 9, 400};
     for (size_t i = 0; i < 12; i++) {
@@ -170,7 +170,6 @@ Test(account, whole_batches) {
 
 /* N(mu, 1) against N(0, 1), mu = sqrt(7)/2: 30 digits by mpmath. */
 Test(account, small_delta) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp_dp_steps phase = {2, 1, 7};
     const struct nvdp_dp_run run = {&phase, 1, NULL, 0};
     double delta;
@@ -210,7 +209,6 @@ Test(account, phases) {
 /* For one step with q < 1, delta = q delta_1(log(1 + (e^eps - 1)/q)) where the example is
  * present, as max_S P(S) - e^eps Q(S) shows with P = (1-q) Q + q P_1. */
 Test(account, one_step) {
-    struct nvdp_context *ctx = support_context();
     static const double noises[] = {.5, 1, 3}, rates[] = {1e-4, .02, .6};
     for (size_t i = 0; i < 9; i++) {
         const double s = noises[i / 3], q = rates[i % 3];
@@ -235,7 +233,6 @@ static double present_delta(double noise, double rate, double epsilon) {
 }
 
 Test(account, deltas_of_one_step) {
-    struct nvdp_context *ctx = support_context();
     static const double epsilon[] = {-3, -.7, -.05, 0, .002, .05, .7, 3};
     enum { N = sizeof epsilon / sizeof *epsilon };
     static const double noises[] = {.5, 1, 3}, rates[] = {.02, .6, 1};
@@ -283,7 +280,6 @@ static double one_step_epsilon(double noise, double rate, double delta) {
 /* From noise .03 to 1000 and epsilon 1e-3 to 5e5, the result is never below the closed form and
  * at most a thousandth above it. */
 Test(account, one_step_everywhere) {
-    struct nvdp_context *ctx = support_context();
     static const double noises[] = {.03, .1, .4, 1, 6, 60, 1000}, rates[] = {1e-5, 1e-3, .07, .9},
                         deltas[] = {1e-12, 1e-8, 1e-5, 1e-3};
     size_t compared = 0;
@@ -333,7 +329,6 @@ Test(account, many_steps_golden) {
 /* A further guarantee alone gives the exact curve of randomized response; with training, at most
  * the sum. */
 Test(account, beside) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp_dp_guarantee rest = {.5, 1e-7};
     const struct nvdp_dp_steps phase = {1.3, .0025, 6000};
     double delta = NAN, p = 1 / (1 + exp(-.5));
@@ -349,7 +344,6 @@ Test(account, beside) {
 }
 
 Test(account, budgets) {
-    struct nvdp_context *ctx = support_context();
     static const enum nvdp_accountant kinds[] = {NVDP_ACCOUNTANT_PLD, NVDP_ACCOUNTANT_RDP};
     for (size_t i = 0; i < 2; i++) {
         struct nvdp_dp_steps phase = {1, .01, 1000};
@@ -379,7 +373,6 @@ Test(account, budgets) {
 /* For budgets from 1e-3 to 1000 and all kinds of runs, the noise keeps the budget and uses
  * nearly all of it. */
 Test(account, noise_for_any_budget) {
-    struct nvdp_context *ctx = support_context();
     static const double epsilons[] = {1e-3, 10, 1000}, rates[] = {1e-4, .01, 1};
     static const uint64_t steps[] = {1, 1000, 1000000000};
     for (size_t i = 0; i < 3 * 3 * 3; i++) {
@@ -399,7 +392,6 @@ Test(account, noise_for_any_budget) {
  * by Renyi divergences, and the search ends at once. Delta falls as epsilon grows, everywhere.
  * Invalid runs are refused before a search. */
 Test(account, far_ends) {
-    struct nvdp_context *ctx = support_context();
     static const double noises[] = {1e-3, 4e-3, .02};
     for (size_t i = 0; i < 3; i++) {
         const double mu = 1 / noises[i],
@@ -426,7 +418,6 @@ Test(account, far_ends) {
 }
 
 Test(account, refusals) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_account made = NVDP_RESULT(struct nvdp_account);
     static const struct nvdp_dp_steps wrong[] = {{0, .1, 1},        {-1, .1, 1},  {NAN, .1, 1},
                                                  {INFINITY, .1, 1}, {1, 0, 1},    {1, 1.1, 1},
@@ -446,7 +437,6 @@ Test(account, refusals) {
 }
 
 Test(account, statement) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp_dp_steps phase = {1.3, .0025, 6000};
     const struct nvdp_dp_guarantee rest = {.5, 1e-7};
     const struct nvdp_dp_run run = {&phase, 1, &rest, 1};

@@ -8,12 +8,13 @@
 #include <gsl/gsl_randist.h>
 #include <nvdp.h>
 
+#include "test_context.h"
+
 static const double baselines[] = {0.5, 0.05, 0.001};
 enum { BASELINES = 3 };
 
 static struct nvdp_example_risk risk_of(const struct nvdp_dp_run *run, double delta,
                                         double *epsilon) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
     struct nvdp_example_risk risk = NVDP_RESULT(struct nvdp_example_risk);
     ok(nvdp_account(ctx, run, delta, &account));
@@ -24,7 +25,6 @@ static struct nvdp_example_risk risk_of(const struct nvdp_dp_run *run, double de
 
 /* The bound on guessing whether an example was in the training set, at a prior: the conjugate of the trade-off curve. */
 static double membership(const struct nvdp_dp_run *run, double prior) {
-    struct nvdp_context *ctx = support_context();
     const double odds = log((1 - prior) / prior);
     double present = 0;
     if (isfinite(odds)) ok(nvdp__account_deltas(ctx, run, 1, &odds, &present, NULL));
@@ -180,7 +180,6 @@ static double loss_between(struct set p, struct set q, double noise, double epsi
  * which moves the sum as far again. */
 Test(account_risk, what_is_adjacent) {
     enum { N = 20 };
-    struct nvdp_context *ctx = support_context();
     static const double noises[] = {1, 2};
     bool removed = false;
     for (size_t i = 0; i < 2; i++) {
@@ -207,7 +206,6 @@ Test(account_risk, what_is_adjacent) {
 }
 
 Test(account_risk, refusals) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp_dp_steps step = {1, 0.1, 1};
     const struct nvdp_dp_run run = {&step, 1, NULL, 0};
     struct nvdp_account account = NVDP_RESULT(struct nvdp_account);

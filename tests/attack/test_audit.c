@@ -5,6 +5,8 @@
 #include <nvdp/audit.h>
 #include <nvdp/rdp.h>
 
+#include "test_context.h"
+
 static double choose(int n, int k) {
     double c = 1;
     for (int i = 1; i <= k; i++)
@@ -105,7 +107,6 @@ static void respond(struct nvdp__stream *stream, double epsilon, double *score,
 Test(audit, of_simulated_canaries) {
     const struct nvdp__noise noise = {.seed = 5};
     static const double epsilons[] = {.5, 1, 3};
-    struct nvdp_context *ctx = support_context();
     double score[CANARIES];
     unsigned char included[CANARIES];
     for (size_t e = 0; e < 3; e++) {
@@ -127,7 +128,6 @@ Test(audit, of_simulated_canaries) {
 }
 
 Test(audit, canaries_are_guessed_by_their_scores) {
-    struct nvdp_context *ctx = support_context();
     const double score[8] = {5, 1, 4, 3, 3, -2, 0, 2};
     const unsigned char included[8] = {1, 0, 1, 0, 1, 1, 0, 0};
     struct nvdp__canary_audit audit = NVDP_RESULT(struct nvdp__canary_audit);
@@ -179,7 +179,7 @@ Test(curve, bounds_all_guesses_of_a_gaussian) {
 }
 
 /* Runs `runs` audits of a Gaussian mechanism that adds the number +-mu/2 of each canary to noise. */
-static void simulate(struct nvdp_context *ctx, double mu, size_t m, size_t in, size_t runs,
+static void simulate(double mu, size_t m, size_t in, size_t runs,
                      struct nvdp__canary_audit *found) {
     const struct nvdp__noise noise = {.seed = 17};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, m);
@@ -208,12 +208,11 @@ static double p_value(uint64_t canaries, uint64_t guesses, uint64_t correct, dou
 /* With abstention: the share of runs with c or more right of the four surest guesses is at most the bound, up to 4.4
  * standard deviations. */
 Test(curve, bounds_the_surest_guesses) {
-    struct nvdp_context *ctx = support_context();
     enum { AUDITS = 4000 };
     nvdp__autofree struct nvdp__canary_audit *found = calloc(AUDITS, sizeof *found);
     for (int strong = 0; strong < 2; strong++) {
         const double mu = strong ? 1.5 : .5;
-        simulate(ctx, mu, 20, 2, AUDITS, found);
+        simulate(mu, 20, 2, AUDITS, found);
         for (uint64_t c = 1; c <= 4; c++) {
             size_t hits = 0;
             for (size_t run = 0; run < AUDITS; run++)
@@ -228,14 +227,13 @@ Test(curve, bounds_the_surest_guesses) {
 /* The lower bounds exceed the truth in at most 5 % of runs: if it were exactly 5 %, 12 or more of 100 would occur by
  * chance in one of 200 cases. */
 Test(curve, covers_the_truth) {
-    struct nvdp_context *ctx = support_context();
     enum { AUDITS = 100 };
     struct nvdp__canary_audit found[AUDITS];
     static const double mus[] = {0, .5, 1, 3};
     for (size_t k = 0; k < 4; k++) {
         size_t above = 0, epsilons = 0;
         double mean = 0;
-        simulate(ctx, mus[k], 400, 0, AUDITS, found);
+        simulate(mus[k], 400, 0, AUDITS, found);
         for (size_t run = 0; run < AUDITS; run++) {
             above += found[run].mu > mus[k];
             epsilons += found[run].curve_epsilon > nvdp_gdp_epsilon(mus[k], 1e-5);

@@ -5,6 +5,8 @@
 
 #include <nvdp/attack.h>
 
+#include "test_context.h"
+
 static const char *const pairs[] = {"cat", "gate"};
 
 static const char *write_secrets(const char *name, const char *list) {
@@ -13,7 +15,6 @@ static const char *write_secrets(const char *name, const char *list) {
 
 /* Trains a model for `steps` steps with these secrets, and returns its directory. */
 static const char *train(const char *name, size_t steps, const char *secrets) {
-    struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("toy.txt", 60, 7)};
     const char *out = support_scratch_path(name);
     struct nvdp__pretrain_options config = toy_config(text, out);
@@ -25,8 +26,8 @@ static const char *train(const char *name, size_t steps, const char *secrets) {
     return out;
 }
 
-static nvdp_status attack(struct nvdp_context *ctx, const char *model, const char *option,
-                          const char *value, const char *secrets, struct nvdp__exposures *out) {
+static nvdp_status attack(const char *model, const char *option, const char *value,
+                          const char *secrets, struct nvdp__exposures *out) {
     *out = (struct nvdp__exposures)NVDP_RESULT(struct nvdp__exposures);
     struct nvdp_config *config = support_config(ctx, "attack", "model", model, NULL);
     if (secrets != NULL) support_set(ctx, config, "secrets", secrets);
@@ -34,10 +35,10 @@ static nvdp_status attack(struct nvdp_context *ctx, const char *model, const cha
     return nvdp__exposure(ctx, config, out);
 }
 
-static struct nvdp__exposures attacked(struct nvdp_context *ctx, const char *model,
-                                       const char *option, const char *value, const char *secrets) {
+static struct nvdp__exposures attacked(const char *model, const char *option, const char *value,
+                                       const char *secrets) {
     struct nvdp__exposures found;
-    ok(attack(ctx, model, option, value, secrets, &found));
+    ok(attack(model, option, value, secrets, &found));
     support_keep_parts(found);
     return found;
 }
@@ -55,10 +56,8 @@ Test(exposure, ranks_are_the_order_of_the_model) {
         snprintf(list + strlen(list), sizeof list - strlen(list),
                  "%s{\"form\": \"HSH\", \"tokens\": [\"%s\", \"%s\", \"%s\"], \"occurrences\": 0}",
                  i > 0 ? "," : "", pairs[0], words[i], pairs[1]);
-    struct nvdp_context *ctx = support_context();
     const char *model = train("order", 20, NULL);
-    struct nvdp__exposures found =
-        attacked(ctx, model, NULL, NULL, write_secrets("all.json", list));
+    struct nvdp__exposures found = attacked(model, NULL, NULL, write_secrets("all.json", list));
     double sum = 0, ranks = 0;
     cr_assert_eq(found.whole_words, WORDS);
     cr_assert_eq(found.candidates, WORDS);
@@ -79,13 +78,12 @@ Test(exposure, ranks_are_the_order_of_the_model) {
     near(found.group[0].first, 1. / WORDS, 1e-12);
     cr_expect(found.audit.canaries == 0 && isinf(found.upper) && !found.dp);
     /* The likelier of two candidates is always first. */
-    found = attacked(ctx, model, "candidates", "2", support_scratch_path("all.json"));
+    found = attacked(model, "candidates", "2", support_scratch_path("all.json"));
     for (size_t i = 0; i < WORDS; i++)
         cr_expect(found.secret[i].rank == 1 || found.secret[i].rank == 2);
 }
 
 Test(exposure, what_was_seen_often_is_remembered) {
-    struct nvdp_context *ctx = support_context();
     const char *model = train(
         "often", 400,
         write_secrets("some.json", "{\"form\": \"HSH\", \"occurrences\": 0, \"count\": 600},"
@@ -93,7 +91,7 @@ Test(exposure, what_was_seen_often_is_remembered) {
                                    "\"occurrences\": 40},"
                                    "{\"form\": \"HSH\", \"tokens\": [\"so\", \"bark\", \"gate\"], "
                                    "\"occurrences\": 40}"));
-    struct nvdp__exposures found = attacked(ctx, model, NULL, NULL, NULL);
+    struct nvdp__exposures found = attacked(model, NULL, NULL, NULL);
     cr_assert_eq(found.groups, 2);
     const struct nvdp__exposure_group *never = &found.group[0], *often = &found.group[1];
     cr_assert_eq(never->secrets, 600);
@@ -113,37 +111,34 @@ Test(exposure, what_was_seen_often_is_remembered) {
 /* Canaries seen in long training are recognized; a model that saw none shows nothing.  The model before training, as
  * a reference, changes neither. */
 Test(exposure, canaries) {
-    struct nvdp_context *ctx = support_context();
     const char *secrets =
         write_secrets("coins.json", "{\"form\": \"HHSHH\", \"include\": \"coin\", \"count\": 120}");
     const char *model = train("saw", 1500, secrets);
     const char *planted = support_path("%s/planted.json", model);
-    struct nvdp__exposures found = attacked(ctx, model, NULL, NULL, NULL);
+    struct nvdp__exposures found = attacked(model, NULL, NULL, NULL);
     cr_assert_eq(found.audit.canaries, 120);
     cr_expect_gt(found.audit.auc, .75, "%g", found.audit.auc);
     cr_expect_gt(found.audit.epsilon, .2, "%g", found.audit.epsilon);
     cr_expect_eq(found.audit.delta, 1e-5);
     const double alone = found.audit.auc;
     const char *start = train("start", 0, NULL);
-    found = attacked(ctx, model, "reference", start, planted);
+    found = attacked(model, "reference", start, planted);
     cr_expect_gt(found.audit.auc, alone - .1);
-    found = attacked(ctx, start, NULL, NULL, planted);
+    found = attacked(start, NULL, NULL, planted);
     cr_expect(found.audit.auc > .3 && found.audit.auc < .7, "%g", found.audit.auc);
     cr_expect_lt(found.audit.epsilon, .2);
 }
 
 Test(exposure, bad_input) {
-    struct nvdp_context *ctx = support_context();
     const char *secrets = write_secrets("one.json", "{\"form\": \"HS\", \"occurrences\": 1}");
     const char *model = train("plain", 1, NULL);
     struct nvdp__exposures found;
-    fails(attack(ctx, model, NULL, NULL, NULL, &found), NVDP_ERR_IO, "planted.json");
-    cr_expect_eq(attack(ctx, model, "candidates", "1", secrets, &found), NVDP_ERR_ARGUMENT);
-    fails(attack(ctx, model, "candidates", "1000", secrets, &found), NVDP_ERR_ARGUMENT,
+    fails(attack(model, NULL, NULL, NULL, &found), NVDP_ERR_IO, "planted.json");
+    cr_expect_eq(attack(model, "candidates", "1", secrets, &found), NVDP_ERR_ARGUMENT);
+    fails(attack(model, "candidates", "1000", secrets, &found), NVDP_ERR_ARGUMENT,
           "27, the number of whole words in the vocabulary, found 1000");
-    fails(attack(ctx, model, "guess-in", "3", secrets, &found), NVDP_ERR_ARGUMENT,
+    fails(attack(model, "guess-in", "3", secrets, &found), NVDP_ERR_ARGUMENT,
           "expected secrets with \"include\": \"coin\"");
     cr_expect_null(found.secret);
-    cr_expect_eq(attack(ctx, support_scratch_path("nowhere"), NULL, NULL, secrets, &found),
-                 NVDP_ERR_IO);
+    cr_expect_eq(attack(support_scratch_path("nowhere"), NULL, NULL, secrets, &found), NVDP_ERR_IO);
 }

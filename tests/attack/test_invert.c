@@ -8,6 +8,8 @@
 
 #include <nvdp/attack.h>
 
+#include "test_context.h"
+
 /* --- scores --- */
 
 static struct nvdp__text_counts compared(const char *text, const char *guess) {
@@ -132,7 +134,6 @@ Test(search, agreement_by_hand) {
  * all texts count. */
 Test(reader, near_texts) {
     enum { PIECES = 8 };
-    struct nvdp_context *ctx = support_context();
     size_t offset[] = {0, 3, 7, 10};
     int32_t id[] = {2, 5, 3, 2, 5, 6, 3, 2, 7, 3};
     const struct nvdp_dataset known = {.count = 3, .offset = offset, .ids = id};
@@ -168,7 +169,6 @@ Test(reader, near_texts) {
  * Equal samples give the mean. */
 Test(alignment, finds_a_linear_map) {
     enum { PAIRS = 2000, FROM = 6, TO = 4 };
-    struct nvdp_context *ctx = support_context();
     for (int noisy = 0; noisy < 2; noisy++) {
         const struct nvdp__noise noise = {.seed = 3};
         struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
@@ -251,7 +251,7 @@ static void write_texts(const char *name, size_t texts, uint64_t seed, bool tell
 }
 
 /* Trains a masked language model of such texts. */
-static void make_prior(struct nvdp_context *ctx, const char *out) {
+static void make_prior(const char *out) {
     const char *vocabulary = support_scratch_path("vocabulary.txt");
     const char *const texts[] = {support_scratch_path("known.txt")};
     support_write_text(vocabulary, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\ngood\nbad\ncat\ndog\nsun\n"
@@ -275,7 +275,7 @@ static const char *in_scratch(const char *text) {
 }
 
 /* Runs the attack with options: names and values with spaces between them. '@' is the scratch directory. */
-static nvdp_status attack(struct nvdp_context *ctx, const char *options, const json_t **out) {
+static nvdp_status attack(const char *options, const json_t **out) {
     struct nvdp_config *config =
         support_config(ctx, "attack", "kind", "invert", "seeds", "1", NULL);
     struct nvdp_attack_result *result = NULL;
@@ -286,9 +286,9 @@ static nvdp_status attack(struct nvdp_context *ctx, const char *options, const j
     return NVDP_OK;
 }
 
-static const json_t *attacked(struct nvdp_context *ctx, const char *options) {
+static const json_t *attacked(const char *options) {
     const json_t *found = NULL;
-    ok(attack(ctx, options, &found));
+    ok(attack(options, &found));
     return found;
 }
 
@@ -317,13 +317,12 @@ static const char given[] = "public-posteriors @known.npy public @known.txt prio
 /* The texts are written where vectors tell them, lengths included; otherwise the score is the prior's.  The numbers
  * depend on the seed alone. */
 Test(invert, vectors_of_known_texts) {
-    struct nvdp_context *ctx = support_context();
     const char *hidden = support_path("%s attacked @secret.txt steps 150", given);
     write_texts("known", KNOWN, 1, true, .02);
     write_texts("secret", SECRET, 2, true, .02);
-    make_prior(ctx, support_scratch_path("prior"));
+    make_prior(support_scratch_path("prior"));
     ok(nvdp_context_set_threads(ctx, 1));
-    const json_t *found = attacked(ctx, support_path("%s attacked @secret.conll steps 500", given));
+    const json_t *found = attacked(support_path("%s attacked @secret.conll steps 500", given));
     const double f1 = score(found, "release", "words, F1", -1),
                  exact = score(found, "release", "exact match", -1);
     cr_expect_geq(f1, .9, "%g", f1);
@@ -338,27 +337,27 @@ Test(invert, vectors_of_known_texts) {
         for (char *at = tags; spaces && *at != '\0'; at++)
             if (*at == '\t') *at = ' ';
         support_file("secret.tsv", support_path("\n%s", tags));
-        found = attacked(ctx, support_path("%s attacked @secret.tsv public @known.conll "
-                                           "public-limit 100 steps 1 search 0",
-                                           given));
+        found = attacked(support_path("%s attacked @secret.tsv public @known.conll "
+                                      "public-limit 100 steps 1 search 0",
+                                      given));
         (void)score(found, "release", "entities, recall", -1);
         cr_expect_eq(integer_at(found, "public_texts"), 100);
     }
 
     write_texts("known", KNOWN, 1, false, 1);
     write_texts("secret", SECRET, 2, false, 1);
-    found = attacked(ctx, hidden);
+    found = attacked(hidden);
     cr_expect_leq(score(found, "release", "words, F1", 0), score(found, "prior", "words, F1", 1));
     cr_expect_geq(score(found, "release", "words, F1", 1), score(found, "prior", "words, F1", 0));
     cr_expect(weak(found));
     ok(nvdp_context_set_threads(ctx, 2));
-    cr_expect(json_equal(found, attacked(ctx, hidden)));
+    cr_expect(json_equal(found, attacked(hidden)));
 }
 
 /* --- a run --- */
 
 /* Shares two samples of each dev text. */
-static void share(struct nvdp_context *ctx, const char *run) {
+static void share(const char *run) {
     const struct nvdp_config *config =
         support_config(ctx, "export", "run", run, "out", support_scratch_path("shared.h5"), "split",
                        "dev", "samples", "2", "measure-texts", "2", "limit", "12", "insecure-seed",
@@ -371,13 +370,12 @@ static void share(struct nvdp_context *ctx, const char *run) {
 Test(invert, a_run) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .epochs = 1, .clip_sequence = 2};
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &choice, NULL);
     static const char usual[] = "run @run public @data/train.tsv prior @prior tokens 8 steps 20";
     ok(nvdp_context_set_threads(ctx, 1));
     write_texts("known", KNOWN, 1, true, 0);
-    make_prior(ctx, support_scratch_path("prior"));
-    const json_t *found = attacked(ctx, support_path("%s limit 10", usual));
+    make_prior(support_scratch_path("prior"));
+    const json_t *found = attacked(support_path("%s limit 10", usual));
     cr_expect_eq(integer_at(found, "texts"), 10);
     for (int o = 0; o < 3; o++) {
         static const char *const observed[] = {"release", "states", "prior"};
@@ -399,10 +397,10 @@ Test(invert, a_run) {
         cr_expect_gt(number_at(of, "bound"), baseline);
     }
     cr_expect_eq(bounded, 1);
-    found = attacked(ctx, support_path("%s limit 10 search 0", usual));
+    found = attacked(support_path("%s limit 10 search 0", usual));
     cr_expect_lt(score(found, "states", "cosine", -1), searched);
-    share(ctx, run);
-    found = attacked(ctx, support_path("%s shared @shared.h5 seeds 2", usual));
+    share(run);
+    found = attacked(support_path("%s shared @shared.h5 seeds 2", usual));
     support_has(found, "{'texts': 12, 'seeds': 2}");
 
     static const char *const refused[][2] = {
@@ -412,10 +410,10 @@ Test(invert, a_run) {
         {"attacked @known.txt", "attacked: expected it with --posteriors alone"},
         {"public @nowhere.tsv", "nowhere.tsv"}};
     for (size_t k = 0; k < sizeof refused / sizeof *refused; k++) {
-        cr_expect_neq(attack(ctx, support_path("%s %s", usual, refused[k][0]), &found), NVDP_OK);
+        cr_expect_neq(attack(support_path("%s %s", usual, refused[k][0]), &found), NVDP_OK);
         support_contains(nvdp_context_error(ctx), refused[k][1]);
     }
-    fails(attack(ctx, "run @run public @data/train.tsv", &found), NVDP_ERR_ARGUMENT,
+    fails(attack("run @run public @data/train.tsv", &found), NVDP_ERR_ARGUMENT,
           "prior: expected the directory of a masked");
 }
 
@@ -428,13 +426,12 @@ Test(invert, refuses_vectors_without_texts) {
          "public-posteriors @known.npy tokens 6",
          "expected the vectors of 60 texts, in the order of their file, found those of 400"},
         {"prior @prior", "exactly one of the options run and posteriors"}};
-    struct nvdp_context *ctx = support_context();
     const json_t *found = NULL;
     write_texts("known", KNOWN, 1, true, 0);
     write_texts("secret", SECRET, 2, true, 0);
-    make_prior(ctx, support_scratch_path("prior"));
+    make_prior(support_scratch_path("prior"));
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
-        cr_expect_neq(attack(ctx, bad[k][0], &found), NVDP_OK);
+        cr_expect_neq(attack(bad[k][0], &found), NVDP_OK);
         support_contains(nvdp_context_error(ctx), bad[k][1]);
     }
 }

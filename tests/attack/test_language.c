@@ -3,6 +3,8 @@
 #include "attack/language.h"
 #include "support.h"
 
+#include "test_context.h"
+
 enum { WORDS = 8, LENGTH = 10, ROWS = LENGTH + 2, TEXTS = 300, TOGETHER = 8, FIRST_ID = 5 };
 
 /* A chain over words, and the observations of texts drawn from it: the indicator of each word plus noise. */
@@ -138,8 +140,7 @@ struct outcome {
     double joint, log_p; /* sums of log joint probabilities; of the answers about the found words */
 };
 
-static struct outcome search(struct nvdp_context *ctx, struct chain *c, double weight,
-                             size_t beam) {
+static struct outcome search(struct chain *c, double weight, size_t beam) {
     const struct nvdp__language language = {TOGETHER, WORDS, ask, c};
     unsigned char open[ROWS];
     double log_p[ROWS][WORDS];
@@ -180,14 +181,12 @@ static struct outcome search(struct nvdp_context *ctx, struct chain *c, double w
  * possible, far more than naming each place alone, and more than a search without a beam. */
 Test(language, finds_the_likeliest_text_of_a_chain) {
     static const double sd[] = {.3, .6, 1}, likeliest[] = {.99, .8, .5}, less[] = {.005, .03, .05};
-    struct nvdp_context *ctx = support_context();
     for (size_t k = 0; k < 3; k++) {
         struct chain *c = make(sd[k]);
         size_t possible = 0;
         for (size_t i = 0; i < TEXTS; i++)
             possible += max_right(c, i);
-        const struct outcome alone = search(ctx, c, 0, 1), one = search(ctx, c, 1, 1),
-                             beam = search(ctx, c, 1, 8);
+        const struct outcome alone = search(c, 0, 1), one = search(c, 1, 1), beam = search(c, 1, 8);
         cr_expect_leq(c->max_together, TOGETHER);
         cr_expect_gt((double)beam.best, TEXTS * likeliest[k], "%zu", beam.best);
         cr_expect_geq(beam.best, one.best);
@@ -203,7 +202,6 @@ Test(language, finds_the_likeliest_text_of_a_chain) {
 /* Names exactly one of twelve tokens with equal scores; ten of them are among the top ten. */
 Test(language, equal_scores_name_one_token) {
     enum { COUNT = 12, COUNTED = 9 };
-    struct nvdp_context *ctx = support_context();
     size_t place[COUNT], named[COUNT] = {0}, there[COUNT] = {0};
     int32_t id[COUNT];
     double times[COUNT], score[COUNT] = {0};
@@ -230,7 +228,6 @@ Test(language, equal_scores_name_one_token) {
 Test(language, intervals_are_over_texts_and_seeds) {
     enum { N = 60, S = 3, TRIALS = 1000 };
     static const double of_seed[] = {0, .03, .1};
-    struct nvdp_context *ctx = support_context();
     struct nvdp__text_attack a = {.ctx = ctx};
     const struct nvdp__noise noise = {.seed = 5};
     double hits[S * N], of[S * N];
@@ -264,7 +261,6 @@ Test(language, intervals_are_over_texts_and_seeds) {
  * the opposite event.  Texts with nothing to name show nothing.  An interval of a difference that is 0 has width 0. */
 Test(language, intervals_of_nothing_and_of_all) {
     enum { N = 60, S = 3, TRIALS = 1000 };
-    struct nvdp_context *ctx = support_context();
     struct nvdp__text_attack a = {.ctx = ctx};
     double hits[S * N], of[S * N];
     for (int opposite = 0; opposite < 2; opposite++) {

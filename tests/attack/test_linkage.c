@@ -12,6 +12,8 @@
 #include <nvdp/guess.h>
 #include <nvdp/share.h>
 
+#include "test_context.h"
+
 /* Computes the log density of one sample, term by term. */
 static double plain(const struct nvdp_posteriors *set, size_t t, const double *z,
                     const double *log_pi, size_t tokens) {
@@ -40,7 +42,6 @@ static double plain(const struct nvdp_posteriors *set, size_t t, const double *z
 
 /* Compares differences between texts; 1e-10 is a thousand roundings of sums of that size. */
 Test(likelihood, is_the_densities_log) {
-    struct nvdp_context *ctx = support_context();
     enum { TEXTS = 21, SAMPLES = 3, ROOM = 64 * 5 };
     for (int kind = 0; kind < 8; kind++) {
         const struct made_texts made = {TEXTS,
@@ -90,7 +91,6 @@ Test(likelihood, is_the_densities_log) {
 /* A weight at the grid's end stands for all weights below it.  Since int_-inf^e exp(a x) dx = exp(a e)/a, the
  * differences between texts deviate from the density at e by the logarithm of their pseudo-counts. */
 Test(likelihood, of_weights_at_the_grid_s_end) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_two_texts(ctx, 2, 4, 1, true);
     nvdp__auto(nvdp__likelihood_release) struct nvdp__likelihood likelihood = {0};
     struct nvdp__evidence evidence;
@@ -114,7 +114,7 @@ Test(likelihood, of_weights_at_the_grid_s_end) {
 }
 
 /* Makes texts of one vector each, every pair `apart` from one another, with variance 1: on separate axes. */
-static struct nvdp_posteriors *simplex(struct nvdp_context *ctx, size_t texts, double apart) {
+static struct nvdp_posteriors *simplex(size_t texts, double apart) {
     struct nvdp_posteriors *set = NULL;
     ok(nvdp_posteriors_create(ctx, texts, texts, texts, false, &set));
     for (size_t i = 0; i < texts; i++) {
@@ -140,14 +140,13 @@ static double named(size_t n, double apart) {
 /* Two texts at distance d: right with probability Phi(d/2); N texts: the integral.  K samples multiply d by sqrt(K).
  * Tolerance of 4.4 standard deviations: one false alarm in 10^5. */
 Test(linkage, of_gaussians_has_a_closed_form) {
-    struct nvdp_context *ctx = support_context();
     static const struct {
         size_t texts;
         double apart;
         int releases;
     } cases[] = {{2, 1, 1}, {2, .5, 4}, {2, 0.02, 1}, {30, 2, 1}, {30, 3, 2}, {1100, 4, 1}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        struct nvdp_posteriors *set = simplex(ctx, cases[c].texts, cases[c].apart);
+        struct nvdp_posteriors *set = simplex(cases[c].texts, cases[c].apart);
         const double d = cases[c].apart * sqrt(cases[c].releases);
         const double want = cases[c].texts == 2 ? phi(d / 2) : named(cases[c].texts, d);
         struct nvdp_linkage found = NVDP_RESULT(struct nvdp_linkage);
@@ -170,10 +169,9 @@ Test(linkage, of_gaussians_has_a_closed_form) {
  * samples is right in 3 of 30 cases, and ten guesses in 1 + 4 + 10.  Samples of texts on separate axes are named as
  * among so many texts.  Tolerance of 4.4 standard deviations: one false alarm in 10^5. */
 Test(linkage, of_texts_with_labels) {
-    struct nvdp_context *ctx = support_context();
     const size_t size[] = {1, 4, 25};
     const double apart = 2;
-    struct nvdp_posteriors *set = simplex(ctx, 30, apart);
+    struct nvdp_posteriors *set = simplex(30, apart);
     struct nvdp_linkage found = NVDP_RESULT(struct nvdp_linkage);
     struct nvdp__claim_text said;
     ok(nvdp_linkage_measure(ctx, set, 1, 0, 5, &found));
@@ -215,8 +213,7 @@ Test(linkage, bound_with_labels) {
 
 /* Equal texts share a guess: exactly chance, and no information.  A part of the texts is reported as a part. */
 Test(linkage, of_equal_texts_is_chance) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = simplex(ctx, 40, 0);
+    struct nvdp_posteriors *set = simplex(40, 0);
     struct nvdp_linkage found = NVDP_RESULT(struct nvdp_linkage);
     struct nvdp__claim_text said;
     ok(nvdp_linkage_measure(ctx, set, 1, 0, 5, &found));
@@ -239,8 +236,8 @@ Test(linkage, of_equal_texts_is_chance) {
 }
 
 /* Attacks pairs with options: names and values with spaces between them. */
-static struct nvdp__pair_attacks attack(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
-                                        double certified, const char *options) {
+static struct nvdp__pair_attacks attack(const struct nvdp_posteriors *set, double certified,
+                                        const char *options) {
     struct nvdp__pair_attacks found = NVDP_RESULT(struct nvdp__pair_attacks);
     struct nvdp_config *config = support_config(ctx, "attack", NULL);
     support_options(ctx, config, "%s", options);
@@ -252,12 +249,11 @@ static struct nvdp__pair_attacks attack(struct nvdp_context *ctx, const struct n
 /* A Gaussian mechanism at distance d: right with probability Phi(d/2), and exact epsilon by its closed form, three
  * quarters of which are shown.  A claim below the exact epsilon does not hold. */
 Test(pair, of_gaussians_has_a_closed_form) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = simplex(ctx, 2, .75);
+    struct nvdp_posteriors *set = simplex(2, .75);
     const double truth = nvdp_gdp_epsilon(1.5, .01);
     for (int lie = 0; lie < 2; lie++) {
-        struct nvdp__pair_attacks found = attack(ctx, set, lie ? truth * .999 : truth,
-                                                 "pair 1,0 samples 40000 delta .01 releases 4");
+        struct nvdp__pair_attacks found =
+            attack(set, lie ? truth * .999 : truth, "pair 1,0 samples 40000 delta .01 releases 4");
         const struct nvdp__pair_attack *p = &found.pair[0];
         const double sd = sqrt(phi(.75) * (1 - phi(.75)) / 80000);
         cr_assert_eq(found.pairs, 1);
@@ -277,7 +273,6 @@ Test(pair, of_gaussians_has_a_closed_form) {
  * right as often as the best test.  Tolerances are 4.4 standard deviations, and intervals of 99.99 % confidence, for
  * 10 pairs: one false alarm in 10^4 each. */
 Test(pair, shows_no_more_than_is_exact) {
-    struct nvdp_context *ctx = support_context();
     for (int public_ = 0; public_ < 2; public_++) {
         const struct made_texts made = {30,
                                         3,
@@ -289,7 +284,7 @@ Test(pair, shows_no_more_than_is_exact) {
                                         .seed = 9};
         struct nvdp_posteriors *set = made_posteriors(ctx, &made);
         struct nvdp__pair_attacks found =
-            attack(ctx, set, INFINITY, "pairs 5 samples 3000 confidence 0.9999");
+            attack(set, INFINITY, "pairs 5 samples 3000 confidence 0.9999");
         double share = 0;
         cr_assert_eq(found.pairs, 5);
         cr_expect(found.holds);
@@ -307,12 +302,11 @@ Test(pair, shows_no_more_than_is_exact) {
 /* Noise lifts the result above the mean of the best test half of the time, which breaks no bound by itself.  One
  * interval in twenty may lie above: of 40 seeds, more than 5 do with probability 1/500. */
 Test(pair, right_is_above_its_maximum_by_noise_alone) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = simplex(ctx, 2, .75);
+    struct nvdp_posteriors *set = simplex(2, .75);
     size_t above = 0, broken = 0;
     for (int seed = 1; seed <= 40; seed++) {
         struct nvdp__pair_attacks found =
-            attack(ctx, set, INFINITY, support_path("pair 0,1 samples 200 seed %d", seed));
+            attack(set, INFINITY, support_path("pair 0,1 samples 200 seed %d", seed));
         above += found.pair[0].right > found.pair[0].right_max;
         broken += !found.pair[0].holds;
     }
@@ -322,14 +316,13 @@ Test(pair, right_is_above_its_maximum_by_noise_alone) {
 
 /* If double precision cannot hold a pair's integral, a bound replaces it and is reported as a bound. */
 Test(pair, a_bound_is_called_one) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_two_texts(ctx, 1, 2, 1, false);
     set->policy = NVDP_LENGTH_PUBLIC;
     set->logvar[0] = set->logvar[1] = -40;
     set->mu[0] = 1e8;
     for (int unequal = 0; unequal < 2; unequal++) {
         if (unequal) set->logvar[1] = -39;
-        struct nvdp__pair_attacks found = attack(ctx, set, INFINITY, "pair 0,1 samples 500");
+        struct nvdp__pair_attacks found = attack(set, INFINITY, "pair 0,1 samples 500");
         cr_expect_eq(found.pair[0].bounded, unequal);
         cr_expect(found.holds);
     }
@@ -337,26 +330,24 @@ Test(pair, a_bound_is_called_one) {
 
 /* Two opposite texts in a clip's ball are distinguished exactly as often as the bound for any two texts allows. */
 Test(pair, the_guess_bound_is_attained) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_two_texts(ctx, 1, 2, 1, false);
     set->policy = NVDP_LENGTH_HIDDEN;
     set->length = 1;
     set->clip_sequence = set->mu[0] = .75;
     set->mu[1] = -.75;
-    struct nvdp__pair_attacks found = attack(ctx, set, INFINITY, "pair 0,1 samples 1000");
+    struct nvdp__pair_attacks found = attack(set, INFINITY, "pair 0,1 samples 1000");
     near(found.guess, phi(.75), 1e-9);
     near(found.pair[0].right_max, found.guess, 1e-9);
     cr_expect(found.holds);
     set->mu[1] = set->mu[0]; /* one posterior: nothing to distinguish */
-    found = attack(ctx, set, INFINITY, "pair 0,1 samples 1000");
+    found = attack(set, INFINITY, "pair 0,1 samples 1000");
     cr_expect(found.weak && found.holds);
     cr_expect_eq(found.pair[0].states, .5);
 }
 
 /* The clip bounds how often texts are named.  A set that claims a smaller clip than it has is detected. */
 Test(linkage, stays_below_the_guess_bound) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = simplex(ctx, 30, 2);
+    struct nvdp_posteriors *set = simplex(30, 2);
     const struct nvdp__sampler release = {.posteriors = set, .noise = {.seed = 5}};
     const struct nvdp__sample_source source = {nvdp__linkage_draw, &release, -INFINITY};
     set->policy = NVDP_LENGTH_HIDDEN;
@@ -373,7 +364,6 @@ Test(linkage, stays_below_the_guess_bound) {
 }
 
 Test(pair, texts_that_lengths_tell_apart_are_refused) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__pair_attacks found = NVDP_RESULT(struct nvdp__pair_attacks);
     struct nvdp_config *config = support_config(ctx, "attack", NULL);
     struct nvdp_posteriors *set = made_two_texts(ctx, 1, 3, 1, false);
@@ -399,7 +389,6 @@ static void hear(enum nvdp_log_level level, const char *message, void *user) {
 Test(linkage, of_a_shared_file_with_labels) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_VTDP, .clip_sequence = 1, .epochs = 1};
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &choice, NULL);
     const char *file = support_scratch_path("labels.h5");
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
@@ -430,7 +419,6 @@ Test(linkage, of_a_shared_file) {
     for (size_t c = 0; c < 2; c++) {
         const bool float16 = c == 1;
         int warned = 0;
-        struct nvdp_context *ctx = support_context();
         nvdp_context_set_log(ctx, hear, &warned);
         const char *run = task_run(ctx, "run", &choices[c], NULL);
         const char *file = support_scratch_path("shared.h5");

@@ -9,6 +9,8 @@
 #include <nvdp/share.h>
 #include <sys/stat.h>
 
+#include "test_context.h"
+
 static double phi(double x) {
     return erfc(-x * M_SQRT1_2) / 2;
 }
@@ -23,9 +25,8 @@ static const struct nvdp__text_score *score_of(const struct nvdp__text_score *sc
 }
 
 /* Compares two sets of scores. */
-static struct nvdp__text_attack compare(struct nvdp_context *ctx, size_t members, const double *in,
-                                        size_t others, const double *out,
-                                        const struct nvdp__tradeoff *proven) {
+static struct nvdp__text_attack compare(size_t members, const double *in, size_t others,
+                                        const double *out, const struct nvdp__tradeoff *proven) {
     struct nvdp__text_attack a = {.ctx = ctx};
     ok(nvdp__add_roc(&a, NVDP__OBSERVED_RELEASE, members, in, others, out, proven));
     support_keep(a.score);
@@ -69,7 +70,7 @@ Test(tradeoff, of_a_gaussian) {
 enum { TRIALS = 4000 };
 
 /* Makes two texts of one number each: 0 and `mu`, with noise of variance 1. */
-static struct nvdp_posteriors *two(struct nvdp_context *ctx, double mu) {
+static struct nvdp_posteriors *two(double mu) {
     struct nvdp_posteriors *set = made_two_texts(ctx, 1, 2, 1, false);
     set->mu[1] = mu;
     return set;
@@ -79,12 +80,11 @@ static struct nvdp_posteriors *two(struct nvdp_context *ctx, double mu) {
  * Phi(mu/sqrt 2) and TPR = Phi(Phi^-1(FPR) + mu): the curve that is proven is attained.  Tolerances are 4.4 standard
  * deviations. */
 Test(membership, of_one_gaussian_has_a_closed_form) {
-    struct nvdp_context *ctx = support_context();
     static const double mus[] = {0, .5, 2};
     double *in = support_keep(calloc(TRIALS, sizeof *in)), *out = support_keep(calloc(TRIALS, 8));
     for (size_t c = 0; c < 3; c++) {
         const double mu = mus[c];
-        struct nvdp_posteriors *set = two(ctx, mu);
+        struct nvdp_posteriors *set = two(mu);
         size_t zero = 0, one = 1;
         double score, other, background;
         const struct nvdp__candidates texts[] = {
@@ -98,7 +98,7 @@ Test(membership, of_one_gaussian_has_a_closed_form) {
             cr_assert_eq(other, 0, "the background's own text"); /* p = q */
         }
         const struct nvdp__tradeoff proven = {.mu = mu};
-        struct nvdp__text_attack a = compare(ctx, TRIALS, in, TRIALS, out, &proven);
+        struct nvdp__text_attack a = compare(TRIALS, in, TRIALS, out, &proven);
         const struct nvdp__text_score *auc =
             score_of(a.score, a.scores, "release", NVDP__TEXT_METRIC_AUC);
         near(auc->value, phi(mu / M_SQRT2), 4.4 * .0065, "%g", mu);
@@ -121,7 +121,6 @@ Test(membership, of_one_gaussian_has_a_closed_form) {
  * more often than the intervals fail.  Of 300 draws, fewer than 270 or more than 8 % would occur by chance in one of
  * 10^4 cases. */
 Test(membership, of_no_information_is_chance) {
-    struct nvdp_context *ctx = support_context();
     enum { DRAWS = 300, N = 200 };
     const struct nvdp__tradeoff nothing = {.mu = 0};
     struct nvdp__stream stream = support_stream(4, 0);
@@ -132,7 +131,7 @@ Test(membership, of_no_information_is_chance) {
             in[i] = nvdp__stream_normal(&stream);
             out[i] = nvdp__stream_normal(&stream);
         }
-        struct nvdp__text_attack a = compare(ctx, N, in, N, out, &nothing);
+        struct nvdp__text_attack a = compare(N, in, N, out, &nothing);
         covered += a.score[0].interval.low <= .5 && a.score[0].interval.high >= .5;
         for (size_t k = 0; k < 3; k++)
             above[k] += a.score[k].interval.low > a.score[k].bound;
@@ -146,7 +145,6 @@ Test(membership, of_no_information_is_chance) {
 /* The interval of a TPR holds at exactly its FPR: each end fails in at most 1 of 40 cases, 24 of 300 by chance. Scores
  * are normal, and 1.5 apart. */
 Test(membership, of_a_rate_covers_the_threshold) {
-    struct nvdp_context *ctx = support_context();
     enum { DRAWS = 300, N = 1000 };
     struct nvdp__stream stream = support_stream(5, 0);
     double in[N], out[N];
@@ -157,7 +155,7 @@ Test(membership, of_a_rate_covers_the_threshold) {
             in[i] = 1.5 + nvdp__stream_normal(&stream);
             out[i] = nvdp__stream_normal(&stream);
         }
-        struct nvdp__text_attack a = compare(ctx, N, in, N, out, NULL);
+        struct nvdp__text_attack a = compare(N, in, N, out, NULL);
         const struct nvdp__text_score *tpr =
             score_of(a.score, a.scores, "release", NVDP__TEXT_METRIC_TPR_PERCENT);
         below += tpr->interval.high < want;
@@ -169,18 +167,17 @@ Test(membership, of_a_rate_covers_the_threshold) {
 
 /* Ties count half; without an error the interval is that of a share. */
 Test(membership, of_perfect_and_equal_scores) {
-    struct nvdp_context *ctx = support_context();
     double in[50], out[50];
     for (size_t i = 0; i < 50; i++) {
         in[i] = 1;
         out[i] = 0;
     }
-    struct nvdp__text_attack a = compare(ctx, 50, in, 50, out, NULL);
+    struct nvdp__text_attack a = compare(50, in, 50, out, NULL);
     cr_expect_eq(a.score[0].value, 1);
     near(a.score[0].interval.low, pow(.025, 1. / 50), 1e-9);
     cr_expect_eq(a.score[1].value, 1);
     cr_expect(isnan(a.score[0].bound) && isnan(a.score[2].value));
-    a = compare(ctx, 50, out, 50, out, NULL);
+    a = compare(50, out, 50, out, NULL);
     cr_expect_eq(a.score[0].value, .5);
     cr_expect_eq(a.score[1].value, .5);
 }
@@ -193,8 +190,7 @@ struct found {
 };
 
 /* Runs the attack with options: names and values with spaces between them. */
-static nvdp_status attack(struct nvdp_context *ctx, const char *run, const char *options,
-                          struct found *found) {
+static nvdp_status attack(const char *run, const char *options, struct found *found) {
     struct nvdp_config *config =
         support_config(ctx, "attack", "kind", "membership", "run", run, NULL);
     struct nvdp_attack_result *result = NULL;
@@ -219,9 +215,9 @@ static nvdp_status attack(struct nvdp_context *ctx, const char *run, const char 
 }
 
 /* Runs an attack that finds no violation, and returns its report. */
-static const json_t *attacked(struct nvdp_context *ctx, const char *run, const char *options) {
+static const json_t *attacked(const char *run, const char *options) {
     struct found found;
-    ok(attack(ctx, run, options, &found));
+    ok(attack(run, options, &found));
     cr_expect_str_empty(found.verdict, "%s", found.verdict);
     return found.report;
 }
@@ -267,7 +263,6 @@ static const struct run_choice certified = {.method = NVDP_METHOD_NVDP,
 /* A certified run, with pairs that a coin decides: with 400 samples each the texts are found, with one sample and a
  * tiny clip they are not. */
 Test(membership, of_a_certified_run) {
-    struct nvdp_context *ctx = support_context();
     double found[2];
     for (int small = 0; small < 2; small++) {
         struct run_choice choice = certified;
@@ -278,8 +273,7 @@ Test(membership, of_a_certified_run) {
         write_different("many/dev.tsv", 0, 400);
         const char *known = write_different("public.tsv", 1000, 300);
         const json_t *report = attacked(
-            ctx, run,
-            support_path("data %s public %s releases %s", data, known, small ? "1" : "400"));
+            run, support_path("data %s public %s releases %s", data, known, small ? "1" : "400"));
         support_has(report, "{'members': 200, 'others': 200}");
         near(number_at(report, "mu"), small ? .1 : 320, 1e-9);
         found[small] = number(report, "release", "AUC", "value");
@@ -296,7 +290,6 @@ Test(membership, of_a_certified_run) {
 /* A given file: its texts are found among public ones; each is compared with a public text in its place, which is
  * bounded.  Refused: no public texts, few of them, methods without samples, options that do not fit. */
 Test(membership, of_a_shared_file) {
-    struct nvdp_context *ctx = support_context();
     struct run_choice choice = certified;
     struct found found;
     const char *run = task_run(ctx, "run", &choice, NULL);
@@ -309,8 +302,7 @@ Test(membership, of_a_shared_file) {
         "measure-texts", "2", "insecure-seed", "7", "no-ledger", "true", NULL);
     ok(nvdp_export(ctx, config, NULL));
     const char *given = support_path("data %s shared %s", data, file);
-    const json_t *report =
-        attacked(ctx, run, support_path("%s public %s releases 100", given, known));
+    const json_t *report = attacked(run, support_path("%s public %s releases 100", given, known));
     support_has(report, "{'members': 60, 'others': 135, 'both': 30}");
     cr_expect_gt(number(report, "release", "AUC", "value"), .8);
     cr_expect_gt(number(report, "replaced", "AUC", "value"), .8);
@@ -322,18 +314,18 @@ Test(membership, of_a_shared_file) {
                *few = support_path("%s public %s releases 100", given,
                                    write_different("few.tsv", 10, 60)),
                *small = support_path("data %s public %s", data, known);
-    fails(attack(ctx, run, given, &found), NVDP_ERR_ARGUMENT, "public: expected a file");
-    fails(attack(ctx, run, one, &found), NVDP_ERR_ARGUMENT,
+    fails(attack(run, given, &found), NVDP_ERR_ARGUMENT, "public: expected a file");
+    fails(attack(run, one, &found), NVDP_ERR_ARGUMENT,
           "releases: expected 100, all samples of a text in ");
     support_contains(nvdp_context_error(ctx), "shared.h5, found 1");
-    fails(attack(ctx, run, few, &found), NVDP_ERR_INPUT,
+    fails(attack(run, few, &found), NVDP_ERR_INPUT,
           "40 different public texts that are not in it, found 60 and 10");
     write_different("many/dev.tsv", 0, 30);
-    fails(attack(ctx, run, small, &found), NVDP_ERR_INPUT, "expected at least 40 different texts");
+    fails(attack(run, small, &found), NVDP_ERR_INPUT, "expected at least 40 different texts");
     choice.method = NVDP_METHOD_BASE;
     choice.clip_sequence = 0;
     const char *base = task_run(ctx, "base", &choice, NULL);
-    fails(attack(ctx, base, small, &found), NVDP_ERR_ARGUMENT, "base");
+    fails(attack(base, small, &found), NVDP_ERR_ARGUMENT, "base");
 }
 
 /* --- training --- */
@@ -341,7 +333,6 @@ Test(membership, of_a_shared_file) {
 /* By hand: logits {0, 2} without text 0 and {4, 8} with it; {1, 3} with text 1, which all runs saw.  Variances are 2
  * and (8 + 2)/2 = 5, means differ by 5, so text 1 without is taken at 2 - 5. */
 Test(shadows, by_hand) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp__shadow_sums sums[] = {{{2, 2}, {2, 12}, {4, 80}}, {{0, 2}, {0, 4}, {0, 10}}};
     const double phi[] = {3, 1}, out = 2 * 1.5, in = 5 * 1.5;
     double score[2];
@@ -356,7 +347,6 @@ Test(shadows, by_hand) {
 /* Logits are N(0, 1) without a text and N(1.5, 1) with it.  With many runs the score is the log likelihood ratio of
  * both (within 4.4 standard errors of the two means), and its AUC is the best, Phi(1.5/sqrt 2). */
 Test(shadows, of_known_gaussians) {
-    struct nvdp_context *ctx = support_context();
     enum { TEXTS = 2000, RUNS = 256 };
     const double shift = 1.5;
     const struct nvdp__noise noise = {.seed = 6};
@@ -381,15 +371,15 @@ Test(shadows, of_known_gaussians) {
         near(score[i], shift * logit[i] - shift * shift / 2, 4.4 * off / sqrt(RUNS / 2) + .1, "%zu",
              i);
     }
-    struct nvdp__text_attack a = compare(ctx, TEXTS / 2, score, TEXTS / 2, score + TEXTS / 2, NULL);
+    struct nvdp__text_attack a = compare(TEXTS / 2, score, TEXTS / 2, score + TEXTS / 2, NULL);
     near(a.score[0].value, phi(shift / M_SQRT2), 4.4 * .009);
 }
 
 enum { MEMORIZED = 120 };
 
 /* Trains on different texts whose labels are random, or (`learnable`) name their last word. */
-static const char *train_on(struct nvdp_context *ctx, const char *name, bool learnable, double lr,
-                            double dp_noise, uint64_t seed, enum nvdp_protocol protocol) {
+static const char *train_on(const char *name, bool learnable, double lr, double dp_noise,
+                            uint64_t seed, enum nvdp_protocol protocol) {
     const struct nvdp__noise noise = {.seed = 3};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
     const char *data = support_scratch_path(learnable ? "learn" : "memorize");
@@ -433,11 +423,10 @@ static const char *train_on(struct nvdp_context *ctx, const char *name, bool lea
 
 /* Memorized labels are found by loss, and by shadow runs, which a second attack uses again.  Nothing is proven. */
 Test(membership, of_memorized_texts) {
-    struct nvdp_context *ctx = support_context();
-    const char *run = train_on(ctx, "overfit", false, 5e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
+    const char *run = train_on("overfit", false, 5e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
     static const char options[] = "members training shadows 4";
     struct found found;
-    const json_t *report = attacked(ctx, run, options);
+    const json_t *report = attacked(run, options);
     support_has(report, "{'members': 84, 'others': 36}");
     const double first = number(report, "shadows", "AUC", "value"),
                  bound = number(report, "loss", "AUC", "bound");
@@ -447,38 +436,37 @@ Test(membership, of_memorized_texts) {
     cr_expect(isnan(bound) || bound == 0);
     const char *path = support_path("%s.shadows/3/result.json", run);
     const char *before = support_read(path);
-    report = attacked(ctx, run, options);
+    report = attacked(run, options);
     cr_expect_str_eq(before, support_read(path));
     cr_expect_eq(number(report, "shadows", "AUC", "value"), first);
 
     /* a folder of other runs: the run was trained again with another option; options that do not fit */
-    train_on(ctx, "overfit", false, 4e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
-    fails(attack(ctx, run, options, &found), NVDP_ERR_INPUT, ".shadows/1: expected shadow run of");
+    train_on("overfit", false, 4e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
+    fails(attack(run, options, &found), NVDP_ERR_INPUT, ".shadows/1: expected shadow run of");
     support_contains(nvdp_context_error(ctx), "with --lr 0.004, found 0.005; remove the folder");
-    train_on(ctx, "overfit", false, 5e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
-    fails(attack(ctx, run, "members training shadows 1", &found), NVDP_ERR_ARGUMENT,
+    train_on("overfit", false, 5e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
+    fails(attack(run, "members training shadows 1", &found), NVDP_ERR_ARGUMENT,
           "shadows: expected 0 or at least 2, found 1");
-    const char *other = train_on(ctx, "overfit.shadows/2", true, 5e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
-    fails(attack(ctx, run, options, &found), NVDP_ERR_INPUT, "2: expected shadow run of");
-    fails(attack(ctx, other, "members training shared x.h5", &found), NVDP_ERR_ARGUMENT,
+    const char *other = train_on("overfit.shadows/2", true, 5e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
+    fails(attack(run, options, &found), NVDP_ERR_INPUT, "2: expected shadow run of");
+    fails(attack(other, "members training shared x.h5", &found), NVDP_ERR_ARGUMENT,
           "shared: expected no file");
-    fails(attack(ctx, other, "members training releases 2", &found), NVDP_ERR_ARGUMENT,
+    fails(attack(other, "members training releases 2", &found), NVDP_ERR_ARGUMENT,
           "releases: expected 1");
-    fails(attack(ctx, other, "members training delta 1e-6", &found), NVDP_ERR_ARGUMENT,
+    fails(attack(other, "members training delta 1e-6", &found), NVDP_ERR_ARGUMENT,
           "delta: expected none");
-    const char *dev = train_on(ctx, "dev", true, 5e-3, 0, 0, NVDP_PROTOCOL_DEV);
-    fails(attack(ctx, dev, options, &found), NVDP_ERR_ARGUMENT,
+    const char *dev = train_on("dev", true, 5e-3, 0, 0, NVDP_PROTOCOL_DEV);
+    fails(attack(dev, options, &found), NVDP_ERR_ARGUMENT,
           "shadows: expected a run whose train file");
 }
 
 /* A label that generalizes tells nothing: the interval contains .5, for held-out texts and for others. */
 Test(membership, of_texts_that_generalize) {
-    struct nvdp_context *ctx = support_context();
     for (int dev = 0; dev < 2; dev++) {
-        const char *run = train_on(ctx, "general", true, 5e-3, 0, 0,
-                                   dev ? NVDP_PROTOCOL_DEV : NVDP_PROTOCOL_HOLDOUT);
+        const char *run =
+            train_on("general", true, 5e-3, 0, 0, dev ? NVDP_PROTOCOL_DEV : NVDP_PROTOCOL_HOLDOUT);
         struct found found;
-        ok(attack(ctx, run, "members training limit 22", &found));
+        ok(attack(run, "members training limit 22", &found));
         const json_t *report = found.report;
         support_has(report, "{'members': 22, 'others': 22}");
         cr_expect_lt(number(report, "loss", "AUC", "interval"), .5);
@@ -489,11 +477,10 @@ Test(membership, of_texts_that_generalize) {
 /* Private training: the accountant's epsilon for one text in place of another bounds the score, and is not exceeded; noise
  * from a seed proves nothing. Its held-out texts are those of a shadow run too, so there are none. */
 Test(membership, of_private_training) {
-    struct nvdp_context *ctx = support_context();
     for (uint64_t seed = 0; seed < 2; seed++) {
-        const char *run = train_on(ctx, "private", false, 5e-3, 4, seed, NVDP_PROTOCOL_HOLDOUT);
+        const char *run = train_on("private", false, 5e-3, 4, seed, NVDP_PROTOCOL_HOLDOUT);
         struct found found;
-        const json_t *report = attacked(ctx, run, "members training");
+        const json_t *report = attacked(run, "members training");
         const double epsilon = number_at(report, "epsilon"), delta = number_at(report, "delta"),
                      bound = number(report, "loss", "AUC", "bound");
         cr_expect_eq(json_is_number(json_object_get(report, "epsilon")), seed == 0);
@@ -510,7 +497,7 @@ Test(membership, of_private_training) {
             nvdp__tradeoff_add(&proven, epsilon, delta);
             near(bound, nvdp__tradeoff_auc(&proven), 1e-9);
         }
-        fails(attack(ctx, run, "members training shadows 2", &found), NVDP_ERR_ARGUMENT,
+        fails(attack(run, "members training shadows 2", &found), NVDP_ERR_ARGUMENT,
               "shadows: expected a run without private training");
     }
 }

@@ -3,13 +3,14 @@
 #include "attack/audit.h"
 #include "support.h"
 
+#include "test_context.h"
+
 static char *corpus(const char *name) {
     return support_keep(nvdp__format(NULL, "%s/tests/fuzz/corpus/npy/%s", NVDP_SOURCE_DIR, name));
 }
 
 Test(npy, values) {
     static const char *const names[] = {"f4.npy", "f8.npy", "two.npy"};
-    struct nvdp_context *ctx = support_context();
     for (size_t k = 0; k < 3; k++) {
         char *path = corpus(names[k]);
         size_t shape[2] = {0};
@@ -40,7 +41,6 @@ Test(npy, refusals) {
         {"three.npy", "expected version 1.0 or 2.0 of the NPY format, found 3.0"},
         {"twice.npy", "fortran_order and shape once"},
     };
-    struct nvdp_context *ctx = support_context();
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         char *path = corpus(cases[k].name);
         size_t shape[2] = {7, 7};
@@ -53,7 +53,6 @@ Test(npy, refusals) {
 
 /* No part of a file is a valid file, nor is a file with an extra byte. */
 Test(npy, other_lengths) {
-    struct nvdp_context *ctx = support_context();
     char *path = corpus("f4.npy"), *bytes = support_read(path);
     const char *other = support_scratch_path("other.npy");
     size_t shape[2];

@@ -5,6 +5,8 @@
 #include "share/reader.h"
 #include <sys/stat.h>
 
+#include "test_context.h"
+
 struct bench {
     struct nvdp_context *ctx;
     const char *file;
@@ -17,7 +19,6 @@ static void set(const struct bench *bench, const char *options) {
 
 /* Options are names and values with spaces between them. */
 static struct bench bench_open(const struct made_embeddings *file, const char *options) {
-    struct nvdp_context *ctx = support_context();
     struct bench bench = {ctx, made_embeddings(ctx, "shared.h5", file),
                           support_config(ctx, "reuse", NULL)};
     set(&bench, options);
@@ -185,7 +186,6 @@ Test(reuse, gives_the_same_for_the_same_seed) {
 Test(reuse, is_as_good_as_the_sender) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .kappa = 1, .epochs = 10};
-    struct nvdp_context *ctx = support_context();
     struct bench bench = {ctx, support_scratch_path("from-run.h5"),
                           support_config(ctx, "reuse", NULL)};
     double sender = 0;
@@ -281,43 +281,41 @@ Test(reuse, divides_the_dev_split_where_it_alone_has_labels) {
     cr_assert_eq(result.train_texts, 34);
 }
 
-static nvdp_status read_labels(struct nvdp_context *ctx, const char *text, bool regression,
-                               const struct nvdp__labels *like, struct nvdp__labels *labels) {
+static nvdp_status read_labels(const char *text, bool regression, const struct nvdp__labels *like,
+                               struct nvdp__labels *labels) {
     const struct nvdp_shared file = {.shape = {.texts = 4}};
     return nvdp__labels_read(ctx, support_file("labels.txt", text), "file.h5", &file, regression,
                              like, labels);
 }
 
-static const struct nvdp__labels *labels_of(struct nvdp_context *ctx, const char *text,
-                                            bool regression, const struct nvdp__labels *like) {
+static const struct nvdp__labels *labels_of(const char *text, bool regression,
+                                            const struct nvdp__labels *like) {
     struct nvdp__labels *labels = support_keep(calloc(1, sizeof *labels));
-    ok(read_labels(ctx, text, regression, like, labels));
+    ok(read_labels(text, regression, like, labels));
     return labels;
 }
 
 Test(labels, tells_numbers_from_words) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__labels none = {0};
-    const struct nvdp__labels *labels = labels_of(ctx, "2\n0\n\n1", false, NULL);
+    const struct nvdp__labels *labels = labels_of("2\n0\n\n1", false, NULL);
     cr_assert_eq(labels->classes, 3);
     cr_assert_null(labels->name);
     cr_assert_eq(labels->value[0], 2);
     cr_assert(isnan(labels->value[2]));
-    cr_assert_eq(labels_of(ctx, "1\n1\n1\n1\n", false, labels)->classes, 3); /* as the reader */
-    cr_assert_eq(read_labels(ctx, "1\n3\n1\n1\n", false, labels, &none), NVDP_ERR_INPUT);
-    labels = labels_of(ctx, "yes\n1\nno\nyes\n", false, NULL);
+    cr_assert_eq(labels_of("1\n1\n1\n1\n", false, labels)->classes, 3); /* as the reader */
+    cr_assert_eq(read_labels("1\n3\n1\n1\n", false, labels, &none), NVDP_ERR_INPUT);
+    labels = labels_of("yes\n1\nno\nyes\n", false, NULL);
     cr_assert_eq(labels->classes, 3);
     cr_assert_str_eq(labels->name[0], "1");
     cr_assert_eq(labels->value[0], 2);
     cr_assert_eq(labels->value[2], 1);
-    cr_assert_eq(labels_of(ctx, "no\nno\n1\nyes", false, labels)->value[2], 0);
-    fails(read_labels(ctx, "no\nno\nmaybe\nyes", false, labels, &none), NVDP_ERR_INPUT,
-          "labels.txt:3");
-    labels = labels_of(ctx, "-1.5\n2e3\n\n0x10 \n", true, NULL);
+    cr_assert_eq(labels_of("no\nno\n1\nyes", false, labels)->value[2], 0);
+    fails(read_labels("no\nno\nmaybe\nyes", false, labels, &none), NVDP_ERR_INPUT, "labels.txt:3");
+    labels = labels_of("-1.5\n2e3\n\n0x10 \n", true, NULL);
     cr_assert_eq(labels->value[0], -1.5F);
     cr_assert_eq(labels->value[3], 16);
-    fails(read_labels(ctx, "1\ninf\n3\n4", true, NULL, &none), NVDP_ERR_INPUT, "labels.txt:2");
-    cr_assert_eq(read_labels(ctx, "1\n2 3\n3\n4", true, NULL, &none), NVDP_ERR_INPUT);
+    fails(read_labels("1\ninf\n3\n4", true, NULL, &none), NVDP_ERR_INPUT, "labels.txt:2");
+    cr_assert_eq(read_labels("1\n2 3\n3\n4", true, NULL, &none), NVDP_ERR_INPUT);
 }
 
 /* --- files to score on, readers to start from and to keep --- */
@@ -405,7 +403,6 @@ Test(reuse, refuses_damaged_readers) {
          "\"kappa\": 1, \"pool\": \"mean\", \"hidden_act\": \"mish\"}",
          "'hidden_act'"},
     };
-    struct nvdp_context *ctx = support_context();
     struct nvdp__reader_shape shape;
     mkdir(support_scratch_path("damaged"), 0777);
     for (size_t i = 0; i < sizeof configs / sizeof configs[0]; i++) {
@@ -451,7 +448,6 @@ static double loss_at(struct nvdp__reader *reader, const float *label) {
 /* Central differences of float32 losses have an error of about 1e-7 / 2e-3 each; the gradients are of order 1e-2,
  * summed over a random direction of all parameters. */
 static void gradient_agrees(bool regression) {
-    struct nvdp_context *ctx = support_context();
     struct made_embeddings file = made_embeddings_default();
     nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *read = NULL;
     nvdp__autoptr(nvdp__reader_free) struct nvdp__reader *reader = NULL;

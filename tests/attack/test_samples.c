@@ -5,6 +5,8 @@
 #include <nvdp/audit.h>
 #include <nvdp/rdp.h>
 
+#include "test_context.h"
+
 static struct nvdp_samples samples_of(size_t count, size_t dim) {
     struct nvdp_samples made = {count, dim, calloc(count * dim, sizeof(double))};
     cr_assert_not_null(made.value);
@@ -22,8 +24,8 @@ static struct nvdp_samples normals(size_t count, size_t dim, double shift, uint6
 }
 
 /* Runs the audit at 95 %, and frees the samples. */
-static struct nvdp_sample_audit audit(struct nvdp_context *ctx, struct nvdp_samples p,
-                                      struct nvdp_samples q, double delta, uint64_t seed) {
+static struct nvdp_sample_audit audit(struct nvdp_samples p, struct nvdp_samples q, double delta,
+                                      uint64_t seed) {
     struct nvdp_sample_audit found = NVDP_RESULT(struct nvdp_sample_audit);
     ok(nvdp_audit_samples(ctx, &p, &q, delta, .95, seed, &found));
     nvdp_samples_free(&p);
@@ -40,7 +42,6 @@ Test(samples, of_gaussians_are_not_above_the_truth) {
         double mu, delta;
         size_t count, dim;
     } cases[] = {{0, 0, 300, 100}, {1, .01, 1500, 3}};
-    struct nvdp_context *ctx = support_context();
     for (size_t c = 0; c < 2; c++) {
         const double mu = cases[c].mu, truth = mu > 0 ? nvdp_gdp_epsilon(mu, cases[c].delta) : 0;
         const double shift = mu / sqrt((double)cases[c].dim);
@@ -49,7 +50,7 @@ Test(samples, of_gaussians_are_not_above_the_truth) {
         for (uint64_t k = 0; k < AUDITS; k++) {
             const uint64_t number = 2 * (k + c * AUDITS);
             const struct nvdp_sample_audit found =
-                audit(ctx, normals(cases[c].count, cases[c].dim, shift, number),
+                audit(normals(cases[c].count, cases[c].dim, shift, number),
                       normals(cases[c].count, cases[c].dim, 0, number + 1), cases[c].delta, k);
             above += found.epsilon > truth;
             mean += found.epsilon / AUDITS;
@@ -65,11 +66,10 @@ Test(samples, of_gaussians_are_not_above_the_truth) {
 Test(samples, of_gaussians_come_near_the_truth) {
     enum { COUNT = 60000, DIM = 8 };
     static const double mus[] = {1, 2};
-    struct nvdp_context *ctx = support_context();
     for (size_t c = 0; c < 2; c++) {
         const double truth = nvdp_gdp_epsilon(mus[c], .01);
         const struct nvdp_sample_audit found =
-            audit(ctx, normals(COUNT, DIM, mus[c] / sqrt(DIM), 1000 + c),
+            audit(normals(COUNT, DIM, mus[c] / sqrt(DIM), 1000 + c),
                   normals(COUNT, DIM, 0, 1010 + c), .01, 1);
         cr_expect(found.epsilon > .75 * truth && found.epsilon <= truth, "%g of %g", found.epsilon,
                   truth);
@@ -79,11 +79,10 @@ Test(samples, of_gaussians_come_near_the_truth) {
 /* Noise of different size on the same mean: only the quadratic score sees it.  Far values favor the wide noise by 3
  * : 1 to 10^4 : 1. */
 Test(samples, of_different_variances) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_samples wide = normals(20000, 2, 0, 2000);
     for (size_t i = 0; i < wide.count * wide.dim; i++)
         wide.value[i] *= 3;
-    const struct nvdp_sample_audit found = audit(ctx, normals(20000, 2, 0, 2001), wide, 0, 1);
+    const struct nvdp_sample_audit found = audit(normals(20000, 2, 0, 2001), wide, 0, 1);
     cr_expect_eq(found.score, NVDP_AUDIT_GAUSSIAN);
     cr_expect(found.favors_q);
     cr_expect_gt(found.epsilon, 4, "%g", found.epsilon);
@@ -94,7 +93,6 @@ Test(samples, of_different_variances) {
  * 2.  Code that takes the clip as the sensitivity uses half of the noise. */
 Test(samples, find_noise_of_half_the_sensitivity) {
     enum { COUNT = 40000, DIM = 8 };
-    struct nvdp_context *ctx = support_context();
     for (int wrong = 0; wrong < 2; wrong++) {
         const double sigma = (wrong ? 1 : 2) / nvdp_gdp_mu(1, .01);
         struct nvdp_samples side[2];
@@ -105,7 +103,7 @@ Test(samples, find_noise_of_half_the_sensitivity) {
                     side[s].value[i * DIM + j] =
                         sigma * side[s].value[i * DIM + j] + (j == 3 ? 1 - 2 * s : 0);
         }
-        const struct nvdp_sample_audit found = audit(ctx, side[0], side[1], .01, 1);
+        const struct nvdp_sample_audit found = audit(side[0], side[1], .01, 1);
         cr_expect(wrong ? found.epsilon > 1.3 : found.epsilon <= 1, "%g", found.epsilon);
     }
 }
@@ -117,7 +115,6 @@ Test(samples, find_laplace_noise_drawn_by_coordinates) {
     enum { COUNT = 60000, DIM = 16 };
     const struct nvdp__noise noise = {.seed = 12};
     const double distance = 1;
-    struct nvdp_context *ctx = support_context();
     for (int wrong = 0; wrong < 2; wrong++) {
         struct nvdp_samples side[2];
         for (int s = 0; s < 2; s++) {
@@ -139,7 +136,7 @@ Test(samples, find_laplace_noise_drawn_by_coordinates) {
                 }
             }
         }
-        const struct nvdp_sample_audit found = audit(ctx, side[0], side[1], 0, 1);
+        const struct nvdp_sample_audit found = audit(side[0], side[1], 0, 1);
         cr_expect(wrong ? found.epsilon > 1.2 * distance : found.epsilon <= distance, "%g",
                   found.epsilon);
     }
@@ -149,7 +146,6 @@ Test(samples, find_laplace_noise_drawn_by_coordinates) {
  * The residual carries h past the noise, so the bound reaches its ceiling. */
 Test(samples, find_a_residual_around_the_noise) {
     enum { COUNT = 4000, DIM = 32 };
-    struct nvdp_context *ctx = support_context();
     struct nvdp_samples side[2];
     nvdp__auto(nvdp_samples_free) struct nvdp_samples w = normals(DIM, DIM, 0, 4000);
     const double sigma = 2 / nvdp_gdp_mu(1, .01);
@@ -167,26 +163,24 @@ Test(samples, find_a_residual_around_the_noise) {
                             ((k == 3 ? 1 - 2 * s : 0) + sigma * z.value[i * DIM + k]);
             }
     }
-    const struct nvdp_sample_audit found = audit(ctx, side[0], side[1], .01, 1);
+    const struct nvdp_sample_audit found = audit(side[0], side[1], .01, 1);
     cr_expect_geq(found.epsilon, .99 * found.ceiling, "%g of %g", found.epsilon, found.ceiling);
     cr_expect_gt(found.ceiling, 6);
 }
 
 /* Without noise: different inputs show everything, equal inputs nothing. */
 Test(samples, of_constants) {
-    struct nvdp_context *ctx = support_context();
     for (int same = 0; same < 2; same++) {
         struct nvdp_samples p = samples_of(100, 2), q = samples_of(101, 2);
         for (size_t i = 0; i < 100; i++)
             p.value[2 * i] = same ? 0 : 1e-9;
-        const struct nvdp_sample_audit found = audit(ctx, p, q, 0, 1);
+        const struct nvdp_sample_audit found = audit(p, q, 0, 1);
         cr_expect_eq(found.epsilon, same ? 0 : found.ceiling, "%g", found.epsilon);
         cr_expect(found.ceiling > 2 && found.held[0] == 50 && found.held[1] == 50);
     }
 }
 
 Test(samples, refusals) {
-    struct nvdp_context *ctx = support_context();
     nvdp__auto(nvdp_samples_free) struct nvdp_samples p = normals(100, 2, 0, 5000),
                                                       bad = normals(100, 2, 0, 5001);
     struct nvdp_samples few = {99, 2, p.value}, other = {100, 1, p.value},

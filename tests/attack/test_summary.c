@@ -6,18 +6,20 @@
 #include <gsl/gsl_cdf.h>
 #include <nvdp/summary.h>
 
+#include "test_context.h"
+
 extern const struct nvdp__attack nvdp__attack_row_summary;
 
 static struct nvdp__summary plan(size_t units, size_t dim, size_t answers, double epsilon) {
     struct nvdp__summary of;
-    ok(nvdp__summary_plan(support_context(), units, dim, answers, epsilon, 1e-5, &of));
+    ok(nvdp__summary_plan(ctx, units, dim, answers, epsilon, 1e-5, &of));
     return of;
 }
 
 static struct nvdp_summary_audit audit(const struct nvdp__summary *of, size_t rows,
                                        size_t releases) {
     struct nvdp_summary_audit found = NVDP_RESULT(struct nvdp_summary_audit);
-    ok(nvdp__audit_plan(support_context(), of, rows, releases, .999, 1, &found));
+    ok(nvdp__audit_plan(ctx, of, rows, releases, .999, 1, &found));
     return found;
 }
 
@@ -74,7 +76,6 @@ Test(summary_audit, one_number_and_few_rows) {
 }
 
 Test(summary_audit, refuses) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp__summary of = plan(10, 4, 1, 1);
     struct nvdp_summary_audit found = NVDP_RESULT(struct nvdp_summary_audit);
     const char *words = "expected 1 to 10 rows that change together, at least 1000 releases";
@@ -90,8 +91,8 @@ Test(summary_audit, refuses) {
 /* --- the attack --- */
 
 /* Summarizes `rows` rows of a tiny task with labels, and returns the options of an attack on the file. */
-static struct nvdp_config *summarized(struct nvdp_context *ctx, size_t rows, const char *epsilon,
-                                      const char *name, const char *person) {
+static struct nvdp_config *summarized(size_t rows, const char *epsilon, const char *name,
+                                      const char *person) {
     const struct task task = task_make(ctx);
     char *text = support_read(support_path("%s/train.tsv", task.data)), *line;
     char file[512], center[512], input[512], run[512];
@@ -119,7 +120,7 @@ static struct nvdp_config *summarized(struct nvdp_context *ctx, size_t rows, con
                           input, "samples", "4000", NULL);
 }
 
-static json_t *attacked(struct nvdp_context *ctx, const struct nvdp_config *config) {
+static json_t *attacked(const struct nvdp_config *config) {
     nvdp__autoptr(nvdp_attack_free) struct nvdp_attack_result *result = NULL;
     nvdp__autofree char *verdict = NULL;
     json_t *object = NULL;
@@ -132,12 +133,11 @@ static json_t *attacked(struct nvdp_context *ctx, const struct nvdp_config *conf
 
 /* Guesses stay below theorem 2, and the noise of a file is as stated. With little noise, guesses are right. */
 Test(summary_attack, guesses_stay_below_the_bound) {
-    struct nvdp_context *ctx = support_context();
     static const char *const epsilons[] = {"1", "500"};
     for (size_t e = 0; e < 2; e++) {
         struct nvdp_config *config =
-            summarized(ctx, 60, epsilons[e], e == 0 ? "one.h5" : "many.safetensors", NULL);
-        nvdp__autoptr(json_decref) json_t *object = attacked(ctx, config);
+            summarized(60, epsilons[e], e == 0 ? "one.h5" : "many.safetensors", NULL);
+        nvdp__autoptr(json_decref) json_t *object = attacked(config);
         const json_t *questions = json_object_get(object, "questions");
         cr_assert_eq(json_array_size(questions), 3);
         for (size_t q = 0; q < 3; q++) {
@@ -162,7 +162,6 @@ Test(summary_attack, guesses_stay_below_the_bound) {
 
 /* A file of texts alone, one per line, is read as nvdp summarize reads it. */
 Test(summary_attack, reads_texts_one_per_line) {
-    struct nvdp_context *ctx = support_context();
     const struct task task = task_make(ctx);
     const char *run = support_scratch_path("run"), *file = support_scratch_path("lines.h5"),
                *lines = support_scratch_path("lines.txt"), *center = support_scratch_path("c.txt");
@@ -173,15 +172,14 @@ Test(summary_attack, reads_texts_one_per_line) {
         file, "summary-epsilon", "1", "budget-samples", "9", NULL);
     ok(nvdp_summarize(ctx, summary, NULL));
     nvdp__autoptr(json_decref) json_t *object =
-        attacked(ctx, support_config(ctx, "attack", "kind", "summary", "run", run, "shared", file,
-                                     "data", lines, "samples", "4000", NULL));
+        attacked(support_config(ctx, "attack", "kind", "summary", "run", run, "shared", file,
+                                "data", lines, "samples", "4000", NULL));
     cr_expect_eq(json_integer_value(json_object_get(object, "rows")), 4);
     cr_expect_eq(json_array_size(json_object_get(object, "questions")), 2);
 }
 
 Test(summary_attack, refuses) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = summarized(ctx, 60, "500", "one.h5", NULL);
+    struct nvdp_config *config = summarized(60, "500", "one.h5", NULL);
     nvdp__autoptr(nvdp_attack_free) struct nvdp_attack_result *result = NULL;
     support_set(ctx, config, "label-column", "other"); /* other labels than those of the summary */
     fails(nvdp_attack(ctx, config, &result), NVDP_ERR_INPUT, "expected the texts and labels");
@@ -194,7 +192,7 @@ Test(summary_attack, refuses) {
     fails(nvdp_attack(ctx, bare, &result), NVDP_ERR_ARGUMENT, "expected a file of nvdp summarize");
     support_set(ctx, bare, "shared", nvdp_config_get(config, "shared"));
     fails(nvdp_attack(ctx, bare, &result), NVDP_ERR_ARGUMENT, "the file of the texts");
-    config = summarized(ctx, 60, "1", "persons.h5", "other");
+    config = summarized(60, "1", "persons.h5", "other");
     fails(nvdp_attack(ctx, config, &result), NVDP_ERR_UNSUPPORTED, "whose unit is a row");
 }
 

@@ -76,7 +76,8 @@ static nvdp_status reuse(const struct place *p, const char *file, const char *co
 
 /* --- weights by another formula --- */
 
-/* Turns a symmetric matrix into its eigenvalues, on the diagonal, and its eigenvectors, the columns of v, by rotations (Jacobi 1846). */
+/* Turns a symmetric matrix into its eigenvalues, on the diagonal, and its eigenvectors, the columns of v, by rotations
+ * (Jacobi 1846). */
 static void rotate(double s[DIM][DIM], double v[DIM][DIM]) {
     for (size_t i = 0; i < DIM; i++)
         for (size_t j = 0; j < DIM; j++)

@@ -14,6 +14,8 @@
 #include <nvdp/share.h>
 #include <sys/stat.h>
 
+#include "test_context.h"
+
 extern const struct nvdp__attack nvdp__attack_row_nearest, nvdp__attack_row_token,
     nvdp__attack_row_language, nvdp__attack_row_informed, nvdp__attack_row_bag,
     nvdp__attack_row_attribute, nvdp__attack_row_pair;
@@ -29,7 +31,6 @@ Test(texts, metrics_have_names) {
 Test(linear, tells_gaussians_apart_as_well_as_can_be) {
     enum { N = 6000, WIDTH = 11 };
     static const double apart[] = {0, 1, 3};
-    struct nvdp_context *ctx = support_context();
     static double x[N * WIDTH], y[N * 2], p[N * 2];
     double weight[2 * WIDTH];
     for (size_t c = 0; c < 3; c++)
@@ -74,9 +75,9 @@ static double score(const struct nvdp__text_attack_result *found, const char *ob
 }
 
 /* Attacks the samples of a file (`shared` NULL: drawn ones) with one more option, unless `option` is NULL. */
-static nvdp_status attack_file(struct nvdp_context *ctx, const char *kind, const char *run,
-                               const char *known, const char *shared, const char *option,
-                               const char *value, struct nvdp__text_attack_result *out) {
+static nvdp_status attack_file(const char *kind, const char *run, const char *known,
+                               const char *shared, const char *option, const char *value,
+                               struct nvdp__text_attack_result *out) {
     struct nvdp_config *config = support_config(ctx, "attack", "run", run, "seeds", "2", NULL);
     *out = (struct nvdp__text_attack_result)NVDP_RESULT(struct nvdp__text_attack_result);
     if (known != NULL) support_set(ctx, config, "public", known);
@@ -92,9 +93,9 @@ static nvdp_status attack_file(struct nvdp_context *ctx, const char *kind, const
     return status;
 }
 
-static nvdp_status attack(struct nvdp_context *ctx, const char *kind, const char *run,
-                          const char *known, struct nvdp__text_attack_result *out) {
-    return attack_file(ctx, kind, run, known, NULL, NULL, NULL, out);
+static nvdp_status attack(const char *kind, const char *run, const char *known,
+                          struct nvdp__text_attack_result *out) {
+    return attack_file(kind, run, known, NULL, NULL, NULL, out);
 }
 
 /* --- tokens from made vectors: the right answer is known --- */
@@ -105,8 +106,8 @@ static const char *const words[] = {"good", "bad", "cat",  "dog", "sun",
                                     "sea",  "red", "blue", "one", "two"};
 
 /* Makes texts of four random words.  With `chained`, each word after the first is the next one in the list. */
-static void load_made(struct nvdp_context *ctx, const struct nvdp_model *model, const char *name,
-                      size_t texts, uint64_t seed, bool chained, struct nvdp__texts *out) {
+static void load_made(const struct nvdp_model *model, const char *name, size_t texts, uint64_t seed,
+                      bool chained, struct nvdp__texts *out) {
     size_t word = 0;
     const struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
@@ -126,7 +127,7 @@ static void load_made(struct nvdp_context *ctx, const struct nvdp_model *model, 
 
 /* The mean of a row encodes the token `ahead` rows later.  With weights, its pseudo-count encodes the token itself.
  * All variances are `variance`. */
-static void make_posteriors(struct nvdp_context *ctx, size_t ahead, double variance, bool weights,
+static void make_posteriors(size_t ahead, double variance, bool weights,
                             struct nvdp__texts *corpus) {
     const struct nvdp_dataset *data = corpus->data;
     const size_t rows = data->offset[data->count];
@@ -143,10 +144,9 @@ static void make_posteriors(struct nvdp_context *ctx, size_t ahead, double varia
         corpus->set->logvar[k] = log(variance);
 }
 
-static void make_both(struct nvdp_context *ctx, size_t ahead, double variance, bool weights,
-                      struct nvdp__text_attack *a) {
-    make_posteriors(ctx, ahead, variance, weights, &a->known);
-    make_posteriors(ctx, ahead, variance, weights, &a->attacked);
+static void make_both(size_t ahead, double variance, bool weights, struct nvdp__text_attack *a) {
+    make_posteriors(ahead, variance, weights, &a->known);
+    make_posteriors(ahead, variance, weights, &a->attacked);
 }
 
 /* Returns the share of tokens named first from samples; *high is the upper end of the prior's interval. */
@@ -171,8 +171,7 @@ static bool reads(struct nvdp__text_attack *a, nvdp_status (*by)(struct nvdp__te
 
 static const struct nvdp__text_attack_options once = {.seed = 1, .seeds = 1, .releases = 1};
 
-static struct nvdp__text_attack *new_attack(struct nvdp_context *ctx,
-                                            const struct nvdp__text_attack_options *options) {
+static struct nvdp__text_attack *new_attack(const struct nvdp__text_attack_options *options) {
     struct nvdp__text_attack *a = support_keep(calloc(1, sizeof *a));
     *a = (struct nvdp__text_attack){
         .ctx = ctx, .options = options, .known.first_key = UINT64_C(1) << 40};
@@ -180,26 +179,25 @@ static struct nvdp__text_attack *new_attack(struct nvdp_context *ctx,
 }
 
 /* Opens the run's model, texts to learn from and texts to attack; chains of words with `chain`. */
-static void open_made(struct nvdp_context *ctx, const char *run, bool chain,
-                      struct nvdp__text_attack *a) {
+static void open_made(const char *run, bool chain, struct nvdp__text_attack *a) {
     const char *directory = support_path("%s/model", run);
     ok(nvdp_model_load(ctx, directory, &a->run.model));
-    load_made(ctx, a->run.model, "known.tsv", MADE_KNOWN, 1, chain, &a->known);
-    load_made(ctx, a->run.model, "secret.tsv", MADE_SECRET, 2, chain, &a->attacked);
+    load_made(a->run.model, "known.tsv", MADE_KNOWN, 1, chain, &a->known);
+    load_made(a->run.model, "secret.tsv", MADE_SECRET, 2, chain, &a->attacked);
 }
 
 /* A vector encodes its own token, the next one, or only noise, which must not beat the prior's interval; in the last
  * case weights encode the token.  240 words are named, each of ten with equal frequency: chance stays below .2 by
  * five standard deviations. */
-static void name_made_tokens(struct nvdp_context *ctx, const char *run) {
-    struct nvdp__text_attack *a = new_attack(ctx, &once);
+static void name_made_tokens(const char *run) {
+    struct nvdp__text_attack *a = new_attack(&once);
     double prior;
     ok(nvdp_context_set_threads(ctx, 1)); /* products are too small for more */
-    open_made(ctx, run, false, a);
+    open_made(run, false, a);
     for (int c = 0; c < 4; c++) {
         static const size_t ahead[] = {0, 1, 0, 0};
         static const double variance[] = {.01, .01, 1e4, 1};
-        make_both(ctx, ahead[c], variance[c], c == 3, a);
+        make_both(ahead[c], variance[c], c == 3, a);
         const double one = named(a, nvdp__attack_row_nearest.learn, &prior);
         const double all = named(a, nvdp__attack_row_token.learn, &prior);
         if (c == 1) cr_expect_eq(named(a, nvdp__attack_row_token.learn, &prior), all);
@@ -240,11 +238,11 @@ static double most_frequent(const struct nvdp_dataset *data, size_t place, size_
 
 /* A score of a run with a sequence clip has a proven bound for the best guess: an attacker who knows lengths and
  * places names the most frequent token of each place.  A false clip is detected. */
-static void bound_made_tokens(struct nvdp_context *ctx, const char *run) {
-    struct nvdp__text_attack *a = new_attack(ctx, &once);
+static void bound_made_tokens(const char *run) {
+    struct nvdp__text_attack *a = new_attack(&once);
     double first = 0, ten = 0;
-    open_made(ctx, run, false, a);
-    make_both(ctx, 0, .01, false, a);
+    open_made(run, false, a);
+    make_both(0, .01, false, a);
     const struct nvdp_dataset *data = a->attacked.data;
     for (size_t k = 1; k <= MADE_WORDS; k++) {
         first += most_frequent(data, k, 1, 1) / (MADE_SECRET * MADE_WORDS);
@@ -275,8 +273,7 @@ static void bound_made_tokens(struct nvdp_context *ctx, const char *run) {
 
 /* Makes a shared file: for each text the samples drawn for the attack, `seeds` times `releases` of them, in steps of
  * 2^-20; texts in reverse order. */
-static void share_made(struct nvdp_context *ctx, const struct nvdp__text_attack *a,
-                       struct nvdp__shared_texts *out) {
+static void share_made(const struct nvdp__text_attack *a, struct nvdp__shared_texts *out) {
     const struct nvdp_posteriors *set = a->attacked.set;
     const size_t n = set->texts, releases = (size_t)a->options->releases,
                  samples = a->options->seeds * releases, p = set->dim;
@@ -313,19 +310,19 @@ static void share_made(struct nvdp_context *ctx, const struct nvdp__text_attack 
 }
 
 /* Samples of a file give the same scores as equal drawn samples; also two samples joined, and the second alone. */
-static void name_shared_tokens(struct nvdp_context *ctx, const char *run) {
+static void name_shared_tokens(const char *run) {
     nvdp_status (*const by[])(struct nvdp__text_attack *) = {
         nvdp__attack_row_nearest.learn, nvdp__attack_row_language.learn, nvdp__attack_row_bag.learn,
         nvdp__attack_row_token.learn};
     struct nvdp__text_attack_options options = {.seed = 1, .seeds = 2, .beam = 4};
-    struct nvdp__text_attack *a = new_attack(ctx, &options);
-    open_made(ctx, run, false, a);
-    make_both(ctx, 0, .3, false, a);
+    struct nvdp__text_attack *a = new_attack(&options);
+    open_made(run, false, a);
+    make_both(0, .3, false, a);
     for (size_t c = 0; c < 4; c++) {
         struct nvdp__shared_texts shared;
         options.releases = c < 3 ? 2 : 1;
         options.seeds = c == 3 ? 1 : 2;
-        share_made(ctx, a, &shared);
+        share_made(a, &shared);
         ok(by[c](a));
         const size_t drawn = a->scores;
         a->attacked.shared = &shared;
@@ -350,12 +347,12 @@ static void name_shared_tokens(struct nvdp_context *ctx, const char *run) {
 }
 
 /* The bag of words is read better from many samples of a text than from one. */
-static void read_many_samples(struct nvdp_context *ctx, const char *run) {
+static void read_many_samples(const char *run) {
     struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1};
-    struct nvdp__text_attack *a = new_attack(ctx, &options);
+    struct nvdp__text_attack *a = new_attack(&options);
     double f1[2];
-    open_made(ctx, run, false, a);
-    make_both(ctx, 0, 4, false, a);
+    open_made(run, false, a);
+    make_both(0, 4, false, a);
     for (int many = 0; many < 2; many++) {
         options.releases = many ? 100 : 1;
         ok(nvdp__attack_row_bag.learn(a));
@@ -367,7 +364,7 @@ static void read_many_samples(struct nvdp_context *ctx, const char *run) {
 }
 
 /* Trains a masked language model of such texts, with its own vocabulary, which lacks a word. */
-static const char *made_prior(struct nvdp_context *ctx) {
+static const char *made_prior(void) {
     const struct nvdp__noise noise = {.seed = 3};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
     const char *text = support_scratch_path("chains.txt");
@@ -410,19 +407,19 @@ static double gain(const struct nvdp__text_attack *a, const char *observed, cons
 
 /* Words of a chain under noise that hides about half of them: a language model of the chain names nearly all,
  * including words that the vectors alone do not reveal.  Without one the attacker is nearest.  Seeds are fixed. */
-static void name_chains(struct nvdp_context *ctx, const char *run) {
+static void name_chains(const char *run) {
     struct nvdp__text_attack_options options = {.seed = 1, .seeds = 2, .releases = 1, .beam = 4};
-    struct nvdp__text_attack *a = new_attack(ctx, &options);
+    struct nvdp__text_attack *a = new_attack(&options);
     double prior, low;
-    open_made(ctx, run, true, a);
-    make_both(ctx, 0, .3, false, a);
+    open_made(run, true, a);
+    make_both(0, .3, false, a);
     const double nearest = named(a, nvdp__attack_row_nearest.learn, &prior);
     const double same = named(a, nvdp__attack_row_language.learn, &prior);
     cr_expect_eq(same, nearest);
     options.releases = 4;
     cr_expect_gt(named(a, nvdp__attack_row_nearest.learn, &prior), nearest + .1);
     options.releases = 1;
-    options.prior = made_prior(ctx);
+    options.prior = made_prior();
     const double language = named(a, nvdp__attack_row_language.learn, &prior);
     cr_expect_gt(a->weight[NVDP__OBSERVED_RELEASE], 0);
     cr_expect_gt(language, nearest + .15, "%g, nearest %g", language, nearest);
@@ -437,12 +434,12 @@ static void name_chains(struct nvdp_context *ctx, const char *run) {
  * by an attacker who knows the shift, Phi(sqrt(6) .4) = .836; with each noise seen only once, accuracy is .75.  600
  * samples: .043 are 2.8 standard deviations.  Padding that hides the length costs nothing; in a mean over all 64
  * rows accuracy would be Phi(sqrt(36/64) .4) = .62. */
-static void guess_made_labels(struct nvdp_context *ctx, const char *run) {
+static void guess_made_labels(const char *run) {
     const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 10, .releases = 1};
-    struct nvdp__text_attack *a = new_attack(ctx, &options);
+    struct nvdp__text_attack *a = new_attack(&options);
     struct nvdp_dataset *few = NULL;
     size_t row[50];
-    open_made(ctx, run, false, a);
+    open_made(run, false, a);
     for (size_t i = 0; i < 50; i++)
         row[i] = i;
     ok(nvdp__dataset_select(ctx, a->known.data, 50, row, &few));
@@ -451,7 +448,7 @@ static void guess_made_labels(struct nvdp_context *ctx, const char *run) {
     struct nvdp__texts *const both[] = {&a->known, &a->attacked};
     for (size_t c = 0; c < 2; c++) {
         const struct nvdp_dataset *data = both[c]->data;
-        make_posteriors(ctx, 0, 1, false, both[c]);
+        make_posteriors(0, 1, false, both[c]);
         memset(both[c]->set->mu, 0, data->offset[data->count] * PIECES * sizeof(double));
         for (size_t i = 0; i < data->count; i++) {
             data->label[i] = (float)(i % 2);
@@ -495,11 +492,10 @@ static void guess_made_labels(struct nvdp_context *ctx, const char *run) {
 /* With little noise most tokens are read; frequencies alone reveal few. */
 Test(texts, of_tokens_that_are_shared) {
     static const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .epochs = 1};
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &choice, NULL);
     const char *known = support_scratch_path("data/train.tsv");
     struct nvdp__text_attack_result found;
-    ok(attack(ctx, "nearest", run, known, &found));
+    ok(attack("nearest", run, known, &found));
     cr_expect_eq(found.texts, TASK_DEV);
     cr_expect_eq(found.public_texts, TASK_TRAIN);
     const size_t alike = found.both; /* few words make few sentences */
@@ -509,35 +505,34 @@ Test(texts, of_tokens_that_are_shared) {
     cr_expect_gt(score(&found, "release", "set, F1", false), .8);
     cr_expect_gt(score(&found, "release", "set, precision", false), .8);
     cr_expect_lt(score(&found, "prior", "set, recall", true), .5);
-    name_made_tokens(ctx, run);
-    bound_made_tokens(ctx, run);
-    name_chains(ctx, run);
-    guess_made_labels(ctx, run);
-    name_shared_tokens(ctx, run);
-    read_many_samples(ctx, run);
-    ok(attack(ctx, "token", run, known, &found));
+    name_made_tokens(run);
+    bound_made_tokens(run);
+    name_chains(run);
+    guess_made_labels(run);
+    name_shared_tokens(run);
+    read_many_samples(run);
+    ok(attack("token", run, known, &found));
     cr_expect_str_eq(found.attacker, "token");
     cr_expect_gt(score(&found, "states", "first", false), .95);
     cr_expect_gt(score(&found, "release", "first", false), score(&found, "prior", "first", true));
-    ok(attack(ctx, "bag", run, known, &found));
+    ok(attack("bag", run, known, &found));
     cr_expect_gt(score(&found, "states", "F1", false), score(&found, "prior", "F1", true));
-    ok(attack(ctx, "attribute", run, known, &found));
+    ok(attack("attribute", run, known, &found));
     cr_expect_gt(score(&found, "states", "accuracy", false), .95);
     cr_expect_gt(score(&found, "release", "accuracy", false),
                  score(&found, "prior", "accuracy", true));
     cr_expect_gt(score(&found, "states", "AUC", false), .95);
     near(score(&found, "prior", "AUC", false), .5, 1e-12);
 
-    ok(attack(ctx, "attribute", run, support_scratch_path("data/dev.tsv"), &found));
+    ok(attack("attribute", run, support_scratch_path("data/dev.tsv"), &found));
     cr_expect_eq(found.both, TASK_DEV); /* the run's own texts */
     cr_expect_lt(alike, TASK_DEV);
-    fails(attack(ctx, "bag", run, NULL, &found), NVDP_ERR_ARGUMENT,
+    fails(attack("bag", run, NULL, &found), NVDP_ERR_ARGUMENT,
           "public: expected a file with the task's columns");
 }
 
 /* Exports a split: three samples per text. */
-static void share_labels(struct nvdp_context *ctx, const char *run, const char *split,
-                         const char *file, bool labels) {
+static void share_labels(const char *run, const char *split, const char *file, bool labels) {
     const struct nvdp_config *config = support_config(
         ctx, "export", "run", run, "out", file, "split", split, "samples", "3", "measure-texts",
         "2", "limit", "30", "insecure-seed", "7", "overwrite", "true", "no-ledger", "true",
@@ -545,8 +540,8 @@ static void share_labels(struct nvdp_context *ctx, const char *run, const char *
     ok(nvdp_export(ctx, config, NULL));
 }
 
-static void share(struct nvdp_context *ctx, const char *run, const char *split, const char *file) {
-    share_labels(ctx, run, split, file, false);
+static void share(const char *run, const char *split, const char *file) {
+    share_labels(run, split, file, false);
 }
 
 /* Returns the score of tokens named first from samples. */
@@ -564,15 +559,14 @@ static struct nvdp__text_score first_score(const struct nvdp__text_attack_result
 Test(texts, of_a_shared_file_with_labels) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_VTDP, .clip_sequence = .05, .epochs = 1};
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &choice, NULL);
     const char *known = support_scratch_path("data/train.tsv");
     const char *file = support_scratch_path("shared.h5");
     struct nvdp__text_attack_result nearest[2], found, bag[2];
     for (int labels = 0; labels < 2; labels++) {
-        share_labels(ctx, run, "dev", file, labels);
-        ok(attack_file(ctx, "nearest", run, known, file, "seeds", "1", &nearest[labels]));
-        ok(attack_file(ctx, "bag", run, known, file, "seeds", "1", &bag[labels]));
+        share_labels(run, "dev", file, labels);
+        ok(attack_file("nearest", run, known, file, "seeds", "1", &nearest[labels]));
+        ok(attack_file("bag", run, known, file, "seeds", "1", &bag[labels]));
         cr_expect_eq(nearest[labels].labels, labels ? 2 : 0);
         cr_expect_eq(nearest[labels].labels_learned, labels);
         cr_expect(nearest[labels].holds);
@@ -585,10 +579,10 @@ Test(texts, of_a_shared_file_with_labels) {
     cr_expect_gt(score(&nearest[1], "prior", "first", false),
                  score(&nearest[0], "prior", "first", false));
     cr_expect_geq(score(&bag[1], "prior", "F1", false), score(&bag[0], "prior", "F1", false));
-    ok(attack_file(ctx, "language", run, known, file, "seeds", "1", &found));
+    ok(attack_file("language", run, known, file, "seeds", "1", &found));
     cr_expect_eq(first_score(&found).value, with.value); /* without a model it is nearest */
     cr_expect_eq(first_score(&found).bound, with.bound);
-    fails(attack_file(ctx, "attribute", run, known, file, NULL, NULL, &found), NVDP_ERR_INPUT,
+    fails(attack_file("attribute", run, known, file, NULL, NULL, &found), NVDP_ERR_INPUT,
           "states the labels of its texts");
 }
 
@@ -612,16 +606,15 @@ static void reverse_dev(void) {
 Test(texts, of_a_shared_file) {
     static const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .epochs = 1};
     static const char *const names[] = {"shared.h5", "shared.safetensors", "shared.parquet"};
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &choice, NULL);
     const char *known = support_scratch_path("data/train.tsv");
     struct nvdp__text_attack_result drawn, found;
     double first[3];
-    ok(attack(ctx, "nearest", run, known, &drawn));
+    ok(attack("nearest", run, known, &drawn));
     for (size_t f = 0; f < 3; f++) {
         const char *file = support_scratch_path(names[f]);
-        share(ctx, run, "train,dev", file);
-        ok(attack_file(ctx, "nearest", run, known, file, NULL, NULL, &found));
+        share(run, "train,dev", file);
+        ok(attack_file("nearest", run, known, file, NULL, NULL, &found));
         cr_expect_eq(found.texts, 30);
         cr_expect_eq(found.seeds, 2);
         first[f] = score(&found, "release", "first", false);
@@ -631,25 +624,24 @@ Test(texts, of_a_shared_file) {
     cr_expect_gt(first[0], score(&drawn, "prior", "first", true));
 
     const char *file = support_scratch_path("shared.h5");
-    ok(attack_file(ctx, "nearest", run, known, file, "releases", "2", &found));
+    ok(attack_file("nearest", run, known, file, "releases", "2", &found));
     cr_expect_eq(found.seeds, 1);
-    ok(attack_file(ctx, "attribute", run, known, file, NULL, NULL, &found));
+    ok(attack_file("attribute", run, known, file, NULL, NULL, &found));
     cr_expect_gt(score(&found, "release", "accuracy", false),
                  score(&found, "prior", "accuracy", true));
 
     /* more releases than there are; another split; other texts; other models */
-    fails(attack_file(ctx, "nearest", run, known, file, "releases", "4", &found), NVDP_ERR_ARGUMENT,
+    fails(attack_file("nearest", run, known, file, "releases", "4", &found), NVDP_ERR_ARGUMENT,
           "1 to 3 releases, found 30 texts and 4");
-    share(ctx, run, "train", file);
-    fails(attack_file(ctx, "bag", run, known, file, NULL, NULL, &found), NVDP_ERR_INPUT,
+    share(run, "train", file);
+    fails(attack_file("bag", run, known, file, NULL, NULL, &found), NVDP_ERR_INPUT,
           "of these 40 texts (matched by split and row), found 0; all its samples are of --split "
           "train");
-    share(ctx, run, "dev", file);
+    share(run, "dev", file);
     reverse_dev();
-    fails(
-        attack_file(ctx, "bag", run, known, file, "data", support_scratch_path("reversed"), &found),
-        NVDP_ERR_INPUT,
-        "expected samples of these texts drawn by this model: 100.0 % of such samples");
+    fails(attack_file("bag", run, known, file, "data", support_scratch_path("reversed"), &found),
+          NVDP_ERR_INPUT,
+          "expected samples of these texts drawn by this model: 100.0 % of such samples");
     static const struct run_choice others[] = {
         {.method = NVDP_METHOD_NVDP, .epochs = 1},
         {.method = NVDP_METHOD_VTDP, .clip_sequence = 3, .epochs = 1}};
@@ -657,32 +649,30 @@ Test(texts, of_a_shared_file) {
         "expected samples of method vtdp with 16 dimensions and kappa 1, found nvdp",
         "of a model without clip_sequence, but their grid is that of a model with it"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        share(ctx, task_run(ctx, "another", &others[i], NULL), "dev", file);
-        fails(attack_file(ctx, "bag", run, known, file, NULL, NULL, &found), NVDP_ERR_INPUT,
-              says[i]);
+        share(task_run(ctx, "another", &others[i], NULL), "dev", file);
+        fails(attack_file("bag", run, known, file, NULL, NULL, &found), NVDP_ERR_INPUT, says[i]);
     }
 }
 
 /* With one vector per text, the label can be read but no tokens. */
 Test(texts, of_one_vector) {
     static const struct run_choice choice = {.method = NVDP_METHOD_VIB_FIXED, .epochs = 4};
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &choice, NULL);
     const char *known = support_scratch_path("data/train.tsv");
     struct nvdp__text_attack_result found;
-    fails(attack(ctx, "nearest", run, known, &found), NVDP_ERR_ARGUMENT,
+    fails(attack("nearest", run, known, &found), NVDP_ERR_ARGUMENT,
           "one vector per token, found vib-fixed");
-    fails(attack(ctx, "token", run, known, &found), NVDP_ERR_ARGUMENT,
+    fails(attack("token", run, known, &found), NVDP_ERR_ARGUMENT,
           "token: expected a method with one vector");
-    ok(attack(ctx, "attribute", run, known, &found));
+    ok(attack("attribute", run, known, &found));
     cr_expect_gt(score(&found, "states", "accuracy", false), .9);
 }
 
 /* --- one word of a text, all others known --- */
 
 /* Trains method word, with a budget for whole texts unless `text` is 0, and opens model and made texts. */
-static const char *open_words(struct nvdp_context *ctx, double word, double text, size_t window,
-                              bool chain, struct nvdp__text_attack *a) {
+static const char *open_words(double word, double text, size_t window, bool chain,
+                              struct nvdp__text_attack *a) {
     const char *out = support_scratch_path("words");
     const struct task task = task_make(ctx);
     struct nvdp__train_options config = task_config(&task, NVDP_METHOD_WORD, out);
@@ -693,7 +683,7 @@ static const char *open_words(struct nvdp_context *ctx, double word, double text
     config.nvib.latent_dim = 8;
     config.overwrite = true;
     task_train(ctx, &config);
-    open_made(ctx, out, chain, a);
+    open_made(out, chain, a);
     struct nvdp__texts *const both[] = {&a->known, &a->attacked};
     for (size_t c = 0; c < 2; c++)
         ok(nvdp_model_posteriors(ctx, a->run.model, both[c]->data, 32, &both[c]->set));
@@ -722,10 +712,9 @@ Test(texts, of_a_word_whose_text_is_known) {
     } of[] = {{1, 0, 0, .2, 0},    {40, 0, .3, .95, 0}, {1e5, 0, .98, 1, 0}, {1e5, 1e4, .6, 1, 0},
               {1e5, 8, .1, .4, 0}, {1, 0, 0, .2, 1},    {1e5, 0, .9, 1, 1}};
     const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 2, .releases = 1};
-    struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        struct nvdp__text_attack *a = new_attack(ctx, &options);
-        open_words(ctx, of[i].word, of[i].text, of[i].window, false, a);
+        struct nvdp__text_attack *a = new_attack(&options);
+        open_words(of[i].word, of[i].text, of[i].window, false, a);
         struct nvdp__clip_config *clip = &a->run.model->info.nvib.clip;
         cr_expect_eq(clip->word > clip->sequence, of[i].text > 0);
         const struct nvdp__text_score prior = informed(a, "prior"),
@@ -753,16 +742,15 @@ Test(texts, of_a_word_whose_text_is_known) {
 /* A language model of chains guesses most words without a sample, and no fewer with one.  More samples tell more. */
 Test(texts, of_a_word_with_a_language_model) {
     struct nvdp__text_attack_options options = {.seed = 1, .seeds = 2, .releases = 1};
-    struct nvdp_context *ctx = support_context();
-    struct nvdp__text_attack *a = new_attack(ctx, &options);
-    open_words(ctx, 20, 0, 0, true, a);
+    struct nvdp__text_attack *a = new_attack(&options);
+    open_words(20, 0, 0, true, a);
     const double alone = informed(a, "release").value;
     cr_expect_eq(a->weight[0], 0);
     options.releases = 4;
     const double four = informed(a, "release").value;
     cr_expect_gt(four, alone + .05, "%g, one sample %g", four, alone);
     options.releases = 1;
-    options.prior = made_prior(ctx);
+    options.prior = made_prior();
     const struct nvdp__text_score prior = informed(a, "prior"), found = informed(a, "release");
     cr_expect_gt(a->weight[0], 0);
     cr_expect_gt(prior.value, .8, "%g", prior.value);
@@ -774,19 +762,17 @@ Test(texts, of_a_word_with_a_language_model) {
 /* Needs a method with a certificate per word, public texts and a file of this model; the result is printed. */
 Test(texts, of_a_word_of_a_run) {
     static const struct run_choice other = {.method = NVDP_METHOD_VIB_FIXED, .epochs = 1};
-    struct nvdp_context *ctx = support_context();
-    struct nvdp__text_attack *a = new_attack(ctx, &once);
+    struct nvdp__text_attack *a = new_attack(&once);
     const char *known = support_scratch_path("data/train.tsv");
-    const char *run = open_words(ctx, 2, 0, 0, false, a);
+    const char *run = open_words(2, 0, 0, false, a);
     const char *file = support_scratch_path("words.h5");
     struct nvdp__text_attack_result found;
-    share(ctx, run, "dev", file);
-    ok(attack_file(ctx, "informed", run, known, file, NULL, NULL, &found));
+    share(run, "dev", file);
+    ok(attack_file("informed", run, known, file, NULL, NULL, &found));
     cr_expect_str_eq(found.attacker, "informed");
     cr_expect(found.holds && !found.weak && found.texts == 30 && found.seeds == 2);
     cr_expect_gt(score(&found, "states", "first", false), .98);
-    fails(attack(ctx, "informed", task_run(ctx, "run", &other, NULL), known, &found),
-          NVDP_ERR_ARGUMENT,
+    fails(attack("informed", task_run(ctx, "run", &other, NULL), known, &found), NVDP_ERR_ARGUMENT,
           "attack informed: expected a run whose method has a certificate per word "
           "(--method word), found method vib-fixed");
     a->attacked.set->mu[0] += 1;
@@ -797,16 +783,15 @@ Test(texts, of_a_word_of_a_run) {
 /* With a window, not all of many words are tried, and the output says so. The public texts have four words each, of
  * which three become one. */
 Test(texts, of_a_word_among_too_many) {
-    struct nvdp_context *ctx = support_context();
     for (size_t window = 0; window < 2; window++) {
-        struct nvdp__text_attack *a = new_attack(ctx, &once);
+        struct nvdp__text_attack *a = new_attack(&once);
         nvdp__auto(nvdp__text_attack_free) struct nvdp__text_attack_result found =
             NVDP_RESULT(struct nvdp__text_attack_result);
         const struct nvdp__attacked attacked = {.attack = &nvdp__attack_row_informed,
                                                 .config = support_config(ctx, "attack", NULL)};
         nvdp__autofree char *text = NULL;
         size_t size;
-        open_words(ctx, 8, 0, window, false, a);
+        open_words(8, 0, window, false, a);
         for (int many = 0; many < 2; many++) {
             informed(a, "release");
             cr_expect_eq(a->tried, many == 1 && window > 0 ? 100 : 0);
@@ -824,9 +809,8 @@ Test(texts, of_a_word_among_too_many) {
 /* With a budget for whole texts, they are named no more often than their clip allows. A file that claims a smaller clip
  * is detected. */
 Test(texts, of_whole_texts_of_words) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp__text_attack *a = new_attack(ctx, &once);
-    open_words(ctx, 1e5, 20, 0, false, a);
+    struct nvdp__text_attack *a = new_attack(&once);
+    open_words(1e5, 20, 0, false, a);
     struct nvdp_posteriors *set = a->attacked.set;
     const struct nvdp__sampler release = {.posteriors = set, .noise.seed = 5};
     const struct nvdp__sample_source source = {nvdp__linkage_draw, &release, -INFINITY};
@@ -895,10 +879,9 @@ static struct nvdp__pair_attacks attack_words(struct nvdp__text_attack *a,
 /* Texts one word apart are attacked too, and every pair is compared with what is proven for the words in which it
  * differs. A certificate of a smaller clip than the model's is detected, and reported. */
 Test(texts, of_pairs_one_word_apart) {
-    struct nvdp_context *ctx = support_context();
     for (size_t window = 0; window < 2; window++) {
-        struct nvdp__text_attack *a = new_attack(ctx, &once);
-        open_words(ctx, 8, 0, window, false, a);
+        struct nvdp__text_attack *a = new_attack(&once);
+        open_words(8, 0, window, false, a);
         const struct nvdp__clip_config *clip = &a->run.model->info.nvib.clip;
         struct nvdp__pair_words its = {.data = a->attacked.data,
                                        .model = a->run.model,
@@ -947,9 +930,8 @@ Test(texts, of_pairs_one_word_apart) {
 
 /* The program's attack on a run finds its words and their certificate. */
 Test(texts, of_pairs_of_a_run_of_words) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp__text_attack *a = new_attack(ctx, &once);
-    const char *run = open_words(ctx, 2, 0, 0, false, a);
+    struct nvdp__text_attack *a = new_attack(&once);
+    const char *run = open_words(2, 0, 0, false, a);
     struct nvdp_config *config =
         support_config(ctx, "attack", "run", run, "kind", "pair", "split", "dev", "pairs", "2",
                        "samples", "100", "delta", "1e-5", NULL);

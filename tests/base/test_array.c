@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "test_context.h"
+
 struct row {
     double score;
     const char *name;
@@ -16,7 +18,6 @@ struct row {
 };
 
 Test(array, grows) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autofree size_t *item = NULL;
     size_t count = 0, capacity = 0;
     for (size_t i = 0; i < 1000; i++)
@@ -32,7 +33,6 @@ Test(array, grows) {
 }
 
 Test(array, takes_several_values) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autofree int32_t *item = NULL;
     size_t count = 0, capacity = 0;
     ok(NVDP__PUSH_ALL(ctx, item, count, capacity, 0, NULL));
@@ -113,7 +113,6 @@ Test(array, a_path_that_is_too_long_names_no_file) {
 }
 
 Test(array, together) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__memory memory = {0};
     double *x = NULL;
     nvdp__autofree double *alone = NULL;

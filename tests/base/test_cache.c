@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "test_context.h"
+
 static char folder[512];
 
 /* Names a cached file: its digest is 64 times the digit. */
-static char *cached(struct nvdp_context *ctx, char digit) {
+static char *cached(char digit) {
     char hex[NVDP__DIGEST_HEX];
     memset(hex, digit, sizeof hex - 1);
     hex[sizeof hex - 1] = '\0';
@@ -26,11 +28,10 @@ static void write_at_hour(const char *path, int hours) {
 }
 
 Test(cache, keeps_the_files_that_were_used_last) {
-    struct nvdp_context *ctx = support_context();
     snprintf(folder, sizeof folder, "%s", support_scratch_path("cache"));
     ok(nvdp__cache_make(ctx, folder));
     const char *other = support_path("%s/my-notes.txt", folder);
-    char *old = cached(ctx, 'a'), *read = cached(ctx, 'b'), *new = cached(ctx, 'c');
+    char *old = cached('a'), *read = cached('b'), *new = cached('c');
     const char *partial = support_path("%s.partial", old);
     write_at_hour(old, 2);
     write_at_hour(read, 1);

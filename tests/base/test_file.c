@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "test_context.h"
+
 /* Counts the entries of the scratch directory. */
 static int scratch_entries(void) {
     int count = -2; /* "." and ".." */
@@ -38,7 +40,7 @@ static void limit_file_size(rlim_t bytes) {
 Test(file, appears_only_when_committed) {
     const char *path = support_scratch_path("out.txt");
     struct nvdp__output out = {0};
-    ok(nvdp__output_open(support_context(), path, &out));
+    ok(nvdp__output_open(ctx, path, &out));
     ok(nvdp__output_printf(&out, "%d-", 5));
     ok(nvdp__output_write(&out, "six", 3));
     cr_assert(!nvdp__exists(path));
@@ -52,7 +54,6 @@ Test(file, appears_only_when_committed) {
 
 /* A name as long as the file system allows has no room for a temporary one, which is cut. */
 Test(file, names_of_255_bytes) {
-    struct nvdp_context *ctx = support_context();
     char name[NAME_MAX + 1];
     memset(name, 'n', NAME_MAX);
     name[NAME_MAX] = '\0';
@@ -75,7 +76,7 @@ Test(file, abort_leaves_the_old_file) {
     const char *path = support_file("out.txt", "old");
     struct nvdp__output out = {0};
     nvdp__output_abort(&out); /* has no effect before an open */
-    ok(nvdp__output_open(support_context(), path, &out));
+    ok(nvdp__output_open(ctx, path, &out));
     ok(nvdp__output_write(&out, "new", 3));
     nvdp__output_abort(&out);
     cr_assert_str_eq(support_read(path), "old");
@@ -83,7 +84,6 @@ Test(file, abort_leaves_the_old_file) {
 }
 
 Test(file, two_writers_have_two_neighbors) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("out.txt");
     struct nvdp__output one = {0}, two = {0};
     ok(nvdp__output_open(ctx, path, &one));
@@ -117,7 +117,6 @@ static void lose_links(void) {
 }
 
 Test(file, needs_no_links) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("new");
     struct nvdp__output output;
     lose_links();
@@ -130,7 +129,6 @@ Test(file, needs_no_links) {
 }
 
 Test(file, a_link_stays_one) {
-    struct nvdp_context *ctx = support_context();
     const char *link = support_scratch_path("link");
     struct stat info;
     nvdp__autofree char *beside = NULL;
@@ -148,14 +146,13 @@ Test(file, a_link_stays_one) {
 Test(file, replacing_keeps_permissions) {
     const char *path = support_file("private", "old");
     cr_assert_eq(chmod(path, 0600), 0);
-    ok(nvdp__write_file(support_context(), path, "new", 3));
+    ok(nvdp__write_file(ctx, path, "new", 3));
     struct stat info;
     cr_assert_eq(stat(path, &info), 0);
     cr_assert_eq(info.st_mode & 0777, 0600);
 }
 
 Test(file, a_full_disk_leaves_nothing_and_names_the_path) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autofree char *bytes = calloc(1, 100000);
     const char *path = support_file("big", "old");
     limit_file_size(50000);
@@ -167,7 +164,6 @@ Test(file, a_full_disk_leaves_nothing_and_names_the_path) {
 
 /* The bytes fit the stream's buffer, so that only the flush in the commit meets the limit. */
 Test(file, a_full_disk_at_commit) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("small");
     struct nvdp__output out = {0};
     limit_file_size(10);
@@ -179,7 +175,6 @@ Test(file, a_full_disk_at_commit) {
 }
 
 Test(file, impossible_targets) {
-    struct nvdp_context *ctx = support_context();
     fails(nvdp__write_file(ctx, support_scratch(), "x", 1), NVDP_ERR_IO, "Is a directory");
     const char *path = support_scratch_path("missing/out");
     fails(nvdp__write_file(ctx, path, "x", 1), NVDP_ERR_IO, path);
@@ -189,7 +184,6 @@ Test(file, impossible_targets) {
 }
 
 Test(file, read_has_a_limit) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("in");
     support_write(path, "a\0b", 3);
     char *bytes = NULL;
@@ -215,7 +209,6 @@ static bool always(void *user) {
 
 /* Pipes and devices have no size. */
 Test(file, read_without_a_size) {
-    struct nvdp_context *ctx = support_context();
     int ends[2];
     char *bytes = NULL;
     size_t count = 0;
@@ -236,7 +229,6 @@ Test(file, read_without_a_size) {
 }
 
 Test(file, read_errors) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("missing");
     char *bytes = NULL;
     size_t count = 0;
@@ -249,7 +241,6 @@ Test(file, read_errors) {
 
 /* Reading can be cancelled on a pipe without a writer, or with one that writes nothing. */
 Test(file, pipes_can_be_cancelled, .timeout = 20) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("pipe");
     struct nvdp__input *input = NULL;
     char *bytes = NULL;
@@ -271,7 +262,6 @@ Test(file, regular_files_only, .timeout = 20) {
                                            {"a socket", "socket"},
                                            {"a device", "device"},
                                            {"a directory", "directory"}};
-    struct nvdp_context *ctx = support_context();
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
     cr_assert_eq(chdir(support_scratch()), 0); /* a socket's path is short */
@@ -309,7 +299,6 @@ Test(file, regular_files_only, .timeout = 20) {
 /* Repeated lines are packed a thousandfold. */
 Test(file, xz_that_unpacks_to_too_much) {
     enum { SIZE = 32 << 20, MAX_PACKED = 1 << 20 };
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("bomb.xz");
     struct nvdp__lines lines = {0};
     struct nvdp__field line;
@@ -332,7 +321,6 @@ Test(file, xz_that_unpacks_to_too_much) {
 }
 
 Test(file, appends_to_regular_files) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("log");
     for (int i = 0; i < 2; i++) {
         nvdp__autoptr(fclose) FILE *file = NULL;
@@ -357,7 +345,7 @@ Test(file, pipes_with_a_writer, .timeout = 20) {
         (void)!write(fd, "second", 6);
         _exit(0);
     }
-    ok(nvdp__read_stream(support_context(), path, 100, &bytes, &count));
+    ok(nvdp__read_stream(ctx, path, 100, &bytes, &count));
     cr_assert_str_eq(bytes, "first second");
     waitpid(child, NULL, 0);
 }
@@ -379,7 +367,6 @@ Test(file, reads_and_writes_at_an_offset) {
 
 /* The examples of FIPS 180-2, appendix B: "abc", and a million letters a. */
 Test(file, sha256) {
-    struct nvdp_context *ctx = support_context();
     char hex[65];
     const char *path = support_file("in", "abc");
     ok(nvdp__file_sha256(ctx, path, hex));
@@ -392,7 +379,6 @@ Test(file, sha256) {
 }
 
 Test(file, directories) {
-    struct nvdp_context *ctx = support_context();
     const char *deep = support_scratch_path("a/b//c/");
     cr_assert(nvdp__directory_empty(deep));
     cr_assert(!nvdp__is_directory(deep));
@@ -411,7 +397,6 @@ Test(file, directories) {
 }
 
 Test(file, join) {
-    struct nvdp_context *ctx = support_context();
     const char *cases[][3] = {
         {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"", "b", "b"}, {"/", "b", "/b"}};
     for (size_t i = 0; i < 4; i++) {
@@ -420,7 +405,7 @@ Test(file, join) {
     }
 }
 
-static nvdp_status every_call(struct nvdp_context *ctx) {
+static nvdp_status every_call(void) {
     const char *path = support_scratch_path("oom");
     nvdp__autofree char *bytes = NULL;
     size_t count;
@@ -432,11 +417,10 @@ static nvdp_status every_call(struct nvdp_context *ctx) {
 }
 
 Test(file, out_of_memory) {
-    struct nvdp_context *ctx = support_context();
     uint64_t k = 1;
     for (;; k++) {
         nvdp__fail_allocation(ctx, k);
-        nvdp_status status = every_call(ctx);
+        nvdp_status status = every_call();
         if (status == NVDP_OK) break;
         cr_assert_eq(status, NVDP_ERR_MEMORY, "k = %d: %s", (int)k, nvdp_context_error(ctx));
         cr_assert_leq(scratch_entries(), 1);

@@ -4,6 +4,8 @@
 #include <lzma.h>
 #include <zlib.h>
 
+#include "test_context.h"
+
 enum { ROOM = 1 << 16 };
 
 struct bytes {
@@ -36,7 +38,6 @@ static const char *write_bytes(const struct bytes *bytes) {
 
 /* Reads the file in parts of `step` bytes, and as a whole; both must give the text. */
 static void expect(const struct bytes *bytes, size_t step, const char *text) {
-    struct nvdp_context *ctx = support_context();
     const char *path = write_bytes(bytes);
     struct nvdp__input *input = NULL;
     char all[ROOM];
@@ -55,8 +56,8 @@ static void expect(const struct bytes *bytes, size_t step, const char *text) {
 static void refused(const struct bytes *bytes, const char *message) {
     char *whole = NULL;
     size_t count;
-    fails(nvdp__read_stream(support_context(), write_bytes(bytes), ROOM, &whole, &count),
-          NVDP_ERR_INPUT, message);
+    fails(nvdp__read_stream(ctx, write_bytes(bytes), ROOM, &whole, &count), NVDP_ERR_INPUT,
+          message);
 }
 
 static struct bytes of(const void *at, size_t count) {
@@ -112,7 +113,6 @@ Test(input, utf16) {
 
 /* Pairs of surrogates lie across the buffers' borders. */
 Test(input, long_utf16) {
-    struct nvdp_context *ctx = support_context();
     enum { PAIRS = 50001 };
     nvdp__autofree char *text = malloc(4 * PAIRS + 4), *read = NULL;
     size_t count = 0;
@@ -136,7 +136,6 @@ static void count_notice(enum nvdp_log_level level, const char *message, void *u
 }
 
 Test(input, utf16_is_said_once) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__lines lines = {0};
     struct nvdp__field line;
     bool found = true;

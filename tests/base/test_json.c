@@ -4,13 +4,15 @@
 
 #include <float.h>
 
-static json_t *read_text(struct nvdp_context *ctx, const char *text) {
+#include "test_context.h"
+
+static json_t *read_text(const char *text) {
     json_t *value = NULL;
     ok(nvdp__json_read(ctx, support_file("c.json", text), &value));
     return support_keep(value);
 }
 
-static void expect_refused(struct nvdp_context *ctx, const char *text, const char *message) {
+static void expect_refused(const char *text, const char *message) {
     json_t *value = NULL;
     const char *path = support_file("c.json", text);
     cr_assert_eq(nvdp__json_read(ctx, path, &value), NVDP_ERR_INPUT, "%s", text);
@@ -21,15 +23,14 @@ static void expect_refused(struct nvdp_context *ctx, const char *text, const cha
 }
 
 Test(json, syntax_errors_name_file_and_line) {
-    struct nvdp_context *ctx = support_context();
-    expect_refused(ctx, "{\n\"a\": 1,\n}", "line 3");
-    expect_refused(ctx, "", "line");
-    expect_refused(ctx, "{\"a\": 1, \"a\": 2}", "duplicate");
-    expect_refused(ctx, "{} {}", "line 1");
-    expect_refused(ctx, "{\"a\": 1e999}", "line 1");
-    expect_refused(ctx, "{\"a\": NaN}", "line 1");
-    expect_refused(ctx, "{\"a\": \"\xff\"}", "line 1");
-    expect_refused(ctx, "[1]", "expected a JSON object");
+    expect_refused("{\n\"a\": 1,\n}", "line 3");
+    expect_refused("", "line");
+    expect_refused("{\"a\": 1, \"a\": 2}", "duplicate");
+    expect_refused("{} {}", "line 1");
+    expect_refused("{\"a\": 1e999}", "line 1");
+    expect_refused("{\"a\": NaN}", "line 1");
+    expect_refused("{\"a\": \"\xff\"}", "line 1");
+    expect_refused("[1]", "expected a JSON object");
     json_t *value = NULL;
     cr_assert_eq(nvdp__json_read(ctx, support_scratch_path("none.json"), &value), NVDP_ERR_IO);
 }
@@ -37,12 +38,11 @@ Test(json, syntax_errors_name_file_and_line) {
 Test(json, deep_nesting_is_refused) {
     nvdp__autofree char *text = calloc(1, 200001);
     memset(text, '[', 200000);
-    expect_refused(support_context(), text, "line 1");
+    expect_refused(text, "line 1");
 }
 
 Test(json, integers) {
-    struct nvdp_context *ctx = support_context();
-    json_t *object = read_text(ctx, "{\"a\": 12, \"b\": 1.5, \"c\": null, \"d\": \"12\"}");
+    json_t *object = read_text("{\"a\": 12, \"b\": 1.5, \"c\": null, \"d\": \"12\"}");
     int64_t value = -1;
     ok(nvdp__json_int(ctx, "f", object, "a", 3, 1, 12, &value));
     cr_assert_eq(value, 12);
@@ -67,9 +67,8 @@ Test(json, integers) {
 /* Tokenizers without a limit write model_max_length 10^30: it becomes a real, and the other
  * integers stay integers. */
 Test(json, integers_beyond_64_bits) {
-    struct nvdp_context *ctx = support_context();
-    json_t *object = read_text(ctx, "{\"most\": 1000000000000000019884624838656, \"a\": 12,"
-                                    " \"b\": {\"c\": [-7, 1.5, 9007199254740993]}}");
+    json_t *object = read_text("{\"most\": 1000000000000000019884624838656, \"a\": 12,"
+                               " \"b\": {\"c\": [-7, 1.5, 9007199254740993]}}");
     int64_t value = -1;
     double real = 0;
     ok(nvdp__json_int(ctx, "f", object, "a", 3, 1, 12, &value));
@@ -85,11 +84,10 @@ Test(json, integers_beyond_64_bits) {
 }
 
 Test(json, reals_booleans_strings) {
-    struct nvdp_context *ctx = support_context();
     json_t *object =
-        read_text(ctx, "{\"i\": 2, \"r\": 1e-12, \"inf\": \"inf\", \"nan\": \"nan\", \"t\": true,"
-                       "\"s\": \"gelu\", \"o\": {\"k\": \"0123456789012345678901234567890123456789"
-                       "012345678901234567890123456789\"}}");
+        read_text("{\"i\": 2, \"r\": 1e-12, \"inf\": \"inf\", \"nan\": \"nan\", \"t\": true,"
+                  "\"s\": \"gelu\", \"o\": {\"k\": \"0123456789012345678901234567890123456789"
+                  "012345678901234567890123456789\"}}");
     double real = -1;
     bool flag = false;
     const char *text = NULL;
@@ -120,7 +118,6 @@ Test(json, reals_booleans_strings) {
 }
 
 Test(json, numbers_survive_a_round_trip) {
-    struct nvdp_context *ctx = support_context();
     const double values[] = {0.1, 1.0 / 3, DBL_MIN, DBL_MAX, -0.0, 5e-324, INFINITY, -INFINITY, 7};
     const char *path = support_scratch_path("r.json");
     nvdp__autoptr(json_decref) json_t *object = json_object();
@@ -144,7 +141,6 @@ Test(json, numbers_survive_a_round_trip) {
 }
 
 Test(json, out_of_memory) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("m.json");
     nvdp__autoptr(json_decref) json_t *object = json_pack("{s:i}", "a", 1);
     uint64_t k = 1;
@@ -163,7 +159,6 @@ Test(json, out_of_memory) {
 }
 
 Test(json, text_of_a_value_and_of_none) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autofree char *text = NULL;
     cr_expect_eq(nvdp__json_text(ctx, NULL, "report", &text), NVDP_ERR_MEMORY);
     cr_expect_null(text);

@@ -2,6 +2,8 @@
 #include "base/base.h"
 #include "support.h"
 
+#include "test_context.h"
+
 Test(memory, product_overflow) {
     size_t product = 7;
     cr_assert(nvdp__mul(6, 7, &product));
@@ -11,7 +13,6 @@ Test(memory, product_overflow) {
 }
 
 Test(memory, zeroed_aligned_and_never_null_for_nothing) {
-    struct nvdp_context *ctx = support_context();
     const size_t counts[] = {0, 1, 63, 64, 65, 100000, 4 << 20, (4 << 20) + 65, (9 << 20) + 4097};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         unsigned char *bytes = nvdp__calloc(ctx, counts[i], 1);
@@ -25,7 +26,6 @@ Test(memory, zeroed_aligned_and_never_null_for_nothing) {
 }
 
 Test(memory, overflow_is_an_error) {
-    struct nvdp_context *ctx = support_context();
     cr_assert_null(nvdp__calloc(ctx, SIZE_MAX / 4, 8));
     cr_assert_str_eq(nvdp_context_error(ctx),
                      "out of memory: 4611686018427387903 items of 8 bytes overflow");
@@ -34,7 +34,6 @@ Test(memory, overflow_is_an_error) {
 }
 
 Test(memory, reserve_keeps_and_zeroes) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autofree int *items = NULL;
     size_t capacity = 0;
     ok(nvdp__reserve(ctx, &items, &capacity, 0, sizeof *items));
@@ -55,7 +54,6 @@ Test(memory, reserve_keeps_and_zeroes) {
 }
 
 Test(memory, texts) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autofree char *copy = nvdp__strdup(ctx, "na\xc3\xafve");
     nvdp__autofree char *made = nvdp__format(ctx, "%s/%03d", copy, 7);
     cr_assert_str_eq(copy, "na\xc3\xafve");
@@ -63,7 +61,6 @@ Test(memory, texts) {
 }
 
 Test(memory, the_kth_allocation_fails) {
-    struct nvdp_context *ctx = support_context();
     nvdp__fail_allocation(ctx, 3);
     nvdp__autofree char *first = nvdp__calloc(ctx, 1, 1);
     char *second = nvdp__strdup(ctx, "x");

@@ -6,12 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "test_context.h"
+
 /* Names a file in a folder whose name would be a pattern. */
 static const char *file_of(const char *name) {
     return support_scratch_path(support_path("run[1]/%s", name));
 }
 
-static void make_folders(struct nvdp_context *ctx) {
+static void make_folders(void) {
     ok(nvdp__make_directory(ctx, file_of("model")));
 }
 
@@ -22,7 +24,7 @@ static pid_t write_elsewhere(const char *path, int ready, int go_on) {
     if (child != 0) return child;
     struct nvdp__output out = {0};
     char byte = 0;
-    bool done = nvdp__output_open(support_context(), path, &out) == NVDP_OK &&
+    bool done = nvdp__output_open(ctx, path, &out) == NVDP_OK &&
                 nvdp__output_printf(&out, "whole") == NVDP_OK && fflush(out.file) == 0 &&
                 write(ready, &byte, 1) == 1;
     if (go_on >= 0)
@@ -39,7 +41,6 @@ static void expect_end(pid_t child) {
 /* A folder has one writer, who finds it tidied. The lock is released although a process forked
  * meanwhile still runs. */
 Test(outdir, has_one_writer) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("new/locked");
     DIR *mine = NULL, *other = NULL;
     ok(nvdp__outdir_lock(ctx, path, &mine));
@@ -63,7 +64,6 @@ Test(outdir, has_one_writer) {
 
 /* Partial files of ended processes are removed; those of running ones, and other names, stay. */
 Test(outdir, tidy_leaves_what_is_being_written) {
-    struct nvdp_context *ctx = support_context();
     static const char *const left[] = {"state.ckpt.partial-1-0",
                                        "model/model.safetensors.partial-77-3"};
     static const char *const others[] = {"notes.partial-a-0", "notes.partial-1-",
@@ -71,7 +71,7 @@ Test(outdir, tidy_leaves_what_is_being_written) {
     struct nvdp__output mine = {0};
     int ready[2], go_on[2];
     char byte = 0;
-    make_folders(ctx);
+    make_folders();
     for (size_t i = 0; i < 2; i++)
         support_write_text(file_of(left[i]), "half");
     for (size_t i = 0; i < 4; i++)
@@ -104,5 +104,5 @@ Test(outdir, tidy_leaves_what_is_being_written) {
 
 /* A missing folder has no leftovers. */
 Test(outdir, tidy_takes_what_is_not_there) {
-    ok(nvdp__outdir_tidy(support_context(), support_scratch_path("none")));
+    ok(nvdp__outdir_tidy(ctx, support_scratch_path("none")));
 }

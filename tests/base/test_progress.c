@@ -4,6 +4,8 @@
 
 #include <time.h>
 
+#include "test_context.h"
+
 struct seen {
     int count;
     struct nvdp_progress last;
@@ -21,7 +23,6 @@ static void wait_seconds(double seconds) {
 }
 
 Test(progress, first_and_last_reports_and_few_between) {
-    struct nvdp_context *ctx = support_context();
     struct seen seen = {0};
     struct nvdp__meter meter;
     nvdp_context_set_progress(ctx, keep, &seen);
@@ -45,7 +46,6 @@ Test(progress, first_and_last_reports_and_few_between) {
 
 /* 5 of 20 steps were done before and 10 since: the remaining 5 take half the time so far. */
 Test(progress, resumed_work_does_not_count) {
-    struct nvdp_context *ctx = support_context();
     struct seen seen = {0};
     struct nvdp__meter meter;
     nvdp_context_set_progress(ctx, keep, &seen);
@@ -62,7 +62,6 @@ Test(progress, resumed_work_does_not_count) {
 }
 
 Test(progress, unknown_total_has_no_eta) {
-    struct nvdp_context *ctx = support_context();
     struct seen seen = {0};
     struct nvdp__meter meter;
     nvdp_context_set_progress(ctx, keep, &seen);

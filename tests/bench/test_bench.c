@@ -6,23 +6,24 @@
 
 #include <jansson.h>
 
+#include "test_context.h"
+
 /* Training options; nvdp_config_free(). */
-static struct nvdp_config *training(struct nvdp_context *ctx, const char *const (*option)[2],
-                                    size_t options) {
+static struct nvdp_config *training(const char *const (*option)[2], size_t options) {
     struct nvdp_config *config = support_config(ctx, "train", NULL);
     for (size_t i = 0; i < options; i++)
         ok(nvdp_config_set(config, option[i][0], option[i][1]));
     return support_keep(config);
 }
 
-static struct bench_config tiny(struct nvdp_context *ctx, enum bench_work work,
-                                enum nvdp_method method, struct nvdp_config **train) {
+static struct bench_config tiny(enum bench_work work, enum nvdp_method method,
+                                struct nvdp_config **train) {
     const char *const options[][2] = {{"method", nvdp_method_name(method)},
                                       {"batch", "2"},
                                       {"max-length", "8"},
                                       {"dropout", "-1"}};
     struct bench_config config = bench_config_default;
-    *train = training(ctx, options, 4);
+    *train = training(options, 4);
     config.work = work;
     config.arch = "tiny";
     config.steps = 2;
@@ -30,7 +31,7 @@ static struct bench_config tiny(struct nvdp_context *ctx, enum bench_work work,
     return config;
 }
 
-static struct bench_result must_bench(struct nvdp_context *ctx, const struct bench_config *config) {
+static struct bench_result must_bench(const struct bench_config *config) {
     struct bench_result result;
     ok(run_bench(ctx, config, &result));
     return result;
@@ -55,12 +56,11 @@ static void consistent(const struct bench_config *config, const struct bench_res
 static const double tiny_flops = 2.0 * 2 * (16 * 196608.0 + 2 * 16384.0);
 
 Test(bench, counts_what_a_step_multiplies) {
-    struct nvdp_context *ctx = support_context();
     for (int method = 0; method < 2; method++) {
         enum nvdp_method which = method == 0 ? NVDP_METHOD_BASE : NVDP_METHOD_NVDP;
         nvdp__autoptr(nvdp_config_free) struct nvdp_config *training = NULL;
-        struct bench_config config = tiny(ctx, BENCH_TRAIN, which, &training);
-        struct bench_result train = must_bench(ctx, &config);
+        struct bench_config config = tiny(BENCH_TRAIN, which, &training);
+        struct bench_result train = must_bench(&config);
         consistent(&config, &train);
         cr_assert_eq(train.tokens, 32);
         cr_assert_eq(train.texts, 4);
@@ -69,7 +69,7 @@ Test(bench, counts_what_a_step_multiplies) {
         double weights = 12.0 * 128 * 128 * 2;
         near(1e9 * train.encoder_gflops / train.tokens_per_second, 6 * weights, 1e-3);
         config.work = BENCH_ENCODE;
-        struct bench_result encode = must_bench(ctx, &config);
+        struct bench_result encode = must_bench(&config);
         consistent(&config, &encode);
         seconds = encode.step.mean * 2;
         near(1e9 * encode.gflops * seconds / (2 * tiny_flops), 1, 1e-9);
@@ -79,7 +79,6 @@ Test(bench, counts_what_a_step_multiplies) {
 }
 
 Test(bench, sizes_are_google_s) {
-    struct nvdp_context *ctx = support_context();
     static const struct {
         const char *name;
         size_t parameters; /* of the encoder with pooler, as published: 4.4, 11.2, 28.8 M, ... */
@@ -104,7 +103,6 @@ Test(bench, sizes_are_google_s) {
 /* Real texts come in the order of the epochs and wrap into the next one; the file holds the
  * batches. */
 Test(bench, real_texts_in_the_order_of_training) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct bench_config config = bench_config_default;
     const char *path = support_scratch_path("batches.jsonl");
@@ -115,10 +113,10 @@ Test(bench, real_texts_in_the_order_of_training) {
                                       {"model", task.model},
                                       {"batch", "8"},
                                       {"max-length", "10"}};
-    struct nvdp_config *train = training(ctx, options, 5);
+    struct nvdp_config *train = training(options, 5);
     config.train = train;
     config.batches = path;
-    struct bench_result result = must_bench(ctx, &config);
+    struct bench_result result = must_bench(&config);
     consistent(&config, &result);
     cr_assert_eq(result.texts, 128);
     FILE *file = fopen(path, "r");
@@ -144,33 +142,29 @@ Test(bench, real_texts_in_the_order_of_training) {
     cr_assert_eq(texts, result.texts);
 }
 
-static void refused(struct nvdp_context *ctx, const struct bench_config *config,
-                    const char *message) {
+static void refused(const struct bench_config *config, const char *message) {
     struct bench_result result;
     fails(run_bench(ctx, config, &result), NVDP_ERR_ARGUMENT, message);
 }
 
 Test(bench, refuses_what_cannot_be) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *train = NULL;
-    struct bench_config config = tiny(ctx, BENCH_TRAIN, NVDP_METHOD_NVDP, &train);
+    struct bench_config config = tiny(BENCH_TRAIN, NVDP_METHOD_NVDP, &train);
     config.arch = "medium";
-    refused(ctx, &config, "arch 'medium': expected tiny");
+    refused(&config, "arch 'medium': expected tiny");
     config.arch = NULL;
-    refused(ctx, &config, "arch: expected an architecture or a model, found neither");
+    refused(&config, "arch: expected an architecture or a model, found neither");
     config.arch = "tiny";
     config.steps = 0;
-    refused(ctx, &config, "steps: expected 1 to 100000, found 0");
+    refused(&config, "steps: expected 1 to 100000, found 0");
     config.steps = 1;
     cr_assert_eq(nvdp_config_set(train, "batch", "0"), NVDP_ERR_ARGUMENT);
     cr_assert_str_eq(nvdp_context_error(ctx), "--batch: expected 1 to 65536, found 0");
     ok(nvdp_config_set(train, "max-length", "513"));
-    refused(ctx, &config,
-            "--max-length: expected at most 512, the model's max_position_embeddings");
+    refused(&config, "--max-length: expected at most 512, the model's max_position_embeddings");
 }
 
 Test(bench, rd_counts_ordered_pairs) {
-    struct nvdp_context *ctx = support_context();
     struct bench_rd_config config = bench_rd_config_default;
     config.texts = 7;
     config.components = 5;

@@ -2,6 +2,8 @@
 #include "made_tables.h"
 #include <nvdp/rdp.h>
 
+#include "test_context.h"
+
 /* The golden values have 16 digits of a double computation; 1e-9 is required, and they agree to
  * 1e-12. */
 static const double tolerance = 1e-12;
@@ -207,7 +209,6 @@ Test(distribution, golden_worst) {
  * exceeds eta/2 times the diameter, and two words far apart come near that. */
 Test(distribution, a_uniform_draw_beside_a_word) {
     enum { V = 12, D = 3 };
-    struct nvdp_context *ctx = support_context();
     double values[V * D], log_p[V], nearest = 0;
     for (int i = 0; i < V * D; i++)
         values[i] = sin(37. * i) * (i < D ? 9 : 1); /* one word is far from the others */
@@ -234,7 +235,6 @@ Test(distribution, a_uniform_draw_beside_a_word) {
 
 /* Distances 0, 1, 2.5 at epsilon 2, by hand: probabilities 1, e^-1, e^-2.5 over their sum. */
 Test(distribution, three_words) {
-    struct nvdp_context *ctx = support_context();
     double log_p[3], got[3], sum = 1 + exp(-1) + exp(-2.5);
     struct nvdp_vectors *vectors = vectors_of(ctx, 3, 1, (double[]){0, -1, 2.5});
     struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_SANTEXT, 2, NULL);
@@ -255,7 +255,6 @@ Test(distribution, three_words) {
 }
 
 Test(distribution, refusals) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
     nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;
     double order = 2, out = -1;

@@ -2,11 +2,13 @@
 #include "dchi/dchi.h"
 #include "made_tables.h"
 
+#include "test_context.h"
+
 enum { COUNT = 60, DIM = 3 };
 
 static double row[COUNT * DIM];
 
-static struct nvdp_vectors *table(struct nvdp_context *ctx) {
+static struct nvdp_vectors *table(void) {
     for (size_t i = 0; i < COUNT * DIM; i++)
         row[i] = sin(1 + 7.3 * (double)i) * (double)(1 + i % 5);
     return vectors_of(ctx, COUNT, DIM, row);
@@ -26,7 +28,6 @@ static int ascending(const void *a, const void *b) {
 
 /* Draws of vectors must not differ if their distance is 0 because its square is too small for a double. */
 Test(geometry, vectors_that_differ_are_apart) {
-    struct nvdp_context *ctx = support_context();
     static const double values[2][2] = {{1e-170, 3e-130}, {0, 2e-130}};
     const double eta = 1e130;
     for (size_t k = 0; k < 2; k++) { /* too small a difference, and a small one */
@@ -45,8 +46,7 @@ Test(geometry, vectors_that_differ_are_apart) {
 }
 
 Test(geometry, medians_and_bounds) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_vectors *vectors = table(ctx);
+    struct nvdp_vectors *vectors = table();
     double nearest[COUNT], pairs[COUNT * (COUNT - 1) / 2];
     size_t n = 0;
     for (size_t a = 0; a < COUNT; a++) {
@@ -75,8 +75,7 @@ Test(geometry, medians_and_bounds) {
 /* N_w is P(x|x), S_w the expected number of different draws, sum over y of 1 - (1 - P(y|x))^n.
  * For laplace-nearest, N_w is estimated and checked against its own draws. */
 Test(geometry, deniability) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_vectors *vectors = table(ctx);
+    struct nvdp_vectors *vectors = table();
     enum { N = 20, DRAWS = 400 };
     int32_t tokens[N];
     double same[N], distinct[N], log_p[COUNT], got = 0, want = 0, variance = 0;

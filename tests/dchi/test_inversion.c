@@ -3,7 +3,9 @@
 #include "dchi/dchi.h"
 #include "made_tables.h"
 
-static struct nvdp_vectors *golden_table(struct nvdp_context *ctx, const json_t *root) {
+#include "test_context.h"
+
+static struct nvdp_vectors *golden_table(const json_t *root) {
     const json_t *embedding = json_object_get(root, "embedding");
     const size_t count = json_array_size(embedding),
                  dim = json_array_size(json_array_get(embedding, 0));
@@ -16,9 +18,8 @@ static struct nvdp_vectors *golden_table(struct nvdp_context *ctx, const json_t 
 /* The golden values have 16 digits. The prior need not sum to 1, and tokens without prior weight
  * are never guessed. */
 Test(inversion, known_distributions) {
-    struct nvdp_context *ctx = support_context();
     json_t *root = support_golden_json("santext.json"), *want;
-    struct nvdp_vectors *vectors = golden_table(ctx, root);
+    struct nvdp_vectors *vectors = golden_table(root);
     const size_t count = nvdp_vectors_count(vectors);
     nvdp__autofree double *log_p = calloc(count * count, sizeof *log_p);
     int32_t *all = calloc(count, sizeof *all);
@@ -78,7 +79,6 @@ Test(inversion, known_distributions) {
  * log(p/(1-p))/(2 eta) and is correct with p F(a/2 + s) + (1-p) F(a/2 - s). Tolerance: five
  * standard errors. */
 Test(inversion, noise_on_a_line) {
-    struct nvdp_context *ctx = support_context();
     static const double rows[2] = {1, 1.5}, prior[2] = {.8, .2};
     struct nvdp_vectors *vectors = vectors_of(ctx, 2, 1, rows);
     static const enum nvdp_dchi_mechanism which[2] = {NVDP_DCHI_LAPLACE, NVDP_DCHI_LAPLACE_NEAREST};
@@ -112,7 +112,6 @@ Test(inversion, noise_on_a_line) {
 
 /* On a line of whole numbers the k-th nearest neighbors are known. */
 Test(inversion, neighbors) {
-    struct nvdp_context *ctx = support_context();
     enum { COUNT = 21, N = 3 };
     double rows[COUNT], got[N * 4];
     for (size_t i = 0; i < COUNT; i++)
@@ -131,9 +130,8 @@ Test(inversion, neighbors) {
 
 /* Compares the counts with single draws, for more tokens than are drawn at once. */
 Test(inversion, sources) {
-    struct nvdp_context *ctx = support_context();
     json_t *root = support_golden_json("santext.json");
-    struct nvdp_vectors *vectors = golden_table(ctx, root);
+    struct nvdp_vectors *vectors = golden_table(root);
     enum { N = 100, DRAWS = 15 };
     const size_t count = nvdp_vectors_count(vectors);
     nvdp__autofree double *got = calloc(count, sizeof *got), *want = calloc(count, sizeof *want);

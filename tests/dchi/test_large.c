@@ -5,6 +5,8 @@
 #include <nvdp/text_privacy.h>
 #include <sys/resource.h>
 
+#include "test_context.h"
+
 enum { COUNT = 3000, DIM = 37, TOKENS = 90 };
 
 static double uniform(uint64_t *state) {
@@ -13,7 +15,7 @@ static double uniform(uint64_t *state) {
 }
 
 /* Rows of all forms in turn: decimals, near decimals, floats, doubles; the last two rows are equal. */
-static nvdp_status fill(struct nvdp_context *ctx, struct nvdp__vector_rows *rows) {
+static nvdp_status fill(struct nvdp__vector_rows *rows) {
     uint64_t state = 9;
     *rows = (struct nvdp__vector_rows){.ctx = ctx, .dim = DIM};
     for (size_t j = 0; j < COUNT - 1; j++) {
@@ -43,10 +45,10 @@ static nvdp_status fill(struct nvdp_context *ctx, struct nvdp__vector_rows *rows
     return nvdp__vector_rows_copy(rows, rows, COUNT - 2);
 }
 
-static struct nvdp_vectors *table(struct nvdp_context *ctx, size_t few) {
+static struct nvdp_vectors *table(size_t few) {
     struct nvdp__vector_rows rows;
     struct nvdp_vectors *vectors = NULL;
-    ok(fill(ctx, &rows));
+    ok(fill(&rows));
     ok(nvdp__vectors_adopt(ctx, &rows, few, &vectors));
     cr_expect_eq(vectors->centered != NULL, few > 0);
     return support_keep(vectors);
@@ -56,8 +58,7 @@ static void same_bits(const void *a, const void *b, size_t bytes, const char *wh
     cr_expect(memcmp(a, b, bytes) == 0, "%s", what);
 }
 
-static void compare_mechanism(struct nvdp_context *ctx, struct nvdp_vectors *const *vectors,
-                              enum nvdp_dchi_mechanism kind) {
+static void compare_mechanism(struct nvdp_vectors *const *vectors, enum nvdp_dchi_mechanism kind) {
     static unsigned char sensitive[COUNT];
     const size_t offset[] = {0, TOKENS};
     const uint64_t seed = 4;
@@ -86,8 +87,7 @@ static void compare_mechanism(struct nvdp_context *ctx, struct nvdp_vectors *con
 }
 
 Test(large, results_are_those_of_small_tables) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_vectors *vectors[2] = {table(ctx, SIZE_MAX), table(ctx, 0)};
+    struct nvdp_vectors *vectors[2] = {table(SIZE_MAX), table(0)};
     struct nvdp_geometry geometry[2] = {NVDP_RESULT(struct nvdp_geometry),
                                         NVDP_RESULT(struct nvdp_geometry)};
     int32_t nearest[2][TOKENS];
@@ -105,15 +105,14 @@ Test(large, results_are_those_of_small_tables) {
     same_bits(nearest[0], nearest[1], sizeof nearest[0], "nearest");
     same_bits(neighbors[0], neighbors[1], sizeof neighbors[0], "neighbors");
     for (int kind = NVDP_DCHI_LAPLACE_NEAREST; kind <= NVDP_DCHI_RANDOM; kind++)
-        compare_mechanism(ctx, vectors, (enum nvdp_dchi_mechanism)kind);
+        compare_mechanism(vectors, (enum nvdp_dchi_mechanism)kind);
     for (size_t t = 0; t < 2; t++)
         nvdp_vectors_free(vectors[t]);
 }
 
 /* nvdp__vectors_geometry() against all distances in double. */
 Test(large, extremes) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_vectors *vectors = table(ctx, 0);
+    struct nvdp_vectors *vectors = table(0);
     enum { SOME = 40 };
     int32_t token[SOME];
     double nearest[SOME], farthest[SOME], a[DIM], b[DIM];
@@ -139,7 +138,6 @@ Test(large, extremes) {
 /* Rows with one number far above the others, tiny rows and near ones, for which integers say little. */
 Test(large, nearest_of_uneven_rows) {
     enum { UNEVEN = 2100, POINTS = 70 };
-    struct nvdp_context *ctx = support_context();
     struct nvdp__vector_rows rows = {.ctx = ctx, .dim = DIM};
     nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
     static double table[UNEVEN][DIM], point[POINTS][DIM];
@@ -178,7 +176,6 @@ static double peak(void) {
 /* Reads, measures and draws with a table of twelve million numbers of text. */
 Test(large, memory) {
     enum { WORDS = 40000, WIDE = 300 };
-    struct nvdp_context *ctx = support_context();
     struct nvdp__vector_rows rows = {.ctx = ctx, .dim = WIDE};
     nvdp__autoptr(nvdp_vectors_free) struct nvdp_vectors *vectors = NULL;
     nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *dchi = NULL;

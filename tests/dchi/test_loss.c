@@ -5,7 +5,9 @@
 #include "rdp/loss.h"
 #include <nvdp/privacy.h>
 
-static struct nvdp_vectors *table(struct nvdp_context *ctx, size_t count, size_t dim) {
+#include "test_context.h"
+
+static struct nvdp_vectors *table(size_t count, size_t dim) {
     nvdp__autofree double *rows = calloc(count * dim, sizeof *rows);
     for (size_t i = 0; i < count * dim; i++)
         rows[i] = sin(1.0 + 3.7 * (double)i) + cos(0.1 * (double)(i * i));
@@ -28,8 +30,7 @@ static double enumerated(size_t count, const double *p, const double *q, double 
 /* Twelve words and three positions make 1,728 outputs. The grid's ends must enclose the value. */
 Test(loss, enumeration) {
     enum { WORDS = 12 };
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_vectors *vectors = table(ctx, WORDS, 3);
+    struct nvdp_vectors *vectors = table(WORDS, 3);
     unsigned char sensitive[WORDS] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
     const int32_t a[3] = {0, 5, 3}, b[3] = {7, 2, 9}, left[3] = {9, 5, 3};
     for (int c = 0; c < 4; c++) {
@@ -73,7 +74,6 @@ Test(loss, enumeration) {
 /* For d = 1 and one position, delta(eps) = 1 - e^((eps - s)/2) for eps <= s (Balle & Wang 2018,
  * Theorem 3). */
 Test(loss, laplace_on_a_line) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_interval got;
     struct nvdp_vectors *vectors = vectors_of(ctx, 2, 1, (double[]){0, 2.5});
     struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_LAPLACE, 2, NULL);
@@ -93,7 +93,6 @@ Test(loss, laplace_on_a_line) {
 /* Losses of 1 to 10^8 nats. A tilt of k rounds them by k h nats, and the tilted masses must not
  * vanish. For d = 1 the closed form is eps = s + 2 log(1 - delta). */
 Test(loss, large_on_a_line) {
-    struct nvdp_context *ctx = support_context();
     const int32_t x[1] = {0}, x2[1] = {1};
     struct nvdp_vectors *vectors = vectors_of(ctx, 2, 1, (double[]){0, 1});
     for (double s = 1; s < 1e8; s *= 1.7) {
@@ -131,7 +130,6 @@ Test(loss, large_in_space) {
         {3, 1e9, 1e-5, 999999999.991},      {50, 4e4, 1e-5, 39981.2686763554},
         {50, 4e4, .1, 39961.4606323298},
     };
-    struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof golden / sizeof *golden; i++) {
         const double want = golden[i].epsilon;
         nvdp__autofree double *rows = calloc(2 * golden[i].dim, sizeof *rows);
@@ -150,7 +148,6 @@ Test(loss, large_in_space) {
 /* A tilt of 5000 over a grid of 1: eps stays within the grid's width for two outcomes, 1 -
  * e^-900 and e^-900 against the reverse, and for d = 1. Masses that all vanish give no epsilon. */
 Test(loss, vanishing_masses) {
-    struct nvdp_context *ctx = support_context();
     const double log_p[2] = {log1p(-exp(-900.7)), -900.7}, log_q[2] = {log_p[1], log_p[0]};
     struct nvdp__loss_part part;
     struct nvdp__loss loss;
@@ -177,8 +174,7 @@ Test(loss, vanishing_masses) {
  * must not be below the true value (the worst error), nor its lower end above it. */
 Test(loss, large_enumerated) {
     enum { WORDS = 6 };
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_vectors *vectors = table(ctx, WORDS, 2);
+    struct nvdp_vectors *vectors = table(WORDS, 2);
     unsigned char sensitive[WORDS] = {1, 1, 1, 1, 0, 1};
     const int32_t a[3] = {0, 5, 3}, b[3] = {4, 2, 1};
     static const double deltas[3] = {.1, 1e-5, 1e-12};
@@ -210,7 +206,6 @@ Test(loss, large_enumerated) {
  * of the 18. */
 Test(loss, laplace_drawn) {
     enum { DRAWS = 100000, LENGTH = 3 };
-    struct nvdp_context *ctx = support_context();
     static const size_t dims[3] = {2, 3, 30};
     const uint64_t seed = 11;
     nvdp__autofree size_t *offset = calloc(DRAWS + 1, sizeof *offset);
@@ -224,7 +219,7 @@ Test(loss, laplace_drawn) {
     for (size_t c = 0; c < 3; c++) {
         const size_t dim = dims[c];
         const double eta = .2 * sqrt((double)dim);
-        struct nvdp_vectors *vectors = table(ctx, 5, dim);
+        struct nvdp_vectors *vectors = table(5, dim);
         struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_LAPLACE, eta, NULL);
         struct nvdp_dchi *nearest = dchi_of(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, eta, NULL);
         nvdp__autofree double *y = calloc(DRAWS * LENGTH * dim, sizeof *y),
@@ -293,8 +288,7 @@ Test(loss, laplace_drawn) {
  * positions only what these give. */
 Test(loss, nothing_told) {
     enum { LENGTH = 60 };
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_vectors *vectors = table(ctx, 6, 4);
+    struct nvdp_vectors *vectors = table(6, 4);
     static const enum nvdp_dchi_mechanism kinds[3] = {NVDP_DCHI_RANDOM, NVDP_DCHI_SANTEXT,
                                                       NVDP_DCHI_LAPLACE};
     int32_t a[LENGTH + 1], b[LENGTH + 1];
@@ -319,8 +313,7 @@ Test(loss, nothing_told) {
 }
 
 Test(loss, edges) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_vectors *vectors = table(ctx, 6, 4);
+    struct nvdp_vectors *vectors = table(6, 4);
     struct nvdp_interval got = {-1, -1};
     const int32_t a[2] = {0, 1}, b[2] = {2, 3}, wrong[1] = {6};
     struct nvdp_dchi *dchi = dchi_of(ctx, vectors, NVDP_DCHI_SANTEXT, 3, NULL);

@@ -5,6 +5,8 @@
 #include "noised_texts.h"
 #include <gsl/gsl_cdf.h>
 
+#include "test_context.h"
+
 /* Returns [count, dim] normals times sd. */
 static double *normals(size_t count, size_t dim, double sd, uint64_t seed) {
     const struct nvdp__noise noise = {.seed = seed};
@@ -35,7 +37,6 @@ static double kolmogorov(size_t n, double *u) {
 /* The radius is Gamma(d, 1/eta); a direction's projection t on any axis has (t+1)/2 ~
  * Beta((d-1)/2, same). Twelve tests: a false alarm in 10,000 seeds. */
 Test(sample, laplace_radius_and_direction) {
-    struct nvdp_context *ctx = support_context();
     enum { DRAWS = 20000 };
     static const size_t dims[3] = {2, 5, 48};
     const double eta = 7;
@@ -102,7 +103,6 @@ static int32_t search(size_t count, size_t dim, const double *rows, const double
 /* 20,000 perturbed vectors at every eta, with equal words, and words 1e-9 apart, which float32
  * cannot distinguish. The table's mean is far from 0. */
 Test(sample, nearest_is_that_of_a_search_in_double) {
-    struct nvdp_context *ctx = support_context();
     enum { COUNT = 600, DIM = 24, DRAWS = 20000 };
     static const double etas[6] = {50, 75, 100, 125, 150, 175};
     double *rows = normals(COUNT, DIM, .05, 5);
@@ -151,7 +151,6 @@ Test(sample, nearest_is_that_of_a_search_in_double) {
  * rows of zeros and of one large number; the points are near and far, constant ones, and one
  * beyond float32. */
 Test(sample, nearest_of_many_and_of_few) {
-    struct nvdp_context *ctx = support_context();
     enum { COUNT = 4200, DIM = 13, POINTS = 331, FEW = 20 };
     double *rows = normals(COUNT, DIM, 1, 21), *y = normals(POINTS, DIM, 3, 22);
     int32_t many[POINTS], few[POINTS];
@@ -181,7 +180,6 @@ Test(sample, nearest_of_many_and_of_few) {
 /* Chi-square tests of 60,000 draws of each of two tokens against the exact probabilities;
  * entries that expect fewer than 5 are combined. False alarm 1e-6 each. */
 Test(sample, tokens_follow_their_distribution) {
-    struct nvdp_context *ctx = support_context();
     enum { COUNT = 40, DRAWS = 120000 };
     double *rows = normals(COUNT, 3, 1, 8), log_p[COUNT];
     unsigned char sensitive[COUNT];
@@ -228,7 +226,6 @@ Test(sample, tokens_follow_their_distribution) {
 /* Clusters far apart, whose tokens float32 cannot distinguish, make proposals poor; the draws
  * still have the exact probabilities. Chi-square of 40,000 draws, false alarm 1e-6. */
 Test(sample, poor_proposals_change_nothing) {
-    struct nvdp_context *ctx = support_context();
     enum { COUNT = 24, DRAWS = 40000 };
     double *rows = normals(COUNT, 4, 1e-5, 3), log_p[COUNT], square = 0;
     unsigned char sensitive[COUNT];
@@ -270,7 +267,6 @@ Test(sample, poor_proposals_change_nothing) {
 /* The 256 MiB for proposals do not hold all of this table's: tokens beyond them are proposed
  * again. Draws are the same alone, among others, and in any order. */
 Test(sample, what_is_kept_changes_nothing) {
-    struct nvdp_context *ctx = support_context();
     enum { COUNT = 12001, DIM = 4, N = 12001 }; /* 288 MB of weights */
     double *rows = normals(COUNT, DIM, 1, 4);
     nvdp__autofree int32_t *tokens = calloc(N, sizeof *tokens), *all = calloc(N, sizeof *all);
@@ -300,7 +296,6 @@ Test(sample, what_is_kept_changes_nothing) {
 /* Two texts at once on two threads give the same draws as one after the other on one thread; two
  * runs without a seed differ. */
 Test(sample, streams) {
-    struct nvdp_context *ctx = support_context();
     enum { COUNT = 50, N = 200 };
     double *rows = normals(COUNT, 4, 1, 9);
     struct nvdp_vectors *vectors = vectors_of(ctx, COUNT, 4, rows);
@@ -334,7 +329,6 @@ Test(sample, streams) {
 
 /* At a large eta the output is the clipped vector; at smaller ones the noise is the stream's. */
 Test(sample, sequence) {
-    struct nvdp_context *ctx = support_context();
     const double in[4] = {3, 4, .3, .4};
     double sharp[4], noised[4], free_of_clip[4];
     ok(noised_texts(ctx, 1e9, 1, 2, in, sharp));

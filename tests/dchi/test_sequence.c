@@ -5,8 +5,9 @@
 #include "support.h"
 #include <nvdp/text_privacy.h>
 
-static struct nvdp__privacy_options options_of(struct nvdp_context *ctx,
-                                               const struct nvdp_config *config) {
+#include "test_context.h"
+
+static struct nvdp__privacy_options options_of(const struct nvdp_config *config) {
     struct nvdp__privacy_options options = nvdp__privacy_defaults();
     if (config != NULL) ok(nvdp__config_values(ctx, config, &nvdp__privacy_schema, &options));
     return options;
@@ -24,7 +25,6 @@ static double norm(const double *a, const double *b) {
 }
 
 Test(sequence, pairs_are_the_closed_form) {
-    struct nvdp_context *ctx = support_context();
     double states[TEXTS * DIM], clipped[TEXTS * DIM], zero[DIM] = {0}, matrix[TEXTS * TEXTS];
     static const double clips[] = {INFINITY, .9};
     for (size_t i = 0; i < TEXTS * DIM; i++)
@@ -43,7 +43,7 @@ Test(sequence, pairs_are_the_closed_form) {
             double largest = 0;
             struct nvdp_config *config = support_config(ctx, "privacy", NULL);
             ok(nvdp_config_set(config, "order", orders[o]));
-            const struct nvdp__privacy_options options = options_of(ctx, config);
+            const struct nvdp__privacy_options options = options_of(config);
             ok(nvdp__sequence_privacy(ctx, eta, clips[c], TEXTS, DIM, states, &options, matrix,
                                       &report));
             for (size_t i = 0; i < TEXTS; i++) {
@@ -72,7 +72,6 @@ Test(sequence, pairs_are_the_closed_form) {
 }
 
 Test(sequence, wrong_values_are_refused) {
-    struct nvdp_context *ctx = support_context();
     FREED(nvdp_result_free)
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     double states[2 * DIM] = {1};
@@ -85,7 +84,7 @@ Test(sequence, wrong_values_are_refused) {
                  NVDP_ERR_ARGUMENT);
     struct nvdp_config *config = support_config(ctx, "privacy", NULL);
     ok(nvdp_config_set(config, "adjacency", "same-length"));
-    options = options_of(ctx, config);
+    options = options_of(config);
     cr_expect_eq(nvdp__sequence_privacy(ctx, 1, 1, 2, DIM, states, &options, NULL, &report),
                  NVDP_ERR_ARGUMENT);
 }
@@ -113,7 +112,6 @@ Test(sequence, clip_is_total) {
         }
         cr_assert_leq(sqrtl(norm), (long double)radius, "round %d", round);
     }
-    struct nvdp_context *ctx = support_context();
     double states[2 * DIM] = {[3] = NAN};
     ok(noised_texts(ctx, 1, 1, DIM, states, states));
     for (size_t k = 0; k < 2 * DIM; k++)

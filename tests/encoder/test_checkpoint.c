@@ -6,6 +6,8 @@
 #include "encoder/safetensors.h"
 #include "support.h"
 
+#include "test_context.h"
+
 /* Keeps a context's notices, one per line. */
 static void keep_notice(enum nvdp_log_level level, const char *message, void *user) {
     char *notices = user;
@@ -215,7 +217,6 @@ Test(checkpoint, missing_misshapen_and_infinite_tensors_are_refused) {
 }
 
 Test(checkpoint, integer_weights_are_refused) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__device dev = nvdp__device_cpu(ctx);
     nvdp__auto(nvdp__params_release) struct nvdp__params params;
     size_t index;
@@ -257,7 +258,6 @@ Test(checkpoint, out_of_memory) {
 Test(checkpoint, mini) {
     const char *directory = support_shared("data/bert/mini");
     support_shared("data/bert/mini/model.safetensors");
-    struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     ok(nvdp_bert_config_read(ctx, directory, &config));
     struct encoder *encoder = encoder_create(&config, 2, false, false);
@@ -278,20 +278,18 @@ Test(checkpoint, mini) {
         cr_assert(isfinite(last[i]), "element %zu", i);
 }
 
-static nvdp_status create(struct nvdp_context *ctx, const char *vocabulary, const char *directory,
-                          uint64_t seed) {
+static nvdp_status create(const char *vocabulary, const char *directory, uint64_t seed) {
     struct nvdp_bert_config config = encoder_config();
     config.vocab_size = 6;
     return nvdp_bert_create_random(ctx, &config, seed, vocabulary, directory);
 }
 
 Test(create, a_random_directory_is_complete_and_repeatable) {
-    struct nvdp_context *ctx = support_context();
     const char *vocabulary = support_file("words", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword");
     const char *one = support_scratch_path("a/new/place");
-    ok(create(ctx, vocabulary, one, 1));
-    ok(create(ctx, NULL, support_scratch_path("two"), 1));
-    ok(create(ctx, NULL, support_scratch_path("three"), 2));
+    ok(create(vocabulary, one, 1));
+    ok(create(NULL, support_scratch_path("two"), 1));
+    ok(create(NULL, support_scratch_path("three"), 2));
     char hash[3][65];
     const char *const place[] = {"a/new/place/model.safetensors", "two/model.safetensors",
                                  "three/model.safetensors"};
@@ -309,21 +307,18 @@ Test(create, a_random_directory_is_complete_and_repeatable) {
 }
 
 Test(create, refusals) {
-    struct nvdp_context *ctx = support_context();
     const char *words = support_file("words", "one\ntwo\n");
-    fails(create(ctx, NULL, support_scratch(), 1), NVDP_ERR_ARGUMENT, "empty directory");
-    cr_expect_eq(create(ctx, NULL, words, 1), NVDP_ERR_ARGUMENT, "a file in the way");
-    fails(create(ctx, words, support_scratch_path("new"), 1), NVDP_ERR_INPUT,
+    fails(create(NULL, support_scratch(), 1), NVDP_ERR_ARGUMENT, "empty directory");
+    cr_expect_eq(create(NULL, words, 1), NVDP_ERR_ARGUMENT, "a file in the way");
+    fails(create(words, support_scratch_path("new"), 1), NVDP_ERR_INPUT,
           "expected 6 lines, found 2");
-    cr_expect_eq(create(ctx, support_scratch_path("none"), support_scratch_path("new"), 1),
-                 NVDP_ERR_IO);
+    cr_expect_eq(create(support_scratch_path("none"), support_scratch_path("new"), 1), NVDP_ERR_IO);
     cr_expect_not(nvdp__exists(support_scratch_path("new")));
 }
 
 Test(create, out_of_memory) {
-    struct nvdp_context *ctx = support_context();
     uint64_t k = support_fail_first(ctx);
-    while (support_failed(
-        ctx, &k, create(ctx, NULL, support_scratch_path(support_path("try%d", (int)k)), 1)))
+    while (support_failed(ctx, &k,
+                          create(NULL, support_scratch_path(support_path("try%d", (int)k)), 1)))
         cr_assert_lt(k, 1000);
 }

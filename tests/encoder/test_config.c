@@ -4,6 +4,8 @@
 #include "encoder/encoder.h"
 #include "support.h"
 
+#include "test_context.h"
+
 static const char minimal[] =
     "\"hidden_size\": 8, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, "
     "\"intermediate_size\": 16, \"vocab_size\": 10";
@@ -19,7 +21,6 @@ static const char *write_with(const char *members) {
 }
 
 Test(config, missing_members_take_defaults_and_unknown_ones_are_passed_over) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     const char *folder = write_with("\"use_cache\": [1, {}], \"layer_norm_eps\": null");
     ok(nvdp_bert_config_read(ctx, folder, &config));
@@ -43,7 +44,6 @@ Test(config, modernbert) {
                "\"rope_parameters\": {\"full_attention\": {\"rope_theta\": 1000.0, \"rope_type\": "
                "\"default\"}, \"sliding_attention\": {\"rope_theta\": 20.0}}, \"local_attention\": "
                "6, \"mlp_bias\": true"};
-    struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < 2; i++) {
         struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
         ok(nvdp_bert_config_read(ctx, write_with(forms[i]), &config));
@@ -129,7 +129,6 @@ static const struct {
 };
 
 Test(config, broken_members_are_refused) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
         fails(nvdp_bert_config_read(ctx, write_with(broken[i].member), &config), NVDP_ERR_INPUT,
@@ -140,7 +139,6 @@ Test(config, broken_members_are_refused) {
 }
 
 Test(config, layer_types_name_every_layer) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     const char *folder = write_config(
         MODERN "\"hidden_size\": 8, \"num_hidden_layers\": 3, \"num_attention_heads\": 2, "
@@ -160,7 +158,6 @@ Test(config, members_without_effect_are_accepted) {
         "\"output_hidden_states\": true, \"return_dict\": false, \"_name_or_path\": \"x\"",
         "\"position_embedding_type\": \"absolute\", \"quantization_config\": null",
         "\"auto_map\": {\"AutoTokenizer\": [null, \"t.T\"]}, \"sinusoidal_pos_embds\": true"};
-    struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
         ok(nvdp_bert_config_read(ctx, write_with(members[i]), &config));
@@ -181,7 +178,6 @@ Test(config, activations_have_the_names_of_transformers) {
                  {"silu", NVDP_ACTIVATION_SILU},
                  {"swish", NVDP_ACTIVATION_SILU},
                  {"quick_gelu", NVDP_ACTIVATION_QUICK_GELU}};
-    struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
         const char *act = support_path("\"hidden_act\": \"%s\"", cases[i].name);
@@ -191,7 +187,6 @@ Test(config, activations_have_the_names_of_transformers) {
 }
 
 Test(config, required_members) {
-    struct nvdp_context *ctx = support_context();
     static const char *const names[] = {"hidden_size", "num_hidden_layers", "num_attention_heads",
                                         "intermediate_size", "vocab_size"};
     struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
@@ -205,7 +200,6 @@ Test(config, required_members) {
 }
 
 Test(config, heads_divide_the_hidden_size) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config config = nvdp__bert_config_default();
     ok(nvdp__bert_config_check(ctx, &config));
     config.num_attention_heads = 7;
@@ -222,7 +216,6 @@ Test(config, heads_divide_the_hidden_size) {
 /* The struct of a program of an older header ends before global_rope_theta. The library does not touch the memory
  * behind it and takes the defaults of the missing members. */
 Test(config, a_shorter_struct_keeps_its_size) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config config, before;
     memset(&config, 0x77, sizeof config);
     config.struct_size = offsetof(struct nvdp_bert_config, global_rope_theta);
@@ -253,7 +246,6 @@ Test(config, a_shorter_struct_keeps_its_size) {
 }
 
 Test(config, roundtrip) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config config = {.struct_size = sizeof config,
                                       .hidden_size = 12,
                                       .num_hidden_layers = 3,
@@ -290,7 +282,6 @@ Test(config, roundtrip) {
 }
 
 Test(config, published_ones_are_read) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     ok(nvdp_bert_config_read(ctx, support_shared("data/bert/bert-base-uncased"), &config));
     cr_expect_eq(config.hidden_size, 768);
@@ -300,7 +291,6 @@ Test(config, published_ones_are_read) {
 }
 
 Test(config, vocabulary_of_another_size) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config config = nvdp__bert_config_default();
     ok(nvdp__bert_check_vocabulary(ctx, "DIR", &config, 30522));
     for (size_t size = 30521; size <= 30523; size += 2) {

@@ -13,6 +13,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "test_context.h"
+
 enum { TEXTS = 5, PADDED = 13, WIDTH = 24, CLASSES = 3, LAYERS = 3 };
 static const size_t golden_length[TEXTS] = {13, 7, 2, 9, 1};
 
@@ -75,7 +77,6 @@ static void check_rows(struct nvdp__h5 *file, const char *name, size_t width, co
 
 static void encode_golden(bool all_layers, const char *batch) {
     const char *model = support_golden("bert");
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *want = NULL;
     ok(nvdp__safetensors_open(ctx, support_golden("bert/expected.safetensors"), &want));
     struct nvdp_config *config =
@@ -115,7 +116,6 @@ Test(encode, gives_every_layer) {
 /* The encoder's tensors do not include RoBERTa's pooler: no pooled states are written for it. */
 Test(encode, gives_no_pooled_states_that_it_does_not_compute) {
     enum { MAX_COUNT = 80 };
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *weights = NULL;
     struct nvdp__tensor_source tensors[MAX_COUNT];
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
@@ -154,8 +154,7 @@ Test(encode, does_not_depend_on_the_batch) {
 }
 
 /* Returns options that encode these lines of JSON into "out.h5". */
-static struct nvdp_config *encode_config(struct nvdp_context *ctx, const char *model,
-                                         const char *lines) {
+static struct nvdp_config *encode_config(const char *model, const char *lines) {
     return support_config(ctx, "encode", "model", model, "jsonl", support_file("in.jsonl", lines),
                           "out", support_scratch_path("out.h5"), NULL);
 }
@@ -165,7 +164,6 @@ static struct nvdp_config *encode_config(struct nvdp_context *ctx, const char *m
  * table, in which the word Q has the vector of PAD, and the rows of the positions are in the order of the first text. */
 Test(encode, positions_skip_the_padding_token_in_a_text) {
     enum { MAX_COUNT = 80, TOKENS = 5, PAD = 1, Q = 12 };
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *weights = NULL;
     struct nvdp__tensor_source tensors[MAX_COUNT];
     ok(nvdp__safetensors_open(ctx, support_golden("roberta/model.safetensors"), &weights));
@@ -199,8 +197,8 @@ Test(encode, positions_skip_the_padding_token_in_a_text) {
     float states[2][TOKENS * WIDTH];
     for (int moved = 0; moved < 2; moved++) {
         nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
-        const struct nvdp_config *config = encode_config(
-            ctx, moved ? folder : support_golden("roberta"), support_path(lines, moved ? Q : PAD));
+        const struct nvdp_config *config = encode_config(moved ? folder : support_golden("roberta"),
+                                                         support_path(lines, moved ? Q : PAD));
         ok(nvdp_encode(ctx, config, NULL));
         ok(nvdp__h5_open(ctx, nvdp_config_get(config, "out"), "encoding", 1, &file));
         ok(nvdp__h5_read_rows(file, "hidden", NVDP__H5_F32, 0, TOKENS, states[moved]));
@@ -237,7 +235,6 @@ static void check_npy(const char *bytes, size_t size, const char *head, struct n
 
 /* Encodes the golden batch and returns the path of the file. */
 static const char *encode_as(const char *name, const char *pool, const char *only) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *want = NULL;
     ok(nvdp__safetensors_open(ctx, support_golden("bert/expected.safetensors"), &want));
     const char *path = support_scratch_path(name);
@@ -250,14 +247,14 @@ static const char *encode_as(const char *name, const char *pool, const char *onl
 }
 
 static void open_h5(const char *path, struct nvdp__h5 **file) {
-    ok(nvdp__h5_open(support_context(), path, "encoding", 1, file));
+    ok(nvdp__h5_open(ctx, path, "encoding", 1, file));
 }
 
 /* Encodes as HDF5, which it opens, and as another file. Returns the other file's bytes. */
 static char *read_both(const char *name, const char *pool, struct nvdp__h5 **h5, size_t *size) {
     char *bytes = NULL;
     open_h5(encode_as("a.h5", pool, "false"), h5);
-    ok(nvdp__read_file(support_context(), encode_as(name, pool, "false"), 1 << 20, &bytes, size));
+    ok(nvdp__read_file(ctx, encode_as(name, pool, "false"), 1 << 20, &bytes, size));
     return bytes;
 }
 
@@ -307,8 +304,7 @@ Test(encode, safetensors_has_the_arrays_and_attributes_of_hdf5) {
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *h5 = NULL;
     nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *file = NULL;
     open_h5(encode_as("a.hdf5", "max", "false"), &h5);
-    ok(nvdp__safetensors_open(support_context(), encode_as("a.safetensors", "max", "false"),
-                              &file));
+    ok(nvdp__safetensors_open(ctx, encode_as("a.safetensors", "max", "false"), &file));
     cr_assert_eq(nvdp__safetensors_count(file), 5);
     cr_assert_eq(nvdp__safetensors_find(file, "offset")->dtype, NVDP__DTYPE_I64);
     cr_assert_str_eq(nvdp__safetensors_metadata(file, "pooling"), "max");
@@ -348,7 +344,6 @@ Test(encode, parquet_has_the_rows_of_texts) {
 /* A group has 2 of 5 rows. They come 3 and 2 at a time. */
 Test(encode, parquet_has_groups_of_rows) {
     enum { WIDE = 1 << 20, ROWS = 5 };
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp__arrays_free) struct nvdp__arrays *file = NULL;
     nvdp__autofree char *bytes = NULL;
     const char *path = support_scratch_path("wide.parquet");
@@ -380,8 +375,7 @@ Test(encode, only_embeddings_leaves_out_the_states) {
     cr_assert(nvdp__h5_has(h5, "sentence_embedding"));
     for (size_t i = 0; i < 4; i++)
         cr_assert_not(nvdp__h5_has(h5, others[i]), "%s", others[i]);
-    ok(nvdp__safetensors_open(support_context(), encode_as("a.safetensors", "mean", "true"),
-                              &file));
+    ok(nvdp__safetensors_open(ctx, encode_as("a.safetensors", "mean", "true"), &file));
     cr_assert_eq(nvdp__safetensors_count(file), 1);
 }
 
@@ -395,7 +389,6 @@ Test(encode, refuses_other_suffixes_and_files_without_content) {
                  {"a.npy", "false", "a.npy: expected sentence embeddings, found no pooling"},
                  {"a.parquet", "true", "a.parquet: expected sentence embeddings, found no pooling"},
                  {"a.npz", "true", "a.npz: expected sentence embeddings, found no pooling"}};
-    struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *out = support_scratch_path(cases[i].out);
         const struct nvdp_config *config =
@@ -429,7 +422,6 @@ static const char *sentence_folder(const char *modules, const char *pooling) {
 /* Compares sentence_embedding with the vectors made from the golden states. */
 static void check_sentences(const char *model, const char *pool, const char *normalize,
                             const char *want_pool, bool normalized) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *want = NULL;
     ok(nvdp__safetensors_open(ctx, support_golden("bert/expected.safetensors"), &want));
     const struct nvdp_config *config =
@@ -530,10 +522,8 @@ Test(encode, names_what_a_folder_asks_for_in_vain) {
          "1_Pooling: expected model.safetensors or pytorch_model.bin"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct nvdp_context *ctx = support_context();
-        struct nvdp_config *config =
-            encode_config(ctx, sentence_folder(cases[i].modules, cases[i].pooling),
-                          "{\"input_ids\": [1, 2, 3]}\n");
+        struct nvdp_config *config = encode_config(
+            sentence_folder(cases[i].modules, cases[i].pooling), "{\"input_ids\": [1, 2, 3]}\n");
         fails(nvdp_encode(ctx, config, NULL), NVDP_ERR_INPUT, cases[i].message);
         /* states without a pool need none of these files */
         support_set(ctx, config, "pool", "none");
@@ -553,7 +543,6 @@ Test(encode, truncate_dim_cuts_the_vectors) {
         size_t width;
     } cases[] = {
         {"null", "auto", WIDTH}, {"7", "auto", CUT}, {"7", "yes", CUT}, {"400", "auto", WIDTH}};
-    struct nvdp_context *ctx = support_context();
     const char *folder =
         sentence_folder("[" BOTH ", " MODULE("Normalize", "2_Normalize") "]", "{}");
     float whole[MADE * WIDTH], cut[MADE * WIDTH];
@@ -561,7 +550,7 @@ Test(encode, truncate_dim_cuts_the_vectors) {
         nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
         support_write_text(support_path("%s/config_sentence_transformers.json", folder),
                            support_path("{\"truncate_dim\": %s}", cases[c].dim));
-        struct nvdp_config *config = encode_config(ctx, folder, lines);
+        struct nvdp_config *config = encode_config(folder, lines);
         support_set(ctx, config, "normalize", cases[c].normalize);
         ok(nvdp_encode(ctx, config, NULL));
         size_t shape[2];
@@ -581,14 +570,13 @@ Test(encode, truncate_dim_cuts_the_vectors) {
     }
     support_write_text(support_path("%s/config_sentence_transformers.json", folder),
                        "{\"truncate_dim\": 0}");
-    fails(nvdp_encode(ctx, encode_config(ctx, folder, lines), NULL), NVDP_ERR_INPUT,
+    fails(nvdp_encode(ctx, encode_config(folder, lines), NULL), NVDP_ERR_INPUT,
           "config_sentence_transformers.json: 'truncate_dim': expected an integer from 1");
 }
 
 /* Two poolings, whose vectors follow each other, and a dense layer without activation that adds
  * the halves: W = [I I], b = 1. */
 Test(encode, a_dense_layer_over_several_poolings) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     const char *folder = sentence_folder(
         "[" BOTH ", " MODULE("Dense", "2_Dense") ", " MODULE("Dropout", "3_Dropout") "]",
@@ -608,7 +596,7 @@ Test(encode, a_dense_layer_over_several_poolings) {
                        "{\"in_features\": 48, \"out_features\": 24, \"bias\": true, "
                        "\"activation_function\": \"torch.nn.modules.linear.Identity\"}");
     const struct nvdp_config *config =
-        encode_config(ctx, folder, "{\"input_ids\": [1, 2, 3]}\n{\"input_ids\": [4, 5]}\n");
+        encode_config(folder, "{\"input_ids\": [1, 2, 3]}\n{\"input_ids\": [4, 5]}\n");
     struct nvdp_encoding done = NVDP_RESULT(struct nvdp_encoding);
     ok(nvdp_encode(ctx, config, &done));
     cr_expect_str_eq(done.pooling, "lasttoken+mean_sqrt_len_tokens");
@@ -652,14 +640,13 @@ Test(encode, the_default_prompt_is_put_before_each_text) {
         {"{\"include_prompt\": false}", "{\"default_prompt_name\": null}", "auto", NULL, 8},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct nvdp_context *ctx = support_context();
         const char *folder = sentence_folder("[" BOTH "]", cases[i].pooling);
         support_write_text(support_path("%s/config_sentence_transformers.json", folder),
                            cases[i].config);
         support_write_text(support_path("%s/0_Transformer/vocab.txt", folder),
                            "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nof\n");
         struct nvdp_config *config =
-            encode_config(ctx, folder, "{\"text\": \"the of\"}\n{\"text\": \"of of\"}\n");
+            encode_config(folder, "{\"text\": \"the of\"}\n{\"text\": \"of of\"}\n");
         support_set(ctx, config, "pool", cases[i].pool);
         if (cases[i].message != NULL) {
             fails(nvdp_encode(ctx, config, NULL), NVDP_ERR_INPUT, cases[i].message);
@@ -676,10 +663,9 @@ Test(encode, the_default_prompt_is_put_before_each_text) {
 
 /* The folder's files limit the length of texts; an option has priority. */
 Test(encode, length_is_what_the_folder_says) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_encoding done = NVDP_RESULT(struct nvdp_encoding);
     const char *folder = sentence_folder("[" BOTH "]", "{}");
-    struct nvdp_config *config = encode_config(ctx, folder, "{\"input_ids\": [1, 2, 3]}\n");
+    struct nvdp_config *config = encode_config(folder, "{\"input_ids\": [1, 2, 3]}\n");
     static const struct {
         const char *file, *content;
         size_t length;
@@ -708,7 +694,7 @@ Test(encode, length_is_what_the_folder_says) {
 static const struct nvdp_bert_config small_config = {
     .hidden_size = 24, .vocab_size = 97, .max_position_embeddings = 8, .type_vocab_size = 2};
 
-static nvdp_status read_input(struct nvdp_context *ctx, const char *text, const char *directory,
+static nvdp_status read_input(const char *text, const char *directory,
                               struct nvdp__encode_input *input) {
     const char *path = support_scratch_path("input.jsonl");
     struct nvdp__encode_limits limits = {
@@ -718,10 +704,8 @@ static nvdp_status read_input(struct nvdp_context *ctx, const char *text, const 
 }
 
 Test(encode_input, reads_token_ids) {
-    struct nvdp_context *ctx = support_context();
     nvdp__auto(nvdp__encode_input_release) struct nvdp__encode_input input = {0};
-    ok(read_input(ctx,
-                  "{\"input_ids\": [2, 96, 3], \"token_type_ids\": [0, 1, 1]}\r\n\n"
+    ok(read_input("{\"input_ids\": [2, 96, 3], \"token_type_ids\": [0, 1, 1]}\r\n\n"
                   "  {\"input_ids\": [0], \"token_type_ids\": null, \"more\": 1}",
                   "/nowhere", &input));
     cr_assert_eq(input.data.count, 2);
@@ -744,7 +728,6 @@ static const char *tiny_tokenizer(void) {
 }
 
 Test(encode_input, tokenizes_texts_and_pairs) {
-    struct nvdp_context *ctx = support_context();
     nvdp__auto(nvdp__encode_input_release) struct nvdp__encode_input input = {0};
     const char *lines =
         "{\"text\": \"Red sky\"}\n"
@@ -752,7 +735,7 @@ Test(encode_input, tokenizes_texts_and_pairs) {
         "{\"text\": \"red red red\", \"pair\": null, \"max_length\": 4}\n"
         "{\"text\": \"sky\", \"input_ids\": [9]}\n";
     static const int32_t want[] = {2, 5, 7, 3, 2, 5, 8, 3, 6, 7, 3, 2, 5, 5, 3, 9};
-    ok(read_input(ctx, lines, tiny_tokenizer(), &input));
+    ok(read_input(lines, tiny_tokenizer(), &input));
     cr_assert_eq(input.data.count, 4);
     cr_assert_eq(input.data.offset[4], 16);
     cr_assert_arr_eq(input.data.ids, want, sizeof want);
@@ -787,11 +770,10 @@ Test(encode_input, names_file_and_line_of_every_fault) {
         {"{\"text\": \"a\\ud800\"}", "input.jsonl:1: expected a JSON object"},
         {"{\"text\": \"\xff\"}", "input.jsonl:1: expected a JSON object"},
     };
-    struct nvdp_context *ctx = support_context();
     const char *directory = tiny_tokenizer();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct nvdp__encode_input input = {0};
-        fails(read_input(ctx, cases[i].text, directory, &input), NVDP_ERR_INPUT, cases[i].message);
+        fails(read_input(cases[i].text, directory, &input), NVDP_ERR_INPUT, cases[i].message);
         cr_assert_null(input.data.ids);
     }
 }
@@ -841,7 +823,6 @@ Test(encode_input, lines_and_tables_by_their_first_line, .timeout = 60) {
                  {"x.txt", NULL, "red\rsky\r", "found CR alone", 0, false},
                  {"x.txt", NULL, "",
                   "x.txt:1: empty file: expected texts, one per line, or a table", 0, false}};
-    struct nvdp_context *ctx = support_context();
     char notice[256];
     struct nvdp__encode_limits limits = {
         .config = &small_config, .max_length = 8, .directory = tiny_tokenizer()};
@@ -887,7 +868,6 @@ Test(encode_input, lines_and_tables_by_their_first_line, .timeout = 60) {
 
 Test(encode, refuses_wrong_options) {
     const char *model = support_golden("bert");
-    struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = support_config(ctx, "encode", NULL);
     cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_ARGUMENT);
     support_set(ctx, config, "model", model);
@@ -905,7 +885,6 @@ Test(encode, refuses_wrong_options) {
 
 /* Each of the first allocations fails, in many steps: nothing is left behind. */
 Test(encode, survives_failing_allocations) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = support_config(ctx, "encode", "model", support_golden("bert"),
                                                 "jsonl", support_scratch_path("in.jsonl"), "out",
                                                 support_scratch_path("failed.h5"), NULL);
@@ -916,7 +895,7 @@ Test(encode, survives_failing_allocations) {
         cr_assert_not(nvdp__exists(nvdp_config_get(config, "out")));
 }
 
-static struct nvdp_encoder *load_encoder(struct nvdp_context *ctx, const char *pool) {
+static struct nvdp_encoder *load_encoder(const char *pool) {
     struct nvdp_encoder *encoder = NULL;
     struct nvdp_config *config =
         support_config(ctx, "encoder", "model", NVDP_SOURCE_DIR "/models/compact", "pool", pool,
@@ -929,8 +908,7 @@ static struct nvdp_encoder *load_encoder(struct nvdp_context *ctx, const char *p
 Test(encoder, gives_what_the_file_has) {
     static const char *const text[] = {"a film", "the end of it all", "no"};
     enum { COUNT = 3, LENGTH = 40 };
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_encoder *encoder = load_encoder(ctx, "mean");
+    struct nvdp_encoder *encoder = load_encoder("mean");
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
     ok(nvdp_encoder_describe(encoder, &info));
     cr_assert_str_eq(info.pooling, "mean");
@@ -961,8 +939,7 @@ Test(encoder, gives_what_the_file_has) {
 }
 
 Test(encoder, refuses_what_it_cannot_read) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_encoder *encoder = load_encoder(ctx, "none");
+    struct nvdp_encoder *encoder = load_encoder("none");
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *data = NULL;
     float vector[1] = {0};
@@ -983,7 +960,6 @@ static bool stop(void *user) {
 }
 
 Test(encode, stops_on_request) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = support_config(ctx, "encode", "model", support_golden("bert"),
                                                 "jsonl", support_scratch_path("in.jsonl"), "out",
                                                 support_scratch_path("stopped.h5"), NULL);
@@ -995,7 +971,6 @@ Test(encode, stops_on_request) {
 
 /* The table may have extra rows, up to a round number; a table with too few rows is refused. */
 Test(encoder, vocabulary_may_be_smaller_than_the_table) {
-    struct nvdp_context *ctx = support_context();
     const char *directory = support_scratch_path("model");
     struct nvdp_bert_config bert = nvdp__bert_config_default();
     nvdp__autoptr(nvdp_encoder_free) struct nvdp_encoder *encoder = NULL;

@@ -5,6 +5,8 @@
 #include "encoder/row.h"
 #include "support.h"
 
+#include "test_context.h"
+
 enum { TEXTS = 5, LONGEST = 13 };
 static const size_t lengths[TEXTS] = {4, 13, 1, 7, 2};
 
@@ -201,7 +203,6 @@ Test(encoder, parameters_names_flags_and_initial_values) {
 }
 
 static void runs_out_of_memory(struct nvdp_bert_config config) {
-    struct nvdp_context *ctx = support_context();
     nvdp_status status = NVDP_ERR_MEMORY;
     for (uint64_t k = 1; status != NVDP_OK; k++) {
         cr_assert_lt(k, 1000);
@@ -224,7 +225,6 @@ Test(encoder, out_of_memory) {
 }
 
 Test(encoder, impossible_configurations_are_refused) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config config = encoder_config();
     config.num_attention_heads = 5;
     nvdp__auto(nvdp__params_release) struct nvdp__params params;

@@ -14,6 +14,8 @@
 #include "plain_kernels.h"
 #include "support.h"
 
+#include "test_context.h"
+
 static const double tolerance = 1e-4, hidden_tolerance = 1e-5;
 
 struct golden {
@@ -28,7 +30,6 @@ struct golden {
 static struct golden golden_load(const char *model) {
     struct golden golden = {.model = model};
     const char *directory = support_golden(model);
-    struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     ok(nvdp_bert_config_read(ctx, directory, &config));
     golden.encoder = encoder_create(&config, 3, true, true);

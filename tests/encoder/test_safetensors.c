@@ -4,6 +4,8 @@
 #include "tensor/bf16.h"
 #include "tensor_values.h"
 
+#include "test_context.h"
+
 static const char *write_file(const char *name, const char *header, size_t data_size) {
     const char *path = support_scratch_path(name);
     size_t length = strlen(header);
@@ -20,7 +22,7 @@ static const char *write_file(const char *name, const char *header, size_t data_
 
 /* Expects that the file is refused as malformed with a message that names it and contains
  * `part`. */
-static void expect_refused(struct nvdp_context *ctx, const char *path, const char *part) {
+static void expect_refused(const char *path, const char *part) {
     struct nvdp__safetensors *file = (struct nvdp__safetensors *)ctx;
     nvdp_status status = nvdp__safetensors_open(ctx, path, &file);
     const char *message = nvdp_context_error(ctx);
@@ -31,7 +33,6 @@ static void expect_refused(struct nvdp_context *ctx, const char *path, const cha
 }
 
 Test(safetensors, golden_metadata_and_tensors) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *file = NULL;
     ok(nvdp__safetensors_open(ctx, support_golden("bert/expected.safetensors"), &file));
     cr_expect_str_eq(nvdp__safetensors_metadata(file, "lengths"), "[13, 7, 2, 9, 1]");
@@ -114,32 +115,29 @@ static const struct {
 };
 
 Test(safetensors, broken_headers_are_refused) {
-    struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
         const char *path = write_file("broken.safetensors", broken[i].header, broken[i].data);
-        expect_refused(ctx, path, broken[i].part);
+        expect_refused(path, broken[i].part);
     }
 }
 
 Test(safetensors, broken_lengths_are_refused) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("short.safetensors");
     support_write(path, "", 0);
-    expect_refused(ctx, path, "found a file of 0");
+    expect_refused(path, "found a file of 0");
     support_write(path, "\1\0\0", 3);
-    expect_refused(ctx, path, "found a file of 3");
+    expect_refused(path, "found a file of 3");
     support_write(path, "\3\0\0\0\0\0\0\0{}", 10);
-    expect_refused(ctx, path, "at most 2, found 3");
+    expect_refused(path, "at most 2, found 3");
     support_write(path, "\377\377\377\377\377\377\377\377{}", 10);
-    expect_refused(ctx, path, "header length");
-    expect_refused(ctx, support_scratch(), "regular file");
+    expect_refused(path, "header length");
+    expect_refused(support_scratch(), "regular file");
     struct nvdp__safetensors *file = NULL;
     cr_expect_eq(nvdp__safetensors_open(ctx, support_scratch_path("none"), &file), NVDP_ERR_IO);
 }
 
 Test(safetensors, header_limit) {
     /* A sparse file with room for a header of more than 100 MB. */
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("huge.safetensors");
     FILE *stream = fopen(path, "wb");
     uint64_t length = 100 * 1000 * 1000 + 1;
@@ -147,11 +145,10 @@ Test(safetensors, header_limit) {
     cr_assert_eq(fseek(stream, (long)length + 100, SEEK_SET), 0);
     fputc(0, stream);
     fclose(stream);
-    expect_refused(ctx, path, "at most 100000000, found 100000001");
+    expect_refused(path, "at most 100000000, found 100000001");
 }
 
 Test(safetensors, scalars_empty_tensors_and_alignment) {
-    struct nvdp_context *ctx = support_context();
     const char *header = "{\"byte\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]},"
                          "\"none\":{\"dtype\":\"F32\",\"shape\":[3,0],\"data_offsets\":[1,1]},"
                          "\"odd\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[1,9],"

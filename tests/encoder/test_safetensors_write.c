@@ -5,10 +5,11 @@
 
 #include <dirent.h>
 
+#include "test_context.h"
+
 enum { LONG = 10000 };
 
 Test(safetensors_write, roundtrip) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("round.safetensors");
     nvdp__autofree float *f32 = malloc(LONG * sizeof *f32);
     for (int i = 0; i < LONG; i++)
@@ -70,7 +71,6 @@ static int entries(const char *directory) {
 }
 
 Test(safetensors_write, refusals_leave_nothing_behind) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("refused.safetensors");
     float value[2] = {1, 1e9F};
     struct {
@@ -102,7 +102,6 @@ Test(safetensors_write, refusals_leave_nothing_behind) {
 
 /* Every allocation of a write and a read fails in turn. */
 Test(safetensors_write, out_of_memory) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("memory.safetensors");
     float value = 1;
     struct nvdp__tensor_source source = {"a", NVDP__DTYPE_F32, 1, {1}, &value};

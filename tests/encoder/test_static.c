@@ -12,6 +12,8 @@
 #include <nvdp/train.h>
 #include <sys/stat.h>
 
+#include "test_context.h"
+
 enum { PIECES = 8, ROWS = 4, WIDTH = 3, TEXTS = 5 };
 enum { PAD, UNK, THE, CAT, S, DOG, A, RUNS };
 
@@ -33,7 +35,7 @@ static const char *const texts[TEXTS] = {"The cats", "", "a zebra runs", "zebra"
 static const int tokens[TEXTS][7] = {
     {THE, CAT, S, -1}, {-1}, {A, UNK, RUNS, -1}, {UNK, -1}, {THE, DOG, RUNS, THE, DOG, RUNS, -1}};
 
-static void write_table(struct nvdp_context *ctx, const char *folder, size_t count,
+static void write_table(const char *folder, size_t count,
                         const struct nvdp__tensor_source *tensors) {
     mkdir(folder, 0700);
     ok(nvdp__safetensors_write(ctx, support_path("%s/model.safetensors", folder), count, tensors,
@@ -42,29 +44,27 @@ static void write_table(struct nvdp_context *ctx, const char *folder, size_t cou
 }
 
 /* Writes a folder of sentence-transformers, whose files are in `inside`. */
-static const char *static_folder(struct nvdp_context *ctx, const char *name, const char *inside,
-                                 const char *more) {
+static const char *static_folder(const char *name, const char *inside, const char *more) {
     const char *folder = support_scratch_path(name);
     const struct nvdp__tensor_source one = {
         "embedding.weight", NVDP__DTYPE_F32, 2, {PIECES, WIDTH}, table};
     mkdir(folder, 0700);
-    write_table(ctx, support_path("%s/%s", folder, inside), 1, &one);
+    write_table(support_path("%s/%s", folder, inside), 1, &one);
     support_write_text(support_path("%s/modules.json", folder),
                        support_quoted(support_path("[" ST("StaticEmbedding") "%s]", inside, more)));
     return folder;
 }
 
-static const char *model2vec_folder(struct nvdp_context *ctx, const char *name, const char *config,
-                                    size_t count, const struct nvdp__tensor_source *tensors) {
+static const char *model2vec_folder(const char *name, const char *config, size_t count,
+                                    const struct nvdp__tensor_source *tensors) {
     const char *folder = support_scratch_path(name);
-    write_table(ctx, folder, count, tensors);
+    write_table(folder, count, tensors);
     support_write_text(support_path("%s/config.json", folder), support_quoted(config));
     return folder;
 }
 
 /* Encodes the texts, and compares the vectors with the mean of the rows, of at most `longest` tokens. */
-static void check(struct nvdp_context *ctx, const char *folder, const double *rows, bool drops,
-                  bool unit, size_t longest) {
+static void check(const char *folder, const double *rows, bool drops, bool unit, size_t longest) {
     nvdp__autoptr(nvdp_encoder_free) struct nvdp_encoder *encoder = NULL;
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *data = NULL;
     struct nvdp_encoder_info info;
@@ -101,21 +101,18 @@ static void as_double(double rows[PIECES * WIDTH]) {
 }
 
 Test(static_embedding, a_folder_of_sentence_transformers_gives_means) {
-    struct nvdp_context *ctx = support_context();
     double rows[PIECES * WIDTH];
     as_double(rows);
-    check(ctx, static_folder(ctx, "plain", "0_StaticEmbedding", ""), rows, false, false, SIZE_MAX);
-    check(ctx,
-          static_folder(ctx, "unit", "0_StaticEmbedding",
+    check(static_folder("plain", "0_StaticEmbedding", ""), rows, false, false, SIZE_MAX);
+    check(static_folder("unit", "0_StaticEmbedding",
                         ", {'path': '1_Normalize', 'type': "
                         "'sentence_transformers.models.Normalize'}"),
           rows, false, true, SIZE_MAX);
-    check(ctx, static_folder(ctx, "root", ".", ""), rows, false, false, SIZE_MAX);
+    check(static_folder("root", ".", ""), rows, false, false, SIZE_MAX);
 }
 
 Test(static_embedding, a_length_in_the_tokenizer_counts) {
-    struct nvdp_context *ctx = support_context();
-    const char *folder = static_folder(ctx, "cut", "0", "");
+    const char *folder = static_folder("cut", "0", "");
     double rows[PIECES * WIDTH];
     as_double(rows);
     nvdp__autoptr(json_decref) json_t *json = json_incref(support_parsed(TOKENIZER));
@@ -123,33 +120,29 @@ Test(static_embedding, a_length_in_the_tokenizer_counts) {
                         support_parsed("{'max_length': 4, 'direction': 'Right', 'stride': 0, "
                                        "'strategy': 'LongestFirst'}"));
     json_dump_file(json, support_path("%s/0/tokenizer.json", folder), 0);
-    check(ctx, folder, rows, false, false, 4);
+    check(folder, rows, false, false, 4);
 }
 
 Test(static_embedding, model2vec_drops_unknown_tokens) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp__tensor_source one = {
         "embeddings", NVDP__DTYPE_F32, 2, {PIECES, WIDTH}, table};
     double rows[PIECES * WIDTH];
     as_double(rows);
-    check(ctx, model2vec_folder(ctx, "raw", "{'model_type': 'model2vec'}", 1, &one), rows, true,
-          false, SIZE_MAX);
-    check(ctx,
-          model2vec_folder(ctx, "unit",
+    check(model2vec_folder("raw", "{'model_type': 'model2vec'}", 1, &one), rows, true, false,
+          SIZE_MAX);
+    check(model2vec_folder("unit",
                            "{'model_type': 'model2vec', 'normalize': true, "
                            "'max_length': null}",
                            1, &one),
           rows, true, true, SIZE_MAX);
     /* 4 tokens of the median length 3: a text is cut to 12 characters, "the dog runs" */
-    check(ctx,
-          model2vec_folder(ctx, "cut", "{'model_type': 'model2vec', 'max_length': 4}", 1, &one),
-          rows, true, false, 3);
+    check(model2vec_folder("cut", "{'model_type': 'model2vec', 'max_length': 4}", 1, &one), rows,
+          true, false, 3);
 }
 
 Test(static_embedding, a_token_has_its_row_and_its_factor) {
     static const int64_t mapping[PIECES] = {0, 3, 1, 1, 2, 3, 0, 2};
     static const float factors[PIECES] = {1, 2, 0.5F, 3, -1, 0.25F, 8, 1.5F};
-    struct nvdp_context *ctx = support_context();
     const struct nvdp__tensor_source all[] = {
         {"embeddings", NVDP__DTYPE_F32, 2, {ROWS, WIDTH}, table},
         {"mapping", NVDP__DTYPE_I64, 1, {PIECES}, mapping},
@@ -159,8 +152,8 @@ Test(static_embedding, a_token_has_its_row_and_its_factor) {
         rows[i] = (double)factors[i / WIDTH] *
                   (double)table[(size_t)mapping[i / WIDTH] * WIDTH + i % WIDTH];
     const char *config = "{'model_type': 'model2vec', 'normalize': false}";
-    const char *folder = model2vec_folder(ctx, "mapped", config, 3, all);
-    check(ctx, folder, rows, true, false, SIZE_MAX);
+    const char *folder = model2vec_folder("mapped", config, 3, all);
+    check(folder, rows, true, false, SIZE_MAX);
 
     /* method word reads the same rows */
     struct nvdp_bert_config own;
@@ -181,7 +174,6 @@ Test(static_embedding, a_token_has_its_row_and_its_factor) {
 
 Test(static_embedding, wrong_tables_are_refused) {
     static const int64_t mapping[PIECES] = {0, 3, 1, 1, 2, 4, 0, 2};
-    struct nvdp_context *ctx = support_context();
     const char *config = "{'model_type': 'model2vec'}";
     const struct nvdp__tensor_source
         all[] = {{"embeddings", NVDP__DTYPE_F32, 2, {ROWS, WIDTH}, table},
@@ -189,18 +181,17 @@ Test(static_embedding, wrong_tables_are_refused) {
         weights[] = {{"embeddings", NVDP__DTYPE_F32, 2, {PIECES, WIDTH}, table},
                      {"weights", NVDP__DTYPE_F32, 1, {ROWS}, table}};
     struct nvdp_bert_config read;
-    fails(nvdp__bert_config_read(ctx, model2vec_folder(ctx, "far", config, 2, all), &read),
+    fails(nvdp__bert_config_read(ctx, model2vec_folder("far", config, 2, all), &read),
           NVDP_ERR_INPUT, "tensor 'mapping': token 5: expected a row from 0 to 3, found 4");
-    fails(nvdp__bert_config_read(ctx, model2vec_folder(ctx, "short", config, 2, weights), &read),
+    fails(nvdp__bert_config_read(ctx, model2vec_folder("short", config, 2, weights), &read),
           NVDP_ERR_INPUT,
           "tensor 'weights': expected a vector of 8 numbers, one per token, found 4");
-    fails(nvdp__bert_config_read(ctx, model2vec_folder(ctx, "none", config, 1, all + 1), &read),
+    fails(nvdp__bert_config_read(ctx, model2vec_folder("none", config, 1, all + 1), &read),
           NVDP_ERR_INPUT, "expected a tensor 'embedding.weight' or 'embeddings'");
 }
 
 Test(static_embedding, what_a_table_cannot_do_is_refused) {
-    struct nvdp_context *ctx = support_context();
-    const char *folder = static_folder(ctx, "plain", "0_StaticEmbedding", "");
+    const char *folder = static_folder("plain", "0_StaticEmbedding", "");
     const char *data = support_folder("data", "train.tsv", "text\tlabel\na cat\t0\nthe dog\t1\n",
                                       "dev.tsv", "text\tlabel\na dog\t0\nthe cat\t1\n");
     nvdp__autoptr(nvdp_encoder_free) struct nvdp_encoder *encoder = NULL;
@@ -218,8 +209,7 @@ Test(static_embedding, what_a_table_cannot_do_is_refused) {
 
 Test(static_embedding, texts_have_no_special_tokens) {
     static const int32_t want[] = {A, CAT, THE, DOG};
-    struct nvdp_context *ctx = support_context();
-    const char *folder = static_folder(ctx, "plain", "0_StaticEmbedding", "");
+    const char *folder = static_folder("plain", "0_StaticEmbedding", "");
     nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *tokenizer = NULL;
     struct nvdp_tokens made = {0};
     ok(nvdp_tokenizer_load(ctx, folder, &tokenizer));

@@ -8,6 +8,8 @@
 
 #include <sys/stat.h>
 
+#include "test_context.h"
+
 #define CORPUS NVDP_SOURCE_DIR "/tests/fuzz/corpus/torch_file/"
 
 /* ---- torch.save; make_torch_files.py wrote the files with PyTorch ---- */
@@ -35,7 +37,6 @@ Test(torch_file, the_values_of_pytorch) {
         {"turned", NVDP__DTYPE_F32, 2, {4, 3}, false, {0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}},
 #undef COUNT
     };
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp__torch_close) struct nvdp__torch_file *file = NULL;
     size_t count = 0;
     ok(nvdp__torch_open(ctx, CORPUS "values", &file));
@@ -101,7 +102,6 @@ Test(torch_file, other_files_are_refused_and_nothing_is_executed) {
         {"cut", "expected a complete zip archive, found no directory at its end"},
         {"entry_beyond", "zip entry 'archive/data/0': expected 1073741824 bytes within the file"},
     };
-    struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         nvdp__autoptr(nvdp__torch_close) struct nvdp__torch_file *file = NULL;
         const char *path = support_path(CORPUS "%s", cases[i].file);
@@ -115,7 +115,7 @@ Test(torch_file, other_files_are_refused_and_nothing_is_executed) {
 }
 
 /* Opens a file and, if it is accepted, reads every element. */
-static nvdp_status open_bytes(struct nvdp_context *ctx, const char *bytes, size_t size) {
+static nvdp_status open_bytes(const char *bytes, size_t size) {
     nvdp__autoptr(nvdp__torch_close) struct nvdp__torch_file *file = NULL;
     const char *path = support_scratch_path("damaged.bin");
     size_t count = 0;
@@ -130,17 +130,16 @@ static nvdp_status open_bytes(struct nvdp_context *ctx, const char *bytes, size_
 }
 
 Test(torch_file, truncated_and_changed_bytes) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autofree char *bytes = NULL;
     size_t size = 0;
     ok(nvdp__read_file(ctx, CORPUS "made", 1 << 16, &bytes, &size));
     for (size_t n = 0; n < size; n++)
-        cr_expect_eq(open_bytes(ctx, bytes, n), NVDP_ERR_INPUT, "%zu bytes", n);
+        cr_expect_eq(open_bytes(bytes, n), NVDP_ERR_INPUT, "%zu bytes", n);
     for (size_t i = 0; i < size; i++) {
         const char kept = bytes[i];
         for (int bit = 0; bit < 8; bit += 3) {
             bytes[i] = (char)(kept ^ (1 << bit));
-            nvdp_status status = open_bytes(ctx, bytes, size);
+            nvdp_status status = open_bytes(bytes, size);
             cr_expect(status == NVDP_OK || status == NVDP_ERR_INPUT, "byte %zu", i);
         }
         bytes[i] = kept;
@@ -148,7 +147,6 @@ Test(torch_file, truncated_and_changed_bytes) {
 }
 
 Test(torch_file, out_of_memory) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp__weights_close) struct nvdp__weight_files *weights = NULL;
     nvdp__autofree char *bytes = NULL;
     size_t size = 0;
@@ -165,7 +163,7 @@ Test(torch_file, out_of_memory) {
 /* ---- shards ---- */
 
 /* Writes tensors of one number each: their names' letters. */
-static void write_shard(struct nvdp_context *ctx, const char *file, const char *letters) {
+static void write_shard(const char *file, const char *letters) {
     struct nvdp__tensor_source source[8] = {0};
     char name[8][2];
     float value[8];
@@ -203,11 +201,10 @@ Test(shards, all_tensors_are_found_and_errors_name_the_shard) {
         {"{}", "'weight_map': expected an object with the shard of each tensor, found none"},
         {"{\"weight_map\": {\"a\": \"1.safetensors\", \"a\": \"2.safetensors\"}}", "duplicate"},
     };
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("model.safetensors.index.json");
-    write_shard(ctx, "1.safetensors", "ab");
-    write_shard(ctx, "2.safetensors", "c");
-    write_shard(ctx, "4.safetensors", "b");
+    write_shard("1.safetensors", "ab");
+    write_shard("2.safetensors", "c");
+    write_shard("4.safetensors", "b");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         nvdp__autoptr(nvdp__weights_close) struct nvdp__weight_files *weights = NULL;
         support_write_text(path, cases[i].index);
@@ -222,7 +219,7 @@ Test(shards, all_tensors_are_found_and_errors_name_the_shard) {
             cr_expect_eq(value, 'c');
             cr_expect_null(nvdp__weights_find_tensor(weights, "d"));
             ok(nvdp__weights_sha256(weights, hash));
-            write_shard(ctx, "2.safetensors", "cx");
+            write_shard("2.safetensors", "cx");
             ok(nvdp__weights_sha256(weights, one));
             cr_expect_str_neq(hash, one);
         } else {
@@ -245,7 +242,6 @@ Test(weights, a_folder_without_weights_says_what_is_there_and_the_next_step) {
         {"flax_model.msgpack", "from_flax=True"},
         {"tf_model.h5", "from_tf=True"},
         {"adapter_model.safetensors", "merge_and_unload"}};
-    struct nvdp_context *ctx = support_context();
     char *path = NULL;
     fails(nvdp__weights_find(ctx, support_scratch(), &path), NVDP_ERR_INPUT,
           "expected model.safetensors or pytorch_model.bin, or an index of their shards, "
@@ -261,7 +257,6 @@ Test(weights, a_folder_without_weights_says_what_is_there_and_the_next_step) {
 
 Test(weights, a_git_lfs_pointer_is_named) {
     static const char *const names[] = {"pytorch_model.bin", "model.safetensors"};
-    struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < 2; i++) {
         struct nvdp__weight_files *weights = NULL;
         support_write_text(support_scratch_path(names[i]),
@@ -275,7 +270,6 @@ Test(weights, a_git_lfs_pointer_is_named) {
 Test(weights, safetensors_come_first_as_in_transformers) {
     static const char *const names[] = {"pytorch_model.bin.index.json", "pytorch_model.bin",
                                         "model.safetensors.index.json", "model.safetensors"};
-    struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         nvdp__autofree char *path = NULL;
         support_write_text(support_scratch_path(names[i]), "x");

@@ -9,6 +9,8 @@
 #include <nvdp.h>
 #include <sys/stat.h>
 
+#include "test_context.h"
+
 /* --- policies --- */
 
 Test(gate, wrong_policies_are_refused_by_line_and_key) {
@@ -75,7 +77,6 @@ Test(gate, wrong_policies_are_refused_by_line_and_key) {
          "'options': {'seeds': 'many'}}]}",
          ":2: options: "},
     };
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("policy.json");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct nvdp__policy policy;
@@ -86,7 +87,6 @@ Test(gate, wrong_policies_are_refused_by_line_and_key) {
 }
 
 Test(gate, the_policies_of_the_library_are_read) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__policy policy;
     size_t count = 0;
     for (const struct nvdp__preset *of = nvdp__policies; of->name != NULL; of++, count++) {
@@ -187,8 +187,8 @@ Test(gate, compares_ends_of_intervals) {
 /* --- a run and a file --- */
 
 /* Gates with more options: names and values, then NULL. The policy is a path, or a text with single quotes. */
-static nvdp_status gate(struct nvdp_context *ctx, const char *policy, const char *target,
-                        va_list more, struct nvdp_gate_result *result) {
+static nvdp_status gate(const char *policy, const char *target, va_list more,
+                        struct nvdp_gate_result *result) {
     const char *path = policy[0] == '{' ? support_scratch_path("policy.json") : policy;
     if (policy[0] == '{') support_write_text(path, support_quoted(policy));
     struct nvdp_config *config =
@@ -198,28 +198,28 @@ static nvdp_status gate(struct nvdp_context *ctx, const char *policy, const char
     return nvdp_gate(ctx, config, support_keep(result));
 }
 
-static __attribute__((sentinel)) const struct nvdp_gate_result *
-gated(struct nvdp_context *ctx, const char *policy, const char *target, ...) {
+static __attribute__((sentinel)) const struct nvdp_gate_result *gated(const char *policy,
+                                                                      const char *target, ...) {
     struct nvdp_gate_result *result = malloc(sizeof *result);
     va_list more;
     va_start(more, target);
-    ok(gate(ctx, policy, target, more, result));
+    ok(gate(policy, target, more, result));
     va_end(more);
     return result;
 }
 
-static __attribute__((sentinel)) void refused(struct nvdp_context *ctx, const char *error,
-                                              const char *policy, const char *target, ...) {
+static __attribute__((sentinel)) void refused(const char *error, const char *policy,
+                                              const char *target, ...) {
     va_list more;
     va_start(more, target);
-    fails(gate(ctx, policy, target, more, malloc(sizeof(struct nvdp_gate_result))),
-          NVDP_ERR_ARGUMENT, error);
+    fails(gate(policy, target, more, malloc(sizeof(struct nvdp_gate_result))), NVDP_ERR_ARGUMENT,
+          error);
     va_end(more);
 }
 
 /* Exports the texts of `input` with more options: names and values, then NULL; returns the file. */
-static __attribute__((sentinel)) const char *exported(struct nvdp_context *ctx, const char *run,
-                                                      const char *input, const char *name, ...) {
+static __attribute__((sentinel)) const char *exported(const char *run, const char *input,
+                                                      const char *name, ...) {
     const char *out = support_scratch_path(name);
     va_list more;
     struct nvdp_config *config =
@@ -245,8 +245,7 @@ static const char cats_of_ann[] = "sentence\tlabel\tauthor\ngood cat\t1\tann\nba
 static const struct run_choice mu_one = {
     .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
 
-static const char *junit(struct nvdp_context *ctx, const struct nvdp_gate_result *result,
-                         const char *name) {
+static const char *junit(const struct nvdp_gate_result *result, const char *name) {
     char *text = NULL;
     ok(nvdp_gate_junit(ctx, result, name, &text));
     return support_keep(text);
@@ -261,7 +260,6 @@ static void is(const struct nvdp_gate_result *result, size_t i, bool pass, doubl
 }
 
 Test(gate, compares_a_run_and_its_file) {
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &mu_one, NULL);
     const double epsilon = nvdp_gdp_epsilon(1, 1e-5), person = nvdp_gdp_epsilon(sqrt(2), 1e-5);
     /* the raw number is compared: a limit one part in 10^7 below it fails, whatever the table shows */
@@ -276,7 +274,7 @@ Test(gate, compares_a_run_and_its_file) {
                      "{'measure': 'person_epsilon', 'at_most': 100},\n"
                      "{'attack': 'attribute', 'number': 'accuracy', 'at_most': 0.9}]}",
                      epsilon * (1 + 1e-9), epsilon * (1 - 1e-7), epsilon);
-    const struct nvdp_gate_result *result = gated(ctx, policy, run, NULL);
+    const struct nvdp_gate_result *result = gated(policy, run, NULL);
     cr_assert_eq(result->checks, 9);
     is(result, 0, true, epsilon, "");
     is(result, 1, false, epsilon, "expected at most");
@@ -291,11 +289,11 @@ Test(gate, compares_a_run_and_its_file) {
     cr_expect_eq(result->failed, 5);
     const char *text = support_result_text(ctx, result, NULL);
     support_contains(text, "measure", "5 of 9 checks fail.");
-    support_contains(junit(ctx, result, "a<b>&\"c\""),
+    support_contains(junit(result, "a<b>&\"c\""),
                      "<testsuite name=\"a&#60;b&#62;&#38;&#34;c&#34;\" tests=\"9\" failures=\"5\"");
 
     /* of a measured share the interval's ends are compared, and shown */
-    result = gated(ctx, "{'checks': [{'measure': 'named_share', 'at_most': 0.999}]}", run, NULL);
+    result = gated("{'checks': [{'measure': 'named_share', 'at_most': 0.999}]}", run, NULL);
     is(result, 0, true, NAN, "");
     const double share = result->check[0].found;
     const struct nvdp_interval interval = result->check[0].interval;
@@ -306,7 +304,7 @@ Test(gate, compares_a_run_and_its_file) {
                           "{'measure': 'named_share', 'at_least': %.17g, 'at_most': 0.999},\n"
                           "{'measure': 'certified_epsilon', 'at_most': 9}]}",
                           share, interval.high, share, interval.low);
-    result = gated(ctx, policy, run, NULL);
+    result = gated(policy, run, NULL);
     is(result, 0, false, share, "the upper end of the interval");
     is(result, 1, true, share, "");
     is(result, 2, false, share, "the lower end of the interval");
@@ -314,13 +312,13 @@ Test(gate, compares_a_run_and_its_file) {
     cr_expect(isnan(result->check[4].interval.low) && isnan(result->check[4].interval.high));
     const char *shown = support_path("%.9g (%.9g to %.9g)", share, interval.low, interval.high);
     support_contains(support_result_text(ctx, result, NULL), shown);
-    support_contains(junit(ctx, result, "run"), shown);
+    support_contains(junit(result, "run"), shown);
     const json_t *made = support_result_json(ctx, result, NULL);
     near(number_at(made, "checks/0/interval/1"), interval.high, 1e-12);
     cr_expect(json_is_null(support_at(made, "checks/4/interval")));
 
     const char *input = table(cats_of_ann);
-    const char *shared = exported(ctx, run, input, "a.h5", "person", "author", NULL);
+    const char *shared = exported(run, input, "a.h5", "person", "author", NULL);
     static const char both[] = "{'checks': [{'measure': 'certified_epsilon', 'at_most': 9},\n"
                                "{'measure': 'person_epsilon', 'at_most': 9},\n"
                                "{'measure': 'person_guess', 'texts': 10, 'at_most': 0.999},\n"
@@ -328,7 +326,7 @@ Test(gate, compares_a_run_and_its_file) {
                                "{'measure': 'verification.holds', 'at_least': 1}]}";
     const char *const targets[] = {run, shared};
     for (size_t i = 0; i < 2; i++) {
-        result = gated(ctx, both, targets[i], NULL);
+        result = gated(both, targets[i], NULL);
         is(result, 0, true, epsilon, "");
         is(result, 1, i == 0, i == 0 ? person : NAN, i == 0 ? "" : "states no counts of its texts");
         is(result, 2, i == 0, i == 0 ? nvdp_guess_bound(.1, sqrt(.5), 1, 0) : NAN, "");
@@ -336,28 +334,27 @@ Test(gate, compares_a_run_and_its_file) {
         is(result, 4, i == 1, NAN, i == 1 ? "" : "expected a shared file");
     }
     /* at another delta a Gaussian file shows its epsilon; the sums of a ledger hold at 1e-5 */
-    result = gated(ctx,
-                   "{'delta': 1e-6, 'checks': [{'measure': 'certified_epsilon', 'at_most': 9},\n"
+    result = gated("{'delta': 1e-6, 'checks': [{'measure': 'certified_epsilon', 'at_most': 9},\n"
                    "{'measure': 'person_epsilon', 'at_most': 9}]}",
                    shared, NULL);
     is(result, 0, true, nvdp_gdp_epsilon(1, 1e-6), "");
     is(result, 1, false, NAN, "states no counts of its texts");
     /* the samples of another file count in the run's ledger, which the file does not state */
-    exported(ctx, run, input, "a.h5", "person", "author", "overwrite", "true", "budget-samples",
-             "2", NULL);
-    is(gated(ctx, both, shared, NULL), 0, true, epsilon, "");
+    exported(run, input, "a.h5", "person", "author", "overwrite", "true", "budget-samples", "2",
+             NULL);
+    is(gated(both, shared, NULL), 0, true, epsilon, "");
     /* beside a run, a file that proves less counts, and one that cannot be read fails every check */
-    result = gated(ctx, both, run, "shared", shared, NULL);
+    result = gated(both, run, "shared", shared, NULL);
     is(result, 0, true, person, "");
     is(result, 1, false, nvdp_gdp_epsilon(2, 1e-5), "expected at most 9");
-    result = gated(ctx, both, run, "shared", "missing.h5", NULL);
+    result = gated(both, run, "shared", "missing.h5", NULL);
     for (size_t i = 0; i < result->checks; i++)
         is(result, i, false, NAN, "not measured: missing.h5: ");
     policy = "{'delta': 1e-9, 'checks': [{'measure': 'verification.epsilon', 'at_most': 9}]}";
-    is(gated(ctx, policy, shared, NULL), 0, false, NAN, "expected a delta of at least 1e-05");
+    is(gated(policy, shared, NULL), 0, false, NAN, "expected a delta of at least 1e-05");
     /* without a ledger nobody knows how many samples there are */
-    shared = exported(ctx, run, input, "uncounted.h5", "no-ledger", "true", NULL);
-    is(gated(ctx, both, shared, NULL), 0, false, NAN, "no ledger counts it");
+    shared = exported(run, input, "uncounted.h5", "no-ledger", "true", NULL);
+    is(gated(both, shared, NULL), 0, false, NAN, "no ledger counts it");
 }
 
 /* Beside a run, a file's samples count in every number: those that no ledger counts, and those that another ledger does. */
@@ -368,46 +365,43 @@ Test(gate, counts_a_file_that_the_ledger_of_the_run_lacks) {
         "{'measure': 'privacy.rd.sum.max', 'at_most': 100}]}";
     static const char policy[] = "{'checks': [{'measure': 'exact_epsilon', 'at_most': 100},\n"
                                  "{'measure': 'text_epsilon', 'at_most': 100}]}";
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &mu_one, NULL);
     const char *other = support_scratch_path("other"), *input = table(cats_of_ann);
-    exported(ctx, run, input, "1.h5", NULL);
-    const char *three =
-        exported(ctx, run, input, "3.h5", "no-ledger", "true", "samples", "3", NULL);
-    const struct nvdp_gate_result *result = gated(ctx, of_run, run, NULL);
+    exported(run, input, "1.h5", NULL);
+    const char *three = exported(run, input, "3.h5", "no-ledger", "true", "samples", "3", NULL);
+    const struct nvdp_gate_result *result = gated(of_run, run, NULL);
     const double exact = result->check[0].found;
     is(result, 1, true, 3 * result->check[2].found, ""); /* divergences of samples add up */
-    result = gated(ctx, policy, run, "shared", three, NULL);
+    result = gated(policy, run, "shared", three, NULL);
     cr_expect_eq(result->releases, 3);
     is(result, 0, true, exact, "");
     is(result, 1, false, NAN, "no ledger counts it");
     /* more samples; more persons' texts; then the ledger that counts them */
     const char *const option[][2] = {{"samples", "2"}, {"person", "author"}};
     for (size_t i = 0; i < 2; i++) {
-        const char *shared = exported(ctx, run, input, i == 0 ? "2.h5" : "named.h5", option[i][0],
+        const char *shared = exported(run, input, i == 0 ? "2.h5" : "named.h5", option[i][0],
                                       option[i][1], "ledger", other, "budget-samples", "3", NULL);
-        is(gated(ctx, policy, run, "shared", shared, NULL), 1, false, NAN,
+        is(gated(policy, run, "shared", shared, NULL), 1, false, NAN,
            "ledgers outside of the run count its releases");
         const char *own = support_path("%s/ledger", run);
-        is(gated(ctx, policy, run, "shared", shared, "ledger", own, NULL), 1, false, NAN,
+        is(gated(policy, run, "shared", shared, "ledger", own, NULL), 1, false, NAN,
            "the ledger lists the file's release");
-        is(gated(ctx, policy, run, "shared", shared, "ledger", other, NULL), 1, true,
+        is(gated(policy, run, "shared", shared, "ledger", other, NULL), 1, true,
            nvdp_gdp_epsilon(sqrt((double)(2 + i)), 1e-5), "");
     }
     /* a ledger with larger sums does not count a file either, unless it lists the file */
     const char *third = support_scratch_path("third");
-    const char *once = exported(ctx, run, input, "once.h5", "ledger", third, NULL);
-    is(gated(ctx, policy, run, "shared", once, "ledger", other, NULL), 1, false, NAN,
+    const char *once = exported(run, input, "once.h5", "ledger", third, NULL);
+    is(gated(policy, run, "shared", once, "ledger", other, NULL), 1, false, NAN,
        "the ledger lists the file's release");
 }
 
 /* A ledger without persons shows no number of a person: the reason names the option. */
 Test(gate, says_how_a_ledger_counts_persons) {
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &mu_one, NULL);
     static const char policy[] = "{'checks': [{'measure': 'person_epsilon', 'at_most': 9}]}";
-    exported(ctx, run, table("sentence\tlabel\ngood cat\t1\n"), "shared.h5", NULL);
-    is(gated(ctx, policy, run, NULL), 0, false, NAN,
+    exported(run, table("sentence\tlabel\ngood cat\t1\n"), "shared.h5", NULL);
+    is(gated(policy, run, NULL), 0, false, NAN,
        "the ledger counts no persons: export with the option person");
 }
 
@@ -415,20 +409,19 @@ Test(gate, says_how_a_ledger_counts_persons) {
 Test(gate, shows_no_number_of_a_person_that_lacks_texts) {
     static const char policy[] = "{'checks': [{'measure': 'text_epsilon', 'at_most': 9},\n"
                                  "{'measure': 'person_epsilon', 'at_most': 9}]}";
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &mu_one, NULL);
     for (int more = 0; more < 2; more++) {
         const char *input = table(more ? "sentence\tlabel\nred cat\t1\n"
                                        : "sentence\tlabel\tauthor\ngood cat\t1\tann\n");
-        exported(ctx, run, input, more ? "2.h5" : "1.h5", more ? NULL : "person", "author", NULL);
-        const struct nvdp_gate_result *result = gated(ctx, policy, run, NULL);
+        exported(run, input, more ? "2.h5" : "1.h5", more ? NULL : "person", "author", NULL);
+        const struct nvdp_gate_result *result = gated(policy, run, NULL);
         is(result, 0, true, NAN, "");
         is(result, 1, !more, NAN, more ? "1 of the ledger's texts have no person" : "");
     }
 }
 
 /* Writes a ledger with one sample of one text, of a mechanism with this divergence at order 4. */
-static const char *ledger_with(struct nvdp_context *ctx, double divergence) {
+static const char *ledger_with(double divergence) {
     const char *path = support_scratch_path("mixed"), *key = support_scratch_path("mixed.key");
     const nvdp__text_hash text = {1};
     struct nvdp__ledger *ledger = NULL;
@@ -446,16 +439,15 @@ static const char *ledger_with(struct nvdp_context *ctx, double divergence) {
 /* A mechanism that proves more than another one at delta 1e-5 can prove less at a smaller delta: a ledger's sums are
  * compared with the certificate at the policy's. */
 Test(gate, compares_a_ledger_at_the_delta_of_the_policy) {
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &mu_one, NULL);
     const double own = nvdp_gdp_epsilon(1, 1e-5);
     const double divergence = .99 * own - nvdp_renyi_epsilon(4, 0, 1e-5);
-    const char *ledger = ledger_with(ctx, divergence);
+    const char *ledger = ledger_with(divergence);
     cr_assert_gt(divergence, 0);
     for (double delta = 1e-5; delta > 1e-10; delta /= 1e4) {
         const char *policy = support_path(
             "{'delta': %g, 'checks': [{'measure': 'certified_epsilon', 'at_most': 50}]}", delta);
-        is(gated(ctx, policy, run, "ledger", ledger, NULL), 0, true,
+        is(gated(policy, run, "ledger", ledger, NULL), 0, true,
            fmax(nvdp_gdp_epsilon(1, delta), nvdp_renyi_epsilon(4, divergence, delta)), "");
     }
     cr_assert_lt(nvdp_gdp_epsilon(1, 1e-9), nvdp_renyi_epsilon(4, divergence, 1e-9));
@@ -466,21 +458,19 @@ Test(gate, compares_the_proof_per_word) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_WORD, .latent_dim = 2, .epochs = 1, .clip_word = 0.25};
     static const char policy[] = "{'checks': [{'measure': 'word_epsilon', 'at_most': 2}]}";
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &choice, NULL), *input = table(cats);
-    const struct nvdp_gate_result *result = gated(ctx, policy, run, NULL);
+    const struct nvdp_gate_result *result = gated(policy, run, NULL);
     const double one = result->check[0].found; /* the clip is a little above .25, for rounding */
     is(result, 0, true, NAN, "");
     cr_expect(one >= nvdp_gdp_epsilon(.5, 1e-5) && one < 1.0001 * nvdp_gdp_epsilon(.5, 1e-5));
-    const char *shared =
-        exported(ctx, run, input, "a.h5", "samples", "2", "budget-samples", "2", NULL);
+    const char *shared = exported(run, input, "a.h5", "samples", "2", "budget-samples", "2", NULL);
     const double two = nvdp_gdp_epsilon(sqrt(2) * nvdp_gdp_mu(one, 1e-5), 1e-5); /* 2.9 */
-    is(gated(ctx, policy, shared, NULL), 0, false, two, "expected at most 2");
-    is(gated(ctx, policy, run, "shared", shared, NULL), 0, false, two, "expected at most 2");
+    is(gated(policy, shared, NULL), 0, false, two, "expected at most 2");
+    is(gated(policy, run, "shared", shared, NULL), 0, false, two, "expected at most 2");
     /* a file of another method proves nothing per word */
     run = task_run(ctx, "other", &mu_one, NULL);
-    shared = exported(ctx, run, input, "b.h5", NULL);
-    is(gated(ctx, policy, shared, NULL), 0, false, NAN, "expected a finite number, found inf");
+    shared = exported(run, input, "b.h5", NULL);
+    is(gated(policy, shared, NULL), 0, false, NAN, "expected a finite number, found inf");
 }
 
 /* A file that proves less over all texts, but more per word, does not hide what the run proves per word. */
@@ -497,18 +487,16 @@ Test(gate, takes_the_larger_epsilon_of_each_kind) {
                                             .clip_sequence = 64};
     static const char policy[] = "{'checks': [{'measure': 'word_epsilon', 'at_most': 2},\n"
                                  "{'measure': 'certified_epsilon', 'at_most': 30}]}";
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "other", &other, NULL);
-    const char *shared =
-        exported(ctx, run, table("sentence\tlabel\ngood cat\t1\n"), "other.h5", NULL);
+    const char *shared = exported(run, table("sentence\tlabel\ngood cat\t1\n"), "other.h5", NULL);
     run = task_run(ctx, "run", &mine, NULL);
-    const struct nvdp_gate_result *result = gated(ctx, policy, run, NULL);
+    const struct nvdp_gate_result *result = gated(policy, run, NULL);
     const double word = result->check[0].found, text = result->check[1].found;
-    result = gated(ctx, policy, shared, NULL);
+    result = gated(policy, shared, NULL);
     cr_expect_lt(result->check[0].found, word);
     cr_expect_gt(result->check[1].found, text);
     const double larger = result->check[1].found;
-    result = gated(ctx, policy, run, "shared", shared, NULL);
+    result = gated(policy, run, "shared", shared, NULL);
     is(result, 0, true, word, "");
     is(result, 1, false, larger, "expected at most 30");
 }
@@ -519,19 +507,18 @@ Test(gate, counts_all_samples_of_a_file_beside_a_run) {
         .method = NVDP_METHOD_VTDP, .kappa = 1, .epochs = 1, .clip_sequence = 0.9};
     static const char policy[] = "{'checks': [{'measure': 'certified_epsilon', 'at_most': 30},\n"
                                  "{'measure': 'guess_bound', 'baseline': 0.5, 'at_most': 0.9}]}";
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "small", &mu_one, NULL);
-    const char *shared = exported(ctx, run, table("sentence\tlabel\ngood cat\t1\n"), "a.h5",
+    const char *shared = exported(run, table("sentence\tlabel\ngood cat\t1\n"), "a.h5",
                                   "budget-samples", "2", "samples", "2", NULL);
-    const struct nvdp_gate_result *result = gated(ctx, policy, shared, NULL);
+    const struct nvdp_gate_result *result = gated(policy, shared, NULL);
     const double least = result->check[0].found, bound = result->check[1].found;
     run = task_run(ctx, "large", &large, NULL);
-    result = gated(ctx, policy, run, NULL);
+    result = gated(policy, run, NULL);
     const double most = result->check[0].found;
     is(result, 1, true, NAN, "");
     cr_expect_lt(least, most);
     near(bound, nvdp_guess_bound(.5, .5, 2, 0), 1e-9);
-    result = gated(ctx, policy, run, "shared", shared, NULL);
+    result = gated(policy, run, "shared", shared, NULL);
     is(result, 0, true, NAN, "");
     cr_expect_gt(result->check[0].found, most); /* two samples count */
     is(result, 1, true, nvdp_guess_bound(.5, .9, 2, 0), "");
@@ -544,9 +531,8 @@ Test(gate, what_is_not_proven_fails) {
         "{'checks': [{'measure': 'certified_epsilon', 'at_most': 1e300},\n"
         "{'measure': 'certified_epsilon', 'at_most': 1e300, 'at_least': 1},\n"
         "{'measure': 'guess_bound', 'texts': 100, 'at_most': 0.999}]}";
-    struct nvdp_context *ctx = support_context();
     const struct nvdp_gate_result *result =
-        gated(ctx, policy, task_run(ctx, "run", &choice, NULL), NULL);
+        gated(policy, task_run(ctx, "run", &choice, NULL), NULL);
     is(result, 0, false, NAN, "expected a finite number, found inf");
     is(result, 1, false, NAN, "expected a finite number, found inf");
     is(result, 2, false, NAN, "");
@@ -574,7 +560,7 @@ static const char *write_different(const char *name, size_t first, size_t n, boo
 }
 
 /* Makes a language model of such texts, "prior", with more pieces than `tokens` of the attack invert. */
-static void make_prior(struct nvdp_context *ctx) {
+static void make_prior(void) {
     const char *const texts[] = {write_different("plain.txt", 3000, 100, false)};
     struct nvdp__pretrain_options config = toy_config(texts, support_scratch_path("prior"));
     FREED(nvdp_result_free)
@@ -594,11 +580,10 @@ static void make_prior(struct nvdp_context *ctx) {
 }
 
 /* Gates a run's `texts` different dev texts, with 200 public ones. */
-static const struct nvdp_gate_result *attacked(struct nvdp_context *ctx, const char *policy,
-                                               const char *run, size_t texts) {
+static const struct nvdp_gate_result *attacked(const char *policy, const char *run, size_t texts) {
     mkdir(support_scratch_path("many"), 0777);
     write_different("many/dev.tsv", 0, texts, true);
-    return gated(ctx, policy, run, "data", support_scratch_path("many"), "public",
+    return gated(policy, run, "data", support_scratch_path("many"), "public",
                  write_different("public.tsv", 2000, 200, true), "prior",
                  support_scratch_path("prior"), NULL);
 }
@@ -627,7 +612,6 @@ static const char *short_policy(void) {
 Test(gate, attacks_pass_a_harmless_run_alone) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_VTDP, .kappa = 1, .epochs = 1, .clip_sequence = .05};
-    struct nvdp_context *ctx = support_context();
     for (int open = 0; open < 2; open++) {
         const char *run = task_run(ctx, "run", &choice, NULL);
         if (open) {
@@ -638,16 +622,15 @@ Test(gate, attacks_pass_a_harmless_run_alone) {
             config.nvib.vib.sigma = 1e-3;
             (void)task_train(ctx, &config);
         } else {
-            make_prior(ctx);
+            make_prior();
         }
-        const struct nvdp_gate_result *result = attacked(ctx, short_policy(), run, 400);
+        const struct nvdp_gate_result *result = attacked(short_policy(), run, 400);
         cr_assert_eq(result->checks, 7);
         for (size_t i = 0; i < result->checks; i++)
             is(result, i, !open, NAN, open ? "expected at most" : "");
         if (!open) continue;
         /* an attack that shows more than is promised fails, whatever its number is */
-        is(gated(ctx,
-                 "{'checks': [{'attack': 'pair', 'number': 'pairs.right', 'at_most': 1,"
+        is(gated("{'checks': [{'attack': 'pair', 'number': 'pairs.right', 'at_most': 1,"
                  " 'options': {'claimed': 0.001, 'pairs': 2, 'samples': 1000}}]}",
                  run, NULL),
            0, false, NAN, "VIOLATION");
@@ -680,13 +663,12 @@ Test(gate, attacks_that_are_weak_fail) {
     static const char policy[] =
         "{'checks': [{'attack': 'membership', 'number': 'AUC', 'at_most': 0.999},\n"
         "{'attack': 'membership', 'number': 'members', 'at_least': 0}]}";
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &choice, NULL);
-    const struct nvdp_gate_result *result = attacked(ctx, policy, run, 80);
+    const struct nvdp_gate_result *result = attacked(policy, run, 80);
     is(result, 0, true, NAN, "");
     is(result, 1, true, NAN, "");
     clear_tensor(support_path("%s/model/model.safetensors", run), "vib.mu.weight");
-    result = attacked(ctx, policy, run, 80);
+    result = attacked(policy, run, 80);
     is(result, 0, false, NAN, "the attacker is too weak for a conclusion");
     is(result, 1, true, NAN, "");
 }
@@ -709,15 +691,14 @@ Test(gate, attacks_read_all_samples_that_count) {
         "{'attack': 'bag', 'number': 'releases', 'at_most': 1e6},\n"
         "{'attack': 'reidentify', 'number': 'first', 'at_most': 0.9999,"
         " 'options': {'releases': 1}}]}";
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &mu_one, NULL), *data = make_split("few", 60),
                *known = write_different("public.tsv", 2000, 30, true),
-               *shared = exported(ctx, run, support_scratch_path("few/dev.tsv"), "three.h5",
-                                  "samples", "3", "no-ledger", "true", NULL);
+               *shared = exported(run, support_scratch_path("few/dev.tsv"), "three.h5", "samples",
+                                  "3", "no-ledger", "true", NULL);
     static const int count[] = {2, 2, 4};
     for (size_t i = 0; i < 3; i++) {
         const struct nvdp_gate_result *result =
-            gated(ctx, support_path(policy, count[i]), run, "data", data, "public", known, "shared",
+            gated(support_path(policy, count[i]), run, "data", data, "public", known, "shared",
                   i == 0 ? NULL : shared, NULL);
         const int counted = i == 1 ? 3 : count[i], read = i == 0 ? 2 : 3;
 
@@ -736,7 +717,7 @@ Test(gate, attacks_read_all_samples_that_count) {
 /* --- what a pass is about --- */
 
 /* Measures a run's texts as nvdp privacy --exact, and keeps the record with an epsilon of 0.25, which no text has. */
-static void keep_record(struct nvdp_context *ctx, const char *run, const char *data) {
+static void keep_record(const char *run, const char *data) {
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
     nvdp__autoresult struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     nvdp__autofree char *text = NULL, *name = NULL;
@@ -754,18 +735,16 @@ static void keep_record(struct nvdp_context *ctx, const char *run, const char *d
  * folder. */
 Test(gate, uses_records_of_the_same_texts_alone) {
     static const char policy[] = "{'checks': [{'measure': 'exact_epsilon', 'at_most': 100}]}";
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &mu_one, NULL);
     const char *data = make_split("few", 12);
     struct {
         const char *data;
         bool record;
     } cases[] = {{data, true}, {NULL, false}, {data, false}};
-    keep_record(ctx, run, data);
+    keep_record(run, data);
     for (size_t i = 0; i < 3; i++) {
         if (i == 2) make_split("few", 14); /* other texts under the same path */
-        const struct nvdp_gate_result *result =
-            gated(ctx, policy, run, "data", cases[i].data, NULL);
+        const struct nvdp_gate_result *result = gated(policy, run, "data", cases[i].data, NULL);
         is(result, 0, true, NAN, "");
         cr_expect_eq(result->check[0].found == .25, cases[i].record, "case %zu: %g", i,
                      result->check[0].found);
@@ -781,7 +760,6 @@ Test(gate, counts_the_samples_that_are_released) {
     static const char four[] =
         "{'releases': 4, 'checks': [{'measure': 'certified_epsilon', 'at_most': 100},\n"
         "{'measure': 'guess_bound', 'baseline': 0.5, 'at_most': 0.999}]}";
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &mu_one, NULL),
                *other = task_run(ctx, "other", &noisy, NULL),
                *shared = support_scratch_path("a.h5"), *input = table(cats),
@@ -792,39 +770,37 @@ Test(gate, counts_the_samples_that_are_released) {
     const char *const targets[] = {run, shared};
     for (size_t times = 1; times <= 2; times++) {
         ok(nvdp_export(ctx, config, NULL));
-        const struct nvdp_gate_result *result = gated(ctx, one, run, NULL);
+        const struct nvdp_gate_result *result = gated(one, run, NULL);
         is(result, 0, true, nvdp_gdp_epsilon(sqrt((double)times), 1e-5), "");
         is(result, 1, true, nvdp_guess_bound(.5, sqrt((double)times) / 2, 1, 0), "");
         cr_expect_eq(result->releases, times);
         /* the policy may want more samples than there are, of a run and of a file */
         for (size_t i = 0; i < 2; i++) {
-            result = gated(ctx, four, targets[i], NULL);
+            result = gated(four, targets[i], NULL);
             is(result, 0, true, nvdp_gdp_epsilon(2, 1e-5), "");
             is(result, 1, true, nvdp_guess_bound(.5, 1, 1, 0), "");
             cr_expect_eq(result->releases, 4);
         }
     }
     /* The ledger of both runs: a text has 2 samples of one and 1 of the other, more than 3 of the other. */
-    exported(ctx, other, input, "b.h5", "budget-samples", "3", "ledger", ledger, NULL);
-    const struct nvdp_gate_result *result = gated(ctx, one, other, "ledger", ledger, NULL);
+    exported(other, input, "b.h5", "budget-samples", "3", "ledger", ledger, NULL);
+    const struct nvdp_gate_result *result = gated(one, other, "ledger", ledger, NULL);
     const double epsilon = nvdp_gdp_epsilon(1.5, 1e-5), delta = 1e-5;
     is(result, 0, true, epsilon, "");
     is(result, 1, false, nvdp__guess_from_curve(.5, 1, &epsilon, &delta), "expected at most");
     /* the other run remembers that a ledger elsewhere counts */
-    is(gated(ctx, one, other, NULL), 0, false, NAN,
-       "ledgers outside of the run count its releases");
+    is(gated(one, other, NULL), 0, false, NAN, "ledgers outside of the run count its releases");
     /* a ledger that is gone, or was cut, while its key is there hides samples */
     for (int empty = 0; empty < 2; empty++) {
         const char *aside = support_path("%s.aside", ledger);
         cr_assert_eq(rename(ledger, aside), 0);
         if (empty) support_write(ledger, "", 0);
-        is(gated(ctx, one, run, NULL), 0, false, NAN, "expected the ledger of the key");
+        is(gated(one, run, NULL), 0, false, NAN, "expected the ledger of the key");
         cr_assert_eq(rename(aside, ledger), 0);
     }
     /* a ledger that cannot be read hides samples */
     cr_assert_eq(remove(support_path("%s.key", ledger)), 0);
-    result = gated(ctx,
-                   "{'checks': [{'measure': 'certified_epsilon', 'at_most': 100},\n"
+    result = gated("{'checks': [{'measure': 'certified_epsilon', 'at_most': 100},\n"
                    "{'measure': 'exact_epsilon', 'at_most': 100},\n"
                    "{'attack': 'reidentify', 'number': 'releases', 'at_most': 9}]}",
                    run, NULL);
@@ -845,7 +821,6 @@ Test(gate, shows_and_limits_the_number_of_texts) {
         {"'min_texts': 13, ", NULL, NULL,
          "expected at least 13 texts, as min_texts of the policy, found 12"},
         {"'min_texts': 12, 'delta': 0.001, ", NULL, NULL, ""}};
-    struct nvdp_context *ctx = support_context();
     const char *run = task_run(ctx, "run", &mu_one, NULL);
     const char *data = make_split("few", 12);
 
@@ -853,11 +828,11 @@ Test(gate, shows_and_limits_the_number_of_texts) {
         const char *policy = support_path(
             "{%s'checks': [{'measure': 'exact_epsilon', 'at_most': 100}]}", cases[i].policy);
         if (cases[i].error != NULL) {
-            refused(ctx, cases[i].error, policy, run, "data", data, "limit", cases[i].limit, NULL);
+            refused(cases[i].error, policy, run, "data", data, "limit", cases[i].limit, NULL);
             continue;
         }
         const struct nvdp_gate_result *result =
-            gated(ctx, policy, run, "data", data, "limit", cases[i].limit, NULL);
+            gated(policy, run, "data", data, "limit", cases[i].limit, NULL);
         is(result, 0, *cases[i].reason == '\0', NAN, cases[i].reason);
         cr_expect_eq(result->check[0].texts, cases[i].limit != NULL ? 10 : 12);
         if (i == 4) {
@@ -870,7 +845,7 @@ Test(gate, shows_and_limits_the_number_of_texts) {
             cr_expect_eq(integer_at(made, "releases"), 1);
             cr_expect_str_eq(text_at(made, "split"), "dev");
             cr_expect_eq(integer_at(made, "checks/0/texts"), 12);
-            text = junit(ctx, result, "run");
+            text = junit(result, "run");
             support_contains(text, "<property name=\"delta\" value=\"0.001\"/>",
                              "<property name=\"releases\" value=\"1\"/>",
                              "<property name=\"split\" value=\"dev\"/>",

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "test_context.h"
+
 static int scratch_entries(void) {
     int count = -2; /* "." and ".." */
     nvdp__autoptr(closedir) DIR *directory = opendir(support_scratch());
@@ -22,7 +24,7 @@ static int scratch_entries(void) {
 
 static const char *created; /* the path of the last file */
 
-static struct nvdp__h5 *create(struct nvdp_context *ctx, const char *name) {
+static struct nvdp__h5 *create(const char *name) {
     struct nvdp__h5 *file = NULL;
     created = support_scratch_path(name);
     ok(nvdp__h5_create(ctx, created, "posteriors/1", &file));
@@ -34,7 +36,7 @@ static void finish(struct nvdp__h5 *file) {
     nvdp__h5_free(file);
 }
 
-static struct nvdp__h5 *commit_and_reopen(struct nvdp_context *ctx, struct nvdp__h5 *file) {
+static struct nvdp__h5 *commit_and_reopen(struct nvdp__h5 *file) {
     struct nvdp__h5 *back = NULL;
     finish(file);
     ok(nvdp__h5_open(ctx, created, "posteriors", 1, &back));
@@ -42,18 +44,17 @@ static struct nvdp__h5 *commit_and_reopen(struct nvdp_context *ctx, struct nvdp_
 }
 
 Test(hdf5, every_type_and_rank_round_trips) {
-    struct nvdp_context *ctx = support_context();
     const float floats[24] = {0.1f, -1e-6f, 65504, INFINITY, -INFINITY, 0x1p-24f, 1, 2, 3};
     const double doubles[6] = {0.1, 1e300, -INFINITY, 5e-324};
     const int64_t longs[4] = {INT64_MIN, INT64_MAX, -1, 0};
     const int32_t ints[3] = {INT32_MIN, INT32_MAX, -1};
-    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = create(ctx, "a.h5");
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = create("a.h5");
     ok(nvdp__h5_write(file, "f16", NVDP__H5_F16, 1, (size_t[]){24}, floats));
     ok(nvdp__h5_write(file, "f32", NVDP__H5_F32, 4, (size_t[]){1, 2, 3, 4}, floats));
     ok(nvdp__h5_write(file, "f64", NVDP__H5_F64, 2, (size_t[]){2, 3}, doubles));
     ok(nvdp__h5_write(file, "deep/down/i64", NVDP__H5_I64, 3, (size_t[]){2, 1, 2}, longs));
     ok(nvdp__h5_write(file, "deep/i32", NVDP__H5_I32, 1, (size_t[]){3}, ints));
-    file = commit_and_reopen(ctx, file);
+    file = commit_and_reopen(file);
     size_t shape[4];
     float f[24];
     double d[6];
@@ -86,28 +87,26 @@ Test(hdf5, every_type_and_rank_round_trips) {
 }
 
 Test(hdf5, f16_rounds_to_nearest_even) {
-    struct nvdp_context *ctx = support_context();
     const float values[4] = {1 + 0x1p-11f, 1 + 0x3p-11f, 1 + 0x1.8p-11f, -0.1f};
     const float want[4] = {1, 1 + 0x2p-10f, 1 + 0x1p-10f, -0x1.998p-4f};
     float got[4];
-    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = create(ctx, "half.h5");
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = create("half.h5");
     ok(nvdp__h5_write(file, "x", NVDP__H5_F16, 1, (size_t[]){4}, values));
     const float large = 70000;
     fails(nvdp__h5_write_rows(file, "x", NVDP__H5_F16, 0, 1, &large), NVDP_ERR_NUMERIC,
           "dataset 'x': expected values within the range of f16, found 70000");
-    file = commit_and_reopen(ctx, file);
+    file = commit_and_reopen(file);
     ok(nvdp__h5_read_rows(file, "x", NVDP__H5_F32, 0, 4, got));
     cr_assert_arr_eq(got, want, sizeof want);
 }
 
 /* Reads 100003 rows of 7 in odd slices, so that chunk borders fall inside them. */
 Test(hdf5, rows_in_slices) {
-    struct nvdp_context *ctx = support_context();
     enum { ROWS = 100003, WIDTH = 7, SLICE = 1237 };
     nvdp__autofree float *data = malloc(ROWS * WIDTH * sizeof *data);
     for (int i = 0; i < ROWS * WIDTH; i++)
         data[i] = (float)(i % 1001);
-    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = create(ctx, "rows.h5");
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = create("rows.h5");
     ok(nvdp__h5_dataset(file, "x", NVDP__H5_F32, 2, (size_t[]){ROWS, WIDTH}));
     ok(nvdp__h5_dataset(file, "h", NVDP__H5_F16, 2, (size_t[]){ROWS, WIDTH}));
     for (size_t first = 0; first < ROWS; first += SLICE) {
@@ -115,7 +114,7 @@ Test(hdf5, rows_in_slices) {
         ok(nvdp__h5_write_rows(file, "x", NVDP__H5_F32, first, rows, data + first * WIDTH));
         ok(nvdp__h5_write_rows(file, "h", NVDP__H5_F16, first, rows, data + first * WIDTH));
     }
-    file = commit_and_reopen(ctx, file);
+    file = commit_and_reopen(file);
     nvdp__autofree float *back = malloc(ROWS * WIDTH * sizeof *back);
     ok(nvdp__h5_read_rows(file, "x", NVDP__H5_F32, 0, ROWS, back));
     cr_assert_arr_eq(back, data, ROWS * WIDTH * sizeof *back);
@@ -129,11 +128,10 @@ Test(hdf5, rows_in_slices) {
 
 /* Checks the promised layout: chunks of about 256 KiB, shuffled and deflated. */
 Test(hdf5, chunks_and_filters) {
-    struct nvdp_context *ctx = support_context();
-    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = create(ctx, "c.h5");
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = create("c.h5");
     ok(nvdp__h5_dataset(file, "x", NVDP__H5_F32, 2, (size_t[]){100000, 768}));
     ok(nvdp__h5_dataset(file, "wide", NVDP__H5_F32, 2, (size_t[]){3, 1000000}));
-    file = commit_and_reopen(ctx, file);
+    file = commit_and_reopen(file);
     hid_t raw = H5Fopen(created, H5F_ACC_RDONLY, H5P_DEFAULT);
     hid_t x = H5Dopen2(raw, "x", H5P_DEFAULT);
     hid_t wide = H5Dopen2(raw, "wide", H5P_DEFAULT);
@@ -159,11 +157,10 @@ Test(hdf5, chunks_and_filters) {
 }
 
 Test(hdf5, nothing_in_a_dataset) {
-    struct nvdp_context *ctx = support_context();
-    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = create(ctx, "zero.h5");
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = create("zero.h5");
     ok(nvdp__h5_write(file, "x", NVDP__H5_F32, 2, (size_t[]){0, 5}, NULL));
     ok(nvdp__h5_write(file, "h", NVDP__H5_F16, 2, (size_t[]){5, 0}, NULL));
-    file = commit_and_reopen(ctx, file);
+    file = commit_and_reopen(file);
     size_t shape[2];
     ok(nvdp__h5_shape(file, "x", NVDP__H5_F32, 2, shape));
     cr_assert(shape[0] == 0 && shape[1] == 5);
@@ -175,15 +172,14 @@ Test(hdf5, nothing_in_a_dataset) {
 
 /* Uses more datasets than are kept open at once. */
 Test(hdf5, many_datasets) {
-    struct nvdp_context *ctx = support_context();
-    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = create(ctx, "many.h5");
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = create("many.h5");
     for (int i = 0; i < 100; i++)
         ok(nvdp__h5_dataset(file, support_path("d%d", i), NVDP__H5_I32, 1, (size_t[]){2}));
     for (int32_t row = 0; row < 2; row++)
         for (int32_t i = 0; i < 100; i++)
             ok(nvdp__h5_write_rows(file, support_path("d%d", i), NVDP__H5_I32, (size_t)row, 1,
                                    &(int32_t){i + row}));
-    file = commit_and_reopen(ctx, file);
+    file = commit_and_reopen(file);
     for (int i = 0; i < 100; i++) {
         int32_t got[2];
         ok(nvdp__h5_read_rows(file, support_path("d%d", i), NVDP__H5_I32, 0, 2, got));
@@ -198,15 +194,14 @@ static const char *string_of(struct nvdp__h5 *file, const char *name) {
 }
 
 Test(hdf5, attributes) {
-    struct nvdp_context *ctx = support_context();
-    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = create(ctx, "attr.h5");
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = create("attr.h5");
     ok(nvdp__h5_set_string(file, "task", "na\xc3\xafve"));
     ok(nvdp__h5_set_string(file, "task", "na\xc3\xafve, twice"));
     ok(nvdp__h5_set_string(file, "empty", ""));
     ok(nvdp__h5_set_real(file, "lambda", 0.1));
     ok(nvdp__h5_set_real(file, "bound", INFINITY));
     ok(nvdp__h5_set_int(file, "seed", INT64_MIN));
-    file = commit_and_reopen(ctx, file);
+    file = commit_and_reopen(file);
     char *text = NULL;
     double real = 0;
     int64_t whole = 0;
@@ -274,7 +269,6 @@ static const char *foreign_file(void) {
 }
 
 Test(hdf5, files_of_other_programs) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     ok(nvdp__h5_open(ctx, foreign_file(), NULL, 0, &file));
     int64_t whole[3] = {7, 7, 7};
@@ -335,13 +329,12 @@ static const char *attributes_of(struct nvdp__h5 *file) {
 }
 
 Test(hdf5, lists) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp__h5 *file = create(ctx, "list.h5");
+    struct nvdp__h5 *file = create("list.h5");
     ok(nvdp__h5_set_real(file, "lambda", 0.5));
     ok(nvdp__h5_set_int(file, "seed", -7));
     ok(nvdp__h5_dataset(file, "group/h", NVDP__H5_F16, 2, (size_t[]){3, 2}));
     ok(nvdp__h5_dataset(file, "n", NVDP__H5_I64, 1, (size_t[]){4}));
-    file = commit_and_reopen(ctx, file);
+    file = commit_and_reopen(file);
     cr_assert_str_eq(datasets_of(file), "group/h f16 2 3\nn i64 1 4\n");
     cr_assert_str_eq(attributes_of(file), "lambda=0.5\nnvdp_format=posteriors/1\nseed=-7\n");
     nvdp__h5_free(file);
@@ -354,7 +347,6 @@ Test(hdf5, lists) {
 }
 
 Test(hdf5, formats_are_checked) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__h5 *file = NULL;
     const char *path = support_scratch_path("format.h5");
     static const char *const bad[] = {"posteriors/2", "posteriors/0", "posteriors/x", "posteriors/",
@@ -373,7 +365,6 @@ Test(hdf5, formats_are_checked) {
 }
 
 Test(hdf5, unreadable_files) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__h5 *file = NULL;
     const char *path = support_scratch_path("no.h5");
     fails(nvdp__h5_open(ctx, path, NULL, 1, &file), NVDP_ERR_IO, path);
@@ -388,8 +379,7 @@ Test(hdf5, unreadable_files) {
 
 /* Truncated files of many lengths are refused with a message. */
 Test(hdf5, truncated_files) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp__h5 *file = create(ctx, "whole.h5");
+    struct nvdp__h5 *file = create("whole.h5");
     float data[3000];
     for (int i = 0; i < 3000; i++)
         data[i] = sinf((float)i);
@@ -420,8 +410,7 @@ static void find_chunk(const char *path, size_t *address, size_t *size) {
 
 /* Deflate has a checksum: no damaged value is returned. */
 Test(hdf5, damaged_values) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp__h5 *file = create(ctx, "x.h5");
+    struct nvdp__h5 *file = create("x.h5");
     enum { ITEMS = 3000 };
     float data[ITEMS];
     for (int i = 0; i < ITEMS; i++)
@@ -445,15 +434,14 @@ Test(hdf5, damaged_values) {
 }
 
 Test(hdf5, appears_only_when_committed) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp__h5 *file = create(ctx, "late.h5");
+    struct nvdp__h5 *file = create("late.h5");
     const char *path = created;
     ok(nvdp__h5_write(file, "x", NVDP__H5_I32, 1, (size_t[]){1}, &(int32_t){5}));
     cr_assert(!nvdp__exists(path));
     cr_assert_eq(scratch_entries(), !nvdp__h5_is_unnamed(file));
     nvdp__h5_free(file);
     cr_assert_eq(scratch_entries(), 0);
-    file = create(ctx, "late.h5");
+    file = create("late.h5");
     ok(nvdp__h5_commit(file, true));
     cr_assert(nvdp__exists(path));
     cr_assert_eq(scratch_entries(), 1);
@@ -477,7 +465,6 @@ static size_t neighbors(const char *path) {
 /* The next writer removes the files that a killed process left, but not those that a process
  * still writes. */
 Test(hdf5, removes_what_dead_writers_left) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("left.h5");
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *mine = NULL, *next = NULL;
     support_lose_unnamed();
@@ -506,7 +493,6 @@ Test(hdf5, removes_what_dead_writers_left) {
 
 /* Only one of two writers to a new name succeeds. */
 Test(hdf5, a_new_file_is_made_once) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("new.h5");
     struct nvdp__h5 *first = NULL, *second = NULL;
     support_write_text(path, ""); /* as mktemp leaves it */
@@ -523,7 +509,6 @@ Test(hdf5, a_new_file_is_made_once) {
 
 /* Strings are stored in place, not in a global heap, whose indices readers follow. */
 Test(hdf5, has_no_global_heap) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("strings.h5");
     struct nvdp__h5 *file = NULL;
     char longest[4096];
@@ -545,7 +530,6 @@ Test(hdf5, has_no_global_heap) {
 }
 
 Test(hdf5, pipes_are_refused, .timeout = 20) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("pipe.h5");
     struct nvdp__h5 *file = NULL;
     cr_assert_eq(mkfifo(path, 0600), 0);
@@ -554,10 +538,9 @@ Test(hdf5, pipes_are_refused, .timeout = 20) {
 }
 
 Test(hdf5, equal_data_equal_bytes) {
-    struct nvdp_context *ctx = support_context();
     char hex[2][65];
     for (int i = 0; i < 2; i++) {
-        struct nvdp__h5 *file = create(ctx, "same.h5");
+        struct nvdp__h5 *file = create("same.h5");
         ok(nvdp__h5_write(file, "x", NVDP__H5_F32, 1, (size_t[]){3}, (float[]){1, 2, 3}));
         ok(nvdp__h5_set_real(file, "r", 1));
         finish(file);
@@ -568,11 +551,10 @@ Test(hdf5, equal_data_equal_bytes) {
 }
 
 Test(hdf5, impossible_requests) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     fails(nvdp__h5_create(ctx, support_scratch_path("no/x.h5"), "a/1", &file), NVDP_ERR_IO,
           "no/x.h5: cannot write: No such file or directory");
-    file = create(ctx, "x.h5");
+    file = create("x.h5");
     fails(nvdp__h5_dataset(file, "x", NVDP__H5_F32, 5, (size_t[]){1, 1, 1, 1, 1}),
           NVDP_ERR_ARGUMENT, "dataset 'x': expected 1 to 4 dimensions, found 5");
     ok(nvdp__h5_dataset(file, "x", NVDP__H5_F32, 1, (size_t[]){1}));
@@ -583,7 +565,6 @@ Test(hdf5, impossible_requests) {
 }
 
 Test(hdf5, a_full_disk_leaves_nothing) {
-    struct nvdp_context *ctx = support_context();
     signal(SIGXFSZ, SIG_IGN);
     struct rlimit limit = {100000, RLIM_INFINITY};
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -592,7 +573,7 @@ Test(hdf5, a_full_disk_leaves_nothing) {
     uint32_t state = 1;
     for (int i = 0; i < N; i++)
         noise[i] = (float)(state = state * 1664525 + 1013904223);
-    struct nvdp__h5 *file = create(ctx, "full.h5");
+    struct nvdp__h5 *file = create("full.h5");
     nvdp_status status = nvdp__h5_write(file, "x", NVDP__H5_F32, 1, (size_t[]){N}, noise);
     if (status == NVDP_OK) status = nvdp__h5_commit(file, true);
     fails(status, NVDP_ERR_IO, "full.h5: cannot write");
@@ -608,10 +589,9 @@ static herr_t count_errors(hid_t stack, void *user) {
 }
 
 Test(hdf5, error_printing_is_restored) {
-    struct nvdp_context *ctx = support_context();
     int count = 0;
     H5Eset_auto2(H5E_DEFAULT, count_errors, &count);
-    struct nvdp__h5 *file = create(ctx, "quiet.h5");
+    struct nvdp__h5 *file = create("quiet.h5");
     ok(nvdp__h5_dataset(file, "x", NVDP__H5_F32, 1, (size_t[]){1}));
     cr_assert_neq(nvdp__h5_dataset(file, "x", NVDP__H5_F32, 1, (size_t[]){1}), NVDP_OK);
     nvdp__h5_free(file);
@@ -626,7 +606,7 @@ static nvdp_status ignore_attribute(const struct nvdp__h5_value *value, void *us
     return NVDP_OK;
 }
 
-static nvdp_status every_call(struct nvdp_context *ctx) {
+static nvdp_status every_call(void) {
     const char *path = support_scratch_path("oom.h5");
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     nvdp__autofree char *text = NULL;
@@ -643,9 +623,8 @@ static nvdp_status every_call(struct nvdp_context *ctx) {
 }
 
 Test(hdf5, out_of_memory) {
-    struct nvdp_context *ctx = support_context();
     uint64_t k = support_fail_first(ctx);
-    while (support_failed(ctx, &k, every_call(ctx))) {
+    while (support_failed(ctx, &k, every_call())) {
         cr_assert_leq(scratch_entries(), 1);
         unlink(support_scratch_path("oom.h5"));
     }

@@ -10,6 +10,8 @@
 #include <nvdp/guarantee.h>
 #include <sys/stat.h>
 
+#include "test_context.h"
+
 enum { BILSTM = 1 }; /* index in nvdp__encoder_choices */
 
 /* A trainer on the tiny task with random weights, as nvdp_train has it before its first step. */
@@ -304,7 +306,6 @@ Test(dp, an_empty_batch_is_noise) {
  * about (2 / steps)^.5 var. */
 Test(dp, steps_draw_by_poisson_sampling) {
     enum { STEPS = 4000, N = 120 };
-    struct nvdp_context *ctx = support_context();
     struct nvdp__dp_options options = {.clip = 1, .noise = 1, .batch = 30, .insecure_seed = 2};
     nvdp__autoptr(nvdp__dp_free) struct nvdp__dp *dp = NULL;
     int64_t rows[N];
@@ -355,7 +356,6 @@ static void copy_task(const struct task *task, const char *to, size_t rows) {
 /* Noise and draws are keyed by the step: a stopped run draws the same numbers when it continues.
  * (With AdamW see below: killed.) */
 Test(dp, a_resumed_run_goes_on_as_if_it_had_not_been_stopped) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = run_options(&task, "none");
     config.optimizer = NVDP__OPTIMIZER_SGD;
@@ -365,7 +365,6 @@ Test(dp, a_resumed_run_goes_on_as_if_it_had_not_been_stopped) {
 
 /* The steps were counted for the texts with which the run began. */
 Test(dp, a_run_does_not_go_on_with_other_texts) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *data = support_scratch_path("copied"), *out = support_scratch_path("out"),
                *path = support_path("%s/train.tsv", data);
@@ -384,7 +383,6 @@ Test(dp, a_run_does_not_go_on_with_other_texts) {
 
 /* A step may take minutes. A cancelled run does not wait for its end, and the step is repeated. */
 Test(dp, a_step_of_many_batches_is_left_within) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *whole = support_scratch_path("whole"), *parts = support_scratch_path("parts");
     struct nvdp__train_options config = run_options(&task, whole);
@@ -403,7 +401,6 @@ Test(dp, a_step_of_many_batches_is_left_within) {
 
 /* Without a seed no two runs are the same, and draws after a resume differ from those before. */
 Test(dp, secure_noise_is_never_the_same) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *one = support_scratch_path("one"), *two = support_scratch_path("two");
     struct nvdp__train_options config = run_options(&task, one);
@@ -426,18 +423,17 @@ Test(dp, secure_noise_is_never_the_same) {
     cr_expect_eq(nvdp__dp_seed(NULL, 7), 7);
 }
 
-static nvdp_status train_on(struct nvdp_context *ctx, const void *config, const char *out,
+static nvdp_status train_on(struct nvdp_context *of, const void *config, const char *out,
                             bool resume) {
     struct nvdp__train_options options = *(const struct nvdp__train_options *)config;
     nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     options.out = out;
     options.resume = resume ? out : NULL;
     options.overwrite = !resume;
-    return nvdp__train(ctx, &options, &result);
+    return nvdp__train(of, &options, &result);
 }
 
 static void is_killed(uint64_t seed) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = run_options(&task, "none");
     config.dp.insecure_seed = seed;
@@ -470,7 +466,6 @@ Test(dp, killed_again_and_again_no_noise_is_used_twice) {
 
 /* With little noise on few parameters it learns as ordinary training does. */
 Test(dp, learns) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = run_options(&task, support_scratch_path("learns"));
     config.method = NVDP_METHOD_BASE;
@@ -492,7 +487,6 @@ Test(dp, other_encoders_and_privatized_texts) {
                  {0, NVDP__NOISE_LAPLACE},
                  {0, NVDP__NOISE_SEQUENCE},
                  {0, NVDP__TOKENS_SANTEXT}};
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct nvdp__train_options config =
@@ -525,7 +519,6 @@ static double epsilon_of(const json_t *dp) {
 /* Noise for a budget stays within it, also after a resume; with given noise a run ends at the
  * last step that the budget allows, and keeps its model. */
 Test(dp, budgets) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *found = support_scratch_path("found"), *ended = support_scratch_path("ended");
     struct nvdp__train_options config = run_options(&task, found);
@@ -583,7 +576,6 @@ Test(dp, budgets) {
 /* Validation scores of the private model decide when training stops, so epsilon counts the planned
  * steps: in every file, and for every reader, also of records of earlier versions. */
 Test(dp, a_run_that_stops_early_costs_all_planned_steps) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *out = support_scratch_path("early");
     struct nvdp__train_options config = run_options(&task, out);
@@ -632,7 +624,6 @@ Test(dp, a_run_that_stops_early_costs_all_planned_steps) {
 
 /* The model so far may not decide on more steps. */
 Test(dp, a_resumed_run_may_not_plan_more_steps) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *out = support_scratch_path("more");
     struct nvdp__train_options config = run_options(&task, out);
@@ -645,8 +636,7 @@ Test(dp, a_resumed_run_may_not_plan_more_steps) {
     task_fails(ctx, &config, NVDP_ERR_ARGUMENT, "expected at most the 36 steps that were planned");
 }
 
-static void refused(struct nvdp_context *ctx, const struct task *task,
-                    const struct nvdp__dp_options *dp, const char *what) {
+static void refused(const struct task *task, const struct nvdp__dp_options *dp, const char *what) {
     struct nvdp__train_options config = run_options(task, support_scratch_path("refused"));
     config.dp = *dp;
     task_fails(ctx, &config, NVDP_ERR_ARGUMENT, what);
@@ -696,7 +686,6 @@ static void write_same(const struct task *task, const char *data, enum same how)
 /* Known texts are found in any file, and no other texts are. The record of an earlier version
  * has no digests and is compared file by file; the statement names the kind of comparison. */
 Test(dp, of_a_model_that_saw_the_same_texts_in_another_file) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *bare = support_scratch_path("bare"), *other = support_scratch_path("other"),
                *out = support_scratch_path("out");
@@ -736,7 +725,6 @@ Test(dp, of_a_model_that_saw_the_same_texts_in_another_file) {
 /* The guarantee of the start model's training for these texts is counted. If an earlier training
  * was not private, however far back, nothing is guaranteed. */
 Test(dp, of_a_base_run) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *bare = support_scratch_path("bare"), *private = support_scratch_path("private"),
                *copy = support_scratch_path("copy"), *part = support_scratch_path("part"),
@@ -834,7 +822,6 @@ Test(dp, of_a_base_run) {
 }
 
 Test(dp, what_is_not_private_is_refused) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const struct {
         struct nvdp__dp_options dp;
@@ -858,5 +845,5 @@ Test(dp, what_is_not_private_is_refused) {
          "expected at most 111, the number of training examples"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        refused(ctx, &task, &cases[i].dp, cases[i].what);
+        refused(&task, &cases[i].dp, cases[i].what);
 }

@@ -4,6 +4,8 @@
 
 #include <sys/stat.h>
 
+#include "test_context.h"
+
 enum { SIZE = 40, STEPS = 12 };
 
 struct toy_state {
@@ -90,7 +92,6 @@ static bool cancelled(void *user) {
 }
 
 static void open_toy(struct toy *toy, const char *out) {
-    struct nvdp_context *ctx = support_context();
     size_t index;
     *toy = (struct toy){.dev = nvdp__device_cpu(ctx)};
     nvdp__params_init(&toy->params, ctx);

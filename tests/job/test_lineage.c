@@ -6,6 +6,8 @@
 
 #include <sys/stat.h>
 
+#include "test_context.h"
+
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 #define C "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
@@ -14,7 +16,6 @@
 #define LIST(...) "\"learned_from\": [" __VA_ARGS__ "]"
 
 static void write_file(const char *name, const char *text) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path(name);
     char *end = strrchr(path, '/');
     *end = '\0';
@@ -24,8 +25,7 @@ static void write_file(const char *name, const char *text) {
 }
 
 /* Returns the guarantee of the model in a folder for the texts of a digest. */
-static nvdp_status promise(struct nvdp_context *ctx, const char *model, const char *digest,
-                           bool seeded, double *epsilon) {
+static nvdp_status promise(const char *model, const char *digest, bool seeded, double *epsilon) {
     char sha256[1][NVDP__DIGEST_HEX];
     nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {0};
     struct nvdp_dp_guarantee of = {0};
@@ -37,79 +37,74 @@ static nvdp_status promise(struct nvdp_context *ctx, const char *model, const ch
     return status;
 }
 
-static void promises(struct nvdp_context *ctx, const char *model, const char *digest,
-                     double expected) {
+static void promises(const char *model, const char *digest, double expected) {
     double epsilon;
-    ok(promise(ctx, model, digest, false, &epsilon));
+    ok(promise(model, digest, false, &epsilon));
     cr_expect_eq(epsilon, expected, "%s: %g", model, epsilon);
 }
 
-static void refuses(struct nvdp_context *ctx, const char *model, const char *digest,
-                    const char *what) {
+static void refuses(const char *model, const char *digest, const char *what) {
     double epsilon;
-    fails(promise(ctx, model, digest, false, &epsilon), NVDP_ERR_ARGUMENT, what);
+    fails(promise(model, digest, false, &epsilon), NVDP_ERR_ARGUMENT, what);
 }
 
 Test(lineage, of_a_training_is_in_the_folder_around_its_model) {
-    struct nvdp_context *ctx = support_context();
     static const char run[] = "{\"nvdp_format\": \"run/1\", " LIST(
         "{\"run\": \"first\", " OF(A) "}, {\"run\": \"next\", " OF(B) "}") "}";
     write_file("r/model/config.json", "{}");
     write_file("r/run.json", run);
-    refuses(ctx, "r/model", A, "found that of first, which was trained on them without privacy");
-    refuses(ctx, "r/model", B, "found that of next");
-    promises(ctx, "r/model", C, 0);
+    refuses("r/model", A, "found that of first, which was trained on them without privacy");
+    refuses("r/model", B, "found that of next");
+    promises("r/model", C, 0);
     /* the guarantee covers only the last training, which wrote these records */
     write_file("r/result.json", "{\"dp\": " DP("2.5") "}");
-    promises(ctx, "r/model", B, 2.5);
-    refuses(ctx, "r/model", A, "found that of first");
+    promises("r/model", B, 2.5);
+    refuses("r/model", A, "found that of first");
     write_file("r/result.json",
                "{\"dp\": {\"pld\": {\"epsilon\": 2.5}, \"delta\": 1e-5, \"insecure_seed\": true}}");
     double epsilon;
-    refuses(ctx, "r/model", B, "noise from a seed");
-    ok(promise(ctx, "r/model", B, true, &epsilon));
+    refuses("r/model", B, "noise from a seed");
+    ok(promise("r/model", B, true, &epsilon));
     cr_expect_eq(epsilon, 2.5);
     write_file("r/result.json", "{\"dp\": " DP("null") "}"); /* no noise */
-    refuses(ctx, "r/model", B, "found that of next");
+    refuses("r/model", B, "found that of next");
 }
 
 /* Models of an unfinished run have had some of the planned steps. */
 Test(lineage, of_a_run_that_goes_on_is_what_it_plans) {
-    struct nvdp_context *ctx = support_context();
     write_file("p/model/config.json", "{}");
     write_file("p/run.json",
                "{\"nvdp_format\": \"run/1\", \"dp\": " DP("4") ", " LIST("{" OF(A) "}") "}");
-    promises(ctx, "p/model", A, 4);
+    promises("p/model", A, 4);
     /* results of earlier versions counted the steps that were done when training stopped early */
     write_file("p/run.json", "{\"nvdp_format\": \"run/1\", \"dp\": {\"steps\": 9, \"pld\": "
                              "{\"epsilon\": 4}, \"delta\": 1e-5}, " LIST("{" OF(A) "}") "}");
     write_file("p/result.json", "{\"dp\": {\"steps\": 3, \"pld\": {\"epsilon\": 2}, "
                                 "\"delta\": 1e-5}}");
-    promises(ctx, "p/model", A, 4);
+    promises("p/model", A, 4);
 }
 
 /* Guarantees of earlier trainings are in the list. The part that a training counted of them is not
  * added again; records of earlier versions do not have that part, so all of them are added. */
 Test(lineage, of_a_chain_is_kept_from_run_to_run) {
-    struct nvdp_context *ctx = support_context();
     write_file("c/pretrain.json",
                "{" LIST("{" OF(A) ", \"dp\": [2, 1e-6]}, {" OF(
                    C) "}, {\"windows\": 1, \"sha256\": [\"" A "\", \"" B "\"]}") "}");
     write_file("c/config.json", "{\"nvdp_pretraining\": {\"dp\": " DP("5") "}}");
-    promises(ctx, "c", A, 7);
-    promises(ctx, "c", B, 7); /* texts that cannot be compared may be the same */
-    refuses(ctx, "c", C, "without privacy");
+    promises("c", A, 7);
+    promises("c", B, 7); /* texts that cannot be compared may be the same */
+    refuses("c", C, "without privacy");
     write_file("c/config.json", "{\"nvdp_pretraining\": {\"dp\": {\"pld\": {\"epsilon\": 5}, "
                                 "\"delta\": 1e-5, \"own\": [3, 9e-6]}}}");
-    promises(ctx, "c", A, 5);
+    promises("c", A, 5);
     /* a record without the number of windows proves nothing for a text of several */
     write_file("o/pretrain.json", "{" LIST("{" OF(A) "}") "}");
     write_file("o/config.json", "{\"nvdp_pretraining\": {\"dp\": " DP("5") "}}");
-    promises(ctx, "o", A, INFINITY);
+    promises("o", A, INFINITY);
     write_file("d/pretrain.json",
                "{" LIST("{" OF(A) ", \"dp\": [2, 1e-6]}, {\"windows\": 1, " OF(B) "}") "}");
     write_file("d/config.json", "{\"nvdp_pretraining\": {\"dp\": " DP("5") "}}");
-    promises(ctx, "d", A, 7);
+    promises("d", A, 7);
     /* the list passes through a run's own records unchanged */
     nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {0};
     const char own[1][NVDP__DIGEST_HEX] = {C};
@@ -119,15 +114,14 @@ Test(lineage, of_a_chain_is_kept_from_run_to_run) {
     const char *record = support_path("{\"nvdp_format\": \"run/1\", \"learned_from\": %s}", text);
     write_file("e/model/config.json", "{}");
     write_file("e/run.json", record);
-    promises(ctx, "e/model", A, 7);
-    promises(ctx, "e/model", B, 7);
-    refuses(ctx, "e/model", C, "found that of next");
+    promises("e/model", A, 7);
+    promises("e/model", B, 7);
+    refuses("e/model", C, "found that of next");
 }
 
 /* Guarantees for several texts add up, as an example may contain some of each; one text without a
  * guarantee is enough to refuse. */
 Test(lineage, of_several_texts_is_the_sum) {
-    struct nvdp_context *ctx = support_context();
     const char seen[3][NVDP__DIGEST_HEX] = {A, B, C};
     struct nvdp_dp_guarantee of;
     nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {
@@ -143,26 +137,24 @@ Test(lineage, of_several_texts_is_the_sum) {
 }
 
 Test(lineage, where_little_is_known) {
-    struct nvdp_context *ctx = support_context();
     /* a model from elsewhere */
     write_file("x/config.json", "{}");
-    promises(ctx, "x", A, 0);
-    promises(ctx, "nowhere", A, 0);
+    promises("x", A, 0);
+    promises("nowhere", A, 0);
     /* pretrained here; the weights were published with config.json */
     write_file("y/config.json", "{\"nvdp_pretraining\": {\"text\": [{"
                                 "\"sha256\": \"" A "\"}], \"init\": "
                                 "{\"pretraining\": {\"text\": [{\"sha256\": \"" B "\"}]}}}}");
-    refuses(ctx, "y", A, "that its config.json names");
-    refuses(ctx, "y", B, "that its config.json names");
-    promises(ctx, "y", C, 0);
+    refuses("y", A, "that its config.json names");
+    refuses("y", B, "that its config.json names");
+    promises("y", C, 0);
     /* runs without a list */
     write_file("z/model/config.json", "{}");
     write_file("z/run.json", "{\"nvdp_format\": \"run/1\"}");
-    refuses(ctx, "z/model", C, "found one of an earlier version");
+    refuses("z/model", C, "found one of an earlier version");
 }
 
 Test(lineage, of_a_vocabulary_is_what_it_was_trained_on) {
-    struct nvdp_context *ctx = support_context();
     nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {0};
     write_file("v/pretrain.json", "{" LIST("{" OF(A) ", \"vocabulary\": true}, {" OF(B) "}") "}");
     write_file("v/config.json", "{}");
@@ -173,20 +165,17 @@ Test(lineage, of_a_vocabulary_is_what_it_was_trained_on) {
     cr_expect_str_eq(left, A);
 }
 
-static struct nvdp__seen_texts texts_of(struct nvdp_context *ctx, const char *const *text,
-                                        const size_t *row, size_t count) {
+static struct nvdp__seen_texts texts_of(const char *const *text, const size_t *row, size_t count) {
     struct nvdp__seen_texts made = {0};
     for (size_t i = 0; i < count; i++)
         ok(nvdp__seen_texts_add(ctx, &made, row != NULL ? row[i] : i, text[i], strlen(text[i])));
     return made;
 }
 
-static struct nvdp__overlap overlap_of(struct nvdp_context *ctx,
-                                       const struct nvdp__seen_digests *seen,
+static struct nvdp__overlap overlap_of(const struct nvdp__seen_digests *seen,
                                        const char *const *text, const size_t *row, size_t count,
                                        bool refuses) {
-    nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts made =
-        texts_of(ctx, text, row, count);
+    nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts made = texts_of(text, row, count);
     const struct nvdp__overlap overlap = nvdp__seen_digests_compare(seen, &made);
     cr_expect_eq(nvdp__overlap_refuses(&overlap, &made), refuses);
     return overlap;
@@ -195,39 +184,37 @@ static struct nvdp__overlap overlap_of(struct nvdp_context *ctx,
 /* Texts are compared by their words. A row is seen if one of its texts is; of a training without
  * privacy, short texts are a reason to refuse only if there are many. */
 Test(lineage, texts_are_compared_by_their_words) {
-    struct nvdp_context *ctx = support_context();
     static const char *const saw[] = {"The cat sat on the mat, again.", "Yes.", "  ",
                                       "caf\xC3\xA9 au lait for two people please"};
-    nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts texts =
-        texts_of(ctx, saw, NULL, 4);
+    nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts texts = texts_of(saw, NULL, 4);
     nvdp__auto(nvdp__seen_digests_release) struct nvdp__seen_digests seen;
     cr_expect_eq(texts.rows, 3);
     ok(nvdp__seen_digests_make(ctx, &texts, &seen));
     cr_expect_eq(seen.count, 3);
-    struct nvdp__overlap overlap = overlap_of(
-        ctx, &seen, (const char *const[]){"another", "the CAT sat on the mat , again .\r"}, NULL, 2,
-        true);
+    struct nvdp__overlap overlap =
+        overlap_of(&seen, (const char *const[]){"another", "the CAT sat on the mat , again .\r"},
+                   NULL, 2, true);
     cr_expect(overlap.rows == 1 && overlap.longer == 1 && overlap.first == 1);
-    overlap = overlap_of(ctx, &seen, (const char *const[]){"CAFE au lait for two people please"},
-                         NULL, 1, true);
+    overlap = overlap_of(&seen, (const char *const[]){"CAFE au lait for two people please"}, NULL,
+                         1, true);
     cr_expect_eq(overlap.longer, 1);
-    overlap = overlap_of(ctx, &seen,
-                         (const char *const[]){"the cat sat on the mat", "on the mat, again."},
-                         NULL, 2, false);
+    overlap =
+        overlap_of(&seen, (const char *const[]){"the cat sat on the mat", "on the mat, again."},
+                   NULL, 2, false);
     cr_expect_eq(overlap.rows, 0);
     /* a short text among two texts, and among twenty */
     const char *many[20] = {"yes .", "no ."};
-    overlap = overlap_of(ctx, &seen, many, NULL, 2, true);
+    overlap = overlap_of(&seen, many, NULL, 2, true);
     cr_expect(overlap.rows == 1 && overlap.longer == 0);
     for (size_t i = 2; i < 20; i++)
         many[i] = support_path("text %zu", i);
-    overlap_of(ctx, &seen, many, NULL, 20, false);
+    overlap_of(&seen, many, NULL, 20, false);
     /* pairs */
-    overlap = overlap_of(ctx, &seen,
+    overlap = overlap_of(&seen,
                          (const char *const[]){saw[0], "A new question?", saw[3], "yes .", "", "x"},
                          (const size_t[]){0, 0, 1, 1, 2, 2}, 6, true);
     cr_expect(overlap.rows == 2 && overlap.longer == 2 && overlap.first == 0);
-    overlap = overlap_of(ctx, &seen, (const char *const[]){"yes .", "a new and much longer text"},
+    overlap = overlap_of(&seen, (const char *const[]){"yes .", "a new and much longer text"},
                          (const size_t[]){0, 0}, 2, true);
     cr_expect(overlap.rows == 1 && overlap.longer == 0, "a tenth of all");
 }
@@ -235,10 +222,8 @@ Test(lineage, texts_are_compared_by_their_words) {
 /* Two trainings' digests of the same texts have nothing in common. A file is read back
  * unchanged, a damaged one not at all. */
 Test(lineage, digests_are_kept_under_a_key_each) {
-    struct nvdp_context *ctx = support_context();
     static const char *const saw[] = {"one text of some words", "another text of some words"};
-    nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts texts =
-        texts_of(ctx, saw, NULL, 2);
+    nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts texts = texts_of(saw, NULL, 2);
     struct nvdp__seen_digests made[3] = {0}, *read = NULL;
     size_t count = 0;
     const char *directory = support_scratch_path("kept");
@@ -275,7 +260,6 @@ Test(lineage, digests_are_kept_under_a_key_each) {
 
 /* A window of 4 tokens holds less than a text: the guarantee of the start is that of a group. */
 Test(lineage, of_smaller_examples_is_that_of_a_group) {
-    struct nvdp_context *ctx = support_context();
     const char a[1][NVDP__DIGEST_HEX] = {A};
     struct nvdp__seen_text text[] = {{.words = 3}, {.words = 1, .row = 1}, {.words = 5, .row = 1}};
     struct nvdp__seen_texts texts = {text, 3, 3, 2};
@@ -320,7 +304,6 @@ Test(lineage, of_smaller_examples_is_that_of_a_group) {
 /* A pair whose texts two trainings saw, one each, has the guarantee of both, and so has that of a
  * later training: all of it, or the part that it did not count of the others. */
 Test(lineage, of_parts_of_an_example_is_the_sum) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__seen_texts part[3] = {0};
     nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts pair = {0};
     static const char *const text[] = {"one two three four five six seven",
@@ -360,7 +343,6 @@ Test(lineage, of_parts_of_an_example_is_the_sum) {
 /* A private training is counted for any text that it saw: a short one of many, one text of a pair. A
  * training without privacy is refused for a longer text, also of a pair. */
 Test(lineage, of_any_common_text_is_counted) {
-    struct nvdp_context *ctx = support_context();
     static const char long_text[] = "a text that has more than six words";
     static const char *const saw[] = {"Yes.", long_text};
     static const struct {
@@ -372,8 +354,7 @@ Test(lineage, of_any_common_text_is_counted) {
                  {{"yes .", NULL}, 3, NVDP_OK},
                  {{long_text, "a new text"}, 6, NVDP_ERR_ARGUMENT}};
     const char own[1][NVDP__DIGEST_HEX] = {C};
-    nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts texts =
-        texts_of(ctx, saw, NULL, 2);
+    nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts texts = texts_of(saw, NULL, 2);
     nvdp__auto(nvdp__seen_digests_release) struct nvdp__seen_digests digests;
     struct nvdp_dp_guarantee of;
     ok(nvdp__seen_digests_make(ctx, &texts, &digests));
@@ -402,7 +383,6 @@ Test(lineage, of_any_common_text_is_counted) {
 /* A private vocabulary keeps its own guarantee where a run takes only the vocabulary. The run's
  * statement counts it for the run's texts, and that of a later run for all others that it saw. */
 Test(lineage, of_a_private_vocabulary_is_kept) {
-    struct nvdp_context *ctx = support_context();
     const char a[1][NVDP__DIGEST_HEX] = {A}, b[1][NVDP__DIGEST_HEX] = {B};
     const struct nvdp__seen of_a = {1, a, NULL, NULL, 0}, of_b = {1, b, NULL, NULL, 0};
     for (int same = 0; same < 2; same++) {
@@ -431,7 +411,6 @@ Test(lineage, of_a_private_vocabulary_is_kept) {
 /* A private vocabulary without max-words proves nothing for a text. A later training on the texts counts that, and its
  * statement says so. */
 Test(lineage, of_a_private_vocabulary_that_proves_nothing_for_a_text) {
-    struct nvdp_context *ctx = support_context();
     const char a[1][NVDP__DIGEST_HEX] = {A};
     const struct nvdp__seen of_a = {1, a, NULL, NULL, 0};
     nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {json_array(), NULL, 0, false};
@@ -450,7 +429,6 @@ Test(lineage, of_a_private_vocabulary_that_proves_nothing_for_a_text) {
 /* Three trainings on the same texts, the second of which did not count the first: the third costs
  * what the accountant says of all of them. */
 Test(lineage, of_a_training_that_did_not_count_an_earlier_one) {
-    struct nvdp_context *ctx = support_context();
     const char a[1][NVDP__DIGEST_HEX] = {A};
     const struct nvdp__seen seen = {1, a, NULL, NULL, 0};
     nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {

@@ -3,6 +3,8 @@
 #include "fixture.h"
 #include "support.h"
 
+#include "test_context.h"
+
 static struct nvdp__nvib_config valid(void) {
     struct nvdp__nvib_config config = nvdp__nvib_config_default();
     config.length = 16;
@@ -22,7 +24,6 @@ Test(config, default_is_the_published_run) {
 }
 
 static void refuse(struct nvdp__nvib_config config, const char *field) {
-    struct nvdp_context *ctx = support_context();
     fails(nvdp__nvib_config_check(ctx, &config, NVDP__LEAST_DIM, 32, 4), NVDP_ERR_ARGUMENT, field);
 }
 
@@ -66,14 +67,12 @@ Test(config, refuses_by_name) {
 }
 
 Test(config, public_needs_no_length) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__nvib_config config = nvdp__nvib_config_default();
     config.length_policy = NVDP_LENGTH_PUBLIC;
     ok(nvdp__nvib_config_check(ctx, &config, NVDP__LEAST_DIM, 32, 4));
 }
 
 Test(config, resolve) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__nvib_config config = valid();
     ok(nvdp__nvib_config_resolve(ctx, &config, 32, 4));
     cr_expect_eq(config.latent_dim, 32);
@@ -123,7 +122,6 @@ Test(config, clip_bounds_round_inwards) {
 }
 
 static void refused_by_nvdp(const struct nvdp__nvib_config *config, const char *words) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config bert = nvdp__bert_config_default();
     struct nvdp__nvib_config changed = *config;
     fails(nvdp__mechanism_nvdp.resolve(&nvdp__mechanism_nvdp, ctx, &bert, &changed),

@@ -5,6 +5,8 @@
 #include "flat_operations.h"
 #include "support.h"
 
+#include "test_context.h"
+
 enum { WIDTH = 16, HEADS = 4, INNER = 32, TOKENS = 9 };
 
 /* An encoder of one layer with an nvdp bottleneck on it. */
@@ -182,7 +184,6 @@ Test(init, principal_directions) {
  * is degenerate too. Tolerance: float32 hidden states. */
 Test(init, leading_directions_of_many) {
     enum { DIM = 64, P = 4, ROWS = 128 };
-    struct nvdp_context *ctx = support_context();
     static float hidden[ROWS * DIM], map[P * DIM];
     for (size_t r = 0; r < ROWS; r++) {
         for (size_t i = 0; i < DIM; i++) {
@@ -211,7 +212,6 @@ Test(init, leading_directions_of_many) {
 /* Too few rows: a random orthonormal map, the same for the same seed. */
 Test(init, random_map) {
     enum { P = 5 };
-    struct nvdp_context *ctx = support_context();
     float hidden[4 * WIDTH] = {0}, map[P * WIDTH], again[P * WIDTH], other[P * WIDTH];
     ok(nvdp__pca_map(ctx, 4, WIDTH, P, hidden, 9, map));
     ok(nvdp__pca_map(ctx, 4, WIDTH, P, hidden, 9, again));
@@ -225,7 +225,6 @@ Test(init, random_map) {
 Test(init, out_of_memory) {
     struct nvdp__nvib_config config = fixture_config(8);
     config.latent_dim = 4;
-    struct nvdp_context *ctx = support_context();
     struct nvdp__device dev = nvdp__device_cpu(ctx);
     struct nvdp__bert bert = {.config = nvdp__bert_config_default()};
     bert.config.hidden_size = WIDTH;

@@ -5,6 +5,8 @@
 #include <gsl/gsl_integration.h>
 #include <nvdp/rdp.h>
 
+#include "test_context.h"
+
 /* Makes posteriors, or gradients, from arrays. */
 #define NUMBERS(dim, mu, logvar, log_alpha)                                                        \
     (&(const struct nvdp__posterior){0, dim, (float *)(mu), (float *)(logvar),                     \
@@ -253,7 +255,6 @@ Test(loss, exact_form_is_the_mean_over_samples) {
  * independently. */
 Test(loss, exact_form_is_the_divergence_of_order_one) {
     enum { DIM = 3, TOKENS = 4, LENGTH = 6 };
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
     ok(nvdp_posteriors_create(ctx, 2, TOKENS, DIM, true, &posteriors));
     const int32_t offset[2] = {0, TOKENS};

@@ -5,6 +5,8 @@
 #include <jansson.h>
 #include <nvdp.h>
 
+#include "test_context.h"
+
 struct part {
     const char *name;
     double loss;
@@ -289,7 +291,6 @@ Test(result, a_kind_without_its_own_text_prints_its_rows) {
     const struct nvdp_result_kind kind = {.name = "evaluation", .rows = &nvdp__result_evaluation};
     const struct nvdp_evaluation found = {
         .struct_size = sizeof found, .kind = &kind, .task = "sst2", .split = "dev"};
-    struct nvdp_context *ctx = support_context();
     char *text = NULL;
     ok(nvdp_result_text(ctx, &found, NULL, &text));
     support_contains(text, "task              sst2\nsplit             dev\n");
@@ -300,7 +301,6 @@ Test(result, a_kind_without_its_own_text_prints_its_rows) {
 }
 
 Test(result, only_what_the_library_filled_is_printed) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autoresult struct nvdp_evaluation none = NVDP_RESULT(struct nvdp_evaluation);
     const struct nvdp_limits limits = {.struct_size = sizeof limits, .method = "nvdp"};
     struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);

@@ -5,6 +5,8 @@
 
 #include <nvdp.h>
 
+#include "test_context.h"
+
 enum { ROWS = 400, TABLES = 60 };
 
 /* Names whose rows of one type differ, and the number of variants. */
@@ -92,7 +94,6 @@ static void see(struct seen *seen, const struct nvdp_option *row) {
 
 Test(rows, an_option_is_the_same_in_all_kinds_of_work) {
     static struct seen seen;
-    struct nvdp_context *ctx = support_context();
     struct nvdp_config *config[TABLES];
     size_t tables = 0;
     for (size_t k = 0; nvdp__kinds[k] != NULL; k++) {

@@ -2,6 +2,8 @@
 #include "options/schema.h"
 #include "support.h"
 
+#include "test_context.h"
+
 struct work {
     bool fast;
     int copies;
@@ -64,10 +66,10 @@ static const struct nvdp_option more_rows[] = {
     {0},
 };
 
-static nvdp_status check(struct nvdp_context *ctx, const void *values) {
+static nvdp_status check(struct nvdp_context *of, const void *values) {
     const struct work *work = values;
     if (!work->fast || work->size == SMALL) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "fast and large exclude each other");
+    return nvdp__fail(of, NVDP_ERR_ARGUMENT, "fast and large exclude each other");
 }
 
 static const struct nvdp__section sections[] = {{.row = rows}}, more[] = {{.row = more_rows}};
@@ -83,7 +85,7 @@ static const struct nvdp__schema schema = {.kind = "work",
 static const struct nvdp__schema schema_of_more = {
     .kind = "more work", .size = sizeof(struct work), .section = more, .sections = 1};
 
-static struct nvdp_config *config_of(struct nvdp_context *ctx, const struct nvdp__schema *of) {
+static struct nvdp_config *config_of(const struct nvdp__schema *of) {
     struct nvdp_config *config = NULL;
     ok(nvdp__config_create(ctx, of, &config));
     return support_keep(config);
@@ -99,15 +101,13 @@ static void has(const struct nvdp_config *config, const char *name, const char *
               "%s: expected %s, found %s", name, value, found);
 }
 
-static void refused(struct nvdp_context *ctx, nvdp_status status, nvdp_status expected,
-                    const char *message) {
+static void refused(nvdp_status status, nvdp_status expected, const char *message) {
     cr_expect_eq(status, expected);
     cr_expect_str_eq(nvdp_context_error(ctx), message);
 }
 
 Test(schema, defaults_values_and_structs_agree) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = config_of(ctx, &schema);
+    struct nvdp_config *config = config_of(&schema);
     struct work work, plain;
     nvdp__schema_default(&schema, &plain);
     ok(nvdp__config_values(ctx, config, &schema, &work));
@@ -135,8 +135,7 @@ Test(schema, defaults_values_and_structs_agree) {
 }
 
 Test(schema, numbers_come_back_in_as_few_digits_as_tell_them) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = config_of(ctx, &schema);
+    struct nvdp_config *config = config_of(&schema);
     static const char *const numbers[] = {"0.1", "2e-05", "0.333333333333333", "-3", "1e-08"};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         set(config, "some-weight", numbers[i]);
@@ -147,46 +146,43 @@ Test(schema, numbers_come_back_in_as_few_digits_as_tell_them) {
 }
 
 Test(schema, what_does_not_fit_is_refused_and_changes_nothing) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = config_of(ctx, &schema);
+    struct nvdp_config *config = config_of(&schema);
     const nvdp_status argument = NVDP_ERR_ARGUMENT;
-    refused(ctx, nvdp_config_set(config, "some-weihgt", "1"), argument,
+    refused(nvdp_config_set(config, "some-weihgt", "1"), argument,
             "unknown option '--some-weihgt'; did you mean 'some-weight'?");
-    refused(ctx, nvdp_config_set(config, "some-weight", "heavy"), argument,
+    refused(nvdp_config_set(config, "some-weight", "heavy"), argument,
             "option --some-weight: expected a number, found 'heavy'");
-    refused(ctx, nvdp_config_set(config, "some-weight", "nan"), argument,
+    refused(nvdp_config_set(config, "some-weight", "nan"), argument,
             "option --some-weight: expected a number, found 'nan'");
-    refused(ctx, nvdp_config_set(config, "some-weight", "11"), argument,
+    refused(nvdp_config_set(config, "some-weight", "11"), argument,
             "--some-weight: expected 0 to 10, found 11");
-    refused(ctx, nvdp_config_set(config, "copies", "0"), argument,
-            "--copies: expected 1 to 9, found 0");
-    refused(ctx, nvdp_config_set(config, "copies", "-1"), argument,
+    refused(nvdp_config_set(config, "copies", "0"), argument, "--copies: expected 1 to 9, found 0");
+    refused(nvdp_config_set(config, "copies", "-1"), argument,
             "option --copies: expected a whole number of at least 0, found '-1'");
     refused(
-        ctx, nvdp_config_set(config, "seed", "18446744073709551616"), argument,
+        nvdp_config_set(config, "seed", "18446744073709551616"), argument,
         "option --seed: expected a whole number from 0 to 2^64-1, found '18446744073709551616'");
-    refused(ctx, nvdp_config_set(config, "size", "huge"), argument,
+    refused(nvdp_config_set(config, "size", "huge"), argument,
             "option --size: expected one of small large, found 'huge'");
-    refused(ctx, nvdp_config_set(config, "fast", "yes"), argument,
+    refused(nvdp_config_set(config, "fast", "yes"), argument,
             "option --fast: expected true or false, found 'yes'");
     has(config, "some-weight", "0.1");
     has(config, "copies", "1");
     has(config, "some-weihgt", NULL);
     struct work work;
-    refused(ctx, nvdp__config_open(ctx, config, &schema, &work), argument,
+    refused(nvdp__config_open(ctx, config, &schema, &work), argument,
             "name: expected a value, found none");
     set(config, "name", "x");
     set(config, "size", "large");
     set(config, "fast", "true");
-    refused(ctx, nvdp__config_open(ctx, config, &schema, &work), argument,
+    refused(nvdp__config_open(ctx, config, &schema, &work), argument,
             "fast and large exclude each other");
-    refused(ctx, nvdp__config_open(ctx, config, &schema_of_more, &work), argument,
+    refused(nvdp__config_open(ctx, config, &schema_of_more, &work), argument,
             "expected a configuration of more work, found work");
 }
 
 Test(schema, implied_values_follow_and_give_way) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = config_of(ctx, &schema);
+    struct nvdp_config *config = config_of(&schema);
     set(config, "size", "large");
     has(config, "copies", "4");
     has(config, "bound", "2");
@@ -206,35 +202,33 @@ Test(schema, implied_values_follow_and_give_way) {
 
 /* The caller's value wins over a file's under either name.  Two names from the same source are refused. */
 Test(schema, one_option_is_not_given_under_two_names) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = config_of(ctx, &schema);
+    struct nvdp_config *config = config_of(&schema);
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *copy = NULL;
     set(config, "germ", "1");
     set(config, "germ", "2");
-    refused(ctx, nvdp_config_set(config, "seed", "3"), NVDP_ERR_ARGUMENT,
+    refused(nvdp_config_set(config, "seed", "3"), NVDP_ERR_ARGUMENT,
             "options --germ and --seed set the same option; keep one of them");
     has(config, "seed", "2");
     ok(nvdp_config_copy(config, &copy));
     set(copy, "germ", "4");
-    refused(ctx, nvdp_config_set(copy, "seed", "3"), NVDP_ERR_ARGUMENT,
+    refused(nvdp_config_set(copy, "seed", "3"), NVDP_ERR_ARGUMENT,
             "options --germ and --seed set the same option; keep one of them");
     set(config, "germ", NULL);
     set(config, "seed", "3");
     has(config, "germ", "3");
     set(config, "some-weight", "1"); /* a synonym of several options is another option */
     set(config, "numbers", "2");
-    config = config_of(ctx, &schema);
+    config = config_of(&schema);
     ok(nvdp_config_load_text(config, "a file", "{\"seed\": 5}"));
     set(config, "germ", "6");
     has(config, "seed", "6");
-    refused(ctx, nvdp_config_load_text(config, "a file", "{\"seed\": 5, \"germ\": 5}"),
+    refused(nvdp_config_load_text(config, "a file", "{\"seed\": 5, \"germ\": 5}"),
             NVDP_ERR_ARGUMENT,
             "a file: keys 'seed' and 'germ' set the same option; keep one of them");
 }
 
 Test(schema, files_give_options_and_come_back_the_same) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = config_of(ctx, &schema), *again = config_of(ctx, &schema);
+    struct nvdp_config *config = config_of(&schema), *again = config_of(&schema);
     const char *path = support_scratch_path("options.json");
     nvdp__autofree char *text = NULL, *same = NULL;
     support_write_text(path, "{\"fast\": true, \"copies\": 3, \"some_weight\": 0.25, \"places\": "
@@ -256,8 +250,7 @@ Test(schema, files_give_options_and_come_back_the_same) {
 }
 
 Test(schema, an_option_is_one_row) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = config_of(ctx, &schema_of_more);
+    struct nvdp_config *config = config_of(&schema_of_more);
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *copy = NULL;
     const char *path = support_scratch_path("options.json");
     nvdp__autofree char *text = NULL;
@@ -273,7 +266,7 @@ Test(schema, an_option_is_one_row) {
     set(config, "added", "0.75");
     ok(nvdp__config_open(ctx, config, &schema_of_more, &work));
     cr_assert_eq(work.added, 0.75);
-    refused(ctx, nvdp_config_set(config, "added", "2"), NVDP_ERR_ARGUMENT,
+    refused(nvdp_config_set(config, "added", "2"), NVDP_ERR_ARGUMENT,
             "--added: expected 0 to 1, found 2");
     ok(nvdp_config_copy(config, &copy));
     has(copy, "added", "0.75");
@@ -286,7 +279,7 @@ Test(schema, an_option_is_one_row) {
     work.added = 0.75;
     ok(nvdp__config_continue(ctx, copy, &schema_of_more, &work));
     set(copy, "added", "0.25");
-    refused(ctx, nvdp__config_continue(ctx, copy, &schema_of_more, &work), NVDP_ERR_ARGUMENT,
+    refused(nvdp__config_continue(ctx, copy, &schema_of_more, &work), NVDP_ERR_ARGUMENT,
             "option --added: a resumed run keeps its configuration: expected 0.75, found 0.25");
 }
 
@@ -302,8 +295,7 @@ Test(schema, a_program_has_options_of_its_own) {
         {"kept", NVDP_OPTION_TEXT, "T", "in the configuration alone", .default_value = "here"},
         {0},
     };
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = config_of(ctx, &schema);
+    struct nvdp_config *config = config_of(&schema);
     ok(nvdp_config_add(config, options, sizeof *options, &own));
     cr_assert_str_eq(nvdp_config_option(config, 2)->name, "loud");
     has(config, "lines", "20");
@@ -320,14 +312,13 @@ Test(schema, a_program_has_options_of_its_own) {
     float single = 1; /* for a real, which is a double */
     const struct nvdp_option narrow[] = {
         {.name = "narrow", .type = NVDP_OPTION_REAL, .width = sizeof single}, {0}};
-    refused(ctx, nvdp_config_add(config, narrow, sizeof *narrow, &single), NVDP_ERR_ARGUMENT,
+    refused(nvdp_config_add(config, narrow, sizeof *narrow, &single), NVDP_ERR_ARGUMENT,
             "option --narrow: expected a struct member of 8 bytes, found one of 4");
 }
 
 /* One object serves two kinds of work: common options are set in both. */
 Test(schema, kinds_of_work_can_be_joined) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = config_of(ctx, &schema), *other = config_of(ctx, &schema_of_more);
+    struct nvdp_config *config = config_of(&schema), *other = config_of(&schema_of_more);
     struct work one, two;
     set(config, "name", "x");
     ok(nvdp__config_join(config, other));
@@ -342,12 +333,11 @@ Test(schema, kinds_of_work_can_be_joined) {
 
 /* Threads are set by name, by files and in joined configurations; other work is not affected. */
 Test(schema, threads_are_those_of_the_context_when_the_work_begins) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = config_of(ctx, &schema);
+    struct nvdp_config *config = config_of(&schema);
     nvdp__autoptr(nvdp_config_free) struct nvdp_config *copy = NULL;
     struct work work;
     nvdp__autofree char *text = NULL;
-    ok(nvdp__config_join(config, config_of(ctx, &schema_of_more)));
+    ok(nvdp__config_join(config, config_of(&schema_of_more)));
     ok(nvdp_context_set_threads(ctx, 2));
     ok(nvdp__config_values(ctx, config, &schema, &work));
     cr_expect_eq(nvdp_context_threads(ctx), 2, "not given");
@@ -360,19 +350,17 @@ Test(schema, threads_are_those_of_the_context_when_the_work_begins) {
     cr_expect_eq(nvdp_context_threads(ctx), 1);
     ok(nvdp__config_values(ctx, copy, &schema, &work));
     cr_expect_eq(nvdp_context_threads(ctx), 3);
-    refused(ctx, nvdp_config_set(config, "threads", "1025"), NVDP_ERR_ARGUMENT,
+    refused(nvdp_config_set(config, "threads", "1025"), NVDP_ERR_ARGUMENT,
             "--threads: expected 1 to 1024, found 1025");
     ok(nvdp_config_json(config, &text));
     cr_expect_null(strstr(text, "threads"));
 }
 
 Test(schema, joining_survives_failing_allocations) {
-    struct nvdp_context *ctx = support_context();
     nvdp_status status = NVDP_ERR_MEMORY;
     uint64_t k = 0;
     for (; status != NVDP_OK; k++) {
-        struct nvdp_config *config = config_of(ctx, &schema),
-                           *other = config_of(ctx, &schema_of_more);
+        struct nvdp_config *config = config_of(&schema), *other = config_of(&schema_of_more);
         set(config, "name", "x");
         nvdp__fail_allocation(ctx, k + 1);
         status = nvdp__config_join(config, other);
@@ -385,10 +373,9 @@ Test(schema, joining_survives_failing_allocations) {
 /* Configurations that were joined can be joined again: no option is lost. */
 Test(schema, kinds_of_work_that_were_joined_can_be_joined) {
     const struct nvdp__schema schema_of_third = schema_of_more;
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = config_of(ctx, &schema), *other = config_of(ctx, &schema_of_more);
+    struct nvdp_config *config = config_of(&schema), *other = config_of(&schema_of_more);
     struct work one, two, three;
-    ok(nvdp__config_join(other, config_of(ctx, &schema_of_third)));
+    ok(nvdp__config_join(other, config_of(&schema_of_third)));
     ok(nvdp__config_join(config, other));
     set(config, "name", "x");
     set(config, "seed", "5");
@@ -413,7 +400,6 @@ Test(schema, results_are_given_as_far_as_the_caller_s_struct_reaches) {
         double later;
     } later = {.known = {sizeof later, 0, 0}, .later = 9};
     struct old unset = {0};
-    struct nvdp_context *ctx = support_context();
     NVDP__GIVE(&old, &result);
     cr_assert(old.struct_size == sizeof old && old.first == 1);
     NVDP__GIVE(&later, &result);
@@ -423,7 +409,6 @@ Test(schema, results_are_given_as_far_as_the_caller_s_struct_reaches) {
 }
 
 Test(schema, every_failed_allocation_is_reported) {
-    struct nvdp_context *ctx = support_context();
     nvdp_status status = NVDP_ERR_MEMORY;
     for (uint64_t k = 1; status == NVDP_ERR_MEMORY && k < 1000; k++) {
         nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;

@@ -6,6 +6,8 @@
 #include <nvdp/pretrain.h>
 #include <sys/stat.h>
 
+#include "test_context.h"
+
 #define MODEL NVDP_SOURCE_DIR "/models/compact"
 
 Test(compact, is_as_small_as_promised) {
@@ -13,7 +15,7 @@ Test(compact, is_as_small_as_promised) {
     struct stat file;
     cr_assert_eq(stat(MODEL "/model.safetensors", &file), 0);
     cr_assert_leq(file.st_size, 12000000);
-    ok(nvdp_bert_config_read(support_context(), MODEL, &config));
+    ok(nvdp_bert_config_read(ctx, MODEL, &config));
     cr_assert_eq(config.vocab_size, 8192);
     cr_assert_geq(config.max_position_embeddings, 128);
 }
@@ -21,7 +23,6 @@ Test(compact, is_as_small_as_promised) {
 /* Scores sentences written for this test. Always predicting the most frequent piece is right in
  * about one case of fourteen; a model that learned only word frequencies is no better. */
 Test(compact, guesses_masked_words) {
-    struct nvdp_context *ctx = support_context();
     const char *const text[] = {NVDP_SOURCE_DIR "/tests/pretrain/compact.txt"};
     struct nvdp__mlm_options config;
     nvdp__schema_default(&nvdp__mlm_schema, &config);

@@ -9,6 +9,8 @@
 #include <ctype.h>
 #include <jansson.h>
 
+#include "test_context.h"
+
 enum { PIECES = 23, LONGEST = 20, TEXTS = 4, MASKED = 12 };
 
 struct bench {
@@ -165,7 +167,6 @@ static json_t *member_of(const char *run, const char *file, const char *name) {
 }
 
 Test(dp, a_run_states_what_holds_and_resumes_exactly) {
-    struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 40, 3)};
     const char *whole = support_scratch_path("whole");
     const char *parts = support_scratch_path("parts");
@@ -192,18 +193,17 @@ Test(dp, a_run_states_what_holds_and_resumes_exactly) {
     cr_expect(support_same_file(whole, parts, "model.safetensors"));
 }
 
-static void refused(struct nvdp_context *ctx, const struct nvdp__pretrain_options *config,
-                    const char *what) {
+static void refused(const struct nvdp__pretrain_options *config, const char *what) {
     fails(toy_status(ctx, config), NVDP_ERR_ARGUMENT, what);
 }
 
-static nvdp_status pretrain_on(struct nvdp_context *ctx, const void *config, const char *out,
+static nvdp_status pretrain_on(struct nvdp_context *of, const void *config, const char *out,
                                bool resume) {
     struct nvdp__pretrain_options options = *(const struct nvdp__pretrain_options *)config;
     options.out = out;
     options.resume = resume ? out : NULL;
     options.overwrite = !resume;
-    return toy_status(ctx, &options);
+    return toy_status(of, &options);
 }
 
 static void is_killed(uint64_t seed) {
@@ -237,7 +237,6 @@ Test(dp, killed_again_and_again_no_noise_is_used_twice) {
  * for a given one that states its privacy, at the start and after a resume. */
 Test(dp, a_private_vocabulary_is_in_the_account) {
     enum { WORDS = 6 };
-    struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 150, 3)};
     const char *both = support_scratch_path("both");
     const char *given = support_scratch_path("given");
@@ -288,7 +287,6 @@ Test(dp, a_private_vocabulary_is_in_the_account) {
 /* Uses pairs from a document's own text. With almost no noise both heads learn; a resume gives
  * the same bits. */
 Test(dp, pairs) {
-    struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 60, 3)};
     const char *whole = support_scratch_path("whole");
     const char *parts = support_scratch_path("parts");
@@ -320,15 +318,13 @@ Test(dp, pairs) {
     cr_expect(support_same_file(whole, parts, "model.safetensors"));
 }
 
-static void trained(struct nvdp_context *ctx, struct nvdp__pretrain_options config,
-                    const char *out) {
+static void trained(struct nvdp__pretrain_options config, const char *out) {
     config.out = out;
     cr_assert_eq(toy_status(ctx, &config), NVDP_OK, "%s: %s", out, nvdp_context_error(ctx));
 }
 
 /* A window whose loss is not finite counts as 0 and does not stop the run. */
 Test(dp, a_loss_that_is_no_number_does_not_stop_the_run) {
-    struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 40, 3)};
     struct nvdp__pretrainer t = {.ctx = ctx,
                                  .config = toy_config(text, support_scratch_path("out"))};
@@ -354,7 +350,6 @@ Test(dp, a_loss_that_is_no_number_does_not_stop_the_run) {
 /* A start model that saw these texts: if it was trained without privacy, however far back,
  * nothing is guaranteed; if with privacy, both trainings are counted. */
 Test(dp, of_a_model_to_begin_from) {
-    struct nvdp_context *ctx = support_context();
     const char *secret[] = {toy_text("private.txt", 40, 3)},
                *open[] = {toy_text("public.txt", 40, 4)};
     const char *bare = support_scratch_path("bare");
@@ -364,17 +359,17 @@ Test(dp, of_a_model_to_begin_from) {
     struct nvdp__pretrain_options config =
         toy_options(secret, bare, "optimizer adamw steps 4 batch 4 clip-norm 0");
     config.vocab = toy_vocabulary();
-    trained(ctx, config, bare);
+    trained(config, bare);
     config.text = open;
     config.init = bare;
     config.vocab = NULL;
-    trained(ctx, config, later);
+    trained(config, later);
     config.text = secret;
     config.out = next;
     toy_set(&config, "dp-sample-rate 0.2 dp-clip 1 dp-noise 1 insecure-seed 8");
     for (int i = 0; i < 2; i++) {
         config.init = i == 0 ? bare : later;
-        refused(ctx, &config, "expected a model to begin from that did not see these texts");
+        refused(&config, "expected a model to begin from that did not see these texts");
     }
     /* also in another file, with capitals and one more line: all old lines were seen */
     char *lines = support_read(secret[0]);
@@ -382,27 +377,26 @@ Test(dp, of_a_model_to_begin_from) {
         *c = (char)toupper((unsigned char)*c);
     config.text =
         (const char *[]){support_file("capitals.txt", support_path("a line more\n\n%s", lines))};
-    refused(ctx, &config, "expected a model to begin from that did not see these texts");
+    refused(&config, "expected a model to begin from that did not see these texts");
     support_contains(nvdp_context_error(ctx), "texts (the first is text 2) without privacy");
     config.text = secret;
     /* nor from their vocabulary alone */
     struct nvdp__pretrain_options words =
         toy_options(secret, support_scratch_path("words"), "steps 1 vocab-size 60");
-    trained(ctx, words, words.out);
+    trained(words, words.out);
     config.init = NULL;
     config.vocab = support_path("%s/vocab.txt", words.out);
-    refused(ctx, &config, "expected a model to begin from that did not see these texts");
+    refused(&config, "expected a model to begin from that did not see these texts");
     config.vocab = toy_vocabulary();
-    trained(ctx, config, private);
+    trained(config, private);
     const json_t *dp = member_of(private, "result.json", "dp");
     const double epsilon = number_at(dp, "pld/epsilon"), delta = number_at(dp, "delta");
     config.init = private;
     config.vocab = NULL;
-    refused(ctx, &config,
-            "--target-delta: expected more than the cost of training the starting model");
+    refused(&config, "--target-delta: expected more than the cost of training the starting model");
     config.dp.target_delta = 1.9 * delta; /* delta is half of 1/N */
     config.overwrite = true;
-    trained(ctx, config, next);
+    trained(config, next);
     dp = member_of(next, "result.json", "dp");
     cr_expect_float_eq(number_at(dp, "start/0"), epsilon, 1e-12 * epsilon);
     cr_expect_float_eq(number_at(dp, "start/1"), delta, 1e-12 * delta);
@@ -410,15 +404,14 @@ Test(dp, of_a_model_to_begin_from) {
 }
 
 Test(dp, what_tells_the_texts_otherwise_is_refused) {
-    struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 10, 3)};
     struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("refused"));
     toy_set(&config, "dp-sample-rate 0.2 dp-clip 1 dp-noise 1");
     config.vocab = NULL;
-    refused(ctx, &config, "private training needs --init, --vocab or --vocab-dp-epsilon");
+    refused(&config, "private training needs --init, --vocab or --vocab-dp-epsilon");
     toy_set(&config, "objective vanilla-mlm privatize santext eta 1");
     config.vocab = toy_vocabulary();
     config.init = "model";
     config.vocab = NULL;
-    refused(ctx, &config, "objective: expected mlm or mlm+nsp");
+    refused(&config, "objective: expected mlm or mlm+nsp");
 }

@@ -7,7 +7,9 @@
 #include "tensor_values.h"
 #include <sys/wait.h>
 
-static struct nvdp__mlm_options trained(struct nvdp_context *ctx, const char *const *text) {
+#include "test_context.h"
+
+static struct nvdp__mlm_options trained(const char *const *text) {
     nvdp_context_set_threads(ctx, 1);
     struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("model"));
     toy_train(ctx, &config);
@@ -21,15 +23,13 @@ static struct nvdp__mlm_options trained(struct nvdp_context *ctx, const char *co
     return eval;
 }
 
-static struct nvdp_mlm_scores score(struct nvdp_context *ctx,
-                                    const struct nvdp__mlm_options *eval) {
+static struct nvdp_mlm_scores score(const struct nvdp__mlm_options *eval) {
     struct nvdp_mlm_scores scores;
     ok(nvdp__mlm_evaluate(ctx, eval, &scores));
     return scores;
 }
 
-static size_t read_ids(struct nvdp_context *ctx, const char *path, const char *name, int64_t *ids,
-                       size_t room) {
+static size_t read_ids(const char *path, const char *name, int64_t *ids, size_t room) {
     struct nvdp__safetensors *file = NULL;
     ok(nvdp__safetensors_open(ctx, path, &file));
     const struct nvdp__tensor_info *info = nvdp__safetensors_find(file, name);
@@ -44,24 +44,23 @@ static size_t read_ids(struct nvdp_context *ctx, const char *path, const char *n
 Test(evaluate, asks_the_same_whatever_batch_and_limit) {
     enum { ROOM = 20000 };
     static int64_t all[ROOM], repeated[ROOM], few[ROOM], offset[ROOM], few_offset[ROOM];
-    struct nvdp_context *ctx = support_context();
     const char *text = toy_text("held.txt", 40, 3);
-    struct nvdp__mlm_options eval = trained(ctx, &text);
-    struct nvdp_mlm_scores whole = score(ctx, &eval);
-    size_t tokens = read_ids(ctx, eval.positions, "input_ids", all, ROOM);
-    size_t windows = read_ids(ctx, eval.positions, "offset", offset, ROOM) - 1;
+    struct nvdp__mlm_options eval = trained(&text);
+    struct nvdp_mlm_scores whole = score(&eval);
+    size_t tokens = read_ids(eval.positions, "input_ids", all, ROOM);
+    size_t windows = read_ids(eval.positions, "offset", offset, ROOM) - 1;
     cr_assert_eq(tokens, whole.tokens);
     cr_assert_eq(windows, whole.windows);
     eval.batch = 5;
-    struct nvdp_mlm_scores same = score(ctx, &eval);
-    cr_assert_eq(read_ids(ctx, eval.positions, "input_ids", repeated, ROOM), tokens);
+    struct nvdp_mlm_scores same = score(&eval);
+    cr_assert_eq(read_ids(eval.positions, "input_ids", repeated, ROOM), tokens);
     cr_assert_eq(memcmp(all, repeated, tokens * sizeof *all), 0);
     cr_assert_float_eq(same.nll, whole.nll, 1e-5);
     /* A limit selects windows i n / k, with the same masks. */
     eval.limit = 3;
-    cr_assert_eq(score(ctx, &eval).windows, 3);
-    read_ids(ctx, eval.positions, "input_ids", few, ROOM);
-    read_ids(ctx, eval.positions, "offset", few_offset, ROOM);
+    cr_assert_eq(score(&eval).windows, 3);
+    read_ids(eval.positions, "input_ids", few, ROOM);
+    read_ids(eval.positions, "offset", few_offset, ROOM);
     for (size_t i = 0; i < 3; i++) {
         size_t w = i * windows / 3;
         size_t length = (size_t)(offset[w + 1] - offset[w]);
@@ -69,15 +68,14 @@ Test(evaluate, asks_the_same_whatever_batch_and_limit) {
         cr_assert_eq(memcmp(all + offset[w], few + few_offset[i], length * sizeof *all), 0);
     }
     eval.seed = 2;
-    score(ctx, &eval);
-    read_ids(ctx, eval.positions, "input_ids", repeated, ROOM);
+    score(&eval);
+    read_ids(eval.positions, "input_ids", repeated, ROOM);
     cr_assert_neq(memcmp(few, repeated, (size_t)few_offset[3] * sizeof *few), 0);
 }
 
 Test(evaluate, bad_input_is_refused) {
-    struct nvdp_context *ctx = support_context();
     const char *text = toy_text("held.txt", 10, 3);
-    struct nvdp__mlm_options eval = trained(ctx, &text);
+    struct nvdp__mlm_options eval = trained(&text);
     struct nvdp_mlm_scores scores;
     eval.length = 500;
     fails(nvdp__mlm_evaluate(ctx, &eval, &scores), NVDP_ERR_ARGUMENT,
@@ -107,10 +105,9 @@ static void check_with_torch(const char *model, const char *positions, int windo
 }
 
 Test(evaluate, agrees_with_pytorch) {
-    struct nvdp_context *ctx = support_context();
     const char *text = toy_text("held.txt", 40, 3);
-    struct nvdp__mlm_options eval = trained(ctx, &text);
-    score(ctx, &eval);
+    struct nvdp__mlm_options eval = trained(&text);
+    score(&eval);
     check_with_torch(eval.model, eval.positions, 40);
 }
 
@@ -124,7 +121,7 @@ Test(evaluate, agrees_with_pytorch_on_the_shared_model) {
     eval.texts = 1;
     eval.limit = 12;
     eval.positions = support_scratch_path("positions.safetensors");
-    struct nvdp_mlm_scores scores = score(support_context(), &eval);
+    struct nvdp_mlm_scores scores = score(&eval);
     cr_assert_eq(scores.windows, 12);
     check_with_torch(eval.model, eval.positions, 12);
 }

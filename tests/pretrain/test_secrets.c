@@ -5,6 +5,8 @@
 
 #include <unistd.h>
 
+#include "test_context.h"
+
 enum { LENGTH = 24, TEXTS = 8 };
 
 static struct nvdp__secrets read_secrets(struct toy *toy, const char *list) {
@@ -238,8 +240,7 @@ Test(secrets, more_than_a_tenth_of_the_text_is_refused) {
 
 /* ---- runs ---- */
 
-static void resumes(struct nvdp_context *ctx, struct nvdp__pretrain_options *config,
-                    const char *whole, const char *parts) {
+static void resumes(struct nvdp__pretrain_options *config, const char *whole, const char *parts) {
     config->out = whole;
     toy_train(ctx, config);
     config->out = parts;
@@ -252,7 +253,6 @@ static void resumes(struct nvdp_context *ctx, struct nvdp__pretrain_options *con
 }
 
 Test(secrets, a_run_with_them_resumes_exactly) {
-    struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 40, 3)};
     const char *path = support_scratch_path("secrets.json");
     struct nvdp__pretrain_options config = toy_options(text, NULL, "steps 12 batch 4");
@@ -270,12 +270,11 @@ Test(secrets, a_run_with_them_resumes_exactly) {
             support_path("%s", support_scratch_path(private ? "dp-parts" : "parts"));
         support_write_text(path, json);
         config.resume = NULL;
-        resumes(ctx, &config, whole, parts);
+        resumes(&config, whole, parts);
     }
 }
 
 Test(secrets, runs_refuse_what_does_not_fit) {
-    struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 40, 3)};
     const char *path = support_scratch_path("secrets.json");
     struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("refused"));

@@ -2,6 +2,8 @@
  * attains it. */
 #include "made_posteriors.h"
 
+#include "test_context.h"
+
 static const double orders[] = {0.5, 1, 1.1, 2, 64, INFINITY};
 enum { ORDERS = sizeof orders / sizeof *orders };
 
@@ -20,7 +22,7 @@ static void into_ball(struct nvdp_posteriors *set, double radius) {
     }
 }
 
-static struct nvdp_posteriors *made(struct nvdp_context *ctx, double radius) {
+static struct nvdp_posteriors *made(double radius) {
     const struct made_texts texts = {24, 5, 3, 2, .seed = 7};
     struct nvdp_posteriors *set = made_posteriors(ctx, &texts);
     into_ball(set, radius);
@@ -29,9 +31,8 @@ static struct nvdp_posteriors *made(struct nvdp_context *ctx, double radius) {
 
 /* Texts of 1 to 5 tokens, padded to 7 rows. 1e-12 is the divergences' own error. */
 Test(bound, no_pair_exceeds_it) {
-    struct nvdp_context *ctx = support_context();
     for (double radius = 0.01; radius < 100; radius *= 7) {
-        struct nvdp_posteriors *set = made(ctx, radius);
+        struct nvdp_posteriors *set = made(radius);
         for (size_t o = 0; o < ORDERS; o++) {
             double bound = nvdp_renyi_sequence_bound(orders[o], radius), largest = 0;
             for (size_t i = 0; i < set->texts; i++)
@@ -46,8 +47,7 @@ Test(bound, no_pair_exceeds_it) {
 
 /* The sensitivity is the ball's diameter: for two opposite texts, one is the other's negative. */
 Test(bound, opposite_texts_attain_it) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = made(ctx, 1.45);
+    struct nvdp_posteriors *set = made(1.45);
     size_t i = 0, j = 1; /* two texts of one length */
     while (set->offset[i + 1] - set->offset[i] != set->offset[j + 1] - set->offset[j])
         cr_assert_lt(++j, set->texts);
@@ -68,7 +68,6 @@ Test(bound, opposite_texts_attain_it) {
 /* The report prints the proven bound and the measured value; nothing is proven for shared
  * weights. */
 Test(bound, is_in_the_report) {
-    struct nvdp_context *ctx = support_context();
     for (int weights = 0; weights < 2; weights++) {
         struct made_texts texts = {24, 5, 3, 2, .seed = 7, .with_alpha = weights == 1};
         struct nvdp_posteriors *set = made_posteriors(ctx, &texts);

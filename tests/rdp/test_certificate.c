@@ -6,6 +6,8 @@
 
 #include <nvdp/certificate.h>
 
+#include "test_context.h"
+
 /* (a) holds with C 1.45: one vector of 3 numbers per text. */
 static struct nvdp_limits sequence(void) {
     struct nvdp_limits limits = {.struct_size = sizeof limits, .method = "vib-fixed", .kappa = 1};
@@ -33,15 +35,14 @@ static struct nvdp_limits clip_set(void) {
     return limits;
 }
 
-static struct nvdp_certificate certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
-                                       const char *releases) {
+static struct nvdp_certificate certify(const struct nvdp_limits *limits, const char *releases) {
     struct nvdp_certificate made = NVDP_RESULT(struct nvdp_certificate);
     ok(nvdp_certify(ctx, limits, support_config(ctx, "privacy", "releases", releases, NULL),
                     &made));
     return made;
 }
 
-static const char *statement_of(struct nvdp_context *ctx, const struct nvdp_certificate *made) {
+static const char *statement_of(const struct nvdp_certificate *made) {
     char *text = NULL;
     ok(nvdp__certificate_statement(ctx, made, &text));
     return support_keep(text);
@@ -119,20 +120,18 @@ Test(certificate, epsilon_of_a_mu) {
         cr_expect(mu < largest && mu > largest * (1 - 5 / largest - 1e-13), "%g: %.17g", epsilon,
                   mu);
     }
-    struct nvdp_context *ctx = support_context();
     struct nvdp_limits limits = sequence();
     limits.clip_sequence = 1e62;
-    const struct nvdp_certificate made = certify(ctx, &limits, "1");
+    const struct nvdp_certificate made = certify(&limits, "1");
     cr_expect(made.epsilon >= 2e124 && made.epsilon < 2.1e124, "%g", made.epsilon);
 }
 
 /* (a) is attained: two opposite texts have its curve, for one release and for four. 1e-10 is the
  * integral's error. */
 Test(certificate, sequence_is_exact) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp_limits limits = sequence();
     for (int releases = 1; releases <= 4; releases += 3) {
-        const struct nvdp_certificate made = certify(ctx, &limits, releases == 1 ? "1" : "4");
+        const struct nvdp_certificate made = certify(&limits, releases == 1 ? "1" : "4");
         const double p[3] = {1.45, 0, 0}, q[3] = {-1.45, 0, 0}, one[3] = {1, 1, 1};
         nvdp__autoptr(nvdp_exact_free) struct nvdp_exact *exact = NULL;
         double epsilon = 0;
@@ -157,12 +156,11 @@ Test(certificate, sequence_is_exact) {
 
 /* A certificate that is not exactly private has no delta of 0. */
 Test(certificate, no_delta_is_zero) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_limits limits = sequence();
     limits.clip_sequence = 1e-3;
     for (int same = 0; same < 2; same++) {
         limits.same_noise = same;
-        const struct nvdp_certificate made = certify(ctx, &limits, "1");
+        const struct nvdp_certificate made = certify(&limits, "1");
         cr_assert_neq(made.theorem, NVDP_THEOREM_NONE);
         for (size_t i = 0; i < made.points; i++)
             cr_expect_gt(made.curve[i].delta, 0, "epsilon %g", made.curve[i].epsilon);
@@ -172,18 +170,17 @@ Test(certificate, no_delta_is_zero) {
 /* C is in standard deviations: a norm of R with noise sigma becomes R/sigma, times sqrt(rows)
  * and sqrt(kappa). */
 Test(certificate, radius_in_units_of_the_noise) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_limits limits = sequence();
     limits.clip_sequence = INFINITY;
     limits.clip_mu = 0.7;
     limits.logvar_min = 2 * log(0.5);
     limits.logvar_max = 0;
-    near(certify(ctx, &limits, "1").radius, 1.4, 2e-7); /* the float's margin */
+    near(certify(&limits, "1").radius, 1.4, 2e-7); /* the float's margin */
     limits.rows = 9;
     limits.logvar_min = 0;
-    near(certify(ctx, &limits, "1").radius, 2.1, 3e-7);
+    near(certify(&limits, "1").radius, 2.1, 3e-7);
     limits.kappa = 4;
-    near(certify(ctx, &limits, "1").radius, 4.2, 6e-7);
+    near(certify(&limits, "1").radius, 4.2, 6e-7);
 }
 
 /* Tries variances at the ends and between them, with |d| = 2R. */
@@ -299,7 +296,6 @@ Test(certificate, worst_dirichlets_of_the_specification) {
 /* Each broken condition fails separately, names the option that would restore it, and ends the
  * certificate. */
 Test(certificate, conditions) {
-    struct nvdp_context *ctx = support_context();
     static const char *const option[] = {"--query sampled", "--length-policy hidden",
                                          "--clip-sequence C", "--clip-sequence C",
                                          "--weights constant"};
@@ -311,7 +307,7 @@ Test(certificate, conditions) {
         if (broken == 2) limits.logvar_min = -INFINITY;
         if (broken == 3) limits.clip_sequence = INFINITY;
         if (broken == 4) limits.weights = true;
-        const struct nvdp_certificate made = certify(ctx, &limits, "1");
+        const struct nvdp_certificate made = certify(&limits, "1");
         const struct nvdp_claim *claim = &made.claim[NVDP_THEOREM_SEQUENCE];
         cr_expect_eq(made.theorem, NVDP_THEOREM_NONE, "condition %zu", broken);
         cr_expect_eq(made.epsilon, INFINITY);
@@ -321,16 +317,16 @@ Test(certificate, conditions) {
             if (broken != 2 || k != 3) /* without a smallest variance there is no radius either */
                 cr_expect_eq(claim->condition[k].holds, k != broken, "%zu, broken %zu", k, broken);
         support_contains(claim->condition[broken].option, option[broken]);
-        const char *text = statement_of(ctx, &made);
+        const char *text = statement_of(&made);
         support_contains(text, "Nothing is proven");
         if (broken != 2) support_contains(text, option[broken]); /* otherwise (c) needs less */
     }
     struct nvdp_limits padded = sequence(); /* its variance is 1 */
     padded.rows = 4;
     padded.logvar_min = padded.logvar_max = -1;
-    cr_expect_not(certify(ctx, &padded, "1").claim[NVDP_THEOREM_SEQUENCE].holds);
+    cr_expect_not(certify(&padded, "1").claim[NVDP_THEOREM_SEQUENCE].holds);
     struct nvdp_limits base = {.struct_size = sizeof base, .method = "base"};
-    const struct nvdp_certificate made = certify(ctx, &base, "1");
+    const struct nvdp_certificate made = certify(&base, "1");
     cr_expect_eq(made.theorem, NVDP_THEOREM_NONE);
     for (size_t i = 0; i < made.points; i++)
         cr_expect_eq(made.curve[i].delta, 1);
@@ -342,7 +338,7 @@ Test(certificate, conditions) {
 }
 
 /* Makes random texts within the limits, and adversarial ones with every value at a limit. */
-static struct nvdp_posteriors *within(struct nvdp_context *ctx, const struct nvdp_limits *limits) {
+static struct nvdp_posteriors *within(const struct nvdp_limits *limits) {
     const size_t longest = limits->rows > 1 ? limits->rows - 1 : 1;
     const struct made_texts texts = {
         40, longest, limits->dim, 2, .with_alpha = limits->weights, .seed = 11};
@@ -384,7 +380,6 @@ static struct nvdp_posteriors *within(struct nvdp_context *ctx, const struct nvd
  * is not far below, so that the bound is meaningful: for (a) a tenth in epsilon, for the
  * conversions of (b) and (c) half. */
 Test(certificate, nothing_within_the_limits_exceeds_it) {
-    struct nvdp_context *ctx = support_context();
     for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++) {
         struct nvdp_limits limits = theorem == NVDP_THEOREM_CLIP_SET ? clip_set() : sequence();
         limits.rows = 4;
@@ -393,8 +388,8 @@ Test(certificate, nothing_within_the_limits_exceeds_it) {
             limits.alpha_min = 0.8;
             limits.alpha_max = 1.3;
         }
-        const struct nvdp_certificate made = certify(ctx, &limits, "2");
-        struct nvdp_posteriors *set = within(ctx, &limits);
+        const struct nvdp_certificate made = certify(&limits, "2");
+        struct nvdp_posteriors *set = within(&limits);
         double largest = 0;
         cr_assert_eq((int)made.theorem, theorem);
         cr_expect_lt(made.right, 1);
@@ -422,9 +417,8 @@ Test(certificate, nothing_within_the_limits_exceeds_it) {
 }
 
 Test(certificate, as_text) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp_limits limits = sequence();
-    const struct nvdp_certificate made = certify(ctx, &limits, "1");
+    const struct nvdp_certificate made = certify(&limits, "1");
     const json_t *root = support_result_json(ctx, &made, NULL);
     cr_expect_str_eq(text_at(root, "theorem"), "a");
     cr_expect_eq(number_at(root, "epsilon"), made.epsilon);
@@ -454,17 +448,16 @@ Test(certificate, as_text) {
 
 /* A proof of an epsilon that excludes nothing begins with that statement. */
 Test(certificate, of_no_use) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_limits limits = sequence();
     limits.clip_sequence = 50;
-    struct nvdp_certificate made = certify(ctx, &limits, "1");
-    const char *text = statement_of(ctx, &made);
+    struct nvdp_certificate made = certify(&limits, "1");
+    const char *text = statement_of(&made);
     cr_expect_eq(strncmp(text, "No useful guarantee: epsilon 5426 at delta ", 43), 0, "%s", text);
     support_lacks(text, "guess that is right", "lets any two texts be told apart");
     limits.clip_sequence = 2.668;
-    made = certify(ctx, &limits, "1");
+    made = certify(&limits, "1");
     near(made.named_bound, nvdp_guess_bound(.01, 2.668, 1, limits.rows * limits.dim), 1e-12);
-    text = statement_of(ctx, &made);
+    text = statement_of(&made);
     cr_expect_eq(strncmp(text, made.named_bound > .5 ? "No useful" : "Proven:", 7), 0, "%s", text);
 }
 
@@ -472,10 +465,9 @@ Test(certificate, of_no_use) {
  * best guess between two texts whose rows all have opposite means of the largest norm; never
  * above e^epsilon b + delta. */
 Test(certificate, guesses) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp_limits all[] = {sequence(), clip_set()};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
-        const struct nvdp_certificate made = certify(ctx, &all[k], "2");
+        const struct nvdp_certificate made = certify(&all[k], "2");
         cr_assert_eq(made.theorem, k == 0 ? NVDP_THEOREM_SEQUENCE : NVDP_THEOREM_CLIP_SET);
         cr_assert_eq(made.guesses, 3);
         cr_assert_eq(made.numbers, all[k].rows * all[k].dim);
@@ -496,13 +488,12 @@ Test(certificate, guesses) {
  * number. */
 Test(certificate, far_bounds) {
     static const double alpha[][2] = {{1e300, 1.1e300}, {1e-300, 1e-299}, {1e-20, 1}, {.9, 1.2}};
-    struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof alpha / sizeof *alpha; i++) {
         struct nvdp_limits limits = clip_set();
         limits.alpha_min = alpha[i][0];
         limits.alpha_max = alpha[i][1];
         if (i % 2 == 0) limits.logvar_min = -30;
-        const struct nvdp_certificate made = certify(ctx, &limits, "1");
+        const struct nvdp_certificate made = certify(&limits, "1");
         for (int t = 0; t < NVDP_THEOREMS; t++)
             cr_expect(!(made.claim[t].holds && isnan(made.claim[t].epsilon)), "%zu, %d", i, t);
         cr_expect(!(made.epsilon < 1e-6), "%zu: %g", i, made.epsilon);

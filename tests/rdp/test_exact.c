@@ -6,14 +6,15 @@
 #include <gsl/gsl_sf_erf.h>
 #include <nvdp/privacy.h>
 
+#include "test_context.h"
+
 /* A pair of texts; index 0 is P, 1 is Q, or the reverse. */
 struct pair {
     size_t n, m;
     double mu[2][64], var[2][64], alpha[2][8];
 };
 
-static struct nvdp_exact *open(struct nvdp_context *ctx, const struct pair *pair, int p, int times,
-                               int releases) {
+static struct nvdp_exact *open(const struct pair *pair, int p, int times, int releases) {
     struct nvdp_exact *made = NULL;
     const int q = 1 - p;
     ok(nvdp_exact_create(ctx, pair->n, pair->mu[p], pair->var[p], pair->mu[q], pair->var[q], times,
@@ -21,15 +22,14 @@ static struct nvdp_exact *open(struct nvdp_context *ctx, const struct pair *pair
     return support_keep(made);
 }
 
-static struct nvdp_exact_point at(struct nvdp_context *ctx, struct nvdp_exact *exact,
-                                  double epsilon) {
+static struct nvdp_exact_point at(struct nvdp_exact *exact, double epsilon) {
     struct nvdp_exact_point point;
     ok(nvdp_exact_delta(ctx, exact, epsilon, &point));
     return point;
 }
 
-static struct nvdp_exact *of_texts(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
-                                   size_t p, size_t q, int releases) {
+static struct nvdp_exact *of_texts(const struct nvdp_posteriors *set, size_t p, size_t q,
+                                   int releases) {
     struct nvdp_exact *made = NULL;
     ok(nvdp_exact_texts(ctx, set, p, q, releases, &made));
     return support_keep(made);
@@ -43,7 +43,6 @@ static size_t read(const json_t *from, double *to) {
 
 /* Independent values of delta(epsilon) and of the moments' limit, computed with mpmath. */
 Test(exact, golden) {
-    struct nvdp_context *ctx = support_context();
     json_t *root = support_golden_json("exact_loss.json"), *item, *point;
     size_t index, k;
     cr_assert_gt(json_array_size(root), 0);
@@ -57,7 +56,7 @@ Test(exact, golden) {
             for (size_t i = 0; i < pair.n; i++)
                 pair.var[s][i] *= pair.var[s][i];
         }
-        struct nvdp_exact *exact = open(ctx, &pair, 0, 1, 1);
+        struct nvdp_exact *exact = open(&pair, 0, 1, 1);
         const char *name = text_at(item, "name");
         const char *strip = text_at(item, "strip");
         if (strcmp(strip, "+inf") == 0)
@@ -68,7 +67,7 @@ Test(exact, golden) {
         cr_expect_gt(json_array_size(curve), 0, "%s", name);
         json_array_foreach(curve, k, point) {
             const double want = strtod(text_at(point, "delta"), NULL);
-            const struct nvdp_exact_point got = at(ctx, exact, number_at(point, "epsilon"));
+            const struct nvdp_exact_point got = at(exact, number_at(point, "epsilon"));
             agrees(got.delta, want, 1e-12, "%s, epsilon %g", name, got.epsilon);
             near(got.rest, 1 - got.delta, 1e-15);
             agrees(exp(got.log_delta), got.delta, 1e-11);
@@ -78,17 +77,16 @@ Test(exact, golden) {
 
 /* Equal variances, N(mu, 1) against N(0, 1), down to the end of double's range. */
 Test(exact, gaussians_have_a_closed_form) {
-    struct nvdp_context *ctx = support_context();
     static const double mus[] = {1e-3, .05, .3, 1, 2.5, 8, 30, 400};
     for (size_t m = 0; m < sizeof mus / sizeof *mus; m++) {
         const double mu = mus[m];
         struct pair pair = {
             .n = 2, .mu = {{mu * .6 * 2, 1}, {0, 1 - mu * .8 * .5}}, .var = {{4, .25}, {4, .25}}};
-        struct nvdp_exact *exact = open(ctx, &pair, 0, 1, 1);
+        struct nvdp_exact *exact = open(&pair, 0, 1, 1);
         for (double z = -6; z <= 36; z += 1.5) {
             const double epsilon = mu * mu / 2 + z * mu;
             const double want = nvdp_gdp_delta(mu, epsilon);
-            const struct nvdp_exact_point got = at(ctx, exact, epsilon);
+            const struct nvdp_exact_point got = at(exact, epsilon);
             /* the exponent of each is known to 1e-15 of itself; mu 1e-3 rounds the means */
             agrees(got.delta, want, 1e-10, "%g %g", mu, epsilon);
             const double fpr = erfc((epsilon / mu + mu / 2) * M_SQRT1_2) / 2;
@@ -136,7 +134,6 @@ static struct pair random_pair(struct nvdp__stream *stream, size_t n, size_t m, 
  *
  * The two sides are integrals on different paths with different saddles. */
 Test(exact, both_directions_agree) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__stream stream = support_stream(5, 0);
     static const size_t sizes[][2] = {{1, 0}, {2, 0}, {0, 2}, {0, 6}, {1, 3}, {5, 2}, {40, 8}};
     static const double scales[][2] = {{.01, .01}, {.3, .05}, {.3, 1}, {2, .3}, {1, 5}, {6, 3}};
@@ -145,10 +142,9 @@ Test(exact, both_directions_agree) {
             for (int round = 0; round < 3; round++) {
                 const struct pair pair =
                     random_pair(&stream, sizes[k][0], sizes[k][1], scales[l][0], scales[l][1]);
-                struct nvdp_exact *pq = open(ctx, &pair, 0, 1, 1), *qp = open(ctx, &pair, 1, 1, 1);
+                struct nvdp_exact *pq = open(&pair, 0, 1, 1), *qp = open(&pair, 1, 1, 1);
                 for (double epsilon = 0; epsilon < 30; epsilon = 2 * epsilon + .1) {
-                    const struct nvdp_exact_point one = at(ctx, pq, -epsilon),
-                                                  two = at(ctx, qp, epsilon);
+                    const struct nvdp_exact_point one = at(pq, -epsilon), two = at(qp, epsilon);
                     const double want = -expm1(-epsilon) + exp(-epsilon) * two.delta;
                     near(one.delta, want, 1e-11, "%zu %zu %g", k, l, epsilon);
                     agrees(one.rest, exp(-epsilon) * two.rest, 1e-10, "%zu %zu %g", k, l, epsilon);
@@ -162,7 +158,6 @@ Test(exact, both_directions_agree) {
  * fixed. */
 Test(exact, samples_agree) {
     enum { SAMPLES = 40000, EPSILONS = 9 };
-    struct nvdp_context *ctx = support_context();
     const struct nvdp__noise noise = {.seed = 11};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 1, 0);
     nvdp__autofree double *loss = malloc(SAMPLES * sizeof *loss);
@@ -170,7 +165,7 @@ Test(exact, samples_agree) {
     for (int round = 0; round < 12; round++) {
         const struct pair pair =
             random_pair(&stream, 1 + (size_t)round, round % 3 == 0 ? 0 : 3, .4, .4);
-        struct nvdp_exact *exact = open(ctx, &pair, 0, 1, 1);
+        struct nvdp_exact *exact = open(&pair, 0, 1, 1);
         const struct drawn_pair drawn = {.n = pair.n,
                                          .m = pair.m,
                                          .mu = {pair.mu[0], pair.mu[1]},
@@ -178,7 +173,7 @@ Test(exact, samples_agree) {
                                          .alpha = {pair.alpha[0], pair.alpha[1]}};
         sampled_losses(&drawn, &stream, SAMPLES, loss);
         for (int e = 0; e < EPSILONS; e++) {
-            const struct nvdp_exact_point point = at(ctx, exact, .5 * e - 1);
+            const struct nvdp_exact_point point = at(exact, .5 * e - 1);
             cr_expect(sampled_losses_agree(&point, SAMPLES, loss, 1e-6), "%d %d: %g %g", round, e,
                       point.delta, point.tpr);
         }
@@ -188,19 +183,18 @@ Test(exact, samples_agree) {
 /* Epsilon is below every conversion from a Renyi divergence, and its delta is the requested one.
  * Tests are checked along the curve; the GDP curve lies above and touches it. */
 Test(exact, epsilon_trade_off_and_gdp) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp__noise noise = {.seed = 6};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 2, 0);
     static const double deltas[] = {.3, 1e-2, 1e-5, 1e-12, 1e-200};
     for (int round = 0; round < 8; round++) {
         const size_t m = round % 2 == 0 ? 0 : 4;
         const struct pair pair = random_pair(&stream, 20, m, .3 + .1 * round, .1);
-        struct nvdp_exact *exact = open(ctx, &pair, 0, 1, 1);
+        struct nvdp_exact *exact = open(&pair, 0, 1, 1);
         struct nvdp_exact_point point;
         double epsilon = 0, mu = 0, closest = INFINITY;
         for (size_t k = 0; k < sizeof deltas / sizeof *deltas; k++) {
             ok(nvdp_exact_epsilon(ctx, exact, deltas[k], &epsilon));
-            agrees(at(ctx, exact, epsilon).delta, deltas[k], 1e-9);
+            agrees(at(exact, epsilon).delta, deltas[k], 1e-9);
             for (double order = 1.05; order < 40; order *= 1.3) {
                 double d = nvdp_renyi_gaussian(order, pair.n, pair.mu[0], pair.var[0], pair.mu[1],
                                                pair.var[1]) +
@@ -218,7 +212,7 @@ Test(exact, epsilon_trade_off_and_gdp) {
         ok(nvdp_exact_gdp(ctx, exact, 1e-5, &mu));
         ok(nvdp_exact_epsilon(ctx, exact, 1e-5, &epsilon));
         for (int k = 0; k <= 100; k++) {
-            point = at(ctx, exact, epsilon * k / 100);
+            point = at(exact, epsilon * k / 100);
             const double above = nvdp_gdp_delta(mu, point.epsilon);
             cr_expect_leq(point.delta, above * (1 + 1e-9));
             closest = fmin(closest, above / point.delta);
@@ -229,7 +223,6 @@ Test(exact, epsilon_trade_off_and_gdp) {
 
 /* Draws and releases act as repeated dimensions; texts give the same as their arrays. */
 Test(exact, repeats_and_texts) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp__noise noise = {.seed = 8};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 3, 0);
     struct pair pair = random_pair(&stream, 4, 0, .3, .2), wide = pair;
@@ -239,9 +232,9 @@ Test(exact, repeats_and_texts) {
             wide.var[s][i] = pair.var[s][i % 4];
         }
     wide.n = 48;
-    struct nvdp_exact *a = open(ctx, &wide, 0, 1, 1), *b = open(ctx, &pair, 0, 6, 2);
+    struct nvdp_exact *a = open(&wide, 0, 1, 1), *b = open(&pair, 0, 6, 2);
     for (double epsilon = -3; epsilon < 30; epsilon += 3)
-        agrees(at(ctx, a, epsilon).delta, at(ctx, b, epsilon).delta, 1e-12);
+        agrees(at(a, epsilon).delta, at(b, epsilon).delta, 1e-12);
 
     struct nvdp_posteriors *set = made_two_texts(ctx, 2, 3, 2, true);
     const double mu[] = {.1, -.2, .3, .4, -.5, .2}, logvar[] = {.1, -.2, .05, 0, .2, -.1};
@@ -260,30 +253,29 @@ Test(exact, repeats_and_texts) {
         .mu = {{.1, -.2, .3, .4}, {-.5, .2, 0, 0}},
         .var = {{exp(.1), exp(-.2), exp(.05), 1}, {exp(.2), exp(-.1), 1, 1}},
         .alpha = {{.6, .6, 1, 1, .75, .75, .2, .2}, {.6, .6, .35, .35, .2, .2, .2, .2}}};
-    a = of_texts(ctx, set, 0, 1, 3);
-    b = open(ctx, &pair, 0, 2, 3);
+    a = of_texts(set, 0, 1, 3);
+    b = open(&pair, 0, 2, 3);
     for (double epsilon = -3; epsilon < 30; epsilon += 3)
-        agrees(at(ctx, a, epsilon).delta, at(ctx, b, epsilon).delta, 1e-12);
+        agrees(at(a, epsilon).delta, at(b, epsilon).delta, 1e-12);
     set->policy = NVDP_LENGTH_PUBLIC;
     double epsilon = 0;
-    a = of_texts(ctx, set, 0, 1, 1);
-    cr_expect_eq(at(ctx, a, 7).delta, 1);
+    a = of_texts(set, 0, 1, 1);
+    cr_expect_eq(at(a, 7).delta, 1);
     ok(nvdp_exact_epsilon(ctx, a, .5, &epsilon));
     cr_expect(isinf(epsilon));
 }
 
 /* Measures with options, given as names and values with spaces between them. */
-static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
-                           const char *options, struct nvdp_privacy_report *report) {
+static nvdp_status measure(const struct nvdp_posteriors *set, const char *options,
+                           struct nvdp_privacy_report *report) {
     struct nvdp_config *config = support_config(ctx, "privacy", NULL);
     support_options(ctx, config, "%s", options);
     return nvdp_privacy_measure(ctx, set, config, NULL, report);
 }
 
-static struct nvdp_privacy_report measured(struct nvdp_context *ctx,
-                                           const struct nvdp_posteriors *set, const char *options) {
+static struct nvdp_privacy_report measured(const struct nvdp_posteriors *set, const char *options) {
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-    ok(measure(ctx, set, options, &report));
+    ok(measure(set, options, &report));
     support_keep(report.pairs);
     return report;
 }
@@ -292,7 +284,6 @@ static struct nvdp_privacy_report measured(struct nvdp_context *ctx,
  * mean is exact; with fewer there is an interval around it. */
 Test(exact, all_pairs) {
     enum { TEXTS = 9, PAIRS = TEXTS * (TEXTS - 1) };
-    struct nvdp_context *ctx = support_context();
     for (unsigned seed = 1; seed <= 4; seed++) {
         struct made_texts made = {TEXTS, 5, 3, .1 * seed * seed, .policy = NVDP_LENGTH_HIDDEN};
         made.with_alpha = seed % 2 == 1;
@@ -304,15 +295,14 @@ Test(exact, all_pairs) {
             for (size_t q = 0; q < set->texts; q++) {
                 double epsilon = 0;
                 if (p == q) continue;
-                ok(nvdp_exact_epsilon(ctx, of_texts(ctx, set, p, q, 2), 1e-3, &epsilon));
+                ok(nvdp_exact_epsilon(ctx, of_texts(set, p, q, 2), 1e-3, &epsilon));
                 worst = fmax(worst, epsilon);
                 sum += epsilon / PAIRS;
                 if (p == 2 && q == 7) asked = epsilon;
             }
         struct nvdp_privacy_report report =
-            measured(ctx, set,
-                     "exact true delta 1e-3 releases 2 pair 2,7 at-epsilon 1,3 "
-                     "at-delta 1e-3,1e-6");
+            measured(set, "exact true delta 1e-3 releases 2 pair 2,7 at-epsilon 1,3 "
+                          "at-delta 1e-3,1e-6");
         const struct nvdp_exact_summary *got = report.exact;
         cr_expect_eq(got->pairs, PAIRS);
         cr_expect_eq(got->drawn, PAIRS);
@@ -327,25 +317,24 @@ Test(exact, all_pairs) {
         cr_expect_gt(got->worst.curve[3].epsilon, got->worst.epsilon);
         cr_expect_eq(got->worst.curve[1].epsilon, 3);
         cr_expect_eq(got->worst.curve[1].delta,
-                     at(ctx, of_texts(ctx, set, got->worst.p, got->worst.q, 2), 3).delta);
+                     at(of_texts(set, got->worst.p, got->worst.q, 2), 3).delta);
         for (int i = 1; i < NVDP_EXACT_FPRS; i++)
             cr_expect(got->worst.tpr[i] >= got->worst.tpr[i - 1] &&
                       got->worst.tpr[i] >= nvdp_exact_fpr(i));
-        report = measured(ctx, set, "exact true delta 1e-3 releases 2 exact-pairs 40");
+        report = measured(set, "exact true delta 1e-3 releases 2 exact-pairs 40");
         cr_expect_eq(report.exact->drawn, 40);
         cr_expect(report.exact->mean_interval.low < sum && sum < report.exact->mean_interval.high);
     }
 }
 
 Test(exact, lengths_that_are_public_tell_apart) {
-    struct nvdp_context *ctx = support_context();
     const struct made_texts made = {9,          3,        2, .2, .policy = NVDP_LENGTH_PUBLIC,
                                     .kappa = 1, .seed = 3};
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
-    struct nvdp_privacy_report report = measured(ctx, set, "exact true");
+    struct nvdp_privacy_report report = measured(set, "exact true");
     cr_expect(isinf(report.exact->worst.epsilon) && isinf(report.exact->mean));
     cr_expect(isfinite(report.exact->mean_finite) && report.exact->infinite > 0);
-    report = measured(ctx, set, "exact true adjacency same-length");
+    report = measured(set, "exact true adjacency same-length");
     cr_expect(isfinite(report.exact->worst.epsilon) && report.exact->infinite == 0);
     cr_expect_leq(report.exact->worst.epsilon, report.epsilon->sum.max);
     static const char *const refused[][2] = {
@@ -358,7 +347,7 @@ Test(exact, lengths_that_are_public_tell_apart) {
         {"pair 0,1", "pair: needs the option exact"},
         {"exact-pairs 5", "--exact-pairs: needs the option exact"}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        fails(measure(ctx, set, refused[i][0], &report), NVDP_ERR_ARGUMENT, refused[i][1]);
+        fails(measure(set, refused[i][0], &report), NVDP_ERR_ARGUMENT, refused[i][1]);
 }
 
 /* N(m, r) against N(0, 1), r > 1, has the loss
@@ -391,18 +380,17 @@ static struct wide_pair wide_pair(double m, double r, double epsilon) {
  * to e^600). The exponents are of the order of log r, accurate to 1e-15 of it, and tests on a
  * ratio's tail add the root's own rounding. */
 Test(exact, variances_that_are_far_larger) {
-    struct nvdp_context *ctx = support_context();
     static const double ratios[] = {2.5, 1e5, 1e8, 1e12, 1e16, 1e20, 1e30, 1e100, 1e200, 1e260};
     static const double epsilons[] = {0, 0.5, 10, 100, 500};
     for (size_t i = 0; i < sizeof ratios / sizeof *ratios; i++)
         for (int apart = 0; apart < 2; apart++) {
             const double r = ratios[i];
             const struct pair pair = {.n = 1, .mu = {{apart}, {0}}, .var = {{r}, {1}}};
-            struct nvdp_exact *exact = open(ctx, &pair, 0, 1, 1);
+            struct nvdp_exact *exact = open(&pair, 0, 1, 1);
             for (int k = 0; k < 10; k++) {
                 const double epsilon = k < 5 ? epsilons[k] : r * pow(10, k - 8);
                 if (k >= 5 && epsilon < 600) continue;
-                const struct nvdp_exact_point got = at(ctx, exact, epsilon);
+                const struct nvdp_exact_point got = at(exact, epsilon);
                 const struct wide_pair want = wide_pair(apart, r, epsilon);
                 agrees(got.delta, want.delta, 1e-12, "%g %g", r, epsilon);
                 agrees(got.rest, want.rest, 1e-12, "%g %g", r, epsilon);
@@ -419,14 +407,13 @@ Test(exact, variances_that_are_far_larger) {
  *
  * summed by mpmath. y is known to 1e-16 of itself, so delta to 1e4 times as much. */
 Test(exact, many_variances_that_are_far_larger) {
-    struct nvdp_context *ctx = support_context();
     static const double wants[][2] = {{9.8e23, 0.97779245618602998875},
                                       {1e24, 0.49867019166004545016},
                                       {1.03e24, 0.0014704948963856790839}};
     const struct pair pair = {.n = 1, .var = {{1e20}, {1}}};
-    struct nvdp_exact *exact = open(ctx, &pair, 0, 20000, 1);
+    struct nvdp_exact *exact = open(&pair, 0, 20000, 1);
     for (size_t i = 0; i < 3; i++) {
-        const double got = at(ctx, exact, wants[i][0]).delta;
+        const double got = at(exact, wants[i][0]).delta;
         agrees(got, wants[i][1], 1e-11);
     }
 }
@@ -437,15 +424,14 @@ Test(exact, many_variances_that_are_far_larger) {
  *
  * down to epsilons where 1 + c is of the order of 1/r. */
 Test(exact, variances_that_are_far_smaller) {
-    struct nvdp_context *ctx = support_context();
     for (double r = 1e5; r < 1e260; r *= 1e15) {
         const struct pair pair = {.n = 1, .var = {{1}, {r}}};
-        struct nvdp_exact *exact = open(ctx, &pair, 0, 1, 1);
+        struct nvdp_exact *exact = open(&pair, 0, 1, 1);
         struct nvdp_exact_point point;
         for (double root = 1e-3; root < 3; root *= 2) {
             const double t = root * sqrt(r), epsilon = log(r) / 2 - t * t * (1 - 1 / r) / 2;
             const double fpr = erf(root * M_SQRT1_2);
-            agrees(at(ctx, exact, epsilon).fpr, fpr, 1e-11, "%g %g", r, root);
+            agrees(at(exact, epsilon).fpr, fpr, 1e-11, "%g %g", r, root);
             ok(nvdp_exact_trade_off(ctx, exact, fpr, &point));
             /* the search ends at 1e-13 of epsilon */
             agrees(point.fpr, fpr, 1e-11, "%g %g", r, root);
@@ -459,12 +445,11 @@ Test(exact, variances_that_are_far_smaller) {
  *
  *   delta  =  P(|x| > z sqrt(r)),   eps  =  L(z sqrt(r))  =  (z^2 (r-1) - log r)/2. */
 Test(exact, far_larger_variances_in_a_report) {
-    struct nvdp_context *ctx = support_context();
     for (double logvar = 38; logvar < 600; logvar *= 1.3) {
         struct nvdp_posteriors *set = made_two_texts(ctx, 1, 2, 1, false);
         set->logvar[0] = fmin(logvar, 299);
         set->logvar[1] = set->logvar[0] - logvar;
-        struct nvdp_privacy_report report = measured(ctx, set, "exact true delta 1e-5");
+        struct nvdp_privacy_report report = measured(set, "exact true delta 1e-5");
         const double z = 4.4171734134690221, r = exp(logvar); /* mpmath */
         agrees(report.exact->worst.epsilon, (z * z * (r - 1) - logvar) / 2, 1e-11, "%g", logvar);
     }
@@ -474,14 +459,13 @@ Test(exact, far_larger_variances_in_a_report) {
  * in rounding, its best test at false positives .01 has true positives .01 + mu phi(z), z the
  * normal quantile. 1e-10: as above. */
 Test(exact, pairs_that_are_very_near) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_exact_point point;
     double value = 0;
     for (double mu = 1e-7; mu > 1e-140; mu *= mu > 1e-18 ? 0.3 : 1e-20) {
         const struct pair pair = {.n = 1, .mu = {{mu}, {0}}, .var = {{1}, {1}}};
-        struct nvdp_exact *exact = open(ctx, &pair, 0, 1, 1);
+        struct nvdp_exact *exact = open(&pair, 0, 1, 1);
         for (double z = -3; z < 6; z += 0.5) {
-            const double got = at(ctx, exact, z * mu).delta, want = nvdp_gdp_delta(mu, z * mu);
+            const double got = at(exact, z * mu).delta, want = nvdp_gdp_delta(mu, z * mu);
             agrees(got, want, 1e-10, "%g %g", mu, z);
         }
         ok(nvdp_exact_epsilon(ctx, exact, mu * 1e-3, &value));
@@ -489,8 +473,8 @@ Test(exact, pairs_that_are_very_near) {
         ok(nvdp_exact_trade_off(ctx, exact, 0.01, &point));
         agrees(point.fpr, 0.01, 1e-10, "%g", mu);
         near(point.tpr, 0.01, 0.03 * mu + 1e-12, "%g", mu);
-        cr_expect_eq(at(ctx, exact, 1).delta, 0);
-        near(at(ctx, exact, -1).delta, -expm1(-1), 1e-12);
+        cr_expect_eq(at(exact, 1).delta, 0);
+        near(at(exact, -1).delta, -expm1(-1), 1e-12);
     }
     /* Variances that differ by a unit in the last place, y = 2^-52: L = y (x^2 - 1)/2 to a
      * relative y, and
@@ -499,9 +483,9 @@ Test(exact, pairs_that_are_very_near) {
     const double ulp = 0x1p-52, want = ulp * exp(-0.5) / sqrt(2 * M_PI);
     for (int side = 0; side < 2; side++) {
         const struct pair pair = {.n = 1, .var = {{1 + ulp}, {1}}};
-        struct nvdp_exact *exact = open(ctx, &pair, side, 1, 1);
-        agrees(at(ctx, exact, 0).delta, want, 1e-10);
-        cr_expect_eq(at(ctx, exact, 1).delta, 0);
+        struct nvdp_exact *exact = open(&pair, side, 1, 1);
+        agrees(at(exact, 0).delta, want, 1e-10);
+        cr_expect_eq(at(exact, 1).delta, 0);
         ok(nvdp_exact_trade_off(ctx, exact, 0.01, &point));
         agrees(point.fpr, 0.01, 1e-10);
     }
@@ -510,7 +494,6 @@ Test(exact, pairs_that_are_very_near) {
 /* For epsilon beyond 740, Q(L > eps) is below the smallest double: it is found from its
  * logarithm, and epsilon still reaches the requested delta. */
 Test(exact, epsilons_where_false_positives_underflow) {
-    struct nvdp_context *ctx = support_context();
     static const double deltas[] = {1e-3, 1e-5, 1e-8, 1e-12, 1e-100};
     const struct pair pair = {
         .n = 3,
@@ -521,11 +504,11 @@ Test(exact, epsilons_where_false_positives_underflow) {
         .alpha = {{0.43819950097687776, 0.4898195681830856, 2.2735692293580256},
                   {0.6669635764912012, 0.3995326785576161, 0.37705571703158425}}};
     for (int side = 0; side < 2; side++) {
-        struct nvdp_exact *exact = open(ctx, &pair, side, 1, 1);
+        struct nvdp_exact *exact = open(&pair, side, 1, 1);
         for (size_t i = 0; i < sizeof deltas / sizeof *deltas; i++) {
             double epsilon = 0, mu = 0;
             ok(nvdp_exact_epsilon(ctx, exact, deltas[i], &epsilon));
-            agrees(at(ctx, exact, epsilon).delta, deltas[i], 1e-9);
+            agrees(at(exact, epsilon).delta, deltas[i], 1e-9);
             ok(nvdp_exact_gdp(ctx, exact, deltas[i], &mu));
         }
     }
@@ -534,7 +517,6 @@ Test(exact, epsilons_where_false_positives_underflow) {
 /* Points along shared paths equal those along paths of their own. The epsilons come in descending order, reach past
  * every loss and past the end of the losses below, and need both sides of 0. */
 Test(exact, curve) {
-    struct nvdp_context *ctx = support_context();
     enum { COUNT = 300 };
     static double epsilon[COUNT];
     static struct nvdp_exact_point curve[COUNT];
@@ -555,12 +537,12 @@ Test(exact, curve) {
                                  {.n = 1, .var = {{1}, {4}}},  /* no loss is above log 2 */
                                  {.n = 1, .var = {{1}, {1}}}};
     for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
-        struct nvdp_exact *exact = open(ctx, &pairs[k], 0, 1, 1);
+        struct nvdp_exact *exact = open(&pairs[k], 0, 1, 1);
         for (size_t i = 0; i < COUNT; i++)
             epsilon[i] = 30 - 40. * (double)i / COUNT;
         ok(nvdp_exact_curve(ctx, exact, COUNT, epsilon, curve));
         for (size_t i = 0; i < COUNT; i++) {
-            const struct nvdp_exact_point want = at(ctx, exact, epsilon[i]);
+            const struct nvdp_exact_point want = at(exact, epsilon[i]);
             cr_expect_eq(curve[i].epsilon, epsilon[i]);
             near(curve[i].delta, want.delta, 1e-11 * want.delta);
             near(curve[i].rest, want.rest, 1e-11 * want.rest);
@@ -575,14 +557,13 @@ Test(exact, curve) {
 }
 
 Test(exact, edges) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_exact_point point;
     const struct pair same = {.n = 1, .m = 2, .var = {{2}, {2}}, .alpha = {{1, 2}, {1, 2}}};
     double value = 1;
-    struct nvdp_exact *exact = open(ctx, &same, 0, 1, 1); /* the two distributions are equal */
-    cr_expect_eq(at(ctx, exact, 0).delta, 0);
-    near(at(ctx, exact, -1).delta, -expm1(-1), 1e-15);
-    near(at(ctx, exact, -7e-16).delta, 7e-16, 1e-25);
+    struct nvdp_exact *exact = open(&same, 0, 1, 1); /* the two distributions are equal */
+    cr_expect_eq(at(exact, 0).delta, 0);
+    near(at(exact, -1).delta, -expm1(-1), 1e-15);
+    near(at(exact, -7e-16).delta, 7e-16, 1e-25);
     ok(nvdp_exact_epsilon(ctx, exact, 1e-5, &value));
     cr_expect_eq(value, 0);
     ok(nvdp_exact_trade_off(ctx, exact, .3, &point));
@@ -592,10 +573,10 @@ Test(exact, edges) {
     cr_expect_eq(nvdp_exact_trade_off(ctx, exact, 1, &point), NVDP_ERR_ARGUMENT);
     /* N(0, 1) against N(0, 4): no loss is above log 2 */
     const struct pair narrow = {.n = 1, .var = {{1}, {4}}};
-    exact = open(ctx, &narrow, 0, 1, 1);
+    exact = open(&narrow, 0, 1, 1);
     cr_expect(isinf(nvdp_exact_moment_limit(exact)));
-    cr_expect_gt(at(ctx, exact, .69).delta, 0);
-    cr_expect_eq(at(ctx, exact, .7).delta, 0);
+    cr_expect_gt(at(exact, .69).delta, 0);
+    cr_expect_eq(at(exact, .7).delta, 0);
     struct pair wrong = same;
     wrong.var[1][0] = 0;
     fails(nvdp_exact_create(ctx, 1, wrong.mu[0], wrong.var[0], wrong.mu[1], wrong.var[1], 1, 0,

@@ -7,6 +7,8 @@
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
 
+#include "test_context.h"
+
 /* Two equal pseudo-counts a against two equal ones b: L = beta + v log(x (1-x)), v = a - b, x ~
  * Beta(a, a), so that L > eps is an interval about 1/2, or the complement of one. */
 static struct nvdp_exact_point of_equal_weights(double a, double b, double epsilon) {
@@ -30,7 +32,6 @@ static struct nvdp_exact_point of_equal_weights(double a, double b, double epsil
 Test(exact_bound, nearly_equal_weights_have_a_closed_form) {
     static const double pairs[][2] = {{100, 101}, {101, 100}, {102, 100}, {100, 103},
                                       {103, 100}, {10, 10.5}, {.5, .501}, {3000, 3001}};
-    struct nvdp_context *ctx = support_context();
     for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
         const double p[] = {pairs[k][0], pairs[k][0]}, q[] = {pairs[k][1], pairs[k][1]};
         nvdp__autoptr(nvdp_exact_free) struct nvdp_exact *exact = NULL;
@@ -47,7 +48,7 @@ Test(exact_bound, nearly_equal_weights_have_a_closed_form) {
 }
 
 /* Makes texts of three tokens in one dimension, at the prior. */
-static struct nvdp_posteriors *made_set(struct nvdp_context *ctx, size_t texts) {
+static struct nvdp_posteriors *made_set(size_t texts) {
     struct nvdp_posteriors *set = NULL;
     ok(nvdp_posteriors_create(ctx, texts, 3 * texts, 1, true, &set));
     for (size_t i = 0; i <= texts; i++)
@@ -60,8 +61,7 @@ static struct nvdp_posteriors *made_set(struct nvdp_context *ctx, size_t texts) 
     return support_keep(set);
 }
 
-static struct nvdp_privacy_report measured(struct nvdp_context *ctx,
-                                           const struct nvdp_posteriors *set) {
+static struct nvdp_privacy_report measured(const struct nvdp_posteriors *set) {
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     const struct nvdp_config *config =
         support_config(ctx, "privacy", "exact", "true", "pair", "0,1", NULL);
@@ -72,11 +72,10 @@ static struct nvdp_privacy_report measured(struct nvdp_context *ctx,
 
 /* Four million draws of the worst pair's loss put its epsilon at .275. */
 Test(exact_bound, a_report_of_nearly_equal_weights) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = made_set(ctx, 4);
+    struct nvdp_posteriors *set = made_set(4);
     for (size_t r = 0; r < 12; r++)
         set->alpha[r] = 100 + (double)(r / 3);
-    struct nvdp_privacy_report report = measured(ctx, set);
+    struct nvdp_privacy_report report = measured(set);
     near(report.exact->worst.epsilon, 0.276399068613, 1e-10);
     cr_expect_eq(report.exact->bounds.evaluated + report.exact->bounds.drawn, 0);
     cr_expect_eq(report.exact->bounds.worst, 0);
@@ -93,19 +92,18 @@ static const char *printed(const struct nvdp_privacy_report *from) {
  * With others no double holds the integral, and a bound replaces it, labeled, and not far from
  * D_1 and a few standard deviations of the loss. */
 Test(exact_bound, a_pair_that_is_too_far_apart_is_bounded) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = made_set(ctx, 3);
+    struct nvdp_posteriors *set = made_set(3);
     for (size_t r = 0; r < 9; r++)
         set->logvar[r] = -40;
     set->mu[0] = 1e8;
-    struct nvdp_privacy_report report = measured(ctx, set);
+    struct nvdp_privacy_report report = measured(set);
     const double mu = 1e8 * exp(20);
     agrees(report.exact->worst.epsilon, mu * mu / 2, 1e-14);
     cr_expect_eq(report.exact->bounds.worst, 0);
     support_lacks(printed(&report), "at most");
 
     set->logvar[1] = -39;
-    report = measured(ctx, set);
+    report = measured(set);
     agrees(report.exact->worst.epsilon, mu * mu / 2, 1e-12);
     cr_expect_geq(report.exact->worst.epsilon, mu * mu / 2);
     cr_expect_neq(report.exact->bounds.worst & NVDP_EXACT_EPSILON, 0);
@@ -124,7 +122,6 @@ Test(exact_bound, a_pair_that_is_too_far_apart_is_bounded) {
  * adds. */
 Test(exact_bound, the_bound_of_a_wide_loss_is_one) {
     static const double mu[2][1] = {{0}, {72}}, var[2][1] = {{2.9e11}, {4.6e-5}};
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp_exact_free) struct nvdp_exact *exact = NULL;
     double epsilon = 0;
     ok(nvdp_exact_create(ctx, 1, mu[0], var[0], mu[1], var[1], 1, 0, NULL, NULL, 1, &exact));
@@ -139,7 +136,6 @@ Test(exact_bound, orders_near_1_reach_the_end_of_the_strip) {
                                .0012500182640545693},
                         q[] = {.0033830926542829905, .014812538653966898, 21560.400571816495,
                                .0011952630788001929};
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp_exact_free) struct nvdp_exact *exact = NULL;
     double epsilon = 0, last = 1000;
     bool is_bound;
@@ -197,7 +193,7 @@ static struct pair extreme(struct nvdp__stream *stream, double logs, double far,
     return made;
 }
 
-static struct nvdp_exact *opened(struct nvdp_context *ctx, const struct pair *pair, int p) {
+static struct nvdp_exact *opened(const struct pair *pair, int p) {
     struct nvdp_exact *made = NULL;
     const int q = 1 - p;
     ok(nvdp_exact_create(ctx, pair->n, pair->mu[p], pair->var[p], pair->mu[q], pair->var[q], 1,
@@ -314,12 +310,11 @@ Test(exact_bound, nasty_pairs_have_numbers_that_hold) {
     const size_t pairs = support_repeats("NVDP_TRIES", 12);
     size_t compared = 0;
     gsl_set_error_handler_off();
-    struct nvdp_context *ctx = support_context();
     struct nvdp__stream stream = support_stream(7, 0);
     for (size_t k = 0; k < pairs; k++) {
         const struct pair pair = extreme(&stream, 40, 18, 7, 14);
         for (int p = 0; p < 2; p++) {
-            struct nvdp_exact *exact = opened(ctx, &pair, p);
+            struct nvdp_exact *exact = opened(&pair, p);
             has_numbers(exact);
             is_at_least(&pair, p, exact, &stream);
             compared += is_above_its_marginals(&pair, p, exact);
@@ -331,12 +326,11 @@ Test(exact_bound, nasty_pairs_have_numbers_that_hold) {
 /* Pairs as far apart as posteriors may be have numbers. */
 Test(exact_bound, the_farthest_pairs_have_numbers) {
     const size_t pairs = support_repeats("NVDP_TRIES", 6);
-    struct nvdp_context *ctx = support_context();
     struct nvdp__stream stream = support_stream(8, 0);
     for (size_t k = 0; k < pairs; k++) {
         const struct pair pair = extreme(&stream, 300, 300, 230, 230);
         for (int p = 0; p < 2; p++) {
-            struct nvdp_exact *exact = opened(ctx, &pair, p);
+            struct nvdp_exact *exact = opened(&pair, p);
             has_numbers(exact);
         }
     }

@@ -6,6 +6,8 @@
 #include <nvdp/guess.h>
 #include <nvdp/rdp.h>
 
+#include "test_context.h"
+
 /* Opens a separate stream for every seed. */
 static struct nvdp__stream draws_of(uint64_t seed) {
     const struct nvdp__noise noise = {.seed = seed};
@@ -246,7 +248,6 @@ Test(guess, information) {
  * the bound, and the bound is not vacuous. */
 Test(guess, measured_texts) {
     enum { TEXTS = 40, DIM = 3 };
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
     nvdp__autoresult struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     const struct nvdp_config *config =

@@ -2,6 +2,8 @@
 #include "made_posteriors.h"
 #include "rdp/pairs.h"
 
+#include "test_context.h"
+
 static const struct made_texts ordinary = {
     70, 4, 3, 0.15, .with_alpha = true, .policy = NVDP_LENGTH_HIDDEN};
 /* Some pairs are infinite at small orders. */
@@ -9,7 +11,7 @@ static const struct made_texts wild = {
     40, 3, 3, 0.6, .with_alpha = true, .policy = NVDP_LENGTH_HIDDEN};
 
 /* Computes every text's cost at a moment by the plain divergences. */
-static struct nvdp_bdp_cost plain_cost(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+static struct nvdp_bdp_cost plain_cost(const struct nvdp_posteriors *set,
                                        const struct nvdp__bdp_options *bdp, double moment,
                                        size_t i) {
     double d[128];
@@ -24,7 +26,7 @@ static struct nvdp_bdp_cost plain_cost(struct nvdp_context *ctx, const struct nv
     return cost;
 }
 
-static void check_column(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+static void check_column(const struct nvdp_posteriors *set,
                          const struct nvdp__privacy_options *config, size_t count,
                          const double *moments, const struct nvdp_bdp_column *got) {
     double tolerance = config->pairs.arithmetic == NVDP_PAIRS_EXACT ? 1e-12 : 1e-6;
@@ -33,7 +35,7 @@ static void check_column(struct nvdp_context *ctx, const struct nvdp_posteriors 
     for (size_t i = 0; i < set->texts; i++) {
         double smallest = INFINITY;
         for (size_t k = 0; k < count; k++)
-            smallest = fmin(smallest, plain_cost(ctx, set, &config->bdp, moments[k], i).epsilon);
+            smallest = fmin(smallest, plain_cost(set, &config->bdp, moments[k], i).epsilon);
         if (smallest > worst) {
             worst = smallest;
             worst_text = i;
@@ -88,7 +90,6 @@ enum { MOMENTS = sizeof moments / sizeof *moments };
 /* Settling texts early gives the same numbers as all orders of all pairs. */
 static void compare_in(const struct made_texts *made, size_t count,
                        enum nvdp_pairs_arithmetic arithmetic) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, made);
     struct nvdp__privacy_options config = nvdp__privacy_defaults();
     nvdp__autoresult struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
@@ -102,8 +103,8 @@ static void compare_in(const struct made_texts *made, size_t count,
     nvdp__autofree double *matrix = calloc(made->texts * made->texts, sizeof *matrix),
                           *again = calloc(made->texts * made->texts, sizeof *again);
     ok(nvdp__privacy_measure(ctx, set, &config, matrix, &report));
-    check_column(ctx, set, &config, count, moments, report.bdp.best);
-    check_column(ctx, set, &config, 1, &config.bdp.published_moment, report.bdp.published);
+    check_column(set, &config, count, moments, report.bdp.best);
+    check_column(set, &config, 1, &config.bdp.published_moment, report.bdp.published);
     check_epsilon(set, &config, count, moments, report.epsilon);
     struct nvdp_pairs_summary alone = NVDP_RESULT(struct nvdp_pairs_summary);
     ok(nvdp__renyi_pairs(ctx, set, &config, again, &alone));
@@ -160,7 +161,6 @@ Test(measure, nearly_equal_texts_reach_the_floor) {
 
 static struct nvdp_privacy_report measure(const struct made_texts *made,
                                           enum nvdp_adjacency adjacency) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, made);
     struct nvdp__privacy_options config = nvdp__privacy_defaults();
     config.pairs.adjacency = adjacency;
@@ -199,7 +199,6 @@ Test(measure, one_neighbor_is_no_population) {
 
 Test(report, json) {
     struct nvdp_privacy_report report = measure(&wild, NVDP_ADJACENT_ALL);
-    struct nvdp_context *ctx = support_context();
     const json_t *root = support_result_json(ctx, &report, NULL);
     support_has(root, "{'order': 1.1, 'arithmetic': 'fast', 'n': 40, 'pairs': 1560}");
     cr_assert_gt(report.pairs->infinite, 0);
@@ -276,7 +275,6 @@ Test(report, print) {
 }
 
 Test(measure, arguments) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
     nvdp__autoresult struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     for (int wrong = 0; wrong < 4; wrong++) {
@@ -292,7 +290,6 @@ Test(measure, arguments) {
 
 /* Every allocation fails in turn: an error each time, nothing leaked, results untouched. */
 Test(measure, out_of_memory) {
-    struct nvdp_context *ctx = support_context();
     struct made_texts made = ordinary;
     made.texts = 5;
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
@@ -313,7 +310,6 @@ Test(measure, out_of_memory) {
 /* A program compiled when results had fewer members still works; one that does not set its
  * result's size gets an error. */
 Test(measure, results_of_other_sizes) {
-    struct nvdp_context *ctx = support_context();
     struct made_texts made = {5, 2, 2, 0.1, .policy = NVDP_LENGTH_HIDDEN};
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     struct nvdp__privacy_options config = nvdp__privacy_defaults();

@@ -2,8 +2,10 @@
 #include "made_posteriors.h"
 #include "rdp/pairs.h"
 
+#include "test_context.h"
+
 /* Returns the matrix of all pairs. */
-static double *matrix_of(struct nvdp_context *ctx, const struct nvdp_posteriors *set, double order,
+static double *matrix_of(const struct nvdp_posteriors *set, double order,
                          enum nvdp_pairs_arithmetic arithmetic, struct nvdp_pairs_summary *out) {
     struct nvdp__privacy_options config = nvdp__privacy_defaults();
     config.pairs.order = order;
@@ -15,12 +17,12 @@ static double *matrix_of(struct nvdp_context *ctx, const struct nvdp_posteriors 
 }
 
 /* Checks the worst relative error, the same infinities, and the largest value to 1e-12 in both. */
-static void compare(struct nvdp_context *ctx, const struct made_texts *made, double order) {
+static void compare(const struct made_texts *made, double order) {
     struct nvdp_posteriors *set = made_posteriors(ctx, made);
     struct nvdp_pairs_summary exact = NVDP_RESULT(struct nvdp_pairs_summary),
                               fast = NVDP_RESULT(struct nvdp_pairs_summary);
-    double *matrix[2] = {matrix_of(ctx, set, order, NVDP_PAIRS_EXACT, &exact),
-                         matrix_of(ctx, set, order, NVDP_PAIRS_FAST, &fast)};
+    double *matrix[2] = {matrix_of(set, order, NVDP_PAIRS_EXACT, &exact),
+                         matrix_of(set, order, NVDP_PAIRS_FAST, &fast)};
     double worst[2] = {0, 0};
     double largest = 0;
     for (size_t i = 0; i < set->texts; i++) {
@@ -48,7 +50,6 @@ static void compare(struct nvdp_context *ctx, const struct made_texts *made, dou
 
 /* Every form in its domain: from nearly equal texts to mostly infinite pairs. */
 Test(pairs, agree_with_the_plain_form) {
-    struct nvdp_context *ctx = support_context();
     static const double orders[] = {0.01, 0.5, 0.999, 1, 1.0001, 1.1, 2, 20, 1e6, INFINITY};
     static const double spreads[] = {1e-7, 1e-4, 0.01, 0.1, 0.3, 1};
     static const size_t dims[] = {1, 3, 16, 100, 700};
@@ -60,7 +61,7 @@ Test(pairs, agree_with_the_plain_form) {
                 made.with_alpha = (s + d) % 3 != 0;
                 made.kappa = 1 + (int)(d % 2);
                 made.policy = (s + d) % 2 ? NVDP_LENGTH_HIDDEN : NVDP_LENGTH_PUBLIC;
-                compare(ctx, &made, orders[o]);
+                compare(&made, orders[o]);
             }
         }
     }
@@ -68,19 +69,17 @@ Test(pairs, agree_with_the_plain_form) {
 
 /* More texts than a tile has, rows wider than a block, and an incomplete last block. */
 Test(pairs, tiles_and_pieces) {
-    struct nvdp_context *ctx = support_context();
     struct made_texts made = {
         67, 3, 2 * NVDP__CHUNK + 5, 0.1, .with_alpha = true, .policy = NVDP_LENGTH_HIDDEN};
-    compare(ctx, &made, 1.1);
+    compare(&made, 1.1);
     made.dim = 90;
     made.longest = 20;
-    compare(ctx, &made, 1);
+    compare(&made, 1);
 }
 
 /* Large pseudo-counts that nearly cancel: only the stable Dirichlet form keeps the digits, in
  * either arithmetic. */
 Test(pairs, large_pseudo_counts) {
-    struct nvdp_context *ctx = support_context();
     struct made_texts made = {9, 20, 1, 1e-3, .with_alpha = true, .policy = NVDP_LENGTH_HIDDEN};
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     for (size_t r = 0; r < set->offset[9]; r++)
@@ -90,8 +89,8 @@ Test(pairs, large_pseudo_counts) {
     for (int o = 0; o < 8; o++) {
         bool exact = o % 2 == 0;
         struct nvdp_pairs_summary summary = NVDP_RESULT(struct nvdp_pairs_summary);
-        double *matrix = matrix_of(ctx, set, orders[o / 2],
-                                   exact ? NVDP_PAIRS_EXACT : NVDP_PAIRS_FAST, &summary);
+        double *matrix =
+            matrix_of(set, orders[o / 2], exact ? NVDP_PAIRS_EXACT : NVDP_PAIRS_FAST, &summary);
         for (size_t k = 0; k < 81; k++) {
             double want = nvdp_renyi_texts(orders[o / 2], set, k / 9, k % 9);
             agrees(matrix[k], want, exact ? 1e-12 : 1e-6);
@@ -106,10 +105,9 @@ Test(pairs, any_number_of_threads_gives_the_same_bits) {
                                             NVDP_RESULT(struct nvdp_pairs_summary)};
     double *matrix[3];
     for (int k = 0; k < 3; k++) {
-        struct nvdp_context *ctx = support_context();
         ok(nvdp_context_set_threads(ctx, (int[]){1, 2, 5}[k]));
         struct nvdp_posteriors *set = made_posteriors(ctx, &made);
-        matrix[k] = matrix_of(ctx, set, 1.3, NVDP_PAIRS_FAST, &summary[k]);
+        matrix[k] = matrix_of(set, 1.3, NVDP_PAIRS_FAST, &summary[k]);
         cr_expect_eq(memcmp(matrix[k], matrix[0], 43 * 43 * sizeof(double)), 0);
         cr_expect_eq(summary[k].sum.mean, summary[0].sum.mean);
     }
@@ -118,12 +116,11 @@ Test(pairs, any_number_of_threads_gives_the_same_bits) {
 /* Infinite pairs are counted, rank above all others in the quantiles, and make max and mean
  * infinite. */
 Test(pairs, summary_keeps_infinities) {
-    struct nvdp_context *ctx = support_context();
     struct made_texts made = {
         30, 3, 4, 0.45, .with_alpha = true, .policy = NVDP_LENGTH_HIDDEN, .kappa = 2};
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     struct nvdp_pairs_summary s = NVDP_RESULT(struct nvdp_pairs_summary);
-    double *matrix = matrix_of(ctx, set, 1.5, NVDP_PAIRS_FAST, &s);
+    double *matrix = matrix_of(set, 1.5, NVDP_PAIRS_FAST, &s);
     double sorted[30 * 29];
     size_t n = 0, infinite = 0;
     double sum = 0, max = 0;
@@ -159,14 +156,13 @@ Test(pairs, summary_keeps_infinities) {
 }
 
 Test(pairs, all_infinite) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
     ok(nvdp_posteriors_create(ctx, 3, 6, 1, false, &set));
     set->offset[1] = 1;
     set->offset[2] = 3;
     set->offset[3] = 6;
     struct nvdp_pairs_summary s = NVDP_RESULT(struct nvdp_pairs_summary);
-    matrix_of(ctx, set, 1.1, NVDP_PAIRS_FAST, &s);
+    matrix_of(set, 1.1, NVDP_PAIRS_FAST, &s);
     cr_expect_eq(s.infinite, 6);
     cr_expect_eq(s.sum.quantile[0], INFINITY);
     cr_expect(isnan(s.sum.max_finite));
@@ -178,7 +174,6 @@ Test(pairs, all_infinite) {
 }
 
 Test(pairs, same_length_only) {
-    struct nvdp_context *ctx = support_context();
     struct made_texts made = {20, 3, 2, 0.1, .with_alpha = true, .policy = NVDP_LENGTH_PUBLIC};
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     double matrix[400];
@@ -231,7 +226,6 @@ static void count(const struct nvdp_progress *progress, void *user) {
 }
 
 Test(pairs, progress_and_cancel) {
-    struct nvdp_context *ctx = support_context();
     struct made_texts made = {200, 1, 1, 0.1, .with_alpha = true, .policy = NVDP_LENGTH_HIDDEN};
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     struct nvdp__privacy_options config = nvdp__privacy_defaults();
@@ -247,7 +241,6 @@ Test(pairs, progress_and_cancel) {
 }
 
 Test(pairs, arguments) {
-    struct nvdp_context *ctx = support_context();
     struct made_texts made = {3, 2, 2, 0.1, .with_alpha = true, .policy = NVDP_LENGTH_HIDDEN};
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     struct nvdp_pairs_summary s = NVDP_RESULT(struct nvdp_pairs_summary);
@@ -275,7 +268,6 @@ Test(pairs, arguments) {
 /* Options by name take the values set, otherwise the defaults; options of other commands are
  * refused. */
 Test(pairs, options_by_name) {
-    struct nvdp_context *ctx = support_context();
     struct made_texts made = {9, 2, 2, 0.1, .with_alpha = true, .policy = NVDP_LENGTH_HIDDEN};
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     struct nvdp__privacy_options plain = nvdp__privacy_defaults();

@@ -3,6 +3,8 @@
 #include "rdp/pairs.h"
 #include "support.h"
 
+#include "test_context.h"
+
 static void expect_string(struct nvdp__h5 *file, const char *name, const char *expected) {
     nvdp__autofree char *found = NULL;
     cr_assert_eq(nvdp__h5_get_string(file, name, &found), NVDP_OK, "%s", name);
@@ -10,7 +12,6 @@ static void expect_string(struct nvdp__h5 *file, const char *name, const char *e
 }
 
 Test(pairs_file, rows_are_p_columns_are_q) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("pairs.h5");
     const double written[4] = {0, 1.25, INFINITY, 0};
     double found[4] = {0};

@@ -1,8 +1,10 @@
 /* The summary of posteriors, computed by hand. */
 #include "made_posteriors.h"
 
+#include "test_context.h"
+
 /* Two texts of width 2: tokens with pseudo-counts {3, 4} and {0.5}, hidden length 3. */
-static struct nvdp_posteriors *two_texts(struct nvdp_context *ctx, bool with_alpha) {
+static struct nvdp_posteriors *two_texts(bool with_alpha) {
     struct nvdp_posteriors *set = made_two_texts(ctx, 2, 3, 2, with_alpha);
     memcpy(set->mu, (double[]){1, -2, 3, 0, -6, 0}, 6 * sizeof(double));
     for (int k = 0; k < 6; k++)
@@ -17,7 +19,6 @@ static struct nvdp_posteriors *two_texts(struct nvdp_context *ctx, bool with_alp
 }
 
 static struct nvdp_posterior_summary summarize(struct nvdp_posteriors *set) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_posterior_summary summary = NVDP_RESULT(struct nvdp_posterior_summary);
     ok(nvdp_posteriors_summarize(ctx, set, &summary));
     return summary;
@@ -32,8 +33,7 @@ static double hill(int n, const double *p) {
 
 /* Text 1 has the weights 1, 3, 4, 2 of 10; text 2 has 1, .5, 2, 2 of 5.5. */
 Test(posterior_summary, by_hand) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = two_texts(ctx, true);
+    struct nvdp_posteriors *set = two_texts(true);
     struct nvdp_posterior_summary got = summarize(set);
     double first = hill(4, (double[]){.1, .3, .4, .2});
     double second = hill(4, (double[]){1 / 5.5, .5 / 5.5, 2 / 5.5, 2 / 5.5});
@@ -57,8 +57,7 @@ Test(posterior_summary, by_hand) {
 /* With kappa equal vectors per component there are kappa times as many; public length: no
  * padding. */
 Test(posterior_summary, kappa_and_public_length) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = two_texts(ctx, true);
+    struct nvdp_posteriors *set = two_texts(true);
     set->kappa = 3;
     set->policy = NVDP_LENGTH_PUBLIC;
     set->alpha[0] = set->alpha[1] = set->alpha[2] = 1;
@@ -68,8 +67,7 @@ Test(posterior_summary, kappa_and_public_length) {
 }
 
 Test(posterior_summary, edges_of_the_histogram) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = two_texts(ctx, true);
+    struct nvdp_posteriors *set = two_texts(true);
     memcpy(set->alpha, (double[]){1e-9, 1e-8, 1e4}, 3 * sizeof(double));
     struct nvdp_posterior_summary got = summarize(set);
     cr_expect_eq(got.alpha_below, 1);
@@ -78,8 +76,7 @@ Test(posterior_summary, edges_of_the_histogram) {
 }
 
 Test(posterior_summary, gaussian_mechanisms_have_no_weights) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = two_texts(ctx, false);
+    struct nvdp_posteriors *set = two_texts(false);
     struct nvdp_posterior_summary got = summarize(set);
     cr_expect(!got.weighted);
     cr_expect(isnan(got.vectors.mean));
@@ -87,8 +84,8 @@ Test(posterior_summary, gaussian_mechanisms_have_no_weights) {
     agrees(got.mean_sigma, 2, 1e-14);
 }
 
-static json_t *measured(struct nvdp_context *ctx, bool with_alpha) {
-    struct nvdp_posteriors *set = two_texts(ctx, with_alpha);
+static json_t *measured(bool with_alpha) {
+    struct nvdp_posteriors *set = two_texts(with_alpha);
     nvdp__autoresult struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     if (!with_alpha) snprintf(set->method, sizeof set->method, "vtdp");
     ok(nvdp_privacy_measure(ctx, set, NULL, NULL, &report));
@@ -96,15 +93,14 @@ static json_t *measured(struct nvdp_context *ctx, bool with_alpha) {
 }
 
 Test(posterior_summary, stands_in_the_report) {
-    struct nvdp_context *ctx = support_context();
-    json_t *root = measured(ctx, true);
+    json_t *root = measured(true);
     double first = hill(4, (double[]){.1, .3, .4, .2});
     double second = hill(4, (double[]){1 / 5.5, .5 / 5.5, 2 / 5.5, 2 / 5.5});
     near(number_at(root, "posterior/effective_vectors/mean"), (first + second) / 2, 1e-14);
     const json_t *counts = support_at(root, "posterior/log10_alpha/counts");
     cr_expect_eq(json_array_size(counts), NVDP_ALPHA_BINS);
     cr_expect_eq(integer_at(counts, "30"), 1);
-    root = measured(ctx, false);
+    root = measured(false);
     cr_expect(json_is_null(support_at(root, "posterior/effective_vectors")));
     cr_expect(json_is_null(support_at(root, "posterior/log10_alpha")));
 }

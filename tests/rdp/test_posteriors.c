@@ -1,16 +1,17 @@
 /* The checks of a set of posteriors. */
 #include "made_posteriors.h"
 
+#include "test_context.h"
+
 static const struct made_texts ordinary = {
     4, 3, 2, 0.1, .with_alpha = true, .policy = NVDP_LENGTH_HIDDEN};
 
-static void expect(struct nvdp_context *ctx, const struct nvdp_posteriors *set, const char *what) {
+static void expect(const struct nvdp_posteriors *set, const char *what) {
     fails(nvdp_posteriors_check(ctx, set, "F.h5"), NVDP_ERR_INPUT, what);
     cr_expect(strncmp(nvdp_context_error(ctx), "F.h5: ", 6) == 0);
 }
 
 Test(posteriors, check_names_what_is_wrong) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
     ok(nvdp_posteriors_check(ctx, set, ""));
     const struct {
@@ -29,30 +30,29 @@ Test(posteriors, check_names_what_is_wrong) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const double kept = *bad[i].at;
         *bad[i].at = bad[i].value;
-        expect(ctx, set, bad[i].words);
+        expect(set, bad[i].words);
         *bad[i].at = kept;
     }
     set->kappa = 0;
-    expect(ctx, set, "attribute kappa");
+    expect(set, "attribute kappa");
     set->kappa = 1;
     set->length = 0;
-    expect(ctx, set, "attribute length");
+    expect(set, "attribute length");
     set->length = 1;
-    expect(ctx, set, "expected at most 1 rows per text");
+    expect(set, "expected at most 1 rows per text");
     size_t last = set->offset[1];
     set->offset[1] = set->offset[2] + 1;
     set->length = 50;
-    expect(ctx, set, "dataset offset, row 2: expected at least");
+    expect(set, "dataset offset, row 2: expected at least");
     set->offset[1] = last;
     set->offset[0] = 1;
-    expect(ctx, set, "dataset offset, row 0: expected 0, found 1");
+    expect(set, "dataset offset, row 0: expected 0, found 1");
     set->offset[0] = 0;
     memset(set->method, 'x', sizeof set->method);
-    expect(ctx, set, "attribute method");
+    expect(set, "attribute method");
 }
 
 Test(posteriors, create) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = NULL;
     cr_expect_eq(nvdp_posteriors_create(ctx, 1, 1, 0, true, &set), NVDP_ERR_ARGUMENT);
     cr_expect_eq(nvdp_posteriors_create(ctx, 1, SIZE_MAX / 4, 8, true, &set), NVDP_ERR_MEMORY);

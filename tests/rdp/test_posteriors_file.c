@@ -4,8 +4,10 @@
 #include <nvdp/posteriors.h>
 #include <unistd.h>
 
+#include "test_context.h"
+
 /* Three texts of 2, 0 and 3 rows, width 2. */
-static struct nvdp_posteriors *sample(struct nvdp_context *ctx, bool with_alpha) {
+static struct nvdp_posteriors *sample(bool with_alpha) {
     struct nvdp_posteriors *set = NULL;
     ok(nvdp_posteriors_create(ctx, 3, 5, 2, with_alpha, &set));
     static const size_t offset[] = {0, 2, 2, 5};
@@ -46,7 +48,7 @@ static void expect_equal(const struct nvdp_posteriors *got, const struct nvdp_po
     cr_expect_eq(got->pad_alpha, want->pad_alpha);
 }
 
-static void round_trip(struct nvdp_context *ctx, const struct nvdp_posteriors *set) {
+static void round_trip(const struct nvdp_posteriors *set) {
     const char *path = support_scratch_path("round.h5");
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *back = NULL;
     ok(nvdp_posteriors_write(ctx, path, set));
@@ -55,22 +57,21 @@ static void round_trip(struct nvdp_context *ctx, const struct nvdp_posteriors *s
 }
 
 Test(posteriors_file, round_trip) {
-    struct nvdp_context *ctx = support_context();
     for (int with_alpha = 0; with_alpha < 2; with_alpha++) {
-        struct nvdp_posteriors *set = sample(ctx, with_alpha);
-        round_trip(ctx, set);
+        struct nvdp_posteriors *set = sample(with_alpha);
+        round_trip(set);
         set->id = calloc(3, sizeof(int64_t));
         set->id[2] = INT64_MIN;
-        round_trip(ctx, set);
+        round_trip(set);
         set->policy = NVDP_LENGTH_PUBLIC;
         set->length = 0;
         set->pad_alpha = 1;
-        round_trip(ctx, set);
+        round_trip(set);
     }
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *empty = NULL;
     ok(nvdp_posteriors_create(ctx, 0, 0, 2, true, &empty));
     snprintf(empty->method, sizeof empty->method, "nvdp");
-    round_trip(ctx, empty);
+    round_trip(empty);
 }
 
 static void note_type(const char *name, int rank, const size_t *shape, const char *type,
@@ -80,7 +81,7 @@ static void note_type(const char *name, int rank, const size_t *shape, const cha
     if (strcmp(name, "mu") == 0) snprintf(user, 8, "%s", type);
 }
 
-static void mu_type(struct nvdp_context *ctx, const char *path, char type[8]) {
+static void mu_type(const char *path, char type[8]) {
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     ok(nvdp__h5_open(ctx, path, "posteriors", 1, &file));
     ok(nvdp__h5_list(file, note_type, type));
@@ -88,29 +89,27 @@ static void mu_type(struct nvdp_context *ctx, const char *path, char type[8]) {
 
 /* Values that are floats are stored in half the space; others keep every bit. */
 Test(posteriors_file, width_follows_the_values) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = sample(ctx, true);
+    struct nvdp_posteriors *set = sample(true);
     const char *path = support_scratch_path("width.h5");
     char type[8] = "";
     ok(nvdp_posteriors_write(ctx, path, set));
-    mu_type(ctx, path, type);
+    mu_type(path, type);
     cr_expect_str_eq(type, "f64");
     for (int k = 0; k < 10; k++)
         set->mu[k] = (float)set->mu[k];
     ok(nvdp_posteriors_write(ctx, path, set));
-    mu_type(ctx, path, type);
+    mu_type(path, type);
     cr_expect_str_eq(type, "f32");
-    round_trip(ctx, set);
+    round_trip(set);
 }
 
 Test(posteriors_file, writing_checks_first) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = sample(ctx, true);
+    struct nvdp_posteriors *set = sample(true);
     const char *path = support_scratch_path("never.h5");
     set->alpha[0] = NAN;
     cr_expect_eq(nvdp_posteriors_write(ctx, path, set), NVDP_ERR_INPUT);
     cr_expect_neq(access(path, F_OK), 0);
-    set = sample(ctx, false);
+    set = sample(false);
     set->method[0] = '\0';
     cr_expect_eq(nvdp_posteriors_write(ctx, path, set), NVDP_ERR_ARGUMENT);
 }
@@ -118,15 +117,14 @@ Test(posteriors_file, writing_checks_first) {
 /* A sequence clip is kept, and its claim is checked where the file is read and where it is
  * written. */
 Test(posteriors_file, sequence_clip) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = sample(ctx, false);
+    struct nvdp_posteriors *set = sample(false);
     double square = 0;
     for (int k = 4; k < 10; k++)
         square += set->mu[k] * set->mu[k]; /* of the longest text */
     set->kappa = 1;
     memset(set->logvar, 0, 10 * sizeof *set->logvar);
     set->clip_sequence = sqrt(square);
-    round_trip(ctx, set);
+    round_trip(set);
     const struct {
         double clip_sequence, logvar;
         int kappa;
@@ -179,7 +177,7 @@ static struct faulty good(void) {
                            .alpha0 = 1};
 }
 
-static void write_faulty(struct nvdp_context *ctx, const char *path, const struct faulty *f) {
+static void write_faulty(const char *path, const struct faulty *f) {
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     double alpha[8] = {f->alpha0, 1, 1, 1, 1, 1, 1, 1};
     double mu[16] = {f->mu0};
@@ -201,10 +199,9 @@ static void write_faulty(struct nvdp_context *ctx, const char *path, const struc
 }
 
 static void refuse(const struct faulty *f, const char *what) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("faulty.h5");
     struct nvdp_posteriors *set = NULL;
-    write_faulty(ctx, path, f);
+    write_faulty(path, f);
     cr_expect_eq(nvdp_posteriors_read(ctx, path, &set), NVDP_ERR_INPUT, "%s", what);
     cr_expect_null(set);
     support_contains(nvdp_context_error(ctx), path);
@@ -260,12 +257,11 @@ Test(posteriors_file, faults_are_named) {
 }
 
 Test(posteriors_file, defaults) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("defaults.h5");
     struct faulty f = good();
     f.kappa = 0;
     f.policy = "public";
-    write_faulty(ctx, path, &f);
+    write_faulty(path, &f);
     struct nvdp_posteriors *set = NULL;
     ok(nvdp_posteriors_read(ctx, path, &set));
     cr_expect_eq(set->kappa, 1);
@@ -276,7 +272,7 @@ Test(posteriors_file, defaults) {
     f.no_alpha = true;
     f.policy = NULL;
     f.method = "vib-learned";
-    write_faulty(ctx, path, &f);
+    write_faulty(path, &f);
     ok(nvdp_posteriors_read(ctx, path, &set));
     cr_expect_null(set->alpha);
     cr_expect_eq(set->policy, NVDP_LENGTH_PUBLIC);
@@ -307,7 +303,6 @@ static const char script[] =
 Test(posteriors_file, written_by_h5py) {
     if (system("/usr/bin/python3 -c 'import h5py' >/dev/null 2>&1") != 0)
         cr_skip_test("h5py is not here");
-    struct nvdp_context *ctx = support_context();
     const char *program = support_scratch_path("write.py");
     const char *path = support_scratch_path("theirs.h5");
     support_write_text(program, script);
@@ -333,7 +328,6 @@ Test(posteriors_file, written_by_h5py) {
 
 /* The fuzz corpus also has valid files; without them it would reach only the first check. */
 Test(posteriors_file, corpus_has_good_files) {
-    struct nvdp_context *ctx = support_context();
     static const char *names[] = {"good", "gaussian", "no_texts"};
     for (int k = 0; k < 3; k++) {
         nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
@@ -344,8 +338,7 @@ Test(posteriors_file, corpus_has_good_files) {
 }
 
 Test(posteriors_file, out_of_memory) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = sample(ctx, true);
+    struct nvdp_posteriors *set = sample(true);
     set->id = calloc(3, sizeof(int64_t));
     const char *path = support_scratch_path("memory.h5");
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *back = NULL;

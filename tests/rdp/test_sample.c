@@ -2,6 +2,8 @@
 #include "made_posteriors.h"
 #include "rdp/pairs.h"
 
+#include "test_context.h"
+
 /* Sets one of a golden case's two texts: component 0 is the prior, the rest are tokens. */
 static void fill(struct nvdp_posteriors *set, size_t text, const json_t *alpha, const json_t *mu,
                  const json_t *sigma) {
@@ -19,7 +21,6 @@ static void fill(struct nvdp_posteriors *set, size_t text, const json_t *alpha, 
 }
 
 Test(sample, golden) {
-    struct nvdp_context *ctx = support_context();
     json_t *root = support_golden_json("renyi_nvdp.json");
     size_t index;
     json_t *item;
@@ -78,7 +79,6 @@ static double written_out(double order, const struct nvdp_posteriors *set, size_
 }
 
 Test(sample, hidden_length_is_padding_written_out) {
-    struct nvdp_context *ctx = support_context();
     static const double orders[] = {0.5, 1, 1.1, 1.5, INFINITY};
     for (int kappa = 1; kappa <= 3; kappa++) {
         for (int with_alpha = 0; with_alpha < 2; with_alpha++) {
@@ -105,7 +105,6 @@ Test(sample, hidden_length_is_padding_written_out) {
 }
 
 Test(sample, lengths_and_components) {
-    struct nvdp_context *ctx = support_context();
     struct made_texts made = {8, 4, 2, 0.1, .with_alpha = true, .policy = NVDP_LENGTH_PUBLIC};
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
     for (size_t i = 0; i < 8; i++) {
@@ -130,7 +129,6 @@ Test(sample, lengths_and_components) {
 
 /* For vib-fixed, the divergence is l |mu - mu'|^2 / (2 sigma^2). */
 Test(sample, one_row_of_equal_variance) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_two_texts(ctx, 1, 2, 2, false);
     set->mu[0] = 3;
     set->mu[1] = 4;
@@ -143,7 +141,6 @@ Test(sample, one_row_of_equal_variance) {
 /* Eq. 7 as printed swaps the variances: a narrow text against a wide one is finite, the reverse
  * is not. */
 Test(sample, direction) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_two_texts(ctx, 1, 2, 1, false);
     set->logvar[0] = log(0.25);
     cr_expect(isfinite(nvdp_renyi_texts(2, set, 0, 1)));

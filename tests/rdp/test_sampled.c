@@ -4,12 +4,13 @@
 #include "rdp/pairs.h"
 #include <gsl/gsl_cdf.h>
 
+#include "test_context.h"
+
 static const struct made_texts ordinary = {
     90, 4, 5, 0.15, .with_alpha = true, .policy = NVDP_LENGTH_HIDDEN};
 
 /* Summarizes all pairs with max_pairs 0, otherwise drawn ones. */
-static struct nvdp_pairs_summary summary_of(struct nvdp_context *ctx,
-                                            const struct nvdp_posteriors *set, size_t max_pairs,
+static struct nvdp_pairs_summary summary_of(const struct nvdp_posteriors *set, size_t max_pairs,
                                             uint64_t seed, enum nvdp_adjacency adjacency) {
     struct nvdp__privacy_options config = nvdp__privacy_defaults();
     struct nvdp_pairs_summary made = NVDP_RESULT(struct nvdp_pairs_summary);
@@ -40,14 +41,13 @@ static void same_largest(const struct nvdp_divergence_summary *got,
 /* 60 draws of 1,500 of 8,010 pairs. Each interval fails with at most 5 %: more than 10 failures
  * of 60 have probability 1e-4. The largest value is exact in every draw. */
 Test(sampled, intervals_cover) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
-    struct nvdp_pairs_summary all = summary_of(ctx, set, 0, 1, NVDP_ADJACENT_ALL);
+    struct nvdp_pairs_summary all = summary_of(set, 0, 1, NVDP_ADJACENT_ALL);
     cr_assert_eq(all.infinite, 0);
     cr_expect_eq(all.sample.drawn, 0);
     int missed_mean = 0, missed_bound = 0, missed[NVDP_PAIR_QUANTILES] = {0};
     for (uint64_t seed = 1; seed <= 60; seed++) {
-        struct nvdp_pairs_summary some = summary_of(ctx, set, 1500, seed, NVDP_ADJACENT_ALL);
+        struct nvdp_pairs_summary some = summary_of(set, 1500, seed, NVDP_ADJACENT_ALL);
         cr_expect_eq(some.pairs, all.pairs);
         cr_expect_eq(some.sample.drawn, 1500);
         cr_expect_eq(some.infinite, 0);
@@ -72,12 +72,11 @@ Test(sampled, intervals_cover) {
 
 /* The presence of infinite pairs is certain; their share is estimated. */
 Test(sampled, infinite_pairs) {
-    struct nvdp_context *ctx = support_context();
     struct made_texts made = ordinary;
     made.spread = 0.5;
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
-    struct nvdp_pairs_summary all = summary_of(ctx, set, 0, 1, NVDP_ADJACENT_ALL);
-    struct nvdp_pairs_summary some = summary_of(ctx, set, 2000, 1, NVDP_ADJACENT_ALL);
+    struct nvdp_pairs_summary all = summary_of(set, 0, 1, NVDP_ADJACENT_ALL);
+    struct nvdp_pairs_summary some = summary_of(set, 2000, 1, NVDP_ADJACENT_ALL);
     cr_assert(all.infinite > 0 && all.infinite < all.pairs);
     same_largest(&some.sum, &all.sum);
     cr_expect_eq(nvdp_renyi_texts(1.1, set, some.sum.max_p, some.sum.max_q), INFINITY);
@@ -90,15 +89,14 @@ Test(sampled, infinite_pairs) {
 /* Under public lengths all pairs are infinite at once; among equal lengths every unit has its
  * own largest value. */
 Test(sampled, public_lengths) {
-    struct nvdp_context *ctx = support_context();
     struct made_texts made = ordinary;
     made.policy = NVDP_LENGTH_PUBLIC;
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
-    struct nvdp_pairs_summary some = summary_of(ctx, set, 500, 1, NVDP_ADJACENT_ALL);
+    struct nvdp_pairs_summary some = summary_of(set, 500, 1, NVDP_ADJACENT_ALL);
     cr_expect_eq(some.sum.max, INFINITY);
     cr_expect_eq(nvdp_renyi_texts(1.1, set, some.sum.max_p, some.sum.max_q), INFINITY);
-    struct nvdp_pairs_summary all = summary_of(ctx, set, 0, 1, NVDP_ADJACENT_SAME_LENGTH);
-    some = summary_of(ctx, set, 500, 1, NVDP_ADJACENT_SAME_LENGTH);
+    struct nvdp_pairs_summary all = summary_of(set, 0, 1, NVDP_ADJACENT_SAME_LENGTH);
+    some = summary_of(set, 500, 1, NVDP_ADJACENT_SAME_LENGTH);
     cr_assert_gt(all.pairs, 500);
     cr_expect_eq(some.pairs, all.pairs);
     same_largest(&some.sum, &all.sum);
@@ -106,7 +104,7 @@ Test(sampled, public_lengths) {
     same_largest(&some.per_component_dim, &all.per_component_dim);
     cr_expect(inside(&some.sample.mean, all.sum.mean));
     /* as many as exist: every pair, and the same numbers */
-    some = summary_of(ctx, set, all.pairs, 1, NVDP_ADJACENT_SAME_LENGTH);
+    some = summary_of(set, all.pairs, 1, NVDP_ADJACENT_SAME_LENGTH);
     cr_expect_eq(memcmp(&some, &all, sizeof some), 0);
 }
 
@@ -114,10 +112,9 @@ Test(sampled, any_number_of_threads_gives_the_same_bits) {
     struct nvdp_pairs_summary got[2] = {NVDP_RESULT(struct nvdp_pairs_summary),
                                         NVDP_RESULT(struct nvdp_pairs_summary)};
     for (int threads = 1; threads <= 2; threads++) {
-        struct nvdp_context *ctx = support_context();
         ok(nvdp_context_set_threads(ctx, threads));
         struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
-        got[threads - 1] = summary_of(ctx, set, 3000, 4, NVDP_ADJACENT_ALL);
+        got[threads - 1] = summary_of(set, 3000, 4, NVDP_ADJACENT_ALL);
     }
     cr_expect_eq(memcmp(&got[0], &got[1], sizeof got[0]), 0);
 }
@@ -125,7 +122,6 @@ Test(sampled, any_number_of_threads_gives_the_same_bits) {
 /* More texts than a matrix could hold; one of them makes pairs infinite. */
 Test(sampled, many_texts) {
     enum { MANY = 20001 };
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
     ok(nvdp_posteriors_create(ctx, MANY, MANY, 1, false, &set));
     for (size_t i = 0; i < MANY; i++) {
@@ -136,14 +132,13 @@ Test(sampled, many_texts) {
     struct nvdp__privacy_options config = nvdp__privacy_defaults();
     struct nvdp_pairs_summary s = NVDP_RESULT(struct nvdp_pairs_summary);
     fails(nvdp__renyi_pairs(ctx, set, &config, NULL, &s), NVDP_ERR_ARGUMENT, "--max-pairs");
-    s = summary_of(ctx, set, 10000, 1, NVDP_ADJACENT_ALL);
+    s = summary_of(set, 10000, 1, NVDP_ADJACENT_ALL);
     cr_expect_eq(s.pairs, (size_t)MANY * (MANY - 1));
     cr_expect_eq(s.sum.max, INFINITY);
     cr_expect_eq(s.sum.max_p, 77);
 }
 
 Test(sampled, arguments) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
     struct nvdp__privacy_options config = nvdp__privacy_defaults();
     struct nvdp_pairs_summary s = NVDP_RESULT(struct nvdp_pairs_summary);
@@ -156,7 +151,6 @@ Test(sampled, arguments) {
 
 /* Every allocation fails in turn. */
 Test(sampled, out_of_memory) {
-    struct nvdp_context *ctx = support_context();
     struct made_texts made = ordinary;
     made.texts = 12;
     struct nvdp_posteriors *set = made_posteriors(ctx, &made);
@@ -172,7 +166,6 @@ Test(sampled, out_of_memory) {
 
 /* Bayesian DP uses the largest number of texts whose pairs fit: 45 * 44 <= 2000 < 46 * 45. */
 Test(sampled, report) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = made_posteriors(ctx, &ordinary);
     struct nvdp__privacy_options config = nvdp__privacy_defaults();
     nvdp__autoresult struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);

@@ -2,6 +2,8 @@
 #include "made_posteriors.h"
 #include "rdp/pairs.h"
 
+#include "test_context.h"
+
 enum { TEXTS = 24 };
 
 static const size_t everyone[TEXTS] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
@@ -32,7 +34,7 @@ static struct plain plain_of(const struct nvdp_posteriors *set, double order, si
     return made;
 }
 
-static void compare(struct nvdp_context *ctx, const struct made_texts *made, double order) {
+static void compare(const struct made_texts *made, double order) {
     struct nvdp_posteriors *set = made_posteriors(ctx, made);
     nvdp__autoptr(nvdp__pairs_free) struct nvdp__pairs *pairs = NULL;
     struct nvdp__adjacent_texts group = {.text = everyone, .n = made->texts};
@@ -59,7 +61,6 @@ static void compare(struct nvdp_context *ctx, const struct made_texts *made, dou
 
 /* Orders below, at and above 1; texts nearly equal, far apart, and partly infinitely so. */
 Test(search, finds_the_largest) {
-    struct nvdp_context *ctx = support_context();
     static const double orders[] = {0.1, 0.5, 0.999, 1, 1 + 1e-9, 1.001, 1.1, 1.5, 3, 40, INFINITY};
     static const double spreads[] = {1e-5, 0.01, 0.05, 0.1, 0.2, 0.4, 0.8};
     for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
@@ -74,14 +75,13 @@ Test(search, finds_the_largest) {
                                       .policy = NVDP_LENGTH_HIDDEN,
                                       .seed = (unsigned)(o * 7 + s)};
             if (made.equal && o % 3 == 0) made.policy = NVDP_LENGTH_PUBLIC;
-            compare(ctx, &made, orders[o]);
+            compare(&made, orders[o]);
         }
     }
 }
 
 /* Weights far apart, where only the bounds of the weights matter. */
 Test(search, weights_alone) {
-    struct nvdp_context *ctx = support_context();
     for (unsigned seed = 0; seed < 6; seed++) {
         struct made_texts made = {
             TEXTS,       6, 1, 0.1 + 0.05 * seed, .with_alpha = true, .policy = NVDP_LENGTH_HIDDEN,
@@ -112,7 +112,6 @@ Test(search, rules_out_most_pairs) {
     for (size_t i = 0; i < 600; i++)
         all[i] = i;
     for (int threads = 1; threads <= 2; threads++) {
-        struct nvdp_context *ctx = support_context();
         ok(nvdp_context_set_threads(ctx, threads));
         struct nvdp_posteriors *set = made_posteriors(ctx, &made);
         for (size_t i = 0; i < 600; i += 100)

@@ -7,6 +7,8 @@
 #include <nvdp/certificate.h>
 #include <nvdp/rdp.h>
 
+#include "test_context.h"
+
 /* ---- the oracle: c times the largest L1 distance of the multisets of windows ---- */
 
 enum { LETTERS = 3, LONGEST = 9, CODE = 1 << 16 };
@@ -193,23 +195,21 @@ static struct nvdp_limits limits_of(double word, double text) {
     return limits;
 }
 
-static const char *statement_of(struct nvdp_context *ctx, const struct nvdp_certificate *made) {
+static const char *statement_of(const struct nvdp_certificate *made) {
     char *text = NULL;
     ok(nvdp__certificate_statement(ctx, made, &text));
     return support_keep(text);
 }
 
-static struct nvdp_certificate certified(struct nvdp_context *ctx,
-                                         const struct nvdp_limits *limits) {
+static struct nvdp_certificate certified(const struct nvdp_limits *limits) {
     struct nvdp_certificate made = NVDP_RESULT(struct nvdp_certificate);
     ok(nvdp_certify(ctx, limits, NULL, &made));
     return made;
 }
 
 Test(word, certificate) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_limits limits = limits_of(0.1, 50);
-    struct nvdp_certificate made = certified(ctx, &limits);
+    struct nvdp_certificate made = certified(&limits);
     cr_assert(made.word.holds);
     cr_expect_geq(made.word.mu, 0.2);
     near(made.word.epsilon, nvdp_gdp_epsilon(made.word.mu, 1e-5), 1e-12);
@@ -220,7 +220,7 @@ Test(word, certificate) {
         cr_expect_leq(made.word.guess[i].bound,
                       nvdp_guess_bound(made.word.guess[i].baseline, made.word.radius, 1, 0));
     }
-    const char *text = statement_of(ctx, &made);
+    const char *text = statement_of(&made);
     const char *said[] = {
         "Proven for each single occurrence of a word",
         "The text as a whole may be recognized, and its length guessed",
@@ -241,22 +241,21 @@ Test(word, certificate) {
 
     /* With a useful certificate of whole texts the text is not said to be recognized. */
     limits = limits_of(0.1, 1);
-    made = certified(ctx, &limits);
+    made = certified(&limits);
     cr_assert_lt(made.epsilon, NVDP_USEFUL_EPSILON);
-    text = statement_of(ctx, &made);
+    text = statement_of(&made);
     support_contains(text, "Proven for each single occurrence of a word");
     support_lacks(text, "may be recognized");
     support_contains(text, "depends on the length of its text");
 
     /* Nothing useful is proven of three words whose epsilon is large. */
     limits = limits_of(2, 500);
-    made = certified(ctx, &limits);
+    made = certified(&limits);
     cr_assert_lt(made.word.epsilon, 30);
-    support_contains(statement_of(ctx, &made), "for 3 adjacent words nothing useful is proven.");
+    support_contains(statement_of(&made), "for 3 adjacent words nothing useful is proven.");
 }
 
 Test(word, nothing_is_claimed_without_the_conditions) {
-    struct nvdp_context *ctx = support_context();
     for (int i = 0; i < 6; i++) {
         struct nvdp_limits limits = limits_of(0.1, 50);
         if (i == 0) limits.clip_word = 0;
@@ -265,9 +264,9 @@ Test(word, nothing_is_claimed_without_the_conditions) {
         if (i == 3) limits.same_noise = false;
         if (i == 4) limits.logvar_min = limits.logvar_max = -1;
         if (i == 5) limits.clip_sequence = INFINITY;
-        const struct nvdp_certificate made = certified(ctx, &limits);
+        const struct nvdp_certificate made = certified(&limits);
         cr_expect(!made.word.holds, "%d", i);
-        support_lacks(statement_of(ctx, &made), "occurrence of a word");
+        support_lacks(statement_of(&made), "occurrence of a word");
         cr_expect_null(json_object_get(support_result_json(ctx, &made, NULL), "word"), "%d", i);
     }
 }

@@ -5,6 +5,8 @@
 #include "report/parts.h"
 #include <sys/stat.h>
 
+#include "test_context.h"
+
 static void analysis(const char *folder, const char *file, const char *kind, const char *mechanism,
                      double eta, const char *of, const char *more) {
     const char *text = support_path("{'analysis': '%s', 'mechanism': '%s', 'eta': %g, "
@@ -104,7 +106,6 @@ Test(analyses, figures) {
 
 /* Without runs, and with other files and folders: files that are not analyses become remarks. */
 Test(analyses, alone) {
-    struct nvdp_context *ctx = support_context();
     struct report_config config = report_config_default();
     struct report *report = NULL;
     analysis("other", "a.json", "geometry", "none", 0, "null", "'neighbours': []");
@@ -154,7 +155,6 @@ static void exposure(const char *folder, const char *file, const char *accountan
 Test(analyses, exposures) {
     static const char audit[] =
         "{'canaries': 20, 'auc': 0.75, 'delta': 1e-5, 'epsilon': 2.5, 'confidence': 0.95}";
-    struct nvdp_context *ctx = support_context();
     struct report_config config = report_config_default();
     struct report *report = NULL;
     exposure("secrets", "plain.json", "null", 10, audit);
@@ -191,7 +191,6 @@ Test(analyses, exposures) {
 
 /* Attacks on a run: a row per score. An invalid file becomes a remark, a violated promise a note. */
 Test(analyses, attacks) {
-    struct nvdp_context *ctx = support_context();
     made_run_file(
         "attacks", "analyses", "link.json",
         "{'attack': 'reidentify', 'texts': 872, 'releases': 3, 'first': 0.25, 'states': 0.5, "

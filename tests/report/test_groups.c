@@ -4,6 +4,8 @@
 
 #include <nvdp/guess.h>
 
+#include "test_context.h"
+
 Test(groups, statistics) {
     struct report_stat stat = report_stat_of(3, (double[]){1, 2, 6});
     cr_expect_eq(stat.n, 3);
@@ -214,7 +216,6 @@ Test(groups, a_model_for_each_seed) {
         {"b", .method = "base", .seed = 2, .score = .7, .model = "tuned/rte-2"},
         {"c", .method = "base", .seed = 2, .score = .9, .model = "other"},
     };
-    struct nvdp_context *ctx = support_context();
     made_runs("models", sizeof runs / sizeof *runs, runs);
     for (size_t i = 0; i < 2; i++)
         made_run_file("models", runs[i].name, "sweep.json", "{'model': 'tuned/{task}-{seed}'}");
@@ -260,7 +261,6 @@ Test(groups, folds_are_repetitions) {
         {"b3", .method = "reg", .score = .8, .options = FOLD(3)},
         {"c1", .method = "reg", .score = .8, .options = FOLD(3)},
     };
-    struct nvdp_context *ctx = support_context();
     struct report *report = made_report_of("folds", sizeof runs / sizeof *runs, runs);
     nvdp__autofree struct report_comparison *list = NULL;
     size_t count = 0;
@@ -293,7 +293,6 @@ Test(groups, columns_are_tasks) {
         "tsv (text-column review, label-column stars)",
         "tsv (text-column review, label-column score, regression yes)",
         "tsv (text-column title, label-column stars)"};
-    struct nvdp_context *ctx = support_context();
     struct report *report = made_report_of("columns", sizeof runs / sizeof *runs, runs);
     nvdp__autofree struct report_comparison *list = NULL;
     size_t count = 9;
@@ -312,7 +311,6 @@ Test(groups, columns_are_tasks) {
 Test(groups, remarks) {
     static const struct made_run good = {"good", .lambda = 1, .seed = 1, .rd_max = 1};
     struct made_run other = good;
-    struct nvdp_context *ctx = support_context();
     made_folder("remarks");
     made_folder("remarks/runs");
     made_folder("remarks/failed");
@@ -345,7 +343,6 @@ Test(groups, remarks) {
 }
 
 static void expect_refused(const char *directory, const char *message) {
-    struct nvdp_context *ctx = support_context();
     struct report_config config = report_config_default();
     struct report *report = NULL;
     config.directory = directory;
@@ -367,7 +364,6 @@ Test(groups, nothing_to_report) {
 /* Reads a single run directory, also with a trailing slash. */
 Test(groups, one_run) {
     static const struct made_run run = {"one", .lambda = 1, .rd_max = 1};
-    struct nvdp_context *ctx = support_context();
     made_run("single", &run);
     struct report *report = made_report(ctx, "single/one/");
     cr_expect_eq(report->runs, 1);
@@ -388,7 +384,6 @@ Test(groups, measurements_are_not_mixed) {
                                            {"part", .lambda = 3},
                                            {"twice", .lambda = 4},
                                            {"old", .lambda = 5}};
-    struct nvdp_context *ctx = support_context();
     made_runs("mixed", sizeof some / sizeof *some, some);
     made_run_file("mixed", "a", "privacy-releases-2.json",
                   MEASURED("'complete': true, ", "2", "77"));
@@ -429,7 +424,6 @@ Test(groups, command_lines) {
                    "'kl_schedule': 'warmup', 'columns': {'text': 'review', 'pair': null, "
                    "'regression': false}",
         .nvib = "'clip_mu_radius': 4.0, 'clip_alpha_max': 'inf', 'regularizer': 'kl'"};
-    struct nvdp_context *ctx = support_context();
     made_run("commands", &run);
     struct report *report = made_report(ctx, "commands");
     const char *command = report->run[0].command;
@@ -447,7 +441,6 @@ Test(groups, out_of_memory) {
     static const struct made_run runs[] = {
         {"a", .lambda = 1, .seed = 1, .rd_max = 1, .vectors = 4},
         {"b", .lambda = 1, .seed = 2, .rd_max = 1, .nvib = "'kappa': 2"}};
-    struct nvdp_context *ctx = support_context();
     made_run("memory", &runs[0]);
     made_run("memory", &runs[1]);
     made_run_file("memory", "c", "run.json", "{}");
@@ -496,7 +489,6 @@ Test(groups, privatized_texts_are_methods) {
          .options = "'token_noise': 'santext', 'eta': 5"},
         {"e", .method = "base", .validation = .6, .score = .6, .label = "folder"},
     };
-    struct nvdp_context *ctx = support_context();
     made_runs("texts", sizeof runs / sizeof *runs, runs);
     write_texts("texts", "c", "santext", 2, 10);
     write_texts("texts", "d", "santext", 5, 30);
@@ -559,7 +551,6 @@ Test(groups, sanitized_folders_and_adapted_models) {
         {"c2", .method = "base", .score = .85, .label = "adapted", .model = "m4/santext-4",
          .validation = .85, .options = "'token_noise': 'santext', 'eta': 4"},
     };
-    struct nvdp_context *ctx = support_context();
     made_runs("folders", sizeof runs / sizeof *runs, runs);
     write_texts("folders", "a1", "santext-plus", 1, 2);
     write_texts("folders", "a2", "santext-plus", 2, 3);

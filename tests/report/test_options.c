@@ -4,6 +4,8 @@
 
 #include <nvdp/train.h>
 
+#include "test_context.h"
+
 /* Returns true for options that have their own columns in every table. */
 static bool is_a_column(const char *name) {
     static const char *const columns[] = {"task",
@@ -24,7 +26,6 @@ static bool is_a_column(const char *name) {
 }
 
 static void differences(const char *method) {
-    struct nvdp_context *ctx = support_context();
     struct report_run run = {.method = (char *)method};
     nvdp__autofree char *text = NULL;
     struct nvdp_config *config = support_config(ctx, "train", NULL);

@@ -3,6 +3,8 @@
 
 #include "report/parts.h"
 
+#include "test_context.h"
+
 /* Two seeds of most methods; one of vtdp, whose divergences are infinite; a tie for the best score. */
 static const struct made_run runs[] = {
     {"base1", .method = "base", .seed = 1, .validation = .9, .score = .91, .f1 = .8},
@@ -223,7 +225,6 @@ Test(tables, what_is_not_private_stands_apart_from_budgets) {
         support_lacks(text, "nvdp");
         free(text);
     }
-    struct nvdp_context *ctx = support_context();
     struct report *report = made_report(ctx, "apart");
     char *text = NULL;
     size_t size = 0;
@@ -295,7 +296,6 @@ Test(tables, infinite_pairs) {
 
 /* Uses budgets that the user gives. */
 Test(tables, budgets_asked_for) {
-    struct nvdp_context *ctx = support_context();
     struct report_config config = report_config_default();
     struct report *report = NULL;
     made_run("asked", &spent[1]);

@@ -3,13 +3,15 @@
 #include "made_embeddings.h"
 #include <nvdp/share.h>
 
-static struct nvdp_shared *must_read(struct nvdp_context *ctx, const char *path) {
+#include "test_context.h"
+
+static struct nvdp_shared *must_read(const char *path) {
     struct nvdp_shared *read = NULL;
     ok(nvdp_shared_read(ctx, path, &read));
     return support_keep(read);
 }
 
-static void refused(struct nvdp_context *ctx, const char *path, const char *words) {
+static void refused(const char *path, const char *words) {
     struct nvdp_shared *read = NULL;
     fails(nvdp_shared_read(ctx, path, &read), NVDP_ERR_INPUT, words);
     cr_assert_null(read);
@@ -25,9 +27,8 @@ static struct made_embeddings three_texts(void) {
 }
 
 Test(embeddings_file, reads_what_was_written) {
-    struct nvdp_context *ctx = support_context();
     const struct made_embeddings file = three_texts();
-    const struct nvdp_shared *read = must_read(ctx, made_embeddings(ctx, "a.h5", &file));
+    const struct nvdp_shared *read = must_read(made_embeddings(ctx, "a.h5", &file));
     cr_assert_eq(read->shape.texts, 3);
     cr_assert_eq(read->shape.samples, 2);
     cr_assert_eq(read->shape.rows, 3 * 2 * 4);
@@ -39,10 +40,9 @@ Test(embeddings_file, reads_what_was_written) {
 }
 
 Test(embeddings_file, is_read_through_the_public_face) {
-    struct nvdp_context *ctx = support_context();
     const struct made_embeddings file = three_texts();
     const char *path = made_embeddings(ctx, "public.h5", &file);
-    struct nvdp_shared *shared = must_read(ctx, path), *read = must_read(ctx, path);
+    struct nvdp_shared *shared = must_read(path), *read = must_read(path);
     struct nvdp_shared_info info = NVDP_RESULT(struct nvdp_shared_info);
     ok(nvdp_shared_describe(ctx, shared, &info));
     cr_assert_eq(info.texts, 3);
@@ -81,8 +81,7 @@ static struct nvdp__embeddings_shape one_token(size_t texts, size_t dim) {
 }
 
 /* Begins a file with the attributes for one token, if lengths are hidden, and one sample per text. */
-static struct nvdp__h5 *begin_file(struct nvdp_context *ctx, const char *path,
-                                   const struct nvdp__embeddings_shape *shape,
+static struct nvdp__h5 *begin_file(const char *path, const struct nvdp__embeddings_shape *shape,
                                    const int64_t *offset, const char *method) {
     const bool hidden = shape->policy == NVDP_LENGTH_HIDDEN;
     struct nvdp__h5 *file = NULL;
@@ -103,7 +102,6 @@ static void end_file(struct nvdp__h5 *file) {
 /* Integer steps: 16 and 32 bits in the file, the same values. */
 Test(embeddings_file, reads_whole_steps) {
     static const enum nvdp__h5_type grids[] = {NVDP__H5_I16, NVDP__H5_I32};
-    struct nvdp_context *ctx = support_context();
     for (int k = 0; k < 2; k++) {
         const char *path = support_scratch_path("steps.h5");
         struct nvdp__embeddings_shape shape = one_token(2, 2);
@@ -115,11 +113,11 @@ Test(embeddings_file, reads_whole_steps) {
         shape.log_pi_exponent = -8;
         const int32_t z[] = {0, 1, -1, 1024, 32767, -32767, k == 0 ? -32768 : 1 << 24, 5};
         const int32_t log_pi[] = {0, -256, -32767, -1};
-        struct nvdp__h5 *written = begin_file(ctx, path, &shape, NULL, "nvdp");
+        struct nvdp__h5 *written = begin_file(path, &shape, NULL, "nvdp");
         float values[8];
         ok(nvdp__embeddings_write(written, &shape, 0, 2, 0, 4, z, log_pi));
         end_file(written);
-        const struct nvdp_shared *read = must_read(ctx, path);
+        const struct nvdp_shared *read = must_read(path);
         cr_assert_eq(read->shape.grid, grids[k]);
         nvdp__embeddings_values(read, 0, 8, values);
         for (int i = 0; i < 8; i++)
@@ -132,15 +130,14 @@ Test(embeddings_file, reads_whole_steps) {
 /* A step that is not a power of two, and a missing one. */
 Test(embeddings_file, refuses_other_steps) {
     static const double steps[] = {0.3, 0, -0.25, 1e300, INFINITY, NAN};
-    struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         const char *path = support_scratch_path("step.h5");
         struct nvdp__embeddings_shape shape = one_token(1, 1);
         shape.grid = NVDP__H5_I16;
-        struct nvdp__h5 *written = begin_file(ctx, path, &shape, NULL, "vib-fixed");
+        struct nvdp__h5 *written = begin_file(path, &shape, NULL, "vib-fixed");
         nvdp__h5_set_real(written, "z_step", steps[i]);
         end_file(written);
-        refused(ctx, path, "power of two");
+        refused(path, "power of two");
     }
 }
 
@@ -202,7 +199,7 @@ static void write_dataset(struct nvdp__h5 *file, const struct fault *fault, cons
 }
 
 /* Two texts, one sample each of 1 + 1 rows, width 3. */
-static const char *write_fault(struct nvdp_context *ctx, const struct fault *fault) {
+static const char *write_fault(const struct fault *fault) {
     const char *path = support_scratch_path("fault.h5");
     struct nvdp__h5 *file = NULL;
     bool other = fault->attribute != NULL && strcmp(fault->attribute, "nvdp_format") == 0;
@@ -254,41 +251,38 @@ Test(embeddings_file, names_every_fault) {
         {.dataset = {"z", NVDP__H5_F16, 4, {1 << 20, 1, 2, 1 << 18}, 0},
          .message = "'z': expected datasets that decompress to at most 16 MiB, or to 32 times the"},
     };
-    struct nvdp_context *ctx = support_context();
     const struct fault none = {0};
-    must_read(ctx, write_fault(ctx, &none));
+    must_read(write_fault(&none));
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
-        refused(ctx, write_fault(ctx, &faults[i]), faults[i].message);
+        refused(write_fault(&faults[i]), faults[i].message);
         support_contains(nvdp_context_error(ctx), "fault.h5");
     }
 }
 
 /* Without weights only z is large: only the size of the file can show it. */
 Test(embeddings_file, refuses_more_than_a_file_can_hold) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("hollow.h5");
     struct nvdp__embeddings_shape shape = one_token(1 << 20, 1 << 16);
     shape.rows = 0;
-    end_file(begin_file(ctx, path, &shape, NULL, "vib-fixed"));
+    end_file(begin_file(path, &shape, NULL, "vib-fixed"));
     refused(
-        ctx, path,
+        path,
         "dataset 'z': expected datasets that decompress to at most 16 MiB, or to 32 times the ");
 }
 
 /* Constant values are compressed a thousand times: the file is refused before memory is allocated. */
 Test(embeddings_file, refuses_what_unpacks_to_too_much) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("bomb.h5");
     const struct nvdp__embeddings_shape shape = one_token(1 << 14, 1 << 10);
     enum { STEP = 1 << 10 };
     nvdp__autofree float *z = calloc(STEP << 10, sizeof *z);
-    struct nvdp__h5 *written = begin_file(ctx, path, &shape, NULL, "vib-fixed");
+    struct nvdp__h5 *written = begin_file(path, &shape, NULL, "vib-fixed");
     for (size_t first = 0; first < shape.texts; first += STEP)
         ok(nvdp__embeddings_write(written, &shape, first, STEP, first, STEP, z, NULL));
     end_file(written);
     const size_t size = support_size(path);
     cr_assert_lt(size, 1 << 18);
-    refused(ctx, path,
+    refused(path,
             support_path("dataset 'z': expected datasets that decompress to at most 16 MiB, or to "
                          "32 times the %zu bytes of the file, found 33554432 bytes for this one",
                          size));
@@ -307,10 +301,9 @@ static void add_up(size_t count, const float *values, void *user) {
 
 /* Reads a file that may be larger than memory slice by slice. */
 Test(embeddings_file, passes_values_without_holding_them) {
-    struct nvdp_context *ctx = support_context();
     const struct made_embeddings made = made_embeddings_default();
     const char *path = made_embeddings(ctx, "passed.h5", &made);
-    const struct nvdp_shared *held = must_read(ctx, path);
+    const struct nvdp_shared *held = must_read(path);
     nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *seen = NULL;
     nvdp__auto(nvdp__release_close) struct nvdp__release file = {0};
     struct passed passed = {0}, all = {0};
@@ -334,7 +327,6 @@ Test(embeddings_file, refuses_offsets_that_do_not_rise) {
                  {{1, 2, 3, 5}, "0 to 5"},
                  {{0, 2, 3, 4}, "0 to 5"},
                  {{0, -3, 3, 5}, "increasing"}};
-    struct nvdp_context *ctx = support_context();
     struct nvdp__embeddings_shape shape = {.texts = 3,
                                            .samples = 1,
                                            .dim = 2,
@@ -344,18 +336,17 @@ Test(embeddings_file, refuses_offsets_that_do_not_rise) {
                                            .weights = true};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *path = support_scratch_path("ragged.h5");
-        end_file(begin_file(ctx, path, &shape, cases[i].offset, NULL));
-        refused(ctx, path, cases[i].message);
+        end_file(begin_file(path, &shape, cases[i].offset, NULL));
+        refused(path, cases[i].message);
     }
 }
 
 Test(embeddings_file, refuses_what_is_no_such_file) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_shared *read = NULL;
     const char *path = support_scratch_path("text.h5");
     cr_assert_eq(nvdp_shared_read(ctx, path, &read), NVDP_ERR_IO);
     support_write_text(path, "not HDF5 at all");
-    refused(ctx, path, "");
+    refused(path, "");
 }
 
 /* The fuzzing corpus has valid files; otherwise it would test only the first checks. */
@@ -366,7 +357,6 @@ Test(embeddings_file, reads_the_sound_files_of_the_corpus) {
     } files[] = {{"hidden.h5", true},          {"two_samples.h5", true}, {"public.h5", true},
                  {"no_weights.h5", true},      {"bad_offset.h5", false}, {"nan.h5", false},
                  {"positive_weight.h5", false}};
-    struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         nvdp__autoptr(nvdp_shared_free) struct nvdp_shared *read = NULL;
         const char *path =

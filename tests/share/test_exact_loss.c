@@ -3,9 +3,11 @@
 #include "sampled_loss.h"
 #include "tiny_task.h"
 
+#include "test_context.h"
+
 enum { PAIRS = 100, PILOT = 200 };
 
-static struct nvdp_posteriors *trained(struct nvdp_context *ctx, const struct run_choice *choice) {
+static struct nvdp_posteriors *trained(const struct run_choice *choice) {
     struct nvdp_posteriors *set = NULL;
     struct nvdp_config *config =
         support_config(ctx, "run", "run", task_run(ctx, "run", choice, NULL), NULL);
@@ -70,8 +72,7 @@ static bool sample_agrees(const struct nvdp_posteriors *set, size_t p, size_t q,
 /* 600 estimates per model within four standard errors: one false alarm in 26 seeds if they were independent.  The
  * seed is fixed. */
 static void check(const struct run_choice *choice) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = trained(ctx, choice);
+    struct nvdp_posteriors *set = trained(choice);
     const size_t count = support_repeats("NVDP_SAMPLES", 1000);
     const struct nvdp__noise noise = {.seed = 3};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "test_context.h"
+
 static const struct run_choice hidden_run = {NVDP_METHOD_NVDP, NVDP_LENGTH_HIDDEN, .kappa = 2,
                                              .latent_dim = 4, .epochs = 1};
 static const struct run_choice public_run = {NVDP_METHOD_NVDP, NVDP_LENGTH_PUBLIC, .kappa = 1,
@@ -729,7 +731,7 @@ static struct nvdp__release_facts certified_facts(struct nvdp__model_info *info,
                                                    .same_noise = true,
                                                    .clip_sequence = clip,
                                                    .clip_mu = INFINITY}};
-    ok(nvdp__release_certify(support_context(), &facts));
+    ok(nvdp__release_certify(ctx, &facts));
     cr_assert(facts.certified);
     return facts;
 }
@@ -836,7 +838,6 @@ static void one_number(const char *text, const char *pattern, size_t min, double
 /* A norm was once printed as "1.46 at most" and elsewhere as "1.45274". */
 Test(statement, writes_one_quantity_one_way) {
     static const double clips[] = {1.45274, 0.333333, 3.0000004, 5};
-    struct nvdp_context *ctx = support_context();
     struct nvdp__model_info info;
     for (size_t i = 0; i < sizeof clips / sizeof *clips; i++) {
         struct nvdp__release_facts facts = certified_facts(&info, clips[i], clips[i]);
@@ -1022,7 +1023,6 @@ Test(export, run_and_file_have_one_verdict) {
 
 Test(statement, honours_the_source_date) {
     char date[32];
-    struct nvdp_context *ctx = support_context();
     setenv("SOURCE_DATE_EPOCH", "86400", 1);
     ok(nvdp__creation_date(ctx, date));
     cr_assert_str_eq(date, "1970-01-02T00:00:00Z");

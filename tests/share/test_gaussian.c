@@ -4,6 +4,8 @@
 #include "made_embeddings.h"
 #include "rdp/pairs.h"
 
+#include "test_context.h"
+
 static const struct run_choice choices[] = {
     {.method = NVDP_METHOD_VIB_FIXED, .epochs = 10},
     {.method = NVDP_METHOD_VIB_LEARNED, .epochs = 10},
@@ -113,7 +115,6 @@ Test(gaussian, methods_without_weights_are_given_away_and_read) {
 
 /* Returns the posteriors of a run that is trained for one epoch. */
 static struct nvdp_posteriors *posteriors_of(struct run_choice choice) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = NULL;
     choice.epochs = 1;
     const char *run = task_run(ctx, "run", &choice, NULL);
@@ -173,7 +174,6 @@ Test(gaussian, divergences_of_tokens_add_up) {
 
 /* The sealed block is the public part of a model; these methods have none. */
 Test(gaussian, has_no_public_part) {
-    struct nvdp_context *ctx = support_context();
     struct run_choice choice = choices[0];
     choice.epochs = 1;
     const char *model = support_scratch_path("public");

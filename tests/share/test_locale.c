@@ -5,6 +5,8 @@
 
 #include <locale.h>
 
+#include "test_context.h"
+
 /* Appends a text and its name to the stream of compared output. */
 static void add(FILE *to, const char *name, const char *text) {
     cr_assert_not_null(text, "%s", name);
@@ -12,7 +14,7 @@ static void add(FILE *to, const char *name, const char *text) {
 }
 
 /* Trains with fractional options and compares the model's files. */
-static void train(struct nvdp_context *ctx, const char *run, FILE *to) {
+static void train(const char *run, FILE *to) {
     const struct task task = task_make(ctx);
     FREED(nvdp_result_free)
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
@@ -33,7 +35,7 @@ static void train(struct nvdp_context *ctx, const char *run, FILE *to) {
 }
 
 /* Adds the measurements of the run's posteriors and the certificate of its model, as text and as JSON. */
-static void measure(struct nvdp_context *ctx, const char *run, FILE *to) {
+static void measure(const char *run, FILE *to) {
     FREED(nvdp_result_free)
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
@@ -57,7 +59,7 @@ static void measure(struct nvdp_context *ctx, const char *run, FILE *to) {
 }
 
 /* Exports a file with its statement, which a reader recomputes. */
-static void share(struct nvdp_context *ctx, const char *run, FILE *to) {
+static void share(const char *run, FILE *to) {
     const char *file = support_scratch_path("shared.safetensors");
     const struct nvdp_export_result result =
         share_exported(ctx, "run", run, "out", file, "overwrite", "true", "insecure-seed", "7",
@@ -70,7 +72,7 @@ static void share(struct nvdp_context *ctx, const char *run, FILE *to) {
 }
 
 /* Word vectors: short numbers are parsed digit by digit, long ones by the C library. */
-static void word_vectors(struct nvdp_context *ctx, FILE *to) {
+static void word_vectors(FILE *to) {
     static const double want[] = {0.25, -0.0015, 0.1234567890123456789};
     nvdp__autoptr(nvdp_sanitizer_free) struct nvdp_sanitizer *sanitizer = NULL;
     const char *file = support_scratch_path("vectors.txt");
@@ -87,15 +89,14 @@ static void word_vectors(struct nvdp_context *ctx, FILE *to) {
 }
 
 static char *everything(void) {
-    struct nvdp_context *ctx = support_context();
     char *text = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
     const char *run = support_scratch_path("run");
-    train(ctx, run, to);
-    measure(ctx, run, to);
-    share(ctx, run, to);
-    word_vectors(ctx, to);
+    train(run, to);
+    measure(run, to);
+    share(run, to);
+    word_vectors(to);
     fclose(to);
     return support_keep(text);
 }

@@ -7,6 +7,8 @@
 #include "text/batch.h"
 #include <float.h>
 
+#include "test_context.h"
+
 /* --- against the mechanism --- */
 
 /* The posteriors of the first texts of the run's dev split, and the mechanism's own sample of them. */
@@ -18,8 +20,7 @@ struct both {
     struct nvdp__sample sample;
 };
 
-static struct both open_both(struct nvdp_context *ctx, const struct run_choice *choice,
-                             uint64_t seed, uint32_t draw) {
+static struct both open_both(const struct run_choice *choice, uint64_t seed, uint32_t draw) {
     struct both both;
     enum { TEXTS = 6 };
     const char *path = support_path("%s/model", task_run(ctx, "run", choice, NULL));
@@ -45,9 +46,8 @@ static struct both open_both(struct nvdp_context *ctx, const struct run_choice *
 /* With the same streams, samples are equal up to float32 rounding: of z (2^-24 relative) and of log alpha, whose
  * error a small pseudo-count multiplies in log g. */
 static void same_sample(const struct run_choice *choice) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp__noise noise = {.seed = 77};
-    struct both both = open_both(ctx, choice, 77, 3);
+    struct both both = open_both(choice, 77, 3);
     const struct nvdp__sampler sampler = {both.posteriors, noise, 3};
     size_t dim = both.sample.dim;
     for (size_t i = 0; i < both.sample.texts; i++) {
@@ -103,7 +103,7 @@ Test(sampler, equals_the_mechanism_with_several_vectors_a_component) {
 /* --- against the definition --- */
 
 /* Makes one text of two tokens, width 2, hidden length 3, kappa 1. */
-static struct nvdp_posteriors *two_tokens(struct nvdp_context *ctx) {
+static struct nvdp_posteriors *two_tokens(void) {
     struct nvdp_posteriors *set = NULL;
     ok(nvdp_posteriors_create(ctx, 1, 2, 2, true, &set));
     set->offset[1] = 2;
@@ -155,7 +155,7 @@ static void check_moments(const struct moments *moments) {
 }
 
 Test(sampler, has_the_posteriors_moments) {
-    struct nvdp_posteriors *set = two_tokens(support_context());
+    struct nvdp_posteriors *set = two_tokens();
     struct moments moments = {0};
     struct nvdp__sampler sampler = {set, {.seed = 5}, 0};
     for (uint64_t n = 0; n < DRAWS; n++) {
@@ -175,8 +175,7 @@ Test(sampler, has_the_posteriors_moments) {
 
 /* No two samples of a text, and no two texts, share their noise, whether it comes from a seed or a key. */
 static void streams_differ(const struct nvdp__noise *noise) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = two_tokens(ctx);
+    struct nvdp_posteriors *set = two_tokens();
     double z[4][8], log_pi[4][4];
     for (int k = 0; k < 4; k++) {
         struct nvdp__sampler sampler = {set, *noise, (uint32_t)(k / 2)};
@@ -198,7 +197,6 @@ Test(sampler, never_uses_a_stream_twice) {
 }
 
 Test(sampler, gives_gaussian_mechanisms_their_own_rows) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
     double z[3 * 2];
     ok(nvdp_posteriors_create(ctx, 2, 3, 2, false, &set));
@@ -262,8 +260,7 @@ Test(sampler, keeps_log_weights_finite) {
 
 /* The same moments.  All values are whole steps. */
 Test(sampler, fixed_has_the_posteriors_moments) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_posteriors *set = two_tokens(ctx);
+    struct nvdp_posteriors *set = two_tokens();
     const struct nvdp__release_grids grids = nvdp__release_grids(0);
     struct moments moments = {0};
     struct nvdp__sampler sampler = {set, {.seed = 6}, 0};
@@ -292,7 +289,6 @@ Test(sampler, means_stay_within_the_clip_exactly) {
     enum { WIDTH = 768 };
     const double radius = 1.45;
     const struct nvdp__release_grids grids = nvdp__release_grids(radius);
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
     struct nvdp__noise noise = {.seed = 9};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
@@ -325,7 +321,6 @@ Test(sampler, means_stay_within_the_clip_exactly) {
 Test(sampler, fixed_draws_of_a_clip_are_of_unit_noise) {
     enum { N = 2000 };
     const struct nvdp__release_grids grids = nvdp__release_grids(2);
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set = NULL;
     double sum = 0, square = 0;
     ok(nvdp_posteriors_create(ctx, 1, 1, 1, false, &set));

@@ -1,6 +1,8 @@
 /* Tests that a format is one row: a toy format, known to no other file, writes releases and reads them back. */
 #include "made_embeddings.h"
 
+#include "test_context.h"
+
 /* --- the toy: a first line, numbers, attributes, offsets, z, log_pi, all in memory layout --- */
 
 static const char first_line[] = "toy release\n";
@@ -104,8 +106,8 @@ static const struct nvdp__format toy = {.name = "toy",
 
 /* --- the test --- */
 
-static void digest_of(struct nvdp_context *ctx, const struct nvdp__format *const *formats,
-                      const char *path, unsigned char out[NVDP__H5_DIGEST]) {
+static void digest_of(const struct nvdp__format *const *formats, const char *path,
+                      unsigned char out[NVDP__H5_DIGEST]) {
     struct nvdp__release release = {0};
     struct nvdp_shared *held = NULL;
     ok(nvdp__release_read(ctx, formats, path, &release));
@@ -118,7 +120,6 @@ static void digest_of(struct nvdp_context *ctx, const struct nvdp__format *const
 /* HDF5 -> toy -> HDF5: the digest shows equal values and attributes; a changed byte is detected. */
 Test(toy_format, is_one_row) {
     const struct nvdp__format *const formats[] = {nvdp__formats[0], &toy, NULL};
-    struct nvdp_context *ctx = support_context();
     struct made_embeddings made = made_embeddings_default();
     struct nvdp__release refused = {0};
     unsigned char digest[3][NVDP__H5_DIGEST];
@@ -131,9 +132,9 @@ Test(toy_format, is_one_row) {
     converted_embeddings(ctx, formats, made_embeddings(ctx, "made.h5", &made), first);
     converted_embeddings(ctx, formats, first, middle);
     converted_embeddings(ctx, formats, middle, last);
-    digest_of(ctx, formats, first, digest[0]);
-    digest_of(ctx, formats, middle, digest[1]);
-    digest_of(ctx, formats, last, digest[2]);
+    digest_of(formats, first, digest[0]);
+    digest_of(formats, middle, digest[1]);
+    digest_of(formats, last, digest[2]);
     cr_assert_arr_eq(digest[0], digest[1], sizeof digest[0]);
     cr_assert_arr_eq(digest[0], digest[2], sizeof digest[0]);
     char *bytes = support_read(middle);

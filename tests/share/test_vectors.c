@@ -9,6 +9,8 @@
 #include <nvdp/search.h>
 #include <nvdp/summary.h>
 
+#include "test_context.h"
+
 /* --- files --- */
 
 static const char *corpus(const char *name) {
@@ -35,7 +37,6 @@ Test(vectors, all_formats) {
          {"1", "0", "1", "0"},
          {"ann lee jones", "bob", "ann lee jones", ""}},
         {"x.safetensors", {"7", "-8", "9", "10"}, {"0", "3", "6", "1"}, {"1", "2", "1", "3"}}};
-    struct nvdp_context *ctx = support_context();
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         nvdp__auto(nvdp__caller_vectors_release) struct nvdp__caller_vectors got = {0};
         const bool columns = cases[k].id[0] != NULL;
@@ -60,7 +61,6 @@ Test(vectors, numbers_that_are_not_finite) {
         const char *file;
         size_t first, zeroed;
     } cases[] = {{"nan.npy", 1, 2}, {"wide.npy", 0, 1}};
-    struct nvdp_context *ctx = support_context();
     for (size_t k = 0; k < 2; k++) {
         nvdp__auto(nvdp__caller_vectors_release) struct nvdp__caller_vectors got = {0};
         ok(nvdp__caller_vectors_read(ctx, corpus(cases[k].file), &(struct nvdp__vector_names){0},
@@ -80,7 +80,6 @@ Test(vectors, names_that_are_no_text) {
                                            ids[] = {{.id = "person"}, {.id = "label"}};
     static const char *const person[] = {"J\xed\xb3\xb6rg", "a\377b", "J\xed\xb3\xb6rg", "ab"},
                              *const label[] = {"a\377b", "ab", "a\377b", ""};
-    struct nvdp_context *ctx = support_context();
     nvdp__auto(nvdp__caller_vectors_release) struct nvdp__caller_vectors got = {0}, none = {0};
     ok(nvdp__caller_vectors_read(ctx, corpus("odd.npz"), &both, &got));
     for (size_t i = 0; i < 4; i++) {
@@ -115,7 +114,6 @@ Test(vectors, refused_files) {
         {"empty_id.npz", NULL, "ids", "row 3: expected an id, found an empty one"},
         {"cut.npz", NULL, NULL, "found another kind of file"},
         {"changed.npz", NULL, NULL, "another checksum"}};
-    struct nvdp_context *ctx = support_context();
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         struct nvdp__caller_vectors got = {0};
         const struct nvdp__vector_names names = {.vectors = cases[k].vectors, .id = cases[k].id};

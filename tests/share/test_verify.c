@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "test_context.h"
+
 enum { OPTIONS = 4 };
 
 struct choice {
@@ -161,7 +163,6 @@ Test(verify, survives_failing_allocations) {
 }
 
 Test(verify, certificate_takes_the_sampler_into_account) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp__release_grids grids = nvdp__release_grids(1);
     struct nvdp__release_facts facts = {.form = {.weights = true, .kappa = 1, .prior_alpha = 1},
                                         .samples = 1,
@@ -886,7 +887,6 @@ Test(verify, a_wanted_signature_must_be_there) {
 }
 
 Test(verify, refuses_other_files) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
     const char *path = support_scratch_path("text");
     support_write_text(path, "no HDF5");

@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct nvdp__train_options options_of(struct nvdp_context *ctx, const char *out) {
+#include "test_context.h"
+
+static struct nvdp__train_options options_of(const char *out) {
     const struct task task = task_make(ctx);
     struct nvdp__train_options config = task_config(&task, NVDP_METHOD_WORD, out);
     config.data = support_path("%s", task.data);
@@ -22,30 +24,29 @@ static struct nvdp__train_options options_of(struct nvdp_context *ctx, const cha
 }
 
 /* Exports the dev texts to `file`; seed NULL: with noise from the operating system. */
-static struct nvdp_export_result exported_to(struct nvdp_context *ctx, const char *run,
-                                             const char *file, const char *seed) {
+static struct nvdp_export_result exported_to(const char *run, const char *file, const char *seed) {
     return share_exported(ctx, "run", run, "split", "dev", "out", file, "budget-samples", "100",
                           "insecure-seed", seed, NULL);
 }
 
-static struct nvdp_verification verified(struct nvdp_context *ctx, const char *path) {
+static struct nvdp_verification verified(const char *path) {
     return share_verified(ctx, path, NULL);
 }
 
-static struct nvdp_guarantee guarantee_of(struct nvdp_context *ctx, const char *run) {
+static struct nvdp_guarantee guarantee_of(const char *run) {
     struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
     ok(nvdp_run_guarantee(ctx, run, &guarantee));
     return guarantee;
 }
 
-static const char *line_of(struct nvdp_context *ctx, const struct nvdp_guarantee *guarantee) {
+static const char *line_of(const struct nvdp_guarantee *guarantee) {
     char *line = NULL;
     ok(nvdp_guarantee_line(ctx, guarantee, &line));
     return support_keep(line);
 }
 
 /* The sums of the ledger of the run, and the refusal of one more sample, name the epsilon per word. */
-static void ledger_says_per_word(struct nvdp_context *ctx, const char *folder, double stated) {
+static void ledger_says_per_word(const char *folder, double stated) {
     const char *ledger = support_path("%s/ledger", folder);
     char *json = NULL;
     struct nvdp_ledger_summary sums = NVDP_RESULT(struct nvdp_ledger_summary);
@@ -61,22 +62,21 @@ static void ledger_says_per_word(struct nvdp_context *ctx, const char *folder, d
 }
 
 static void release_and_verify(size_t window) {
-    struct nvdp_context *ctx = support_context();
     const char *folder = support_scratch_path("word"), *file = support_scratch_path("word.h5");
-    struct nvdp__train_options config = options_of(ctx, folder);
+    struct nvdp__train_options config = options_of(folder);
     config.nvib.clip.window = window;
     const struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect_gt(result.certified_epsilon, NVDP_USEFUL_EPSILON);
 
-    const struct nvdp_guarantee guarantee = guarantee_of(ctx, folder);
+    const struct nvdp_guarantee guarantee = guarantee_of(folder);
     cr_assert(guarantee.word.holds);
     cr_expect_leq(guarantee.word.epsilon, 2);
     cr_expect_gt(guarantee.word.epsilon, 1.99);
-    const char *line = line_of(ctx, &guarantee);
+    const char *line = line_of(&guarantee);
     support_contains(line, "Proven per word: epsilon 2 at delta 1e-05, one sample",
                      "No useful guarantee: epsilon ");
 
-    struct nvdp_export_result exported = exported_to(ctx, folder, file, NULL);
+    struct nvdp_export_result exported = exported_to(folder, file, NULL);
     support_contains(exported.guarantee, "Proven per word: epsilon 2 at delta 1e-05, one sample");
     support_contains(exported.statement, "2 rows together: epsilon ",
                      " at delta 1e-05 (per word 2.954); 10 rows together: ",
@@ -86,7 +86,7 @@ static void release_and_verify(size_t window) {
     near(exported.spent_word_epsilon, rows, 1e-4);
     support_contains(exported.statement, "Proven for each single occurrence of a word",
                      "for 3 adjacent words epsilon is ", "its size may tell the length.");
-    struct nvdp_verification found = verified(ctx, file);
+    struct nvdp_verification found = verified(file);
     cr_expect(found.holds && found.certified && !found.useful, "%s", found.statement);
     for (size_t i = 0; i < found.checks; i++)
         support_lacks(found.check[i].what, "length");
@@ -95,23 +95,23 @@ static void release_and_verify(size_t window) {
 
     /* A second file of the texts: n samples have sqrt(n) times the mu of one. */
     file = support_scratch_path("word2.h5");
-    exported = exported_to(ctx, folder, file, NULL);
+    exported = exported_to(folder, file, NULL);
     cr_expect_eq(exported.spent_samples, 6); /* a text is in three rows */
     const double all = nvdp_gdp_epsilon(sqrt(6) * guarantee.word.mu, 1e-5);
     near(exported.spent_word_epsilon, all, 1e-4);
     cr_expect_gt(exported.spent_epsilon, NVDP_USEFUL_EPSILON);
-    ledger_says_per_word(ctx, folder, all);
+    ledger_says_per_word(folder, all);
     support_lacks(exported.statement, "Proven: ");
-    found = verified(ctx, file);
+    found = verified(file);
     cr_expect(found.holds, "%s", found.statement);
 
     /* After a file whose noise can be removed nothing is proven of all together. */
     for (int secure = 0; secure < 2; secure++) {
         file = support_scratch_path(secure ? "word4.h5" : "word3.h5");
-        exported = exported_to(ctx, folder, file, secure ? NULL : "1");
+        exported = exported_to(folder, file, secure ? NULL : "1");
         cr_expect_eq(exported.spent_word_epsilon, INFINITY);
         cr_expect_eq(strstr(exported.guarantee, "Proven per word") != NULL, secure);
-        found = verified(ctx, file);
+        found = verified(file);
         cr_expect_eq(found.holds, secure != 0, "%s", found.statement);
         cr_expect_eq(isinf(found.word_epsilon), !secure);
     }
@@ -143,8 +143,8 @@ static void old_attributes(const char *file) {
 }
 
 /* Counts the checks of this name that fail. */
-static size_t refused(struct nvdp_context *ctx, const char *file, const char *what) {
-    const struct nvdp_verification found = verified(ctx, file);
+static size_t refused(const char *file, const char *what) {
+    const struct nvdp_verification found = verified(file);
     size_t wrong = 0;
     for (size_t i = 0; i < found.checks; i++)
         wrong +=
@@ -153,8 +153,7 @@ static size_t refused(struct nvdp_context *ctx, const char *file, const char *wh
 }
 
 /* `ledger`: NULL, that of the run; "", none. */
-static void export_texts(struct nvdp_context *ctx, const char *run, const char *rows,
-                         const char *file, const char *ledger) {
+static void export_texts(const char *run, const char *rows, const char *file, const char *ledger) {
     const char *input = support_scratch_path("texts.tsv");
     const bool none = ledger != NULL && *ledger == '\0';
     support_write_text(input, support_path("sentence\tlabel\n%s", rows));
@@ -165,13 +164,12 @@ static void export_texts(struct nvdp_context *ctx, const char *run, const char *
 
 /* A text in two rows has two samples, though no earlier file has it. */
 Test(word_release, counts_all_rows_of_a_text) {
-    struct nvdp_context *ctx = support_context();
     const char *run = support_scratch_path("word");
     const char *file = support_scratch_path("rows.h5");
-    struct nvdp__train_options config = options_of(ctx, run);
+    struct nvdp__train_options config = options_of(run);
     task_train(ctx, &config);
-    export_texts(ctx, run, "good cat\t1\nGood  cat\t0\nbad\t0\n", file, NULL);
-    struct nvdp_verification found = verified(ctx, file);
+    export_texts(run, "good cat\t1\nGood  cat\t0\nbad\t0\n", file, NULL);
+    struct nvdp_verification found = verified(file);
     cr_expect(found.holds);
     cr_expect_eq(found.spent_samples, 0); /* the ledger's owner knows */
     support_contains(found.guarantee, "Proven per word: epsilon 2 at delta 1e-05, one sample");
@@ -192,40 +190,39 @@ Test(word_release, counts_all_rows_of_a_text) {
     config.word_epsilon = 300;
     task_train(ctx, &config);
     file = support_scratch_path("weak.h5");
-    export_texts(ctx, run, "good\t1\n", file, support_scratch_path("another"));
-    found = verified(ctx, file);
+    export_texts(run, "good\t1\n", file, support_scratch_path("another"));
+    found = verified(file);
     support_contains(
         found.statement,
         "\nNo useful guarantee per word: the proven epsilon is 300 at delta 1e-05, one sample.\n");
-    const struct nvdp_guarantee guarantee = guarantee_of(ctx, run);
-    support_contains(line_of(ctx, &guarantee),
+    const struct nvdp_guarantee guarantee = guarantee_of(run);
+    support_contains(line_of(&guarantee),
                      "No useful guarantee per word: the proven epsilon is 300 at ");
 }
 
 /* A number below the one that follows from the file itself is found. Sums of a ledger, which older files state, are not
  * read. */
 Test(word_release, what_a_file_states_per_word_is_checked) {
-    struct nvdp_context *ctx = support_context();
     const char *file[2], *run = support_scratch_path("word"), *folder = support_scratch_path("all");
-    struct nvdp__train_options config = options_of(ctx, run);
+    struct nvdp__train_options config = options_of(run);
     task_train(ctx, &config);
     cr_assert_eq(mkdir(folder, 0700), 0);
     for (int i = 0; i < 2; i++) {
         file[i] = support_path("%s/%d.h5", folder, i);
-        export_texts(ctx, run, i == 0 ? "good\t1\nbad\t0\n" : "good\t1\ncat\t0\n", file[i], NULL);
+        export_texts(run, i == 0 ? "good\t1\nbad\t0\n" : "good\t1\ncat\t0\n", file[i], NULL);
     }
-    struct nvdp_verification found = verified(ctx, folder);
+    struct nvdp_verification found = verified(folder);
     cr_expect(found.holds);
     cr_expect(found.counted);
     static const char says[] = "The samples of a text that is in several of these files add up. ";
     cr_expect_eq(strstr(found.guarantee, says), found.guarantee);
     support_contains(found.statement, says);
     support_contains(found.guarantee, "Proven per word: epsilon 2 at ");
-    export_texts(ctx, run, "sea\t1\n", support_scratch_path("all/2.h5"), "");
-    found = verified(ctx, folder);
+    export_texts(run, "sea\t1\n", support_scratch_path("all/2.h5"), "");
+    found = verified(folder);
     cr_expect_not(found.counted);
     old_attributes(file[1]);
-    found = verified(ctx, file[1]);
+    found = verified(file[1]);
     cr_expect(found.holds);
     cr_expect_eq(checks_that_found(&found, NVDP_VERDICT_OPEN, "it states 'named_share'"), 1);
     static const char *const changed[][2] = {
@@ -233,33 +230,32 @@ Test(word_release, what_a_file_states_per_word_is_checked) {
         {"certificate_word_epsilon", "the stated epsilon per word follows from the certificate"}};
     for (size_t k = 0; k < sizeof changed / sizeof *changed; k++) {
         const double before = write_number(file[1], changed[k][0], 1e-6);
-        cr_expect_eq(refused(ctx, file[1], changed[k][1]), 1, "%s", changed[k][0]);
+        cr_expect_eq(refused(file[1], changed[k][1]), 1, "%s", changed[k][0]);
         write_number(file[1], changed[k][0], before);
-        cr_expect_eq(refused(ctx, file[1], changed[k][1]), 0, "%s", changed[k][0]);
+        cr_expect_eq(refused(file[1], changed[k][1]), 0, "%s", changed[k][0]);
     }
 }
 
 /* The ledger's checks of a folder show the largest sum of each kind over several releases. */
 Test(word_release, a_folder_has_the_largest_sums_of_each_kind) {
     static const double word[] = {2, 0.05, 8}, text[] = {8, 20, 9};
-    struct nvdp_context *ctx = support_context();
     const char *run[3], *file = NULL;
     const char *folder = support_scratch_path("all"), *ledger = support_scratch_path("ledger");
     for (int i = 0; i < 3; i++) {
         run[i] = support_scratch_path(support_path("run%d", i));
-        struct nvdp__train_options config = options_of(ctx, run[i]);
+        struct nvdp__train_options config = options_of(run[i]);
         config.word_epsilon = word[i];
         config.certified_epsilon = text[i];
         task_train(ctx, &config);
     }
-    export_texts(ctx, run[1], "good\t1\n", support_scratch_path("1.h5"), ledger);
-    export_texts(ctx, run[2], "bad\t1\n", support_scratch_path("2.h5"), ledger);
+    export_texts(run[1], "good\t1\n", support_scratch_path("1.h5"), ledger);
+    export_texts(run[2], "bad\t1\n", support_scratch_path("2.h5"), ledger);
     cr_assert_eq(mkdir(folder, 0700), 0);
     for (int i = 0; i < 2; i++) {
         file = support_path("%s/%d.h5", folder, i);
-        export_texts(ctx, run[0], i == 0 ? "good\t1\n" : "bad\t1\n", file, ledger);
+        export_texts(run[0], i == 0 ? "good\t1\n" : "bad\t1\n", file, ledger);
     }
-    struct nvdp_verification found = verified(ctx, folder);
+    struct nvdp_verification found = verified(folder);
     cr_expect(found.holds);
     near(found.word_epsilon, 2, 1e-3);
     /* so are those of the ledger's checks */
@@ -282,7 +278,7 @@ Test(word_release, a_folder_has_the_largest_sums_of_each_kind) {
         cr_assert_eq(unlink(renamed), 0);
     }
     /* three adjacent words are not more than the text */
-    found = verified(ctx, file);
+    found = verified(file);
     support_contains(found.statement, "adjacent words epsilon is ");
 }
 
@@ -297,37 +293,35 @@ Test(word_release, states_the_guarantee_of_a_word_in_windows) {
 
 /* Words of the exported texts and the training texts are both protected, by two mechanisms. */
 Test(word_release, with_private_training_both_are_stated) {
-    struct nvdp_context *ctx = support_context();
     const char *run = support_scratch_path("word"), *file = support_scratch_path("word.h5");
-    struct nvdp__train_options config = options_of(ctx, run);
+    struct nvdp__train_options config = options_of(run);
     config.dp.batch = 8;
     config.dp.target_epsilon = 3;
     task_train(ctx, &config);
-    const struct nvdp_guarantee guarantee = guarantee_of(ctx, run);
+    const struct nvdp_guarantee guarantee = guarantee_of(run);
     cr_expect(guarantee.training_epsilon > 2.9 && guarantee.training_epsilon <= 3);
-    const char *line = line_of(ctx, &guarantee);
+    const char *line = line_of(&guarantee);
     support_contains(line, "Proven per word: epsilon 2 at delta 1e-05, one sample");
     const char *training =
         support_path("epsilon %s at delta %s", nvdp__bound(guarantee.training_epsilon).text,
                      nvdp__bound(guarantee.training_delta).text);
     support_contains(line, support_path("One training example (zero-out): %s", training));
-    const struct nvdp_export_result exported = exported_to(ctx, run, file, NULL);
+    const struct nvdp_export_result exported = exported_to(run, file, NULL);
     support_contains(exported.statement, "Proven per word: epsilon 2 at delta 1e-05, one sample");
     const char *owner = support_path("%s for one training example (zero-out, for exact arithmetic, "
                                      "which the training's noise lacks)",
                                      training);
     support_contains(exported.statement, owner);
-    struct nvdp_verification found = verified(ctx, file);
+    struct nvdp_verification found = verified(file);
     cr_expect(found.holds, "%s", found.statement);
     support_contains(found.statement, owner);
     cr_expect_eq(checks_that_found(&found, NVDP_VERDICT_OPEN, owner), 1);
 }
 
 Test(word_release, refusals_and_both_budgets) {
-    struct nvdp_context *ctx = support_context();
     const char *folder = support_scratch_path("word");
     nvdp__autofree char *text = NULL;
-    struct nvdp__train_options config = options_of(ctx, folder), other = config;
+    struct nvdp__train_options config = options_of(folder), other = config;
     struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
     other.method = NVDP_METHOD_VIB_FIXED;
     other.nvib.vib.sigma = 1;

@@ -37,12 +37,19 @@ static const char *newest_message(void) {
     return "";
 }
 
-struct nvdp_context *support_context(void) {
+/* Returns a context, or NULL. No assertion: tests have not begun when it makes `ctx`. */
+static struct nvdp_context *try_context(void) {
     struct nvdp_context *ctx = NULL;
-    ok(nvdp_context_create(&ctx));
-    cr_assert_eq(nvdp_context_set_threads(ctx, 2), NVDP_OK);
+    if (nvdp_context_create(&ctx) != NVDP_OK || nvdp_context_set_threads(ctx, 2) != NVDP_OK)
+        return NULL;
     nvdp_context_set_option_style(ctx, NVDP_OPTION_STYLE_DASHES);
     if (context_count < sizeof contexts / sizeof *contexts) contexts[context_count++] = ctx;
+    return ctx;
+}
+
+struct nvdp_context *support_context(void) {
+    struct nvdp_context *ctx = try_context();
+    cr_assert_not_null(ctx);
     return support_keep(ctx);
 }
 
@@ -487,4 +494,13 @@ bool support_failed(struct nvdp_context *ctx, uint64_t *k, nvdp_status status) {
 
 void support_lose_unnamed(void) {
     support_lose(SYS_openat, 2, O_TMPFILE, EOPNOTSUPP);
+}
+
+/* --- the context of a test (test_context.h) --- */
+
+struct nvdp_context *ctx;
+
+__attribute__((constructor)) static void make_context(void) {
+    ctx = try_context();
+    if (ctx == NULL) abort();
 }

@@ -5,17 +5,18 @@
 #include <limits.h>
 #include <sys/stat.h>
 
+#include "test_context.h"
+
 /* Reads a grid, whose JSON may have single quotes. Its memory is kept. */
-static struct sweep_grid read_grid(struct nvdp_context *ctx, const char *text) {
+static struct sweep_grid read_grid(const char *text) {
     struct sweep_grid *grid = support_keep(malloc(sizeof *grid));
     ok(sweep_grid_read(ctx, support_file("grid.json", support_quoted(text)), grid));
     return *grid;
 }
 
 /* Reads a grid of one task with these additional members. */
-static struct sweep_grid read_members(struct nvdp_context *ctx, const char *members) {
-    return read_grid(ctx,
-                     support_path("{'tasks': ['rte'], 'data': 'd', 'model': 'm', %s}", members));
+static struct sweep_grid read_members(const char *members) {
+    return read_grid(support_path("{'tasks': ['rte'], 'data': 'd', 'model': 'm', %s}", members));
 }
 
 static size_t count_label(const struct sweep_grid *grid, const char *label) {
@@ -34,10 +35,9 @@ static const struct sweep_run *first(const struct sweep_grid *grid, const char *
 }
 
 Test(grid, lists_are_dimensions_and_base_runs_once_a_seed) {
-    struct nvdp_context *ctx = support_context();
     const struct sweep_grid grid = read_members(
-        ctx, "'methods': ['base', 'nvdp'], 'lambdas': [1e-3, 1e-2, 1], 'seeds': [1, 2], 'lr': "
-             "[1e-3, 2e-3], 'latent-dim': [8, 16], 'max-length': 64, 'epochs': 1");
+        "'methods': ['base', 'nvdp'], 'lambdas': [1e-3, 1e-2, 1], 'seeds': [1, 2], 'lr': "
+        "[1e-3, 2e-3], 'latent-dim': [8, 16], 'max-length': 64, 'epochs': 1");
     cr_assert_eq(count_label(&grid, "base"), 2 * 2);         /* seeds, lr */
     cr_assert_eq(count_label(&grid, "nvdp"), 3 * 2 * 2 * 2); /* lambdas, seeds, lr, width */
     for (size_t i = 0; i < grid.count; i++) {
@@ -62,9 +62,8 @@ Test(grid, lists_are_dimensions_and_base_runs_once_a_seed) {
 }
 
 Test(grid, lambdas_may_be_a_full_grid) {
-    struct nvdp_context *ctx = support_context();
-    const struct sweep_grid grid = read_members(
-        ctx, "'methods': ['nvdp', 'base'], 'lambda_g': [0.1, 1], 'lambda_d': [1, 2, 3]");
+    const struct sweep_grid grid =
+        read_members("'methods': ['nvdp', 'base'], 'lambda_g': [0.1, 1], 'lambda_d': [1, 2, 3]");
     cr_assert_eq(count_label(&grid, "nvdp"), 6);
     cr_assert_eq(count_label(&grid, "base"), 1);
     cr_assert_eq(sweep_run_number(&grid.run[0], "lambda-g"), 0.1);
@@ -72,9 +71,7 @@ Test(grid, lambdas_may_be_a_full_grid) {
 }
 
 Test(grid, what_is_more_specific_wins) {
-    struct nvdp_context *ctx = support_context();
     const struct sweep_grid grid = read_grid(
-        ctx,
         "{'tasks': ['rte', 'mrpc'], 'data': {'rte': 'R', 'mrpc': 'M'}, 'model': 'm', 'seeds': [1], "
         "'lambdas': [1, 2], 'epochs': 1, 'batch': 8, 'per_task': {'mrpc': {'epochs': 2, 'data': "
         "'other'}}, 'per_method': {'nvdp': {'epochs': 3, 'lambda_g': 5, 'lambda_d': 6}, 'narrow': "
@@ -107,10 +104,9 @@ Test(grid, what_is_more_specific_wins) {
 }
 
 Test(grid, a_preset_gives_what_the_grid_does_not) {
-    struct nvdp_context *ctx = support_context();
     const struct sweep_grid grid =
-        read_members(ctx, "'preset': 'private', 'lambdas': [0.5], 'methods': ['base', {'name': "
-                          "'mine', 'method': 'nvdp', 'delta': 7}]");
+        read_members("'preset': 'private', 'lambdas': [0.5], 'methods': ['base', {'name': "
+                     "'mine', 'method': 'nvdp', 'delta': 7}]");
     cr_assert_eq(grid.count, 2);
     const struct nvdp_config *mine = first(&grid, "mine")->config;
     cr_expect_str_eq(nvdp_config_get(mine, "preset"), "per-nat");
@@ -122,10 +118,9 @@ Test(grid, a_preset_gives_what_the_grid_does_not) {
 }
 
 Test(grid, a_model_for_each_seed) {
-    struct nvdp_context *ctx = support_context();
     const struct sweep_grid grid =
-        read_grid(ctx, "{'tasks': ['rte'], 'data': 'd', 'seeds': [1, 2], 'methods': ['base'], "
-                       "'model': ['plain', 'tuned/{task}-{seed}']}");
+        read_grid("{'tasks': ['rte'], 'data': 'd', 'seeds': [1, 2], 'methods': ['base'], "
+                  "'model': ['plain', 'tuned/{task}-{seed}']}");
     cr_assert_eq(grid.count, 4);
     for (size_t i = 0; i < 4; i++) {
         const char *model = nvdp_config_get(grid.run[i].config, "model");
@@ -143,10 +138,9 @@ static const char *from_base(void) {
 }
 
 Test(grid, every_run_starts_from_the_base_run_of_its_task_and_seed) {
-    struct nvdp_context *ctx = support_context();
     struct sweep_grid grid =
-        read_grid(ctx, "{'tasks': ['rte', 'mrpc'], 'data': 'd', 'seeds': [1, 20], 'methods': "
-                       "['nvdp'], 'from_base': '{task/{task}-{seed}{seed}'}");
+        read_grid("{'tasks': ['rte', 'mrpc'], 'data': 'd', 'seeds': [1, 20], 'methods': "
+                  "['nvdp'], 'from_base': '{task/{task}-{seed}{seed}'}");
     const char *const expected[] = {"{task/rte-11", "{task/mrpc-11", "{task/rte-2020",
                                     "{task/mrpc-2020"};
     cr_assert_eq(grid.count, 4);
@@ -154,7 +148,7 @@ Test(grid, every_run_starts_from_the_base_run_of_its_task_and_seed) {
         cr_assert_str_eq(nvdp_config_get(grid.run[i].config, "from-base"), expected[i]);
     const char *run = support_scratch_path("rte-base-s1-0a");
     cr_assert_eq(mkdir(run, 0700), 0);
-    grid = read_grid(ctx, from_base());
+    grid = read_grid(from_base());
     cr_assert_str_eq(nvdp_config_get(grid.run[0].config, "from-base"), run);
 }
 
@@ -168,11 +162,10 @@ static void make_run(const char *name, const char *noise) {
 }
 
 Test(grid, runs_of_noised_texts_are_not_taken_for_their_base_run) {
-    struct nvdp_context *ctx = support_context();
     make_run("rte-base-s1-a", "laplace");
     make_run("rte-base-s1-b", "none");
     make_run("rte-base-s1-c", "santext");
-    struct sweep_grid grid = read_grid(ctx, from_base());
+    struct sweep_grid grid = read_grid(from_base());
     cr_expect_str_eq(nvdp_config_get(grid.run[0].config, "from-base"),
                      support_scratch_path("rte-base-s1-b"));
     make_run("rte-base-s1-d", NULL);
@@ -182,12 +175,11 @@ Test(grid, runs_of_noised_texts_are_not_taken_for_their_base_run) {
 
 /* Paths may contain options of the run, also within a list. Text in braces that is not an option stays. */
 Test(grid, paths_name_the_runs_options) {
-    struct nvdp_context *ctx = support_context();
     const struct sweep_grid grid =
-        read_grid(ctx, "{'tasks': ['rte'], 'data': '{task}/{seed}', 'model': 'm', 'methods': "
-                       "[{'name': 'a', 'method': 'base', 'token_noise': 'santext', 'eta': [2, "
-                       "0.5], 'model': 'm/{token_noise}-{eta}'}, {'name': 'b', 'method': 'base', "
-                       "'data': ['s/{task}-1', 's/{task}-2'], 'model': '{eta}{none}'}]}");
+        read_grid("{'tasks': ['rte'], 'data': '{task}/{seed}', 'model': 'm', 'methods': "
+                  "[{'name': 'a', 'method': 'base', 'token_noise': 'santext', 'eta': [2, "
+                  "0.5], 'model': 'm/{token_noise}-{eta}'}, {'name': 'b', 'method': 'base', "
+                  "'data': ['s/{task}-1', 's/{task}-2'], 'model': '{eta}{none}'}]}");
     static const char *const models[] = {"m/santext-2", "m/santext-0.5", "{eta}{none}",
                                          "{eta}{none}"};
     static const char *const data[] = {"rte/1", "rte/1", "s/rte-1", "s/rte-2"};
@@ -208,7 +200,6 @@ Test(grid, published_grids_of_text_privatization) {
                  {"santext", 99},
                  {"santext-pretrained", 42},
                  {"santext-plus", 75}};
-    struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
         nvdp__auto(sweep_grid_release) struct sweep_grid grid;
         const char *path =
@@ -225,26 +216,24 @@ static void keep_notice(enum nvdp_log_level level, const char *message, void *us
 }
 
 Test(grid, equal_runs_stand_once) {
-    struct nvdp_context *ctx = support_context();
     struct sweep_grid grid =
-        read_members(ctx, "'methods': ['base', 'nvdp'], 'seeds': [1, 1], 'lambdas': [1, 1.0]");
+        read_members("'methods': ['base', 'nvdp'], 'seeds': [1, 1], 'lambdas': [1, 1.0]");
     cr_assert_eq(grid.count, 2);
     char notice[512] = "";
     nvdp_context_set_log(ctx, keep_notice, notice);
     grid = read_members(
-        ctx, "'methods': ['nvdp', {'name': 'again', 'method': 'nvdp', 'lambda': [0.01, 3]}]");
+        "'methods': ['nvdp', {'name': 'again', 'method': 'nvdp', 'lambda': [0.01, 3]}]");
     cr_assert_eq(count_label(&grid, "again"), 1, "the default is 0.01");
     support_contains(notice, "a run of 'again' is the same as a run of 'nvdp'");
 }
 
 /* A run that two grids share has the same name, so that a changed grid keeps it. */
 Test(grid, names_follow_from_the_resolved_options_alone) {
-    struct nvdp_context *ctx = support_context();
     const struct sweep_grid one =
-        read_members(ctx, "'methods': ['nvdp'], 'lambdas': [1e-3], 'log_every': 3");
+        read_members("'methods': ['nvdp'], 'lambdas': [1e-3], 'log_every': 3");
     const struct sweep_grid many =
-        read_members(ctx, "'methods': [{'name': 'mine', 'method': 'nvdp', 'lambda-g': 0.001, "
-                          "'lambda_d': 0.001, 'kappa': [1, 2]}], 'seeds': [1, 5], 'lr': 2e-5");
+        read_members("'methods': [{'name': 'mine', 'method': 'nvdp', 'lambda-g': 0.001, "
+                     "'lambda_d': 0.001, 'kappa': [1, 2]}], 'seeds': [1, 5], 'lr': 2e-5");
     cr_assert_eq(one.count, 1);
     cr_assert_eq(many.count, 4);
     cr_assert_str_eq(one.run[0].name, many.run[0].name, "the defaults said aloud");
@@ -253,11 +242,10 @@ Test(grid, names_follow_from_the_resolved_options_alone) {
 }
 
 Test(grid, measures_are_read) {
-    struct nvdp_context *ctx = support_context();
     struct sweep_grid grid = read_members(
-        ctx, "'methods': ['nvdp'], 'keep': 'results', 'attack': {'rte': 'names'}, 'privacy': "
-             "{'max_pairs': 50, 'order': 2, 'split': 'train', 'limit': 9, 'seed': 4, 'releases': "
-             "3, 'arithmetic': 'exact'}, 'share': {'limit': 10, 'epochs': 2}");
+        "'methods': ['nvdp'], 'keep': 'results', 'attack': {'rte': 'names'}, 'privacy': "
+        "{'max_pairs': 50, 'order': 2, 'split': 'train', 'limit': 9, 'seed': 4, 'releases': "
+        "3, 'arithmetic': 'exact'}, 'share': {'limit': 10, 'epochs': 2}");
     cr_assert_eq(grid.keep, SWEEP_KEEP_RESULTS);
     static const char *const measured[][2] = {
         {"max-pairs", "50"}, {"order", "2"},     {"seed", "4"}, {"arithmetic", "exact"},
@@ -268,7 +256,7 @@ Test(grid, measures_are_read) {
     cr_assert_str_eq(nvdp_config_get(grid.exported, "limit"), "10");
     cr_assert_str_eq(nvdp_config_get(grid.reuse, "epochs"), "2");
     cr_assert_str_eq(grid.run[0].attack, "names");
-    grid = read_members(ctx, "'methods': ['nvdp']");
+    grid = read_members("'methods': ['nvdp']");
     cr_assert_eq(grid.keep, SWEEP_KEEP_MODEL);
     cr_assert_not(nvdp_config_is_set(grid.measured, "order"));
     cr_assert_not(grid.share);
@@ -276,9 +264,7 @@ Test(grid, measures_are_read) {
 }
 
 Test(grid, options_have_their_names_of_the_command_line) {
-    struct nvdp_context *ctx = support_context();
     const struct sweep_grid grid = read_grid(
-        ctx,
         "{'tasks': ['tsv'], 'data': 'd', 'model': 'm', 'methods': ['nvdp'], 'text-column': "
         "'review', 'label-column': 'stars', 'regression': true, 'clip-mu': 3, 'clip_logvar_max': "
         "'inf', 'skip-bad-rows': true, 'decay-to': 'pretrained', 'delta': 1}");
@@ -294,7 +280,6 @@ Test(grid, options_have_their_names_of_the_command_line) {
 }
 
 Test(grid, failed_allocations_are_told_and_leak_nothing) {
-    struct nvdp_context *ctx = support_context();
     nvdp__auto(sweep_grid_release) struct sweep_grid grid;
     const char *path = support_scratch_path("grid.json");
     support_write_text(path, "{\"tasks\": [\"rte\"], \"data\": \"d\", \"model\": \"m\", "
@@ -375,7 +360,6 @@ static const struct {
 };
 
 Test(grid, errors_name_file_key_and_what_was_expected) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("grid.json");
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct sweep_grid grid;
@@ -388,7 +372,6 @@ Test(grid, errors_name_file_key_and_what_was_expected) {
 }
 
 Test(grid, too_many_runs_are_refused_before_they_are_made) {
-    struct nvdp_context *ctx = support_context();
     struct sweep_grid grid;
     const char *path = support_scratch_path("grid.json");
     static const char *const keys[] = {"lr", "warmup", "beta1", "dropout"};

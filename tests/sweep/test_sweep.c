@@ -506,11 +506,11 @@ Test(sweep, privatized_texts_have_their_privacy) {
 static void watch(const struct sweep_state *state, void *user) {
     struct seen *seen = user;
     for (size_t k = 0; k < state->jobs; k++) {
-        const struct sweep_job *job = &state->job[k];
-        if (strcmp(job->phase, "train") != 0) continue;
-        cr_assert_not(job->elsewhere);
-        cr_assert_eq(job->total, 2000 * 14); /* 108 texts in batches of 8 */
-        seen->step |= strcmp(job->unit, "step") == 0 && job->rate > 0 && job->eta_seconds > 0;
+        const struct sweep_run_progress *at = &state->job[k].progress;
+        if (strcmp(at->phase, "train") != 0) continue;
+        cr_assert_not(state->job[k].elsewhere);
+        cr_assert_eq(at->total, 2000 * 14); /* 108 texts in batches of 8 */
+        seen->step |= strcmp(at->unit, "step") == 0 && at->rate > 0 && at->eta_seconds > 0;
     }
     if (isnan(state->eta_seconds) || seen->eta) return;
     seen->eta = true;

@@ -6,6 +6,8 @@
 
 #include <omp.h>
 
+#include "test_context.h"
+
 struct heard {
     int notices;
     char last[512];
@@ -19,7 +21,6 @@ static void listen(enum nvdp_log_level level, const char *message, void *user) {
 }
 
 Test(device, float32_is_the_default) {
-    struct nvdp_context *ctx = support_context();
     struct heard heard = {0};
     nvdp__auto(nvdp__device_release) struct nvdp__device dev;
     nvdp_context_set_log(ctx, listen, &heard);
@@ -35,7 +36,6 @@ Test(device, float32_is_the_default) {
 /* The device uses bf16 where the processor has it; elsewhere float32, and a notice gives the
  * reason. */
 Test(device, in_bf16_or_with_a_notice) {
-    struct nvdp_context *ctx = support_context();
     struct heard heard = {0};
     struct nvdp__device dev;
     const char *missing = nvdp__bf16_missing(false);
@@ -59,7 +59,6 @@ Test(device, in_bf16_or_with_a_notice) {
 /* Tests request the form without the instructions; otherwise the device gives the notice above. */
 Test(device, plain_bf16_on_request) {
     bf16_or_skip();
-    struct nvdp_context *ctx = support_context();
     nvdp__auto(nvdp__device_release) struct nvdp__device dev;
     nvdp__allow_plain_bf16(ctx);
     ok(nvdp__device_create(ctx, &dev));
@@ -71,7 +70,6 @@ Test(device, plain_bf16_on_request) {
 }
 
 Test(device, nothing_is_missing_or_creation_says_what) {
-    struct nvdp_context *ctx = support_context();
     const char *missing = nvdp__bf16_missing(false);
     struct nvdp__bf16_engine *bf16 = NULL;
     nvdp_status status = nvdp__bf16_create(ctx, false, &bf16);
@@ -89,7 +87,6 @@ Test(device, nothing_is_missing_or_creation_says_what) {
 
 Test(device, out_of_memory) {
     bf16_or_skip();
-    struct nvdp_context *ctx = support_context();
     nvdp__auto(nvdp__device_release) struct nvdp__device dev;
     nvdp_context_set_precision(ctx, NVDP_PRECISION_BF16);
     if (nvdp__bf16_missing(false) != NULL) nvdp__allow_plain_bf16(ctx);
@@ -100,7 +97,6 @@ Test(device, out_of_memory) {
 
 /* The libraries below use the device's number of threads, whatever the calling thread's number. */
 Test(device, products_leave_the_callers_threads_alone) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__device dev = nvdp__device_cpu(ctx);
     float x[4] = {1, 2, 3, 4}, y[4];
     omp_set_num_threads(3);
@@ -115,7 +111,6 @@ Test(device, products_leave_the_callers_threads_alone) {
 }
 
 Test(device, a_plan_beyond_what_was_measured_is_an_error) {
-    struct nvdp_context *ctx = support_context();
     nvdp__auto(nvdp__arena_release) struct nvdp__arena arena = {0};
     nvdp__arena_take(&arena, 20);
     ok(nvdp__arena_allocate(ctx, &arena));

@@ -3,6 +3,8 @@
 #include "tensor/tensor.h"
 #include "tensor_test.h"
 
+#include "test_context.h"
+
 static nvdp_status declare(struct nvdp__params *params) {
     size_t index;
     NVDP_TRY(nvdp__params_add(params, "a", 2, 3, 5, NVDP__PARAM_DECAY, &index));
@@ -12,7 +14,6 @@ static nvdp_status declare(struct nvdp__params *params) {
 }
 
 Test(params, tensors_lie_aligned_in_one_vector) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__params params;
     nvdp__params_init(&params, ctx);
     ok(declare(&params));
@@ -33,7 +34,6 @@ Test(params, tensors_lie_aligned_in_one_vector) {
 }
 
 Test(params, refuses_what_it_cannot_hold) {
-    struct nvdp_context *ctx = support_context();
     nvdp__auto(nvdp__params_release) struct nvdp__params params;
     size_t index = 77;
     char name[200];
@@ -55,7 +55,6 @@ Test(params, refuses_what_it_cannot_hold) {
 }
 
 Test(params, survives_every_failed_allocation) {
-    struct nvdp_context *ctx = support_context();
     uint64_t k = 1;
     for (;; k++) {
         struct nvdp__params params;
@@ -74,7 +73,6 @@ Test(params, survives_every_failed_allocation) {
 /* Draws 60000 normals: the bounds of mean and deviation are 5 standard errors each (about one
  * seed in 10^6 would fail). */
 Test(params, initial_normals_depend_on_seed_and_name_only) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__device dev = nvdp__device_cpu(ctx);
     enum { ROWS = 300, COLS = 200, N = ROWS * COLS };
     nvdp__auto(nvdp__params_release) struct nvdp__params one, two;
@@ -107,7 +105,6 @@ Test(params, initial_normals_depend_on_seed_and_name_only) {
 }
 
 Test(arena, second_plan_carves_what_the_first_counted) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__arena arena = {0};
     const size_t sizes[] = {1, 16, 17, 0, 100};
     float *at[5];
@@ -132,7 +129,6 @@ Test(arena, second_plan_carves_what_the_first_counted) {
 }
 
 Test(arena, out_of_memory_leaves_it_as_it_was) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__arena arena = {0};
     nvdp__arena_take(&arena, 10);
     nvdp__fail_allocation(ctx, 1);
@@ -142,7 +138,6 @@ Test(arena, out_of_memory_leaves_it_as_it_was) {
 }
 
 Test(device, carries_the_threads_of_its_context) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__device dev = nvdp__device_cpu(ctx);
     cr_expect_eq(dev.threads, 2);
     cr_expect_null(dev.bf16);

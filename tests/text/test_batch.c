@@ -4,8 +4,9 @@
 #include "text/dataset.h"
 #include "text_support.h"
 
+#include "test_context.h"
+
 Test(batch, layout) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_tokenizer *tiny = text_tiny(ctx);
     struct nvdp_dataset_config config = text_config(NVDP_TASK_RTE);
     support_file("train.tsv", "sentence1\tsentence2\tlabel\na\tb\tentailment\n"
@@ -48,7 +49,7 @@ Test(batch, part) {
     enum { DIM = 5 };
     float words[10 * DIM];
     nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
-    ok(nvdp__batch_create(support_context(), 4, 4, &batch));
+    ok(nvdp__batch_create(ctx, 4, 4, &batch));
     nvdp__batch_clear(batch);
     for (size_t i = 0; i < 4; i++) {
         for (size_t t = 0; t < lengths[i]; t++)
@@ -75,7 +76,6 @@ Test(batch, part) {
 }
 
 Test(batch, without_labels) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_tokenizer *tiny = text_tiny(ctx);
     const char *const text[] = {"a"};
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
@@ -87,7 +87,6 @@ Test(batch, without_labels) {
 }
 
 Test(batch, too_large) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__batch *batch = NULL;
     text_error(ctx, nvdp__batch_create(ctx, 1 << 23, 512, &batch), NVDP_ERR_ARGUMENT,
                "batch: expected at most 2147483647 tokens, found 8388608 texts of 512");

@@ -7,7 +7,9 @@
 
 #include <nvdp/tokenizer.h>
 
-static struct nvdp_tokenizer *load(struct nvdp_context *ctx, const char *directory) {
+#include "test_context.h"
+
+static struct nvdp_tokenizer *load(const char *directory) {
     struct nvdp_tokenizer *tokenizer = NULL;
     ok(nvdp_tokenizer_load(ctx, directory, &tokenizer));
     return support_keep(tokenizer);
@@ -34,7 +36,7 @@ static void expect_ids(const struct nvdp_tokenizer *tokenizer, const json_t *ent
 
 /* Checks every text of golden/tokens.json. */
 static void expect_all_ids(const char *directory, const char *model) {
-    struct nvdp_tokenizer *tokenizer = load(support_context(), directory);
+    struct nvdp_tokenizer *tokenizer = load(directory);
     nvdp__autoptr(json_decref) json_t *json =
         json_load_file(support_golden("tokens.json"), JSON_ALLOW_NUL, NULL);
     const json_t *texts = json_object_get(json, "texts"), *entry;
@@ -63,8 +65,7 @@ Test(wordpiece, ids_of_tokenizer_json) {
 /* Checks the same entries with merges in the older format: "a b". */
 /* A piece of a word depends on the space before it. */
 Test(bpe, has_no_words) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_tokenizer *tokenizer = load(ctx, support_golden("roberta"));
+    struct nvdp_tokenizer *tokenizer = load(support_golden("roberta"));
     fails(nvdp__tokenizer_read_words(ctx, "DIR", tokenizer), NVDP_ERR_INPUT,
           "needs a WordPiece tokenizer");
 }
@@ -118,7 +119,7 @@ Test(bpe, words) {
 }
 
 Test(bpe, bytes_that_are_no_text) {
-    struct nvdp_tokenizer *tokenizer = load(support_context(), support_golden("roberta"));
+    struct nvdp_tokenizer *tokenizer = load(support_golden("roberta"));
     static const char *const same[][2] = {{"a\xFF"
                                            "b",
                                            "a\uFFFD"
@@ -138,7 +139,7 @@ Test(bpe, bytes_that_are_no_text) {
 
 /* The time is O(n log n), and no byte is lost. */
 Test(bpe, long_words) {
-    struct nvdp_tokenizer *tokenizer = load(support_context(), support_golden("roberta"));
+    struct nvdp_tokenizer *tokenizer = load(support_golden("roberta"));
     enum { SIZE = 300000 };
     nvdp__autofree char *text = malloc(SIZE);
     for (size_t i = 0; i < SIZE; i++)
@@ -156,7 +157,7 @@ Test(bpe, long_words) {
 }
 
 Test(bpe, pairs_are_cut) {
-    struct nvdp_tokenizer *tokenizer = load(support_context(), support_golden("roberta"));
+    struct nvdp_tokenizer *tokenizer = load(support_golden("roberta"));
     nvdp__auto(nvdp_tokens_free) struct nvdp_tokens tokens = {0};
     int32_t s = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS);
     int32_t e = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
@@ -178,7 +179,6 @@ Test(bpe, pairs_are_cut) {
 
 /* The golden vocab.json with other merges, or merges.txt with another vocabulary, is refused. */
 static void refused(const char *name, const char *text, nvdp_status want, const char *part) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_tokenizer *tokenizer = NULL;
     folder_with("roberta/vocab.json", "vocab.json");
     const char *folder = folder_with("roberta/merges.txt", "merges.txt");
@@ -229,7 +229,6 @@ Test(bpe, bad_vocabulary) {
 /* Replaces one member (`section`.`key`) of a golden model's tokenizer.json. */
 static void json_refused(const char *golden, const char *section, const char *key,
                          const char *value, const char *part) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_tokenizer *tokenizer = NULL;
     const char *folder = folder_with(golden, "tokenizer.json");
     json_t *json = support_json(support_golden(golden));
@@ -335,7 +334,6 @@ Test(tokenizer_json, bytes_that_utf8_never_has) {
     expect_all_ids(folder, "roberta"); /* the other ids stay, with holes between them */
     cr_assert_eq(json_object_del(vocab, "\u00C2"), 0);
     cr_assert_eq(json_dump_file(json, path, 0), 0);
-    struct nvdp_context *ctx = support_context();
     struct nvdp_tokenizer *tokenizer = NULL;
     fails(nvdp_tokenizer_load(ctx, folder, &tokenizer), NVDP_ERR_INPUT,
           "expected a piece for every byte, found none for 0xc2");
@@ -355,7 +353,7 @@ Test(tokenizer_json, ids_with_a_hole) {
     const char *last = support_path("%s", key);
     json_object_set_new(vocab, last, json_integer((json_int_t)count + 1));
     cr_assert_eq(json_dump_file(json, support_path("%s/tokenizer.json", folder), 0), 0);
-    struct nvdp_tokenizer *tokenizer = load(support_context(), folder);
+    struct nvdp_tokenizer *tokenizer = load(folder);
     cr_expect_eq(nvdp_tokenizer_find(tokenizer, last), (int32_t)count + 1);
     cr_expect_eq(nvdp_tokenizer_size(tokenizer), count + 2);
     for (size_t hole = count - 1; hole <= count; hole++)
@@ -373,7 +371,7 @@ Test(tokenizer_json, added_tokens) {
     json_array_append_new(
         added, json_pack("{s:i, s:s, s:b}", "id", (int)count + 1, "content", "<e>!", "lstrip", 1));
     cr_assert_eq(json_dump_file(json, support_path("%s/tokenizer.json", folder), 0), 0);
-    struct nvdp_tokenizer *tokenizer = load(support_context(), folder);
+    struct nvdp_tokenizer *tokenizer = load(folder);
     int32_t e = (int32_t)count, z = nvdp_tokenizer_find(tokenizer, "z");
     int32_t space = nvdp_tokenizer_find(tokenizer, "\u0120");
     cr_assert_eq(nvdp_tokenizer_size(tokenizer), count + 2);

@@ -4,9 +4,10 @@
 #include "text_support.h"
 #include <lzma.h>
 
+#include "test_context.h"
+
 /* Returns all lines, each after "| " where it begins a document, otherwise after "- ". The caller frees them. */
-static char *read_files(struct nvdp_context *ctx, const char *const *path, size_t files,
-                        nvdp_status expected) {
+static char *read_files(const char *const *path, size_t files, nvdp_status expected) {
     struct nvdp__plain_text *plain = NULL;
     char *all = NULL;
     size_t size = 0;
@@ -28,7 +29,7 @@ static char *read_files(struct nvdp_context *ctx, const char *const *path, size_
 
 static void expect(const char *text, const char *lines) {
     const char *path = support_file("plain.txt", text);
-    char *found = read_files(support_context(), &path, 1, NVDP_OK);
+    char *found = read_files(&path, 1, NVDP_OK);
     cr_assert_str_eq(found, lines);
 }
 
@@ -60,13 +61,12 @@ Test(plain_text, json) {
 Test(plain_text, a_file_ends_a_document) {
     const char *first = support_path("%s", support_file("first.txt", "a\nb"));
     const char *const path[] = {first, support_file("second.txt", "c\n")};
-    char *found = read_files(support_context(), path, 2, NVDP_OK);
+    char *found = read_files(path, 2, NVDP_OK);
     cr_assert_str_eq(found, "| a\n- b\n| c\n");
 }
 
 /* Lines are longer than one read, with every length around it. */
 Test(plain_text, long_lines) {
-    struct nvdp_context *ctx = support_context();
     for (size_t size = (1 << 18) - 2; size <= (1 << 18) + 2; size++) {
         nvdp__autofree char *text = malloc(2 * size + 3);
         memset(text, 'a', size);
@@ -74,7 +74,7 @@ Test(plain_text, long_lines) {
         memset(text + size + 1, 'b', size);
         text[2 * size + 1] = '\0';
         const char *path = support_file("long.txt", text);
-        char *found = read_files(ctx, &path, 1, NVDP_OK);
+        char *found = read_files(&path, 1, NVDP_OK);
         cr_assert_eq(strlen(found), 2 * size + 6);
         cr_assert_eq(memcmp(found + 2, text, size), 0);
         cr_assert_eq(memcmp(found + size + 5, text + size + 1, size), 0);
@@ -96,13 +96,12 @@ static const char *write_xz(const char *name, const char *text, size_t copies, s
 
 Test(plain_text, xz_is_unpacked_whatever_its_name) {
     const char *path = write_xz("packed.txt", "one\n\ntwo\n", 2, 0);
-    char *found = read_files(support_context(), &path, 1, NVDP_OK);
+    char *found = read_files(&path, 1, NVDP_OK);
     cr_assert_str_eq(found, "| one\n| two\n- one\n| two\n");
 }
 
 static void refused(const char *path, nvdp_status status, const char *message) {
-    struct nvdp_context *ctx = support_context();
-    free(read_files(ctx, &path, 1, status));
+    free(read_files(&path, 1, status));
     support_contains(nvdp_context_error(ctx), path);
     support_contains(nvdp_context_error(ctx), message);
 }
@@ -140,11 +139,10 @@ static void keep_warning(enum nvdp_log_level level, const char *message, void *u
 }
 
 Test(plain_text, bytes_that_are_not_utf8_are_passed_on_with_a_warning) {
-    struct nvdp_context *ctx = support_context();
     char notice[1024] = "";
     nvdp_context_set_log(ctx, keep_warning, notice);
     const char *path = support_file("latin1.txt", "fine\ncaf\xE9\nfine\n\xFF\n");
-    char *found = read_files(ctx, &path, 1, NVDP_OK);
+    char *found = read_files(&path, 1, NVDP_OK);
     cr_assert_str_eq(found, "| fine\n- caf\xE9\n- fine\n- \xFF\n");
     cr_assert_not_null(strstr(notice, "latin1.txt:2: bytes that are not UTF-8"), "%s", notice);
     cr_assert_not_null(strstr(notice, "on 1 more lines"), "%s", notice);

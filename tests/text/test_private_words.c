@@ -6,6 +6,8 @@
 #include "text_support.h"
 #include <gsl/gsl_cdf.h>
 
+#include "test_context.h"
+
 static const struct nvdp__noise seeded = {.seed = 20};
 
 static struct nvdp__stream open_stream(uint32_t epoch) {
@@ -128,8 +130,8 @@ Test(private_words, threshold) {
 
 /* ---- the histogram ---- */
 
-static struct nvdp__word_counts counts_of(struct nvdp_context *ctx, const char *const *word,
-                                          const uint64_t *times, size_t count) {
+static struct nvdp__word_counts counts_of(const char *const *word, const uint64_t *times,
+                                          size_t count) {
     struct nvdp__word_counts counts = {.ctx = ctx};
     for (size_t i = 0; i < count; i++)
         ok(nvdp__word_counts_add(&counts, word[i], strlen(word[i]), times[i]));
@@ -139,14 +141,13 @@ static struct nvdp__word_counts counts_of(struct nvdp_context *ctx, const char *
 /* The order is by noised counts, then by the words' bytes, whatever the order and counts of the
  * input. */
 Test(private_words, order_is_of_noised_counts_and_words_alone) {
-    struct nvdp_context *ctx = support_context();
     static const char *const words[] = {"zeta", "b", "a", "common", "often", "rare"};
     static const uint64_t times[] = {40, 40, 40, 500, 200, 1};
     const struct nvdp__private_words options = {3, 1e-7, 0, 1000000};
     int ties = 0;
     for (uint64_t seed = 0; seed < 200; seed++) {
-        nvdp__auto(nvdp__word_counts_release) struct nvdp__word_counts counts = counts_of(
-                                                                           ctx, words, times, 6),
+        nvdp__auto(nvdp__word_counts_release) struct nvdp__word_counts counts = counts_of(words,
+                                                                                          times, 6),
                                                                        out = {0};
         ok(nvdp__private_word_counts(&counts, &options, &(struct nvdp__noise){.seed = seed}, &out));
         for (size_t i = 1; i < out.words.count; i++) {
@@ -164,7 +165,6 @@ Test(private_words, order_is_of_noised_counts_and_words_alone) {
 
 /* Only a document's first K words are counted, then the next document's. */
 Test(private_words, documents_are_cut) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_scratch_path("words.txt");
     static const char text[] = "a b c\nd e\n\na b\n\na a a a a a\n";
     support_write(path, text, sizeof text - 1);
@@ -179,7 +179,6 @@ Test(private_words, documents_are_cut) {
 }
 
 Test(private_words, refusals) {
-    struct nvdp_context *ctx = support_context();
     static const struct nvdp__private_words wrong[] = {
         {0, 1e-7, 0, 1000000},   {-1, 1e-7, 0, 1000000}, {14, 1e-7, 0, 1000000},
         {NAN, 1e-7, 0, 1000000}, {1, 0, 0, 1000000},     {1, 1e-6, 0, 1000000},
@@ -348,7 +347,6 @@ Test(private_words, k_delta_is_too_small) {
 }
 
 Test(private_words, on_disk) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp__private_words options = {.25, 3e-9, 7, 12345};
     struct nvdp__private_words read = {0};
     nvdp__autoptr(json_decref) json_t *object = nvdp__private_words_json(ctx, &options, 32);

@@ -5,6 +5,8 @@
 
 #include <nvdp.h>
 
+#include "test_context.h"
+
 static bool has(const struct nvdp__public_texts *public, const char *text) {
     bool found = false;
     ok(nvdp__public_texts_have(public, NULL, text, strlen(text), &found));
@@ -37,7 +39,6 @@ Test(public_texts, words) {
 
 /* A model reads fewer differences: cut texts and unknown words are the same tokens. */
 Test(public_texts, tokens) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *tokenizer = NULL;
     const char *cased = "{\"do_lower_case\": false}";
     ok(nvdp_tokenizer_load(ctx, text_model("cased", NULL, cased), &tokenizer));
@@ -71,7 +72,6 @@ Test(public_texts, files) {
         "sentence\tlabel\none text\t1\nanother\t0\nits pair\t0\n",
         "a,b\n\"one\ntext\",1\nanother,its pair\n",
         "{\"a\": \"one text\", \"b\": 1}\n{\"a\": \"another\", \"b\": \"its pair\"}\n"};
-    struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < 4; i++) {
         const char *path = support_scratch_path(names[i]);
         nvdp__auto(nvdp__public_texts_release) struct nvdp__public_texts public = {.ctx = ctx,
@@ -87,7 +87,6 @@ Test(public_texts, files) {
 
 /* The refusal counts what is private, names the first row and the declaration, and says who may read it. */
 Test(public_texts, refusal) {
-    struct nvdp_context *ctx = support_context();
     nvdp__auto(nvdp__public_texts_release) struct nvdp__public_texts public = {
         .ctx = ctx, .path = "public.txt"};
     static const char *const texts[] = {"none of them", "A cat", "a cat", "a dog"};

@@ -3,9 +3,10 @@
 #include "text/dataset.h"
 #include "text_support.h"
 
+#include "test_context.h"
+
 /* Makes texts of one word, or pairs of two: words[name[i]] and, unless `pair` is NULL, words[pair[i]]. */
-static struct nvdp_dataset *made(struct nvdp_context *ctx, size_t count, const int *name,
-                                 const int *pair) {
+static struct nvdp_dataset *made(size_t count, const int *name, const int *pair) {
     struct nvdp_tokenizer *tokenizer = text_tiny(ctx);
     static const char *const words[] = {"the", "cat", "sat", "mat", "run", "un"};
     const char *text[64], *second[64];
@@ -20,49 +21,45 @@ static struct nvdp_dataset *made(struct nvdp_context *ctx, size_t count, const i
     return support_keep(data);
 }
 
-static struct nvdp__repeats counted(struct nvdp_context *ctx, size_t parts,
-                                    const struct nvdp_dataset *const *part) {
+static struct nvdp__repeats counted(size_t parts, const struct nvdp_dataset *const *part) {
     struct nvdp__repeats repeats;
     ok(nvdp__repeats_count(ctx, parts, part, &repeats));
     return repeats;
 }
 
 Test(repeats, rows_of_all_parts_count) {
-    struct nvdp_context *ctx = support_context();
-    const struct nvdp_dataset *part[] = {made(ctx, 3, (int[]){0, 1, 2}, NULL),
-                                         made(ctx, 4, (int[]){3, 0, 1, 1}, NULL),
-                                         made(ctx, 2, (int[]){4, 5}, NULL)};
-    struct nvdp__repeats repeats = counted(ctx, 1, part);
+    const struct nvdp_dataset *part[] = {made(3, (int[]){0, 1, 2}, NULL),
+                                         made(4, (int[]){3, 0, 1, 1}, NULL),
+                                         made(2, (int[]){4, 5}, NULL)};
+    struct nvdp__repeats repeats = counted(1, part);
     cr_expect_eq(repeats.most, 1);
     cr_expect_str_eq(repeats.text, "");
-    repeats = counted(ctx, 3, part);
+    repeats = counted(3, part);
     cr_expect_eq(repeats.most, 3);
     cr_expect_str_eq(repeats.text, "1 text stands twice, 1 stands 3 times");
-    cr_expect_eq(counted(ctx, 0, part).most, 0);
+    cr_expect_eq(counted(0, part).most, 0);
     for (int i = 0; i < 3; i++)
         nvdp_dataset_free((struct nvdp_dataset *)part[i]);
 }
 
 /* (a, b) and (b, a) are two texts, and so are a text and a pair that begins with it. */
 Test(repeats, pairs_are_equal_in_both_texts) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_dataset *pairs = made(ctx, 5, (int[]){0, 1, 0, 0, 0}, (int[]){1, 0, 2, 1, 0});
-    struct nvdp_dataset *texts = made(ctx, 1, (int[]){0}, NULL);
+    struct nvdp_dataset *pairs = made(5, (int[]){0, 1, 0, 0, 0}, (int[]){1, 0, 2, 1, 0});
+    struct nvdp_dataset *texts = made(1, (int[]){0}, NULL);
     const struct nvdp_dataset *part[] = {pairs, texts};
-    struct nvdp__repeats repeats = counted(ctx, 2, part);
+    struct nvdp__repeats repeats = counted(2, part);
     cr_expect_eq(repeats.most, 2);
     cr_expect_str_eq(repeats.text, "1 text stands twice");
     /* types tell a pair from a text of the same ids */
-    struct nvdp_dataset *other = made(ctx, 1, (int[]){0}, NULL);
+    struct nvdp_dataset *other = made(1, (int[]){0}, NULL);
     const struct nvdp_dataset *both[] = {texts, other};
-    cr_expect_eq(counted(ctx, 2, both).most, 2);
+    cr_expect_eq(counted(2, both).most, 2);
     other->types[0] = 1;
-    cr_expect_eq(counted(ctx, 2, both).most, 1);
+    cr_expect_eq(counted(2, both).most, 1);
 }
 
 /* The list has four items; the last one is a range if more numbers occur. */
 Test(repeats, list_is_short) {
-    struct nvdp_context *ctx = support_context();
     const char *const expected[] = {
         "2 texts stand twice", "2 texts stand twice, 1 stands 3 times",
         "2 texts stand twice, 1 stands 3 times, 1 stands 5 times",
@@ -75,9 +72,9 @@ Test(repeats, list_is_short) {
         for (int text = 0; text <= (int)last + 1; text++)
             for (int k = 0; k < rows[text]; k++)
                 name[count++] = text;
-        struct nvdp_dataset *data = made(ctx, count, name, NULL);
+        struct nvdp_dataset *data = made(count, name, NULL);
         const struct nvdp_dataset *part[] = {data};
-        struct nvdp__repeats repeats = counted(ctx, 1, part);
+        struct nvdp__repeats repeats = counted(1, part);
         cr_expect_eq(repeats.most, (size_t)rows[last + 1]);
         cr_expect_str_eq(repeats.text, expected[last]);
     }

@@ -5,10 +5,11 @@
 #include "text/task.h"
 #include "text_support.h"
 
+#include "test_context.h"
+
 /* Returns all rows of a table as one text: fields in <>, then the line where the row begins and
  * a newline. */
-static char *rows_of(struct nvdp_context *ctx, enum nvdp__table_format format, const char *text,
-                     nvdp_status want) {
+static char *rows_of(enum nvdp__table_format format, const char *text, nvdp_status want) {
     struct nvdp__tsv tsv;
     char *out = NULL;
     size_t size = 0;
@@ -33,13 +34,12 @@ static char *rows_of(struct nvdp_context *ctx, enum nvdp__table_format format, c
 }
 
 static void expect(enum nvdp__table_format format, const char *text, const char *want) {
-    char *got = rows_of(support_context(), format, text, NVDP_OK);
+    char *got = rows_of(format, text, NVDP_OK);
     cr_expect_str_eq(got, want);
 }
 
 static void refuse(enum nvdp__table_format format, const char *text, const char *message) {
-    struct nvdp_context *ctx = support_context();
-    free(rows_of(ctx, format, text, NVDP_ERR_INPUT));
+    free(rows_of(format, text, NVDP_ERR_INPUT));
     support_contains(nvdp_context_error(ctx), message);
 }
 
@@ -121,7 +121,6 @@ Test(table, quotes_are_recognized) {
         {"a\tb\n\"x\ty\"\t2\n", true},
         {"a\n\"x\ny\"\n", true},
     };
-    struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         enum nvdp__table_format format;
         cr_expect_eq(nvdp__tsv_is_quoted(cases[i].text, strlen(cases[i].text)), cases[i].quoted,
@@ -151,7 +150,6 @@ Test(table, pieces) {
     static const char *const quoted[] = {"\"\"\"\"", "\"a\nb\"", "\"x\r\ny, \"\"z\"\"\"", "",
                                          "word"};
     const char *path = support_scratch_path("pieces");
-    struct nvdp_context *ctx = support_context();
     nvdp__autofree char *text = malloc(BYTES + (1 << 21));
     unsigned seed = 7;
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
@@ -198,7 +196,6 @@ Test(table, pieces) {
 Test(table, pieces_of_an_array) {
     enum { OBJECTS = 40000, ROOM = 8 << 20 };
     const char *path = support_scratch_path("pieces");
-    struct nvdp_context *ctx = support_context();
     struct nvdp__table_chunks pieces = {0};
     nvdp__auto(nvdp__tsv_release) struct nvdp__tsv whole;
     char *text = malloc(ROOM);
@@ -244,8 +241,7 @@ static void hear(enum nvdp_log_level level, const char *message, void *user) {
     strcat(heard->text, "\n");
 }
 
-static struct nvdp_dataset *load(struct nvdp_context *ctx, const char *name, const char *text,
-                                 nvdp_status want) {
+static struct nvdp_dataset *load(const char *name, const char *text, nvdp_status want) {
     struct nvdp_dataset *dataset = NULL;
     struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
     struct nvdp_tokenizer *tokenizer = text_tiny(ctx);
@@ -261,10 +257,9 @@ static struct nvdp_dataset *load(struct nvdp_context *ctx, const char *name, con
 /* The same texts in every format give the same data set. */
 Test(table, formats_agree) {
     struct heard heard = {""};
-    struct nvdp_context *ctx = support_context();
     nvdp_context_set_log(ctx, hear, &heard);
     struct nvdp_dataset *plain =
-        load(ctx, "train.tsv", "y\tt\nno\tthe cat, sat.\nyes\tthe mat\nno\t\"run\" .\n", NVDP_OK);
+        load("train.tsv", "y\tt\nno\tthe cat, sat.\nyes\tthe mat\nno\t\"run\" .\n", NVDP_OK);
     cr_expect_str_eq(heard.text, "");
     static const char *const others[][2] = {
         {"train.csv", "t,y\r\n\"the cat, sat.\",no\r\nthe mat,yes\r\n\"\"\"run\"\" .\",no\r\n"},
@@ -279,22 +274,21 @@ Test(table, formats_agree) {
         {"train.tsv", "\ny\tt\nno\tthe cat, sat.\n\nyes\tthe mat\nno\t\"run\" .\n\n"}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         heard.text[0] = '\0';
-        struct nvdp_dataset *other = load(ctx, others[i][0], others[i][1], NVDP_OK);
+        struct nvdp_dataset *other = load(others[i][0], others[i][1], NVDP_OK);
         text_same(plain, other);
         cr_expect_eq(strstr(heard.text, "fields are quoted as in CSV") != NULL, i == 1, "%s",
                      heard.text);
     }
     support_file("train.csv", "t,y\na,b\n");
-    (void)load(ctx, "train.tsv", "t\ty\na\tb\n", NVDP_ERR_INPUT);
+    (void)load("train.tsv", "t\ty\na\tb\n", NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx), "train.csv, found both");
     remove(support_scratch_path("train.csv"));
 }
 
 /* Parquet, under the names that Hugging Face gives, is named with the ways to convert it. */
 Test(table, parquet_is_told) {
-    struct nvdp_context *ctx = support_context();
     support_file("train-00000-of-00001.parquet", "PAR1");
-    (void)load(ctx, "x.txt", "", NVDP_ERR_IO);
+    (void)load("x.txt", "", NVDP_ERR_IO);
     support_contains(nvdp_context_error(ctx), "train.tsv: cannot read",
                      "00001.parquet, x.txt: scripts/from_datasets.py");
     remove(support_scratch_path("train-00000-of-00001.parquet"));
@@ -310,8 +304,7 @@ Test(table, other_formats_are_told) {
         {"train.jsonl", "{\"t\": \"a\", \"y\": \"no\"}\n{\"t\": \"b\"}\n",
          "train.jsonl:2: 'y': expected text or a number, found none"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct nvdp_context *ctx = support_context();
-        (void)load(ctx, cases[i][0], cases[i][1], NVDP_ERR_INPUT);
+        (void)load(cases[i][0], cases[i][1], NVDP_ERR_INPUT);
         support_contains(nvdp_context_error(ctx), cases[i][2]);
     }
 }
@@ -319,9 +312,8 @@ Test(table, other_formats_are_told) {
 /* Each kind is counted in one line, once. */
 Test(table, odd_texts_are_counted) {
     struct heard heard = {""};
-    struct nvdp_context *ctx = support_context();
     nvdp_context_set_log(ctx, hear, &heard);
-    nvdp_dataset_free(load(ctx, "train.tsv",
+    nvdp_dataset_free(load("train.tsv",
                            "y\tt\nno\t\nyes\tthe \xFF cat\nno\tcat the cat the cat the cat\nyes\t"
                            "the\n",
                            NVDP_OK));
@@ -333,21 +325,21 @@ Test(table, odd_texts_are_counted) {
               heard.text);
     cr_expect(strstr(heard.text, "not in the vocabulary") == NULL, "%s", heard.text);
     heard.text[0] = '\0';
-    nvdp_dataset_free(load(ctx, "train.tsv", "y\tt\nno\tzebra the cat\nyes\tlama cat\n", NVDP_OK));
+    nvdp_dataset_free(load("train.tsv", "y\tt\nno\tzebra the cat\nyes\tlama cat\n", NVDP_OK));
     cr_expect(strstr(heard.text, "40 % of the tokens are not in the vocabulary") != NULL, "%s",
               heard.text);
     heard.text[0] = '\0';
-    nvdp_dataset_free(load(ctx, "train.tsv",
+    nvdp_dataset_free(load("train.tsv",
                            "y\tt\n1\ta\n2\ta\n3\ta\n4\ta\n5\ta\n6\ta\n7\ta\n8\ta\n9\ta\n10\ta\n"
                            "11\ta\n",
                            NVDP_OK));
     cr_expect(strstr(heard.text, "has 11 different labels, all of them numbers") != NULL, "%s",
               heard.text);
     cr_expect(strstr(heard.text, "--regression") != NULL);
-    cr_assert_null(load(ctx, "train.tsv", "y\tt\n1\ta\n3.7\ta\n", NVDP_ERR_INPUT));
+    cr_assert_null(load("train.tsv", "y\tt\n1\ta\n3.7\ta\n", NVDP_ERR_INPUT));
     support_contains(nvdp_context_error(ctx),
                      "column 'y': expected names of classes, found numbers "
                      "such as '3.7'; --regression takes them as scores");
-    nvdp_dataset_free(load(ctx, "train.tsv", "y\tt\n1.0\ta\n0.0\ta\n", NVDP_OK));
-    nvdp_dataset_free(load(ctx, "train.tsv", "y\tt\n1.5\ta\nnone\ta\n", NVDP_OK));
+    nvdp_dataset_free(load("train.tsv", "y\tt\n1.0\ta\n0.0\ta\n", NVDP_OK));
+    nvdp_dataset_free(load("train.tsv", "y\tt\n1.5\ta\nnone\ta\n", NVDP_OK));
 }

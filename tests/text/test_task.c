@@ -4,10 +4,11 @@
 #include "text/task.h"
 #include "text_support.h"
 
+#include "test_context.h"
+
 Test(task, names) {
     static const char *const name[] = {"mrpc", "stsb", "rte",  "qqp", "qnli",
                                        "sst2", "cola", "mnli", "tsv"};
-    struct nvdp_context *ctx = support_context();
     for (int i = 0; i <= NVDP_TASK_TSV; i++) {
         enum nvdp_task_id id = NVDP_TASK_MRPC;
         ok(nvdp_task_find(ctx, name[i], &id));
@@ -58,7 +59,6 @@ Test(task, classes) {
 }
 
 Test(task, splits) {
-    struct nvdp_context *ctx = support_context();
     const char *name = NULL;
     const struct nvdp__layout *mnli = nvdp__task_layout(NVDP_TASK_MNLI);
     ok(nvdp__task_file(ctx, mnli, NVDP_SPLIT_TRAIN, &name));
@@ -81,7 +81,6 @@ Test(task, splits) {
 }
 
 Test(task, own_columns) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
     struct nvdp__layout layout;
     text_error(ctx, nvdp__task_resolve(ctx, &config, &layout), NVDP_ERR_ARGUMENT,

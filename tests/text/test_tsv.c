@@ -3,6 +3,8 @@
 #include "text/task.h"
 #include "text_support.h"
 
+#include "test_context.h"
+
 static struct nvdp__field field(const char *text) {
     return (struct nvdp__field){text, strlen(text)};
 }
@@ -44,7 +46,6 @@ Test(tsv, blank_lines) {
 }
 
 Test(tsv, columns) {
-    struct nvdp_context *ctx = support_context();
     static const char text[] = "one\ttwo\tone\n";
     nvdp__auto(nvdp__tsv_release) struct nvdp__tsv tsv;
     size_t column = 0;
@@ -62,7 +63,6 @@ Test(tsv, columns) {
 
 /* A message stays one line of moderate length for every header. */
 Test(tsv, long_lists_are_cut) {
-    struct nvdp_context *ctx = support_context();
     char text[4096];
     memset(text, '\t', sizeof text);
     nvdp__auto(nvdp__tsv_release) struct nvdp__tsv tsv;
@@ -75,7 +75,6 @@ Test(tsv, long_lists_are_cut) {
 }
 
 Test(tsv, long_lines) {
-    struct nvdp_context *ctx = support_context();
     size_t size = NVDP__LINE_LIMIT + 1;
     nvdp__autofree char *text = malloc(size + 2);
     memset(text, 'x', size);

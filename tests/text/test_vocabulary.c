@@ -3,8 +3,9 @@
 #include "text/vocabulary.h"
 #include "text_support.h"
 
+#include "test_context.h"
+
 static void refuse_bytes(const char *bytes, size_t count, const char *message) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__strings vocabulary = {0};
     nvdp_status status = nvdp__vocabulary_parse(ctx, "v.txt", bytes, count, &vocabulary);
     text_error(ctx, status, NVDP_ERR_INPUT, "%s", message);
@@ -68,7 +69,7 @@ Test(vocabulary, every_piece_is_found) {
 }
 
 Test(tokenizer_load, questions) {
-    struct nvdp_tokenizer *tokenizer = text_tiny(support_context());
+    struct nvdp_tokenizer *tokenizer = text_tiny(ctx);
     cr_assert_eq(nvdp_tokenizer_size(tokenizer), TINY_SIZE);
     cr_assert_str_eq(nvdp_tokenizer_piece(tokenizer, TINY_TAIL_WANT), "##want");
     cr_assert_null(nvdp_tokenizer_piece(tokenizer, TINY_SIZE));
@@ -84,7 +85,6 @@ Test(tokenizer_load, questions) {
 }
 
 Test(tokenizer_load, missing_special_token) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_tokenizer *tokenizer = NULL;
     const char *model = text_model("m", "[PAD]\n[UNK]\n[SEP]\n[MASK]\n", NULL);
     text_error(ctx, nvdp_tokenizer_load(ctx, model, &tokenizer), NVDP_ERR_INPUT,
@@ -94,8 +94,8 @@ Test(tokenizer_load, missing_special_token) {
 
 Test(tokenizer_load, missing_file) {
     struct nvdp_tokenizer *tokenizer = NULL;
-    fails(nvdp_tokenizer_load(support_context(), support_scratch_path("nothing-here"), &tokenizer),
-          NVDP_ERR_IO, "nothing-here: no such folder: expected one of this machine");
+    fails(nvdp_tokenizer_load(ctx, support_scratch_path("nothing-here"), &tokenizer), NVDP_ERR_IO,
+          "nothing-here: no such folder: expected one of this machine");
 }
 
 Test(tokenizer_load, config_names_special_tokens) {
@@ -105,14 +105,13 @@ Test(tokenizer_load, config_names_special_tokens) {
         "{\"pad_token\": \"<pad>\", \"unk_token\": {\"content\": \"<unk>\", \"lstrip\": false},"
         " \"cls_token\": \"<s>\", \"sep_token\": {\"content\": \"</s>\"},"
         " \"mask_token\": \"<mask>\"}");
-    ok(nvdp_tokenizer_load(support_context(), model, &tokenizer));
+    ok(nvdp_tokenizer_load(ctx, model, &tokenizer));
     for (int i = 0; i <= NVDP_TOKEN_MASK; i++)
         cr_assert_eq(nvdp_tokenizer_special(tokenizer, (enum nvdp_special)i), i);
     text_expect(tokenizer, "x y", 5, 1, -1);
 }
 
 static void refuse_config(const char *config, const char *message) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_tokenizer *tokenizer = NULL;
     const char *model = text_model("m", NULL, config);
     cr_assert_eq(nvdp_tokenizer_load(ctx, model, &tokenizer), NVDP_ERR_INPUT, "%s", config);
@@ -131,25 +130,24 @@ Test(tokenizer_load, bad_config) {
     refuse_config("{", "line 1");
 }
 
-static struct nvdp_tokenizer *with_config(struct nvdp_context *ctx, const char *config) {
+static struct nvdp_tokenizer *with_config(const char *config) {
     struct nvdp_tokenizer *tokenizer = NULL;
     ok(nvdp_tokenizer_load(ctx, text_model("m", NULL, config), &tokenizer));
     return support_keep(tokenizer);
 }
 
 Test(tokenizer_load, config_decides_the_fold) {
-    struct nvdp_context *ctx = support_context();
     static const char text[] = "The CAF\u00C9 caf\u00E9 cafe";
-    struct nvdp_tokenizer *tokenizer = with_config(ctx, "{}");
+    struct nvdp_tokenizer *tokenizer = with_config("{}");
     text_expect(tokenizer, text, TINY_THE, TINY_CAFE, TINY_CAFE, TINY_CAFE, -1);
-    tokenizer = with_config(ctx, "{\"do_lower_case\": true, \"strip_accents\": null}");
+    tokenizer = with_config("{\"do_lower_case\": true, \"strip_accents\": null}");
     text_expect(tokenizer, text, TINY_THE, TINY_CAFE, TINY_CAFE, TINY_CAFE, -1);
-    tokenizer = with_config(ctx, "{\"do_lower_case\": false}");
+    tokenizer = with_config("{\"do_lower_case\": false}");
     text_expect(tokenizer, text, TINY_CAPITAL_THE, TINY_UNK, TINY_CAFE_ACCENT, TINY_CAFE, -1);
-    tokenizer = with_config(ctx, "{\"do_lower_case\": false, \"strip_accents\": true}");
+    tokenizer = with_config("{\"do_lower_case\": false, \"strip_accents\": true}");
     text_expect(tokenizer, text, TINY_CAPITAL_THE, TINY_UNK, TINY_CAFE, TINY_CAFE, -1);
-    tokenizer = with_config(ctx, "{\"strip_accents\": false}");
+    tokenizer = with_config("{\"strip_accents\": false}");
     text_expect(tokenizer, text, TINY_THE, TINY_CAFE_ACCENT, TINY_CAFE_ACCENT, TINY_CAFE, -1);
-    tokenizer = with_config(ctx, "{\"tokenize_chinese_chars\": false}");
+    tokenizer = with_config("{\"tokenize_chinese_chars\": false}");
     text_expect(tokenizer, "a\u4E2D \u4E2D", TINY_UNK, TINY_MIDDLE, -1);
 }

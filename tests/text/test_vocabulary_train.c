@@ -4,13 +4,15 @@
 #include "text/vocabulary.h"
 #include "text_support.h"
 
+#include "test_context.h"
+
 struct word {
     const char *text;
     uint64_t times;
 };
 
-static char *train(struct nvdp_context *ctx, const struct word *words, size_t count, size_t size,
-                   size_t alphabet, uint64_t min_count) {
+static char *train(const struct word *words, size_t count, size_t size, size_t alphabet,
+                   uint64_t min_count) {
     struct nvdp__word_counts counts = {.ctx = ctx};
     const struct nvdp__vocabulary_options options = {size, alphabet, min_count};
     char *text = NULL;
@@ -30,7 +32,7 @@ static char *train(struct nvdp_context *ctx, const struct word *words, size_t co
 
 static void expect(const struct word *words, size_t count, size_t size, size_t alphabet,
                    uint64_t min_count, const char *pieces) {
-    char *found = train(support_context(), words, count, size, alphabet, min_count);
+    char *found = train(words, count, size, alphabet, min_count);
     cr_assert_str_eq(found, pieces);
 }
 
@@ -62,9 +64,8 @@ Test(vocabulary_train, overlapping_pairs) {
 
 /* "##abc" arises as ##ab + ##c and as ##a + ##bc, and is one piece. */
 Test(vocabulary_train, two_ways_to_one_piece) {
-    struct nvdp_context *ctx = support_context();
     const struct word words[] = {{"xab", 9}, {"ybc", 8}, {"zabc", 3}, {"wabc", 2}};
-    char *found = train(ctx, words, 4, 100, 100, 2);
+    char *found = train(words, 4, 100, 100, 2);
     nvdp__auto(nvdp__strings_release) struct nvdp__strings vocabulary = {
         0}; /* refuses a repeated piece */
     ok(nvdp__vocabulary_parse(ctx, "v", found, strlen(found), &vocabulary));
@@ -79,7 +80,6 @@ Test(vocabulary_train, rare_characters_are_left_out) {
 }
 
 Test(vocabulary_train, too_small_a_size_is_refused) {
-    struct nvdp_context *ctx = support_context();
     nvdp__auto(nvdp__word_counts_release) struct nvdp__word_counts counts = {.ctx = ctx};
     const struct nvdp__vocabulary_options options = {6, 100, 2};
     char *text = NULL;
@@ -192,7 +192,6 @@ static void check_plainly(const char *found, const struct word *words, size_t si
 }
 
 Test(vocabulary_train, agrees_with_the_plain_rule_and_forgets_the_order_of_words) {
-    struct nvdp_context *ctx = support_context();
     for (uint64_t seed = 1; seed <= 12; seed++) {
         char text[WORDS][ROOM + 1];
         struct word words[WORDS];
@@ -201,8 +200,8 @@ Test(vocabulary_train, agrees_with_the_plain_rule_and_forgets_the_order_of_words
         for (int w = 0; w < WORDS; w++)
             turned[w] = words[(w * 7 + (int)seed) % WORDS];
         size_t size = 30 + 7 * seed;
-        char *found = train(ctx, words, WORDS, size, 100, 2);
-        char *again = train(ctx, turned, WORDS, size, 100, 2);
+        char *found = train(words, WORDS, size, 100, 2);
+        char *again = train(turned, WORDS, size, 100, 2);
         cr_assert_str_eq(found, again);
         check_plainly(found, words, size);
     }
@@ -212,7 +211,6 @@ Test(vocabulary_train, agrees_with_the_plain_rule_and_forgets_the_order_of_words
 
 /* The trainer sees the tokenizer's words: folded, marks separate, ideographs alone. */
 Test(vocabulary_train, words_are_the_tokenizers) {
-    struct nvdp_context *ctx = support_context();
     const struct nvdp__normalization normalization = {true, true, true, false};
     struct nvdp__word_rules rules = nvdp__word_rules(&normalization);
     nvdp__auto(nvdp__word_counts_release) struct nvdp__word_counts counts = {.ctx = ctx};
@@ -231,7 +229,6 @@ Test(vocabulary_train, words_are_the_tokenizers) {
 
 /* Every allocation fails in turn. */
 Test(vocabulary_train, without_memory) {
-    struct nvdp_context *ctx = support_context();
     nvdp_status status = NVDP_ERR_MEMORY;
     uint64_t k = 0;
     while (status != NVDP_OK && k < 400) {

@@ -5,6 +5,8 @@
 #include "support.h"
 #include "tiny_task.h"
 
+#include "test_context.h"
+
 /* The length of the longest text, which public lengths reveal. */
 struct toy {
     size_t struct_size, texts, longest;
@@ -61,7 +63,6 @@ const struct nvdp__attack nvdp__attack_row_learner = {
     .learn = learn, .options = nvdp__learner_options, NVDP__LEARNER};
 
 Test(toy_attack, is_described) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_attack_info info = NVDP_RESULT(struct nvdp_attack_info);
     ok(nvdp_attack_describe(ctx, 0, &info));
     const size_t last = info.attacks - 2;
@@ -80,13 +81,13 @@ Test(toy_attack, is_described) {
     fails(nvdp_config_set(config, "kind", "tory"), NVDP_ERR_ARGUMENT, "toy");
 }
 
-static struct nvdp_attack_result *attack(struct nvdp_context *ctx, struct nvdp_config *config) {
+static struct nvdp_attack_result *attack(struct nvdp_config *config) {
     struct nvdp_attack_result *result = NULL;
     ok(nvdp_attack(ctx, config, &result));
     return support_keep(result);
 }
 
-static const char *verdict_of(struct nvdp_context *ctx, const struct nvdp_attack_result *result) {
+static const char *verdict_of(const struct nvdp_attack_result *result) {
     char *text = NULL;
     ok(nvdp_attack_verdict(ctx, result, &text));
     return support_keep(text);
@@ -94,7 +95,6 @@ static const char *verdict_of(struct nvdp_context *ctx, const struct nvdp_attack
 
 /* The task's texts have 5 to 8 tokens. */
 Test(toy_attack, is_run_printed_and_judged) {
-    struct nvdp_context *ctx = support_context();
     const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .epochs = 1};
     const char *of = task_run(ctx, "run", &choice, NULL);
     struct nvdp_attack_result *result = NULL;
@@ -106,35 +106,34 @@ Test(toy_attack, is_run_printed_and_judged) {
     for (int lie = 0; lie < 2; lie++) {
         char *text = NULL;
         support_set(ctx, config, "claimed", lie ? "7" : "8");
-        result = attack(ctx, config);
+        result = attack(config);
         ok(nvdp_result_json(ctx, result, NULL, &text));
         cr_expect_str_eq(text, "{\n  \"attack\": \"toy\",\n  \"longest\": 8\n}");
         free(text);
         cr_expect_str_eq(support_result_text(ctx, result, NULL),
                          "longest           8 tokens of toy\n");
         if (lie)
-            support_contains(verdict_of(ctx, result), "run: VIOLATION: 8 tokens");
+            support_contains(verdict_of(result), "run: VIOLATION: 8 tokens");
         else
-            cr_expect_str_eq(verdict_of(ctx, result), "");
+            cr_expect_str_eq(verdict_of(result), "");
     }
     nvdp_attack_free(NULL);
 }
 
 Test(toy_attack, may_learn_from_public_texts) {
-    struct nvdp_context *ctx = support_context();
     const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .epochs = 1};
     const char *of = task_run(ctx, "run", &choice, NULL);
     const char *public = support_path("%s/train.tsv", support_scratch_path("data"));
     struct nvdp_config *config =
         support_config(ctx, "attack", "kind", "learner", "run", of, "public", public, NULL);
-    struct nvdp_attack_result *result = attack(ctx, config);
+    struct nvdp_attack_result *result = attack(config);
     support_contains(support_result_text(ctx, result, NULL),
                      "40, public texts to learn from: 120, noise drawn 3 times",
                      "  release  accuracy  50.00  25.00 to 75.00\n", "too weak for a conclusion");
     const json_t *json = support_result_json(ctx, result, NULL);
     support_has(json, "{'attack': 'learner'}");
     cr_expect_not(json_is_null(json_object_get(json, "prior")));
-    cr_expect_str_eq(verdict_of(ctx, result), "");
+    cr_expect_str_eq(verdict_of(result), "");
     support_set(ctx, config, "prior", "models/compact"); /* its row does not take it */
     fails(nvdp_attack(ctx, config, &result), NVDP_ERR_ARGUMENT,
           "prior: attack learner uses no language model");

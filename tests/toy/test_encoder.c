@@ -12,13 +12,14 @@
 #include <nvdp/evaluate.h>
 #include <sys/stat.h>
 
+#include "test_context.h"
+
 enum { WORDS = 4, WIDTH = 3, TOKENS = 4 };
 enum { TOY = NVDP_MODEL_MODEL2VEC + 1, KIN }; /* the positions of their rows */
 
 /* Writes a folder with a toy's config.json and weights; tensor names lack the prefix, which is
  * optional. */
-static const char *tiny_checkpoint(struct nvdp_context *ctx, const float *words,
-                                   const float *weight, const float *bias) {
+static const char *tiny_checkpoint(const float *words, const float *weight, const float *bias) {
     const char *folder = support_scratch_path("tiny");
     const struct nvdp__tensor_source tensors[] = {
         {"embeddings.word_embeddings.weight", NVDP__DTYPE_F32, 2, {WORDS, WIDTH}, words},
@@ -37,10 +38,9 @@ Test(encoder, a_checkpoint_is_read_and_encoded) {
     static const float weight[WIDTH * WIDTH] = {1, 0, 2, 0.5F, -1, 0, 0, 3, 1};
     static const float bias[WIDTH] = {0.125F, -1, 7};
     static const int ids[TOKENS] = {1, 3, 2, 0};
-    struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config read = NVDP_RESULT(struct nvdp_bert_config);
     nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
-    const char *folder = tiny_checkpoint(ctx, words, weight, bias);
+    const char *folder = tiny_checkpoint(words, weight, bias);
     const char *out = support_scratch_path("out.h5"),
                *texts = support_file("texts.jsonl",
                                      "{\"input_ids\": [1, 3, 2]}\n{\"input_ids\": [0]}\n");
@@ -68,7 +68,6 @@ Test(encoder, a_checkpoint_is_read_and_encoded) {
 }
 
 Test(encoder, its_configuration_is_checked) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_bert_config read = NVDP_RESULT(struct nvdp_bert_config);
     const char *path = support_file(
         "config.json", "{\"model_type\": \"toy\", \"width\": 3, \"layers\": 2, \"words\": 4}");
@@ -84,7 +83,7 @@ Test(encoder, its_configuration_is_checked) {
 }
 
 /* Writes a random toy over the task's vocabulary and returns its folder. */
-static const char *toy_of(struct nvdp_context *ctx, const struct task *task) {
+static const char *toy_of(const struct task *task) {
     struct nvdp_bert_config toy = NVDP_RESULT(struct nvdp_bert_config);
     ok(nvdp_bert_config_read(ctx, task->model, &toy));
     toy.model_type = (enum nvdp_model_type)TOY;
@@ -97,12 +96,11 @@ static const char *toy_of(struct nvdp_context *ctx, const struct task *task) {
 
 /* The label depends on one word, which the mean of the states shows. */
 Test(encoder, it_is_trained_saved_and_scored) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp_bert_config saved = NVDP_RESULT(struct nvdp_bert_config);
     struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
-    config.model = toy_of(ctx, &task);
+    config.model = toy_of(&task);
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect_gt(result.test->mean[0], 0.9);
     struct nvdp_evaluation evaluated = task_evaluate(ctx, config.out, 1);
@@ -111,8 +109,7 @@ Test(encoder, it_is_trained_saved_and_scored) {
     cr_expect_eq((int)saved.model_type, TOY);
 }
 
-static void refused(struct nvdp_context *ctx, struct nvdp__train_options config,
-                    const char *expected) {
+static void refused(struct nvdp__train_options config, const char *expected) {
     config.out = support_scratch_path("refused");
     config.overwrite = true;
     task_fails(ctx, &config, NVDP_ERR_ARGUMENT, expected);
@@ -121,26 +118,25 @@ static void refused(struct nvdp_context *ctx, struct nvdp__train_options config,
 /* Features that the row does not claim are refused, above all those on which a privacy statement
  * would rest. */
 Test(encoder, what_it_does_not_offer_is_refused) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const struct nvdp__train_options usual =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
     struct nvdp__train_options config = usual;
-    config.model = toy_of(ctx, &task);
+    config.model = toy_of(&task);
     config.freeze_layers = 1;
-    refused(ctx, config, "--freeze-layers: expected 0 with a toy, found 1");
+    refused(config, "--freeze-layers: expected 0 with a toy, found 1");
     config.freeze_layers = 0;
     config.method = NVDP_METHOD_NVDP;
-    refused(ctx, config, "method: expected base or reg with a toy, found nvdp");
+    refused(config, "method: expected base or reg with a toy, found nvdp");
     config.method = NVDP_METHOD_BASE;
     config.noise.mechanism = NVDP__NOISE_LAPLACE;
     config.noise.sanitizer.eta = 1;
-    refused(ctx, config, "a toy accepts only its own word vectors");
+    refused(config, "a toy accepts only its own word vectors");
     config.noise = usual.noise;
     config.dp.noise = 1;
     config.dp.clip = 1;
     config.dp.batch = 8;
-    refused(ctx, config, "a toy has no per-example gradients");
+    refused(config, "a toy has no per-example gradients");
 }
 
 /* The same values under other names give the same loss and gradients, and are read from a

@@ -6,6 +6,8 @@
 #include "tiny_task.h"
 #include "vib/vib.h"
 
+#include "test_context.h"
+
 enum { TOY = NVDP_METHOD_SENTENCE + 1 };
 
 static bool always(const struct nvdp__nvib_config *config) {
@@ -26,7 +28,6 @@ const struct nvdp__method nvdp__method_row_toy = {.mechanism =
                                                   .limits = limits};
 
 Test(toy_method, is_found_and_described) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_method_info info = NVDP_RESULT(struct nvdp_method_info);
     enum nvdp_method method;
     ok(nvdp_method_find(ctx, "toy", &method));
@@ -42,7 +43,6 @@ Test(toy_method, is_found_and_described) {
 }
 
 Test(toy_method, goes_all_the_way) {
-    struct nvdp_context *ctx = support_context();
     const struct run_choice choice = {
         .method = (enum nvdp_method)TOY, .epochs = 1, .clip_sequence = 1};
     const char *run = task_run(ctx, "run", &choice, NULL), *file = support_scratch_path("toy.h5");

@@ -14,6 +14,8 @@
 #include <nvdp/evaluate.h>
 #include <nvdp/precision.h>
 
+#include "test_context.h"
+
 enum { WIDTH = 32, LAYERS = 2 };
 
 /* Writes the vocabulary as a tokenizer.json with BERT's rules, which every type reads. */
@@ -50,8 +52,7 @@ static void write_tokenizer(const char *vocabulary, const char *model) {
 }
 
 /* Writes a random model of the row over the task's vocabulary; returns its number of layers. */
-static size_t model_of(struct nvdp_context *ctx, const struct task *task, int type,
-                       const char **model) {
+static size_t model_of(const struct task *task, int type, const char **model) {
     const struct nvdp__encoder_row *row = nvdp__encoders[type];
     struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     ok(nvdp_bert_config_read(ctx, task->model, &config));
@@ -158,8 +159,8 @@ static struct nvdp__train_options options_of(const struct task *task,
 }
 
 /* The run is scored, in int8 too where the processor has it, and its model is of the same type. */
-static void check_run(struct nvdp_context *ctx, const struct nvdp__encoder_row *row,
-                      const char *run, const struct combination *c) {
+static void check_run(const struct nvdp__encoder_row *row, const char *run,
+                      const struct combination *c) {
     const char *what = c->name, *own = encoder_of(c);
     struct nvdp_bert_config saved = NVDP_RESULT(struct nvdp_bert_config);
     const double score = task_evaluate(ctx, run, 1).scores->mean[0];
@@ -175,7 +176,6 @@ static void check_run(struct nvdp_context *ctx, const struct nvdp__encoder_row *
 }
 
 Test(rows, every_combination_works_or_is_refused_by_name) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     nvdp__allow_plain_bf16(ctx);
     ok(nvdp_context_set_threads(ctx, 1)); /* such small steps would wait */
@@ -183,7 +183,7 @@ Test(rows, every_combination_works_or_is_refused_by_name) {
         const struct nvdp__encoder_row *row = nvdp__encoders[type];
         const char *model;
         if (row->bare_texts) continue; /* tests/encoder/test_static.c */
-        const size_t layers = model_of(ctx, &task, type, &model);
+        const size_t layers = model_of(&task, type, &model);
         for (size_t i = 0; i < COMBINATIONS; i++) {
             const struct combination *c = &combinations[i];
             const struct nvdp__train_options config = options_of(&task, row, model, c, layers);
@@ -192,7 +192,7 @@ Test(rows, every_combination_works_or_is_refused_by_name) {
             const char *message = nvdp_context_error(ctx);
             if (claimed(row, c)) {
                 cr_assert_eq(status, NVDP_OK, "%s, %s: %s", row->names.type, c->name, message);
-                check_run(ctx, row, config.out, c);
+                check_run(row, config.out, c);
                 nvdp_result_free(&result);
             } else {
                 cr_expect_eq(status, row->word_local ? NVDP_ERR_INPUT : NVDP_ERR_ARGUMENT,
@@ -206,14 +206,13 @@ Test(rows, every_combination_works_or_is_refused_by_name) {
 }
 
 Test(rows, pretraining_works_or_is_refused_by_name) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *text[] = {toy_text("text.txt", 20, 3)};
     for (int type = 0; nvdp__encoders[type] != NULL; type++) {
         const struct nvdp__encoder_row *row = nvdp__encoders[type];
         struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("made"));
         if (row->bare_texts) continue;
-        model_of(ctx, &task, type, &config.init);
+        model_of(&task, type, &config.init);
         nvdp__autoresult struct nvdp_pretrain_result result =
             NVDP_RESULT(struct nvdp_pretrain_result);
         config.overwrite = true;

@@ -4,6 +4,8 @@
 #include "dchi/dchi.h"
 #include "tiny_task.h"
 
+#include "test_context.h"
+
 const struct nvdp__token_row nvdp__token_row_toy = {.citation = "toy (a test)",
                                                     .scale = "sigma",
                                                     .exact = true,
@@ -14,14 +16,13 @@ const struct nvdp__token_row nvdp__token_row_toy = {.citation = "toy (a test)",
 
 static const char vectors[] = "6 2\nthe 0 0\ngood .5 0\nbad 0 2\nfilm 1 1\nmovie 1 1.5\n. -1 .25\n";
 
-static struct nvdp_config *sanitize_config(struct nvdp_context *ctx, const char *mechanism,
-                                           const char *table, const char *text, const char *out) {
+static struct nvdp_config *sanitize_config(const char *mechanism, const char *table,
+                                           const char *text, const char *out) {
     return support_config(ctx, "sanitize", "mechanism", mechanism, "vectors", table, "text", text,
                           "out", out, "eta", "2", "insecure-seed", "3", NULL);
 }
 
 Test(toy_text_mechanism, is_described) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_text_mechanism_info info = NVDP_RESULT(struct nvdp_text_mechanism_info);
     ok(nvdp_text_mechanism_describe(ctx, "toy", &info));
     cr_expect_str_eq(info.name, "toy");
@@ -34,14 +35,13 @@ Test(toy_text_mechanism, is_described) {
 }
 
 Test(toy_text_mechanism, privatizes_a_file) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autoresult struct nvdp_sanitize_result result = NVDP_RESULT(struct nvdp_sanitize_result);
     const char *text = support_file("in.txt", "the good film .\nthe bad unheard movie .\n");
     const char *table = support_file("v.txt", vectors);
     struct nvdp_config *config =
-        sanitize_config(ctx, "santext", table, text, support_scratch_path("santext.txt"));
+        sanitize_config("santext", table, text, support_scratch_path("santext.txt"));
     ok(nvdp_sanitize(ctx, config, NULL, NULL, NULL));
-    config = sanitize_config(ctx, "toy", table, text, support_scratch_path("toy.txt"));
+    config = sanitize_config("toy", table, text, support_scratch_path("toy.txt"));
     ok(nvdp_sanitize(ctx, config, NULL, NULL, &result));
     cr_expect_str_eq(support_read(support_scratch_path("toy.txt")),
                      support_read(support_scratch_path("santext.txt")));
@@ -51,7 +51,6 @@ Test(toy_text_mechanism, privatizes_a_file) {
 }
 
 Test(toy_text_mechanism, is_measured_and_trained_under) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));

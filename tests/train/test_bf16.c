@@ -3,6 +3,8 @@
 #include "tensor/bf16.h"
 #include "tiny_task.h"
 
+#include "test_context.h"
+
 struct captured {
     int notices;
 };
@@ -25,7 +27,6 @@ static struct nvdp__train_options config_in(const struct task *task, enum nvdp_p
 static struct nvdp_train_result train_in(const struct task *task, enum nvdp_precision precision,
                                          int threads, const char *out, bool plain,
                                          struct captured *captured) {
-    struct nvdp_context *ctx = support_context();
     if (plain) support_bf16(ctx);
     struct nvdp__train_options config = config_in(task, precision, out);
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
@@ -41,7 +42,6 @@ static const char *const model = "model/model.safetensors";
 /* The label depends on one word, so accuracy must be far above the majority class, .5, in both
  * precisions. */
 Test(bf16, learns_as_float32_does_or_says_that_it_is_float32) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make_wide(ctx);
     struct captured captured[2] = {{0}, {0}};
     char out[2][512];
@@ -62,7 +62,6 @@ Test(bf16, learns_as_float32_does_or_says_that_it_is_float32) {
  * encoder. */
 Test(bf16, gaussian_methods_learn) {
     static const enum nvdp_method methods[] = {NVDP_METHOD_VIB_LEARNED, NVDP_METHOD_VTDP};
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make_wide(ctx);
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         struct nvdp__train_options config =
@@ -77,7 +76,6 @@ Test(bf16, gaussian_methods_learn) {
 }
 
 Test(bf16, bytes_do_not_depend_on_the_number_of_threads) {
-    struct nvdp_context *ctx = support_context();
     support_bf16(ctx);
     struct task task = task_make_wide(ctx);
     struct captured captured = {0};
@@ -91,7 +89,6 @@ Test(bf16, bytes_do_not_depend_on_the_number_of_threads) {
 
 /* Weight copies and rows in use are not part of the state and must be restored. */
 Test(bf16, resumes_exactly) {
-    struct nvdp_context *ctx = support_context();
     support_bf16(ctx);
     struct task task = task_make_wide(ctx);
     task_resumes_exactly(ctx, config_in(&task, NVDP_PRECISION_BF16, support_scratch_path("run")));
@@ -99,7 +96,6 @@ Test(bf16, resumes_exactly) {
 
 /* Heads of 8 dimensions are too narrow for bfloat16. */
 Test(bf16, narrow_heads_are_trained_in_float32_with_a_notice) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct captured captured[2] = {{0}, {0}};
     char out[2][512];

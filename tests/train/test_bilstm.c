@@ -4,6 +4,8 @@
 #include "tensor_values.h"
 #include "tiny_task.h"
 
+#include "test_context.h"
+
 enum { BILSTM = 1 }; /* index in nvdp__encoder_choices */
 
 static struct nvdp__train_options config_of(const struct task *task, const char *out) {
@@ -14,8 +16,7 @@ static struct nvdp__train_options config_of(const struct task *task, const char 
     return config;
 }
 
-static double *values(struct nvdp_context *ctx, const char *directory, const char *name,
-                      size_t *count) {
+static double *values(const char *directory, const char *name, size_t *count) {
     nvdp__autoptr(nvdp__safetensors_close) struct nvdp__safetensors *file = NULL;
     ok(nvdp__safetensors_open(ctx, support_path("%s/model.safetensors", directory), &file));
     const struct nvdp__tensor_info *info = nvdp__safetensors_find(file, name);
@@ -28,7 +29,6 @@ static double *values(struct nvdp_context *ctx, const char *directory, const cha
 
 /* The label depends on one word; the word embeddings stay those of the checkpoint. */
 Test(bilstm, learns_over_embeddings_that_stay) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_of(&task, "run");
     config.adamw.lr = 0.03; /* random embeddings are small numbers */
@@ -39,8 +39,8 @@ Test(bilstm, learns_over_embeddings_that_stay) {
     cr_expect_eq(evaluated.scores->mean[0], result.test->mean[0]);
     size_t before, after;
     const char *model = support_path("%s/model", config.out);
-    double *a = values(ctx, task.model, "bert.embeddings.word_embeddings.weight", &before);
-    double *b = values(ctx, model, "bilstm.embeddings.word_embeddings.weight", &after);
+    double *a = values(task.model, "bert.embeddings.word_embeddings.weight", &before);
+    double *b = values(model, "bilstm.embeddings.word_embeddings.weight", &after);
     cr_assert_eq(before, after);
     cr_expect_arr_eq(a, b, before * sizeof *a);
     struct nvdp_bert_config bert = NVDP_RESULT(struct nvdp_bert_config);
@@ -51,7 +51,6 @@ Test(bilstm, learns_over_embeddings_that_stay) {
 }
 
 Test(bilstm, resumes_exactly) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_of(&task, "unused");
     config.dropout = 0.2;
@@ -62,7 +61,6 @@ Test(bilstm, resumes_exactly) {
 /* A trained BiLSTM can be trained further, and a BiLSTM can start from the embeddings of any
  * type. */
 Test(bilstm, starts_from_its_own_and_from_other_types) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_of(&task, "first");
     struct nvdp_train_result first = task_train(ctx, &config);
@@ -88,7 +86,6 @@ Test(bilstm, starts_from_its_own_and_from_other_types) {
 }
 
 Test(bilstm, what_does_not_go_with_it_is_refused) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_of(&task, "run");
     config.method = NVDP_METHOD_NVDP;

@@ -2,6 +2,8 @@
 #include "support.h"
 #include "train/run.h"
 
+#include "test_context.h"
+
 /* labels 1 1 1 0 0, predictions 1 1 0 1 0: tp 2, fn 1, fp 1, tn 1 */
 static const float two_class[] = {0, 1, 0, 1, 1, 0, 0, 1, 1, 0};
 static const float label[] = {1, 1, 1, 0, 0};
@@ -86,7 +88,6 @@ static const struct nvdp_task ratios = {
 /* Scores n texts, of which the first `rare` have class 1; predicted[i] is the prediction for text i. */
 static struct nvdp_scores scored(const struct nvdp_task *task, size_t n, size_t rare,
                                  const bool *predicted) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_scores scores = NVDP_RESULT(struct nvdp_scores);
     float outputs[2 * MAX_TEXTS], actual[MAX_TEXTS];
     const float *draw = outputs;
@@ -128,7 +129,6 @@ Test(metrics, no_resample_loses_a_class) {
 
 /* A predicted class without texts stays among the classes over which macro-F1 averages. */
 Test(metrics, a_class_that_no_text_has_stays_counted) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_scores scores = NVDP_RESULT(struct nvdp_scores);
     const struct nvdp_task task = {.classes = 3, .metrics = 1, .metric = {NVDP_METRIC_MACRO_F1}};
     float outputs[3 * 40] = {0}, actual[40];
@@ -146,7 +146,6 @@ Test(metrics, a_class_that_no_text_has_stays_counted) {
 
 /* Three labels of 40 are not 0: one plain sample in twenty is constant and has correlation 0. */
 Test(metrics, no_resample_of_a_correlation_is_constant) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_scores scores = NVDP_RESULT(struct nvdp_scores);
     const struct nvdp_task task = {
         .regression = true, .classes = 1, .metrics = 1, .metric = {NVDP_METRIC_PEARSON}};
@@ -197,7 +196,6 @@ static void hear(enum nvdp_log_level level, const char *message, void *user) {
 
 /* A score below the most frequent class is a warning however few texts there are; so are very few training texts. */
 Test(metrics, warnings_of_what_shows_nothing) {
-    struct nvdp_context *ctx = support_context();
     struct said said = {0};
     struct nvdp_scores scores = {.metric = {NVDP_METRIC_ACCURACY}, .n = 20, .majority = .5};
     nvdp_context_set_log(ctx, hear, &said);

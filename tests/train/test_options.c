@@ -6,7 +6,9 @@
 #include <nvdp/bottleneck.h>
 #include <nvdp/rdp.h>
 
-static struct nvdp_config *fresh(struct nvdp_context *ctx) {
+#include "test_context.h"
+
+static struct nvdp_config *fresh(void) {
     return support_config(ctx, "train", NULL);
 }
 
@@ -40,8 +42,7 @@ static void another(const struct nvdp_option *row, char text[64]) {
 }
 
 Test(options, every_row_is_whole_and_its_default_fits) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = fresh(ctx);
+    struct nvdp_config *config = fresh();
     static const size_t width[] = {
         [NVDP_OPTION_FLAG] = sizeof(bool),   [NVDP_OPTION_SEED] = sizeof(uint64_t),
         [NVDP_OPTION_REAL] = sizeof(double), [NVDP_OPTION_TEXT] = sizeof(char *),
@@ -62,9 +63,8 @@ Test(options, every_row_is_whole_and_its_default_fits) {
 }
 
 Test(options, what_is_set_is_got_and_set_again) {
-    struct nvdp_context *ctx = support_context();
     for (size_t i = 0;; i++) {
-        struct nvdp_config *config = fresh(ctx);
+        struct nvdp_config *config = fresh();
         const struct nvdp_option *row = nvdp_config_option(config, i);
         char value[64];
         if (row == NULL) break;
@@ -81,8 +81,7 @@ Test(options, what_is_set_is_got_and_set_again) {
 /* Writes all options to JSON, reads them with the public reader and as run.json, and writes them
  * again. */
 Test(options, files_keep_every_value) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = fresh(ctx), *copied = fresh(ctx);
+    struct nvdp_config *config = fresh(), *copied = fresh();
     const char *path = support_scratch_path("options.json");
     nvdp__autofree char *text = NULL, *same = NULL;
     for (size_t i = 0; i < nvdp_config_count(config); i++) {
@@ -104,7 +103,6 @@ Test(options, files_keep_every_value) {
 }
 
 Test(options, texts_that_no_json_file_holds_are_named) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = support_config(ctx, "train", "task", "sst2", "data", "d", "model",
                                                 "m", "out", "run-\xe9", NULL);
     char *text = NULL;
@@ -113,9 +111,8 @@ Test(options, texts_that_no_json_file_holds_are_named) {
 }
 
 Test(options, resuming_refuses_a_change_exactly_where_it_affects_the_result) {
-    struct nvdp_context *ctx = support_context();
     for (size_t i = 0;; i++) {
-        struct nvdp_config *config = fresh(ctx);
+        struct nvdp_config *config = fresh();
         const struct nvdp_option *row = nvdp_config_option(config, i);
         struct nvdp__train_options run = nvdp__train_defaults();
         char value[64];
@@ -132,12 +129,11 @@ Test(options, resuming_refuses_a_change_exactly_where_it_affects_the_result) {
 
 /* The same through nvdp_train, on a finished run. */
 Test(options, a_resumed_run_compares) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options options = task_options(ctx, NVDP_METHOD_BASE, "run");
     nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     options.epochs = 1;
     task_train(ctx, &options);
-    struct nvdp_config *config = fresh(ctx);
+    struct nvdp_config *config = fresh();
     ok(nvdp_config_set(config, "resume", options.out));
     ok(nvdp_config_set(config, "log-every", "7"));
     cr_assert_eq(nvdp_config_set(config, "lr", "1e-2"), NVDP_OK, "the run's own");
@@ -152,7 +148,6 @@ Test(options, a_resumed_run_compares) {
 }
 
 Test(options, a_plan_resolves_a_copy) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp_config *config =
         support_config(ctx, "train", "task", "sst2", "data", task.data, "model", task.model, "out",
@@ -180,8 +175,7 @@ static void expect(const struct nvdp_config *config, const char *name, const cha
 
 /* Other frameworks get the options of a bottleneck as training resolves them. */
 Test(options, a_bottleneck_resolves_without_a_model) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = fresh(ctx);
+    struct nvdp_config *config = fresh();
     struct nvdp_limits limits = NVDP_RESULT(struct nvdp_limits);
     nvdp__autofree char *made = NULL;
     char *none = NULL;
@@ -202,10 +196,9 @@ Test(options, a_bottleneck_resolves_without_a_model) {
 }
 
 Test(presets, stand_where_nothing_was_given_whatever_the_order) {
-    struct nvdp_context *ctx = support_context();
     const char *path = support_file("ours.json", preset_text);
     for (int first = 0; first < 2; first++) {
-        struct nvdp_config *config = fresh(ctx);
+        struct nvdp_config *config = fresh();
         nvdp__autoptr(nvdp_config_free) struct nvdp_config *copy = NULL;
         if (first == 0) ok(nvdp_config_set(config, "preset", path));
         ok(nvdp_config_set(config, "lambda-g", "0.5"));
@@ -238,12 +231,11 @@ Test(presets, stand_where_nothing_was_given_whatever_the_order) {
 }
 
 Test(presets, that_come_with_the_library_hold_and_are_recorded) {
-    struct nvdp_context *ctx = support_context();
     size_t i = 0;
     const char *text = NULL;
     for (; nvdp_preset(i, &text) != NULL; i++) {
         const char *name = nvdp_preset(i, NULL);
-        struct nvdp_config *config = fresh(ctx);
+        struct nvdp_config *config = fresh();
         nvdp__autofree char *written = NULL;
         cr_assert_eq(nvdp_config_set(config, "preset", name), NVDP_OK, "%s: %s", name,
                      nvdp_context_error(ctx));
@@ -273,8 +265,7 @@ static void noticed(enum nvdp_log_level level, const char *message, void *user) 
 /* The old name "private" could be read as a guarantee. It still works with a notice and is
  * recorded under the present name; older runs have it. */
 Test(presets, an_old_name_goes_on) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_config *old = fresh(ctx), *present = fresh(ctx);
+    struct nvdp_config *old = fresh(), *present = fresh();
     int notices = 0;
     nvdp_context_set_log(ctx, noticed, &notices);
     ok(nvdp_config_set(present, "preset", "per-nat"));
@@ -293,8 +284,7 @@ Test(presets, an_old_name_goes_on) {
 }
 
 Test(presets, faults_are_named_and_change_nothing) {
-    struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = fresh(ctx);
+    struct nvdp_config *config = fresh();
     const char *path = support_file("ours.json", preset_text);
     ok(nvdp_config_set(config, "preset", path));
     static const struct {
@@ -329,7 +319,6 @@ Test(presets, faults_are_named_and_change_nothing) {
 
 /* A preset of a run is recorded with its options and equals those options given one by one. */
 Test(presets, train_as_their_options_do) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *out[2];
     const char *path = support_file("ours.json", preset_text);

@@ -3,6 +3,8 @@
 #include "support.h"
 #include "tiny_task.h"
 
+#include "test_context.h"
+
 static double number(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
     cr_assert(json_is_number(value), "%s", key);
@@ -10,7 +12,6 @@ static double number(const json_t *object, const char *key) {
 }
 
 static void check_result(enum nvdp_protocol protocol, const char *name) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
     config.epochs = 2;
     config.protocol = protocol;

@@ -4,6 +4,8 @@
 #include "tiny_task.h"
 #include "train/trainer.h"
 
+#include "test_context.h"
+
 Test(schedule, learning_rate_rises_then_falls_to_zero) {
     /* 20 steps, 4 of warm-up: the golden trace's schedule */
     near(nvdp__lr_factor(0, 20, 0.2), 0, 0);
@@ -64,7 +66,6 @@ Test(schedule, constant_and_decay) {
 /* Checks a run's lines of steps: the weight is the schedule's, and the loss follows from it. */
 static void check_run(enum nvdp__kl_schedule schedule) {
     enum { STEPS = 28 }; /* 2 epochs of 108 texts in batches of 8 */
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
     config.epochs = 2;
     config.log_every = 1;
@@ -105,7 +106,6 @@ Test(schedule, a_run_follows_its_decay) {
 
 /* The published losses imply full weight, the exact regularizer implies a late rise. */
 Test(schedule, the_regularizer_implies_it) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = task_implied(ctx, "regularizer", "published");
     cr_expect_eq(config.nvib.regularizer, NVDP__REGULARIZER_PUBLISHED);
     cr_expect_eq(config.kl_schedule, NVDP__KL_CONSTANT);

@@ -6,8 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "test_context.h"
+
 static void learns(enum nvdp_method method) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = task_options(ctx, method, "run");
     config.overwrite = true;
     struct nvdp_train_result result = task_train(ctx, &config);
@@ -28,7 +29,6 @@ Test(train, every_method_learns) {
 }
 
 Test(train, exact_kl_in_a_narrow_latent_learns) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
     config.nvib.regularizer = NVDP__REGULARIZER_KL;
     config.nvib.latent_dim = 4;
@@ -43,7 +43,6 @@ Test(train, exact_kl_in_a_narrow_latent_learns) {
 
 static void resumes_exactly(enum nvdp_method method, bool dropout,
                             enum nvdp__optimizer_kind optimizer) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = task_options(ctx, method, "run");
     config.dropout = dropout ? 0.1 : 0;
     config.optimizer = optimizer;
@@ -79,7 +78,6 @@ static void long_scored(const char *state) {
 }
 
 Test(train, scores_before_a_resume_count) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_BASE, "run");
     config.epochs = 1;
     task_train(ctx, &config);
@@ -90,7 +88,6 @@ Test(train, scores_before_a_resume_count) {
 
 /* A second process in the folder could leave weights that do not match the records of the first. */
 Test(train, one_process_trains_in_a_folder) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_BASE, "run");
     DIR *lock = NULL;
     config.epochs = 1;
@@ -110,7 +107,6 @@ Test(train, one_process_trains_in_a_folder) {
 
 /* As after a power failure, or an incomplete copy. */
 Test(train, lost_lines_of_metrics_do_not_become_zeros) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_BASE, "run");
     config.epochs = 2;
     task_train(ctx, &config);
@@ -132,7 +128,6 @@ Test(train, what_was_measured_goes_with_its_model) {
                                             "predictions_dev.tsv", "reuse.json",
                                             "attack.json"};
     enum { DESCRIBED = sizeof described / sizeof *described };
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_BASE, "run");
     const char *path[DESCRIBED];
     task_stop(ctx, &config, 20); /* 14 steps per epoch */
@@ -155,7 +150,6 @@ Test(train, what_was_measured_goes_with_its_model) {
 }
 
 Test(train, seeds_differ_and_repeat) {
-    struct nvdp_context *ctx = support_context();
     const char *a = support_scratch_path("a"), *b = support_scratch_path("b"),
                *c = support_scratch_path("c");
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, a);
@@ -171,7 +165,6 @@ Test(train, seeds_differ_and_repeat) {
 }
 
 Test(train, early_stopping_counts_epochs_without_improvement) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_BASE, "run");
     config.adamw.lr = 0; /* nothing improves */
     config.patience = 2;
@@ -182,7 +175,6 @@ Test(train, early_stopping_counts_epochs_without_improvement) {
 }
 
 Test(train, divergence_stops_with_a_clear_message) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
     config.adamw.lr = 10;
     config.adamw.clip_norm = 0;
@@ -192,7 +184,6 @@ Test(train, divergence_stops_with_a_clear_message) {
 }
 
 Test(train, a_directory_in_use_is_refused_then_overwritten) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_BASE, "run");
     config.epochs = 1;
     task_train(ctx, &config);
@@ -202,7 +193,6 @@ Test(train, a_directory_in_use_is_refused_then_overwritten) {
 }
 
 Test(train, bad_configurations_name_field_value_and_range) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options good = task_options(ctx, NVDP_METHOD_NVDP, "run");
     struct nvdp__train_options config = good;
     config.batch = 0;
@@ -231,13 +221,11 @@ Test(train, bad_configurations_name_field_value_and_range) {
 }
 
 Test(train, an_unwritable_output_is_an_io_error) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_BASE, "/dev/null/run");
     task_fails(ctx, &config, NVDP_ERR_IO, "/dev/null");
 }
 
 Test(train, vocabulary_of_another_size_is_refused) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     const char *path = support_path("%s/vocab.txt", task.model);
     support_write_text(path, support_path("%sextra\n", support_read(path)));
@@ -247,7 +235,6 @@ Test(train, vocabulary_of_another_size_is_refused) {
 }
 
 Test(train, plan_counts_without_writing) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
     struct nvdp__train_options resolved = config;
     struct nvdp_train_plan plan;
@@ -267,7 +254,6 @@ Test(train, plan_counts_without_writing) {
 
 /* Tests intervals over texts, and that a class of weight 0 is never predicted. */
 Test(train, classes_weights_and_intervals) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options options = task_options(ctx, NVDP_METHOD_BASE, "run");
     nvdp__autoresult struct nvdp_evaluation evaluation = NVDP_RESULT(struct nvdp_evaluation);
     nvdp__autofree struct nvdp_class_score *classes = NULL;
@@ -330,7 +316,6 @@ static void capture(enum nvdp_log_level level, const char *message, void *user) 
 /* The warning comes once, and never for a run that learns. */
 Test(train, collapse_is_said) {
     struct warnings captured = {0};
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
     nvdp_context_set_log(ctx, capture, &captured);
     config.epochs = 2;
@@ -373,7 +358,6 @@ Test(train, collapse_is_said) {
 }
 
 Test(train, every_failed_allocation_is_reported) {
-    struct nvdp_context *ctx = support_context();
     struct nvdp__train_options config = task_options(ctx, NVDP_METHOD_NVDP, "run");
     nvdp__autoresult struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     config.epochs = 1;

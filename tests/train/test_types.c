@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "test_context.h"
+
 struct type {
     const char *name;
     const char *files[4];   /* the tokenizer's files */
@@ -51,8 +53,7 @@ static struct nvdp__train_options config_of(const struct task *task, const struc
     return config;
 }
 
-static void check_saved(struct nvdp_context *ctx, const struct type *type, const char *run,
-                        size_t tensors) {
+static void check_saved(const struct type *type, const char *run, size_t tensors) {
     for (size_t i = 0; type->files[i] != NULL; i++) {
         const char *path = in_run(run, type->files[i]);
         cr_expect(nvdp__exists(path), "%s", path);
@@ -69,12 +70,11 @@ static void check_saved(struct nvdp_context *ctx, const struct type *type, const
 }
 
 Test(types, base_runs) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     for (size_t i = 0; i < TYPES; i++) {
         struct nvdp__train_options config = config_of(&task, &types[i], NVDP_METHOD_BASE);
         struct nvdp_train_result result = task_train(ctx, &config);
-        check_saved(ctx, &types[i], config.out, 3);
+        check_saved(&types[i], config.out, 3);
         struct nvdp_evaluation evaluated = task_evaluate(ctx, config.out, 1);
         cr_expect_eq(evaluated.scores->mean[0], result.test->mean[0], "%s", types[i].name);
     }
@@ -82,12 +82,11 @@ Test(types, base_runs) {
 
 /* With a bottleneck: the model is trained and scored, and its posteriors are finite. */
 Test(types, private_runs) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     for (size_t i = 0; i < TYPES; i++) {
         struct nvdp__train_options config = config_of(&task, &types[i], NVDP_METHOD_NVDP);
         task_train(ctx, &config);
-        check_saved(ctx, &types[i], config.out, 1);
+        check_saved(&types[i], config.out, 1);
         struct nvdp_evaluation score = task_evaluate(ctx, config.out, 2);
         cr_expect(score.scores->mean[0] >= 0 && score.scores->mean[0] <= 1);
     }
@@ -95,7 +94,6 @@ Test(types, private_runs) {
 
 /* RoBERTa's 34 positions hold 32 tokens. */
 Test(types, positions_of_padding_hold_no_tokens) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_of(&task, &types[0], NVDP_METHOD_BASE);
     config.max_length = 33;
@@ -107,7 +105,6 @@ Test(types, positions_of_padding_hold_no_tokens) {
 /* Only config.json determines the first position: states that are cached for one first position
  * are not used for another. */
 Test(types, kept_states_know_where_positions_begin) {
-    struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_of(&task, &types[0], NVDP_METHOD_BASE);
     const char *kept = support_scratch_path("kept"), *computed = support_scratch_path("computed");
