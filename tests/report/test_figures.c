@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "test_context.h"
+
 static const struct made_run runs[] = {
     {"base", .method = "base", .seed = 1, .validation = .9, .score = .9},
     {"a", .lambda = 1e-3, .seed = 1, .validation = .8, .score = .8, .rd_max = INFINITY,
@@ -45,6 +47,8 @@ Test(figures, data) {
     support_contains(text, "plot 90 with lines"); /* base */
     text = read_in("data", "figures/vectors.dat");
     support_contains(text, "0.01\t0.01\t0.01\t5\t2.5\t10\n");
+    support_contains(read_in("data", "figures/fig2_bdp.gp"),
+                     "set xtics ('10.5' 10.5, '11' 11, '11.5' 11.5, '12' 12, 'inf' 12.33)");
     text = read_in("data", "figures/alpha.dat");
     support_contains(text, "-0.875\t20\t25\n"); /* two seeds */
     support_contains(text, "0.125\t60\t75\n");
@@ -186,7 +190,6 @@ static void hear(enum nvdp_log_level level, const char *message, void *user) {
 /* Writes a report with the given drawing program. Returns the warning. */
 static struct heard write_with(const char *folder, const char *program) {
     struct heard heard = {""};
-    struct nvdp_context *ctx = support_context();
     struct report_config config = report_config_default();
     nvdp__autoptr(report_free) struct report *report = NULL;
     nvdp_context_set_log(ctx, hear, &heard);
@@ -315,7 +318,6 @@ Test(figures, a_sentence_per_method) {
 }
 
 Test(figures, a_drawing_among_others) {
-    struct nvdp_context *ctx = support_context();
     nvdp__autofree char *text = NULL;
     const char *svg = "<?xml?>\n<svg><circle id='gpDot'/><use xlink:href='#gpPt6'/></svg>\n";
     ok(report_inline_svg(ctx, svg, "fig", &text));
