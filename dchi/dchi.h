@@ -161,7 +161,7 @@ nvdp_status nvdp__dchi_unchanged(struct nvdp_context *ctx, const struct nvdp_dch
 
 /* Returns eta times the distance between two inputs of a Laplace mechanism. An unknown token stands for a mixture
  * over the noised vectors of all tokens. The distance of the mixture from a token is at most the distance of the
- * farthest token, because Renyi divergences are jointly quasi-convex (van Erven & Harremoes 2014, Theorem 13) and
+ * farthest token: Renyi divergences are jointly quasi-convex (van Erven & Harremoes 2014, Theorem 13), and
  * delta(eps) is jointly convex. laplace-nearest adds no noise to unknown tokens: +inf. */
 double nvdp__dchi_distance(const struct nvdp_dchi *dchi, int32_t a, int32_t b);
 /* Computes D_l(a || b) of one position at m orders. rows [2, V] is a scratch buffer, which Laplace mechanisms do not

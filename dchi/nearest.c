@@ -232,7 +232,7 @@ struct nearest {
     double value; /* sign times the squared distance to `row`, the best row compared so far */
     double sign;  /* 1 to find the nearest row, -1 to find the farthest row */
     int32_t row, except;
-    double own; /* |z|^2 */
+    double own; /* |z|^2 of the point */
 };
 
 /* Compares the rows of [first, first + n) that could be the best. low [n] has lower bounds of sign times the scores,
@@ -353,7 +353,7 @@ static void search_block(struct nvdp__device *dev, const struct nvdp_vectors *ve
 /* A point in 8 bits, and the bounds of its errors: e_j = a |c'_j| + b |c_j - c'_j| + 2^-20 |c_j|^2/2. */
 struct rough {
     float min, step, a, b;
-    double square; /* |z|^2 */
+    double square; /* |z|^2 of the point */
     bool usable;   /* false if all rows must be compared */
 };
 

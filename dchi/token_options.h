@@ -77,7 +77,7 @@ extern const struct nvdp__schema nvdp__sanitizer_schema;
 
 /* Texts as tokens of a table. */
 struct nvdp__token_texts {
-    size_t texts;          /* N */
+    size_t texts;          /* N, the number of texts */
     const size_t *offset;  /* [N + 1] first token of each text, from 0 */
     const int32_t *tokens; /* [offset[N]] below V, or NVDP_DCHI_UNKNOWN */
     /* [N] number of tokens in the first part of each pair; NULL for single texts. Two pairs have the same length if

@@ -177,7 +177,7 @@ void nvdp__exp(size_t n, const float *x, float *y);
 void nvdp__multiply_add(size_t n, const float *a, const float *x, float *y);
 
 struct nvdp__sealed_block {
-    size_t dim; /* p */
+    size_t dim; /* p, the width of a vector */
     size_t heads;
     size_t inner; /* width of the feed-forward layer */
     enum nvdp_activation act;
@@ -228,7 +228,7 @@ struct nvdp__gauss {
     const struct nvdp__bert *bert;
     struct nvdp__nvib_config config; /* "auto" options are already resolved */
     struct nvdp__form form;
-    size_t hidden_size, dim; /* D, p */
+    size_t hidden_size, dim; /* D and p: width of the encoder's states and of the latent */
     struct nvdp__dense mu;
     struct nvdp__clip clip;
     /* true to clip each vector; true to clip the means of a text together, with variances 1 */

@@ -149,8 +149,8 @@ double nvdp__gdp_of(double epsilon, double log_delta) {
     return high;
 }
 
-/* Subtracts the possible error of log_gdp() from log delta: 2e-13 of delta if the two parts of delta have similar
- * size, else a few units in the last place of the exponent. */
+/* Subtracts the possible error of log_gdp() from log delta. The error is 2e-13 of delta if the two parts of delta
+ * have similar size, else a few units in the last place of the exponent. */
 static double safe_log(double delta) {
     return log(delta) * (1 + 2e-15) - 1e-12 * (1 - delta);
 }

@@ -153,7 +153,7 @@ double nvdp__log_gamma_second_difference(double order, double p, double q) {
 struct line {
     double order;
     double s;                /* order - 1 */
-    double total_p, total_q; /* A_p, A_q */
+    double total_p, total_q; /* totals A_p, A_q */
     double delta;            /* A_p - A_q, summed from the components */
     double k;                /* delta / A_p */
     double ratio_q;          /* A_q / A_p = 1 - k */

@@ -1,9 +1,9 @@
 /* The plain forms of the divergences, term by term: one Gaussian, one Dirichlet, two texts. Faster forms fall back on
  * the plain forms, use the plain forms to decide infinities, and are tested against the plain forms.
  *
- * A Renyi divergence of order l = 1 + s between members of an exponential family is a difference
- * of two slopes of the log-partition function along the line q -> p -> c = p + s (p - q) (Gil,
- * Alajaji & Linder 2013). For G = log x and G = x log x this second difference,
+ * The Renyi divergence of order l = 1 + s between two members of an exponential family is a difference of two slopes of
+ * the log-partition function. The slopes are along the line q -> p -> c = p + s (p - q) (Gil, Alajaji & Linder 2013).
+ * For G = log x and G = x log x this second difference,
  *
  *     [G(c) - G(p)] / s  -  [G(p) - G(q)],
  *

@@ -83,7 +83,7 @@ enum { NVDP__EXACT_TERMS = 26 }; /* number of power sums: (1/4)^26 = 2e-16 */
  * range of double. */
 struct nvdp__expansion {
     struct nvdp_exact *of;
-    double c, first; /* K'(c) */
+    double c, first; /* c; K'(c) */
     double radius;   /* max |t| for which the expansion holds */
     /* sums over small dimensions of (d R)^(k+2)/(k+2), and of w R^2 (d R)^k */
     double log_power[NVDP__EXACT_TERMS], w_power[NVDP__EXACT_TERMS];

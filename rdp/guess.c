@@ -1,10 +1,10 @@
 /* The guess bound (include/nvdp/guess.h): an upper bound on the success probability of every
  * guess about a text from its samples.
  *
- * Theorem. x is secret with any prior, P_x is the distribution of its sample z, phi_x(z) is the probability that the
- * guess made from z is right for x, and Q is a distribution that depends on neither x nor z. b is the probability of
- * the best guess without a sample. Under Q the sample has no information, so E_x E_Q phi_x <= b. Let P_x(S) <= T(Q(S))
- * for every x and every randomized test S, with one increasing concave T. Then
+ * Theorem. The text x is secret, with any prior, and P_x is the distribution of its sample z. phi_x(z) is the
+ * probability that the guess made from z is right for x. Q is a distribution that depends on neither x nor z. b is the
+ * probability of the best guess without a sample. Under Q the sample has no information, so E_x E_Q phi_x <= b. Let
+ * P_x(S) <= T(Q(S)) for every x and every randomized test S, with one increasing concave T. Then
  *
  *     success  =  E_x E_{P_x} phi_x  <=  E_x T(E_Q phi_x)  <=  T(E_x E_Q phi_x)  <=  T(b)    (Jensen).
  *

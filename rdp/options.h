@@ -18,10 +18,10 @@ struct nvdp__pairs_options {
 
 /* Options of Bayesian DP. */
 struct nvdp__bdp_options {
-    double delta; /* delta_mu */
+    double delta; /* delta_mu, the delta of Bayesian DP */
     double gamma;
-    int releases;            /* T */
-    double published_moment; /* k */
+    int releases;            /* T, the number of samples */
+    double published_moment; /* k, the moment of the published column */
 };
 
 /* Options of the exact loss. */

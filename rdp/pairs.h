@@ -36,8 +36,8 @@ void nvdp__gaussian_both(const struct nvdp__plan *plan, size_t n, const struct n
 struct nvdp__text_weights {
     double total;       /* sum of the text's pseudo-counts, including prior and padding */
     double log_gammas;  /* kappa sum over tokens lnG(alpha/kappa) */
-    double total_gamma; /* lnG(total) */
-    double total_psi;   /* psi(total) */
+    double total_gamma; /* lnG(total), the log-gamma function of the total */
+    double total_psi;   /* psi(total), the digamma function of the total */
     double size;        /* magnitude that determines the rounding error of the sums */
 };
 struct nvdp__weights {

@@ -1,8 +1,9 @@
 /* The certificate per word: how far one word moves the sum of a text's word vectors, and what follows.
  *
  * A text is a sequence of words. The window of a word is the word with its r neighbors on either side, fewer at the
- * ends. Each window w has a vector f(w) with |f(w)| <= c that depends on w alone; R = 2r + 1. S is the sum over all
- * words of the text, M = P(S) with P the projection onto the ball of radius C, and a sample is z = M + N(0, I).
+ * ends. Each window w has a vector f(w) with |f(w)| <= c that depends on w alone; R = 2r + 1. S is the sum of the
+ * vectors over all words of the text, and M = P(S) with P the projection onto the ball of radius C. A sample is z = M +
+ * N(0, I).
  *
  * Theorem. Replace k adjacent words of a text by k' words, k + k' >= 1. Then |M - M'| <= min(c (4r + k + k'), 2C).
  * For one word and any other this is min(2cR, 2C); for an inserted or deleted word min(c (2R - 1), 2C).
@@ -12,8 +13,9 @@
  * at most 2r + k in the text and, in the same way, 2r + k' in the other text. Each window adds at most c. P does not
  * increase distances, and two points of the ball are at most 2C apart.
  *
- * No more can be said for unknown f: the largest |S - S'| over all f is c times the L1 distance of the two multisets of
- * windows, attained by f = c u on the windows of one text and -c u on those of the other.
+ * For unknown f, no smaller bound exists: the largest |S - S'| over all f is c times the L1 distance of the two
+ * multisets of windows. It is attained by f = c u on the windows of one text and f = -c u on the windows of the other
+ * text.
  *
  * Arithmetic. The sum is exact (vib/word.c). M is computed in float: |fl(M) - M| <= C (3 2^-24 + 2^-30), from the
  * rounding of S, of the factor and of the products. A release rounds each mean to a multiple of 2^-42 or less, which

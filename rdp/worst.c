@@ -188,7 +188,7 @@ double nvdp__word_mu(const struct nvdp__word_clip *clip, size_t before, size_t a
 }
 
 /* |M - M_0| <= min(c (2r + K), C), K = words. M_0 is 0 for the bound C. Otherwise M_0 lacks exactly the windows
- * centered on the K words or on one of the r words on either side, and each of these windows adds at most c. The
+ * centered on the K words or on one of the r words on either side. Each of these windows adds at most c. The
  * rounding of arithmetic moves only M, so half the slack of two texts is enough. */
 double nvdp__word_radius(const struct nvdp__word_clip *clip, size_t words) {
     const double windows = 2 * clip->window + (double)words;

@@ -9,7 +9,7 @@
  *
  * Theorem 1. |P_u - P_v|_F <= sqrt(2) for any two units, attained if their z are orthogonal: both are positive
  * semidefinite, so <P_u, P_v> >= 0, and each has a norm of at most its trace, which is at most 1. In the orthonormal
- * coordinates of symmetric matrices E is N(0, sigma^2 I), so M + E is a Gaussian mechanism with mu = sqrt(2) / sigma
+ * coordinates of symmetric matrices, E is N(0, sigma^2 I). So M + E is a Gaussian mechanism with mu = sqrt(2) / sigma
  * for the replacement of any one unit. (Dwork, Talwar, Thakurta & Zhang 2014 release this matrix for one row more or
  * less, with equal noise in all entries.) Units that change together, such as copies of a text, have k mu: they share
  * the noise.

@@ -124,8 +124,8 @@ void nvdp__word_keep(void *self, double *vectors);
 
 /* The arrays of one step over n texts. */
 struct nvdp__distill {
-    size_t max_texts, width, dim;  /* D, p */
-    double clip;                   /* C */
+    size_t max_texts, width, dim;  /* D and p: width of the embeddings and of the samples */
+    double clip;                   /* C, the norm of the means */
     double temperature, cosine;    /* tau; weight of the cosine loss */
     float *x, *target;             /* [n, D] s/|s| - m, set by the caller; t = x/|x| */
     float *e[2];                   /* [n, p] standard normals, set by the caller */

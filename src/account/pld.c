@@ -36,7 +36,7 @@ static const double LOST = 1e-5;        /* max share of delta in the tails of st
 static const double ALIASES = 14;       /* -log of the share of f outside the window */
 /* max number of atoms times nodes: a quarter of a second */
 static const double MAX_WORK = 2e8;
-static const double NEGLIGIBLE = 1e-15; /* relative to the moment */
+static const double NEGLIGIBLE = 1e-15; /* max size of a negligible term, relative to the moment */
 static const double MIN_LOG = -690;     /* log of the smallest delta */
 /* relative error of the closed forms and of the moments */
 static const double ROUNDING = 1e-13;

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 enum {
-    ALIGNMENT = 64, /* a cache line, and the widest vector */
+    ALIGNMENT = 64, /* bytes of a cache line, and of the widest vector */
     /* from this number of bytes on, whole pages are returned to the system instead of zeroed */
     LARGE = 4 << 20
 };
-static const double REPORT_INTERVAL = 0.1; /* seconds */
+static const double REPORT_INTERVAL = 0.1; /* seconds between two reports */
 
 /* --- messages --- */
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const size_t FILE_LIMIT = (size_t)1 << 36; /* bytes */
+static const size_t FILE_LIMIT = (size_t)1 << 36; /* max bytes of a cached file */
 
 /* --- digests --- */
 

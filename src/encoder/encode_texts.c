@@ -242,8 +242,8 @@ static nvdp_status read_rows(struct reader *reader, struct nvdp__lines *lines,
     return NVDP_OK;
 }
 
-/* Finds out from the first bytes of a file whose name is not the name of a table if it is a table or has one text
- * per line, and reads it. */
+/* Reads a file of texts whose name is not the name of a table. The first bytes decide if the file is a table or has
+ * one text per line. */
 static nvdp_status read_texts(struct reader *reader, struct nvdp__lines *lines,
                               struct nvdp__field head) {
     struct nvdp__layout layout = *nvdp__task_layout(NVDP_TASK_TSV);

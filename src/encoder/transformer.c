@@ -386,9 +386,9 @@ static void layer_forward(const struct nvdp__encoder_run *run, size_t index) {
 }
 
 /* The lowest 1/RECOMPUTED_PART of the trained layers store the per-example gradient of their inner state in the
- * memory of the activated state, which is then recomputed at the cost of a ninth of the layer's products. Separate
- * gradients would take a sixth of a step's memory in float32 (BERT-base, 32 x 128). In bfloat16, the gradients are
- * half as large and are stored separately. */
+ * memory of the activated state. The activated state is then recomputed, which costs a ninth of the layer's
+ * products. Separate gradients would take a sixth of a step's memory in float32 (BERT-base, 32 x 128). In bfloat16,
+ * the gradients are half as large and are stored separately. */
 enum { RECOMPUTED_PART = 4 };
 
 static bool recomputes_inner(const struct nvdp__encoder_run *run, size_t index) {

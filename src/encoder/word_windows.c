@@ -7,7 +7,7 @@
  * and as many pieces of the word as the positions leave room for.
  *
  * Outside training, the rows of products do not depend on each other (nvdp__rowwise_create()), so a window has the
- * same bits in every text, batch and team of threads, which the guarantee per word needs (rdp/word.h). */
+ * same bits in every text, batch and team of threads. The guarantee per word needs this (rdp/word.h). */
 #include "encoder/transformer.h"
 #include "text/tokenizer.h"
 

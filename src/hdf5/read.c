@@ -152,7 +152,7 @@ static bool parse_type(struct part part, struct nvdp__h5_stored *out) {
     out->size = size;
     out->big_endian = (field[0] & 1) != 0;
     switch (head[0] & 0x0f) {
-    case 0: /* integer */
+    case 0: /* class of integers */
         if ((p = take(&part, 4)) == NULL) return false;
         out->is_signed = (field[0] & 8) != 0;
         if (u16(p) == 0 && u16(p + 2) == 8 * (uint64_t)size &&
@@ -161,7 +161,7 @@ static bool parse_type(struct part part, struct nvdp__h5_stored *out) {
         out->plain =
             out->kind == NVDP__H5_INTEGER && field[0] == 8 && field[1] == 0 && field[2] == 0;
         return true;
-    case 1: /* float */
+    case 1: /* class of floats */
         if ((p = take(&part, 12)) == NULL) return false;
         if (is_ieee(field, p, size)) out->kind = NVDP__H5_REAL;
         out->plain = out->kind == NVDP__H5_REAL && field[0] == 0x20 && field[2] == 0;

@@ -44,7 +44,7 @@ struct nvdp__dp {
     struct nvdp_context *ctx;
     double noise, clip, rate; /* `noise` is the multiplier sigma of the sum over shards */
     size_t shards;            /* number of processes that each add noise */
-    size_t examples;          /* N */
+    size_t examples;          /* N, the number of examples */
     double divisor;           /* B = q N */
     double delta;
     bool delta_default; /* true if delta is half of 1/N */

@@ -87,8 +87,8 @@ struct nvdp__draw {
 /* The shared sample of a batch: rows of all texts, concatenated. Tensor memory except `offset`. */
 struct nvdp__sample {
     size_t texts;
-    size_t rows;           /* R */
-    size_t dim;            /* p */
+    size_t rows;           /* R, the number of rows */
+    size_t dim;            /* p, the width of a row */
     const int32_t *offset; /* [texts+1] first row of each text */
     const float *z;        /* [R, p] vectors */
     const float *log_pi;   /* [R]; NULL for mechanisms without weights */
@@ -169,9 +169,9 @@ struct nvdp__mechanism {
 nvdp_status nvdp__pca_map(struct nvdp_context *ctx, size_t rows, size_t dim, size_t p,
                           const float *hidden, uint64_t seed, float *map);
 /* Initializes the layer [p, D] of the means: mu_tau times the identity, bias 0. For p < D, the layer gets the
- * principal directions of hidden [rows, D] (tensor) about its mean, scaled by one factor such that the coordinates
- * of these rows' means have root mean square mu_tau. With fewer than p rows, the layer gets mu_tau times a random
- * orthonormal map, and bias 0. */
+ * principal directions of hidden [rows, D] (tensor) about the mean of its rows. One factor scales the directions
+ * such that the coordinates of the resulting means have root mean square mu_tau. With fewer than p rows, the layer
+ * gets mu_tau times a random orthonormal map, and bias 0. */
 nvdp_status nvdp__means_initialize(struct nvdp_context *ctx, const struct nvdp__device *dev,
                                    struct nvdp__params *params, const struct nvdp__dense *mu,
                                    double mu_tau, uint64_t seed, size_t rows, const float *hidden);

@@ -2,8 +2,8 @@
  * for training.
  *
  * The frozen layers run without dropout. In float32, the products compute each row independently of
- * the other rows, so the hidden states of a text have the same bits in every batch, computed or
- * read from the cache. In bf16, the states may round differently in another batch.
+ * the other rows. The hidden states of a text therefore have the same bits in every batch, computed
+ * or read from the cache. In bf16, the states may round differently in another batch.
  *
  * The states may be kept in a file (docs/formats.md, Cache). The file has the header of all
  * cached files, whose checksum covers the table; the table, with a 64-bit checksum per text;

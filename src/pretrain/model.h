@@ -119,9 +119,9 @@ nvdp_status nvdp__pretrain_model_step(struct nvdp__pretrain_model *model,
 /* Privacy-adaptive pretraining (Qu et al. 2021, section 3.4): turns a batch into the form in
  * which a user would send it, and determines the targets.
  *
- * The tokens of the batch are already masked: [MASK], random pieces and pieces left unchanged (examples.h). Then the
- * mechanism redraws every regular token of the input, including the random pieces, in every step. [UNK] has no vector
- * and becomes a uniform draw, as in nvdp sanitize. The provider adds [CLS], [SEP] and [MASK], which stay. Under
+ * The tokens of the batch are already masked: [MASK], random pieces and pieces left unchanged (examples.h). In every
+ * step, the mechanism then draws every regular token of the input anew, including the random pieces. [UNK] has no
+ * vector and becomes a uniform draw, as in nvdp sanitize. The provider adds [CLS], [SEP] and [MASK], which stay. Under
  * laplace, the input consists of the vectors with noise. Targets are
  *   vanilla     the privatized token: for unchanged tokens the token in the input (under laplace the token
  *               nearest to the vector in the input); for other tokens a separate draw

@@ -212,7 +212,7 @@ void nvdp__token_texts_free(struct nvdp__token_texts *texts) {
 /* ---- the folder that nvdp sanitize wrote ---- */
 
 struct folder {
-    const char *path; /* DIR/privacy.json */
+    const char *path; /* path of DIR/privacy.json */
     const json_t *privacy;
 };
 

@@ -168,7 +168,7 @@ struct nvdp__attention {
     struct nvdp__dropout dropout; /* dropout of the probabilities */
     /* [rows, heads*head_dim], any strides; k and v have the same stride */
     struct nvdp__tensor q, k, v;
-    struct nvdp__tensor out; /* [rows of q, heads*head_dim], any stride */
+    struct nvdp__tensor out; /* [rows of q, heads*head_dim] the output, any stride */
     /* [rows of k] bias of each key, the same for every head; NULL if all biases are 0 */
     const float *bias;
     /* relative position biases, for queries and keys of the same tokens, instead of `bias`; NULL if there are none */
@@ -287,8 +287,8 @@ struct nvdp__lstm {
     size_t units;      /* H: units per direction */
     const float *u[2]; /* [4H, H] gates i, f, g, o of the forward and the backward direction */
     float *gates;      /* [rows, 8H] W x + b on entry, the gates on return */
-    float *cell;       /* [rows, 2H] c */
-    float *out;        /* [rows, 2H] h */
+    float *cell;       /* [rows, 2H] c, the states of the cells */
+    float *out;        /* [rows, 2H] h, the outputs */
     float *scratch;    /* nvdp__lstm_scratch() floats */
 };
 size_t nvdp__lstm_scratch(size_t units, size_t max_texts);

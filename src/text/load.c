@@ -1,5 +1,5 @@
-/* Loads a split. The source is either the tokens that an earlier load cached, under the hash of everything that they
- * depend on (docs/formats.md, Cache), or the rows of the file, sampled and tokenized. Start with
+/* Loads a split. An earlier load may have cached the tokens, under the hash of everything that they depend on
+ * (docs/formats.md, Cache). Else the rows of the file are sampled and tokenized. Start with
  * nvdp__dataset_load_rows(). */
 #include "options/schema.h"
 #include "text/dataset.h"

@@ -502,8 +502,9 @@ static bool begins_array(struct nvdp__field line) {
     return i == line.size;
 }
 
-/* Returns true if a field of the line is the column's name, with the separators of other programs, and each field is
- * one word, because a sentence may have the name between commas. */
+/* Returns true if the line looks like the header of another program: split at commas, semicolons, bars and tabs,
+ * some field is the name of the column, and every other field is one word. A sentence may have the name between
+ * commas, but other parts of a sentence have several words. */
 static bool names_column(struct nvdp__field line, const char *name) {
     bool named = false;
     for (size_t from = 0, to = 0; from <= line.size; from = ++to) {

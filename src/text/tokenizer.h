@@ -77,8 +77,8 @@ struct nvdp__bpe {
 
 /* Reads merges.txt: two pieces per line, separated by a space, the most frequent pair first. A first line that
  * begins with "#version" is skipped. CRLF and a missing last newline are accepted. Fails with NVDP_ERR_INPUT if a
- * line is not a pair of pieces, is a duplicate, or forms no piece (the message has `path` and the line), or if one
- * of the 256 bytes is not a piece (the message has `vocabulary`). */
+ * line is not a pair of pieces, is a duplicate, or forms no piece; the message has `path` and the line. Also fails
+ * if one of the 256 bytes is not a piece; the message then has `vocabulary`. */
 nvdp_status nvdp__bpe_create(struct nvdp_context *ctx, const char *vocabulary,
                              const struct nvdp__strings *pieces, const char *path,
                              const char *bytes, size_t count, struct nvdp__bpe **out);

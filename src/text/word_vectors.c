@@ -38,7 +38,7 @@ struct reader {
     size_t declared;   /* number of words according to the first line */
     bool header, binary;
     struct nvdp__field line;
-    const char *at, *end; /* rest of the line */
+    const char *at, *end; /* the rest of the current line */
     /* numbers of rows that are unlike `word v1 ... vn`; `example` is the first word with spaces */
     size_t spaced, repeated, not_utf8, nameless;
     struct nvdp__quote example;
