@@ -301,11 +301,11 @@ class PrivateEncoder:
 
     def _noise(self) -> np.ndarray:
         """Returns the [p] variances of the noise in a vector of encode()."""
-        found = self.run.posteriors(["text"])
-        same = np.isfinite(self.run.config["nvib"]["clip_sequence"]) or found.method in ("vib-fixed", "vib-learned", "word")
+        found = self.run.posteriors(["text", "two other words"])
+        same = found.logvar is not None and np.all(found.logvar == found.logvar[0])
         if found.alpha is not None or found.length is None or not same:
-            raise NvdpError(f"similarity: expected the same noise for every text, as of a certified encoder or vib-fixed, found method {found.method} "
-                            "with noise that depends on the text", "ERR_UNSUPPORTED")  # fmt: skip
+            raise NvdpError(f"similarity: expected the same noise for every text, as of a certified encoder, found method {found.method} with noise "
+                            "that depends on the text", "ERR_UNSUPPORTED")  # fmt: skip
         return np.asarray(np.exp(found.logvar[0]) / (found.length * self.run.info.kappa))
 
     def get_sentence_embedding_dimension(self) -> int:
